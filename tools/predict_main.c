@@ -11,7 +11,7 @@
 #include "engine/publish/drps_predict.h"
 #include "tools/drps_cli.h"
 #include "tools/drps_progress.h"
-#include "tools/reader_options.h"
+#include "tools/drps_reader_options.h"
 
 enum {
     KEY_METRICS = DRPS_CLI_KEY,

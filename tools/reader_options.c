@@ -1,5 +1,5 @@
-/* Takes the options of reader_options.h into those of the reader. */
-#include "tools/reader_options.h"
+/* Takes the options of drps_reader_options.h into those of the reader. */
+#include "tools/drps_reader_options.h"
 
 #include <string.h>
 

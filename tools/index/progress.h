@@ -17,7 +17,7 @@
 struct index_progress {
     struct drps_io io; /* for drps_index_run(): the system's, counted */
 
-    /* Private to index_progress.c. */
+    /* Private to progress.c. */
     struct drps_io_ops ops;
     struct drps_cli *cli;
     uint64_t input_bytes;         /* of all input files; 0: a pipe is among them */

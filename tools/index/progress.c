@@ -1,7 +1,7 @@
 /* Shows how far drps-index is: as the run tells it and, where that is silent, by a thread some
  * times a second. Needs the callbacks of index/ and a table of file operations that counts bytes.
  */
-#include "tools/index_progress.h"
+#include "tools/index/progress.h"
 
 #include <stdio.h>
 #include <string.h>

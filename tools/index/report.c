@@ -1,6 +1,6 @@
 /* The summary of drps-index: some lines on what was made and what training it takes, the details
  * that a user asks for, and all of it as JSON. What drps-train needs is asked of engine/. */
-#include "tools/index_report.h"
+#include "tools/index/report.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,0 +1,21 @@
+/* What drps-index says of the columns of csv data. Private to tools/index/. */
+#ifndef DRPS_TOOLS_INDEX_COLUMNS_H
+#define DRPS_TOOLS_INDEX_COLUMNS_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "index/reader/drps_reader.h"
+#include "tools/drps_cli.h"
+
+struct index_columns {
+    const struct drps_cli *cli;
+    json_t *list; /* own: an array; NULL: the data has none, or memory was gone */
+};
+
+/* For struct drps_reader_options; ctx is the columns. Tells each column on a line; of very many
+ * columns, neighbours of one kind together. */
+void index_columns_show(void *ctx, const struct drps_reader_column *columns, size_t n);
+
+#endif

@@ -1,0 +1,90 @@
+/* What --help of drps-index says of its options. */
+#include "tools/index/option_table.h"
+
+#include "tools/drps_reader_options.h"
+
+/* clang-format off */
+const struct argp_option index_option_table[] = {
+    {NULL, 0, NULL, 0, "Result and model:", 1},
+    {"output", 'o', "PLAN", 0, "Folder to make (required)", 1},
+    {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 1},
+    {"algo", KEY_ALGO, "NAME", 0, "Model: lir, lor, svm, lmf or fm (required)", 1},
+    {"factors", KEY_FACTORS, "K", 0, "Factors a row, for lmf and fm: the length of its vector (default 16)", 1},
+    {"rank", KEY_RANK, "R", OPTION_HIDDEN, NULL, 1},
+    {"task", KEY_TASK, "NAME", 0,
+     "For fm: auto (default; two distinct labels mean classification), regression, classification", 1},
+    {"loss", KEY_LOSS, "NAME", 0,
+     "squared, logistic, hinge, squared-hinge (default: the model's usual one)", 1},
+    {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},
+
+    {NULL, 0, NULL, 0, "Input:", 2},
+    READER_OPTIONS(2, "default auto", "label, target, y or click", "numbers where all are"),
+    {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names (default 0)", 2},
+    {"test", KEY_TEST, "FILE", 0, "Test samples, which are not trained on; may be given several times", 2},
+    {"test-fraction", KEY_TEST_FRACTION, "P", 0,
+     "Take this share of the samples as test samples (0.1 or 10%; default 0)", 2},
+
+    {NULL, 0, NULL, 0, "Batches:", 3},
+    {"batch-size", KEY_BATCH_SIZE, "B", 0,
+     "Samples a batch of each worker, or a share as P% (default 0.01%, at least 100)", 3},
+    {"order", KEY_ORDER, "NAME", 0,
+     "Order of samples: shuffled (default), given, or, for lmf, grid: by groups of users and items", 3},
+    {"grid", KEY_GRID, "U,I", 0,
+     "Groups of users and of items, or one number for both, for --order grid (1 to 4096; default: "
+     "chosen for the memory)", 3},
+    {"lanes", KEY_LANES, "N", 0,
+     "Batches that share no row side by side, for --order grid: work for as many threads (1, the "
+     "default: none, to 16)", 3},
+    {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 3},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+     "Memory of this run, and of the grid and windows it cuts (default: half of the memory)", 3},
+    {"no-forecast", KEY_NO_FORECAST, NULL, 0,
+     "Leave out what an epoch would move, which takes longest where many blocks are used", 3},
+
+    {NULL, 0, NULL, 0, "Training on several machines:", 4},
+    {"workers", KEY_WORKERS, "N", 0,
+     "Make a plan for N machines: a worker and a server each (default 1)", 4},
+    {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
+     "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
+     "--partition, --memory and --no-forecast alone", 4},
+    {"partition", KEY_PARTITION, "NAME", 0,
+     "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
+     "memory and accesses evenly), greedy (the paper's), dppa (least traffic), auto (even loads, "
+     "then least traffic); to compare with, hash", 4},
+    {"samples", KEY_SAMPLES, "HOW", 0,
+     "Which samples each of the machines trains on: placed with the rows that they use (default "
+     "for --partition auto, greedy and dppa), or dealt in turn", 4},
+
+    {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
+    {"blocks", KEY_BLOCKS, "NAME", 0,
+     "Block builder: pattern (default: pages of rows with one access pattern), auto (merges what "
+     "batches use together), topk and pairwise (the paper's merging), greedy (exact, small data), "
+     "none (one row a block); to compare with, pages by id, frequency, or random", 5},
+    {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block at most (default 2K)", 5},
+    {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 5},
+    {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 5},
+    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder", 5},
+    {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 5},
+    {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 5},
+    {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 5},
+    {"prune-to", KEY_PRUNE_TO, "N", 0, "All rows but the N most used stay alone (default: none do)", 5},
+    {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 5},
+    {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches (default 1)", 5},
+
+    {NULL, 0, NULL, 0, "Counting on several machines, for --blocks auto, topk, pairwise and greedy:", 6},
+    {"peers", KEY_PEERS, "FILE", 0,
+     "Count a share of the batches on each: FILE has \"host:port [public key]\" of each, a line a "
+     "machine, as for drps-train", 6},
+    {"peer-rank", KEY_PEER_RANK, "R", 0,
+     "Which line this process is, from 0 (default: as mpirun, srun or an indexed Kubernetes job "
+     "say); 0 reads DATA and makes PLAN, others only count", 6},
+    {"keys", KEY_KEYS, "DIR", 0,
+     "This machine's keys (drps-train --make-keys); needed beyond one machine", 6},
+    {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 6},
+    {"timeout", KEY_TIMEOUT, "S", 0, "Seconds to wait for the others to start (default 600)", 6},
+    {"silence", KEY_SILENCE, "S", 0,
+     "Seconds for which a link may be cut; who is not heard of for somewhat more than twice that "
+     "is dead (default 5)", 6},
+    {0},
+};
+/* clang-format on */

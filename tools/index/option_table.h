@@ -1,0 +1,50 @@
+/* The options of drps-index, by name and by key. Private to tools/index/. */
+#ifndef DRPS_TOOLS_INDEX_OPTION_TABLE_H
+#define DRPS_TOOLS_INDEX_OPTION_TABLE_H
+
+#include "tools/drps_cli.h"
+
+enum {
+    KEY_ALGO = DRPS_CLI_KEY,
+    KEY_LOSS,
+    KEY_TASK,
+    KEY_FACTORS,
+    KEY_RANK, /* of drps-train; here a mistake that is told */
+    KEY_NO_BIAS,
+    KEY_WORKERS,
+    KEY_PARTITION,
+    KEY_SAMPLES,
+    KEY_BATCH_SIZE,
+    KEY_TEST,
+    KEY_TEST_FRACTION,
+    KEY_MEMORY,
+    KEY_BLOCKS,
+    KEY_BLOCK_BYTES,
+    KEY_SEEK,
+    KEY_TRANSFER,
+    KEY_CALIBRATE,
+    KEY_TOP_K,
+    KEY_MIN_GAIN,
+    KEY_PRUNE,
+    KEY_PRUNE_TO,
+    KEY_SAMPLE,
+    KEY_SHARDS,
+    KEY_PEERS,
+    KEY_PEER_RANK,
+    KEY_KEYS,
+    KEY_INSECURE,
+    KEY_TIMEOUT,
+    KEY_SILENCE,
+    KEY_ORDER,
+    KEY_GRID,
+    KEY_LANES,
+    KEY_SEED,
+    KEY_HASH_SEED,
+    KEY_FORCE,
+    KEY_NO_FORECAST,
+    KEY_FROM_PLAN,
+};
+
+extern const struct argp_option index_option_table[]; /* {0}-terminated */
+
+#endif

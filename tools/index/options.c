@@ -1,0 +1,274 @@
+/* The options of drps-index: their values, and which go together. */
+#include "tools/index/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "index/plan/drps_algorithm.h"
+#include "tools/drps_reader_options.h"
+#include "tools/index/option_table.h"
+
+static void add_path(struct drps_cli *cli, struct index_paths *paths, const char *path)
+{
+    if (drps_array_reserve(&paths->list, &paths->cap, paths->n + 1, sizeof(*paths->list)))
+        drps_cli_usage(cli, "no memory for %zu file names", paths->n + 1);
+    paths->list[paths->n++] = path;
+}
+
+/* Options whose value is kept as it is given. */
+static int parse_plain(struct drps_cli *cli, struct index_options *o, int key, const char *arg)
+{
+    static const char *const tasks[] = {"auto", "regression", "classification", NULL};
+    static const char *const orders[] = {"shuffled", "given", "grid", NULL};
+    static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
+    static const char *const samples[] = {"dealt", "placed", NULL};
+    static const char *const builders[] = {"pattern", "auto", "topk",      "pairwise", "greedy",
+                                           "none",    "id",   "frequency", "random",   NULL};
+    const struct drps_cli_plain plain[] = {
+        {.key = 'o', .text = &o->index.out},
+        {.key = KEY_FORCE, .flag = &o->index.force},
+        {.key = KEY_NO_BIAS, .flag = &o->index.no_bias},
+        {.key = KEY_NO_FORECAST, .flag = &o->index.no_forecast},
+        {.key = KEY_FROM_PLAN, .text = &o->index.from_plan},
+        {.key = KEY_CALIBRATE, .text = &o->index.blocks.calibrate},
+        {.key = KEY_TASK, .text = &o->index.task, .names = tasks},
+        {.key = KEY_ORDER, .text = &o->index.order, .names = orders},
+        {.key = KEY_PARTITION, .text = &o->index.partition, .names = partitions},
+        {.key = KEY_SAMPLES, .text = &o->index.samples, .names = samples},
+        {.key = KEY_BLOCKS, .text = &o->index.blocks.by, .names = builders},
+        {.key = KEY_PEERS, .text = &o->ranks.peers},
+        {.key = KEY_KEYS, .text = &o->ranks.keys},
+        {.key = KEY_INSECURE, .flag = &o->ranks.insecure},
+    };
+    return drps_cli_take(cli, plain, sizeof(plain) / sizeof(plain[0]), key, arg);
+}
+
+static void parse_batch_size(struct drps_cli *cli, struct drps_index_options *o, char *arg)
+{
+    size_t n = strlen(arg);
+    o->batch_size = 0;
+    o->batch_percent = 0;
+    if (n && arg[n - 1] == '%')
+        o->batch_percent = drps_cli_share(cli, arg) * 100;
+    else
+        o->batch_size = drps_cli_count(cli, arg, 1, UINT32_MAX);
+    if (!o->batch_size && o->batch_percent <= 0)
+        drps_cli_usage(cli, "a batch needs at least one sample");
+}
+
+static int parse_data_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
+{
+    switch (key) {
+    case KEY_HASH_SEED:
+        o->reader.hash_seed = drps_cli_count(cli, arg, 0, INT64_MAX);
+        return 0;
+    case KEY_TEST_FRACTION:
+        o->test_fraction = drps_cli_share(cli, arg);
+        return 0;
+    default:
+        return reader_option(cli, &o->reader, key, arg);
+    }
+}
+
+static int parse_blocks_option(struct drps_cli *cli, struct drps_index_options *options, int key,
+                               char *arg)
+{
+    struct drps_blocks_options *o = &options->blocks;
+    switch (key) {
+    case KEY_BLOCK_BYTES:
+        o->bytes = drps_cli_size(cli, arg, 4, 1 << 30);
+        return 0;
+    case KEY_SEEK:
+        o->seek_ns = (uint64_t)(drps_cli_real(cli, arg, 1e-3, 1e9) * 1e3);
+        return 0;
+    case KEY_TRANSFER:
+        o->transfer_bps = (uint64_t)(drps_cli_real(cli, arg, 1e-3, 1e9) * 1e6);
+        return 0;
+    case KEY_TOP_K:
+        o->top_k = (uint32_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_MIN_GAIN:
+        o->min_gain_us = drps_cli_real(cli, arg, 0, 1e15);
+        return 0;
+    case KEY_PRUNE:
+        o->prune = (uint32_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_PRUNE_TO:
+        o->prune_to = (uint32_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_SAMPLE:
+        o->sample = drps_cli_share(cli, arg);
+        if (!(o->sample > 0)) drps_cli_usage(cli, "'%s' counts no batch", arg);
+        return 0;
+    case KEY_SHARDS:
+        o->shards = (unsigned)drps_cli_count(cli, arg, 1, 64);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int parse_ranks_option(struct drps_cli *cli, struct index_options *options, int key,
+                              char *arg)
+{
+    struct drps_index_ranks_options *o = &options->ranks;
+    switch (key) {
+    case KEY_PEER_RANK:
+        options->has_rank = 1;
+        o->rank = (uint32_t)drps_cli_count(cli, arg, 0, DRPS_REMOTE_PEERS_MAX - 1);
+        return 0;
+    case KEY_TIMEOUT:
+        options->has_waits = 1;
+        o->wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
+        return 0;
+    case KEY_SILENCE:
+        options->has_waits = 1;
+        o->cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Take "U,I", or "G" for both. */
+static void parse_grid(struct drps_cli *cli, struct drps_index_options *o, char *arg)
+{
+    char *items = strchr(arg, ',');
+    if (items) *items++ = '\0';
+    o->grid_users = (uint32_t)drps_cli_count(cli, arg, 1, 4096);
+    o->grid_items = items ? (uint32_t)drps_cli_count(cli, items, 1, 4096) : o->grid_users;
+}
+
+static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
+{
+    char names[DRPS_ALGORITHM_NAMES_BYTES];
+    enum drps_loss loss;
+    switch (key) {
+    case KEY_ALGO:
+        if (!drps_algorithm_find(arg))
+            drps_cli_usage(cli, "'%s' is not one of: %s", arg, drps_algo_names(names));
+        o->algo = arg;
+        return 0;
+    case KEY_LOSS:
+        if (!drps_loss_find(arg, &loss))
+            drps_cli_usage(cli, "'%s' is not one of: %s", arg, drps_loss_names(names));
+        o->loss = arg;
+        return 0;
+    case KEY_FACTORS:
+        o->factors = (uint32_t)drps_cli_count(cli, arg, 1, 65535);
+        return 0;
+    case KEY_RANK:
+        drps_cli_usage(cli,
+                       "a rank is a process of several, in drps-train; say --factors %s for "
+                       "the length of the factors",
+                       arg);
+    case KEY_WORKERS:
+        o->workers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
+        return 0;
+    case KEY_BATCH_SIZE:
+        parse_batch_size(cli, o, arg);
+        return 0;
+    case KEY_GRID:
+        parse_grid(cli, o, arg);
+        return 0;
+    case KEY_LANES:
+        o->lanes = (uint32_t)drps_cli_count(cli, arg, 1, 16);
+        return 0;
+    case KEY_SEED:
+        o->seed = drps_cli_count(cli, arg, 0, INT64_MAX);
+        return 0;
+    case KEY_MEMORY:
+        o->memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int index_only_counts(const struct index_options *o)
+{
+    return o->ranks.peers && o->ranks.rank > 0;
+}
+
+static void check_ranks(struct drps_cli *cli, const struct index_options *o)
+{
+    const char *by = o->index.blocks.by ? o->index.blocks.by : "pattern";
+    if (!o->ranks.peers && (o->has_rank || o->ranks.keys || o->ranks.insecure || o->has_waits))
+        drps_cli_usage(
+            cli, "--peer-rank, --keys, --insecure, --timeout and --silence need --peers FILE");
+    if (o->ranks.peers && o->index.blocks.shards)
+        drps_cli_usage(cli, "--shards counts on this machine, --peers on several: give one");
+    if (o->ranks.peers && !index_only_counts(o) && !drps_index_counts(by))
+        drps_cli_usage(
+            cli,
+            "--blocks %s counts nothing that several machines could share: --peers is for "
+            "--blocks auto, topk, pairwise and greedy",
+            by);
+}
+
+static void check(struct drps_cli *cli, const struct index_options *o)
+{
+    check_ranks(cli, o);
+    if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n))
+        drps_cli_usage(cli, "--from-plan takes all but --workers, --partition, --memory and "
+                            "--no-forecast from the plan: give no other options, and no DATA");
+    if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
+    if (o->index.from_plan) return;
+    if (!o->inputs.n && !index_only_counts(o))
+        drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
+    if (!o->index.algo && !index_only_counts(o))
+        drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf or fm");
+    if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
+        drps_cli_usage(cli, "--grid needs --order grid");
+    if (o->index.lanes > 1 && (!o->index.order || strcmp(o->index.order, "grid") != 0))
+        drps_cli_usage(cli, "--lanes needs --order grid");
+}
+
+/* Options that go with --from-plan. */
+static int is_of_plans(int key)
+{
+    return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_PARTITION ||
+           key == KEY_MEMORY || key == KEY_NO_FORECAST || key == KEY_FROM_PLAN;
+}
+
+static int parse(struct drps_cli *cli, int key, char *arg)
+{
+    struct index_options *o = cli->input;
+    if (key == ARGP_KEY_ARG) {
+        add_path(cli, &o->inputs, arg);
+        return 0;
+    }
+    if (key == KEY_TEST) {
+        add_path(cli, &o->tests, arg);
+        return 0;
+    }
+    if (key == ARGP_KEY_END) {
+        check(cli, o);
+        return 0;
+    }
+    int rc = parse_plain(cli, o, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_data_option(cli, &o->index, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_blocks_option(cli, &o->index, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks_option(cli, o, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_plan_option(cli, &o->index, key, arg);
+    if (rc == 0 && !is_of_plans(key)) o->of_text = 1;
+    return rc;
+}
+
+const struct drps_cli_tool index_tool = {
+    .name = "drps-index",
+    .args_doc = "DATA... -o PLAN\n--from-plan PLAN --workers N -o NEW",
+    .doc = "Compile data sets into a plan for drps-train: which rows each batch touches, which "
+           "rows belong "
+           "together on disk, and when each row is needed next.\v"
+           "DATA are text files, plain or compressed (.gz .zst .xz), or - for stdin.",
+    .options = index_option_table,
+    .parse = parse,
+};
+
+void index_options_free(struct index_options *o)
+{
+    free(o->inputs.list);
+    free(o->tests.list);
+}
