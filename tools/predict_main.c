@@ -8,6 +8,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/publish/drps_predict.h"
 #include "tools/drps_cli.h"
 #include "tools/drps_progress.h"
@@ -126,27 +127,21 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
     (void)fprintf(to, "\n");
 }
 
-/* Adds a member (moved). A NULL object is caught when it is printed. */
-static void put(json_t *j, const char *key, json_t *value)
-{
-    (void)json_object_set_new(j, key, value);
-}
-
 static int print_json(const struct drps_predict_options *o, const struct drps_predict_result *r,
                       struct drps_err *err)
 {
     json_t *j = json_object();
-    put(j, "test_samples", drps_cli_json_count(r->samples));
-    put(j, "test_nnz", drps_cli_json_count(r->nnz));
-    put(j, "test_unseen", drps_cli_json_count(r->unseen));
-    put(j, "skipped_lines", drps_cli_json_count(r->skipped_lines));
-    put(j, "seconds", drps_cli_json_real(r->seconds));
-    put(j, "peak_rss_bytes", drps_cli_json_count(drps_memory_peak()));
+    drps_manifest_put(&j, "test_samples", drps_cli_json_count(r->samples));
+    drps_manifest_put(&j, "test_nnz", drps_cli_json_count(r->nnz));
+    drps_manifest_put(&j, "test_unseen", drps_cli_json_count(r->unseen));
+    drps_manifest_put(&j, "skipped_lines", drps_cli_json_count(r->skipped_lines));
+    drps_manifest_put(&j, "seconds", drps_cli_json_real(r->seconds));
+    drps_manifest_put(&j, "peak_rss_bytes", drps_cli_json_count(drps_memory_peak()));
     if (o->metrics) {
-        put(j, "test_loss", drps_cli_json_real(r->quality.loss));
-        put(j, "test_auc", drps_cli_json_real(r->quality.auc));
-        put(j, "test_accuracy", drps_cli_json_real(r->quality.accuracy));
-        put(j, "test_rmse", drps_cli_json_real(r->quality.rmse));
+        drps_manifest_put(&j, "test_loss", drps_cli_json_real(r->quality.loss));
+        drps_manifest_put(&j, "test_auc", drps_cli_json_real(r->quality.auc));
+        drps_manifest_put(&j, "test_accuracy", drps_cli_json_real(r->quality.accuracy));
+        drps_manifest_put(&j, "test_rmse", drps_cli_json_real(r->quality.rmse));
     }
     return drps_cli_json_print(j, err);
 }

@@ -18,6 +18,7 @@ void index_columns_show(void *ctx, const struct drps_reader_column *columns, siz
 {
     struct index_columns *c = ctx;
     const struct drps_log *log = &c->cli->log;
+    c->shown = 1;
     c->list = json_array();
     for (size_t i = 0; i < n; i++)
         drps_manifest_append(&c->list,

@@ -11,7 +11,8 @@
 
 struct index_columns {
     const struct drps_cli *cli;
-    json_t *list; /* own: an array; NULL: the data has none, or memory was gone */
+    int shown;    /* the data has some */
+    json_t *list; /* own: a list of them; NULL: there are none, or no memory */
 };
 
 /* For struct drps_reader_options; ctx is the columns. Tells each column on a line; of very many

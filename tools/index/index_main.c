@@ -21,7 +21,7 @@ static int run(const struct drps_cli *cli, struct index_options *o, const struct
 }
 
 static int report(const struct drps_cli *cli, const struct index_options *o,
-                  const struct drps_index_result *result, const json_t *columns,
+                  const struct drps_index_result *result, const struct index_columns *columns,
                   struct drps_err *err)
 {
     struct index_report report = {.result = result, .options = &o->index, .columns = columns};
@@ -30,8 +30,7 @@ static int report(const struct drps_cli *cli, const struct index_options *o,
     if (rc < 0)
         return drps_err_context(err, "%s is made, but what it needs cannot be told", o->index.out);
     if (cli->json) return index_report_json(&report, err);
-    index_report_text(&report, cli->log.level >= DRPS_LOG_DEBUG);
-    return 0;
+    return index_report_text(&report, cli->log.level >= DRPS_LOG_DEBUG, err);
 }
 
 int main(int argc, char **argv)
@@ -57,7 +56,7 @@ int main(int argc, char **argv)
     index_progress_start(&progress, &cli, &o.index);
     int rc = run(&cli, &o, &progress.io, &result, &err);
     index_progress_stop(&progress);
-    if (rc == 0 && !index_only_counts(&o)) rc = report(&cli, &o, &result, columns.list, &err);
+    if (rc == 0 && !index_only_counts(&o)) rc = report(&cli, &o, &result, &columns, &err);
     json_decref(columns.list);
     index_options_free(&o);
     return drps_cli_finish(&cli, rc, &err);

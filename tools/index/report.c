@@ -1,5 +1,5 @@
-/* The summary of drps-index: some lines on what was made and what training it takes, the details
- * that a user asks for, and all of it as JSON. What drps-train needs is asked of engine/. */
+/* The summary of drps-index: some lines on what was made and what training it takes, and the
+ * details that a user asks for. What drps-train needs is asked of engine/. */
 #include "tools/index/report.h"
 
 #include <errno.h>
@@ -184,38 +184,16 @@ static void print_summary(const struct index_report *report)
     print_memory(report);
 }
 
-/* ---- The forecast ---- */
+/* ---- Details ---- */
 
-static json_t *forecast_json(const struct drps_forecast *f)
+static int print_forecasts(const struct drps_index_result *r, struct drps_err *err)
 {
-    json_t *j = json_pack("{s:s, s:b, s:f}", "store", f->store, "feasible", f->feasible, "sampled",
-                          f->sampled);
-    (void)json_object_set_new(
-        j, "memory_bytes",
-        drps_cli_json_count(f->memory_bytes)); /* a NULL j is caught when printed */
-    (void)json_object_set_new(j, "windows", drps_cli_json_count(f->windows));
-    (void)json_object_set_new(j, "read_bytes", drps_cli_json_count(f->read_bytes));
-    (void)json_object_set_new(j, "written_bytes", drps_cli_json_count(f->written_bytes));
-    (void)json_object_set_new(j, "ios", drps_cli_json_count(f->ios));
-    return j;
-}
-
-static json_t *forecasts_json(const struct drps_index_result *r)
-{
-    json_t *list = json_array();
-    for (size_t k = 0; k < r->forecasts; k++)
-        (void)json_array_append_new(list, forecast_json(&r->forecast[k])); /* see forecast_json() */
-    return list;
-}
-
-static void print_forecasts(const struct drps_index_result *r)
-{
-    json_t *list = forecasts_json(r);
+    json_t *list = index_report_forecasts(r);
+    if (!list) return drps_err_set(err, -ENOMEM, "no memory for the forecast");
     forecast_print(stdout, list);
     json_decref(list);
+    return 0;
 }
-
-/* ---- Details ---- */
 
 static void print_ranks(const struct drps_index_result *r)
 {
@@ -254,101 +232,11 @@ static void print_details(const struct drps_index_result *r)
     printf("  peak     %s of memory for drps-index itself\n", size(drps_memory_peak()));
 }
 
-void index_report_text(const struct index_report *report, int details)
+int index_report_text(const struct index_report *report, int details, struct drps_err *err)
 {
     print_summary(report);
     print_ranks(report->result);
-    if (!details && report->needs.keeps_all_rows) return;
+    if (!details && report->needs.keeps_all_rows) return 0;
     print_details(report->result);
-    print_forecasts(report->result);
-}
-
-/* ---- JSON ---- */
-
-static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
-{
-    const struct drps_index_rank *rank = &r->ranks[k];
-    const struct {
-        const char *key;
-        uint64_t value;
-    } counts[] = {
-        {"rank", k},
-        {"rows", rank->rows},
-        {"row_uses", rank->row_uses},
-        {"blocks", rank->blocks},
-        {"windows", rank->windows},
-        {"working_set_bytes", rank->working_set_rows * r->info.row_bytes},
-        {"pulled_bytes", rank->pulled_rows * r->info.dim * 4},
-        {"served_bytes", rank->served_rows * r->info.dim * 4},
-        {"plan_bytes", rank->plan_bytes},
-    };
-    json_t *j = json_object();
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        (void)json_object_set_new(j, counts[i].key,
-                                  drps_cli_json_count(counts[i].value)); /* see forecast_json() */
-    return j;
-}
-
-/* The members of plan.json, under their names there, without what describes the file itself and
- * others. */
-static json_t *plan_json(const char *dir, struct drps_err *err)
-{
-    static const char *const private_members[] = {"kind",  "version",  "made_by",
-                                                  "files", "forecast", "checksum"};
-    struct drps_plan *plan;
-    if (drps_plan_open(drps_io_os(), dir, &plan, err) < 0) return NULL;
-    json_t *j = json_deep_copy(plan->json);
-    drps_plan_close(plan);
-    if (!j) {
-        (void)drps_err_set(err, -ENOMEM, "no memory for the JSON output"); /* NULL says that */
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof(private_members) / sizeof(private_members[0]); i++)
-        (void)json_object_del(j, private_members[i]); /* one may be missing */
-    return j;
-}
-
-static json_t *phases_json(const struct drps_index_result *r)
-{
-    json_t *phases = json_object();
-    for (unsigned k = 0; k < DRPS_INDEX_PHASES; k++)
-        (void)json_object_set_new(phases, drps_index_phase_name((enum drps_index_phase)k),
-                                  drps_cli_json_real(r->phase_seconds[k]));
-    return phases;
-}
-
-int index_report_json(const struct index_report *report, struct drps_err *err)
-{
-    const struct drps_index_result *r = report->result;
-    const struct drps_plan_info *i = &r->info;
-    const struct {
-        const char *key;
-        uint64_t value;
-    } counts[] = {
-        {"workers", i->ranks.workers},
-        {"working_set_bytes", i->working_set_rows * i->row_bytes},
-        {"model_bytes", i->rows * i->dim * 4},
-        {"train_least_bytes", report->needs.least_bytes},
-        {"train_all_rows_bytes", report->needs.all_rows_bytes},
-        {"input_bytes", r->input_bytes},
-        {"skipped_lines", r->skipped_lines},
-        {"plan_bytes", r->plan_bytes},
-        {"peak_rss_bytes", drps_memory_peak()},
-    };
-    json_t *j = plan_json(report->options->out, err);
-    if (!j) return err && err->code ? err->code : -ENOMEM;
-    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
-        (void)json_object_set_new(j, counts[k].key,
-                                  drps_cli_json_count(counts[k].value)); /* see forecast_json() */
-    if (report->columns) (void)json_object_set_new(j, "columns", json_deep_copy(report->columns));
-    (void)json_object_set_new(j, "forecast", forecasts_json(r));
-    if (i->ranks.workers > 1) {
-        json_t *ranks = json_array();
-        for (uint32_t k = 0; k < i->ranks.workers; k++)
-            (void)json_array_append_new(ranks, rank_json(r, k));
-        (void)json_object_set_new(j, "ranks", ranks);
-    }
-    (void)json_object_set_new(j, "phase_seconds", phases_json(r));
-    (void)json_object_set_new(j, "seconds", drps_cli_json_real(r->seconds));
-    return drps_cli_json_print(j, err);
+    return print_forecasts(report->result, err);
 }

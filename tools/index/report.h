@@ -1,16 +1,17 @@
-/* What drps-index says of a plan that it has made. */
+/* What drps-index says of a plan that it has made. Private to tools/index/. */
 #ifndef DRPS_TOOLS_INDEX_REPORT_H
 #define DRPS_TOOLS_INDEX_REPORT_H
 
 #include "engine/drps_engine.h"
 #include "index/drps_index.h"
 #include "tools/drps_cli.h"
+#include "tools/index/columns.h"
 
 /* What there is to tell. Everything is borrowed. */
 struct index_report {
     const struct drps_index_result *result;
     const struct drps_index_options *options;
-    const json_t *columns;         /* of csv data; NULL: the data has none */
+    const struct index_columns *columns;
     struct drps_train_needs needs; /* of drps-train's --memory, the most of all ranks; its own
                                       --memory is that of this run */
 };
@@ -19,9 +20,13 @@ struct index_report {
 DRPS_MUST_CHECK
 int index_report_needs(struct index_report *report, struct drps_err *err);
 
+/* The forecasts of disk traffic, a new list; NULL: no memory. */
+json_t *index_report_forecasts(const struct drps_index_result *r);
+
 /* Samples, features, the model's size, and the memory that training takes. With `details`, or where
  * rows do not fit the memory given, also blocks, windows and the forecast. */
-void index_report_text(const struct index_report *report, int details);
+DRPS_MUST_CHECK
+int index_report_text(const struct index_report *report, int details, struct drps_err *err);
 
 DRPS_MUST_CHECK
 int index_report_json(const struct index_report *report, struct drps_err *err);

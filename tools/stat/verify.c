@@ -6,6 +6,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/train/drps_verify.h"
 #include "index/verify/drps_verify.h"
 #include "tools/drps_progress.h"
@@ -49,8 +50,8 @@ static int print_json(const struct checking *c, double seconds, struct drps_err 
     const struct drps_findings *f = &c->found;
     json_t *problems = json_array(), *warnings = json_array();
     for (uint64_t i = 0; i < f->problems && i < DRPS_FINDINGS_KEPT; i++)
-        (void)json_array_append_new(problems, json_string(f->kept[i].text));
-    if (f->strangers) (void)json_array_append_new(warnings, json_string(f->stranger.text));
+        drps_manifest_append(&problems, json_string(f->kept[i].text));
+    if (f->strangers) drps_manifest_append(&warnings, json_string(f->stranger.text));
     json_t *j = json_pack(
         "{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "what", c->what, "path", c->path,
         "whole", f->problems == 0, "files", drps_cli_json_count(f->files), "records",

@@ -1,0 +1,114 @@
+/* The summary of drps-index as JSON: the plan's own manifest, and what the run came to. */
+#include "tools/index/report.h"
+
+#include <errno.h>
+
+#include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
+
+static json_t *forecast_json(const struct drps_forecast *f)
+{
+    json_t *j = json_pack("{s:s, s:b, s:f}", "store", f->store, "feasible", f->feasible, "sampled",
+                          f->sampled);
+    drps_manifest_put(&j, "memory_bytes", drps_cli_json_count(f->memory_bytes));
+    drps_manifest_put(&j, "windows", drps_cli_json_count(f->windows));
+    drps_manifest_put(&j, "read_bytes", drps_cli_json_count(f->read_bytes));
+    drps_manifest_put(&j, "written_bytes", drps_cli_json_count(f->written_bytes));
+    drps_manifest_put(&j, "ios", drps_cli_json_count(f->ios));
+    return j;
+}
+
+json_t *index_report_forecasts(const struct drps_index_result *r)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < r->forecasts; k++)
+        drps_manifest_append(&list, forecast_json(&r->forecast[k]));
+    return list;
+}
+
+static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
+{
+    const struct drps_index_rank *rank = &r->ranks[k];
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"rank", k},
+        {"rows", rank->rows},
+        {"row_uses", rank->row_uses},
+        {"blocks", rank->blocks},
+        {"windows", rank->windows},
+        {"working_set_bytes", rank->working_set_rows * r->info.row_bytes},
+        {"pulled_bytes", rank->pulled_rows * r->info.dim * 4},
+        {"served_bytes", rank->served_rows * r->info.dim * 4},
+        {"plan_bytes", rank->plan_bytes},
+    };
+    json_t *j = json_object();
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        drps_manifest_put(&j, counts[i].key, drps_cli_json_count(counts[i].value));
+    return j;
+}
+
+/* The members of plan.json, under their names there, without what describes the file itself and
+ * others. */
+static json_t *plan_json(const char *dir, struct drps_err *err)
+{
+    static const char *const private_members[] = {"kind",  "version",  "made_by",
+                                                  "files", "forecast", "checksum"};
+    struct drps_plan *plan;
+    if (drps_plan_open(drps_io_os(), dir, &plan, err) < 0) return NULL;
+    json_t *j = json_deep_copy(plan->json);
+    drps_plan_close(plan);
+    if (!j) {
+        (void)drps_err_set(err, -ENOMEM, "no memory for the JSON output"); /* NULL says that */
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(private_members) / sizeof(private_members[0]); i++)
+        (void)json_object_del(j, private_members[i]); /* one may be missing */
+    return j;
+}
+
+static json_t *phases_json(const struct drps_index_result *r)
+{
+    json_t *phases = json_object();
+    for (unsigned k = 0; k < DRPS_INDEX_PHASES; k++)
+        drps_manifest_put(&phases, drps_index_phase_name((enum drps_index_phase)k),
+                          drps_cli_json_real(r->phase_seconds[k]));
+    return phases;
+}
+
+int index_report_json(const struct index_report *report, struct drps_err *err)
+{
+    const struct drps_index_result *r = report->result;
+    const struct drps_plan_info *i = &r->info;
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"workers", i->ranks.workers},
+        {"working_set_bytes", i->working_set_rows * i->row_bytes},
+        {"model_bytes", i->rows * i->dim * 4},
+        {"train_least_bytes", report->needs.least_bytes},
+        {"train_all_rows_bytes", report->needs.all_rows_bytes},
+        {"input_bytes", r->input_bytes},
+        {"skipped_lines", r->skipped_lines},
+        {"plan_bytes", r->plan_bytes},
+        {"peak_rss_bytes", drps_memory_peak()},
+    };
+    json_t *j = plan_json(report->options->out, err);
+    if (!j) return err && err->code ? err->code : -ENOMEM;
+    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
+        drps_manifest_put(&j, counts[k].key, drps_cli_json_count(counts[k].value));
+    if (report->columns->shown)
+        drps_manifest_put(&j, "columns", json_deep_copy(report->columns->list));
+    drps_manifest_put(&j, "forecast", index_report_forecasts(r));
+    if (i->ranks.workers > 1) {
+        json_t *ranks = json_array();
+        for (uint32_t k = 0; k < i->ranks.workers; k++)
+            drps_manifest_append(&ranks, rank_json(r, k));
+        drps_manifest_put(&j, "ranks", ranks);
+    }
+    drps_manifest_put(&j, "phase_seconds", phases_json(r));
+    drps_manifest_put(&j, "seconds", drps_cli_json_real(r->seconds));
+    return drps_cli_json_print(j, err);
+}
