@@ -14,111 +14,13 @@
 #include "base/drps_rng.h"
 #include "base/record/drps_recfile.h"
 #include "storage/relay/drps_relay.h"
-#include "storage/relay/stream_layout.h"
 #include "storage/relay/streams/drps_saved.h"
 #include "support/fault_io.h"
+#include "support/relay_ways.h"
 #include "support/scratch.h"
 #include "support/store_run.h"
 
 enum { EPOCHS = 4, SEEDS = 2, ROUNDS = 10, SAVES = 2 };
-
-static int holds_all(const struct drps_store_stats *s, uint32_t windows)
-{
-    (void)windows;
-    return s->rows_sent == 0;
-}
-
-static int has_a_tail_each(const struct drps_store_stats *s, uint32_t windows)
-{
-    return s->rows_sent > 0 && !s->groups && s->tails == windows;
-}
-
-static int shares_tails(const struct drps_store_stats *s, uint32_t windows)
-{
-    return s->rows_sent > 0 && !s->groups && s->tails < windows;
-}
-
-static int has_groups(const struct drps_store_stats *s, uint32_t windows)
-{
-    (void)windows;
-    return s->rows_sent > 0 && s->groups > 2;
-}
-
-/* Ways for rows, and the memory that leads to them. */
-static const struct way {
-    const char *name;
-    struct plan_shape shape;
-    size_t max_steps;  /* of a window */
-    uint32_t held;     /* frames beyond two windows', a part of all rows in percent */
-    int tight_buffers; /* 1: as few as are sure to do */
-    int (*is)(const struct drps_store_stats *, uint32_t windows);
-} ways[] = {
-    {.name = "all rows in memory",
-     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 40},
-     .max_steps = 3,
-     .held = 100,
-     .is = holds_all},
-    {.name = "streams",
-     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 60},
-     .max_steps = 3,
-     .is = has_a_tail_each},
-    {.name = "streams of few windows",
-     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 30},
-     .max_steps = 6,
-     .is = has_a_tail_each},
-    {.name = "streams, and rows that are held",
-     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 1020, .epoch_steps = 60},
-     .max_steps = 2,
-     .held = 15,
-     .is = has_a_tail_each},
-    {.name = "streams of rows wider than a chunk",
-     .shape = {.rows = 100, .max_step_rows = 20, .row_bytes = 5000, .epoch_steps = 40},
-     .max_steps = 4,
-     .is = has_a_tail_each},
-    {.name = "shared tails",
-     .shape = {.rows = 400, .row_bytes = 520, .epoch_steps = 144, .grid = 12},
-     .max_steps = 2,
-     .tight_buffers = 1,
-     .is = shares_tails},
-    {.name = "groups",
-     .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 520, .epoch_steps = 120},
-     .max_steps = 2,
-     .tight_buffers = 1,
-     .is = has_groups},
-    {.name = "groups, and rows that are held",
-     .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 200, .epoch_steps = 70},
-     .max_steps = 1,
-     .held = 10,
-     .tight_buffers = 1,
-     .is = has_groups},
-};
-
-enum { WAYS = sizeof(ways) / sizeof(*ways) };
-
-static struct plan *new_plan(const struct way *way, uint64_t seed)
-{
-    struct plan_shape shape = way->shape;
-    shape.max_block_rows = 9;
-    shape.epochs = EPOCHS;
-    struct plan *p = plan_new(seed, &shape);
-    plan_cut(p, seed, way->max_steps);
-    return p;
-}
-
-static struct drps_store_config config_of(const struct plan *p, const struct way *way)
-{
-    struct drps_store_config config = plan_config(p);
-    struct drps_relay_share share;
-    drps_relay_share(0, p->rows, p->row_bytes, 0, &share);
-    if (way->tight_buffers) share.buffer_bytes = drps_stream_layout_sure_bytes(p->source.windows);
-    config.buffer_bytes = share.buffer_bytes;
-    config.chunk_bytes = 4096;
-    config.scan_bytes = 4;
-    config.memory_bytes = share.buffer_bytes + share.scan_bytes +
-                          p->source.working_rows * share.row_bytes +
-                          (uint64_t)way->held * p->rows / 100 * share.held_bytes;
-    return config;
-}
 
 /* ---- A run that is saved ---- */
 
@@ -130,7 +32,7 @@ struct saved {
 };
 
 struct run {
-    const struct way *way;
+    const struct relay_way *way;
     struct plan *p;
     struct plan_store r;
     struct drps_store_config config;
@@ -161,12 +63,12 @@ static void begin_at(struct run *run, size_t first)
 }
 
 /* A store of fresh rows that begins with step `first`. */
-static void run_begin(struct run *run, const struct way *way, uint64_t seed, size_t first,
+static void run_begin(struct run *run, const struct relay_way *way, uint64_t seed, size_t first,
                       const struct drps_io *io)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    *run = (struct run){.way = way, .p = new_plan(way, seed), .seed = seed};
-    run->config = config_of(run->p, way);
+    *run = (struct run){.way = way, .p = relay_plan(way, 1, EPOCHS, seed), .seed = seed};
+    run->config = relay_config(run->p, way);
     run->config.io = io;
     run->config.no_uring = (int)draw(run, 2);
     run->config.dir = run->dir = scratch_new();
@@ -321,14 +223,16 @@ static void test_goes_on_from_any_save(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed("relay, save");
-    for (size_t i = 0; i < WAYS; i++)
+    for (size_t i = 0; i < RELAY_WAYS; i++)
         for (uint64_t k = 0; k < SEEDS; k++) {
             struct drps_store_stats stats;
             struct run run;
-            const size_t epoch = ways[i].shape.epoch_steps;
-            run_begin(&run, &ways[i], seed + k, k ? drps_rng_at(seed, k) % epoch : 0, drps_io_os());
+            const size_t epoch = relay_ways[i].shape.epoch_steps;
+            run_begin(&run, &relay_ways[i], seed + k, k ? drps_rng_at(seed, k) % epoch : 0,
+                      drps_io_os());
             drps_store_relay.stats(run.r.st, &stats);
-            if (!ways[i].is(&stats, run.p->source.windows)) fail_msg("not %s", ways[i].name);
+            if (!relay_ways[i].is(&stats, run.p->source.windows))
+                fail_msg("not %s", relay_ways[i].name);
             for (size_t round = 0; round < ROUNDS; round++) {
                 for (size_t saves = 1 + draw(&run, 4); saves; saves--) {
                     run_steps(&run, draw(&run, 2) ? draw(&run, 4) : draw(&run, epoch / 2));
@@ -356,9 +260,9 @@ static void test_goes_on_from_every_step(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed("relay, every step");
-    for (size_t i = 0; i < WAYS; i++) {
+    for (size_t i = 0; i < RELAY_WAYS; i++) {
         struct run run;
-        run_begin(&run, &ways[i], seed + i, 0, drps_io_os());
+        run_begin(&run, &relay_ways[i], seed + i, 0, drps_io_os());
         while (run.r.next < 2 * run.p->epoch_steps) {
             run_checkpoint(&run);
             run_steps(&run, 1 + draw(&run, 2));
@@ -393,9 +297,9 @@ static void test_goes_on_for_other_epochs(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed("relay, other epochs");
-    for (size_t i = 0; i < WAYS; i++) {
+    for (size_t i = 0; i < RELAY_WAYS; i++) {
         struct run run;
-        run_begin(&run, &ways[i], seed + i, 0, drps_io_os());
+        run_begin(&run, &relay_ways[i], seed + i, 0, drps_io_os());
         const size_t epoch = run.p->epoch_steps;
         open_for_epochs(&run, 1);
         run_steps(&run, epoch);
@@ -419,7 +323,7 @@ static void test_file_grows_by_what_is_pinned(void **state)
     (void)state;
     struct run run;
     struct stat before, first, after;
-    run_begin(&run, &ways[1], test_seed("relay, growth"), 0, drps_io_os());
+    run_begin(&run, &relay_ways[1], test_seed("relay, growth"), 0, drps_io_os());
     char *path = drps_path_join(run.dir, "streams");
     assert_int_equal(stat(path, &before), 0);
     run_steps(&run, run.p->epoch_steps);
@@ -449,7 +353,7 @@ static void test_too_many_saves_are_refused(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct run run;
     unsigned number;
-    run_begin(&run, &ways[1], test_seed("relay, many saves"), 0, drps_io_os());
+    run_begin(&run, &relay_ways[1], test_seed("relay, many saves"), 0, drps_io_os());
     run_steps(&run, 10);
     for (unsigned k = 0; k < 10; k++) {
         char *dir = scratch_new();
@@ -469,7 +373,7 @@ static void test_open_step_is_refused(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_rows rows;
     struct run run;
-    run_begin(&run, &ways[1], 1, 0, drps_io_os());
+    run_begin(&run, &relay_ways[1], 1, 0, drps_io_os());
     const struct plan_step *step = &run.p->steps[0];
     assert_int_equal(drps_store_relay.step_open(run.r.st, 0, step->slots, step->n_ids, &rows, &err),
                      0);
@@ -506,7 +410,7 @@ static void test_other_stores_are_refused(void **state)
     (void)state;
     const uint64_t seed = test_seed("relay, other stores");
     struct run run;
-    run_begin(&run, &ways[3], seed, 0, drps_io_os());
+    run_begin(&run, &relay_ways[3], seed, 0, drps_io_os());
     run_steps(&run, run.p->epoch_steps + 7);
     run_checkpoint(&run);
     run_crash(&run);
@@ -530,9 +434,9 @@ static void test_other_stores_are_refused(void **state)
     config = run.config;
     config.rows++;
     refuse(&run, &config, DRPS_E_CONFIG, "rows");
-    struct plan *other = new_plan(&ways[3], seed);
+    struct plan *other = relay_plan(&relay_ways[3], 1, EPOCHS, seed);
     plan_cut(other, seed + 1, 5);
-    struct drps_store_config recut = config_of(other, &ways[3]);
+    struct drps_store_config recut = relay_config(other, &relay_ways[3]);
     recut.dir = run.dir;
     recut.first_step = run.config.first_step;
     refuse(&run, &recut, DRPS_E_CONFIG, "windows");
@@ -548,12 +452,12 @@ static void test_other_windows_are_refused(void **state)
     (void)state;
     const uint64_t seed = test_seed("relay, other windows");
     struct run run;
-    run_begin(&run, &ways[7], seed, 0, drps_io_os());
+    run_begin(&run, &relay_ways[7], seed, 0, drps_io_os());
     run_steps(&run, run.p->epoch_steps);
     run_checkpoint(&run);
     run_crash(&run);
     begin_at(&run, run.saves[0].next);
-    struct plan *other = new_plan(&ways[7], seed + 1);
+    struct plan *other = relay_plan(&relay_ways[7], 1, EPOCHS, seed + 1);
     struct drps_window_source source = other->source;
     assert_int_equal(source.windows, run.p->source.windows); /* a step each */
     source.epochs = 1;
@@ -581,7 +485,7 @@ static void test_cut_files_are_refused(void **state)
 {
     (void)state;
     struct run run;
-    run_begin(&run, &ways[1], test_seed("relay, cut files"), 0, drps_io_os());
+    run_begin(&run, &relay_ways[1], test_seed("relay, cut files"), 0, drps_io_os());
     run_steps(&run, run.p->epoch_steps);
     run_checkpoint(&run);
     run_crash(&run);
@@ -700,10 +604,10 @@ static void test_hostile_records_are_survived(void **state)
     enum { TRIES = 60 };
     (void)state;
     const uint64_t seed = test_seed("relay, hostile records");
-    for (size_t i = 0; i < WAYS; i++) {
+    for (size_t i = 0; i < RELAY_WAYS; i++) {
         struct run run;
         size_t opened = 0;
-        run_begin(&run, &ways[i], seed + i, 0, drps_io_os());
+        run_begin(&run, &relay_ways[i], seed + i, 0, drps_io_os());
         run_steps(&run, 2 * run.p->epoch_steps + 3);
         run_checkpoint(&run);
         run_crash(&run);
@@ -736,7 +640,7 @@ static void test_contradicting_records_are_refused(void **state)
     enum { SIZES = 2, LISTS = 4, LISTED = 5, TAILS = 6 }; /* records, and numbers of `sizes` */
     (void)state;
     struct run run;
-    run_begin(&run, &ways[3], test_seed("relay, contradictions"), 0, drps_io_os());
+    run_begin(&run, &relay_ways[3], test_seed("relay, contradictions"), 0, drps_io_os());
     run_steps(&run, run.p->epoch_steps + 5);
     run_checkpoint(&run);
     run_crash(&run);
@@ -831,13 +735,13 @@ static void test_failed_saves_disturb_nothing(void **state)
                                    FAULT_FSYNC};
     (void)state;
     const uint64_t seed = test_seed("relay, failed saves");
-    for (size_t i = 0; i < WAYS; i++)
+    for (size_t i = 0; i < RELAY_WAYS; i++)
         for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++) {
             struct fault_io *f = fault_io_new(drps_io_os());
             struct drps_err err = DRPS_ERR_INIT;
             struct run run;
             int fired = 1, met = 0;
-            run_begin(&run, &ways[i], seed + i, 0, &f->io);
+            run_begin(&run, &relay_ways[i], seed + i, 0, &f->io);
             run_steps(&run, run.p->epoch_steps + draw(&run, 30));
             run_checkpoint(&run);
             for (long k = 1; fired; k++) {
@@ -883,7 +787,7 @@ static void test_no_room_to_pin(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct stat before, after;
     struct run run;
-    run_begin(&run, &ways[1], test_seed("relay, no room"), 0, &f->io);
+    run_begin(&run, &relay_ways[1], test_seed("relay, no room"), 0, &f->io);
     char *path = drps_path_join(run.dir, "streams");
     run_steps(&run, run.p->epoch_steps);
     assert_int_equal(stat(path, &before), 0);
@@ -908,13 +812,13 @@ static void test_failed_restores_disturb_nothing(void **state)
                                    FAULT_SIZE};
     (void)state;
     const uint64_t seed = test_seed("relay, failed restores");
-    for (size_t i = 0; i < WAYS; i++)
+    for (size_t i = 0; i < RELAY_WAYS; i++)
         for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++) {
             struct fault_io *f = fault_io_new(drps_io_os());
             struct drps_err err = DRPS_ERR_INIT;
             struct run run;
             int fired = 1;
-            run_begin(&run, &ways[i], seed + i, 0, &f->io);
+            run_begin(&run, &relay_ways[i], seed + i, 0, &f->io);
             run_steps(&run, run.p->epoch_steps + draw(&run, 30));
             run_checkpoint(&run);
             run_steps(&run, draw(&run, 30));

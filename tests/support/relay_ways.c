@@ -1,0 +1,103 @@
+/* The table of ways, the checks that a store took the one that is meant, and its memory. */
+#include "support/relay_ways.h"
+
+#include "storage/relay/drps_relay.h"
+#include "storage/relay/stream_layout.h"
+#include "support/store_run.h"
+
+static int holds_all(const struct drps_store_stats *s, uint32_t windows)
+{
+    (void)windows;
+    return s->rows_sent == 0;
+}
+
+static int has_a_tail_each(const struct drps_store_stats *s, uint32_t windows)
+{
+    return s->rows_sent > 0 && !s->groups && s->tails == windows;
+}
+
+static int shares_tails(const struct drps_store_stats *s, uint32_t windows)
+{
+    return s->rows_sent > 0 && !s->groups && s->tails < windows;
+}
+
+static int has_groups(const struct drps_store_stats *s, uint32_t windows)
+{
+    (void)windows;
+    return s->rows_sent > 0 && s->groups > 2;
+}
+
+const struct relay_way relay_ways[RELAY_WAYS] = {
+    {.name = "all rows in memory",
+     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 40},
+     .wide_row_bytes = 1020,
+     .max_steps = 3,
+     .held = 100,
+     .is = holds_all},
+    {.name = "streams",
+     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 60},
+     .wide_row_bytes = 1020,
+     .max_steps = 3,
+     .is = has_a_tail_each},
+    {.name = "streams of few windows",
+     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 30},
+     .wide_row_bytes = 1020,
+     .max_steps = 6,
+     .is = has_a_tail_each},
+    {.name = "streams, and rows that are held",
+     .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 60},
+     .wide_row_bytes = 1020,
+     .max_steps = 2,
+     .held = 15,
+     .is = has_a_tail_each},
+    {.name = "streams of rows wider than a chunk",
+     .shape = {.rows = 100, .max_step_rows = 20, .row_bytes = 5000, .epoch_steps = 40},
+     .wide_row_bytes = 5000,
+     .max_steps = 4,
+     .is = has_a_tail_each},
+    {.name = "shared tails",
+     .shape = {.rows = 400, .row_bytes = 520, .epoch_steps = 144, .grid = 12},
+     .wide_row_bytes = 520,
+     .max_steps = 2,
+     .tight_buffers = 1,
+     .is = shares_tails},
+    {.name = "groups",
+     .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 48, .epoch_steps = 120},
+     .wide_row_bytes = 520,
+     .max_steps = 2,
+     .tight_buffers = 1,
+     .is = has_groups},
+    {.name = "groups, and rows that are held",
+     .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 48, .epoch_steps = 70},
+     .wide_row_bytes = 200,
+     .max_steps = 1,
+     .held = 10,
+     .tight_buffers = 1,
+     .is = has_groups},
+};
+
+struct plan *relay_plan(const struct relay_way *way, int wide, size_t epochs, uint64_t seed)
+{
+    struct plan_shape shape = way->shape;
+    shape.max_block_rows = 9;
+    shape.epochs = epochs;
+    if (wide) shape.row_bytes = way->wide_row_bytes;
+    struct plan *p = plan_new(seed, &shape);
+    plan_cut(p, seed, way->max_steps);
+    return p;
+}
+
+struct drps_store_config relay_config(const struct plan *p, const struct relay_way *way)
+{
+    struct drps_store_config config = plan_config(p);
+    struct drps_relay_share share;
+    drps_relay_share(0, p->rows, p->row_bytes, 0, &share);
+    if (way->tight_buffers) share.buffer_bytes = drps_stream_layout_sure_bytes(p->source.windows);
+    config.buffer_bytes = share.buffer_bytes;
+    config.chunk_bytes = 4096;
+    config.scan_bytes = 4;
+    config.memory_bytes = share.buffer_bytes + share.scan_bytes +
+                          p->source.working_rows * share.row_bytes +
+                          (uint64_t)way->held * p->rows / 100 * share.held_bytes;
+    return config;
+}
