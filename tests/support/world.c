@@ -87,6 +87,13 @@ int world_run(const struct world *w, const struct drps_train_options *train,
     return drps_ranks_run_local(&o, w->workers, result, err);
 }
 
+void world_train(const struct world *w, const struct drps_train_options *train,
+                 struct drps_train_result *result)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (world_run(w, train, result, &err) < 0) fail_msg("%s", err.text);
+}
+
 /* A refusal ends "at least 43.1 MiB is needed": of a rank, which has its part of the memory. */
 uint64_t world_least_memory(const struct world *w, const struct drps_train_options *train)
 {

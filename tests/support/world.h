@@ -39,6 +39,10 @@ struct drps_train_options world_options(const struct world *w);
 int world_run(const struct world *w, const struct drps_train_options *train,
               struct drps_train_result *result, struct drps_err *err);
 
+/* world_run(); the test fails when it fails. */
+void world_train(const struct world *w, const struct drps_train_options *train,
+                 struct drps_train_result *result);
+
 /* The least memory_bytes that world_run() takes with this store, by the ranks' own refusals. */
 uint64_t world_least_memory(const struct world *w, const struct drps_train_options *train);
 

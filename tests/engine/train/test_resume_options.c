@@ -1,0 +1,193 @@
+/* Resume with other options than those of the run that was broken off; what it goes on from, what
+ * it takes for a result, and what it refuses. */
+#include "support/plan_maker.h"
+
+#include <errno.h>
+
+#include "support/train_runs.h"
+
+/* ---- Other options ---- */
+
+/* The store, its memory and the threads may be others. */
+static void test_resume_with_another_store(void **state)
+{
+    static const char *const stores[] = {"resident", "relay", "file"};
+    struct train_job *j = job_begin("fm", 4, "resident");
+    (void)state;
+    for (size_t a = 0; a < 3; a++)
+        for (size_t b = 0; b < 3; b++) {
+            struct drps_train_options o = j->o;
+            o.store = stores[a];
+            job_leave_checkpoints(j, &o);
+            o.store = stores[b];
+            o.memory_bytes = 128 << 20;
+            o.no_keep = a == b;
+            assert_true(job_resume(j, o, stores[b], (long)a) > 0);
+        }
+    job_end(j);
+}
+
+/* What is not given is as it was: rate, optimizer, epochs. Another optimizer has other rows. */
+static void test_resume_takes_options(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_options o = j->o;
+    (void)state;
+    o.optimizer = "ftrl";
+    o.lr = 0.03f;
+    o.l1 = 0.001f;
+    o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
+    job_want(j, &o);
+    o.checkpoint_every.unit = DRPS_CHECKPOINT_BATCHES;
+    job_leave_checkpoints(j, &o);
+    struct drps_train_options bare = {.model_path = j->model, .store = "resident"};
+    assert_true(job_resume(j, bare, "bare", 0) > 0);
+
+    job_leave_checkpoints(j, &o);
+    bare.resume = 1;
+    bare.optimizer = "adagrad";
+    train_refused(j->plan, &bare, DRPS_E_CONFIG, "ftrl");
+    assert_true(path_exists(j->checkpoints));
+    job_end(j);
+}
+
+/* Train to the end of `epochs`, and leave the checkpoints without the model. */
+static void keep_checkpoints(struct train_job *j, struct drps_train_options o, uint64_t epochs)
+{
+    struct drps_train_result r;
+    job_clear(j);
+    o.epochs = epochs;
+    o.keep_checkpoints = 1;
+    train_well(j->plan, &o, &r, "checkpoints are kept");
+    assert_true(r.first_step_seconds > 0 && r.first_step_seconds < r.seconds);
+    drps_train_result_free(&r);
+    assert_true(path_exists(j->checkpoints));
+    train_remove(j->model);
+}
+
+/* Checkpoints that are kept let more epochs follow, as if they had been asked for at once. */
+static void test_resume_more_epochs(void **state)
+{
+    struct train_job *j = job_begin("fm", 4, "relay");
+    struct drps_train_options o = j->o;
+    (void)state;
+    o.checkpoint_every = (struct drps_checkpoint_every){0};
+    keep_checkpoints(j, o, 1);
+    assert_int_equal(job_resume(j, o, "more", 0), 2);
+    job_end(j);
+}
+
+/* With nothing left to do the model is written once more; there is no way back. */
+static void test_resume_no_more_epochs(void **state)
+{
+    struct train_job *j = job_begin("fm", 4, "relay");
+    struct drps_train_options o = j->o;
+    (void)state;
+    keep_checkpoints(j, o, JOB_EPOCHS);
+    o.resume = 1;
+    o.epochs = JOB_EPOCHS - 1;
+    train_refused(j->plan, &o, DRPS_E_CONFIG, "no way back");
+    o.epochs = JOB_EPOCHS;
+    assert_int_equal(job_resume(j, o, "none left", 0), JOB_EPOCHS + 1);
+    job_end(j);
+}
+
+/* ---- What is no result ---- */
+
+/* A model is there, but the run that was to write another one was killed before its first
+ * checkpoint: it is not the result. */
+static void test_resume_takes_no_older_model(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_options o = j->o;
+    (void)state;
+    assert_int_equal(mkdir(scratch_path(&j->s, "model.partial"), 0777), 0);
+    o.resume = 1;
+    o.replace = 0;
+    train_refused(j->plan, &o, -EEXIST, "");
+    assert_false(path_exists(scratch_path(&j->s, "model.partial")));
+    job_end(j);
+}
+
+static void stop_soon(void *ctx, const struct drps_epoch *epoch)
+{
+    (void)epoch;
+    atomic_store((atomic_int *)ctx, 1);
+}
+
+/* A model is there, but it is what a stopped run had so far. */
+static void test_resume_takes_no_unfinished_model(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_result r;
+    struct drps_train_options o = j->o;
+    atomic_int stop = 0;
+    (void)state;
+    o.stop = &stop;
+    o.on_epoch = stop_soon;
+    o.ctx = &stop;
+    o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
+    train_refused(j->plan, &o, DRPS_E_INTERRUPTED, "");
+    o.stop = NULL;
+    o.on_epoch = NULL;
+    o.resume = 1;
+    o.replace = 0;
+    train_refused(j->plan, &o, -EEXIST, "");
+    o.replace = 1;
+    train_well(j->plan, &o, &r, "anew");
+    assert_false(r.already);
+    train_check_same(&r, &j->want, "anew", 0);
+    drps_train_result_free(&r);
+    job_end(j);
+}
+
+/* ---- Refusals ---- */
+
+/* A run that starts anew replaces a checkpoint when it may, and has something better. */
+static void test_a_checkpoint_is_not_lost(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_result r;
+    struct drps_train_options o = j->o;
+    (void)state;
+    job_leave_checkpoints(j, &o);
+    o.replace = 0;
+    train_refused(j->plan, &o, DRPS_E_CONFIG, "resume");
+    assert_true(path_exists(j->checkpoints));
+    o.replace = 1;
+    train_well(j->plan, &o, &r, "anew");
+    assert_int_equal(r.resumed_epoch, 0);
+    train_check_same(&r, &j->want, "anew", 0);
+    drps_train_result_free(&r);
+    assert_false(path_exists(j->checkpoints));
+    job_end(j);
+}
+
+static void test_resume_refuses_another_plan(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_options o = j->o;
+    struct drps_plan other = *j->plan;
+    (void)state;
+    job_leave_checkpoints(j, &o);
+    o.resume = 1;
+    other.info.id[0] ^= 1;
+    train_refused(&other, &o, DRPS_E_CONFIG, "train the plan that it is of");
+    assert_true(path_exists(j->checkpoints));
+    job_end(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_resume_with_another_store),
+        cmocka_unit_test(test_resume_takes_options),
+        cmocka_unit_test(test_resume_more_epochs),
+        cmocka_unit_test(test_resume_no_more_epochs),
+        cmocka_unit_test(test_resume_takes_no_older_model),
+        cmocka_unit_test(test_resume_takes_no_unfinished_model),
+        cmocka_unit_test(test_a_checkpoint_is_not_lost),
+        cmocka_unit_test(test_resume_refuses_another_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
