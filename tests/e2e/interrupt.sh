@@ -93,8 +93,16 @@ for shards in 1 3; do
     done
 done
 
+# listens PID: a tool runs there and looks for SIGTERM, or the process has ended
+listens() {
+    local name caught
+    { read -r name <"/proc/$1/comm" && caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status"); } 2>/dev/null || return 0
+    [[ -z $caught || ($name = drps-* && $((0x$caught >> 14 & 1)) = 1) ]]
+}
+
 # stopped WANT DELAY OUT COMMAND...: SIGTERM after DELAY seconds ends the command soon, with 130. WANT is nothing: OUT is not
-# left, unless the command was done before; model: OUT may be a whole model; always: it cannot have been done before.
+# left, unless the command was done before; model: OUT may be a whole model; always: it cannot have been done before. DELAY
+# begin: as soon as the process runs, whether it looks for signals or not.
 stopped() {
     local want=$1 delay=$2 out=$3 status=0 early=0 since
     shift 3
@@ -103,13 +111,16 @@ stopped() {
     pid=$!
     # Until it has begun, it is a copy of this shell, and would run its trap.
     until [[ -e stopped.txt ]]; do read -rt 0.01 <> <(:) || true; done
-    read -rt "$delay" <> <(:) || true
+    if [[ $delay != begin ]]; then
+        until listens $pid; do read -rt 0.01 <> <(:) || true; done
+        read -rt "$delay" <> <(:) || true
+    fi
     kill -TERM $pid 2>/dev/null || true
     since=$SECONDS
     wait $pid || status=$?
     ((SECONDS - since <= 20)) || fail "'$*' took $((SECONDS - since)) s to stop"
     # Before it looks for signals a tool ends by them, and has made nothing yet.
-    [[ $status != 143 || $delay != 0.05 || -s stopped.txt ]] || status=130 early=1
+    [[ $status != 143 || $delay != begin || -s stopped.txt ]] || status=130 early=1
     [[ $status = 130 || ($status = 0 && $want != always) ]] || fail "'$*' after $delay s and SIGTERM: $status, $(cat stopped.txt)"
     ((status == 0 || early)) || grep -q interrupted stopped.txt || fail "'$*' does not say that it was interrupted"
     [[ ! -e $out.partial ]] || fail "'$*' left $out.partial"
@@ -124,7 +135,7 @@ stopped() {
 "$tools/drps-index" data.svm --algo fm --factors 8 --test-fraction 0.1 --workers 2 -o ranks --quiet
 mkfifo silent
 exec 8<>silent # a writer that writes nothing
-for delay in 0.05 0.3 1.2; do
+for delay in begin 0.05 0.3 1.2; do
     stopped nothing $delay o.svm "$tools/drps-gen" ctr --samples 20M -o o.svm
     stopped nothing $delay o "$tools/drps-index" data.svm --algo fm --factors 8 --blocks auto --test-fraction 0.1 -o o
     stopped nothing $delay o "$tools/drps-stat" plan --verify

@@ -219,7 +219,7 @@ fails 2 'nul.ini:2:11: a control character' "$train" plan -o model4 --config nul
 
 # Pipes, devices and folders in place of files are refused at once; data may come from pipes.
 mkfifo fifo
-plain() { fails "$1" "$2" timeout 20 "${@:3}"; }
+plain() { fails "$1" "$2" timeout 120 "${@:3}"; }
 plain 2 'fifo is a pipe' "$train" plan -o model4 --config fifo
 plain 1 'fifo is a pipe' "$train" plan -o model4 --rank 0 --peers fifo --insecure
 plain 1 'fifo is a pipe' "$train" plan -o model4 --emulate fifo
@@ -249,9 +249,9 @@ for file in model.json names.rec rows/CURRENT; do
     plain 1 "$file is a pipe" "$tools/drps-predict" piped good.svm -o scores
     absent scores
 done
-timeout 20 "$index" <(cat good.svm) --algo lor -o piped-plan --quiet || fail "data are not read from a pipe"
+timeout 120 "$index" <(cat good.svm) --algo lor -o piped-plan --quiet || fail "data are not read from a pipe"
 cat good.svm >fifo &
-timeout 20 "$tools/drps-predict" model fifo --format libsvm -o scores --quiet || fail "data are not read from a FIFO"
+timeout 120 "$tools/drps-predict" model fifo --format libsvm -o scores --quiet || fail "data are not read from a FIFO"
 [[ $(wc -l <scores) = 4 ]] || fail "$(wc -l <scores) scores of 4 samples"
 wait
 for tool in index train stat predict gen; do

@@ -7,7 +7,7 @@
 "$tools/drps-gen" ctr --samples 20K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
 "$tools/drps-index" data.svm --algo fm --factors 4 --workers 3 --batch-size 100 --test-fraction 0.1 -o plan --quiet
 "$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 100 --test-fraction 0.1 -o plan-one --quiet
-how=(--epochs 60 --checkpoint-every 60b --silence 1)
+how=(--epochs 60 --checkpoint-every 60b)
 local=(--local 3)
 if ! "$tools/drps-train" plan -o want "${how[@]}" --local 3 --quiet --json >want.json 2>err.txt; then
     grep -q "this build has no ZeroMQ" err.txt || fail "$(cat err.txt)"
@@ -50,7 +50,8 @@ same() { # WANT.JSON WHAT
 starts() { grep -c "starting anew" err.txt || true; }
 says() { grep -qE -- "$1" err.txt || fail "does not say '$1' but: $(cat err.txt)"; }
 
-# One rank after the other, at three instants of one run: while all meet, when there are some checkpoints, and later.
+# One rank after the other, at three instants of one run: while all meet (or later, on a machine that has little time for this
+# script), when there are some checkpoints, and later.
 begin plan "${local[@]}"
 read -ra pids <<<"$(ranks)"
 kill -KILL "${pids[2]}"
@@ -63,13 +64,13 @@ for victim in 0 1; do
 done
 same want.json "three ranks lost"
 [[ $(starts) = 3 ]] || fail "started anew $(starts) times, not 3: $(cat err.txt)"
-says "warning: rank 2 was killed by signal 9 \\(Killed\\): starting anew, from the beginning$"
+says "warning: rank 2 was killed by signal 9 \\(Killed\\): starting anew, from (the beginning|epoch [0-9]+ after [0-9]+ batches)$"
 says "warning: rank [01] was killed by signal 9 \\(Killed\\): starting anew, from epoch [0-9]+ after [0-9]+ batches$"
 says "going on from checkpoint"
 echo "ok killed: $(grep -c "" err.txt) lines"
 
 # A rank that is stopped is lost when it has been silent for long enough, and is not waited for.
-begin plan "${local[@]}"
+begin plan "${local[@]}" --silence 1
 reached 2
 read -ra pids <<<"$(ranks)"
 kill -STOP "${pids[1]}"
@@ -81,7 +82,7 @@ echo "ok stopped"
 # Begun anew beside the checkpoints of an earlier run: these are not gone on from, also by a second attempt.
 begin plan "${local[@]}" --lr 0.5 --epochs 3 --keep-checkpoints
 ends 0
-"$tools/drps-train" plan -o got --force "${how[@]}" --checkpoint-every 50e "${local[@]}" --on-failure resume --json >got.json 2>err.txt &
+"$tools/drps-train" plan -o got --force "${how[@]}" --checkpoint-every 59e "${local[@]}" --on-failure resume --json >got.json 2>err.txt &
 watcher=$!
 read -ra pids <<<"$(ranks)"
 kill -KILL "${pids[0]}"

@@ -8,11 +8,11 @@ ports 2 >peers.txt
 second=$(sed -n 2p peers.txt)
 
 status=0
-"$tools/drps-train" plan -o never --peers peers.txt --rank 0 --timeout 4 2>err.txt || status=$?
+"$tools/drps-train" plan -o never --peers peers.txt --rank 0 --timeout 10 2>err.txt || status=$?
 ! grep -q "this build has no ZeroMQ" err.txt || skip "this build has no ZeroMQ"
 [[ $status = 75 ]] || fail "a rank that nobody joins ended with $status: $(cat err.txt)"
-grep -qF "waiting for rank 1 ($second), up to 4 s" err.txt || fail "nothing is said of the rank that is waited for: $(cat err.txt)"
-grep -qF "rank 1 ($second) did not start within 4 s" err.txt || fail "nothing is said of the rank that did not come: $(cat err.txt)"
+grep -qF "waiting for rank 1 ($second), up to 10 s" err.txt || fail "nothing is said of the rank that is waited for: $(cat err.txt)"
+grep -qF "rank 1 ($second) did not start within 10 s" err.txt || fail "nothing is said of the rank that did not come: $(cat err.txt)"
 absent never
 echo "ok waiting"
 
