@@ -768,7 +768,25 @@ static void test_wrong_use_is_refused(void **state)
     plan_free(p);
 }
 
-/* A byte of the file that was altered behind the store's back is found, and its offset is named. */
+/* Alter a byte in each 4 KiB of a file, whatever was altered before. */
+static void alter(const char *path)
+{
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    (void)fseek(f, 0, SEEK_END);
+    const long bytes = ftell(f);
+    for (long at = 100; at < bytes; at += 4096) {
+        (void)fseek(f, at, SEEK_SET);
+        const int c = fgetc(f);
+        (void)fseek(f, at, SEEK_SET);
+        (void)fputc(c + 1, f);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A byte of the file that was altered behind the store's back is found, and its offset is named. It
+ * is altered after each step of the second epoch and those that follow: another thread may have
+ * read what is there, or may write it anew. */
 static void test_wrong_byte_is_named(void **state)
 {
     (void)state;
@@ -777,6 +795,7 @@ static void test_wrong_byte_is_named(void **state)
     struct drps_store *st;
     struct drps_rows rows;
     char *dir = scratch_new();
+    char *path = drps_path_join(dir, "streams");
     plan_cut(p, 1, 1);
     struct drps_store_config config = plan_config(p);
     config.dir = dir;
@@ -788,25 +807,13 @@ static void test_wrong_byte_is_named(void **state)
         const struct plan_step *step = &p->steps[s];
         rc = drps_store_relay.step_open(st, s, step->slots, step->n_ids, &rows, &err);
         if (rc == 0) rc = drps_store_relay.step_close(st, s, 1, &err);
-        if (s != p->epoch_steps || rc) continue;
-        char *path = drps_path_join(dir, "streams");
-        FILE *f = fopen(path, "r+b");
-        assert_non_null(f);
-        (void)fseek(f, 0, SEEK_END);
-        const long bytes = ftell(f);
-        for (long at = 100; at < bytes; at += 4096) {
-            (void)fseek(f, at, SEEK_SET);
-            const int c = fgetc(f);
-            (void)fseek(f, at, SEEK_SET);
-            (void)fputc(c ^ 1, f);
-        }
-        assert_int_equal(fclose(f), 0);
-        free(path);
+        if (s >= p->epoch_steps) alter(path);
     }
     assert_int_equal(rc, DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "streams"));
     assert_non_null(strstr(err.text, "at byte"));
     drps_store_relay.close(st);
+    free(path);
     scratch_remove(dir);
     plan_free(p);
 }
@@ -905,8 +912,9 @@ static uint64_t bytes_of(const char *dir, const char *name)
     return (uint64_t)st.st_size;
 }
 
-/* A scan that the disk has no room for says so. A scan that needs no more than the room that was set
- * aside goes on. Reads are not counted: the window thread may read before the scan and after it. */
+/* A scan that the disk has no room for says so. A scan that needs no more than the room that was
+ * set aside goes on. Reads are not counted: the window thread may read before the scan and after
+ * it. */
 static void scan_without_room(const struct plan_store *r, struct fault_io *f)
 {
     struct drps_err err = DRPS_ERR_INIT;
