@@ -36,7 +36,7 @@ train() { ${exec:-} "$tools/drps-train" plan -o "$1" --local "$ranks" "${options
 now() { date +%s.%N; }
 calc() { awk "BEGIN {printf \"%.1f\", $*}"; }
 
-# As many epochs as the minutes take.
+# There are as many epochs as the minutes have time for.
 train short --epochs 3 --checkpoint-every never || { cat short.err >&2 && exit 1; }
 epoch_s=$(jq '[.epochs[].seconds] | add / length' short.json)
 epochs=$(awk "BEGIN {n = $minutes * 60 / $epoch_s; printf \"%d\", n < 1 ? 1 : n}")

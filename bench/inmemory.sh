@@ -17,7 +17,7 @@ ratings_text() {
     echo "$text"
 }
 
-# Of the first two processors; - where there is one.
+# line_ns: nanoseconds in which a cache line goes from the first processor to the second and back; - where there is one
 line_ns() { "$tools/bench_cores" 2>/dev/null | awk '{line = $(NF - 1); exit} END {print line ? line : "-"}' || true; }
 
 # train NAME PLAN ENTRIES CORES THREADS OPTIONS...: one line of the table.

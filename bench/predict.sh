@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prediction: samples a second of drps-predict from text, of LR and of FM with 16 factors on the CTR-like set, trained for an epoch.
-# All of the model in memory, then with the least --memory that drps-predict names.
+# First all of the model is in memory; then drps-predict has the least --memory that it names.
 #   bench/predict.sh [RUNS]      how often (default 3); the median is printed
 . "$(dirname "$0")/lib.sh"
 runs=${1:-3}

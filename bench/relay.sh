@@ -425,7 +425,7 @@ slow() {
             "$(jq -r 'if .interrupted then "stopped" else "as resident" end' "$work/runs/slow$v.1") |"
     done
 }
-# Of the last whole epoch, with what groups move twice: the first one reads few rows.
+# The figures are those of the last whole epoch, as the first one reads few rows, and include what groups move twice.
 stream='def trained: .phase_seconds | .plan + .wait_store + .gather + .compute + .step + .evaluate;
     def last: .epochs[-1] // error("no epoch ended: give it more --seconds");
     def read_mbs: last | (.read_bytes + .plan_read_bytes) / .seconds / 1e6;

@@ -15,7 +15,7 @@
 #include "support/fault_io.h"
 #include "support/scratch.h"
 
-/* By key, then by order of arrival, which the test keeps in `b`. */
+/* Compares by key, then by order of arrival, which the test keeps in `b`. */
 static int before(const void *x, const void *y)
 {
     const struct drps_sort_record *p = x;

@@ -66,7 +66,7 @@ cut -f1,2 ratings.tsv >pairs.tsv
 cmp rated.txt unrated.txt || fail "other scores without ratings"
 fails 1 "fewer than 3 columns" "$tools/drps-predict" model-ratings pairs.tsv --metrics -o never
 
-# Of very many columns, neighbours of a kind are told together.
+# Where there are very many columns, neighbours of a kind are told together.
 awk 'BEGIN {printf "label"; for (i = 0; i < 300; i++) printf ",f%d", i; print ""; for (n = 0; n < 20; n++) {printf "%d", n % 2; for (i = 0; i < 300; i++) printf ",%d", i; print ""}}' >wide.csv
 "$tools/drps-index" wide.csv --algo lor -o plan-wide --json >wide.json 2>wide.txt
 [[ $(grep -c column wide.txt) = 2 ]] || fail "300 columns are told in $(grep -c column wide.txt) lines"

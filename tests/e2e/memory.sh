@@ -36,7 +36,7 @@ fi
 [[ $(value content <plan.json) = "$(value content <resident.json)" ]] || fail "relay has another model with the plan's windows"
 echo "relay ok with $used"
 
-# As many times as the best epoch changes, all rows are written in placed order beside the open windows.
+# With --patience all rows are written in placed order beside the open windows, as often as the best epoch changes.
 in_cgroup $((96 * mib * 11 / 10)) "$tools/drps-train" plan -o model-patience --store relay --memory 96M --epochs 3 --patience 1 \
     --threads 2 --quiet --json >patience.json || fail "drps-train --store relay --patience 1 was ended by its limit"
 echo "relay ok with patience and two threads: peak $(($(value peak_rss_bytes <patience.json) / mib)) MiB of 96"

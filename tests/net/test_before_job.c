@@ -51,7 +51,7 @@ static void test_net_options_that_cannot_be(void **state)
     drps_peers_destroy(&peers);
 }
 
-/* As drps_net.h says: 2.3 times the cut and somewhat less than two seconds. */
+/* The silence is what drps_net.h says: 2.3 times the cut and somewhat less than two seconds. */
 static void test_net_silence_outlives_a_cut(void **state)
 {
     static const uint32_t cuts[] = {1000, 5000, 60000, 600000};

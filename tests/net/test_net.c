@@ -653,7 +653,7 @@ static void test_net_groups_meet(void **state)
     }
 }
 
-/* Of four ranks the second and the third are lost. */
+/* Four ranks meet, of which the second and the third are lost. */
 static void meet_without(struct drps_net *net, uint32_t rank, void *ctx)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -669,7 +669,7 @@ static void meet_without(struct drps_net *net, uint32_t rank, void *ctx)
     NET_CHECK(!drps_net_is_missing(net, 0) && !drps_net_is_missing(net, 3));
 }
 
-/* As a transport says it of a rank that has fallen silent. */
+/* Say that a rank is lost, as a transport does when it has fallen silent. */
 static void lose(struct drps_net *net, uint32_t rank)
 {
     const struct drps_err why = {.code = DRPS_E_PEER, .text = "it is dead"};

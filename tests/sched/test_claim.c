@@ -112,7 +112,7 @@ static int event(struct epoch *e, enum kind kind, unsigned w, int play)
     return 1;
 }
 
-/* All that what follows depends on. Never 0. */
+/* A number for all that later events depend on: equal for equal states, and never 0. */
 static uint64_t fingerprint(const struct epoch *e)
 {
     uint64_t key = e->executed | UINT64_C(1) << 63;

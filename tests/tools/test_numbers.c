@@ -310,7 +310,7 @@ static void probe_training(void *ctx, struct news *news)
     }
 }
 
-/* In the child. */
+/* Runs in the child. */
 static int train_all(void *ctx)
 {
     const struct training *t = ctx;
@@ -364,7 +364,7 @@ static void all_stores(struct training *t)
     assert_true(n <= STORES);
 }
 
-/* With the step size of SGD, which depends on the plan's counts. */
+/* The optimizer is SGD, whose step size depends on the plan's counts. */
 static void test_numbers_of_a_plan(void **state)
 {
     struct scratch *s = *state;

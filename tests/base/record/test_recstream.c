@@ -142,7 +142,7 @@ static void test_recstream_gives_records_in_order_pass_after_pass(void **state)
     drps_recfile_close(f);
 }
 
-/* From every record on, with buffers that begin and end anywhere. */
+/* A stream may begin at any record, with buffers that begin and end anywhere. */
 static void test_recstream_begins_anywhere(void **state)
 {
     static const struct drps_recstream_options cases[] = {
@@ -233,7 +233,7 @@ static void check_unpacked(struct drps_recfile *f, struct drps_recstream_options
     drps_recstream_close(stream);
 }
 
-/* With direct I/O and without it, which begin elsewhere in a buffer. */
+/* Records are unpacked with direct I/O and without it, which begin elsewhere in a buffer. */
 static void test_recstream_unpacks(void **state)
 {
     static const struct drps_recstream_options cases[] = {

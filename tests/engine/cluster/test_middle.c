@@ -52,7 +52,7 @@ static uint64_t below(uint64_t n)
     return v;
 }
 
-/* One in so many times; counted. */
+/* Returns 1 one in so many times, and counts these. */
 static int strikes(const unsigned *one_in, uint64_t *count)
 {
     pthread_mutex_lock(&middle.lock);
@@ -138,7 +138,7 @@ static size_t other_length(size_t old, size_t most)
     return n < most ? n : most;
 }
 
-/* A number, or a byte, or all of it. */
+/* Change a number of the payload, or a byte, or all of it. */
 static void change_payload(unsigned char *data, size_t n)
 {
     static const float odd[] = {HUGE_VALF, 1e38f, -1e38f, 1e-40f};

@@ -316,7 +316,7 @@ static void test_modeldir_damage_is_named(void **state)
     }
 }
 
-/* Every file of the database that holds values, flipped in its middle. */
+/* A byte is flipped in the middle of every file of the database that holds values. */
 static void test_modeldir_damaged_rows_are_found(void **state)
 {
     (void)state;
@@ -483,7 +483,7 @@ static void test_modeldir_missing_parts(void **state)
 
 /* ---- The dictionary ---- */
 
-/* In place of the plan's dictionary one that is whole, and has another row for a name. */
+/* Put a dictionary in the place of the plan's that is whole, and has another row for a name. */
 static void exchange_names(const struct fixture *f)
 {
     struct names_writer *w;
@@ -585,7 +585,7 @@ static int read_as_prediction(const struct fixture *f, struct reading *r, struct
     return rc;
 }
 
-/* In a copy of the model, since engines write to what they open. */
+/* Engines write to what they open: damage is done to a copy of the model. */
 static void copy_model(const char *from, const char *to)
 {
     char *command;

@@ -138,7 +138,8 @@ static void test_textfile_says_that_a_device_is_full(void **state)
     assert_non_null(strstr(err.text, "cannot write to /dev/full"));
 }
 
-/* All at once, or at the end: what is left is in the buffer of the C library. */
+/* Standard output fails while lines are written, or at the end, when the last ones leave the buffer
+ * of the C library. */
 static void test_textfile_says_that_standard_output_is_full(void **state)
 {
     (void)state;

@@ -100,7 +100,7 @@ static void assert_ways(const struct drps_use_distances *ways, const uint32_t *p
     assert_int_equal(k, ways->n_far);
 }
 
-/* Against the file itself. */
+/* The window that was read ahead is that of the file. */
 static void check_window(struct fixture *f, uint32_t number, int whole)
 {
     struct drps_err err = DRPS_ERR_INIT;

@@ -123,7 +123,7 @@ static void test_a_model_goes_on(void **state)
     end(j);
 }
 
-/* With resume it counts where there is nothing to go on from. */
+/* With resume, what a run is to begin with counts where there is nothing to go on from. */
 static void test_resume_comes_first(void **state)
 {
     struct job *j = begin("fm", 4);

@@ -684,7 +684,7 @@ static void test_engine_interrupt_leaves_the_model_so_far(void **state)
     }
 }
 
-/* Without what is measured again at the very end of a run. */
+/* Remove what is measured again at the very end of a run. */
 static void drop_last_moments(json_t *report)
 {
     static const char *const keys[] = {"seconds", "peak_rss_bytes", "process_read_bytes",

@@ -193,7 +193,7 @@ static void begin_run(struct run *r, const struct kind *k, struct scratch *s)
     drps_train_result_free(&result);
 }
 
-/* From the least on in steps that grow, up to twice as much as all rows take. */
+/* Train with memory from the least on, in steps that grow, up to twice as much as all rows take. */
 static void sweep(struct run *r, const char *store, uint64_t seek_bytes, uint64_t first_step)
 {
     const uint64_t rows = 2 * r->plan->info.rows * r->plan->info.row_bytes;

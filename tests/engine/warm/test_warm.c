@@ -265,7 +265,8 @@ static void write_csv(struct scratch *s, const char *name, const char *header, c
     assert_int_equal(fclose(f), 0);
 }
 
-/* The same names, more, fewer, in another order, split otherwise, hashed otherwise. */
+/* The new plan has the same names, more or fewer, in another order, split otherwise or hashed
+ * otherwise. */
 static void test_rows_are_found_by_name(void **state)
 {
     static const struct {

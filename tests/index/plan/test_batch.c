@@ -86,7 +86,7 @@ static const struct drps_batch small = {.samples = 2,
                                         .local16 = local,
                                         .values = values};
 
-/* From the layout in drps_batch.h; floats by IEEE 754. */
+/* The bytes follow from the layout in drps_batch.h, and floats from IEEE 754. */
 static void test_batch_golden_bytes(void **state)
 {
     static const unsigned char want[] = {
@@ -377,7 +377,8 @@ static void test_batch_unpack_survives_damage(void **state)
     free(data);
 }
 
-/* Against both ways without vector instructions, from memory of exactly the packed bytes. */
+/* Vector instructions unpack as both ways without them do, from memory of exactly the packed bytes.
+ */
 static void test_batch_pack16(void **state)
 {
     enum { MOST = 100 };

@@ -65,8 +65,8 @@ static void check_same_batches(struct scratch *s, const char *a, const char *b)
     assert_true(same_file(s, a, b, "names.rec"));
 }
 
-/* From one worker to three the plan is that of the text, in each file; and back again, by way of
- * others. */
+/* A plan that is dealt from one worker to three is that of the text, in each file; so it is back
+ * again, by way of others. */
 static void test_a_plan_is_dealt_as_text_is(void **state)
 {
     static const struct {

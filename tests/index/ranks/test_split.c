@@ -196,8 +196,8 @@ static void check_entry(const struct drps_batch *a, const uint32_t *rows_a, size
     if (a->values) assert_memory_equal(a->values + j, b->values + from, sizeof(*a->values));
 }
 
-/* The same samples of the same rows; rows_b [b->rows] have been named as rows_a are. A sample's
- * entries are in the order of each one's own numbers. */
+/* Both batches have the same samples of the same rows; rows_b [b->rows] have been named as rows_a
+ * are. A sample's entries are in the order of each one's own numbers. */
 static void check_same_batch(const struct drps_batch *a, const uint32_t *rows_a,
                              const struct drps_batch *b, const uint32_t *rows_b)
 {

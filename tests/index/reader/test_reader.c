@@ -749,8 +749,8 @@ static void test_reader_csv_options(void **state)
     }
 }
 
-/* Without labels: ratings of two columns; a label column that is named and not there, although
- * there is one of a usual name. */
+/* Input without labels may be ratings of two columns, or lack the label column that is named
+ * although it has one of a usual name. */
 static void test_reader_without_labels(void **state)
 {
     static const struct {
@@ -1033,7 +1033,7 @@ static void test_reader_says_what_may_be_the_label(void **state)
     outcome_free(&o);
 }
 
-/* For prediction: who has rated, but not how. */
+/* Prediction is asked of pairs that say who rates what, but not how. */
 static void test_reader_ratings_may_lack_the_rating(void **state)
 {
     static const struct row rows[] = {

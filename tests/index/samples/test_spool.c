@@ -102,7 +102,8 @@ static int look(void *ctx, struct spool_sample *sample, struct drps_err *err)
     return 0;
 }
 
-/* Places first, then arrival. */
+/* Samples come as they arrived; `sorted`: by their places, and those of one place as they arrived.
+ */
 static void assert_in_order(const struct seen *seen, int sorted)
 {
     assert_int_equal(seen->n, seen->shape->n);

@@ -232,7 +232,7 @@ static void no_last_record(struct records *r)
     free((void *)r->pieces[--r->n].data);
 }
 
-/* Of one block, that it is used a step later, or, at the end, a step earlier. */
+/* Say of one block that it is used next a step later than it is. */
 static void wrong_next_use(struct records *r)
 {
     uint32_t blocks[LIST_MOST], distance[LIST_MOST];
@@ -246,7 +246,8 @@ static void wrong_next_use(struct records *r)
     replace(r, 5, packed, used);
 }
 
-/* The last step's: its next use is in the epoch behind. */
+/* Say of the last step's block, which the next epoch uses, that it is used a step earlier than it
+ * is. */
 static void wrong_last_use(struct records *r)
 {
     uint32_t blocks[LIST_MOST], distance[LIST_MOST];

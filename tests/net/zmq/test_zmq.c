@@ -524,7 +524,7 @@ static void raw_hello(struct imposter *im, uint32_t count, size_t flip, uint64_t
     raw_frame(im, &head, bytes, sizeof(bytes), flip);
 }
 
-/* As a rank does: greet, hear the victim's greeting, and answer it. */
+/* Start as a rank does: greet, hear the victim's greeting, and answer it. */
 static void raw_start(struct imposter *im)
 {
     struct drps_err err = DRPS_ERR_INIT;

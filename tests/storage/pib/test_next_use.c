@@ -113,7 +113,7 @@ static size_t brute_force_hits(const struct plan *p, const struct drps_pool_shap
     return hits;
 }
 
-/* With memory for so many blocks, or rows, in one step. */
+/* Run the plan with a pool that has memory for so many blocks, or rows, in one step. */
 static void run_with(const struct plan *p, size_t blocks, size_t rows,
                      struct drps_store_stats *stats)
 {

@@ -446,7 +446,7 @@ static void test_other_stores_are_refused(void **state)
     run_end(&run);
 }
 
-/* As many windows as were saved, and as many frames, but other rows in them. */
+/* A save is refused by a plan of as many windows and frames that has other rows in them. */
 static void test_other_windows_are_refused(void **state)
 {
     (void)state;

@@ -276,7 +276,7 @@ static void check_modes(const struct world *w, struct drps_train_options o, uint
     }
 }
 
-/* In as little memory as they take, and in some more: longer windows. */
+/* Stores train in as little memory as they take, and in some more, which makes windows longer. */
 static void check_store(const struct world *w, const char *store, uint64_t content)
 {
     struct drps_train_options o = world_options(w);

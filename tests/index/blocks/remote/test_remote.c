@@ -199,7 +199,7 @@ static void merge_some(struct counts *one, struct counts *many, uint8_t *dead,
     free(pairs);
 }
 
-/* While random blocks merge, and after a reset. Closes both. */
+/* Both give the same answers while random blocks merge, and after a reset. Closes both. */
 static void assert_answers_as_one(struct counts *one, struct counts *other,
                                   struct random_source *rng)
 {
