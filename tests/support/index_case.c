@@ -82,6 +82,21 @@ void case_begin(struct case_run *c, struct scratch *s, const char *input_path, c
                                              .log = &log};
 }
 
+void case_compile(struct case_run *c)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_index_run(drps_io_os(), &c->options, &c->result, &err) < 0) fail_msg("%s", err.text);
+}
+
+struct drps_plan *case_plan(struct case_run *c)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_plan *plan;
+    case_compile(c);
+    if (drps_plan_open(drps_io_os(), c->out, &plan, &err) < 0) fail_msg("%s", err.text);
+    return plan;
+}
+
 /* --- samples as lines
  * ----------------------------------------------------------------------------------- */
 

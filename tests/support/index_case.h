@@ -27,6 +27,12 @@ struct case_run {
 };
 void case_begin(struct case_run *c, struct scratch *s, const char *input_path, const char *algo);
 
+/* drps_index_run(); the test fails when it fails. */
+void case_compile(struct case_run *c);
+
+/* case_compile(), and the plan that it made; the caller closes it. */
+struct drps_plan *case_plan(struct case_run *c);
+
 /* Samples as text lines "label key:value ...", sorted; keys are feature keys. */
 struct case_lines {
     char **line; /* own */

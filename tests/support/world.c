@@ -15,14 +15,13 @@ static void make_plan(struct world *w, const char *input, const char *algo, cons
                       uint32_t workers, uint64_t batch)
 {
     struct case_run run;
-    struct drps_err err = DRPS_ERR_INIT;
     case_begin(&run, &w->scratch, input, algo);
     (void)snprintf(run.out, sizeof(run.out), "%s", out);
     run.options.workers = workers;
     run.options.batch_size = batch;
     run.options.factors = strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0 ? 4 : 0;
     run.options.test_fraction = 0.2;
-    if (drps_index_run(drps_io_os(), &run.options, &run.result, &err) < 0) fail_msg("%s", err.text);
+    case_compile(&run);
 }
 
 static struct world *begin(uint32_t workers, const char *algo, enum case_format format,

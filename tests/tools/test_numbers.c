@@ -369,13 +369,12 @@ static void test_numbers_of_a_plan(void **state)
 {
     struct scratch *s = *state;
     struct case_run c;
-    struct drps_err err = DRPS_ERR_INIT;
     case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 150, 60, 3), "fm");
     c.options.factors = 2;
     c.options.batch_size = 20;
     c.options.test_fraction = 0.2;
     c.options.no_forecast = 1;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    case_compile(&c);
     struct training t = {.dir = c.out, .workers = 1, .compare = 1};
     char model[SCRATCH_PATH_BYTES];
     (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
@@ -391,7 +390,6 @@ static void test_numbers_of_a_plan_with_lanes(void **state)
 {
     struct scratch *s = *state;
     struct case_run c;
-    struct drps_err err = DRPS_ERR_INIT;
     case_begin(&c, s, case_input(s, "input", CASE_RATINGS, 600, 40, 8), "lmf");
     c.options.factors = 2;
     c.options.order = "grid";
@@ -401,7 +399,7 @@ static void test_numbers_of_a_plan_with_lanes(void **state)
     c.options.batch_size = 20;
     c.options.test_fraction = 0.1;
     c.options.no_forecast = 1;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    case_compile(&c);
     struct training t = {.dir = c.out, .workers = 1, .compare = 1, .stores = {"resident", "relay"}};
     char model[SCRATCH_PATH_BYTES];
     (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
@@ -455,7 +453,7 @@ static void test_numbers_of_other_kinds_are_refused(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 60, 20, 3), "lor");
     c.options.no_forecast = 1;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    case_compile(&c);
     char *path = drps_path_join(c.out, "plan.json");
     size_t n;
     char *text = scratch_read(path, &n);
@@ -593,7 +591,6 @@ static int predict_once(void *scoring)
 static void sweep_models(struct scratch *s, size_t features, int one_block)
 {
     struct case_run c;
-    struct drps_err err = DRPS_ERR_INIT;
     char input[SCRATCH_PATH_BYTES], model[SCRATCH_PATH_BYTES], out[SCRATCH_PATH_BYTES];
     char manifest[SCRATCH_PATH_BYTES + 16];
     (void)snprintf(input, sizeof(input), "%s", case_input(s, "in", CASE_LIBSVM, 400, features, 3));
@@ -603,7 +600,7 @@ static void sweep_models(struct scratch *s, size_t features, int one_block)
     case_begin(&c, s, input, "fm");
     c.options.factors = 4;
     c.options.force = 1;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    case_compile(&c);
     assert_int_equal(c.result.info.rows <= drps_modeldir_block_rows(5), one_block);
     assert_true(c.result.info.rows > 300); /* more bytes than a page */
     for (size_t i = 0; drps_kv_engines()[i]; i++) {
@@ -634,14 +631,13 @@ static void test_numbers_that_are_shown(void **state)
 {
     struct scratch *s = *state;
     struct case_run c;
-    struct drps_err err = DRPS_ERR_INIT;
     char model[SCRATCH_PATH_BYTES];
     const size_t every = DRPS_TEST_ONE_IN > 1 ? 3 : 1;
     (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
     case_begin(&c, s, case_input(s, "in", CASE_LIBSVM, 200, 60, 3), "lor");
     c.options.batch_size = 20;
     c.options.test_fraction = 0.2;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    case_compile(&c);
     sweep_stat(c.out, "plan.json", "drps-plan", DRPS_PLAN_VERSION, NULL, every);
     sweep_stat(c.out, "plan.json", "drps-plan", DRPS_PLAN_VERSION, "--verify", every);
     train_once(c.out, "relay", NULL, model);

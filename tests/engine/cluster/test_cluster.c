@@ -105,14 +105,13 @@ static void test_many_ranks(void **state)
         world_begin_workers(MANY, "lor", CASE_LIBSVM, SMALL, (uint64_t)MANY * SMALL, seed);
     struct drps_train_options o = world_options(w);
     struct drps_train_result one, r;
-    struct drps_err err = DRPS_ERR_INIT;
     uint64_t iterations = 0;
     (void)state;
     o.lr = 0.01f;
     o.epochs = 1;
     world_run_one(w, &o, &one);
     o.memory_bytes = (uint64_t)MANY * 48 << 20; /* each counts on a process of its own */
-    if (world_run(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    world_train(w, &o, &r);
     for (size_t e = 0; e < r.epochs_n; e++) {
         check_near(r.epochs[e].train_loss, one.epochs[e].train_loss);
         check_near(r.epochs[e].test.loss, one.epochs[e].test.loss);
@@ -120,7 +119,7 @@ static void test_many_ranks(void **state)
     drps_train_result_free(&r);
 
     o.sync = DRPS_SCHED_WSP;
-    if (world_run(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    world_train(w, &o, &r);
     assert_int_equal(r.ranks_n, MANY);
     for (size_t k = 0; k < r.ranks_n; k++)
         iterations += r.ranks[k].iterations;
@@ -136,13 +135,12 @@ static void test_patience_stops_all_ranks(void **state)
     struct world *w = world_of("lor", CASE_LIBSVM);
     struct drps_train_options o = world_options(w);
     struct drps_train_result one, r;
-    struct drps_err err = DRPS_ERR_INIT;
     (void)state;
     o.epochs = 40;
     o.patience = 2;
     o.lr = 0.3f;
     world_run_one(w, &o, &one);
-    if (world_run(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+    world_train(w, &o, &r);
     assert_true(one.stopped_early);
     assert_true(r.stopped_early);
     assert_int_equal(r.best_epoch, one.best_epoch);
@@ -228,8 +226,8 @@ static void test_emulated_rounds_change_no_bit(void **state)
     drps_train_result_free(&want);
     drps_train_result_free(&r);
 
-    if (world_run(w, &plain, &want, &err) < 0) fail_msg("%s", err.text);
-    if (world_run(w, &emulated, &r, &err) < 0) fail_msg("%s", err.text);
+    world_train(w, &plain, &want);
+    world_train(w, &emulated, &r);
     assert_true(r.content == want.content);
     for (size_t e = 0; e < 2; e++) {
         assert_true(r.epochs[e].train_loss == want.epochs[e].train_loss);
@@ -273,7 +271,7 @@ static void test_the_rate_counts_until_the_last_rank_is_done(void **state)
         struct drps_train_result r;
         o.sync = async ? DRPS_SCHED_ASP : DRPS_SCHED_BSP;
         o.no_claim = async;
-        if (world_run(w, &o, &r, &err) < 0) fail_msg("%s", err.text);
+        world_train(w, &o, &r);
         assert_int_equal(r.epochs_n, 2);
         for (size_t e = 0; e < r.epochs_n; e++) {
             const double most = (900 - (double)r.epochs[e].test.samples) / 0.25;
@@ -389,7 +387,7 @@ static void test_patience_keeps_its_best_epoch_when_ranks_diverge(void **state)
             o.epochs = r.best_epoch;
             o.patience = 0;
             o.replace = 1;
-            if (world_run(w, &o, &first, &err) < 0) fail_msg("%s", err.text);
+            world_train(w, &o, &first);
             assert_true(first.content == r.content);
             drps_train_result_free(&first);
         }

@@ -18,14 +18,11 @@ enum { SAMPLES = 1500, NAMES = 300, BATCH = 64, EPOCHS = 3, BUFFER = 1 << 16 };
 
 static struct drps_plan *make_plan(struct scratch *s)
 {
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_plan *plan;
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, SAMPLES, NAMES, 3), "lor");
     c.options.batch_size = BATCH;
     c.options.test_fraction = 0.1;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
-    assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, &err), 0);
+    struct drps_plan *plan = case_plan(&c);
     assert_true(plan->info.batches > 3 && plan->info.eval_batches > 1);
     return plan;
 }

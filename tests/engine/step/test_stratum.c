@@ -24,8 +24,6 @@ enum { SAMPLES = 12000, NAMES = 400, BATCH = 64, EPOCHS = 3, RANK = 8 };
 /* A plan of ratings in a grid; the caller closes it. */
 static struct drps_plan *make_ranked(struct scratch *s, uint32_t rank, uint32_t lanes, int no_bias)
 {
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_plan *plan;
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, NAMES, 8), "lmf");
     c.options.factors = rank;
@@ -37,8 +35,7 @@ static struct drps_plan *make_ranked(struct scratch *s, uint32_t rank, uint32_t 
     c.options.test_fraction = 0.1;
     c.options.no_bias = no_bias;
     c.options.force = 1;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
-    assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, &err), 0);
+    struct drps_plan *plan = case_plan(&c);
     assert_int_equal(plan->info.lanes, lanes > 1 ? lanes : 0);
     return plan;
 }

@@ -19,8 +19,6 @@ enum { SAMPLES = 4000, NAMES = 200, BATCH = 64 };
 
 static struct drps_plan *make_plan(struct scratch *s)
 {
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_plan *plan;
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, NAMES, 8), "lmf");
     c.options.factors = 4;
@@ -30,8 +28,7 @@ static struct drps_plan *make_plan(struct scratch *s)
     c.options.lanes = 4;
     c.options.batch_size = BATCH;
     c.options.test_fraction = 0.1;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
-    assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, &err), 0);
+    struct drps_plan *plan = case_plan(&c);
     assert_int_equal(plan->info.lanes, 4);
     return plan;
 }

@@ -98,7 +98,7 @@ static struct drps_plan *make_plan(struct scratch *s, const struct kind *k,
     c.options.lanes = k->lanes;
     if (k->order) c.options.order = k->order;
     if (k->blocks) c.options.blocks.by = k->blocks;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err) < 0) fail_msg("%s", err.text);
+    case_compile(&c);
     if (drps_plan_open(io, c.out, &plan, &err) < 0) fail_msg("%s", err.text);
     return plan;
 }

@@ -44,7 +44,6 @@ static void make_plan(struct scratch *s, const char *name, const char *algo,
                       enum case_format format, const struct data *d, char *path_out)
 {
     struct case_run run;
-    struct drps_err err = DRPS_ERR_INIT;
     char input[SCRATCH_PATH_BYTES], in[32];
     (void)snprintf(in, sizeof(in), "%s.in", name);
     (void)snprintf(input, sizeof(input), "%s",
@@ -58,7 +57,7 @@ static void make_plan(struct scratch *s, const char *name, const char *algo,
     run.options.seed = d->order_seed + 1;
     run.options.loss = d->loss;
     run.options.reader.hash_seed = d->hash_seed;
-    if (drps_index_run(drps_io_os(), &run.options, &run.result, &err) < 0) fail_msg("%s", err.text);
+    case_compile(&run);
 }
 
 /* A model, and its checkpoints at the end of the last epoch. */

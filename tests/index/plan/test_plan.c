@@ -29,11 +29,10 @@ enum { FILES = sizeof(files) / sizeof(files[0]) };
 static struct drps_plan_info make(struct scratch *s, enum case_format format, const char *algo)
 {
     struct case_run c;
-    struct drps_err err = DRPS_ERR_INIT;
     case_begin(&c, s, case_input(s, "input", format, 60, 20, 41), algo);
     c.options.batch_size = 10;
     c.options.test_fraction = 0.3;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    case_compile(&c);
     return c.result.info;
 }
 

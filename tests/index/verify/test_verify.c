@@ -70,13 +70,12 @@ static void cut_windows(const char *dir)
 static void make(struct scratch *s, enum case_format format, const char *algo, uint32_t workers)
 {
     struct case_run c;
-    struct drps_err err = DRPS_ERR_INIT;
     case_begin(&c, s, case_input(s, "input", format, 120, 300, 41), algo);
     c.options.batch_size = 10;
     c.options.test_fraction = 0.3;
     c.options.workers = workers;
     c.options.blocks.bytes = 64;
-    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    case_compile(&c);
     if (workers == 1) cut_windows(c.out);
 }
 

@@ -189,12 +189,11 @@ static void test_every_batch_is_executed_once(void **state)
     struct world *w = world_begin("lor", CASE_LIBSVM, SMALL, BATCH, seed); /* several windows */
     struct drps_train_options o = world_options(w);
     struct drps_train_result bsp;
-    struct drps_err err = DRPS_ERR_INIT;
     struct watch watch;
     watch_begin(&watch);
     o.on_batch = just_count;
     o.ctx = &watch;
-    if (world_run(w, &o, &bsp, &err) < 0) fail_msg("%s", err.text);
+    world_train(w, &o, &bsp);
     check_once(&watch, steps_of(w), 2);
     watch_end(&watch);
     for (size_t m = 0; m < MODES; m++)

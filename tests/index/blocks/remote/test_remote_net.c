@@ -78,7 +78,6 @@ static const char *input(struct scratch *s)
 static void make_one(struct scratch *s, const char *path, const char *builder, double sample,
                      uint32_t prune_to, char one[SCRATCH_PATH_BYTES])
 {
-    struct drps_err err = DRPS_ERR_INIT;
     struct job *job = job_new(s, path, builder);
     struct case_run *c = &job->run[0];
     c->options.blocks.sample = sample;
@@ -86,7 +85,7 @@ static void make_one(struct scratch *s, const char *path, const char *builder, d
     (void)snprintf(one, SCRATCH_PATH_BYTES, "%s", scratch_path(s, "one"));
     c->options.out = one;
     c->options.force = 1;
-    assert_ok(drps_index_run(drps_io_os(), &c->options, &c->result, &err), &err);
+    case_compile(c);
     free(job);
 }
 
