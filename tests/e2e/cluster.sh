@@ -337,7 +337,7 @@ restarted() { # RANK
     ranks plan-lor-3 3 "${how[@]}"
     "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 "${how[@]}" 2>rank-0.txt >out.txt &
     all=($! "${pids[@]}")
-    until [[ -d never.checkpoint/rank-0/2 ]]; do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; done
+    until (($(newest never.checkpoint/rank-0) >= 2)); do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; done
     kill -KILL "${all[victim]}"
     wait "${all[victim]}" 2>/dev/null || true
     start $victim

@@ -20,6 +20,9 @@ value() { sed -n "s/^  \"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"' | awk 'NR =
 # all_values KEY: every value of a key at any depth
 all_values() { sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"'; }
 
+# newest FOLDER: the number of a rank's newest checkpoint there; 0: there is none. Only the two newest stay.
+newest() { { ls "$1" 2>/dev/null | grep -x '[0-9]*' || true; echo 0; } | sort -n | tail -1; }
+
 # fails STATUS PATTERN COMMAND...: the command must exit with STATUS and say PATTERN on stderr
 fails() {
     local want=$1 pattern=$2 status=0

@@ -23,7 +23,7 @@ begin() {
     watcher=$!
 }
 reached() { # CHECKPOINT: until there is one of such a number or a larger one
-    until (($(ls got.checkpoint/rank-0 2>/dev/null | grep -x '[0-9]*' | sort -n | tail -1) + 0 >= $1)); do
+    until (($(newest got.checkpoint/rank-0) >= $1)); do
         kill -0 $watcher 2>/dev/null || fail "no checkpoint $1: $(cat err.txt)"
     done
 }
@@ -60,7 +60,7 @@ for victim in 0 1; do
     reached $at
     read -ra pids <<<"$(ranks)"
     kill -KILL "${pids[victim]}"
-    at=$(($(ls got.checkpoint/rank-0 | grep -x '[0-9]*' | sort -n | tail -1) + 3))
+    at=$(($(newest got.checkpoint/rank-0) + 3))
 done
 same want.json "three ranks lost"
 [[ $(starts) = 3 ]] || fail "started anew $(starts) times, not 3: $(cat err.txt)"
@@ -166,7 +166,7 @@ for victim in 0 2; do
     rm -rf got-*
     for r in 0 1 2; do peer $r "${how[@]}"; done
     watcher=${pids[0]}
-    until [[ -e got-0.checkpoint/rank-0/2 ]]; do kill -0 $watcher || fail "$(cat err-0.txt)"; done
+    until (($(newest got-0.checkpoint/rank-0) >= 2)); do kill -0 $watcher || fail "$(cat err-0.txt)"; done
     kill -KILL "${pids[victim]}" # its machine, as it were: what watches and what is watched
     wait "${pids[victim]}" 2>/dev/null || true
     mv "err-$victim.txt" "err-$victim.first.txt"

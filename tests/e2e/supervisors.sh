@@ -26,7 +26,7 @@ export PATH=$PWD/bin:$PATH
 
 # lose RANK PROCESS: kill a rank of the model `got` when there is a checkpoint; PROCESS must not end before
 lose() {
-    until [[ -d got.checkpoint/rank-0/2 && -s pids/$1 ]]; do kill -0 "$2" 2>/dev/null || fail "ended too soon: $(cat log.txt)"; done
+    until (($(newest got.checkpoint/rank-0) >= 2)) && [[ -s pids/$1 ]]; do kill -0 "$2" 2>/dev/null || fail "ended too soon: $(cat log.txt)"; done
     kill -KILL "$(cat "pids/$1")"
 }
 same() { # WHAT
