@@ -236,7 +236,7 @@ static int opens_whole(const struct fixture *f, uint64_t number)
  * is cut anywhere. */
 static void test_damage_is_noticed(void **state)
 {
-    static const char *const files[] = {"checkpoint.json", "rows.rec"};
+    static const char *const files[] = {"checkpoint.json", "rows/00000.rec"};
     struct fixture *f = begin();
     (void)state;
     write_ok(f, 1, 1);
@@ -286,8 +286,8 @@ static void test_numbers_are_checked(void **state)
             drps_checkpoint_begin(&f->c, 2, others[i].rows, others[i].row_bytes, &w, &err), 0);
         assert_int_equal(drps_checkpoint_add(w, 0, others[i].rows, rows, &err), 0);
         assert_int_equal(drps_checkpoint_commit(w, manifest, &bytes, &err), 0);
-        (void)snprintf(from, sizeof(from), "%s/2/rows.rec", f->c.dir);
-        (void)snprintf(to, sizeof(to), "%s/1/rows.rec", f->c.dir);
+        (void)snprintf(from, sizeof(from), "%s/2/rows/00000.rec", f->c.dir);
+        (void)snprintf(to, sizeof(to), "%s/1/rows/00000.rec", f->c.dir);
         assert_int_equal(rename(from, to), 0);
         assert_false(opens_whole(f, 1));
         json_decref(manifest);

@@ -544,7 +544,7 @@ static void count_fallbacks(void *ctx, enum drps_log_level level, const char *te
 /* The newest checkpoint damaged in any byte: the one before serves, and the user hears of it. */
 static void test_resume_passes_over_a_damaged_one(void **state)
 {
-    static const char *const files[] = {"checkpoint.json", "rows.rec", "best.bin"};
+    static const char *const files[] = {"checkpoint.json", "rows/00000.rec", "best.bin"};
     struct job *j = begin("fm", 4, "resident");
     struct drps_err err = DRPS_ERR_INIT;
     (void)state;
@@ -629,7 +629,7 @@ static void check_verify(const char *store, const char *const *files)
 
 static void test_verify_finds_damage(void **state)
 {
-    static const char *const rows[] = {"checkpoint.json", "rows.rec", "best.bin", "names.rec",
+    static const char *const rows[] = {"checkpoint.json", "rows/00000.rec", "best.bin", "names.rec",
                                        NULL};
     static const char *const saved[] = {"checkpoint.json", "store/relay.rec", "best.bin",
                                         "names.rec", NULL};
