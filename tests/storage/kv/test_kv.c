@@ -224,6 +224,15 @@ static void test_scans_in_key_order(void **state)
     struct seen some = {.stride = STRIDE, .version = 2, .stop_after = 10};
     assert_int_equal(f.ops->scan(f.kv, 0, UINT32_MAX, see, &some, &err), 77);
     assert_int_equal(some.n, 10);
+    for (uint32_t first = 0; first < N; first += 611)
+        for (uint32_t n = 0; n < 3 && first + n <= N; n++) { /* just these keys, or those between */
+            struct seen range = {.stride = STRIDE, .version = 2, .n = first};
+            const uint32_t from = first * STRIDE, to = (first + n) * STRIDE;
+            assert_int_equal(f.ops->scan(f.kv, from, to, see, &range, &err), 0);
+            assert_int_equal(range.n, first + n);
+            assert_int_equal(f.ops->scan(f.kv, from + 1, from + STRIDE, see, &none, &err), 0);
+        }
+    assert_int_equal(none.n, 0);
     end(&f);
 }
 
