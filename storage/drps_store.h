@@ -207,11 +207,9 @@ struct drps_store_ops {
     int (*scan)(struct drps_store *st, size_t bytes, drps_row_visit visit, void *ctx,
                 struct drps_err *err);
 
-    /*
-     * scan() of whole rows, but only of ranges of config.mark_rows rows, the last one shorter, that
-     * a step has changed since the store was opened or forget_changes() was called last: they may
-     * be some more than the steps say. Nothing else is read. NULL where a store cannot tell.
-     */
+    /* scan() of whole rows, but only of ranges of config.mark_rows rows, the last one shorter, in
+     * which a step has changed rows since the store was opened or forget_changes() was called last.
+     * Little else is read. NULL where a store cannot tell. */
     int (*scan_changed)(struct drps_store *st, drps_row_visit visit, void *ctx,
                         struct drps_err *err);
 
