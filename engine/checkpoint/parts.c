@@ -164,11 +164,21 @@ static int open_part(struct drps_parts *p, struct drps_err *err)
     return rc;
 }
 
-static int write_record(struct drps_parts *p, struct drps_err *err)
+/* The record is the rows that are held, and these, which end it. */
+static int write_record(struct drps_parts *p, size_t n, const void *rows, struct drps_err *err)
 {
-    const struct drps_piece piece = {p->record, (size_t)p->used * p->shape.row_bytes};
+    const size_t row_bytes = p->shape.row_bytes;
+    const struct drps_piece pieces[] = {{p->record, (size_t)p->used * row_bytes},
+                                        {rows, n * row_bytes}};
     p->used = 0;
-    return drps_recwriter_add(p->out, &piece, 1, err);
+    return drps_recwriter_add(p->out, pieces, 2, err);
+}
+
+static void hold(struct drps_parts *p, size_t n, const void *rows)
+{
+    const size_t row_bytes = p->shape.row_bytes;
+    memcpy(p->record + (size_t)p->used * row_bytes, rows, n * row_bytes);
+    p->used += n;
 }
 
 static int finish_part(struct drps_parts *p, struct drps_err *err)
@@ -186,10 +196,11 @@ static int add_piece(struct drps_parts *p, size_t n, const void *rows, struct dr
     const struct drps_parts_shape *s = &p->shape;
     int rc = p->out ? 0 : open_part(p, err);
     if (rc < 0) return rc;
-    memcpy(p->record + (size_t)p->used * s->row_bytes, rows, n * s->row_bytes);
-    p->used += n;
     p->next += n;
-    if (p->used == s->record_rows || p->next == s->rows) rc = write_record(p, err);
+    if (p->used + n == s->record_rows || p->next == s->rows)
+        rc = write_record(p, n, rows, err);
+    else
+        hold(p, n, rows);
     if (rc == 0 && (p->next % s->part_rows == 0 || p->next == s->rows)) rc = finish_part(p, err);
     return rc;
 }
