@@ -111,12 +111,15 @@ struct drps_train_options {
     /* Checkpoints, and going on from one: engine/checkpoint/drps_checkpoint.h. Of asynchronous
      * rounds they are written between epochs alone. */
     struct drps_checkpoint_every checkpoint_every;
-    const char *checkpoint_dir; /* where all ranks' checkpoints lie; default: beside the model,
-                                   "<model_path>.checkpoint" */
-    int checkpoint_rows;        /* 1: checkpoints hold all rows, also of stores that can save
-                                   themselves with fewer bytes */
-    int keep_checkpoints;       /* 1: they stay when the model is written, with one after the last
-                                   epoch, so that more epochs can follow */
+    const char *checkpoint_dir;     /* where all ranks' checkpoints lie; default: beside the model,
+                                       "<model_path>.checkpoint" */
+    int checkpoint_rows;            /* 1: all rows are written at each checkpoint; 0: a store saves
+                                       itself, or files whose rows have not changed are those of the
+                                       checkpoint before */
+    uint64_t checkpoint_part_bytes; /* of rows in a file, about; default 1 MiB, or more where there
+                                       would be too many files */
+    int keep_checkpoints; /* 1: they stay when the model is written, with one after the last
+                             epoch, so that more epochs can follow */
     int resume; /* 1: go on from the newest checkpoint that all ranks have; where there is none,
                    begin anew. What of the options has its default value is then that of the
                    interrupted run; replaces a model that it left */

@@ -83,6 +83,8 @@ struct drps_store_config {
 
     unsigned open_steps; /* step s opens once all below s + 1 - open_steps are closed; at most
                             DRPS_STORE_OPEN_MOST, in pib 8; 0: 1 */
+    uint64_t mark_rows;  /* of a range for scan_changed(), which takes a bit of memory for each
+                            range and open step; 0: that is not called */
 
     /* ---- Stores on disk ---- */
     const char *dir;       /* an existing empty folder for the store's files */
@@ -204,6 +206,16 @@ struct drps_store_ops {
      * less than `bytes` and the disk is full. */
     int (*scan)(struct drps_store *st, size_t bytes, drps_row_visit visit, void *ctx,
                 struct drps_err *err);
+
+    /* scan() of whole rows, but only of ranges of config.mark_rows rows, the last one shorter, in
+     * which a step has changed rows since the store was opened or forget_changes() was called last.
+     * Little else is read. NULL where a store cannot tell. */
+    int (*scan_changed)(struct drps_store *st, drps_row_visit visit, void *ctx,
+                        struct drps_err *err);
+
+    /* What scan() or scan_changed() would show now is kept elsewhere. No step may be open. NULL
+     * with scan_changed(). */
+    void (*forget_changes)(struct drps_store *st);
 
     /*
      * Save the store as of the last closed step, so that another one can go on from

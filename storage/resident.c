@@ -2,6 +2,7 @@
  * The store that keeps every row in memory: the bound that the stores on disk are measured against.
  * A row's frame is its id, so opening a step costs nothing. It needs all rows to fit the memory.
  */
+#include "storage/drps_marks.h"
 #include "storage/drps_open_steps.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ struct resident {
     uint64_t n_rows;
     size_t row_bytes;
     struct drps_open_steps steps;
+    struct drps_marks marks;
 };
 
 /* Rows still to be created, shared by the threads that create them. */
@@ -114,6 +116,7 @@ static void resident_close(struct drps_store *base)
     struct resident *st = (struct resident *)base;
     if (!st) return;
     drps_pages_free(st->rows, st->bytes);
+    drps_marks_destroy(&st->marks);
     free(st);
 }
 
@@ -137,10 +140,13 @@ static int resident_open(const struct drps_store_config *config, struct drps_sto
     st->n_rows = config->rows;
     st->row_bytes = config->row_bytes;
     st->steps = steps;
-    st->rows = drps_pages_new(st->bytes);
-    rc = st->rows
-             ? create_all(config, st->rows, err)
-             : drps_err_set(err, -ENOMEM, "%llu bytes for all rows", (unsigned long long)bytes);
+    rc = drps_marks_init(&st->marks, config, err);
+    if (rc == 0) {
+        st->rows = drps_pages_new(st->bytes);
+        rc = st->rows
+                 ? create_all(config, st->rows, err)
+                 : drps_err_set(err, -ENOMEM, "%llu bytes for all rows", (unsigned long long)bytes);
+    }
     if (rc < 0) {
         resident_close((struct drps_store *)st);
         return rc;
@@ -160,6 +166,7 @@ static int resident_step_open(struct drps_store *base, uint64_t step, const uint
         return drps_err_set(err, -EINVAL, "step %llu needs row %u of %llu",
                             (unsigned long long)step, ids[n - 1], (unsigned long long)st->n_rows);
     drps_open_steps_add(&st->steps);
+    drps_marks_open(&st->marks, step, ids, n);
     *rows_out = (struct drps_rows){.base = st->rows, .stride = st->row_bytes, .index = ids, .n = n};
     return 0;
 }
@@ -168,8 +175,20 @@ static int resident_step_close(struct drps_store *base, uint64_t step, int chang
                                struct drps_err *err)
 {
     struct resident *st = (struct resident *)base;
-    (void)changed;
-    return drps_open_steps_close(&st->steps, step, err);
+    int rc = drps_open_steps_close(&st->steps, step, err);
+    if (rc == 0) drps_marks_close(&st->marks, step, changed);
+    return rc;
+}
+
+static int visit_run(const struct resident *st, uint64_t first, uint64_t end, drps_row_visit visit,
+                     void *ctx, struct drps_err *err)
+{
+    const uint64_t piece = piece_rows(st->row_bytes);
+    int rc = 0;
+    for (; first < end && !rc; first += piece)
+        rc = visit(ctx, first, (size_t)(end - first < piece ? end - first : piece),
+                   st->rows + (size_t)first * st->row_bytes, err);
+    return rc;
 }
 
 static int resident_scan(struct drps_store *base, size_t bytes, drps_row_visit visit, void *ctx,
@@ -178,15 +197,23 @@ static int resident_scan(struct drps_store *base, size_t bytes, drps_row_visit v
     struct resident *st = (struct resident *)base;
     (void)bytes; /* all of each row is there */
     int rc = drps_open_steps_none(&st->steps, err);
-    if (rc < 0) return rc;
-    uint64_t piece = piece_rows(st->row_bytes);
-    for (uint64_t first = 0; first < st->n_rows; first += piece) {
-        uint64_t left = st->n_rows - first;
-        rc = visit(ctx, first, (size_t)(left < piece ? left : piece),
-                   st->rows + (size_t)first * st->row_bytes, err);
-        if (rc) return rc;
-    }
-    return 0;
+    return rc < 0 ? rc : visit_run(st, 0, st->n_rows, visit, ctx, err);
+}
+
+static int resident_scan_changed(struct drps_store *base, drps_row_visit visit, void *ctx,
+                                 struct drps_err *err)
+{
+    struct resident *st = (struct resident *)base;
+    uint64_t first, end = 0;
+    int rc = drps_open_steps_none(&st->steps, err);
+    while (!rc && drps_marks_next(&st->marks, end, &first, &end))
+        rc = visit_run(st, first, end, visit, ctx, err);
+    return rc;
+}
+
+static void resident_forget_changes(struct drps_store *base)
+{
+    drps_marks_clear(&((struct resident *)base)->marks);
 }
 
 static void resident_stats(struct drps_store *base, struct drps_store_stats *out)
@@ -202,6 +229,8 @@ const struct drps_store_ops drps_store_resident = {
     .step_open = resident_step_open,
     .step_close = resident_step_close,
     .scan = resident_scan,
+    .scan_changed = resident_scan_changed,
+    .forget_changes = resident_forget_changes,
     .stats = resident_stats,
     .close = resident_close,
 };

@@ -23,11 +23,13 @@ struct drps_stage_kind {
 struct drps_stage {
     const struct drps_io *io;
     const struct drps_stage_kind *kind;
-    char *path;  /* own: the final name */
-    char *dir;   /* own: the partial folder's name */
-    char *old;   /* own: what an existing folder is called where names cannot be exchanged */
-    int lock_fd; /* -1: not locked */
-    int replace; /* 1: what has the final name is replaced */
+    char *path;         /* own: the final name */
+    char *dir;          /* own: the partial folder's name */
+    char *old;          /* own: what an existing folder is called where names cannot be exchanged */
+    int lock_fd;        /* -1: not locked */
+    int replace;        /* 1: what has the final name is replaced */
+    const char *synced; /* NULL after drps_stage_begin(); the caller may set the name of a folder
+                           in `dir`, borrowed, whose files it has synced when it commits */
     struct drps_err left; /* after a commit: what is left of the old folder, and why; or clean */
 };
 

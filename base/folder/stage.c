@@ -87,8 +87,10 @@ static int has_lock(const char *dir, int *has_out, struct drps_err *err)
 
 /* ---- Syncing ---- */
 
-/* Sync every file below the folder, then the folder itself. */
-static int sync_tree(const struct drps_io *io, const char *path, struct drps_err *err)
+/* Sync every file below the folder, then the folder itself; of the folder `synced` in it (NULL:
+ * none) only the folder. */
+static int sync_tree(const struct drps_io *io, const char *path, const char *synced,
+                     struct drps_err *err)
 {
     int fd;
     DIR *dir = opendir(path);
@@ -103,7 +105,8 @@ static int sync_tree(const struct drps_io *io, const char *path, struct drps_err
         if (!child) {
             rc = drps_err_set(err, -ENOMEM, "no memory to sync %s", path);
         } else if (!lstat(child, &st) && S_ISDIR(st.st_mode)) {
-            rc = sync_tree(io, child, err);
+            rc = synced && !strcmp(entry->d_name, synced) ? drps_sync_folder(io, child, err)
+                                                          : sync_tree(io, child, NULL, err);
         } else {
             rc = drps_io_open(io, child, O_RDONLY, &fd, err);
             if (rc == 0) rc = drps_io_sync(io, fd, child, err);
@@ -421,7 +424,7 @@ static int publish_file(const struct drps_stage *stage, struct drps_err *err)
 
 int drps_stage_commit(struct drps_stage *stage, struct drps_err *err)
 {
-    int rc = sync_tree(stage->io, stage->dir, err);
+    int rc = sync_tree(stage->io, stage->dir, stage->synced, err);
     if (rc < 0) return rc;
     return stage->kind->file ? publish_file(stage, err) : publish_folder(stage, err);
 }

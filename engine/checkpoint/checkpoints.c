@@ -12,10 +12,15 @@ enum { DIGITS = 19 }; /* of a number that 64 bits hold */
 /* What drps_store_ops.save() writes: storage/relay/save.h. */
 static const struct drps_owned store_owned[] = {
     {.name = "streams"}, {.name = "relay.rec"}, {.name = NULL}};
+static const struct drps_owned rows_owned[] = {{.name = "#.rec"}, {.name = NULL}};
 static const struct drps_owned owned[] = {
-    {.name = DRPS_CHECKPOINT_MANIFEST}, {.name = DRPS_CHECKPOINT_ROWS},
-    {.name = DRPS_CHECKPOINT_BEST},     {.name = DRPS_CHECKPOINT_STORE, .inside = store_owned},
-    {.name = DRPS_CHECKPOINT_NAMES},    {.name = NULL},
+    {.name = DRPS_CHECKPOINT_MANIFEST},
+    {.name = DRPS_CHECKPOINT_ROWS, .inside = rows_owned},
+    {.name = "rows.rec"}, /* of version 1 */
+    {.name = DRPS_CHECKPOINT_BEST},
+    {.name = DRPS_CHECKPOINT_STORE, .inside = store_owned},
+    {.name = DRPS_CHECKPOINT_NAMES},
+    {.name = NULL},
 };
 const struct drps_stage_kind drps_checkpoint_kind = {.manifest = DRPS_CHECKPOINT_MANIFEST,
                                                      .kind = DRPS_CHECKPOINT_KIND,

@@ -2,9 +2,10 @@
  * Checkpoints: folders from which training goes on after a crash. Each rank has its own:
  *
  *   ROOT/rank-R/N/checkpoint.json   what the caller says of the cut, and a checksum of that
- *   ROOT/rank-R/N/rows.rec          all rows of the rank, with the optimizer's state, in placed
- *                                   order; a record has record_rows of them
- *   ROOT/rank-R/N/store/            in place of rows.rec: what a row store has saved of itself, for
+ *   ROOT/rank-R/N/rows/00000.rec    rows of the rank, with the optimizer's state, in placed order:
+ *                                   the first part of them; then 00001.rec ... A part in which no
+ *                                   row has changed may be a second name for the one of before
+ *   ROOT/rank-R/N/store/            in place of rows: what a row store has saved of itself, for
  *                                   a store of that kind to go on from (drps_store_ops.save)
  *   ROOT/rank-R/N/best.bin          parameters of the best epoch so far, where there is one
  *   ROOT/rank-0/N/names.rec         the plan's dictionary, so that the rows have names without it
@@ -23,7 +24,7 @@
 #include "base/folder/drps_stage.h"
 #include "base/record/drps_recfile.h"
 
-enum { DRPS_CHECKPOINT_VERSION = 1, DRPS_CHECKPOINT_LIST_MOST = 8 };
+enum { DRPS_CHECKPOINT_VERSION = 2, DRPS_CHECKPOINT_LIST_MOST = 8 };
 #define DRPS_CHECKPOINT_KIND "drps-checkpoint"
 #define DRPS_KIND_CHECKPOINT_ROWS DRPS_REC_KIND('C', 'K', 'P', 'T')
 
@@ -33,6 +34,8 @@ struct drps_checkpoints {
     const struct drps_io *io; /* borrowed */
     char *root;               /* own */
     char *dir;                /* own: root/rank-R */
+    uint64_t part_bytes;      /* of rows in a part that is written, about; 0, as
+                                 drps_checkpoints_init() has it: the usual size */
 };
 
 /* Nothing is made or looked at yet. -ENOMEM. */
@@ -71,7 +74,19 @@ int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uin
                           size_t row_bytes, struct drps_checkpoint_writer **w_out,
                           struct drps_err *err);
 
-/* A drps_row_visit: `w` is the writer. All rows, in placed order. */
+/* Rows of a part, but for the last, that such a checkpoint has. */
+uint64_t drps_checkpoint_part_rows(const struct drps_checkpoints *c, uint64_t rows,
+                                   size_t row_bytes);
+
+/* Parts whose rows do not come are those of checkpoint `number`, which has as many rows in parts of
+ * the same size: second names for the files, or copies where the file system has no such thing.
+ * Before the first row. */
+DRPS_MUST_CHECK
+int drps_checkpoint_take_rows(struct drps_checkpoint_writer *w, uint64_t number,
+                              struct drps_err *err);
+
+/* A drps_row_visit: `w` is the writer. All rows, or those of whole parts, in placed order. -ENOENT:
+ * a part that does not come is not there. */
 DRPS_MUST_CHECK
 int drps_checkpoint_add(void *w, uint64_t first, size_t n, const void *rows, struct drps_err *err);
 
@@ -97,8 +112,8 @@ int drps_checkpoint_add_names(struct drps_checkpoint_writer *w, const char *from
                               struct drps_err *err);
 
 /* Write `manifest` (borrowed; what describes the files is put into it), sync all and give it its
- * name. *bytes_out: of its files. On a failure the checkpoints are as before. The writer is freed
- * in any case. */
+ * name. *bytes_out: of rows that were written. Errors as drps_checkpoint_add(). On a failure the
+ * checkpoints are as before. The writer is freed in any case. */
 DRPS_MUST_CHECK
 int drps_checkpoint_commit(struct drps_checkpoint_writer *w, json_t *manifest, uint64_t *bytes_out,
                            struct drps_err *err);
@@ -126,6 +141,22 @@ size_t drps_checkpoint_row_bytes(const struct drps_checkpoint *cp);
 
 /* The folder in which a store has saved itself, borrowed until close; NULL: there are rows. */
 const char *drps_checkpoint_store(const struct drps_checkpoint *cp);
+
+/* How many parts they are in, the rows of each but the last, and the file of one, in a new string
+ * (free() it), NULL when memory is gone. */
+uint64_t drps_checkpoint_parts(const struct drps_checkpoint *cp);
+uint64_t drps_checkpoint_records(const struct drps_checkpoint *cp); /* of all parts */
+uint64_t drps_checkpoint_rows_of_part(const struct drps_checkpoint *cp);
+char *drps_checkpoint_part(const struct drps_checkpoint *cp, uint64_t part);
+
+/*
+ * Read rows of checkpoint `number` from now on, which has as many: those of the one that is open
+ * may be removed then. All else that is known of it stays. On a failure all is as before. Other
+ * threads may read meanwhile.
+ */
+DRPS_MUST_CHECK
+int drps_checkpoint_follow(struct drps_checkpoint *cp, const struct drps_checkpoints *c,
+                           uint64_t number, struct drps_err *err);
 
 /* Read all rows, to know that they can be read. DRPS_E_INTERRUPTED by io->stop. Of a store that has
  * saved itself nothing is read. */

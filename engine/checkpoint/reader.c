@@ -1,5 +1,5 @@
-/* An open checkpoint: rows are read by the record, and the record read last is kept, as rows are
- * mostly asked for in order. */
+/* An open checkpoint: rows are read by the record. The part and the record that were read last are
+ * kept, as rows are mostly asked for in order. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,20 +8,26 @@
 #include "base/drps_alloc.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/checkpoint_internal.h"
+#include "engine/checkpoint/parts.h"
 
-enum { ROW_BYTES_MOST = 1 << 30 };
+enum { ROW_BYTES_MOST = 1 << 30, RECORD_BYTES_MOST = 1 << 20 };
 
 struct drps_checkpoint {
     const struct drps_io *io;
     char *dir, *path; /* own: of the checkpoint, of its manifest */
-    char *store;      /* own: the folder of a store, in place of the next; NULL: none */
+    char *store;      /* own: the folder of a store, in place of rows; NULL: none */
     json_t *manifest; /* own */
-    struct drps_recfile *file;
-    uint64_t rows, record_rows;
+    uint64_t rows;
     size_t row_bytes;
-    pthread_mutex_t lock; /* of the next two */
-    char *record;         /* own: room for the largest record, 8-byte aligned */
-    uint64_t at;          /* the number of the record in it; UINT64_MAX: none */
+    pthread_mutex_t lock;
+    struct drps_rows_file {
+        char *dir; /* own: of the checkpoint that rows are read from */
+        struct drps_parts_shape shape;
+        struct drps_recfile *part; /* own: the one that was read last; NULL: none */
+        uint64_t part_number;
+        char *record;   /* own: room for the largest record, 8-byte aligned */
+        uint64_t first; /* row in it; UINT64_MAX: none */
+    } from;             /* under the lock */
 };
 
 /* ---- Opening ---- */
@@ -29,52 +35,46 @@ struct drps_checkpoint {
 static int read_numbers(struct drps_checkpoint *cp, struct drps_err *err)
 {
     const json_t *files = json_object_get(cp->manifest, "files");
-    uint64_t row_bytes, records;
-    int rc = drps_manifest_get_count(files, "rows", cp->path, &cp->rows, err);
+    struct drps_parts_shape *s = &cp->from.shape;
+    uint64_t row_bytes;
+    int rc = drps_manifest_get_count(files, "rows", cp->path, &s->rows, err);
     if (rc == 0) rc = drps_manifest_get_count(files, "row_bytes", cp->path, &row_bytes, err);
-    if (rc == 0)
-        rc = drps_manifest_get_count(files, "record_rows", cp->path, &cp->record_rows, err);
-    if (rc == 0) rc = drps_manifest_get_count(files, "records", cp->path, &records, err);
+    if (rc == 0) rc = drps_manifest_get_count(files, "record_rows", cp->path, &s->record_rows, err);
+    if (rc == 0) rc = drps_manifest_get_count(files, "part_rows", cp->path, &s->part_rows, err);
     if (rc < 0) return rc;
-    const int store = json_is_true(json_object_get(files, "store"));
-    const uint64_t due = store ? 0 : (cp->rows - 1) / (cp->record_rows + !cp->record_rows) + 1;
+    const uint64_t records = s->part_rows / (s->record_rows + !s->record_rows);
+    const uint64_t whole = s->part_rows == s->rows ? s->rows : records * s->record_rows;
     const struct drps_bound bounds[] = {
-        {"rows", cp->rows, 1, UINT32_MAX, "32 bits"},
+        {"rows", s->rows, 1, UINT32_MAX, "32 bits"},
         {"row_bytes", row_bytes, 4, ROW_BYTES_MOST, "what a row may have"},
-        {"record_rows", cp->record_rows, 1, cp->rows, "all rows"},
-        {"records", records, due, due, "the rows of a record"},
+        {"part_rows", s->part_rows, 1, s->rows, "all rows"},
+        {"part_rows", s->part_rows, whole, whole, "whole records"},
+        {"record_rows", s->record_rows, 1, RECORD_BYTES_MOST / row_bytes + 1, "a record's bytes"},
     };
     rc = drps_manifest_check(bounds, sizeof(bounds) / sizeof(*bounds), cp->path, err);
-    cp->row_bytes = (size_t)row_bytes;
-    if (rc < 0 || !store) return rc;
+    cp->rows = s->rows;
+    cp->row_bytes = s->row_bytes = (size_t)row_bytes;
+    if (rc < 0 || !json_is_true(json_object_get(files, "store"))) return rc;
     cp->store = drps_path_join(cp->dir, DRPS_CHECKPOINT_STORE);
     return cp->store ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s", cp->dir);
 }
 
-static uint64_t rows_of(const struct drps_checkpoint *cp, uint64_t record)
+static int make_room(struct drps_checkpoint *cp, struct drps_err *err)
 {
-    const uint64_t left = cp->rows - record * cp->record_rows;
-    return left < cp->record_rows ? left : cp->record_rows;
+    const struct drps_parts_shape *s = &cp->from.shape;
+    cp->from.first = UINT64_MAX;
+    cp->from.dir = strdup(cp->dir);
+    cp->from.record = drps_array_new(((size_t)s->record_rows * s->row_bytes + 7) / 8, 8);
+    return cp->from.dir && cp->from.record
+               ? 0
+               : drps_err_set(err, -ENOMEM, "no memory for rows of %s", cp->dir);
 }
 
-static int open_rows(struct drps_checkpoint *cp, struct drps_err *err)
+static void close_rows(struct drps_rows_file *from)
 {
-    char *path = drps_path_join(cp->dir, DRPS_CHECKPOINT_ROWS);
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s", cp->dir);
-    int rc = drps_recfile_open(cp->io, path, DRPS_KIND_CHECKPOINT_ROWS, &cp->file, err);
-    const uint64_t records = (cp->rows - 1) / cp->record_rows + 1;
-    if (rc == 0 && drps_recfile_count(cp->file) != records)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s has %llu records, %llu are due", path,
-                          (unsigned long long)drps_recfile_count(cp->file),
-                          (unsigned long long)records);
-    for (uint64_t i = 0; i < records && rc == 0; i++)
-        if (drps_recfile_bytes(cp->file, i) != rows_of(cp, i) * cp->row_bytes)
-            rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: record %llu has %llu bytes, %llu are due",
-                              path, (unsigned long long)i,
-                              (unsigned long long)drps_recfile_bytes(cp->file, i),
-                              (unsigned long long)(rows_of(cp, i) * cp->row_bytes));
-    free(path);
-    return rc;
+    drps_recfile_close(from->part);
+    free(from->dir);
+    free(from->record);
 }
 
 int drps_checkpoint_open(const struct drps_checkpoints *c, uint64_t number,
@@ -84,7 +84,6 @@ int drps_checkpoint_open(const struct drps_checkpoints *c, uint64_t number,
     struct drps_checkpoint *cp = calloc(1, sizeof(*cp));
     if (!cp) return drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
     cp->io = c->io;
-    cp->at = UINT64_MAX;
     (void)pthread_mutex_init(&cp->lock, NULL); /* glibc: cannot fail with default attributes */
     cp->dir = drps_checkpoint_name(c, number);
     cp->path = cp->dir ? drps_path_join(cp->dir, DRPS_CHECKPOINT_MANIFEST) : NULL;
@@ -92,11 +91,7 @@ int drps_checkpoint_open(const struct drps_checkpoints *c, uint64_t number,
                                            DRPS_CHECKPOINT_VERSION, &cp->manifest, err)
                       : drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
     if (rc == 0) rc = read_numbers(cp, err);
-    if (rc == 0 && !cp->store) rc = open_rows(cp, err);
-    if (rc == 0 && !cp->store) {
-        cp->record = drps_array_new((drps_recfile_run_bytes(cp->file, 0, 1) + 7) / 8, 8);
-        if (!cp->record) rc = drps_err_set(err, -ENOMEM, "no memory for rows of %s", cp->dir);
-    }
+    if (rc == 0 && !cp->store) rc = make_room(cp, err);
     if (rc < 0) {
         drps_checkpoint_close(cp);
         return rc;
@@ -108,10 +103,9 @@ int drps_checkpoint_open(const struct drps_checkpoints *c, uint64_t number,
 void drps_checkpoint_close(struct drps_checkpoint *cp)
 {
     if (!cp) return;
-    drps_recfile_close(cp->file);
+    close_rows(&cp->from);
     json_decref(cp->manifest);
     (void)pthread_mutex_destroy(&cp->lock);
-    free(cp->record);
     free(cp->path);
     free(cp->store);
     free(cp->dir);
@@ -148,26 +142,99 @@ size_t drps_checkpoint_row_bytes(const struct drps_checkpoint *cp)
     return cp->row_bytes;
 }
 
-/* ---- Rows ---- */
-
-/* Have record `number` in cp->record. Lock held. */
-static int load(struct drps_checkpoint *cp, uint64_t number, struct drps_err *err)
+uint64_t drps_checkpoint_parts(const struct drps_checkpoint *cp)
 {
-    if (cp->at == number) return 0;
-    cp->at = UINT64_MAX;
-    int rc = drps_recfile_read(cp->file, number, 1, cp->record, err);
-    if (rc == 0) cp->at = number;
+    return cp->store ? 0 : drps_parts_count(&cp->from.shape);
+}
+
+uint64_t drps_checkpoint_records(const struct drps_checkpoint *cp)
+{
+    return cp->store ? 0 : (cp->rows - 1) / cp->from.shape.record_rows + 1;
+}
+
+uint64_t drps_checkpoint_rows_of_part(const struct drps_checkpoint *cp)
+{
+    return cp->from.shape.part_rows;
+}
+
+char *drps_checkpoint_part(const struct drps_checkpoint *cp, uint64_t part)
+{
+    return drps_part_path(cp->dir, part);
+}
+
+/* ---- Rows; the lock is held ---- */
+
+/* Rows of record i of a part. */
+static uint64_t rows_of(const struct drps_parts_shape *s, uint64_t part, uint64_t i)
+{
+    const uint64_t first = part * s->part_rows, in = i * s->record_rows;
+    const uint64_t left = s->rows - first < s->part_rows ? s->rows - first : s->part_rows;
+    return left - in < s->record_rows ? left - in : s->record_rows;
+}
+
+static int check_part(const struct drps_rows_file *from, const char *path, struct drps_err *err)
+{
+    const struct drps_parts_shape *s = &from->shape;
+    const uint64_t part = from->part_number, first = part * s->part_rows;
+    const uint64_t left = s->rows - first < s->part_rows ? s->rows - first : s->part_rows;
+    const uint64_t due = (left - 1) / s->record_rows + 1, has = drps_recfile_count(from->part);
+    if (has != due)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s has %llu records, %llu are due", path,
+                            (unsigned long long)has, (unsigned long long)due);
+    for (uint64_t i = 0; i < due; i++)
+        if (drps_recfile_bytes(from->part, i) != rows_of(s, part, i) * s->row_bytes)
+            return drps_err_set(err, DRPS_E_CORRUPT, "%s: record %llu has %llu bytes, %llu are due",
+                                path, (unsigned long long)i,
+                                (unsigned long long)drps_recfile_bytes(from->part, i),
+                                (unsigned long long)(rows_of(s, part, i) * s->row_bytes));
+    return 0;
+}
+
+static int open_part(struct drps_checkpoint *cp, uint64_t part, struct drps_err *err)
+{
+    struct drps_rows_file *from = &cp->from;
+    if (from->part && from->part_number == part) return 0;
+    drps_recfile_close(from->part);
+    from->part = NULL;
+    from->part_number = part;
+    char *path = drps_part_path(from->dir, part);
+    int rc = path ? drps_recfile_open(cp->io, path, DRPS_KIND_CHECKPOINT_ROWS, &from->part, err)
+                  : drps_err_set(err, -ENOMEM, "no memory to read %s", from->dir);
+    if (rc == 0 && (rc = check_part(from, path, err)) < 0) {
+        drps_recfile_close(from->part);
+        from->part = NULL;
+    }
+    free(path);
     return rc;
 }
 
+/* Have the record with that row in from.record; *n_out: rows from there to its end. */
+static int load(struct drps_checkpoint *cp, uint64_t row, uint64_t *n_out, struct drps_err *err)
+{
+    struct drps_rows_file *from = &cp->from;
+    const struct drps_parts_shape *s = &from->shape;
+    const uint64_t part = row / s->part_rows, i = row % s->part_rows / s->record_rows;
+    const uint64_t first = part * s->part_rows + i * s->record_rows;
+    *n_out = first + rows_of(s, part, i) - row;
+    if (from->first == first) return 0;
+    from->first = UINT64_MAX;
+    int rc = open_part(cp, part, err);
+    if (rc == 0) rc = drps_recfile_read(from->part, i, 1, from->record, err);
+    if (rc == 0) from->first = first;
+    return rc;
+}
+
+/* ---- Reading ---- */
+
 int drps_checkpoint_verify(struct drps_checkpoint *cp, struct drps_err *err)
 {
+    uint64_t n;
     int rc = 0;
     if (cp->store) return 0;
     (void)pthread_mutex_lock(&cp->lock);
-    for (uint64_t i = 0; i < drps_recfile_count(cp->file) && rc == 0; i++) {
+    for (uint64_t row = 0; row < cp->rows && rc == 0; row += n) {
         rc = drps_io_stopped(cp->io, err);
-        if (rc == 0) rc = load(cp, i, err);
+        if (rc == 0) rc = load(cp, row, &n, err);
     }
     (void)pthread_mutex_unlock(&cp->lock);
     return rc;
@@ -177,22 +244,40 @@ int drps_checkpoint_read(struct drps_checkpoint *cp, uint64_t first, size_t n, v
                          struct drps_err *err)
 {
     char *out = rows_out;
+    uint64_t there;
     int rc = 0;
     if (cp->store || first > cp->rows || n > cp->rows - first)
         return drps_err_set(err, -EINVAL, "rows %llu to %llu of a checkpoint of %llu",
                             (unsigned long long)first, (unsigned long long)(first + n),
                             (unsigned long long)cp->rows);
     (void)pthread_mutex_lock(&cp->lock);
-    while (n && rc == 0) {
-        const uint64_t record = first / cp->record_rows, at = first % cp->record_rows;
-        const uint64_t there = rows_of(cp, record) - at;
+    while (n && (rc = load(cp, first, &there, err)) == 0) {
         const size_t now = n < there ? n : (size_t)there;
-        rc = load(cp, record, err);
-        if (rc == 0) memcpy(out, cp->record + (size_t)at * cp->row_bytes, now * cp->row_bytes);
+        memcpy(out, cp->from.record + (size_t)(first - cp->from.first) * cp->row_bytes,
+               now * cp->row_bytes);
         out += now * cp->row_bytes;
         first += now;
         n -= now;
     }
     (void)pthread_mutex_unlock(&cp->lock);
+    return rc;
+}
+
+int drps_checkpoint_follow(struct drps_checkpoint *cp, const struct drps_checkpoints *c,
+                           uint64_t number, struct drps_err *err)
+{
+    struct drps_checkpoint *other;
+    int rc = drps_checkpoint_open(c, number, &other, err);
+    if (rc < 0) return rc;
+    if (cp->store || other->store || cp->rows != other->rows || cp->row_bytes != other->row_bytes) {
+        rc = drps_err_set(err, -EINVAL, "%s has not the rows of %s", other->dir, cp->dir);
+    } else {
+        (void)pthread_mutex_lock(&cp->lock);
+        const struct drps_rows_file was = cp->from;
+        cp->from = other->from;
+        other->from = was;
+        (void)pthread_mutex_unlock(&cp->lock);
+    }
+    drps_checkpoint_close(other);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* A checkpoint is written in a staged folder: rows as they come, then the manifest. */
+/* A checkpoint is written in a staged folder: rows as they come (parts.c), then the manifest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,44 +9,19 @@
 #include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/checkpoint_internal.h"
-
-enum {
-    RECORD_BYTES = 64 << 10, /* of rows in a record, at least */
-    RECORDS_MOST = 1 << 16,
-};
+#include "engine/checkpoint/parts.h"
 
 struct drps_checkpoint_writer {
     const struct drps_checkpoints *c;
     struct drps_stage stage;
-    struct drps_recwriter *rows; /* NULL: none has come */
-    char *store;                 /* own: folder of a store that saves itself; NULL: none */
-    char *record;                /* own: [record_rows][row_bytes] */
-    uint64_t record_rows, used;
-    uint64_t all_rows, next; /* the first row that has not come */
-    size_t row_bytes;
+    struct drps_parts_shape shape;
+    struct drps_parts *parts; /* NULL: no row has come */
+    char *before; /* own: the checkpoint that rows which do not come are of; NULL: none */
+    char *store;  /* own: folder of a store that saves itself; NULL: none */
     uint64_t best_bytes;
 };
 
-uint64_t drps_checkpoint_record_rows(uint64_t rows, size_t row_bytes)
-{
-    const uint64_t least = (RECORD_BYTES + row_bytes - 1) / row_bytes;
-    const uint64_t few = rows / RECORDS_MOST + 1;
-    const uint64_t n = least > few ? least : few;
-    return n < rows ? n : rows + !rows;
-}
-
 /* ---- Beginning ---- */
-
-static int open_rows(struct drps_checkpoint_writer *w, struct drps_err *err)
-{
-    char *path = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_ROWS);
-    w->record = drps_array_new(w->record_rows, w->row_bytes);
-    int rc = path && w->record
-                 ? drps_recwriter_open(w->c->io, path, DRPS_KIND_CHECKPOINT_ROWS, &w->rows, err)
-                 : drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
-    free(path);
-    return rc;
-}
 
 int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uint64_t rows,
                           size_t row_bytes, struct drps_checkpoint_writer **w_out,
@@ -57,8 +32,8 @@ int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uin
     char *path = drps_checkpoint_name(c, number);
     int rc = w && path ? 0 : drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
     if (rc == 0) {
-        *w = (struct drps_checkpoint_writer){.c = c, .all_rows = rows, .row_bytes = row_bytes};
-        w->record_rows = drps_checkpoint_record_rows(rows, row_bytes);
+        *w = (struct drps_checkpoint_writer){.c = c};
+        drps_parts_shape(rows, row_bytes, c->part_bytes, &w->shape);
         rc = drps_make_folder(c->io, c->root, err);
     }
     if (rc == 0) rc = drps_make_folder(c->io, c->dir, err);
@@ -75,44 +50,42 @@ int drps_checkpoint_begin(const struct drps_checkpoints *c, uint64_t number, uin
 void drps_checkpoint_abort(struct drps_checkpoint_writer *w)
 {
     if (!w) return;
-    drps_recwriter_close(w->rows);
+    drps_parts_close(w->parts);
     drps_stage_abort(&w->stage);
     free(w->store);
-    free(w->record);
+    free(w->before);
     free(w);
 }
 
 /* ---- Rows ---- */
 
-static int write_record(struct drps_checkpoint_writer *w, struct drps_err *err)
+uint64_t drps_checkpoint_part_rows(const struct drps_checkpoints *c, uint64_t rows,
+                                   size_t row_bytes)
 {
-    const struct drps_piece piece = {w->record, (size_t)w->used * w->row_bytes};
-    w->used = 0;
-    return drps_recwriter_add(w->rows, &piece, 1, err);
+    struct drps_parts_shape shape;
+    drps_parts_shape(rows, row_bytes, c->part_bytes, &shape);
+    return shape.part_rows;
+}
+
+int drps_checkpoint_take_rows(struct drps_checkpoint_writer *w, uint64_t number,
+                              struct drps_err *err)
+{
+    w->before = drps_checkpoint_name(w->c, number);
+    return w->before ? 0 : drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
+}
+
+static int begin_parts(struct drps_checkpoint_writer *w, struct drps_err *err)
+{
+    w->stage.synced = DRPS_CHECKPOINT_ROWS;
+    return drps_parts_begin(w->c->io, w->stage.dir, w->before, &w->shape, &w->parts, err);
 }
 
 int drps_checkpoint_add(void *writer, uint64_t first, size_t n, const void *rows,
                         struct drps_err *err)
 {
     struct drps_checkpoint_writer *w = writer;
-    const char *at = rows;
-    int rc = w->rows ? 0 : open_rows(w, err);
-    if (rc < 0) return rc;
-    if (first != w->next || n > w->all_rows - w->next)
-        return drps_err_set(err, -EINVAL, "rows %llu to %llu of a checkpoint, %llu of %llu came",
-                            (unsigned long long)first, (unsigned long long)(first + n),
-                            (unsigned long long)w->next, (unsigned long long)w->all_rows);
-    w->next += n;
-    while (n && rc == 0) {
-        const uint64_t room = w->record_rows - w->used;
-        const size_t now = n < room ? n : (size_t)room;
-        memcpy(w->record + (size_t)w->used * w->row_bytes, at, now * w->row_bytes);
-        w->used += now;
-        at += now * w->row_bytes;
-        n -= now;
-        if (w->used == w->record_rows) rc = write_record(w, err);
-    }
-    return rc;
+    int rc = w->parts ? 0 : begin_parts(w, err);
+    return rc < 0 ? rc : drps_parts_add(w->parts, first, n, rows, err);
 }
 
 int drps_checkpoint_make_store(struct drps_checkpoint_writer *w, const char **dir_out,
@@ -194,11 +167,10 @@ int drps_checkpoint_add_names(struct drps_checkpoint_writer *w, const char *from
 static int describe_files(const struct drps_checkpoint_writer *w, json_t *manifest,
                           struct drps_err *err)
 {
-    const uint64_t records = w->rows ? drps_recwriter_count(w->rows) : 0;
     json_t *files =
-        json_pack("{s:I, s:I, s:I, s:I, s:b}", "rows", (json_int_t)w->all_rows, "row_bytes",
-                  (json_int_t)w->row_bytes, "record_rows", (json_int_t)w->record_rows, "records",
-                  (json_int_t)records, "store", w->store != NULL);
+        json_pack("{s:I, s:I, s:I, s:I, s:b}", "rows", (json_int_t)w->shape.rows, "row_bytes",
+                  (json_int_t)w->shape.row_bytes, "record_rows", (json_int_t)w->shape.record_rows,
+                  "part_rows", (json_int_t)w->shape.part_rows, "store", w->store != NULL);
     int rc = files ? 0 : -1;
     if (rc == 0) rc = json_object_set_new(manifest, "kind", json_string(DRPS_CHECKPOINT_KIND));
     if (rc == 0)
@@ -220,22 +192,10 @@ static int write_manifest(struct drps_checkpoint_writer *w, json_t *manifest, st
     return rc;
 }
 
-/* Everything of it is there: a store, or all rows. */
-static int check_whole(const struct drps_checkpoint_writer *w, struct drps_err *err)
-{
-    if (w->store ? !w->rows : w->next == w->all_rows) return 0;
-    return drps_err_set(err, -EINVAL, "a checkpoint of %llu rows got %llu%s",
-                        (unsigned long long)w->all_rows, (unsigned long long)w->next,
-                        w->store ? " and a store" : "");
-}
-
 static int finish_rows(struct drps_checkpoint_writer *w, uint64_t *bytes_out, struct drps_err *err)
 {
-    if (!w->rows) return 0;
-    int rc = w->used ? write_record(w, err) : 0;
-    if (rc == 0) rc = drps_recwriter_finish(w->rows, err);
-    if (rc == 0) *bytes_out = drps_recwriter_bytes(w->rows);
-    return rc;
+    int rc = w->parts ? 0 : begin_parts(w, err); /* all are those of the checkpoint before */
+    return rc < 0 ? rc : drps_parts_finish(w->parts, bytes_out, err);
 }
 
 /* Bytes of what a store has written of itself; its other file is one that it had already. */
@@ -251,12 +211,13 @@ static uint64_t store_bytes(const struct drps_checkpoint_writer *w)
 int drps_checkpoint_commit(struct drps_checkpoint_writer *w, json_t *manifest, uint64_t *bytes_out,
                            struct drps_err *err)
 {
-    int rc = check_whole(w, err);
+    int rc = 0;
     *bytes_out = store_bytes(w);
-    if (rc == 0) rc = finish_rows(w, bytes_out, err);
+    if (!w->store)
+        rc = finish_rows(w, bytes_out, err);
+    else if (w->parts)
+        rc = drps_err_set(err, -EINVAL, "a checkpoint got rows and a store");
     if (rc == 0) rc = write_manifest(w, manifest, err);
-    drps_recwriter_close(w->rows);
-    w->rows = NULL;
     if (rc == 0) rc = drps_stage_commit(&w->stage, err);
     drps_checkpoint_abort(w);
     return rc;

@@ -6,9 +6,10 @@
 #include "engine/checkpoint/drps_checkpoint_files.h"
 
 /* Rows that a run begins with, as a checkpoint: engine/checkpoint/drps_checkpoint.h. */
+static const struct drps_owned parts_owned[] = {{.name = "#.rec"}, {.name = NULL}};
 static const struct drps_owned rows_owned[] = {
     {.name = DRPS_CHECKPOINT_MANIFEST},
-    {.name = DRPS_CHECKPOINT_ROWS},
+    {.name = DRPS_CHECKPOINT_ROWS, .inside = parts_owned},
     {.name = "lock"},
     {.name = NULL},
 };

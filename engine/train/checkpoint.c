@@ -102,16 +102,34 @@ static int save_store(struct drps_job *job, struct drps_checkpoint_writer *w, st
     return rc;
 }
 
-/* The rows, one way or the other. -ENOTSUP: the store cannot save itself there. */
-static int write_rows(struct drps_job *job, const struct drps_state *state, int by_store,
-                      struct drps_checkpoint_writer **w_out, struct drps_err *err)
+/* How the rows come into a checkpoint: the store saves itself, or those come that have changed, or
+ * all. */
+enum way { BY_STORE, CHANGED_ROWS, ALL_ROWS };
+
+static enum way choose_way(const struct drps_job *job, const struct drps_state *state)
+{
+    if (can_save(job, state)) return BY_STORE;
+    return job->checkpoints.shares_rows ? CHANGED_ROWS : ALL_ROWS;
+}
+
+static int add_rows(struct drps_job *job, enum way way, struct drps_checkpoint_writer *w,
+                    struct drps_err *err)
 {
     const struct drps_server *server = &job->server;
+    if (way == BY_STORE) return save_store(job, w, err);
+    if (way == ALL_ROWS) return server->ops->scan(server->store, 0, drps_checkpoint_add, w, err);
+    int rc = drps_checkpoint_take_rows(w, job->checkpoints.newest, err);
+    return rc < 0 ? rc : server->ops->scan_changed(server->store, drps_checkpoint_add, w, err);
+}
+
+/* Begin the checkpoint, with its rows. -ENOTSUP: the store cannot save itself there. */
+static int write_rows(struct drps_job *job, const struct drps_state *state, enum way way,
+                      struct drps_checkpoint_writer **w_out, struct drps_err *err)
+{
     int rc = drps_checkpoint_begin(&job->checkpoints.place, job->checkpoints.next, state->rows,
                                    (size_t)state->row_bytes, w_out, err);
     if (rc < 0) return rc;
-    rc = by_store ? save_store(job, *w_out, err)
-                  : server->ops->scan(server->store, 0, drps_checkpoint_add, *w_out, err);
+    rc = add_rows(job, way, *w_out, err);
     if (rc == 0) return 0;
     drps_checkpoint_abort(*w_out);
     *w_out = NULL;
@@ -149,17 +167,13 @@ static json_t *describe(const struct drps_job *job, const struct drps_state *sta
     return NULL;
 }
 
-static int write_one(struct drps_job *job, const struct drps_state *state, uint64_t *bytes_out,
-                     struct drps_err *err)
+static int write_in(struct drps_job *job, const struct drps_state *state, enum way way,
+                    uint64_t *bytes_out, struct drps_err *err)
 {
     struct drps_checkpoint_writer *w = NULL;
     json_t *manifest = describe(job, state);
     if (!manifest) return drps_err_set(err, -ENOMEM, "no memory to describe a checkpoint");
-    int rc = can_save(job, state) ? write_rows(job, state, 1, &w, err) : -ENOTSUP;
-    if (rc == -ENOTSUP) {
-        drps_err_clear(err);
-        rc = write_rows(job, state, 0, &w, err);
-    }
+    int rc = write_rows(job, state, way, &w, err);
     if (rc < 0) {
         json_decref(manifest);
         return rc;
@@ -172,6 +186,20 @@ static int write_one(struct drps_job *job, const struct drps_state *state, uint6
         drps_checkpoint_abort(w);
     json_decref(manifest);
     return rc;
+}
+
+/* Where the store cannot save itself, or a part of the checkpoint before is gone, all rows are
+ * written. */
+static int write_one(struct drps_job *job, const struct drps_state *state, enum way *way_out,
+                     uint64_t *bytes_out, struct drps_err *err)
+{
+    *way_out = choose_way(job, state);
+    int rc = write_in(job, state, *way_out, bytes_out, err);
+    if (!(*way_out == BY_STORE && rc == -ENOTSUP) && !(*way_out == CHANGED_ROWS && rc == -ENOENT))
+        return rc;
+    drps_err_clear(err);
+    *way_out = ALL_ROWS;
+    return write_in(job, state, *way_out, bytes_out, err);
 }
 
 /* Whether some rank has failed to write it, as all ranks learn. */
@@ -231,13 +259,30 @@ static void remove_old(struct drps_job *job)
     remove_other_ranks(job);
 }
 
-static void accept(struct drps_job *job, const struct drps_state *state, uint64_t bytes)
+/* The newest checkpoint has the rows as the store has them: the next one may share files with it,
+ * and what the store has not changed yet is read from it, as the one of before will be removed. */
+static int go_on_from_rows(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    const struct drps_server *server = &job->server;
+    c->shares_rows = server->ops->scan_changed && !job->options->checkpoint_rows;
+    if (c->shares_rows) server->ops->forget_changes(server->store);
+    if (!server->saved || server->saved_ctx != c->from || c->copy.dir) return 0;
+    return drps_checkpoint_follow(c->from, &c->place, c->next, err);
+}
+
+static void accept(struct drps_job *job, const struct drps_state *state, enum way way,
+                   uint64_t bytes)
 {
     const struct drps_train_options *o = job->options;
     struct drps_job_checkpoints *c = &job->checkpoints;
     const struct drps_train_cut cut = {
         .number = c->next, .epoch = state->epoch, .step = state->part.step};
-    remove_old(job);
+    struct drps_err why = DRPS_ERR_INIT;
+    if (way == BY_STORE || go_on_from_rows(job, &why) == 0)
+        remove_old(job);
+    else
+        drps_log(o->log, DRPS_LOG_WARN, "earlier checkpoints stay: %s", why.text);
     c->newest = c->next++;
     c->linked_best = job->result->best_epoch;
     job->result->checkpoints.n++;
@@ -265,15 +310,16 @@ int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part 
     struct drps_err why = DRPS_ERR_INIT;
     const uint64_t start = drps_clock_ns();
     uint64_t bytes = 0;
+    enum way way;
     int any;
     fill_state(job, epoch, done, &state);
-    const int failed = write_one(job, &state, &bytes, &why) < 0;
+    const int failed = write_one(job, &state, &way, &bytes, &why) < 0;
     int rc = any_failed(job, failed, &any, err);
     if (rc < 0) return rc;
     if (any)
         reject(job, &why);
     else
-        accept(job, &state, bytes);
+        accept(job, &state, way, bytes);
     const uint64_t took = drps_clock_ns() - start;
     job->result->checkpoints.seconds += (double)took * 1e-9;
     drps_job_set_due(job, epoch, done->step, took);

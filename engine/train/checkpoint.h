@@ -26,8 +26,10 @@ struct drps_job_checkpoints {
     struct drps_state state; /* own: what it says; else of a run that has not begun */
     uint64_t next, newest;   /* number of the next one; of the newest that this run may go on from,
                                 0: none */
-    uint64_t linked_best;    /* the epoch whose parameters the newest one has; 0: none */
-    int begins_with_own;     /* a warm start with the checkpoints that lie where the run's will */
+    int shares_rows;      /* 1: the newest has all rows but for those that the store has marked as
+                             changed, and the next one may share their files */
+    uint64_t linked_best; /* the epoch whose parameters the newest one has; 0: none */
+    int begins_with_own;  /* a warm start with the checkpoints that lie where the run's will */
     struct drps_job_save saves[DRPS_STORE_SAVES_MOST];
     struct drps_relay_saved saved; /* of a store in `from`: what it was opened with */
     int continues;                 /* 1: the run's store goes on from that */
@@ -59,6 +61,10 @@ int drps_job_check_rows(const struct drps_job *job, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_job_use_saved(struct drps_job *job, const struct drps_store_config *config,
                        struct drps_err *err);
+
+/* Have the store note which rows change, for checkpoints that share files with the one before; the
+ * first may share them with that which the run goes on from. */
+void drps_job_mark_rows(struct drps_job *job, struct drps_store_config *config);
 
 /* The store goes on from the checkpoint: it keeps what that names, and what the one before does,
  * until they are removed. */

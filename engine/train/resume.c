@@ -114,6 +114,10 @@ static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_
         let_go(&found[have]);
         found[have].number = 0;
         if (rc == DRPS_E_CONFIG && job->checkpoints.begins_with_own) continue; /* another plan's */
+        if (rc == DRPS_E_VERSION)
+            return drps_err_set(err, rc,
+                                "%s; or finish the run with the drps that began it, or start anew",
+                                why.text);
         if (rc == DRPS_E_CONFIG || rc == DRPS_E_INTERRUPTED || rc == -ENOMEM)
             return drps_err_set(err, rc, "%s", why.text);
         drps_log(job->options->log, DRPS_LOG_WARN,
@@ -285,6 +289,7 @@ static int init_place(struct drps_job *job, struct drps_err *err)
     if (!root) return drps_err_set(err, -ENOMEM, "no memory for the folder of checkpoints");
     int rc = drps_checkpoints_init(&job->checkpoints.place, job->plan->io, root,
                                    job->ranks ? job->cluster.rank : 0, err);
+    job->checkpoints.place.part_bytes = o->checkpoint_part_bytes;
     free(root);
     return rc;
 }
@@ -320,6 +325,15 @@ int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
 }
 
 /* ---- Taking up ---- */
+
+void drps_job_mark_rows(struct drps_job *job, struct drps_store_config *config)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    if (!job->memory.store->scan_changed || job->options->checkpoint_rows) return;
+    config->mark_rows = drps_checkpoint_part_rows(&c->place, config->rows, config->row_bytes);
+    c->shares_rows = c->from && !drps_checkpoint_store(c->from) && !c->copy.dir &&
+                     drps_checkpoint_rows_of_part(c->from) == config->mark_rows;
+}
 
 static int take_epochs(struct drps_job *job, struct drps_err *err)
 {

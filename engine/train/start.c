@@ -102,6 +102,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     config->kv = job->memory.kv;
     config->windows = job->windows ? &job->window_source : NULL;
     config->first_step = drps_job_first_step(job);
+    drps_job_mark_rows(job, config);
     job->server.saved_ctx = job->rows ? job->rows : job->checkpoints.from;
     job->server.saved = job->server.saved_ctx && !config->saved_dir ? read_saved : NULL;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;

@@ -31,10 +31,10 @@ struct verify {
     size_t cuts_n;
 };
 
-static void count_file(struct verify *v, const char *dir, const char *name)
+/* Takes `path`; NULL and what is not there do not count. */
+static void count_file(struct verify *v, char *path)
 {
     struct stat st;
-    char *path = drps_path_join(dir, name);
     if (path && stat(path, &st) == 0) {
         v->found->files++;
         v->found->bytes += (uint64_t)st.st_size;
@@ -113,16 +113,14 @@ static int check_state(struct verify *v, uint32_t rank, uint64_t number, struct 
 /* What was read, for the user. */
 static void count(struct verify *v, const struct drps_checkpoint *cp)
 {
-    static const char *const files[] = {DRPS_CHECKPOINT_MANIFEST,
-                                        DRPS_CHECKPOINT_ROWS,
-                                        DRPS_CHECKPOINT_BEST,
-                                        DRPS_CHECKPOINT_NAMES,
-                                        DRPS_CHECKPOINT_STORE "/relay.rec",
+    static const char *const files[] = {DRPS_CHECKPOINT_MANIFEST, DRPS_CHECKPOINT_BEST,
+                                        DRPS_CHECKPOINT_NAMES, DRPS_CHECKPOINT_STORE "/relay.rec",
                                         DRPS_CHECKPOINT_STORE "/streams"};
-    const json_t *rows = json_object_get(drps_checkpoint_manifest(cp), "files");
-    v->found->records += (uint64_t)json_integer_value(json_object_get(rows, "records"));
+    v->found->records += drps_checkpoint_records(cp);
+    for (uint64_t i = 0; i < drps_checkpoint_parts(cp); i++)
+        count_file(v, drps_checkpoint_part(cp, i));
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-        count_file(v, drps_checkpoint_dir(cp), files[i]);
+        count_file(v, drps_path_join(drps_checkpoint_dir(cp), files[i]));
 }
 
 static int check_one(struct verify *v, const struct drps_checkpoints *c, uint32_t rank,

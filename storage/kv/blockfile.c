@@ -211,12 +211,13 @@ struct scan {
     size_t capacity;
 };
 
-/* Some stored blocks from `from` on. Returns the block after them. */
-static uint32_t collect(const struct drps_blockfile *kv, struct scan *s, uint32_t from)
+/* Some stored blocks from `from` to before `end`. Returns the block after them. */
+static uint32_t collect(const struct drps_blockfile *kv, struct scan *s, uint32_t from,
+                        uint32_t end)
 {
     size_t used = 0;
     s->n = 0;
-    for (; from < kv->extents.blocks && s->n < SCAN_KEYS; from++) {
+    for (; from < end && s->n < SCAN_KEYS; from++) {
         if (!drps_blockfile_has(kv, from)) continue;
         const size_t bytes = drps_blockfile_value_bytes(kv, from);
         if (bytes > s->capacity - used) break;
@@ -227,20 +228,22 @@ static uint32_t collect(const struct drps_blockfile *kv, struct scan *s, uint32_
     return from;
 }
 
-static int kv_scan(struct drps_kv *base, drps_kv_visit visit, void *ctx, struct drps_err *err)
+static int kv_scan(struct drps_kv *base, uint32_t first, uint32_t end, drps_kv_visit visit,
+                   void *ctx, struct drps_err *err)
 {
     struct drps_blockfile *kv = (struct drps_blockfile *)base;
     struct scan *s = calloc(1, sizeof(*s));
     int rc = s ? 0 : -ENOMEM;
-    for (uint32_t b = 0; b < kv->extents.blocks && s; b++)
+    if (end > kv->extents.blocks) end = (uint32_t)kv->extents.blocks;
+    for (uint32_t b = first; b < end && s; b++)
         if (drps_blockfile_value_bytes(kv, b) > s->capacity)
             s->capacity = drps_blockfile_value_bytes(kv, b);
     if (s && s->capacity < SCAN_BYTES) s->capacity = SCAN_BYTES;
     if (s) s->bytes = drps_array_new(s->capacity, 1);
     if (!s || !s->bytes) rc = drps_err_set(err, -ENOMEM, "%s: buffer for a scan", kv->path);
-    for (uint32_t from = 0; from < kv->extents.blocks && rc == 0;) {
+    while (first < end && rc == 0) {
         (void)pthread_mutex_lock(&kv->lock);
-        from = collect(kv, s, from);
+        first = collect(kv, s, first, end);
         rc = get_locked(kv, s->keys, s->n, s->values, err);
         (void)pthread_mutex_unlock(&kv->lock);
         for (size_t i = 0; i < s->n && rc == 0; i++)

@@ -83,8 +83,10 @@ struct drps_kv_ops {
     int (*put_many)(struct drps_kv *kv, const uint32_t *keys, size_t n, const void *const *values,
                     const size_t *value_bytes, struct drps_err *err);
 
-    /* Visit all values in key order; a non-zero result of `visit` ends the scan and is returned. */
-    int (*scan)(struct drps_kv *kv, drps_kv_visit visit, void *ctx, struct drps_err *err);
+    /* Visit the values of keys first to end - 1 in key order, reading little else; a non-zero
+     * result of `visit` ends the scan and is returned. */
+    int (*scan)(struct drps_kv *kv, uint32_t first, uint32_t end, drps_kv_visit visit, void *ctx,
+                struct drps_err *err);
 
     /* Make everything written so far durable, and with options.bulk also compact. */
     int (*sync)(struct drps_kv *kv, struct drps_err *err);

@@ -202,11 +202,14 @@ static int scan_error(const struct leveldb_kv *kv, const leveldb_iterator_t *it,
     return text ? fail(kv, "scan", text, err) : 0;
 }
 
-static int kv_scan(struct drps_kv *base, drps_kv_visit visit, void *ctx, struct drps_err *err)
+static int kv_scan(struct drps_kv *base, uint32_t first, uint32_t end, drps_kv_visit visit,
+                   void *ctx, struct drps_err *err)
 {
     struct leveldb_kv *kv = (struct leveldb_kv *)base;
     leveldb_iterator_t *it = leveldb_create_iterator(kv->db, kv->scan_options);
-    leveldb_iter_seek_to_first(it);
+    char from[DRPS_KV_KEY_BYTES];
+    drps_put_be32(from, first);
+    leveldb_iter_seek(it, from, sizeof(from));
     int rc = scan_error(kv, it, err);
     while (!rc && leveldb_iter_valid(it)) {
         size_t key_bytes, bytes;
@@ -215,6 +218,8 @@ static int kv_scan(struct drps_kv *base, drps_kv_visit visit, void *ctx, struct 
         if (key_bytes != DRPS_KV_KEY_BYTES)
             rc = drps_err_set(err, DRPS_E_CORRUPT, "database %s has a key of %zu bytes", kv->path,
                               key_bytes);
+        else if (drps_get_be32(key) >= end)
+            break;
         else
             rc = visit(ctx, drps_get_be32(key), value, bytes, err);
         if (rc) break;

@@ -261,18 +261,24 @@ static int kv_put_many(struct drps_kv *base, const uint32_t *keys, size_t n,
     return text ? fail(kv, "write", text, err) : 0;
 }
 
-static int kv_scan(struct drps_kv *base, drps_kv_visit visit, void *ctx, struct drps_err *err)
+static int kv_scan(struct drps_kv *base, uint32_t first, uint32_t end, drps_kv_visit visit,
+                   void *ctx, struct drps_err *err)
 {
     struct rocksdb_kv *kv = (struct rocksdb_kv *)base;
     rocksdb_iterator_t *it = rocksdb_create_iterator_cf(kv->db, kv->scan_options, kv->cf);
+    char from[DRPS_KV_KEY_BYTES];
     int rc = 0;
-    for (rocksdb_iter_seek_to_first(it); !rc && rocksdb_iter_valid(it); rocksdb_iter_next(it)) {
+    drps_put_be32(from, first);
+    for (rocksdb_iter_seek(it, from, sizeof(from)); !rc && rocksdb_iter_valid(it);
+         rocksdb_iter_next(it)) {
         size_t key_bytes, bytes;
         const char *key = rocksdb_iter_key(it, &key_bytes);
         const char *value = rocksdb_iter_value(it, &bytes);
         if (key_bytes != DRPS_KV_KEY_BYTES)
             rc = drps_err_set(err, DRPS_E_CORRUPT, "database %s has a key of %zu bytes", kv->path,
                               key_bytes);
+        else if (drps_get_be32(key) >= end)
+            break;
         else
             rc = visit(ctx, drps_get_be32(key), value, bytes, err);
     }

@@ -33,6 +33,7 @@ static void pib_close(struct drps_store *base)
     free(st->index);
     free(st->items);
     free(st->next_use);
+    drps_marks_destroy(&st->marks);
     if (st->alive) {
         (void)pthread_cond_destroy(&st->wake);
         (void)pthread_cond_destroy(&st->news);
@@ -96,6 +97,7 @@ static int pib_open(const struct drps_store_config *config, struct drps_store **
     (void)pthread_cond_init(&st->wake, NULL);
     st->alive = 1;
     int rc = drps_open_steps_init(&st->steps, config->open_steps, err);
+    if (rc == 0) rc = drps_marks_init(&st->marks, config, err);
     if (rc == 0) rc = open_parts(st, err);
     if (rc < 0) {
         pib_close((struct drps_store *)st);
@@ -178,6 +180,7 @@ static int pib_step_open(struct drps_store *base, uint64_t step, const uint32_t 
     if (!rc) rc = place_rows(st, step, ids, n, err);
     if (rc < 0) return rc;
     drps_open_steps_add(&st->steps);
+    drps_marks_open(&st->marks, step, ids, n);
     *rows_out = (struct drps_rows){
         .base = st->pool.rows, .stride = st->config.row_bytes, .index = st->index, .n = n};
     return 0;
@@ -188,6 +191,7 @@ static int pib_step_close(struct drps_store *base, uint64_t step, int changed, s
     struct drps_pib *st = (struct drps_pib *)base;
     int rc = drps_open_steps_close(&st->steps, step, err);
     if (rc < 0) return rc;
+    drps_marks_close(&st->marks, step, changed);
     (void)pthread_mutex_lock(&st->lock);
     st->ring[step % st->depth].changed = changed;
     st->closed = st->steps.lowest;
@@ -197,11 +201,9 @@ static int pib_step_close(struct drps_store *base, uint64_t step, int changed, s
     return rc;
 }
 
-static int pib_scan(struct drps_store *base, size_t bytes, drps_row_visit visit, void *ctx,
-                    struct drps_err *err)
+static int scan_still(struct drps_pib *st, int changed, drps_row_visit visit, void *ctx,
+                      struct drps_err *err)
 {
-    struct drps_pib *st = (struct drps_pib *)base;
-    (void)bytes; /* blocks are read whole */
     int rc = drps_open_steps_none(&st->steps, err);
     if (rc < 0) return rc;
     (void)pthread_mutex_lock(&st->lock);
@@ -211,12 +213,30 @@ static int pib_scan(struct drps_store *base, size_t bytes, drps_row_visit visit,
         (void)pthread_cond_wait(&st->news, &st->lock);
     rc = failed(st, err);
     (void)pthread_mutex_unlock(&st->lock);
-    if (!rc) rc = drps_pib_scan_rows(st, visit, ctx, err);
+    if (!rc) rc = drps_pib_scan_rows(st, changed, visit, ctx, err);
     (void)pthread_mutex_lock(&st->lock);
     st->scanning = 0;
     (void)pthread_cond_signal(&st->wake);
     (void)pthread_mutex_unlock(&st->lock);
     return rc;
+}
+
+static int pib_scan(struct drps_store *base, size_t bytes, drps_row_visit visit, void *ctx,
+                    struct drps_err *err)
+{
+    (void)bytes; /* blocks are read whole */
+    return scan_still((struct drps_pib *)base, 0, visit, ctx, err);
+}
+
+static int pib_scan_changed(struct drps_store *base, drps_row_visit visit, void *ctx,
+                            struct drps_err *err)
+{
+    return scan_still((struct drps_pib *)base, 1, visit, ctx, err);
+}
+
+static void pib_forget_changes(struct drps_store *base)
+{
+    drps_marks_clear(&((struct drps_pib *)base)->marks);
 }
 
 static void pib_stats(struct drps_store *base, struct drps_store_stats *out)
@@ -239,6 +259,8 @@ const struct drps_store_ops drps_store_pib = {
     .step_open = pib_step_open,
     .step_close = pib_step_close,
     .scan = pib_scan,
+    .scan_changed = pib_scan_changed,
+    .forget_changes = pib_forget_changes,
     .stats = pib_stats,
     .close = pib_close,
 };

@@ -25,6 +25,7 @@
 
 #include <pthread.h>
 
+#include "storage/drps_marks.h"
 #include "storage/drps_open_steps.h"
 #include "storage/kv/drps_kv.h"
 #include "storage/pib/drps_pool.h"
@@ -54,6 +55,7 @@ struct drps_pib {
 
     /* engine's thread only */
     struct drps_open_steps steps;
+    struct drps_marks marks;
     uint32_t *index; /* own */
     size_t index_cap;
 
@@ -94,7 +96,9 @@ int drps_pib_memory_need(const struct drps_store_config *config, uint64_t *least
 
 /* ---- pib_scan.c ---- */
 
-/* Visit all rows. st->lock is free, and the prefetch thread stands still. */
-int drps_pib_scan_rows(struct drps_pib *st, drps_row_visit visit, void *ctx, struct drps_err *err);
+/* Visit all rows, or those that have changed. st->lock is free, and the prefetch thread stands
+ * still. */
+int drps_pib_scan_rows(struct drps_pib *st, int changed, drps_row_visit visit, void *ctx,
+                       struct drps_err *err);
 
 #endif

@@ -14,6 +14,13 @@
 #include "storage/pib/drps_pool.h"
 #include "support/store_run.h"
 
+/* Ranges of one row, of some, and of all. */
+static uint64_t some_mark_rows(const struct drps_store_ops *ops, const struct plan *p, uint64_t i)
+{
+    const uint64_t ranges[] = {1, 1 + p->seed % 40, 64, p->rows / 3, p->rows};
+    return ops->scan_changed ? ranges[i % 5] : 0;
+}
+
 static void run_on(const struct plan *p, const struct drps_store_ops *ops,
                    const struct drps_kv_ops *kv, uint64_t extra_memory, int threads,
                    int prefetch_steps, struct drps_store_stats *stats)
@@ -25,6 +32,7 @@ static void run_on(const struct plan *p, const struct drps_store_ops *ops,
     config.kv = kv;
     config.threads = threads;
     config.prefetch_steps = prefetch_steps;
+    config.mark_rows = some_mark_rows(ops, p, p->seed + extra_memory);
     config.memory_bytes = plan_least_memory(ops, &config) + extra_memory;
     if (plan_run(p, ops, &config, stats, &err) < 0)
         fail_msg("%s: %s", kv ? kv->name : ops->name, err.text);
@@ -83,6 +91,7 @@ static void overlap_on(const struct plan *p, const struct drps_store_ops *ops,
     config.dir = dir;
     config.kv = kv;
     config.open_steps = open_steps;
+    config.mark_rows = some_mark_rows(ops, p, p->seed + open_steps);
     config.memory_bytes = plan_least_memory(ops, &config) + extra_memory;
     if (plan_run_overlapping(p, ops, &config, &overlaps, &refused, &err) < 0)
         fail_msg("%s, %u steps open: %s", kv ? kv->name : ops->name, open_steps, err.text);

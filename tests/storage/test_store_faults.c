@@ -74,10 +74,11 @@ static int faulty_put(struct drps_kv *kv, const uint32_t *keys, size_t n, const 
                                         err);
 }
 
-static int faulty_scan(struct drps_kv *kv, drps_kv_visit visit, void *ctx, struct drps_err *err)
+static int faulty_scan(struct drps_kv *kv, uint32_t first, uint32_t end, drps_kv_visit visit,
+                       void *ctx, struct drps_err *err)
 {
     if (strikes(SCAN, err)) return -EIO;
-    return plan_of_faults.ops->scan(((struct faulty *)kv)->inner, visit, ctx, err);
+    return plan_of_faults.ops->scan(((struct faulty *)kv)->inner, first, end, visit, ctx, err);
 }
 
 static int faulty_sync(struct drps_kv *kv, struct drps_err *err)

@@ -71,7 +71,7 @@ static void read_values(struct base_model *m)
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_kv *kv;
     CHECK_OK(m->ops->open(m->rows, &o, &kv, &err));
-    CHECK_OK(m->ops->scan(kv, keep_value, m, &err));
+    CHECK_OK(m->ops->scan(kv, 0, UINT32_MAX, keep_value, m, &err));
     m->ops->close(kv);
 }
 

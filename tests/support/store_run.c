@@ -123,6 +123,64 @@ static int some_scan(const struct plan_store *r, struct drps_err *err)
     return plan_scan(r, below(seed, 3, 2) ? 4 * (size_t)below(seed, 4, words + 3) : 0, err);
 }
 
+/* ---- Changes ---- */
+
+static int is_range_changed(const struct plan_store *r, uint64_t row)
+{
+    const uint64_t first = row - row % r->mark_rows;
+    const uint64_t left = r->p->rows - first;
+    return memchr(r->changed + first, 1, left < r->mark_rows ? left : r->mark_rows) != NULL;
+}
+
+struct keeping {
+    struct plan_store *r;
+    uint64_t next, stop;
+};
+
+static int keep_changed(void *ctx, uint64_t first, size_t n, const void *rows, struct drps_err *err)
+{
+    struct keeping *k = ctx;
+    struct plan_store *r = k->r;
+    const size_t row_bytes = r->p->row_bytes;
+    (void)err;
+    assert_true(n > 0 && first >= k->next && first + n <= r->p->rows);
+    for (; k->next < first; k->next++)
+        if (is_range_changed(r, k->next))
+            fail_msg("seed %llu: changes before step %zu lack row %llu",
+                     (unsigned long long)r->p->seed, r->next, (unsigned long long)k->next);
+    for (; k->next < first + n; k->next++)
+        if (!is_range_changed(r, k->next))
+            fail_msg("seed %llu: changes before step %zu have row %llu, which is of no changed one",
+                     (unsigned long long)r->p->seed, r->next, (unsigned long long)k->next);
+    memcpy(r->kept + first * row_bytes, rows, n * row_bytes);
+    return k->next > k->stop ? STOPPED : 0;
+}
+
+/* Bring the kept rows up to date with a scan of what has changed, which must be the ranges that
+ * steps have changed and no other; `forget` 0: it ends somewhere, and comes to nothing. */
+static int keep_changes(struct plan_store *r, int forget, struct drps_err *err)
+{
+    struct keeping k = {.r = r, .stop = UINT64_MAX};
+    const struct plan *p = r->p;
+    if (!forget) k.stop = below(p->seed, r->next, p->rows);
+    int rc = r->ops->scan_changed(r->st, keep_changed, &k, err);
+    if (rc == STOPPED || (!rc && !forget)) return 0;
+    if (rc) return rc;
+    for (; k.next < p->rows; k.next++)
+        assert_false(is_range_changed(r, k.next));
+    assert_memory_equal(r->kept, r->model, (size_t)p->rows * p->row_bytes);
+    r->ops->forget_changes(r->st);
+    memset(r->changed, 0, p->rows);
+    return 0;
+}
+
+/* Now and then; every other time to no avail. */
+static int some_changes(struct plan_store *r, struct drps_err *err)
+{
+    const uint64_t x = drps_rng_at(r->p->seed, (UINT64_C(1) << 40) + r->next);
+    return r->mark_rows && x % 10 == 0 ? keep_changes(r, x / 10 % 2, err) : 0;
+}
+
 /* ---- Runs ---- */
 
 int plan_open(struct plan_store *r, const struct plan *p, const struct drps_store_ops *ops,
@@ -136,6 +194,11 @@ int plan_open(struct plan_store *r, const struct plan *p, const struct drps_stor
     }
     r->model = must(malloc((size_t)p->rows * p->row_bytes));
     assert_int_equal(plan_init_rows((void *)p, 0, p->rows, r->model, NULL), 0);
+    r->mark_rows = config->mark_rows;
+    if (!r->mark_rows) return 0;
+    r->kept = must(malloc((size_t)p->rows * p->row_bytes));
+    memcpy(r->kept, r->model, (size_t)p->rows * p->row_bytes);
+    r->changed = must(calloc(p->rows, 1));
     return 0;
 }
 
@@ -143,6 +206,8 @@ void plan_close(struct plan_store *r)
 {
     if (r->st) r->ops->close(r->st);
     free(r->model);
+    free(r->kept);
+    free(r->changed);
     free(r->begin);
     free(r->blocks);
     *r = (struct plan_store){0};
@@ -232,6 +297,7 @@ int plan_step(struct plan_store *r, struct drps_err *err)
         if (!step->changes) continue;
         change_row(p, row, step->ids[i], s);
         change_row(p, expected, step->ids[i], s);
+        if (r->changed) r->changed[step->ids[i]] = 1;
     }
     r->next++;
     return r->ops->step_close(r->st, nr, step->changes, err);
@@ -242,6 +308,7 @@ int plan_steps(struct plan_store *r, size_t end, struct drps_err *err)
     int rc = 0;
     while (!rc && r->next < end) {
         rc = plan_step(r, err);
+        if (!rc) rc = some_changes(r, err);
         if (!rc && below(r->p->seed, r->next - 1, 40) == 0) rc = some_scan(r, err);
     }
     return rc;
@@ -333,6 +400,7 @@ static void touch_step(const struct overlap *o, const struct open_step *open)
         if (!step->changes) continue;
         change_row(p, row, step->ids[i], open->s);
         change_row(p, expected, step->ids[i], open->s);
+        if (o->r.changed) o->r.changed[step->ids[i]] = 1;
     }
 }
 
@@ -392,6 +460,7 @@ static int overlap_all(struct overlap *o, size_t *overlaps_out, size_t *refused_
     int rc = 0;
     while (!rc && (o->n || o->r.next < o->r.p->n_steps)) {
         rc = overlap_event(o, overlaps_out, refused_out, err);
+        if (!rc && !o->n) rc = some_changes(&o->r, err);
         if (!rc && !o->n && draw(o, 10) == 0) rc = plan_scan(&o->r, 0, err);
     }
     return rc ? rc : plan_scan(&o->r, 0, err);

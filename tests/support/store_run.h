@@ -22,6 +22,10 @@ struct plan_store {
     char *model;           /* own: all rows */
     size_t next;           /* the plan's step that is run next */
 
+    uint64_t mark_rows; /* as config; 0: changes are not followed */
+    char *kept;         /* own: all rows as of the last kept changes */
+    char *changed;      /* own: [rows] 1: by a step since */
+
     size_t first;     /* the plan's step that is the store's step 0 */
     char *begin;      /* own: all rows before it; NULL: fresh ones */
     uint64_t *blocks; /* own: the next uses of one step's blocks */

@@ -18,6 +18,7 @@ static const struct hint hints[] = {
     {"give the reader more memory", "--memory", NULL},
     {"have it replaced", "--force", NULL},
     {"resume it", "--resume", NULL},
+    {"or start anew", "--force", NULL},
     {"with all rows", "--checkpoint-rows", NULL},
     {"can be put in its place", "--force", NULL},
     {"use another disk", "-o MODEL", "drps-train"},

@@ -74,8 +74,9 @@ const struct argp_option train_option_table[] = {
     {"checkpoint-dir", KEY_CHECKPOINT_DIR, "DIR", 0,
      "Where they lie, of all ranks (default: MODEL.checkpoint)", 4},
     {"checkpoint-rows", KEY_CHECKPOINT_ROWS, NULL, 0,
-     "Let them hold all rows, also with store relay, which otherwise writes only what is in memory "
-     "and keeps what is on disk; so it is with --checkpoint-dir",
+     "Write all rows at each. Otherwise files of rows that have not changed are those of the one "
+     "before, and store relay writes only what is in memory and keeps what is on disk (not with "
+     "--checkpoint-dir)",
      4},
     {"keep-checkpoints", KEY_KEEP_CHECKPOINTS, NULL, 0,
      "Leave them when the model is written, with one of the last epoch, so that more epochs can "

@@ -13,13 +13,16 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 
 enum {
     ROWS = 7000,
-    ROW_BYTES = 36, /* so that a record ends inside of the file */
+    ROW_BYTES = 36,
+    PART_BYTES = 8192, /* 228 rows, so that the last part has fewer */
+    PARTS_MOST = 40,
     CHANGES = FAULT_OPEN | FAULT_PWRITE | FAULT_FSYNC | FAULT_RENAME | FAULT_UNLINK | FAULT_MKDIR |
               FAULT_RMDIR | FAULT_LINK,
 };
@@ -27,8 +30,15 @@ enum {
 struct fixture {
     struct scratch s;
     struct drps_checkpoints c;
-    char *rows; /* own: [ROWS][ROW_BYTES] */
+    char *rows;      /* own: [ROWS][ROW_BYTES] */
+    uint64_t before; /* the checkpoint that parts are taken of which are not changed; 0: none */
+    char changed[PARTS_MOST];
 };
+
+static uint64_t part_rows(const struct fixture *f)
+{
+    return drps_checkpoint_part_rows(&f->c, ROWS, ROW_BYTES);
+}
 
 static struct fixture *begin(void)
 {
@@ -38,6 +48,8 @@ static struct fixture *begin(void)
     scratch_begin(&f->s);
     assert_int_equal(
         drps_checkpoints_init(&f->c, drps_io_os(), scratch_path(&f->s, "all/"), 3, &err), 0);
+    f->c.part_bytes = PART_BYTES;
+    assert_true(part_rows(f) < 300 && ROWS % part_rows(f));
     f->rows = malloc((size_t)ROWS * ROW_BYTES);
     assert_non_null(f->rows);
     for (size_t i = 0; i < (size_t)ROWS * ROW_BYTES; i++)
@@ -53,7 +65,30 @@ static void end(struct fixture *f)
     free(f);
 }
 
-/* Write checkpoint `number`, its rows in pieces of random length, and `tag` in its manifest. */
+/* Add rows first .. end - 1 in pieces of random length. */
+static int add_rows(const struct fixture *f, struct drps_checkpoint_writer *w, uint64_t first,
+                    uint64_t end, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint64_t at = first, n; at < end && rc == 0; at += n) {
+        n = 1 + drps_rng_at(end, at) % 3000;
+        if (n > end - at) n = end - at;
+        rc = drps_checkpoint_add(w, at, (size_t)n, f->rows + at * ROW_BYTES, err);
+    }
+    return rc;
+}
+
+static int add_changed(const struct fixture *f, struct drps_checkpoint_writer *w,
+                       struct drps_err *err)
+{
+    const uint64_t n = part_rows(f);
+    int rc = drps_checkpoint_take_rows(w, f->before, err);
+    for (uint64_t first = 0, i = 0; first < ROWS && rc == 0; first += n, i++)
+        if (f->changed[i]) rc = add_rows(f, w, first, first + n < ROWS ? first + n : ROWS, err);
+    return rc;
+}
+
+/* Write checkpoint `number`, and `tag` in its manifest. */
 static int write_one(const struct fixture *f, const struct drps_io *io, uint64_t number, int tag,
                      struct drps_err *err)
 {
@@ -63,11 +98,7 @@ static int write_one(const struct fixture *f, const struct drps_io *io, uint64_t
     c.io = io;
     int rc = drps_checkpoint_begin(&c, number, ROWS, ROW_BYTES, &w, err);
     if (rc < 0) return rc;
-    for (size_t at = 0, n; at < ROWS && rc == 0; at += n) {
-        n = 1 + (size_t)(drps_rng_at(number, at) % 3000);
-        if (n > ROWS - at) n = ROWS - at;
-        rc = drps_checkpoint_add(w, at, n, f->rows + at * ROW_BYTES, err);
-    }
+    rc = f->before ? add_changed(f, w, err) : add_rows(f, w, 0, ROWS, err);
     if (rc < 0) {
         drps_checkpoint_abort(w);
         return rc;
@@ -75,7 +106,7 @@ static int write_one(const struct fixture *f, const struct drps_io *io, uint64_t
     json_t *manifest = json_pack("{s:i}", "tag", tag);
     rc = drps_checkpoint_commit(w, manifest, &bytes, err);
     json_decref(manifest);
-    if (rc == 0) assert_true(bytes > (uint64_t)ROWS * ROW_BYTES);
+    if (rc == 0 && !f->before) assert_true(bytes > (uint64_t)ROWS * ROW_BYTES);
     return rc;
 }
 
@@ -220,6 +251,154 @@ static void test_strangers_stay(void **state)
     end(f);
 }
 
+/* ---- Parts ---- */
+
+static char *part_path(const struct fixture *f, uint64_t number, uint64_t part)
+{
+    static char path[SCRATCH_PATH_BYTES];
+    (void)snprintf(path, sizeof(path), "%s/%llu/rows/%05llu.rec", f->c.dir,
+                   (unsigned long long)number, (unsigned long long)part);
+    return path;
+}
+
+/* Change rows of about one part in `one_in`, and count the parts. */
+static size_t change_parts(struct fixture *f, uint64_t seed, uint64_t one_in)
+{
+    size_t n = 0;
+    memset(f->changed, 0, sizeof(f->changed));
+    for (uint64_t i = 0; i * part_rows(f) < ROWS; i++) {
+        f->changed[i] = drps_rng_at(seed, i) % one_in == 0;
+        f->rows[i * part_rows(f) * ROW_BYTES] ^= f->changed[i];
+        n += (size_t)f->changed[i];
+    }
+    return n;
+}
+
+/* Each checkpoint takes what has not changed from the one before, which is removed then: it has the
+ * rows of one that is written anew. */
+static void test_parts_are_shared(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    struct stat st;
+    (void)state;
+    write_ok(f, 1, 1);
+    for (uint64_t number = 2; number < 30; number++) {
+        f->before = number - 1;
+        (void)change_parts(f, number, number % 5 ? number % 7 + 1 : UINT64_MAX); /* all to none */
+        write_ok(f, number, (int)number);
+        for (uint64_t i = 0; i * part_rows(f) < ROWS; i++) {
+            assert_int_equal(stat(part_path(f, number, i), &st), 0);
+            assert_int_equal(st.st_nlink > 1, !f->changed[i]);
+        }
+        assert_int_equal(drps_checkpoints_remove(&f->c, number - 1, &err), 0);
+        check_one(f, number, (int)number);
+    }
+    end(f);
+}
+
+/* A file system without second names: parts are copied. */
+static void test_parts_are_copied(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    struct fault_io *io = fault_io_new(drps_io_os());
+    struct stat st;
+    (void)state;
+    write_ok(f, 1, 1);
+    f->before = 1;
+    assert_true(change_parts(f, 3, 4) > 0);
+    fault_io_arm(io, FAULT_LINK, 1, 1, FAULT_ERROR, -EPERM);
+    if (write_one(f, &io->io, 2, 2, &err) < 0) fail_msg("%s", err.text);
+    assert_true(atomic_load(&io->fired));
+    fault_io_free(io);
+    for (uint64_t i = 0; i * part_rows(f) < ROWS; i++) {
+        assert_int_equal(stat(part_path(f, 2, i), &st), 0);
+        assert_int_equal(st.st_nlink, 1);
+    }
+    assert_int_equal(drps_checkpoints_remove(&f->c, 1, &err), 0);
+    check_one(f, 2, 2);
+    end(f);
+}
+
+/* What is taken must be there, and whole parts come. */
+static void test_missing_parts_are_told(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_checkpoint_writer *w;
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    const size_t n = (size_t)part_rows(f);
+    (void)state;
+    write_ok(f, 1, 1);
+    assert_int_equal(drps_checkpoint_begin(&f->c, 2, ROWS, ROW_BYTES, &w, &err), 0);
+    assert_int_equal(drps_checkpoint_take_rows(w, 1, &err), 0);
+    assert_int_equal(drps_checkpoint_add(w, 1, n, f->rows, NULL), -EINVAL); /* not of a part */
+    assert_int_equal(drps_checkpoint_add(w, n, n - 1, f->rows, &err), 0);
+    assert_int_equal(drps_checkpoint_add(w, 2 * n, n, f->rows, NULL), -EINVAL); /* a row lacks */
+    assert_int_equal(drps_checkpoint_add(w, 2 * n - 1, 1, f->rows, &err), 0);
+    assert_int_equal(drps_checkpoint_add(w, 0, 1, f->rows, NULL), -EINVAL); /* not again */
+    drps_checkpoint_abort(w);
+    f->before = 1;
+    (void)change_parts(f, 1, UINT64_MAX);
+    assert_int_equal(unlink(part_path(f, 1, 30)), 0);
+    assert_int_equal(write_one(f, drps_io_os(), 2, 2, NULL), -ENOENT);
+    assert_int_equal(list(f, numbers), 1);
+    end(f);
+}
+
+/* Rows are read from a later checkpoint, and the first may go. */
+static void test_reading_follows(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_checkpoint *cp;
+    char row[ROW_BYTES];
+    (void)state;
+    write_ok(f, 1, 1);
+    assert_int_equal(drps_checkpoint_open(&f->c, 1, &cp, &err), 0);
+    assert_int_equal(drps_checkpoint_read(cp, 7, 1, row, &err), 0);
+    f->before = 1;
+    (void)change_parts(f, 1, 1);
+    f->c.part_bytes *= 2; /* another size of parts, so that none is taken */
+    memset(f->changed, 1, sizeof(f->changed));
+    write_ok(f, 2, 2);
+    assert_int_equal(drps_checkpoint_follow(cp, &f->c, 3, NULL), -ENOENT);
+    assert_int_equal(drps_checkpoint_read(cp, 8, 1, row, &err), 0);
+    assert_int_equal(drps_checkpoint_follow(cp, &f->c, 2, &err), 0);
+    assert_int_equal(drps_checkpoints_remove(&f->c, 1, &err), 0);
+    for (uint64_t i = 0; i < ROWS; i += 7) {
+        assert_int_equal(drps_checkpoint_read(cp, i, 1, row, &err), 0);
+        assert_memory_equal(row, f->rows + i * ROW_BYTES, ROW_BYTES);
+    }
+    drps_checkpoint_close(cp);
+    end(f);
+}
+
+/* A checkpoint of the first version, with all rows in one file: it is told of, and can go. */
+static void test_version_1_is_refused(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_checkpoint *cp;
+    json_t *manifest = json_pack("{s:s, s:i}", "kind", DRPS_CHECKPOINT_KIND, "version", 1);
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    (void)state;
+    write_ok(f, 2, 2);
+    assert_int_equal(mkdir(scratch_path(&f->s, "all/rank-3/1"), 0777), 0);
+    (void)scratch_file(&f->s, "all/rank-3/1/rows.rec", "rows", 4);
+    assert_int_equal(drps_manifest_write(drps_io_os(),
+                                         scratch_path(&f->s, "all/rank-3/1/checkpoint.json"),
+                                         manifest, &err),
+                     0);
+    json_decref(manifest);
+    assert_int_equal(drps_checkpoint_open(&f->c, 1, &cp, &err), DRPS_E_VERSION);
+    assert_non_null(strstr(err.text, "has version 1"));
+    if (drps_checkpoints_keep(&f->c, 2, 2, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(list(f, numbers), 1);
+    end(f);
+}
+
 /* ---- Damage ---- */
 
 static int opens_whole(const struct fixture *f, uint64_t number)
@@ -236,11 +415,11 @@ static int opens_whole(const struct fixture *f, uint64_t number)
  * is cut anywhere. */
 static void test_damage_is_noticed(void **state)
 {
-    static const char *const files[] = {"checkpoint.json", "rows.rec"};
+    static const char *const files[] = {"checkpoint.json", "rows/00000.rec", "rows/00030.rec"};
     struct fixture *f = begin();
     (void)state;
     write_ok(f, 1, 1);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         char path[SCRATCH_PATH_BYTES];
         size_t n;
         (void)snprintf(path, sizeof(path), "%s/1/%s", f->c.dir, files[i]);
@@ -286,8 +465,8 @@ static void test_numbers_are_checked(void **state)
             drps_checkpoint_begin(&f->c, 2, others[i].rows, others[i].row_bytes, &w, &err), 0);
         assert_int_equal(drps_checkpoint_add(w, 0, others[i].rows, rows, &err), 0);
         assert_int_equal(drps_checkpoint_commit(w, manifest, &bytes, &err), 0);
-        (void)snprintf(from, sizeof(from), "%s/2/rows.rec", f->c.dir);
-        (void)snprintf(to, sizeof(to), "%s/1/rows.rec", f->c.dir);
+        (void)snprintf(from, sizeof(from), "%s/2/rows/00030.rec", f->c.dir);
+        (void)snprintf(to, sizeof(to), "%s/1/rows/00030.rec", f->c.dir);
         assert_int_equal(rename(from, to), 0);
         assert_false(opens_whole(f, 1));
         json_decref(manifest);
@@ -300,16 +479,16 @@ static void test_numbers_are_checked(void **state)
 
 /* Whatever call fails, from then on all of them: checkpoint 2 is whole or not there, the one before
  * is as it was, and the next run writes 2 without help. */
-static void test_faults_leave_the_one_before(void **state)
+static void check_faults(struct fixture *f, uint64_t before)
 {
-    struct fixture *f = begin();
     struct drps_err err = DRPS_ERR_INIT;
     long k = 1;
-    (void)state;
     for (;; k++) {
         struct fault_io *io = fault_io_new(drps_io_os());
         uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+        f->before = 0;
         write_ok(f, 1, 1);
+        f->before = before;
         fault_io_arm(io, CHANGES, k, 1, k % 2 ? FAULT_ERROR : FAULT_TORN, -EIO);
         drps_err_clear(&err);
         const int rc = write_one(f, &io->io, 2, 2, &err);
@@ -325,6 +504,16 @@ static void test_faults_leave_the_one_before(void **state)
         if (!fired) break;
     }
     assert_true(k > 10);
+}
+
+static void test_faults_leave_the_one_before(void **state)
+{
+    struct fixture *f = begin();
+    (void)state;
+    check_faults(f, 0);
+    for (int i = 3; i < PARTS_MOST; i += 5) /* some parts come, others are taken */
+        f->changed[i] = 1;
+    check_faults(f, 1);
     end(f);
 }
 
@@ -363,6 +552,11 @@ int main(void)
         cmocka_unit_test(test_rows_are_counted),
         cmocka_unit_test(test_best_is_shared),
         cmocka_unit_test(test_strangers_stay),
+        cmocka_unit_test(test_parts_are_shared),
+        cmocka_unit_test(test_parts_are_copied),
+        cmocka_unit_test(test_missing_parts_are_told),
+        cmocka_unit_test(test_reading_follows),
+        cmocka_unit_test(test_version_1_is_refused),
         cmocka_unit_test(test_damage_is_noticed),
         cmocka_unit_test(test_numbers_are_checked),
         cmocka_unit_test(test_faults_leave_the_one_before),

@@ -71,7 +71,7 @@ static void check_the_one_before_serves(struct train_job *j, const char *path)
 
 static void test_resume_passes_over_a_damaged_one(void **state)
 {
-    static const char *const files[] = {"checkpoint.json", "rows.rec", "best.bin"};
+    static const char *const files[] = {"checkpoint.json", "rows/00000.rec", "best.bin"};
     struct train_job *j = begin("resident");
     char path[SCRATCH_PATH_BYTES];
     (void)state;
@@ -116,7 +116,7 @@ static void check_verify(const char *store, const char *const *files)
 
 static void test_verify_finds_damage(void **state)
 {
-    static const char *const rows[] = {"checkpoint.json", "rows.rec", "best.bin", "names.rec",
+    static const char *const rows[] = {"checkpoint.json", "rows/00000.rec", "best.bin", "names.rec",
                                        NULL};
     static const char *const saved[] = {"checkpoint.json", "store/relay.rec", "best.bin",
                                         "names.rec", NULL};

@@ -12,6 +12,8 @@
 #include "storage/kv/drps_kv.h"
 #include "support/power_cuts.h"
 
+enum { PART_BYTES = 16 }; /* two rows: some do not change between checkpoints, and share files */
+
 struct training {
     struct maker m;
     const char *store;
@@ -33,6 +35,7 @@ static struct drps_train_options options_of(const struct training *t, const char
         .store = t->store,
         .patience = t->patience,
         .checkpoint_every = {t->saves ? DRPS_CHECKPOINT_BATCHES : DRPS_CHECKPOINT_NEVER, 3},
+        .checkpoint_part_bytes = PART_BYTES,
         .seed = 3};
 }
 

@@ -423,7 +423,7 @@ static void test_what_does_not_fit_is_refused(void **state)
 /* Any byte of any file of a checkpoint: it is refused, as is one without a file. */
 static void test_damage_is_noticed(void **state)
 {
-    static const char *const files[] = {"checkpoint.json", "rows.rec", "names.rec"};
+    static const char *const files[] = {"checkpoint.json", "rows/00000.rec", "names.rec"};
     const struct data d = {.samples = 300, .features = 100, .factors = 3};
     struct scratch *s = *state;
     char plan[SCRATCH_PATH_BYTES], model[SCRATCH_PATH_BYTES], checkpoints[SCRATCH_PATH_BYTES];

@@ -150,7 +150,7 @@ static int see(void *ctx, uint32_t key, const void *value, size_t bytes, struct 
 static void scan_all(struct fixture *f)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    if (f->ops->scan(f->kv, see, f, &err) < 0) fail_msg("%s", err.text);
+    if (f->ops->scan(f->kv, 0, UINT32_MAX, see, f, &err) < 0) fail_msg("%s", err.text);
     for (size_t b = 0; b < f->blocks; b++) {
         assert_int_not_equal(f->stored[b], 1);
         f->stored[b] = f->stored[b] != 0;

@@ -214,16 +214,25 @@ static void test_scans_in_key_order(void **state)
     struct fixture f = begin(state);
     struct drps_err err = DRPS_ERR_INIT;
     struct seen none = {0};
-    assert_int_equal(f.ops->scan(f.kv, see, &none, &err), 0);
+    assert_int_equal(f.ops->scan(f.kv, 0, UINT32_MAX, see, &none, &err), 0);
     assert_int_equal(none.n, 0);
     put_range(&f, 0, STRIDE, N, 1);
     put_range(&f, 0, STRIDE, N, 2);
     struct seen all = {.stride = STRIDE, .version = 2};
-    assert_int_equal(f.ops->scan(f.kv, see, &all, &err), 0);
+    assert_int_equal(f.ops->scan(f.kv, 0, UINT32_MAX, see, &all, &err), 0);
     assert_int_equal(all.n, N);
     struct seen some = {.stride = STRIDE, .version = 2, .stop_after = 10};
-    assert_int_equal(f.ops->scan(f.kv, see, &some, &err), 77);
+    assert_int_equal(f.ops->scan(f.kv, 0, UINT32_MAX, see, &some, &err), 77);
     assert_int_equal(some.n, 10);
+    for (uint32_t first = 0; first < N; first += 611)
+        for (uint32_t n = 0; n < 3 && first + n <= N; n++) { /* just these keys, or those between */
+            struct seen range = {.stride = STRIDE, .version = 2, .n = first};
+            const uint32_t from = first * STRIDE, to = (first + n) * STRIDE;
+            assert_int_equal(f.ops->scan(f.kv, from, to, see, &range, &err), 0);
+            assert_int_equal(range.n, first + n);
+            assert_int_equal(f.ops->scan(f.kv, from + 1, from + STRIDE, see, &none, &err), 0);
+        }
+    assert_int_equal(none.n, 0);
     end(&f);
 }
 
@@ -243,7 +252,7 @@ static void test_synced_values_survive_reopening(void **state)
         close_kv(&f);
         open_kv(&f, 0, 0, bulk);
         struct seen all = {.stride = 1, .version = 3};
-        assert_int_equal(f.ops->scan(f.kv, see, &all, &err), 0);
+        assert_int_equal(f.ops->scan(f.kv, 0, UINT32_MAX, see, &all, &err), 0);
         assert_int_equal(all.n, 4000);
         expect(&f, 3999, 3);
         end(&f);
@@ -341,7 +350,7 @@ static void test_damaged_bytes_are_detected(void **state)
     assert_true(corrupt > 0 && corrupt < 4000);
     struct seen all = {.stride = 1};
     drps_err_clear(&err);
-    assert_int_equal(f.ops->scan(f.kv, see, &all, &err), DRPS_E_CORRUPT);
+    assert_int_equal(f.ops->scan(f.kv, 0, UINT32_MAX, see, &all, &err), DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, f.path));
     end(&f);
 }
