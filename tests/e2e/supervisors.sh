@@ -145,6 +145,19 @@ if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sb
         done_with
         grep -q "ranks were lost (status 137): starting again" log.txt || fail "slurm: nothing was lost: $(cat log.txt)"
         same "slurm, a rank killed"
+
+        # The whole job ends and is queued again, as when a machine fails. Slurm would wait a minute before it starts the job, as a
+        # start within the second in which it ended is refused (operations.md): here until that second is over.
+        batch
+        until [[ -d got.checkpoint/rank-0/2 ]]; do [[ -n $(squeue -h -j "$job") ]] || fail "the job has gone: $(cat log.txt)"; done
+        scontrol requeue "$job"
+        until [[ $(squeue -h -j "$job" -t PENDING -o %t) = PD ]]; do read -rt 0.2 <> <(:) || true; done
+        ended=$EPOCHSECONDS
+        until ((EPOCHSECONDS > ended)); do read -rt 0.2 <> <(:) || true; done
+        scontrol update JobId="$job" StartTime=now
+        done_with
+        ! grep "JobId=$job: Job credential revoked" slurm/slurmctld || fail "slurm did not start the job again"
+        same "slurm, the job queued again"
         stop_daemons
         daemons=()
     fi
