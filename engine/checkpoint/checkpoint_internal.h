@@ -10,6 +10,9 @@ extern const struct drps_stage_kind drps_checkpoint_kind;
 /* The folder of checkpoint `number`, in a new string (free() it); NULL when memory is gone. */
 char *drps_checkpoint_name(const struct drps_checkpoints *c, uint64_t number);
 
+/* Let go of the folder of the rank, if it is locked, and remove the lock's file. */
+void drps_checkpoints_unlock(struct drps_checkpoints *c);
+
 /* How many rows a record of rows.rec has, at least 1: so many that the file's index stays small and
  * a record can be read for the sake of a few of its rows. */
 uint64_t drps_checkpoint_record_rows(uint64_t rows, size_t row_bytes);

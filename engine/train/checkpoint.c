@@ -183,8 +183,8 @@ static int any_failed(const struct drps_job *job, int failed, int *any_out, stru
     return rc;
 }
 
-/* Remove all checkpoints of another rank, as far as they lie here. Returns 0 when there is no
- * folder of it. */
+/* Remove all checkpoints of another rank, as far as they lie here and nobody uses them. Returns 0
+ * when there is no folder of it. */
 static int remove_rank(const struct drps_job *job, uint32_t rank)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
@@ -193,7 +193,8 @@ static int remove_rank(const struct drps_job *job, uint32_t rank)
     struct stat st;
     int rc = drps_checkpoints_init(&other, c->place.io, c->place.root, rank, &err);
     const int is = rc == 0 && stat(other.dir, &st) == 0;
-    if (is) rc = drps_checkpoints_keep(&other, 1, 0, &err);
+    if (is) rc = drps_checkpoints_lock(&other, &err);
+    if (is && rc == 0) rc = drps_checkpoints_keep(&other, 1, 0, &err);
     if (rc < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "a checkpoint that is not needed stays: %s",
                  err.text);

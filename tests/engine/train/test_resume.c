@@ -522,6 +522,90 @@ static void test_resume_refuses_another_plan(void **state)
     end(j);
 }
 
+/* ---- Of which run ---- */
+
+/* Where the newest run began anew; 1: it did not. */
+static uint64_t first_of(const struct job *j)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_checkpoints c;
+    uint64_t first;
+    if (drps_checkpoints_init(&c, drps_io_os(), j->checkpoints, 0, &err) < 0 ||
+        drps_checkpoints_first(&c, &first, &err) < 0)
+        fail_run("first", &err);
+    drps_checkpoints_destroy(&c);
+    return first;
+}
+
+/* A run that began anew beside checkpoints of an earlier one, and was killed at any instant: from
+ * its first step on it is the one that is resumed, whether it has a checkpoint yet or not. Before,
+ * it is the earlier one. */
+static void test_resume_of_a_run_begun_anew(void **state)
+{
+    struct job *j = begin("lor", 0, "resident");
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r, earlier;
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    struct drps_checkpoints c;
+    size_t n;
+    long none_yet = 0, before = 0;
+    (void)state;
+    struct drps_train_options old = j->o;
+    old.lr = 1.0f;
+    if (drps_train_run(j->plan, &old, &earlier, &err) < 0) fail_run("earlier", &err);
+    assert_true(earlier.content != j->want.content);
+    for (long k = 1;; k += DRPS_TEST_ONE_IN > 1 ? 23 : 3) {
+        leave_checkpoints(j, &old);
+        if (run_until(j, &j->o, k, FAULT_ERROR)) break;
+        const uint64_t first = first_of(j);
+        if (first > 1 && newest_of(j, &c, numbers, &n) && numbers[0] < first) none_yet++;
+        struct drps_train_options o = j->o;
+        o.resume = 1;
+        o.replace = 0;
+        if (drps_train_run(j->plan, &o, &r, &err) < 0) fail_msg("%ld: %s", k, err.text);
+        if (first > 1 && r.content != j->want.content)
+            fail_msg("%ld: begun anew at %llu, and went on as another run", k,
+                     (unsigned long long)first);
+        if (r.content != j->want.content && r.content != earlier.content)
+            fail_msg("%ld: the model of no run", k);
+        before += first == 1 && r.content == earlier.content;
+        check_absent(j, "model.checkpoint", "begun anew", k);
+        drps_train_result_free(&r);
+    }
+    assert_true(none_yet > 1);
+    assert_true(before > 1);
+    drps_train_result_free(&earlier);
+    end(j);
+}
+
+/* A folder of checkpoints is one run's at a time. */
+static void test_two_runs_share_no_checkpoints(void **state)
+{
+    struct job *j = begin("lor", 0, "resident");
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    struct drps_checkpoints other;
+    char holder[64];
+    (void)state;
+    leave_checkpoints(j, &j->o);
+    if (drps_checkpoints_init(&other, drps_io_os(), j->checkpoints, 0, &err) < 0 ||
+        drps_checkpoints_lock(&other, &err) < 0)
+        fail_run("lock", &err);
+    (void)snprintf(holder, sizeof(holder), "still going on (process %ld on ", (long)getpid());
+    struct drps_train_options o = j->o;
+    for (int how = 0; how < 3; how++) { /* anew, to resume, and without any of its own */
+        o.resume = how == 1;
+        o.checkpoint_every.unit = how == 2 ? DRPS_CHECKPOINT_NEVER : DRPS_CHECKPOINT_BATCHES;
+        drps_err_clear(&err);
+        assert_int_equal(drps_train_run(j->plan, &o, &r, &err), -EBUSY);
+        if (!strstr(err.text, holder)) fail_msg("'%s' is not in '%s'", holder, err.text);
+        drps_train_result_free(&r);
+    }
+    drps_checkpoints_destroy(&other);
+    assert_true(resume(j, j->o, "the other has ended", 0) > 0);
+    end(j);
+}
+
 /* ---- Damage ---- */
 
 static void flip(const char *path, size_t at)
@@ -812,6 +896,8 @@ int main(void)
         cmocka_unit_test(test_resume_takes_no_other_model),
         cmocka_unit_test(test_a_checkpoint_is_not_lost),
         cmocka_unit_test(test_resume_refuses_another_plan),
+        cmocka_unit_test(test_resume_of_a_run_begun_anew),
+        cmocka_unit_test(test_two_runs_share_no_checkpoints),
         cmocka_unit_test(test_resume_passes_over_a_damaged_one),
         cmocka_unit_test(test_verify_finds_damage),
         cmocka_unit_test(test_no_room_is_a_warning),
