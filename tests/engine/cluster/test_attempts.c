@@ -164,27 +164,27 @@ static void test_attempts(void **state)
 
 /* ---- What an attempt leaves ---- */
 
+enum { LINGER_MS = 100 };
+
 struct straggler {
-    atomic_int attempts, overlaps;
+    atomic_int attempts, gone, overlaps;
 };
 
-/* A process of the first attempt that takes its time to end. */
-static void linger(struct straggler *s)
-{
-    for (int ms = 0; ms < 300 && atomic_load(&s->attempts) == 1; ms++)
-        (void)poll(NULL, 0, 1);
-    atomic_fetch_add(&s->overlaps, atomic_load(&s->attempts) != 1);
-    _exit(0);
-}
-
+/* The first attempt leaves a process that takes its time to end. */
 static int leave_a_process(void *ctx, struct drps_attempt *a)
 {
     struct straggler *s = ctx;
     (void)a;
-    if (atomic_fetch_add(&s->attempts, 1)) return 0;
-    if (fork() == 0) linger(s);
-    (void)raise(SIGKILL);
-    return 0;
+    if (atomic_fetch_add(&s->attempts, 1)) {
+        atomic_store(&s->overlaps, !atomic_load(&s->gone));
+        return 0;
+    }
+    if (fork() == 0) {
+        (void)poll(NULL, 0, LINGER_MS);
+        atomic_store(&s->gone, 1);
+        _exit(0);
+    }
+    return raise(SIGKILL);
 }
 
 /* An attempt was killed: the next one begins when all of its processes have ended. */
