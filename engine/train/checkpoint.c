@@ -196,8 +196,8 @@ static int remove_rank(const struct drps_job *job, uint32_t rank)
     if (is) rc = drps_checkpoints_lock(&other, &err);
     if (is && rc == 0) rc = drps_checkpoints_keep(&other, 1, 0, &err);
     if (rc < 0)
-        drps_log(job->options->log, DRPS_LOG_WARN, "a checkpoint that is not needed stays: %s",
-                 err.text);
+        drps_log(job->options->log, rc == -EBUSY ? DRPS_LOG_DEBUG : DRPS_LOG_WARN,
+                 "a checkpoint that is not needed stays: %s", err.text);
     drps_checkpoints_destroy(&other);
     return is;
 }
@@ -208,16 +208,6 @@ static void remove_other_ranks(const struct drps_job *job)
     uint32_t rank = job->ranks ? job->cluster.count : 1;
     while (job->whole && remove_rank(job, rank))
         rank++;
-}
-
-/* A rank that was lost at the end, when nobody needed it, cannot clear up. */
-static void clear_lost_ranks(struct drps_job *job)
-{
-    for (uint32_t rank = 1; job->whole && job->ranks && rank < job->cluster.count; rank++) {
-        if (!drps_net_is_missing(job->cluster.net, rank)) continue;
-        (void)remove_rank(job, rank);
-        drps_job_clear_stage(job, rank);
-    }
 }
 
 /* Checkpoints of this run are kept but for the newest two; what cannot be removed stays. */
@@ -290,10 +280,19 @@ static void drop_checkpoints(struct drps_job *job)
     const int any = c->newest || job->result->already || c->begins_with_own;
     if (job->options->keep_checkpoints || !any) return;
     remove_other_ranks(job);
-    clear_lost_ranks(job);
     if (drps_checkpoints_keep(&c->place, 1, 0, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "checkpoints that are not needed stay: %s",
                  err.text);
+}
+
+/* A rank that was lost at the end, when nobody needed it, cannot clear up. One that is there still
+ * uses its folders, and does so itself. */
+static void clear_lost_ranks(const struct drps_job *job)
+{
+    for (uint32_t rank = 1; job->whole && job->ranks && rank < job->cluster.count; rank++) {
+        if (!job->options->keep_checkpoints) (void)remove_rank(job, rank);
+        drps_job_clear_stage(job, rank);
+    }
 }
 
 /* A run that is killed while it makes the model leaves what was trained; so does the next one. */
@@ -313,6 +312,7 @@ void drps_job_clear(struct drps_job *job)
 {
     drop_kept(job);
     drop_checkpoints(job);
+    clear_lost_ranks(job);
 }
 
 void drps_job_close_checkpoints(struct drps_job *job)
