@@ -86,7 +86,7 @@ int drps_err_may_pass(int code)
         DRPS_E_PEER,  DRPS_E_INTERRUPTED, /* by somebody who may start it again */
         DRPS_E_PROTO,                     /* frames of a connection that broke are missing */
         -ETIMEDOUT,                       /* a rank did not start, or owes something */
-        -EADDRINUSE,                      /* by a process that is about to end */
+        -EADDRINUSE,  -EBUSY,             /* by a process that is about to end */
         -ENOSPC,      -EDQUOT,
     };
     for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)

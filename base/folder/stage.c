@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/folder/drps_durable.h"
+#include "base/folder/drps_lock.h"
 #include "base/folder/drps_manifest.h"
 
 static const char lock_name[] = "lock";
@@ -51,23 +51,14 @@ static int is_stranger(int rc)
 
 /* ---- Locks ---- */
 
-/* Whether path still names the open file: between open and lock another process may have taken the
- * folder. */
-static int is_still(int fd, const char *path)
-{
-    struct stat mine, named;
-    return !fstat(fd, &mine) && !lstat(path, &named) && mine.st_dev == named.st_dev &&
-           mine.st_ino == named.st_ino;
-}
-
 static int lock_folder(const struct drps_stage *stage, const char *dir, int *fd_out,
                        struct drps_err *err)
 {
     char *path = drps_path_join(dir, lock_name);
     *fd_out = -1;
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for the lock of %s", dir);
-    int rc = drps_io_open(stage->io, path, O_RDWR | O_CREAT | O_NOFOLLOW, fd_out, err);
-    if (rc == 0 && (flock(*fd_out, LOCK_EX | LOCK_NB) || !is_still(*fd_out, path)))
+    int rc = drps_lock_take(stage->io, path, fd_out, err);
+    if (rc == -EBUSY)
         rc = drps_err_set(
             err, -EBUSY,
             "%s is being written by another process: wait for it or choose another name", dir);

@@ -1,10 +1,13 @@
 /* The checkpoints of a rank: which there are, and removing those that are not needed any more. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/folder/drps_durable.h"
 #include "engine/checkpoint/checkpoint_internal.h"
 
 enum { DIGITS = 19 }; /* of a number that 64 bits hold */
@@ -31,7 +34,7 @@ int drps_checkpoints_init(struct drps_checkpoints *c, const struct drps_io *io, 
                           uint32_t rank, struct drps_err *err)
 {
     size_t n = strlen(root);
-    *c = (struct drps_checkpoints){.io = io};
+    *c = (struct drps_checkpoints){.io = io, .lock_fd = -1};
     while (n > 1 && root[n - 1] == '/')
         n--;
     c->root = strndup(root, n);
@@ -41,13 +44,6 @@ int drps_checkpoints_init(struct drps_checkpoints *c, const struct drps_io *io, 
         return drps_err_set(err, -ENOMEM, "no memory for the checkpoints in %s", root);
     }
     return 0;
-}
-
-void drps_checkpoints_destroy(struct drps_checkpoints *c)
-{
-    free(c->root);
-    free(c->dir);
-    memset(c, 0, sizeof(*c));
 }
 
 char *drps_checkpoint_name(const struct drps_checkpoints *c, uint64_t number)
@@ -85,6 +81,47 @@ static int each_number(const struct drps_checkpoints *c, take_number take, void 
     (void)closedir(dir);
     return rc;
 }
+
+/* ---- Of which run ---- */
+
+static char *begun_name(const struct drps_checkpoints *c, uint64_t number)
+{
+    char *path;
+    return asprintf(&path, "%s/%llu" DRPS_CHECKPOINT_BEGUN, c->dir, (unsigned long long)number) < 0
+               ? NULL
+               : path;
+}
+
+int drps_checkpoints_begin_run(const struct drps_checkpoints *c, uint64_t number,
+                               struct drps_err *err)
+{
+    int fd = -1;
+    char *path = begun_name(c, number);
+    if (!path) return drps_err_set(err, -ENOMEM, "no memory to begin a run in %s", c->dir);
+    int rc = drps_io_open(c->io, path, O_WRONLY | O_CREAT | O_NOFOLLOW, &fd, err);
+    if (rc == 0) rc = drps_io_sync(c->io, fd, path, err);
+    drps_io_close(c->io, fd);
+    if (rc == 0) rc = drps_sync_folder(c->io, c->dir, err);
+    free(path);
+    return rc;
+}
+
+static int take_begun(void *ctx, uint64_t number, const char *end, struct drps_err *err)
+{
+    uint64_t *first = ctx;
+    (void)err;
+    if (!strcmp(end, DRPS_CHECKPOINT_BEGUN) && number > *first) *first = number;
+    return 0;
+}
+
+int drps_checkpoints_first(const struct drps_checkpoints *c, uint64_t *first_out,
+                           struct drps_err *err)
+{
+    *first_out = 1;
+    return each_number(c, take_begun, first_out, err);
+}
+
+/* ---- The newest ---- */
 
 struct list {
     uint64_t *numbers; /* [DRPS_CHECKPOINT_LIST_MOST] decreasing */
@@ -126,13 +163,37 @@ static void remove_folders(const struct drps_checkpoints *c)
     (void)c->io->ops->rmdir(c->io->ctx, c->root);
 }
 
+/* Only the empty file that we write is ours. */
+static int remove_begun(const struct drps_checkpoints *c, const char *path, struct drps_err *err)
+{
+    struct stat st;
+    if (lstat(path, &st) || !S_ISREG(st.st_mode) || st.st_size) return 0;
+    int rc = c->io->ops->unlink(c->io->ctx, path);
+    if (rc < 0 && rc != -ENOENT)
+        return drps_err_set(err, rc, "cannot remove %s: %s", path, drps_err_name(rc));
+    return 0;
+}
+
+void drps_checkpoints_destroy(struct drps_checkpoints *c)
+{
+    if (c->dir && c->lock_fd >= 0) {
+        drps_checkpoints_unlock(c);
+        remove_folders(c);
+    }
+    free(c->root);
+    free(c->dir);
+    memset(c, 0, sizeof(*c));
+}
+
 int drps_checkpoints_remove(const struct drps_checkpoints *c, uint64_t number, struct drps_err *err)
 {
-    char *path = drps_checkpoint_name(c, number);
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory to remove a checkpoint");
-    int rc = drps_stage_remove(c->io, path, &drps_checkpoint_kind, err);
+    char *path = drps_checkpoint_name(c, number), *begun = begun_name(c, number);
+    int rc = path && begun ? drps_stage_remove(c->io, path, &drps_checkpoint_kind, err)
+                           : drps_err_set(err, -ENOMEM, "no memory to remove a checkpoint");
+    if (rc == 0) rc = remove_begun(c, begun, err);
     remove_folders(c);
     free(path);
+    free(begun);
     return rc;
 }
 

@@ -9,6 +9,9 @@
  *                                   a store of that kind to go on from (drps_store_ops.save)
  *   ROOT/rank-R/N/best.bin          parameters of the best epoch so far, where there is one
  *   ROOT/rank-0/N/names.rec         the plan's dictionary, so that the rows have names without it
+ *   ROOT/rank-R/N.begun             an empty file: a run began anew beside checkpoints of an
+ * earlier one, and its own have the numbers from N on ROOT/rank-R/lock                of the run
+ * that uses them
  *
  * N counts 1, 2, 3, ... A checkpoint is written aside, synced, and then gets its name: a folder
  * that has the name is whole. docs/formats.md describes the files. Shared inside engine/.
@@ -36,19 +39,37 @@ struct drps_checkpoints {
     char *dir;                /* own: root/rank-R */
     uint64_t part_bytes;      /* of rows in a part that is written, about; 0, as
                                  drps_checkpoints_init() has it: the usual size */
+    int lock_fd;              /* -1: not locked */
 };
 
 /* Nothing is made or looked at yet. -ENOMEM. */
 DRPS_MUST_CHECK
 int drps_checkpoints_init(struct drps_checkpoints *c, const struct drps_io *io, const char *root,
                           uint32_t rank, struct drps_err *err);
-void drps_checkpoints_destroy(struct drps_checkpoints *c); /* zeroed too; removes nothing */
+/* Zeroed too. It unlocks, and then removes folders that are empty, but no checkpoint. */
+void drps_checkpoints_destroy(struct drps_checkpoints *c);
+
+/* Make the folder of the rank, and keep other runs from it until it is destroyed, or the process
+ * ends. -EBUSY: another run uses it; err says which. */
+DRPS_MUST_CHECK
+int drps_checkpoints_lock(struct drps_checkpoints *c, struct drps_err *err);
 
 /* The numbers of the newest checkpoints, newest first: at most DRPS_CHECKPOINT_LIST_MOST. Only
  * their names are looked at. A folder that is not there holds none. */
 DRPS_MUST_CHECK
 int drps_checkpoints_list(const struct drps_checkpoints *c, uint64_t *numbers, size_t *n_out,
                           struct drps_err *err);
+
+/* Have the checkpoints before `number` belong to an earlier run than the one that begins now. That
+ * lasts, also when the power goes, until checkpoint `number` is removed. */
+DRPS_MUST_CHECK
+int drps_checkpoints_begin_run(const struct drps_checkpoints *c, uint64_t number,
+                               struct drps_err *err);
+
+/* The least number that a checkpoint of the newest run can have: where it began anew; else 1. */
+DRPS_MUST_CHECK
+int drps_checkpoints_first(const struct drps_checkpoints *c, uint64_t *first_out,
+                           struct drps_err *err);
 
 /* Remove checkpoint `number`, and what a killed run left of it; then the folder of the rank and the
  * root, if they are empty. No error where there is none.

@@ -6,6 +6,10 @@
     ".checkpoint"                    /* of the model's name: the folder of all checkpoints */
 #define DRPS_CHECKPOINT_RANK "rank-" /* in it: the folder of rank R is "rank-R" */
 
+/* In the folder of a rank, beside its checkpoints. */
+#define DRPS_CHECKPOINT_LOCK "lock" /* of the run that uses them; it says which process that is */
+#define DRPS_CHECKPOINT_BEGUN ".begun" /* of a number: an empty file. A run began anew there */
+
 /* In the folder of one checkpoint, whose name is its number. */
 #define DRPS_CHECKPOINT_MANIFEST "checkpoint.json"
 #define DRPS_CHECKPOINT_ROWS "rows"       /* folder of parts: 00000.rec, 00001.rec, ... */

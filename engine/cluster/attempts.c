@@ -49,6 +49,14 @@ static int run_child(const struct drps_attempts_options *o, struct drps_attempt 
     _exit(o->run(o->ctx, a));
 }
 
+/* What a killed attempt has forked is killed with it, and has become our child: it holds files and
+ * locks that the next attempt needs until it has ended, too. */
+static void wait_for_others(void)
+{
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        continue;
+}
+
 /* Returns the status as waitpid() has it. */
 static int run_one(const struct drps_attempts_options *o, struct drps_attempt *a,
                    struct drps_err *err)
@@ -63,6 +71,7 @@ static int run_one(const struct drps_attempts_options *o, struct drps_attempt *a
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return drps_err_set(err, -errno, "waiting for %s: %s", o->name, strerror(errno));
+    wait_for_others();
     a->before++;
     return status;
 }
@@ -115,7 +124,9 @@ int drps_attempts_run(const struct drps_attempts_options *options, int *status_o
     struct drps_attempt *a =
         mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (a == MAP_FAILED) return drps_err_set(err, -errno, "no memory for attempts");
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     const int rc = run_all(options, a, status_out, err);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
     (void)munmap(a, sizeof(*a));
     return rc;
 }

@@ -29,7 +29,8 @@ struct drps_attempts_options {
  * Run attempts until one ends with another status than `again`, which becomes *status_out. One that
  * is killed by a signal is tried again, too. After three in a row that end without a checkpoint
  * newer than they began with, *status_out is `again`, and the last one's error is logged. Before
- * there are threads; each process ends with this one.
+ * there are threads; each process ends with this one, which has no other children. An attempt
+ * begins when all processes of the one before have ended.
  */
 DRPS_MUST_CHECK
 int drps_attempts_run(const struct drps_attempts_options *options, int *status_out,

@@ -211,8 +211,8 @@ static int any_failed(const struct drps_job *job, int failed, int *any_out, stru
     return rc;
 }
 
-/* Remove all checkpoints of another rank, as far as they lie here. Returns 0 when there is no
- * folder of it. */
+/* Remove all checkpoints of another rank, as far as they lie here and nobody uses them. Returns 0
+ * when there is no folder of it. */
 static int remove_rank(const struct drps_job *job, uint32_t rank)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
@@ -221,10 +221,11 @@ static int remove_rank(const struct drps_job *job, uint32_t rank)
     struct stat st;
     int rc = drps_checkpoints_init(&other, c->place.io, c->place.root, rank, &err);
     const int is = rc == 0 && stat(other.dir, &st) == 0;
-    if (is) rc = drps_checkpoints_keep(&other, 1, 0, &err);
+    if (is) rc = drps_checkpoints_lock(&other, &err);
+    if (is && rc == 0) rc = drps_checkpoints_keep(&other, 1, 0, &err);
     if (rc < 0)
-        drps_log(job->options->log, DRPS_LOG_WARN, "a checkpoint that is not needed stays: %s",
-                 err.text);
+        drps_log(job->options->log, rc == -EBUSY ? DRPS_LOG_DEBUG : DRPS_LOG_WARN,
+                 "a checkpoint that is not needed stays: %s", err.text);
     drps_checkpoints_destroy(&other);
     return is;
 }
@@ -235,16 +236,6 @@ static void remove_other_ranks(const struct drps_job *job)
     uint32_t rank = job->ranks ? job->cluster.count : 1;
     while (job->whole && remove_rank(job, rank))
         rank++;
-}
-
-/* A rank that was lost at the end, when nobody needed it, cannot clear up. */
-static void clear_lost_ranks(struct drps_job *job)
-{
-    for (uint32_t rank = 1; job->whole && job->ranks && rank < job->cluster.count; rank++) {
-        if (!drps_net_is_missing(job->cluster.net, rank)) continue;
-        (void)remove_rank(job, rank);
-        drps_job_clear_stage(job, rank);
-    }
 }
 
 /* Checkpoints of this run are kept but for the newest two; what cannot be removed stays. */
@@ -335,10 +326,19 @@ static void drop_checkpoints(struct drps_job *job)
     const int any = c->newest || job->result->already || c->begins_with_own;
     if (job->options->keep_checkpoints || !any) return;
     remove_other_ranks(job);
-    clear_lost_ranks(job);
     if (drps_checkpoints_keep(&c->place, 1, 0, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "checkpoints that are not needed stay: %s",
                  err.text);
+}
+
+/* A rank that was lost at the end, when nobody needed it, cannot clear up. One that is there still
+ * uses its folders, and does so itself. */
+static void clear_lost_ranks(const struct drps_job *job)
+{
+    for (uint32_t rank = 1; job->whole && job->ranks && rank < job->cluster.count; rank++) {
+        if (!job->options->keep_checkpoints) (void)remove_rank(job, rank);
+        drps_job_clear_stage(job, rank);
+    }
 }
 
 /* A run that is killed while it makes the model leaves what was trained; so does the next one. */
@@ -358,6 +358,7 @@ void drps_job_clear(struct drps_job *job)
 {
     drop_kept(job);
     drop_checkpoints(job);
+    clear_lost_ranks(job);
 }
 
 void drps_job_close_checkpoints(struct drps_job *job)

@@ -29,6 +29,7 @@ struct drps_job_checkpoints {
     int shares_rows;      /* 1: the newest has all rows but for those that the store has marked as
                              changed, and the next one may share their files */
     uint64_t linked_best; /* the epoch whose parameters the newest one has; 0: none */
+    int begins_over;      /* anew, beside checkpoints of an earlier run */
     int begins_with_own;  /* a warm start with the checkpoints that lie where the run's will */
     struct drps_job_save saves[DRPS_STORE_SAVES_MOST];
     struct drps_relay_saved saved; /* of a store in `from`: what it was opened with */
@@ -44,7 +45,7 @@ struct drps_job_checkpoints {
  * Find where the run goes on, of several ranks together with them, and settle what the options
  * leave open as the checkpoint has it. Before the model is settled. DRPS_E_CONFIG: there is a
  * checkpoint of a run that has not ended, and the options do not say what to do with it; or it does
- * not fit plan and options.
+ * not fit plan and options. -EBUSY: another run uses the folder, which is this run's until its end.
  */
 DRPS_MUST_CHECK
 int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err);
@@ -71,7 +72,8 @@ void drps_job_mark_rows(struct drps_job *job, struct drps_store_config *config);
 void drps_job_remember_saves(struct drps_job *job);
 
 /* Before the first step: results of the epochs before, the best epoch's parameters; what is newer
- * than the checkpoint is removed. */
+ * than the checkpoint is removed. A run that begins anew leaves a mark, so that nobody takes the
+ * checkpoints of an earlier one for its own. */
 DRPS_MUST_CHECK
 int drps_job_take_up(struct drps_job *job, struct drps_err *err);
 

@@ -274,11 +274,19 @@ static void say_kept(const struct drps_job *job, struct drps_err *err)
                            job->trained.dir);
 }
 
+/* 1: a rank was lost while all trained. The run is to go on from its checkpoints, which have the
+ * best epoch, too, and comes to a model itself. */
+static int goes_on(const struct drps_job *job, int rc)
+{
+    const int lost = rc == DRPS_E_PEER || rc == DRPS_E_PROTO || rc == -ETIMEDOUT;
+    return lost && job->options->checkpoint_every.unit != DRPS_CHECKPOINT_NEVER;
+}
+
 int drps_job_conclude(struct drps_job *job, int rc, struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
     const int nothing = job->result->interrupted && !job->result->epochs_n && !job->result->steps;
-    if (!job->trained.complete || nothing) return rc;
+    if (!job->trained.complete || nothing || goes_on(job, rc)) return rc;
     remove_store(job);
     const int kept = keep(job, err);
     if (rc == 0) rc = kept;

@@ -175,12 +175,13 @@ static void stop_reading(struct drps_job *job)
 }
 
 /* The model was whole before: what killed ranks have left goes, their stages too, when the one that
- * takes their place ends. */
+ * takes their place ends. All hold theirs before rank 0 clears up what nobody holds. */
 static int clear_up(struct drps_job *job, struct drps_err *err)
 {
     int rc = job->whole ? 0 : drps_job_begin_stage(job, err);
+    if (rc == 0 && job->ranks) rc = drps_cluster_finish(&job->cluster, err);
     if (rc == 0) drps_job_clear(job);
-    return rc == 0 && job->ranks ? drps_cluster_finish(&job->cluster, err) : rc;
+    return rc;
 }
 
 static int run(struct drps_job *job, struct drps_err *err)

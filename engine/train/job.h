@@ -92,8 +92,9 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
 DRPS_MUST_CHECK
 int drps_job_begin_stage(struct drps_job *job, struct drps_err *err);
 
-/* Remove what a rank that was lost has left of its stage, if that lies here. */
-void drps_job_clear_stage(struct drps_job *job, uint32_t rank);
+/* Remove what a rank that was lost has left of its stage, if that lies here; not if it is in use.
+ */
+void drps_job_clear_stage(const struct drps_job *job, uint32_t rank);
 
 /* Make the stage and start all parts; what is started when this fails is the caller's to stop
  * (start.c). */
@@ -158,7 +159,8 @@ int drps_job_export(struct drps_job *job, uint64_t epoch, struct drps_err *err);
 
 /*
  * The run has come to `rc`: what was exported last becomes the model, or, where that fails or the
- * run had failed, is kept in a folder that err and result->kept name. The store is closed.
+ * run had failed, is kept in a folder that err and result->kept name; not where a rank was lost, as
+ * such a run goes on from its checkpoints. The store is closed.
  */
 DRPS_MUST_CHECK
 int drps_job_conclude(struct drps_job *job, int rc, struct drps_err *err);

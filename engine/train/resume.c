@@ -214,14 +214,16 @@ static int has_model(struct drps_job *job)
     return is;
 }
 
-/* Nothing to resume: training begins anew, unless it is done. */
-static int begin_anew(struct drps_job *job, struct drps_err *err)
+/* Nothing to resume: training begins anew, unless it is done. `before`: there are checkpoints, but
+ * of an earlier run than the one that is resumed. */
+static int begin_anew(struct drps_job *job, int before, struct drps_err *err)
 {
     uint64_t has = job->options->replace ? 0 : (uint64_t)has_model(job);
     int rc = job->ranks ? drps_cluster_least(&job->cluster, &has, err) : 0;
     job->result->already = has != 0;
     if (rc == 0)
-        drps_log(job->options->log, level(job), "no checkpoint in %s: %s",
+        drps_log(job->options->log, level(job), "no checkpoint%s in %s: %s",
+                 before ? " but those of an earlier run, over which another one was begun," : "",
                  job->checkpoints.place.dir,
                  has ? "the model is whole, nothing is left to do" : "training begins anew");
     return rc;
@@ -248,16 +250,26 @@ static int refuse(const struct drps_job *job, struct drps_err *err)
                         job->checkpoints.place.dir);
 }
 
-static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, struct drps_err *err)
+/* How many of these numbers, which decrease, are those of the newest run. */
+static size_t of_this_run(const uint64_t *numbers, size_t n, uint64_t first)
+{
+    while (n && numbers[n - 1] < first)
+        n--;
+    return n;
+}
+
+static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, uint64_t first,
+                  struct drps_err *err)
 {
     struct found found[2] = {{0}};
     uint64_t number = 0;
-    int rc = find_whole(job, numbers, n, found, err);
+    const size_t own = of_this_run(numbers, n, first);
+    int rc = find_whole(job, numbers, own, found, err);
     if (rc == 0) rc = agree(job, found, &number, err);
     for (size_t i = 0; i < 2 && rc == 0 && number; i++)
         if (found[i].number == number) settle(job, &found[i]);
     if (rc == 0) rc = check_epochs(job, err);
-    if (rc == 0 && !number) rc = begin_anew(job, err);
+    if (rc == 0 && !number) rc = begin_anew(job, own < n, err);
     let_go(&found[0]);
     let_go(&found[1]);
     return rc;
@@ -294,19 +306,33 @@ static int init_place(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* No other run may use the folder of checkpoints meanwhile. One that writes none needs no folder.
+ */
+static int lock_place(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    struct drps_checkpoints *place = &job->checkpoints.place;
+    struct stat st;
+    const int writes = o->checkpoint_every.unit != DRPS_CHECKPOINT_NEVER || o->keep_checkpoints;
+    return writes || stat(place->dir, &st) == 0 ? drps_checkpoints_lock(place, err) : 0;
+}
+
 int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
-    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST], first = 1;
     size_t n = 0;
     c->state = (struct drps_state){.epoch = 1, .best_loss = INFINITY};
     job->best_loss = INFINITY;
     int rc = init_place(job, err);
+    if (rc == 0) rc = lock_place(job, err);
     if (rc == 0) rc = drps_checkpoints_list(&c->place, numbers, &n, err);
+    if (rc == 0) rc = drps_checkpoints_first(&c->place, &first, err);
     if (rc == 0) rc = all_resume(job, err);
-    if (rc == 0) rc = set_next(job, n ? numbers[0] : 0, err);
+    if (rc == 0) rc = set_next(job, n && numbers[0] >= first ? numbers[0] : first - 1, err);
     c->begins_with_own = rc == 0 && begins_with_own(job);
-    if (rc == 0 && job->options->resume) rc = resume(job, numbers, n, err);
+    c->begins_over = !job->options->resume && n > 0;
+    if (rc == 0 && job->options->resume) rc = resume(job, numbers, n, first, err);
     if (rc == 0 && !job->options->resume && n && !job->options->replace && !c->begins_with_own)
         rc = refuse(job, err);
     if (!job->settled.epochs) job->settled.epochs = 1;
@@ -362,6 +388,7 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err)
     struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err why = DRPS_ERR_INIT;
     uint64_t all = 0;
+    if (c->begins_over) return drps_checkpoints_begin_run(&c->place, c->next, err);
     if (!c->from) return 0;
     int rc = take_epochs(job, err);
     if (rc < 0) return rc;

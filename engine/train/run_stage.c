@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "engine/publish/drps_modeldir.h"
 
@@ -25,12 +26,23 @@ int drps_job_begin_stage(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
-void drps_job_clear_stage(struct drps_job *job, uint32_t rank)
+/* Whether a stage of that name is here. */
+static int is_here(const char *path)
+{
+    struct stat st;
+    char *dir;
+    if (asprintf(&dir, "%s" DRPS_STAGE_SUFFIX, path) < 0) return 0;
+    const int is = lstat(dir, &st) == 0;
+    free(dir);
+    return is;
+}
+
+void drps_job_clear_stage(const struct drps_job *job, uint32_t rank)
 {
     struct drps_stage stage;
-    struct drps_err ignored = DRPS_ERR_INIT; /* it is not here, or in use, or there to stay */
+    struct drps_err ignored = DRPS_ERR_INIT; /* it is in use, or there to stay */
     char *path = rank_path(job, rank);
-    if (path &&
+    if (path && is_here(path) &&
         drps_stage_begin(&stage, job->plan->io, path, &drps_modeldir_kind, 0, &ignored) == 0)
         drps_stage_abort(&stage);
     free(path);

@@ -63,6 +63,7 @@ static void test_err_may_pass(void **state)
                  {-ENOSPC, 1},
                  {-ETIMEDOUT, 1},
                  {-EADDRINUSE, 1},
+                 {-EBUSY, 1},
                  {DRPS_E_PROTO, 1},
                  {DRPS_E_INTERRUPTED, 1},
                  {DRPS_E_PEER_FAILED, 0},

@@ -50,24 +50,39 @@ same() { # WANT.JSON WHAT
 starts() { grep -c "starting anew" err.txt || true; }
 says() { grep -qE -- "$1" err.txt || fail "does not say '$1' but: $(cat err.txt)"; }
 
-# One rank after the other, at three instants of one run: while all meet (or later, on a machine that has little time for this
-# script), when there are some checkpoints, and later.
-begin plan "${local[@]}"
+# A rank lost while all meet, or soon after: there is no checkpoint.
+begin plan "${local[@]}" --checkpoint-every 50e
 read -ra pids <<<"$(ranks)"
 kill -KILL "${pids[2]}"
+same want.json "a rank lost at the beginning"
+[[ $(starts) = 1 ]] || fail "started anew $(starts) times, not once: $(cat err.txt)"
+says "warning: rank 2 was killed by signal 9 \\(Killed\\): starting anew, from the beginning$"
+
+# One rank after the other, when there are some checkpoints, and later; the second when the first has been noticed.
+begin plan "${local[@]}"
 at=1
 for victim in 0 1; do
+    until [[ $(starts) = "$victim" ]]; do kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"; done
     reached $at
     read -ra pids <<<"$(ranks)"
     kill -KILL "${pids[victim]}"
     at=$(($(newest got.checkpoint/rank-0) + 3))
 done
-same want.json "three ranks lost"
-[[ $(starts) = 3 ]] || fail "started anew $(starts) times, not 3: $(cat err.txt)"
-says "warning: rank 2 was killed by signal 9 \\(Killed\\): starting anew, from (the beginning|epoch [0-9]+ after [0-9]+ batches)$"
+same want.json "two ranks lost"
+[[ $(starts) = 2 ]] || fail "started anew $(starts) times, not twice: $(cat err.txt)"
 says "warning: rank [01] was killed by signal 9 \\(Killed\\): starting anew, from epoch [0-9]+ after [0-9]+ batches$"
 says "going on from checkpoint"
 echo "ok killed: $(grep -c "" err.txt) lines"
+
+# The best epoch so far is no reason to end with a model of that one.
+"$tools/drps-train" plan -o want-patience "${how[@]}" --patience 60 --local 3 --quiet --json >want-patience.json
+begin plan "${local[@]}" --patience 60
+reached 3
+read -ra pids <<<"$(ranks)"
+kill -KILL "${pids[1]}"
+same want-patience.json "with patience"
+[[ $(starts) = 1 && ! -e got.trained ]] || fail "started anew $(starts) times, not once: $(cat err.txt)"
+echo "ok with patience"
 
 # A rank that is stopped is lost when it has been silent for long enough, and is not waited for.
 begin plan "${local[@]}" --silence 1
@@ -89,6 +104,24 @@ kill -KILL "${pids[0]}"
 same want.json "begun anew"
 says "rank 0 was killed by signal 9 \(Killed\): starting anew, from the beginning"
 echo "ok begun anew"
+
+# The same, but all is killed before its first checkpoint, and resumed: it is begun again, not the earlier run.
+begin plan "${local[@]}" --lr 0.5 --epochs 3 --keep-checkpoints
+ends 0
+"$tools/drps-train" plan -o got --force "${how[@]}" --checkpoint-every 50e "${local[@]}" --quiet 2>err.txt &
+watcher=$!
+until compgen -G "got.checkpoint/rank-0/*.begun" >/dev/null; do kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"; done
+kill -KILL $watcher
+wait $watcher 2>/dev/null || true
+status=75
+while [[ $status = 75 ]]; do # its ranks end with it, but until they have the folders are in use
+    status=0
+    "$tools/drps-train" plan -o got --resume --force "${how[@]}" "${local[@]}" --json >got.json 2>err.txt || status=$?
+done
+[[ $status = 0 ]] || fail "resumed: status $status: $(cat err.txt)"
+[[ $(value content <got.json) = "$(value content <want.json)" ]] || fail "went on with the earlier run: $(cat err.txt)"
+says "no checkpoint but those of an earlier run"
+echo "ok begun anew, killed and resumed"
 
 # The only process.
 begin plan-one
@@ -117,8 +150,12 @@ for whom in watcher all rank; do
     begin plan "${local[@]}"
     reached 1
     read -ra pids <<<"$(ranks)"
+    status=0
+    "$tools/drps-train" plan -o never "${local[@]}" --checkpoint-dir got.checkpoint --force >out.txt 2>other.txt || status=$?
+    [[ $status = 75 ]] || fail "two runs share a folder of checkpoints: status $status"
+    grep -qE "got.checkpoint/rank-[012] are those of a run that is still going on \(process [0-9]+ on " other.txt || fail "$(cat other.txt)"
     [[ $whom = rank ]] || kill -TERM $watcher
-    [[ $whom != all ]] || kill -TERM "${pids[@]}"
+    [[ $whom != all ]] || kill -TERM "${pids[@]}" 2>/dev/null || true # some may have ended meanwhile
     [[ $whom != rank ]] || kill -TERM "${pids[2]}"
     ends 130
     [[ $(starts) = 0 ]] || fail "SIGTERM to $whom: $(cat err.txt)"

@@ -6,7 +6,7 @@
 
 "$tools/drps-gen" ctr --samples 20K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
 "$tools/drps-index" data.svm --algo fm --factors 4 --workers 3 --batch-size 100 --test-fraction 0.1 -o plan --quiet
-how=(--epochs 40 --checkpoint-every 60b --silence 1 --timeout 60)
+how=(--epochs 60 --checkpoint-every 60b --silence 1 --timeout 60)
 if ! "$tools/drps-train" plan -o want "${how[@]}" --local 3 --quiet --json >want.json 2>err.txt; then
     grep -q "this build has no ZeroMQ" err.txt || fail "$(cat err.txt)"
     skip "this build has no ZeroMQ"
@@ -24,10 +24,14 @@ END
 chmod +x bin/drps-train
 export PATH=$PWD/bin:$PATH
 
-# lose RANK PROCESS: kill a rank of the model `got` when there is a checkpoint; PROCESS must not end before
-lose() {
-    until (($(newest got.checkpoint/rank-0) >= 2)) && [[ -s pids/$1 ]]; do kill -0 "$2" 2>/dev/null || fail "ended too soon: $(cat log.txt)"; done
-    kill -KILL "$(cat "pids/$1")"
+# signal NAME RANK PROCESS: to a rank of the model `got` when there is a checkpoint; PROCESS must not end before. Nothing slower
+# than looking is done meanwhile: under load one question to Slurm may take as long as the run.
+signal() {
+    local until=$((SECONDS + 120))
+    until (($(newest got.checkpoint/rank-0) >= 2)) && [[ -s pids/$2 ]]; do
+        kill -0 "$3" 2>/dev/null && [[ $SECONDS -lt $until ]] || fail "no checkpoint: $(cat log.txt)"
+    done
+    kill -"$1" "$(cat "pids/$2")"
 }
 same() { # WHAT
     [[ $("$tools/drps-stat" got --json | all_values content | head -1) = "$want" ]] || fail "$1: another model than $want: $(cat log.txt)"
@@ -53,7 +57,7 @@ if [[ -x $(command -v mpirun) ]]; then
     : >log.txt
     by_mpirun &
     job=$!
-    lose 1 $job
+    signal KILL 1 $job
     wait $job || fail "mpirun: $(cat log.txt)"
     grep -q again log.txt || fail "mpirun started the ranks once: $(cat log.txt)"
     same mpirun
@@ -128,7 +132,6 @@ batch() {
     ports 3 >peers.txt
     : >log.txt
     job=$(PEERS=$PWD/peers.txt sbatch --parsable --nodes=3 --output="$PWD/log.txt" "$source/examples/slurm.sh" "$PWD/plan" "$PWD/got" "${how[@]}")
-    until [[ -s pids/0 ]]; do [[ -n $(squeue -h -j "$job" 2>/dev/null) ]] || fail "the job has gone: $(cat log.txt)"; done
 }
 done_with() { # until the job has gone from the queue: it is neither pending, configuring, running nor completing
     local jobs
@@ -141,10 +144,23 @@ if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sb
         echo "skipped: no Slurm of three nodes can be started here: $(tail -n 2 slurm/munged slurm/slurmctld slurm/slurmd-1 2>/dev/null | tr '\n' ' ')"
     else
         batch
-        lose 2 $$
+        signal KILL 2 $$
         done_with
         grep -q "ranks were lost (status 137): starting again" log.txt || fail "slurm: nothing was lost: $(cat log.txt)"
         same "slurm, a rank killed"
+
+        # The whole job ends and is queued again, as when a machine fails. Slurm would wait a minute before it starts the job, as a
+        # start within the second in which it ended is refused (operations.md): here until that second is over.
+        batch
+        signal STOP 0 $$ # or it could be done before Slurm has heard of it
+        scontrol requeue "$job"
+        until [[ $(squeue -h -j "$job" -t PENDING -o %t) = PD ]]; do read -rt 0.2 <> <(:) || true; done
+        ended=$EPOCHSECONDS
+        until ((EPOCHSECONDS > ended)); do read -rt 0.2 <> <(:) || true; done
+        scontrol update JobId="$job" StartTime=now
+        done_with
+        ! grep "JobId=$job: Job credential revoked" slurm/slurmctld || fail "slurm did not start the job again"
+        same "slurm, the job queued again"
         stop_daemons
         daemons=()
     fi

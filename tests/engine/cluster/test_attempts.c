@@ -1,5 +1,6 @@
 /* Attempts: which ends are followed by another one, and when it is enough. */
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -160,8 +162,58 @@ static void test_attempts(void **state)
     }
 }
 
+/* ---- What an attempt leaves ---- */
+
+enum { LINGER_MS = 100 };
+
+struct straggler {
+    atomic_int attempts, gone, overlaps;
+};
+
+/* The first attempt leaves a process that takes its time to end. */
+static int leave_a_process(void *ctx, struct drps_attempt *a)
+{
+    struct straggler *s = ctx;
+    (void)a;
+    if (atomic_fetch_add(&s->attempts, 1)) {
+        atomic_store(&s->overlaps, !atomic_load(&s->gone));
+        return 0;
+    }
+    if (fork() == 0) {
+        (void)poll(NULL, 0, LINGER_MS);
+        atomic_store(&s->gone, 1);
+        _exit(0);
+    }
+    return raise(SIGKILL);
+}
+
+/* An attempt was killed: the next one begins when all of its processes have ended. */
+static void test_attempts_do_not_overlap(void **state)
+{
+    static const atomic_int stop;
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_log log = {.level = DRPS_LOG_ERROR};
+    int status;
+    (void)state;
+    struct straggler *s =
+        mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(s, MAP_FAILED);
+    const struct drps_attempts_options o = {.name = "training",
+                                            .run = leave_a_process,
+                                            .ctx = s,
+                                            .again = AGAIN,
+                                            .stop = &stop,
+                                            .log = &log};
+    assert_int_equal(drps_attempts_run(&o, &status, &err), 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(atomic_load(&s->attempts), 2);
+    assert_int_equal(atomic_load(&s->overlaps), 0);
+    (void)munmap(s, sizeof(*s));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_attempts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_attempts),
+                                       cmocka_unit_test(test_attempts_do_not_overlap)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
