@@ -34,6 +34,7 @@ struct drps_job_checkpoints {
     struct drps_job_save saves[DRPS_STORE_SAVES_MOST];
     struct drps_relay_saved saved; /* of a store in `from`: what it was opened with */
     int continues;                 /* 1: the run's store goes on from that */
+    int copies;                    /* 1: its rows are copied out */
     struct drps_checkpoints copy;  /* rows that were copied out of such a store, in the run's own
                                       folder; zero: none */
     uint64_t due_step;  /* counted from the first epoch; UINT64_MAX: steps do not count */
@@ -57,8 +58,17 @@ char *drps_job_beside(const struct drps_job *job, const char *suffix);
 DRPS_MUST_CHECK
 int drps_job_check_rows(const struct drps_job *job, struct drps_err *err);
 
-/* Where the checkpoint holds a store: let the run's store go on from it, or copy its rows out. The
- * folder of the run's store is there, and empty; nothing is opened yet. */
+/* Where the checkpoint holds a store: find out whether the run's store goes on from it, or its rows
+ * are copied out. */
+DRPS_MUST_CHECK
+int drps_job_look_at_saved(struct drps_job *job, const struct drps_store_config *config,
+                           struct drps_err *err);
+
+/* Returns the bytes of disk that the copy takes: what more it takes while it is made, too, where
+ * that exceeds what the run takes `beside` it later. */
+uint64_t drps_job_copy_space(const struct drps_job *job, uint64_t beside);
+
+/* Copy them out. The folder of the run's store is there, and empty; nothing is opened yet. */
 DRPS_MUST_CHECK
 int drps_job_use_saved(struct drps_job *job, const struct drps_store_config *config,
                        struct drps_err *err);

@@ -57,8 +57,8 @@ static void space_of(const struct drps_job *job, const struct drps_store_config 
         .store = drps_space_of_store(m, config->rows, config->row_bytes),
         .reserved = !m->kv || m->kv->training_only,
         .scan = drps_space_of_scan(m, config->rows, job->server.model.dim * sizeof(float)),
-        .from = drps_job_rows_space(job),
     };
+    s->from = drps_job_rows_space(job) + drps_job_copy_space(job, s->store + s->scan);
     if (!job->whole) return;
     struct stat names = {.st_size = 0};
     char *path = drps_path_join(job->whole->dir, DRPS_TRAINED_NAMES);

@@ -1,7 +1,7 @@
 /*
  * Going on from a checkpoint in which a relay store has saved itself. Such a store can go on where
- * memory and disk are shared as they were; for any other store, or with less memory, its rows are
- * copied out first, into the run's own folder.
+ * memory and disk are shared as they were. For any other store, or with less memory, its rows are
+ * copied out first, into the run's own folder, which takes a part of the memory that the store had.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,6 +82,30 @@ static void remove_windows(struct drps_job *job)
     }
 }
 
+/* Memory while the run's own store is not open, and no model is written. */
+static uint64_t room(const struct drps_job *job)
+{
+    const struct drps_memory *m = &job->memory;
+    const uint64_t others = m->budget.used_bytes - m->store_bytes - m->export_bytes;
+    return m->budget.limit_bytes > others ? m->budget.limit_bytes - others : 0;
+}
+
+static int check_memory(const struct drps_job *job, const struct drps_store_config *old,
+                        struct drps_err *err)
+{
+    const uint64_t need = drps_relay_scan_saved_memory(old);
+    char had[32], needs[32], has[32];
+    if (need <= room(job)) return 0;
+    return drps_err_set(
+        err, DRPS_E_MEMORY_BUDGET,
+        "%s was written by a store with %s of memory, and reading its rows takes %s; %s are left "
+        "for that: raise the memory limit by the difference, for this run alone, or have "
+        "checkpoints written with all rows",
+        old->saved_dir, drps_size_format(old->memory_bytes, had, sizeof(had)),
+        drps_size_format(need, needs, sizeof(needs)),
+        drps_size_format(room(job), has, sizeof(has)));
+}
+
 static int copy_out(struct drps_job *job, const struct drps_store_config *config,
                     struct drps_err *err)
 {
@@ -93,7 +117,8 @@ static int copy_out(struct drps_job *job, const struct drps_store_config *config
     int rc = drps_job_open_saved_windows(job, &old, err);
     if (rc < 0) return rc;
     old.windows = &job->window_source;
-    rc = copy_rows(job, &old, err);
+    rc = check_memory(job, &old, err);
+    if (rc == 0) rc = copy_rows(job, &old, err);
     remove_windows(job);
     if (rc < 0) return rc;
     drps_checkpoint_close(c->from);
@@ -103,32 +128,11 @@ static int copy_out(struct drps_job *job, const struct drps_store_config *config
 
 /* ---- Which of both ---- */
 
-/* Memory for a store while the run's own is not open yet. */
-static uint64_t room(const struct drps_job *job)
-{
-    const struct drps_budget *b = &job->memory.budget;
-    const uint64_t others = b->used_bytes - job->memory.store_bytes;
-    if (job->memory.store == &drps_store_relay) return job->memory.store_bytes;
-    return b->limit_bytes > others ? b->limit_bytes - others : 0;
-}
-
-static int too_little(const struct drps_job *job, struct drps_err *err)
-{
-    const struct drps_job_checkpoints *c = &job->checkpoints;
-    char needs[32], has[32];
-    return drps_err_set(
-        err, DRPS_E_MEMORY_BUDGET,
-        "%s was written by a store with %s of memory, and is read with as much; %s are left for "
-        "it: raise the memory limit by the difference, for this run alone",
-        drps_checkpoint_store(c->from),
-        drps_size_format(c->saved.memory_bytes, needs, sizeof(needs)),
-        drps_size_format(room(job), has, sizeof(has)));
-}
-
-int drps_job_use_saved(struct drps_job *job, const struct drps_store_config *config,
-                       struct drps_err *err)
+int drps_job_look_at_saved(struct drps_job *job, const struct drps_store_config *config,
+                           struct drps_err *err)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
+    const struct drps_memory *m = &job->memory;
     const char *dir = c->from ? drps_checkpoint_store(c->from) : NULL;
     if (!dir) return 0;
     int rc = drps_relay_saved_about(job->plan->io, dir, &c->saved, err);
@@ -137,9 +141,27 @@ int drps_job_use_saved(struct drps_job *job, const struct drps_store_config *con
         c->saved.epoch_step != c->state.part.step)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts %s", dir,
                             drps_checkpoint_path(c->from));
-    if (c->saved.memory_bytes > room(job)) return too_little(job, err);
-    c->continues = job->memory.store == &drps_store_relay;
-    return c->continues ? 0 : copy_out(job, config, err);
+    c->continues = m->store == &drps_store_relay && c->saved.memory_bytes <= m->store_bytes;
+    c->copies = !c->continues;
+    return 0;
+}
+
+uint64_t drps_job_copy_space(const struct drps_job *job, uint64_t beside)
+{
+    const struct drps_relay_saved *saved = &job->checkpoints.saved;
+    const uint64_t rows = saved->rows * saved->row_bytes;
+    const uint64_t scan = rows + saved->rows * 2 * sizeof(uint32_t); /* while they are copied */
+    if (!job->checkpoints.copies) return 0;
+    return rows + (scan > beside ? scan - beside : 0);
+}
+
+int drps_job_use_saved(struct drps_job *job, const struct drps_store_config *config,
+                       struct drps_err *err)
+{
+    if (!job->checkpoints.copies) return 0;
+    drps_log(job->options->log, DRPS_LOG_INFO, "copying the rows out of %s",
+             drps_checkpoint_store(job->checkpoints.from));
+    return copy_out(job, config, err);
 }
 
 void drps_job_remember_saves(struct drps_job *job)

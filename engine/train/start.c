@@ -167,6 +167,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
 {
     int rc = drps_job_begin_stage(job, err);
     if (rc == 0) rc = make_store_dir(job, err);
+    if (rc == 0) rc = drps_job_look_at_saved(job, config, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
     if (rc == 0) rc = drps_job_begin_export(job, err);
     if (rc == 0) rc = drps_job_use_saved(job, config, err);

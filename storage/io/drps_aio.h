@@ -38,7 +38,6 @@ enum {
 enum drps_aio_file {
     DRPS_AIO_MAKE, /* it must not exist, and is made */
     DRPS_AIO_USE,  /* it exists, with file_bytes or more */
-    DRPS_AIO_READ, /* the same, and nothing is written to it */
 };
 
 struct drps_aio_config {

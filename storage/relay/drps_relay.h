@@ -81,11 +81,15 @@ int drps_relay_verify_saved(const struct drps_io *io, const char *dir, struct dr
 /*
  * Visit all rows of config->saved_dir, as ops->scan() does, without a store that goes on from it.
  * config as for opening the store from that folder; first_step and the number of epochs are not
- * looked at. It takes config->memory_bytes, and room in config->dir, an empty folder, for all rows.
- * The saved folder stays as it is. Errors as of open and scan.
+ * looked at. Rows in frames are read as they were written, in the order of frames, and not kept: so
+ * it takes drps_relay_scan_saved_memory() and not config->memory_bytes; and room in config->dir, an
+ * empty folder, for all rows. The saved folder stays as it is. Errors as of open and scan.
  */
 DRPS_MUST_CHECK
 int drps_relay_scan_saved(const struct drps_store_config *config, size_t bytes,
                           drps_row_visit visit, void *ctx, struct drps_err *err);
+
+/* Returns the memory that this takes, with what config->windows read a window into. */
+uint64_t drps_relay_scan_saved_memory(const struct drps_store_config *config);
 
 #endif

@@ -6,16 +6,22 @@
 
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
+#include "storage/relay/streams/drps_saved_streams.h"
 
 enum {
     BUFFER_SHARE = 5,       /* one part of so many is for buffers ... */
     BUFFER_SEEKS = 128,     /* ... or more on a disk that seeks, up to a half */
     BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
     BUFFER_MOST = 128 << 20,
-    ROW_EXTRA = 45, /* two windows' frames and use distances; order, free frames, ids, last use; a
-                       packed record; its entry in a list of held rows; a bit */
-    HELD_EXTRA = 5, /* its entry in a list of held rows; a bit */
-    HELD_SHARE = 3, /* for so many frames of windows, one that holds a row between windows */
+    ROW_EXTRA = 45,  /* two windows' frames and use distances; order, free frames, ids, last use; a
+                        packed record; its entry in a list of held rows; a bit */
+    HELD_EXTRA = 5,  /* its entry in a list of held rows; a bit */
+    LOOK_FRAME = 10, /* its row's id; its entry in a list of held rows, and room there; bits */
+    LOOK_ROW = 33,   /* two windows' frames; order, free frames, ids, last use; marks; a packed
+                        record */
+    LOOK_WINDOW = 512,    /* as WINDOW_EXTRA of the layout, and counts of distances */
+    LOOK_FIXED = 5 << 20, /* counts of distances where windows are few; a record of rows */
+    HELD_SHARE = 3,       /* for so many frames of windows, one that holds a row between windows */
 };
 
 /* ---- The usual share ---- */
@@ -55,6 +61,16 @@ void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, ui
     out->budget_bytes = memory_bytes > fixed ? memory_bytes - fixed : 0;
 }
 
+void drps_relay_share_of(const struct drps_store_config *config, struct drps_relay_share *out)
+{
+    drps_relay_share(config->memory_bytes, config->rows, config->row_bytes, config->seek_bytes,
+                     out);
+    if (!config->buffer_bytes) return;
+    const uint64_t fixed = config->buffer_bytes + out->scan_bytes;
+    out->buffer_bytes = config->buffer_bytes;
+    out->budget_bytes = config->memory_bytes > fixed ? config->memory_bytes - fixed : 0;
+}
+
 uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
                                  uint64_t step_rows)
 {
@@ -85,6 +101,22 @@ uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t workin
     const uint64_t rest = share->budget_bytes > open ? share->budget_bytes - open : 0;
     const uint64_t frames = working_rows + rest / share->held_bytes;
     return frames < rows ? frames : rows;
+}
+
+/* ---- Looking at a saved store ---- */
+
+uint64_t drps_relay_scan_saved_memory(const struct drps_store_config *config)
+{
+    const struct drps_window_source *w = config->windows;
+    const uint64_t chunk =
+        config->chunk_bytes ? config->chunk_bytes : drps_relay_chunk(config->seek_bytes);
+    const uint64_t streams = 2 * (uint64_t)w->windows; /* groups are fewer than windows */
+    struct drps_relay_share share;
+    drps_relay_share_of(config, &share);
+    const uint64_t frames = drps_relay_frames(&share, w->working_rows, config->rows);
+    return share.scan_bytes + frames * LOOK_FRAME + w->max_rows * LOOK_ROW +
+           w->windows * LOOK_WINDOW + LOOK_FIXED + 2 * config->row_bytes +
+           drps_saved_streams_memory(streams, chunk, 0) + config->rows * config->row_bytes / chunk;
 }
 
 /* ---- The share with the least buffers ---- */

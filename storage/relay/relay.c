@@ -78,6 +78,7 @@ static void relay_close(struct drps_store *base)
     drps_pages_free(st->rows, st->rows_bytes);
     for (int i = 0; i < 2; i++) {
         free(st->open[i].frame);
+        if (st->looking) st->open[i].next.far = NULL; /* borrowed */
         free_distances(&st->open[i].next);
     }
     free(st->path);
@@ -125,17 +126,36 @@ static int make_distances(const struct drps_relay *st, struct drps_use_distances
     return w->marks && w->far ? 0 : -ENOMEM;
 }
 
+/* Rows in frames; or, of a store that is looked at, which ones they are. */
+static int allocate_rows(struct drps_relay *st)
+{
+    if (st->looking) {
+        st->restore->ids = drps_array_new((size_t)st->frames, sizeof(*st->restore->ids));
+        return st->restore->ids ? 0 : -ENOMEM;
+    }
+    st->rows_bytes = (size_t)st->frames * st->config.row_bytes;
+    st->rows = drps_pages_new(st->rows_bytes);
+    return st->rows ? 0 : -ENOMEM;
+}
+
+/* Distances of an open window. A store that is looked at compares their marks alone. */
+static int allocate_next(struct drps_relay *st, struct drps_use_distances *w)
+{
+    if (!st->looking) return make_distances(st, w);
+    w->marks = drps_array_new(DRPS_DISTANCE_WORDS(st->source.max_rows), sizeof(*w->marks));
+    w->far = st->order;
+    return w->marks ? 0 : -ENOMEM;
+}
+
 static int allocate(struct drps_relay *st)
 {
     const size_t words = (size_t)(st->frames + 63) / 64;
-    st->rows_bytes = (size_t)st->frames * st->config.row_bytes;
-    st->rows = drps_pages_new(st->rows_bytes);
+    st->order = row_numbers(st);
     st->free_frames = calloc(words + 1, sizeof(*st->free_frames));
     for (int i = 0; i < 2; i++) {
         st->open[i].frame = row_numbers(st);
-        if (make_distances(st, &st->open[i].next) < 0 || !st->open[i].frame) return -ENOMEM;
+        if (allocate_next(st, &st->open[i].next) < 0 || !st->open[i].frame) return -ENOMEM;
     }
-    st->order = row_numbers(st);
     st->picked = row_numbers(st);
     st->ids = row_numbers(st);
     st->hold_limit = drps_array_new(st->source.windows, sizeof(*st->hold_limit));
@@ -144,9 +164,9 @@ static int allocate(struct drps_relay *st)
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->parts = drps_array_new(st->source.windows + 2, sizeof(*st->parts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
-    if (make_distances(st, &st->prev) < 0 || !st->rows || !st->free_frames || !st->order ||
-        !st->picked || !st->ids || !st->hold_limit || !st->held_rows || !st->group_rows ||
-        !st->counts || !st->parts || !st->window_stats)
+    if (make_distances(st, &st->prev) < 0 || allocate_rows(st) < 0 || !st->free_frames ||
+        !st->order || !st->picked || !st->ids || !st->hold_limit || !st->held_rows ||
+        !st->group_rows || !st->counts || !st->parts || !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)
         st->free_frames[f / 64] |= UINT64_C(1) << f % 64;
@@ -161,10 +181,10 @@ static uint64_t most_in_streams(const struct drps_relay *st)
     return st->config.rows * st->config.row_bytes + counts;
 }
 
-/* The stream file of a save gets its name in the store's folder, unless it is only looked at. */
+/* The stream file of a save gets its name in the store's folder. */
 static int link_saved(struct drps_relay *st, struct drps_err *err)
 {
-    if (!st->restore || st->looking) return 0;
+    if (!st->restore) return 0;
     char *saved = drps_saved_streams_path(st->config.saved_dir);
     int rc = saved ? drps_relay_link(st->config.io, saved, st->path, err)
                    : drps_err_set(err, -ENOMEM, "no memory for the streams of rows");
@@ -177,13 +197,10 @@ static int open_streams(struct drps_relay *st, struct drps_err *err)
 {
     st->path = drps_saved_streams_path(st->looking ? st->config.saved_dir : st->config.dir);
     if (!st->path) return drps_err_set(err, -ENOMEM, "no memory for the streams of rows");
-    int rc = link_saved(st, err);
-    if (rc < 0) return rc;
     const struct drps_streams_config config = {
         .io = st->config.io,
         .path = st->path,
         .saved = st->restore ? &st->restore->saved : NULL,
-        .read_only = st->looking,
         .n = (size_t)st->source.windows + st->layout.groups,
         .file_chunks = drps_stream_layout_file_chunks(&st->layout, most_in_streams(st),
                                                       st->stats.rows_sent * st->config.row_bytes),
@@ -194,7 +211,9 @@ static int open_streams(struct drps_relay *st, struct drps_err *err)
         .read_chunks = st->layout.read_chunks,
         .threads_only = st->config.no_uring,
     };
-    return drps_streams_open(&config, &st->streams, err);
+    if (st->looking) return drps_saved_streams_open(&config, &st->restore->streams, err);
+    int rc = link_saved(st, err);
+    return rc == 0 ? drps_streams_open(&config, &st->streams, err) : rc;
 }
 
 static void describe(struct drps_relay *st)
@@ -298,20 +317,11 @@ static uint64_t windows_to_run(const struct drps_relay *st)
            drps_relay_number(st, st->current);
 }
 
-static void share_memory(const struct drps_store_config *c, struct drps_relay_share *out)
-{
-    drps_relay_share(c->memory_bytes, c->rows, c->row_bytes, c->seek_bytes, out);
-    if (!c->buffer_bytes) return;
-    const uint64_t fixed = c->buffer_bytes + out->scan_bytes;
-    out->buffer_bytes = c->buffer_bytes;
-    out->budget_bytes = c->memory_bytes > fixed ? c->memory_bytes - fixed : 0;
-}
-
 static int open_parts(struct drps_relay *st, struct drps_err *err)
 {
     int rc = find_begin(st, err);
     if (rc < 0) return rc;
-    share_memory(&st->config, &st->share);
+    drps_relay_share_of(&st->config, &st->share);
     const uint64_t need = st->source.working_rows * st->share.row_bytes;
     if (need > st->share.budget_bytes)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
@@ -333,10 +343,10 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
     rc = open_streams(st, err);
     if (rc == 0 && st->restore) rc = drps_relay_restore_rows(st, err);
     if (rc == 0) rc = drps_relay_reserve_scan(st, err);
-    if (rc < 0) return rc;
+    if (rc < 0 || st->looking) return rc;
     drps_relay_restore_end(st);
     describe(st);
-    return st->looking ? 0 : drps_window_thread_start(st, err);
+    return drps_window_thread_start(st, err);
 }
 
 /* A failed opening leaves the folder as it was. */

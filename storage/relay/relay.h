@@ -33,7 +33,7 @@
  *     window_thread.c    the thread that moves rows between windows
  *     windows.c          opening and closing one window, with pick.c for its slots
  *     streams/           many streams in one file, over storage/io
- *     scan*.c            all rows in placed order, for the model
+ *     scan*.c            all rows in placed order, for the model, or of a saved store
  *     save.c, restore.c  saving the store beside its stream file, and opening it from that
  */
 #ifndef DRPS_RELAY_INTERNAL_H
@@ -47,6 +47,9 @@
 #include "storage/relay/pick.h"
 #include "storage/relay/stream_layout.h"
 #include "storage/relay/streams/drps_streams.h"
+
+/* How the store shares config->memory_bytes. */
+void drps_relay_share_of(const struct drps_store_config *config, struct drps_relay_share *out);
 
 /* Returns the least memory for which drps_relay_share_surely() is right. */
 uint64_t drps_relay_sure_bytes(const struct drps_store_config *config);
@@ -71,11 +74,12 @@ struct drps_relay {
     uint64_t all_windows;  /* that are opened, ever: the last one ends an epoch */
     uint64_t epoch_steps;  /* of all windows */
     uint64_t windows_sum;  /* checksum of what windows are, for saves */
-    int looking;           /* 1: opened to be scanned, from a save: nothing goes on */
+    int looking;           /* 1: opened to be scanned, from a save: nothing goes on. `streams`,
+                              `rows` and far distances of open windows are not there then */
     int linked;            /* 1: the stream file was a save's, and has gotten its name here */
     char *path;            /* own: of the stream file */
     struct drps_streams *streams;
-    struct drps_restore *restore; /* own: while it is opened from a save; save.h */
+    struct drps_restore *restore; /* own: while it is opened from a save, or looks at one; save.h */
 
     /* Rows in memory. Arrays of max_rows have room for DRPS_PICK_ROOM more. */
     char *rows; /* own: [frames][row_bytes] */

@@ -7,6 +7,7 @@
 
 #include "base/drps_alloc.h"
 #include "storage/relay/save.h"
+#include "storage/relay/scan.h"
 
 /* ---- What it is, and where ---- */
 
@@ -244,37 +245,35 @@ static int read_groups(struct drps_relay *st, struct drps_err *err)
     if (rc == 0 && n != groups) rc = drps_saved_wrong(&st->restore->saved, "groups", err);
     for (uint32_t g = 0; g < groups && rc == 0; g++)
         if (st->group_rows[g] >
-            drps_streams_bytes(st->streams, (size_t)st->source.windows + g) / st->config.row_bytes)
+            drps_scan_stream_bytes(st, (size_t)st->source.windows + g) / st->config.row_bytes)
             rc = drps_saved_wrong(&st->restore->saved, "groups", err);
     return rc;
 }
 
 /* ---- Rows ---- */
 
-/* Read the record of the next n rows to the frames from `first` on that are not free. Returns the
- * frame after the last of them in *first. */
+/* Read the record of the next n rows, those of the frames from `first` on that are not free.
+ * Returns the frame after the last of them in *first. */
 static int read_run(struct drps_relay *st, uint64_t *first, size_t n, char *room,
-                    struct drps_err *err)
+                    drps_saved_visit visit, void *ctx, struct drps_err *err)
 {
     const size_t row_bytes = st->config.row_bytes;
     int rc = drps_saved_read(&st->restore->saved, room, n * row_bytes, "rows", err);
-    for (size_t i = 0; i < n && rc == 0; ++*first) {
-        if (drps_relay_is_free(st, *first)) continue;
-        memcpy(st->rows + (size_t)*first * row_bytes, room + i++ * row_bytes, row_bytes);
-    }
+    for (size_t i = 0; i < n && rc == 0; ++*first)
+        if (!drps_relay_is_free(st, *first)) rc = visit(ctx, *first, room + i++ * row_bytes, err);
     return rc;
 }
 
-/* Read the rows of n frames, as many as are not free. */
-static int read_rows(struct drps_relay *st, uint64_t n, struct drps_err *err)
+int drps_relay_restore_visit(struct drps_relay *st, drps_saved_visit visit, void *ctx,
+                             struct drps_err *err)
 {
     const size_t most = drps_saved_record_rows(st);
     char *room = drps_array_new(most + 2, st->config.row_bytes); /* its end rounded up to 8 */
     uint64_t frame = 0;
     int rc = room ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %zu rows", most);
-    for (uint64_t left = n; left && rc == 0;) {
+    for (uint64_t left = st->restore->in_frames; left && rc == 0;) {
         const size_t now = left < most ? (size_t)left : most;
-        rc = read_run(st, &frame, now, room, err);
+        rc = read_run(st, &frame, now, room, visit, ctx, err);
         left -= now;
     }
     if (rc == 0 && st->restore->saved.at != drps_recfile_count(st->restore->saved.file))
@@ -283,20 +282,33 @@ static int read_rows(struct drps_relay *st, uint64_t n, struct drps_err *err)
     return rc;
 }
 
+/* A drps_saved_visit: the row goes to its frame. */
+static int keep_row(void *ctx, uint64_t frame, const char *row, struct drps_err *err)
+{
+    const struct drps_relay *st = ctx;
+    (void)err;
+    memcpy(st->rows + (size_t)frame * st->config.row_bytes, row, st->config.row_bytes);
+    return 0;
+}
+
 int drps_relay_restore_rows(struct drps_relay *st, struct drps_err *err)
 {
     struct claims c = {.st = st, .seen = calloc((size_t)st->frames / 64 + 1, sizeof(*c.seen))};
     int rc = c.seen ? 0 : drps_err_set(err, -ENOMEM, "no memory to restore the row store");
     if (rc == 0) rc = read_frames(&c, err);
     if (rc == 0) rc = read_groups(st, err);
-    if (rc == 0) rc = read_rows(st, c.n, err);
+    st->restore->in_frames = c.n;
+    if (rc == 0 && !st->looking) rc = drps_relay_restore_visit(st, keep_row, st, err);
     free(c.seen);
     return rc;
 }
 
 void drps_relay_restore_end(struct drps_relay *st)
 {
-    if (st->restore) drps_saved_close(&st->restore->saved);
+    if (!st->restore) return;
+    drps_saved_streams_close(st->restore->streams);
+    drps_saved_close(&st->restore->saved);
+    free(st->restore->ids);
     free(st->restore);
     st->restore = NULL;
 }

@@ -15,11 +15,15 @@
  * and goes on as if nothing had happened. Nothing of that is believed before it was checked: a
  * chunk is in one list at most, a frame is free or is used once, and rows that both windows have
  * are in the same frames.
+ *
+ * A saved store that is only looked at, to scan it, keeps neither frames nor tails in memory. It
+ * notes which row each frame has, and reads the rows in the order of frames.
  */
 #ifndef DRPS_RELAY_SAVE_H
 #define DRPS_RELAY_SAVE_H
 
 #include "storage/relay/relay.h"
+#include "storage/relay/streams/drps_saved_streams.h"
 
 enum { DRPS_SAVED_VERSION = 1, DRPS_SAVED_RECORD_BYTES = 256 << 10 /* of rows, or a row */ };
 
@@ -47,6 +51,11 @@ struct drps_restore {
     struct drps_saved_place place;
     uint32_t window; /* of the plan: the one that has the next step */
     uint64_t done;   /* steps of it before that */
+
+    /* Of a store that is looked at. */
+    struct drps_saved_streams *streams; /* own */
+    uint32_t *ids;                      /* own: [frames] the placed id of the row in each */
+    uint64_t in_frames;                 /* rows in frames */
 };
 
 /* Returns how many rows a record has. */
@@ -80,6 +89,13 @@ int drps_relay_restore_place(struct drps_relay *st, struct drps_err *err);
 /* Once streams are open: read the rest. */
 DRPS_MUST_CHECK
 int drps_relay_restore_rows(struct drps_relay *st, struct drps_err *err);
+/* Receives the row of a frame. */
+typedef int (*drps_saved_visit)(void *ctx, uint64_t frame, const char *row, struct drps_err *err);
+
+/* Read the rows in frames, in the order of frames: the last records, once. */
+DRPS_MUST_CHECK
+int drps_relay_restore_visit(struct drps_relay *st, drps_saved_visit visit, void *ctx,
+                             struct drps_err *err);
 void drps_relay_restore_end(struct drps_relay *st); /* nothing is being restored: no harm */
 
 /* Give a file a second name. -ENOTSUP: the file system cannot, or the names are on different ones.

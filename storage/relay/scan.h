@@ -6,6 +6,7 @@
  * visited: two sequential passes over the rows. Streams are only read, so that training can go on.
  *
  *     scan_file.c     parts of the file, and a buffer for each
+ *     scan_streams.c  streams of a store, or of a saved one
  *     scan_windows.c  rows in memory and in windows' streams, to their partitions
  *     scan_groups.c   rows in groups' streams, to theirs
  *     scan.c          partitions, visited one after another
@@ -95,11 +96,16 @@ static inline int drps_scan_put(struct drps_scan *sc, uint32_t id, const char *r
     return 0;
 }
 
-/* ---- scan_windows.c ---- */
+/* ---- scan_streams.c ---- */
 
-/* Put the rows of the two open windows, those held, and those in windows' streams. */
+/* Returns the bytes that a stream has. */
+uint64_t drps_scan_stream_bytes(const struct drps_relay *st, size_t stream);
+
+/* Begin to read a stream, and read the next n bytes of it. */
 DRPS_MUST_CHECK
-int drps_scan_windows(struct drps_scan *sc, struct drps_err *err);
+int drps_scan_begin_stream(struct drps_relay *st, size_t stream, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_scan_read(struct drps_relay *st, void *bytes, size_t n, struct drps_err *err);
 
 /* Put the next row of the stream that is read, which is row `id`. */
 DRPS_MUST_CHECK
@@ -110,6 +116,12 @@ int drps_scan_take(struct drps_scan *sc, uint32_t id, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_scan_end_stream(struct drps_relay *st, size_t stream, uint64_t taken, int rc,
                          struct drps_err *err);
+
+/* ---- scan_windows.c ---- */
+
+/* Put the rows of the two open windows, those held, and those in windows' streams. */
+DRPS_MUST_CHECK
+int drps_scan_windows(struct drps_scan *sc, struct drps_err *err);
 
 /* How many of a window's far rows have each use distance, to st->counts. */
 void drps_scan_count(struct drps_relay *st, const struct drps_use_distances *distances);

@@ -21,7 +21,7 @@ static uint64_t first_since(const struct drps_relay *st, uint32_t group)
     const uint32_t next = drps_relay_number(st, st->closing);
     const uint64_t closed =
         (next + windows - before * st->layout.span - 1) % windows + 1; /* since */
-    if (!drps_streams_bytes(st->streams, (size_t)windows + group)) return st->closing;
+    if (!drps_scan_stream_bytes(st, (size_t)windows + group)) return st->closing;
     return closed < st->closing ? st->closing - closed : 0;
 }
 
@@ -121,7 +121,7 @@ static int scan_piece(struct drps_scan *sc, uint32_t group, struct list *l, uint
     struct drps_relay *st = sc->st;
     const size_t counts_bytes = st->layout.span * sizeof(*st->counts);
     uint64_t rows = 0;
-    int rc = drps_streams_take(st->streams, st->counts, counts_bytes, err);
+    int rc = drps_scan_read(st, st->counts, counts_bytes, err);
     for (uint32_t i = 0; i < st->layout.span && rc == 0; i++)
         rows += st->counts[i];
     *taken += counts_bytes;
@@ -138,11 +138,11 @@ static int scan_group(struct drps_scan *sc, uint32_t group, struct drps_err *err
 {
     struct drps_relay *st = sc->st;
     const size_t stream = (size_t)st->source.windows + group;
-    const uint64_t bytes = drps_streams_bytes(st->streams, stream);
+    const uint64_t bytes = drps_scan_stream_bytes(st, stream);
     struct list l = {.left = sc->ids.parts[group].written};
     uint64_t taken = 0;
     if (!bytes) return 0;
-    int rc = drps_streams_begin(st->streams, stream, 1, err);
+    int rc = drps_scan_begin_stream(st, stream, err);
     if (rc < 0) return rc;
     while (taken < bytes && rc == 0)
         rc = scan_piece(sc, group, &l, &taken, err);

@@ -4,7 +4,27 @@
  */
 #include <string.h>
 
+#include "storage/relay/save.h"
 #include "storage/relay/scan.h"
+
+/* ---- Rows in frames ---- */
+
+/* Put the row of a frame, which is row `id`; of a saved store, note which row it is. */
+static int put_frame(struct drps_scan *sc, uint32_t id, uint32_t frame, struct drps_err *err)
+{
+    const struct drps_relay *st = sc->st;
+    if (!st->looking)
+        return drps_scan_put(sc, id, st->rows + (size_t)frame * st->config.row_bytes, err);
+    st->restore->ids[frame] = id;
+    return 0;
+}
+
+/* A drps_saved_visit. */
+static int put_saved(void *ctx, uint64_t frame, const char *row, struct drps_err *err)
+{
+    struct drps_scan *sc = ctx;
+    return drps_scan_put(sc, sc->st->restore->ids[frame], row, err);
+}
 
 /* ---- Rows of the open windows ---- */
 
@@ -19,16 +39,9 @@ static int scan_open_window(struct drps_scan *sc, uint64_t q, struct drps_err *e
     for (size_t s = 0; rc == 0 && s < head.n; s++) {
         const int far = st->prev.marks[s / 64] >> s % 64 & 1;
         if (q > st->closing && !far) continue; /* seen with the window before */
-        rc = drps_scan_put(sc, st->ids[s], st->rows + (size_t)win->frame[s] * st->config.row_bytes,
-                           err);
+        rc = put_frame(sc, st->ids[s], win->frame[s], err);
     }
     return rc;
-}
-
-int drps_scan_take(struct drps_scan *sc, uint32_t id, struct drps_err *err)
-{
-    int rc = drps_streams_take(sc->st->streams, sc->row, sc->st->config.row_bytes, err);
-    return rc == 0 ? drps_scan_put(sc, id, sc->row, err) : rc;
 }
 
 /* ---- Rows on their way to a window ---- */
@@ -104,25 +117,12 @@ static size_t list_arrived(struct drps_relay *st, uint64_t q, size_t n,
     return at;
 }
 
-int drps_scan_end_stream(struct drps_relay *st, size_t stream, uint64_t taken, int rc,
-                         struct drps_err *err)
-{
-    const uint64_t bytes = drps_streams_bytes(st->streams, stream);
-    if (rc == 0 && taken != bytes)
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "stream %zu holds %llu bytes, %llu are due: the plan's windows "
-                          "contradict each other; make the plan anew",
-                          stream, (unsigned long long)bytes, (unsigned long long)taken);
-    const int ended = drps_streams_end(st->streams, rc ? NULL : err);
-    return rc ? rc : ended;
-}
-
 static int scan_stream(struct drps_scan *sc, uint64_t q, size_t n, struct drps_err *err)
 {
     struct drps_relay *st = sc->st;
     const uint32_t w = drps_relay_number(st, q);
     const size_t arrived = list_arrived(st, q, n, is_in_stream);
-    int rc = drps_streams_begin(st->streams, w, 1, err);
+    int rc = drps_scan_begin_stream(st, w, err);
     if (rc < 0) return rc;
     for (size_t i = 0; i < arrived && rc == 0; i++)
         rc = drps_scan_take(sc, st->order[i], err);
@@ -142,8 +142,7 @@ static int scan_held(struct drps_scan *sc, uint64_t q, size_t n, struct drps_err
                             w, held);
     drps_held_rows_take(st->held_rows, w, 0, st->picked);
     for (size_t i = 0; i < held && rc == 0; i++)
-        rc = drps_scan_put(sc, st->order[i],
-                           st->rows + (size_t)st->picked[i] * st->config.row_bytes, err);
+        rc = put_frame(sc, st->order[i], st->picked[i], err);
     return rc;
 }
 
@@ -153,7 +152,7 @@ static int scan_coming(struct drps_scan *sc, uint64_t q, struct drps_err *err)
     struct drps_relay *st = sc->st;
     const uint32_t w = drps_relay_number(st, q);
     struct drps_store_window head;
-    if (!drps_streams_bytes(st->streams, w) && !drps_held_rows_count(st->held_rows, w)) return 0;
+    if (!drps_scan_stream_bytes(st, w) && !drps_held_rows_count(st->held_rows, w)) return 0;
     int rc = st->source.read(st->source.ctx, w, &head, st->ids, NULL, &st->prev, err);
     if (rc == 0) rc = scan_held(sc, q, head.n, err);
     return rc == 0 ? scan_stream(sc, q, head.n, err) : rc;
@@ -161,12 +160,13 @@ static int scan_coming(struct drps_scan *sc, uint64_t q, struct drps_err *err)
 
 int drps_scan_windows(struct drps_scan *sc, struct drps_err *err)
 {
-    const struct drps_relay *st = sc->st;
+    struct drps_relay *st = sc->st;
     const uint64_t q = st->closing; /* it and the next one are in memory */
     int rc = 0;
     for (uint64_t i = q; i < st->ready && rc == 0; i++)
         rc = scan_open_window(sc, i, err);
     for (uint64_t i = 0; i < st->source.windows && rc == 0; i++)
         rc = scan_coming(sc, q + 2 + i, err);
+    if (rc == 0 && st->looking) rc = drps_relay_restore_visit(st, put_saved, sc, err);
     return rc;
 }

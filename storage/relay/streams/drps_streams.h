@@ -24,7 +24,8 @@
  *
  * streams.c opens the file, streams_write.c fills and writes chunks, streams_read.c reads them
  * back, streams_io.c waits for requests; streams_save.c saves and restores lists of chunks, whose
- * records saved.c reads; chunk_map.c knows the file's chunks, rowcopy.c copies rows.
+ * records saved.c reads, and saved_streams.c all that they name; chunk_map.c knows the file's
+ * chunks, rowcopy.c copies rows.
  *
  * One thread at a time calls these functions, except where one says otherwise. Every error but a
  * refused configuration is final: only drps_streams_close() may follow.
@@ -53,7 +54,6 @@ struct drps_streams_config {
     struct drps_saved *saved; /* NULL: the file is made. Else it exists, and these records, which
                                  open reads, say what streams hold: other members must be as
                                  they were when it was saved */
-    int read_only;            /* 1, with `saved`: streams are read with `keep` alone */
     size_t n;                 /* streams */
     uint64_t file_chunks;     /* room of the file: the most chunks that all streams hold at a time,
                               and more, so that free ones lie side by side. Below UINT32_MAX */

@@ -21,7 +21,7 @@ static size_t chunks_in_memory(const struct drps_streams_config *c)
 void drps_streams_close(struct drps_streams *s)
 {
     if (!s) return;
-    if (s->saves || s->config.read_only)
+    if (s->saves)
         drps_aio_close(s->aio);
     else
         drps_aio_discard(s->aio);
@@ -99,9 +99,7 @@ int drps_streams_open(const struct drps_streams_config *config, struct drps_stre
     const struct drps_aio_config aio = {
         .io = config->io,
         .path = config->path,
-        .file = config->read_only ? DRPS_AIO_READ
-                : config->saved   ? DRPS_AIO_USE
-                                  : DRPS_AIO_MAKE,
+        .file = config->saved ? DRPS_AIO_USE : DRPS_AIO_MAKE,
         .file_bytes = chunks * config->chunk_bytes,
         .buffers = s->mem,
         .buffers_bytes = s->mem_bytes,

@@ -15,10 +15,6 @@
 #include "storage/relay/streams/streams_internal.h"
 #include "storage/relay/streams/streams_saved.h"
 
-struct tail {
-    uint32_t stream, bytes;
-};
-
 static size_t bits_bytes(uint64_t chunks)
 {
     return (size_t)(chunks / 64 + 1) * sizeof(uint64_t);
@@ -111,7 +107,8 @@ static int save_tails(const struct drps_streams *s, struct drps_recwriter *w, st
 {
     int rc = 0;
     for (int32_t b = s->oldest; b != DRPS_STREAMS_NONE && rc == 0; b = s->chunks[b].newer) {
-        const struct tail head = {.stream = s->chunks[b].stream, .bytes = s->chunks[b].bytes};
+        const struct drps_streams_tail head = {.stream = s->chunks[b].stream,
+                                               .bytes = s->chunks[b].bytes};
         const struct drps_piece pieces[] = {{&head, sizeof(head)},
                                             {drps_streams_buffer(s, b), head.bytes}};
         rc = drps_recwriter_add(w, pieces, 2, err);
@@ -151,8 +148,8 @@ void drps_streams_unpin(struct drps_streams *s, unsigned save)
 
 /* ---- Restoring ---- */
 
-static int read_sizes(const struct drps_streams_config *c, struct drps_streams_sizes *z,
-                      struct drps_err *err)
+int drps_streams_read_sizes(const struct drps_streams_config *c, struct drps_streams_sizes *z,
+                            struct drps_err *err)
 {
     int rc = drps_saved_read(c->saved, z, sizeof(*z), "sizes of streams", err);
     if (rc < 0) return rc;
@@ -171,7 +168,7 @@ int drps_streams_restore_size(const struct drps_streams_config *c, uint64_t *chu
                               struct drps_err *err)
 {
     struct drps_streams_sizes z;
-    int rc = read_sizes(c, &z, err);
+    int rc = drps_streams_read_sizes(c, &z, err);
     if (rc < 0) return rc;
     *chunks_out = z.chunks;
     c->saved->at--; /* drps_streams_restore() reads it, too */
@@ -220,28 +217,37 @@ static int restore_lists(struct drps_streams *s, uint64_t listed,
     return rc;
 }
 
+int drps_streams_read_tail(const struct drps_streams_config *c, char *buf,
+                           struct drps_streams_tail *tail_out, struct drps_err *err)
+{
+    size_t n;
+    int rc = drps_saved_read_entries(c->saved, buf, 1, DRPS_STREAMS_TAIL_BYTES + c->chunk_bytes, &n,
+                                     "unfinished chunks", err);
+    if (rc < 0) return rc;
+    memcpy(tail_out, buf, DRPS_STREAMS_TAIL_BYTES);
+    if (n <= DRPS_STREAMS_TAIL_BYTES || n - DRPS_STREAMS_TAIL_BYTES != tail_out->bytes ||
+        tail_out->bytes >= c->chunk_bytes || tail_out->stream >= c->n)
+        return drps_saved_wrong(c->saved, "unfinished chunks", err);
+    return 0;
+}
+
 static int restore_tail(struct drps_streams *s, char *buf, struct drps_err *err)
 {
-    struct tail head;
-    size_t n;
-    int rc = drps_saved_read_entries(s->config.saved, buf, 1, sizeof(head) + s->config.chunk_bytes,
-                                     &n, "unfinished chunks", err);
+    struct drps_streams_tail tail;
+    int rc = drps_streams_read_tail(&s->config, buf, &tail, err);
     if (rc < 0) return rc;
-    memcpy(&head, buf, sizeof(head));
-    if (n <= sizeof(head) || n - sizeof(head) != head.bytes ||
-        head.bytes >= s->config.chunk_bytes || head.stream >= s->config.n ||
-        s->streams[head.stream].tail != DRPS_STREAMS_NONE)
+    if (s->streams[tail.stream].tail != DRPS_STREAMS_NONE)
         return drps_saved_wrong(s->config.saved, "unfinished chunks", err);
-    return drps_streams_append(s, head.stream, buf + sizeof(head), head.bytes, err);
+    return drps_streams_append(s, tail.stream, buf + DRPS_STREAMS_TAIL_BYTES, tail.bytes, err);
 }
 
 int drps_streams_restore(struct drps_streams *s, struct drps_err *err)
 {
     struct drps_streams_sizes z;
     struct drps_streams_entry *entries = drps_array_new(DRPS_STREAMS_ENTRIES, sizeof(*entries));
-    char *buf = malloc(sizeof(struct tail) + s->config.chunk_bytes);
+    char *buf = malloc(DRPS_STREAMS_TAIL_BYTES + s->config.chunk_bytes);
     int rc = entries && buf ? 0 : drps_err_set(err, -ENOMEM, "no memory to restore streams");
-    if (rc == 0) rc = read_sizes(&s->config, &z, err);
+    if (rc == 0) rc = drps_streams_read_sizes(&s->config, &z, err);
     if (rc == 0) rc = restore_pinned(s, err);
     if (rc == 0) rc = restore_lists(s, z.listed, entries, err);
     for (uint64_t i = 0; rc == 0 && i < z.tails; i++)

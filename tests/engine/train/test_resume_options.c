@@ -27,6 +27,36 @@ static void test_resume_with_another_store(void **state)
     job_end(j);
 }
 
+static void note_copies(void *ctx, enum drps_log_level level, const char *text)
+{
+    (void)level;
+    *(int *)ctx += strstr(text, "copying the rows out of") != NULL;
+}
+
+/* A store that had much memory has saved itself; less does, for any store. */
+static void test_resume_with_less_memory(void **state)
+{
+    static const char *const stores[] = {"relay", "resident", "file"};
+    struct train_job *j = job_begin("fm", 4, "relay");
+    const uint64_t least = j->o.memory_bytes;
+    const uint64_t had[] = {least + least / 64, 256 << 20};
+    (void)state;
+    for (size_t m = 0; m < 2; m++)
+        for (size_t s = 0; s < 3; s++) {
+            struct drps_train_options o = j->o;
+            int copies = 0;
+            const struct drps_log log = {DRPS_LOG_INFO, note_copies, &copies};
+            o.memory_bytes = had[m];
+            job_leave_checkpoints(j, &o);
+            o.store = stores[s];
+            o.memory_bytes = s ? 40 << 20 : least;
+            o.log = &log;
+            assert_true(job_resume(j, o, stores[s], (long)m) > 0);
+            if (copies != 1) fail_msg("%s: rows were copied out %d times", stores[s], copies);
+        }
+    job_end(j);
+}
+
 /* What is not given is as it was: rate, optimizer, epochs. Another optimizer has other rows. */
 static void test_resume_takes_options(void **state)
 {
@@ -181,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resume_with_another_store),
+        cmocka_unit_test(test_resume_with_less_memory),
         cmocka_unit_test(test_resume_takes_options),
         cmocka_unit_test(test_resume_more_epochs),
         cmocka_unit_test(test_resume_no_more_epochs),

@@ -197,22 +197,30 @@ static int compare_saved(void *ctx, uint64_t first, size_t n, const void *rows,
     return 0;
 }
 
+/* Scan save i through `io`; what it shows must be right as far as it gets. */
+static int scan_save(struct run *run, size_t i, const struct drps_io *io, struct drps_err *err)
+{
+    struct expected e = {.run = run, .save = &run->saves[i]};
+    struct drps_store_config config = run->config;
+    char *dir = scratch_new();
+    config.io = io;
+    config.dir = dir;
+    config.saved_dir = e.save->dir;
+    config.windows = &run->p->source;
+    config.first_step = 0;
+    const int rc = drps_relay_scan_saved(&config, 0, compare_saved, &e, err);
+    if (rc == 0) assert_int_equal(e.next, run->p->rows);
+    scratch_remove(dir);
+    return rc;
+}
+
 /* Every save that is alive shows the rows that it was made of. */
 static void scan_saves(struct run *run)
 {
     for (size_t i = 0; i < run->saves_n; i++) {
-        struct expected e = {.run = run, .save = &run->saves[i]};
         struct drps_err err = DRPS_ERR_INIT;
-        struct drps_store_config config = run->config;
-        char *dir = scratch_new();
-        config.dir = dir;
-        config.saved_dir = e.save->dir;
-        config.windows = &run->p->source;
-        config.first_step = 0;
-        if (drps_relay_scan_saved(&config, 0, compare_saved, &e, &err) < 0)
+        if (scan_save(run, i, run->config.io, &err) < 0)
             fail_msg("%s: %s", run->way->name, err.text);
-        assert_int_equal(e.next, run->p->rows);
-        scratch_remove(dir);
     }
 }
 
@@ -405,6 +413,14 @@ static void refuse(struct run *run, const struct drps_store_config *config, int 
     assert_int_equal(folder_entries(run->dir), 0);
 }
 
+static void refuse_scan(struct run *run, const char *text)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const int rc = scan_save(run, 0, drps_io_os(), &err);
+    if (rc != DRPS_E_CORRUPT || !strstr(err.text, text))
+        fail_msg("scan: code %d, \"%s\"", rc, err.text);
+}
+
 static void test_other_stores_are_refused(void **state)
 {
     (void)state;
@@ -492,11 +508,72 @@ static void test_cut_files_are_refused(void **state)
     begin_at(&run, run.saves[0].next);
     cut_file(run.saves[0].dir, "streams", 4096);
     refuse(&run, &run.config, DRPS_E_CORRUPT, "streams");
+    refuse_scan(&run, "streams");
     cut_file(run.saves[0].dir, "relay.rec", 1000);
     refuse(&run, &run.config, DRPS_E_CORRUPT, "relay.rec");
+    refuse_scan(&run, "relay.rec");
     cut_file(run.saves[0].dir, "relay.rec", 0);
     refuse(&run, &run.config, DRPS_E_CORRUPT, "relay.rec");
     run_end(&run);
+}
+
+/* A byte of the stream file: where a stream has it, a scan says so, and else it does not matter. */
+static void test_scan_notices_damaged_chunks(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < RELAY_WAYS; i++) {
+        struct run run;
+        size_t bytes, noticed = 0;
+        run_begin(&run, &relay_ways[i], test_seed("relay, damaged chunks") + i, 0, drps_io_os());
+        run_steps(&run, run.p->epoch_steps + 9);
+        run_checkpoint(&run);
+        run_crash(&run);
+        char *path = drps_path_join(run.saves[0].dir, "streams");
+        char *all = scratch_read(path, &bytes);
+        for (size_t k = 0; k < 30; k++) { /* the last time, of every chunk */
+            struct drps_err err = DRPS_ERR_INIT;
+            const size_t first = k < 29 ? draw(&run, bytes) : 0, step = k < 29 ? bytes : 4096;
+            for (size_t at = first; at < bytes; at += step)
+                all[at] ^= 0x10;
+            scratch_write(path, all, bytes);
+            const int rc = scan_save(&run, 0, drps_io_os(), &err);
+            if (rc && (rc != DRPS_E_CORRUPT || !strstr(err.text, "damaged")))
+                fail_msg("code %d: %s", rc, err.text);
+            noticed += rc != 0;
+            for (size_t at = first; at < bytes; at += step)
+                all[at] ^= 0x10;
+        }
+        assert_true(noticed > 0);
+        free(all);
+        free(path);
+        run_end(&run);
+    }
+}
+
+/* A store that is looked at takes a part of the memory that it had, whatever that was. */
+static void test_scan_takes_little_memory(void **state)
+{
+    static const struct {
+        size_t row_bytes;
+        uint64_t part; /* of the memory: one of so many */
+    } cases[] = {{8, 2}, {64, 4}, {256, 9}, {1024, 18}};
+    const uint64_t memory = UINT64_C(2) << 30, rows = 1u << 26;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct drps_relay_share share;
+        drps_relay_share(memory, rows, cases[i].row_bytes, 0, &share);
+        const uint64_t open = drps_relay_window_bytes(&share, rows, 1000) / share.row_bytes;
+        const struct drps_window_source source = {
+            .windows = 200, .max_rows = (size_t)(open / 2), .working_rows = open};
+        const struct drps_store_config config = {.rows = rows,
+                                                 .row_bytes = cases[i].row_bytes,
+                                                 .memory_bytes = memory,
+                                                 .windows = &source};
+        const uint64_t bytes = drps_relay_scan_saved_memory(&config);
+        if (bytes > memory / cases[i].part)
+            fail_msg("rows of %zu bytes: %llu of %llu", cases[i].row_bytes,
+                     (unsigned long long)bytes, (unsigned long long)memory);
+    }
 }
 
 /* ---- Hostile records ---- */
@@ -556,6 +633,19 @@ static int visit_nothing(void *ctx, uint64_t first, size_t n, const void *rows,
     return 0;
 }
 
+/* Look at the save. Returns 1 if all rows were shown, whatever they are. */
+static int look_at_hostile(struct run *run)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_config config = run->config;
+    char *dir = scratch_new();
+    config.dir = dir;
+    config.saved_dir = run->saves[0].dir;
+    const int rc = drps_relay_scan_saved(&config, 0, visit_nothing, NULL, &err);
+    scratch_remove(dir);
+    return rc == 0;
+}
+
 /* Open the save, and scan and run what opens, whatever the rows are. Returns 1 if it opened. */
 static int use_hostile(struct run *run)
 {
@@ -606,7 +696,7 @@ static void test_hostile_records_are_survived(void **state)
     const uint64_t seed = test_seed("relay, hostile records");
     for (size_t i = 0; i < RELAY_WAYS; i++) {
         struct run run;
-        size_t opened = 0;
+        size_t opened = 0, shown = 0;
         run_begin(&run, &relay_ways[i], seed + i, 0, drps_io_os());
         run_steps(&run, 2 * run.p->epoch_steps + 3);
         run_checkpoint(&run);
@@ -624,11 +714,13 @@ static void test_hostile_records_are_survived(void **state)
             change_record(&run, changed, &r.bytes[which]);
             write_records(&r, run.saves[0].dir);
             opened += (size_t)use_hostile(&run);
+            shown += (size_t)look_at_hostile(&run);
             r.data[which] = was;
             r.bytes[which] = bytes;
             free(changed);
         }
         assert_in_range(opened, 1, TRIES * 9 / 10); /* rows may be any */
+        assert_in_range(shown, 1, TRIES * 9 / 10);
         free_records(&r);
         run_end(&run);
     }
@@ -687,11 +779,20 @@ static void test_contradicting_records_are_refused(void **state)
         memcpy(at, cases[i].data, cases[i].bytes);
         write_records(&r, run.saves[0].dir);
         refuse(&run, &run.config, DRPS_E_CORRUPT, cases[i].text);
+        refuse_scan(&run, cases[i].text);
         memcpy(at, was, cases[i].bytes);
     }
+    uint32_t stream; /* streams that do not come in turn */
+    const uint32_t other = (uint32_t)sizes[0] - 1;
+    memcpy(&stream, r.data[LISTS] + 12, sizeof(stream));
+    memcpy(r.data[LISTS] + 12, &other, sizeof(other));
+    write_records(&r, run.saves[0].dir);
+    refuse_scan(&run, "chunks of streams");
+    memcpy(r.data[LISTS] + 12, &stream, sizeof(stream));
     r.n--; /* the last rows are missing */
     write_records(&r, run.saves[0].dir);
     refuse(&run, &run.config, DRPS_E_CORRUPT, "rows");
+    refuse_scan(&run, "rows");
     r.n++;
     char *last = r.data[r.n - 1]; /* rows that no frame is for */
     r.data = realloc(r.data, (r.n + 1) * sizeof(*r.data));
@@ -701,6 +802,7 @@ static void test_contradicting_records_are_refused(void **state)
     r.n++;
     write_records(&r, run.saves[0].dir);
     refuse(&run, &run.config, DRPS_E_CORRUPT, "more records");
+    refuse_scan(&run, "more records");
     r.n--;
     write_records(&r, run.saves[0].dir);
     must_restore(&run, 0);
@@ -849,6 +951,34 @@ static void test_failed_restores_disturb_nothing(void **state)
         }
 }
 
+/* Whichever call of looking at a save fails, once: it says so, and the save is as it was. */
+static void test_failed_scans_of_saves(void **state)
+{
+    static const unsigned ops[] = {FAULT_OPEN, FAULT_FALLOCATE, FAULT_PREAD, FAULT_PWRITE,
+                                   FAULT_SIZE};
+    (void)state;
+    for (size_t i = 0; i < RELAY_WAYS; i++) {
+        struct fault_io *f = fault_io_new(drps_io_os());
+        struct run run;
+        run_begin(&run, &relay_ways[i], test_seed("relay, failed looks") + i, 0, drps_io_os());
+        run_steps(&run, run.p->epoch_steps + draw(&run, 30));
+        run_checkpoint(&run);
+        for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++)
+            for (long k = 1;; k += 1 + k / 8) {
+                struct drps_err err = DRPS_ERR_INIT;
+                fault_io_arm(f, ops[o], k, 0, FAULT_ERROR, -EIO);
+                const int rc = scan_save(&run, 0, &f->io, &err);
+                if (rc != (f->fired ? -EIO : 0)) fail_msg("code %d: %s", rc, err.text);
+                if (!f->fired) break;
+            }
+        scan_saves(&run);
+        run_steps(&run, run.p->n_steps);
+        run_scan(&run);
+        run_end(&run);
+        fault_io_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -866,6 +996,9 @@ int main(void)
         cmocka_unit_test(test_failed_saves_disturb_nothing),
         cmocka_unit_test(test_no_room_to_pin),
         cmocka_unit_test(test_failed_restores_disturb_nothing),
+        cmocka_unit_test(test_scan_notices_damaged_chunks),
+        cmocka_unit_test(test_scan_takes_little_memory),
+        cmocka_unit_test(test_failed_scans_of_saves),
     };
     return cmocka_run_group_tests_name("relay, save", tests, NULL, NULL);
 }
