@@ -689,6 +689,16 @@ static void check_rows_are(const struct job *j, const char *want, const char *wh
     free(rows);
 }
 
+/* Whether the checkpoint after the last epoch is there: it may be the one that failed. */
+static int has_last(const struct job *j)
+{
+    struct drps_checkpoint *cp = open_newest(j);
+    const json_t *progress = json_object_get(drps_checkpoint_manifest(cp), "progress");
+    const int is = json_integer_value(json_object_get(progress, "epoch")) == EPOCHS + 1;
+    drps_checkpoint_close(cp);
+    return is;
+}
+
 /* A checkpoint that shares parts has the rows of one that is written whole, also after some that
  * could not be written. */
 static void check_rows_of_parts(const char *store)
@@ -724,9 +734,11 @@ static void check_rows_of_parts(const char *store)
         plan.io = &f->io;
         if (k) fault_io_arm(f, FAULT_FSYNC, k, 0, FAULT_ERROR, -EIO);
         const int rc = drps_train_run(&plan, &o, &r, &err); /* the fault may hit the model */
-        failed += r.checkpoints.failed;
+        if (rc == 0 && has_last(j)) {
+            failed += r.checkpoints.failed;
+            check_rows_are(j, want, store, k);
+        }
         drps_train_result_free(&r);
-        if (rc == 0) check_rows_are(j, want, store, k);
         if (!k) last = (long)atomic_load(&f->calls[FAULT_NR_FSYNC]);
         fault_io_free(f);
     }
@@ -804,21 +816,26 @@ static void test_resume_with_a_damaged_part(void **state)
     end(j);
 }
 
-/* A checkpoint of an earlier version is neither read nor passed over. */
+/* Checkpoints of an earlier version are not read, and training does not begin anew unasked. */
 static void test_resume_refuses_another_version(void **state)
 {
     struct job *j = begin("lor", 0, "resident");
     struct drps_err err = DRPS_ERR_INIT;
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    struct drps_checkpoints c;
     struct drps_train_result r;
+    size_t n;
     (void)state;
     leave_checkpoints(j, &j->o);
-    struct drps_checkpoint *cp = open_newest(j);
-    json_t *manifest = json_copy((json_t *)drps_checkpoint_manifest(cp));
-    assert_int_equal(json_object_set_new(manifest, "version", json_integer(1)), 0);
-    if (drps_manifest_write(drps_io_os(), drps_checkpoint_path(cp), manifest, &err) < 0)
-        fail_run("write", &err);
-    json_decref(manifest);
-    drps_checkpoint_close(cp);
+    (void)newest_of(j, &c, numbers, &n);
+    for (size_t i = 0; i < n; i++) {
+        char path[512];
+        json_t *manifest = json_pack("{s:s, s:i}", "kind", DRPS_CHECKPOINT_KIND, "version", 1);
+        (void)snprintf(path, sizeof(path), "%s/rank-0/%llu/checkpoint.json", j->checkpoints,
+                       (unsigned long long)numbers[i]);
+        if (drps_manifest_write(drps_io_os(), path, manifest, &err) < 0) fail_run("write", &err);
+        json_decref(manifest);
+    }
     struct drps_train_options o = j->o;
     o.resume = 1;
     assert_int_equal(drps_train_run(j->plan, &o, &r, &err), DRPS_E_VERSION);
