@@ -955,6 +955,7 @@ static void test_ranks_go_on(void **state)
     (void)state;
     struct drps_train_options o = world_options(w);
     o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
+    o.checkpoint_part_bytes = PART_BYTES;
     if (world_run(w, &o, &want, &err) < 0) fail_run("undisturbed", &err);
     for (size_t s = 0; s < 3; s++)
         for (long at = 1; at<30; at += DRPS_TEST_ONE_IN> 1 ? 11 : 3) {
