@@ -4,12 +4,13 @@
 #   bench/checkpoint.sh
 # Options, each with a value:
 #   --sizes "100M 500M 2G"          bytes of rows with the optimizer's state, about
-#   --stores "resident relay rocksdb"   relay and rocksdb get memory for a quarter of the rows
+#   --stores "resident relay file rocksdb leveldb"   all but resident get memory for a quarter of the rows
 #   --every 10s     time between checkpoints       --seconds N   that a run takes at least (60: some checkpoints)
-#   --rounds N (3)  pairs of runs, one without checkpoints and one with, in turn; medians
+#   --rounds N (3)  runs in turn: without checkpoints, with them, and with all rows written at each; medians
 #   --samples N (1M), --rows N (2M)   clicks of 39 features    --scratch DIR (/tmp), --png FILE (docs/checkpoint.png)
-# Columns: samples/s without and with checkpoints, their time included; the part that is left, median of pairs; a checkpoint's
-# bytes and seconds; beside it cp and sync of the same file, which is what the disk allows, and RocksDB's own checkpoint of the
+# Columns: samples/s without and with checkpoints, their time included; the part that is left, median of pairs, and what would be at
+# one checkpoint a minute; the bytes that a checkpoint writes and its seconds, as it is (only what has changed since the one before)
+# and with --checkpoint-rows; beside it cp and sync of the same file, which is what the disk allows, and RocksDB's own checkpoint of the
 # database that a killed run has left (second names of its files: no copy, and lost when the database is); seconds from the start
 # of drps-train --resume until its first step was done.
 # Needs jq; the picture gnuplot. Disk: some eight times the largest size. As it stands it takes about two hours.
@@ -60,18 +61,27 @@ train() { # OPTION...: of the plan, store and memory at hand
 # rate FILE: samples a second with the time of checkpoints
 rate() { jq "$samples * (.epochs | length) / (([.epochs[].seconds] | add) + .checkpoints.seconds)" "$1"; }
 
-pair() { # ROUND: a run without and one with checkpoints; who begins changes
-    local way ways="with without"
-    (($1 % 2)) || ways="without with"
+# checkpoints FILE: appends seconds and bytes of one to FILE.seconds and FILE.bytes
+checkpoints() {
+    [[ $(jq .checkpoints.written "$1.json") -gt 0 ]] || die "no checkpoint was written in $(jq .seconds "$1.json") s: more --seconds"
+    jq '.checkpoints.seconds / .checkpoints.written' "$1.json" >>"$1.seconds"
+    jq '.checkpoints.bytes / .checkpoints.written' "$1.json" >>"$1.bytes"
+}
+
+pair() { # ROUND: a run without checkpoints, one with, and one with all rows; who begins changes
+    local way ways="with without all"
+    local -A options=([with]="--checkpoint-every $every" [without]="--checkpoint-every never"
+        [all]="--checkpoint-every $every --checkpoint-rows")
+    (($1 % 2)) || ways="all without with"
     for way in $ways; do
         rm -rf model model.checkpoint
-        train --epochs "$epochs" --checkpoint-every "$([[ $way = with ]] && echo "$every" || echo never)" >"$way.json"
+        # shellcheck disable=SC2086  # words
+        train --epochs "$epochs" ${options[$way]} >"$way.json"
         [[ $(jq -c '[.content, [.epochs[].train_loss]]' "$way.json") = "$same" ]] || die "the model with --store $store is another one"
         rate "$way.json" >>"$way.rates"
     done
-    [[ $(jq .checkpoints.written with.json) -gt 0 ]] || die "no checkpoint was written in $(jq .seconds with.json) s: more --seconds"
-    jq '.checkpoints.seconds / .checkpoints.written' with.json >>per.seconds
-    jq '.checkpoints.bytes / .checkpoints.written' with.json >per.bytes
+    checkpoints with
+    checkpoints all
     paste with.rates without.rates | tail -n 1 | awk '{print $1 / $2}' >>left
 }
 
@@ -101,24 +111,26 @@ resume() {
 case_of() { # SIZE: one row of the table
     local i bytes newest copied own=- again
     memory=$(memory_of plan "$store" "$state")
-    rm -f ./*.rates per.* left
+    rm -f ./*.rates ./*.seconds ./*.bytes left
     for ((i = 0; i < rounds; i++)); do pair "$i"; done
-    bytes=$(awk '{printf "%.0f", $1}' per.bytes)
+    bytes=$(median <all.bytes | awk '{printf "%.0f", $1}')
     kill_one
     if [[ $store = rocksdb && -x $tools/bench_rocksdb_checkpoint ]]; then
         own=$("$tools/bench_rocksdb_checkpoint" model.partial/store/blocks own | jq .seconds)
         rm -rf own
     fi
     newest=$(find model.checkpoint/rank-0 -name checkpoint.json | sort -V | tail -n 1)
-    cp "${newest%/*}/rows.rec" before # so that it is in the page cache, as rows are that are written
+    cat "${newest%/*}"/*/*.rec >before # so that it is in the page cache, as rows are that are written
     copied=$(for ((i = 0; i < rounds; i++)); do took sh -c 'cp before copy && sync copy'; done | median)
     rm -f before copy
     again=$(resume "$bytes")
-    printf '| %s | %s | %.0f K | %.0f K | %.1f %% | %.0f MB | %.2f s | %.2f s | %s | %.2f s |\n' "$1" "$store" \
+    printf '| %s | %s | %.0f K | %.0f K | %.1f %% | %.2f %% | %.0f MB | %.2f s | %.0f MB | %.2f s | %.2f s | %s | %.2f s |\n' "$1" "$store" \
         "$(median <without.rates | awk '{print $1 / 1e3}')" "$(median <with.rates | awk '{print $1 / 1e3}')" \
-        "$(median <left | awk '{print 100 * $1}')" "$(awk '{print $1 / 1e6}' per.bytes)" "$(median <per.seconds)" "$copied" \
+        "$(median <left | awk '{print 100 * $1}')" "$(median <with.seconds | awk '{print 100 * (1 - $1 / 60)}')" \
+        "$(median <with.bytes | awk '{print $1 / 1e6}')" "$(median <with.seconds)" \
+        "$(awk -v b="$bytes" 'BEGIN {print b / 1e6}')" "$(median <all.seconds)" "$copied" \
         "$([[ $own = - ]] && echo - || printf '%.3f s' "$own")" "$again"
-    echo "$store $state $(median <per.seconds) $copied $again $(median <left)" >>"$work/picture.tsv"
+    echo "$store $state $(median <with.seconds) $copied $again $(median <left)" >>"$work/picture.tsv"
     rm -rf model model.checkpoint model.partial model.trained
 }
 
@@ -128,7 +140,7 @@ set terminal pngcairo size 1200,450 font 'sans,10'
 set output '$1'
 set multiplot layout 1,3
 set grid; set logscale x; set xlabel 'MB of rows with the optimizer''s state'; set key top left
-stores = '${option[stores]:-resident relay rocksdb}'
+stores = '${option[stores]:-resident relay file rocksdb leveldb}'
 set yrange [0:*]
 set ylabel 'seconds a checkpoint'
 plot for [s in stores] '< grep ^'.s.' $work/picture.tsv' using (\$2 / 1e6):3 with linespoints lw 2 pt 7 title s, \
@@ -142,8 +154,8 @@ PLOT
 }
 
 {
-    echo "| rows with state | store | samples/s without | with one every $every | part left | a checkpoint | it takes | cp and sync | RocksDB's own | resumed: first step after |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    echo "| rows with state | store | samples/s without | with one every $every | part left | with one a minute | a checkpoint writes | it takes | all rows | they take | cp and sync | RocksDB's own | resumed: first step after |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for size in ${option[sizes]:-100M 500M 2G}; do
         factors=$(numfmt --from=si "$size" | awk -v rows="$rows" '{f = int($1 / rows / 8 + .5) - 1; print f < 1 ? 1 : f}')
         rm -rf plan
@@ -154,7 +166,7 @@ PLOT
         epochs=$(jq "$seconds / .epochs[1].seconds | ceil | if . < 2 then 2 else . end" first.json)
         train --epochs "$epochs" --checkpoint-every never >same.json
         same=$(jq -c '[.content, [.epochs[].train_loss]]' same.json)
-        for store in ${option[stores]:-resident relay rocksdb}; do
+        for store in ${option[stores]:-resident relay file rocksdb leveldb}; do
             case_of "$(awk -v b="$state" 'BEGIN {printf "%.0f MB", b / 1e6}')"
         done
     done

@@ -97,11 +97,13 @@ static void let_go(struct found *f)
 
 /* The newest checkpoint of the rank that is whole, and of several ranks the one before, too, as
  * some rank may lack the newest. A damaged one is told of and left out. Those that a warm start
- * begins with may be of another plan, and are no obstacle. */
+ * begins with may be of another plan, and are no obstacle. Where all that there is has another
+ * version the run is not begun anew unasked. */
 static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_t n,
                       struct found found[2], struct drps_err *err)
 {
     const size_t most = job->ranks ? 2 : 1;
+    struct drps_err other = DRPS_ERR_INIT; /* of one of another version */
     size_t have = 0;
     for (size_t i = 0; i < n && have < most; i++) {
         struct drps_err why = DRPS_ERR_INIT;
@@ -114,17 +116,17 @@ static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_
         let_go(&found[have]);
         found[have].number = 0;
         if (rc == DRPS_E_CONFIG && job->checkpoints.begins_with_own) continue; /* another plan's */
-        if (rc == DRPS_E_VERSION)
-            return drps_err_set(err, rc,
-                                "%s; or finish the run with the drps that began it, or start anew",
-                                why.text);
+        if (rc == DRPS_E_VERSION) (void)drps_err_set(&other, rc, "%s", why.text);
         if (rc == DRPS_E_CONFIG || rc == DRPS_E_INTERRUPTED || rc == -ENOMEM)
             return drps_err_set(err, rc, "%s", why.text);
         drps_log(job->options->log, DRPS_LOG_WARN,
                  "checkpoint %llu cannot be used, the one before is looked for: %s",
                  (unsigned long long)numbers[i], why.text);
     }
-    return 0;
+    if (have || !other.code) return 0;
+    return drps_err_set(err, other.code,
+                        "%s; or finish the run with the drps that began it, or start anew",
+                        other.text);
 }
 
 /* The newest of two that all ranks have. */

@@ -259,21 +259,24 @@ static void test_resume_with_a_damaged_part(void **state)
     job_end(j);
 }
 
-/* A checkpoint of an earlier version is neither read nor passed over. */
+/* Checkpoints of an earlier version are not read, and training does not begin anew unasked. */
 static void test_resume_refuses_another_version(void **state)
 {
     struct train_job *j = job_begin("lor", 0, "resident");
     struct drps_err err = DRPS_ERR_INIT;
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
     struct drps_train_result r;
     (void)state;
     job_leave_checkpoints(j, &j->o);
-    struct drps_checkpoint *cp = open_newest(j);
-    json_t *manifest = json_copy((json_t *)drps_checkpoint_manifest(cp));
-    assert_int_equal(json_object_set_new(manifest, "version", json_integer(1)), 0);
-    if (drps_manifest_write(drps_io_os(), drps_checkpoint_path(cp), manifest, &err) < 0)
-        fail_run("write", &err);
-    json_decref(manifest);
-    drps_checkpoint_close(cp);
+    const size_t n = train_checkpoints(j->checkpoints, 0, numbers);
+    for (size_t i = 0; i < n; i++) {
+        char path[SCRATCH_PATH_BYTES];
+        json_t *manifest = json_pack("{s:s, s:i}", "kind", DRPS_CHECKPOINT_KIND, "version", 1);
+        (void)snprintf(path, sizeof(path), "%s/rank-0/%llu/checkpoint.json", j->checkpoints,
+                       (unsigned long long)numbers[i]);
+        if (drps_manifest_write(drps_io_os(), path, manifest, &err) < 0) fail_run("write", &err);
+        json_decref(manifest);
+    }
     struct drps_train_options o = j->o;
     o.resume = 1;
     assert_int_equal(drps_train_run(j->plan, &o, &r, &err), DRPS_E_VERSION);

@@ -13,6 +13,7 @@ static struct world *begin(uint64_t seed, struct drps_train_options *o,
     *o = world_options(w);
     o->log = &quiet;
     o->checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
+    o->checkpoint_part_bytes = 256; /* many parts, of which most do not change in a batch */
     world_train(w, o, want);
     o->checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 4};
     return w;

@@ -6,6 +6,9 @@
  */
 #include "support/plan_maker.h"
 
+#include <errno.h>
+
+#include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_predict.h"
 #include "engine/publish/drps_publish.h"
@@ -105,6 +108,28 @@ static void publish_kept(const struct training *t, const struct power_after *a)
     assert_int_equal(drps_io_remove_tree(drps_io_os(), model, NULL), 0);
 }
 
+/* A checkpoint that has its name and its manifest has all of its rows. */
+static void check_checkpoints(const struct training *t, const struct power_after *a)
+{
+    char root[SCRATCH_PATH_BYTES];
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    struct drps_checkpoints c;
+    struct drps_err err = DRPS_ERR_INIT;
+    size_t n = 0;
+    (void)power_path(a->disk, "model.checkpoint", root);
+    assert_int_equal(drps_checkpoints_init(&c, drps_io_os(), root, 0, &err), 0);
+    assert_int_equal(drps_checkpoints_list(&c, numbers, &n, &err), 0);
+    for (size_t i = 0; i < n; i++) {
+        struct drps_checkpoint *cp;
+        int rc = drps_checkpoint_open(&c, numbers[i], &cp, &err);
+        if (rc == 0) rc = drps_checkpoint_verify(cp, &err);
+        if (rc < 0 && (cp || rc != -ENOENT)) power_fail(a, "%s: %s", t->store, err.text);
+        drps_checkpoint_close(cp);
+        drps_err_clear(&err);
+    }
+    drps_checkpoints_destroy(&c);
+}
+
 static void check(void *ctx, const struct power_after *a)
 {
     struct training *t = ctx;
@@ -115,6 +140,7 @@ static void check(void *ctx, const struct power_after *a)
         power_fail(a, "%s: another model", t->store);
     if (a->done && content != t->content) power_fail(a, "%s: trained, and not there", t->store);
     if (path_exists(power_path(a->disk, "model.trained/trained.json", path))) publish_kept(t, a);
+    check_checkpoints(t, a);
     t->resumed += path_exists(power_path(a->disk, "model.checkpoint/rank-0", path));
     struct drps_train_options o = options_of(t, a->disk, path);
     o.resume = t->saves;
