@@ -18,8 +18,18 @@
 
 struct drps_io;
 
+/* A read or write that io_uring carries out, past the calls below. */
+struct drps_io_request {
+    int fd;
+    int write;
+    int n;                      /* pieces of memory, 1 or more */
+    const struct iovec *pieces; /* borrowed for the call */
+    size_t bytes;               /* in all pieces */
+    uint64_t offset;
+};
+
 /* Each member returns a result >= 0 or -errno, may block, and may be called from any thread. None
- * is NULL. */
+ * is NULL but for the last two. */
 struct drps_io_ops {
     int (*open)(void *ctx, const char *path, int flags, mode_t mode);
     int (*close)(void *ctx, int fd);
@@ -40,6 +50,13 @@ struct drps_io_ops {
     /* Exchange two names at once. -EINVAL, -ENOSYS, -ENOTSUP: the file system cannot. */
     int (*exchange)(void *ctx, const char *a, const char *b);
     int (*link)(void *ctx, const char *from, const char *to); /* a second name for a file */
+    /* For tests, who see requests to io_uring and make them fail; both or none. NULL: the operating
+     * system's table is not asked, and any other one gets no such requests, but the calls above.
+     * asked: one is about to be handed over; returns how many of its bytes may move.
+     * told: so many have, or -errno; returns what counts as the result. It is called once for each
+     * call of asked, with the same request. */
+    size_t (*asked)(void *ctx, const struct drps_io_request *request);
+    ssize_t (*told)(void *ctx, const struct drps_io_request *request, ssize_t got);
 };
 
 /* The calls, and when to stop. */

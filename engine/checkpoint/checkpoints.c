@@ -65,6 +65,13 @@ static uint64_t number_of(const char *name, const char **end_out)
 /* Called for each entry that has a number; `end` is what follows it in the name. */
 typedef int (*take_number)(void *ctx, uint64_t number, const char *end, struct drps_err *err);
 
+/* NULL at the end, with errno 0, or on a failure. */
+static const struct dirent *next_entry(DIR *dir)
+{
+    errno = 0;
+    return readdir(dir);
+}
+
 static int each_number(const struct drps_checkpoints *c, take_number take, void *ctx,
                        struct drps_err *err)
 {
@@ -74,10 +81,12 @@ static int each_number(const struct drps_checkpoints *c, take_number take, void 
     DIR *dir = opendir(c->dir);
     if (!dir && errno == ENOENT) return 0;
     if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", c->dir, strerror(errno));
-    while (rc == 0 && (entry = readdir(dir))) {
+    while (rc == 0 && (entry = next_entry(dir))) {
         const uint64_t number = number_of(entry->d_name, &end);
         if (number) rc = take(ctx, number, end, err);
     }
+    if (rc == 0 && errno) /* a list that ends early would hide checkpoints */
+        rc = drps_err_set(err, -errno, "cannot list %s: %s", c->dir, strerror(errno));
     (void)closedir(dir);
     return rc;
 }

@@ -139,7 +139,7 @@ static int start_engine(struct drps_aio *aio, const struct drps_aio_engine *engi
 static int choose_engine(struct drps_aio *aio, int threads_only, struct drps_err *err)
 {
     struct drps_err why_not = DRPS_ERR_INIT;
-    if (!threads_only && aio->io != drps_io_os()) {
+    if (!threads_only && aio->io->ops != drps_io_os()->ops && !aio->io->ops->asked) {
         drps_aio_note(aio, "no io_uring past a replaced drps_io");
         threads_only = 1;
     }

@@ -81,13 +81,20 @@ void drps_aio_note(struct drps_aio *aio, const char *fmt, ...)
 struct drps_aio_part {
     char *buf;
     uint32_t bytes;
-    const struct iovec *pieces; /* NULL: buf, bytes */
+    const struct iovec *pieces; /* NULL: buf */
     unsigned pieces_n;
 };
 
 /* Returns the memory for the next call: what is left from request->moved on, or, where one of the
  * pieces was moved in part, the rest of that piece. */
 struct drps_aio_part drps_aio_rest(const struct drps_aio_request *request);
+
+/* The same, no more than the seam's table lets the kernel move of it; 0 bytes: nothing. */
+struct drps_aio_part drps_aio_asked(const struct drps_aio *aio,
+                                    const struct drps_aio_request *request);
+
+/* What the table makes of the kernel's result for that part. */
+int64_t drps_aio_told(const struct drps_aio *aio, const struct drps_aio_request *request, int got);
 
 /*
  * A call for the rest of the request returned `got`, a count or -errno. Returns 1 when the

@@ -60,9 +60,49 @@ struct drps_aio_part drps_aio_rest(const struct drps_aio_request *s)
     for (; at >= piece->iov_len; piece++)
         at -= piece->iov_len;
     const unsigned left = s->pieces_n - (unsigned)(piece - s->pieces);
-    if (!at && left > 1) return (struct drps_aio_part){.pieces = piece, .pieces_n = left};
+    if (!at && left > 1)
+        return (struct drps_aio_part){
+            .bytes = s->bytes - s->moved, .pieces = piece, .pieces_n = left};
     return (struct drps_aio_part){.buf = (char *)piece->iov_base + at,
                                   .bytes = (uint32_t)(piece->iov_len - at)};
+}
+
+/* ---- Requests that pass by the seam's calls ---- */
+
+/* The request for a part, which may need `one` for its only piece. */
+static struct drps_io_request request_of(const struct drps_aio *aio,
+                                         const struct drps_aio_request *s,
+                                         const struct drps_aio_part *part, struct iovec *one)
+{
+    *one = (struct iovec){.iov_base = part->buf, .iov_len = part->bytes};
+    return (struct drps_io_request){.fd = aio->fd,
+                                    .write = s->write,
+                                    .n = part->pieces ? (int)part->pieces_n : 1,
+                                    .pieces = part->pieces ? part->pieces : one,
+                                    .bytes = part->bytes,
+                                    .offset = s->offset + s->moved};
+}
+
+struct drps_aio_part drps_aio_asked(const struct drps_aio *aio, const struct drps_aio_request *s)
+{
+    struct iovec one;
+    struct drps_aio_part part = drps_aio_rest(s);
+    if (!aio->io->ops->asked) return part;
+    const struct drps_io_request r = request_of(aio, s, &part, &one);
+    const size_t may = aio->io->ops->asked(aio->io->ctx, &r);
+    if (may >= part.bytes) return part;
+    const size_t first = r.pieces->iov_len; /* a transfer may be shorter still */
+    return (struct drps_aio_part){.buf = r.pieces->iov_base,
+                                  .bytes = (uint32_t)(may < first ? may : first)};
+}
+
+int64_t drps_aio_told(const struct drps_aio *aio, const struct drps_aio_request *s, int got)
+{
+    struct iovec one;
+    if (!aio->io->ops->told) return got;
+    const struct drps_aio_part part = drps_aio_rest(s);
+    const struct drps_io_request r = request_of(aio, s, &part, &one);
+    return aio->io->ops->told(aio->io->ctx, &r, got);
 }
 
 /*

@@ -78,11 +78,13 @@ static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t reques
 {
     const struct drps_aio_request *s = &aio->requests[request];
     struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring); /* there are as many as requests */
-    const struct drps_aio_part part = drps_aio_rest(s);
+    const struct drps_aio_part part = drps_aio_asked(aio, s);
     uint64_t offset = s->offset + s->moved;
     int fd = u->fixed_file ? 0 : aio->fd;
     int piece;
-    if (part.pieces) { /* not as registered: kernels before 6.15 cannot */
+    if (!part.bytes) {
+        io_uring_prep_nop(sqe);
+    } else if (part.pieces) { /* not as registered: kernels before 6.15 cannot */
         io_uring_prep_writev(sqe, fd, part.pieces, part.pieces_n, offset);
     } else if (in_one_piece(aio, &part, &piece)) {
         if (s->write)
@@ -95,7 +97,7 @@ static void prepare(const struct drps_aio *aio, struct uring *u, uint32_t reques
         else
             io_uring_prep_read(sqe, fd, part.buf, part.bytes, offset);
     }
-    if (u->fixed_file) io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
+    if (u->fixed_file && part.bytes) io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
     io_uring_sqe_set_data64(sqe, request);
 }
 
@@ -144,6 +146,17 @@ static int uring_submit(struct drps_aio *aio, const uint32_t *requests, size_t n
     return hand_over(aio, u, 0, err);
 }
 
+/* Take a result off the ring: whose it is, and what the call for the rest of it returned. */
+static uint32_t take(const struct drps_aio *aio, struct uring *u, struct io_uring_cqe *cqe,
+                     int64_t *got_out)
+{
+    const uint32_t request = (uint32_t)io_uring_cqe_get_data64(cqe);
+    *got_out = drps_aio_told(aio, &aio->requests[request], cqe->res);
+    io_uring_cqe_seen(&u->ring, cqe);
+    u->in_kernel--;
+    return request;
+}
+
 static int uring_reap(struct drps_aio *aio, size_t least, uint32_t *requests_out, size_t cap,
                       size_t *n_out, struct drps_err *err)
 {
@@ -154,10 +167,8 @@ static int uring_reap(struct drps_aio *aio, size_t least, uint32_t *requests_out
     for (;;) {
         int refusals = 0;
         while (n < cap && io_uring_peek_cqe(&u->ring, &cqe) == 0) {
-            uint32_t request = (uint32_t)io_uring_cqe_get_data64(cqe);
-            int got = cqe->res;
-            io_uring_cqe_seen(&u->ring, cqe);
-            u->in_kernel--;
+            int64_t got;
+            const uint32_t request = take(aio, u, cqe, &got);
             if (drps_aio_advance(aio, &aio->requests[request], got)) {
                 requests_out[n++] = request;
                 continue;
@@ -182,9 +193,8 @@ static void uring_stop(struct drps_aio *aio)
     while (u->in_kernel) { /* only after a failure: the buffers are still written to */
         int rc = io_uring_wait_cqe(&u->ring, &cqe);
         if (rc < 0 && rc != -EINTR && rc != -EAGAIN) break;
-        if (rc < 0) continue;
-        io_uring_cqe_seen(&u->ring, cqe);
-        u->in_kernel--;
+        int64_t lost;
+        if (rc == 0) (void)take(aio, u, cqe, &lost);
     }
     if (u->alive) io_uring_queue_exit(&u->ring);
     free(u);

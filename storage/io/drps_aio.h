@@ -41,8 +41,8 @@ enum drps_aio_file {
 };
 
 struct drps_aio_config {
-    const struct drps_io *io; /* borrowed until close. Not drps_io_os(): threads, as io_uring passes
-                                 by the seam and would not see a test's faults */
+    const struct drps_io *io; /* borrowed until close. With calls that are not those of drps_io_os()
+                                 and do not ask for requests to io_uring: threads */
     const char *path;         /* borrowed until close */
     enum drps_aio_file file;
     uint64_t file_bytes; /* preallocated; a multiple of DRPS_AIO_ALIGN, not 0 */

@@ -32,11 +32,11 @@ struct record {
     size_t bytes;
 };
 
-/* One file below the folder: a manifest, or a record file. */
+/* One file below the folder: a manifest, a record file, or other bytes, which are as one record. */
 struct file {
-    char name[NAME_BYTES]; /* from the folder on: "rank-1/data.rec" */
-    json_t *manifest;      /* own; NULL: records */
-    uint32_t kind;
+    char name[NAME_BYTES];  /* from the folder on: "rank-1/data.rec" */
+    json_t *manifest;       /* own; NULL: records */
+    uint32_t kind;          /* 0: other bytes */
     struct record *records; /* own [n] */
     size_t n;
 };
@@ -109,6 +109,15 @@ static void read_records(struct file *f, const char *path)
     drps_recfile_close(r);
 }
 
+static void read_bytes(struct file *f, const char *path)
+{
+    f->n = 1;
+    f->records = calloc(1, sizeof(*f->records));
+    MUST(f->records);
+    MUST(drps_io_read_file(drps_io_os(), path, SIZE_MAX - 1, (char **)&f->records->data,
+                           &f->records->bytes, NULL) == 0);
+}
+
 static void read_manifest(struct file *f, const char *path)
 {
     json_error_t at;
@@ -152,8 +161,10 @@ static void read_folder(struct edited *e, const char *dir, const char *below, co
             memcpy(f->name, inner, sizeof(inner));
             if (ends_in(name, ".json"))
                 read_manifest(f, path);
-            else
+            else if (ends_in(name, ".rec"))
                 read_records(f, path);
+            else
+                read_bytes(f, path);
         }
         free(list[i]);
     }
@@ -516,6 +527,12 @@ static void sign_window(struct record *r)
 static void write_records(const struct file *f, const char *path)
 {
     struct drps_recwriter *w;
+    if (!f->kind) {
+        size_t n = 0;
+        if (f->n) n = f->records->bytes;
+        MUST(drps_io_write_file(drps_io_os(), path, n ? f->records->data : NULL, n, NULL) == 0);
+        return;
+    }
     MUST(drps_recwriter_open(drps_io_os(), path, f->kind, &w, NULL) == 0);
     for (size_t i = 0; i < f->n; i++) {
         if (ends_in(f->name, "windows.rec")) sign_window(&f->records[i]);

@@ -178,11 +178,11 @@ static ssize_t fault_pwritev(void *ctx, int fd, const struct iovec *pieces, int 
         if (n > f->disk_bytes - used)
             n = (size_t)(f->disk_bytes - used); /* the last bytes still fit */
     }
-    if (bad) n = half(n);
+    if (bad && f->effect != FAULT_AGAIN) n = half(n);
     note_write(f, fd);
     ssize_t put = write_first(f, fd, pieces, n, offset);
     if (put > 0) atomic_fetch_add(&f->written_bytes, (unsigned long)put);
-    return bad && f->effect == FAULT_TORN ? f->code : put;
+    return bad && f->effect != FAULT_SHORT ? f->code : put;
 }
 
 static ssize_t fault_pwrite(void *ctx, int fd, const void *buf, size_t n, uint64_t offset)
@@ -271,24 +271,82 @@ static int fault_link(void *ctx, const char *from, const char *to)
     return f->inner->ops->link(f->inner->ctx, from, to);
 }
 
-static const struct drps_io_ops fault_ops = {
-    .open = fault_open,
-    .close = fault_close,
-    .read = fault_read,
-    .pread = fault_pread,
-    .pwrite = fault_pwrite,
-    .pwritev = fault_pwritev,
-    .fsync = fault_fsync,
-    .ftruncate = fault_ftruncate,
-    .fallocate = fault_fallocate,
-    .size = fault_size,
-    .rename = fault_rename,
-    .unlink = fault_unlink,
-    .mkdir = fault_mkdir,
-    .rmdir = fault_rmdir,
-    .exchange = fault_exchange,
-    .link = fault_link,
-};
+/* --- requests to io_uring
+ * ------------------------------------------------------------------------------- */
+
+/* The request will fail with `code` whatever the kernel says of it. */
+static void note_doomed(struct fault_io *f, const struct drps_io_request *r, int code)
+{
+    pthread_mutex_lock(&f->lock);
+    if (f->doomed_n == FAULT_REQUESTS) abort();
+    f->doomed[f->doomed_n++] =
+        (struct fault_request){.fd = r->fd, .write = r->write, .offset = r->offset, .code = code};
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* The code of a request that is to fail, which is forgotten; else 0. */
+static int take_doomed(struct fault_io *f, const struct drps_io_request *r)
+{
+    int code = 0;
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->doomed_n && !code; i++)
+        if (f->doomed[i].fd == r->fd && f->doomed[i].write == r->write &&
+            f->doomed[i].offset == r->offset) {
+            code = f->doomed[i].code;
+            f->doomed[i] = f->doomed[--f->doomed_n];
+        }
+    pthread_mutex_unlock(&f->lock);
+    return code;
+}
+
+/* Bytes of a write that the disk still has room for. */
+static size_t fits(const struct fault_io *f, size_t bytes)
+{
+    if (!f->disk_bytes) return bytes;
+    const uint64_t used = atomic_load(&f->written_bytes);
+    const uint64_t room = used < f->disk_bytes ? f->disk_bytes - used : 0;
+    return bytes < room ? bytes : (size_t)room;
+}
+
+static size_t fault_asked(void *ctx, const struct drps_io_request *r)
+{
+    struct fault_io *f = ctx;
+    const struct drps_io_ops *inner = f->inner->ops;
+    atomic_fetch_add(&f->requests, 1);
+    const int bad = strikes(f, r->write ? FAULT_NR_PWRITE : FAULT_NR_PREAD);
+    size_t may = r->write ? fits(f, r->bytes) : r->bytes;
+    int code = may ? 0 : -ENOSPC;
+    if (!may) atomic_fetch_add(&f->fired, 1);
+    if (bad && f->effect != FAULT_SHORT) code = f->code;
+    if (bad && f->effect == FAULT_ERROR) may = 0;
+    if (bad && f->effect != FAULT_AGAIN) may = half(may);
+    if (code) note_doomed(f, r, code);
+    if (r->write && may) note_write(f, r->fd);
+    if (r->write) atomic_fetch_add(&f->written_bytes, may);
+    /* A table below is asked for what may move, so that both agree on it. */
+    struct drps_io_request below = *r;
+    below.bytes = may;
+    return inner->asked ? inner->asked(f->inner->ctx, &below) : may;
+}
+
+static ssize_t fault_told(void *ctx, const struct drps_io_request *r, ssize_t got)
+{
+    struct fault_io *f = ctx;
+    const struct drps_io_ops *inner = f->inner->ops;
+    if (inner->told) got = inner->told(f->inner->ctx, r, got);
+    const int code = take_doomed(f, r);
+    return code ? code : got;
+}
+
+#define CALLS                                                                                      \
+    .open = fault_open, .close = fault_close, .read = fault_read, .pread = fault_pread,            \
+    .pwrite = fault_pwrite, .pwritev = fault_pwritev, .fsync = fault_fsync,                        \
+    .ftruncate = fault_ftruncate, .fallocate = fault_fallocate, .size = fault_size,                \
+    .rename = fault_rename, .unlink = fault_unlink, .mkdir = fault_mkdir, .rmdir = fault_rmdir,    \
+    .exchange = fault_exchange, .link = fault_link
+
+static const struct drps_io_ops fault_ops = {CALLS};
+static const struct drps_io_ops request_ops = {CALLS, .asked = fault_asked, .told = fault_told};
 
 struct fault_io *fault_io_new(const struct drps_io *inner)
 {
@@ -299,6 +357,11 @@ struct fault_io *fault_io_new(const struct drps_io *inner)
     f->code = -EIO;
     pthread_mutex_init(&f->lock, NULL);
     return f;
+}
+
+void fault_io_see_requests(struct fault_io *f)
+{
+    f->io.ops = &request_ops;
 }
 
 void fault_io_free(struct fault_io *f)

@@ -42,9 +42,17 @@ enum fault_effect {
     FAULT_ERROR, /* the call does nothing and returns `code` */
     FAULT_SHORT, /* a transfer moves half of its bytes, at least 1, and says so */
     FAULT_TORN,  /* a write moves half of its bytes, then returns `code` */
+    FAULT_AGAIN, /* a write moves all of its bytes, then returns `code`: -EINTR makes it be done
+                    once more, after others */
 };
 
-enum { FAULT_FILES = 1024, FAULT_PATH_BYTES = 512, FAULT_PIECES = 256 };
+enum { FAULT_FILES = 1024, FAULT_PATH_BYTES = 512, FAULT_PIECES = 256, FAULT_REQUESTS = 4096 };
+
+/* A request to io_uring that is under way and will fail. */
+struct fault_request {
+    int fd, write, code;
+    uint64_t offset;
+};
 
 struct fault_io {
     struct drps_io io;           /* what the code under test gets */
@@ -61,19 +69,26 @@ struct fault_io {
 
     atomic_int fired; /* faults so far */
     atomic_ulong calls[FAULT_NUMBERS];
+    atomic_ulong requests; /* that went to io_uring; they are among the calls */
     atomic_ulong written_bytes;
 
     pthread_mutex_t lock;                       /* of the rest */
     char opened[FAULT_FILES][FAULT_PATH_BYTES]; /* path of each descriptor */
     char unsynced[FAULT_FILES][FAULT_PATH_BYTES];
     size_t unsynced_n;
-    size_t unsynced_at_rename;     /* files below a renamed path whose bytes were not synced */
+    size_t unsynced_at_rename; /* files below a renamed path whose bytes were not synced */
+    struct fault_request doomed[FAULT_REQUESTS];
+    size_t doomed_n;
     char struck[FAULT_PATH_BYTES]; /* what the last open or fsync that failed was for */
 };
 
 /* No fault until ops and countdown are set. fault_io_free() it. */
 struct fault_io *fault_io_new(const struct drps_io *inner);
 void fault_io_free(struct fault_io *f);
+
+/* Let requests go to io_uring where there is one, which count as pread and pwrite. Without this,
+ * they are done by threads, with the calls. */
+void fault_io_see_requests(struct fault_io *f);
 
 /* Fail the k-th call from now on of the operations in `ops` with `code`. */
 void fault_io_arm(struct fault_io *f, unsigned ops, long k, int persistent,

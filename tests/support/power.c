@@ -271,24 +271,47 @@ static int power_link(void *ctx, const char *from, const char *to)
     return (int)end(p, changed, rc);
 }
 
-static const struct drps_io_ops power_ops = {
-    .open = power_open,
-    .close = power_close,
-    .read = power_read,
-    .pread = power_pread,
-    .pwrite = power_pwrite,
-    .pwritev = power_pwritev,
-    .fsync = power_fsync,
-    .ftruncate = power_ftruncate,
-    .fallocate = power_fallocate,
-    .size = power_size,
-    .rename = power_rename,
-    .unlink = power_unlink,
-    .mkdir = power_mkdir,
-    .rmdir = power_rmdir,
-    .exchange = power_exchange,
-    .link = power_link,
-};
+/* ---- Requests to io_uring ---- */
+
+static struct disk_node *written_node(const struct power *p, const struct drps_io_request *r)
+{
+    return r->write ? node_of(p, r->fd) : NULL;
+}
+
+/* From now on a cut may find a part of it; a sync need not have it before it is told of. */
+static size_t power_asked(void *ctx, const struct drps_io_request *r)
+{
+    struct power *p = ctx;
+    if (begin(p) < 0) return 0;
+    const struct drps_io_ops *inner = p->inner->ops;
+    const size_t may = inner->asked ? inner->asked(p->inner->ctx, r) : r->bytes;
+    struct disk_node *node = written_node(p, r);
+    atomic_fetch_add(&p->requests, may > 0);
+    if (node && may) disk_begin_write(node, r->pieces, r->n, may, r->offset);
+    (void)pthread_mutex_unlock(&p->lock);
+    return may;
+}
+
+static ssize_t power_told(void *ctx, const struct drps_io_request *r, ssize_t got)
+{
+    struct power *p = ctx;
+    const struct drps_io_ops *inner = p->inner->ops;
+    if (inner->told) got = inner->told(p->inner->ctx, r, got);
+    if (begin(p) < 0) return -EIO;
+    struct disk_node *node = written_node(p, r);
+    if (node && got > 0) disk_end_write(node, r->offset, (size_t)got);
+    return end(p, node && got > 0, got);
+}
+
+#define CALLS                                                                                      \
+    .open = power_open, .close = power_close, .read = power_read, .pread = power_pread,            \
+    .pwrite = power_pwrite, .pwritev = power_pwritev, .fsync = power_fsync,                        \
+    .ftruncate = power_ftruncate, .fallocate = power_fallocate, .size = power_size,                \
+    .rename = power_rename, .unlink = power_unlink, .mkdir = power_mkdir, .rmdir = power_rmdir,    \
+    .exchange = power_exchange, .link = power_link
+
+static const struct drps_io_ops power_ops = {CALLS};
+static const struct drps_io_ops request_ops = {CALLS, .asked = power_asked, .told = power_told};
 
 /* ---- The twin ---- */
 
@@ -309,6 +332,11 @@ struct power *power_new(const struct drps_io *inner, const char *root)
             disk_sync_file(node);
     }
     return p;
+}
+
+void power_see_requests(struct power *p)
+{
+    p->io.ops = &request_ops;
 }
 
 void power_free(struct power *p)

@@ -6,9 +6,10 @@
  *
  * Calls fail, or move less than asked for, by a fault_io on top of it. Files whose I/O passes by it
  * (databases) are seen when their folder is synced, when they are opened, or when the power goes.
- * A struct drps_aio on it has threads, whose calls come through here; io_uring would pass by. Paths
- * outside of the folder are passed on. Regular files and folders only. Threads: any, as for every
- * drps_io.
+ * A struct drps_aio on it has threads, whose calls come through here; with power_see_requests()
+ * io_uring, whose writes may be found from when they were asked for, and are synced only by a sync
+ * after they have finished. Paths outside of the folder are passed on. Regular files and folders
+ * only. Threads: any, as for every drps_io.
  */
 #ifndef DRPS_TESTS_POWER_H
 #define DRPS_TESTS_POWER_H
@@ -30,6 +31,7 @@ struct power {
     struct drps_io io;           /* what the code under test gets */
     const struct drps_io *inner; /* borrowed */
     atomic_int off;              /* every call fails with -EIO */
+    atomic_long requests;        /* that went to io_uring */
 
     pthread_mutex_t lock; /* of the rest, and of every call that changes something */
     char *root;           /* own */
@@ -42,6 +44,10 @@ struct power {
 /* What is in the folder `root`, an absolute path, is durable. power_free() it. */
 struct power *power_new(const struct drps_io *inner, const char *root);
 void power_free(struct power *p);
+
+/* Let requests go to io_uring where there is one. A write counts as a change when it has finished.
+ */
+void power_see_requests(struct power *p);
 
 /* The power goes at the k-th call from now on of those in `calls`: a change is done and may be
  * found, a sync has no effect. */

@@ -77,12 +77,14 @@ static int run_cut(struct scratch *s, const struct power_case *c, long k)
     assert_int_equal(mkdir(power_path(s->dir, "disk", disk), 0777), 0);
     if (c->before) c->before(c->ctx, disk);
     struct power *p = power_new(c->inner ? c->inner : drps_io_os(), disk);
+    if (c->over_uring) power_see_requests(p);
     power_cut_at(p, c->calls, k);
     const int rc = c->job(c->ctx, &p->io, disk);
     const int fired = p->off;
     struct power_after a = {
         .disk = power_path(s->dir, "found", found), .done = rc == 0, .cut = fired ? k : 0};
     if (!fired && rc) power_fail(&a, "the job failed: %d, %s", rc, drps_err_name(rc));
+    if (c->over_uring && !fired) assert_true(p->requests > 0);
     power_cut(p);
     look_at_all(p, c, a);
     power_free(p);

@@ -32,6 +32,7 @@ struct power_case {
     int (*job)(void *ctx, const struct drps_io *io, const char *disk);
     void (*after)(void *ctx, const struct power_after *a);
     const struct drps_io *inner; /* below the twin; NULL: the operating system's */
+    int over_uring;              /* 1: requests go to io_uring, and there are some */
     unsigned calls;              /* at which the power goes: POWER_x | ... */
     unsigned seeds;              /* for each cut, beside nothing and everything; at most
                                     POWER_SEEDS. What is found twice is looked at once */

@@ -192,6 +192,7 @@ enum change_kind { WRITE, RESIZE, GROW };
 struct disk_change {
     struct disk_change *next;
     enum change_kind kind;
+    int under_way;
     uint64_t offset; /* or the size */
     size_t bytes;
     unsigned char data[];
@@ -207,8 +208,8 @@ static struct disk_change *change_new(struct disk_node *file, enum change_kind k
     return c;
 }
 
-void disk_write(struct disk_node *file, const struct iovec *pieces, int pieces_n, size_t bytes,
-                uint64_t offset)
+static struct disk_change *write_new(struct disk_node *file, const struct iovec *pieces,
+                                     int pieces_n, size_t bytes, uint64_t offset)
 {
     struct disk_change *c = change_new(file, WRITE, offset, bytes);
     size_t at = 0;
@@ -218,6 +219,29 @@ void disk_write(struct disk_node *file, const struct iovec *pieces, int pieces_n
         memcpy(c->data + at, pieces[i].iov_base, n);
         at += n;
     }
+    return c;
+}
+
+void disk_write(struct disk_node *file, const struct iovec *pieces, int pieces_n, size_t bytes,
+                uint64_t offset)
+{
+    (void)write_new(file, pieces, pieces_n, bytes, offset);
+}
+
+void disk_begin_write(struct disk_node *file, const struct iovec *pieces, int pieces_n,
+                      size_t bytes, uint64_t offset)
+{
+    write_new(file, pieces, pieces_n, bytes, offset)->under_way = 1;
+}
+
+void disk_end_write(struct disk_node *file, uint64_t offset, size_t bytes)
+{
+    struct disk_change *c = file->changes;
+    while (c && (!c->under_way || c->offset != offset))
+        c = c->next;
+    if (!c) return;
+    c->under_way = 0;
+    c->bytes = bytes;
 }
 
 void disk_resize(struct disk_node *file, uint64_t size)
@@ -279,11 +303,19 @@ static void change(struct content *c, const struct disk_change *by)
 void disk_sync_file(struct disk_node *file)
 {
     struct content c = {.data = file->data, .bytes = file->bytes};
-    for (const struct disk_change *by = file->changes; by; by = by->next)
+    struct disk_change **at = &file->changes, *by;
+    while ((by = *at)) {
+        if (by->under_way) {
+            at = &by->next;
+            continue;
+        }
         change(&c, by);
+        *at = by->next;
+        free(by); /* it is in the data now */
+    }
+    file->last = at;
     file->data = c.data;
     file->bytes = c.bytes;
-    disk_lose_file(file); /* they are in the data now */
 }
 
 /* ---- What is found ---- */

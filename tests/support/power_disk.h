@@ -72,6 +72,11 @@ void disk_exchange(struct disk *d, struct disk_node *a, const char *name, struct
 /* Change a file: its bytes, its size, or a size that it has at least. */
 void disk_write(struct disk_node *file, const struct iovec *pieces, int pieces_n, size_t bytes,
                 uint64_t offset);
+/* A write that takes time: a sync before its end leaves it as it is, neither whole nor lost. It
+ * ends with so many of its bytes, 1 or more. Nothing happens to one that was lost. */
+void disk_begin_write(struct disk_node *file, const struct iovec *pieces, int pieces_n,
+                      size_t bytes, uint64_t offset);
+void disk_end_write(struct disk_node *file, uint64_t offset, size_t bytes);
 void disk_resize(struct disk_node *file, uint64_t size);
 void disk_grow(struct disk_node *file, uint64_t size);
 

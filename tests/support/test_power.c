@@ -502,6 +502,55 @@ static void test_power_sees_asynchronous_writes(void **state)
 
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
+/* A request to io_uring may be found from when it was asked for, and a sync before its end leaves
+ * it as it is; with faults on top it moves less. */
+static void test_power_keeps_requests_under_way(void **state)
+{
+    static const struct {
+        const char *name;
+        int told, sync; /* after the sync that is made while it is under way */
+        enum fault_effect effect;
+        const char *nothing, *everything;
+    } cases[] = {
+        {"under way", 0, 0, FAULT_AGAIN, "a=abcd old=old ", "a=WXYZ old=old "},
+        {"finished", 1, 0, FAULT_AGAIN, "a=abcd old=old ", "a=WXYZ old=old "},
+        {"synced", 1, 1, FAULT_AGAIN, "a=WXYZ old=old ", "a=WXYZ old=old "},
+        {"short", 1, 1, FAULT_SHORT, "a=WXcd old=old ", "a=WXcd old=old "},
+        {"not begun", 1, 1, FAULT_ERROR, "a=abcd old=old ", "a=abcd old=old "},
+    };
+    char bytes[] = "WXYZ";
+    const struct iovec piece = {.iov_base = bytes, .iov_len = 4};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct fixture f;
+        begin(&f, *state);
+        power_see_requests(f.p);
+        struct fault_io *fault = fault_io_new(&f.p->io);
+        fault_io_see_requests(fault);
+        const struct drps_io *io = &fault->io;
+        assert_int_equal(put(&f, io, "a", "abcd", 1), 0);
+        assert_int_equal(sync_folder(&f, ""), 0);
+        struct drps_io_request r = {.write = 1, .n = 1, .pieces = &piece, .bytes = 4};
+        assert_int_equal(drps_io_open(io, at(&f, "a"), O_WRONLY, &r.fd, NULL), 0);
+        fault_io_arm(fault, FAULT_PWRITE, 1, 0, cases[i].effect, -EINTR);
+        const size_t may = io->ops->asked(io->ctx, &r);
+        assert_int_equal(drps_io_sync(io, r.fd, "a", NULL), 0);
+        if (cases[i].told)
+            assert_int_equal(io->ops->told(io->ctx, &r, (ssize_t)may),
+                             cases[i].effect == FAULT_SHORT ? 2 : -EINTR);
+        if (cases[i].sync) assert_int_equal(drps_io_sync(io, r.fd, "a", NULL), 0);
+        drps_io_close(io, r.fd);
+        const char *nothing = found(&f, DISK_NOTHING);
+        if (strcmp(nothing, cases[i].nothing) != 0) fail_msg("%s: %s", cases[i].name, nothing);
+        const char *everything = found(&f, DISK_EVERYTHING);
+        if (strcmp(everything, cases[i].everything) != 0)
+            fail_msg("%s: %s", cases[i].name, everything);
+        if (cases[i].told) assert_int_equal(io->ops->asked(io->ctx, &r), 0);
+        if (cases[i].told) assert_int_equal(io->ops->told(io->ctx, &r, 0), -EIO);
+        fault_io_free(fault);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,6 +563,7 @@ int main(void)
         SCRATCH_TEST(test_power_cuts_at_each_call_in_turn),
         SCRATCH_TEST(test_power_below_faults),
         SCRATCH_TEST(test_power_sees_asynchronous_writes),
+        SCRATCH_TEST(test_power_keeps_requests_under_way),
     };
     return cmocka_run_group_tests_name("power", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Folders of checkpoints: whole or not at all, the rows that were written, nothing of a stranger's
  * removed, every damage noticed. */
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -545,6 +546,37 @@ static void test_faults_while_removing(void **state)
     end(f);
 }
 
+/* A list that breaks off is a failure: what it hides would be trained once more, and replaced. */
+static long entries_left = -1;
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir)
+{
+    if (entries_left-- != 0) return __real_readdir(dir);
+    errno = ESTALE;
+    return NULL;
+}
+
+static void test_broken_lists_are_noticed(void **state)
+{
+    struct fixture *f = begin();
+    (void)state;
+    assert_int_equal(write_one(f, drps_io_os(), 1, 1, NULL), 0);
+    for (long k = 0; k < 3; k++) { /* ".", ".." and the checkpoint */
+        uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+        struct drps_err err = DRPS_ERR_INIT;
+        size_t n;
+        entries_left = k;
+        assert_int_equal(drps_checkpoints_list(&f->c, numbers, &n, &err), -ESTALE);
+        assert_non_null(strstr(err.text, f->c.dir));
+        entries_left = k;
+        assert_int_equal(drps_checkpoints_keep(&f->c, 1, 1, &err), -ESTALE);
+    }
+    entries_left = -1;
+    end(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -561,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_numbers_are_checked),
         cmocka_unit_test(test_faults_leave_the_one_before),
         cmocka_unit_test(test_faults_while_removing),
+        cmocka_unit_test(test_broken_lists_are_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,7 +270,7 @@ static void test_resume_refuses_another_version(void **state)
     job_leave_checkpoints(j, &j->o);
     const size_t n = train_checkpoints(j->checkpoints, 0, numbers);
     for (size_t i = 0; i < n; i++) {
-        char path[SCRATCH_PATH_BYTES];
+        char path[SCRATCH_PATH_BYTES + 64];
         json_t *manifest = json_pack("{s:s, s:i}", "kind", DRPS_CHECKPOINT_KIND, "version", 1);
         (void)snprintf(path, sizeof(path), "%s/rank-0/%llu/checkpoint.json", j->checkpoints,
                        (unsigned long long)numbers[i]);

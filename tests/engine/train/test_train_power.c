@@ -14,6 +14,7 @@
 #include "engine/publish/drps_publish.h"
 #include "storage/kv/drps_kv.h"
 #include "support/power_cuts.h"
+#include "support/uring_here.h"
 
 enum { PART_BYTES = 16 }; /* two rows: some do not change between checkpoints, and share files */
 
@@ -21,10 +22,12 @@ struct training {
     struct maker m;
     const char *store;
     uint64_t patience;
-    uint64_t content; /* of the model of a run with power */
+    uint64_t memory_bytes; /* 0: all rows fit */
+    uint64_t content;      /* of the model of a run with power */
     char data[SCRATCH_PATH_BYTES];
     char start[SCRATCH_PATH_BYTES]; /* a folder with an old model; empty: there is none before */
     uint64_t old_content;
+    int over_uring;
     int saves; /* it writes checkpoints, and the run after it goes on from them */
     long resumed;
 };
@@ -36,6 +39,7 @@ static struct drps_train_options options_of(const struct training *t, const char
         .replace = 1,
         .epochs = 2,
         .store = t->store,
+        .memory_bytes = t->memory_bytes,
         .patience = t->patience,
         .checkpoint_every = {t->saves ? DRPS_CHECKPOINT_BATCHES : DRPS_CHECKPOINT_NEVER, 3},
         .checkpoint_part_bytes = PART_BYTES,
@@ -154,7 +158,25 @@ static void check(void *ctx, const struct power_after *a)
 
 /* ---- Tests ---- */
 
-static struct training *begin(struct scratch *s, const char *store, uint64_t patience)
+/* The least memory, so that rows are read and written while the run trains. */
+static uint64_t least_memory(const struct training *t, const char *disk)
+{
+    char path[SCRATCH_PATH_BYTES];
+    struct drps_train_result r;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_plan *plan;
+    struct drps_train_options o = options_of(t, disk, path);
+    o.memory_bytes = 1;
+    if (drps_plan_open(drps_io_os(), t->m.dir, &plan, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(drps_train_run(plan, &o, &r, &err), DRPS_E_MEMORY_BUDGET);
+    const uint64_t bytes = r.memory.used_bytes;
+    drps_train_result_free(&r);
+    drps_plan_close(plan);
+    return bytes;
+}
+
+static struct training *begin_rows(struct scratch *s, const char *store, uint64_t patience,
+                                   uint32_t factors)
 {
     struct training *t = calloc(1, sizeof(*t));
     struct drps_err err = DRPS_ERR_INIT;
@@ -162,7 +184,8 @@ static struct training *begin(struct scratch *s, const char *store, uint64_t pat
     assert_non_null(t);
     t->store = store;
     t->patience = patience;
-    maker_init(&t->m, "lor", "logistic", 60, 10);
+    maker_init(&t->m, factors ? "fm" : "lor", "logistic", factors ? 200 : 60, 10);
+    t->m.rank = factors;
     t->m.small_windows = strcmp(store, "relay") == 0;
     maker_random(&t->m, 100, 3, 0, 11);
     maker_random(&t->m, 40, 3, 1, 12);
@@ -174,12 +197,18 @@ static struct training *begin(struct scratch *s, const char *store, uint64_t pat
     return t;
 }
 
+static struct training *begin(struct scratch *s, const char *store, uint64_t patience)
+{
+    return begin_rows(s, store, patience, 0);
+}
+
 static void cut_everywhere(struct scratch *s, struct training *t, unsigned seeds)
 {
     const struct power_case c = {.ctx = t,
                                  .before = start,
                                  .job = train,
                                  .after = check,
+                                 .over_uring = t->over_uring,
                                  .calls = POWER_SYNCS,
                                  .seeds = seeds};
     const long cuts = power_each_cut(s, &c);
@@ -219,6 +248,17 @@ static void test_train_goes_on_after_losing_power(void **state)
     }
 }
 
+/* Blocks are written while the power goes, and checkpoints are made of blocks that were read. */
+static void test_train_goes_on_with_requests_under_way(void **state)
+{
+    struct scratch *s = *state;
+    if (!uring_here("losing power")) skip();
+    struct training *t = begin_rows(s, "file", 0, 8);
+    t->saves = t->over_uring = 1;
+    t->memory_bytes = least_memory(t, s->dir);
+    cut_everywhere(s, t, 1);
+}
+
 static void test_train_loses_power_with_patience(void **state)
 {
     struct scratch *s = *state;
@@ -248,6 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_train_loses_power_with_each_store),
         cmocka_unit_test(test_train_goes_on_after_losing_power),
+        SCRATCH_TEST(test_train_goes_on_with_requests_under_way),
         SCRATCH_TEST(test_train_loses_power_with_patience),
         SCRATCH_TEST(test_train_loses_power_replacing_a_model),
     };

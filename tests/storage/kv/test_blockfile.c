@@ -18,6 +18,7 @@
 #include "storage/kv/drps_kv.h"
 #include "support/fault_io.h"
 #include "support/store_plan.h"
+#include "support/uring_here.h"
 
 struct fixture {
     uint64_t seed, at; /* of the random numbers */
@@ -402,7 +403,7 @@ static void test_damage_is_detected(void **state)
 static int run_with_fault(long countdown, int *fired)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct fault_io *fault = fault_io_new(drps_io_os());
+    struct fault_io *fault = uring_faults_new();
     struct fixture f = begin(5, 300, 4, 136);
     uint32_t *keys = calloc(f.blocks, sizeof(*keys));
     assert_true(keys && fault);
@@ -417,7 +418,7 @@ static int run_with_fault(long countdown, int *fired)
     if (rc < 0) assert_int_not_equal(err.text[0], 0);
     free(keys);
     end(&f);
-    fault_io_free(fault);
+    uring_faults_free(fault);
     return rc;
 }
 
@@ -434,13 +435,14 @@ static void test_every_fault_surfaces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equals_an_array),
-        cmocka_unit_test(test_moved_pages_never_overlap),
-        cmocka_unit_test(test_requests_are_runs),
-        cmocka_unit_test(test_shared_sectors),
-        cmocka_unit_test(test_mistakes_are_named),
-        cmocka_unit_test(test_damage_is_detected),
+        cmocka_unit_test(test_equals_an_array),    cmocka_unit_test(test_moved_pages_never_overlap),
+        cmocka_unit_test(test_requests_are_runs),  cmocka_unit_test(test_shared_sectors),
+        cmocka_unit_test(test_mistakes_are_named), cmocka_unit_test(test_damage_is_detected),
+    };
+    const struct CMUnitTest faults[] = {
         cmocka_unit_test(test_every_fault_surfaces),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL) +
+                       cmocka_run_group_tests_name("block file, faults", faults, NULL, NULL);
+    return failed + RUN_OVER_URING("block file, faults", faults);
 }

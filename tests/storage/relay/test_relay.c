@@ -15,8 +15,8 @@
 #include "base/drps_rng.h"
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
-#include "support/fault_io.h"
 #include "support/store_run.h"
+#include "support/uring_here.h"
 
 static const struct plan_shape shapes[] = {
     {.rows = 3000,
@@ -866,7 +866,7 @@ static void test_faults_come_out(void **state)
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         int met = 0;
         for (long k = 1; k < 2000; k += k < 4 ? 1 : k / 3) {
-            struct fault_io *f = fault_io_new(drps_io_os());
+            struct fault_io *f = uring_faults_new();
             struct drps_err err = DRPS_ERR_INIT;
             struct drps_store_config config = plan_config(p);
             char *dir = scratch_new();
@@ -879,7 +879,7 @@ static void test_faults_come_out(void **state)
             assert_int_equal(rc<0, f->fired> 0);
             if (rc < 0) assert_non_null(strstr(err.text, dir));
             met += rc < 0;
-            fault_io_free(f);
+            uring_faults_free(f);
             scratch_remove(dir);
         }
         assert_true(met > 0);
@@ -950,7 +950,7 @@ static void test_failed_scans_disturb_nothing(void **state)
     for (size_t i = 0; i < SHAPES; i++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct plan *p = plan_new(seed + i, &shapes[i]);
-        struct fault_io *f = fault_io_new(drps_io_os());
+        struct fault_io *f = uring_faults_new();
         struct plan_store r;
         unsigned failed = 0;
         char *dir = scratch_new();
@@ -972,7 +972,7 @@ static void test_failed_scans_disturb_nothing(void **state)
         if (plan_scan(&r, 0, &err) < 0) fail_msg("%s", err.text);
         assert_true(failed > 0);
         plan_close(&r);
-        fault_io_free(f);
+        uring_faults_free(f);
         scratch_remove(dir);
         plan_free(p);
     }
@@ -985,7 +985,7 @@ static void test_short_transfers_are_continued(void **state)
     struct plan *p = plan_new(seed, &shapes[2]);
     plan_cut(p, seed, 2);
     for (long k = 1; k < 40; k += 3) {
-        struct fault_io *f = fault_io_new(drps_io_os());
+        struct fault_io *f = uring_faults_new();
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_store_config config = plan_config(p);
         char *dir = scratch_new();
@@ -996,7 +996,7 @@ static void test_short_transfers_are_continued(void **state)
         fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_SHORT, 0);
         if (plan_run(p, &drps_store_relay, &config, NULL, &err) < 0) fail_msg("%s", err.text);
         assert_true(f->fired > 0);
-        fault_io_free(f);
+        uring_faults_free(f);
         scratch_remove(dir);
     }
     plan_free(p);
@@ -1025,10 +1025,14 @@ int main(void)
         cmocka_unit_test(test_wrong_use_is_refused),
         cmocka_unit_test(test_wrong_byte_is_named),
         cmocka_unit_test(test_contradicting_windows_are_refused),
-        cmocka_unit_test(test_faults_come_out),
         cmocka_unit_test(test_init_may_fail),
+    };
+    const struct CMUnitTest faults[] = {
+        cmocka_unit_test(test_faults_come_out),
         cmocka_unit_test(test_failed_scans_disturb_nothing),
         cmocka_unit_test(test_short_transfers_are_continued),
     };
-    return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests_name("relay", tests, NULL, NULL) +
+                       cmocka_run_group_tests_name("relay, faults", faults, NULL, NULL);
+    return failed + RUN_OVER_URING("relay, faults", faults);
 }

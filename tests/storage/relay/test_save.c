@@ -1,6 +1,7 @@
 /* A relay store that was saved goes on elsewhere with the same bytes, however far the run that it
  * was saved in went on; saves that are wrong or fail do no harm. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,13 +13,16 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
+#include "base/folder/drps_durable.h"
 #include "base/record/drps_recfile.h"
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/streams/drps_saved.h"
 #include "support/fault_io.h"
+#include "support/power.h"
 #include "support/relay_ways.h"
 #include "support/scratch.h"
 #include "support/store_run.h"
+#include "support/uring_here.h"
 
 enum { EPOCHS = 4, SEEDS = 2, ROUNDS = 10, SAVES = 2 };
 
@@ -70,7 +74,7 @@ static void run_begin(struct run *run, const struct relay_way *way, uint64_t see
     *run = (struct run){.way = way, .p = relay_plan(way, 1, EPOCHS, seed), .seed = seed};
     run->config = relay_config(run->p, way);
     run->config.io = io;
-    run->config.no_uring = (int)draw(run, 2);
+    run->config.no_uring = (int)draw(run, 2) && !over_uring;
     run->config.dir = run->dir = scratch_new();
     begin_at(run, first);
     if (plan_open(&run->r, run->p, &drps_store_relay, &run->config, &err) < 0)
@@ -839,7 +843,7 @@ static void test_failed_saves_disturb_nothing(void **state)
     const uint64_t seed = test_seed("relay, failed saves");
     for (size_t i = 0; i < RELAY_WAYS; i++)
         for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++) {
-            struct fault_io *f = fault_io_new(drps_io_os());
+            struct fault_io *f = uring_faults_new();
             struct drps_err err = DRPS_ERR_INIT;
             struct run run;
             int fired = 1, met = 0;
@@ -877,7 +881,7 @@ static void test_failed_saves_disturb_nothing(void **state)
             run_steps(&run, run.p->n_steps);
             run_scan(&run);
             run_end(&run);
-            fault_io_free(f);
+            uring_faults_free(f);
         }
 }
 
@@ -885,7 +889,7 @@ static void test_failed_saves_disturb_nothing(void **state)
 static void test_no_room_to_pin(void **state)
 {
     (void)state;
-    struct fault_io *f = fault_io_new(drps_io_os());
+    struct fault_io *f = uring_faults_new();
     struct drps_err err = DRPS_ERR_INIT;
     struct stat before, after;
     struct run run;
@@ -904,7 +908,7 @@ static void test_no_room_to_pin(void **state)
     run_scan(&run);
     free(path);
     run_end(&run);
-    fault_io_free(f);
+    uring_faults_free(f);
 }
 
 /* Whichever call of an opening fails, once: it says so, and the save serves the next opening. */
@@ -916,7 +920,7 @@ static void test_failed_restores_disturb_nothing(void **state)
     const uint64_t seed = test_seed("relay, failed restores");
     for (size_t i = 0; i < RELAY_WAYS; i++)
         for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++) {
-            struct fault_io *f = fault_io_new(drps_io_os());
+            struct fault_io *f = uring_faults_new();
             struct drps_err err = DRPS_ERR_INIT;
             struct run run;
             int fired = 1;
@@ -947,7 +951,7 @@ static void test_failed_restores_disturb_nothing(void **state)
             run_steps(&run, run.p->n_steps);
             run_scan(&run);
             run_end(&run);
-            fault_io_free(f);
+            uring_faults_free(f);
         }
 }
 
@@ -979,6 +983,104 @@ static void test_failed_scans_of_saves(void **state)
     }
 }
 
+/* ---- Losing power ---- */
+
+static int sync_file(const struct drps_io *io, const char *dir, const char *name)
+{
+    int fd;
+    char *path = drps_path_join(dir, name);
+    assert_non_null(path);
+    int rc = drps_io_open(io, path, O_RDONLY, &fd, NULL);
+    if (rc == 0) rc = drps_io_sync(io, fd, path, NULL);
+    drps_io_close(io, fd);
+    free(path);
+    return rc;
+}
+
+/* Run some steps and save. A save counts when its records and names are durable, too, which is the
+ * caller's to do. */
+static int steps_and_save(struct run *run, size_t steps, const char *disk)
+{
+    int rc = plan_steps(&run->r, run->r.next + steps, NULL);
+    if (rc == 0) rc = run_save(run, NULL);
+    if (rc < 0) return rc;
+    const char *dir = run->saves[run->saves_n - 1].dir;
+    rc = sync_file(run->config.io, dir, "relay.rec");
+    if (rc == 0) rc = drps_sync_folder(run->config.io, dir, NULL);
+    if (rc == 0) rc = drps_sync_folder(run->config.io, disk, NULL);
+    if (rc < 0) drop_save(run, run->saves_n - 1);
+    return rc;
+}
+
+/* Every save shows its rows in what is found after the cut. */
+static void scan_found(struct run *run, struct power *p, uint64_t choice, const char *found)
+{
+    const struct drps_io *io = run->config.io;
+    const int rc = power_found(p, choice, found);
+    if (rc < 0) fail_msg("cannot make %s: %s", found, drps_err_name(rc));
+    run->config.io = drps_io_os();
+    for (size_t i = 0; i < run->saves_n; i++) {
+        char *real = run->saves[i].dir;
+        run->saves[i].dir = drps_path_join(found, strrchr(real, '/') + 1);
+        assert_non_null(run->saves[i].dir);
+        struct drps_err err = DRPS_ERR_INIT;
+        if (scan_save(run, i, drps_io_os(), &err) < 0) fail_msg("%s: %s", found, err.text);
+        free(run->saves[i].dir);
+        run->saves[i].dir = real;
+    }
+    run->config.io = io;
+    assert_int_equal(drps_io_remove_tree(drps_io_os(), found, NULL), 0);
+}
+
+/* One run, cut at change k after its first save. Returns whether it came to that change. */
+static int run_until_cut(struct scratch *s, const struct relay_way *way, uint64_t seed, long k)
+{
+    struct run run;
+    char *disk = drps_path_join(s->dir, "disk"), *found = drps_path_join(s->dir, "found");
+    assert_true(disk && found);
+    assert_int_equal(mkdir(disk, 0777), 0);
+    assert_int_equal(setenv("TMPDIR", disk, 1), 0);
+    struct power *p = power_new(drps_io_os(), disk);
+    if (over_uring) power_see_requests(p);
+    run_begin(&run, way, seed, 0, &p->io);
+    assert_int_equal(steps_and_save(&run, run.p->epoch_steps, disk), 0);
+    power_cut_at(p, POWER_CHANGES, k);
+    int rc = 0;
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = steps_and_save(&run, run.p->epoch_steps / 4, disk);
+    const int fired = p->off;
+    assert_int_equal(rc < 0, fired);
+    if (over_uring && !fired) assert_true(p->requests > 0);
+    power_cut(p);
+    assert_int_equal(setenv("TMPDIR", s->dir, 1), 0);
+    for (uint64_t choice = 0; choice < 4; choice++)
+        scan_found(&run, p, choice < 2 ? choice : drps_rng_at(seed + (uint64_t)k, choice), found);
+    run_end(&run);
+    power_free(p);
+    assert_int_equal(drps_io_remove_tree(drps_io_os(), disk, NULL), 0);
+    free(disk);
+    free(found);
+    return fired;
+}
+
+/* Whenever the power goes, with whatever is under way then: saves that were made are whole. */
+static void test_saves_outlast_power(void **state)
+{
+    static const size_t some[] = {1, 7};
+    struct scratch *s = *state;
+    const char *tmp = getenv("TMPDIR");
+    char *before = tmp ? strdup(tmp) : NULL;
+    for (size_t i = 0; i < 2; i++) {
+        const uint64_t seed = test_seed("relay, power");
+        long k = 1;
+        while (run_until_cut(s, &relay_ways[some[i]], seed, k))
+            k++;
+        assert_true(k > 5);
+    }
+    assert_int_equal(before ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR"), 0);
+    free(before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -993,12 +1095,17 @@ int main(void)
         cmocka_unit_test(test_cut_files_are_refused),
         cmocka_unit_test(test_hostile_records_are_survived),
         cmocka_unit_test(test_contradicting_records_are_refused),
+        cmocka_unit_test(test_scan_notices_damaged_chunks),
+        cmocka_unit_test(test_scan_takes_little_memory),
+    };
+    const struct CMUnitTest faults[] = {
         cmocka_unit_test(test_failed_saves_disturb_nothing),
         cmocka_unit_test(test_no_room_to_pin),
         cmocka_unit_test(test_failed_restores_disturb_nothing),
-        cmocka_unit_test(test_scan_notices_damaged_chunks),
-        cmocka_unit_test(test_scan_takes_little_memory),
         cmocka_unit_test(test_failed_scans_of_saves),
+        cmocka_unit_test_setup_teardown(test_saves_outlast_power, scratch_setup, scratch_teardown),
     };
-    return cmocka_run_group_tests_name("relay, save", tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests_name("relay, save", tests, NULL, NULL) +
+                       cmocka_run_group_tests_name("relay, save, faults", faults, NULL, NULL);
+    return failed + RUN_OVER_URING("relay, save, faults", faults);
 }
