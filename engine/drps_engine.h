@@ -157,6 +157,8 @@ struct drps_train_options {
                                   bsp: all together */
     uint64_t staleness;        /* ssp, wsp: labels that a worker may be ahead of the slowest;
                                   default: drps_sched_defaults() */
+    int no_overlap;            /* 1: bsp: servers send parameters of a round only when the round
+                                  before is over; results are the same */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
@@ -195,7 +197,8 @@ struct drps_train_emulated {
 struct drps_train_rank {
     uint64_t sent_bytes, received_bytes; /* parameters and gradients, to and from other ranks */
     uint64_t forecast_sent_bytes, forecast_received_bytes; /* what the plan said of them */
-    uint64_t other_sent_bytes; /* the rest: start, metrics, the model's rows */
+    uint64_t
+        other_sent_bytes; /* the rest: start, metrics, the model's rows, marks of rows sent ahead */
     uint64_t peak_rss_bytes;
     uint64_t read_bytes, written_bytes; /* by its store, on its disk */
     double waiting_seconds;             /* for which its worker waited for parameters, and for

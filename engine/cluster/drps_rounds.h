@@ -4,7 +4,8 @@
  *   server s, thread of its own                     worker i, the calling thread
  *     open the round's rows
  *     parameters of (i, t, s)   ------------->        put together: parts of servers 0, 1, ...
- *                                                     gradient on the dense array
+ *     open the next round's rows
+ *     those not changed now     - - - - - - ->        gradient on the dense array
  *     add in the order of ranks  <-------------       gradient of the part of each server
  *     step once, close the rows
  *
@@ -13,7 +14,8 @@
  *
  * Ending: with its gradients a worker says whether its rank wants to stop, or to pause. Every
  * server hears it from all workers and answers all of them in place of the next parameters; so all
- * ranks end before the same round. After a pause they go on with that round. Where one half of a
+ * ranks end before the same round, the next but one: of the next, some parameters are on their way.
+ * After a pause they go on with that round. Where one half of a
  * rank fails it tells the other by a message, and closing the net tells the others.
  *
  * Shared inside engine/.
@@ -37,6 +39,8 @@ struct drps_rounds_options {
     struct drps_worker *worker;             /* started */
     const struct drps_train_options *train; /* stop, on_batch */
     uint32_t wait_ms;                       /* for a message that is due */
+    int ahead; /* 1: servers send what the next round uses and this one does not change; the store
+                  keeps two steps open */
 };
 
 /* Everything in options is borrowed until close. */
@@ -77,8 +81,8 @@ struct drps_round {
 DRPS_MUST_CHECK
 int drps_rounds_work(struct drps_rounds *rounds, struct drps_round *out, struct drps_err *err);
 
-/* The worker, between two rounds: all ranks shall end after the next one, unless that is the
- * epoch's last and they end anyway. One rank's call is enough. */
+/* The worker, between two rounds: all ranks shall end after the next two, unless the
+ * epoch is over before. One rank's call is enough. */
 void drps_rounds_pause(struct drps_rounds *rounds);
 
 /* After work has returned 1. Returns 1 if some rank wants to stop, 0 if it is a pause alone. */
@@ -88,14 +92,16 @@ int drps_rounds_stopped(const struct drps_rounds *rounds);
  * end. */
 uint64_t drps_rounds_trained_ns(const struct drps_rounds *rounds);
 
-/* Parameters and gradients, to and from other ranks. */
+/* Parameters and gradients, to and from other ranks, and of these the marks that say which
+ * parameters were sent ahead. */
 struct drps_rounds_bytes {
     uint64_t sent, received;
+    uint64_t sent_marks, received_marks;
 };
 /* What was sent and received so far; between epochs. */
 void drps_rounds_bytes(const struct drps_rounds *rounds, struct drps_rounds_bytes *out);
 
-/* What the plan says of them, for so many whole epochs. */
+/* What the plan says of them, without marks, for so many whole epochs. */
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
                           struct drps_rounds_bytes *out);
 

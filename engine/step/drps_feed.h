@@ -86,8 +86,9 @@ DRPS_MUST_CHECK
 int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *record,
                      uint32_t *ids, struct drps_feed_batch *out, struct drps_err *err);
 
-/* For the plan of a rank, in place of drps_feed_next(): the worker's batch, and the rows of the
- * server. Each is called by one thread and valid until its next call. */
+/* For the plan of a rank, in place of drps_feed_next(): the worker's batch, valid until the next
+ * call, and the rows of the server, valid until the call after the next. Each is called by one
+ * thread. */
 DRPS_MUST_CHECK
 int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, struct drps_err *err);
 DRPS_MUST_CHECK

@@ -100,7 +100,10 @@ void drps_feed_close(struct drps_feed *feed)
         free(feed->record[i]);
     }
     free(feed->ids);
-    free(feed->positions);
+    for (int i = 0; i < 2; i++) {
+        free(feed->unions[i].ids);
+        free(feed->unions[i].positions);
+    }
     free(feed->plain);
     free(feed);
 }
@@ -177,8 +180,9 @@ uint64_t drps_feed_memory(const struct drps_feed *feed, uint64_t buffer_bytes, i
     const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
     const uint64_t index = feed->files * feed->steps *
                            24; /* of the record files: offset, size and checksum of each record */
-    uint64_t sum =
-        index + (ranks->max_round_rows + ranks->max_round_uses) * sizeof(*feed->positions);
+    const uint64_t unions = feed->files == FILES ? 2 : 0;
+    uint64_t sum = index + ((1 + unions) * ranks->max_round_rows + unions * ranks->max_round_uses) *
+                               sizeof(*feed->ids);
     for (unsigned i = 0; i < feed->files; i++) {
         const struct drps_recstream_options options = stream_options(feed, i, buffer_bytes, keep);
         sum += drps_recstream_memory(feed->file[i], &options);
@@ -201,9 +205,14 @@ int drps_feed_start(struct drps_feed *feed, uint64_t first, uint64_t epochs, uin
     }
     if (rc < 0) return rc;
     feed->ids = drps_array_new(ranks->max_round_rows, sizeof(*feed->ids));
-    feed->positions = drps_array_new(ranks->max_round_uses, sizeof(*feed->positions));
-    if (feed->ids && feed->positions) return 0;
-    return drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
+    rc = feed->ids ? 0 : -ENOMEM;
+    for (int i = 0; i < 2 && feed->files == FILES && rc == 0; i++) {
+        struct feed_union *u = &feed->unions[i];
+        u->ids = drps_array_new(ranks->max_round_rows, sizeof(*u->ids));
+        u->positions = drps_array_new(ranks->max_round_uses, sizeof(*u->positions));
+        if (!u->ids || !u->positions) rc = -ENOMEM;
+    }
+    return rc == 0 ? 0 : drps_err_set(err, rc, "no memory for the rows of a batch");
 }
 
 void drps_feed_stats(struct drps_feed *feed, struct drps_feed_stats *out)

@@ -18,10 +18,14 @@ struct drps_feed {
     unsigned files; /* that this plan has: the first two, or all */
     struct drps_recfile *file[FILES];
     struct drps_recstream *stream[FILES];
-    uint32_t *ids;       /* own: [max_round_rows] of the row list at hand */
-    uint32_t *positions; /* own: [max_round_uses], of a rank */
+    uint32_t *ids; /* own: [max_round_rows] of the row list at hand */
     uint32_t shares[DRPS_PLAN_WORKERS_MAX];
-    size_t part[DRPS_PLAN_WORKERS_MAX + 1];
+    struct feed_union {
+        uint32_t *ids;       /* own: [max_round_rows] */
+        uint32_t *positions; /* own: [max_round_uses] */
+        size_t part[DRPS_PLAN_WORKERS_MAX + 1];
+    } unions[2];         /* of a rank: the one that was taken last, and the one before */
+    unsigned union_n;    /* taken so far */
     void *record[FILES]; /* own: a batch's records, read on their own */
     void *plain;         /* own: [max_body_bytes] a body that came from another rank, unpacked */
     size_t record_cap[FILES];

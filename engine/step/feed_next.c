@@ -96,12 +96,12 @@ static int next_piece(struct drps_feed *feed, unsigned file, struct drps_piece *
     return rc < 0 ? rc : 0;
 }
 
-/* Unpack the next row list into feed->ids. Returns 1. */
-static int next_list(struct drps_feed *feed, size_t *n_out, struct drps_err *err)
+/* Unpack the next row list into ids [max_round_rows]. Returns 1. */
+static int next_list(struct drps_feed *feed, uint32_t *ids, size_t *n_out, struct drps_err *err)
 {
     struct drps_piece list;
     int rc = next_piece(feed, LISTS, &list, err);
-    if (rc == 0) rc = unpack_list(feed, &list, feed->ids, n_out, err);
+    if (rc == 0) rc = unpack_list(feed, &list, ids, n_out, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -218,19 +218,19 @@ int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, st
 int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, struct drps_err *err)
 {
     const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
+    struct feed_union *u = &feed->unions[feed->union_n++ % 2];
     const void *record;
     size_t bytes;
-    int rc = next_list(feed, &out->n, err);
+    int rc = next_list(feed, u->ids, &out->n, err);
     if (rc > 0)
-        rc =
-            check_list(feed, feed->ids, out->n, feed->has_bias && !ranks->first_row && out->n, err);
+        rc = check_list(feed, u->ids, out->n, feed->has_bias && !ranks->first_row && out->n, err);
     if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
     if (rc > 0)
         rc = drps_positions_decode(record, bytes, ranks->workers, out->n, ranks->max_round_uses,
-                                   feed->positions, feed->part, err);
-    out->ids = feed->ids;
-    out->positions = feed->positions;
-    out->part = feed->part;
+                                   u->positions, u->part, err);
+    out->ids = u->ids;
+    out->positions = u->positions;
+    out->part = u->part;
     return taken(feed, &feed->list_at, rc, err);
 }
 

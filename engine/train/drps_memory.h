@@ -21,6 +21,8 @@ struct drps_memory {
     const struct drps_kv_ops *kv;       /* the engine of a block store; NULL: others */
     uint64_t store_bytes;
     size_t stratum_batches; /* that are trained at the same time; 0: one after another */
+    int rounds_ahead;       /* 1: servers send parameters of the next round during this one, for
+                               which the store keeps two steps open */
     uint64_t window_steps;  /* of asynchronous rounds: this rank has room for two windows of so many
                                steps; 0: bsp */
 };

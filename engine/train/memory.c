@@ -67,6 +67,8 @@ static void take_async(struct drps_memory *m, const struct drps_plan_info *info,
 static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     struct drps_budget *b = &m->budget;
+    m->rounds_ahead = p->plan->info.ranks.workers > 1 && p->options->sync == DRPS_SCHED_BSP &&
+                      !p->options->no_overlap;
     m->buffer_bytes = least ? BUFFER_LEAST : clamp(b->limit_bytes / 128, BUFFER_LEAST, BUFFER_MOST);
     m->export_bytes = least ? EXPORT_LEAST : clamp(b->limit_bytes / 8, EXPORT_LEAST, EXPORT_MOST);
     take(b, "program", PROGRAM_BYTES);
@@ -148,10 +150,16 @@ static int take_store(struct drps_memory *m, const char *what, const char *more_
     return drps_budget_take(&m->budget, more_of, more, err);
 }
 
-/* What the block store needs; of asynchronous rounds with windows as long as there is room for. */
+/* What the block store needs; of asynchronous rounds with windows as long as there is room for, and
+ * of others with two rounds open if there is room. */
 static int open_blocks(struct drps_memory *m, struct drps_store_config *config, uint64_t *least,
                        uint64_t *most, struct drps_err *err)
 {
+    for (; m->rounds_ahead; m->rounds_ahead = 0) {
+        config->open_steps = 2;
+        int rc = m->store->memory_need(config, least, most, err);
+        if (rc < 0 || *least <= drps_budget_left(&m->budget)) return rc;
+    }
     if (m->window_steps > BLOCKS_WINDOW_MOST) m->window_steps = BLOCKS_WINDOW_MOST;
     for (;; m->window_steps /= 2) {
         config->open_steps = (unsigned)(2 * m->window_steps);

@@ -97,14 +97,14 @@ void drps_job_collect(struct drps_job *job)
     drps_job_measure(job);
 }
 
-/* Adds up the bytes of parameters and gradients of all rounds. */
+/* Adds up the bytes of parameters and gradients of all rounds, without marks. */
 static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *out)
 {
     struct drps_rounds_bytes more = {0};
     drps_rounds_bytes(job->rounds, out);
     if (job->async) drps_async_bytes(job->async, &more);
-    out->sent += more.sent;
-    out->received += more.received;
+    out->sent += more.sent - out->sent_marks;
+    out->received += more.received - out->received_marks;
 }
 
 static void add_emulated(struct drps_train_emulated *sum, const struct drps_train_emulated *e)

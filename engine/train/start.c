@@ -107,6 +107,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     job->server.saved = job->server.saved_ctx && !config->saved_dir ? read_saved : NULL;
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
     if (job->memory.stratum_batches) config->open_steps = (unsigned)job->memory.stratum_batches;
+    if (job->memory.rounds_ahead) config->open_steps = 2;
     if (job->memory.window_steps) {
         job->listener = (struct drps_async_listener){job->cluster.net, job->cluster.wait_ms};
         config->opened = drps_async_opened;
@@ -143,7 +144,8 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .server = &job->server,
                                                 .worker = &job->worker,
                                                 .train = job->options,
-                                                .wait_ms = job->cluster.wait_ms};
+                                                .wait_ms = job->cluster.wait_ms,
+                                                .ahead = job->memory.rounds_ahead};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 

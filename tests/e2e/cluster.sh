@@ -55,6 +55,9 @@ compare() { # NAME BATCH TRAIN-OPTIONS-OR-EMPTY INDEX-OPTIONS...
         # shellcheck disable=SC2086
         train plan-$name-$n --local $n --transport inproc --store resident $options
         want=$(content) losses=$(losses)
+        # shellcheck disable=SC2086
+        train plan-$name-$n --local $n --no-overlap $options
+        [[ $(content) = "$want" ]] || fail "$name: $n ranks that do not send ahead give $(content), not $want"
         memory=$(least plan-$name-$n $n)
         for store in resident relay file rocksdb leveldb; do
             # shellcheck disable=SC2086

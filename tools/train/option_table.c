@@ -110,6 +110,10 @@ const struct argp_option train_option_table[] = {
      5},
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
      "Other modes than bsp: no worker takes over batches of a slower one", 5},
+    {"no-overlap", KEY_NO_OVERLAP, NULL, 0,
+     "bsp: send parameters of a batch only when the batches before are done, not those that they "
+     "do not change while they are computed; the model is the same",
+     5},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},
     {"silence", KEY_SILENCE, "S", 0,

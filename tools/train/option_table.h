@@ -35,6 +35,7 @@ enum {
     KEY_SYNC,
     KEY_STALENESS,
     KEY_NO_CLAIM,
+    KEY_NO_OVERLAP,
     KEY_EMULATE,
     KEY_FORCE,
     KEY_PUBLISH,

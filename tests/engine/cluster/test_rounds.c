@@ -27,6 +27,7 @@
 enum { RANKS = WORLD_WORKERS, BATCH = 16, EPOCHS = 3, ROUNDS_MOST = 128, WAIT_MS = 60000 };
 
 static uint64_t seed = 20260521;
+static int ahead; /* servers send ahead */
 
 /* ---- What the ranks are to do ---- */
 
@@ -85,7 +86,7 @@ static void count_moment(void *ctx, const struct drps_train_batch *batch)
 static void open_server(struct rank *k, const char *optimizer, float l2)
 {
     const struct drps_plan_info *info = &k->part->info;
-    struct drps_store_config config = {.io = drps_io_os()};
+    struct drps_store_config config = {.io = drps_io_os(), .open_steps = ahead ? 2 : 1};
     struct drps_model model;
     struct drps_optim optim;
     NET_CHECK(drps_model_init(&model, info->algo, info->loss, info->factors, info->classification,
@@ -142,7 +143,8 @@ static void open_rank(struct rank *k, const char *optimizer, float l2)
                                                 .server = &k->server,
                                                 .worker = &k->worker,
                                                 .train = &k->train,
-                                                .wait_ms = WAIT_MS};
+                                                .wait_ms = WAIT_MS,
+                                                .ahead = ahead};
     NET_CHECK(drps_rounds_open(&options, &k->rounds, NULL) == 0);
 }
 
@@ -282,7 +284,9 @@ static void job_begin(struct job *job, const char *algo, enum case_format format
     job->rounds_of_epoch = info->batches + info->eval_batches;
     job->rounds = EPOCHS * job->rounds_of_epoch;
     assert_true(info->batches > 3 && info->eval_batches > 2 && job->rounds < ROUNDS_MOST);
+    ahead = 0;
     run(job, &through, NULL, job->whole);
+    ahead = 1;
     for (uint32_t r = 0; r < RANKS; r++)
         if (job->whole[r].rc < 0) fail_msg("rank %u: %s", r, job->whole[r].err.text);
 }
@@ -309,18 +313,42 @@ static void check_same(const struct job *job, const struct outcome *out, uint64_
     }
 }
 
-/* The ranks paused before each round that follows on one in which some asked for it, but for the
- * first one of an epoch. */
+/* What is to come of a script: the ranks end two rounds after the first wish since the last pause,
+ * unless the epoch is over by then, which ends a pause and brings a stop. */
+struct expected {
+    uint8_t paused[ROUNDS_MOST]; /* before the round */
+    uint64_t stopped_before;     /* all rounds: not at all */
+};
+
+static struct expected expect(const struct job *job, const struct script *script)
+{
+    struct expected x = {.stopped_before = job->rounds};
+    uint64_t asked = UINT64_MAX;
+    int stops = 0;
+    for (uint64_t i = 0; i < job->rounds; i++) {
+        const int over = i % job->rounds_of_epoch == 0;
+        const int ends = asked != UINT64_MAX && (over || i == asked + 2);
+        if (ends && stops) {
+            x.stopped_before = i;
+            return x;
+        }
+        x.paused[i] = ends && !over;
+        if (ends) asked = UINT64_MAX;
+        if ((script->pause[i] || script->stop[i]) && asked == UINT64_MAX) asked = i;
+        stops |= script->stop[i] != 0;
+    }
+    return x;
+}
+
 static void check_pauses(const struct job *job, const struct script *script,
                          const struct outcome *out)
 {
-    for (uint64_t i = 1; i < job->rounds; i++) {
-        const int due = script->pause[i - 1] && i % job->rounds_of_epoch;
+    const struct expected x = expect(job, script);
+    for (uint64_t i = 0; i < job->rounds; i++)
         for (uint32_t r = 0; r < RANKS; r++)
-            if (out[r].paused[i] != due)
+            if (out[r].paused[i] != x.paused[i])
                 fail_msg("rank %u: paused before round %llu: %d, expected %d", r,
-                         (unsigned long long)i, out[r].paused[i], due);
-    }
+                         (unsigned long long)i, out[r].paused[i], x.paused[i]);
 }
 
 /* Nothing is sent twice, and nobody is told twice. */
@@ -330,8 +358,10 @@ static void check_counts(const struct job *job, const struct outcome *out)
         const struct drps_plan_info *info = &job->part[r]->info;
         struct drps_rounds_bytes want;
         drps_rounds_forecast(info, job->l2 > 0, EPOCHS, &want);
-        assert_int_equal(out[r].bytes.sent, want.sent);
-        assert_int_equal(out[r].bytes.received, want.received);
+        assert_int_equal(out[r].bytes.sent - out[r].bytes.sent_marks, want.sent);
+        assert_int_equal(out[r].bytes.received - out[r].bytes.received_marks, want.received);
+        assert_int_equal(out[r].bytes.sent_marks > 0, ahead);
+        assert_int_equal(out[r].bytes.received_marks > 0, ahead);
         for (size_t m = 0; m <= DRPS_BATCH_DONE; m++)
             assert_int_equal(out[r].moments[m], EPOCHS * info->batches);
     }
@@ -373,6 +403,7 @@ static void check_pauses_of(const char *algo, enum case_format format, const cha
     job_begin(&job, algo, format, optimizer, l2);
     for (size_t i = 0; i < 8; i++) {
         const struct script s = random_pauses(&job, one_in[i % 4]);
+        ahead = i != 3;
         check_paused_run(&job, &s);
     }
     job_end(&job);
@@ -421,23 +452,24 @@ static void test_rounds_pause_ends_with_the_epoch(void **state)
 
 /* ---- Pauses and stops ---- */
 
-static void check_stop(const struct job *job, const struct script *s, uint64_t stopped_before)
+static void check_stop(const struct job *job, const struct script *s)
 {
     struct outcome out[RANKS];
+    const struct expected x = expect(job, s);
     run(job, s, NULL, out);
     for (uint32_t r = 0; r < RANKS; r++) {
         if (out[r].rc < 0) fail_msg("rank %u: %s", r, out[r].err.text);
-        assert_int_equal(out[r].stopped, stopped_before < job->rounds);
-        assert_int_equal(out[r].rounds, stopped_before);
-        assert_int_equal(out[r].paused[stopped_before % ROUNDS_MOST], 0);
-        for (uint64_t i = 0; i < stopped_before; i++)
+        assert_int_equal(out[r].stopped, x.stopped_before < job->rounds);
+        assert_int_equal(out[r].rounds, x.stopped_before);
+        for (uint64_t i = 0; i < x.stopped_before; i++)
             assert_true(out[r].result[i] == job->whole[r].result[i]);
     }
+    check_pauses(job, s, out);
     free_outcomes(out);
 }
 
-/* Both wishes with one round are a stop; so is a stop after a pause, or in an epoch's last round.
- */
+/* Both wishes with one round are a stop; so is a stop while a pause is due, after a pause, or in an
+ * epoch's last rounds. */
 static void test_rounds_stop_and_pause(void **state)
 {
     struct job job;
@@ -447,23 +479,26 @@ static void test_rounds_stop_and_pause(void **state)
         struct script s = random_pauses(&job, 4);
         s.stop[i] = (uint8_t)(1 << draw(RANKS));
         if (draw(4)) s.pause[i] = (uint8_t)(s.pause[i] | 1 << draw(RANKS));
-        check_stop(&job, &s, i + 1);
+        ahead = (int)draw(2);
+        check_stop(&job, &s);
     }
     job_end(&job);
 }
 
 /* ---- From any step on ---- */
 
-/* Ranks that are started anew, with the rows of those that paused before a round. */
+/* Ranks that are started anew, with the rows of those that paused before a round: any but the
+ * second one of an epoch, before which none can. */
 static void test_rounds_begin_anywhere(void **state)
 {
     struct job job;
     (void)state;
     job_begin(&job, "fm", CASE_LIBSVM, "adagrad", 0.01f);
-    for (uint64_t i = 1; i < job.rounds; i++) {
+    for (uint64_t i = 2; i < job.rounds; i++) {
         struct script before = {.quit = i}, after = random_pauses(&job, 5);
         struct outcome cut[RANKS], out[RANKS];
-        before.pause[i - 1] = (uint8_t)(1 << draw(RANKS));
+        if (i % job.rounds_of_epoch == 1) continue;
+        before.pause[i - 2] = (uint8_t)(1 << draw(RANKS));
         run(&job, &before, NULL, cut);
         for (uint32_t r = 0; r < RANKS; r++)
             assert_int_equal(cut[r].rounds, i);
@@ -485,15 +520,16 @@ static void test_rounds_a_rank_fails_around_a_pause(void **state)
     struct job job;
     (void)state;
     job_begin(&job, "lor", CASE_LIBSVM, "adagrad", 0);
-    for (uint64_t i = 1; i + 1 < job.rounds_of_epoch; i++)
-        for (int kind = 0; kind < 3; kind++) {
+    for (uint64_t i = 1; i + 2 < job.rounds_of_epoch; i++)
+        for (int kind = 0; kind < 4; kind++) {
             struct script s = {.late = 0};
             struct outcome out[RANKS];
             const uint8_t who = (uint8_t)(1 << draw(RANKS));
             s.pause[i] = (uint8_t)(1 << draw(RANKS));
             if (kind == 0) s.fail[i] = who;      /* in the round that carries the wish */
-            if (kind == 1) s.leave[i + 1] = who; /* in the pause */
-            if (kind == 2) s.fail[i + 1] = who;  /* after it */
+            if (kind == 1) s.fail[i + 1] = who;  /* in the one after it */
+            if (kind == 2) s.leave[i + 2] = who; /* in the pause */
+            if (kind == 3) s.fail[i + 2] = who;  /* after it */
             run(&job, &s, NULL, out);
             for (uint32_t r = 0; r < RANKS; r++) {
                 if (out[r].rc >= 0 || !out[r].err.text[0])
@@ -539,6 +575,49 @@ static void test_rounds_servers_must_agree_on_the_end(void **state)
     job_end(&job);
 }
 
+/* Rank 0 alone gets a message ahead that does not fit the rows it uses. */
+static void test_rounds_what_comes_ahead_must_fit(void **state)
+{
+    static const struct script script;
+    struct job job;
+    (void)state;
+    job_begin(&job, "lor", CASE_LIBSVM, "adagrad", 0);
+    for (int kind = 0; kind < 4; kind++) {
+        struct drps_net *nets[RANKS];
+        struct drps_net_options options;
+        uint64_t data[64] = {0};
+        drps_train_net_options(job.part[0], &options);
+        assert_int_equal(drps_net_open_inproc(&options, nets, NULL), 0);
+        struct rank k = {.script = &script, .part = job.part[0], .net = nets[0]};
+        open_rank(&k, job.optimizer, job.l2);
+        struct drps_feed_share share;
+        struct drps_feed *feed;
+        assert_int_equal(drps_feed_open(job.part[0], k.server.model.has_bias, &feed, NULL), 0);
+        assert_int_equal(drps_feed_start(feed, 0, 1, 1 << 16, 0, NULL), 0);
+        assert_int_equal(drps_feed_next_share(feed, &share, NULL), 0);
+        const size_t rows = share.shares[1], words = (rows + 63) / 64;
+        assert_true(rows > 0 && rows % 64 && words < 32);
+        drps_feed_close(feed);
+        struct drps_piece piece = {data, words * sizeof(*data)};
+        if (kind == 0) piece.bytes -= 1;                                  /* marks cut off */
+        if (kind == 1) data[0] = 1;                                       /* a value is missing */
+        if (kind == 2) piece.bytes += sizeof(float);                      /* one too many */
+        if (kind == 3) data[words - 1] = UINT64_C(1) << rows % 64;        /* no such row */
+        if (kind == 3) piece.bytes += k.server.model.dim * sizeof(float); /* its value */
+        const struct drps_net_send send = {
+            .part = DRPS_NET_WORKER, .type = DRPS_MESSAGE_AHEAD, .pieces = &piece, .n = 1};
+        assert_int_equal(drps_net_send(nets[1], &send, WAIT_MS, NULL), 0);
+        k.out.rc = run_epochs(&k);
+        assert_int_equal(k.out.rc, DRPS_E_PROTO);
+        if (!strstr(k.out.err.text, "ahead of round 0")) fail_msg("%s", k.out.err.text);
+        close_rank(&k);
+        free(k.out.rows);
+        for (uint32_t r = 1; r < RANKS; r++)
+            drps_net_close(nets[r], 0, NULL);
+    }
+    job_end(&job);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -549,6 +628,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rounds_begin_anywhere),
         cmocka_unit_test(test_rounds_a_rank_fails_around_a_pause),
         cmocka_unit_test(test_rounds_servers_must_agree_on_the_end),
+        cmocka_unit_test(test_rounds_what_comes_ahead_must_fit),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
     printf("seed %llu\n", (unsigned long long)seed);

@@ -1,0 +1,118 @@
+/*
+ * What the halves of rounds share: rounds.c opens and closes them and has their sizes,
+ * rounds_server.c and rounds_worker.c are the halves, rounds_message.c takes messages for both.
+ * Private to engine/cluster/.
+ */
+#ifndef DRPS_ENGINE_CLUSTER_ROUNDS_INTERNAL_H
+#define DRPS_ENGINE_CLUSTER_ROUNDS_INTERNAL_H
+
+#include <pthread.h>
+
+#include "engine/cluster/drps_messages.h"
+#include "engine/cluster/drps_rounds.h"
+#include "net/drps_shared_buffer.h"
+
+enum { ROUNDS_END = DRPS_MESSAGE_STOP | DRPS_MESSAGE_PAUSE }; /* any of them */
+
+/* A round whose rows the server has open. */
+struct rounds_open {
+    struct drps_feed_union u;
+    struct drps_rows rows; /* rows.index is `frames` */
+    uint32_t *frames;      /* own: [max_round_rows] */
+    uint8_t *late;         /* own: [max_round_rows]; 1: the round before may still change the row */
+    uint64_t step;         /* the store's number of it */
+    int is_listed;         /* its lists are there before it is this round's turn */
+    int is_open;
+    int is_ahead; /* workers of other ranks have got the rows that are not late */
+};
+
+struct rounds_worker {
+    uint64_t round, at; /* of the run, and within the epoch */
+    struct drps_feed_share share;
+    int has_share;   /* it was taken for a round that the ranks ended before */
+    int wants_pause; /* gradients say so, until the next begin */
+    uint32_t ended;  /* what the servers said in place of parameters */
+    struct drps_rounds_bytes traffic;
+};
+
+struct rounds_server {
+    uint64_t round, at; /* of the run, and within the epoch */
+    uint64_t trained_ns;
+    uint32_t end;       /* what some ranks want */
+    uint64_t end_round; /* the one before which they end, if `end` is set */
+    struct rounds_open open[2];
+    struct rounds_open *now, *next;
+    uint64_t *marks; /* own: a bit a frame of the store, set while the rows of `now` are compared */
+    size_t marks_cap;
+    struct drps_shared_buffer *values; /* own: parameters on their way out, by worker */
+    struct drps_shared_buffer *ahead;  /* own: those of the next round, and which they are */
+    uint32_t *index;                   /* own: [max_round_uses] */
+    float *sum;                        /* own: [max_round_rows][dim] */
+    uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
+    struct drps_rounds_bytes traffic;
+    struct drps_err err;
+    int rc;
+    pthread_t thread;
+    int running;
+};
+
+struct drps_rounds {
+    struct drps_rounds_options o;
+    uint32_t rank, workers;
+    uint32_t dim;
+    uint64_t train, rounds; /* of an epoch */
+    int touches;
+    struct rounds_worker worker;
+    struct rounds_server server;
+};
+
+static inline size_t rounds_row_bytes(const struct drps_plan_info *info)
+{
+    return info->dim * sizeof(float);
+}
+
+/* ---- Rows that are sent ahead: which of a worker's rows, a bit each, then their parameters ----
+ */
+
+static inline size_t rounds_mark_bytes(size_t rows)
+{
+    return (rows + 63) / 64 * sizeof(uint64_t);
+}
+
+/* Bytes of such messages to all workers of other ranks, at most; SIZE_MAX where they cannot be
+ * counted. */
+size_t drps_rounds_ahead_bytes(const struct drps_plan_info *info);
+
+/* ---- Messages (rounds_message.c) ---- */
+
+/*
+ * Receive the next message to a part of this rank, and free it unless it is of this round.
+ * *out is the caller's to free, and to check beyond that.
+ */
+DRPS_MUST_CHECK
+int drps_rounds_take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, uint64_t round,
+                     struct drps_net_message **out, struct drps_err *err);
+
+/* DRPS_E_PROTO: it is another message than the one that was due, of so many bytes. Frees it. */
+DRPS_MUST_CHECK
+int drps_rounds_unexpected(struct drps_net_message *m, uint8_t type, uint64_t bytes,
+                           struct drps_err *err);
+
+/* Tell the other half of this rank that this one has failed. */
+void drps_rounds_tell_failed(struct drps_rounds *r, enum drps_net_part part);
+
+/* Bytes of a gradient's message between this rank and another. */
+uint64_t drps_rounds_gradient_bytes(const struct drps_rounds *r, uint32_t other, size_t rows);
+
+static inline void rounds_count_sent(const struct drps_rounds *r, struct drps_rounds_bytes *traffic,
+                                     uint32_t to, uint64_t bytes)
+{
+    if (to != r->rank) traffic->sent += bytes;
+}
+
+/* ---- The server (rounds_server.c) ---- */
+
+/* The server's thread: an epoch's rounds from server.at on. */
+void *drps_rounds_serve(void *rounds);
+
+#endif

@@ -1,0 +1,331 @@
+/*
+ * The server's half of rounds, a thread of its own.
+ *
+ *     round t     send the parameters that the workers do not have yet
+ *                 open the rows of round t + 1, send those that round t does not change
+ *                 add gradients, step, close
+ *
+ * So values of the next round travel while workers compute. Which rows round t may change is seen
+ * by their frames: a row that two open steps share has one.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+#include "engine/cluster/rounds_internal.h"
+
+/* ---- Opening ---- */
+
+/* Open the next round's rows. The index is copied: the store's is lost when another step opens. */
+static int open_round(struct drps_rounds *r, struct rounds_open *o, struct drps_err *err)
+{
+    struct drps_server *server = r->o.server;
+    o->step = server->steps;
+    int rc = drps_server_open_step(server, o->u.ids, o->u.n, err);
+    if (rc < 0) return rc;
+    o->rows = server->rows;
+    memcpy(o->frames, server->rows.index, o->u.n * sizeof(*o->frames));
+    o->rows.index = o->frames;
+    o->is_open = 1;
+    o->is_ahead = 0;
+    return 0;
+}
+
+static void flip_marks(struct rounds_server *s, const struct rounds_open *o)
+{
+    for (size_t i = 0; i < o->u.n; i++)
+        s->marks[o->frames[i] / 64] ^= UINT64_C(1) << o->frames[i] % 64;
+}
+
+static size_t frames_of(const struct rounds_open *o)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < o->u.n; i++)
+        if (o->frames[i] > most) most = o->frames[i];
+    return (size_t)most + 1;
+}
+
+/* Room for a mark of each frame of both rounds, all zero. */
+static int reserve_marks(struct rounds_server *s, struct drps_err *err)
+{
+    const size_t now = frames_of(s->now), next = frames_of(s->next);
+    const size_t before = s->marks_cap, words = (now > next ? now : next) / 64 + 1;
+    if (drps_array_reserve(&s->marks, &s->marks_cap, words, sizeof(*s->marks)))
+        return drps_err_set(err, -ENOMEM, "no memory to compare the rows of two rounds");
+    memset(s->marks + before, 0, (s->marks_cap - before) * sizeof(*s->marks));
+    return 0;
+}
+
+/* Find out which rows of the next round this one may change. */
+static int find_late(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_server *s = &r->server;
+    struct rounds_open *next = s->next;
+    const int changes = s->at < r->train;
+    int rc = reserve_marks(s, err);
+    if (rc < 0) return rc;
+    flip_marks(s, s->now);
+    for (size_t i = 0; i < next->u.n; i++)
+        next->late[i] =
+            changes && (s->marks[next->frames[i] / 64] >> next->frames[i] % 64 & 1) != 0;
+    flip_marks(s, s->now);
+    return 0;
+}
+
+/* ---- Parameters ---- */
+
+/* List the frames of a worker's rows that are late, or that are not, and mark the latter. Returns
+ * their number. */
+static size_t choose(const struct drps_rounds *r, const struct rounds_open *o, uint32_t worker,
+                     int late, uint64_t *marks)
+{
+    const uint32_t *positions = o->u.positions + o->u.part[worker];
+    const size_t n = o->u.part[worker + 1] - o->u.part[worker];
+    size_t chosen = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (o->is_ahead && o->late[positions[i]] != late) continue;
+        r->server.index[chosen++] = o->frames[positions[i]];
+        if (marks) marks[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    return chosen;
+}
+
+static void copy_parameters(const struct drps_rounds *r, const struct rounds_open *o, size_t n,
+                            float *values)
+{
+    struct drps_rows part = {
+        .base = o->rows.base, .stride = o->rows.stride, .index = r->server.index, .n = n};
+    drps_rows_gather(&part, r->dim, 0, n, values);
+}
+
+/* What is left of the parameters of this round; *at: bytes of the buffer that are in use. */
+static int send_parameters(struct drps_rounds *r, uint32_t to, size_t *at, struct drps_err *err)
+{
+    struct rounds_server *s = &r->server;
+    const struct rounds_open *o = s->now;
+    float *values = (float *)(void *)(s->values->data + *at);
+    const struct drps_message_here here = {.values = values};
+    size_t n = o->u.part[to + 1] - o->u.part[to];
+    if (to == r->rank) {
+        for (size_t i = 0; i < n; i++)
+            s->index[i] = o->frames[o->u.positions[o->u.part[to] + i]];
+    } else {
+        n = choose(r, o, to, 1, NULL);
+    }
+    copy_parameters(r, o, n, values);
+    const size_t bytes = n * r->dim * sizeof(float);
+    *at += bytes;
+    const struct drps_piece piece = to == r->rank ? (struct drps_piece){&here, sizeof(here)}
+                                                  : (struct drps_piece){values, bytes};
+    const struct drps_net_send send = {.to = to,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_PARAMETERS,
+                                       .round = s->round,
+                                       .pieces = &piece,
+                                       .n = 1};
+    rounds_count_sent(r, &s->traffic, to, piece.bytes);
+    return to == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
+                         : drps_shared_buffer_send(s->values, r->o.net, &send, r->o.wait_ms, err);
+}
+
+/* Parameters of the next round that this one does not change, to a worker of another rank. */
+static int send_ahead(struct drps_rounds *r, uint32_t to, size_t *at, struct drps_err *err)
+{
+    struct rounds_server *s = &r->server;
+    const struct rounds_open *o = s->next;
+    const size_t rows = o->u.part[to + 1] - o->u.part[to], marks = rounds_mark_bytes(rows);
+    unsigned char *data = s->ahead->data + *at;
+    memset(data, 0, marks);
+    const size_t n = choose(r, o, to, 0, (uint64_t *)(void *)data);
+    copy_parameters(r, o, n, (float *)(void *)(data + marks));
+    const struct drps_piece piece = {data, marks + n * r->dim * sizeof(float)};
+    *at += (piece.bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+    const struct drps_net_send send = {.to = to,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_AHEAD,
+                                       .round = s->round + 1,
+                                       .pieces = &piece,
+                                       .n = 1};
+    s->traffic.sent += piece.bytes;
+    s->traffic.sent_marks += marks;
+    return drps_shared_buffer_send(s->ahead, r->o.net, &send, r->o.wait_ms, err);
+}
+
+static int send_all(struct drps_rounds *r, struct drps_err *err)
+{
+    size_t at = 0;
+    int rc = drps_shared_buffer_renew(&r->server.values, r->server.values->bytes, err);
+    for (uint32_t w = 0; w < r->workers && rc == 0; w++) /* its neighbour first */
+        rc = send_parameters(r, (r->rank + 1 + w) % r->workers, &at, err);
+    return rc;
+}
+
+/* Open the next round while this one goes on, and send of it what can be sent. -EAGAIN: the store
+ * opens it only after this one has closed. */
+static int open_ahead(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_server *s = &r->server;
+    size_t at = 0;
+    int rc = open_round(r, s->next, err);
+    if (rc == 0) rc = find_late(r, err);
+    if (rc == 0) rc = drps_shared_buffer_renew(&s->ahead, s->ahead->bytes, err);
+    if (rc < 0) return rc;
+    s->next->is_ahead = 1;
+    for (uint32_t w = 0; w + 1 < r->workers && rc == 0; w++)
+        rc = send_ahead(r, (r->rank + 1 + w) % r->workers, &at, err);
+    return rc;
+}
+
+/* Tells all workers to stop or pause, in place of the next parameters. */
+static int send_end(struct drps_rounds *r, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint32_t w = 0; w < r->workers && rc == 0; w++) {
+        const struct drps_net_send send = {.to = w,
+                                           .part = DRPS_NET_WORKER,
+                                           .type = DRPS_MESSAGE_PARAMETERS,
+                                           .tag = r->server.end,
+                                           .round = r->server.round};
+        rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
+    }
+    return rc;
+}
+
+/* ---- Gradients, and the wishes that come with them ---- */
+
+/* Wishes that come with the gradients of round t end the ranks before round t + 2: of t + 1 some
+ * parameters may be there already. */
+static void note_wishes(struct rounds_server *s, uint32_t wishes)
+{
+    if (wishes && !s->end) s->end_round = s->round + 2;
+    s->end |= wishes;
+}
+
+static int ends_here(const struct rounds_server *s)
+{
+    return s->end && s->round >= s->end_round;
+}
+
+/* Find the values and touches in `data`, the gradient of `rows` rows. */
+static struct drps_message_here gradient_at(const struct drps_rounds *r, uint32_t from,
+                                            const void *data, size_t rows)
+{
+    struct drps_message_here here = {.values = data};
+    if (from == r->rank)
+        memcpy(&here, data, sizeof(here));
+    else
+        here.touches = (const uint32_t *)data + rows * r->dim;
+    return here;
+}
+
+static void add_gradient(struct drps_rounds *r, uint32_t from, const void *data)
+{
+    struct rounds_server *s = &r->server;
+    const struct drps_feed_union *u = &s->now->u;
+    const size_t n = u->part[from + 1] - u->part[from], dim = r->dim;
+    const uint32_t *positions = u->positions + u->part[from];
+    const struct drps_message_here here = gradient_at(r, from, data, n);
+    const float *gradient = here.values;
+    const uint32_t *touches = here.touches;
+    for (size_t i = 0; i < n; i++) {
+        float *restrict sum = s->sum + positions[i] * dim;
+        for (size_t k = 0; k < dim; k++)
+            sum[k] += gradient[i * dim + k];
+    }
+    for (size_t i = 0; r->touches && i < n; i++)
+        s->count[positions[i]] += touches[i];
+}
+
+static int add_gradients(struct drps_rounds *r, int training, struct drps_err *err)
+{
+    struct rounds_server *s = &r->server;
+    const struct drps_feed_union *u = &s->now->u;
+    memset(s->sum, 0, training ? u->n * r->dim * sizeof(*s->sum) : 0);
+    memset(s->count, 0, training && r->touches ? u->n * sizeof(*s->count) : 0);
+    for (uint32_t w = 0; w < r->workers; w++) {
+        struct drps_net_message *m;
+        const size_t n = training ? u->part[w + 1] - u->part[w] : 0;
+        const uint64_t bytes = drps_rounds_gradient_bytes(r, w, n);
+        int rc = drps_rounds_take(r, DRPS_NET_SERVER, w, s->round, &m, err);
+        if (rc < 0) return rc;
+        if (m->type != DRPS_MESSAGE_GRADIENT || m->bytes != bytes)
+            return drps_rounds_unexpected(m, DRPS_MESSAGE_GRADIENT, bytes, err);
+        if (training) add_gradient(r, w, m->data);
+        note_wishes(s, m->tag & ROUNDS_END);
+        if (w != r->rank) s->traffic.received += m->bytes;
+        drps_net_message_free(m);
+    }
+    return 0;
+}
+
+/* ---- Rounds ---- */
+
+/* Whether the next round is of this epoch, and certain: nobody wants to end before it. */
+static int may_open_ahead(const struct drps_rounds *r)
+{
+    return r->o.ahead && !r->server.end && r->server.at + 1 < r->rounds;
+}
+
+static void begin_round(struct rounds_server *s)
+{
+    struct rounds_open *now = s->next;
+    s->next = s->now;
+    s->now = now;
+    s->next->is_open = s->next->is_ahead = 0;
+}
+
+/* The lists of the next round, and its rows unless the store opens them later. */
+static int prepare_next(struct drps_rounds *r, struct drps_err *err)
+{
+    int rc = drps_feed_next_union(r->o.feed, &r->server.next->u, err);
+    r->server.next->is_listed = rc == 0;
+    if (rc == 0) rc = open_ahead(r, err);
+    return rc == -EAGAIN ? 0 : rc;
+}
+
+static int open_now(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_open *now = r->server.now;
+    int rc = 0;
+    if (!now->is_listed) rc = drps_feed_next_union(r->o.feed, &now->u, err);
+    now->is_listed = 0;
+    return rc == 0 && !now->is_open ? open_round(r, now, err) : rc;
+}
+
+static int serve_round(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_server *s = &r->server;
+    struct drps_server *server = r->o.server;
+    const int training = s->at < r->train;
+
+    begin_round(s);
+    int rc = open_now(r, err);
+    if (rc == 0) rc = send_all(r, err);
+    if (rc == 0 && may_open_ahead(r)) rc = prepare_next(r, err);
+    if (rc == 0) rc = add_gradients(r, training, err);
+    if (rc < 0) return rc;
+    if (training)
+        drps_server_step(server, &s->now->rows, 0, s->now->u.n, s->sum,
+                         r->touches ? s->count : NULL);
+    rc = drps_server_close_one(server, s->now->step, training, err);
+    if (training) s->trained_ns = drps_clock_ns();
+    return rc;
+}
+
+void *drps_rounds_serve(void *rounds)
+{
+    struct drps_rounds *r = rounds;
+    struct rounds_server *s = &r->server;
+    int rc = 0;
+    for (; s->at < r->rounds && rc == 0; s->at++, s->round++) {
+        if (ends_here(s)) {
+            rc = send_end(r, &s->err);
+            break;
+        }
+        rc = serve_round(r, &s->err);
+    }
+    s->rc = rc;
+    if (rc < 0 && rc != DRPS_E_CLOSED) drps_rounds_tell_failed(r, DRPS_NET_WORKER);
+    return NULL;
+}

@@ -1,0 +1,247 @@
+/*
+ * The worker's half of rounds: parameters come from all servers, in two messages where some came
+ * ahead, and the gradient of the batch goes to them.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/drps_clock.h"
+#include "engine/cluster/rounds_internal.h"
+
+/* ---- Parameters ---- */
+
+/* What one server has sent of a round. */
+struct pulled {
+    size_t rows;                    /* of the batch that it has */
+    struct drps_net_message *ahead; /* own; NULL: everything is in `rest` */
+    struct drps_net_message *rest;  /* own */
+    size_t ahead_rows;
+};
+
+static void free_pulled(struct pulled *p)
+{
+    drps_net_message_free(p->ahead);
+    drps_net_message_free(p->rest);
+}
+
+/* Count the rows that came ahead. DRPS_E_PROTO: marks and values do not fit the batch. */
+static int count_ahead(const struct drps_rounds *r, struct pulled *p, struct drps_err *err)
+{
+    const struct drps_net_message *m = p->ahead;
+    const size_t words = rounds_mark_bytes(p->rows) / sizeof(uint64_t);
+    const uint64_t *marks = m->data;
+    uint64_t beyond = 0;
+    if (m->bytes >= words * sizeof(*marks)) {
+        for (size_t i = 0; i < words; i++)
+            p->ahead_rows += (size_t)__builtin_popcountll(marks[i]);
+        if (p->rows % 64) beyond = marks[words - 1] >> p->rows % 64;
+    }
+    const size_t bytes = words * sizeof(*marks) + p->ahead_rows * r->dim * sizeof(float);
+    if (m->bytes == bytes && !beyond) return 0;
+    return drps_err_set(err, DRPS_E_PROTO,
+                        "rank %u sent %zu bytes ahead of round %llu, which do not fit %zu rows",
+                        m->from, m->bytes, (unsigned long long)m->round, p->rows);
+}
+
+static uint64_t bytes_due(const struct drps_rounds *r, const struct pulled *p, uint32_t from)
+{
+    if (from == r->rank) return sizeof(struct drps_message_here);
+    return (p->rows - p->ahead_rows) * r->dim * sizeof(float);
+}
+
+/* Receive what a server sends of this round; with the end, the message has a tag and no values. */
+static int take_parameters(struct drps_rounds *r, uint32_t from, struct pulled *p,
+                           struct drps_err *err)
+{
+    int rc = drps_rounds_take(r, DRPS_NET_WORKER, from, r->worker.round, &p->rest, err);
+    if (rc == 0 && p->rest->type == DRPS_MESSAGE_AHEAD && from != r->rank) {
+        p->ahead = p->rest;
+        p->rest = NULL;
+        r->worker.traffic.received_marks += rounds_mark_bytes(p->rows);
+        rc = count_ahead(r, p, err);
+        if (rc == 0)
+            rc = drps_rounds_take(r, DRPS_NET_WORKER, from, r->worker.round, &p->rest, err);
+    }
+    if (rc < 0) return rc;
+    struct drps_net_message *m = p->rest;
+    const int ends = (m->tag & ROUNDS_END) && !p->ahead && !m->bytes;
+    const uint64_t due = bytes_due(r, p, from);
+    if (m->type == DRPS_MESSAGE_PARAMETERS && (ends || m->bytes == due)) return 0;
+    p->rest = NULL;
+    return drps_rounds_unexpected(m, DRPS_MESSAGE_PARAMETERS, due, err);
+}
+
+/* Put both messages' rows to their places. */
+static void merge(const struct drps_rounds *r, const struct pulled *p, char *to)
+{
+    const size_t row = r->dim * sizeof(float);
+    const uint64_t *marks = p->ahead->data;
+    const char *ahead = (const char *)p->ahead->data + rounds_mark_bytes(p->rows);
+    const char *rest = p->rest->data;
+    for (size_t i = 0; i < p->rows; i++, to += row) {
+        const char **from = marks[i / 64] >> i % 64 & 1 ? &ahead : &rest;
+        memcpy(to, *from, row);
+        *from += row;
+    }
+}
+
+static void put(const struct drps_rounds *r, const struct pulled *p, uint32_t from, char *to)
+{
+    const size_t bytes = p->rows * r->dim * sizeof(float);
+    if (p->ahead)
+        merge(r, p, to);
+    else if (bytes)
+        memcpy(to,
+               from == r->rank ? ((const struct drps_message_here *)p->rest->data)->values
+                               : p->rest->data,
+               bytes);
+}
+
+static void count_received(struct drps_rounds *r, const struct pulled *p, uint32_t from)
+{
+    if (from == r->rank) return;
+    r->worker.traffic.received += p->rest->bytes + (p->ahead ? p->ahead->bytes : 0);
+}
+
+/* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to end. */
+static int pull(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_worker *w = &r->worker;
+    char *at = (char *)r->o.worker->params;
+    int agree = 1;
+    for (uint32_t s = 0; s < r->workers; s++) {
+        struct pulled p = {.rows = w->share.shares[s]};
+        int rc = take_parameters(r, s, &p, err);
+        if (rc == 0) {
+            const uint32_t end = p.rest->tag & ROUNDS_END;
+            if (s == 0) w->ended = end;
+            agree &= end == w->ended;
+            if (!end) put(r, &p, s, at);
+            count_received(r, &p, s);
+        }
+        free_pulled(&p);
+        if (rc < 0) return rc;
+        at += p.rows * r->dim * sizeof(float);
+    }
+    if (agree) return w->ended != 0;
+    return drps_err_set(err, DRPS_E_PROTO, "servers disagree on whether round %llu comes next",
+                        (unsigned long long)w->round);
+}
+
+/* The worker's batch of the next round. What was taken before a pause is still to be trained. */
+static int take_share(struct drps_rounds *r, struct drps_err *err)
+{
+    if (r->worker.has_share) return 0;
+    int rc = drps_feed_next_share(r->o.feed, &r->worker.share, err);
+    r->worker.has_share = rc == 0;
+    return rc;
+}
+
+/* ---- Gradients ---- */
+
+static int wants_to_stop(const struct drps_rounds *r)
+{
+    const atomic_int *stop = r->o.train->stop;
+    return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
+}
+
+/* What this rank wants after the round. A loss that is no finite number ends training on all. */
+static uint32_t wishes(const struct drps_rounds *r, double loss)
+{
+    return (r->worker.wants_pause ? DRPS_MESSAGE_PAUSE : 0) |
+           (wants_to_stop(r) || !isfinite(loss) ? DRPS_MESSAGE_STOP : 0);
+}
+
+/* Send a server the gradient of its n rows, from row `first` of the batch on. */
+static int push_to(struct drps_rounds *r, uint32_t s, size_t first, size_t n, uint32_t tag,
+                   struct drps_err *err)
+{
+    const struct drps_worker *worker = r->o.worker;
+    const struct drps_message_here here = {.values = worker->grads[0] + first * r->dim,
+                                           .touches =
+                                               r->touches ? worker->touches[0] + first : NULL};
+    const struct drps_piece own = {&here, sizeof(here)};
+    const struct drps_piece pieces[2] = {
+        {here.values, n * r->dim * sizeof(float)},
+        {here.touches, r->touches ? n * sizeof(uint32_t) : 0},
+    };
+    const struct drps_net_send send = {.to = s,
+                                       .part = DRPS_NET_SERVER,
+                                       .type = DRPS_MESSAGE_GRADIENT,
+                                       .tag = tag,
+                                       .round = r->worker.round,
+                                       .pieces = s == r->rank ? &own : pieces,
+                                       .n = r->touches && s != r->rank ? 2 : 1};
+    rounds_count_sent(r, &r->worker.traffic, s, drps_rounds_gradient_bytes(r, s, n));
+    return s == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
+                        : drps_shared_buffer_send(worker->sent, r->o.net, &send, r->o.wait_ms, err);
+}
+
+/* Sends each server its part of the gradient, the neighbour's first, so that not all ranks send to
+ * the same one; after an evaluation round, that it is over. */
+static int push(struct drps_rounds *r, int training, double loss, struct drps_err *err)
+{
+    const uint32_t tag = wishes(r, loss);
+    const uint32_t *shares = r->worker.share.shares;
+    size_t first = 0;
+    int rc = 0;
+    for (uint32_t s = 0; s <= r->rank; s++)
+        first += shares[s];
+    for (uint32_t i = 0; i < r->workers && rc == 0; i++) {
+        const uint32_t s = (r->rank + 1 + i) % r->workers;
+        if (s == 0) first = 0;
+        rc = push_to(r, s, first, training ? shares[s] : 0, tag, err);
+        first += shares[s];
+    }
+    return rc;
+}
+
+/* ---- Rounds ---- */
+
+static void tell_hook(const struct drps_rounds *r, enum drps_batch_moment moment)
+{
+    const struct drps_train_options *train = r->o.train;
+    const struct drps_train_batch batch = {
+        .rank = r->rank, .share = r->rank, .step = r->worker.at, .moment = moment};
+    if (train->on_batch && r->worker.at < r->train) train->on_batch(train->ctx, &batch);
+}
+
+int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_err *err)
+{
+    struct rounds_worker *w = &r->worker;
+    const int training = w->at < r->train;
+    if (!w->has_share) tell_hook(r, DRPS_BATCH_BEGINS);
+    const uint64_t start = drps_clock_ns();
+    *out = (struct drps_round){.batch = &w->share.body};
+    int rc = take_share(r, err);
+    const uint64_t read = drps_clock_ns();
+    if (rc == 0) rc = pull(r, err);
+    if (rc == 0) rc = drps_worker_renew(r->o.worker, err);
+    if (rc) return rc;
+    w->has_share = 0;
+    const uint64_t pulled = drps_clock_ns();
+    tell_hook(r, DRPS_BATCH_PULLED);
+    const uint64_t ready = drps_clock_ns();
+    if (training)
+        out->loss = drps_worker_gradient(r->o.worker, &w->share.body);
+    else
+        drps_worker_score(r->o.worker, &w->share.body);
+    out->plan_ns = read - start;
+    out->wait_ns = pulled - read;
+    out->compute_ns = drps_clock_ns() - ready;
+    rc = push(r, training, out->loss, err);
+    tell_hook(r, DRPS_BATCH_DONE);
+    w->at++;
+    w->round++;
+    return rc;
+}
+
+void drps_rounds_pause(struct drps_rounds *r)
+{
+    r->worker.wants_pause = 1;
+}
+
+int drps_rounds_stopped(const struct drps_rounds *r)
+{
+    return (r->worker.ended & DRPS_MESSAGE_STOP) != 0;
+}
