@@ -16,7 +16,9 @@
 #include "support/power_cuts.h"
 #include "support/uring_here.h"
 
-enum { PART_BYTES = 16 }; /* two rows: some do not change between checkpoints, and share files */
+/* Of a checkpoint's rows; some do not change between checkpoints, and share files. More would be
+ * more syncs, and each is a run of its own here. */
+enum { PARTS = 6 };
 
 struct training {
     struct maker m;
@@ -29,6 +31,7 @@ struct training {
     uint64_t old_content;
     int over_uring;
     int saves; /* it writes checkpoints, and the run after it goes on from them */
+    uint64_t part_bytes;
     long resumed;
 };
 
@@ -42,7 +45,7 @@ static struct drps_train_options options_of(const struct training *t, const char
         .memory_bytes = t->memory_bytes,
         .patience = t->patience,
         .checkpoint_every = {t->saves ? DRPS_CHECKPOINT_BATCHES : DRPS_CHECKPOINT_NEVER, 3},
-        .checkpoint_part_bytes = PART_BYTES,
+        .checkpoint_part_bytes = t->part_bytes,
         .seed = 3};
 }
 
@@ -184,7 +187,9 @@ static struct training *begin_rows(struct scratch *s, const char *store, uint64_
     assert_non_null(t);
     t->store = store;
     t->patience = patience;
-    maker_init(&t->m, factors ? "fm" : "lor", "logistic", factors ? 200 : 60, 10);
+    const uint32_t rows = factors ? 200 : 60;
+    t->part_bytes = (uint64_t)rows * (1 + factors) * 2 * sizeof(float) / PARTS;
+    maker_init(&t->m, factors ? "fm" : "lor", "logistic", rows, 10);
     t->m.rank = factors;
     t->m.small_windows = strcmp(store, "relay") == 0;
     maker_random(&t->m, 100, 3, 0, 11);
