@@ -38,12 +38,12 @@ int drps_checkpoints_init(struct drps_checkpoints *c, const struct drps_io *io, 
     while (n > 1 && root[n - 1] == '/')
         n--;
     c->root = strndup(root, n);
-    if (!c->root || asprintf(&c->dir, "%s/" DRPS_CHECKPOINT_RANK "%u", c->root, rank) < 0) {
+    if (c->root && asprintf(&c->dir, "%s/" DRPS_CHECKPOINT_RANK "%u", c->root, rank) < 0)
         c->dir = NULL;
-        drps_checkpoints_destroy(c);
-        return drps_err_set(err, -ENOMEM, "no memory for the checkpoints in %s", root);
-    }
-    return 0;
+    if (c->dir) c->lock = drps_path_join(c->dir, DRPS_CHECKPOINT_LOCK);
+    if (c->lock) return 0;
+    drps_checkpoints_destroy(c);
+    return drps_err_set(err, -ENOMEM, "no memory for the checkpoints in %s", root);
 }
 
 char *drps_checkpoint_name(const struct drps_checkpoints *c, uint64_t number)
@@ -165,8 +165,7 @@ int drps_checkpoints_list(const struct drps_checkpoints *c, uint64_t *numbers, s
 
 /* ---- Removing ---- */
 
-/* These go when they are empty. */
-static void remove_folders(const struct drps_checkpoints *c)
+void drps_checkpoints_remove_folders(const struct drps_checkpoints *c)
 {
     (void)c->io->ops->rmdir(c->io->ctx, c->dir);
     (void)c->io->ops->rmdir(c->io->ctx, c->root);
@@ -185,12 +184,13 @@ static int remove_begun(const struct drps_checkpoints *c, const char *path, stru
 
 void drps_checkpoints_destroy(struct drps_checkpoints *c)
 {
-    if (c->dir && c->lock_fd >= 0) {
+    if (c->lock && c->lock_fd >= 0) {
         drps_checkpoints_unlock(c);
-        remove_folders(c);
+        drps_checkpoints_remove_folders(c);
     }
     free(c->root);
     free(c->dir);
+    free(c->lock);
     memset(c, 0, sizeof(*c));
 }
 
@@ -200,7 +200,7 @@ int drps_checkpoints_remove(const struct drps_checkpoints *c, uint64_t number, s
     int rc = path && begun ? drps_stage_remove(c->io, path, &drps_checkpoint_kind, err)
                            : drps_err_set(err, -ENOMEM, "no memory to remove a checkpoint");
     if (rc == 0) rc = remove_begun(c, begun, err);
-    remove_folders(c);
+    drps_checkpoints_remove_folders(c);
     free(path);
     free(begun);
     return rc;
@@ -230,6 +230,6 @@ int drps_checkpoints_keep(const struct drps_checkpoints *c, uint64_t first, uint
 {
     struct keep k = {.c = c, .first = first, .last = last, .err = err};
     int rc = each_number(c, remove_other, &k, err);
-    remove_folders(c);
+    drps_checkpoints_remove_folders(c);
     return rc < 0 ? rc : k.rc;
 }

@@ -39,6 +39,7 @@ struct drps_checkpoints {
     char *dir;                /* own: root/rank-R */
     uint64_t part_bytes;      /* of rows in a part that is written, about; 0, as
                                  drps_checkpoints_init() has it: the usual size */
+    char *lock;               /* own: root/rank-R/lock */
     int lock_fd;              /* -1: not locked */
 };
 

@@ -12,43 +12,35 @@
 
 enum { HOLDER_BYTES = 128 };
 
-static char *lock_path(const struct drps_checkpoints *c, struct drps_err *err)
-{
-    char *path = drps_path_join(c->dir, DRPS_CHECKPOINT_LOCK);
-    if (!path) (void)drps_err_set(err, -ENOMEM, "no memory for the lock of %s", c->dir);
-    return path;
-}
-
 /* ---- Who holds it ---- */
 
-static int say_holder(const struct drps_checkpoints *c, const char *path, struct drps_err *err)
+static int say_holder(const struct drps_checkpoints *c, struct drps_err *err)
 {
     char host[64] = "", text[HOLDER_BYTES];
     (void)gethostname(host, sizeof(host) - 1);
     const int n = snprintf(text, sizeof(text), "process %ld on %s\n", (long)getpid(), host);
-    int rc = drps_io_resize(c->io, c->lock_fd, path, 0, err);
-    return rc < 0 ? rc : drps_io_write_at(c->io, c->lock_fd, text, (size_t)n, 0, path, err);
+    int rc = drps_io_resize(c->io, c->lock_fd, c->lock, 0, err);
+    return rc < 0 ? rc : drps_io_write_at(c->io, c->lock_fd, text, (size_t)n, 0, c->lock, err);
 }
 
 /* What the file says, if it is a line such as we write. */
-static void read_holder(const struct drps_checkpoints *c, const char *path,
-                        char holder_out[HOLDER_BYTES])
+static void read_holder(const struct drps_checkpoints *c, char holder_out[HOLDER_BYTES])
 {
     struct drps_err unread = DRPS_ERR_INIT;
     char *text = NULL, host[64] = "";
     size_t n;
     long pid;
     (void)snprintf(holder_out, HOLDER_BYTES, "another process");
-    if (drps_io_read_file(c->io, path, HOLDER_BYTES, &text, &n, &unread) == 0 &&
+    if (drps_io_read_file(c->io, c->lock, HOLDER_BYTES, &text, &n, &unread) == 0 &&
         sscanf(text, "process %ld on %63[A-Za-z0-9._-]", &pid, host) == 2)
         (void)snprintf(holder_out, HOLDER_BYTES, "process %ld on %s", pid, host);
     free(text);
 }
 
-static int refuse(const struct drps_checkpoints *c, const char *path, struct drps_err *err)
+static int refuse(const struct drps_checkpoints *c, struct drps_err *err)
 {
     char holder[HOLDER_BYTES];
-    read_holder(c, path, holder);
+    read_holder(c, holder);
     return drps_err_set(err, -EBUSY,
                         "the checkpoints in %s are those of a run that is still going on (%s): "
                         "wait until it has ended, or choose another folder",
@@ -59,22 +51,17 @@ static int refuse(const struct drps_checkpoints *c, const char *path, struct drp
 
 int drps_checkpoints_lock(struct drps_checkpoints *c, struct drps_err *err)
 {
-    char *path = lock_path(c, err);
-    if (!path) return -ENOMEM;
     int rc = drps_make_folder(c->io, c->root, err);
     if (rc == 0) rc = drps_make_folder(c->io, c->dir, err);
-    if (rc == 0) rc = drps_lock_take(c->io, path, &c->lock_fd, err);
-    if (rc == -EBUSY) rc = refuse(c, path, err);
-    if (rc == 0) rc = say_holder(c, path, err);
-    free(path);
-    return rc;
+    if (rc == 0) rc = drps_lock_take(c->io, c->lock, &c->lock_fd, err);
+    if (rc == -EBUSY) rc = refuse(c, err);
+    if (rc < 0) drps_checkpoints_remove_folders(c); /* whoever holds the lock has a file there */
+    return rc == 0 ? say_holder(c, err) : rc;
 }
 
 void drps_checkpoints_unlock(struct drps_checkpoints *c)
 {
-    char *path = lock_path(c, NULL);
-    if (path) (void)c->io->ops->unlink(c->io->ctx, path); /* while it is ours */
-    free(path);
+    (void)c->io->ops->unlink(c->io->ctx, c->lock); /* while it is ours */
     drps_io_close(c->io, c->lock_fd);
     c->lock_fd = -1;
 }
