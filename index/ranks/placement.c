@@ -15,13 +15,17 @@
 #include "base/drps_size.h"
 #include "index/blocks/drps_renumber.h"
 #include "index/plan/drps_steps.h"
+#include "index/ranks/homes.h"
 #include "partition/drps_partition.h"
 
 enum { HOT_ROWS_PART = 16, NETWORK_BPS = 125000000 }; /* 1 Gbit/s */
 
+/* What the new number of a row and its blocks take. */
+enum { NUMBER_BYTES = 12 };
+
 /* What drps_units_new() holds of a row at most; what a unit takes, and what each touch of it; what
  * finding a row's home takes. */
-enum { ROW_BYTES = 48, UNIT_BYTES = 64, TOUCH_BYTES = 40, HOME_BYTES = 16 };
+enum { UNIT_ROW_BYTES = 40, UNIT_BYTES = 64, TOUCH_BYTES = 40, HOME_BYTES = 16 };
 
 int drps_placement_renumbers(const char *algo)
 {
@@ -33,16 +37,29 @@ int drps_placement_follows_samples(const char *algo)
     return drps_placement_renumbers(algo) && strcmp(algo, "hash") != 0;
 }
 
-static int check_memory(const struct placement_job *job, const struct drps_plan_info *info,
-                        struct drps_err *err)
+/* Whether rows get homes one by one, not with the unit that they are in. */
+static int has_homes(const char *algo)
 {
-    char need[32];
+    return strcmp(algo, "auto") == 0;
+}
+
+static uint64_t units_bytes(const struct placement_job *job, const struct drps_plan_info *info)
+{
     const uint64_t uses = info->nnz + info->batches; /* entries and intercepts, at most */
     uint64_t units = info->blocks * (job->by_home ? job->servers : 1U);
     units = (units < info->rows ? units : info->rows) + 2 * info->rows / HOT_ROWS_PART;
     const uint64_t touches = units * job->servers < uses ? units * job->servers : uses;
-    const uint64_t bytes = info->rows * (ROW_BYTES + (job->by_home ? (uint64_t)HOME_BYTES : 0)) +
-                           units * UNIT_BYTES + touches * TOUCH_BYTES;
+    return info->rows * (UNIT_ROW_BYTES + (job->by_home ? (uint64_t)HOME_BYTES : 0)) +
+           units * UNIT_BYTES + touches * TOUCH_BYTES;
+}
+
+static int check_memory(const struct placement_job *job, const struct drps_plan_info *info,
+                        struct drps_err *err)
+{
+    char need[32];
+    const uint64_t bytes =
+        info->rows * NUMBER_BYTES +
+        (has_homes(job->algo) ? drps_homes_bytes(job, info) : units_bytes(job, info));
     if (bytes <= job->memory_bytes) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "partition %s: placing %" PRIu64 " rows on %" PRIu32
@@ -316,50 +333,67 @@ static void mix_tables(struct drps_plan_info *info)
     info->tables_n = t + 1;
 }
 
+/* ---- The whole ---- */
+
+/* Rows get their numbers, and blocks are cut anew. */
+struct numbering {
+    uint32_t *new_id; /* own [rows] */
+    uint32_t *block;  /* own [rows] of each new row */
+};
+
+/* Numbers by units: partition/ places them. */
+static int number_by_units(const struct placement_job *job, struct drps_plan_info *info,
+                           uint32_t *block_first, struct numbering *out, struct owners *owners,
+                           struct drps_err *err)
+{
+    struct drps_units units = {0};
+    struct sorted sorted = {0};
+    uint32_t *new_first = NULL;
+    int rc = count_units(job, info, block_first, &sorted, &units, err);
+    if (rc == 0) {
+        new_first = drps_array_new(units.n, sizeof(*new_first));
+        rc = new_first ? place_units(job, info, &units, new_first, owners, err)
+                       : drps_err_set(err, -ENOMEM, "no memory for %zu units", units.n);
+    }
+    if (rc == 0) number_rows(&units, new_first, &sorted, job->pages, out->new_id, out->block);
+    sorted_free(&sorted);
+    free(new_first);
+    drps_units_destroy(&units);
+    return rc;
+}
+
 static int apply(const struct placement_job *job, struct drps_plan_info *info,
-                 const struct drps_units *units, const uint32_t *new_first,
-                 const struct sorted *sorted, const struct owners *owners, uint32_t **block_first,
-                 struct drps_err *err)
+                 const struct numbering *numbers, const struct owners *owners,
+                 uint32_t **block_first, struct drps_err *err)
 {
     const uint64_t max_rows = info->block_bytes / info->row_bytes;
-    uint32_t *new_id = drps_array_new(info->rows, sizeof(*new_id));
-    uint32_t *block = drps_array_new(info->rows, sizeof(*block));
     uint32_t *first = drps_array_new(info->rows + 1, sizeof(*first));
-    int rc = new_id && block && first
-                 ? 0
-                 : drps_err_set(err, -ENOMEM, "no memory for the new numbers of rows");
-    if (rc == 0) {
-        number_rows(units, new_first, sorted, job->pages, new_id, block);
-        info->blocks = cut_blocks(block, owners, max_rows ? (uint32_t)max_rows : 1, first);
-        free(*block_first);
-        *block_first = first;
-        first = NULL;
-        rc = drps_renumber_rows(job->io, job->from, job->to, info, new_id, err);
-    }
+    if (!first) return drps_err_set(err, -ENOMEM, "no memory for the new numbers of rows");
+    info->blocks = cut_blocks(numbers->block, owners, max_rows ? (uint32_t)max_rows : 1, first);
+    free(*block_first);
+    *block_first = first;
+    int rc = drps_renumber_rows(job->io, job->from, job->to, info, numbers->new_id, err);
     if (rc == 0) mix_tables(info);
-    free(new_id);
-    free(block);
-    free(first);
     return rc;
 }
 
 int drps_placement_make(const struct placement_job *job, struct drps_plan_info *info,
                         uint32_t **block_first, struct owners *out, struct drps_err *err)
 {
-    struct drps_units units = {0};
-    struct sorted sorted = {0};
-    uint32_t *new_first = NULL;
+    struct numbering numbers = {0};
     int rc = drps_owners_begin((uint32_t)info->rows, job->servers, out, err);
     if (rc == 0) rc = check_memory(job, info, err);
-    if (rc == 0) rc = count_units(job, info, *block_first, &sorted, &units, err);
-    if (rc == 0) {
-        new_first = drps_array_new(units.n, sizeof(*new_first));
-        rc = new_first ? place_units(job, info, &units, new_first, out, err)
-                       : drps_err_set(err, -ENOMEM, "no memory for %zu units", units.n);
-    }
-    if (rc == 0) rc = apply(job, info, &units, new_first, &sorted, out, block_first, err);
-    sorted_free(&sorted);
-    free(new_first);
-    drps_units_destroy(&units);
+    if (rc < 0) return rc;
+    numbers.new_id = drps_array_new(info->rows, sizeof(*numbers.new_id));
+    numbers.block = drps_array_new(info->rows, sizeof(*numbers.block));
+    if (!numbers.new_id || !numbers.block)
+        rc = drps_err_set(err, -ENOMEM, "no memory for the new numbers of rows");
+    else if (has_homes(job->algo))
+        rc = drps_homes_number(job, info, *block_first, numbers.new_id, numbers.block, out, err);
+    else
+        rc = number_by_units(job, info, *block_first, &numbers, out, err);
+    if (rc == 0) rc = apply(job, info, &numbers, out, block_first, err);
+    free(numbers.new_id);
+    free(numbers.block);
     return rc;
 }

@@ -621,7 +621,7 @@ static void test_placement_refuses(void **state)
          .workers = 2,
          .rc = DRPS_E_CONFIG},
         {.partition = "auto", .says = "only", .features = 4, .workers = 64, .rc = DRPS_E_CONFIG},
-        {.partition = "auto",
+        {.partition = "greedy",
          .samples = "dealt",
          .says = "memory limit",
          .features = 700000,
