@@ -72,6 +72,19 @@ static uint64_t moved_bytes(const struct drps_index_result *r, uint64_t held_byt
     return 0;
 }
 
+/* The values that an epoch moves, to those of dealt samples and hashed rows. */
+static double moved_share(const struct drps_index_links *l)
+{
+    return (double)l->moved_rows / (double)l->hashed_rows;
+}
+
+/* The busiest link to the average one; each row is pulled by one rank and served by another. */
+static double busiest_share(const struct drps_index_result *r)
+{
+    const double average = 2 * (double)r->links.moved_rows / r->info.ranks.workers;
+    return (double)r->links.busiest_rows / average;
+}
+
 /* ---- Words ---- */
 
 enum { TEXTS = 8, TEXT_BYTES = 48, TELLING_BYTES = 1 << 20 /* of a rate */ };
@@ -158,6 +171,17 @@ static void print_memory(const struct index_report *report)
         printf("rows are read from disk and written again\n");
 }
 
+/* What homes of rows bring: nothing moves where the workers share no row. */
+static void print_links(const struct drps_index_result *r)
+{
+    const struct drps_index_links *l = &r->links;
+    if (!l->hashed_rows || !l->moved_rows) return;
+    printf(
+        "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "
+        "carries %.2f of the average\n",
+        moved_share(l), busiest_share(r));
+}
+
 static void print_summary(const struct index_report *report)
 {
     const struct drps_index_result *r = report->result;
@@ -182,6 +206,7 @@ static void print_summary(const struct index_report *report)
     printf(": %s of parameters, %s with adagrad's state in training\n", size(i->rows * i->dim * 4),
            size(i->rows * i->row_bytes));
     print_memory(report);
+    print_links(r);
 }
 
 /* ---- The forecast ---- */
@@ -347,6 +372,12 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
         for (uint32_t k = 0; k < i->ranks.workers; k++)
             (void)json_array_append_new(ranks, rank_json(r, k));
         (void)json_object_set_new(j, "ranks", ranks);
+        if (r->links.hashed_rows)
+            (void)json_object_set_new(j, "moved_of_hashed",
+                                      drps_cli_json_real(moved_share(&r->links)));
+        if (r->links.moved_rows)
+            (void)json_object_set_new(j, "busiest_of_average",
+                                      drps_cli_json_real(busiest_share(r)));
     }
     (void)json_object_set_new(j, "phase_seconds", phases_json(r));
     (void)json_object_set_new(j, "seconds", drps_cli_json_real(r->seconds));

@@ -20,6 +20,7 @@ struct assignment {
     uint32_t workers;
     uint64_t rounds;
     uint64_t samples[DRPS_PLAN_WORKERS_MAX];
+    uint64_t dealt_rows; /* rows of all batches, had they been dealt in turn; of training only */
 };
 
 /* Samples of batch k, 0 .. rounds * workers - 1; may be none. */

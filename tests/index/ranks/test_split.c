@@ -569,7 +569,7 @@ static void test_placed_samples_pull_less(void **state)
     static const char *const how[] = {"dealt", "placed", NULL};
     struct random_source r = {.seed = seed};
     struct scratch scratch;
-    uint64_t pulled[3];
+    uint64_t pulled[3], hashed[3];
     (void)state;
     scratch_begin(&scratch);
     const char *input = scratch_path(&scratch, "kinds");
@@ -594,11 +594,17 @@ static void test_placed_samples_pull_less(void **state)
         run.options.test_fraction = 0.2;
         run.options.force = 1;
         must_run(&run);
+        const struct drps_index_links *links = &run.result.links;
         pulled[h] = run.result.info.ranks.pulled_rows + run.result.info.ranks.eval_pulled_rows;
+        hashed[h] = links->hashed_rows;
+        assert_int_equal(links->moved_rows, run.result.info.ranks.pulled_rows);
+        assert_true(links->busiest_rows * KINDS >= 2 * links->moved_rows);
     }
     if (!(4 * pulled[1] < pulled[0]))
         fail_msg("%" PRIu64 " rows pulled, %" PRIu64 " with samples dealt", pulled[1], pulled[0]);
     assert_int_equal(pulled[2], pulled[1]); /* what auto does if nothing else is said */
+    assert_int_equal(hashed[1], hashed[0]); /* what placed samples would use, were they dealt */
+    assert_true(hashed[0] > pulled[0]);
     scratch_end(&scratch);
 }
 
