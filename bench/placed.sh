@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 data=${1:-$root/../shared/data}
 workers=${DRPS_BENCH_WORKERS:-8}
-ways=("range dealt" "hash dealt" "greedy dealt" "dppa dealt" "auto dealt" "greedy placed" "dppa placed" "auto placed")
+ways=("range dealt" "hash dealt" "greedy dealt" "dppa dealt" "auto dealt" "greedy placed" "dppa placed" "auto placed" "auto round")
 
 # measure NAME INDEX-OPTIONS...: a line of tab-separated figures for each way, to figures.tsv
 measure() {

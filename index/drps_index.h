@@ -66,8 +66,9 @@ struct drps_index_options {
     int no_bias;           /* 1: no intercept */
     uint32_t workers;      /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
     const char *partition; /* of the rows among servers: range (NULL), greedy, dppa, auto, hash */
-    const char *samples;   /* of the workers: dealt, placed (for greedy, dppa and auto, where NULL
-                              means it; otherwise NULL means dealt) */
+    const char *samples;   /* of the workers: dealt; for greedy, dppa and auto: placed (which NULL
+                              means there; otherwise NULL means dealt), and round (placed, each in
+                              the round that it would be dealt to) */
     uint64_t batch_size;   /* samples, of each worker; 0: by batch_percent */
     double batch_percent;  /* of the training samples; 0: 0.01 %, at least 100 samples */
     const char *order;     /* shuffled (NULL), given; lmf only: grid */

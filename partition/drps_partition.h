@@ -121,6 +121,8 @@ struct drps_stream_options {
     uint32_t features_n; /* ids from that on are unknown, and ignored */
     uint32_t machines;   /* W, 1 .. DRPS_MACHINES_MAX */
     uint64_t batch_size; /* samples, >= 1 */
+    uint64_t round; /* training samples: so many, one after another, are dealt among all machines
+                       evenly, to one sample; 0: all */
     uint64_t seed;
     uint64_t memory_bytes;
 };

@@ -107,7 +107,8 @@ static const struct argp_option option_table[] = {
      "with who uses it most, and no link above 1.05 of the average); to compare with, hash", 4},
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: placed with the rows that they use (default "
-     "for --partition auto, greedy and dppa), or dealt in turn", 4},
+     "for --partition auto, greedy and dppa), round (placed, each in the round that it would be "
+     "dealt to, so that the same is learned), or dealt in turn", 4},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,
@@ -285,7 +286,7 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
     static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
-    static const char *const samples[] = {"dealt", "placed", NULL};
+    static const char *const samples[] = {"dealt", "placed", "round", NULL};
     char names[DRPS_ALGORITHM_NAMES_BYTES];
     enum drps_loss loss;
     switch (key) {

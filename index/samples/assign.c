@@ -90,11 +90,13 @@ static int find_owners(const struct assign_job *job, const struct drps_sample_st
                        const struct drps_sample_stream *test, uint16_t *train_owner,
                        uint16_t *test_owner, struct drps_err *err)
 {
-    const struct drps_stream_options options = {.features_n = job->rows,
-                                                .machines = job->workers,
-                                                .batch_size = job->batch_size,
-                                                .seed = job->seed,
-                                                .memory_bytes = job->memory_bytes};
+    const struct drps_stream_options options = {
+        .features_n = job->rows,
+        .machines = job->workers,
+        .batch_size = job->batch_size,
+        .round = job->rounds ? job->batch_size * job->workers : 0,
+        .seed = job->seed,
+        .memory_bytes = job->memory_bytes};
     uint32_t least = 0;
     int rc = drps_streams_place(train, test, &options, train_owner, test_owner, &least, err);
     if (rc == DRPS_E_MEMORY_BUDGET) {
@@ -140,10 +142,8 @@ static uint64_t batch_place(const struct assignment *a, uint64_t k)
 {
     const uint64_t round = k / a->workers;
     uint64_t sum = 0;
-    for (uint32_t w = 0; w < a->workers; w++) {
-        const uint64_t rounds = round + (w < k % a->workers);
-        sum += (uint64_t)((__uint128_t)a->samples[w] * rounds / a->rounds);
-    }
+    for (uint32_t w = 0; w < a->workers; w++)
+        sum += assigned_before(a, w, round + (w < k % a->workers));
     return sum;
 }
 
@@ -202,6 +202,7 @@ int drps_assign_samples(const struct assign_job *job, struct spool **train, stru
     if (rc == 0) rc = find_owners(job, &trains, &tests, train_owner, test_owner, err);
     if (rc == 0) {
         share(train_out, job->workers, train_owner, trains.n, job->batch_size);
+        if (job->rounds) train_out->batch = job->batch_size;
         train_out->dealt_rows = train_line.dealt_rows;
         share(test_out, job->workers, test_owner, tests.n, job->batch_size);
         rc = order_by_batch(job, train, "train-placed", train_out, train_owner, trains.n, err);

@@ -562,14 +562,65 @@ static void test_placed_samples_are_all_there(void **state)
     }
 }
 
+/* A round has the samples that it has where they are dealt, as many for every worker; but for the
+ * last, which has what is left. */
+static void check_round(const struct cluster *c, uint64_t round)
+{
+    const struct drps_plan_info *one = &c->plan->info;
+    const uint64_t first = round * c->workers, left = one->batches - first;
+    struct hashes dealt = {0}, found = {0};
+    size_t samples[WORKERS_MOST] = {0}, least[WORKERS_MOST] = {0}, most[WORKERS_MOST] = {0};
+    hash_one(c, first, left < c->workers ? left : c->workers, &dealt);
+    memset(least, 0xff, sizeof(least));
+    hash_round(c, round, &found, samples, least, most);
+    assert_int_equal(found.n, dealt.n);
+    qsort(dealt.hash, dealt.n, sizeof(*dealt.hash), by_value);
+    qsort(found.hash, found.n, sizeof(*found.hash), by_value);
+    assert_memory_equal(found.hash, dealt.hash, dealt.n * sizeof(*dealt.hash));
+    for (uint32_t w = 0; w < c->workers; w++) {
+        assert_true(samples[w] <= (dealt.n + c->workers - 1) / c->workers);
+        if (left > c->workers) assert_int_equal(samples[w], one->batch_size);
+    }
+    free(dealt.hash);
+    free(found.hash);
+}
+
+static void test_samples_stay_in_their_round(void **state)
+{
+    static const struct {
+        uint32_t workers;
+        enum case_format format;
+        const char *algo, *partition;
+        size_t samples;
+    } cases[] = {
+        {3, CASE_LIBSVM, "lor", "auto", 1300}, /* 1040 of training: the last round has 140 */
+        {2, CASE_RATINGS, "lmf", "greedy", 1000},
+        {5, CASE_CSV, "lor", "dppa", 650}, /* less than a round */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cluster *c = calloc(1, sizeof(*c));
+        cluster_make(c, cases[i].workers, cases[i].format, cases[i].algo, cases[i].samples,
+                     "pattern", cases[i].partition, "round");
+        const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
+        assert_int_equal(part->batches, (one->batches + c->workers - 1) / c->workers);
+        for (uint64_t t = 0; t < part->batches; t++)
+            check_round(c, t);
+        check_all_are_there(c, one->batches, one->eval_batches, part->batches, part->eval_batches);
+        cluster_end(c);
+        free(c);
+    }
+}
+
 /* Samples of three kinds, in any order, each with rows of its own kind. */
 static void test_placed_samples_pull_less(void **state)
 {
     enum { KINDS = 3, FIELDS = 6, ROWS = 100, SAMPLES = 3000 };
-    static const char *const how[] = {"dealt", "placed", NULL};
+    enum { DEALT, PLACED, USUAL, ROUND, HOWS };
+    static const char *const how[] = {"dealt", "placed", NULL, "round"};
     struct random_source r = {.seed = seed};
     struct scratch scratch;
-    uint64_t pulled[3], hashed[3];
+    uint64_t pulled[HOWS], hashed[HOWS];
     (void)state;
     scratch_begin(&scratch);
     const char *input = scratch_path(&scratch, "kinds");
@@ -584,7 +635,7 @@ static void test_placed_samples_pull_less(void **state)
         (void)fprintf(f, "\n");
     }
     assert_int_equal(fclose(f), 0);
-    for (int h = 0; h < 3; h++) {
+    for (int h = 0; h < HOWS; h++) {
         struct case_run run;
         case_begin(&run, &scratch, input, "lor");
         run.options.batch_size = 50;
@@ -600,11 +651,14 @@ static void test_placed_samples_pull_less(void **state)
         assert_int_equal(links->moved_rows, run.result.info.ranks.pulled_rows);
         assert_true(links->busiest_rows * KINDS >= 2 * links->moved_rows);
     }
-    if (!(4 * pulled[1] < pulled[0]))
-        fail_msg("%" PRIu64 " rows pulled, %" PRIu64 " with samples dealt", pulled[1], pulled[0]);
-    assert_int_equal(pulled[2], pulled[1]); /* what auto does if nothing else is said */
-    assert_int_equal(hashed[1], hashed[0]); /* what placed samples would use, were they dealt */
-    assert_true(hashed[0] > pulled[0]);
+    for (int h = PLACED; h < HOWS; h++) {
+        if (!(4 * pulled[h] < pulled[DEALT]))
+            fail_msg("%s: %" PRIu64 " rows pulled, %" PRIu64 " with samples dealt", how[h],
+                     pulled[h], pulled[DEALT]);
+        assert_int_equal(hashed[h], hashed[DEALT]); /* what they would use, were they dealt */
+    }
+    assert_int_equal(pulled[USUAL], pulled[PLACED]);
+    assert_true(hashed[DEALT] > pulled[DEALT]);
     scratch_end(&scratch);
 }
 
@@ -646,7 +700,7 @@ static void test_placement_refuses(void **state)
          .rc = DRPS_E_CONFIG},
         {.partition = "auto",
          .samples = "shared",
-         .says = "dealt or placed, not shared",
+         .says = "dealt, placed or round, not shared",
          .features = 100,
          .workers = 2,
          .rc = DRPS_E_CONFIG},
@@ -835,6 +889,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_placed_parts_put_together_are_the_batches),
         cmocka_unit_test(test_auto_pulls_less_than_ranges_and_hash),
         cmocka_unit_test(test_placed_samples_are_all_there),
+        cmocka_unit_test(test_samples_stay_in_their_round),
         cmocka_unit_test(test_placed_samples_pull_less),
         cmocka_unit_test(test_placement_refuses),
         cmocka_unit_test(test_one_worker_has_the_plan_of_before),
