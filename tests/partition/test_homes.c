@@ -203,6 +203,35 @@ static void test_links_are_even_near_the_bound(void **state)
     }
 }
 
+static uint64_t busiest(const struct table *t, const uint16_t *home)
+{
+    uint64_t most = 0;
+    for (uint32_t m = 0; m < t->machines; m++)
+        if (link_of(recount(t, home, m)) > most) most = link_of(recount(t, home, m));
+    return most;
+}
+
+/*
+ * Worker 0 uses all rows most, so that its link would carry 189, the others 63. Rows 1 to 6, which
+ * all use nearly alike, cost 1 remote row for 19 that its link is rid of; row 0 costs 3 for 3, and
+ * stays, though it comes first. Three of the six fit below the average elsewhere; the fourth does
+ * not, but makes the busiest link carry less.
+ */
+static void test_rows_that_cost_least_leave_a_busy_link(void **state)
+{
+    enum { ROWS = 30 }; /* most of them are not used: a machine may hold 9 */
+    static const uint32_t uses[ROWS * 4] = {
+        6,  3,  3,       3,  /**/ 11, 10, 10, 10, /**/ 11, 10, 10,      10, /**/ 11, 10,
+        10, 10, /**/ 11, 10, 10,      10, 11, 10, 10,      10, /**/ 11, 10, 10,      10};
+    struct table t = {.rows = ROWS, .machines = 4, .uses = uses};
+    (void)state;
+    struct homes h = find(&t, 0);
+    check(&t, &h);
+    assert_int_equal(busiest(&t, h.home), 105);
+    assert_int_equal(h.home[0], 0);
+    free(h.home);
+}
+
 /* One worker uses all rows, and another the same, but seldom: the limit of rows holds. */
 static void test_rows_leave_who_holds_too_many(void **state)
 {
@@ -221,14 +250,6 @@ static void test_rows_leave_who_holds_too_many(void **state)
         assert_int_equal(h.home[r], 1); /* those that cost least */
     free(h.home);
     free(uses);
-}
-
-static uint64_t busiest(const struct table *t, const uint16_t *home)
-{
-    uint64_t most = 0;
-    for (uint32_t m = 0; m < t->machines; m++)
-        if (link_of(recount(t, home, m)) > most) most = link_of(recount(t, home, m));
-    return most;
 }
 
 /* The paper's placement of the same rows, a unit each, disks for nothing. */
@@ -389,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_rows_are_with_who_uses_them_most),
         cmocka_unit_test(test_accounts_and_limits_of_random_rows),
         cmocka_unit_test(test_links_are_even_near_the_bound),
+        cmocka_unit_test(test_rows_that_cost_least_leave_a_busy_link),
         cmocka_unit_test(test_rows_leave_who_holds_too_many),
         cmocka_unit_test(test_busiest_link_is_not_above_that_of_the_paper),
         cmocka_unit_test(test_few_rows_are_remote_on_tiny_cases),

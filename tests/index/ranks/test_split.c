@@ -324,6 +324,39 @@ static void check_case(uint32_t workers, enum case_format format, const char *al
     free(c);
 }
 
+static size_t block_of(const uint32_t *block_first, uint32_t row)
+{
+    size_t b = 0;
+    while (block_first[b + 1] <= row)
+        b++;
+    return b;
+}
+
+/* What a builder did not merge, homes do not: rows of one block were in one block before. */
+static void test_homes_keep_merged_blocks_apart(void **state)
+{
+    struct cluster *c = calloc(1, sizeof(*c));
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *before, *after;
+    size_t joint = 0; /* rows that share a block with the one before them */
+    (void)state;
+    cluster_make(c, 3, CASE_LIBSVM, "lor", 700, "topk", "auto", "dealt");
+    if (drps_plan_blocks(c->plan, &before, &err) < 0) fail_msg("%s", err.text);
+    for (uint32_t r = 0; r < c->workers; r++) {
+        const struct drps_plan_info *info = &c->parts[r]->info;
+        const uint32_t *old = c->old + info->ranks.first_row;
+        if (drps_plan_blocks(c->parts[r], &after, &err) < 0) fail_msg("%s", err.text);
+        for (size_t b = 0; b < info->blocks; b++)
+            for (uint32_t i = after[b] + 1; i < after[b + 1]; i++, joint++)
+                assert_int_equal(block_of(before, old[i]), block_of(before, old[i - 1]));
+        free(after);
+    }
+    assert_true(joint > 0);
+    free(before);
+    cluster_end(c);
+    free(c);
+}
+
 static void test_parts_put_together_are_the_batches(void **state)
 {
     (void)state;
@@ -889,6 +922,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_placed_parts_put_together_are_the_batches),
         cmocka_unit_test(test_auto_pulls_less_than_ranges_and_hash),
         cmocka_unit_test(test_placed_samples_are_all_there),
+        cmocka_unit_test(test_homes_keep_merged_blocks_apart),
         cmocka_unit_test(test_samples_stay_in_their_round),
         cmocka_unit_test(test_placed_samples_pull_less),
         cmocka_unit_test(test_placement_refuses),
