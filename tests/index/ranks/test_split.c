@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_round.h"
 #include "index/ranks/drps_owners.h"
+#include "index/ranks/drps_placement.h"
 #include "index/verify/drps_verify.h"
 #include "support/batch_body.h"
 #include "support/index_case.h"
@@ -760,6 +762,28 @@ static void test_placement_refuses(void **state)
     scratch_end(&scratch);
 }
 
+/* Homes take 18 bytes a row and a quarter of the memory; nothing is read before that is checked. */
+static void test_homes_refuse_too_little_memory(void **state)
+{
+    struct placement_job job = {.io = drps_io_os(), .algo = "auto", .servers = 2};
+    struct drps_plan_info info = {.rows = 1000, .row_bytes = 8, .block_bytes = 8};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct owners owners;
+    struct scratch scratch;
+    uint32_t *block_first = NULL;
+    (void)state;
+    scratch_begin(&scratch);
+    job.from = scratch_path(&scratch, "none");
+    job.memory_bytes = 23990;
+    assert_int_equal(drps_placement_make(&job, &info, &block_first, &owners, &err),
+                     DRPS_E_MEMORY_BUDGET);
+    assert_non_null(strstr(err.text, "partition auto: placing 1000 rows"));
+    drps_err_clear(&err);
+    job.memory_bytes = 24010; /* enough: there are no lists in that folder */
+    assert_int_equal(drps_placement_make(&job, &info, &block_first, &owners, &err), -ENOENT);
+    scratch_end(&scratch);
+}
+
 static void test_one_worker_has_the_plan_of_before(void **state)
 {
     struct cluster *c = calloc(1, sizeof(*c));
@@ -926,6 +950,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_samples_stay_in_their_round),
         cmocka_unit_test(test_placed_samples_pull_less),
         cmocka_unit_test(test_placement_refuses),
+        cmocka_unit_test(test_homes_refuse_too_little_memory),
         cmocka_unit_test(test_one_worker_has_the_plan_of_before),
         cmocka_unit_test(test_owners_share_rows_and_accesses),
         cmocka_unit_test(test_shares_that_do_not_fit_are_refused),
