@@ -14,9 +14,10 @@
  * network 1 Gbit/s: a row goes and comes back in 1.1 us.
  *
  * Columns: `remote` of the same line is the remote rows of an epoch, to those of samples and rows
- * both at random (of_hash), to the least possible with these samples (of_bound), to greedy's with
- * these samples (of_greedy); max_of_avg of the loads, load_of_greedy the largest load to greedy's;
- * bytes_of_avg; seconds to place the rows, and (samples_s) the samples.
+ * both at random (of_hash), to the least possible with these samples, row by row (of_bound), to
+ * greedy's with these samples (of_greedy); busiest_of_avg: the busiest link, of what a machine
+ * pulls and serves, to the average, and busiest_of_greedy to greedy's; bytes_of_avg; seconds to
+ * place the rows, and (samples_s) the samples. Rows are placed as units, and one by one (homes).
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
 #include "index/reader/drps_reader.h"
-#include "partition/drps_partition.h"
+#include "partition/drps_homes.h"
 
 enum { FIELDS = 39, ROW_BYTES = 68, SEED = 1 };
 
@@ -257,13 +258,13 @@ static uint32_t *order_rows(const struct drps_sample_set *set, const uint32_t *o
     return features;
 }
 
+/* Blocks of so many rows, and hot rows; or, of one row, all rows. */
 static struct drps_units make_units(const struct drps_sample_set *set, const uint32_t *owner,
-                                    uint32_t machines, uint32_t batch, uint64_t block_bytes)
+                                    uint32_t machines, uint32_t batch, uint32_t each)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_unit_costs costs = {ROW_BYTES, 40e-6, 2 / 1.2e9, 2 * ROW_BYTES * 8 / 1e9};
     uint32_t rows_n = set->features_n;
-    uint32_t each = block_bytes > ROW_BYTES ? (uint32_t)(block_bytes / ROW_BYTES) : 1;
     uint32_t *uses = must(drps_array_new(rows_n, sizeof(*uses)));
     uint32_t *first = must(drps_array_new((size_t)rows_n + 1, sizeof(*first)));
     struct drps_sample_set placed = *set;
@@ -289,40 +290,93 @@ static struct drps_units make_units(const struct drps_sample_set *set, const uin
 /* ---- placements -------------------------------------------------------------------------------
  */
 
-/* remote_hash: of samples and rows at random; set by the first call for a number of machines. */
-static void place_rows(const char *samples, double samples_s, const struct drps_units *units,
-                       uint64_t *remote_hash)
+/* What a placement comes to. */
+struct outcome {
+    uint64_t remote, links, busiest, bytes; /* links: pulled and served, of all machines */
+    double seconds;
+};
+
+static void add_machine(struct outcome *o, uint64_t link, uint64_t bytes)
 {
-    static const char *const algos[] = {"hash", "range", "greedy", "dppa", "auto"};
-    enum { ALGOS = sizeof(algos) / sizeof(algos[0]), GREEDY = 2 };
+    o->links += link;
+    o->remote = o->links / 2;
+    if (link > o->busiest) o->busiest = link;
+    if (bytes > o->bytes) o->bytes = bytes;
+}
+
+static struct outcome place_units(const struct drps_units *units, const char *algo)
+{
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_placement p[ALGOS];
-    double seconds[ALGOS];
-    uint64_t bound = drps_units_affinity_bound(units), bytes = 0;
-    for (size_t u = 0; u < units->n; u++)
-        bytes += units->bytes[u];
-    for (int i = 0; i < ALGOS; i++) {
-        struct drps_rows_options o = {.algo = algos[i], .seed = SEED};
-        uint64_t start = drps_clock_ns();
-        ok(drps_rows_place(units, &o, &p[i], &err), &err);
-        seconds[i] = drps_seconds_since(start);
+    const struct drps_rows_options o = {.algo = algo, .seed = SEED};
+    struct outcome out = {0};
+    struct drps_placement p;
+    uint64_t start = drps_clock_ns();
+    ok(drps_rows_place(units, &o, &p, &err), &err);
+    out.seconds = drps_seconds_since(start);
+    for (uint32_t m = 0; m < units->machines; m++)
+        add_machine(&out, p.load[m].pulled + p.load[m].served, p.load[m].bytes);
+    drps_placement_destroy(&p);
+    return out;
+}
+
+/* Units of one row each, as a stream of rows. */
+static int walk_rows(void *ctx, drps_row_visit visit, void *visit_ctx, struct drps_err *err)
+{
+    const struct drps_units *rows = ctx;
+    int rc = 0;
+    for (size_t r = 0; r < rows->n && rc == 0; r++) {
+        const size_t n = rows->starts[r + 1] - rows->starts[r];
+        if (n) rc = visit(visit_ctx, (uint32_t)r, rows->touches + rows->starts[r], n, err);
     }
-    if (*remote_hash == 0) *remote_hash = p[0].remote;
+    return rc;
+}
+
+static struct outcome find_homes(struct drps_units *rows)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_row_stream stream = {(uint32_t)rows->n, walk_rows, rows};
+    const struct drps_homes_options o = {.machines = rows->machines};
+    uint16_t *home = must(drps_array_new(rows->n, sizeof(*home)));
+    struct drps_home_load *load = must(drps_array_new(rows->machines, sizeof(*load)));
+    struct outcome out = {0};
+    uint64_t start = drps_clock_ns();
+    ok(drps_homes_place(&stream, &o, home, load, &err), &err);
+    out.seconds = drps_seconds_since(start);
+    for (uint32_t m = 0; m < rows->machines; m++)
+        add_machine(&out, load[m].pulled + load[m].served, load[m].rows * ROW_BYTES);
+    free(home);
+    free(load);
+    return out;
+}
+
+/* remote_hash: of samples and rows at random; set by the first call for a number of machines. rows:
+ * the same as units, one by one. */
+static void place_rows(const char *samples, double samples_s, const struct drps_units *units,
+                       struct drps_units *rows, uint64_t *remote_hash)
+{
+    static const char *const algos[] = {"hash", "range", "greedy", "dppa", "homes"};
+    enum { ALGOS = sizeof(algos) / sizeof(algos[0]), GREEDY = 2, HOMES = 4 };
+    struct outcome found[ALGOS];
+    const double bound = (double)drps_units_affinity_bound(rows);
+    for (int i = 0; i < ALGOS; i++)
+        found[i] = i == HOMES ? find_homes(rows) : place_units(units, algos[i]);
+    if (*remote_hash == 0) *remote_hash = found[0].remote;
     for (int i = 0; i < ALGOS; i++) {
+        const struct outcome *o = &found[i];
+        const double machines = units->machines;
         printf("%u\t%s\t%s\t%zu\t%zu\t%llu\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.2f\n",
                units->machines, samples, algos[i], units->n, units->starts[units->n],
-               (unsigned long long)p[i].remote, (double)p[i].remote / (double)*remote_hash,
-               (double)p[i].remote / (double)bound, (double)p[i].remote / (double)p[GREEDY].remote,
-               drps_placement_imbalance(&p[i]), p[i].max_s / p[GREEDY].max_s,
-               (double)p[i].max_bytes * units->machines / (double)bytes, seconds[i], samples_s);
+               (unsigned long long)o->remote, (double)o->remote / (double)*remote_hash,
+               (double)o->remote / bound, (double)o->remote / (double)found[GREEDY].remote,
+               (double)o->busiest * machines / (double)o->links,
+               (double)o->busiest / (double)found[GREEDY].busiest,
+               (double)o->bytes * machines / ((double)rows->n * ROW_BYTES), o->seconds, samples_s);
     }
-    for (int i = 0; i < ALGOS; i++)
-        drps_placement_destroy(&p[i]);
     fflush(stdout);
 }
 
 static void run(const struct drps_sample_set *set, uint32_t machines, uint32_t batch,
-                uint64_t block_bytes)
+                uint32_t block_rows)
 {
     static const char *const algos[] = {"hash", "dppa", "auto"};
     struct drps_err err = DRPS_ERR_INIT;
@@ -334,9 +388,11 @@ static void run(const struct drps_sample_set *set, uint32_t machines, uint32_t b
         uint64_t start = drps_clock_ns();
         ok(drps_samples_place(set, &o, owner, &err), &err);
         double seconds = drps_seconds_since(start);
-        struct drps_units units = make_units(set, owner, machines, batch, block_bytes);
-        place_rows(algos[i], seconds, &units, &remote_hash);
+        struct drps_units units = make_units(set, owner, machines, batch, block_rows);
+        struct drps_units rows = make_units(set, owner, machines, batch, 1);
+        place_rows(algos[i], seconds, &units, &rows, &remote_hash);
         drps_units_destroy(&units);
+        drps_units_destroy(&rows);
     }
     free(owner);
 }
@@ -364,11 +420,12 @@ int main(int argc, char **argv)
     fprintf(stderr, "%s: %zu samples, %u features, %zu entries\n", argv[2], set.n, set.features_n,
             set.starts[set.n]);
     printf("machines\tsamples\trows\tunits\ttouches\tremote\tof_hash\tof_bound\tof_greedy\t"
-           "max_of_avg\tload_of_greedy\tbytes_of_avg\trows_s\tsamples_s\n");
+           "busiest_of_avg\tbusiest_of_greedy\tbytes_of_avg\trows_s\tsamples_s\n");
     char **machines = argc > 5 ? argv + 5 : defaults;
     int machines_n = argc > 5 ? argc - 5 : 4;
     for (int i = 0; i < machines_n; i++)
-        run(&set, (uint32_t)atoi(machines[i]), (uint32_t)batch, block_bytes);
+        run(&set, (uint32_t)atoi(machines[i]), (uint32_t)batch,
+            block_bytes > ROW_BYTES ? (uint32_t)(block_bytes / ROW_BYTES) : 1);
     free(d.starts);
     free(d.features);
     free(d.keys);

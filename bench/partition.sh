@@ -35,16 +35,16 @@ fi
 
 # One line for each set and number of machines; "dealt": samples at random, "placed": samples by auto.
 {
-    echo "set machines units dealt:max/avg:hash greedy auto of_bound of_greedy load_of_greedy s placed:max/avg of_hash of_bound s(samples) dppa:of_hash"
+    echo "set machines units dealt:busiest/avg:hash greedy homes of_bound of_greedy busiest_of_greedy s placed:busiest/avg of_hash of_bound s(samples) dppa:of_hash"
     for table in "$out"/*.tsv; do
         awk -v set="$(basename "$table" .tsv)" -F '\t' '
             NR == 1 { next }
             { key = $2 " " $3 }
             key == "hash hash" { random = $10 }
             key == "hash greedy" { greedy = $10 }
-            key == "hash auto" { dealt = $4 " " random " " greedy " " $10 " " $8 " " $9 " " $11 " " $13 }
-            key == "dppa auto" { dppa = $7 }
-            key == "auto auto" { print set, $1, dealt, $10, $7, $8, $14, dppa }' "$table"
+            key == "hash homes" { dealt = $4 " " random " " greedy " " $10 " " $8 " " $9 " " $11 " " $13 }
+            key == "dppa homes" { dppa = $7 }
+            key == "auto homes" { print set, $1, dealt, $10, $7, $8, $14, dppa }' "$table"
     done
 } | column -t
 
@@ -60,8 +60,8 @@ if command -v gnuplot >/dev/null; then
                 echo "'< grep -P \"\\\\t$1\\\\t$2\\\\t\" $table' using 1:7 with linespoints $4 title '$3'"
             }
             echo "set title '$(basename "$table" .tsv)'; plot $(line hash greedy 'rows greedy' 'lw 2 dt 2'), \
-                $(line hash auto 'rows auto' 'lw 2'), $(line dppa auto 'samples dppa, rows auto' 'lw 2 dt 4'), \
-                $(line auto auto 'samples and rows auto' 'lw 2')"
+                $(line hash homes 'homes' 'lw 2'), $(line dppa homes 'samples dppa, homes' 'lw 2 dt 4'), \
+                $(line auto homes 'samples auto, homes' 'lw 2')"
         done
         echo "unset multiplot"
     } | gnuplot

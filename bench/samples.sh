@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Samples dealt in turn against samples placed with the rows that they use: bytes that training sent, beside the plan's
+# Samples dealt in turn against samples placed with the rows that they use (anywhere, or in their round): bytes that training sent, beside the plan's
 # forecast, and held-out loss after some epochs. Every round has the same number of samples, whatever the number of workers.
 #   bench/samples.sh [DATA]      DATA: default ../shared/data
 # Threads of one process: times mean nothing here. Environment, besides lib.sh's: DRPS_BENCH_WORKERS (default "2 4 5 8")
@@ -12,7 +12,7 @@ measure() { # NAME ROUND EPOCHS INDEX-OPTIONS...
     local name=$1 round=$2 epochs=$3 workers how
     shift 3
     for workers in ${DRPS_BENCH_WORKERS:-2 4 5 8}; do
-        for how in "hash dealt" "range dealt" "auto dealt" "auto placed"; do
+        for how in "hash dealt" "range dealt" "auto dealt" "auto placed" "auto round"; do
             "$tools/drps-index" "$@" --workers "$workers" --batch-size $((round / workers)) --test-fraction 0.1 \
                 --partition "${how% *}" --samples "${how#* }" -o "$work/plan" --force --quiet
             "$tools/drps-stat" --verify "$work/plan" >/dev/null

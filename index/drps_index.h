@@ -66,8 +66,9 @@ struct drps_index_options {
     int no_bias;           /* 1: no intercept */
     uint32_t workers;      /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
     const char *partition; /* of the rows among servers: range (NULL), greedy, dppa, auto, hash */
-    const char *samples;   /* of the workers: dealt, placed (for greedy, dppa and auto, where NULL
-                              means it; otherwise NULL means dealt) */
+    const char *samples;   /* of the workers: dealt; for greedy, dppa and auto: placed (which NULL
+                              means there; otherwise NULL means dealt), and round (placed, each in
+                              the round that it would be dealt to) */
     uint64_t batch_size;   /* samples, of each worker; 0: by batch_percent */
     double batch_percent;  /* of the training samples; 0: 0.01 %, at least 100 samples */
     const char *order;     /* shuffled (NULL), given; lmf only: grid */
@@ -118,10 +119,19 @@ struct drps_index_rank {
     uint64_t plan_bytes;
 };
 
+/* What the training rounds of an epoch move between the ranks of a plan for several workers. */
+struct drps_index_links {
+    uint64_t moved_rows;   /* parameters go one way, gradients the other */
+    uint64_t hashed_rows;  /* that would be, were samples dealt and the homes of rows at random; 0:
+                              not known */
+    uint64_t busiest_rows; /* of the rank whose link carries most: pulled and served */
+};
+
 struct drps_index_result {
     struct drps_plan_info info; /* of several workers: sums of their blocks and their use, maxima of
                                    steps and windows; batches are rounds */
     struct drps_index_rank ranks[DRPS_PLAN_WORKERS_MAX]; /* [info.ranks.workers] if that is > 1 */
+    struct drps_index_links links;
     struct drps_window_result windows;
     struct drps_forecast forecast[DRPS_FORECASTS]; /* of several workers: sums over them */
     size_t forecasts;

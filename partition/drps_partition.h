@@ -9,6 +9,8 @@
  *   units    --drps_rows_place()-->      owner of each unit, every machine's load
  *            --drps_rows_renumber()-->   new row ids: a contiguous range a machine
  *
+ * partition/drps_homes.h places rows one by one instead, from a stream of their uses.
+ *
  * A *unit* is a run of rows that stay together: a block, or one hot row. Letters: U units, W
  * machines, R rows (features), N samples, T touches.
  *
@@ -119,6 +121,8 @@ struct drps_stream_options {
     uint32_t features_n; /* ids from that on are unknown, and ignored */
     uint32_t machines;   /* W, 1 .. DRPS_MACHINES_MAX */
     uint64_t batch_size; /* samples, >= 1 */
+    uint64_t round; /* training samples: so many, one after another, are dealt among all machines
+                       evenly, to one sample; 0: all */
     uint64_t seed;
     uint64_t memory_bytes;
 };
@@ -218,13 +222,9 @@ struct drps_rows_options {
      * range   contiguous runs of equal bytes
      * greedy  DRPS, Algorithms 2 and 3
      * dppa    Algorithm 2 of the compression and partition paper: the network only
-     * auto    prices, list scheduling by marginal cost, and `greedy`, each repaired; never a higher
-     * load than `greedy`, unless greedy breaks the limit of bytes
      */
     const char *algo;
-    double bytes_slack; /* auto: a machine has at most (1 + slack) times the average bytes, or the
-                           average and the largest unit; 0: 0.25 */
-    uint64_t seed;      /* hash */
+    uint64_t seed; /* hash */
 };
 
 struct drps_machine_load {
@@ -246,7 +246,7 @@ struct drps_placement {
 
 /*
  * Place every unit on one machine. Returns 0 or
- *   DRPS_E_CONFIG  unknown algorithm, or a slack below 0
+ *   DRPS_E_CONFIG  unknown algorithm
  *   -EINVAL        units that contradict the comments above; the text names the unit
  *   -ENOMEM
  */

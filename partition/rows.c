@@ -9,8 +9,6 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 
-#define DEFAULT_SLACK 0.25
-
 static int place_hash(const struct problem *p, uint32_t *owner)
 {
     for (size_t u = 0; u < p->units->n; u++)
@@ -36,8 +34,7 @@ static int place_range(const struct problem *p, uint32_t *owner)
 static const struct algorithm {
     const char *name;
     int (*place)(const struct problem *p, uint32_t *owner);
-} algorithms[] = {{"auto", drps_place_auto},
-                  {"greedy", drps_place_greedy},
+} algorithms[] = {{"greedy", drps_place_greedy},
                   {"dppa", drps_place_dppa},
                   {"range", place_range},
                   {"hash", place_hash}};
@@ -80,41 +77,15 @@ static int check_units(const struct drps_units *units, struct drps_err *err)
     return rc;
 }
 
-static void problem_destroy(struct problem *p)
-{
-    free(p->total);
-    free(p->base_s);
-}
-
-/* The most bytes a machine may hold. The average and the largest unit can always be kept: whoever
- * holds least is not above the average. */
-static uint64_t bytes_limit(const struct drps_units *units, double slack)
-{
-    uint64_t all = 0, largest = 0;
-    for (size_t u = 0; u < units->n; u++) {
-        all += units->bytes[u];
-        if (units->bytes[u] > largest) largest = units->bytes[u];
-    }
-    uint64_t average = all / units->machines + (all % units->machines != 0);
-    double limit = (double)average * (1 + slack);
-    if (limit >= 0x1p63) return UINT64_MAX;
-    return (uint64_t)limit > average + largest ? (uint64_t)limit : average + largest;
-}
-
 static int problem_init(struct problem *p, const struct drps_units *units,
                         const struct drps_rows_options *o)
 {
-    double slack = o->bytes_slack > 0 ? o->bytes_slack : DEFAULT_SLACK;
-    *p = (struct problem){.units = units, .seed = o->seed, .bytes_max = bytes_limit(units, slack)};
+    *p = (struct problem){.units = units, .seed = o->seed};
     p->total = calloc(units->n + 1, sizeof(*p->total));
-    p->base_s = calloc(units->machines, sizeof(*p->base_s));
-    if (!p->total || !p->base_s) return -ENOMEM;
-    for (size_t u = 0; u < units->n; u++) {
-        for (size_t t = units->starts[u]; t < units->starts[u + 1]; t++) {
+    if (!p->total) return -ENOMEM;
+    for (size_t u = 0; u < units->n; u++)
+        for (size_t t = units->starts[u]; t < units->starts[u + 1]; t++)
             p->total[u] += units->touches[t].count;
-            p->base_s[units->touches[t].machine] += units->row_net_s * units->touches[t].count;
-        }
-    }
     return 0;
 }
 
@@ -153,11 +124,8 @@ int drps_rows_place(const struct drps_units *units, const struct drps_rows_optio
     *out = (struct drps_placement){0};
     if (!algorithm)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "rows are placed by auto, greedy, dppa, range or hash, not by '%s'",
+                            "rows are placed by greedy, dppa, range or hash, not by '%s'",
                             o->algo ? o->algo : "");
-    if (!(o->bytes_slack >= 0))
-        return drps_err_set(err, DRPS_E_CONFIG, "a slack of bytes of %g; it is 0 or more",
-                            o->bytes_slack);
     int rc = check_units(units, err);
     if (rc < 0) return rc;
     out->units = units->n;
@@ -174,7 +142,7 @@ int drps_rows_place(const struct drps_units *units, const struct drps_rows_optio
         drps_err_set(err, rc, "no memory to place %zu units on %u machines", units->n,
                      units->machines);
     }
-    problem_destroy(&p);
+    free(p.total);
     return rc;
 }
 

@@ -33,6 +33,7 @@
 
 /* Written while the plan is made, or while windows are cut for a run, and removed again. */
 #define DRPS_FILE_USES_TMP "uses.tmp"
+#define DRPS_FILE_ROW_USES_TMP "rows.uses.tmp"
 #define DRPS_FILE_WINDOW_ROWS_TMP "windows.rows.tmp"
 #define DRPS_FILE_WINDOW_NEXT_TMP "windows.next.tmp"
 #define DRPS_FILE_WINDOW_PREV_TMP "windows.prev.tmp"

@@ -2,10 +2,10 @@
  * Rows of a plan for several workers go to servers as partition/ says, and get new placed ids, so
  * that each server's are neighbours (docs/placement.md). Shared inside index/.
  *
- * Batch k is worker k mod N's. Units are blocks, and the 1/16 of the rows that are used most one by
- * one (DRPS, section 5). Where samples were placed by what they use, a block is cut into a unit for
- * each worker that uses some of its rows more than others do. The intercept stays row 0, of
- * server 0.
+ * Batch k is worker k mod N's. With `auto` each row has a home of its own. The others place units:
+ * blocks, and the 1/16 of the rows that are used most one by one (DRPS, section 5); where samples
+ * were placed by what they use, a block is cut into a unit for each worker that uses some of its
+ * rows more than others do. The intercept stays row 0, of server 0.
  */
 #ifndef DRPS_INDEX_RANKS_PLACEMENT_H
 #define DRPS_INDEX_RANKS_PLACEMENT_H
@@ -18,7 +18,7 @@ struct placement_job {
     const char *to;   /* folder that gets them with the new ids */
     const char *algo; /* greedy, dppa, auto or hash: drps_rows_place() has them */
     uint32_t servers;
-    int by_home; /* samples were placed: cut blocks by who uses their rows most */
+    int by_home; /* samples were placed: cut units by who uses their rows most */
     int pages;   /* blocks are pages: a server's are cut anew where they are full */
     uint64_t memory_bytes;
 };
@@ -30,8 +30,9 @@ int drps_placement_renumbers(const char *algo);
 int drps_placement_follows_samples(const char *algo);
 
 /*
- * Renumber rows and cut their blocks anew: hot rows of a server into blocks of their own, before
- * what is left of the old ones, or, of pages, before pages of it. *block_first [info->blocks + 1]
+ * Renumber rows and cut their blocks anew: what is left of the old ones in each server, or, of
+ * pages, pages of it; where units are placed, hot rows of a server before that, in blocks of their
+ * own. *block_first [info->blocks + 1]
  * is replaced and stays the caller's to free(), also after a failure. Sets info->blocks; tables
  * other than the intercept's, whose rows mix, become one, "rows". DRPS_E_CONFIG: fewer rows than
  * servers; DRPS_E_MEMORY_BUDGET.

@@ -16,6 +16,7 @@ struct split_job {
     uint64_t batches, eval_batches; /* in them */
     const struct owners *owners;
     uint64_t memory_bytes;
+    uint64_t *batch_rows; /* the rank's rows of its training batches are added, remote or not */
 };
 
 /* Returns how many rounds so many batches of N workers take. */

@@ -154,6 +154,7 @@ static void count_links(struct splitting *d, uint32_t worker, size_t n, int eval
 {
     struct drps_plan_ranks *c = d->counts;
     const uint64_t here = d->part[worker + 1] - d->part[worker];
+    if (worker == d->rank && !evaluation) *d->job->batch_rows += n;
     if (worker == d->rank)
         *(evaluation ? &c->eval_pulled_rows : &c->pulled_rows) += n - here;
     else

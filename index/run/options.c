@@ -115,8 +115,8 @@ static int check_partition(const struct drps_index_options *o, struct drps_err *
 static int check_samples(const struct drps_index_options *o, struct drps_err *err)
 {
     if (!o->samples || strcmp(o->samples, "dealt") == 0) return 0;
-    if (strcmp(o->samples, "placed") != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "samples must be dealt or placed, not %s",
+    if (strcmp(o->samples, "placed") != 0 && strcmp(o->samples, "round") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "samples must be dealt, placed or round, not %s",
                             o->samples);
     if (drps_placement_follows_samples(o->partition)) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
@@ -195,5 +195,10 @@ int drps_run_is_grid(const struct drps_index_options *o)
 int drps_run_places_samples(const struct drps_index_options *o)
 {
     if (!o->samples) return drps_placement_follows_samples(o->partition);
-    return strcmp(o->samples, "placed") == 0;
+    return strcmp(o->samples, "dealt") != 0;
+}
+
+int drps_run_keeps_rounds(const struct drps_index_options *o)
+{
+    return o->samples && strcmp(o->samples, "round") == 0;
 }

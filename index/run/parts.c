@@ -140,10 +140,13 @@ void drps_parts_sum(const struct part *parts, uint32_t n, struct drps_index_resu
         return;
     }
     result->info.blocks = 0;
+    result->links.moved_rows = result->links.busiest_rows = 0;
     for (uint32_t r = 0; r < n; r++) {
         const struct drps_plan_info *info = &parts[r].info;
         sum_info(&result->info, info);
         sum_forecast(result, &parts[r]);
+        result->links.moved_rows += info->ranks.pulled_rows;
+        raise(&result->links.busiest_rows, info->ranks.pulled_rows + info->ranks.served_rows);
         result->ranks[r] = (struct drps_index_rank){
             .rows = info->rows,
             .row_uses = info->row_uses,

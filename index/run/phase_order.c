@@ -129,6 +129,7 @@ static int assign(struct index_run *r, struct drps_err *err)
                                    .workers = r->parts_n,
                                    .rows = (uint32_t)r->info->rows,
                                    .batch_size = r->info->batch_size,
+                                   .rounds = drps_run_keeps_rounds(&r->options),
                                    .seed = r->info->seed,
                                    .memory_bytes = r->options.memory_bytes / 3,
                                    .map = drps_dict_placed(r->parsed.dict),

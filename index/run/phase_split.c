@@ -105,17 +105,32 @@ static int make_part(struct part *part, const struct split_job *job, uint32_t ra
     return rc;
 }
 
+/* How many rows an epoch would move, were samples dealt and homes drawn at random: each row of a
+ * batch is then at home elsewhere but for one in as many as there are workers. */
+static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
+{
+    const struct drps_plan_info *info = r->info;
+    uint64_t rows = batch_rows;
+    if (drps_run_places_samples(&r->options)) {
+        rows = r->train.dealt_rows;
+        if (drps_plan_has_bias(info)) rows += (info->samples - 1) / info->batch_size + 1;
+    }
+    return rows - rows / r->parts_n;
+}
+
 /* The dictionary stays with the whole. */
 int drps_phase_split(struct index_run *r, struct drps_err *err)
 {
     const struct blocks_job blocks = drps_run_blocks_job(r);
     struct drps_plan_info *info = r->info;
     struct owners owners;
+    uint64_t batch_rows = 0;
     const struct split_job job = {.io = r->io,
                                   .from = r->stage.dir,
                                   .batches = info->batches,
                                   .eval_batches = info->eval_batches,
                                   .owners = &owners,
+                                  .batch_rows = &batch_rows,
                                   .memory_bytes = r->options.memory_bytes};
     int rc = choose_owners(r, &owners, err);
     if (rc == 0) rc = name_whole(r, &owners, err);
@@ -128,5 +143,6 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
             rc = drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);
     }
+    if (rc == 0) r->result->links.hashed_rows = hashed_rows(r, batch_rows);
     return rc < 0 ? rc : remove_batches(r, err);
 }

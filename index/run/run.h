@@ -51,6 +51,8 @@ void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_
 int drps_run_is_grid(const struct drps_index_options *o);
 int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
+/* Whether samples that are placed stay in the round that they would be dealt to. */
+int drps_run_keeps_rounds(const struct drps_index_options *o);
 
 /* ---- Phases (phase_*.c) ---- */
 

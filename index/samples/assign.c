@@ -17,28 +17,52 @@ struct lining {
     const struct assign_job *job;
     struct spool *to;
     uint64_t n;
+    uint64_t *batch; /* [job->rows] the last batch with a row, from 1, were they dealt; or NULL */
+    uint64_t dealt_rows;
 };
+
+/* Count the rows that a sample brings to the batch that it would be dealt with. */
+static void count_dealt(struct lining *l, const struct spool_sample *s)
+{
+    const uint64_t batch = l->n / l->job->batch_size + 1;
+    if (!l->batch) return;
+    for (uint32_t i = 0; i < s->n; i++) {
+        l->dealt_rows += l->batch[s->ids[i]] != batch;
+        l->batch[s->ids[i]] = batch;
+    }
+}
 
 static int add_to_line(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     struct lining *l = ctx;
     for (uint32_t i = 0; l->job->map && i < s->n; i++)
         s->ids[i] = l->job->map[s->ids[i]];
+    count_dealt(l, s);
     l->n++;
     return drps_spool_add(l->to, s, err);
 }
 
 static int line_up(const struct assign_job *job, struct spool **spool, const char *name,
-                   uint64_t *n_out, struct drps_err *err)
+                   uint64_t *batch, struct lining *out, struct drps_err *err)
 {
-    struct lining l = {.job = job};
+    struct lining l = {.job = job, .batch = batch};
     const struct spool_visitor lining = {.visit = add_to_line, .ctx = &l};
     int rc = drps_spool_open(job->io, job->dir, name, 1, 0, &l.to, err);
     if (rc == 0) rc = drps_spool_drain(*spool, job->memory_bytes, &lining, err);
     if (rc == 0) rc = drps_spool_finish(l.to, err);
     drps_spool_close(*spool);
     *spool = l.to;
-    *n_out = l.n;
+    *out = l;
+    return rc;
+}
+
+static int line_up_training(const struct assign_job *job, struct spool **spool, struct lining *out,
+                            struct drps_err *err)
+{
+    uint64_t *batch = calloc((size_t)job->rows + 1, sizeof(*batch));
+    int rc = batch ? line_up(job, spool, "train-line", batch, out, err)
+                   : drps_err_set(err, -ENOMEM, "no memory for %" PRIu32 " rows", job->rows);
+    free(batch);
     return rc;
 }
 
@@ -66,11 +90,13 @@ static int find_owners(const struct assign_job *job, const struct drps_sample_st
                        const struct drps_sample_stream *test, uint16_t *train_owner,
                        uint16_t *test_owner, struct drps_err *err)
 {
-    const struct drps_stream_options options = {.features_n = job->rows,
-                                                .machines = job->workers,
-                                                .batch_size = job->batch_size,
-                                                .seed = job->seed,
-                                                .memory_bytes = job->memory_bytes};
+    const struct drps_stream_options options = {
+        .features_n = job->rows,
+        .machines = job->workers,
+        .batch_size = job->batch_size,
+        .round = job->rounds ? job->batch_size * job->workers : 0,
+        .seed = job->seed,
+        .memory_bytes = job->memory_bytes};
     uint32_t least = 0;
     int rc = drps_streams_place(train, test, &options, train_owner, test_owner, &least, err);
     if (rc == DRPS_E_MEMORY_BUDGET) {
@@ -116,10 +142,8 @@ static uint64_t batch_place(const struct assignment *a, uint64_t k)
 {
     const uint64_t round = k / a->workers;
     uint64_t sum = 0;
-    for (uint32_t w = 0; w < a->workers; w++) {
-        const uint64_t rounds = round + (w < k % a->workers);
-        sum += (uint64_t)((__uint128_t)a->samples[w] * rounds / a->rounds);
-    }
+    for (uint32_t w = 0; w < a->workers; w++)
+        sum += assigned_before(a, w, round + (w < k % a->workers));
     return sum;
 }
 
@@ -163,13 +187,13 @@ int drps_assign_samples(const struct assign_job *job, struct spool **train, stru
                         struct assignment *train_out, struct assignment *test_out,
                         struct drps_err *err)
 {
-    struct drps_sample_stream trains = {.walk = walk}, tests = {.walk = walk};
+    struct lining train_line, test_line;
     uint16_t *train_owner = NULL, *test_owner = NULL;
-    int rc = line_up(job, train, "train-line", &trains.n, err);
-    if (rc == 0) rc = line_up(job, test, "test-line", &tests.n, err);
+    int rc = line_up_training(job, train, &train_line, err);
+    if (rc == 0) rc = line_up(job, test, "test-line", NULL, &test_line, err);
     if (rc < 0) return rc;
-    trains.ctx = *train;
-    tests.ctx = *test;
+    const struct drps_sample_stream trains = {train_line.n, walk, *train};
+    const struct drps_sample_stream tests = {test_line.n, walk, *test};
     train_owner = drps_array_new(trains.n, sizeof(*train_owner));
     test_owner = drps_array_new(tests.n, sizeof(*test_owner));
     if (!train_owner || !test_owner)
@@ -178,6 +202,8 @@ int drps_assign_samples(const struct assign_job *job, struct spool **train, stru
     if (rc == 0) rc = find_owners(job, &trains, &tests, train_owner, test_owner, err);
     if (rc == 0) {
         share(train_out, job->workers, train_owner, trains.n, job->batch_size);
+        if (job->rounds) train_out->batch = job->batch_size;
+        train_out->dealt_rows = train_line.dealt_rows;
         share(test_out, job->workers, test_owner, tests.n, job->batch_size);
         rc = order_by_batch(job, train, "train-placed", train_out, train_owner, trains.n, err);
     }

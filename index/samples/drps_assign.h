@@ -1,10 +1,11 @@
 /*
  * Which worker trains on which samples, where they are placed with the rows that they use
- * (--samples placed) instead of in turn (--samples dealt). Shared inside index/.
+ * (--samples placed, round) instead of in turn (--samples dealt). Shared inside index/.
  *
  * Every worker keeps the order that all samples have (shuffled, given, or of a grid), and its
  * samples are cut into as many batches as anybody's, of equal size to one sample: batch k is worker
- * k mod W's in round k / W, as where batches go to workers in turn.
+ * k mod W's in round k / W, as where batches go to workers in turn. Where training samples stay in
+ * their round, all batches but those of the last round are full.
  */
 #ifndef DRPS_INDEX_SAMPLES_ASSIGN_H
 #define DRPS_INDEX_SAMPLES_ASSIGN_H
@@ -19,15 +20,25 @@
 struct assignment {
     uint32_t workers;
     uint64_t rounds;
+    uint64_t batch; /* samples of each batch but the last ones; 0: even, to one sample */
     uint64_t samples[DRPS_PLAN_WORKERS_MAX];
+    uint64_t dealt_rows; /* rows of all batches, had they been dealt in turn; of training only */
 };
+
+/* Samples of a worker in all batches before the one of this round. */
+static inline uint64_t assigned_before(const struct assignment *a, uint32_t worker, uint64_t round)
+{
+    const uint64_t n = a->samples[worker];
+    if (a->batch) return round * a->batch < n ? round * a->batch : n;
+    return (uint64_t)((__uint128_t)n * round / a->rounds);
+}
 
 /* Samples of batch k, 0 .. rounds * workers - 1; may be none. */
 static inline uint64_t assigned_batch(const struct assignment *a, uint64_t k)
 {
-    const uint64_t round = k / a->workers, n = a->samples[k % a->workers];
-    return (uint64_t)((__uint128_t)n * (round + 1) / a->rounds -
-                      (__uint128_t)n * round / a->rounds);
+    const uint64_t round = k / a->workers;
+    const uint32_t worker = (uint32_t)(k % a->workers);
+    return assigned_before(a, worker, round + 1) - assigned_before(a, worker, round);
 }
 
 struct assign_job {
@@ -36,6 +47,7 @@ struct assign_job {
     uint32_t workers;
     uint32_t rows;       /* placed ids are below that */
     uint64_t batch_size; /* no batch is larger */
+    int rounds;          /* 1: a round has the training samples that it has where they are dealt */
     uint64_t seed;
     uint64_t memory_bytes;
     const uint32_t *map; /* provisional to placed ids; NULL: samples have these */

@@ -125,6 +125,11 @@ dealt_sent=$(all_values sent_bytes <train.json | awk '{n += $1} END {print n}')
 train dealt-lor --local 3 --transport inproc
 losses=$(losses)
 near "$lor_losses" "$losses" 0.05 || fail "placed samples: losses $lor_losses; dealt: $losses"
+"$tools/drps-index" data.svm --algo lor --batch-size 100 --workers 3 --partition auto --samples round --test-fraction 0.1 --memory 64M -o round-lor >round.txt
+grep -qE '^  links    an epoch moves 0\.[0-9]+ of what .*; the busiest carries 1\.0[0-5] of the average$' round.txt || fail "round-lor: $(cat round.txt)"
+"$tools/drps-stat" round-lor --verify >/dev/null || fail "round-lor does not verify"
+train round-lor --local 3 --transport inproc
+near "$losses" "$(losses)" 1e-5 || fail "samples placed in their round: losses $(losses); dealt: $losses"
 train plan-lor-3 --local 3 --transport inproc
 near "$losses" "$(losses)" 1e-5 || fail "placed rows: losses $losses; ranges: $(losses)"
 fails 2 "needs 2 workers or more .*--workers" "$tools/drps-index" data.svm --algo lor --partition auto -o never

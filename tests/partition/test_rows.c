@@ -1,6 +1,6 @@
 /*
- * Placing rows: the papers' examples, properties of random units against a recount, tiny cases
- * against every placement there is, the renumbering.
+ * Placing units: the papers' examples, properties of random units against a recount, the
+ * renumbering.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "partition/drps_partition.h"
 #include "support/lists.h"
 
-static const char *const algos[] = {"auto", "greedy", "dppa", "range", "hash"};
+static const char *const algos[] = {"greedy", "dppa", "range", "hash"};
 enum { ALGOS = sizeof(algos) / sizeof(algos[0]) };
 
 /* Units written as a table of touches [units][machines]; one row and one byte each, unless set. */
@@ -270,104 +270,6 @@ static void test_accounts_equal_recount(void **state)
     }
 }
 
-/* auto within its limit of bytes, and, where greedy is too, not above greedy's load. */
-static void test_auto_keeps_limits(void **state)
-{
-    int compared = 0;
-    (void)state;
-    struct random_source rng = random_begin(__func__);
-    for (int turn = 0; turn < 200; turn++) {
-        struct drps_units u =
-            random_units(&rng, 1 + random_below(&rng, 150), 1 + (uint32_t)random_below(&rng, 9));
-        struct drps_placement ours = place(&u, "auto"), greedy = place(&u, "greedy");
-        uint64_t all = 0, largest = 0;
-        for (size_t i = 0; i < u.n; i++) {
-            all += u.bytes[i];
-            if (u.bytes[i] > largest) largest = u.bytes[i];
-        }
-        uint64_t average = (all + u.machines - 1) / u.machines;
-        uint64_t limit = (uint64_t)(1.25 * (double)average);
-        if (limit < average + largest) limit = average + largest;
-        assert_true(ours.max_bytes <= limit);
-        if (greedy.max_bytes <= limit) {
-            assert_true(ours.max_s <= greedy.max_s * (1 + 1e-9));
-            compared++;
-        }
-        drps_placement_destroy(&ours);
-        drps_placement_destroy(&greedy);
-        drps_units_destroy(&u);
-    }
-    assert_true(compared > 100);
-}
-
-/* The least largest load of all machines^n placements within the limit of bytes. */
-static double optimum(const struct drps_units *u, uint64_t bytes_max)
-{
-    uint32_t owner[8] = {0};
-    double best = INFINITY;
-    for (;;) {
-        uint64_t bytes[4] = {0}, most = 0;
-        for (size_t p = 0; p < u->n; p++) {
-            bytes[owner[p]] += u->bytes[p];
-            if (bytes[owner[p]] > most) most = bytes[owner[p]];
-        }
-        if (most <= bytes_max) best = fmin(best, largest_load(u, owner));
-        size_t p = 0;
-        while (p < u->n && ++owner[p] == u->machines)
-            owner[p++] = 0;
-        if (p == u->n) return best;
-    }
-}
-
-/* Never below the optimum (else the accounts are wrong), and near it: within 4/3 nearly always,
- * which is what LPT promises for the disk alone. */
-static void test_auto_near_optimum_on_tiny_cases(void **state)
-{
-    enum { TURNS = 100 };
-    int near = 0, equal = 0;
-    (void)state;
-    for (int turn = 0; turn < TURNS; turn++) {
-        struct random_source rng = {.seed = (uint64_t)turn}; /* fixed: near is counted */
-        struct drps_units u =
-            random_units(&rng, 2 + random_below(&rng, 6), 2 + (uint32_t)random_below(&rng, 2));
-        for (size_t i = 0; i < u.n; i++)
-            u.bytes[i] = 1; /* the limit, the average and 1, binds all placements alike */
-        uint64_t average = (u.n + u.machines - 1) / u.machines;
-        double best = optimum(&u, average + 1);
-        struct drps_placement p = place(&u, "auto");
-        assert_true(p.max_s >= best * (1 - 1e-9));
-        near += p.max_s <= best * 4 / 3;
-        equal += p.max_s <= best * (1 + 1e-9);
-        drps_placement_destroy(&p);
-        drps_units_destroy(&u);
-    }
-    assert_true(near >= 95);
-    assert_true(equal >= 50);
-}
-
-/* Many small units: even loads, and rows at home. */
-static void test_auto_even_and_near_affinity_bound(void **state)
-{
-    enum { UNITS = 4000, MACHINES = 8 };
-    (void)state;
-    struct random_source rng = {.seed = 5};
-    uint32_t *touches = must(calloc(UNITS * MACHINES, sizeof(*touches)));
-    double *io = must(calloc(UNITS, sizeof(*io)));
-    for (size_t p = 0; p < UNITS; p++) {
-        io[p] = (double)random_below(&rng, 100);
-        for (int k = 0; k < 10; k++)
-            touches[p * MACHINES + random_below(&rng, MACHINES)]++;
-    }
-    struct drps_units u = units_new(UNITS, MACHINES, touches, io, 1);
-    struct drps_placement p = place(&u, "auto");
-    assert_true(drps_placement_imbalance(&p) <= 1.03);
-    assert_true((double)p.remote <= 1.03 * (double)drps_units_affinity_bound(&u));
-    drps_placement_destroy(&p);
-    drps_units_destroy(&u);
-    free(touches);
-    free(io);
-}
-
 static void test_renumber_hot_first_stable_and_whole(void **state)
 {
     (void)state;
@@ -376,7 +278,7 @@ static void test_renumber_hot_first_stable_and_whole(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         uint32_t machines = 1 + (uint32_t)random_below(&rng, 6);
         struct drps_units u = random_units(&rng, random_below(&rng, 80), machines);
-        struct drps_placement p = place(&u, "auto");
+        struct drps_placement p = place(&u, "greedy");
         uint32_t *first = must(calloc(u.n + 1, sizeof(*first)));
         uint32_t *machine_first = must(calloc(machines + 1, sizeof(*machine_first)));
         uint32_t rows = u.first[u.n], *unit_at = must(calloc(rows + 1, sizeof(*unit_at)));
@@ -448,7 +350,7 @@ static void test_bad_input_is_named(void **state)
     struct drps_units u = units_new(2, 2, touches, io, 1);
     assert_int_equal(drps_rows_place(&u, &o, &p, &err), DRPS_E_CONFIG);
     assert_non_null(strstr(err.text, "'best'"));
-    o.algo = "auto";
+    o.algo = "greedy";
     drps_err_clear(&err);
     u.io_s[1] = NAN;
     assert_int_equal(drps_rows_place(&u, &o, &p, &err), -EINVAL);
@@ -490,9 +392,6 @@ int main(void)
         cmocka_unit_test(test_greedy_equals_plain_matrix),
         cmocka_unit_test(test_dppa_correlation_sets),
         cmocka_unit_test(test_accounts_equal_recount),
-        cmocka_unit_test(test_auto_keeps_limits),
-        cmocka_unit_test(test_auto_near_optimum_on_tiny_cases),
-        cmocka_unit_test(test_auto_even_and_near_affinity_bound),
         cmocka_unit_test(test_renumber_hot_first_stable_and_whole),
         cmocka_unit_test(test_units_cut_at_hot_rows),
         cmocka_unit_test(test_bad_input_is_named),

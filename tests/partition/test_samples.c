@@ -322,6 +322,37 @@ static void test_streams_keep_limits_and_repeat(void **state)
     }
 }
 
+/* Every round's samples are dealt evenly among the machines; those held out are not cut. */
+static void test_streams_keep_rounds(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    for (int turn = 0; turn < 60; turn++) {
+        const uint32_t machines = 1 + (uint32_t)random_below(&rng, 9);
+        const struct drps_stream_options o = {.features_n = 100,
+                                              .machines = machines,
+                                              .batch_size = 10,
+                                              .round = 1 + random_below(&rng, 100),
+                                              .seed = random_u64(&rng),
+                                              .memory_bytes = 1 << 20};
+        struct drps_sample_set set = random_set(&rng, 1 + random_below(&rng, 600), 100, 4);
+        struct drps_sample_set held = random_set(&rng, random_below(&rng, 200), 100, 4);
+        struct owners_of a = stream(&set, &held, &o);
+        for (size_t begin = 0; begin < set.n; begin += o.round) {
+            const size_t n = set.n - begin < o.round ? set.n - begin : o.round;
+            size_t on[9] = {0};
+            for (size_t s = begin; s < begin + n; s++)
+                on[a.training[s]]++;
+            for (uint32_t m = 0; m < machines; m++)
+                assert_true(on[m] <= (n + machines - 1) / machines);
+        }
+        check_balance(&held, a.held_out, machines, 2);
+        owners_of_free(&a);
+        set_free(&set);
+        set_free(&held);
+    }
+}
+
 /* Little memory leaves rare features out; what is left still brings communities together. */
 static void test_streams_bring_communities_together(void **state)
 {
@@ -473,6 +504,7 @@ int main(void)
         cmocka_unit_test(test_batches_cover_every_entry),
         cmocka_unit_test(test_hashed_features),
         cmocka_unit_test(test_streams_keep_limits_and_repeat),
+        cmocka_unit_test(test_streams_keep_rounds),
         cmocka_unit_test(test_streams_bring_communities_together),
         cmocka_unit_test(test_streams_refuse),
         cmocka_unit_test(test_bad_options_are_named),

@@ -49,11 +49,12 @@ const struct argp_option index_option_table[] = {
      "--partition, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
-     "memory and accesses evenly), greedy (the paper's), dppa (least traffic), auto (even loads, "
-     "then least traffic); to compare with, hash", 4},
+     "memory and accesses evenly), greedy (the paper's), dppa (least traffic), auto (each row "
+     "with who uses it most, and no link above 1.05 of the average); to compare with, hash", 4},
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: placed with the rows that they use (default "
-     "for --partition auto, greedy and dppa), or dealt in turn", 4},
+     "for --partition auto, greedy and dppa), round (placed, each in the round that it would be "
+     "dealt to, so that the same is learned), or dealt in turn", 4},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,

@@ -22,7 +22,7 @@ static int parse_plain(struct drps_cli *cli, struct index_options *o, int key, c
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
     static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
-    static const char *const samples[] = {"dealt", "placed", NULL};
+    static const char *const samples[] = {"dealt", "placed", "round", NULL};
     static const char *const builders[] = {"pattern", "auto", "topk",      "pairwise", "greedy",
                                            "none",    "id",   "frequency", "random",   NULL};
     const struct drps_cli_plain plain[] = {

@@ -158,6 +158,17 @@ static void print_memory(const struct index_report *report)
         printf("rows are read from disk and written again\n");
 }
 
+/* What homes of rows bring: nothing moves where the workers share no row. */
+static void print_links(const struct drps_index_result *r)
+{
+    const struct drps_index_links *l = &r->links;
+    if (!l->hashed_rows || !l->moved_rows) return;
+    printf(
+        "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "
+        "carries %.2f of the average\n",
+        index_report_moved(r), index_report_busiest(r));
+}
+
 static void print_summary(const struct index_report *report)
 {
     const struct drps_index_result *r = report->result;
@@ -182,6 +193,7 @@ static void print_summary(const struct index_report *report)
     printf(": %s of parameters, %s with adagrad's state in training\n", size(i->rows * i->dim * 4),
            size(i->rows * i->row_bytes));
     print_memory(report);
+    print_links(r);
 }
 
 /* ---- Details ---- */

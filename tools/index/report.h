@@ -31,4 +31,10 @@ int index_report_text(const struct index_report *report, int details, struct drp
 DRPS_MUST_CHECK
 int index_report_json(const struct index_report *report, struct drps_err *err);
 
+/* The values that an epoch moves, to those of dealt samples and hashed rows; some were counted. */
+double index_report_moved(const struct drps_index_result *r);
+
+/* The busiest link to the average one; some rows move. */
+double index_report_busiest(const struct drps_index_result *r);
+
 #endif

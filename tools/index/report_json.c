@@ -49,6 +49,18 @@ static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
     return j;
 }
 
+double index_report_moved(const struct drps_index_result *r)
+{
+    return (double)r->links.moved_rows / (double)r->links.hashed_rows;
+}
+
+/* Each row is pulled by one rank and served by another. */
+double index_report_busiest(const struct drps_index_result *r)
+{
+    const double average = 2 * (double)r->links.moved_rows / r->info.ranks.workers;
+    return (double)r->links.busiest_rows / average;
+}
+
 /* The members of plan.json, under their names there, without what describes the file itself and
  * others. */
 static json_t *plan_json(const char *dir, struct drps_err *err)
@@ -107,6 +119,11 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
         for (uint32_t k = 0; k < i->ranks.workers; k++)
             drps_manifest_append(&ranks, rank_json(r, k));
         drps_manifest_put(&j, "ranks", ranks);
+        if (r->links.hashed_rows)
+            drps_manifest_put(&j, "moved_of_hashed", drps_cli_json_real(index_report_moved(r)));
+        if (r->links.moved_rows)
+            drps_manifest_put(&j, "busiest_of_average",
+                              drps_cli_json_real(index_report_busiest(r)));
     }
     drps_manifest_put(&j, "phase_seconds", phases_json(r));
     drps_manifest_put(&j, "seconds", drps_cli_json_real(r->seconds));

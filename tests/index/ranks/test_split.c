@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_round.h"
 #include "index/ranks/drps_owners.h"
+#include "index/ranks/drps_placement.h"
 #include "index/verify/drps_verify.h"
 #include "support/batch_body.h"
 #include "support/index_case.h"
@@ -324,6 +326,39 @@ static void check_case(uint32_t workers, enum case_format format, const char *al
     free(c);
 }
 
+static size_t block_of(const uint32_t *block_first, uint32_t row)
+{
+    size_t b = 0;
+    while (block_first[b + 1] <= row)
+        b++;
+    return b;
+}
+
+/* What a builder did not merge, homes do not: rows of one block were in one block before. */
+static void test_homes_keep_merged_blocks_apart(void **state)
+{
+    struct cluster *c = calloc(1, sizeof(*c));
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *before, *after;
+    size_t joint = 0; /* rows that share a block with the one before them */
+    (void)state;
+    cluster_make(c, 3, CASE_LIBSVM, "lor", 700, "topk", "auto", "dealt");
+    if (drps_plan_blocks(c->plan, &before, &err) < 0) fail_msg("%s", err.text);
+    for (uint32_t r = 0; r < c->workers; r++) {
+        const struct drps_plan_info *info = &c->parts[r]->info;
+        const uint32_t *old = c->old + info->ranks.first_row;
+        if (drps_plan_blocks(c->parts[r], &after, &err) < 0) fail_msg("%s", err.text);
+        for (size_t b = 0; b < info->blocks; b++)
+            for (uint32_t i = after[b] + 1; i < after[b + 1]; i++, joint++)
+                assert_int_equal(block_of(before, old[i]), block_of(before, old[i - 1]));
+        free(after);
+    }
+    assert_true(joint > 0);
+    free(before);
+    cluster_end(c);
+    free(c);
+}
+
 static void test_parts_put_together_are_the_batches(void **state)
 {
     (void)state;
@@ -562,14 +597,65 @@ static void test_placed_samples_are_all_there(void **state)
     }
 }
 
+/* A round has the samples that it has where they are dealt, as many for every worker; but for the
+ * last, which has what is left. */
+static void check_round(const struct cluster *c, uint64_t round)
+{
+    const struct drps_plan_info *one = &c->plan->info;
+    const uint64_t first = round * c->workers, left = one->batches - first;
+    struct hashes dealt = {0}, found = {0};
+    size_t samples[WORKERS_MOST] = {0}, least[WORKERS_MOST] = {0}, most[WORKERS_MOST] = {0};
+    hash_one(c, first, left < c->workers ? left : c->workers, &dealt);
+    memset(least, 0xff, sizeof(least));
+    hash_round(c, round, &found, samples, least, most);
+    assert_int_equal(found.n, dealt.n);
+    qsort(dealt.hash, dealt.n, sizeof(*dealt.hash), by_value);
+    qsort(found.hash, found.n, sizeof(*found.hash), by_value);
+    assert_memory_equal(found.hash, dealt.hash, dealt.n * sizeof(*dealt.hash));
+    for (uint32_t w = 0; w < c->workers; w++) {
+        assert_true(samples[w] <= (dealt.n + c->workers - 1) / c->workers);
+        if (left > c->workers) assert_int_equal(samples[w], one->batch_size);
+    }
+    free(dealt.hash);
+    free(found.hash);
+}
+
+static void test_samples_stay_in_their_round(void **state)
+{
+    static const struct {
+        uint32_t workers;
+        enum case_format format;
+        const char *algo, *partition;
+        size_t samples;
+    } cases[] = {
+        {3, CASE_LIBSVM, "lor", "auto", 1300}, /* 1040 of training: the last round has 140 */
+        {2, CASE_RATINGS, "lmf", "greedy", 1000},
+        {5, CASE_CSV, "lor", "dppa", 650}, /* less than a round */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cluster *c = calloc(1, sizeof(*c));
+        cluster_make(c, cases[i].workers, cases[i].format, cases[i].algo, cases[i].samples,
+                     "pattern", cases[i].partition, "round");
+        const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
+        assert_int_equal(part->batches, (one->batches + c->workers - 1) / c->workers);
+        for (uint64_t t = 0; t < part->batches; t++)
+            check_round(c, t);
+        check_all_are_there(c, one->batches, one->eval_batches, part->batches, part->eval_batches);
+        cluster_end(c);
+        free(c);
+    }
+}
+
 /* Samples of three kinds, in any order, each with rows of its own kind. */
 static void test_placed_samples_pull_less(void **state)
 {
     enum { KINDS = 3, FIELDS = 6, ROWS = 100, SAMPLES = 3000 };
-    static const char *const how[] = {"dealt", "placed", NULL};
+    enum { DEALT, PLACED, USUAL, ROUND, HOWS };
+    static const char *const how[] = {"dealt", "placed", NULL, "round"};
     struct random_source r = {.seed = seed};
     struct scratch scratch;
-    uint64_t pulled[3];
+    uint64_t pulled[HOWS], hashed[HOWS];
     (void)state;
     scratch_begin(&scratch);
     const char *input = scratch_path(&scratch, "kinds");
@@ -584,7 +670,7 @@ static void test_placed_samples_pull_less(void **state)
         (void)fprintf(f, "\n");
     }
     assert_int_equal(fclose(f), 0);
-    for (int h = 0; h < 3; h++) {
+    for (int h = 0; h < HOWS; h++) {
         struct case_run run;
         case_begin(&run, &scratch, input, "lor");
         run.options.batch_size = 50;
@@ -594,11 +680,20 @@ static void test_placed_samples_pull_less(void **state)
         run.options.test_fraction = 0.2;
         run.options.force = 1;
         must_run(&run);
+        const struct drps_index_links *links = &run.result.links;
         pulled[h] = run.result.info.ranks.pulled_rows + run.result.info.ranks.eval_pulled_rows;
+        hashed[h] = links->hashed_rows;
+        assert_int_equal(links->moved_rows, run.result.info.ranks.pulled_rows);
+        assert_true(links->busiest_rows * KINDS >= 2 * links->moved_rows);
     }
-    if (!(4 * pulled[1] < pulled[0]))
-        fail_msg("%" PRIu64 " rows pulled, %" PRIu64 " with samples dealt", pulled[1], pulled[0]);
-    assert_int_equal(pulled[2], pulled[1]); /* what auto does if nothing else is said */
+    for (int h = PLACED; h < HOWS; h++) {
+        if (!(4 * pulled[h] < pulled[DEALT]))
+            fail_msg("%s: %" PRIu64 " rows pulled, %" PRIu64 " with samples dealt", how[h],
+                     pulled[h], pulled[DEALT]);
+        assert_int_equal(hashed[h], hashed[DEALT]); /* what they would use, were they dealt */
+    }
+    assert_int_equal(pulled[USUAL], pulled[PLACED]);
+    assert_true(hashed[DEALT] > pulled[DEALT]);
     scratch_end(&scratch);
 }
 
@@ -621,7 +716,7 @@ static void test_placement_refuses(void **state)
          .workers = 2,
          .rc = DRPS_E_CONFIG},
         {.partition = "auto", .says = "only", .features = 4, .workers = 64, .rc = DRPS_E_CONFIG},
-        {.partition = "auto",
+        {.partition = "greedy",
          .samples = "dealt",
          .says = "memory limit",
          .features = 700000,
@@ -640,7 +735,7 @@ static void test_placement_refuses(void **state)
          .rc = DRPS_E_CONFIG},
         {.partition = "auto",
          .samples = "shared",
-         .says = "dealt or placed, not shared",
+         .says = "dealt, placed or round, not shared",
          .features = 100,
          .workers = 2,
          .rc = DRPS_E_CONFIG},
@@ -664,6 +759,28 @@ static void test_placement_refuses(void **state)
                          cases[i].rc);
         if (!strstr(err.text, cases[i].says)) fail_msg("case %zu: %s", i, err.text);
     }
+    scratch_end(&scratch);
+}
+
+/* Homes take 18 bytes a row and a quarter of the memory; nothing is read before that is checked. */
+static void test_homes_refuse_too_little_memory(void **state)
+{
+    struct placement_job job = {.io = drps_io_os(), .algo = "auto", .servers = 2};
+    struct drps_plan_info info = {.rows = 1000, .row_bytes = 8, .block_bytes = 8};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct owners owners;
+    struct scratch scratch;
+    uint32_t *block_first = NULL;
+    (void)state;
+    scratch_begin(&scratch);
+    job.from = scratch_path(&scratch, "none");
+    job.memory_bytes = 23990;
+    assert_int_equal(drps_placement_make(&job, &info, &block_first, &owners, &err),
+                     DRPS_E_MEMORY_BUDGET);
+    assert_non_null(strstr(err.text, "partition auto: placing 1000 rows"));
+    drps_err_clear(&err);
+    job.memory_bytes = 24010; /* enough: there are no lists in that folder */
+    assert_int_equal(drps_placement_make(&job, &info, &block_first, &owners, &err), -ENOENT);
     scratch_end(&scratch);
 }
 
@@ -829,8 +946,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_placed_parts_put_together_are_the_batches),
         cmocka_unit_test(test_auto_pulls_less_than_ranges_and_hash),
         cmocka_unit_test(test_placed_samples_are_all_there),
+        cmocka_unit_test(test_homes_keep_merged_blocks_apart),
+        cmocka_unit_test(test_samples_stay_in_their_round),
         cmocka_unit_test(test_placed_samples_pull_less),
         cmocka_unit_test(test_placement_refuses),
+        cmocka_unit_test(test_homes_refuse_too_little_memory),
         cmocka_unit_test(test_one_worker_has_the_plan_of_before),
         cmocka_unit_test(test_owners_share_rows_and_accesses),
         cmocka_unit_test(test_shares_that_do_not_fit_are_refused),
