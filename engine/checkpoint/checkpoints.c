@@ -165,12 +165,6 @@ int drps_checkpoints_list(const struct drps_checkpoints *c, uint64_t *numbers, s
 
 /* ---- Removing ---- */
 
-void drps_checkpoints_remove_folders(const struct drps_checkpoints *c)
-{
-    (void)c->io->ops->rmdir(c->io->ctx, c->dir);
-    (void)c->io->ops->rmdir(c->io->ctx, c->root);
-}
-
 /* Only the empty file that we write is ours. */
 static int remove_begun(const struct drps_checkpoints *c, const char *path, struct drps_err *err)
 {

@@ -49,6 +49,12 @@ static int refuse(const struct drps_checkpoints *c, struct drps_err *err)
 
 /* ---- Taking it and letting go ---- */
 
+void drps_checkpoints_remove_folders(const struct drps_checkpoints *c)
+{
+    (void)c->io->ops->rmdir(c->io->ctx, c->dir);
+    (void)c->io->ops->rmdir(c->io->ctx, c->root);
+}
+
 int drps_checkpoints_lock(struct drps_checkpoints *c, struct drps_err *err)
 {
     int rc = drps_make_folder(c->io, c->root, err);
