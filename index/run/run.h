@@ -84,6 +84,10 @@ int drps_phase_forecast(struct index_run *r, struct drps_err *err);
 struct grid_position drps_run_position_of(const struct drps_plan_info *info, uint32_t lanes,
                                           const uint32_t *map, const struct spool_sample *s);
 
+/* 1: batches of training, or of evaluation, are marked with their stratum and lane: strata of
+ * evaluation are numbered on from those of training (phase_order.c). */
+int drps_run_has_lanes(const struct drps_plan_info *info, int test);
+
 /* How blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
 
