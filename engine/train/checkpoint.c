@@ -17,7 +17,7 @@ static void fill_state(const struct drps_job *job, uint64_t epoch,
 {
     const struct drps_train_options *o = job->options;
     const struct drps_train_result *r = job->result;
-    *s = (struct drps_state){.rows = job->plan->info.rows,
+    *s = (struct drps_state){.rows = drps_plan_own_rows(&job->plan->info).rows,
                              .row_bytes = job->server.row_bytes,
                              .optim = job->server.optim,
                              .sync = o->sync,
@@ -83,8 +83,8 @@ static int can_save(const struct drps_job *job, const struct drps_state *state)
     const struct drps_server *server = &job->server;
     const uint64_t steps = job->plan->info.batches + job->plan->info.eval_batches;
     const uint64_t next = (job->checkpoints.state.part.step + server->steps) % steps;
-    return server->ops->save && !needs_rows(job, state) && next == state->part.step &&
-           (!server->saved || server->steps >= 2 * steps);
+    return server->ops->save && !server->holds && !needs_rows(job, state) &&
+           next == state->part.step && (!server->saved || server->steps >= 2 * steps);
 }
 
 static int save_store(struct drps_job *job, struct drps_checkpoint_writer *w, struct drps_err *err)
@@ -111,7 +111,7 @@ static int write_rows(struct drps_job *job, const struct drps_state *state, int 
                                    (size_t)state->row_bytes, w_out, err);
     if (rc < 0) return rc;
     rc = by_store ? save_store(job, *w_out, err)
-                  : server->ops->scan(server->store, 0, drps_checkpoint_add, *w_out, err);
+                  : drps_server_scan(server, 0, drps_checkpoint_add, *w_out, err);
     if (rc == 0) return 0;
     drps_checkpoint_abort(*w_out);
     *w_out = NULL;

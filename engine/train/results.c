@@ -97,6 +97,17 @@ void drps_job_collect(struct drps_job *job)
     drps_job_measure(job);
 }
 
+static void count_circulated(const struct drps_job *job, struct drps_rounds_bytes *done,
+                             struct drps_rounds_bytes *planned)
+{
+    struct drps_circulation_stats was, said;
+    drps_circulation_stats(job->circulation, &was);
+    drps_circulation_forecast(&job->plan->info, job->server.row_bytes, job->result->epochs_n,
+                              &said);
+    *done = (struct drps_rounds_bytes){was.sent_bytes, was.received_bytes};
+    *planned = (struct drps_rounds_bytes){said.sent_bytes, said.received_bytes};
+}
+
 /* Adds up the bytes of parameters and gradients of all rounds. */
 static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *out)
 {
@@ -122,8 +133,12 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
     const struct drps_phases *p = &r->phases;
     const double seconds = p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
     struct drps_rounds_bytes done, planned;
-    count_bytes(job, &done);
-    drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
+    if (job->circulation) {
+        count_circulated(job, &done, &planned);
+    } else {
+        count_bytes(job, &done);
+        drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
+    }
     struct drps_train_rank mine = {
         .sent_bytes = done.sent,
         .received_bytes = done.received,

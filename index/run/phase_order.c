@@ -63,6 +63,8 @@ static int choose_grid(struct index_run *r, struct drps_err *err)
         .batch_size = info->batch_size * r->parts_n,
         .room_rows = r->parts_n * drps_parts_room_rows(info->row_bytes, r->options.memory_bytes)};
     struct grid grid = {r->options.grid_users, r->options.grid_items};
+    if (!grid.users && drps_run_circulates(&r->options)) /* one cell is trained, one travels */
+        grid = in.users >= in.items ? (struct grid){1, 2} : (struct grid){2, 1};
     if (!grid.users) grid = drps_grid_choose(&in);
     info->grid_users = grid.users;
     info->grid_items = grid.items;

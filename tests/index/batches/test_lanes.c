@@ -374,8 +374,8 @@ static void test_lanes_that_share_rows_are_found(void **state)
 static void test_lanes_refuse_what_they_do_not_fit(void **state)
 {
     static const struct {
-        const char *name, *order;
-        uint32_t lanes, workers;
+        const char *name, *order, *partition;
+        uint32_t lanes, workers, groups;
         uint64_t batch_size;
         int rc;
         const char *says;
@@ -387,13 +387,34 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
          .batch_size = BATCH,
          .rc = DRPS_E_CONFIG,
          .says = "order grid"},
-        {.name = "several workers",
+        {.name = "rounds",
          .order = "grid",
+         .partition = "range",
          .lanes = 2,
          .workers = 2,
          .batch_size = BATCH,
          .rc = DRPS_E_CONFIG,
-         .says = "one worker"},
+         .says = "without a partition"},
+        {.name = "more for some workers",
+         .order = "grid",
+         .lanes = 3,
+         .workers = 2,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "each worker must have as many"},
+        {.name = "too many workers",
+         .order = "grid",
+         .workers = DRPS_BATCH_LANES + 1,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "between 16 at most"},
+        {.name = "several passes",
+         .order = "grid",
+         .groups = 2,
+         .workers = 2,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "must be one group"},
         {.name = "too many",
          .order = "grid",
          .lanes = DRPS_BATCH_LANES + 1,
@@ -413,7 +434,8 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct case_run c;
         struct drps_err err = DRPS_ERR_INIT;
-        begin(&c, s, 0, cases[k].lanes);
+        begin(&c, s, cases[k].groups, cases[k].lanes);
+        c.options.partition = cases[k].partition;
         c.options.order = cases[k].order;
         c.options.workers = cases[k].workers;
         c.options.batch_size = cases[k].batch_size;

@@ -1,0 +1,310 @@
+/*
+ * Training where rows circulate between ranks: whatever the number of workers, the store, the
+ * transport and the threads, the model has the bytes that one worker makes of the same lanes. Then
+ * how it is stopped, resumed and refused.
+ */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/cluster/drps_ranks.h"
+#include "support/index_case.h"
+#include "support/scratch.h"
+
+enum { SAMPLES = 5000, NAMES = 150, BATCH = 40, LANES = 4, EPOCHS = 3, RANKS_MOST = 4 };
+
+struct grid {
+    uint32_t users, items;
+};
+
+/* A plan of so many workers, in the folder of its name. */
+static void make_plan(struct scratch *s, const char *name, uint32_t workers, struct grid grid,
+                      int no_bias)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct case_run c;
+    case_begin(&c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, NAMES, 8), "lmf");
+    (void)snprintf(c.out, sizeof(c.out), "%s", scratch_path(s, name));
+    c.options.out = c.out;
+    c.options.factors = 5;
+    c.options.order = "grid";
+    c.options.grid_users = grid.users;
+    c.options.grid_items = grid.items;
+    c.options.lanes = LANES;
+    c.options.workers = workers;
+    c.options.batch_size = BATCH;
+    c.options.test_fraction = 0.1;
+    c.options.no_bias = no_bias;
+    c.options.force = 1;
+    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+}
+
+static void make_plans(struct scratch *s, struct grid grid, int no_bias)
+{
+    make_plan(s, "plan-1", 1, grid, no_bias);
+    make_plan(s, "plan-2", 2, grid, no_bias);
+    make_plan(s, "plan-4", 4, grid, no_bias);
+}
+
+static struct drps_train_options usual(struct scratch *s)
+{
+    static char model[SCRATCH_PATH_BYTES];
+    (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
+    return (struct drps_train_options){.model_path = model,
+                                       .replace = 1,
+                                       .epochs = EPOCHS,
+                                       .seed = 7,
+                                       .init_scale = 0.1f,
+                                       .memory_bytes = 512 << 20,
+                                       .checkpoint_every = {.unit = DRPS_CHECKPOINT_NEVER}};
+}
+
+static int train(struct scratch *s, uint32_t workers, const struct drps_train_options *o,
+                 struct drps_train_result *r, struct drps_err *err)
+{
+    char dir[SCRATCH_PATH_BYTES + 16];
+    struct drps_plan *plan;
+    (void)snprintf(dir, sizeof(dir), "%s-%u", scratch_path(s, "plan"), workers);
+    const struct drps_ranks_options ranks = {
+        .plan = dir, .train = o, .transport = DRPS_RANKS_INPROC, .wait_ms = 60000};
+    if (workers > 1) return drps_ranks_run_local(&ranks, workers, r, err);
+    int rc = drps_plan_open(drps_io_os(), dir, &plan, err);
+    if (rc == 0) rc = drps_train_run(plan, o, r, err);
+    drps_plan_close(plan);
+    return rc;
+}
+
+static struct drps_train_result must_train(struct scratch *s, uint32_t workers,
+                                           const struct drps_train_options *o)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result r;
+    if (train(s, workers, o, &r, &err)) fail_msg("%u workers: %s", workers, err.text);
+    return r;
+}
+
+/* Losses are sums in another order. */
+static void assert_close(const char *what, double a, double b)
+{
+    if (!(fabs(a - b) <= 1e-6 * fabs(b))) fail_msg("%s: %.12g, not %.12g", what, a, b);
+}
+
+static void assert_same(const char *what, const struct drps_train_result *r,
+                        const struct drps_train_result *want)
+{
+    if (r->content != want->content) fail_msg("%s: the model is another one", what);
+    assert_int_equal(r->epochs_n, want->epochs_n);
+    for (size_t e = 0; e < r->epochs_n; e++) {
+        assert_close(what, r->epochs[e].train_loss, want->epochs[e].train_loss);
+        assert_close(what, r->epochs[e].test.loss, want->epochs[e].test.loss);
+        assert_close(what, r->epochs[e].test.rmse, want->epochs[e].test.rmse);
+    }
+}
+
+static void assert_bytes_as_planned(const struct drps_train_result *r)
+{
+    uint64_t sent = 0, received = 0;
+    for (size_t i = 0; i < r->ranks_n; i++) {
+        assert_true(r->ranks[i].sent_bytes > 0);
+        assert_int_equal(r->ranks[i].sent_bytes, r->ranks[i].forecast_sent_bytes);
+        assert_int_equal(r->ranks[i].received_bytes, r->ranks[i].forecast_received_bytes);
+        sent += r->ranks[i].sent_bytes;
+        received += r->ranks[i].received_bytes;
+    }
+    assert_int_equal(sent, received);
+}
+
+/* --- the same bytes ----------------------------------------------------------------------------
+ */
+
+static void check_workers(struct scratch *s, const char *name, struct drps_train_options o,
+                          const char *const *stores)
+{
+    struct drps_train_result want = must_train(s, 1, &o);
+    for (; *stores; stores++)
+        for (uint32_t workers = 2; workers <= RANKS_MOST; workers *= 2)
+            for (o.threads = 1; o.threads <= 2; o.threads++) {
+                char what[96];
+                o.store = *stores;
+                struct drps_train_result r = must_train(s, workers, &o);
+                (void)snprintf(what, sizeof(what), "%s, %s, %u workers, %u threads", name, o.store,
+                               workers, o.threads);
+                assert_same(what, &r, &want);
+                assert_bytes_as_planned(&r);
+                drps_train_result_free(&r);
+            }
+    drps_train_result_free(&want);
+}
+
+static void test_the_model_does_not_depend_on_the_workers(void **state)
+{
+    static const struct {
+        const char *name, *optimizer;
+        float lr, l2;
+        struct grid grid;
+        int no_bias;
+    } cases[] = {
+        {"users outside", "adagrad", 0.1f, 0, {1, 2}, 0},
+        {"items outside", "adagrad", 0.1f, 0, {2, 1}, 0},
+        {"sgd with l2", "sgd", 0.02f, 0.01f, {1, 2}, 0},
+        {"ftrl", "ftrl", 0.1f, 0, {1, 2}, 0},
+        {"no intercept", "adagrad", 0.1f, 0, {1, 2}, 1},
+        {"a single cell", "sgd", 0.02f, 0, {1, 1}, 0},
+        {"more cells", "sgd", 0.02f, 0, {1, 5}, 0},
+    };
+    static const char *const in_memory[] = {"resident", NULL};
+    struct scratch *s = *state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+        struct drps_train_options o = usual(s);
+        make_plans(s, cases[k].grid, cases[k].no_bias);
+        o.optimizer = cases[k].optimizer;
+        o.lr = cases[k].lr;
+        o.l2 = cases[k].l2;
+        check_workers(s, cases[k].name, o, in_memory);
+    }
+}
+
+static void test_the_model_does_not_depend_on_the_store(void **state)
+{
+    static const char *const stores[] = {"relay", "file", NULL};
+    struct scratch *s = *state;
+    struct drps_train_options o = usual(s);
+    make_plans(s, (struct grid){1, 2}, 0);
+    o.optimizer = "adagrad";
+    o.lr = 0.1f;
+    check_workers(s, "stores", o, stores);
+}
+
+static void test_one_after_another_is_the_same(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_train_options o = usual(s);
+    make_plans(s, (struct grid){1, 2}, 0);
+    struct drps_train_result want = must_train(s, 1, &o);
+    o.one_by_one = 1;
+    struct drps_train_result r = must_train(s, 2, &o);
+    assert_same("one by one", &r, &want);
+    drps_train_result_free(&r);
+    drps_train_result_free(&want);
+}
+
+/* --- stopping and going on ---------------------------------------------------------------------
+ */
+
+struct stopping {
+    atomic_int stop;
+    uint64_t after;
+};
+
+static void stop_after(void *ctx, const struct drps_epoch *epoch)
+{
+    struct stopping *t = ctx;
+    if (epoch->epoch == t->after) atomic_store(&t->stop, 1);
+}
+
+static void test_training_stops_between_epochs_and_goes_on(void **state)
+{
+    static const char *const stores[] = {"resident", "relay", "file"};
+    struct scratch *s = *state;
+    make_plans(s, (struct grid){1, 2}, 0);
+    struct drps_train_options o = usual(s);
+    struct drps_train_result want = must_train(s, 1, &o);
+    for (size_t k = 0; k < sizeof(stores) / sizeof(*stores); k++)
+        for (uint32_t workers = 2; workers <= RANKS_MOST; workers *= 2) {
+            struct stopping t = {.after = 1 + k % 2};
+            struct drps_train_result r;
+            struct drps_err err = DRPS_ERR_INIT;
+            o = usual(s);
+            o.store = stores[k];
+            o.checkpoint_every.unit = DRPS_CHECKPOINT_USUAL;
+            o.stop = &t.stop;
+            o.on_epoch = stop_after;
+            o.ctx = &t;
+            assert_int_equal(train(s, workers, &o, &r, &err), DRPS_E_INTERRUPTED);
+            assert_int_equal(r.epochs_n, t.after);
+            assert_int_equal(r.steps, 0);
+            drps_train_result_free(&r);
+            atomic_store(&t.stop, 0);
+            o.resume = 1;
+            o.replace = 0;
+            o.on_epoch = NULL;
+            r = must_train(s, workers, &o);
+            assert_int_equal(r.resumed_epoch, t.after + 1);
+            assert_same(stores[k], &r, &want);
+            drps_train_result_free(&r);
+        }
+    drps_train_result_free(&want);
+}
+
+/* Rows of an earlier run are found by name; its intercept goes to all ranks. */
+static void test_training_begins_with_the_rows_of_an_earlier_run(void **state)
+{
+    struct scratch *s = *state;
+    char from[SCRATCH_PATH_BYTES];
+    (void)snprintf(from, sizeof(from), "%s", scratch_path(s, "earlier"));
+    make_plans(s, (struct grid){1, 2}, 0);
+    struct drps_train_options o = usual(s);
+    o.model_path = from;
+    o.epochs = 1;
+    struct drps_train_result r = must_train(s, 1, &o);
+    drps_train_result_free(&r);
+    o = usual(s);
+    o.from = from;
+    struct drps_train_result want = must_train(s, 1, &o);
+    for (uint32_t workers = 2; workers <= RANKS_MOST; workers *= 2) {
+        r = must_train(s, workers, &o);
+        assert_same("from a model", &r, &want);
+        drps_train_result_free(&r);
+    }
+    drps_train_result_free(&want);
+}
+
+/* --- what is refused ---------------------------------------------------------------------------
+ */
+
+static void expect(struct scratch *s, const struct drps_train_options *o, int code,
+                   const char *says)
+{
+    struct drps_train_result r;
+    struct drps_err err = DRPS_ERR_INIT;
+    const int rc = train(s, 2, o, &r, &err);
+    if (rc != code || !strstr(err.text, says)) fail_msg("%d: %s", rc, err.text);
+    drps_train_result_free(&r);
+}
+
+static void test_what_does_not_fit_is_refused(void **state)
+{
+    struct scratch *s = *state;
+    make_plans(s, (struct grid){1, 2}, 0);
+    struct drps_train_options o = usual(s);
+    o.sync = DRPS_SCHED_ASP;
+    expect(s, &o, DRPS_E_CONFIG, "rows circulate");
+    o = usual(s);
+    o.optimizer = "sgd";
+    o.lr = 1e20f;
+    expect(s, &o, -ERANGE, "diverged");
+}
+
+#define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_the_model_does_not_depend_on_the_workers),
+        SCRATCH_TEST(test_the_model_does_not_depend_on_the_store),
+        SCRATCH_TEST(test_one_after_another_is_the_same),
+        SCRATCH_TEST(test_training_stops_between_epochs_and_goes_on),
+        SCRATCH_TEST(test_training_begins_with_the_rows_of_an_earlier_run),
+        SCRATCH_TEST(test_what_does_not_fit_is_refused),
+    };
+    return cmocka_run_group_tests_name("circulating", tests, NULL, NULL);
+}
