@@ -40,8 +40,8 @@ static uint64_t largest_range(const struct circulate_job *job)
 {
     const struct circulation *c = job->circulation;
     uint64_t most = 0;
-    for (uint32_t s = 0; s < circulation_slots(c); s++) {
-        const uint64_t rows = job->slot_first[s + 1] - job->slot_first[s];
+    for (uint32_t s = 0; s < circulation_ranges(c); s++) {
+        const uint64_t rows = job->range_first[s + 1] - job->range_first[s];
         if (s % (c->cells + 1) && rows > most) most = rows;
     }
     return most;
@@ -58,7 +58,7 @@ uint64_t drps_circulate_most_rows(const struct circulate_job *job)
 uint32_t drps_circulate_first_row(const struct circulate_job *job, uint32_t rank)
 {
     const struct circulation *c = job->circulation;
-    return rank ? job->slot_first[circulation_first_slot(c, circulation_lane(c, rank))] : 0;
+    return rank ? job->range_first[circulation_first_range(c, circulation_lane(c, rank))] : 0;
 }
 
 int drps_circulate_check(const struct circulate_job *job, struct drps_err *err)
@@ -86,16 +86,16 @@ static void hold_rows(const struct circulating *d)
 {
     const struct circulation *c = d->c;
     const uint32_t first = circulation_lane(c, d->rank), end = circulation_lane(c, d->rank + 1);
-    const uint32_t *slot_first = d->job->slot_first;
+    const uint32_t *range_first = d->job->range_first;
     d->out->rows = d->out->ranks.held_n = 0;
     if (d->rank) hold(d->out, 0, d->bias);
     for (uint32_t lane = 0; lane < c->lanes; lane++) {
-        const uint32_t slot = circulation_first_slot(c, lane);
+        const uint32_t range = circulation_first_range(c, lane);
         if (lane == first)
             hold(d->out, drps_circulate_first_row(d->job, d->rank),
                  drps_circulate_first_row(d->job, d->rank + 1));
         if (lane < first || lane >= end)
-            hold(d->out, slot_first[slot + 1], slot_first[slot + c->cells + 1]);
+            hold(d->out, range_first[range + 1], range_first[range + c->cells + 1]);
     }
 }
 
@@ -171,14 +171,15 @@ static int write_hand_over(struct circulating *d, uint32_t first, uint32_t end, 
 }
 
 /* The steps that hand a range over. */
-static int hand_over(struct circulating *d, uint32_t slot, uint32_t direction, struct drps_err *err)
+static int hand_over(struct circulating *d, uint32_t range, uint32_t direction,
+                     struct drps_err *err)
 {
     struct drps_plan_ranks *r = &d->out->ranks;
     const uint32_t most = (uint32_t)most_handed(d->job);
     const int evaluation = d->c->strata > d->c->train && d->stratum >= d->c->train;
     int rc = 0;
-    if (slot == CIRCULATION_NONE) return 0;
-    const uint32_t first = d->job->slot_first[slot], end = d->job->slot_first[slot + 1];
+    if (range == CIRCULATION_NONE) return 0;
+    const uint32_t first = d->job->range_first[range], end = d->job->range_first[range + 1];
     uint64_t *counted = direction == DRPS_DEPARTS
                             ? (evaluation ? &r->eval_served_rows : &r->served_rows)
                             : (evaluation ? &r->eval_pulled_rows : &r->pulled_rows);

@@ -12,10 +12,10 @@
 
 struct circulate_job {
     const struct drps_io *io;
-    const char *from; /* folder of data.rec and rows.rec, all batches, numbered by slot */
+    const char *from; /* folder of data.rec and rows.rec, all batches, numbered by range */
     const struct drps_plan_info *info; /* of all of it */
     const struct circulation *circulation;
-    const uint32_t *slot_first; /* [slots + 1] of drps_lane_rows_make() */
+    const uint32_t *range_first; /* [ranges + 1] of drps_lane_rows_make() */
     uint64_t memory_bytes;
 };
 

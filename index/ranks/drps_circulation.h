@@ -3,13 +3,13 @@
  * a single pass. Pure; shared inside index/.
  *
  * Rank w has the lanes w m to w m + m - 1, of L = m W, and keeps their rows of the outer table. The
- * inner table is cut into C L *ranges*, C cells with one for each lane. An epoch's strata are
- * numbered 0, 1, ..., training before evaluation; in stratum s lane l has range (l + s / C) mod L
- * of cell s mod C. So a range goes from lane to lane, downwards, and is wanted again C strata after
- * it was used. After an epoch every range is at *home*: with the lane that uses it first.
+ * inner table is cut into C L parts, C cells with one for each lane. An epoch's strata are numbered
+ * 0, 1, ..., training before evaluation; in stratum s lane l has part (l + s / C) mod L of cell
+ * s mod C. So a part goes from lane to lane, downwards, and is wanted again C strata after it was
+ * used. After an epoch every part is at *home*: with the lane that uses it first.
  *
- * Rows are numbered by *slot*: for each lane its outer rows, then the ranges at home there, by
- * cell. So what a rank has between epochs is one run of row numbers.
+ * Rows are numbered by *range*: for each lane that of its outer rows, then the parts at home there,
+ * by cell. So what a rank has between epochs is one run of row numbers.
  *
  * Of a rank's lanes only the first one's range leaves the rank, and only the last one's comes from
  * another rank. The steps of a rank:
@@ -52,22 +52,22 @@ static inline struct circulation circulation_of(const struct drps_plan_info *inf
                                 .strata = info->eval_batches ? 2 * train : train};
 }
 
-/* How many slots there are, and where those of a lane begin: with that of its outer rows. */
-static inline uint32_t circulation_slots(const struct circulation *c)
+/* How many ranges there are, and where those of a lane begin: with that of its outer rows. */
+static inline uint32_t circulation_ranges(const struct circulation *c)
 {
     return c->lanes * (c->cells + 1);
 }
-static inline uint32_t circulation_first_slot(const struct circulation *c, uint32_t lane)
+static inline uint32_t circulation_first_range(const struct circulation *c, uint32_t lane)
 {
     return lane * (c->cells + 1);
 }
 
-/* The slot of the range that a lane has in a stratum. */
+/* The range of the inner table that a lane has in a stratum. */
 static inline uint32_t circulation_range(const struct circulation *c, uint64_t stratum,
                                          uint32_t lane)
 {
     const uint32_t home = (uint32_t)((lane + stratum / c->cells) % c->lanes);
-    return circulation_first_slot(c, home) + 1 + (uint32_t)(stratum % c->cells);
+    return circulation_first_range(c, home) + 1 + (uint32_t)(stratum % c->cells);
 }
 
 /* The first lane of a rank; of rank `workers` the end. */
@@ -76,7 +76,7 @@ static inline uint32_t circulation_lane(const struct circulation *c, uint32_t ra
     return c->lanes / c->workers * rank;
 }
 
-/* The slot that departs from a rank after a stratum. */
+/* The range that departs from a rank after a stratum. */
 static inline uint32_t circulation_departs(const struct circulation *c, uint64_t stratum,
                                            uint32_t rank)
 {
@@ -84,8 +84,8 @@ static inline uint32_t circulation_departs(const struct circulation *c, uint64_t
                                : CIRCULATION_NONE;
 }
 
-/* The slot that arrives at a rank before a stratum, 0 to strata + cells - 1: those from `strata` on
- * are the first ones of the next epoch. */
+/* The range that arrives at a rank before a stratum, 0 to strata + cells - 1: those from `strata`
+ * on are the first ones of the next epoch. */
 static inline uint32_t circulation_arrives(const struct circulation *c, uint64_t stratum,
                                            uint32_t rank)
 {

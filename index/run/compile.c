@@ -294,7 +294,7 @@ static void run_free(struct index_run *r)
         drps_part_free(&r->parts[i]);
     free(r->parts);
     free(r->block_first);
-    free(r->slot_first);
+    free(r->range_first);
     free(r->scratch);
     free(r->laid);
     free(r);

@@ -13,6 +13,6 @@ int drps_run_number_by_lane(struct index_run *r, struct drps_err *err)
                                       .pages =
                                           !drps_block_builder_find(r->options.blocks.by)->merges,
                                       .memory_bytes = r->options.memory_bytes};
-    int rc = drps_lane_rows_make(&job, r->info, &r->block_first, &r->slot_first, err);
+    int rc = drps_lane_rows_make(&job, r->info, &r->block_first, &r->range_first, err);
     return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);
 }

@@ -69,7 +69,7 @@ int drps_phase_circulate(struct index_run *r, struct drps_err *err)
                                       .from = r->stage.dir,
                                       .info = r->info,
                                       .circulation = &c,
-                                      .slot_first = r->slot_first,
+                                      .range_first = r->range_first,
                                       .memory_bytes = r->options.memory_bytes};
     int rc = drps_circulate_check(&job, err);
     if (rc == 0) rc = name_whole(r, &job, err);

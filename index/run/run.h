@@ -34,7 +34,7 @@ struct index_run {
     uint32_t *block_first;         /* own: [info->blocks + 1] of all rows, until there are parts */
     struct drps_plan_info *info;
     struct drps_index_result *result;
-    uint32_t *slot_first; /* own: of circulation; NULL: rows are not numbered by lane */
+    uint32_t *range_first; /* own: of circulation; NULL: rows are not numbered by lane */
     struct part *parts;   /* own: [parts_n], one a worker */
     uint32_t parts_n;
 };

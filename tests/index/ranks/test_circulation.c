@@ -22,38 +22,38 @@
 /* --- the schedule ------------------------------------------------------------------------------
  */
 
-/* Which rank has each slot's range while ranks follow the schedule; UINT32_MAX: it is on its way.
+/* Which rank has each range while ranks follow the schedule; UINT32_MAX: it is on its way.
  */
 struct holders {
     const struct circulation *c;
-    uint32_t *rank;       /* [slots] */
-    uint32_t way[16][64]; /* to each rank: slots in the order in which they were sent */
+    uint32_t *rank;       /* [ranges] */
+    uint32_t way[16][64]; /* to each rank: ranges in the order in which they were sent */
     uint32_t sent[16], got[16];
 };
 
 static void arrive(struct holders *h, uint64_t stratum, uint32_t rank)
 {
-    const uint32_t slot = circulation_arrives(h->c, stratum, rank);
-    if (slot == CIRCULATION_NONE) return;
+    const uint32_t range = circulation_arrives(h->c, stratum, rank);
+    if (range == CIRCULATION_NONE) return;
     assert_true(h->got[rank] < h->sent[rank]);
-    assert_int_equal(h->way[rank][h->got[rank]++ % 64], slot);
-    h->rank[slot] = rank;
+    assert_int_equal(h->way[rank][h->got[rank]++ % 64], range);
+    h->rank[range] = rank;
 }
 
 static void depart(struct holders *h, uint64_t stratum, uint32_t rank)
 {
     const uint32_t to = (rank + h->c->workers - 1) % h->c->workers;
-    const uint32_t slot = circulation_departs(h->c, stratum, rank);
-    if (slot == CIRCULATION_NONE) return;
-    assert_int_equal(h->rank[slot], rank);
-    h->rank[slot] = UINT32_MAX;
-    h->way[to][h->sent[to]++ % 64] = slot;
+    const uint32_t range = circulation_departs(h->c, stratum, rank);
+    if (range == CIRCULATION_NONE) return;
+    assert_int_equal(h->rank[range], rank);
+    h->rank[range] = UINT32_MAX;
+    h->way[to][h->sent[to]++ % 64] = range;
     assert_in_range(h->sent[to] - h->got[to], 1, h->c->cells);
 }
 
-static uint32_t home(const struct circulation *c, uint32_t slot)
+static uint32_t home(const struct circulation *c, uint32_t range)
 {
-    return slot / (c->cells + 1) / (c->lanes / c->workers);
+    return range / (c->cells + 1) / (c->lanes / c->workers);
 }
 
 static void use(struct holders *h, uint64_t stratum)
@@ -70,9 +70,9 @@ static void use(struct holders *h, uint64_t stratum)
 
 static void check_epochs(const struct circulation *c)
 {
-    struct holders h = {.c = c, .rank = calloc(circulation_slots(c), sizeof(uint32_t))};
+    struct holders h = {.c = c, .rank = calloc(circulation_ranges(c), sizeof(uint32_t))};
     assert_non_null(h.rank);
-    for (uint32_t s = 0; s < circulation_slots(c); s++)
+    for (uint32_t s = 0; s < circulation_ranges(c); s++)
         h.rank[s] = home(c, s);
     for (int epoch = 0; epoch < 2; epoch++) {
         for (uint64_t s = 0; s < c->strata + c->cells; s++) {
@@ -83,7 +83,7 @@ static void check_epochs(const struct circulation *c)
             for (uint32_t r = 0; r < c->workers; r++)
                 depart(&h, s, r);
         }
-        for (uint32_t s = 0; s < circulation_slots(c); s++)
+        for (uint32_t s = 0; s < circulation_ranges(c); s++)
             assert_int_equal(h.rank[s], home(c, s));
     }
     free(h.rank);
