@@ -217,19 +217,54 @@ static void print_forecasts(const struct drps_index_result *r)
 
 /* ---- Details ---- */
 
+/* Bytes of a row on its way between ranks: its parameters, or all of it where rows circulate, with
+ * the state of adagrad. */
+static uint64_t link_bytes(const struct drps_plan_info *i)
+{
+    return drps_plan_circulates(i) ? i->row_bytes : i->dim * sizeof(float);
+}
+
+static uint64_t handed_bytes(const struct drps_plan_info *i)
+{
+    if (!drps_plan_circulates(i)) return 0;
+    return i->ranks.served_rows * i->row_bytes + i->ranks.eval_served_rows * i->dim * sizeof(float);
+}
+
+static uint64_t handed_rows(const struct drps_plan_info *i)
+{
+    return drps_plan_circulates(i) ? i->ranks.served_rows + i->ranks.eval_served_rows : 0;
+}
+
+static void print_workers(const struct drps_index_result *r)
+{
+    const struct drps_plan_info *i = &r->info;
+    const uint64_t handed = handed_bytes(i);
+    const uint64_t plain = r->plain_rows * i->dim * sizeof(float);
+    if (!handed) {
+        printf("\n%u workers and servers, in rounds of a batch each\n", i->ranks.workers);
+        return;
+    }
+    printf("\n%u workers, %llu lanes: an epoch hands %s rows on, %s with adagrad's state\n",
+           i->ranks.workers, (unsigned long long)i->lanes, count(handed_rows(i)), size(handed));
+    if (plain)
+        printf("  %.2g %% of what rounds would move, which pull and push every row of a batch\n",
+               100.0 * (double)handed / (double)plain);
+}
+
 static void print_ranks(const struct drps_index_result *r)
 {
     const struct drps_plan_info *i = &r->info;
     if (i->ranks.workers < 2) return;
-    printf("\n%u workers and servers, in rounds of a batch each\n", i->ranks.workers);
+    print_workers(r);
     printf("  %4s %11s %12s %9s %8s  %s\n", "rank", "rows", "row uses", "plan", "windows",
-           "an epoch's parameters from and to other ranks");
+           drps_plan_circulates(i) ? "an epoch's rows from and to other ranks"
+                                   : "an epoch's parameters from and to other ranks");
     for (uint32_t k = 0; k < i->ranks.workers; k++) {
         const struct drps_index_rank *rank = &r->ranks[k];
         printf("  %4u %11llu %12llu %9s %8llu  %s, %s\n", k, (unsigned long long)rank->rows,
                (unsigned long long)rank->row_uses, size(rank->plan_bytes),
-               (unsigned long long)rank->windows, size(rank->pulled_rows * i->dim * 4),
-               size(rank->served_rows * i->dim * 4));
+               (unsigned long long)rank->windows, size(rank->pulled_rows * link_bytes(i)),
+               size(rank->served_rows * link_bytes(i)));
     }
 }
 
@@ -278,8 +313,8 @@ static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
         {"blocks", rank->blocks},
         {"windows", rank->windows},
         {"working_set_bytes", rank->working_set_rows * r->info.row_bytes},
-        {"pulled_bytes", rank->pulled_rows * r->info.dim * 4},
-        {"served_bytes", rank->served_rows * r->info.dim * 4},
+        {"pulled_bytes", rank->pulled_rows * link_bytes(&r->info)},
+        {"served_bytes", rank->served_rows * link_bytes(&r->info)},
         {"plan_bytes", rank->plan_bytes},
     };
     json_t *j = json_object();
@@ -333,6 +368,8 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
         {"input_bytes", r->input_bytes},
         {"skipped_lines", r->skipped_lines},
         {"plan_bytes", r->plan_bytes},
+        {"handed_rows", handed_rows(i)},
+        {"plain_rows", r->plain_rows},
         {"peak_rss_bytes", drps_memory_peak()},
     };
     json_t *j = plan_json(report->options->out, err);

@@ -16,7 +16,8 @@ struct drps_circulation {
     struct drps_circulation_options o;
     uint32_t before, after; /* the ranks that ranges go to, and come from */
     size_t first;           /* row of a step that is handed over first: behind the intercept */
-    size_t row_bytes, range_bytes;
+    size_t row_bytes, parameter_bytes; /* of a row, and of its parameters alone */
+    size_t range_bytes;
     struct drps_shared_buffer *out; /* own: the range that is put together */
     size_t out_used;
     struct drps_net_message *in; /* own: the one that is taken apart; NULL: none */
@@ -47,9 +48,10 @@ void drps_circulation_forecast(const struct drps_plan_info *info, uint64_t row_b
                                uint64_t epochs, struct drps_circulation_stats *out)
 {
     const struct drps_plan_ranks *r = &info->ranks;
+    const uint64_t parameters = info->dim * sizeof(float);
     *out = (struct drps_circulation_stats){
-        .sent_bytes = epochs * (r->served_rows + r->eval_served_rows) * row_bytes,
-        .received_bytes = epochs * (r->pulled_rows + r->eval_pulled_rows) * row_bytes};
+        .sent_bytes = epochs * (r->served_rows * row_bytes + r->eval_served_rows * parameters),
+        .received_bytes = epochs * (r->pulled_rows * row_bytes + r->eval_pulled_rows * parameters)};
 }
 
 /* ---- Departing ---- */
@@ -71,18 +73,18 @@ static int send_range(struct drps_circulation *c, struct drps_err *err)
     return rc;
 }
 
-static int depart(struct drps_circulation *c, const struct drps_rows *rows, int last,
-                  struct drps_err *err)
+static int depart(struct drps_circulation *c, const struct drps_rows *rows, size_t row_bytes,
+                  int last, struct drps_err *err)
 {
-    const size_t bytes = (rows->n - c->first) * c->row_bytes;
+    const size_t bytes = (rows->n - c->first) * row_bytes;
     if (bytes > c->range_bytes - c->out_used)
         return drps_err_set(
             err, DRPS_E_CORRUPT, "%s: a range has more than the %llu rows of the largest one",
             c->o.plan->dir, (unsigned long long)c->o.plan->info.ranks.max_range_rows);
     int rc = c->out_used ? 0 : drps_shared_buffer_renew(&c->out, c->range_bytes, err);
     if (rc < 0) return rc;
-    for (size_t i = c->first; i < rows->n; i++, c->out_used += c->row_bytes)
-        memcpy(c->out->data + c->out_used, drps_row_at(rows, i), c->row_bytes);
+    for (size_t i = c->first; i < rows->n; i++, c->out_used += row_bytes)
+        memcpy(c->out->data + c->out_used, drps_row_at(rows, i), row_bytes);
     return last ? send_range(c, err) : 0;
 }
 
@@ -112,16 +114,16 @@ static int receive_range(struct drps_circulation *c, struct drps_err *err)
     return wrong(c, "it is another message", err);
 }
 
-static int arrive(struct drps_circulation *c, const struct drps_rows *rows, int last,
-                  struct drps_err *err)
+static int arrive(struct drps_circulation *c, const struct drps_rows *rows, size_t row_bytes,
+                  int last, struct drps_err *err)
 {
-    const size_t bytes = (rows->n - c->first) * c->row_bytes;
+    const size_t bytes = (rows->n - c->first) * row_bytes;
     int rc = c->in ? 0 : receive_range(c, err);
     if (rc < 0) return rc;
     const size_t left = c->in->bytes - c->in_used;
     if (last ? bytes != left : bytes >= left) return wrong(c, "it is of another size", err);
-    for (size_t i = c->first; i < rows->n; i++, c->in_used += c->row_bytes)
-        memcpy(drps_row_at(rows, i), (const char *)c->in->data + c->in_used, c->row_bytes);
+    for (size_t i = c->first; i < rows->n; i++, c->in_used += row_bytes)
+        memcpy(drps_row_at(rows, i), (const char *)c->in->data + c->in_used, row_bytes);
     if (!last) return 0;
     drps_net_message_free(c->in);
     c->in = NULL;
@@ -133,7 +135,10 @@ int drps_circulation_step(struct drps_circulation *c, const struct drps_batch *s
                           const struct drps_rows *rows, struct drps_err *err)
 {
     const int last = (step->hand_over & DRPS_HANDS_LAST) != 0;
-    return step->hand_over & DRPS_DEPARTS ? depart(c, rows, last, err) : arrive(c, rows, last, err);
+    const size_t bytes =
+        step->hand_over & DRPS_HANDS_PARAMETERS ? c->parameter_bytes : c->row_bytes;
+    return step->hand_over & DRPS_DEPARTS ? depart(c, rows, bytes, last, err)
+                                          : arrive(c, rows, bytes, last, err);
 }
 
 /* ---- Opening ---- */
@@ -150,6 +155,7 @@ int drps_circulation_open(const struct drps_circulation_options *options,
     c->after = (ranks->rank + 1) % ranks->workers;
     c->first = options->server->model.has_bias ? 1 : 0;
     c->row_bytes = options->server->row_bytes;
+    c->parameter_bytes = options->server->model.dim * sizeof(float);
     c->range_bytes = (size_t)ranks->max_range_rows * c->row_bytes;
     return 0;
 }

@@ -2,7 +2,7 @@
  * Ranges of rows on their way between ranks, where rows circulate: what the steps of a plan do that
  * hand rows over (index/plan/drps_batch.h). A range departs to the rank before this one, and one
  * arrives from the rank after it; both know from the plan which rows these are, so that a message
- * has rows alone, with the optimizer's state.
+ * has rows alone, in training with the optimizer's state.
  *
  * Sending does not wait for the receiver unless as many ranges are on their way to it as the grid
  * has cells. So many are needed: a rank sends a range of each cell before it takes the first one,

@@ -24,7 +24,8 @@
 enum drps_hand_over {
     DRPS_DEPARTS = 32,
     DRPS_ARRIVES = 64,
-    DRPS_HANDS_LAST = 128, /* with one of the two before: the range ends with this step */
+    DRPS_HANDS_LAST = 128,       /* with one of the two before: the range ends with this step */
+    DRPS_HANDS_PARAMETERS = 256, /* with one of them: without the optimizer's state */
 };
 
 /* One batch, decoded; all pointers borrowed. */
@@ -57,7 +58,7 @@ enum {
     DRPS_BATCH_UNIFORM = 4,
     DRPS_BATCH_PACKED = 8, /* not in a plain body */
     DRPS_BATCH_SIGNS = 16, /* of a packed one: labels are -1 or 1, a bit each */
-    /* 32 to 128: drps_hand_over */
+    /* 32 to 256: drps_hand_over */
 };
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */

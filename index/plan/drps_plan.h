@@ -75,8 +75,8 @@ struct drps_plan_ranks {
      * directions. Of the whole: sums. */
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
     /* Of a part whose rows circulate: row 0 and up of its store, in placed order; of the numbers
-     * before, rows that arrive are pulled, and those that depart are served. That with first_row is
-     * the rank's own. */
+     * before, rows that arrive are pulled, and those that depart are served, with the optimizer's
+     * state, or without it in evaluation. That with first_row is the rank's own. */
     struct drps_row_range held[DRPS_PLAN_RANGES];
     size_t held_n;
     uint64_t max_range_rows; /* of the largest range that is handed over, by any rank */

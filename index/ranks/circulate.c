@@ -170,13 +170,13 @@ static int write_hand_over(struct circulating *d, uint32_t first, uint32_t end, 
     return rc < 0 ? rc : drps_recwriter_add(d->data, body.pieces, body.n, err);
 }
 
-/* The steps that hand a range over. */
-static int hand_over(struct circulating *d, uint32_t range, uint32_t direction,
+/* The steps that hand a range over which departs after a stratum. */
+static int hand_over(struct circulating *d, uint32_t range, uint64_t departs, uint32_t direction,
                      struct drps_err *err)
 {
     struct drps_plan_ranks *r = &d->out->ranks;
     const uint32_t most = (uint32_t)most_handed(d->job);
-    const int evaluation = d->c->strata > d->c->train && d->stratum >= d->c->train;
+    const int evaluation = departs >= d->c->train;
     int rc = 0;
     if (range == CIRCULATION_NONE) return 0;
     const uint32_t first = d->job->range_first[range], end = d->job->range_first[range + 1];
@@ -184,6 +184,7 @@ static int hand_over(struct circulating *d, uint32_t range, uint32_t direction,
                             ? (evaluation ? &r->eval_served_rows : &r->served_rows)
                             : (evaluation ? &r->eval_pulled_rows : &r->pulled_rows);
     *counted += end - first;
+    if (evaluation) direction |= DRPS_HANDS_PARAMETERS;
     for (uint32_t at = first, to; at < end && rc == 0; at = to) {
         to = end - at > most ? at + most : end;
         rc = write_hand_over(d, at, to, direction | (to == end ? DRPS_HANDS_LAST : 0U), err);
@@ -195,14 +196,16 @@ static int hand_over(struct circulating *d, uint32_t range, uint32_t direction,
 
 static int end_stratum(struct circulating *d, struct drps_err *err)
 {
-    int rc = hand_over(d, circulation_departs(d->c, d->stratum, d->rank), DRPS_DEPARTS, err);
+    const uint32_t range = circulation_departs(d->c, d->stratum, d->rank);
+    int rc = hand_over(d, range, d->stratum, DRPS_DEPARTS, err);
     if (rc == 0 && ++d->stratum == d->c->train) d->out->batches = drps_recwriter_count(d->data);
     return rc;
 }
 
 static int begin_stratum(struct circulating *d, struct drps_err *err)
 {
-    return hand_over(d, circulation_arrives(d->c, d->stratum, d->rank), DRPS_ARRIVES, err);
+    const uint32_t range = circulation_arrives(d->c, d->stratum, d->rank);
+    return hand_over(d, range, d->stratum - d->c->cells, DRPS_ARRIVES, err);
 }
 
 /* Ends strata and begins others, until it is that one's turn. */

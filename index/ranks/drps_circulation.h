@@ -19,6 +19,10 @@
  *                          depart what lane w m had
  *     and at the end:      arrive what that lane wants in strata 0 to C - 1 of the next epoch
  *
+ * Evaluation begins with every range at home and changes none. So what departs after a stratum of
+ * evaluation is parameters without the optimizer's state, and nothing goes to the rank where it is
+ * at home, which has it.
+ *
  * Ranks hand ranges on in one order, so that the n-th that departs from rank w is the n-th that
  * arrives at rank w - 1.
  *
@@ -76,12 +80,20 @@ static inline uint32_t circulation_lane(const struct circulation *c, uint32_t ra
     return c->lanes / c->workers * rank;
 }
 
+/* The rank where a range is at home. */
+static inline uint32_t circulation_home(const struct circulation *c, uint32_t range)
+{
+    return range / (c->cells + 1) / (c->lanes / c->workers);
+}
+
 /* The range that departs from a rank after a stratum. */
 static inline uint32_t circulation_departs(const struct circulation *c, uint64_t stratum,
                                            uint32_t rank)
 {
-    return stratum < c->strata ? circulation_range(c, stratum, circulation_lane(c, rank))
-                               : CIRCULATION_NONE;
+    if (stratum >= c->strata) return CIRCULATION_NONE;
+    const uint32_t range = circulation_range(c, stratum, circulation_lane(c, rank));
+    const uint32_t to = (rank + c->workers - 1) % c->workers;
+    return stratum >= c->train && circulation_home(c, range) == to ? CIRCULATION_NONE : range;
 }
 
 /* The range that arrives at a rank before a stratum, 0 to strata + cells - 1: those from `strata`
@@ -89,8 +101,10 @@ static inline uint32_t circulation_departs(const struct circulation *c, uint64_t
 static inline uint32_t circulation_arrives(const struct circulation *c, uint64_t stratum,
                                            uint32_t rank)
 {
-    return stratum < c->cells ? CIRCULATION_NONE
-                              : circulation_range(c, stratum, circulation_lane(c, rank + 1) - 1);
+    if (stratum < c->cells) return CIRCULATION_NONE;
+    const uint32_t range = circulation_range(c, stratum, circulation_lane(c, rank + 1) - 1);
+    const int evaluation = stratum - c->cells >= c->train; /* departed in it */
+    return evaluation && circulation_home(c, range) == rank ? CIRCULATION_NONE : range;
 }
 
 #endif

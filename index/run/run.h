@@ -35,7 +35,7 @@ struct index_run {
     struct drps_plan_info *info;
     struct drps_index_result *result;
     uint32_t *range_first; /* own: of circulation; NULL: rows are not numbered by lane */
-    struct part *parts;   /* own: [parts_n], one a worker */
+    struct part *parts;    /* own: [parts_n], one a worker */
     uint32_t parts_n;
 };
 

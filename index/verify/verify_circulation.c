@@ -71,9 +71,9 @@ static uint64_t placed(const struct drps_plan_info *info, uint64_t row)
 
 static int same_rows(const struct hands *from, const struct hands *to)
 {
-    const uint32_t last = DRPS_HANDS_LAST;
+    const uint32_t what = DRPS_HANDS_LAST | DRPS_HANDS_PARAMETERS;
     if (!from->n && !to->n) return 1;
-    if (from->n != to->n || (from->flags & last) != (to->flags & last)) return 0;
+    if (from->n != to->n || (from->flags & what) != (to->flags & what)) return 0;
     for (size_t i = 0; i < from->n; i++)
         if (placed(&from->part->info, from->rows[i]) != placed(&to->part->info, to->rows[i]))
             return 0;
