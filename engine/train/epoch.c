@@ -159,14 +159,14 @@ static int train_steps(struct run *run, struct drps_err *err)
 
     if (stopping(loop)) return STOPPED;
     const uint64_t start = drps_clock_ns();
-    const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
+    const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns + loop->hand_ns;
     int rc = drps_stratum_train(loop->stratum, loop->train_steps - run->step, &done, err);
     if (rc < 0) return rc;
     const uint64_t end = drps_clock_ns();
     loop->plan_ns += done.plan_ns;
     loop->wait_ns += done.wait_ns;
     loop->step_ns += end - start - done.plan_ns - done.wait_ns -
-                     (loop->worker->gather_ns + loop->worker->compute_ns - before);
+                     (loop->worker->gather_ns + loop->worker->compute_ns + loop->hand_ns - before);
     for (size_t i = 0; i < done.n; i++) {
         run->step++;
         run->samples += done.batch[i].samples;

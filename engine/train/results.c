@@ -90,6 +90,7 @@ void drps_job_collect(struct drps_job *job)
         .compute = (double)job->worker.compute_ns * 1e-9,
         .step = (double)job->loop.step_ns * 1e-9,
         .evaluate = (double)job->loop.evaluate_ns * 1e-9,
+        .hand_over = (double)job->loop.hand_ns * 1e-9,
     };
     r->first_step_seconds =
         job->loop.first_ns ? (double)(job->loop.first_ns - job->begin_ns) * 1e-9 : NAN;
@@ -97,8 +98,9 @@ void drps_job_collect(struct drps_job *job)
     drps_job_measure(job);
 }
 
-static void count_circulated(const struct drps_job *job, struct drps_rounds_bytes *done,
-                             struct drps_rounds_bytes *planned)
+/* Returns the seconds in which this rank waited for ranges. */
+static double count_circulated(const struct drps_job *job, struct drps_rounds_bytes *done,
+                               struct drps_rounds_bytes *planned)
 {
     struct drps_circulation_stats was, said;
     drps_circulation_stats(job->circulation, &was);
@@ -106,6 +108,7 @@ static void count_circulated(const struct drps_job *job, struct drps_rounds_byte
                               &said);
     *done = (struct drps_rounds_bytes){was.sent_bytes, was.received_bytes};
     *planned = (struct drps_rounds_bytes){said.sent_bytes, said.received_bytes};
+    return (double)was.wait_ns * 1e-9;
 }
 
 /* Adds up the bytes of parameters and gradients of all rounds. */
@@ -131,10 +134,12 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
 {
     struct drps_train_result *r = job->result;
     const struct drps_phases *p = &r->phases;
-    const double seconds = p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+    const double seconds =
+        p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate + p->hand_over;
+    double waited = p->wait_store;
     struct drps_rounds_bytes done, planned;
     if (job->circulation) {
-        count_circulated(job, &done, &planned);
+        waited = count_circulated(job, &done, &planned);
     } else {
         count_bytes(job, &done);
         drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
@@ -148,8 +153,8 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         .peak_rss_bytes = r->peak_rss_bytes,
         .read_bytes = r->store_stats.io.read_bytes,
         .written_bytes = r->store_stats.io.written_bytes,
-        .waiting_seconds = p->wait_store,
-        .waiting_share = seconds > 0 ? p->wait_store / seconds : 0,
+        .waiting_seconds = waited,
+        .waiting_share = seconds > 0 ? waited / seconds : 0,
         .emulated = r->emulated,
     };
     if (job->async) drps_async_report(job->async, &mine);

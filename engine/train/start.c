@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/drps_clock.h"
 #include "engine/publish/drps_modeldir.h"
 #include "storage/io/drps_probe.h"
 #include "storage/kv/drps_kv.h"
@@ -143,8 +144,11 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
 static int hand_over(void *ctx, const struct drps_batch *step, const struct drps_rows *rows,
                      struct drps_err *err)
 {
-    const struct drps_job *job = ctx;
-    return drps_circulation_step(job->circulation, step, rows, err);
+    struct drps_job *job = ctx;
+    const uint64_t start = drps_clock_ns();
+    int rc = drps_circulation_step(job->circulation, step, rows, err);
+    job->loop.hand_ns += drps_clock_ns() - start;
+    return rc;
 }
 
 static int open_stratum(struct drps_job *job, struct drps_err *err)
