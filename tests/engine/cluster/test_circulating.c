@@ -16,8 +16,11 @@
 
 #include <cmocka.h>
 
+#include "engine/cluster/drps_circulation.h"
+#include "engine/cluster/drps_messages.h"
 #include "engine/cluster/drps_ranks.h"
 #include "support/index_case.h"
+#include "support/net_job.h"
 #include "support/scratch.h"
 
 enum { SAMPLES = 5000, NAMES = 150, BATCH = 40, LANES = 4, EPOCHS = 3, RANKS_MOST = 4 };
@@ -294,6 +297,127 @@ static void test_what_does_not_fit_is_refused(void **state)
     expect(s, &o, -ERANGE, "diverged");
 }
 
+/* --- messages ----------------------------------------------------------------------------------
+ */
+
+enum { DIM = 2, RANGE_ROWS = 3 };
+
+/* Rank 0 of two, which takes a range of three rows in two steps. */
+struct taking {
+    struct net_job job;
+    struct drps_plan plan;
+    struct drps_server server;
+    struct drps_circulation *c;
+    float frames[RANGE_ROWS + 1][2 * DIM];
+    uint32_t index[RANGE_ROWS + 1];
+};
+
+static void take_begin(struct taking *t)
+{
+    static char dir[] = "plan";
+    const struct drps_net_options net = {.queue_messages = 2};
+    *t = (struct taking){.plan = {.dir = dir, .info = {.dim = DIM}}};
+    t->plan.info.ranks = (struct drps_plan_ranks){.workers = 2, .max_range_rows = RANGE_ROWS};
+    t->server.model = (struct drps_model){.dim = DIM, .has_bias = 1};
+    t->server.row_bytes = sizeof(t->frames[0]);
+    net_job_open(&t->job, NET_INPROC, 2, &net);
+    const struct drps_circulation_options options = {
+        .plan = &t->plan, .net = t->job.nets[0], .server = &t->server, .wait_ms = 60000};
+    assert_int_equal(drps_circulation_open(&options, &t->c, NULL), 0);
+    for (uint32_t i = 0; i <= RANGE_ROWS; i++)
+        t->index[i] = i;
+}
+
+static void take_end(struct taking *t)
+{
+    drps_circulation_close(t->c);
+    net_job_close(&t->job);
+}
+
+/* A step of the intercept and the rows [first, end) of the range. */
+static int step(struct taking *t, uint32_t hand_over, size_t first, size_t end,
+                struct drps_err *err)
+{
+    uint32_t index[RANGE_ROWS + 1] = {0};
+    const struct drps_batch batch = {.rows = 1 + end - first, .hand_over = hand_over};
+    const struct drps_rows rows = {.base = (char *)t->frames,
+                                   .stride = sizeof(t->frames[0]),
+                                   .index = index,
+                                   .n = 1 + end - first};
+    for (size_t i = first; i < end; i++)
+        index[1 + i - first] = (uint32_t)i + 1;
+    return drps_circulation_step(t->c, &batch, &rows, err);
+}
+
+static void send(struct taking *t, uint8_t type, uint64_t round, size_t bytes)
+{
+    static const float values[(RANGE_ROWS + 1) * 2 * DIM] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    const struct drps_piece piece = {values, bytes};
+    const struct drps_net_send message = {
+        .part = DRPS_NET_WORKER, .type = type, .round = round, .pieces = &piece, .n = 1};
+    assert_int_equal(drps_net_send(t->job.nets[1], &message, 1000, NULL), 0);
+}
+
+static void test_a_range_is_taken_apart(void **state)
+{
+    struct taking t;
+    (void)state;
+    take_begin(&t);
+    send(&t, DRPS_MESSAGE_RANGE, 0, RANGE_ROWS * sizeof(t.frames[0]));
+    assert_int_equal(step(&t, DRPS_ARRIVES, 0, 2, NULL), 0);
+    assert_int_equal(step(&t, DRPS_ARRIVES | DRPS_HANDS_LAST, 2, 3, NULL), 0);
+    for (int i = 0; i < RANGE_ROWS * 2 * DIM; i++)
+        assert_true(t.frames[1 + i / (2 * DIM)][i % (2 * DIM)] == (float)(i + 1));
+    send(&t, DRPS_MESSAGE_RANGE, 1, sizeof(float) * DIM); /* of a row, parameters alone */
+    assert_int_equal(step(&t, DRPS_ARRIVES | DRPS_HANDS_LAST | DRPS_HANDS_PARAMETERS, 2, 3, NULL),
+                     0);
+    assert_true(t.frames[3][0] == 1 && t.frames[3][2] == 11);
+    for (int k = 0; k < 2 * DIM; k++)
+        assert_true(t.frames[0][k] == 0); /* the intercept stays */
+    take_end(&t);
+}
+
+static void test_other_messages_are_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        uint8_t type;
+        uint64_t round;
+        size_t rows;
+    } cases[] = {
+        {"another type", DRPS_MESSAGE_GRADIENT, 0, 2},
+        {"the next range", DRPS_MESSAGE_RANGE, 1, 2},
+        {"fewer rows", DRPS_MESSAGE_RANGE, 0, 1},
+        {"more rows", DRPS_MESSAGE_RANGE, 0, 3},
+        {"none", DRPS_MESSAGE_RANGE, 0, 0},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++)
+        for (int pieces = 1; pieces <= 2; pieces++) {
+            struct taking t;
+            struct drps_err err = DRPS_ERR_INIT;
+            take_begin(&t);
+            send(&t, cases[k].type, cases[k].round, cases[k].rows * sizeof(t.frames[0]));
+            int rc = pieces == 2 ? step(&t, DRPS_ARRIVES, 0, 1, &err) : 0;
+            if (rc == 0) rc = step(&t, DRPS_ARRIVES | DRPS_HANDS_LAST, (size_t)pieces - 1, 2, &err);
+            if (rc != DRPS_E_PROTO || !strstr(err.text, "rank 1"))
+                fail_msg("%s in %d: %d '%s'", cases[k].name, pieces, rc, err.text);
+            take_end(&t);
+        }
+}
+
+static void test_a_range_that_is_too_large_does_not_depart(void **state)
+{
+    struct taking t;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    take_begin(&t);
+    assert_int_equal(step(&t, DRPS_DEPARTS, 0, 3, &err), 0);
+    assert_int_equal(step(&t, DRPS_DEPARTS | DRPS_HANDS_LAST, 0, 1, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "more than the 3 rows"));
+    take_end(&t);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -305,6 +429,9 @@ int main(void)
         SCRATCH_TEST(test_training_stops_between_epochs_and_goes_on),
         SCRATCH_TEST(test_training_begins_with_the_rows_of_an_earlier_run),
         SCRATCH_TEST(test_what_does_not_fit_is_refused),
+        cmocka_unit_test(test_a_range_is_taken_apart),
+        cmocka_unit_test(test_other_messages_are_refused),
+        cmocka_unit_test(test_a_range_that_is_too_large_does_not_depart),
     };
     return cmocka_run_group_tests_name("circulating", tests, NULL, NULL);
 }
