@@ -247,7 +247,7 @@ static void print_workers(const struct drps_index_result *r)
     printf("\n%u workers, %llu lanes: an epoch hands %s rows on, %s with adagrad's state\n",
            i->ranks.workers, (unsigned long long)i->lanes, count(handed_rows(i)), size(handed));
     if (plain)
-        printf("  %.2g %% of what rounds would move, which pull and push every row of a batch\n",
+        printf("  %.2g %% of what rounds of these batches would pull and push\n",
                100.0 * (double)handed / (double)plain);
 }
 

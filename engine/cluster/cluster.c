@@ -177,6 +177,7 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
 struct introduction {
     struct terms terms;
     uint64_t first_row, rows, all_rows;
+    uint64_t grid_users, grid_items, lanes;
 };
 
 static void introduce(const struct drps_cluster *c, const struct drps_train_options *o,
@@ -184,10 +185,26 @@ static void introduce(const struct drps_cluster *c, const struct drps_train_opti
 {
     const struct drps_plan_info *info = &c->part->info;
     *out = (struct introduction){.first_row = info->ranks.first_row,
-                                 .rows = drps_plan_own_rows(info).rows};
+                                 .rows = drps_plan_own_rows(info).rows,
+                                 .grid_users = info->grid_users,
+                                 .grid_items = info->grid_items,
+                                 .lanes = info->lanes};
     for (size_t t = 0; t < info->tables_n; t++)
         out->all_rows += info->tables[t].rows;
     set_terms(c, o, optim, &out->terms);
+}
+
+/* How many ranges are on their way at a time follows from the grid. */
+static int compare_grids(const struct introduction *all, uint32_t count, struct drps_err *err)
+{
+    for (uint32_t r = 1; r < count; r++)
+        if (all[r].grid_users != all[0].grid_users || all[r].grid_items != all[0].grid_items ||
+            all[r].lanes != all[0].lanes)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "rank %u has another grid, or other lanes, than rank 0: make the "
+                                "plan anew",
+                                r);
+    return 0;
 }
 
 /* The ranges follow on each other, from row 0 on to the last of the whole. All ranks have the same
@@ -229,6 +246,7 @@ int drps_cluster_agree(const struct drps_cluster *c, const struct drps_train_opt
     for (uint32_t r = 1; r < c->count && rc == 0; r++)
         rc = compare_terms(&all[r].terms, &all[0].terms, r, err);
     if (rc == 0) rc = compare_ranges(all, c->count, err);
+    if (rc == 0) rc = compare_grids(all, c->count, err);
     free(all);
     /* All ranks know it; whoever leaves first must not be the news. */
     if (rc == DRPS_E_CONFIG || rc == DRPS_E_CORRUPT) wait_for_all(c);

@@ -160,8 +160,8 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
 
-/* Ranges follow on each other, one of them is the rank's own, and all are of as many rows as the
- * part has. */
+/* Ranges follow on each other, one of them is the rank's own, the first one begins with the
+ * intercept, and all are of as many rows as the part has. */
 static int check_held(const struct drps_plan_info *i, const struct sizes *s, const char *path,
                       struct drps_err *err)
 {
@@ -189,7 +189,8 @@ static int check_held(const struct drps_plan_info *i, const struct sizes *s, con
     }
     if (rows == i->rows && own && i->lanes % s->workers == 0 &&
         (i->grid_users == 1 || i->grid_items == 1) &&
-        i->grid_users * i->grid_items <= DRPS_PLAN_CIRCULATING_CELLS)
+        i->grid_users * i->grid_items <= DRPS_PLAN_CIRCULATING_CELLS &&
+        (!drps_plan_has_bias(i) || r->held[0].first == 0))
         return 0;
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "%s: ranges of %llu rows, of which %s is the rank's own, in a part of %llu "

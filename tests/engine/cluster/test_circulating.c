@@ -29,16 +29,25 @@ struct grid {
     uint32_t users, items;
 };
 
+/* Random ratings, and rows of so many factors. */
+struct data {
+    uint64_t seed;
+    size_t names;
+    uint32_t factors;
+};
+static const struct data usual_data = {8, NAMES, 5};
+
 /* A plan of so many workers, in the folder of its name. */
-static void make_plan(struct scratch *s, const char *name, uint32_t workers, struct grid grid,
-                      int no_bias)
+static void make_plan_of(struct scratch *s, const struct data *data, const char *name,
+                         uint32_t workers, struct grid grid, int no_bias)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct case_run c;
-    case_begin(&c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, NAMES, 8), "lmf");
+    case_begin(&c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, data->names, data->seed),
+               "lmf");
     (void)snprintf(c.out, sizeof(c.out), "%s", scratch_path(s, name));
     c.options.out = c.out;
-    c.options.factors = 5;
+    c.options.factors = data->factors;
     c.options.order = "grid";
     c.options.grid_users = grid.users;
     c.options.grid_items = grid.items;
@@ -49,6 +58,12 @@ static void make_plan(struct scratch *s, const char *name, uint32_t workers, str
     c.options.no_bias = no_bias;
     c.options.force = 1;
     if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+}
+
+static void make_plan(struct scratch *s, const char *name, uint32_t workers, struct grid grid,
+                      int no_bias)
+{
+    make_plan_of(s, &usual_data, name, workers, grid, no_bias);
 }
 
 static void make_plans(struct scratch *s, struct grid grid, int no_bias)
@@ -187,6 +202,49 @@ static void test_the_model_does_not_depend_on_the_store(void **state)
     check_workers(s, "stores", o, stores);
 }
 
+/* The least memory of all ranks that such a run takes, by their own refusals. */
+static uint64_t least_memory(struct scratch *s, uint32_t workers, struct drps_train_options o)
+{
+    for (o.memory_bytes = workers;;) {
+        struct drps_train_result r;
+        struct drps_err err = DRPS_ERR_INIT;
+        const int rc = train(s, workers, &o, &r, &err);
+        drps_train_result_free(&r);
+        if (rc == 0) return o.memory_bytes;
+        const char *at = strstr(err.text, "at least ");
+        const double mib = at ? strtod(at + strlen("at least "), NULL) : 0;
+        const uint64_t more = workers * (uint64_t)(mib * (1 << 20) + 1);
+        if (more <= o.memory_bytes) fail_msg("%s", err.text);
+        o.memory_bytes = more;
+    }
+}
+
+/* Rows that have arrived leave the memory before they are used again. */
+static void test_ranges_go_to_disk_where_memory_is_short(void **state)
+{
+    static const char *const stores[] = {"relay", "file"};
+    static const struct data large = {8, 2000, 60};
+    struct scratch *s = *state;
+    make_plan_of(s, &large, "plan-1", 1, (struct grid){1, 2}, 0);
+    make_plan_of(s, &large, "plan-2", 2, (struct grid){1, 2}, 0);
+    struct drps_train_options o = usual(s);
+    struct drps_train_result want = must_train(s, 1, &o);
+    for (size_t k = 0; k < sizeof(stores) / sizeof(*stores); k++)
+        for (int one_by_one = 0; one_by_one < 2; one_by_one++) {
+            o = usual(s);
+            o.store = stores[k];
+            o.one_by_one = one_by_one;
+            o.threads = one_by_one ? 1 : 2;
+            o.prefetch_steps = 1;
+            o.memory_bytes = least_memory(s, 2, o);
+            struct drps_train_result r = must_train(s, 2, &o);
+            assert_same(stores[k], &r, &want);
+            assert_true(r.ranks[0].written_bytes > 0 && r.ranks[1].read_bytes > 0);
+            drps_train_result_free(&r);
+        }
+    drps_train_result_free(&want);
+}
+
 static void test_one_after_another_is_the_same(void **state)
 {
     struct scratch *s = *state;
@@ -254,12 +312,14 @@ static void test_training_begins_with_the_rows_of_an_earlier_run(void **state)
     struct scratch *s = *state;
     char from[SCRATCH_PATH_BYTES];
     (void)snprintf(from, sizeof(from), "%s", scratch_path(s, "earlier"));
-    make_plans(s, (struct grid){1, 2}, 0);
+    const struct data other = {9, NAMES, 5}; /* of another mean rating */
+    make_plan_of(s, &other, "plan-1", 1, (struct grid){1, 2}, 0);
     struct drps_train_options o = usual(s);
     o.model_path = from;
     o.epochs = 1;
     struct drps_train_result r = must_train(s, 1, &o);
     drps_train_result_free(&r);
+    make_plans(s, (struct grid){1, 2}, 0);
     o = usual(s);
     o.from = from;
     struct drps_train_result want = must_train(s, 1, &o);
@@ -425,6 +485,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_the_model_does_not_depend_on_the_workers),
         SCRATCH_TEST(test_the_model_does_not_depend_on_the_store),
+        SCRATCH_TEST(test_ranges_go_to_disk_where_memory_is_short),
         SCRATCH_TEST(test_one_after_another_is_the_same),
         SCRATCH_TEST(test_training_stops_between_epochs_and_goes_on),
         SCRATCH_TEST(test_training_begins_with_the_rows_of_an_earlier_run),
