@@ -7,7 +7,7 @@
 # Environment, besides lib.sh's: DRPS_BENCH_RATINGS (a file; default: generated, 60K users and 8K items), DRPS_BENCH_SAMPLES (of
 # them, default 4M), DRPS_BENCH_BATCHES (default "100 1000"), DRPS_BENCH_EPOCHS (default 5), DRPS_BENCH_FACTORS (default 32)
 . "$(dirname "$0")/lib.sh"
-hosts=${1:-4} rate=${2:-1000} memory=1024
+hosts=${1:-4} rate=${2:-1000} memory=1024 # of bench/namespaces.sh
 samples=${DRPS_BENCH_SAMPLES:-4M} epochs=${DRPS_BENCH_EPOCHS:-5} factors=${DRPS_BENCH_FACTORS:-32}
 read -ra batches <<<"${DRPS_BENCH_BATCHES:-100 1000}"
 . "$(dirname "$0")/namespaces.sh"

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # what the script that sources this sets, and uses
 # Hosts inside one machine: a network namespace and a memory cgroup each, joined by a bridge over links of `rate` Mbit/s each
 # way. Source it after lib.sh, with `hosts`, `rate` and `memory` (MiB of each host) set; make_hosts makes them, and everything goes
 # away at the end. Host r has the folder $work/host-$r and runs in the cgroup groups[r]; the processes of a job are in pids.
