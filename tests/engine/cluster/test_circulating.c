@@ -331,6 +331,34 @@ static void test_training_begins_with_the_rows_of_an_earlier_run(void **state)
     drps_train_result_free(&want);
 }
 
+/* Rows have the same numbers for any number of workers with the same lanes: checkpoints of one
+ * number are rows to begin with for any other, to the bit. */
+static void test_other_workers_go_on(void **state)
+{
+    static const uint32_t workers[] = {1, 2, 4};
+    struct scratch *s = *state;
+    char from[SCRATCH_PATH_BYTES + 16];
+    (void)snprintf(from, sizeof(from), "%s.checkpoint", scratch_path(s, "earlier"));
+    make_plans(s, (struct grid){1, 2}, 0);
+    struct drps_train_options o = usual(s);
+    struct drps_train_result want = must_train(s, 1, &o);
+    o.model_path = scratch_path(s, "earlier");
+    o.epochs = EPOCHS - 1;
+    o.keep_checkpoints = 1;
+    o.checkpoint_every = (struct drps_checkpoint_every){.unit = DRPS_CHECKPOINT_EPOCHS, .n = 1};
+    struct drps_train_result r = must_train(s, 2, &o);
+    drps_train_result_free(&r);
+    for (size_t k = 0; k < sizeof(workers) / sizeof(*workers); k++) {
+        o = usual(s);
+        o.from = from;
+        o.epochs = 1;
+        r = must_train(s, workers[k], &o);
+        if (r.content != want.content) fail_msg("%u workers went on to another model", workers[k]);
+        drps_train_result_free(&r);
+    }
+    drps_train_result_free(&want);
+}
+
 /* --- what is refused ---------------------------------------------------------------------------
  */
 
@@ -489,6 +517,7 @@ int main(void)
         SCRATCH_TEST(test_one_after_another_is_the_same),
         SCRATCH_TEST(test_training_stops_between_epochs_and_goes_on),
         SCRATCH_TEST(test_training_begins_with_the_rows_of_an_earlier_run),
+        SCRATCH_TEST(test_other_workers_go_on),
         SCRATCH_TEST(test_what_does_not_fit_is_refused),
         cmocka_unit_test(test_a_range_is_taken_apart),
         cmocka_unit_test(test_other_messages_are_refused),
