@@ -43,7 +43,7 @@ content() { jq -r .content "$work/out-0"; }
 # show NAME WORKERS BATCH LANES
 show() {
     local seconds sent
-    seconds=$(jq '.epochs[1:][].seconds' "$work/out-0" | median)
+    seconds=$(jq ".epochs[1:][].seconds" "$work/out-0" | median | awk "{printf \"%.3f\", \$1}")
     sent=$(jq --argjson epochs "$epochs" '[.ranks[]?.sent_bytes] | (max // 0) / 1e6 / $epochs * 1000 | round / 1000' "$work/out-0")
     printf '%6d %5d %6d  %-12s %10.3f %14.3f %10.5f\n' "$3" "$4" "$2" "$1" "$seconds" "$sent" "$(jq '.epochs[-1].test_rmse' "$work/out-0")"
     record "circulate|batch $3, $2 hosts|$1: s an epoch" "$seconds" s
