@@ -372,6 +372,42 @@ static void expect(struct scratch *s, const struct drps_train_options *o, int co
     drps_train_result_free(&r);
 }
 
+/* Ratings of 1, but for one user's. */
+static void make_steep_plan(struct scratch *s, unsigned steep)
+{
+    enum { USERS = 8, ITEMS = 20, LINE = 32 };
+    static char text[USERS * ITEMS * LINE];
+    struct drps_err err = DRPS_ERR_INIT;
+    struct case_run c;
+    size_t n = 0;
+    for (unsigned u = 0; u < USERS; u++)
+        for (unsigned i = 0; i < ITEMS; i++)
+            n +=
+                (size_t)snprintf(text + n, LINE, "u%u\ti%u\t%s\n", u, i, u == steep ? "1e30" : "1");
+    scratch_write(scratch_path(s, "steep"), text, n);
+    case_begin(&c, s, scratch_path(s, "steep"), "lmf");
+    (void)snprintf(c.out, sizeof(c.out), "%s", scratch_path(s, "plan-2"));
+    c.options.out = c.out;
+    c.options.order = "grid";
+    c.options.workers = 2;
+    c.options.no_bias = 1;
+    c.options.force = 1;
+    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+}
+
+/* Where one rank alone diverges at first, rank 0 ends as that one does. */
+static void test_all_hear_of_a_rank_that_diverges(void **state)
+{
+    struct scratch *s = *state;
+    for (unsigned steep = 0; steep < 4; steep++) {
+        struct drps_train_options o = usual(s);
+        make_steep_plan(s, steep);
+        o.optimizer = "sgd";
+        o.lr = 0.1f;
+        expect(s, &o, -ERANGE, "diverged");
+    }
+}
+
 static void test_what_does_not_fit_is_refused(void **state)
 {
     struct scratch *s = *state;
@@ -518,6 +554,7 @@ int main(void)
         SCRATCH_TEST(test_training_stops_between_epochs_and_goes_on),
         SCRATCH_TEST(test_training_begins_with_the_rows_of_an_earlier_run),
         SCRATCH_TEST(test_other_workers_go_on),
+        SCRATCH_TEST(test_all_hear_of_a_rank_that_diverges),
         SCRATCH_TEST(test_what_does_not_fit_is_refused),
         cmocka_unit_test(test_a_range_is_taken_apart),
         cmocka_unit_test(test_other_messages_are_refused),
