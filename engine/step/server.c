@@ -15,15 +15,9 @@ void drps_server_init(struct drps_server *server, const struct drps_model *model
     server->row_bytes = (size_t)model->dim * (1 + drps_optim_states(optim)) * sizeof(float);
 }
 
-/* The number in the whole plan of a row of the store. */
 static uint64_t placed_id(const struct drps_server *server, uint64_t row)
 {
-    const struct drps_plan_ranks *holds = server->holds;
-    size_t k = 0;
-    if (!holds) return server->first_row + row;
-    for (; k + 1 < holds->held_n && row >= holds->held[k].rows; k++)
-        row -= holds->held[k].rows;
-    return holds->held[k].first + row;
+    return server->holds ? drps_plan_placed_id(server->holds, row) : server->first_row + row;
 }
 
 /* 1: row 0 of the store is the intercept. */

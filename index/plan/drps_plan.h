@@ -173,6 +173,9 @@ int drps_plan_circulates(const struct drps_plan_info *info);
  * plans all rows. */
 struct drps_row_range drps_plan_own_rows(const struct drps_plan_info *info);
 
+/* The placed id of row `row` of a part whose rows circulate. */
+uint64_t drps_plan_placed_id(const struct drps_plan_ranks *ranks, uint64_t row);
+
 /* The files of a plan beside plan.json, in the order in which plan.json lists them. */
 struct drps_plan_file_type {
     const char *name;

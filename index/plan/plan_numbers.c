@@ -244,3 +244,11 @@ struct drps_row_range drps_plan_own_rows(const struct drps_plan_info *info)
             return (struct drps_row_range){.first = at, .rows = r->held[i].rows};
     return (struct drps_row_range){.first = 0, .rows = info->rows};
 }
+
+uint64_t drps_plan_placed_id(const struct drps_plan_ranks *ranks, uint64_t row)
+{
+    size_t k = 0;
+    for (; k + 1 < ranks->held_n && row >= ranks->held[k].rows; k++)
+        row -= ranks->held[k].rows;
+    return ranks->held[k].first + row;
+}

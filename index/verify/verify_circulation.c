@@ -59,23 +59,14 @@ static int hands_next(struct hands *h, struct drps_err *err)
     return rc;
 }
 
-/* The number that a part's row has in the whole plan. */
-static uint64_t placed(const struct drps_plan_info *info, uint64_t row)
-{
-    const struct drps_plan_ranks *r = &info->ranks;
-    size_t k = 0;
-    for (; k + 1 < r->held_n && row >= r->held[k].rows; k++)
-        row -= r->held[k].rows;
-    return r->held[k].first + row;
-}
-
 static int same_rows(const struct hands *from, const struct hands *to)
 {
     const uint32_t what = DRPS_HANDS_LAST | DRPS_HANDS_PARAMETERS;
     if (!from->n && !to->n) return 1;
     if (from->n != to->n || (from->flags & what) != (to->flags & what)) return 0;
     for (size_t i = 0; i < from->n; i++)
-        if (placed(&from->part->info, from->rows[i]) != placed(&to->part->info, to->rows[i]))
+        if (drps_plan_placed_id(&from->part->info.ranks, from->rows[i]) !=
+            drps_plan_placed_id(&to->part->info.ranks, to->rows[i]))
             return 0;
     return 1;
 }

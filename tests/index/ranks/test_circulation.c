@@ -176,15 +176,6 @@ static void side_close(struct side *side)
     drps_plan_close(side->plan);
 }
 
-/* The number in the whole plan of a row of a part. */
-static uint64_t placed(const struct drps_plan_info *info, uint64_t row)
-{
-    size_t k = 0;
-    for (; row >= info->ranks.held[k].rows; k++)
-        row -= info->ranks.held[k].rows;
-    return info->ranks.held[k].first + row;
-}
-
 /* The next batch of a rank has the body and the rows of this one, and is of the same walk. */
 static void check_batch(struct side *part, const struct side *one, uint64_t step)
 {
@@ -205,7 +196,7 @@ static void check_batch(struct side *part, const struct side *one, uint64_t step
         0);
     assert_int_equal(n, found_n);
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(wanted[i], placed(&part->plan->info, listed[i]));
+        assert_int_equal(wanted[i], drps_plan_placed_id(&part->plan->info.ranks, listed[i]));
 }
 
 static void check_parts(const char *one_dir, const char *dir, uint32_t workers)
