@@ -13,69 +13,7 @@
 hosts=${1:-5} rate=${2:-1000}
 samples=${DRPS_BENCH_SAMPLES:-400K} epochs=${DRPS_BENCH_EPOCHS:-10} memory=${DRPS_BENCH_HOST_MEMORY:-256} cut=${DRPS_BENCH_CUT:-5}
 read -ra syncs <<<"${DRPS_BENCH_SYNC:-bsp wsp}"
-((EUID == 0)) || { echo "hosts.sh: network namespaces need root" >&2; exit 1; }
-for tool in ip tc nsenter; do
-    command -v $tool >/dev/null || { echo "hosts.sh: install iproute2 and util-linux ($tool is missing)" >&2; exit 1; }
-done
-fail() { echo "hosts.sh: $*" >&2; exit 1; }
-
-# ---- Hosts ----
-
-space=drps$$ # namespaces: one a host, and one for the bridge
-groups=() pids=()
-kill_all() { # GROUP: what runs in this cgroup
-    local members
-    mapfile -t members <"$1/cgroup.procs"
-    ((${#members[@]} == 0)) || kill -KILL "${members[@]}" 2>/dev/null || true
-}
-end_ranks() {
-    local group
-    for group in "${groups[@]}"; do kill_all "$group"; done
-    wait
-    pids=()
-}
-clean_up() {
-    local r
-    end_ranks 2>/dev/null
-    for ((r = 0; r < hosts; r++)); do ip netns del "$space-$r" 2>/dev/null || true; done
-    ip netns del "$space-bridge" 2>/dev/null || true
-    ((${#groups[@]} == 0)) || rmdir "${groups[@]}" || true
-    [[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || rm -rf "$work"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-shape() { tc -n "$1" qdisc add dev "$2" root tbf rate "${rate}mbit" burst 128kb latency 20ms; }
-make_hosts() {
-    local r
-    ip netns add "$space-bridge"
-    ip -n "$space-bridge" link add bridge type bridge
-    ip -n "$space-bridge" link set bridge up
-    for ((r = 0; r < hosts; r++)); do
-        ip netns add "$space-$r"
-        ip link add eth0 netns "$space-$r" type veth peer name "port-$r" netns "$space-bridge"
-        ip -n "$space-$r" addr add "10.99.0.$((r + 1))/24" dev eth0
-        ip -n "$space-$r" link set lo up
-        ip -n "$space-$r" link set eth0 up
-        ip -n "$space-bridge" link set "port-$r" master bridge up
-        shape "$space-$r" eth0
-        shape "$space-bridge" "port-$r"
-        groups+=("$(cgroup "$space-$r" "$(megabytes "$memory")")")
-        mkdir "$work/host-$r"
-        echo "10.99.0.$((r + 1)):7000" >>"$work/peers-insecure"
-        echo "10.99.0.$((r + 1)):7000 $("$tools/drps-train" --make-keys "$work/host-$r/keys")" >>"$work/peers-keys"
-    done
-}
-
-link() { ip -n "$space-bridge" link set "port-$1" "$2"; } # R up|down: as if its cable were pulled at the switch
-
-# Bytes of packets of at most 1500 that the shapers let pass. (The interfaces' own counters see packets of up to 64 KiB, before
-# they are cut up, and so fewer headers.)
-passed() { tc -s -j -n "$1" qdisc show dev "$2" | jq '.[0].bytes'; }
-link_bytes() { # every host's "sent received", a line each
-    local r
-    for ((r = 0; r < hosts; r++)); do echo "$(passed "$space-$r" eth0) $(passed "$space-bridge" "port-$r")"; done
-}
+. "$(dirname "$0")/namespaces.sh"
 
 # ---- Jobs ----
 

@@ -48,7 +48,8 @@ struct drps_phases {
     double wait_store;            /* until the rows of a step are in memory */
     double gather, compute, step; /* training steps: pull, gradients, push */
     double evaluate;
-    double export; /* writing models */
+    double hand_over; /* where rows circulate: copying ranges, and waiting for them */
+    double export;    /* writing models */
 };
 
 struct drps_train_progress {

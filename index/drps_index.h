@@ -62,19 +62,22 @@ struct drps_index_options {
     const char *loss; /* NULL: the algorithm's usual one */
     const char
         *task; /* fm: auto (two distinct labels: classification), regression, classification */
-    uint32_t factors;      /* lmf, fm: the length of a row's vector, >= 1; 0: 16 */
-    int no_bias;           /* 1: no intercept */
-    uint32_t workers;      /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
-    const char *partition; /* of the rows among servers: range (NULL), greedy, dppa, auto, hash */
-    const char *samples;   /* of the workers: dealt; for greedy, dppa and auto: placed (which NULL
-                              means there; otherwise NULL means dealt), and round (placed, each in
-                              the round that it would be dealt to) */
-    uint64_t batch_size;   /* samples, of each worker; 0: by batch_percent */
-    double batch_percent;  /* of the training samples; 0: 0.01 %, at least 100 samples */
-    const char *order;     /* shuffled (NULL), given; lmf only: grid */
-    uint32_t grid_users;   /* order grid: groups of users ... */
-    uint32_t grid_items;   /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
-    uint32_t lanes;        /* order grid, 1 worker: batches at a time, 0 .. 16; 0, 1: one */
+    uint32_t factors; /* lmf, fm: the length of a row's vector, >= 1; 0: 16 */
+    int no_bias;      /* 1: no intercept */
+    uint32_t workers; /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
+    const char
+        *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
+                            and in the order grid rows circulate between at most 16 workers */
+    const char *samples; /* of the workers: dealt; for greedy, dppa and auto: placed (which NULL
+                            means there; otherwise NULL means dealt), and round (placed, each in
+                            the round that it would be dealt to) */
+    uint64_t batch_size; /* samples, of each worker; 0: by batch_percent */
+    double batch_percent; /* of the training samples; 0: 0.01 %, at least 100 samples */
+    const char *order;    /* shuffled (NULL), given; lmf only: grid */
+    uint32_t grid_users;  /* order grid: groups of users ... */
+    uint32_t grid_items;  /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
+    uint32_t lanes;       /* order grid: batches at a time, 0 .. 16; 0, 1: one. Where rows circulate
+                             a multiple of the workers; 0: as many */
     uint64_t seed;
     struct drps_blocks_options {
         const char
@@ -135,6 +138,8 @@ struct drps_index_result {
     struct drps_window_result windows;
     struct drps_forecast forecast[DRPS_FORECASTS]; /* of several workers: sums over them */
     size_t forecasts;
+    uint64_t plain_rows; /* where rows circulate: how many an epoch of rounds would move between
+                            ranks, if each pulled and pushed every row of its batches; else 0 */
     uint64_t input_bytes, input_lines, skipped_lines;
     uint64_t plan_bytes; /* on disk */
     double seconds;

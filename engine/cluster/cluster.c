@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/drps_checksum.h"
+#include "engine/cluster/drps_circulation.h"
 #include "engine/cluster/drps_messages.h"
 
 enum {
@@ -39,6 +40,11 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
     };
+    if (drps_plan_circulates(info)) {
+        out->message_bytes[DRPS_NET_WORKER] = drps_circulation_message_bytes(info);
+        out->message_bytes[DRPS_NET_SERVER] = 0;
+        out->queue_messages = drps_circulation_queue(info);
+    }
     memcpy(out->plan_hash, info->ranks.whole, sizeof(info->ranks.whole));
 }
 
@@ -78,6 +84,11 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is the part of rank %u of %u; this is rank %u of %u", part->dir,
                             ranks->rank, ranks->workers, c->rank, c->count);
+    if (drps_plan_circulates(&part->info) && options->sync != DRPS_SCHED_BSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "synchronisation %s is of rounds, and in %s rows circulate, without "
+                            "any: leave it out, or make a plan with a partition",
+                            drps_sched_mode_name(options->sync), part->dir);
     if (options->local_steps)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "local steps change whole rows, which stay with their servers: leave "
@@ -166,16 +177,34 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
 struct introduction {
     struct terms terms;
     uint64_t first_row, rows, all_rows;
+    uint64_t grid_users, grid_items, lanes;
 };
 
 static void introduce(const struct drps_cluster *c, const struct drps_train_options *o,
                       const struct drps_optim *optim, struct introduction *out)
 {
     const struct drps_plan_info *info = &c->part->info;
-    *out = (struct introduction){.first_row = info->ranks.first_row, .rows = info->rows};
+    *out = (struct introduction){.first_row = info->ranks.first_row,
+                                 .rows = drps_plan_own_rows(info).rows,
+                                 .grid_users = info->grid_users,
+                                 .grid_items = info->grid_items,
+                                 .lanes = info->lanes};
     for (size_t t = 0; t < info->tables_n; t++)
         out->all_rows += info->tables[t].rows;
     set_terms(c, o, optim, &out->terms);
+}
+
+/* How many ranges are on their way at a time follows from the grid. */
+static int compare_grids(const struct introduction *all, uint32_t count, struct drps_err *err)
+{
+    for (uint32_t r = 1; r < count; r++)
+        if (all[r].grid_users != all[0].grid_users || all[r].grid_items != all[0].grid_items ||
+            all[r].lanes != all[0].lanes)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "rank %u has another grid, or other lanes, than rank 0: make the "
+                                "plan anew",
+                                r);
+    return 0;
 }
 
 /* The ranges follow on each other, from row 0 on to the last of the whole. All ranks have the same
@@ -217,6 +246,7 @@ int drps_cluster_agree(const struct drps_cluster *c, const struct drps_train_opt
     for (uint32_t r = 1; r < c->count && rc == 0; r++)
         rc = compare_terms(&all[r].terms, &all[0].terms, r, err);
     if (rc == 0) rc = compare_ranges(all, c->count, err);
+    if (rc == 0) rc = compare_grids(all, c->count, err);
     free(all);
     /* All ranks know it; whoever leaves first must not be the news. */
     if (rc == DRPS_E_CONFIG || rc == DRPS_E_CORRUPT) wait_for_all(c);
@@ -405,7 +435,7 @@ static int send_all_rows(const struct drps_cluster *c, const struct drps_server 
     s.cap = ROWS_BYTES / s.param_bytes ? ROWS_BYTES / s.param_bytes : 1;
     s.params = malloc(s.cap * s.param_bytes);
     if (!s.params) return drps_err_set(err, -ENOMEM, "no memory to send the model");
-    int rc = server->ops->scan(server->store, s.param_bytes, add_rows, &s, err);
+    int rc = drps_server_scan(server, s.param_bytes, add_rows, &s, err);
     if (rc == 0 && s.n) rc = send_rows(&s, err);
     if (rc == 0) rc = send_rows(&s, err); /* an empty one: that was all */
     free(s.params);
@@ -433,7 +463,7 @@ int drps_cluster_export(const struct drps_cluster *c, const struct drps_server *
 {
     if (c->rank) return send_all_rows(c, server, err);
     const size_t param_bytes = server->model.dim * sizeof(float);
-    int rc = server->ops->scan(server->store, param_bytes, drps_params_add, out, err);
+    int rc = drps_server_scan(server, param_bytes, drps_params_add, out, err);
     for (uint32_t r = 1; r < c->count && rc == 0; r++)
         rc = take_rows(c, r, param_bytes, out, err);
     return rc;

@@ -25,6 +25,7 @@ enum drps_message {
 
     DRPS_MESSAGE_OPENED, /* to the rank's own server, in asynchronous rounds */
     DRPS_MESSAGE_AHEAD,  /* in rounds: parameters of the next one */
+    DRPS_MESSAGE_RANGE,  /* to the rank before, where rows circulate */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank

@@ -12,6 +12,7 @@
 
 #include "engine/model/drps_model.h"
 #include "engine/model/drps_optim.h"
+#include "index/plan/drps_plan.h"
 #include "storage/drps_store.h"
 
 /* Rows of an earlier run: rows first .. first + n - 1 of the store into rows_out, row_bytes apart.
@@ -23,7 +24,13 @@ struct drps_server {
     struct drps_model model;
     struct drps_optim optim;
     size_t row_bytes;
-    uint64_t first_row;    /* placed id of the store's row 0; 0 unless set after init */
+    uint64_t first_row; /* placed id of the store's row 0; 0 unless set after init */
+    /* Where rows circulate, set after init: what the plan's part holds (row 0 is the intercept),
+     * and which rows of the store are the rank's own, the first of which is first_row. Else NULL.
+     */
+    const struct drps_plan_ranks *holds;
+    struct drps_row_range own;
+    const void *intercept; /* row 0 where it is not fresh, on ranks that do not own it; or NULL */
     drps_saved_rows saved; /* where rows come from that are used first; NULL: they are fresh */
     void *saved_ctx;
     const struct drps_store_ops *ops;
@@ -39,6 +46,11 @@ void drps_server_init(struct drps_server *server, const struct drps_model *model
 /* Rows first .. first + n - 1 of the store as they are before training, row_bytes apart: the same
  * bytes for the same placed ids, whenever and wherever they are needed. */
 void drps_server_fresh(const struct drps_server *server, uint64_t first, size_t n, void *rows_out);
+
+/* Visit the rank's own rows as the store's scan() does, their numbers counted from 0. */
+DRPS_MUST_CHECK
+int drps_server_scan(const struct drps_server *server, size_t bytes, drps_row_visit visit,
+                     void *ctx, struct drps_err *err);
 
 /*
  * Open the store. `config` says where and with how much; rows, row_bytes and init are filled in

@@ -26,6 +26,10 @@ struct drps_stratum_parts {
     struct drps_server *server; /* its store keeps `batches` steps open */
     struct drps_worker *worker; /* its team does the work, with its gradients and scratch */
     size_t batches;
+    /* Called for a step that hands rows over, open by itself. NULL: the plan has none. */
+    int (*hand_over)(void *ctx, const struct drps_batch *step, const struct drps_rows *rows,
+                     struct drps_err *err);
+    void *hand_over_ctx;
 };
 
 uint64_t drps_stratum_memory(const struct drps_plan_info *info, const struct drps_server *server,

@@ -59,7 +59,7 @@ int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed 
     if (!feed) return drps_err_set(err, -ENOMEM, "no memory to read %s", plan->dir);
     feed->plan = plan;
     feed->has_bias = has_bias;
-    feed->files = plan->info.ranks.workers > 1 ? FILES : SHARES;
+    feed->files = drps_plan_shape(&plan->info) == DRPS_PLAN_PART ? FILES : SHARES;
     feed->steps = plan->info.batches + plan->info.eval_batches;
     for (unsigned i = 0; i < feed->files && rc == 0; i++)
         rc = drps_plan_file(plan, files[i].name, files[i].kind, &feed->file[i], err);

@@ -39,6 +39,9 @@ static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "lane %u of a stratum, " DRPS_FILE_MANIFEST " says %llu lanes", b->lane,
                             (unsigned long long)info->lanes);
+    if (b->hand_over && !drps_plan_circulates(info))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "it hands rows over in a plan where none circulate");
     return check_samples(b, err);
 }
 
@@ -149,11 +152,12 @@ static int check_seen(const struct drps_feed *feed, struct drps_err *err)
                         (unsigned long long)info->samples, (unsigned long long)info->nnz);
 }
 
-/* Adds up the heads of as many batches as an epoch has: each of its steps, from any one on. */
+/* Adds up the heads of as many batches as an epoch has: each of its steps, from any one on. Of
+ * several ranks each sees its own batches alone. */
 static int see_body(struct drps_feed *feed, const struct drps_piece *body, struct drps_err *err)
 {
     struct seen *seen = &feed->seen;
-    if (seen->steps == feed->steps) return 0;
+    if (seen->steps == feed->steps || feed->plan->info.ranks.workers > 1) return 0;
     const uint64_t samples = drps_batch_samples(body->data, body->bytes);
     if (samples > seen->largest) seen->largest = samples;
     if (feed->at < feed->plan->info.batches) {

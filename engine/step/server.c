@@ -15,24 +15,86 @@ void drps_server_init(struct drps_server *server, const struct drps_model *model
     server->row_bytes = (size_t)model->dim * (1 + drps_optim_states(optim)) * sizeof(float);
 }
 
+static uint64_t placed_id(const struct drps_server *server, uint64_t row)
+{
+    return server->holds ? drps_plan_placed_id(server->holds, row) : server->first_row + row;
+}
+
+/* 1: row 0 of the store is the intercept. */
+static int has_intercept(const struct drps_server *server)
+{
+    return server->model.has_bias && (server->holds || !server->first_row);
+}
+
 void drps_server_fresh(const struct drps_server *server, uint64_t first, size_t n, void *rows_out)
 {
     const struct drps_model *model = &server->model;
     for (size_t i = 0; i < n; i++) {
         float *row = (float *)(void *)((char *)rows_out + i * server->row_bytes);
-        const uint64_t id = server->first_row + first + i;
+        const uint64_t id = placed_id(server, first + i);
         drps_model_init_row(model, id, row);
         drps_optim_init_row(&server->optim, model->dim, model->has_bias && id == 0, row);
     }
+}
+
+/* The rows of [first, first + n) that are the rank's own: *n_out from *from_out on. */
+static void own_part(const struct drps_server *server, uint64_t first, size_t n, uint64_t *from_out,
+                     size_t *n_out)
+{
+    const struct drps_row_range *own = &server->own;
+    const uint64_t end = own->first + own->rows, last = first + n < end ? first + n : end;
+    *from_out = first > own->first ? first : own->first;
+    *n_out = *from_out < last ? (size_t)(last - *from_out) : 0;
+}
+
+/* Rows of other ranks arrive before they are used; the intercept is everybody's. */
+static int init_held(const struct drps_server *server, uint64_t first, size_t n, void *rows_out,
+                     struct drps_err *err)
+{
+    uint64_t from;
+    size_t own;
+    drps_server_fresh(server, first, n, rows_out);
+    if (!first && server->intercept) memcpy(rows_out, server->intercept, server->row_bytes);
+    own_part(server, first, n, &from, &own);
+    if (!own) return 0;
+    return server->saved(server->saved_ctx, from - server->own.first, own,
+                         (char *)rows_out + (from - first) * server->row_bytes, err);
 }
 
 /* Fills rows that are used first: those that an earlier run has saved, or fresh ones. */
 static int init_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
 {
     const struct drps_server *server = ctx;
+    if (server->saved && server->holds) return init_held(server, first, n, rows_out, err);
     if (server->saved) return server->saved(server->saved_ctx, first, n, rows_out, err);
     drps_server_fresh(server, first, n, rows_out);
     return 0;
+}
+
+/* A visit of all rows that passes on those of the rank. */
+struct own_visit {
+    const struct drps_server *server;
+    drps_row_visit visit;
+    void *ctx;
+};
+
+static int visit_own(void *ctx, uint64_t first, size_t n, const void *rows, struct drps_err *err)
+{
+    const struct own_visit *v = ctx;
+    uint64_t from;
+    size_t own;
+    own_part(v->server, first, n, &from, &own);
+    if (!own) return 0;
+    return v->visit(v->ctx, from - v->server->own.first, own,
+                    (const char *)rows + (from - first) * v->server->row_bytes, err);
+}
+
+int drps_server_scan(const struct drps_server *server, size_t bytes, drps_row_visit visit,
+                     void *ctx, struct drps_err *err)
+{
+    struct own_visit own = {server, visit, ctx};
+    return server->holds ? server->ops->scan(server->store, bytes, visit_own, &own, err)
+                         : server->ops->scan(server->store, bytes, visit, ctx, err);
 }
 
 void drps_server_configure(struct drps_server *server, struct drps_store_config *config,
@@ -129,7 +191,7 @@ void drps_server_step(const struct drps_server *server, const struct drps_rows *
                       size_t last, const float *grads, const uint32_t *touches)
 {
     const struct drps_model *model = &server->model;
-    const int has_bias = model->has_bias && !server->first_row;
+    const int has_bias = has_intercept(server);
     if (has_bias && model->fixed_bias && !first) first = 1;
     drps_optim_step(&server->optim, model->dim, rows, first, last, grads, touches, has_bias);
 }

@@ -297,13 +297,31 @@ static int open_steps(struct drps_stratum *d, struct drps_err *err)
     return 0;
 }
 
-static int close_steps(struct drps_stratum *d, struct drps_err *err)
+static int close_steps(struct drps_stratum *d, int changed, struct drps_err *err)
 {
     const uint64_t end = d->parts.server->steps;
     int rc = 0;
     for (uint64_t step = end - (d->last - d->first); step < end && rc == 0; step++)
-        rc = drps_server_close_one(d->parts.server, step, 1, err);
+        rc = drps_server_close_one(d->parts.server, step, changed, err);
     return rc;
+}
+
+/* A step of no stratum is alone. It leaves the team time to decode the next ones. */
+static int hand_over(struct drps_stratum *d, const struct entry *s, struct drps_err *err)
+{
+    d->batch[d->first] = (struct drps_stratum_batch){0, 0};
+    drps_team_run(d->parts.worker->team, decode, d);
+    int rc = d->parts.hand_over(d->parts.hand_over_ctx, &s->batch.body, &s->rows, err);
+    return rc < 0 ? rc : close_steps(d, (s->batch.body.hand_over & DRPS_ARRIVES) != 0, err);
+}
+
+static int train_open(struct drps_stratum *d, struct drps_err *err)
+{
+    const struct entry *s = &d->now->entry[d->first];
+    if (s->batch.body.hand_over) return hand_over(d, s, err);
+    atomic_store_explicit(&d->taken, 0, memory_order_relaxed);
+    drps_team_run(d->parts.worker->team, train_lanes, d);
+    return close_steps(d, 1, err);
 }
 
 int drps_stratum_train(struct drps_stratum *d, uint64_t left, struct drps_stratum_done *done,
@@ -319,9 +337,7 @@ int drps_stratum_train(struct drps_stratum *d, uint64_t left, struct drps_stratu
         rc = open_steps(d, err);
         if (rc < 0) return rc;
         done->wait_ns += drps_clock_ns() - asked;
-        atomic_store_explicit(&d->taken, 0, memory_order_relaxed);
-        drps_team_run(d->parts.worker->team, train_lanes, d);
-        rc = close_steps(d, err);
+        rc = train_open(d, err);
     }
     return rc;
 }

@@ -17,7 +17,7 @@ static void fill_state(const struct drps_job *job, uint64_t epoch,
 {
     const struct drps_train_options *o = job->options;
     const struct drps_train_result *r = job->result;
-    *s = (struct drps_state){.rows = job->plan->info.rows,
+    *s = (struct drps_state){.rows = drps_plan_own_rows(&job->plan->info).rows,
                              .row_bytes = job->server.row_bytes,
                              .optim = job->server.optim,
                              .sync = o->sync,
@@ -83,8 +83,8 @@ static int can_save(const struct drps_job *job, const struct drps_state *state)
     const struct drps_server *server = &job->server;
     const uint64_t steps = job->plan->info.batches + job->plan->info.eval_batches;
     const uint64_t next = (job->checkpoints.state.part.step + server->steps) % steps;
-    return server->ops->save && !needs_rows(job, state) && next == state->part.step &&
-           (!server->saved || server->steps >= 2 * steps);
+    return server->ops->save && !server->holds && !needs_rows(job, state) &&
+           next == state->part.step && (!server->saved || server->steps >= 2 * steps);
 }
 
 static int save_store(struct drps_job *job, struct drps_checkpoint_writer *w, struct drps_err *err)
@@ -117,7 +117,7 @@ static int add_rows(struct drps_job *job, enum way way, struct drps_checkpoint_w
 {
     const struct drps_server *server = &job->server;
     if (way == BY_STORE) return save_store(job, w, err);
-    if (way == ALL_ROWS) return server->ops->scan(server->store, 0, drps_checkpoint_add, w, err);
+    if (way == ALL_ROWS) return drps_server_scan(server, 0, drps_checkpoint_add, w, err);
     int rc = drps_checkpoint_take_rows(w, job->checkpoints.newest, err);
     return rc < 0 ? rc : server->ops->scan_changed(server->store, drps_checkpoint_add, w, err);
 }

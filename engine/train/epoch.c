@@ -88,13 +88,43 @@ static int not_finite(const struct run *run, uint64_t step, struct drps_err *err
         (unsigned long long)run->epoch, (unsigned long long)step, lr, lr / 10);
 }
 
+/* A loss that is no finite number ends one process here; several ranks when all know of it: see
+ * agree_on_divergence(). */
+static int diverged(struct run *run, struct drps_err *err)
+{
+    if (!run->loop->cluster) return not_finite(run, run->step, err);
+    if (!run->diverged_at) run->diverged_at = run->step;
+    return 0;
+}
+
 /* ---- Steps: 0, or STOPPED when the user asked to stop before it ---- */
 
-static int stopping(const struct drps_epoch_loop *loop)
+static int is_asked_to_stop(const struct drps_epoch_loop *loop)
 {
     const atomic_int *stop = loop->options->stop;
     return stop &&
            atomic_load_explicit(stop, memory_order_relaxed); /* a flag: it publishes nothing */
+}
+
+/* Where rows circulate, ranks stop between epochs: see begins(). */
+static int stopping(const struct drps_epoch_loop *loop)
+{
+    return !loop->circulation && is_asked_to_stop(loop);
+}
+
+/* A step that hands rows over, open since then. */
+static int hand_over(struct run *run, const struct drps_batch *step, uint64_t opened,
+                     struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    int rc = drps_circulation_step(loop->circulation, step, &loop->server->rows, err);
+    if (rc == 0)
+        rc = drps_server_close_step(loop->server, (step->hand_over & DRPS_ARRIVES) != 0, err);
+    const uint64_t end = drps_clock_ns();
+    loop->hand_ns += end - opened;
+    run->step++;
+    tell_progress(run, end);
+    return rc;
 }
 
 static int train_step(struct run *run, struct drps_err *err)
@@ -106,6 +136,7 @@ static int train_step(struct run *run, struct drps_err *err)
     if (stopping(loop)) return STOPPED;
     int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
+    if (batch.body.hand_over) return hand_over(run, &batch.body, now, err);
     const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
     const double loss = drps_worker_train(loop->worker, &batch.body);
     rc = drps_server_close_step(loop->server, 1, err);
@@ -115,9 +146,9 @@ static int train_step(struct run *run, struct drps_err *err)
     run->step++;
     run->samples += batch.body.samples;
     run->loss += loss;
-    if (!isfinite(loss)) return not_finite(run, run->step, err);
+    rc = isfinite(loss) ? 0 : diverged(run, err);
     tell_progress(run, end);
-    return 0;
+    return rc;
 }
 
 /* Trains several batches of one stratum, where train_step() trains one. */
@@ -128,19 +159,20 @@ static int train_steps(struct run *run, struct drps_err *err)
 
     if (stopping(loop)) return STOPPED;
     const uint64_t start = drps_clock_ns();
-    const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
+    const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns + loop->hand_ns;
     int rc = drps_stratum_train(loop->stratum, loop->train_steps - run->step, &done, err);
     if (rc < 0) return rc;
     const uint64_t end = drps_clock_ns();
     loop->plan_ns += done.plan_ns;
     loop->wait_ns += done.wait_ns;
     loop->step_ns += end - start - done.plan_ns - done.wait_ns -
-                     (loop->worker->gather_ns + loop->worker->compute_ns - before);
+                     (loop->worker->gather_ns + loop->worker->compute_ns + loop->hand_ns - before);
     for (size_t i = 0; i < done.n; i++) {
         run->step++;
         run->samples += done.batch[i].samples;
         run->loss += done.batch[i].loss;
-        if (!isfinite(done.batch[i].loss)) return not_finite(run, run->step, err);
+        if (!isfinite(done.batch[i].loss)) rc = diverged(run, err);
+        if (rc < 0) return rc;
     }
     tell_progress(run, end);
     return 0;
@@ -155,6 +187,7 @@ static int evaluate_step(struct run *run, struct drps_err *err)
     if (stopping(loop)) return STOPPED;
     int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
+    if (batch.body.hand_over) return hand_over(run, &batch.body, now, err);
     drps_worker_predict(loop->worker, &batch.body);
     drps_metrics_add(loop->metrics, loop->worker->scores, batch.body.labels, batch.body.samples);
     rc = drps_server_close_step(loop->server, 0, err);
@@ -359,6 +392,15 @@ static void begin_run(struct run *run, const struct drps_epoch_part *begin, stru
     if (run->step == run->loop->train_steps) run->trained_ns = drps_clock_ns();
 }
 
+/* Where rows circulate, all ranks stop before the same epoch, as some of them want. */
+static int begins(const struct run *run, struct drps_err *err)
+{
+    uint64_t stop = run->loop->circulation && is_asked_to_stop(run->loop);
+    if (!run->loop->circulation) return 0;
+    int rc = drps_cluster_least(run->loop->cluster, &stop, err);
+    return rc == 0 && stop ? STOPPED : rc;
+}
+
 int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch,
                    const struct drps_epoch_part *begin, struct drps_epoch *out,
                    struct drps_err *err)
@@ -369,7 +411,8 @@ int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch,
     memset(out, 0, sizeof(*out));
     begin_run(&run, begin, &from);
     if (loop->metrics) drps_metrics_reset(loop->metrics);
-    int rc = run_rest(&run, err);
+    int rc = begins(&run, err);
+    if (rc == 0) rc = run_rest(&run, err);
     while (rc == PAUSED) {
         rc = pause_run(&run, &from, err);
         if (rc == 0) rc = run_rest(&run, err);

@@ -8,6 +8,7 @@
 
 #include "engine/checkpoint/drps_state.h"
 #include "engine/cluster/async/drps_async.h"
+#include "engine/cluster/drps_circulation.h"
 #include "engine/cluster/drps_cluster.h"
 #include "engine/cluster/drps_rounds.h"
 #include "engine/drps_engine.h"
@@ -27,6 +28,7 @@ struct drps_epoch_loop {
     struct drps_metrics *metrics;         /* NULL without evaluation steps */
     struct drps_stratum *stratum;         /* trains several steps at a time; NULL: one by one */
     struct drps_rounds *rounds;           /* several ranks; NULL: the steps are this process's */
+    struct drps_circulation *circulation; /* several ranks, between which rows circulate; or NULL */
     struct drps_async *async;             /* trains the steps; NULL: rounds do */
     const struct drps_cluster *cluster;   /* several ranks; NULL: one */
     uint64_t train_steps, eval_steps;     /* of an epoch */
@@ -40,11 +42,12 @@ struct drps_epoch_loop {
     void *pause_ctx;
     uint64_t pause_step, pause_ns; /* UINT64_MAX: none */
 
-    uint64_t plan_ns, wait_ns, step_ns, evaluate_ns; /* time by phase, beside the worker's */
-    uint64_t stopped_at;                             /* steps done of the epoch that was stopped */
-    struct drps_epoch_part stopped;                  /* the same, for a checkpoint */
-    uint64_t progress_ns;                            /* when progress was last told */
-    uint64_t first_ns;                               /* when the first step was done; 0: none is */
+    uint64_t plan_ns, wait_ns, step_ns, evaluate_ns,
+        hand_ns;                    /* time by phase, beside the worker's */
+    uint64_t stopped_at;            /* steps done of the epoch that was stopped */
+    struct drps_epoch_part stopped; /* the same, for a checkpoint */
+    uint64_t progress_ns;           /* when progress was last told */
+    uint64_t first_ns;              /* when the first step was done; 0: none is */
 };
 
 /*

@@ -170,8 +170,8 @@ static int write_params(struct drps_job *job, struct drps_params_found *found, s
     if (rc == 0 && w) drps_params_tell(w, tell_written, job);
     if (rc == 0)
         rc = job->ranks ? drps_cluster_export(&job->cluster, server, w, err)
-                        : server->ops->scan(server->store, server->model.dim * sizeof(float),
-                                            drps_params_add, w, err);
+                        : drps_server_scan(server, server->model.dim * sizeof(float),
+                                           drps_params_add, w, err);
     if (rc == 0 && w) rc = drps_params_finish(w, found, err);
     drps_params_close(w);
     if (rc == 0 && job->ranks) rc = drps_cluster_tell(&job->cluster, found, err);

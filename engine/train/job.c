@@ -211,6 +211,7 @@ static void finish(struct drps_job *job)
 {
     stop_reading(job);
     drps_rounds_close(job->rounds);
+    drps_circulation_close(job->circulation);
     drps_async_close(job->async);
     drps_stratum_close(job->stratum);
     drps_worker_stop(&job->worker);
@@ -222,6 +223,7 @@ static void finish(struct drps_job *job)
     drps_job_close_rows(job);
     free(job->store_dir);
     free(job->block_first);
+    free(job->intercept);
 }
 
 /* The error that an interrupted run returns: it did not fail, but is not complete either. */

@@ -40,10 +40,12 @@ struct drps_job {
     struct drps_epoch_loop loop;          /* over the three above */
     int ranks;                            /* there are several: */
     struct drps_cluster cluster;
-    struct drps_rounds *rounds;
-    struct drps_async *async;            /* NULL: bsp, as of the next one */
-    struct drps_async_listener listener; /* that the store tells */
-    struct drps_stratum *stratum;        /* NULL: one batch after another */
+    struct drps_rounds *rounds;           /* NULL: rows circulate */
+    struct drps_circulation *circulation; /* NULL: they do not */
+    void *intercept;                      /* own: of rank 0, where rows circulate; or NULL */
+    struct drps_async *async;             /* NULL: bsp, as of the next one */
+    struct drps_async_listener listener;  /* that the store tells */
+    struct drps_stratum *stratum;         /* NULL: one batch after another */
     struct drps_uses *uses;
     struct drps_timeline timeline;
     uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */

@@ -9,6 +9,7 @@
 
 #include "base/drps_size.h"
 #include "engine/cluster/async/drps_async.h"
+#include "engine/cluster/drps_circulation.h"
 #include "engine/cluster/drps_cluster.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/step/drps_batch_cache.h"
@@ -67,18 +68,22 @@ static void take_async(struct drps_memory *m, const struct drps_plan_info *info,
 static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     struct drps_budget *b = &m->budget;
-    m->rounds_ahead = p->plan->info.ranks.workers > 1 && p->options->sync == DRPS_SCHED_BSP &&
-                      !p->options->no_overlap;
     m->buffer_bytes = least ? BUFFER_LEAST : clamp(b->limit_bytes / 128, BUFFER_LEAST, BUFFER_MOST);
     m->export_bytes = least ? EXPORT_LEAST : clamp(b->limit_bytes / 8, EXPORT_LEAST, EXPORT_MOST);
     take(b, "program", PROGRAM_BYTES);
     take(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes, 0));
     take(b, "one batch", drps_worker_memory(p->server, p->worker));
     if (p->plan->info.eval_batches) take(b, "metrics", DRPS_METRICS_BYTES);
-    if (p->plan->info.ranks.workers > 1) {
+    if (drps_plan_circulates(&p->plan->info)) {
+        take(b, "ranges of rows between ranks",
+             drps_circulation_memory(&p->plan->info, p->server->row_bytes) + drps_cluster_memory());
+    } else if (p->plan->info.ranks.workers > 1) {
         take(b, "rounds with other ranks",
              drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
-        if (p->options->sync != DRPS_SCHED_BSP) take_async(m, &p->plan->info, least);
+        if (p->options->sync != DRPS_SCHED_BSP)
+            take_async(m, &p->plan->info, least);
+        else
+            m->rounds_ahead = !p->options->no_overlap;
     }
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }

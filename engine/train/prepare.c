@@ -152,7 +152,7 @@ static struct drps_worker_size worker_size(const struct drps_job *job)
         .members = job->options->threads ? job->options->threads : 1,
         .touches = optim->kind != DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
         .local_steps = job->options->local_steps,
-        .sends = job->ranks,
+        .sends = job->ranks && !drps_plan_circulates(info),
     };
 }
 
@@ -187,6 +187,8 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     if (rc < 0) return rc;
     drps_server_init(&job->server, &model, &optim);
     job->server.first_row = info->ranks.first_row;
+    if (info->ranks.held_n) job->server.holds = &info->ranks;
+    job->server.own = drps_plan_own_rows(info);
     rc = drps_feed_open(job->plan, model.has_bias, &job->feed, err);
     if (rc == 0 && drps_memory_wants_blocks(job->options->store)) {
         rc = drps_plan_blocks(job->plan, &job->block_first, err);

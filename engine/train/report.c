@@ -105,6 +105,7 @@ static json_t *phases_to_json(const struct drps_phases *p)
     drps_manifest_put(&j, "compute", number(p->compute));
     drps_manifest_put(&j, "step", number(p->step));
     drps_manifest_put(&j, "evaluate", number(p->evaluate));
+    drps_manifest_put(&j, "hand_over", number(p->hand_over));
     drps_manifest_put(&j, "export", number(p->export));
     return j;
 }
@@ -116,7 +117,7 @@ static json_t *phases_to_json(const struct drps_phases *p)
 static double step_seconds(const struct drps_train_result *r)
 {
     const struct drps_phases *p = &r->phases;
-    return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+    return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate + p->hand_over;
 }
 
 static json_t *ratio(double part, double whole)

@@ -90,11 +90,25 @@ void drps_job_collect(struct drps_job *job)
         .compute = (double)job->worker.compute_ns * 1e-9,
         .step = (double)job->loop.step_ns * 1e-9,
         .evaluate = (double)job->loop.evaluate_ns * 1e-9,
+        .hand_over = (double)job->loop.hand_ns * 1e-9,
     };
     r->first_step_seconds =
         job->loop.first_ns ? (double)(job->loop.first_ns - job->begin_ns) * 1e-9 : NAN;
     r->emulated = job->worker.emulate.done;
     drps_job_measure(job);
+}
+
+/* Returns the seconds in which this rank waited for ranges. */
+static double count_circulated(const struct drps_job *job, struct drps_rounds_bytes *done,
+                               struct drps_rounds_bytes *planned)
+{
+    struct drps_circulation_stats was, said;
+    drps_circulation_stats(job->circulation, &was);
+    drps_circulation_forecast(&job->plan->info, job->server.row_bytes, job->result->epochs_n,
+                              &said);
+    *done = (struct drps_rounds_bytes){.sent = was.sent_bytes, .received = was.received_bytes};
+    *planned = (struct drps_rounds_bytes){.sent = said.sent_bytes, .received = said.received_bytes};
+    return (double)was.wait_ns * 1e-9;
 }
 
 /* Adds up the bytes of parameters and gradients of all rounds, without marks. */
@@ -120,10 +134,16 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
 {
     struct drps_train_result *r = job->result;
     const struct drps_phases *p = &r->phases;
-    const double seconds = p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+    const double seconds =
+        p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate + p->hand_over;
+    double waited = p->wait_store;
     struct drps_rounds_bytes done, planned;
-    count_bytes(job, &done);
-    drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
+    if (job->circulation) {
+        waited = count_circulated(job, &done, &planned);
+    } else {
+        count_bytes(job, &done);
+        drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
+    }
     struct drps_train_rank mine = {
         .sent_bytes = done.sent,
         .received_bytes = done.received,
@@ -133,8 +153,8 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         .peak_rss_bytes = r->peak_rss_bytes,
         .read_bytes = r->store_stats.io.read_bytes,
         .written_bytes = r->store_stats.io.written_bytes,
-        .waiting_seconds = p->wait_store,
-        .waiting_share = seconds > 0 ? p->wait_store / seconds : 0,
+        .waiting_seconds = waited,
+        .waiting_share = seconds > 0 ? waited / seconds : 0,
         .emulated = r->emulated,
     };
     if (job->async) drps_async_report(job->async, &mine);

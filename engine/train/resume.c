@@ -48,8 +48,9 @@ static int check_fit(const struct drps_job *job, const struct drps_state *s, con
                             "%s is of plan %s, not of %s (%s): train the plan that it is of, or "
                             "move it away",
                             path, s->plan_id, job->plan->dir, info->id);
-    if (s->rows != info->rows || s->part.step >= info->batches + info->eval_batches ||
-        s->part.step > info->batches || s->part.samples > info->samples || !isfinite(s->part.loss))
+    if (s->rows != drps_plan_own_rows(info).rows ||
+        s->part.step >= info->batches + info->eval_batches || s->part.step > info->batches ||
+        s->part.samples > info->samples || !isfinite(s->part.loss))
         return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its plan", path);
     return 0;
 }
@@ -358,6 +359,7 @@ void drps_job_mark_rows(struct drps_job *job, struct drps_store_config *config)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
     if (!job->memory.store->scan_changed || job->options->checkpoint_rows) return;
+    if (job->server.holds) return; /* marks are of all rows that it holds, checkpoints of its own */
     config->mark_rows = drps_checkpoint_part_rows(&c->place, config->rows, config->row_bytes);
     c->shares_rows = c->from && !drps_checkpoint_store(c->from) && !c->copy.dir &&
                      drps_checkpoint_rows_of_part(c->from) == config->mark_rows;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/drps_clock.h"
 #include "engine/publish/drps_modeldir.h"
 #include "storage/io/drps_probe.h"
 #include "storage/kv/drps_kv.h"
@@ -91,9 +92,23 @@ static int read_saved(void *checkpoint, uint64_t first, size_t n, void *rows_out
     return drps_checkpoint_read(checkpoint, first, n, rows_out, err);
 }
 
+/* Where rows circulate all ranks have the intercept of rank 0, if that is an earlier run's. */
+static int share_intercept(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_server *server = &job->server;
+    if (!server->holds || !server->saved || !server->model.has_bias) return 0;
+    job->intercept = calloc(1, server->row_bytes);
+    if (!job->intercept) return drps_err_set(err, -ENOMEM, "no memory for the intercept");
+    int rc = job->cluster.rank ? 0 : server->saved(server->saved_ctx, 0, 1, job->intercept, err);
+    if (rc == 0)
+        rc = drps_net_broadcast(job->cluster.net, 0, job->intercept, server->row_bytes,
+                                job->cluster.wait_ms, err);
+    job->server.intercept = job->intercept;
+    return rc;
+}
+
 static int open_store(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
-    int rc = 0;
     config->dir = job->store_dir;
     if (job->checkpoints.continues)
         config->saved_dir = drps_checkpoint_store(job->checkpoints.from);
@@ -105,6 +120,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     drps_job_mark_rows(job, config);
     job->server.saved_ctx = job->rows ? job->rows : job->checkpoints.from;
     job->server.saved = job->server.saved_ctx && !config->saved_dir ? read_saved : NULL;
+    int rc = share_intercept(job, err);
     config->open_steps = job->memory.window_steps ? (unsigned)(2 * job->memory.window_steps) : 1;
     if (job->memory.stratum_batches) config->open_steps = (unsigned)job->memory.stratum_batches;
     if (job->memory.rounds_ahead) config->open_steps = 2;
@@ -113,7 +129,8 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
         config->opened = drps_async_opened;
         config->opened_ctx = &job->listener;
     }
-    if (job->memory.kv && job->memory.kv->training_only) rc = probe_reads(job, config, err);
+    if (rc == 0 && job->memory.kv && job->memory.kv->training_only)
+        rc = probe_reads(job, config, err);
     if (job->uses && rc == 0)
         rc = drps_uses_start(job->uses, drps_job_first_step(job), drps_job_epochs_left(job),
                              job->memory.buffer_bytes, &job->timeline, err);
@@ -126,18 +143,40 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
 
 /* ---- Parts that train ---- */
 
+static int hand_over(void *ctx, const struct drps_batch *step, const struct drps_rows *rows,
+                     struct drps_err *err)
+{
+    struct drps_job *job = ctx;
+    const uint64_t start = drps_clock_ns();
+    int rc = drps_circulation_step(job->circulation, step, rows, err);
+    job->loop.hand_ns += drps_clock_ns() - start;
+    return rc;
+}
+
 static int open_stratum(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_stratum_parts parts = {.info = &job->plan->info,
                                              .feed = job->feed,
                                              .server = &job->server,
                                              .worker = &job->worker,
-                                             .batches = job->memory.stratum_batches};
+                                             .batches = job->memory.stratum_batches,
+                                             .hand_over = hand_over,
+                                             .hand_over_ctx = job};
     return drps_stratum_open(&parts, &job->stratum, err);
+}
+
+static int open_circulation(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_circulation_options options = {.plan = job->plan,
+                                                     .net = job->cluster.net,
+                                                     .server = &job->server,
+                                                     .wait_ms = job->cluster.wait_ms};
+    return drps_circulation_open(&options, &job->circulation, err);
 }
 
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
+    if (drps_plan_circulates(&job->plan->info)) return open_circulation(job, err);
     const struct drps_rounds_options options = {.plan = job->plan,
                                                 .net = job->cluster.net,
                                                 .feed = job->feed,
@@ -201,9 +240,11 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .metrics = job->metrics,
         .stratum = job->stratum,
         .rounds = job->rounds,
+        .circulation = job->circulation,
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
-        .pause = job->async ? NULL : drps_job_checkpoint, /* there is no cut inside an epoch */
+        /* There is no cut inside an epoch of these. */
+        .pause = job->async || job->circulation ? NULL : drps_job_checkpoint,
         .pause_ctx = job,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,

@@ -279,7 +279,7 @@ int drps_warm_make(struct drps_warm *w, const struct drps_server *server, const 
                    struct drps_warm_found *out, struct drps_err *err)
 {
     struct drps_checkpoints place;
-    struct making m = {.w = w, .server = server, .rows = w->o.part->info.rows};
+    struct making m = {.w = w, .server = server, .rows = drps_plan_own_rows(&w->o.part->info).rows};
     m.state = !w->old.md && w->old.optim.kind == server->optim.kind;
     *cp_out = NULL;
     *out = (struct drps_warm_found){0};

@@ -9,8 +9,10 @@
  * run of placed ids, and groups differ by one row at most.
  *
  * Lanes: a cell's users and items are cut into as many sub-groups as there are lanes. Sub-cells
- * that share no row, one a lane, are a *stratum*. The strata of a cell follow on each other, and in
- * a stratum batches of all lanes alternate (index/batches/drps_lanes.h).
+ * that share no row, one a lane, are a *stratum*, and in a stratum batches of all lanes alternate
+ * (index/batches/drps_lanes.h). The strata of a cell follow on each other; where the outer table
+ * has one group, the cells take turns, a stratum each. So an item part (a sub-group of the inner
+ * table) that one lane has trained is trained by the next lane after a stratum of each other cell.
  *
  * Source: the cells of DSGD (Gemulla, Haas, Nijkamp, Sismanis, KDD 2011); they run cells that share
  * no row in parallel, as we run the sub-cells of a stratum; we run cells that share a group one
@@ -92,9 +94,15 @@ struct grid_position {
     uint32_t lane;
 };
 
+/* 1: the outer table has one group, so that all cells lie along the inner one. */
+static inline int grid_has_one_pass(const struct grid *g)
+{
+    return g->users == 1 || g->items == 1;
+}
+
 /* The position of a user group and an item group, of lanes times as many groups. A lane is a
  * sub-group of the outer table, whose rows it has in all strata of a pass: they stay in a thread's
- * cache.
+ * cache. In turn k of a cell, lane l has sub-group (l + k) mod lanes of the inner table.
  */
 static inline struct grid_position grid_position_of(const struct grid *g, uint32_t lanes,
                                                     uint32_t user, uint32_t item)
@@ -102,8 +110,10 @@ static inline struct grid_position grid_position_of(const struct grid *g, uint32
     const int users_outside = g->users <= g->items;
     const uint32_t lane = (users_outside ? user : item) % lanes;
     const uint32_t inner = (users_outside ? item : user) % lanes;
-    return (struct grid_position){
-        grid_cell(g, user / lanes, item / lanes) * lanes + (inner + lanes - lane) % lanes, lane};
+    const uint64_t cell = grid_cell(g, user / lanes, item / lanes);
+    const uint64_t turn = (inner + lanes - lane) % lanes, cells = (uint64_t)g->users * g->items;
+    return (struct grid_position){grid_has_one_pass(g) ? turn * cells + cell : cell * lanes + turn,
+                                  lane};
 }
 
 /*

@@ -10,7 +10,13 @@
 
 /* Head, 32 bytes: samples u32 | rows u32 | nnz u64 | flags u32 | per_sample u32 | stratum u32 |
  * lane u32. */
-enum { FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM, DIAGONAL_AT = 24 };
+enum {
+    FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM,
+    HANDS = DRPS_DEPARTS | DRPS_ARRIVES,
+    HAND_FLAGS = HANDS | DRPS_HANDS_LAST | DRPS_HANDS_PARAMETERS, /* of plain bodies alone */
+    FLAGS_AT = 16,
+    DIAGONAL_AT = 24
+};
 
 static void add_piece(struct drps_batch_pieces *out, const void *data, size_t bytes)
 {
@@ -23,7 +29,7 @@ static void add_piece(struct drps_batch_pieces *out, const void *data, size_t by
 static uint32_t flags_of(const struct drps_batch *b)
 {
     return (b->local32 ? DRPS_BATCH_WIDE : 0u) | (b->values ? DRPS_BATCH_VALUES : 0u) |
-           (b->starts ? 0u : DRPS_BATCH_UNIFORM);
+           (b->starts ? 0u : DRPS_BATCH_UNIFORM) | b->hand_over;
 }
 
 static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, uint32_t flags)
@@ -96,6 +102,12 @@ uint32_t drps_batch_lane(const void *record, size_t bytes)
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT + 4);
 }
 
+uint32_t drps_batch_hand_over(const void *record, size_t bytes)
+{
+    if (bytes < DRPS_BATCH_HEAD_BYTES) return 0;
+    return drps_get_u32((const char *)record + FLAGS_AT) & HAND_FLAGS;
+}
+
 uint32_t drps_batch_samples(const void *record, size_t bytes)
 {
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32(record);
@@ -104,6 +116,15 @@ uint32_t drps_batch_samples(const void *record, size_t bytes)
 uint64_t drps_batch_entries(const void *record, size_t bytes)
 {
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u64((const char *)record + 8);
+}
+
+/* A step that hands rows over does nothing else, and in one direction. */
+static int hand_over_fits(const struct drps_batch *b)
+{
+    const uint32_t hands = b->hand_over & HANDS;
+    if (!b->hand_over) return 1;
+    return (hands == DRPS_DEPARTS || hands == DRPS_ARRIVES) && b->rows && !b->samples && !b->nnz &&
+           !b->stratum;
 }
 
 /* `checked`: its indices are in range. */
@@ -116,19 +137,24 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
     memset(b, 0, sizeof(*b));
     if (bytes < DRPS_BATCH_HEAD_BYTES)
         return drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu bytes has no head", bytes);
-    uint32_t flags = drps_get_u32(data + 16);
+    uint32_t flags = drps_get_u32(data + FLAGS_AT);
     b->samples = drps_get_u32(data);
     b->rows = drps_get_u32(data + 4);
     b->nnz = drps_get_u64(data + 8);
     b->per_sample = drps_get_u32(data + 20);
     b->stratum = drps_get_u32(data + DIAGONAL_AT);
     b->lane = drps_get_u32(data + DIAGONAL_AT + 4);
-    if (flags & ~(uint32_t)FLAGS)
+    b->hand_over = flags & HAND_FLAGS;
+    if (flags & ~(uint32_t)(FLAGS | HAND_FLAGS))
         return drps_err_set(err, DRPS_E_CORRUPT, "a batch has flags that are not known (%#x)",
                             flags);
     if (b->lane >= DRPS_BATCH_LANES || (b->lane && !b->stratum))
         return drps_err_set(err, DRPS_E_CORRUPT, "a batch is in lane %u of stratum %u", b->lane,
                             b->stratum);
+    if (!hand_over_fits(b))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a step that hands %zu rows over (flags %#x) with %zu samples", b->rows,
+                            flags, b->samples);
     b->labels = section(data, bytes, &at, b->samples, sizeof(*b->labels));
     int whole = b->labels != NULL;
     if (whole && !(flags & DRPS_BATCH_UNIFORM))

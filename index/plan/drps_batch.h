@@ -16,6 +16,18 @@
 #include "base/drps_err.h"
 #include "index/plan/codec/drps_list.h"
 
+/*
+ * A step without samples hands rows over between ranks: rows of one range depart to the rank before
+ * this one, or arrive from the rank after it (index/ranks/drps_circulation.h). Its row list begins
+ * with the intercept, as all lists do, which is not handed over.
+ */
+enum drps_hand_over {
+    DRPS_DEPARTS = 32,
+    DRPS_ARRIVES = 64,
+    DRPS_HANDS_LAST = 128,       /* with one of the two before: the range ends with this step */
+    DRPS_HANDS_PARAMETERS = 256, /* with one of them: without the optimizer's state */
+};
+
 /* One batch, decoded; all pointers borrowed. */
 struct drps_batch {
     size_t samples; /* n */
@@ -29,6 +41,7 @@ struct drps_batch {
     const float *values;     /* [nnz], or NULL: all 1 */
     uint32_t stratum, lane;  /* batches of one stratum, not 0, and different lanes share no row but
                               the intercept's; they follow on each other */
+    uint32_t hand_over;      /* of drps_hand_over; 0: the step is a batch */
 };
 
 static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)
@@ -45,6 +58,7 @@ enum {
     DRPS_BATCH_UNIFORM = 4,
     DRPS_BATCH_PACKED = 8, /* not in a plain body */
     DRPS_BATCH_SIGNS = 16, /* of a packed one: labels are -1 or 1, a bit each */
+    /* 32 to 256: drps_hand_over */
 };
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */
@@ -63,6 +77,8 @@ uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
  * well where it has no head. */
 uint32_t drps_batch_stratum(const void *record, size_t bytes);
 uint32_t drps_batch_lane(const void *record, size_t bytes);
+/* Returns what it hands over, of drps_hand_over. */
+uint32_t drps_batch_hand_over(const void *record, size_t bytes);
 /* Returns how many samples and entries the record of a batch says that it has; 0 if it is too
  * short. */
 uint32_t drps_batch_samples(const void *record, size_t bytes);

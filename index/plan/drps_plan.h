@@ -17,6 +17,11 @@
  * numbered from 0; rows.rec lists those that any worker's batch of the round touches; data.rec has
  * the bodies of the worker's own batches; shares.rec and positions.rec (drps_round.h) say which
  * rows go from server to worker.
+ *
+ * In a plan for several workers that has lanes, ranges of rows circulate instead
+ * (index/ranks/drps_circulation.h). A part has no shares.rec and no positions.rec then, and its
+ * rows are all that come to its rank, numbered in placed order; its steps are batches, and steps
+ * that hand rows over (drps_batch.h).
  */
 #ifndef DRPS_INDEX_PLAN_PLAN_H
 #define DRPS_INDEX_PLAN_PLAN_H
@@ -35,6 +40,11 @@ enum { DRPS_GRID_GROUPS_MAX = 4096 };
 /* Bytes for the name of a csv label column, with its final zero. */
 enum { DRPS_PLAN_COLUMN_BYTES = 256 };
 #define DRPS_PLAN_WHOLE UINT32_MAX
+/* The most ranges of placed ids that a part holds: the intercept, the rank's own, and one for each
+ * lane of others. */
+enum { DRPS_PLAN_RANGES = 18 };
+/* The most cells of a grid where rows circulate: as many ranges are on their way at a time. */
+enum { DRPS_PLAN_CIRCULATING_CELLS = 8 };
 
 /* The folder of a plan, for drps_stage_begin(). */
 extern const struct drps_stage_kind drps_plan_kind;
@@ -45,6 +55,10 @@ extern const struct drps_stage_kind drps_plan_kind;
 struct drps_table {
     char name[DRPS_PLAN_NAME_BYTES];
     uint64_t first, rows;
+};
+
+struct drps_row_range {
+    uint64_t first, rows; /* placed ids */
 };
 
 /* What a plan for several workers says of its ranks. */
@@ -60,6 +74,12 @@ struct drps_plan_ranks {
      * that its server lends to them, in training and in evaluation rounds. Training rows go both
      * directions. Of the whole: sums. */
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
+    /* Of a part whose rows circulate: row 0 and up of its store, in placed order; of the numbers
+     * before, rows that arrive are pulled, and those that depart are served, with the optimizer's
+     * state, or without it in evaluation. That with first_row is the rank's own. */
+    struct drps_row_range held[DRPS_PLAN_RANGES];
+    size_t held_n;
+    uint64_t max_range_rows; /* of the largest range that is handed over, by any rank */
 };
 
 /* Numbers of plan.json that execution needs. In the part of a rank, samples, entries and the maxima
@@ -136,9 +156,25 @@ DRPS_MUST_CHECK
 int drps_plan_rank_dir(const char *dir, uint32_t rank, char out[DRPS_PLAN_PATH_BYTES],
                        struct drps_err *err);
 
-/* A plan for one worker, one for several, and the part of one of these. */
-enum drps_plan_shape { DRPS_PLAN_ONE = 1, DRPS_PLAN_ALL = 2, DRPS_PLAN_PART = 4 };
+/* A plan for one worker, one for several, and the part of one of these: in rounds, or with rows
+ * that circulate. */
+enum drps_plan_shape {
+    DRPS_PLAN_ONE = 1,
+    DRPS_PLAN_ALL = 2,
+    DRPS_PLAN_PART = 4,
+    DRPS_PLAN_CIRCULATING = 8
+};
 enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info);
+
+/* 1: it is for several workers, between which ranges of rows circulate. */
+int drps_plan_circulates(const struct drps_plan_info *info);
+
+/* Which of the part's rows are the rank's own, as a range of the store's row numbers; of other
+ * plans all rows. */
+struct drps_row_range drps_plan_own_rows(const struct drps_plan_info *info);
+
+/* The placed id of row `row` of a part whose rows circulate. */
+uint64_t drps_plan_placed_id(const struct drps_plan_ranks *ranks, uint64_t row);
 
 /* The files of a plan beside plan.json, in the order in which plan.json lists them. */
 struct drps_plan_file_type {

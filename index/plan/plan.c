@@ -17,23 +17,20 @@
 
 enum { CHUNK_BYTES = 1 << 20 };
 
+/* Plans that have steps. */
+enum { STEPS = DRPS_PLAN_ONE | DRPS_PLAN_PART | DRPS_PLAN_CIRCULATING };
+
 const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES] = {
-    {DRPS_FILE_DATA, DRPS_KIND_DATA, DRPS_PLAN_ONE | DRPS_PLAN_PART, 1},
-    {DRPS_FILE_ROWS, DRPS_KIND_ROWS, DRPS_PLAN_ONE | DRPS_PLAN_PART, 1},
+    {DRPS_FILE_DATA, DRPS_KIND_DATA, STEPS, 1},
+    {DRPS_FILE_ROWS, DRPS_KIND_ROWS, STEPS, 1},
     {DRPS_FILE_NAMES, DRPS_KIND_NAMES, DRPS_PLAN_ONE | DRPS_PLAN_ALL, 0},
-    {DRPS_FILE_BLOCKS, DRPS_KIND_BLOCKS, DRPS_PLAN_ONE | DRPS_PLAN_PART, 0},
-    {DRPS_FILE_USES, DRPS_KIND_USES, DRPS_PLAN_ONE | DRPS_PLAN_PART, 1},
-    {DRPS_FILE_WINDOWS, DRPS_KIND_WINDOWS, DRPS_PLAN_ONE | DRPS_PLAN_PART, 0},
-    {DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, DRPS_PLAN_ONE | DRPS_PLAN_PART, 1},
+    {DRPS_FILE_BLOCKS, DRPS_KIND_BLOCKS, STEPS, 0},
+    {DRPS_FILE_USES, DRPS_KIND_USES, STEPS, 1},
+    {DRPS_FILE_WINDOWS, DRPS_KIND_WINDOWS, STEPS, 0},
+    {DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, STEPS, 1},
     {DRPS_FILE_SHARES, DRPS_KIND_SHARES, DRPS_PLAN_PART, 1},
     {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, DRPS_PLAN_PART, 1},
 };
-
-enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info)
-{
-    if (info->ranks.workers <= 1) return DRPS_PLAN_ONE;
-    return info->ranks.rank == DRPS_PLAN_WHOLE ? DRPS_PLAN_ALL : DRPS_PLAN_PART;
-}
 
 /* Number fields of the manifest: one list for writing and reading. */
 /* clang-format off */
@@ -105,6 +102,14 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
 #undef PUT
     if (ranks->rank != DRPS_PLAN_WHOLE) drps_manifest_put(&j, "rank", json_u64(ranks->rank));
     drps_manifest_put(&j, "whole", json_string(ranks->whole));
+    if (!ranks->held_n) return j;
+    drps_manifest_put(&j, "max_range_rows", json_u64(ranks->max_range_rows));
+    json_t *held = json_array();
+    for (size_t i = 0; i < ranks->held_n; i++)
+        drps_manifest_append(&held,
+                             json_pack("{s:I, s:I}", "first", (json_int_t)ranks->held[i].first,
+                                       "rows", (json_int_t)ranks->held[i].rows));
+    drps_manifest_put(&j, "held", held);
     return j;
 }
 
@@ -321,6 +326,25 @@ static int rename_members(json_t *j, const char *path, struct drps_err *err)
     return rc;
 }
 
+static int get_held(const json_t *cluster, const char *path, struct drps_plan_ranks *ranks,
+                    struct drps_err *err)
+{
+    const json_t *held = json_object_get(cluster, "held");
+    int rc =
+        held ? drps_manifest_get_count(cluster, "max_range_rows", path, &ranks->max_range_rows, err)
+             : 0;
+    if (rc == 0 && json_array_size(held) > DRPS_PLAN_RANGES)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %zu ranges are held; at most %d are known",
+                            path, json_array_size(held), DRPS_PLAN_RANGES);
+    for (; ranks->held_n < json_array_size(held) && rc == 0; ranks->held_n++) {
+        struct drps_row_range *range = &ranks->held[ranks->held_n];
+        const json_t *entry = json_array_get(held, ranks->held_n);
+        rc = drps_manifest_get_count(entry, "first", path, &range->first, err);
+        if (rc == 0) rc = drps_manifest_get_count(entry, "rows", path, &range->rows, err);
+    }
+    return rc;
+}
+
 static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
@@ -346,6 +370,7 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
     rc = drps_manifest_get_text(j, "whole", path, ranks->whole, sizeof(ranks->whole), err);
     if (rc == 0 && json_object_get(j, "rank"))
         rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
+    if (rc == 0) rc = get_held(j, path, ranks, err);
     if (rc < 0) return rc;
     const struct drps_bound bounds[] = {
         {"workers", ranks->workers, 2, DRPS_PLAN_WORKERS_MAX, "a cluster"},

@@ -34,7 +34,9 @@ static uint64_t count_most(uint64_t a, uint64_t b)
 struct sizes {
     uint64_t all_rows; /* of the whole plan */
     uint64_t workers;
-    int part; /* the plan is that of one of them */
+    int part;       /* the plan is that of one of them */
+    int circulates; /* ranks hold ranges of rows in turn */
+    uint64_t held;  /* rows, counted for each rank that holds them at some time, at most */
 };
 
 int drps_tables_check(const struct drps_table *tables, size_t n, const char *path,
@@ -65,6 +67,11 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
     const uint64_t larger = i->samples > i->test_samples ? i->samples : i->test_samples;
     const uint64_t round = drps_product(s->workers, i->max_batch_samples);
     const uint64_t nnz = count_most(i->max_batch_samples, i->max_batch_rows);
+    /* Where rows circulate the steps of a rank are its own batches, and hand-overs. */
+    const uint64_t least = s->circulates ? 0 : i->batches;
+    const uint64_t eval_least = s->circulates ? 0 : i->eval_batches;
+    const uint64_t most = s->circulates ? COUNT_MOST : count_most(i->batches, round);
+    const uint64_t eval_most = s->circulates ? COUNT_MOST : count_most(i->eval_batches, round);
     const struct drps_bound bounds[] = {
         {"factors", i->factors, 0, FACTORS_MOST, "an algorithm"},
         {"dim", i->dim, (uint64_t)i->factors + 1, (uint64_t)i->factors + 1, "the factors"},
@@ -74,10 +81,8 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
          "an epoch"},
         {"max_batch_samples", i->max_batch_samples, 0, least_of(larger, UINT32_MAX),
          "the number of samples"},
-        {"samples", i->samples, i->batches, count_most(i->batches, round),
-         "the batches' number and size"},
-        {"test_samples", i->test_samples, i->eval_batches, count_most(i->eval_batches, round),
-         "the batches' number and size"},
+        {"samples", i->samples, least, most, "the batches' number and size"},
+        {"test_samples", i->test_samples, eval_least, eval_most, "the batches' number and size"},
         {"batch_size", i->batch_size, 0, COUNT_MOST, "memory"},
         {"max_batch_rows", i->max_batch_rows, 0, s->all_rows, "the number of rows"},
         {"max_batch_nnz", i->max_batch_nnz, 0, nnz, "the largest batch"},
@@ -89,8 +94,8 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
         {"grid_users", i->grid_users, 0, DRPS_GRID_GROUPS_MAX, "a grid"},
         {"grid_items", i->grid_items, i->grid_users ? 1 : 0,
          i->grid_users ? DRPS_GRID_GROUPS_MAX : 0, "a grid"},
-        {"lanes", i->lanes, 0, i->grid_users && s->workers == 1 ? DRPS_BATCH_LANES : 0,
-         "the order"},
+        {"lanes", i->lanes, s->circulates ? s->workers : 0, i->grid_users ? DRPS_BATCH_LANES : 0,
+         "the order and the workers"},
     };
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
@@ -100,11 +105,11 @@ static int check_rows(const struct drps_plan_info *i, const struct sizes *s, con
                       struct drps_err *err)
 {
     const uint64_t steps = i->batches + i->eval_batches;
-    const uint64_t row_uses = count_most(steps, i->rows), block_uses = count_most(steps, i->blocks);
+    const uint64_t row_uses = count_most(steps, s->held), block_uses = count_most(steps, i->blocks);
     const struct drps_bound bounds[] = {
-        {"rows", i->rows, s->part ? 1 : s->all_rows, s->all_rows - i->ranks.first_row,
-         "the tables"},
-        {"blocks", i->blocks, 0, i->rows, "the number of rows"},
+        {"rows", i->rows, s->part ? 1 : s->all_rows,
+         s->all_rows - (s->circulates ? 0 : i->ranks.first_row), "the tables"},
+        {"blocks", i->blocks, 0, s->held, "the number of rows"},
         {"block_bytes", i->block_bytes, 0, COUNT_MOST, "memory"},
         {"max_block_rows", i->max_block_rows, 0, i->rows, "the number of rows"},
         {"max_step_blocks", i->max_step_blocks, 0, i->blocks, "the number of blocks"},
@@ -113,7 +118,7 @@ static int check_rows(const struct drps_plan_info *i, const struct sizes *s, con
         {"max_window_rows", i->max_window_rows, 0, i->rows, "the number of rows"},
         {"working_set_rows", i->working_set_rows, i->max_window_rows, i->rows,
          "the windows and rows"},
-        {"window_rows", i->window_rows, 0, count_most(i->windows, i->rows), "windows and rows"},
+        {"window_rows", i->window_rows, 0, count_most(i->windows, s->held), "windows and rows"},
         {"window_rows_kept", i->window_rows_kept, 0, i->window_rows, "the rows of windows"},
         {"window_rows_moved", i->window_rows_moved, 0, i->window_rows - i->window_rows_kept,
          "the rows of windows"},
@@ -133,7 +138,8 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
                        struct drps_err *err)
 {
     const struct drps_plan_ranks *r = &i->ranks;
-    const uint64_t round_samples = least_of(drps_product(i->batch_size, s->workers), i->samples);
+    const uint64_t all = least_of(drps_product(i->batch_size, s->workers), i->samples);
+    const uint64_t round_samples = s->circulates ? i->max_batch_samples : all;
     const uint64_t batches = drps_product(i->batches, s->part ? 1 : s->workers);
     const uint64_t eval_batches = drps_product(i->eval_batches, s->part ? 1 : s->workers);
     const struct drps_bound bounds[] = {
@@ -154,21 +160,95 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
 
+/* Ranges follow on each other, one of them is the rank's own, the first one begins with the
+ * intercept, and all are of as many rows as the part has. */
+static int check_held(const struct drps_plan_info *i, const struct sizes *s, const char *path,
+                      struct drps_err *err)
+{
+    const struct drps_plan_ranks *r = &i->ranks;
+    uint64_t end = 0, rows = 0;
+    int own = 0;
+    const struct drps_bound largest = {"max_range_rows", r->max_range_rows, 0, i->rows,
+                                       "the number of rows"};
+    int rc = drps_manifest_check(&largest, 1, path, err);
+    if (rc < 0) return rc;
+    for (size_t k = 0; k < r->held_n; k++) {
+        const struct drps_bound bounds[] = {
+            {"first", r->held[k].first, end, s->all_rows, "the range before it"},
+            {"rows", r->held[k].rows, 1, s->all_rows - least_of(r->held[k].first, s->all_rows),
+             "the tables"},
+        };
+        rc = drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
+        if (rc < 0) {
+            (void)drps_err_context(err, "range %zu", k);
+            return rc;
+        }
+        end = r->held[k].first + r->held[k].rows;
+        rows += r->held[k].rows;
+        own |= r->held[k].first == r->first_row;
+    }
+    if (rows == i->rows && own && i->lanes % s->workers == 0 &&
+        (i->grid_users == 1 || i->grid_items == 1) &&
+        i->grid_users * i->grid_items <= DRPS_PLAN_CIRCULATING_CELLS &&
+        (!drps_plan_has_bias(i) || r->held[0].first == 0))
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s: ranges of %llu rows, of which %s is the rank's own, in a part of %llu "
+                        "rows of %llu lanes for %llu workers",
+                        path, (unsigned long long)rows, own ? "one" : "none",
+                        (unsigned long long)i->rows, (unsigned long long)i->lanes,
+                        (unsigned long long)s->workers);
+}
+
 int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
     const struct drps_plan_ranks *r = &i->ranks;
     const int several = r->workers > 1;
-    struct sizes s = {.workers = r->workers, .part = several && r->rank != DRPS_PLAN_WHOLE};
+    struct sizes s = {.workers = r->workers,
+                      .part = several && r->rank != DRPS_PLAN_WHOLE,
+                      .circulates = drps_plan_circulates(i)};
     int rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
+    s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
     const struct drps_bound first_row = {"first_row", r->first_row, 0, s.part ? s.all_rows : 0,
                                          "the tables"};
     if (rc == 0) rc = drps_manifest_check(&first_row, 1, path, err);
     if (rc == 0) rc = check_samples(i, &s, path, err);
     if (rc == 0) rc = check_rows(i, &s, path, err);
-    return rc == 0 && several ? check_ranks(i, &s, path, err) : rc;
+    if (rc == 0 && several) rc = check_ranks(i, &s, path, err);
+    return rc == 0 && s.part && s.circulates ? check_held(i, &s, path, err) : rc;
 }
 
 int drps_plan_has_bias(const struct drps_plan_info *info)
 {
     return info->tables_n && strcmp(info->tables[0].name, DRPS_PLAN_BIAS) == 0;
+}
+
+enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info)
+{
+    if (info->ranks.workers <= 1) return DRPS_PLAN_ONE;
+    if (info->ranks.rank == DRPS_PLAN_WHOLE) return DRPS_PLAN_ALL;
+    return drps_plan_circulates(info) ? DRPS_PLAN_CIRCULATING : DRPS_PLAN_PART;
+}
+
+int drps_plan_circulates(const struct drps_plan_info *info)
+{
+    return info->ranks.workers > 1 && info->lanes > 1;
+}
+
+struct drps_row_range drps_plan_own_rows(const struct drps_plan_info *info)
+{
+    const struct drps_plan_ranks *r = &info->ranks;
+    uint64_t at = 0;
+    for (size_t i = 0; i < r->held_n; at += r->held[i++].rows)
+        if (r->held[i].first == r->first_row)
+            return (struct drps_row_range){.first = at, .rows = r->held[i].rows};
+    return (struct drps_row_range){.first = 0, .rows = info->rows};
+}
+
+uint64_t drps_plan_placed_id(const struct drps_plan_ranks *ranks, uint64_t row)
+{
+    size_t k = 0;
+    for (; k + 1 < ranks->held_n && row >= ranks->held[k].rows; k++)
+        row -= ranks->held[k].rows;
+    return ranks->held[k].first + row;
 }

@@ -66,7 +66,8 @@ static int make_folder(struct index_run *r, const char *path, struct drps_err *e
 /* Make the folders of the run, and parts to be filled in. */
 static int make_folders(struct index_run *r, struct drps_err *err)
 {
-    const int placed = drps_placement_renumbers(r->options.partition);
+    const int placed =
+        drps_placement_renumbers(r->options.partition) || drps_run_numbers_by_lane(&r->options);
     r->parts_n = r->options.workers;
     r->parts = calloc(r->parts_n, sizeof(*r->parts));
     r->scratch = drps_path_join(r->stage.dir, DRPS_FILE_SCRATCH);
@@ -88,6 +89,11 @@ static int open_from(struct index_run *r, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is the part of one rank: name the folder of the whole plan",
                             r->options.from_plan);
+    if (drps_plan_circulates(&r->from->info))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the rows of %s circulate between its %u workers: make a plan for "
+                            "others from the data",
+                            r->options.from_plan, r->from->info.ranks.workers);
     drps_run_take_options(&r->from->info, &r->options);
     return 0;
 }
@@ -177,6 +183,12 @@ static int splits(const struct drps_index_options *o)
     return o->workers > 1;
 }
 
+static int split(struct index_run *r, struct drps_err *err)
+{
+    return drps_run_circulates(&r->options) ? drps_phase_circulate(r, err)
+                                            : drps_phase_split(r, err);
+}
+
 static int forecasts(const struct drps_index_options *o)
 {
     return !o->no_forecast;
@@ -194,7 +206,7 @@ static const struct phase {
     [DRPS_PHASE_BATCH] = {"batch", drps_phase_batch, reads, 0},
     [DRPS_PHASE_BLOCK] = {"block", drps_phase_block, reads, 0},
     [DRPS_PHASE_TAKE] = {"take", drps_phase_take, takes, 0},
-    [DRPS_PHASE_SPLIT] = {"split", drps_phase_split, splits, 0},
+    [DRPS_PHASE_SPLIT] = {"split", split, splits, 0},
     [DRPS_PHASE_WINDOW] = {"window", drps_phase_window, NULL, 0},
     [DRPS_PHASE_FORECAST] = {"forecast", drps_phase_forecast, forecasts, 1},
 };
@@ -282,6 +294,7 @@ static void run_free(struct index_run *r)
         drps_part_free(&r->parts[i]);
     free(r->parts);
     free(r->block_first);
+    free(r->range_first);
     free(r->scratch);
     free(r->laid);
     free(r);

@@ -30,13 +30,60 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "groups of a grid: both numbers must lie between 1 and %d, not %u,%u",
                             DRPS_GRID_GROUPS_MAX, o->grid_users, o->grid_items);
-    if (o->lanes > 1 && (!grid || o->workers > 1))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%u lanes: they are for the order grid and one worker", o->lanes);
+    if (o->lanes > 1 && !grid)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u lanes: they are for the order grid", o->lanes);
     if (o->lanes > DRPS_BATCH_LANES)
         return drps_err_set(err, DRPS_E_CONFIG, "the lanes must lie between 1 and %d, not %u",
                             DRPS_BATCH_LANES, o->lanes);
     return 0;
+}
+
+int drps_run_circulates(const struct drps_index_options *o)
+{
+    return drps_run_is_grid(o) && o->workers > 1 && !o->partition && !o->from_plan;
+}
+
+static int has_single_pass(const struct drps_index_options *o)
+{
+    return o->grid_users == 1 || o->grid_items == 1;
+}
+
+int drps_run_numbers_by_lane(const struct drps_index_options *o)
+{
+    return drps_run_circulates(o) || (o->lanes > 1 && !o->from_plan && has_single_pass(o));
+}
+
+/* Lanes of several workers: where rows circulate there are as many at least. */
+static int check_lanes(struct drps_index_options *o, struct drps_err *err)
+{
+    if (!drps_run_circulates(o)) {
+        if (o->lanes < 2 || o->workers < 2) return 0;
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u lanes of several workers are for rows that circulate, in a plan "
+                            "made from data and without a partition",
+                            o->lanes);
+    }
+    if (!o->lanes) o->lanes = o->workers;
+    if (o->lanes > DRPS_BATCH_LANES)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u workers: rows circulate between %d at most; name a partition for "
+                            "rounds in which rows are pulled and pushed",
+                            o->workers, DRPS_BATCH_LANES);
+    if (o->lanes % o->workers)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u lanes for %u workers: each worker must have as many", o->lanes,
+                            o->workers);
+    if (o->grid_users &&
+        (!has_single_pass(o) || o->grid_users * o->grid_items > DRPS_PLAN_CIRCULATING_CELLS))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a grid of %u x %u groups: where rows circulate, users or items must "
+                            "be one group, and the others %d at most; or name a partition",
+                            o->grid_users, o->grid_items, DRPS_PLAN_CIRCULATING_CELLS);
+    if (!o->samples) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "samples %s: where rows circulate, samples go where their rows are; or "
+                        "name a partition",
+                        o->samples);
 }
 
 int drps_index_counts(const char *by)
@@ -152,6 +199,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG, "the workers must lie between 1 and %d, not %u",
                             DRPS_PLAN_WORKERS_MAX, o->workers);
     rc = check_partition(o, err);
+    if (rc == 0) rc = check_lanes(o, err);
     if (rc == 0) rc = check_samples(o, err);
     if (rc < 0) return rc;
     if (o->factors && !a->has_factors)

@@ -157,6 +157,9 @@ void drps_parts_sum(const struct part *parts, uint32_t n, struct drps_index_resu
             .served_rows = info->ranks.served_rows + info->ranks.eval_served_rows,
         };
     }
-    result->info.batches = parts[0].info.batches;
-    result->info.eval_batches = parts[0].info.eval_batches;
+    result->info.batches = result->info.eval_batches = 0; /* rounds; or the most that a rank has */
+    for (uint32_t r = 0; r < n; r++) {
+        raise(&result->info.batches, parts[r].info.batches);
+        raise(&result->info.eval_batches, parts[r].info.eval_batches);
+    }
 }

@@ -70,7 +70,9 @@ static int add_to_lane(struct batching *b, const struct spool_sample *s, struct 
     const struct drps_plan_info *info = b->r->info;
     const struct grid_position position =
         drps_run_position_of(info, (uint32_t)info->lanes, b->map, s);
-    return drps_lanes_add(b->lanes, (uint32_t)position.stratum + 1, position.lane, s, err);
+    const uint64_t before = b->test ? info->grid_users * info->grid_items * info->lanes : 0;
+    return drps_lanes_add(b->lanes, (uint32_t)(before + position.stratum) + 1, position.lane, s,
+                          err);
 }
 
 static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
@@ -115,7 +117,7 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
                                             .map = b->map};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
-    if (rc == 0 && r->info->lanes && !b->test)
+    if (rc == 0 && drps_run_has_lanes(r->info, b->test))
         rc = drps_lanes_open((uint32_t)r->info->lanes, (size_t)most, b->batcher, &b->lanes, err);
     if (rc == 0) rc = drps_spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
     if (rc == 0 && b->lanes) rc = drps_lanes_finish(b->lanes, err);

@@ -65,5 +65,6 @@ int drps_phase_block(struct index_run *r, struct drps_err *err)
     info->transfer_bps = o->transfer_bps;
     const struct blocks_job job = drps_run_blocks_job(r);
     int rc = drps_blocks_make(&job, info, &r->block_first, err);
+    if (rc == 0 && drps_run_numbers_by_lane(&r->options)) rc = drps_run_number_by_lane(r, err);
     return rc == 0 && r->parts_n == 1 ? drps_run_keep_whole(r, err) : rc;
 }

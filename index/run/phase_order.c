@@ -63,10 +63,18 @@ static int choose_grid(struct index_run *r, struct drps_err *err)
         .batch_size = info->batch_size * r->parts_n,
         .room_rows = r->parts_n * drps_parts_room_rows(info->row_bytes, r->options.memory_bytes)};
     struct grid grid = {r->options.grid_users, r->options.grid_items};
+    if (!grid.users && drps_run_circulates(&r->options)) /* one cell is trained, one travels */
+        grid = in.users >= in.items ? (struct grid){1, 2} : (struct grid){2, 1};
     if (!grid.users) grid = drps_grid_choose(&in);
     info->grid_users = grid.users;
     info->grid_items = grid.items;
     return set_lanes(r, err);
+}
+
+int drps_run_has_lanes(const struct drps_plan_info *info, int test)
+{
+    const struct grid grid = grid_of(info);
+    return info->lanes && (!test || grid_has_one_pass(&grid));
 }
 
 /* One spool is emptied into another. */
@@ -74,6 +82,7 @@ struct reordering {
     const struct index_run *r;
     const uint32_t *map; /* provisional to placed ids */
     struct spool *to;
+    uint32_t lanes; /* 1: none */
     int backwards;
     uint64_t done;
 };
@@ -84,10 +93,9 @@ static int add_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
     struct reordering *d = ctx;
     const struct drps_plan_info *info = d->r->info;
     const struct grid grid = grid_of(info);
-    const uint32_t lanes = d->backwards || !info->lanes ? 1 : (uint32_t)info->lanes;
-    uint64_t stratum = drps_run_position_of(info, lanes, d->map, s).stratum;
+    uint64_t stratum = drps_run_position_of(info, d->lanes, d->map, s).stratum;
     if (d->backwards) stratum = info->grid_users * info->grid_items - 1 - stratum;
-    s->order = grid_order(&grid, lanes, stratum, s->order);
+    s->order = grid_order(&grid, d->lanes, stratum, s->order);
     int rc = drps_spool_add(d->to, s, err);
     if (rc == 0 && ++d->done % REPORT_EVERY == 0)
         rc = drps_index_report(&d->r->progress, d->done, 0, err);
@@ -95,11 +103,15 @@ static int add_to_cell(void *ctx, struct spool_sample *s, struct drps_err *err)
 }
 
 /* Replace a spool in the order of arrival by one that drains cell after cell. */
-static int reorder(struct index_run *r, struct spool **spool, const char *name, int backwards,
+static int reorder(struct index_run *r, struct spool **spool, const char *name, int test,
                    struct drps_err *err)
 {
-    const uint64_t share = backwards ? SPOOL_TEST_SHARE : SPOOL_TRAIN_SHARE;
-    struct reordering d = {.r = r, .map = drps_dict_placed(r->parsed.dict), .backwards = backwards};
+    const uint64_t share = test ? SPOOL_TEST_SHARE : SPOOL_TRAIN_SHARE;
+    const int lanes = drps_run_has_lanes(r->info, test);
+    struct reordering d = {.r = r,
+                           .map = drps_dict_placed(r->parsed.dict),
+                           .lanes = lanes ? (uint32_t)r->info->lanes : 1,
+                           .backwards = test && !lanes};
     int rc = drps_spool_open(r->io, r->scratch, name, SPOOL_BUCKETS,
                              r->options.memory_bytes / share, &d.to, err);
     const struct spool_visitor visitor = {.visit = add_to_cell, .ctx = &d};
@@ -111,7 +123,8 @@ static int reorder(struct index_run *r, struct spool **spool, const char *name, 
 }
 
 /* The serpentine may end far from where it began. Evaluation walks it back, so that neither
- * evaluation nor the next epoch begins with rows that are all out of memory. */
+ * evaluation nor the next epoch begins with rows that are all out of memory. With lanes and a
+ * single pass it walks as training does, whose parts have come round by then. */
 static int order_by_grid(struct index_run *r, struct drps_err *err)
 {
     int rc = choose_grid(r, err);

@@ -13,8 +13,7 @@
 #include "index/ranks/drps_split.h"
 #include "index/run/run.h"
 
-/* Remove the batches and row lists of the whole, which the parts have by now. */
-static int remove_batches(struct index_run *r, struct drps_err *err)
+int drps_run_remove_batches(struct index_run *r, struct drps_err *err)
 {
     static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS};
     int rc = 0;
@@ -27,17 +26,17 @@ static int remove_batches(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
-/* What ranks call the plan: a hash of all batches and of who has what. */
-static int name_whole(struct index_run *r, const struct owners *owners, struct drps_err *err)
+int drps_run_name_whole(struct index_run *r, uint32_t workers, const uint32_t *first,
+                        struct drps_err *err)
 {
     static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
     struct drps_plan_ranks *ranks = &r->info->ranks;
     uint64_t hash[2];
     int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);
-    hash[1] = drps_checksum(owners->first, (owners->servers + 1) * sizeof(*owners->first));
-    ranks->workers = owners->servers;
+    hash[1] = drps_checksum(first, (workers + 1) * sizeof(*first));
+    ranks->workers = workers;
     ranks->rank = DRPS_PLAN_WHOLE;
-    ranks->round_samples = r->info->batch_size * owners->servers;
+    ranks->round_samples = r->info->batch_size * workers;
     if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
     (void)snprintf(ranks->whole, sizeof(ranks->whole), "%016llx",
                    (unsigned long long)drps_checksum(hash, sizeof(hash)));
@@ -133,7 +132,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
                                   .batch_rows = &batch_rows,
                                   .memory_bytes = r->options.memory_bytes};
     int rc = choose_owners(r, &owners, err);
-    if (rc == 0) rc = name_whole(r, &owners, err);
+    if (rc == 0) rc = drps_run_name_whole(r, owners.servers, owners.first, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
         struct part *part = &r->parts[i];
         part->info = *info;
@@ -144,5 +143,5 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);
     }
     if (rc == 0) r->result->links.hashed_rows = hashed_rows(r, batch_rows);
-    return rc < 0 ? rc : remove_batches(r, err);
+    return rc < 0 ? rc : drps_run_remove_batches(r, err);
 }

@@ -34,7 +34,8 @@ struct index_run {
     uint32_t *block_first;         /* own: [info->blocks + 1] of all rows, until there are parts */
     struct drps_plan_info *info;
     struct drps_index_result *result;
-    struct part *parts; /* own: [parts_n], one a worker */
+    uint32_t *range_first; /* own: of circulation; NULL: rows are not numbered by lane */
+    struct part *parts;    /* own: [parts_n], one a worker */
     uint32_t parts_n;
 };
 
@@ -49,6 +50,12 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err);
 void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o);
 
 int drps_run_is_grid(const struct drps_index_options *o);
+/* 1: rows circulate between several workers (index/ranks/drps_circulation.h); they do in a grid,
+ * unless a partition is named. */
+int drps_run_circulates(const struct drps_index_options *o);
+/* 1: rows are numbered by the lane that has them, so that the plan is the same for 1 worker and for
+ * several. */
+int drps_run_numbers_by_lane(const struct drps_index_options *o);
 int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
 /* Whether samples that are placed stay in the round that they would be dealt to. */
@@ -75,6 +82,9 @@ DRPS_MUST_CHECK
 int drps_phase_split(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_phase_window(struct index_run *r, struct drps_err *err);
+/* In place of drps_phase_split() where rows circulate. */
+DRPS_MUST_CHECK
+int drps_phase_circulate(struct index_run *r, struct drps_err *err);
 /* Runs beside drps_phase_window(), of which it needs nothing. It reports no progress. */
 DRPS_MUST_CHECK
 int drps_phase_forecast(struct index_run *r, struct drps_err *err);
@@ -86,8 +96,24 @@ int drps_phase_forecast(struct index_run *r, struct drps_err *err);
 struct grid_position drps_run_position_of(const struct drps_plan_info *info, uint32_t lanes,
                                           const uint32_t *map, const struct spool_sample *s);
 
+/* 1: batches of training, or of evaluation, are marked with their stratum and lane: strata of
+ * evaluation are numbered on from those of training (phase_order.c). */
+int drps_run_has_lanes(const struct drps_plan_info *info, int test);
+
 /* How blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
+
+/* Number rows by lane (lane_numbers.c). */
+DRPS_MUST_CHECK
+int drps_run_number_by_lane(struct index_run *r, struct drps_err *err);
+
+/* What ranks call the plan: a hash of all batches and of who has what, first [workers + 1]; and
+ * remove what the parts have by then (phase_split.c). */
+DRPS_MUST_CHECK
+int drps_run_name_whole(struct index_run *r, uint32_t workers, const uint32_t *first,
+                        struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_run_remove_batches(struct index_run *r, struct drps_err *err);
 
 /* One worker's part is the plan itself: its blocks are written (phase_block.c). */
 DRPS_MUST_CHECK

@@ -23,19 +23,22 @@ enum {
     POSITIONS = 1 << 8
 };
 
+/* Plans that have steps. */
+enum { STEPS = DRPS_PLAN_ONE | DRPS_PLAN_PART | DRPS_PLAN_CIRCULATING };
+
 static const struct check {
     unsigned shapes; /* of plans that have it */
     unsigned files;  /* that it compares */
     int lanes;       /* only of plans with lanes */
     int (*run)(struct verify *v, struct drps_err *err);
 } checks[] = {
-    {DRPS_PLAN_ONE, DATA | ROWS, 0, drps_verify_batches},
+    {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, 0, drps_verify_batches},
     {DRPS_PLAN_PART, DATA | ROWS | SHARES | POSITIONS, 0, drps_verify_rounds},
     {DRPS_PLAN_ONE | DRPS_PLAN_ALL, NAMES, 0, drps_verify_names},
-    {DRPS_PLAN_ONE | DRPS_PLAN_PART, ROWS | BLOCKS | USES, 0, drps_verify_blocks},
-    {DRPS_PLAN_ONE | DRPS_PLAN_PART, ROWS | WINDOWS | SLOTS, 0, drps_verify_slots},
-    {DRPS_PLAN_ONE | DRPS_PLAN_PART, WINDOWS, 0, drps_verify_distances},
-    {DRPS_PLAN_ONE, DATA | ROWS, 1, drps_verify_lanes},
+    {STEPS, ROWS | BLOCKS | USES, 0, drps_verify_blocks},
+    {STEPS, ROWS | WINDOWS | SLOTS, 0, drps_verify_slots},
+    {STEPS, WINDOWS, 0, drps_verify_distances},
+    {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, 1, drps_verify_lanes},
 };
 enum { CHECKS = sizeof(checks) / sizeof(*checks) };
 
@@ -103,6 +106,7 @@ struct whole {
     struct verify_pairs pairs;
     struct verify_sums sums;
     struct drps_plan_info parts; /* sums and maxima, as plan.json of the whole has them */
+    struct drps_plan_info most;  /* the most steps that a part has */
 };
 
 static void raise(uint64_t *most, uint64_t value)
@@ -126,7 +130,7 @@ static void add_sums(struct verify_sums *sum, const struct verify_sums *s)
 static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *info)
 {
     struct drps_plan_ranks *ranks = &sum->ranks;
-    sum->rows += info->rows;
+    sum->rows += drps_plan_own_rows(info).rows;
     sum->blocks += info->blocks;
     sum->row_uses += info->row_uses;
     sum->block_uses += info->block_uses;
@@ -151,14 +155,17 @@ static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *in
 }
 
 /* A part is of this plan, and its range of rows begins where the one before it ends. */
-static int belongs(const struct whole *w, const struct drps_plan *part, struct drps_err *err)
+static int belongs(struct whole *w, const struct drps_plan *part, struct drps_err *err)
 {
     const struct drps_plan_info *whole = w->v.info, *info = &part->info;
     if (strcmp(info->ranks.whole, whole->id) != 0 || info->ranks.workers != whole->ranks.workers ||
         info->ranks.first_row != w->parts.rows || strcmp(info->algo, whole->algo) != 0 ||
         info->dim != whole->dim || info->row_bytes != whole->row_bytes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
-    if (info->batches != whole->batches || info->eval_batches != whole->eval_batches)
+    raise(&w->most.batches, info->batches);
+    raise(&w->most.eval_batches, info->eval_batches);
+    if (!drps_plan_circulates(whole) &&
+        (info->batches != whole->batches || info->eval_batches != whole->eval_batches))
         return drps_err_set(
             err, DRPS_E_CORRUPT,
             "%s has %" PRIu64 " and %" PRIu64 " rounds, the whole plan %" PRIu64 " and %" PRIu64,
@@ -188,6 +195,8 @@ static void check_numbers(struct whole *w)
     const struct drps_plan_info *i = w->v.info, *p = &w->parts;
     const struct drps_plan_ranks *r = &i->ranks, *q = &p->ranks;
     const struct verify_number numbers[] = {
+        {"batches", w->most.batches, i->batches, 0},
+        {"test_batches", w->most.eval_batches, i->eval_batches, 0},
         {"rows", p->rows, i->rows, 0},
         {"blocks", p->blocks, i->blocks, 0},
         {"row_uses", p->row_uses, i->row_uses, 1},
@@ -224,6 +233,7 @@ static int verify_parts(struct whole *w, struct drps_err *err)
         rc = drps_findings_take(w->v.found, verify_part(w, r, err), err);
     if (rc < 0 || w->v.found->problems > before) return rc;
     check_numbers(w);
+    if (drps_plan_circulates(w->v.info)) return drps_verify_circulation(w->v.plan, w->v.found, err);
     return drps_verify_pairs(w->v.plan, &w->pairs, w->v.found, err);
 }
 

@@ -116,6 +116,12 @@ int drps_verify_names(struct verify *v, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_verify_rounds(struct verify *v, struct drps_err *err);
 
+/* Where rows circulate: the n-th range that departs from a rank is the n-th that arrives at the one
+ * before it, after all of them were checked. */
+DRPS_MUST_CHECK
+int drps_verify_circulation(const struct drps_plan *whole, struct drps_findings *found,
+                            struct drps_err *err);
+
 /* What the ranks of a whole plan say of each other, after all of them were checked. */
 DRPS_MUST_CHECK
 int drps_verify_pairs(const struct drps_plan *whole, const struct verify_pairs *pairs,

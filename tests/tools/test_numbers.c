@@ -417,6 +417,29 @@ static void sweep_ranks(struct training *t, size_t every)
     sweep_plan(t, "/rank-1", every);
 }
 
+static void test_numbers_of_a_plan_whose_rows_circulate(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct drps_err err = DRPS_ERR_INIT;
+    case_begin(&c, s, case_input(s, "input", CASE_RATINGS, 600, 40, 8), "lmf");
+    c.options.factors = 2;
+    c.options.order = "grid";
+    c.options.workers = 2;
+    c.options.batch_size = 20;
+    c.options.test_fraction = 0.1;
+    c.options.no_forecast = 1;
+    if (drps_index_run(drps_io_os(), &c.options, &c.result, &err)) fail_msg("%s", err.text);
+    struct training t = {.dir = c.out, .workers = 2, .compare = 1, .stores = {"resident", "relay"}};
+    char model[SCRATCH_PATH_BYTES];
+    (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
+    t.model = model;
+    t.options = (struct drps_train_options){
+        .replace = 1, .epochs = 1, .memory_bytes = 2 * (uint64_t)MEMORY};
+    begin_training(&t);
+    sweep_ranks(&t, DRPS_TEST_ONE_IN > 1 ? 3 : 1);
+}
+
 static struct training ranks_training(const struct world *w)
 {
     struct training t = {.dir = w->plan, .model = w->model, .workers = w->workers, .compare = 1};
@@ -736,6 +759,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_numbers_of_a_plan),
         SCRATCH_TEST(test_numbers_of_a_plan_with_lanes),
+        SCRATCH_TEST(test_numbers_of_a_plan_whose_rows_circulate),
         cmocka_unit_test(test_numbers_of_a_plan_for_several_workers),
         SCRATCH_TEST(test_numbers_of_other_kinds_are_refused),
         SCRATCH_TEST(test_numbers_of_a_model),

@@ -33,8 +33,8 @@ const struct argp_option index_option_table[] = {
      "Groups of users and of items, or one number for both, for --order grid (1 to 4096; default: "
      "chosen for the memory)", 3},
     {"lanes", KEY_LANES, "N", 0,
-     "Batches that share no row side by side, for --order grid: work for as many threads (1, the "
-     "default: none, to 16)", 3},
+     "Batches that share no row side by side, for --order grid: work for as many threads (1 to 16; "
+     "default: as many as --workers)", 3},
     {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 3},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of this run, and of the grid and windows it cuts (default: half of the memory)", 3},
@@ -49,7 +49,8 @@ const struct argp_option index_option_table[] = {
      "--partition, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
-     "memory and accesses evenly), greedy (the paper's), dppa (least traffic), auto (each row "
+     "memory and accesses evenly; but with --order grid ranges of rows circulate, between at most "
+     "16), greedy (the paper's), dppa (least traffic), auto (each row "
      "with who uses it most, and no link above 1.05 of the average); to compare with, hash", 4},
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: placed with the rows that they use (default "

@@ -207,19 +207,44 @@ static int print_forecasts(const struct drps_index_result *r, struct drps_err *e
     return 0;
 }
 
+static uint64_t handed_bytes(const struct drps_plan_info *i)
+{
+    if (!drps_plan_circulates(i)) return 0;
+    return i->ranks.served_rows * i->row_bytes + i->ranks.eval_served_rows * i->dim * sizeof(float);
+}
+
+static void print_workers(const struct drps_index_result *r)
+{
+    const struct drps_plan_info *i = &r->info;
+    const uint64_t handed = handed_bytes(i);
+    const uint64_t plain = r->plain_rows * i->dim * sizeof(float);
+    if (!handed) {
+        printf("\n%u workers and servers, in rounds of a batch each\n", i->ranks.workers);
+        return;
+    }
+    printf("\n%u workers, %llu lanes: an epoch hands %s rows on, %s with adagrad's state\n",
+           i->ranks.workers, (unsigned long long)i->lanes, count(index_report_handed_rows(i)),
+           size(handed));
+    if (plain)
+        printf("  %.2g %% of what rounds of these batches would pull and push\n",
+               100.0 * (double)handed / (double)plain);
+}
+
 static void print_ranks(const struct drps_index_result *r)
 {
     const struct drps_plan_info *i = &r->info;
     if (i->ranks.workers < 2) return;
-    printf("\n%u workers and servers, in rounds of a batch each\n", i->ranks.workers);
+    print_workers(r);
     printf("  %4s %11s %12s %9s %8s  %s\n", "rank", "rows", "row uses", "plan", "windows",
-           "an epoch's parameters from and to other ranks");
+           drps_plan_circulates(i) ? "an epoch's rows from and to other ranks"
+                                   : "an epoch's parameters from and to other ranks");
     for (uint32_t k = 0; k < i->ranks.workers; k++) {
         const struct drps_index_rank *rank = &r->ranks[k];
         printf("  %4u %11llu %12llu %9s %8llu  %s, %s\n", k, (unsigned long long)rank->rows,
                (unsigned long long)rank->row_uses, size(rank->plan_bytes),
-               (unsigned long long)rank->windows, size(rank->pulled_rows * i->dim * 4),
-               size(rank->served_rows * i->dim * 4));
+               (unsigned long long)rank->windows,
+               size(rank->pulled_rows * index_report_link_bytes(i)),
+               size(rank->served_rows * index_report_link_bytes(i)));
     }
 }
 

@@ -37,4 +37,11 @@ double index_report_moved(const struct drps_index_result *r);
 /* The busiest link to the average one; some rows move. */
 double index_report_busiest(const struct drps_index_result *r);
 
+/* Bytes of a row on its way between ranks: its parameters, or all of it where rows circulate, with
+ * the state of adagrad. */
+uint64_t index_report_link_bytes(const struct drps_plan_info *i);
+
+/* Rows that an epoch hands on where rows circulate; 0: they do not. */
+uint64_t index_report_handed_rows(const struct drps_plan_info *i);
+
 #endif

@@ -26,6 +26,16 @@ json_t *index_report_forecasts(const struct drps_index_result *r)
     return list;
 }
 
+uint64_t index_report_link_bytes(const struct drps_plan_info *i)
+{
+    return drps_plan_circulates(i) ? i->row_bytes : i->dim * sizeof(float);
+}
+
+uint64_t index_report_handed_rows(const struct drps_plan_info *i)
+{
+    return drps_plan_circulates(i) ? i->ranks.served_rows + i->ranks.eval_served_rows : 0;
+}
+
 static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
 {
     const struct drps_index_rank *rank = &r->ranks[k];
@@ -39,8 +49,8 @@ static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
         {"blocks", rank->blocks},
         {"windows", rank->windows},
         {"working_set_bytes", rank->working_set_rows * r->info.row_bytes},
-        {"pulled_bytes", rank->pulled_rows * r->info.dim * 4},
-        {"served_bytes", rank->served_rows * r->info.dim * 4},
+        {"pulled_bytes", rank->pulled_rows * index_report_link_bytes(&r->info)},
+        {"served_bytes", rank->served_rows * index_report_link_bytes(&r->info)},
         {"plan_bytes", rank->plan_bytes},
     };
     json_t *j = json_object();
@@ -105,6 +115,8 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
         {"input_bytes", r->input_bytes},
         {"skipped_lines", r->skipped_lines},
         {"plan_bytes", r->plan_bytes},
+        {"handed_rows", index_report_handed_rows(i)},
+        {"plain_rows", r->plain_rows},
         {"peak_rss_bytes", drps_memory_peak()},
     };
     json_t *j = plan_json(report->options->out, err);

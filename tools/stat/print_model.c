@@ -32,6 +32,7 @@ static void print_phases(const json_t *training)
         {"compute", "scores, losses and gradients"},
         {"step", "the optimizer"},
         {"evaluate", "scores of test samples"},
+        {"hand_over", "handing rows over to other ranks, and waiting for theirs"},
         {"export", "writing the model"},
     };
     const json_t *phases = json_object_get(training, "phase_seconds");

@@ -72,19 +72,36 @@ static void print_block_costs(const struct drps_plan_info *i)
     print_block_cost("scans of all rows", steps, steps * (double)i->rows, alone, i);
 }
 
+/* What an epoch moves between ranks: parameters, or in training whole rows where they circulate. */
+static const char *link_text(const struct drps_plan_info *i, uint64_t rows, uint64_t eval_rows)
+{
+    const double row = (double)i->dim * sizeof(float);
+    const double full = drps_plan_circulates(i) ? (double)i->row_bytes : row;
+    return size_text((double)rows * full + (double)eval_rows * row);
+}
+
 static void print_ranks(const struct drps_plan *plan)
 {
     const struct drps_plan_ranks *k = &plan->info.ranks;
-    const uint64_t row = plan->info.dim * sizeof(float);
+    const int circulates = drps_plan_circulates(&plan->info);
     if (k->workers < 2) return;
-    printf("  workers  %u, each with a batch a round and a server", k->workers);
+    printf("  workers  %u, %s", k->workers,
+           circulates ? "between which ranges of rows circulate"
+                      : "each with a batch a round and a server");
     if (k->rank != DRPS_PLAN_WHOLE)
         printf("; this is the part of rank %u, with the rows from %llu on", k->rank,
                (unsigned long long)k->first_row);
-    printf("\n           an epoch's parameters between ranks: %s pulled, %s served; gradients of "
-           "training go back\n",
-           rows_text(k->pulled_rows, k->eval_pulled_rows, row),
-           rows_text(k->served_rows, k->eval_served_rows, row));
+    if (circulates)
+        printf("\n           an epoch hands %s on with adagrad's state, and %s without for test "
+               "samples\n",
+               link_text(&plan->info, k->served_rows, 0),
+               link_text(&plan->info, 0, k->eval_served_rows));
+    else
+        printf(
+            "\n           an epoch's parameters between ranks: %s pulled, %s served; gradients of "
+            "training go back\n",
+            link_text(&plan->info, k->pulled_rows, k->eval_pulled_rows),
+            link_text(&plan->info, k->served_rows, k->eval_served_rows));
 }
 
 /* Prints what an epoch asks of each machine whose part is here, without the gradients, which go
@@ -102,11 +119,10 @@ static void print_machines(const struct drps_plan *plan)
             continue;
         }
         const struct drps_plan_info *i = &part->info;
-        const uint64_t row = i->dim * sizeof(float);
         printf("  %4u %10llu %11llu %11s %11s %15s %9llu\n", r, (unsigned long long)i->rows,
                (unsigned long long)i->row_uses,
-               rows_text(i->ranks.pulled_rows, i->ranks.eval_pulled_rows, row),
-               rows_text(i->ranks.served_rows, i->ranks.eval_served_rows, row),
+               link_text(i, i->ranks.pulled_rows, i->ranks.eval_pulled_rows),
+               link_text(i, i->ranks.served_rows, i->ranks.eval_served_rows),
                rows_text(i->window_rows_moved, i->window_rows_moved, i->row_bytes),
                (unsigned long long)i->windows);
         drps_plan_close(part);

@@ -81,7 +81,7 @@ static void print_forecast(const struct drps_train_result *r)
 
 static double step_seconds(const struct drps_phases *p)
 {
-    return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate;
+    return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate + p->hand_over;
 }
 
 static void print_from(const struct drps_train_from *f)
@@ -185,6 +185,9 @@ void train_report_text(const struct drps_train_result *r, const char *model, int
         "  time      %.2f s: reading the plan %.2f, waiting for rows %.2f, collecting rows %.2f, "
         "gradients %.2f, optimizer %.2f, test samples %.2f, writing the model %.2f\n",
         r->seconds, p->plan, p->wait_store, p->gather, p->compute, p->step, p->evaluate, p->export);
+    if (p->hand_over > 0)
+        printf("            handing rows over to other ranks, and waiting for theirs: %.2f s\n",
+               p->hand_over);
     printf("  memory    %s at most, %s allowed\n", size(r->peak_rss_bytes),
            size(r->memory.limit_bytes));
 }

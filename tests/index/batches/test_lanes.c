@@ -33,7 +33,10 @@ static void check_strata(const struct grid *g, uint32_t lanes)
         for (uint32_t i = 0; i < g->items * lanes; i++) {
             const struct grid_position position = grid_position_of(g, lanes, u, i);
             assert_true(position.stratum < cells * lanes && position.lane < lanes);
-            assert_int_equal(position.stratum / lanes, grid_cell(g, u / lanes, i / lanes));
+            const uint64_t cell = grid_cell(g, u / lanes, i / lanes);
+            assert_int_equal(g->users == 1 || g->items == 1 ? position.stratum % cells
+                                                            : position.stratum / lanes,
+                             cell);
             const uint64_t at = position.stratum * lanes + position.lane;
             if (user[at]) fail_msg("two sub-cells in a lane of stratum %" PRIu64, position.stratum);
             user[at] = u + 1;
@@ -71,6 +74,28 @@ static void test_lanes_keep_their_outer_rows(void **state)
             for (uint32_t i = 0; i < g->items * LANES; i++)
                 assert_int_equal(grid_position_of(g, LANES, u, i).lane,
                                  (g->users <= g->items ? u : i) % LANES);
+    }
+}
+
+/* In a grid of a single pass an item part goes from lane to lane, and has the strata of all other
+ * cells to get there. */
+static void test_lanes_hand_parts_on(void **state)
+{
+    static const struct grid sizes[] = {{1, 2}, {2, 1}, {1, 1}, {1, 5}};
+    enum { LANES = 4 };
+    (void)state;
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+        const struct grid *g = &sizes[k];
+        const uint32_t cells = g->users * g->items;
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            for (uint32_t part = 0; part < cells * LANES; part++) {
+                const int users_outside = g->users <= g->items;
+                const struct grid_position p = grid_position_of(
+                    g, LANES, users_outside ? lane : part, users_outside ? part : lane);
+                const uint32_t turn = (part + LANES - lane) % LANES;
+                assert_int_equal(p.lane, lane);
+                assert_int_equal(p.stratum, turn * cells + part / LANES);
+            }
     }
 }
 
@@ -153,7 +178,7 @@ static void test_lanes_mark_training_batches(void **state)
         const void *data = body_read(&r, t, &bytes);
         assert_int_equal(drps_batch_decode(data, bytes, &b, NULL), 0);
         assert_in_range(b.samples, 1, BATCH);
-        if (t >= c.result.info.batches) {
+        if (t >= c.result.info.batches) { /* it walks back, where lanes would share rows */
             assert_int_equal(b.stratum, 0);
             continue;
         }
@@ -167,6 +192,31 @@ static void test_lanes_mark_training_batches(void **state)
     assert_int_equal(changes, 2 * 2 * 3 - 1);
     assert_int_equal(lanes_seen, 7);
     assert_int_equal(samples, c.result.info.samples);
+    records_close(&r);
+}
+
+/* Strata of evaluation go on where those of training end, with the same lanes. */
+static void test_lanes_mark_evaluation_of_a_single_pass(void **state)
+{
+    enum { LANES = 3, STRATA = 2 * LANES };
+    struct scratch *s = *state;
+    struct case_run c;
+    struct records r;
+    uint32_t seen[2] = {0};
+    begin(&c, s, 1, LANES);
+    c.options.grid_items = 2;
+    must_run(&c);
+    records_open(&r, c.out, "data.rec", DRPS_KIND_DATA);
+    for (uint64_t t = 0; t < c.result.info.batches + c.result.info.eval_batches; t++) {
+        size_t bytes;
+        const int evaluation = t >= c.result.info.batches;
+        const void *data = records_read(&r, t, &bytes);
+        const uint32_t stratum = drps_batch_stratum(data, bytes) - 1;
+        assert_int_equal(stratum / STRATA, evaluation);
+        seen[evaluation] |= 1U << (stratum % STRATA);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(seen[i], (1U << STRATA) - 1);
     records_close(&r);
 }
 
@@ -324,8 +374,8 @@ static void test_lanes_that_share_rows_are_found(void **state)
 static void test_lanes_refuse_what_they_do_not_fit(void **state)
 {
     static const struct {
-        const char *name, *order;
-        uint32_t lanes, workers;
+        const char *name, *order, *partition;
+        uint32_t lanes, workers, groups;
         uint64_t batch_size;
         int rc;
         const char *says;
@@ -337,13 +387,34 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
          .batch_size = BATCH,
          .rc = DRPS_E_CONFIG,
          .says = "order grid"},
-        {.name = "several workers",
+        {.name = "rounds",
          .order = "grid",
+         .partition = "range",
          .lanes = 2,
          .workers = 2,
          .batch_size = BATCH,
          .rc = DRPS_E_CONFIG,
-         .says = "one worker"},
+         .says = "without a partition"},
+        {.name = "more for some workers",
+         .order = "grid",
+         .lanes = 3,
+         .workers = 2,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "each worker must have as many"},
+        {.name = "too many workers",
+         .order = "grid",
+         .workers = DRPS_BATCH_LANES + 1,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "between 16 at most"},
+        {.name = "several passes",
+         .order = "grid",
+         .groups = 2,
+         .workers = 2,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "must be one group"},
         {.name = "too many",
          .order = "grid",
          .lanes = DRPS_BATCH_LANES + 1,
@@ -363,7 +434,8 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct case_run c;
         struct drps_err err = DRPS_ERR_INIT;
-        begin(&c, s, 0, cases[k].lanes);
+        begin(&c, s, cases[k].groups, cases[k].lanes);
+        c.options.partition = cases[k].partition;
         c.options.order = cases[k].order;
         c.options.workers = cases[k].workers;
         c.options.batch_size = cases[k].batch_size;
@@ -393,6 +465,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lanes_of_a_stratum_share_nothing),
         cmocka_unit_test(test_lanes_keep_their_outer_rows),
+        cmocka_unit_test(test_lanes_hand_parts_on),
+        SCRATCH_TEST(test_lanes_mark_evaluation_of_a_single_pass),
         SCRATCH_TEST(test_lanes_mark_training_batches),
         SCRATCH_TEST(test_lanes_alternate),
         SCRATCH_TEST(test_lanes_conserve_samples),

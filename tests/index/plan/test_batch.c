@@ -259,6 +259,47 @@ static void test_batch_marks(void **state)
     free(data);
 }
 
+/* A step that hands rows over has rows alone, and one direction. */
+static void test_batch_hand_overs(void **state)
+{
+    static const float label[1];
+    static const uint16_t entries[2] = {0, 1};
+    static const struct {
+        uint32_t flags, rows, samples, stratum;
+        int fits;
+    } cases[] = {
+        {DRPS_DEPARTS, 3, 0, 0, 1},
+        {DRPS_ARRIVES | DRPS_HANDS_LAST, 3, 0, 0, 1},
+        {DRPS_DEPARTS | DRPS_HANDS_LAST | DRPS_HANDS_PARAMETERS, 1, 0, 0, 1},
+        {DRPS_DEPARTS | DRPS_ARRIVES, 3, 0, 0, 0},
+        {DRPS_HANDS_LAST, 3, 0, 0, 0},
+        {DRPS_HANDS_PARAMETERS, 3, 0, 0, 0},
+        {DRPS_ARRIVES, 0, 0, 0, 0},
+        {DRPS_ARRIVES, 3, 0, 1, 0},
+        {DRPS_ARRIVES, 3, 1, 0, 0},
+        {2 * DRPS_HANDS_PARAMETERS, 3, 0, 0, 0},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const struct drps_batch b = {.rows = cases[k].rows,
+                                     .samples = cases[k].samples,
+                                     .nnz = 2 * (size_t)cases[k].samples,
+                                     .per_sample = cases[k].samples ? 2 : 0,
+                                     .labels = label,
+                                     .local16 = entries,
+                                     .stratum = cases[k].stratum,
+                                     .hand_over = cases[k].flags};
+        struct drps_batch got;
+        size_t bytes;
+        unsigned char *data = flatten(&b, &bytes);
+        const int rc = drps_batch_decode(data, bytes, &got, NULL);
+        if (rc != (cases[k].fits ? 0 : DRPS_E_CORRUPT)) fail_msg("case %zu: %d", k, rc);
+        if (rc == 0) assert_int_equal(got.hand_over, cases[k].flags);
+        if (rc == 0) assert_int_equal(drps_batch_hand_over(data, bytes), cases[k].flags);
+        free(data);
+    }
+}
+
 static void test_batch_any_other_length_is_refused(void **state)
 {
     struct drps_batch b;
@@ -436,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_batch_damaged_fields_are_refused),
         cmocka_unit_test(test_batch_uniform_counts_must_agree),
         cmocka_unit_test(test_batch_marks),
+        cmocka_unit_test(test_batch_hand_overs),
         cmocka_unit_test(test_batch_any_other_length_is_refused),
     };
     return cmocka_run_group_tests_name("batch", tests, NULL, NULL);

@@ -148,7 +148,7 @@ static void test_what_cannot_be_dealt_is_refused(void **state)
     run.options.grid_users = run.options.grid_items = 2;
     run.options.lanes = 2;
     case_compile(&run);
-    expect_refusal(s, "plan", 2, DRPS_E_CONFIG, "one worker");
+    expect_refusal(s, "plan", 2, DRPS_E_CONFIG, "circulate");
     must_make(s, "lmf", input, "plan", 1, NULL, "one");
     check_same_batches(s, "plan", "one");
 
