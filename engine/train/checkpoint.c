@@ -256,7 +256,7 @@ static int go_on_from_rows(struct drps_job *job, struct drps_err *err)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
     const struct drps_server *server = &job->server;
-    c->shares_rows = server->ops->scan_changed && !job->options->checkpoint_rows;
+    c->shares_rows = c->marks_rows;
     if (c->shares_rows) server->ops->forget_changes(server->store);
     if (!server->saved || server->saved_ctx != c->from || c->copy.dir) return 0;
     return drps_checkpoint_follow(c->from, &c->place, c->next, err);

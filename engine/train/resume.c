@@ -355,11 +355,17 @@ int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
 
 /* ---- Taking up ---- */
 
+/* Marks are of all rows that the rank holds: where rows circulate, these are more than its own. */
+static int may_share_rows(const struct drps_job *job)
+{
+    return job->memory.store->scan_changed && !job->options->checkpoint_rows && !job->server.holds;
+}
+
 void drps_job_mark_rows(struct drps_job *job, struct drps_store_config *config)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
-    if (!job->memory.store->scan_changed || job->options->checkpoint_rows) return;
-    if (job->server.holds) return; /* marks are of all rows that it holds, checkpoints of its own */
+    if (!may_share_rows(job)) return;
+    c->marks_rows = 1;
     config->mark_rows = drps_checkpoint_part_rows(&c->place, config->rows, config->row_bytes);
     c->shares_rows = c->from && !drps_checkpoint_store(c->from) && !c->copy.dir &&
                      drps_checkpoint_rows_of_part(c->from) == config->mark_rows;
