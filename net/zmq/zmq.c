@@ -32,8 +32,7 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
 #include "net/zmq/zmq_internal.h"
 
 enum {
-    QUEUED_PIECES = 8, /* of WIRE_PIECE_BYTES, in each socket's queue */
-    CURVE_BYTES = 64,  /* that encryption adds to a frame, and more */
+    CURVE_BYTES = 64, /* that encryption adds to a frame, and more */
     CONNECT_MS = 3000,
     HANDSHAKE_MS = 2000, /* of a connection, to say who it is */
     RECONNECT_MS = 50,
@@ -187,7 +186,8 @@ static void *open_socket(struct net_zmq *z, int type, const struct drps_peer *at
     void *s = zmq_socket(z->context, type);
     if (!s) return NULL;
     const int64_t most = WIRE_PIECE_BYTES + CURVE_BYTES;
-    if (set_int(s, ZMQ_SNDHWM, QUEUED_PIECES) || set_int(s, ZMQ_RCVHWM, QUEUED_PIECES) ||
+    if (set_int(s, ZMQ_SNDHWM, NET_ZMQ_QUEUED_PIECES) ||
+        set_int(s, ZMQ_RCVHWM, NET_ZMQ_QUEUED_PIECES) ||
         set_int(s, ZMQ_CONNECT_TIMEOUT, CONNECT_MS) ||
         set_int(s, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS) ||
         set_int(s, ZMQ_RECONNECT_IVL, RECONNECT_MS) ||

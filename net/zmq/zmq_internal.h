@@ -27,6 +27,7 @@
 enum {
     NET_ZMQ_ADDRESS_BYTES = DRPS_PEER_HOST_BYTES + 32,
     NET_ZMQ_STRANGERS_MAX = 64, /* connections beside those of the peers; then none is let in */
+    NET_ZMQ_QUEUED_PIECES = 8,  /* of WIRE_PIECE_BYTES, in each socket's queue */
     NET_ZMQ_SOCKETS_BESIDE = 8, /* ZeroMQ's, beside one a peer */
 };
 
@@ -56,6 +57,7 @@ struct net_zmq_peer {
     uint64_t credited[WIRE_PARTS]; /* credit sent */
     uint64_t credited_ns;          /* when all of it was */
     uint64_t connected_ns;
+    unsigned greetings; /* after the first one since then */
     uint64_t heard_ns;
     uint64_t again_ns; /* when a HELLO of another incarnation came; 0: none did */
     struct drps_link link;

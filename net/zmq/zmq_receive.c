@@ -218,9 +218,10 @@ static void greet_again(struct net_zmq *z, uint32_t r, const void *payload, size
     struct wire_hello hello;
     if (drps_wire_hello_decode(payload, bytes, &hello, NULL) < 0)
         count(z, &z->net.stats.malformed);
-    else if (hello.incarnation == peer->incarnation)
+    else if (hello.incarnation == peer->incarnation) {
+        if (!peer->answers) peer->heard_ns = drps_clock_ns(); /* it waits to be greeted */
         count(z, &z->net.stats.replayed);
-    else
+    } else
         peer->again_ns = drps_clock_ns();
 }
 

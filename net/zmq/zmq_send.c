@@ -14,8 +14,10 @@ enum {
         256 << 10,     /* a sender's time for a checksum is shorter than waking the socket thread */
     SHORT_AT_ONCE = 8, /* messages that a sender sends before the socket thread gets the socket */
     AGAIN_MS = 500,    /* before a connection that was given up is made again */
+    GREETINGS_MOST = 2, /* after the first one that a connection is given: each is two frames */
 };
 static_assert((uint64_t)SHORT_MAX <= WIRE_PIECE_BYTES, "a short message is one piece");
+static_assert(2 * (1 + GREETINGS_MOST) < NET_ZMQ_QUEUED_PIECES, "greetings do not fill the queue");
 
 static int takes_more(void *push)
 {
@@ -264,16 +266,19 @@ static int put_bye(struct net_zmq *z, uint32_t r)
 
 /*
  * ZeroMQ gives a connection up for good when something else answers at the address, for instance a
- * job without keys that is about to end. Until the peer answers it is sent two frames at most: a
- * socket that takes no more then has lost its connection, and these frames.
+ * job without keys that is about to end. Until the peer answers, a connection is given fewer frames
+ * than its queue has room for: if it takes no more it is gone, and these frames are lost. The old
+ * connection ends before the new one begins: over two at a time, frames would overtake each other.
  */
 static void connect_again(struct net_zmq_peer *peer)
 {
     const uint64_t now = drps_clock_ns();
-    if (!peer->hello_sent || now - peer->connected_ns < AGAIN_MS * UINT64_C(1000000) ||
-        takes_more(peer->push) || zmq_connect(peer->push, peer->address))
-        return;
+    if (now - peer->connected_ns < AGAIN_MS * UINT64_C(1000000)) return;
+    if (takes_more(peer->push) && peer->greetings <= GREETINGS_MOST) return;
+    (void)zmq_disconnect(peer->push, peer->address); /* an error: it has ended already */
+    if (zmq_connect(peer->push, peer->address)) return;
     peer->connected_ns = now;
+    peer->greetings = 0;
     peer->hello_sent = peer->told = 0;
     peer->sequence = 0;
 }
@@ -283,6 +288,8 @@ static void connect_again(struct net_zmq_peer *peer)
 static void greet_anew(struct net_zmq_peer *peer)
 {
     if (!peer->told || drps_clock_ns() - peer->sent_ns < AGAIN_MS * UINT64_C(1000000)) return;
+    peer->greetings++;
+    if (peer->greetings > GREETINGS_MOST) return; /* it is due to connect again */
     peer->hello_sent = peer->told = 0;
     peer->sequence = 0;
 }

@@ -26,6 +26,7 @@ int main(void)
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -539,8 +540,15 @@ static void raw_start(struct imposter *im)
     raw_frame(im, &ping, NULL, 0, SIZE_MAX);
 }
 
-/* Rank 0 opens in a thread of its own and waits for rank 1's greeting. */
-static void imposter_begin(struct imposter *im, const struct drps_net_options *o)
+static void imposter_bind(struct imposter *im)
+{
+    char address[300];
+    endpoint(&im->peers.peers[1], address);
+    assert_int_equal(zmq_bind(im->pull, address), 0);
+}
+
+/* Sockets of rank 1 that are not bound yet; rank 0 is to open. */
+static void imposter_init(struct imposter *im, const struct drps_net_options *o)
 {
     char address[300];
     const int zero = 0;
@@ -550,12 +558,22 @@ static void imposter_begin(struct imposter *im, const struct drps_net_options *o
     im->push = zmq_socket(im->context, ZMQ_PUSH);
     im->pull = zmq_socket(im->context, ZMQ_PULL);
     (void)zmq_setsockopt(im->push, ZMQ_LINGER, &zero, sizeof(zero));
-    endpoint(&im->peers.peers[1], address);
-    assert_int_equal(zmq_bind(im->pull, address), 0);
     endpoint(&im->peers.peers[0], address);
     assert_int_equal(zmq_connect(im->push, address), 0);
     im->victim = (struct opening){.o = *o, .peers = &im->peers};
+}
+
+/* Rank 0 opens in a thread of its own and waits for rank 1's greeting. */
+static void imposter_open(struct imposter *im)
+{
     assert_int_equal(pthread_create(&im->opener, NULL, open_one, &im->victim), 0);
+}
+
+static void imposter_begin(struct imposter *im, const struct drps_net_options *o)
+{
+    imposter_init(im, o);
+    imposter_bind(im);
+    imposter_open(im);
 }
 
 static void imposter_join(struct imposter *im)
@@ -858,6 +876,77 @@ static void test_zmq_start_greets_anew_who_does_not_answer(void **state)
     imposter_end(&im);
 }
 
+/* Listens at an address and answers no handshake. Returns the socket. */
+static int listen_in_vain(const struct drps_peer *at)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found;
+    const int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(getaddrinfo(at->host, at->port, &hints, &found), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), 0);
+    assert_int_equal(bind(fd, found->ai_addr, found->ai_addrlen), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    freeaddrinfo(found);
+    return fd;
+}
+
+/* Waits until of the connections that were accepted all but one have ended, and longer than one
+ * that is made again may take. */
+static void await_one_connection(void *monitor)
+{
+    int open = 0;
+    for (;;) {
+        char event[16], address[300];
+        uint16_t what;
+        const int wait_ms = open == 1 ? 3000 : NET_WAIT_MS;
+        assert_int_equal(zmq_setsockopt(monitor, ZMQ_RCVTIMEO, &wait_ms, sizeof(wait_ms)), 0);
+        if (zmq_recv(monitor, event, sizeof(event), 0) < 0) break;
+        memcpy(&what, event, sizeof(what));
+        assert_true(zmq_recv(monitor, address, sizeof(address), 0) >= 0);
+        open += what == ZMQ_EVENT_ACCEPTED ? 1 : -1;
+    }
+    assert_int_equal(open, 1);
+}
+
+/* A peer that has greeted and is long in taking connections: when it does there is one, and frames
+ * come in order. */
+static void test_zmq_keeps_one_connection_to_a_slow_peer(void **state)
+{
+    struct imposter im;
+    struct drps_err err = DRPS_ERR_INIT;
+    int visitors[4];
+    (void)state;
+    imposter_init(&im, &plain);
+    const int fd = listen_in_vain(&im.peers.peers[1]);
+    imposter_open(&im);
+    raw_hello(&im, 2, SIZE_MAX, 1);
+    for (int i = 0; i < 4; i++) /* rank 0 greets more often than the queue has room for */
+        assert_true((visitors[i] = accept(fd, NULL, NULL)) >= 0);
+    (void)close(fd);
+    for (int i = 0; i < 4; i++)
+        (void)close(visitors[i]);
+    void *monitor = zmq_socket(im.context, ZMQ_PAIR);
+    assert_int_equal(
+        zmq_socket_monitor(im.pull, "inproc://slow", ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED),
+        0);
+    assert_int_equal(zmq_connect(monitor, "inproc://slow"), 0);
+    imposter_bind(&im);
+    raw_start(&im);
+    imposter_join(&im);
+    if (im.victim.rc < 0) fail_msg("%s", im.victim.err.text);
+    for (unsigned i = 0; i < 8; i++) {
+        const struct drps_piece piece = {"late", 4};
+        const struct drps_net_send send = {.to = 1, .type = TYPE, .pieces = &piece, .n = 1};
+        NET_OK(drps_net_send(im.victim.net, &send, NET_WAIT_MS, &err));
+    }
+    for (uint64_t i = 0; i < 8; i++)
+        assert_int_equal(raw_await(&im, TYPE), FIRST + i);
+    await_one_connection(monitor);
+    (void)zmq_socket_monitor(im.pull, NULL, 0);
+    (void)zmq_close(monitor);
+    imposter_end(&im);
+}
+
 static uint32_t rank_1_is_lost(void *ctx)
 {
     atomic_int *asked = ctx;
@@ -946,6 +1035,7 @@ int main(void)
         cmocka_unit_test(test_zmq_goes_on_when_a_rank_was_restarted_that_need_not_stay),
         cmocka_unit_test(test_zmq_start_waits_for_a_peer_in_an_earlier_run),
         cmocka_unit_test(test_zmq_start_greets_anew_who_does_not_answer),
+        cmocka_unit_test(test_zmq_keeps_one_connection_to_a_slow_peer),
         cmocka_unit_test(test_zmq_is_told_of_a_rank_that_has_ended),
         cmocka_unit_test(test_zmq_start_gets_over_an_earlier_job_at_an_address),
     };
