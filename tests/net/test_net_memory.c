@@ -30,8 +30,9 @@ struct rank {
     const struct drps_peers *peers; /* NULL: `net` is open */
     const struct drps_net_keys *keys;
     struct drps_net *net;
-    const void *large; /* [LARGE] */
-    atomic_int *stop;  /* a rank has not come: nobody waits for it */
+    const void *large;          /* [LARGE] */
+    atomic_int *stop;           /* a rank has not come: nobody waits for it */
+    pthread_barrier_t *created; /* all ranks' threads are there: later ones are what is tested */
     int rc;
     struct drps_err err;
 };
@@ -70,6 +71,7 @@ static int exchange(struct rank *r)
 static void *take_part(void *arg)
 {
     struct rank *r = arg;
+    (void)pthread_barrier_wait(r->created);
     if (r->peers) r->rc = drps_net_open_zmq(&r->options, r->peers, r->keys, 0, &r->net, &r->err);
     if (!r->net) atomic_store(r->stop, 1);
     if (r->rc == 0) r->rc = exchange(r);
@@ -81,10 +83,15 @@ static void *take_part(void *arg)
 static void run_ranks(struct rank ranks[RANKS])
 {
     pthread_t threads[RANKS];
+    pthread_barrier_t created;
+    assert_int_equal(pthread_barrier_init(&created, NULL, RANKS), 0);
+    for (uint32_t i = 0; i < RANKS; i++)
+        ranks[i].created = &created;
     for (uint32_t i = 0; i < RANKS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, take_part, &ranks[i]), 0);
     for (uint32_t i = 0; i < RANKS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(pthread_barrier_destroy(&created), 0);
 }
 
 static void open_inproc(struct rank ranks[RANKS])
