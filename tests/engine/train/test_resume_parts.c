@@ -34,7 +34,7 @@ static struct drps_checkpoint *open_newest(const struct train_job *j)
     struct drps_err err = DRPS_ERR_INIT;
     uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
     struct drps_checkpoints c;
-    struct drps_checkpoint *cp;
+    struct drps_checkpoint *cp = NULL;
     size_t n = 0;
     if (drps_checkpoints_init(&c, drps_io_os(), j->checkpoints, 0, &err) < 0 ||
         drps_checkpoints_list(&c, numbers, &n, &err) < 0 || !n ||

@@ -34,7 +34,7 @@ static void test_resume_of_a_run_begun_anew(void **state)
     old.lr = 1.0f;
     train_well(j->plan, &old, &earlier, "earlier");
     assert_true(earlier.content != j->want.content);
-    for (long k = 1;; k += DRPS_TEST_ONE_IN > 1 ? 23 : 3) {
+    for (long k = 1;; k += DRPS_TEST_ONE_IN > 1 ? 7 : 3) {
         job_leave_checkpoints(j, &old);
         if (train_until(j->plan, &j->o, k)) break;
         const uint64_t first = first_of(j);
