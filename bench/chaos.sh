@@ -62,7 +62,8 @@ resume=()
 # ---- What is trained ----
 
 declare -A content loss # of PLAN-EPOCHS: what an undisturbed run ends with
-declare -A least        # of a plan: KiB that the relay store takes
+declare -A least        # of a plan: KiB that the relay store takes under BSP
+async_kib=512           # that the other modes take beside that, and more
 stores=()
 value() { sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}$/\1/p" "$2" | tr -d '"' | tail -1; }
 make_plan() { # NAME RANKS
@@ -361,7 +362,7 @@ prepare() {
     command=("$work/$plan" --peers "$place/peers.txt" --epochs "$epochs" --sync "$sync" --store "$store"
         --silence 1 --timeout 10 --json --quiet)
     [[ $emulate = none ]] || command+=(--emulate "$emulate")
-    [[ $store != relay ]] || command+=(--memory "$((least[$plan] + 64))K")
+    [[ $store != relay ]] || command+=(--memory "$((least[$plan] + async_kib))K")
     [[ $secret = keys ]] || command+=(--insecure)
 }
 tidy() {
