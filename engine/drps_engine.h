@@ -158,8 +158,8 @@ struct drps_train_options {
                                   bsp: all together */
     uint64_t staleness;        /* ssp, wsp: labels that a worker may be ahead of the slowest;
                                   default: drps_sched_defaults() */
-    int no_overlap;            /* 1: bsp: servers send parameters of a round only when the round
-                                  before is over; results are the same */
+    int no_overlap;            /* 1: parameters of a batch travel only when it is the batch's turn,
+                                  not while the one before is computed; bsp: results are the same */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
@@ -207,10 +207,14 @@ struct drps_train_rank {
     double waiting_share;               /* of the time of all steps */
 
     /* The rest is of asynchronous rounds, 0 for bsp. */
-    uint64_t iterations; /* training batches that its worker executed */
-    uint64_t claimed;    /* of these, of other workers' shares */
-    double held_seconds; /* its worker waited for the scheduler */
-    double lag_mean;     /* labels ahead of the slowest worker, over its starts */
+    uint64_t iterations;  /* training batches that its worker executed */
+    uint64_t claimed;     /* of these, of other workers' shares */
+    uint64_t ahead_asked; /* batches whose parameters its worker asked for before it was their turn,
+                           */
+    uint64_t ahead_used;  /* those of them that it computed with these parameters, */
+    uint64_t ahead_there; /* and those for whose parameters it did not wait */
+    double held_seconds;  /* its worker waited for the scheduler */
+    double lag_mean;      /* labels ahead of the slowest worker, over its starts */
     uint64_t lag_max;
     double stale_mean; /* batches of others that were done during one of its own */
     uint64_t stale_max;

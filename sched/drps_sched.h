@@ -158,6 +158,10 @@ int drps_sched_tick(struct drps_sched *s, uint64_t now_ns, unsigned *released_ou
 /* Returns the time at which the next wait ends, or DRPS_SCHED_NEVER. */
 uint64_t drps_sched_deadline(const struct drps_sched *s);
 
+/* 1: were the running worker to arrive now, the bound would let it go on at once. Without label
+ * jumps (asp, ssp) that stays so until it arrives: the lowest label never falls. */
+int drps_sched_has_slack(const struct drps_sched *s, unsigned worker);
+
 /* ITTable: [workers], borrowed, current until the machine is freed. */
 const struct drps_sched_worker *drps_sched_workers(const struct drps_sched *s);
 

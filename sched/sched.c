@@ -397,6 +397,13 @@ uint64_t drps_sched_deadline(const struct drps_sched *s)
     return first;
 }
 
+int drps_sched_has_slack(const struct drps_sched *s, unsigned k)
+{
+    uint64_t next = s->worker[k].label + 1;
+    if (s->selects && s->front > next) next = s->front;
+    return next - lowest_label(s) <= s->config.bound;
+}
+
 const struct drps_sched_worker *drps_sched_workers(const struct drps_sched *s)
 {
     return s->worker;

@@ -15,9 +15,9 @@ enum {
     ROWS = DRPS_MESSAGE_ROWS,
     WAIT_MS = 600000,
     TURN_MS =
-        24 * 3600 * 1000, /* until the rows of the ranks before are written, or the model is */
-    QUEUE = 4,
-    ROWS_BYTES = 256 * 1024,         /* of a message */
+        24 * 3600 * 1000,    /* until the rows of the ranks before are written, or the model is */
+    QUEUE = 6,               /* asynchronous rounds: docs/wire.md counts them */
+    ROWS_BYTES = 160 * 1024, /* of a message */
     METRICS_BYTES = 6 * 1024 * 1024, /* holds drps_metrics_bound() */
 };
 
@@ -31,12 +31,14 @@ static uint64_t larger(uint64_t a, uint64_t b)
 void drps_train_net_options(const struct drps_plan *part, struct drps_net_options *out)
 {
     const struct drps_plan_info *info = &part->info;
+    const uint64_t needs = drps_message_needs_bytes(info->ranks.workers);
+    const uint64_t to_worker = larger(drps_rounds_worker_bytes(info), drps_feed_record_bytes(info));
+    const uint64_t to_server =
+        larger(drps_rounds_server_bytes(info), sizeof(struct drps_message_here));
     *out = (struct drps_net_options){
         .count = info->ranks.workers,
-        .message_bytes = {[DRPS_NET_WORKER] =
-                              larger(drps_rounds_worker_bytes(info), drps_feed_record_bytes(info)),
-                          [DRPS_NET_SERVER] = larger(drps_rounds_server_bytes(info),
-                                                     sizeof(struct drps_message_here)),
+        .message_bytes = {[DRPS_NET_WORKER] = larger(to_worker, needs),
+                          [DRPS_NET_SERVER] = larger(to_server, needs),
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
     };

@@ -24,7 +24,8 @@ enum drps_message {
     DRPS_MESSAGE_ROWS,
 
     DRPS_MESSAGE_OPENED, /* to the rank's own server, in asynchronous rounds */
-    DRPS_MESSAGE_AHEAD,  /* in rounds: parameters of the next one */
+    DRPS_MESSAGE_AHEAD,  /* in rounds: parameters of the next one; in asynchronous ones: of a batch
+                            whose turn it is not yet, asked for and answered */
     DRPS_MESSAGE_RANGE,  /* to the rank before, where rows circulate */
 };
 
@@ -41,5 +42,12 @@ struct drps_message_here {
     const float *values;
     const uint32_t *touches;
 };
+
+/* Bytes of needs, u64 [workers]: in asynchronous rounds with a bound, how many gradients of each
+ * worker must be in the parameters that are asked for. */
+static inline size_t drps_message_needs_bytes(uint32_t workers)
+{
+    return workers * sizeof(uint64_t);
+}
 
 #endif

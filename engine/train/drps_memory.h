@@ -25,6 +25,7 @@ struct drps_memory {
                                which the store keeps two steps open */
     uint64_t window_steps;  /* of asynchronous rounds: this rank has room for two windows of so many
                                steps; 0: bsp */
+    int async_ahead;        /* 1: and for parameters that are sent ahead */
 };
 
 /* What the split depends on. */

@@ -65,6 +65,15 @@ static void take_async(struct drps_memory *m, const struct drps_plan_info *info,
     take(&m->budget, "asynchronous rounds", drps_async_memory(info, m->window_steps));
 }
 
+/* Takes what pulling ahead takes, if that is at most a 32nd of the memory. */
+static void take_async_ahead(struct drps_memory *m, const struct drps_plan_info *info, int least)
+{
+    const uint64_t bytes = drps_async_ahead_memory(info);
+    if (least || bytes > m->budget.limit_bytes / 32) return;
+    m->async_ahead = 1;
+    take(&m->budget, "parameters that are sent ahead", bytes);
+}
+
 static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     struct drps_budget *b = &m->budget;
@@ -80,10 +89,12 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     } else if (p->plan->info.ranks.workers > 1) {
         take(b, "rounds with other ranks",
              drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
-        if (p->options->sync != DRPS_SCHED_BSP)
-            take_async(m, &p->plan->info, least);
-        else
+        if (p->options->sync == DRPS_SCHED_BSP)
             m->rounds_ahead = !p->options->no_overlap;
+        else
+            take_async(m, &p->plan->info, least);
+        if (p->options->sync != DRPS_SCHED_BSP && !p->options->no_overlap)
+            take_async_ahead(m, &p->plan->info, least);
     }
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }

@@ -197,6 +197,7 @@ static int open_async(struct drps_job *job, struct drps_err *err)
                                                .worker = &job->worker,
                                                .train = job->options,
                                                .window_steps = job->memory.window_steps,
+                                               .ahead = job->memory.async_ahead,
                                                .wait_ms = job->cluster.wait_ms};
     if (!job->memory.window_steps) return 0;
     int rc = drps_async_open(&options, &job->async, err);

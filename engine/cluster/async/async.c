@@ -35,28 +35,52 @@ void drps_async_opened(void *listener)
 
 /* ---- Sizes ---- */
 
+/* Parameters of a batch for each worker. */
+static uint64_t outgoing_bytes(const struct drps_plan_info *info)
+{
+    return info->ranks.workers * drps_async_part_rows(info) * info->dim * sizeof(float);
+}
+
 /* The ring of open steps; parameters on their way out, for each worker; a batch of another share
- * where it is read, where it is received, where it is unpacked, and on its way to two others. */
+ * where it is read, where it is received, where it is unpacked, and on its way to two others. What
+ * a worker has received, of two batches, counts with rounds. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
 {
     const uint64_t step =
         info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.workers + 8) * 9;
-    const uint64_t part = drps_async_part_rows(info) * info->dim * sizeof(float);
-    return 2 * window_steps * step + info->ranks.workers * part + 5 * drps_feed_record_bytes(info);
+    return 2 * window_steps * step + outgoing_bytes(info) + 5 * drps_feed_record_bytes(info);
+}
+
+/* Parameters of one batch more on their way, and a gradient that the rank's own server still reads.
+ */
+uint64_t drps_async_ahead_memory(const struct drps_plan_info *info)
+{
+    const uint64_t gradient =
+        (info->max_batch_rows + 1) * (info->dim * sizeof(float) + sizeof(uint32_t));
+    return outgoing_bytes(info) + gradient;
 }
 
 /* ---- Opening ---- */
 
-/* Windows must be the same for all: the least that any rank has room for. */
+/* What a rank has room for. */
+struct room {
+    uint64_t window_steps, ahead;
+};
+
+/* Windows must be the same for all, and all pull ahead or none: the least that any rank has room
+ * for. */
 static int agree(struct async_job *job, struct drps_err *err)
 {
-    uint64_t *all = calloc(job->workers, sizeof(*all));
+    struct room *all = calloc(job->workers, sizeof(*all)), least = {UINT64_MAX, 1};
+    const struct room mine = {job->o.window_steps, (uint64_t)job->o.ahead};
     if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", job->workers);
-    int rc =
-        drps_net_gather(job->o.net, &job->o.window_steps, sizeof(*all), all, job->o.wait_ms, err);
-    job->window_steps = job->o.window_steps;
-    for (uint32_t r = 0; r < job->workers && rc == 0; r++)
-        if (all[r] < job->window_steps) job->window_steps = all[r];
+    int rc = drps_net_gather(job->o.net, &mine, sizeof(mine), all, job->o.wait_ms, err);
+    for (uint32_t r = 0; r < job->workers && rc == 0; r++) {
+        if (all[r].window_steps < least.window_steps) least.window_steps = all[r].window_steps;
+        if (!all[r].ahead) least.ahead = 0;
+    }
+    job->window_steps = least.window_steps;
+    job->ahead = (int)least.ahead;
     free(all);
     if (rc == 0 && !job->window_steps)
         return drps_err_set(err, DRPS_E_PROTO, "a rank has room for no steps");
@@ -85,6 +109,8 @@ int drps_async_open(const struct drps_async_options *options, struct drps_async 
         .workers = info->ranks.workers,
         .dim = info->dim,
         .steps = info->batches,
+        .has_needs = options->train->sync == DRPS_SCHED_SSP,
+        .bound = drps_async_sched(options->train, info->ranks.workers).bound,
         .touches = options->worker->has_touches,
     };
     int rc = open_parts(a, err);
@@ -180,6 +206,11 @@ int drps_async_end(struct drps_async *a, int rc, struct drps_err *err)
 uint64_t drps_async_window_steps(const struct drps_async *a)
 {
     return a->job.window_steps;
+}
+
+int drps_async_is_ahead(const struct drps_async *a)
+{
+    return a->job.ahead;
 }
 
 uint64_t drps_async_done(const struct drps_async *a)

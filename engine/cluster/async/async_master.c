@@ -20,19 +20,51 @@ struct async_master {
     int idle[DRPS_PLAN_WORKERS_MAX]; /* gone for the scheduler until there is a batch */
     uint32_t running;                /* workers that hold a batch */
     uint64_t releases[DRPS_PLAN_WORKERS_MAX];
-    int stop; /* some rank wants to */
+    uint64_t arrived[DRPS_PLAN_WORKERS_MAX];    /* batches of the epoch, by worker, */
+    uint64_t at_joining[DRPS_PLAN_WORKERS_MAX]; /* and how many these were when it joined last */
+    uint64_t needs[DRPS_PLAN_WORKERS_MAX];
+    unsigned arriving; /* the worker whose arrival is dealt with; DRPS_NET_ANY: none */
+    int stop;          /* some rank wants to */
 };
 
 /* ---- Handing out ---- */
 
+/* What parameters must contain that are used at this label: of each worker, so many gradients of
+ * the epoch, which holds all of its labels up to label - bound - 1. Its labels go up one by one
+ * since it joined. */
+static void set_needs(struct async_master *m, uint64_t label)
+{
+    const struct drps_sched_worker *workers = drps_sched_workers(m->sched);
+    const uint64_t end = label > m->job->bound ? label - m->job->bound : 0;
+    for (uint32_t w = 0; w < m->job->workers; w++) {
+        const uint64_t since = m->arrived[w] - m->at_joining[w];
+        const uint64_t above = workers[w].label > end ? workers[w].label - end : 0;
+        m->needs[w] = m->arrived[w] - (above < since ? above : since);
+    }
+}
+
+/* Whoever has waited since its arrival, for others or for a batch, is to have what they did
+ * meanwhile: it pulls anew. */
+static uint32_t go_flags(const struct async_master *m, unsigned worker)
+{
+    if (!m->job->ahead) return 0;
+    return (drps_sched_has_slack(m->sched, worker) ? ASYNC_GO_AHEAD : 0) |
+           (worker == m->arriving ? 0 : ASYNC_GO_ANEW);
+}
+
 static int send_go(struct async_master *m, unsigned worker, const struct drps_claim_batch *batch,
                    struct drps_err *err)
 {
+    const uint32_t flags = go_flags(m, worker);
+    const struct drps_piece piece = {m->needs, drps_async_needs_bytes(m->job)};
     const struct drps_net_send send = {.to = worker,
                                        .part = DRPS_NET_WORKER,
                                        .type = DRPS_MESSAGE_GO,
-                                       .tag = batch->share,
-                                       .round = batch->step};
+                                       .tag = batch->share | flags,
+                                       .round = batch->step,
+                                       .pieces = &piece,
+                                       .n = 1};
+    set_needs(m, drps_sched_workers(m->sched)[worker].label + !!(flags & ASYNC_GO_AHEAD));
     return drps_net_send(m->job->o.net, &send, m->job->o.wait_ms, err);
 }
 
@@ -73,6 +105,7 @@ static int join_idle(struct async_master *m, struct drps_err *err)
     for (unsigned w = 0; w < m->job->workers; w++) {
         was_idle[w] = m->idle[w];
         m->idle[w] = 0;
+        if (was_idle[w]) m->at_joining[w] = m->arrived[w];
     }
     for (unsigned w = 0; w < m->job->workers && rc == 0; w++) {
         if (!was_idle[w]) continue;
@@ -91,10 +124,13 @@ static int arrive(struct async_master *m, const struct drps_net_message *message
     if (window_ended < 0) return window_ended;
     m->running--;
     m->has_batch[message->from] = 0;
+    m->arrived[message->from]++;
     if (message->tag & DRPS_MESSAGE_STOP) m->stop = 1;
     if (m->stop) return 0; /* nobody is released any more */
     int rc = drps_sched_arrive(m->sched, message->from, drps_clock_ns(), released, err);
+    m->arriving = message->from;
     if (rc > 0) rc = release(m, released, rc, err);
+    m->arriving = DRPS_NET_ANY;
     return rc == 0 && window_ended ? join_idle(m, err) : rc;
 }
 
@@ -117,9 +153,7 @@ static int new_claim(struct async_master *m, struct drps_err *err)
 
 static int new_sched(struct async_master *m, struct drps_err *err)
 {
-    const struct drps_train_options *train = m->job->o.train;
-    struct drps_sched_config config = drps_sched_defaults(train->sync, m->job->workers);
-    if (train->staleness) config.bound = train->staleness;
+    const struct drps_sched_config config = drps_async_sched(m->job->o.train, m->job->workers);
     return drps_sched_new(&config, drps_clock_ns(), &m->sched, err);
 }
 
@@ -129,6 +163,7 @@ static int begin(struct async_master *m, struct drps_err *err)
     unsigned all[DRPS_PLAN_WORKERS_MAX];
     int rc = new_claim(m, err);
     if (rc < 0) return rc;
+    memset(m->arrived, 0, sizeof(m->arrived));
     if (m->sched) return join_idle(m, err);
     for (unsigned w = 0; w < m->job->workers; w++)
         all[w] = w;
@@ -228,6 +263,7 @@ int drps_async_master_new(const struct async_job *job, struct async_master **out
     *out = calloc(1, sizeof(**out));
     if (!*out) return drps_err_set(err, -ENOMEM, "no memory for the scheduler");
     (*out)->job = job;
+    (*out)->arriving = DRPS_NET_ANY;
     return 0;
 }
 

@@ -5,7 +5,9 @@
  * A ring holds steps low .. next - 1 of the epoch: where the rows of each share's batch are in the
  * store, and whose gradients are in. A step closes when all are, and leaves the ring when it is the
  * lowest. A pull for a step that cannot be opened yet is put aside until a step has closed, or the
- * store has opened what the step needs.
+ * store has opened what the step needs; and one whose parameters must contain gradients that are
+ * still on their way, until they are in. A pull that is ahead of its worker's turn is answered in
+ * the same way, unless the batch is executed by another worker before it can be.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,12 +36,14 @@ struct async_server {
     uint64_t low, next;             /* steps of the epoch */
     struct drps_feed_union pending; /* read, and not open yet */
     int has_pending;
-    struct drps_net_message **aside; /* own: [workers] pulls that cannot be served yet */
+    struct drps_net_message **aside; /* own: [2 * workers] pulls that cannot be served yet: one of
+                                        each worker, and one that is ahead */
     uint32_t aside_n;
-    uint64_t in, expected; /* gradients of the epoch */
-    int ended;             /* END is in: `expected` is known */
-    float *here;           /* own: parameters for the rank's own worker, which reads them where they
-                              are */
+    uint64_t *in_of;          /* own: [workers] gradients of the epoch, by worker, */
+    uint64_t in, expected;    /* and of all */
+    int ended;                /* END is in: `expected` is known */
+    float *here, *here_ahead; /* own: parameters for the rank's own worker, which reads them where
+                                 they are */
     struct drps_shared_buffer **there; /* own: [workers] for each other one */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
     struct drps_rounds_bytes bytes;
@@ -150,15 +154,17 @@ static int send_record(struct async_server *s, uint32_t to, uint64_t step, struc
     return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
 }
 
-static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, uint64_t step,
+/* Answers a pull. */
+static int send_parameters(struct async_server *s, const struct drps_net_message *m,
                            struct drps_err *err)
 {
     const struct async_job *job = s->job;
-    const struct drps_rows rows = rows_of(at(s, step), share);
-    const int own = to == job->rank;
+    const uint32_t to = m->from;
+    const struct drps_rows rows = rows_of(at(s, m->round), m->tag);
+    const int own = to == job->rank, ahead = m->type == DRPS_MESSAGE_AHEAD;
     int rc = own ? 0 : drps_shared_buffer_renew(&s->there[to], s->part_bytes, err);
     if (rc < 0) return rc;
-    float *values = own ? s->here : (float *)(void *)s->there[to]->data;
+    float *values = !own ? (float *)(void *)s->there[to]->data : ahead ? s->here_ahead : s->here;
     const struct drps_message_here here = {.values = values};
     drps_rows_gather(&rows, job->dim, 0, rows.n, values);
     const struct drps_piece piece =
@@ -166,9 +172,9 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
             : (struct drps_piece){values, rows.n * job->dim * sizeof(float)};
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
-                                       .type = DRPS_MESSAGE_PARAMETERS,
-                                       .tag = share,
-                                       .round = step,
+                                       .type = ahead ? DRPS_MESSAGE_AHEAD : DRPS_MESSAGE_PARAMETERS,
+                                       .tag = m->tag,
+                                       .round = m->round,
                                        .pieces = &piece,
                                        .n = 1};
     if (own) return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
@@ -176,18 +182,60 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
     return drps_shared_buffer_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
-/* Serves a pull. Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the
- * pull that was put aside may come after the step has closed. */
+/* Answers a pull that was ahead and whose worker is not to execute the batch. */
+static int send_none(struct async_server *s, const struct drps_net_message *m, struct drps_err *err)
+{
+    const struct drps_net_send send = {.to = m->from,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_AHEAD,
+                                       .tag = m->tag,
+                                       .round = m->round};
+    return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
+}
+
+/* 1: all gradients are in that the pull's parameters must contain. */
+static int has_needs(const struct async_server *s, const struct drps_net_message *m)
+{
+    const uint64_t *needs = m->data;
+    for (uint32_t w = 0; s->job->has_needs && w < s->job->workers; w++)
+        if (s->in_of[w] < needs[w]) return 0;
+    return 1;
+}
+
+/* Serves a pull. Returns 0, or 1 when the step cannot be opened yet, or gradients are missing. Of a
+ * peer that asks twice, the pull that was put aside may come after the step has closed. */
 static int serve_pull(struct async_server *s, const struct drps_net_message *m,
                       struct drps_err *err)
 {
     const uint64_t step = m->round;
-    int rc = step < s->low ? drps_async_undue(m, "server", err) : 0;
+    int rc = 0;
+    if (step < s->low)
+        return m->type == DRPS_MESSAGE_AHEAD ? send_none(s, m, err)
+                                             : drps_async_undue(m, "server", err);
     while (s->next <= step && rc == 0)
         rc = open_next(s, err);
+    if (rc == 0 && !has_needs(s, m)) rc = 1;
     if (rc) return rc;
     if (m->tag == s->job->rank && m->from != s->job->rank) rc = send_record(s, m->from, step, err);
-    return rc == 0 ? send_parameters(s, m->from, m->tag, step, err) : rc;
+    return rc == 0 ? send_parameters(s, m, err) : rc;
+}
+
+static int is_aside(const struct async_server *s, uint32_t from, uint8_t type)
+{
+    uint32_t i = 0;
+    while (i < s->aside_n && (s->aside[i]->from != from || s->aside[i]->type != type))
+        i++;
+    return i < s->aside_n;
+}
+
+/* Only its own share's worker pulls ahead. */
+static int is_pull(const struct async_server *s, const struct drps_net_message *m)
+{
+    const struct async_job *job = s->job;
+    const int ahead = m->type == DRPS_MESSAGE_AHEAD && job->ahead && m->tag == m->from;
+    const int now = m->type == DRPS_MESSAGE_PULL && m->tag < job->workers && m->round >= s->low;
+    return (now || ahead) && m->round < job->steps && m->bytes == drps_async_needs_bytes(job) &&
+           !is_aside(s, m->from, m->type);
 }
 
 /* Serves the pulls that were put aside, in the order in which they came. */
@@ -205,6 +253,18 @@ static int serve_aside(struct async_server *s, struct drps_err *err)
             drps_net_message_free(m);
     }
     s->aside_n = kept;
+    return rc;
+}
+
+/* Those that are left when an epoch ends were ahead. */
+static int answer_aside(struct async_server *s, struct drps_err *err)
+{
+    int rc = 0;
+    while (s->aside_n) {
+        struct drps_net_message *m = s->aside[--s->aside_n];
+        if (rc == 0 && m->type == DRPS_MESSAGE_AHEAD) rc = send_none(s, m, err);
+        drps_net_message_free(m);
+    }
     return rc;
 }
 
@@ -227,6 +287,7 @@ static int step_rows(struct async_server *s, const struct drps_net_message *m, s
                     intercept_is_here(s));
     step->done[m->tag] = 1;
     step->done_n++;
+    s->in_of[m->from]++;
     s->in++;
     return 0;
 }
@@ -237,8 +298,8 @@ static int take_gradient(struct async_server *s, const struct drps_net_message *
     const struct open_step *step = at(s, m->round);
     if (m->round >= s->next || step->done[m->tag]) return drps_async_undue(m, "server", err);
     int rc = step_rows(s, m, err);
-    if (rc < 0 || !is_done(s, step)) return rc;
-    rc = drps_server_close_one(s->job->o.server, step->number, 1, err);
+    if (rc == 0 && is_done(s, step))
+        rc = drps_server_close_one(s->job->o.server, step->number, 1, err);
     while (s->low < s->next && is_done(s, at(s, s->low)))
         s->low++;
     return rc == 0 ? serve_aside(s, err) : rc;
@@ -252,7 +313,7 @@ static int take(struct async_server *s, struct drps_net_message *m, struct drps_
     const struct async_job *job = s->job;
     const int of_batch = m->tag < job->workers && m->round >= s->low && m->round < job->steps;
     int rc;
-    if (m->type == DRPS_MESSAGE_PULL && of_batch && s->aside_n < job->workers) {
+    if (is_pull(s, m)) {
         rc = serve_pull(s, m, err);
         if (rc == 1) s->aside[s->aside_n++] = m;
         if (rc == 1) return 0;
@@ -287,11 +348,13 @@ int drps_async_server_run(struct async_server *s, struct drps_err *err)
     int rc = 0;
     s->low = s->next = s->in = 0;
     s->ended = s->has_pending = 0;
+    memset(s->in_of, 0, s->job->workers * sizeof(*s->in_of));
     while (rc == 0 && !(s->ended && s->in == s->expected)) {
         struct drps_net_message *m;
         rc = drps_async_receive(s->job, DRPS_NET_SERVER, ASYNC_TURN_MS, &m, err);
         if (rc == 0) rc = take(s, m, err);
     }
+    if (rc == 0) rc = answer_aside(s, err);
     return rc == 0 ? close_open(s, err) : rc;
 }
 
@@ -311,11 +374,15 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->index = drps_array_new((size_t)s->span * uses, sizeof(*s->index));
     s->part = drps_array_new((size_t)s->span * (workers + 1), sizeof(*s->part));
     s->done = drps_array_new((size_t)s->span * workers, sizeof(*s->done));
-    s->aside = calloc(workers, sizeof(struct drps_net_message *));
+    s->aside = calloc(2 * workers, sizeof(struct drps_net_message *));
+    s->in_of = calloc(workers, sizeof(*s->in_of));
     s->here = drps_array_new((size_t)drps_async_part_rows(info), job->dim * sizeof(*s->here));
+    s->here_ahead = drps_array_new(job->ahead ? (size_t)drps_async_part_rows(info) : 0,
+                                   job->dim * sizeof(*s->here));
     s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
     s->there = calloc(workers, sizeof(struct drps_shared_buffer *));
-    if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->here || !s->there)
+    if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->in_of || !s->here ||
+        !s->here_ahead || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
                             (unsigned long long)s->span);
     for (uint64_t i = 0; i < s->span; i++) {
@@ -338,7 +405,9 @@ void drps_async_server_free(struct async_server *s)
     free(s->part);
     free(s->done);
     free(s->aside);
+    free(s->in_of);
     free(s->here);
+    free(s->here_ahead);
     free(s->there);
     free(s);
 }

@@ -32,6 +32,13 @@ int drps_async_undue(const struct drps_net_message *m, const char *to, struct dr
                         m->from, to, m->type, m->bytes, (unsigned long long)m->round, m->tag);
 }
 
+struct drps_sched_config drps_async_sched(const struct drps_train_options *train, uint32_t workers)
+{
+    struct drps_sched_config config = drps_sched_defaults(train->sync, workers);
+    if (train->staleness) config.bound = train->staleness;
+    return config;
+}
+
 uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, size_t rows)
 {
     if (other == job->rank) return sizeof(struct drps_message_here);

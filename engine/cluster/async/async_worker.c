@@ -3,6 +3,9 @@
  * gradient and sends each server its part. Batches of its own share it reads in their order, past
  * those that others have executed; a batch of another share comes as a record from the server that
  * is beside that share's own worker.
+ *
+ * Before it computes a batch of its own share it asks ahead for the rows of the next one, if the
+ * master says that it may; drps_async.h has what that changes.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,21 +23,49 @@ struct async_worker {
     struct drps_feed_share batch;
     struct drps_net_message *record;                      /* own: of a batch of another share */
     struct drps_net_message *from[DRPS_PLAN_WORKERS_MAX]; /* own: parameters, by server */
+    struct async_ahead ahead;                             /* what it has asked for */
+    uint32_t flags;                                       /* of the GO, */
+    uint64_t needs[DRPS_PLAN_WORKERS_MAX];                /* and its needs */
+    struct drps_shared_buffer *before;                    /* own: gradient of the batch before */
     uint64_t done;                                        /* that END counts */
     struct drps_rounds_bytes bytes;
 
     uint64_t iterations, claimed, held_ns;
+    uint64_t ahead_asked, ahead_used, ahead_there; /* batches, as drps_train_rank has them */
     struct async_end fared;
 };
 
 /* ---- Messages ---- */
 
-static int send_to(const struct async_worker *w, uint32_t to, enum drps_net_part part, uint8_t type,
-                   uint32_t tag, struct drps_err *err)
+/* The next message that is no answer to what was asked ahead, which is taken; *out NULL: `answers`
+ * is set, and no answer is due any more. */
+static int receive(struct async_worker *w, int answers, uint32_t timeout_ms,
+                   struct drps_net_message **out, struct drps_err *err)
 {
-    const struct drps_net_send send = {
-        .to = to, .part = part, .type = type, .tag = tag, .round = w->step};
-    return drps_net_send(w->job->o.net, &send, w->job->o.wait_ms, err);
+    for (;;) {
+        *out = NULL;
+        if (answers && !w->ahead.due) return 0;
+        int rc = drps_async_receive(w->job, DRPS_NET_WORKER, timeout_ms, out, err);
+        if (rc < 0 || !drps_async_ahead_take(&w->ahead, w->job, *out)) return rc;
+    }
+}
+
+static int undue(struct drps_net_message *m, struct drps_err *err)
+{
+    int rc = drps_async_undue(m, "worker", err);
+    drps_net_message_free(m);
+    return rc;
+}
+
+/* Wait for the answers that are due. */
+static int await_answers(struct async_worker *w, struct drps_err *err)
+{
+    struct drps_net_message *m;
+    int rc = receive(w, 1, w->job->o.wait_ms, &m, err);
+    if (rc == -ETIMEDOUT)
+        (void)drps_err_context(err, "step %llu of share %u, asked for ahead",
+                               (unsigned long long)w->ahead.step, w->job->rank);
+    return rc == 0 && m ? undue(m, err) : rc;
 }
 
 /* ---- Which batch ---- */
@@ -47,21 +78,33 @@ static int take_end(struct async_worker *w, const struct drps_net_message *m, st
     return m->tag & DRPS_MESSAGE_STOP ? 2 : 1;
 }
 
+static int take_go(struct async_worker *w, const struct drps_net_message *m, struct drps_err *err)
+{
+    const struct async_job *job = w->job;
+    const uint32_t share = m->tag & ASYNC_GO_SHARE, flags = m->tag & ~(uint32_t)ASYNC_GO_SHARE;
+    if (share >= job->workers || (flags & ~(uint32_t)(ASYNC_GO_AHEAD | ASYNC_GO_ANEW)) ||
+        (flags && !job->ahead) || m->round >= job->steps ||
+        (share == job->rank && m->round < w->read) || m->bytes != drps_async_needs_bytes(job))
+        return drps_async_undue(m, "worker", err);
+    w->share = share;
+    w->step = m->round;
+    w->flags = flags;
+    if (m->bytes) memcpy(w->needs, m->data, m->bytes);
+    return 0;
+}
+
 /* Wait for GO or END. Returns 0, or for END 1, to stop 2. */
 static int await_go(struct async_worker *w, struct drps_err *err)
 {
     struct drps_net_message *m;
-    int rc = drps_async_receive(w->job, DRPS_NET_WORKER, ASYNC_TURN_MS, &m, err);
+    int rc = receive(w, 0, ASYNC_TURN_MS, &m, err);
     if (rc < 0) return rc;
-    if (m->from == 0 && m->type == DRPS_MESSAGE_END) {
+    if (m->from == 0 && m->type == DRPS_MESSAGE_END)
         rc = take_end(w, m, err);
-    } else if (m->from == 0 && m->type == DRPS_MESSAGE_GO && m->tag < w->job->workers &&
-               m->round < w->job->steps && (m->tag != w->job->rank || m->round >= w->read)) {
-        w->share = m->tag;
-        w->step = m->round;
-    } else {
+    else if (m->from == 0 && m->type == DRPS_MESSAGE_GO)
+        rc = take_go(w, m, err);
+    else
         rc = drps_async_undue(m, "worker", err);
-    }
     drps_net_message_free(m);
     return rc;
 }
@@ -92,11 +135,19 @@ static int decode_record(struct async_worker *w, struct drps_err *err)
 
 static int pull(const struct async_worker *w, struct drps_err *err)
 {
-    const uint32_t workers = w->job->workers;
+    const struct async_job *job = w->job;
+    const struct drps_piece piece = {w->needs, drps_async_needs_bytes(job)};
     int rc = 0;
-    for (uint32_t s = 0; s < workers && rc == 0; s++) /* its neighbour first */
-        rc = send_to(w, (w->job->rank + 1 + s) % workers, DRPS_NET_SERVER, DRPS_MESSAGE_PULL,
-                     w->share, err);
+    for (uint32_t s = 0; s < job->workers && rc == 0; s++) { /* its neighbour first */
+        const struct drps_net_send send = {.to = (job->rank + 1 + s) % job->workers,
+                                           .part = DRPS_NET_SERVER,
+                                           .type = DRPS_MESSAGE_PULL,
+                                           .tag = w->share,
+                                           .round = w->step,
+                                           .pieces = &piece,
+                                           .n = 1};
+        rc = drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+    }
     return rc;
 }
 
@@ -111,10 +162,7 @@ static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_
         w->from[m->from] = m;
     else if (record)
         w->record = m;
-    if (parameters || record) return 0;
-    int rc = drps_async_undue(m, "worker", err);
-    drps_net_message_free(m);
-    return rc;
+    return parameters || record ? 0 : undue(m, err);
 }
 
 static int collect(struct async_worker *w, struct drps_err *err)
@@ -122,7 +170,7 @@ static int collect(struct async_worker *w, struct drps_err *err)
     const uint32_t due = w->job->workers + (w->share != w->job->rank);
     for (uint32_t n = 0; n < due; n++) {
         struct drps_net_message *m;
-        int rc = drps_async_receive(w->job, DRPS_NET_WORKER, w->job->o.wait_ms, &m, err);
+        int rc = receive(w, 0, w->job->o.wait_ms, &m, err);
         if (rc == -ETIMEDOUT)
             (void)drps_err_context(err, "step %llu of share %u", (unsigned long long)w->step,
                                    w->share);
@@ -130,6 +178,41 @@ static int collect(struct async_worker *w, struct drps_err *err)
         if (rc < 0) return rc;
     }
     return 0;
+}
+
+/* Whether the batch is the one that it has asked for ahead; else the answers are of no use. */
+static int is_asked(struct async_worker *w)
+{
+    struct async_ahead *a = &w->ahead;
+    if (a->wanted && w->share == w->job->rank && w->step == a->step && !(w->flags & ASYNC_GO_ANEW))
+        return 1;
+    drps_async_ahead_drop(a, w->job->workers);
+    return 0;
+}
+
+/* What it has asked for ahead is what it computes with. */
+static int use_ahead(struct async_worker *w, struct drps_err *err)
+{
+    struct async_ahead *a = &w->ahead;
+    w->ahead_used++;
+    w->ahead_there += !a->due;
+    int rc = await_answers(w, err);
+    if (rc < 0) return rc;
+    memcpy(w->from, a->from, w->job->workers * sizeof(*w->from));
+    memset(a->from, 0, w->job->workers * sizeof(*a->from));
+    a->wanted = 0;
+    return 0;
+}
+
+/* Ask for the next batch of its own share, which will be its own next one unless there are none
+ * in these windows or another worker claims it. One at a time. */
+static int ask_ahead(struct async_worker *w, struct drps_err *err)
+{
+    if (!(w->flags & ASYNC_GO_AHEAD) || w->share != w->job->rank || w->ahead.due ||
+        w->step + 1 >= w->job->steps)
+        return 0;
+    w->ahead_asked++;
+    return drps_async_ahead_ask(&w->ahead, w->job, w->step + 1, w->needs, err);
 }
 
 static void forget(struct async_worker *w)
@@ -160,6 +243,20 @@ static int put_together(struct async_worker *w, struct drps_err *err)
 }
 
 /* ---- Gradients ---- */
+
+/* Find room for the next gradient. The rank's own server reads gradients where they are. When it
+ * has answered for a batch asked for ahead, it may still read that of the batch before, but none
+ * before that one: it has taken those. */
+static int renew(struct async_worker *w, struct drps_err *err)
+{
+    struct drps_worker *worker = w->job->o.worker;
+    struct drps_shared_buffer *before = w->before;
+    if (w->job->ahead) {
+        w->before = worker->sent;
+        worker->sent = before;
+    }
+    return drps_worker_renew(worker, err);
+}
 
 static int push(struct async_worker *w, struct drps_err *err)
 {
@@ -200,8 +297,12 @@ static int arrive(const struct async_worker *w, double loss, struct drps_err *er
     const atomic_int *stop = w->job->o.train->stop;
     const int wants_to_stop =
         stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
-    return send_to(w, 0, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE,
-                   wants_to_stop || !isfinite(loss) ? DRPS_MESSAGE_STOP : 0, err);
+    const struct drps_net_send send = {.part = DRPS_NET_MASTER,
+                                       .type = DRPS_MESSAGE_ARRIVE,
+                                       .tag =
+                                           wants_to_stop || !isfinite(loss) ? DRPS_MESSAGE_STOP : 0,
+                                       .round = w->step};
+    return drps_net_send(w->job->o.net, &send, w->job->o.wait_ms, err);
 }
 
 /* ---- A batch ---- */
@@ -217,26 +318,30 @@ static void tell_hook(const struct async_worker *w, enum drps_batch_moment momen
 /* Get the batch's rows and samples; *out says how long each took. */
 static int fetch(struct async_worker *w, struct drps_round *out, struct drps_err *err)
 {
-    const int own = w->share == w->job->rank;
-    int rc = pull(w, err);
+    const int own = w->share == w->job->rank, ahead = is_asked(w);
+    int rc = ahead ? 0 : pull(w, err);
     const uint64_t asked = drps_clock_ns();
     if (rc == 0 && own) rc = read_to(w, w->step, err);
     const uint64_t read = drps_clock_ns();
-    if (rc == 0) rc = collect(w, err);
+    if (rc == 0) rc = ahead ? use_ahead(w, err) : collect(w, err);
     if (rc == 0 && !own) rc = decode_record(w, err);
     if (rc == 0) rc = put_together(w, err);
     forget(w);
-    if (rc == 0) rc = drps_worker_renew(w->job->o.worker, err);
+    if (rc == 0) rc = ask_ahead(w, err);
+    if (rc == 0) rc = renew(w, err);
     out->plan_ns = read - asked;
     return rc;
 }
 
 /* What others have executed of its share is skipped, so that the feed is where evaluation begins.
- */
+ * Answers that are due come before that, too: servers answer all before they end. */
 static int finish(struct async_worker *w, int rc, struct drps_err *err)
 {
-    const int skipped = rc == 1 ? read_to(w, w->job->steps - 1, err) : 0;
-    return skipped < 0 ? skipped : rc;
+    if (rc < 0) return rc;
+    drps_async_ahead_drop(&w->ahead, w->job->workers);
+    int failed = await_answers(w, err);
+    if (failed == 0 && rc == 1) failed = read_to(w, w->job->steps - 1, err);
+    return failed < 0 ? failed : rc;
 }
 
 int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struct drps_err *err)
@@ -280,7 +385,9 @@ void drps_async_worker_free(struct async_worker *w)
 {
     if (!w) return;
     forget(w);
+    drps_async_ahead_drop(&w->ahead, w->job->workers);
     drps_net_message_free(w->record);
+    drps_shared_buffer_release(w->before);
     free(w);
 }
 
@@ -304,6 +411,9 @@ void drps_async_worker_report(const struct async_worker *w, struct drps_train_ra
 {
     out->iterations = w->iterations;
     out->claimed = w->claimed;
+    out->ahead_asked = w->ahead_asked;
+    out->ahead_used = w->ahead_used;
+    out->ahead_there = w->ahead_there;
     out->held_seconds = (double)w->held_ns * 1e-9;
     out->lag_mean = w->fared.releases ? (double)w->fared.lag_sum / (double)w->fared.releases : 0;
     out->lag_max = w->fared.lag_max;

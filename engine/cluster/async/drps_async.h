@@ -58,6 +58,7 @@ struct drps_async_options {
     const struct drps_train_options *train; /* sync, staleness, no_claim, stop, on_batch */
     uint64_t window_steps; /* that this rank has room for, at least 1; the least of all ranks is
                               taken */
+    int ahead;             /* 1: workers pull ahead, if all ranks say so */
     uint32_t wait_ms;      /* for a message that is due */
 };
 
@@ -77,6 +78,12 @@ void drps_async_close(struct drps_async *async); /* NULL-safe; between epochs */
 
 /* Returns the bytes that asynchronous rounds with windows of so many steps take beside rounds. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps);
+
+/* Returns the bytes that they take more when workers pull ahead. */
+uint64_t drps_async_ahead_memory(const struct drps_plan_info *info);
+
+/* 1: workers pull ahead, as agreed. */
+int drps_async_is_ahead(const struct drps_async *async);
 
 /*
  * The training of an epoch: begin starts the threads of server and master; end waits for them, and

@@ -14,8 +14,28 @@ struct async_job {
     uint32_t rank, workers, dim;
     uint64_t steps;        /* training steps of an epoch: batches of each share */
     uint64_t window_steps; /* agreed */
+    int ahead;             /* agreed; 1: workers pull ahead */
+    int has_needs;         /* 1: ssp: a pull says what its parameters must contain, */
+    uint64_t bound;        /* as this bound has it */
     int touches;
 };
+
+/* The tag of a GO: the share, and what else it says. */
+enum {
+    ASYNC_GO_SHARE = 0xffff,
+    ASYNC_GO_AHEAD = 1 << 16, /* what the batch after this one needs is asked for meanwhile */
+    ASYNC_GO_ANEW = 1 << 17,  /* what was asked for ahead is not to be used */
+};
+
+/* The scheduler's configuration. */
+struct drps_sched_config drps_async_sched(const struct drps_train_options *train, uint32_t workers);
+
+/* Returns the bytes of needs, in a GO, a PULL and an AHEAD to a server: of gradients of the epoch.
+ */
+static inline size_t drps_async_needs_bytes(const struct async_job *job)
+{
+    return job->has_needs ? drps_message_needs_bytes(job->workers) : 0;
+}
 
 /* What an END carries beside how many batches were executed (its round): the scheduler's counters
  * of the worker that it is sent to. */
@@ -50,6 +70,31 @@ uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, 
 
 /* Most rows of a batch that are one server's. */
 uint64_t drps_async_part_rows(const struct drps_plan_info *info);
+
+/* ---- What a worker has asked for ahead: a batch of its own share (async_ahead.c) ---- */
+
+struct async_ahead {
+    uint64_t step;
+    uint32_t due; /* servers that have not answered */
+    int wanted;   /* 0: or what they answer is dropped */
+    unsigned char answered[DRPS_PLAN_WORKERS_MAX];
+    struct drps_net_message *from[DRPS_PLAN_WORKERS_MAX]; /* own: answers, by server */
+};
+
+/* Asks all servers for a batch; nothing is due, and nothing kept. needs [workers], of
+ * job->has_needs
+ */
+DRPS_MUST_CHECK
+int drps_async_ahead_ask(struct async_ahead *a, const struct async_job *job, uint64_t step,
+                         const uint64_t *needs, struct drps_err *err);
+
+/* Takes a message to the worker that is an answer, and due: 1, and it is not the caller's any more;
+ * else 0. */
+int drps_async_ahead_take(struct async_ahead *a, const struct async_job *job,
+                          struct drps_net_message *m);
+
+/* The answers are not wanted any more. */
+void drps_async_ahead_drop(struct async_ahead *a, uint32_t workers);
 
 /* ---- The worker, in the calling thread ---- */
 

@@ -215,6 +215,7 @@ static void check_in_order(const struct world *w, struct drps_train_options o,
     watch.steps = steps_of(w);
     o.sync = mode;
     o.no_claim = 1;
+    o.no_overlap = 1;
     o.on_batch = in_order;
     o.ctx = &watch;
     if (world_run(w, &o, &r, &err) < 0) fail_msg("%s: %s", name_of(mode), err.text);
