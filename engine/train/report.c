@@ -340,6 +340,9 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
         drps_manifest_put(&j, "peak_rss_bytes", count(rank->peak_rss_bytes));
         drps_manifest_put(&j, "iterations", count(rank->iterations));
         drps_manifest_put(&j, "claimed", count(rank->claimed));
+        drps_manifest_put(&j, "ahead_asked", count(rank->ahead_asked));
+        drps_manifest_put(&j, "ahead_used", count(rank->ahead_used));
+        drps_manifest_put(&j, "ahead_there", count(rank->ahead_there));
         drps_manifest_put(&j, "held_seconds", number(rank->held_seconds));
         drps_manifest_put(&j, "lag_mean", number(rank->lag_mean));
         drps_manifest_put(&j, "lag_max", count(rank->lag_max));

@@ -42,18 +42,19 @@ void stat_print_workers(const json_t *training)
                count_of(training, "claim_window_steps"));
     printf("\n  %4s %10s %10s %9s", "rank", "sent", "received", "waited");
     if (claims)
-        printf(" %10s %9s %9s %10s %9s %10s %9s", "batches", "taken", "held s", "mean ahead",
-               "at most", "mean stale", "at most");
+        printf(" %10s %9s %9s %9s %9s %10s %9s %10s %9s", "batches", "taken", "asked", "in time",
+               "held s", "mean ahead", "at most", "mean stale", "at most");
     printf("\n");
     json_array_foreach(ranks, i, r)
     {
         printf("  %4zu %10s %10s %9s", i, size_of(r, "sent_bytes"), size_of(r, "received_bytes"),
                percent_of(r, "waiting_share"));
         if (claims)
-            printf(" %10s %9s %9s %10s %9s %10s %9s", count_of(r, "iterations"),
-                   count_of(r, "claimed"), number_of(r, "held_seconds", "%.2f"),
-                   number_of(r, "lag_mean", "%.2f"), count_of(r, "lag_max"),
-                   number_of(r, "stale_mean", "%.2f"), count_of(r, "stale_max"));
+            printf(" %10s %9s %9s %9s %9s %10s %9s %10s %9s", count_of(r, "iterations"),
+                   count_of(r, "claimed"), count_of(r, "ahead_used"), count_of(r, "ahead_there"),
+                   number_of(r, "held_seconds", "%.2f"), number_of(r, "lag_mean", "%.2f"),
+                   count_of(r, "lag_max"), number_of(r, "stale_mean", "%.2f"),
+                   count_of(r, "stale_max"));
         printf("\n");
     }
     if (claims) print_staleness(ranks);

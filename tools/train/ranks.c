@@ -31,9 +31,12 @@ static void print_async(FILE *out, size_t rank, const struct drps_train_rank *k)
 {
     fprintf(out,
             "  rank %-4zu %" PRIu64 " batches, %" PRIu64
-            " of them taken over from slower workers; held back %.2f s; ahead of the slowest "
+            " of them taken over from slower workers; parameters of %" PRIu64
+            " were asked for ahead, of %" PRIu64
+            " there in time; held back %.2f s; ahead of the slowest "
             "worker by %.2f batches on average, %" PRIu64 " at most\n",
-            rank, k->iterations, k->claimed, k->held_seconds, k->lag_mean, k->lag_max);
+            rank, k->iterations, k->claimed, k->ahead_used, k->ahead_there, k->held_seconds,
+            k->lag_mean, k->lag_max);
 }
 
 /* ---- Many ranks are told from the least to the most ---- */
@@ -70,6 +73,8 @@ RANK_NUMBER(peak_rss_bytes)
 RANK_NUMBER(waiting_share)
 RANK_NUMBER(iterations)
 RANK_NUMBER(claimed)
+RANK_NUMBER(ahead_used)
+RANK_NUMBER(ahead_there)
 RANK_NUMBER(held_seconds)
 RANK_NUMBER(lag_mean)
 RANK_NUMBER(lag_max)
@@ -116,6 +121,8 @@ static void print_asyncs(FILE *out, const struct drps_train_rank *ranks, size_t 
             " (rank %zu), %.0f in all, %.0f of them taken over from slower workers\n",
             "batches", ranks[s.least].iterations, s.least, ranks[s.most].iterations, s.most, s.sum,
             spread_of(ranks, n, claimed).sum);
+    fprintf(out, "    %-10s %.0f were asked for ahead, %.0f there in time\n", "parameters",
+            spread_of(ranks, n, ahead_used).sum, spread_of(ranks, n, ahead_there).sum);
     s = spread_of(ranks, n, held_seconds);
     fprintf(out, "    %-10s %.2f s (rank %zu) to %.2f s (rank %zu)\n", "held back",
             ranks[s.least].held_seconds, s.least, ranks[s.most].held_seconds, s.most);

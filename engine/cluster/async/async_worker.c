@@ -46,7 +46,10 @@ static int receive(struct async_worker *w, int answers, uint32_t timeout_ms,
         *out = NULL;
         if (answers && !w->ahead.due) return 0;
         int rc = drps_async_receive(w->job, DRPS_NET_WORKER, timeout_ms, out, err);
-        if (rc < 0 || !drps_async_ahead_take(&w->ahead, w->job, *out)) return rc;
+        if (rc < 0) return rc;
+        const uint64_t bytes = (*out)->from == w->job->rank ? 0 : (*out)->bytes;
+        if (!drps_async_ahead_take(&w->ahead, w->job, *out)) return 0;
+        w->bytes.received += bytes;
     }
 }
 
@@ -158,6 +161,7 @@ static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_
                            m->tag == w->share && !w->from[m->from];
     const int record = m->type == DRPS_MESSAGE_RECORD && m->round == w->step &&
                        m->from == w->share && w->share != w->job->rank && !w->record;
+    if (parameters && m->from != w->job->rank) w->bytes.received += m->bytes;
     if (parameters)
         w->from[m->from] = m;
     else if (record)
@@ -208,7 +212,7 @@ static int use_ahead(struct async_worker *w, struct drps_err *err)
  * in these windows or another worker claims it. One at a time. */
 static int ask_ahead(struct async_worker *w, struct drps_err *err)
 {
-    if (!(w->flags & ASYNC_GO_AHEAD) || w->share != w->job->rank || w->ahead.due ||
+    if (w->flags != ASYNC_GO_AHEAD || w->share != w->job->rank || w->ahead.due ||
         w->step + 1 >= w->job->steps)
         return 0;
     w->ahead_asked++;
@@ -237,7 +241,6 @@ static int put_together(struct async_worker *w, struct drps_err *err)
         if (bytes)
             memcpy(at, own ? ((const struct drps_message_here *)m->data)->values : m->data, bytes);
         at += bytes;
-        if (!own) w->bytes.received += m->bytes;
     }
     return 0;
 }

@@ -29,6 +29,8 @@ static struct drps_train_rank *make(size_t n, int asynchronous)
             .waiting_share = 0.5 - 0.001 * (double)i,
             .iterations = asynchronous ? 100 + i : 0,
             .claimed = asynchronous ? 1 : 0,
+            .ahead_used = asynchronous ? 60 : 0,
+            .ahead_there = asynchronous ? 50 : 0,
             .held_seconds = asynchronous && i == 5 ? 3.25 : 0,
             .lag_mean = asynchronous ? 0.5 : 0,
             .lag_max = i == 9 ? 4 : 1,
@@ -74,11 +76,13 @@ static void test_few_ranks_have_a_line_each(void **state)
         "80.0 MiB of memory at most\n"
         "  rank 1    1.0 MiB sent, 1.0 MiB received (forecast 2.0 MiB, 1.0 MiB); its worker waited "
         "49.9 % of the time; 80.0 MiB of memory at most\n"
-        "  rank 0    100 batches, 1 of them taken over from slower workers; held back 0.00 s; "
-        "ahead of the "
+        "  rank 0    100 batches, 1 of them taken over from slower workers; parameters of 60 were "
+        "asked "
+        "for ahead, of 50 there in time; held back 0.00 s; ahead of the "
         "slowest worker by 0.50 batches on average, 1 at most\n"
-        "  rank 1    101 batches, 1 of them taken over from slower workers; held back 0.00 s; "
-        "ahead of the "
+        "  rank 1    101 batches, 1 of them taken over from slower workers; parameters of 60 were "
+        "asked "
+        "for ahead, of 50 there in time; held back 0.00 s; ahead of the "
         "slowest worker by 0.50 batches on average, 1 at most\n");
     free(text);
 }
@@ -96,6 +100,7 @@ static void test_many_ranks_have_the_ends(void **state)
     static const char batches[] =
         "    batches    100 (rank 0) to 299 (rank 199), 39900 in all, 200 of them taken over from "
         "slower workers\n"
+        "    parameters 12000 were asked for ahead, 10000 there in time\n"
         "    held back  0.00 s (rank 0) to 3.25 s (rank 5)\n"
         "    ahead      0.50 (rank 0) to 0.50 (rank 0) batches of the slowest worker, 4 at most\n";
     (void)state;
