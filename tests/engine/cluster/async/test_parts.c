@@ -142,6 +142,55 @@ static void test_master_hands_out_what_a_slow_worker_leaves(void **state)
     stage_end(&s);
 }
 
+struct ahead_go {
+    uint32_t rank, tag;
+    uint64_t step, needs[WORKERS];
+};
+
+static void expect_ahead_go(struct stage *s, const struct ahead_go *go)
+{
+    struct drps_net_message *m;
+    assert_int_equal(drps_net_receive(s->nets[go->rank], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
+    assert_int_equal(m->type, DRPS_MESSAGE_GO);
+    assert_int_equal(m->tag, go->tag);
+    assert_int_equal(m->round, go->step);
+    assert_int_equal(m->bytes, sizeof(go->needs));
+    assert_memory_equal(m->data, go->needs, sizeof(go->needs));
+    drps_net_message_free(m);
+}
+
+/* With a bound of 1. Worker 0 runs ahead until it is held: it must pull anew, and what it has asked
+ * for could not contain more. Worker 1 has slack all the time. */
+static void test_master_says_who_may_ask_ahead(void **state)
+{
+    enum { AHEAD = ASYNC_GO_AHEAD, ANEW = ASYNC_GO_ANEW };
+    struct stage s;
+    struct running r;
+    (void)state;
+    stage_begin(&s, DRPS_SCHED_SSP, WAIT_MS);
+    s.train.staleness = 1;
+    s.train.no_claim = 1;
+    s.job.ahead = s.job.has_needs = 1;
+    s.job.bound = 1;
+    start_master(&r, &s);
+    expect_ahead_go(&s, &(struct ahead_go){0, 0 | AHEAD | ANEW, 0, {0, 0}});
+    expect_ahead_go(&s, &(struct ahead_go){1, 1 | AHEAD | ANEW, 0, {0, 0}});
+    say(&s, 0, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE, 0, 0);
+    expect_ahead_go(&s, &(struct ahead_go){0, 0, 1, {0, 0}});
+    say(&s, 0, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE, 0, 1); /* held */
+    say(&s, 1, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE, 0, 0);
+    expect_ahead_go(&s, &(struct ahead_go){0, 0 | ANEW, 2, {1, 1}});
+    expect_ahead_go(&s, &(struct ahead_go){1, 1 | AHEAD, 1, {1, 1}});
+    say(&s, 1, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE, 0, 1);
+    expect_ahead_go(&s, &(struct ahead_go){1, 1 | AHEAD, 2, {2, 2}});
+    say(&s, 1, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE, DRPS_MESSAGE_STOP, 2);
+    say(&s, 0, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE, 0, 2);
+    expect_end(&s, DRPS_MESSAGE_STOP, 6);
+    (void)pthread_join(r.thread, NULL);
+    assert_int_equal(r.rc, 0);
+    stage_end(&s);
+}
+
 static void test_master_waits_for_batches_under_way_before_it_stops(void **state)
 {
     struct stage s;
@@ -213,7 +262,7 @@ static void test_worker_refuses_what_is_not_due(void **state)
         {1, 0, DRPS_MESSAGE_GO, 0},         /* not the master's */
         {0, 0, DRPS_MESSAGE_END, 0},        /* without its counters */
         {1, 0, DRPS_MESSAGE_PARAMETERS, 0}, /* of no batch */
-        {1, 0, DRPS_MESSAGE_RECORD, 0},
+        {1, 0, DRPS_MESSAGE_RECORD, 0},     {1, 0, DRPS_MESSAGE_AHEAD, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -232,6 +281,87 @@ static void test_worker_refuses_what_is_not_due(void **state)
     }
 }
 
+static void test_worker_refuses_what_it_may_not_be_told(void **state)
+{
+    static const struct {
+        int ahead, has_needs;
+        uint32_t tag;
+        size_t bytes;
+    } bad[] = {
+        {0, 0, ASYNC_GO_AHEAD, 0},             /* nobody pulls ahead */
+        {0, 0, ASYNC_GO_ANEW, 0},              /* nobody does */
+        {1, 0, 1 << 18, 0},                    /* no such flag */
+        {1, 0, UINT32_MAX, 0},                 /* nor these */
+        {0, 0, 0, WORKERS * sizeof(uint64_t)}, /* needs where there are none */
+        {0, 1, 0, 0},                          /* none where there are */
+        {0, 1, 0, WORKERS * sizeof(uint64_t) - 1},
+        {0, 1, 0, (WORKERS + 1) * sizeof(uint64_t)},
+    };
+    static const uint64_t zeros[WORKERS + 1];
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct stage s;
+        struct async_worker *w;
+        struct drps_round round;
+        const struct drps_piece piece = {zeros, bad[i].bytes};
+        const struct drps_net_send send = {.part = DRPS_NET_WORKER,
+                                           .type = DRPS_MESSAGE_GO,
+                                           .tag = bad[i].tag,
+                                           .pieces = &piece,
+                                           .n = 1};
+        stage_begin(&s, DRPS_SCHED_SSP, WAIT_MS);
+        s.job.ahead = bad[i].ahead;
+        s.job.has_needs = bad[i].has_needs;
+        assert_int_equal(drps_async_worker_new(&s.job, &w, NULL), 0);
+        drps_async_worker_begin(w);
+        assert_int_equal(drps_net_send(s.nets[0], &send, WAIT_MS, NULL), 0);
+        assert_int_equal(drps_async_worker_step(w, &round, NULL), DRPS_E_PROTO);
+        drps_async_worker_free(w);
+        stage_end(&s);
+    }
+}
+
+/* ---- What was asked for ahead ---- */
+
+/* An answer to worker 0 as it comes; 1: it was due. */
+static int offer(struct stage *s, struct async_ahead *a, uint32_t from, uint8_t type, uint32_t tag,
+                 uint64_t step)
+{
+    struct drps_net_message *m;
+    say(s, from, DRPS_NET_WORKER, type, tag, step);
+    assert_int_equal(drps_net_receive(s->nets[0], DRPS_NET_WORKER, from, WAIT_MS, &m, NULL), 0);
+    const int took = drps_async_ahead_take(a, &s->job, m);
+    if (!took) drps_net_message_free(m);
+    return took;
+}
+
+static void test_each_server_answers_once(void **state)
+{
+    struct stage s;
+    struct async_ahead a;
+    (void)state;
+    memset(&a, 0, sizeof(a));
+    stage_begin(&s, DRPS_SCHED_ASP, WAIT_MS);
+    assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 0)); /* nothing was asked */
+    for (int wanted = 0; wanted < 2; wanted++) {
+        assert_int_equal(drps_async_ahead_ask(&a, &s.job, 3, NULL, NULL), 0);
+        if (!wanted) drps_async_ahead_drop(&a, WORKERS);
+        assert_false(offer(&s, &a, 1, DRPS_MESSAGE_PARAMETERS, 0, 3));
+        assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 1, 3)); /* another's batch */
+        assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 2));
+        assert_true(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 3));
+        assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 3)); /* twice */
+        assert_int_equal(a.due, 1);
+        assert_true(offer(&s, &a, 0, DRPS_MESSAGE_AHEAD, 0, 3));
+        assert_false(offer(&s, &a, 0, DRPS_MESSAGE_AHEAD, 0, 3));
+        assert_int_equal(a.due, 0);
+        assert_int_equal(a.from[0] && a.from[1], wanted);
+        drps_async_ahead_drop(&a, WORKERS);
+        assert_true(!a.from[0] && !a.from[1]);
+    }
+    stage_end(&s);
+}
+
 /* ---- The server ---- */
 
 static void test_server_refuses_what_is_not_due(void **state)
@@ -248,6 +378,7 @@ static void test_server_refuses_what_is_not_due(void **state)
         {0, 0, DRPS_MESSAGE_END, WORKERS * STEPS + 1}, /* more batches than there are */
         {1, 0, DRPS_MESSAGE_END, 0},                   /* not the master's */
         {1, 0, DRPS_MESSAGE_ARRIVE, 0},
+        {1, 1, DRPS_MESSAGE_AHEAD, 0}, /* nobody pulls ahead */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -452,6 +583,112 @@ static void test_server_puts_a_pull_aside_until_its_step_can_open(void **state)
     check_aside(&reluctant, 4);           /* the store says no */
 }
 
+/* What the server answers to a rank that has asked ahead; returns the bytes. */
+static size_t expect_ahead(struct serving *s, uint32_t rank, uint64_t step)
+{
+    struct drps_net_message *m;
+    assert_int_equal(drps_net_receive(s->nets[rank], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
+    assert_int_equal(m->type, DRPS_MESSAGE_AHEAD);
+    assert_int_equal(m->tag, rank);
+    assert_int_equal(m->round, step);
+    const size_t bytes = m->bytes;
+    drps_net_message_free(m);
+    return bytes;
+}
+
+static void serving_begin_ahead(struct serving *s, int has_needs)
+{
+    serving_begin(s, &drps_store_resident, 1);
+    send_to_server(s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 0, NULL, 0);
+    (void)pthread_join(s->thread, NULL);
+    assert_int_equal(s->rc, 0);
+    drps_async_server_free(s->async);
+    s->job.ahead = 1;
+    s->job.has_needs = has_needs;
+    assert_int_equal(drps_async_server_new(&s->job, &s->async, NULL), 0);
+    assert_int_equal(pthread_create(&s->thread, NULL, run_server, s), 0);
+}
+
+/* Rank 1 asks ahead for step 2, while there is room for two steps: it is answered when step 0 is
+ * complete. Rank 2 asks for step 4 and gets no parameters, as the epoch ends before; so does rank 1
+ * for step 0, which another has executed. */
+static void test_server_answers_what_was_asked_ahead(void **state)
+{
+    struct serving s;
+    (void)state;
+    serving_begin_ahead(&s, 0);
+    send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 2, NULL, 0);
+    send_to_server(&s, 2, DRPS_MESSAGE_AHEAD, 2, 4, NULL, 0);
+    execute(&s, 2, 0, 0);
+    execute(&s, 2, 1, 0);
+    expect_nothing(&s, 1);
+    send_to_server(&s, 2, DRPS_MESSAGE_PULL, 2, 0, NULL, 0); /* of the same rank, in its turn */
+    push_zeros(&s, 2, 2, 0, expect_parameters(&s, 2, 2, 0));
+    assert_true(expect_ahead(&s, 1, 2) > 0);
+    send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 0, NULL, 0);
+    assert_int_equal(expect_ahead(&s, 1, 0), 0);
+    expect_nothing(&s, 2);
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 3, NULL, 0);
+    assert_int_equal(expect_ahead(&s, 2, 4), 0);
+    (void)pthread_join(s.thread, NULL);
+    if (s.rc < 0) fail_msg("%s", s.err.text);
+    serving_end(&s);
+}
+
+/* A pull waits for the gradients that it needs, of each rank, and not for others. */
+static void test_server_waits_for_what_a_pull_needs(void **state)
+{
+    static const uint64_t none[RANKS], two[RANKS] = {0, 2, 0};
+    const size_t n = sizeof(none);
+    struct serving s;
+    (void)state;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        serving_begin_ahead(&s, 1);
+        send_to_server(&s, 2, ahead ? DRPS_MESSAGE_AHEAD : DRPS_MESSAGE_PULL, 2, 0, two, n);
+        for (uint32_t share = 0; share < 2; share++) {
+            expect_nothing(&s, 2);
+            send_to_server(&s, 1, DRPS_MESSAGE_PULL, share, 0, none, n);
+            push_zeros(&s, 1, share, 0, expect_parameters(&s, 1, share, 0));
+        }
+        assert_true((ahead ? expect_ahead(&s, 2, 0) : expect_parameters(&s, 2, 2, 0)) > 0);
+        send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 2, NULL, 0);
+        (void)pthread_join(s.thread, NULL);
+        if (s.rc < 0) fail_msg("%s", s.err.text);
+        serving_end(&s);
+    }
+}
+
+static void test_server_refuses_to_be_asked_otherwise(void **state)
+{
+    static const struct {
+        uint8_t type, twice;
+        uint32_t share;
+        uint64_t step;
+        size_t bytes;
+    } bad[] = {
+        {DRPS_MESSAGE_AHEAD, 0, 2, 0, 24},          /* another rank's batch */
+        {DRPS_MESSAGE_AHEAD, 0, 1, UINT64_MAX, 24}, /* no such step */
+        {DRPS_MESSAGE_AHEAD, 0, 1, 0, 0},           /* no needs */
+        {DRPS_MESSAGE_AHEAD, 0, 1, 0, 23},
+        {DRPS_MESSAGE_AHEAD, 0, 1, 0, 32},
+        {DRPS_MESSAGE_AHEAD, 1, 1, 4, 24}, /* again before it was answered */
+        {DRPS_MESSAGE_PULL, 0, 1, 0, 0},
+        {DRPS_MESSAGE_PULL, 1, 1, 4, 24},
+    };
+    static const uint64_t needs[RANKS + 1];
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct serving s;
+        serving_begin_ahead(&s, 1);
+        for (unsigned n = 0; n <= bad[i].twice; n++)
+            send_to_server(&s, 1, bad[i].type, bad[i].share, bad[i].step, needs, bad[i].bytes);
+        (void)pthread_join(s.thread, NULL);
+        assert_int_equal(s.rc, DRPS_E_PROTO);
+        assert_non_null(strstr(s.err.text, "rank 1 sent the server message"));
+        serving_end(&s);
+    }
+}
+
 static void test_server_takes_each_gradient_once(void **state)
 {
     struct serving s;
@@ -502,13 +739,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_master_hands_out_what_a_slow_worker_leaves),
+        cmocka_unit_test(test_master_says_who_may_ask_ahead),
         cmocka_unit_test(test_master_waits_for_batches_under_way_before_it_stops),
         cmocka_unit_test(test_master_names_who_is_late),
         cmocka_unit_test(test_master_refuses_what_is_not_due),
         cmocka_unit_test(test_worker_refuses_what_is_not_due),
+        cmocka_unit_test(test_worker_refuses_what_it_may_not_be_told),
+        cmocka_unit_test(test_each_server_answers_once),
         cmocka_unit_test(test_server_refuses_what_is_not_due),
         cmocka_unit_test(test_server_has_a_buffer_for_each_worker),
         cmocka_unit_test(test_server_puts_a_pull_aside_until_its_step_can_open),
+        cmocka_unit_test(test_server_answers_what_was_asked_ahead),
+        cmocka_unit_test(test_server_waits_for_what_a_pull_needs),
+        cmocka_unit_test(test_server_refuses_to_be_asked_otherwise),
         cmocka_unit_test(test_server_takes_each_gradient_once),
         cmocka_unit_test(test_failures_of_other_parts_end_each),
     };
