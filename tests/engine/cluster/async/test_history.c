@@ -7,8 +7,10 @@
  *   all  it has those of its worker's own batches but the last; and that one, too, unless its
  *        parameters were asked for ahead
  *
- * Gradients are late: they leave their worker after it has said that the batch is done. The linker
- * puts the history's functions in the place of the calls that it records.
+ * Gradients are late: they leave their worker after it has said that the batch is done; and servers
+ * dawdle, so that answers come when an epoch is over, and a gradient that stays where it is (that
+ * for the rank's own server) waits there. The linker puts the history's functions in the place of
+ * the calls that it records.
  *
  *   test_async_history [seed]
  */
@@ -42,6 +44,7 @@ struct batch {
     unsigned by;
     uint64_t label, number; /* number: of the worker's batches of the epoch, from 0 */
     uint64_t taken[WORKERS], answered[WORKERS], ahead[WORKERS];
+    float first; /* of the gradient for the worker's own server */
 };
 
 /* A gradient that has not left yet. */
@@ -176,9 +179,19 @@ static int keep(struct drps_net *net, const struct drps_net_send *send, struct d
     return rc;
 }
 
+/* Buffers of gradients hold a row more than a batch has: there is a first value. */
+static float first_value(const void *message)
+{
+    struct drps_message_here here;
+    memcpy(&here, message, sizeof(here));
+    return here.values[0];
+}
+
 static void note_sent(uint32_t from, const struct drps_net_send *send)
 {
     pthread_mutex_lock(&history.lock);
+    if (send->part == DRPS_NET_SERVER && send->type == DRPS_MESSAGE_GRADIENT && send->to == from)
+        batch_of(send->tag, send->round)->first = first_value(send->pieces[0].data);
     if (send->part == DRPS_NET_SERVER && send->type == DRPS_MESSAGE_PULL)
         batch_of(send->tag, send->round)->pulled = 1;
     if (send->part == DRPS_NET_WORKER && send->type == DRPS_MESSAGE_PARAMETERS)
@@ -213,7 +226,7 @@ int __wrap_drps_net_receive(struct drps_net *net, enum drps_net_part part, uint3
 {
     const uint32_t rank = drps_net_rank(net);
     int rc = 0;
-    if (atomic_load(&history.recording) && part == DRPS_NET_WORKER) dawdle(40);
+    if (atomic_load(&history.recording)) dawdle(part == DRPS_NET_SERVER ? 60 : 40);
     for (uint32_t to = 0;
          atomic_load(&history.recording) && part == DRPS_NET_WORKER && to < WORKERS; to++)
         if (rc == 0) rc = let_go(net, to, err);
@@ -222,7 +235,10 @@ int __wrap_drps_net_receive(struct drps_net *net, enum drps_net_part part, uint3
         (*message_out)->type != DRPS_MESSAGE_GRADIENT)
         return rc;
     pthread_mutex_lock(&history.lock); /* it is taken before the next message, and any answer */
-    batch_of((*message_out)->tag, (*message_out)->round)->taken[rank] = ++history.time;
+    struct batch *b = batch_of((*message_out)->tag, (*message_out)->round);
+    b->taken[rank] = ++history.time;
+    if ((*message_out)->from == rank)
+        assert_float_equal(first_value((*message_out)->data), b->first, 0);
     pthread_mutex_unlock(&history.lock);
     return rc;
 }

@@ -658,6 +658,30 @@ static void test_server_waits_for_what_a_pull_needs(void **state)
     }
 }
 
+/* The rank's own worker may still read parameters where they are when those of the next batch come.
+ */
+static void test_server_keeps_what_is_ahead_apart(void **state)
+{
+    static const uint8_t types[] = {DRPS_MESSAGE_PULL, DRPS_MESSAGE_AHEAD};
+    struct drps_message_here here[2];
+    struct serving s;
+    (void)state;
+    serving_begin_ahead(&s, 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct drps_net_message *m;
+        send_to_server(&s, 0, types[i], 0, i, NULL, 0);
+        assert_int_equal(drps_net_receive(s.nets[0], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
+        assert_int_equal(m->bytes, sizeof(here[i]));
+        memcpy(&here[i], m->data, sizeof(here[i]));
+        drps_net_message_free(m);
+    }
+    assert_ptr_not_equal(here[0].values, here[1].values);
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 0, NULL, 0);
+    (void)pthread_join(s.thread, NULL);
+    assert_int_equal(s.rc, 0);
+    serving_end(&s);
+}
+
 static void test_server_refuses_to_be_asked_otherwise(void **state)
 {
     static const struct {
@@ -751,6 +775,7 @@ int main(void)
         cmocka_unit_test(test_server_puts_a_pull_aside_until_its_step_can_open),
         cmocka_unit_test(test_server_answers_what_was_asked_ahead),
         cmocka_unit_test(test_server_waits_for_what_a_pull_needs),
+        cmocka_unit_test(test_server_keeps_what_is_ahead_apart),
         cmocka_unit_test(test_server_refuses_to_be_asked_otherwise),
         cmocka_unit_test(test_server_takes_each_gradient_once),
         cmocka_unit_test(test_failures_of_other_parts_end_each),
