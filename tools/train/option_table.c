@@ -111,8 +111,8 @@ const struct argp_option train_option_table[] = {
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
      "Other modes than bsp: no worker takes over batches of a slower one", 5},
     {"no-overlap", KEY_NO_OVERLAP, NULL, 0,
-     "bsp: send parameters of a batch only when the batches before are done, not those that they "
-     "do not change while they are computed; the model is the same",
+     "Parameters of a batch travel only when it is the batch's turn, not while the one before is "
+     "computed; under bsp the model is the same",
      5},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},

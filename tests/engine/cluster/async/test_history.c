@@ -207,9 +207,11 @@ int __wrap_drps_net_send(struct drps_net *net, const struct drps_net_send *send,
     const uint32_t from = drps_net_rank(net);
     if (!atomic_load(&history.recording)) return __real_drps_net_send(net, send, timeout_ms, err);
     note_sent(from, send);
-    if (send->part != DRPS_NET_SERVER || send->to == from)
+    const int pull = send->type == DRPS_MESSAGE_PULL || send->type == DRPS_MESSAGE_AHEAD;
+    const int gradient = send->type == DRPS_MESSAGE_GRADIENT;
+    if (send->part != DRPS_NET_SERVER || send->to == from || !(pull || gradient))
         return __real_drps_net_send(net, send, timeout_ms, err);
-    if (send->type == DRPS_MESSAGE_GRADIENT) return keep(net, send, err);
+    if (gradient) return keep(net, send, err);
     int rc = let_go(net, send->to, err);
     return rc == 0 ? __real_drps_net_send(net, send, timeout_ms, err) : rc;
 }
