@@ -19,6 +19,7 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
 
 #include <errno.h>
 #include <netdb.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,6 +317,18 @@ static void name_rank(const struct drps_peer *at, uint32_t r, char out[DRPS_NET_
                    strchr(last, ':') ? last : at->host, colon, at->port);
 }
 
+/* With keys ZeroMQ's own threads encrypt and decrypt, of which a context has one: a core's worth
+ * for all links together. So each link has one of its own, as far as there are processors. */
+static int io_threads(const struct net_zmq *z)
+{
+    cpu_set_t set;
+    const int processors = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+    const int links = (int)z->net.o.count - 1;
+    int n = links < processors ? links : processors;
+    if (n > NET_ZMQ_IO_THREADS_MAX) n = NET_ZMQ_IO_THREADS_MAX;
+    return z->secured && n > 1 ? n : 1;
+}
+
 static int allocate(struct net_zmq *z, const struct drps_net_options *o,
                     const struct drps_peers *peers, struct drps_err *err)
 {
@@ -328,8 +341,10 @@ static int allocate(struct net_zmq *z, const struct drps_net_options *o,
     z->items = calloc(o->count + 4, sizeof(*z->items));
     z->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     z->context = zmq_ctx_new();
-    if (z->context)
+    if (z->context) {
         (void)zmq_ctx_set(z->context, ZMQ_MAX_SOCKETS, (int)o->count + NET_ZMQ_SOCKETS_BESIDE);
+        (void)zmq_ctx_set(z->context, ZMQ_IO_THREADS, io_threads(z));
+    }
     if (!z->peers || !z->items || z->wake < 0 || !z->context)
         return drps_err_set(err, -ENOMEM, "no memory or files for rank %u", o->rank);
     int rc = drps_net_init(&z->net, &ops, o, &z->lock, err);

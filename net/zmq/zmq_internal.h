@@ -29,6 +29,7 @@ enum {
     NET_ZMQ_STRANGERS_MAX = 64, /* connections beside those of the peers; then none is let in */
     NET_ZMQ_QUEUED_PIECES = 8,  /* of WIRE_PIECE_BYTES, in each socket's queue */
     NET_ZMQ_SOCKETS_BESIDE = 8, /* ZeroMQ's, beside one a peer */
+    NET_ZMQ_IO_THREADS_MAX = 8, /* that encrypt */
 };
 
 /* A peer. Which thread may touch a field, and under which lock, the comments between them say. */

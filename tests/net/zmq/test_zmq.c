@@ -25,6 +25,7 @@ int main(void)
 #else
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -293,6 +294,40 @@ static void open_keyed(struct net_job *job, struct drps_peers *peers)
     open_both(both);
     if (both[0].rc < 0 || both[1].rc < 0) fail_msg("%s%s", both[0].err.text, both[1].err.text);
     *job = (struct net_job){2, {both[0].net, both[1].net}};
+}
+
+/* ZeroMQ's threads of this process that move data. */
+static int io_threads_here(void)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *e; (e = readdir(tasks));) {
+        char path[300], name[32] = "";
+        (void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
+        FILE *f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (f && fgets(name, sizeof(name), f)) n += strncmp(name, "ZMQbg/IO", 8) == 0;
+        if (f) (void)fclose(f);
+    }
+    (void)closedir(tasks);
+    return n;
+}
+
+/* Each rank encrypts with a thread a link, if there are processors for them; else one does. */
+static void test_zmq_encrypts_with_a_thread_a_link(void **state)
+{
+    enum { RANKS = 3 };
+    struct net_job job;
+    cpu_set_t set;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+    const int before = io_threads_here();
+    net_job_open(&job, NET_ZMQ, RANKS, &plain);
+    assert_int_equal(io_threads_here() - before, RANKS);
+    net_job_close(&job);
+    net_job_open(&job, NET_CURVE, RANKS, &plain);
+    assert_int_equal(io_threads_here() - before, RANKS * (CPU_COUNT(&set) > 1 ? 2 : 1));
+    net_job_close(&job);
 }
 
 static void test_zmq_ends_a_connection_that_says_nothing(void **state)
@@ -1021,6 +1056,7 @@ int main(void)
         cmocka_unit_test(test_zmq_start_ends_when_it_is_told_to),
         cmocka_unit_test(test_zmq_start_says_that_another_job_answers),
         cmocka_unit_test(test_zmq_needs_keys_off_loopback),
+        cmocka_unit_test(test_zmq_encrypts_with_a_thread_a_link),
         cmocka_unit_test(test_zmq_counts_and_refuses_strangers_while_the_job_goes_on),
         cmocka_unit_test(test_zmq_ends_a_connection_that_says_nothing),
         cmocka_unit_test(test_zmq_lets_in_no_crowd),
