@@ -51,13 +51,15 @@ uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_st
     return 2 * window_steps * step + outgoing_bytes(info) + 5 * drps_feed_record_bytes(info);
 }
 
-/* Parameters of one batch more on their way, and a gradient that the rank's own server still reads.
- */
+/* Parameters of one batch more on their way, which of its rows they are, and a gradient that the
+ * rank's own server still reads. */
 uint64_t drps_async_ahead_memory(const struct drps_plan_info *info)
 {
     const uint64_t gradient =
         (info->max_batch_rows + 1) * (info->dim * sizeof(float) + sizeof(uint32_t));
-    return outgoing_bytes(info) + gradient;
+    const uint64_t rows = drps_async_part_rows(info);
+    return outgoing_bytes(info) + info->ranks.workers * drps_async_mark_bytes(rows) +
+           rows * sizeof(uint32_t) + gradient;
 }
 
 /* ---- Opening ---- */

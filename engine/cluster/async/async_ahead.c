@@ -1,5 +1,5 @@
-/* What a worker has asked its servers for ahead. Each of them answers once; what is not wanted any
- * more is dropped as it comes. */
+/* What a worker has asked its servers for ahead. Each of them answers with one message or two; what
+ * is not wanted any more is dropped as it comes. */
 #include <string.h>
 
 #include "engine/cluster/async/parts.h"
@@ -12,7 +12,7 @@ int drps_async_ahead_ask(struct async_ahead *a, const struct async_job *job, uin
     a->step = step;
     a->due = job->workers;
     a->wanted = 1;
-    memset(a->answered, 0, job->workers);
+    memset(a->of, 0, sizeof(a->of));                         /* ASYNC_ANSWER_DUE */
     for (uint32_t s = 0; s < job->workers && rc == 0; s++) { /* its neighbour first */
         const struct drps_net_send send = {.to = (job->rank + 1 + s) % job->workers,
                                            .part = DRPS_NET_SERVER,
@@ -29,15 +29,18 @@ int drps_async_ahead_ask(struct async_ahead *a, const struct async_job *job, uin
 int drps_async_ahead_take(struct async_ahead *a, const struct async_job *job,
                           struct drps_net_message *m)
 {
-    if (m->type != DRPS_MESSAGE_AHEAD || m->tag != job->rank || m->round != a->step || !a->due ||
-        a->answered[m->from])
+    const int more = (m->tag & ASYNC_AHEAD_MORE) != 0, rest = a->of[m->from] == ASYNC_REST_DUE;
+    if (m->type != DRPS_MESSAGE_AHEAD || (m->tag & ~(uint32_t)ASYNC_AHEAD_MORE) != job->rank ||
+        m->round != a->step || !a->due || a->of[m->from] == ASYNC_ANSWERED || (more && rest))
         return 0;
-    a->answered[m->from] = 1;
-    a->due--;
-    if (a->wanted)
-        a->from[m->from] = m;
-    else
+    a->of[m->from] = more ? ASYNC_REST_DUE : ASYNC_ANSWERED;
+    a->due -= !more;
+    if (!a->wanted)
         drps_net_message_free(m);
+    else if (rest)
+        a->rest[m->from] = m;
+    else
+        a->from[m->from] = m;
     return 1;
 }
 
@@ -46,6 +49,50 @@ void drps_async_ahead_drop(struct async_ahead *a, uint32_t workers)
     a->wanted = 0;
     for (uint32_t s = 0; s < workers; s++) {
         drps_net_message_free(a->from[s]);
-        a->from[s] = NULL;
+        drps_net_message_free(a->rest[s]);
+        a->from[s] = a->rest[s] = NULL;
     }
+}
+
+/* Count the rows of the first message. Returns whether its bits, its values and the rest's fit. */
+static int fits(const struct drps_net_message *m, const struct drps_net_message *rest, size_t rows,
+                size_t row_bytes)
+{
+    const size_t words = drps_async_mark_bytes(rows) / sizeof(uint64_t);
+    const uint64_t *marks = m->data;
+    size_t n = 0;
+    if (m->bytes < words * sizeof(*marks)) return 0;
+    for (size_t i = 0; i < words; i++)
+        n += (size_t)__builtin_popcountll(marks[i]);
+    if (rows % 64 && marks[words - 1] >> rows % 64) return 0;
+    return m->bytes == words * sizeof(*marks) + n * row_bytes &&
+           (rest ? rest->bytes : 0) == (rows - n) * row_bytes;
+}
+
+/* From the rank's own server there is an address. */
+static int put_here(const struct drps_net_message *m, size_t bytes, char *to, struct drps_err *err)
+{
+    struct drps_message_here here;
+    if (m->bytes != sizeof(here)) return drps_async_undue(m, "worker", err);
+    memcpy(&here, m->data, sizeof(here));
+    if (bytes) memcpy(to, here.values, bytes);
+    return 0;
+}
+
+int drps_async_ahead_put(const struct async_ahead *a, const struct async_job *job, uint32_t server,
+                         size_t rows, char *to, struct drps_err *err)
+{
+    const struct drps_net_message *m = a->from[server], *more = a->rest[server];
+    const size_t row = job->dim * sizeof(float);
+    if (server == job->rank) return put_here(m, rows * row, to, err);
+    if (!fits(m, more, rows, row)) return drps_async_undue(m, "worker", err);
+    const uint64_t *marks = m->data;
+    const char *early = (const char *)m->data + drps_async_mark_bytes(rows);
+    const char *rest = more ? more->data : NULL;
+    for (size_t i = 0; i < rows; i++, to += row) {
+        const char **from = marks[i / 64] >> i % 64 & 1 ? &early : &rest;
+        memcpy(to, *from, row);
+        *from += row;
+    }
+    return 0;
 }

@@ -45,6 +45,7 @@ struct async_server {
     float *here, *here_ahead; /* own: parameters for the rank's own worker, which reads them where
                                  they are */
     struct drps_shared_buffer **there; /* own: [workers] for each other one */
+    struct async_early *early;         /* own: what they are sent ahead; NULL: nothing is */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
     struct drps_rounds_bytes bytes;
 };
@@ -193,6 +194,37 @@ static int send_none(struct async_server *s, const struct drps_net_message *m, s
     return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
 }
 
+/* The rows of the batch before, of the same share, if its gradient is not in yet; else none. */
+static struct drps_rows rows_before(const struct async_server *s, const struct drps_net_message *m)
+{
+    const uint64_t before = m->round - 1;
+    const int changes = m->round > s->low && !at(s, before)->done[m->tag];
+    return changes ? rows_of(at(s, before), m->tag) : (struct drps_rows){.n = 0};
+}
+
+/* Answers what is asked for ahead. What the rank's own worker gets does not travel: it gets all
+ * when the gradient of the batch before is in. Returns 1 until then. */
+static int send_ahead(struct async_server *s, const struct drps_net_message *m,
+                      struct drps_err *err)
+{
+    const struct drps_rows now = rows_before(s, m), next = rows_of(at(s, m->round), m->tag);
+    if (m->from != s->job->rank)
+        return drps_async_early_send(s->early, m->from, m->round, &now, &next, &s->bytes.sent, err);
+    return now.n ? 1 : send_parameters(s, m, err);
+}
+
+/* A gradient is stepped: rows of its share's next batch may follow now. */
+static int send_rest(struct async_server *s, const struct drps_net_message *m, struct drps_err *err)
+{
+    const uint64_t step = m->round + 1;
+    if (!s->early || drps_async_early_step(s->early, m->tag) != step) return 0;
+    const struct drps_rows now = rows_of(at(s, m->round), m->tag);
+    const struct drps_rows next = rows_of(at(s, step), m->tag);
+    const int wanted = !at(s, step)->done[m->tag]; /* so the step is open */
+    return drps_async_early_rest(s->early, m->tag, &now, wanted ? &next : NULL, &s->bytes.sent,
+                                 err);
+}
+
 /* 1: all gradients are in that the pull's parameters must contain. */
 static int has_needs(const struct async_server *s, const struct drps_net_message *m)
 {
@@ -216,6 +248,7 @@ static int serve_pull(struct async_server *s, const struct drps_net_message *m,
         rc = open_next(s, err);
     if (rc == 0 && !has_needs(s, m)) rc = 1;
     if (rc) return rc;
+    if (m->type == DRPS_MESSAGE_AHEAD) return send_ahead(s, m, err);
     if (m->tag == s->job->rank && m->from != s->job->rank) rc = send_record(s, m->from, step, err);
     return rc == 0 ? send_parameters(s, m, err) : rc;
 }
@@ -232,7 +265,8 @@ static int is_aside(const struct async_server *s, uint32_t from, uint8_t type)
 static int is_pull(const struct async_server *s, const struct drps_net_message *m)
 {
     const struct async_job *job = s->job;
-    const int ahead = m->type == DRPS_MESSAGE_AHEAD && job->ahead && m->tag == m->from;
+    const int ahead = m->type == DRPS_MESSAGE_AHEAD && s->early && m->tag == m->from &&
+                      !drps_async_early_is_due(s->early, m->from);
     const int now = m->type == DRPS_MESSAGE_PULL && m->tag < job->workers && m->round >= s->low;
     return (now || ahead) && m->round < job->steps && m->bytes == drps_async_needs_bytes(job) &&
            !is_aside(s, m->from, m->type);
@@ -265,6 +299,9 @@ static int answer_aside(struct async_server *s, struct drps_err *err)
         if (rc == 0 && m->type == DRPS_MESSAGE_AHEAD) rc = send_none(s, m, err);
         drps_net_message_free(m);
     }
+    for (uint32_t w = 0; s->early && w < s->job->workers && rc == 0; w++)
+        if (drps_async_early_is_due(s->early, w))
+            rc = drps_async_early_rest(s->early, w, NULL, NULL, &s->bytes.sent, err);
     return rc;
 }
 
@@ -298,6 +335,7 @@ static int take_gradient(struct async_server *s, const struct drps_net_message *
     const struct open_step *step = at(s, m->round);
     if (m->round >= s->next || step->done[m->tag]) return drps_async_undue(m, "server", err);
     int rc = step_rows(s, m, err);
+    if (rc == 0) rc = send_rest(s, m, err);
     if (rc == 0 && is_done(s, step))
         rc = drps_server_close_one(s->job->o.server, step->number, 1, err);
     while (s->low < s->next && is_done(s, at(s, s->low)))
@@ -348,6 +386,7 @@ int drps_async_server_run(struct async_server *s, struct drps_err *err)
     int rc = 0;
     s->low = s->next = s->in = 0;
     s->ended = s->has_pending = 0;
+    if (s->early) drps_async_early_begin(s->early);
     memset(s->in_of, 0, s->job->workers * sizeof(*s->in_of));
     while (rc == 0 && !(s->ended && s->in == s->expected)) {
         struct drps_net_message *m;
@@ -385,6 +424,8 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
         !s->here_ahead || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
                             (unsigned long long)s->span);
+    int rc = job->ahead ? drps_async_early_new(job, &s->early, err) : 0;
+    if (rc < 0) return rc;
     for (uint64_t i = 0; i < s->span; i++) {
         s->ring[i].index = s->index + i * uses;
         s->ring[i].part = s->part + i * (workers + 1);
@@ -400,6 +441,7 @@ void drps_async_server_free(struct async_server *s)
         drps_net_message_free(s->aside[i]);
     for (uint32_t w = 0; s->there && w < s->job->workers; w++)
         drps_shared_buffer_release(s->there[w]);
+    drps_async_early_free(s->early);
     free(s->ring);
     free(s->index);
     free(s->part);

@@ -201,11 +201,15 @@ static int use_ahead(struct async_worker *w, struct drps_err *err)
     w->ahead_used++;
     w->ahead_there += !a->due;
     int rc = await_answers(w, err);
-    if (rc < 0) return rc;
-    memcpy(w->from, a->from, w->job->workers * sizeof(*w->from));
-    memset(a->from, 0, w->job->workers * sizeof(*a->from));
-    a->wanted = 0;
-    return 0;
+    char *at = (char *)w->job->o.worker->params;
+    for (uint32_t s = 0; s < w->job->workers && rc == 0; s++) {
+        const size_t rows = w->batch.shares[s];
+        rc = drps_async_ahead_put(a, w->job, s, rows, at, err);
+        at += rows * w->job->dim * sizeof(float);
+        if (s != w->job->rank) w->bytes.received -= drps_async_mark_bytes(rows);
+    }
+    drps_async_ahead_drop(a, w->job->workers);
+    return rc;
 }
 
 /* Ask for the next batch of its own share, which will be its own next one unless there are none
@@ -328,7 +332,7 @@ static int fetch(struct async_worker *w, struct drps_round *out, struct drps_err
     const uint64_t read = drps_clock_ns();
     if (rc == 0) rc = ahead ? use_ahead(w, err) : collect(w, err);
     if (rc == 0 && !own) rc = decode_record(w, err);
-    if (rc == 0) rc = put_together(w, err);
+    if (rc == 0 && !ahead) rc = put_together(w, err);
     forget(w);
     if (rc == 0) rc = ask_ahead(w, err);
     if (rc == 0) rc = renew(w, err);

@@ -73,12 +73,22 @@ uint64_t drps_async_part_rows(const struct drps_plan_info *info);
 
 /* ---- What a worker has asked for ahead: a batch of its own share (async_ahead.c) ---- */
 
+/* The tag of an answer: the share, and more: the rest of the rows comes with a second message. */
+enum { ASYNC_AHEAD_MORE = 1 << 16 };
+
+/* Returns the bytes of the bits that say which of so many rows a message has. */
+static inline size_t drps_async_mark_bytes(size_t rows)
+{
+    return (rows + 63) / 64 * sizeof(uint64_t);
+}
+
 struct async_ahead {
     uint64_t step;
-    uint32_t due; /* servers that have not answered */
-    int wanted;   /* 0: or what they answer is dropped */
-    unsigned char answered[DRPS_PLAN_WORKERS_MAX];
-    struct drps_net_message *from[DRPS_PLAN_WORKERS_MAX]; /* own: answers, by server */
+    uint32_t due; /* servers of which an answer, or the rest of one, is due */
+    int wanted;   /* 0: what they answer is dropped */
+    enum { ASYNC_ANSWER_DUE, ASYNC_REST_DUE, ASYNC_ANSWERED } of[DRPS_PLAN_WORKERS_MAX];
+    struct drps_net_message *from[DRPS_PLAN_WORKERS_MAX]; /* own: answers, by server, */
+    struct drps_net_message *rest[DRPS_PLAN_WORKERS_MAX]; /* and their rests */
 };
 
 /* Asks all servers for a batch; nothing is due, and nothing kept. needs [workers], of
@@ -92,6 +102,12 @@ int drps_async_ahead_ask(struct async_ahead *a, const struct async_job *job, uin
  * else 0. */
 int drps_async_ahead_take(struct async_ahead *a, const struct async_job *job,
                           struct drps_net_message *m);
+
+/* Puts the rows that a server has answered with to where they belong: [rows][dim]. DRPS_E_PROTO:
+ * they are not so many. */
+DRPS_MUST_CHECK
+int drps_async_ahead_put(const struct async_ahead *a, const struct async_job *job, uint32_t server,
+                         size_t rows, char *to, struct drps_err *err);
 
 /* The answers are not wanted any more. */
 void drps_async_ahead_drop(struct async_ahead *a, uint32_t workers);
@@ -112,6 +128,33 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
 uint64_t drps_async_worker_done(const struct async_worker *w);
 void drps_async_worker_traffic(const struct async_worker *w, struct drps_rounds_bytes *out);
 void drps_async_worker_report(const struct async_worker *w, struct drps_train_rank *out);
+
+/* ---- A server's answers to what is asked for ahead (async_early.c) ---- */
+
+struct async_early; /* opaque */
+
+DRPS_MUST_CHECK
+int drps_async_early_new(const struct async_job *job, struct async_early **out,
+                         struct drps_err *err);
+void drps_async_early_free(struct async_early *e); /* NULL-safe */
+void drps_async_early_begin(struct async_early *e);
+
+/* Sends worker `to` the rows `next` of its batch of this step, or those that are not of `now`, the
+ * rows that change before it is that batch's turn: then the rest is due. Both are open. Adds the
+ * values' bytes to *sent_bytes. */
+DRPS_MUST_CHECK
+int drps_async_early_send(struct async_early *e, uint32_t to, uint64_t step,
+                          const struct drps_rows *now, const struct drps_rows *next,
+                          uint64_t *sent_bytes, struct drps_err *err);
+
+/* Sends the rest that is due; `next` NULL: no rows, as nobody wants them. */
+DRPS_MUST_CHECK
+int drps_async_early_rest(struct async_early *e, uint32_t to, const struct drps_rows *now,
+                          const struct drps_rows *next, uint64_t *sent_bytes, struct drps_err *err);
+
+/* 1: the rest of what was sent to `to` is due, and of which step. */
+int drps_async_early_is_due(const struct async_early *e, uint32_t to);
+uint64_t drps_async_early_step(const struct async_early *e, uint32_t to);
 
 /* ---- The server ---- */
 

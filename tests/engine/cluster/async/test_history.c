@@ -4,8 +4,8 @@
  * it a checker proves what drps_async.h says of every value that was used:
  *
  *   ssp  a batch of label t has, from every server, all gradients of labels up to t - bound - 1
- *   all  it has those of its worker's own batches but the last; and that one, too, unless its
- *        parameters were asked for ahead
+ *   all  it has those of its worker's own batches; of the last one, where its parameters were asked
+ *        for ahead, in the rows that come with a second message
  *
  * Gradients are late: they leave their worker after it has said that the batch is done; and servers
  * dawdle, so that answers come when an epoch is over, and a gradient that stays where it is (that
@@ -43,7 +43,7 @@ struct batch {
     int handed_out, pulled; /* pulled: in its turn */
     unsigned by;
     uint64_t label, number; /* number: of the worker's batches of the epoch, from 0 */
-    uint64_t taken[WORKERS], answered[WORKERS], ahead[WORKERS];
+    uint64_t taken[WORKERS], answered[WORKERS], ahead[WORKERS], rest[WORKERS];
     float first; /* of the gradient for the worker's own server */
 };
 
@@ -196,8 +196,10 @@ static void note_sent(uint32_t from, const struct drps_net_send *send)
         batch_of(send->tag, send->round)->pulled = 1;
     if (send->part == DRPS_NET_WORKER && send->type == DRPS_MESSAGE_PARAMETERS)
         batch_of(send->tag, send->round)->answered[from] = ++history.time;
-    if (send->part == DRPS_NET_WORKER && send->type == DRPS_MESSAGE_AHEAD)
-        batch_of(send->tag, send->round)->ahead[from] = ++history.time;
+    if (send->part == DRPS_NET_WORKER && send->type == DRPS_MESSAGE_AHEAD) {
+        struct batch *b = batch_of(send->tag & 0xffff, send->round);
+        *(b->ahead[from] ? &b->rest[from] : &b->ahead[from]) = ++history.time;
+    }
     pthread_mutex_unlock(&history.lock);
 }
 
@@ -261,8 +263,11 @@ static void check_value(const struct batch *b, const struct batch *other, unsign
     const int in = other->taken[server] && other->taken[server] < at;
     const int due = bound < b->label && other->label < b->label - bound;
     const int own = other->by == b->by && other->number + !b->pulled < b->number;
+    const int last = other->by == b->by && !b->pulled && other->number + 1 == b->number;
+    const int lost = last && b->rest[server] &&
+                     !(other->taken[server] && other->taken[server] < b->rest[server]);
     assert_true(at > 0);
-    if ((due || own) && !in)
+    if (((due || own) && !in) || lost)
         fail_msg("server %u, worker %u, label %llu, %s: lacks worker %u's of label %llu", server,
                  b->by, (unsigned long long)b->label, b->pulled ? "pulled" : "ahead", other->by,
                  (unsigned long long)other->label);

@@ -349,13 +349,17 @@ static void test_each_server_answers_once(void **state)
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_PARAMETERS, 0, 3));
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 1, 3)); /* another's batch */
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 2));
+        assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 1 << 17, 3));
+        assert_true(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, ASYNC_AHEAD_MORE, 3));
+        assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, ASYNC_AHEAD_MORE, 3));
+        assert_int_equal(a.due, 2);
         assert_true(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 3));
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 3)); /* twice */
         assert_int_equal(a.due, 1);
         assert_true(offer(&s, &a, 0, DRPS_MESSAGE_AHEAD, 0, 3));
         assert_false(offer(&s, &a, 0, DRPS_MESSAGE_AHEAD, 0, 3));
         assert_int_equal(a.due, 0);
-        assert_int_equal(a.from[0] && a.from[1], wanted);
+        assert_int_equal(a.from[0] && a.from[1] && a.rest[1] && !a.rest[0], wanted);
         drps_async_ahead_drop(&a, WORKERS);
         assert_true(!a.from[0] && !a.from[1]);
     }
@@ -584,12 +588,12 @@ static void test_server_puts_a_pull_aside_until_its_step_can_open(void **state)
 }
 
 /* What the server answers to a rank that has asked ahead; returns the bytes. */
-static size_t expect_ahead(struct serving *s, uint32_t rank, uint64_t step)
+static size_t expect_ahead(struct serving *s, uint32_t rank, uint64_t step, uint32_t more)
 {
     struct drps_net_message *m;
     assert_int_equal(drps_net_receive(s->nets[rank], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
     assert_int_equal(m->type, DRPS_MESSAGE_AHEAD);
-    assert_int_equal(m->tag, rank);
+    assert_int_equal(m->tag, rank | more);
     assert_int_equal(m->round, step);
     const size_t bytes = m->bytes;
     drps_net_message_free(m);
@@ -624,15 +628,100 @@ static void test_server_answers_what_was_asked_ahead(void **state)
     expect_nothing(&s, 1);
     send_to_server(&s, 2, DRPS_MESSAGE_PULL, 2, 0, NULL, 0); /* of the same rank, in its turn */
     push_zeros(&s, 2, 2, 0, expect_parameters(&s, 2, 2, 0));
-    assert_true(expect_ahead(&s, 1, 2) > 0);
+    assert_true(expect_ahead(&s, 1, 2, ASYNC_AHEAD_MORE) > 0);
+    execute(&s, 1, 1, 1);
+    assert_true(expect_ahead(&s, 1, 2, 0) > 0);
     send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 0, NULL, 0);
-    assert_int_equal(expect_ahead(&s, 1, 0), 0);
+    assert_int_equal(expect_ahead(&s, 1, 0, 0), 0);
     expect_nothing(&s, 2);
-    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 3, NULL, 0);
-    assert_int_equal(expect_ahead(&s, 2, 4), 0);
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 4, NULL, 0);
+    assert_int_equal(expect_ahead(&s, 2, 4, 0), 0);
     (void)pthread_join(s.thread, NULL);
     if (s.rc < 0) fail_msg("%s", s.err.text);
     serving_end(&s);
+}
+
+static struct drps_net_message *answer_to(struct serving *s, uint32_t rank, uint8_t type,
+                                          uint32_t tag)
+{
+    struct drps_net_message *m;
+    assert_int_equal(drps_net_receive(s->nets[rank], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
+    assert_int_equal(m->type, type);
+    assert_int_equal(m->tag, tag);
+    return m;
+}
+
+/* The parameters of (share 1, step 1) as rank 1 puts them together are those of a pull now. */
+static void check_put(struct serving *s, struct async_ahead *a)
+{
+    const size_t row = s->job.dim * sizeof(float);
+    const struct async_job to = {.rank = 1, .workers = RANKS, .dim = s->job.dim};
+    send_to_server(s, 2, DRPS_MESSAGE_PULL, 1, 1, NULL, 0);
+    struct drps_net_message *now = answer_to(s, 2, DRPS_MESSAGE_PARAMETERS, 1);
+    char *values = calloc(1, now->bytes + row);
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_async_ahead_put(a, &to, 0, now->bytes / row, values, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_memory_equal(values, now->data, now->bytes);
+    for (int more = -1; more <= 1; more += 2)
+        assert_int_equal(
+            drps_async_ahead_put(a, &to, 0, now->bytes / row + (size_t)more, values, NULL),
+            DRPS_E_PROTO);
+    free(values);
+    drps_net_message_free(now);
+    drps_async_ahead_drop(a, RANKS);
+}
+
+/* Rank 1 computes step 0 and asks for step 1: rows that step 0 has, too, come when its gradient is
+ * in, with what that has changed. Once it is in, all rows come at once. */
+static void test_server_sends_what_is_changed_later(void **state)
+{
+    struct async_ahead a = {.step = 1};
+    struct serving s;
+    (void)state;
+    serving_begin_ahead(&s, 0);
+    s.server.optim.lr = 0.5f;
+    send_to_server(&s, 1, DRPS_MESSAGE_PULL, 1, 0, NULL, 0);
+    const size_t bytes = expect_parameters(&s, 1, 1, 0);
+    send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 1, NULL, 0);
+    a.from[0] = answer_to(&s, 1, DRPS_MESSAGE_AHEAD, 1 | ASYNC_AHEAD_MORE);
+    expect_nothing(&s, 1);
+    float *ones = calloc(1, bytes);
+    for (size_t i = 0; i < bytes / sizeof(*ones); i++)
+        ones[i] = 1;
+    send_to_server(&s, 1, DRPS_MESSAGE_GRADIENT, 1, 0, ones, bytes);
+    free(ones);
+    a.rest[0] = answer_to(&s, 1, DRPS_MESSAGE_AHEAD, 1);
+    assert_true(a.from[0]->bytes > 0 && a.rest[0]->bytes > 0);
+    check_put(&s, &a);
+    send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 1, NULL, 0);
+    a.from[0] = answer_to(&s, 1, DRPS_MESSAGE_AHEAD, 1);
+    check_put(&s, &a);
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 1, NULL, 0);
+    (void)pthread_join(s.thread, NULL);
+    if (s.rc < 0) fail_msg("%s", s.err.text);
+    serving_end(&s);
+}
+
+/* Whoever asks must not expect the rest of what another executes, nor of an epoch that ends. */
+static void test_server_owes_no_rest(void **state)
+{
+    struct serving s;
+    (void)state;
+    for (int executed = 0; executed < 2; executed++) {
+        serving_begin_ahead(&s, 0);
+        send_to_server(&s, 1, DRPS_MESSAGE_PULL, 1, 0, NULL, 0);
+        const size_t bytes = expect_parameters(&s, 1, 1, 0);
+        send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 1, NULL, 0);
+        assert_true(expect_ahead(&s, 1, 1, ASYNC_AHEAD_MORE) > 0);
+        if (executed) execute(&s, 2, 1, 1);
+        if (executed) push_zeros(&s, 1, 1, 0, bytes);
+        send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 2 * (uint64_t)executed, NULL, 0);
+        assert_int_equal(expect_ahead(&s, 1, 1, 0), 0);
+        (void)pthread_join(s.thread, NULL);
+        if (s.rc < 0) fail_msg("%s", s.err.text);
+        serving_end(&s);
+    }
 }
 
 /* A pull waits for the gradients that it needs, of each rank, and not for others. */
@@ -650,7 +739,7 @@ static void test_server_waits_for_what_a_pull_needs(void **state)
             send_to_server(&s, 1, DRPS_MESSAGE_PULL, share, 0, none, n);
             push_zeros(&s, 1, share, 0, expect_parameters(&s, 1, share, 0));
         }
-        assert_true((ahead ? expect_ahead(&s, 2, 0) : expect_parameters(&s, 2, 2, 0)) > 0);
+        assert_true((ahead ? expect_ahead(&s, 2, 0, 0) : expect_parameters(&s, 2, 2, 0)) > 0);
         send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 2, NULL, 0);
         (void)pthread_join(s.thread, NULL);
         if (s.rc < 0) fail_msg("%s", s.err.text);
@@ -659,7 +748,7 @@ static void test_server_waits_for_what_a_pull_needs(void **state)
 }
 
 /* The rank's own worker may still read parameters where they are when those of the next batch come.
- */
+ * These come when they have all that the batch before changes. */
 static void test_server_keeps_what_is_ahead_apart(void **state)
 {
     static const uint8_t types[] = {DRPS_MESSAGE_PULL, DRPS_MESSAGE_AHEAD};
@@ -669,14 +758,19 @@ static void test_server_keeps_what_is_ahead_apart(void **state)
     serving_begin_ahead(&s, 0);
     for (size_t i = 0; i < 2; i++) {
         struct drps_net_message *m;
-        send_to_server(&s, 0, types[i], 0, i, NULL, 0);
+        send_to_server(&s, 0, types[i], 0, 0, NULL, 0);
         assert_int_equal(drps_net_receive(s.nets[0], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
         assert_int_equal(m->bytes, sizeof(here[i]));
         memcpy(&here[i], m->data, sizeof(here[i]));
         drps_net_message_free(m);
     }
     assert_ptr_not_equal(here[0].values, here[1].values);
-    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 0, NULL, 0);
+    send_to_server(&s, 0, DRPS_MESSAGE_AHEAD, 0, 1, NULL, 0);
+    execute(&s, 1, 1, 0);
+    expect_nothing(&s, 0);
+    send_to_server(&s, 0, DRPS_MESSAGE_GRADIENT, 0, 0, &here[0], sizeof(here[0]));
+    assert_int_equal(expect_ahead(&s, 0, 1, 0), sizeof(here[1]));
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 2, NULL, 0);
     (void)pthread_join(s.thread, NULL);
     assert_int_equal(s.rc, 0);
     serving_end(&s);
@@ -696,6 +790,7 @@ static void test_server_refuses_to_be_asked_otherwise(void **state)
         {DRPS_MESSAGE_AHEAD, 0, 1, 0, 23},
         {DRPS_MESSAGE_AHEAD, 0, 1, 0, 32},
         {DRPS_MESSAGE_AHEAD, 1, 1, 4, 24}, /* again before it was answered */
+        {DRPS_MESSAGE_AHEAD, 1, 1, 1, 24}, /* or before the rest came */
         {DRPS_MESSAGE_PULL, 0, 1, 0, 0},
         {DRPS_MESSAGE_PULL, 1, 1, 4, 24},
     };
@@ -775,6 +870,8 @@ int main(void)
         cmocka_unit_test(test_server_puts_a_pull_aside_until_its_step_can_open),
         cmocka_unit_test(test_server_answers_what_was_asked_ahead),
         cmocka_unit_test(test_server_waits_for_what_a_pull_needs),
+        cmocka_unit_test(test_server_sends_what_is_changed_later),
+        cmocka_unit_test(test_server_owes_no_rest),
         cmocka_unit_test(test_server_keeps_what_is_ahead_apart),
         cmocka_unit_test(test_server_refuses_to_be_asked_otherwise),
         cmocka_unit_test(test_server_takes_each_gradient_once),
