@@ -212,7 +212,8 @@ struct drps_train_rank {
     uint64_t ahead_asked; /* batches whose parameters its worker asked for before it was their turn,
                            */
     uint64_t ahead_used;  /* those of them that it computed with these parameters, */
-    uint64_t ahead_there; /* and those for whose parameters it did not wait */
+    uint64_t ahead_there; /* those for whose parameters it did not wait, */
+    uint64_t ahead_bytes; /* and bytes from other ranks that were there when they were handed out */
     double held_seconds;  /* its worker waited for the scheduler */
     double lag_mean;      /* labels ahead of the slowest worker, over its starts */
     uint64_t lag_max;

@@ -343,6 +343,7 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
         drps_manifest_put(&j, "ahead_asked", count(rank->ahead_asked));
         drps_manifest_put(&j, "ahead_used", count(rank->ahead_used));
         drps_manifest_put(&j, "ahead_there", count(rank->ahead_there));
+        drps_manifest_put(&j, "ahead_bytes", count(rank->ahead_bytes));
         drps_manifest_put(&j, "held_seconds", number(rank->held_seconds));
         drps_manifest_put(&j, "lag_mean", number(rank->lag_mean));
         drps_manifest_put(&j, "lag_max", count(rank->lag_max));

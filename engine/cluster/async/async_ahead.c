@@ -54,6 +54,16 @@ void drps_async_ahead_drop(struct async_ahead *a, uint32_t workers)
     }
 }
 
+uint64_t drps_async_ahead_bytes(const struct async_ahead *a, const struct async_job *job)
+{
+    uint64_t bytes = 0;
+    for (uint32_t s = 0; s < job->workers; s++) {
+        if (s == job->rank) continue;
+        bytes += (a->from[s] ? a->from[s]->bytes : 0) + (a->rest[s] ? a->rest[s]->bytes : 0);
+    }
+    return bytes;
+}
+
 /* Count the rows of the first message. Returns whether its bits, its values and the rest's fit. */
 static int fits(const struct drps_net_message *m, const struct drps_net_message *rest, size_t rows,
                 size_t row_bytes)

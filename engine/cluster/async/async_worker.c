@@ -31,7 +31,7 @@ struct async_worker {
     struct drps_rounds_bytes bytes;
 
     uint64_t iterations, claimed, held_ns;
-    uint64_t ahead_asked, ahead_used, ahead_there; /* batches, as drps_train_rank has them */
+    uint64_t ahead_asked, ahead_used, ahead_there, ahead_bytes; /* as drps_train_rank has them */
     struct async_end fared;
 };
 
@@ -200,6 +200,7 @@ static int use_ahead(struct async_worker *w, struct drps_err *err)
     struct async_ahead *a = &w->ahead;
     w->ahead_used++;
     w->ahead_there += !a->due;
+    w->ahead_bytes += drps_async_ahead_bytes(a, w->job);
     int rc = await_answers(w, err);
     char *at = (char *)w->job->o.worker->params;
     for (uint32_t s = 0; s < w->job->workers && rc == 0; s++) {
@@ -421,6 +422,7 @@ void drps_async_worker_report(const struct async_worker *w, struct drps_train_ra
     out->ahead_asked = w->ahead_asked;
     out->ahead_used = w->ahead_used;
     out->ahead_there = w->ahead_there;
+    out->ahead_bytes = w->ahead_bytes;
     out->held_seconds = (double)w->held_ns * 1e-9;
     out->lag_mean = w->fared.releases ? (double)w->fared.lag_sum / (double)w->fared.releases : 0;
     out->lag_max = w->fared.lag_max;

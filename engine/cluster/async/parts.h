@@ -103,6 +103,9 @@ int drps_async_ahead_ask(struct async_ahead *a, const struct async_job *job, uin
 int drps_async_ahead_take(struct async_ahead *a, const struct async_job *job,
                           struct drps_net_message *m);
 
+/* Returns the bytes of the answers of other ranks that are here. */
+uint64_t drps_async_ahead_bytes(const struct async_ahead *a, const struct async_job *job);
+
 /* Puts the rows that a server has answered with to where they belong: [rows][dim]. DRPS_E_PROTO:
  * they are not so many. */
 DRPS_MUST_CHECK
