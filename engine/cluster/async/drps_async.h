@@ -21,24 +21,27 @@
  *   master                     worker                              server
  *     GO (share, step, flags) ->
  *                                ... parameters are here
- *                                AHEAD (share, step + 1)  -------->  as a PULL, but that it is
- *                                computes                            answered at once if the batch
- *                                parameters, as AHEAD  <-----------  is done: without any
+ *                                AHEAD (share, step + 1)  -------->  as a PULL, at once:
+ *                                computes          <---------------  rows that step does not have
+ *                                gradient of step  --------------->  step them
+ *                       <------  ARRIVE            <---------------  the rest of the rows
  *
  * What is handed out to whom does not depend on it. The answer is used if the next GO names that
  * batch and comes in answer to the worker's own arrival. A worker that has waited in between, for
  * others or for a batch, was to have what they did meanwhile: the GO says so, and it pulls anew.
- * It does not ask ahead during such a batch, since who waits once often waits again.
- * Before an epoch ends every AHEAD is answered, so that none is left when evaluation begins.
+ * It does not ask ahead during such a batch, since who waits once often waits again. A batch that
+ * another worker has executed is answered without rows; and before an epoch ends every AHEAD is
+ * answered, so that none is left when evaluation begins.
  *
- * What parameters contain. With ssp and bound s, those that a batch of label t is computed with
- * contain the gradients of all workers' batches of labels up to t - s - 1:
+ * What parameters contain. In all modes, the gradients of the worker's own batches, each of them:
+ * rows that the batch before changes come when they are changed. With ssp and bound s, those that a
+ * batch of label t is computed with contain the gradients of all workers' batches of labels up to
+ * t - s - 1:
  *   - a GO has needs, so many gradients of each worker, that the pull tells every server, which
  *     waits for them: between messages of two ranks there is no order;
  *   - a worker may ask ahead for label t + 1 when the scheduler would release it for that label
  *     (drps_sched_has_slack()); the GO's needs are then those of t + 1.
- * With asp nothing is promised, with wsp what its waits are for. In all modes parameters contain
- * the gradients of the worker's own batches, but for the last one where they were asked for ahead.
+ * With asp no more is promised, with wsp what its waits are for.
  *
  * Evaluation rounds stay synchronous (engine/cluster/drps_rounds.h): a barrier ends the training of
  * an epoch.
