@@ -444,7 +444,12 @@ static void test_wsp_bound_holds_all_until_the_laggard_arrives(void **state)
     c.bound = 1;
     c.lambda = 1000; /* never waits by choice */
     assert_int_equal(drps_sched_new(&c, 0, &s, &err), 0);
-    play_all(s, events, 6);
+    play_all(s, events, 4);
+    assert_false(drps_sched_has_slack(s, 0));
+    assert_true(drps_sched_has_slack(s, 1));
+    play_all(s, events + 4, 1);
+    assert_false(drps_sched_has_slack(s, 1)); /* it would jump to worker 0's next label */
+    play_all(s, events + 5, 1);
     /* Worker 1 is one behind worker 0, yet its label would be two ahead of worker 2's. */
     assert_int_equal(drps_sched_workers(s)[0].state, DRPS_SCHED_READY);
     assert_int_equal(drps_sched_workers(s)[1].state, DRPS_SCHED_READY);
@@ -501,7 +506,14 @@ static void test_ssp_runs_ahead_by_its_bound(void **state)
                                           {ARRIVE, 1, 9, "0 1"}};
     struct drps_sched *s = make(DRPS_SCHED_SSP, 2);
     (void)state;
-    PLAY(s, events);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(drps_sched_has_slack(s, 0));
+        play_all(s, events + i, 1);
+    }
+    assert_false(drps_sched_has_slack(s, 0));
+    assert_true(drps_sched_has_slack(s, 1));
+    play_all(s, events + 3, 2);
+    assert_false(drps_sched_has_slack(s, 0));
     assert_int_equal(drps_sched_workers(s)[0].label, 4);
     assert_int_equal(drps_sched_workers(s)[0].waited_ns, 5);
     drps_sched_free(s);
