@@ -58,7 +58,7 @@ uint64_t drps_async_ahead_memory(const struct drps_plan_info *info)
     const uint64_t gradient =
         (info->max_batch_rows + 1) * (info->dim * sizeof(float) + sizeof(uint32_t));
     const uint64_t rows = drps_async_part_rows(info);
-    return outgoing_bytes(info) + info->ranks.workers * drps_async_mark_bytes(rows) +
+    return outgoing_bytes(info) + info->ranks.workers * (drps_async_mark_bytes(rows) + 8) +
            rows * sizeof(uint32_t) + gradient;
 }
 
@@ -73,8 +73,8 @@ struct room {
  * for. */
 static int agree(struct async_job *job, struct drps_err *err)
 {
-    struct room *all = calloc(job->workers, sizeof(*all)), least = {UINT64_MAX, 1};
     const struct room mine = {job->o.window_steps, (uint64_t)job->o.ahead};
+    struct room *all = calloc(job->workers, sizeof(*all)), least = mine;
     if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", job->workers);
     int rc = drps_net_gather(job->o.net, &mine, sizeof(mine), all, job->o.wait_ms, err);
     for (uint32_t r = 0; r < job->workers && rc == 0; r++) {

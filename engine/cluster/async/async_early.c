@@ -19,11 +19,13 @@ struct async_early {
     size_t marks_cap;
     uint32_t *chosen;                   /* own: [part rows] frames */
     struct drps_shared_buffer **values; /* own: [workers] both messages to a worker */
-    size_t *used;                       /* own: [workers] bytes of the first one */
+    size_t *used;                       /* own: [workers] where the second one begins */
     uint64_t *rest; /* own: [workers] the step of which the rest is due; NONE: of none */
 };
 
 #define NONE UINT64_MAX
+
+enum { ALIGNED = 8 }; /* a receiver may take the second message for the first */
 
 /* ---- Which rows ---- */
 
@@ -95,17 +97,17 @@ int drps_async_early_send(struct async_early *e, uint32_t to, uint64_t step,
                           uint64_t *sent_bytes, struct drps_err *err)
 {
     const size_t marks = drps_async_mark_bytes(next->n), row = e->job->dim * sizeof(float);
-    int rc = drps_shared_buffer_renew(&e->values[to], marks + next->n * row, err);
+    int rc = drps_shared_buffer_renew(&e->values[to], marks + next->n * row + ALIGNED, err);
     if (rc == 0) rc = reserve_marks(e, now, next, err);
     if (rc < 0) return rc;
     unsigned char *data = e->values[to]->data;
     memset(data, 0, marks);
     const size_t n = choose(e, now, next, 0, (uint64_t *)(void *)data);
     gather_chosen(e, next, n, data + marks);
-    e->used[to] = marks + n * row;
+    const struct drps_piece piece = {data, marks + n * row};
+    e->used[to] = (piece.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     e->rest[to] = n < next->n ? step : NONE;
     *sent_bytes += n * row;
-    const struct drps_piece piece = {data, e->used[to]};
     return send_values(e, to, step, n < next->n ? ASYNC_AHEAD_MORE : 0, &piece, err);
 }
 

@@ -693,6 +693,7 @@ static void test_server_sends_what_is_changed_later(void **state)
     free(ones);
     a.rest[0] = answer_to(&s, 1, DRPS_MESSAGE_AHEAD, 1);
     assert_true(a.from[0]->bytes > 0 && a.rest[0]->bytes > 0);
+    assert_int_equal((uintptr_t)a.rest[0]->data % sizeof(uint64_t), 0);
     check_put(&s, &a);
     send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 1, NULL, 0);
     a.from[0] = answer_to(&s, 1, DRPS_MESSAGE_AHEAD, 1);
