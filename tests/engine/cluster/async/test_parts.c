@@ -366,6 +366,46 @@ static void test_each_server_answers_once(void **state)
     stage_end(&s);
 }
 
+/* Three rows of rank 1, of which the first and the third come first; and what does not fit. */
+static void test_worker_puts_only_what_fits(void **state)
+{
+    static const struct {
+        uint64_t marks;
+        size_t bytes, rest; /* of the values */
+        int rc;
+    } cases[] = {
+        {5, 8, 4, 0},
+        {7, 12, 0, 0},
+        {0, 0, 12, 0},
+        {5, 8, 0, DRPS_E_PROTO}, /* no rest */
+        {5, 8, 8, DRPS_E_PROTO},
+        {5, 4, 8, DRPS_E_PROTO}, /* more bits than values */
+        {5, 12, 0, DRPS_E_PROTO},
+        {9, 8, 4, DRPS_E_PROTO}, /* a fourth row */
+    };
+    static const float rest[3] = {20, 21, 22};
+    const struct async_job job = {.rank = 0, .workers = 2, .dim = 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct {
+            uint64_t marks;
+            float values[3];
+        } data = {cases[i].marks, {10, 11, 12}};
+        struct drps_net_message first = {
+            .from = 1, .data = &data, .bytes = sizeof(data.marks) + cases[i].bytes};
+        struct drps_net_message second = {.from = 1, .data = rest, .bytes = cases[i].rest};
+        struct async_ahead a = {.from = {NULL, &first},
+                                .rest = {NULL, second.bytes ? &second : NULL}};
+        float out[3] = {0, 0, 0};
+        assert_int_equal(drps_async_ahead_put(&a, &job, 1, 3, (char *)out, NULL), cases[i].rc);
+        if (i == 0) assert_true(out[0] > 9 && out[0] < 11 && out[1] > 19 && out[2] < 12);
+    }
+    struct drps_net_message none = {.from = 1}; /* another worker executes the batch */
+    struct async_ahead a = {.from = {&none, &none}};
+    for (uint32_t server = 0; server < 2; server++)
+        assert_int_equal(drps_async_ahead_put(&a, &job, server, 3, NULL, NULL), DRPS_E_PROTO);
+}
+
 /* ---- The server ---- */
 
 static void test_server_refuses_what_is_not_due(void **state)
@@ -866,6 +906,7 @@ int main(void)
         cmocka_unit_test(test_worker_refuses_what_is_not_due),
         cmocka_unit_test(test_worker_refuses_what_it_may_not_be_told),
         cmocka_unit_test(test_each_server_answers_once),
+        cmocka_unit_test(test_worker_puts_only_what_fits),
         cmocka_unit_test(test_server_refuses_what_is_not_due),
         cmocka_unit_test(test_server_has_a_buffer_for_each_worker),
         cmocka_unit_test(test_server_puts_a_pull_aside_until_its_step_can_open),
