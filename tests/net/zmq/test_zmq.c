@@ -947,6 +947,22 @@ static void test_zmq_keeps_one_connection_to_a_slow_peer(void **state)
     imposter_end(&im);
 }
 
+/* A peer that has greeted and takes no connection: rank 0 connects again, gives up, and ends. */
+static void test_zmq_start_ends_when_a_peer_takes_no_connection(void **state)
+{
+    struct imposter im;
+    struct drps_net_options o = plain;
+    (void)state;
+    o.start_ms = 4000; /* three greetings, and a connection made again */
+    imposter_init(&im, &o);
+    imposter_open(&im);
+    raw_hello(&im, 2, SIZE_MAX, 1);
+    imposter_join(&im);
+    assert_int_equal(im.victim.rc, -ETIMEDOUT);
+    assert_non_null(strstr(im.victim.err.text, "rank 1 (127."));
+    imposter_end(&im);
+}
+
 static uint32_t rank_1_is_lost(void *ctx)
 {
     atomic_int *asked = ctx;
@@ -1036,6 +1052,7 @@ int main(void)
         cmocka_unit_test(test_zmq_start_waits_for_a_peer_in_an_earlier_run),
         cmocka_unit_test(test_zmq_start_greets_anew_who_does_not_answer),
         cmocka_unit_test(test_zmq_keeps_one_connection_to_a_slow_peer),
+        cmocka_unit_test(test_zmq_start_ends_when_a_peer_takes_no_connection),
         cmocka_unit_test(test_zmq_is_told_of_a_rank_that_has_ended),
         cmocka_unit_test(test_zmq_start_gets_over_an_earlier_job_at_an_address),
     };
