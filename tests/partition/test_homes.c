@@ -399,9 +399,10 @@ static void test_refuses_what_is_no_use(void **state)
     }
     const struct drps_row_stream stream = {0, bad_walk, NULL};
     for (uint32_t machines = 0; machines <= 65536; machines += 65536)
-        assert_int_equal(
-            drps_homes_place(&stream, &(struct drps_homes_options){machines, 0}, NULL, NULL, NULL),
-            DRPS_E_CONFIG);
+        assert_int_equal(drps_homes_place(&stream,
+                                          &(struct drps_homes_options){.machines = machines}, NULL,
+                                          NULL, NULL),
+                         DRPS_E_CONFIG);
 }
 
 int main(void)

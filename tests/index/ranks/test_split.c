@@ -177,7 +177,7 @@ static void read_served(const struct drps_plan *part, uint64_t round, struct ser
     out->ids = read_list(part, round, &out->n);
     out->positions = calloc(ranks->max_round_uses + 1, sizeof(*out->positions));
     read_record(part, "positions.rec", DRPS_KIND_POSITIONS, round, &r);
-    if (drps_positions_decode(r.data, r.bytes, ranks->workers, out->n, ranks->max_round_uses,
+    if (drps_positions_decode(r.data, r.bytes, ranks->count, out->n, ranks->max_round_uses,
                               out->positions, out->part, &err) < 0)
         fail_msg("%s", err.text);
     free(r.data);
@@ -765,7 +765,7 @@ static void test_placement_refuses(void **state)
 /* Homes take 18 bytes a row and a quarter of the memory; nothing is read before that is checked. */
 static void test_homes_refuse_too_little_memory(void **state)
 {
-    struct placement_job job = {.io = drps_io_os(), .algo = "auto", .servers = 2};
+    struct placement_job job = {.io = drps_io_os(), .algo = "auto", .servers = 2, .workers = 2};
     struct drps_plan_info info = {.rows = 1000, .row_bytes = 8, .block_bytes = 8};
     struct drps_err err = DRPS_ERR_INIT;
     struct owners owners;
