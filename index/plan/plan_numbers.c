@@ -146,6 +146,9 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
     const uint64_t round_samples = s->circulates ? i->max_batch_samples : all;
     const uint64_t batches = drps_product(i->batches, s->part ? 1 : s->workers);
     const uint64_t eval_batches = drps_product(i->eval_batches, s->part ? 1 : s->workers);
+    const uint64_t servers = s->part ? 1 : r->servers;
+    const uint64_t served = drps_product(i->batches, servers);
+    const uint64_t eval_served = drps_product(i->eval_batches, servers);
     const struct drps_bound bounds[] = {
         {"round_samples", r->round_samples, round_samples, round_samples, "batch size and workers"},
         {"max_round_uses", r->max_round_uses, 0, drps_product(s->workers, i->max_batch_rows),
@@ -156,9 +159,9 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
          "the rows of batches"},
         {"test_pulled_rows", r->eval_pulled_rows, 0, count_most(eval_batches, i->max_batch_rows),
          "the rows of batches"},
-        {"served_rows", r->served_rows, 0, count_most(batches, r->max_round_uses),
+        {"served_rows", r->served_rows, 0, count_most(served, r->max_round_uses),
          "the rows of rounds"},
-        {"test_served_rows", r->eval_served_rows, 0, count_most(eval_batches, r->max_round_uses),
+        {"test_served_rows", r->eval_served_rows, 0, count_most(eval_served, r->max_round_uses),
          "the rows of rounds"},
     };
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
