@@ -44,6 +44,11 @@ static int check_shares(struct verifier *v, uint64_t round, uint32_t *own_out, s
     if (rc < 0) return rc;
     rc = drps_shares_decode(record, bytes, ranks->count, rows, shares, err);
     if (rc < 0) return drps_steps_fault(v->shares, round, err);
+    if (rows && !drps_rank_trains(ranks, ranks->rank)) {
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu rows on a rank without samples",
+                          rows);
+        return drps_steps_fault(v->shares, round, err);
+    }
     *own_out = shares[ranks->rank];
     *(round < v->info->batches ? &v->sum.pulled : &v->sum.eval_pulled) += rows - *own_out;
     for (uint32_t s = 0; pairs && s < ranks->count; s++)

@@ -702,8 +702,8 @@ static void test_placement_refuses(void **state)
     static const struct {
         const char *partition, *samples, *says;
         size_t features;
-        uint32_t workers;
-        int rc;
+        uint32_t workers, servers;
+        int separate, rc;
     } cases[] = {
         {.partition = "auto",
          .says = "needs 2 workers",
@@ -739,6 +739,35 @@ static void test_placement_refuses(void **state)
          .features = 100,
          .workers = 2,
          .rc = DRPS_E_CONFIG},
+        {.partition = "greedy",
+         .says = "on 2 servers of 5 workers: use auto, range or hash",
+         .features = 100,
+         .workers = 5,
+         .servers = 2,
+         .rc = DRPS_E_CONFIG},
+        {.partition = "dppa",
+         .says = "on machines that all have a worker",
+         .features = 100,
+         .workers = 2,
+         .servers = 2,
+         .separate = 1,
+         .rc = DRPS_E_CONFIG},
+        {.says = "servers must lie between 1 and 1024, not 1025",
+         .features = 100,
+         .workers = 2,
+         .servers = 1025,
+         .rc = DRPS_E_CONFIG},
+        {.says = "1000 workers and 25 servers on machines of their own are 1025 ranks: at most",
+         .features = 100,
+         .workers = 1000,
+         .servers = 25,
+         .separate = 1,
+         .rc = DRPS_E_CONFIG},
+        {.says = "64 servers: there are only",
+         .features = 4,
+         .workers = 2,
+         .servers = 64,
+         .rc = DRPS_E_CONFIG},
     };
     struct scratch scratch;
     struct case_run run;
@@ -753,6 +782,8 @@ static void test_placement_refuses(void **state)
         run.options.blocks.by = "none";
         run.options.batch_size = 10000;
         run.options.workers = cases[i].workers;
+        run.options.servers = cases[i].servers;
+        run.options.separate = cases[i].separate;
         run.options.partition = cases[i].partition;
         run.options.samples = cases[i].samples;
         assert_int_equal(drps_index_run(drps_io_os(), &run.options, &run.result, &err),
