@@ -268,6 +268,55 @@ static void test_asynchronous_rounds(void **state)
     world_end(w);
 }
 
+/* ---- Plans that contradict themselves ---- */
+
+/* A rank gets another one's file: as many records of the same kind, all of them whole. */
+static void swap_file(const struct world *w, const char *name, uint32_t to, uint32_t from)
+{
+    char path[SCRATCH_PATH_BYTES + 64];
+    size_t n;
+    (void)snprintf(path, sizeof(path), "%s/rank-%u/%s", w->plan, from, name);
+    char *data = scratch_read(path, &n);
+    (void)snprintf(path, sizeof(path), "%s/rank-%u/%s", w->plan, to, name);
+    scratch_write(path, data, n);
+    free(data);
+}
+
+/* Samples on a rank without any, rows on one without any, and rows of a worker that has no batch:
+ * training refuses each, and so does whoever verifies the plan. */
+static void test_plans_that_contradict_their_ranks(void **state)
+{
+    static const struct {
+        struct shape shape;
+        const char *file;
+        uint32_t to, from;
+        int unread; /* a rank without rows opens none: its lists are nobody's */
+    } cases[] = {{{2, 1, 1, 3}, "data.rec", 0, 1, 0},     {{2, 1, 1, 3}, "shares.rec", 1, 0, 0},
+                 {{3, 2, 0, 3}, "rows.rec", 2, 1, 1},     {{3, 2, 0, 3}, "positions.rec", 2, 1, 1},
+                 {{1, 3, 0, 3}, "data.rec", 2, 0, 0},     {{2, 1, 1, 3}, "positions.rec", 0, 1, 0},
+                 {{3, 1, 0, 3}, "positions.rec", 0, 2, 0}};
+    struct world *w = world_begin("lor", CASE_LIBSVM, BATCH, WORKERS * BATCH, seed);
+    struct drps_train_options o = options(w);
+    char from[SCRATCH_PATH_BYTES];
+    (void)state;
+    (void)snprintf(from, sizeof(from), "%s", w->plan);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_train_result r;
+        struct drps_plan *plan;
+        turn_to(w, from, &cases[k].shape);
+        swap_file(w, cases[k].file, cases[k].to, cases[k].from);
+        if ((world_run(w, &o, &r, &err) >= 0) != cases[k].unread)
+            fail_msg("case %zu: %s", k, err.text);
+        drps_train_result_free(&r);
+        drps_err_clear(&err);
+        assert_int_equal(drps_plan_open(drps_io_os(), w->plan, &plan, NULL), 0);
+        if (drps_plan_verify(plan, NULL, &err) >= 0) fail_msg("case %zu is whole", k);
+        drps_plan_close(plan);
+    }
+    world_end(w);
+}
+
 /* ---- Memory ---- */
 
 /* A rank without rows takes what one batch takes, whatever the store and however many rows there
@@ -309,6 +358,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_they_go_on_where_they_were),
         cmocka_unit_test(test_others_begin_with_their_rows),
         cmocka_unit_test(test_asynchronous_rounds),
+        cmocka_unit_test(test_plans_that_contradict_their_ranks),
         cmocka_unit_test(test_what_they_need),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
