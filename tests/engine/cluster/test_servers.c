@@ -151,6 +151,51 @@ static void test_one_worker_with_servers(void **state)
     world_end(w);
 }
 
+/* ---- Homes of rows ---- */
+
+/* Rows with homes: plans are whole and train, and the links of those that hold rows are even,
+ * unless some hold as many rows as they may and pull none. */
+static void test_homes_among_servers(void **state)
+{
+    static const struct shape some[] = {
+        {WORKERS, 2, 0, WORKERS}, {WORKERS, 5, 0, 5}, {WORKERS, 2, 1, WORKERS + 2}};
+    static const char *const samples[] = {"dealt", "placed"};
+    (void)state;
+    for (size_t k = 0; k < 6; k++) {
+        const struct shape *s = &some[k / 2];
+        struct world *w = world_begin_sized("lor", CASE_LIBSVM, 2000, 3000, BATCH, BATCH, seed);
+        struct drps_train_options o = options(w);
+        struct drps_train_result r;
+        struct case_run run;
+        case_begin(&run, &w->scratch, case_input(&w->scratch, "in", CASE_LIBSVM, 2000, 3000, seed),
+                   "lor");
+        (void)snprintf(run.out, sizeof(run.out), "%s", w->plan);
+        run.options.workers = s->workers;
+        run.options.servers = s->servers;
+        run.options.separate = s->separate;
+        run.options.batch_size = BATCH;
+        run.options.partition = "auto";
+        run.options.samples = samples[k % 2];
+        run.options.force = 1;
+        case_compile(&run);
+        case_verify(w->plan);
+        double sum = 0, most = 0;
+        for (uint32_t m = 0; m < s->servers; m++) {
+            const struct drps_index_rank *rank = &run.result.ranks[m];
+            const double link = (double)(rank->pulled_rows + rank->served_rows);
+            sum += link;
+            most = link > most ? link : most;
+        }
+        if (most > 1.05 * sum / s->servers && s->servers <= WORKERS)
+            fail_msg("case %zu: a link of %g times the average", k, most * s->servers / sum);
+        w->workers = s->ranks;
+        world_train(w, &o, &r);
+        check_traffic(&r, s, 1);
+        drps_train_result_free(&r);
+        world_end(w);
+    }
+}
+
 /* ---- Broken off ---- */
 
 static void stop_and_go_on(const struct world *w, struct drps_train_options o, uint32_t rank,
@@ -355,6 +400,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_model_does_not_depend_on_the_servers),
         cmocka_unit_test(test_one_worker_with_servers),
+        cmocka_unit_test(test_homes_among_servers),
         cmocka_unit_test(test_they_go_on_where_they_were),
         cmocka_unit_test(test_others_begin_with_their_rows),
         cmocka_unit_test(test_asynchronous_rounds),
