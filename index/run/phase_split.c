@@ -87,11 +87,13 @@ static int cut_blocks(struct part *part, const uint32_t *block_first, uint32_t f
         to++;
     part->block_first = drps_array_new(to - from + 1, sizeof(*part->block_first));
     if (!part->block_first) return drps_err_set(err, -ENOMEM, "no memory for block boundaries");
-    part->block_first[n++] = 0;
+    part->block_first[0] = 0;
+    part->info.blocks = 0;
+    if (first == end) return 0; /* a rank without rows has no block */
     for (uint64_t b = from + 1; b < to; b++)
-        part->block_first[n++] = block_first[b] - first;
-    part->block_first[n] = end - first;
-    part->info.blocks = end > first ? n : 0; /* a rank without rows has no block */
+        part->block_first[++n] = block_first[b] - first;
+    part->block_first[++n] = end - first;
+    part->info.blocks = n;
     return 0;
 }
 
