@@ -54,6 +54,8 @@ grep -q "3 workers and 1 server on 3 ranks, in rounds of a batch each" index.txt
 grep -q "on ranks that hold no rows [0-9]*M is the least" index.txt || fail "$(cat index.txt)"
 fails 2 "a plan for 5 workers and 2 servers on 7 ranks, not 5: run 7 ranks here" "$tools/drps-train" apart -o never --local 5
 fails 2 "from 1 to 1024|between 1 and 1024" "$tools/drps-index" data.svm --algo fm --workers 3 --servers 0 -o never
+fails 2 "5 servers of 3 workers: use auto, range or hash .*--servers.*--partition" "$tools/drps-index" data.svm --algo fm --workers 3 --servers 5 --partition greedy -o never
+fails 2 "are 1034 ranks: at most 1024 .*--servers.*--separate" "$tools/drps-index" data.svm --algo fm --workers 10 --servers 1024 --separate -o never
 fails 2 "needs --servers M" "$tools/drps-index" data.svm --algo fm --workers 3 --separate -o never
 absent never
 echo "ok plans"
