@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "index/verify/drps_verify.h"
+#include "sched/drps_timing.h"
 #include "support/train_runs.h"
 #include "support/world.h"
 
@@ -313,6 +314,38 @@ static void test_asynchronous_rounds(void **state)
     world_end(w);
 }
 
+/* Workers are slowed down by their own numbers, and ranks without samples not at all. */
+static void test_emulated_workers(void **state)
+{
+    static const struct shape apart = {WORKERS, 2, 1, WORKERS + 2};
+    struct world *w = world_begin("lor", CASE_LIBSVM, BATCH, WORKERS * BATCH, seed);
+    struct drps_train_options o = options(w);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_timing *timing;
+    struct drps_train_result r;
+    char from[SCRATCH_PATH_BYTES];
+    uint64_t iterations = 0, ns = 0;
+    (void)state;
+    (void)snprintf(from, sizeof(from), "%s", w->plan);
+    if (drps_timing_open(drps_io_os(), "straggler:0.001", &timing, &err) < 0)
+        fail_msg("%s", err.text);
+    turn_to(w, from, &apart);
+    o.emulate = timing;
+    world_train(w, &o, &r);
+    for (uint32_t k = 0; k < apart.ranks; k++) {
+        if (k < apart.servers) assert_int_equal(r.ranks[k].emulated.iterations, 0);
+        for (uint64_t i = 0; i < r.ranks[k].emulated.iterations; i++)
+            ns += drps_timing_ns(timing, k - apart.servers, i);
+        iterations += r.ranks[k].emulated.iterations;
+    }
+    assert_true(iterations > 0);
+    assert_int_equal(r.emulated.iterations, iterations);
+    assert_int_equal(r.emulated.emulated_ns, ns);
+    drps_train_result_free(&r);
+    drps_timing_close(timing);
+    world_end(w);
+}
+
 /* ---- Plans that contradict themselves ---- */
 
 /* A rank gets another one's file: as many records of the same kind, all of them whole. */
@@ -404,6 +437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_they_go_on_where_they_were),
         cmocka_unit_test(test_others_begin_with_their_rows),
         cmocka_unit_test(test_asynchronous_rounds),
+        cmocka_unit_test(test_emulated_workers),
         cmocka_unit_test(test_plans_that_contradict_their_ranks),
         cmocka_unit_test(test_what_they_need),
     };
