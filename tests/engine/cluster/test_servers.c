@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/record/drps_recfile.h"
+#include "engine/step/drps_feed.h"
+#include "index/plan/codec/drps_list.h"
 #include "index/verify/drps_verify.h"
 #include "sched/drps_timing.h"
 #include "support/train_runs.h"
@@ -395,6 +398,143 @@ static void test_plans_that_contradict_their_ranks(void **state)
     world_end(w);
 }
 
+/* Lists of a rank's record, one after another as they are packed. */
+struct packed_lists {
+    struct drps_piece piece[8];
+    uint32_t n;
+};
+
+static struct packed_lists take_apart(const struct drps_piece *record, uint32_t n)
+{
+    struct packed_lists l = {.n = n};
+    uint32_t unused[4096];
+    size_t at = 0, used;
+    for (uint32_t i = 0; i < n; i++, at += used) {
+        const char *list = (const char *)record->data + at;
+        assert_int_equal(drps_list_decode(list, record->bytes - at, unused, &used, NULL), 0);
+        l.piece[i] = (struct drps_piece){list, used};
+    }
+    return l;
+}
+
+/* A server's lists of two workers change places, in every round. */
+static void swap_lists(const struct world *w, uint32_t server, uint32_t a, uint32_t b)
+{
+    char path[SCRATCH_PATH_BYTES + 64], to[SCRATCH_PATH_BYTES + 72];
+    struct drps_recfile *f;
+    struct drps_recwriter *out;
+    (void)snprintf(path, sizeof(path), "%s/rank-%u/positions.rec", w->plan, server);
+    (void)snprintf(to, sizeof(to), "%s.new", path);
+    assert_int_equal(drps_recfile_open(drps_io_os(), path, DRPS_KIND_POSITIONS, &f, NULL), 0);
+    assert_int_equal(drps_recwriter_open(drps_io_os(), to, DRPS_KIND_POSITIONS, &out, NULL), 0);
+    for (uint64_t i = 0; i < drps_recfile_count(f); i++) {
+        char *data = calloc(1, (size_t)drps_recfile_run_bytes(f, i, 1) + 8);
+        assert_int_equal(drps_recfile_read(f, i, 1, data, NULL), 0);
+        const struct drps_piece record = {data, (size_t)drps_recfile_bytes(f, i)};
+        struct packed_lists l = take_apart(&record, w->workers);
+        const struct drps_piece was = l.piece[a];
+        l.piece[a] = l.piece[b];
+        l.piece[b] = was;
+        assert_int_equal(drps_recwriter_add(out, l.piece, l.n, NULL), 0);
+        free(data);
+    }
+    assert_int_equal(drps_recwriter_finish(out, NULL), 0);
+    drps_recwriter_close(out);
+    drps_recfile_close(f);
+    assert_int_equal(rename(to, path), 0);
+}
+
+/* What a rank reads of its own part: 0, or the error of its batch or of its rows. */
+static int read_round(const struct world *w, uint32_t rank, struct drps_err *err)
+{
+    struct drps_plan *part;
+    struct drps_feed *feed;
+    struct drps_feed_share share;
+    struct drps_feed_union u;
+    assert_int_equal(drps_plan_open_rank(drps_io_os(), w->plan, rank, &part, err), 0);
+    assert_int_equal(drps_feed_open(part, 1, &feed, err), 0);
+    assert_int_equal(drps_feed_start(feed, 0, 1, 1 << 16, 0, err), 0);
+    int rc = drps_feed_next_share(feed, &share, err);
+    if (rc == 0) rc = drps_feed_next_union(feed, &u, err);
+    drps_feed_close(feed);
+    drps_plan_close(part);
+    return rc;
+}
+
+/* Files that fit each other, but not what ranks are: a batch of a rank without samples; rows at a
+ * rank without any; rows of a worker that there is not. */
+static void test_ranks_read_what_they_may_have(void **state)
+{
+    static const struct shape apart = {2, 1, 1, 3}, beside = {3, 1, 0, 3};
+    struct world *w = world_begin("lor", CASE_LIBSVM, BATCH, WORKERS * BATCH, seed);
+    struct drps_err err = DRPS_ERR_INIT;
+    char from[SCRATCH_PATH_BYTES];
+    struct drps_plan *plan;
+    (void)state;
+    (void)snprintf(from, sizeof(from), "%s", w->plan);
+    turn_to(w, from, &apart);
+    assert_int_equal(read_round(w, 0, &err), 0);
+    swap_lists(w, 0, 0, 1);
+    assert_int_equal(read_round(w, 0, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "of the batch of rank 0, at most 0"));
+    drps_err_clear(&err);
+
+    turn_to(w, from, &apart);
+    swap_file(w, "data.rec", 0, 1);
+    swap_file(w, "shares.rec", 0, 1);
+    assert_int_equal(read_round(w, 0, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "samples on rank 0, without any"));
+    drps_err_clear(&err);
+    assert_int_equal(drps_plan_open(drps_io_os(), w->plan, &plan, NULL), 0);
+    struct drps_findings found = {0};
+    assert_int_equal(drps_plan_verify(plan, &found, &err), 0);
+    assert_true(found.problems > 0);
+    int says = 0;
+    for (uint64_t i = 0; i < found.problems && i < DRPS_FINDINGS_KEPT; i++)
+        says |= strstr(found.kept[i].text, "on a rank without samples") != NULL;
+    assert_true(says);
+    drps_plan_close(plan);
+
+    static const struct shape all = {3, 3, 0, 3};
+    char other[SCRATCH_PATH_BYTES];
+    turn_to(w, from, &all);
+    (void)snprintf(other, sizeof(other), "%s", w->plan);
+    turn_to(w, from, &beside);
+    struct world of_all = *w;
+    (void)snprintf(of_all.plan, sizeof(of_all.plan), "%s", other);
+    char path[SCRATCH_PATH_BYTES + 64];
+    size_t n;
+    (void)snprintf(path, sizeof(path), "%s/rank-0/shares.rec", of_all.plan);
+    char *data = scratch_read(path, &n);
+    (void)snprintf(path, sizeof(path), "%s/rank-0/shares.rec", w->plan);
+    scratch_write(path, data, n);
+    free(data);
+    assert_int_equal(read_round(w, 0, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "which has none"));
+    world_end(w);
+}
+
+/* Plans of the same batches and rows for other ranks are other plans. */
+static void test_plans_have_names_of_their_own(void **state)
+{
+    static const struct shape some[] = {{1, 3, 0, 3}, {2, 3, 0, 3}, {3, 3, 0, 3}};
+    char id[3][DRPS_PLAN_ID_BYTES];
+    struct world *w = world_begin("lor", CASE_LIBSVM, BATCH, WORKERS * BATCH, seed);
+    char from[SCRATCH_PATH_BYTES];
+    (void)state;
+    (void)snprintf(from, sizeof(from), "%s", w->plan);
+    for (size_t k = 0; k < 3; k++) {
+        struct drps_plan *plan;
+        turn_to(w, from, &some[k]);
+        assert_int_equal(drps_plan_open(drps_io_os(), w->plan, &plan, NULL), 0);
+        memcpy(id[k], plan->info.id, sizeof(id[k]));
+        drps_plan_close(plan);
+        for (size_t i = 0; i < k; i++)
+            assert_string_not_equal(id[i], id[k]);
+    }
+    world_end(w);
+}
+
 /* ---- Memory ---- */
 
 /* A rank without rows takes what one batch takes, whatever the store and however many rows there
@@ -439,6 +579,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_asynchronous_rounds),
         cmocka_unit_test(test_emulated_workers),
         cmocka_unit_test(test_plans_that_contradict_their_ranks),
+        cmocka_unit_test(test_ranks_read_what_they_may_have),
+        cmocka_unit_test(test_plans_have_names_of_their_own),
         cmocka_unit_test(test_what_they_need),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
