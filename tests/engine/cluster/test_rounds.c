@@ -270,42 +270,18 @@ static void free_outcomes(struct outcome *out)
         free(out[r].rows);
 }
 
-/* Which of the three ranks have samples, and which have rows. */
-struct shape {
-    uint32_t workers, servers;
-    int separate;
-};
-static const struct shape alike = {RANKS, RANKS, 0};
-
-/* The world's batches, dealt to other ranks. */
-static void deal(struct world *w, const struct shape *shape)
-{
-    static const struct drps_log quiet = {.level = DRPS_LOG_ERROR};
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_index_result *r = malloc(sizeof(*r));
-    char out[SCRATCH_PATH_BYTES];
-    (void)snprintf(out, sizeof(out), "%s", scratch_path(&w->scratch, "dealt"));
-    const struct drps_index_options o = {.from_plan = w->plan,
-                                         .workers = shape->workers,
-                                         .servers = shape->servers,
-                                         .separate = shape->separate,
-                                         .memory_bytes = 64 << 20,
-                                         .out = out,
-                                         .log = &quiet};
-    if (drps_index_run(drps_io_os(), &o, r, &err) < 0) fail_msg("%s", err.text);
-    assert_int_equal(r->info.ranks.count, RANKS);
-    (void)snprintf(w->plan, sizeof(w->plan), "%s", out);
-    free(r);
-}
+static const struct world_ranks alike = {RANKS, RANKS, 0, RANKS};
 
 static void job_begin_shaped(struct job *job, const char *algo, enum case_format format,
-                             const char *optimizer, float l2, const struct shape *shape)
+                             const char *optimizer, float l2, const struct world_ranks *ranks)
 {
     static const struct script through;
     *job = (struct job){.world = world_begin(algo, format, BATCH, RANKS * BATCH, seed),
                         .optimizer = optimizer,
                         .l2 = l2};
-    if (shape != &alike) deal(job->world, shape);
+    char from[SCRATCH_PATH_BYTES];
+    (void)snprintf(from, sizeof(from), "%s", job->world->plan);
+    if (ranks != &alike) world_deal(job->world, from, ranks);
     for (uint32_t r = 0; r < RANKS; r++)
         assert_int_equal(
             drps_plan_open_rank(drps_io_os(), job->world->plan, r, &job->part[r], NULL), 0);
@@ -537,8 +513,8 @@ static void test_rounds_stop_and_pause(void **state)
 
 /* ---- Ranks without rows, or without samples ---- */
 
-static const struct shape shapes[] = {{3, 1, 0}, {3, 2, 0}, {2, 3, 0},
-                                      {1, 3, 0}, {2, 1, 1}, {1, 2, 1}};
+static const struct world_ranks shapes[] = {{3, 1, 0, RANKS}, {3, 2, 0, RANKS}, {2, 3, 0, RANKS},
+                                            {1, 3, 0, RANKS}, {2, 1, 1, RANKS}, {1, 2, 1, RANKS}};
 
 /* All rows are those of three workers with a server each. */
 static void check_rows(const struct job *job, const struct job *want)
