@@ -58,10 +58,10 @@ struct drps_train_progress {
     int evaluates;          /* the training steps are done */
     double seconds;         /* since this epoch began */
     double samples_per_s;   /* so far in this epoch */
-    double train_loss;      /* mean so far in this epoch */
+    double train_loss;      /* mean so far in this epoch; NAN: this rank has no samples */
 };
 
-/* One rank of several that run a plan for as many workers. */
+/* One rank of several that run a plan for as many. */
 struct drps_train_ranks {
     struct drps_net *net;          /* borrowed; opened with drps_train_net_options() */
     const struct drps_plan *whole; /* rank 0: the plan that the parts are of. Others: NULL */

@@ -48,8 +48,8 @@ struct drps_index_options {
     const char *from_plan; /* in place of all that says what is read, and how it becomes batches: a
                               finished plan, for as many workers as it may be, whose batches are
                               dealt to `workers`; all of it lies in this folder. Of what follows
-                              count workers, partition, memory_bytes, no_forecast, out, force and
-                              what is told. NULL: none */
+                              count workers, servers, separate, partition, memory_bytes,
+                              no_forecast, out, force and what is told. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
@@ -64,7 +64,10 @@ struct drps_index_options {
         *task; /* fm: auto (two distinct labels: classification), regression, classification */
     uint32_t factors; /* lmf, fm: the length of a row's vector, >= 1; 0: 16 */
     int no_bias;      /* 1: no intercept */
-    uint32_t workers; /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
+    uint32_t workers; /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
+    uint32_t servers; /* ranks that hold rows, from 0 on; 0: as many as workers */
+    int separate;     /* 1: servers are ranks of their own, and those of workers follow. At most
+                         DRPS_PLAN_WORKERS_MAX ranks */
     const char
         *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
                             and in the order grid rows circulate between at most 16 workers */
@@ -133,7 +136,7 @@ struct drps_index_links {
 struct drps_index_result {
     struct drps_plan_info info; /* of several workers: sums of their blocks and their use, maxima of
                                    steps and windows; batches are rounds */
-    struct drps_index_rank ranks[DRPS_PLAN_WORKERS_MAX]; /* [info.ranks.workers] if that is > 1 */
+    struct drps_index_rank ranks[DRPS_PLAN_WORKERS_MAX]; /* [info.ranks.count] if that is > 1 */
     struct drps_index_links links;
     struct drps_window_result windows;
     struct drps_forecast forecast[DRPS_FORECASTS]; /* of several workers: sums over them */

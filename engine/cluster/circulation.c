@@ -151,8 +151,8 @@ int drps_circulation_open(const struct drps_circulation_options *options,
     *c_out = c;
     if (!c) return drps_err_set(err, -ENOMEM, "no memory for rows that circulate");
     c->o = *options;
-    c->before = (ranks->rank + ranks->workers - 1) % ranks->workers;
-    c->after = (ranks->rank + 1) % ranks->workers;
+    c->before = (ranks->rank + ranks->count - 1) % ranks->count;
+    c->after = (ranks->rank + 1) % ranks->count;
     c->first = options->server->model.has_bias ? 1 : 0;
     c->row_bytes = options->server->row_bytes;
     c->parameter_bytes = options->server->model.dim * sizeof(float);

@@ -32,7 +32,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
 {
     const struct drps_plan_info *info = &part->info;
     *out = (struct drps_net_options){
-        .count = info->ranks.workers,
+        .count = info->ranks.count,
         .message_bytes = {[DRPS_NET_WORKER] =
                               larger(drps_rounds_worker_bytes(info), drps_feed_record_bytes(info)),
                           [DRPS_NET_SERVER] = larger(drps_rounds_server_bytes(info),
@@ -80,10 +80,10 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
                                .rank = drps_net_rank(r->net),
                                .count = drps_net_count(r->net),
                                .wait_ms = r->wait_ms ? r->wait_ms : WAIT_MS};
-    if (ranks->workers != c->count || ranks->rank != c->rank)
+    if (ranks->count != c->count || ranks->rank != c->rank)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is the part of rank %u of %u; this is rank %u of %u", part->dir,
-                            ranks->rank, ranks->workers, c->rank, c->count);
+                            ranks->rank, ranks->count, c->rank, c->count);
     if (drps_plan_circulates(&part->info) && options->sync != DRPS_SCHED_BSP)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "synchronisation %s is of rounds, and in %s rows circulate, without "

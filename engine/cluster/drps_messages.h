@@ -29,8 +29,8 @@ enum drps_message {
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank
- * wants to. */
-enum { DRPS_MESSAGE_STOP = 1, DRPS_MESSAGE_PAUSE = 2 };
+ * wants to. With parameters, the same bits this far up say what the rank of the server wants. */
+enum { DRPS_MESSAGE_STOP = 1, DRPS_MESSAGE_PAUSE = 2, DRPS_MESSAGE_WANTS_SHIFT = 2 };
 
 /*
  * Between the halves of a rank a message holds where the values are, not the values: the server's

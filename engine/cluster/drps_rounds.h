@@ -1,5 +1,6 @@
 /*
- * Rounds: a step of several ranks, each with a worker and a server (bulk synchronous parallel).
+ * Rounds: a step of several ranks, each with a worker and a server (bulk synchronous parallel). A
+ * rank without rows has no server, and the worker of one without samples has batches of none.
  *
  *   server s, thread of its own                     worker i, the calling thread
  *     open the round's rows
@@ -81,15 +82,15 @@ struct drps_round {
 DRPS_MUST_CHECK
 int drps_rounds_work(struct drps_rounds *rounds, struct drps_round *out, struct drps_err *err);
 
-/* The worker, between two rounds: all ranks shall end after the next two, unless the
- * epoch is over before. One rank's call is enough. */
+/* The worker, between two rounds: all ranks shall end after the next two, or, where this one has no
+ * samples, three, unless the epoch is over before. One rank's call is enough. */
 void drps_rounds_pause(struct drps_rounds *rounds);
 
 /* After work has returned 1. Returns 1 if some rank wants to stop, 0 if it is a pause alone. */
 int drps_rounds_stopped(const struct drps_rounds *rounds);
 
-/* Returns the clock when this rank's server had stepped its rows in the last training round; after
- * end. */
+/* Returns the clock when this rank's server had stepped its rows in the last training round, or,
+ * without a server, when its worker had sent its gradient; after end. */
 uint64_t drps_rounds_trained_ns(const struct drps_rounds *rounds);
 
 /* Parameters and gradients, to and from other ranks, and of these the marks that say which

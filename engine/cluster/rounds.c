@@ -36,7 +36,7 @@ size_t drps_rounds_ahead_bytes(const struct drps_plan_info *info)
 {
     const uint64_t uses = info->ranks.max_round_uses;
     size_t bytes = values_bytes(info);
-    const size_t more = uses / 8 + (size_t)info->ranks.workers * 2 * sizeof(uint64_t);
+    const size_t more = uses / 8 + (size_t)info->ranks.count * 2 * sizeof(uint64_t);
     return __builtin_add_overflow(bytes, more, &bytes) ? SIZE_MAX : bytes;
 }
 
@@ -50,8 +50,8 @@ uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches)
     const uint64_t a_row = row + count + 2 * (sizeof(uint32_t) + 1); /* sums; two open rounds */
     const uint64_t a_use = 2 * row + sizeof(uint32_t) + 1;           /* values; those sent ahead */
     const uint64_t arrays = ranks->max_round_uses * a_use + ranks->max_round_rows * a_row;
-    const uint64_t messages =
-        info->max_batch_rows * (2 * row + 1) + ranks->max_round_uses * (row + count);
+    const uint64_t batch_rows = drps_rank_trains(ranks, ranks->rank) ? info->max_batch_rows : 0;
+    const uint64_t messages = batch_rows * (2 * row + 1) + ranks->max_round_uses * (row + count);
     return arrays + messages + info->rows / 8;
 }
 
@@ -78,7 +78,9 @@ int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *er
     s->trained_ns = 0;
     s->end &= DRPS_MESSAGE_STOP;
     s->end_round = s->end ? s->round : 0;
+    s->tells = r->worker.heard = 0;
     drps_err_clear(&s->err);
+    if (!rounds_serves(r)) return 0;
     int rc = pthread_create(&s->thread, NULL, drps_rounds_serve, r);
     if (rc) return drps_err_set(err, -rc, "no thread for the server: %s", strerror(rc));
     s->running = 1;
@@ -88,7 +90,7 @@ int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *er
 int drps_rounds_end(struct drps_rounds *r, int rc, struct drps_err *err)
 {
     struct rounds_server *s = &r->server;
-    if (rc < 0 && rc != DRPS_E_CLOSED) drps_rounds_tell_failed(r, DRPS_NET_SERVER);
+    if (rc < 0 && rc != DRPS_E_CLOSED && s->running) drps_rounds_tell_failed(r, DRPS_NET_SERVER);
     if (s->running) (void)pthread_join(s->thread, NULL);
     s->running = 0;
     if (s->rc >= 0 || s->rc == DRPS_E_CLOSED || (rc < 0 && rc != DRPS_E_CLOSED)) return rc;
@@ -98,7 +100,7 @@ int drps_rounds_end(struct drps_rounds *r, int rc, struct drps_err *err)
 
 uint64_t drps_rounds_trained_ns(const struct drps_rounds *r)
 {
-    return r->server.trained_ns;
+    return rounds_serves(r) ? r->server.trained_ns : r->worker.trained_ns;
 }
 
 /* ---- Opening ---- */
@@ -134,7 +136,8 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     if (!r) return drps_err_set(err, -ENOMEM, "no memory for rounds");
     r->o = *options;
     r->rank = info->ranks.rank;
-    r->workers = info->ranks.workers;
+    r->ranks = info->ranks.count;
+    r->shape = &info->ranks;
     r->dim = info->dim;
     r->train = info->batches;
     r->rounds = info->batches + info->eval_batches;

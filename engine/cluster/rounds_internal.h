@@ -32,6 +32,8 @@ struct rounds_worker {
     int has_share;   /* it was taken for a round that the ranks ended before */
     int wants_pause; /* gradients say so, until the next begin */
     uint32_t ended;  /* what the servers said in place of parameters */
+    uint32_t heard;  /* what ranks without samples want, as their servers said with parameters */
+    uint64_t trained_ns; /* when it had sent the last gradient */
     struct drps_rounds_bytes traffic;
 };
 
@@ -39,6 +41,7 @@ struct rounds_server {
     uint64_t round, at; /* of the run, and within the epoch */
     uint64_t trained_ns;
     uint32_t end;       /* what some ranks want */
+    uint32_t tells;     /* what its own rank wants, where that has no samples */
     uint64_t end_round; /* the one before which they end, if `end` is set */
     struct rounds_open open[2];
     struct rounds_open *now, *next;
@@ -58,13 +61,31 @@ struct rounds_server {
 
 struct drps_rounds {
     struct drps_rounds_options o;
-    uint32_t rank, workers;
+    uint32_t rank, ranks;
+    const struct drps_plan_ranks *shape; /* of the plan */
     uint32_t dim;
     uint64_t train, rounds; /* of an epoch */
     int touches;
     struct rounds_worker worker;
     struct rounds_server server;
 };
+
+/* 1: the server of this rank takes part: it has rows. */
+static inline int rounds_serves(const struct drps_rounds *r)
+{
+    return drps_rank_serves(r->shape, r->rank);
+}
+
+/*
+ * 1: that worker and that server have messages for each other: one has samples, and the other rows.
+ * The worker of a rank without samples speaks with its own server alone, which passes on to the
+ * workers what the rank wants.
+ */
+static inline int rounds_linked(const struct drps_rounds *r, uint32_t worker, uint32_t server)
+{
+    return drps_rank_serves(r->shape, server) &&
+           (drps_rank_trains(r->shape, worker) || worker == server);
+}
 
 static inline size_t rounds_row_bytes(const struct drps_plan_info *info)
 {

@@ -121,6 +121,7 @@ static int send_parameters(struct drps_rounds *r, uint32_t to, size_t *at, struc
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
                                        .type = DRPS_MESSAGE_PARAMETERS,
+                                       .tag = s->tells << DRPS_MESSAGE_WANTS_SHIFT,
                                        .round = s->round,
                                        .pieces = &piece,
                                        .n = 1};
@@ -156,8 +157,10 @@ static int send_all(struct drps_rounds *r, struct drps_err *err)
 {
     size_t at = 0;
     int rc = drps_shared_buffer_renew(&r->server.values, r->server.values->bytes, err);
-    for (uint32_t w = 0; w < r->workers && rc == 0; w++) /* its neighbour first */
-        rc = send_parameters(r, (r->rank + 1 + w) % r->workers, &at, err);
+    for (uint32_t i = 0; i < r->ranks && rc == 0; i++) { /* its neighbour first */
+        const uint32_t w = (r->rank + 1 + i) % r->ranks;
+        if (rounds_linked(r, w, r->rank)) rc = send_parameters(r, w, &at, err);
+    }
     return rc;
 }
 
@@ -172,8 +175,10 @@ static int open_ahead(struct drps_rounds *r, struct drps_err *err)
     if (rc == 0) rc = drps_shared_buffer_renew(&s->ahead, s->ahead->bytes, err);
     if (rc < 0) return rc;
     s->next->is_ahead = 1;
-    for (uint32_t w = 0; w + 1 < r->workers && rc == 0; w++)
-        rc = send_ahead(r, (r->rank + 1 + w) % r->workers, &at, err);
+    for (uint32_t i = 0; i + 1 < r->ranks && rc == 0; i++) {
+        const uint32_t w = (r->rank + 1 + i) % r->ranks;
+        if (rounds_linked(r, w, r->rank)) rc = send_ahead(r, w, &at, err);
+    }
     return rc;
 }
 
@@ -181,13 +186,13 @@ static int open_ahead(struct drps_rounds *r, struct drps_err *err)
 static int send_end(struct drps_rounds *r, struct drps_err *err)
 {
     int rc = 0;
-    for (uint32_t w = 0; w < r->workers && rc == 0; w++) {
+    for (uint32_t w = 0; w < r->ranks && rc == 0; w++) {
         const struct drps_net_send send = {.to = w,
                                            .part = DRPS_NET_WORKER,
                                            .type = DRPS_MESSAGE_PARAMETERS,
                                            .tag = r->server.end,
                                            .round = r->server.round};
-        rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
+        if (rounds_linked(r, w, r->rank)) rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
     }
     return rc;
 }
@@ -200,6 +205,16 @@ static void note_wishes(struct rounds_server *s, uint32_t wishes)
 {
     if (wishes && !s->end) s->end_round = s->round + 2;
     s->end |= wishes;
+}
+
+/* Those of a rank without samples are told to the workers, with the next parameters: every server
+ * hears of them from all workers, in one round. */
+static void take_wishes(struct drps_rounds *r, uint32_t from, uint32_t wishes)
+{
+    if (drps_rank_trains(r->shape, from))
+        note_wishes(&r->server, wishes);
+    else
+        r->server.tells |= wishes;
 }
 
 static int ends_here(const struct rounds_server *s)
@@ -243,7 +258,8 @@ static int add_gradients(struct drps_rounds *r, int training, struct drps_err *e
     const struct drps_feed_union *u = &s->now->u;
     memset(s->sum, 0, training ? u->n * r->dim * sizeof(*s->sum) : 0);
     memset(s->count, 0, training && r->touches ? u->n * sizeof(*s->count) : 0);
-    for (uint32_t w = 0; w < r->workers; w++) {
+    for (uint32_t w = 0; w < r->ranks; w++) {
+        if (!rounds_linked(r, w, r->rank)) continue;
         struct drps_net_message *m;
         const size_t n = training ? u->part[w + 1] - u->part[w] : 0;
         const uint64_t bytes = drps_rounds_gradient_bytes(r, w, n);
@@ -252,7 +268,7 @@ static int add_gradients(struct drps_rounds *r, int training, struct drps_err *e
         if (m->type != DRPS_MESSAGE_GRADIENT || m->bytes != bytes)
             return drps_rounds_unexpected(m, DRPS_MESSAGE_GRADIENT, bytes, err);
         if (training) add_gradient(r, w, m->data);
-        note_wishes(s, m->tag & ROUNDS_END);
+        take_wishes(r, w, m->tag & ROUNDS_END);
         if (w != r->rank) s->traffic.received += m->bytes;
         drps_net_message_free(m);
     }

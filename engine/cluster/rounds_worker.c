@@ -108,13 +108,16 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
 {
     struct rounds_worker *w = &r->worker;
     char *at = (char *)r->o.worker->params;
-    int agree = 1;
-    for (uint32_t s = 0; s < r->workers; s++) {
+    int agree = 1, first = 1;
+    for (uint32_t s = 0; s < r->ranks; s++) {
         struct pulled p = {.rows = w->share.shares[s]};
+        if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
         int rc = take_parameters(r, s, &p, err);
         if (rc == 0) {
             const uint32_t end = p.rest->tag & ROUNDS_END;
-            if (s == 0) w->ended = end;
+            w->heard |= p.rest->tag >> DRPS_MESSAGE_WANTS_SHIFT & ROUNDS_END;
+            if (first) w->ended = end;
+            first = 0;
             agree &= end == w->ended;
             if (!end) put(r, &p, s, at);
             count_received(r, &p, s);
@@ -148,7 +151,7 @@ static int wants_to_stop(const struct drps_rounds *r)
 /* What this rank wants after the round. A loss that is no finite number ends training on all. */
 static uint32_t wishes(const struct drps_rounds *r, double loss)
 {
-    return (r->worker.wants_pause ? DRPS_MESSAGE_PAUSE : 0) |
+    return r->worker.heard | (r->worker.wants_pause ? DRPS_MESSAGE_PAUSE : 0) |
            (wants_to_stop(r) || !isfinite(loss) ? DRPS_MESSAGE_STOP : 0);
 }
 
@@ -187,9 +190,10 @@ static int push(struct drps_rounds *r, int training, double loss, struct drps_er
     int rc = 0;
     for (uint32_t s = 0; s <= r->rank; s++)
         first += shares[s];
-    for (uint32_t i = 0; i < r->workers && rc == 0; i++) {
-        const uint32_t s = (r->rank + 1 + i) % r->workers;
+    for (uint32_t i = 0; i < r->ranks && rc == 0; i++) {
+        const uint32_t s = (r->rank + 1 + i) % r->ranks;
         if (s == 0) first = 0;
+        if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
         rc = push_to(r, s, first, training ? shares[s] : 0, tag, err);
         first += shares[s];
     }
@@ -230,6 +234,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     out->wait_ns = pulled - read;
     out->compute_ns = drps_clock_ns() - ready;
     rc = push(r, training, out->loss, err);
+    if (training) w->trained_ns = drps_clock_ns();
     tell_hook(r, DRPS_BATCH_DONE);
     w->at++;
     w->round++;

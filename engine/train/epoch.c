@@ -362,7 +362,7 @@ static int run_rounds(struct run *run, struct drps_err *err)
 static int train_async(struct run *run, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
-    const uint32_t workers = loop->cluster->count;
+    const uint32_t workers = loop->cluster->part->info.ranks.workers;
     int rc = drps_async_begin(loop->async, err);
     while (rc == 0)
         rc = ranks_step(run, 1, err);

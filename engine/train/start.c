@@ -204,6 +204,16 @@ static int open_async(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* Workers are slowed down, by their numbers; a rank without samples has none. */
+static struct drps_emulate emulation_of(const struct drps_job *job)
+{
+    const struct drps_plan_ranks *ranks = &job->plan->info.ranks;
+    if (!job->ranks) return (struct drps_emulate){.timing = job->options->emulate};
+    if (!drps_rank_trains(ranks, ranks->rank)) return (struct drps_emulate){0};
+    return (struct drps_emulate){.timing = job->options->emulate,
+                                 .worker = ranks->rank - ranks->first_worker};
+}
+
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     int rc = drps_job_begin_stage(job, err);
@@ -220,8 +230,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0 && job->memory.keep_decoded)
         rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->batch_cache, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &job->worker_size, err);
-    job->worker.emulate = (struct drps_emulate){
-        .timing = job->options->emulate, .worker = job->ranks ? job->plan->info.ranks.rank : 0};
+    job->worker.emulate = emulation_of(job);
     if (rc == 0 && job->plan->info.eval_batches) {
         job->metrics = drps_metrics_new(job->server.model.loss);
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");

@@ -100,6 +100,10 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
 #define PUT(name, member) drps_manifest_put(&j, member, json_u64(ranks->name));
     PLAN_RANK_TEST_NUMBERS(PUT)
 #undef PUT
+    if (!drps_ranks_are_alike(ranks)) {
+        drps_manifest_put(&j, "servers", json_u64(ranks->servers));
+        drps_manifest_put(&j, "first_worker", json_u64(ranks->first_worker));
+    }
     if (ranks->rank != DRPS_PLAN_WHOLE) drps_manifest_put(&j, "rank", json_u64(ranks->rank));
     drps_manifest_put(&j, "whole", json_string(ranks->whole));
     if (!ranks->held_n) return j;
@@ -144,7 +148,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
-    if (info->ranks.workers > 1) drps_manifest_put(&j, "cluster", ranks_to_json(&info->ranks));
+    if (info->ranks.count > 1) drps_manifest_put(&j, "cluster", ranks_to_json(&info->ranks));
     return j;
 }
 
@@ -345,6 +349,30 @@ static int get_held(const json_t *cluster, const char *path, struct drps_plan_ra
     return rc;
 }
 
+/* How many workers and servers there are, and on which ranks: where it is not said, as many, on the
+ * same. */
+static int get_shape(const json_t *j, const char *path, struct drps_plan_ranks *ranks,
+                     struct drps_err *err)
+{
+    const int said = json_object_get(j, "servers") != NULL;
+    uint32_t servers = ranks->workers, first = 0;
+    int rc = said ? drps_manifest_get_u32(j, "servers", path, &servers, err) : 0;
+    if (rc == 0 && said) rc = drps_manifest_get_u32(j, "first_worker", path, &first, err);
+    const struct drps_bound bounds[] = {
+        {"workers", ranks->workers, said ? 1 : 2, DRPS_PLAN_WORKERS_MAX, "a cluster"},
+        {"servers", servers, 1, DRPS_PLAN_WORKERS_MAX, "a cluster"},
+        {"first_worker", first, first ? servers : 0, servers, "the servers"},
+        {"first_worker", first, 0, DRPS_PLAN_WORKERS_MAX - (uint64_t)ranks->workers, "a cluster"},
+    };
+    if (rc == 0) rc = drps_manifest_check(bounds, said ? 4 : 1, path, err);
+    if (rc < 0) return rc;
+    const struct drps_plan_ranks shape = drps_plan_ranks_of(ranks->workers, servers, first > 0);
+    ranks->count = shape.count;
+    ranks->servers = shape.servers;
+    ranks->first_worker = shape.first_worker;
+    return 0;
+}
+
 static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
@@ -352,10 +380,9 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
     const json_t *j = json_object_get(plan->json, "cluster");
     int rc = 0;
 
-    *ranks = (struct drps_plan_ranks){.workers = 1,
-                                      .rank = DRPS_PLAN_WHOLE,
-                                      .round_samples = info->max_batch_samples,
-                                      .max_round_rows = info->max_batch_rows};
+    *ranks = drps_plan_ranks_of(1, 1, 0);
+    ranks->round_samples = info->max_batch_samples;
+    ranks->max_round_rows = info->max_batch_rows;
     if (!j) return 0;
 #define GET(name)                                                                                  \
     rc = GET_NUMBER(ranks->name)(j, #name, path, &ranks->name, err);                               \
@@ -372,11 +399,11 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
         rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
     if (rc == 0) rc = get_held(j, path, ranks, err);
     if (rc < 0) return rc;
-    const struct drps_bound bounds[] = {
-        {"workers", ranks->workers, 2, DRPS_PLAN_WORKERS_MAX, "a cluster"},
-        {"rank", ranks->rank, 0, ranks->workers - (uint64_t)1, "the number of workers"},
-    };
-    return drps_manifest_check(bounds, json_object_get(j, "rank") ? 2 : 1, path, err);
+    rc = get_shape(j, path, ranks, err);
+    if (rc < 0 || !json_object_get(j, "rank")) return rc;
+    const struct drps_bound rank = {"rank", ranks->rank, 0, ranks->count - (uint64_t)1,
+                                    "the number of ranks"};
+    return drps_manifest_check(&rank, 1, path, err);
 }
 
 static int get_labels(struct drps_plan *plan, const char *path, struct drps_err *err)

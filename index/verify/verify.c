@@ -158,7 +158,9 @@ static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *in
 static int belongs(struct whole *w, const struct drps_plan *part, struct drps_err *err)
 {
     const struct drps_plan_info *whole = w->v.info, *info = &part->info;
-    if (strcmp(info->ranks.whole, whole->id) != 0 || info->ranks.workers != whole->ranks.workers ||
+    if (strcmp(info->ranks.whole, whole->id) != 0 || info->ranks.count != whole->ranks.count ||
+        info->ranks.workers != whole->ranks.workers ||
+        info->ranks.first_worker != whole->ranks.first_worker ||
         info->ranks.first_row != w->parts.rows || strcmp(info->algo, whole->algo) != 0 ||
         info->dim != whole->dim || info->row_bytes != whole->row_bytes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
@@ -226,7 +228,7 @@ static void check_numbers(struct whole *w)
 
 static int verify_parts(struct whole *w, struct drps_err *err)
 {
-    const uint32_t workers = w->v.info->ranks.workers;
+    const uint32_t workers = w->v.info->ranks.count;
     const uint64_t before = w->v.found->problems;
     int rc = 0;
     for (uint32_t r = 0; r < workers && rc == 0; r++)
@@ -239,7 +241,7 @@ static int verify_parts(struct whole *w, struct drps_err *err)
 
 static int verify_ranks(struct whole *w, struct drps_err *err)
 {
-    const size_t n = (size_t)w->v.info->ranks.workers * w->v.info->ranks.workers;
+    const size_t n = (size_t)w->v.info->ranks.count * w->v.info->ranks.count;
     w->pairs.shares = calloc(n, sizeof(*w->pairs.shares));
     w->pairs.positions = calloc(n, sizeof(*w->pairs.positions));
     int rc = w->pairs.shares && w->pairs.positions
@@ -268,7 +270,7 @@ static uint64_t bytes_of_plan(const struct drps_plan *plan)
 {
     uint64_t sum = all_bytes_of(plan);
     const int parts = drps_plan_shape(&plan->info) == DRPS_PLAN_ALL;
-    for (uint32_t r = 0; parts && r < plan->info.ranks.workers; r++) {
+    for (uint32_t r = 0; parts && r < plan->info.ranks.count; r++) {
         struct drps_plan *part;
         if (drps_plan_open_rank(plan->io, plan->dir, r, &part, NULL) == 0)
             sum = drps_sum(sum, all_bytes_of(part));

@@ -72,6 +72,32 @@ void world_end(struct world *w)
     free(w);
 }
 
+void world_deal(struct world *w, const char *from, const struct world_ranks *to)
+{
+    static const struct drps_log silent = {.level = DRPS_LOG_ERROR};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_index_result *r = malloc(sizeof(*r));
+    char out[SCRATCH_PATH_BYTES], name[64];
+    (void)snprintf(name, sizeof(name), "%u-%u-%d", to->workers, to->servers, to->separate);
+    (void)snprintf(out, sizeof(out), "%s", scratch_path(&w->scratch, name));
+    const struct drps_index_options o = {.from_plan = from,
+                                         .workers = to->workers,
+                                         .servers = to->servers,
+                                         .separate = to->separate,
+                                         .memory_bytes = 64 << 20,
+                                         .out = out,
+                                         .force = 1,
+                                         .log = &silent};
+    if (drps_index_run(drps_io_os(), &o, r, &err) < 0) fail_msg("%s: %s", name, err.text);
+    assert_int_equal(r->info.ranks.count, to->ranks);
+    for (uint32_t k = 0; k < to->ranks; k++)
+        assert_int_equal(r->ranks[k].rows > 0, k < to->servers);
+    case_verify(out);
+    free(r);
+    (void)snprintf(w->plan, sizeof(w->plan), "%s", out);
+    w->workers = to->ranks;
+}
+
 struct drps_train_options world_options(const struct world *w)
 {
     return (struct drps_train_options){

@@ -44,9 +44,14 @@ const struct argp_option index_option_table[] = {
     {NULL, 0, NULL, 0, "Training on several machines:", 4},
     {"workers", KEY_WORKERS, "N", 0,
      "Make a plan for N machines: a worker and a server each (default 1)", 4},
+    {"servers", KEY_SERVERS, "M", 0,
+     "The first M machines alone hold rows; where M is more than N, those beyond hold rows alone "
+     "(default: as --workers)", 4},
+    {"separate", KEY_SEPARATE, NULL, 0,
+     "The M machines of --servers hold rows alone, and N others train", 4},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--partition, --memory and --no-forecast alone", 4},
+     "--servers, --separate, --partition, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
      "memory and accesses evenly; but with --order grid ranges of rows circulate, between at most "

@@ -12,6 +12,8 @@ enum {
     KEY_RANK, /* of drps-train; here a mistake that is told */
     KEY_NO_BIAS,
     KEY_WORKERS,
+    KEY_SERVERS,
+    KEY_SEPARATE,
     KEY_PARTITION,
     KEY_SAMPLES,
     KEY_BATCH_SIZE,

@@ -14,6 +14,8 @@ struct index_report {
     const struct index_columns *columns;
     struct drps_train_needs needs; /* of drps-train's --memory, the most of all ranks; its own
                                       --memory is that of this run */
+    uint64_t no_rows_bytes;        /* the least that a rank without rows takes, the most of
+                                      these; 0: all have rows */
 };
 
 /* Fill in report->needs from the plan that was made. Errors as drps_train_needs(). */

@@ -84,10 +84,15 @@ static void print_ranks(const struct drps_plan *plan)
 {
     const struct drps_plan_ranks *k = &plan->info.ranks;
     const int circulates = drps_plan_circulates(&plan->info);
-    if (k->workers < 2) return;
-    printf("  workers  %u, %s", k->workers,
-           circulates ? "between which ranges of rows circulate"
-                      : "each with a batch a round and a server");
+    char ranks[DRPS_PLAN_RANKS_TEXT_BYTES];
+    if (k->count < 2) return;
+    if (drps_ranks_are_alike(k))
+        printf("  workers  %u, %s", k->workers,
+               circulates ? "between which ranges of rows circulate"
+                          : "each with a batch a round and a server");
+    else
+        printf("  workers  %s: servers from rank 0 on, workers from rank %u",
+               drps_plan_ranks_text(k, ranks), k->first_worker);
     if (k->rank != DRPS_PLAN_WHOLE)
         printf("; this is the part of rank %u, with the rows from %llu on", k->rank,
                (unsigned long long)k->first_row);
@@ -108,10 +113,10 @@ static void print_ranks(const struct drps_plan *plan)
  * back. */
 static void print_machines(const struct drps_plan *plan)
 {
-    if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.workers < 2) return;
+    if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.count < 2) return;
     printf("\n  %4s %10s %11s %11s %11s %15s %9s\n", "rank", "rows", "row uses", "pulled", "served",
            "relay, most", "windows");
-    for (uint32_t r = 0; r < plan->info.ranks.workers; r++) {
+    for (uint32_t r = 0; r < plan->info.ranks.count; r++) {
         struct drps_plan *part;
         struct drps_err err = DRPS_ERR_INIT;
         if (drps_plan_open_rank(drps_io_os(), plan->dir, r, &part, &err) < 0) {

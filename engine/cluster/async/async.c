@@ -40,9 +40,9 @@ void drps_async_opened(void *listener)
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
 {
     const uint64_t step =
-        info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.workers + 8) * 9;
+        info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.count + 8) * 9;
     const uint64_t part = drps_async_part_rows(info) * info->dim * sizeof(float);
-    return 2 * window_steps * step + info->ranks.workers * part + 5 * drps_feed_record_bytes(info);
+    return 2 * window_steps * step + info->ranks.count * part + 5 * drps_feed_record_bytes(info);
 }
 
 /* ---- Opening ---- */
@@ -50,12 +50,12 @@ uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_st
 /* Windows must be the same for all: the least that any rank has room for. */
 static int agree(struct async_job *job, struct drps_err *err)
 {
-    uint64_t *all = calloc(job->workers, sizeof(*all));
-    if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", job->workers);
+    uint64_t *all = calloc(job->ranks, sizeof(*all));
+    if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", job->ranks);
     int rc =
         drps_net_gather(job->o.net, &job->o.window_steps, sizeof(*all), all, job->o.wait_ms, err);
     job->window_steps = job->o.window_steps;
-    for (uint32_t r = 0; r < job->workers && rc == 0; r++)
+    for (uint32_t r = 0; r < job->ranks && rc == 0; r++)
         if (all[r] < job->window_steps) job->window_steps = all[r];
     free(all);
     if (rc == 0 && !job->window_steps)
@@ -82,7 +82,8 @@ int drps_async_open(const struct drps_async_options *options, struct drps_async 
     a->job = (struct async_job){
         .o = *options,
         .rank = info->ranks.rank,
-        .workers = info->ranks.workers,
+        .ranks = info->ranks.count,
+        .shape = &info->ranks,
         .dim = info->dim,
         .steps = info->batches,
         .touches = options->worker->has_touches,

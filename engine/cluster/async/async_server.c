@@ -19,8 +19,8 @@ struct open_step {
     uint64_t number; /* the store's */
     struct drps_rows rows;
     uint32_t *index;     /* in the server's, as are the next two */
-    size_t *part;        /* [workers + 1] share i's rows: index[part[i] .. part[i + 1]) */
-    unsigned char *done; /* [workers] whose gradients are in, */
+    size_t *part;        /* [ranks + 1] rows of rank i's share: index[part[i] .. part[i + 1]) */
+    unsigned char *done; /* [ranks] whose gradients are in, */
     uint32_t done_n;     /* and how many */
 };
 
@@ -29,18 +29,19 @@ struct async_server {
     struct open_step *ring;         /* own: [span] */
     uint64_t span;                  /* 2 * window_steps */
     uint32_t *index;                /* own: [span][max_round_uses] */
-    size_t *part;                   /* own: [span][workers + 1] */
-    unsigned char *done;            /* own: [span][workers] */
+    size_t *part;                   /* own: [span][ranks + 1] */
+    unsigned char *done;            /* own: [span][ranks] */
     uint64_t low, next;             /* steps of the epoch */
     struct drps_feed_union pending; /* read, and not open yet */
     int has_pending;
-    struct drps_net_message **aside; /* own: [workers] pulls that cannot be served yet */
+    struct drps_net_message **aside; /* own: [ranks] pulls that cannot be served yet */
     uint32_t aside_n;
     uint64_t in, expected; /* gradients of the epoch */
     int ended;             /* END is in: `expected` is known */
+    int has_told;          /* that the rank wants to stop */
     float *here;           /* own: parameters for the rank's own worker, which reads them where they
                               are */
-    struct drps_shared_buffer **there; /* own: [workers] for each other one */
+    struct drps_shared_buffer **there; /* own: [ranks] for each other one */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
     struct drps_rounds_bytes bytes;
 };
@@ -52,7 +53,7 @@ static struct open_step *at(const struct async_server *s, uint64_t step)
 
 static int is_done(const struct async_server *s, const struct open_step *step)
 {
-    return step->done_n == s->job->workers;
+    return step->done_n == s->job->shape->workers;
 }
 
 static int intercept_is_here(const struct async_server *s)
@@ -69,7 +70,7 @@ static int check_union(const struct async_server *s, const struct drps_feed_unio
                        struct drps_err *err)
 {
     const struct drps_plan *plan = s->job->o.plan;
-    for (uint32_t i = 0; i < s->job->workers; i++) {
+    for (uint32_t i = 0; i < s->job->ranks; i++) {
         const size_t n = u->part[i + 1] - u->part[i];
         if (n > plan->info.max_batch_rows)
             return drps_err_set(err, DRPS_E_CORRUPT,
@@ -111,9 +112,9 @@ static int open_next(struct async_server *s, struct drps_err *err)
     struct open_step *step = at(s, s->next);
     step->number = server->steps - 1;
     step->done_n = 0;
-    memset(step->done, 0, s->job->workers);
-    memcpy(step->part, u->part, (s->job->workers + 1) * sizeof(*step->part));
-    const size_t uses = u->part[s->job->workers];
+    memset(step->done, 0, s->job->ranks);
+    memcpy(step->part, u->part, (s->job->ranks + 1) * sizeof(*step->part));
+    const size_t uses = u->part[s->job->ranks];
     for (size_t i = 0; i < uses; i++)
         step->index[i] = server->rows.index[u->positions[i]];
     step->rows = (struct drps_rows){.base = server->rows.base, .stride = server->rows.stride};
@@ -176,6 +177,15 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
     return drps_shared_buffer_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
+/* Serves the pull of a rank without rows: there is nothing but the record. */
+static int serve_record(struct async_server *s, const struct drps_net_message *m,
+                        struct drps_err *err)
+{
+    if (m->tag == s->job->rank && m->from != s->job->rank)
+        return send_record(s, m->from, m->round, err);
+    return drps_async_undue(m, "server", err);
+}
+
 /* Serves a pull. Returns 0, or 1 when the step cannot be opened yet. Of a peer that asks twice, the
  * pull that was put aside may come after the step has closed. */
 static int serve_pull(struct async_server *s, const struct drps_net_message *m,
@@ -183,6 +193,7 @@ static int serve_pull(struct async_server *s, const struct drps_net_message *m,
 {
     const uint64_t step = m->round;
     int rc = step < s->low ? drps_async_undue(m, "server", err) : 0;
+    if (!async_serves(s->job)) return serve_record(s, m, err);
     while (s->next <= step && rc == 0)
         rc = open_next(s, err);
     if (rc) return rc;
@@ -250,20 +261,22 @@ static int take_gradient(struct async_server *s, const struct drps_net_message *
 static int take(struct async_server *s, struct drps_net_message *m, struct drps_err *err)
 {
     const struct async_job *job = s->job;
-    const int of_batch = m->tag < job->workers && m->round >= s->low && m->round < job->steps;
+    const int of_batch = drps_rank_trains(job->shape, m->tag) &&
+                         drps_rank_trains(job->shape, m->from) && m->round >= s->low &&
+                         m->round < job->steps;
     int rc;
-    if (m->type == DRPS_MESSAGE_PULL && of_batch && s->aside_n < job->workers) {
+    if (m->type == DRPS_MESSAGE_PULL && of_batch && s->aside_n < job->ranks) {
         rc = serve_pull(s, m, err);
         if (rc == 1) s->aside[s->aside_n++] = m;
         if (rc == 1) return 0;
-    } else if (m->type == DRPS_MESSAGE_GRADIENT && of_batch) {
+    } else if (m->type == DRPS_MESSAGE_GRADIENT && of_batch && async_serves(job)) {
         rc = take_gradient(s, m, err);
     } else if (m->type == DRPS_MESSAGE_OPENED && m->from == job->rank) {
         rc = serve_aside(s, err);
     } else if (m->type == DRPS_MESSAGE_END && m->from == 0 &&
-               m->round <= job->steps * job->workers) {
+               m->round <= job->steps * job->shape->workers) {
         s->ended = 1;
-        s->expected = m->round;
+        s->expected = async_serves(job) ? m->round : 0;
         rc = 0;
     } else {
         rc = drps_async_undue(m, "server", err);
@@ -282,15 +295,30 @@ static int close_open(struct async_server *s, struct drps_err *err)
     return rc;
 }
 
+/* The worker of a rank without samples has no arrivals to say with that its rank wants to stop: the
+ * server says it, once. */
+static int tell_wish(struct async_server *s, struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    const struct drps_net_send send = {
+        .part = DRPS_NET_MASTER, .type = DRPS_MESSAGE_ARRIVE, .tag = DRPS_MESSAGE_STOP};
+    if (s->has_told || drps_rank_trains(job->shape, job->rank)) return 0;
+    const atomic_int *stop = job->o.train->stop;
+    if (!stop || !atomic_load_explicit(stop, memory_order_relaxed)) return 0; /* only a flag */
+    s->has_told = 1;
+    return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+}
+
 int drps_async_server_run(struct async_server *s, struct drps_err *err)
 {
     int rc = 0;
     s->low = s->next = s->in = 0;
-    s->ended = s->has_pending = 0;
+    s->ended = s->has_pending = s->has_told = 0;
     while (rc == 0 && !(s->ended && s->in == s->expected)) {
         struct drps_net_message *m;
         rc = drps_async_receive(s->job, DRPS_NET_SERVER, ASYNC_TURN_MS, &m, err);
         if (rc == 0) rc = take(s, m, err);
+        if (rc == 0 && !s->ended) rc = tell_wish(s, err);
     }
     return rc == 0 ? close_open(s, err) : rc;
 }
@@ -301,7 +329,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
                           struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->o.plan->info;
-    const size_t uses = (size_t)info->ranks.max_round_uses, workers = job->workers;
+    const size_t uses = (size_t)info->ranks.max_round_uses, ranks = job->ranks;
     *out = calloc(1, sizeof(**out));
     struct async_server *s = *out;
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
@@ -309,19 +337,19 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->span = 2 * job->window_steps;
     s->ring = calloc((size_t)s->span, sizeof(*s->ring));
     s->index = drps_array_new((size_t)s->span * uses, sizeof(*s->index));
-    s->part = drps_array_new((size_t)s->span * (workers + 1), sizeof(*s->part));
-    s->done = drps_array_new((size_t)s->span * workers, sizeof(*s->done));
-    s->aside = calloc(workers, sizeof(struct drps_net_message *));
+    s->part = drps_array_new((size_t)s->span * (ranks + 1), sizeof(*s->part));
+    s->done = drps_array_new((size_t)s->span * ranks, sizeof(*s->done));
+    s->aside = calloc(ranks, sizeof(struct drps_net_message *));
     s->here = drps_array_new((size_t)drps_async_part_rows(info), job->dim * sizeof(*s->here));
     s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
-    s->there = calloc(workers, sizeof(struct drps_shared_buffer *));
+    s->there = calloc(ranks, sizeof(struct drps_shared_buffer *));
     if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->here || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
                             (unsigned long long)s->span);
     for (uint64_t i = 0; i < s->span; i++) {
         s->ring[i].index = s->index + i * uses;
-        s->ring[i].part = s->part + i * (workers + 1);
-        s->ring[i].done = s->done + i * workers;
+        s->ring[i].part = s->part + i * (ranks + 1);
+        s->ring[i].done = s->done + i * ranks;
     }
     return 0;
 }
@@ -331,7 +359,7 @@ void drps_async_server_free(struct async_server *s)
     if (!s) return;
     for (uint32_t i = 0; i < s->aside_n; i++)
         drps_net_message_free(s->aside[i]);
-    for (uint32_t w = 0; s->there && w < s->job->workers; w++)
+    for (uint32_t w = 0; s->there && w < s->job->ranks; w++)
         drps_shared_buffer_release(s->there[w]);
     free(s->ring);
     free(s->index);

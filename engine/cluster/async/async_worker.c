@@ -55,8 +55,9 @@ static int await_go(struct async_worker *w, struct drps_err *err)
     if (rc < 0) return rc;
     if (m->from == 0 && m->type == DRPS_MESSAGE_END) {
         rc = take_end(w, m, err);
-    } else if (m->from == 0 && m->type == DRPS_MESSAGE_GO && m->tag < w->job->workers &&
-               m->round < w->job->steps && (m->tag != w->job->rank || m->round >= w->read)) {
+    } else if (m->from == 0 && m->type == DRPS_MESSAGE_GO &&
+               drps_rank_trains(w->job->shape, m->tag) && m->round < w->job->steps &&
+               (m->tag != w->job->rank || m->round >= w->read)) {
         w->share = m->tag;
         w->step = m->round;
     } else {
@@ -90,13 +91,22 @@ static int decode_record(struct async_worker *w, struct drps_err *err)
 
 /* ---- Parameters ---- */
 
+/* 1: the batch's record comes from another rank. */
+static int is_claimed(const struct async_worker *w)
+{
+    return w->share != w->job->rank;
+}
+
+/* Ask all ranks that have rows, and, for its record, the one that the batch is of. */
 static int pull(const struct async_worker *w, struct drps_err *err)
 {
-    const uint32_t workers = w->job->workers;
+    const struct async_job *job = w->job;
     int rc = 0;
-    for (uint32_t s = 0; s < workers && rc == 0; s++) /* its neighbour first */
-        rc = send_to(w, (w->job->rank + 1 + s) % workers, DRPS_NET_SERVER, DRPS_MESSAGE_PULL,
-                     w->share, err);
+    for (uint32_t i = 0; i < job->ranks && rc == 0; i++) { /* its neighbour first */
+        const uint32_t s = (job->rank + 1 + i) % job->ranks;
+        if (drps_rank_serves(job->shape, s) || (s == w->share && is_claimed(w)))
+            rc = send_to(w, s, DRPS_NET_SERVER, DRPS_MESSAGE_PULL, w->share, err);
+    }
     return rc;
 }
 
@@ -104,9 +114,10 @@ static int pull(const struct async_worker *w, struct drps_err *err)
 static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_err *err)
 {
     const int parameters = m->type == DRPS_MESSAGE_PARAMETERS && m->round == w->step &&
-                           m->tag == w->share && !w->from[m->from];
+                           m->tag == w->share && drps_rank_serves(w->job->shape, m->from) &&
+                           !w->from[m->from];
     const int record = m->type == DRPS_MESSAGE_RECORD && m->round == w->step &&
-                       m->from == w->share && w->share != w->job->rank && !w->record;
+                       m->from == w->share && is_claimed(w) && !w->record;
     if (parameters)
         w->from[m->from] = m;
     else if (record)
@@ -119,7 +130,7 @@ static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_
 
 static int collect(struct async_worker *w, struct drps_err *err)
 {
-    const uint32_t due = w->job->workers + (w->share != w->job->rank);
+    const uint32_t due = w->job->shape->servers + (is_claimed(w) ? 1 : 0);
     for (uint32_t n = 0; n < due; n++) {
         struct drps_net_message *m;
         int rc = drps_async_receive(w->job, DRPS_NET_WORKER, w->job->o.wait_ms, &m, err);
@@ -134,7 +145,7 @@ static int collect(struct async_worker *w, struct drps_err *err)
 
 static void forget(struct async_worker *w)
 {
-    for (uint32_t s = 0; s < w->job->workers; s++) {
+    for (uint32_t s = 0; s < w->job->shape->servers; s++) {
         drps_net_message_free(w->from[s]);
         w->from[s] = NULL;
     }
@@ -145,7 +156,7 @@ static int put_together(struct async_worker *w, struct drps_err *err)
 {
     const struct async_job *job = w->job;
     char *at = (char *)job->o.worker->params;
-    for (uint32_t s = 0; s < job->workers; s++) {
+    for (uint32_t s = 0; s < job->shape->servers; s++) {
         const struct drps_net_message *m = w->from[s];
         const size_t bytes = w->batch.shares[s] * job->dim * sizeof(float);
         const int own = s == job->rank;
@@ -166,7 +177,7 @@ static int push(struct async_worker *w, struct drps_err *err)
     const struct async_job *job = w->job;
     const struct drps_worker *worker = job->o.worker;
     size_t first = 0;
-    for (uint32_t s = 0; s < job->workers; s++) {
+    for (uint32_t s = 0; s < job->shape->servers; s++) {
         const size_t n = w->batch.shares[s];
         const int own = s == job->rank;
         const struct drps_message_here here = {.values = worker->grads[0] + first * job->dim,

@@ -11,9 +11,10 @@
 /* What all parts know. */
 struct async_job {
     struct drps_async_options o;
-    uint32_t rank, workers, dim;
-    uint64_t steps;        /* training steps of an epoch: batches of each share */
-    uint64_t window_steps; /* agreed */
+    uint32_t rank, ranks, dim;
+    const struct drps_plan_ranks *shape; /* of the plan */
+    uint64_t steps;                      /* training steps of an epoch: batches of each share */
+    uint64_t window_steps;               /* agreed */
     int touches;
 };
 
@@ -23,6 +24,12 @@ struct async_end {
     uint64_t releases, lag_sum, lag_max;
     uint64_t stale_sum, stale_max, stale[DRPS_SCHED_STALE_BINS];
 };
+
+/* 1: the server of this rank has rows; else it sends batches of its own worker alone. */
+static inline int async_serves(const struct async_job *job)
+{
+    return drps_rank_serves(job->shape, job->rank);
+}
 
 /* Text of a failure that another part of this rank tells itself. */
 DRPS_MUST_CHECK

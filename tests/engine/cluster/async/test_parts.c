@@ -31,6 +31,7 @@ static void stage_begin(struct stage *s, enum drps_sched_mode mode, uint32_t wai
     const struct drps_net_options net = {.count = WORKERS};
     memset(s, 0, sizeof(*s));
     assert_int_equal(drps_net_open_inproc(&net, s->nets, NULL), 0);
+    s->plan.info.ranks = drps_plan_ranks_of(WORKERS, WORKERS, 0);
     s->plan.info.ranks.max_round_uses = 10;
     s->plan.info.max_batch_rows = 5;
     s->train.sync = mode;
@@ -39,7 +40,8 @@ static void stage_begin(struct stage *s, enum drps_sched_mode mode, uint32_t wai
                                       .server = &s->server,
                                       .train = &s->train,
                                       .wait_ms = wait_ms},
-                                .workers = WORKERS,
+                                .ranks = WORKERS,
+                                .shape = &s->plan.info.ranks,
                                 .dim = 1,
                                 .steps = STEPS,
                                 .window_steps = 2};
@@ -273,13 +275,12 @@ static void test_server_has_a_buffer_for_each_worker(void **state)
     } cases[] = {{3000, 1000}, {100, 100}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct drps_plan_info info = {
-            .dim = 8,
-            .max_batch_rows = 1000,
-            .ranks = {.workers = 2, .max_round_uses = cases[i].round_uses}};
+        struct drps_plan_info info = {.dim = 8,
+                                      .max_batch_rows = 1000,
+                                      .ranks = {.count = 2, .max_round_uses = cases[i].round_uses}};
         assert_int_equal(drps_async_part_rows(&info), cases[i].part_rows);
         const uint64_t two = drps_async_memory(&info, 0);
-        info.ranks.workers = 5;
+        info.ranks.count = 5;
         assert_true(drps_async_memory(&info, 0) - two >=
                     3 * cases[i].part_rows * info.dim * sizeof(float));
     }
@@ -351,7 +352,8 @@ static void serving_begin(struct serving *s, const struct drps_store_ops *ops,
                                       .feed = s->feed,
                                       .server = &s->server,
                                       .wait_ms = WAIT_MS},
-                                .workers = RANKS,
+                                .ranks = RANKS,
+                                .shape = &info->ranks,
                                 .dim = info->dim,
                                 .steps = info->batches,
                                 .window_steps = window_steps};
