@@ -101,7 +101,22 @@ struct drps_rounds_bytes {
 /* What was sent and received so far; between epochs. */
 void drps_rounds_bytes(const struct drps_rounds *rounds, struct drps_rounds_bytes *out);
 
-/* What the plan says of them, without marks, for so many whole epochs. */
+/* Between epochs: add what was sent so far to *sum, by kind and by receiver. */
+struct drps_traffic;
+void drps_rounds_traffic(const struct drps_rounds *rounds, struct drps_traffic *sum);
+
+/* Where the time went so far: of all rounds, and of those of training alone. */
+struct drps_rounds_times {
+    uint64_t network_ns;   /* the worker waited for parameters, less the next */
+    uint64_t store_ns;     /* the server waited for its store, and the worker for the server */
+    uint64_t compute_ns;   /* training: gradients, */
+    uint64_t reduce_ns;    /* from a gradient that is sent until the server has stepped its rows, */
+    uint64_t broadcast_ns; /* and from then on until the next parameters are there */
+};
+/* Between epochs. */
+void drps_rounds_times(const struct drps_rounds *rounds, struct drps_rounds_times *out);
+
+/* What the plan says of the bytes, without marks, for so many whole epochs. */
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
                           struct drps_rounds_bytes *out);
 

@@ -75,6 +75,7 @@ int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *er
     struct rounds_server *s = &r->server;
     r->worker.at = s->at = first;
     r->worker.wants_pause = 0;
+    r->worker.pushed_ns = 0;
     s->trained_ns = 0;
     s->end &= DRPS_MESSAGE_STOP;
     s->end_round = s->end ? s->round : 0;
@@ -91,6 +92,7 @@ int drps_rounds_end(struct drps_rounds *r, int rc, struct drps_err *err)
     if (rc < 0 && rc != DRPS_E_CLOSED) drps_rounds_tell_failed(r, DRPS_NET_SERVER);
     if (s->running) (void)pthread_join(s->thread, NULL);
     s->running = 0;
+    drps_rounds_count_rest(r);
     if (s->rc >= 0 || s->rc == DRPS_E_CLOSED || (rc < 0 && rc != DRPS_E_CLOSED)) return rc;
     drps_err_clear(err); /* the server says what it was */
     return drps_err_set(err, s->rc, "%s", s->err.text);
@@ -168,10 +170,19 @@ void drps_rounds_close(struct drps_rounds *r)
 void drps_rounds_bytes(const struct drps_rounds *r, struct drps_rounds_bytes *out)
 {
     const struct drps_rounds_bytes *w = &r->worker.traffic, *s = &r->server.traffic;
+    struct drps_traffic sent = {0};
+    drps_rounds_traffic(r, &sent);
+    const uint64_t marks = sent.kinds[DRPS_TRAFFIC_MARKS].bytes;
     *out = (struct drps_rounds_bytes){
-        .sent = w->sent + s->sent,
+        .sent = drps_traffic_values(&sent) + marks,
         .received = w->received + s->received,
-        .sent_marks = w->sent_marks + s->sent_marks,
+        .sent_marks = marks,
         .received_marks = w->received_marks + s->received_marks,
     };
+}
+
+void drps_rounds_traffic(const struct drps_rounds *r, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &r->worker.sent);
+    drps_traffic_merge(sum, &r->server.sent);
 }

@@ -10,6 +10,7 @@
 
 #include "engine/cluster/drps_messages.h"
 #include "engine/cluster/drps_rounds.h"
+#include "engine/cluster/drps_traffic.h"
 #include "net/drps_shared_buffer.h"
 
 enum { ROUNDS_END = DRPS_MESSAGE_STOP | DRPS_MESSAGE_PAUSE }; /* any of them */
@@ -32,7 +33,11 @@ struct rounds_worker {
     int has_share;   /* it was taken for a round that the ranks ended before */
     int wants_pause; /* gradients say so, until the next begin */
     uint32_t ended;  /* what the servers said in place of parameters */
-    struct drps_rounds_bytes traffic;
+    struct drps_traffic sent;
+    struct drps_rounds_bytes traffic; /* received */
+    struct drps_rounds_times times;
+    uint64_t pushed_ns; /* when the last gradient was sent; 0: what came of it is counted */
+    uint64_t store_ns;  /* of the server's, what is counted */
 };
 
 struct rounds_server {
@@ -49,7 +54,10 @@ struct rounds_server {
     uint32_t *index;                   /* own: [max_round_uses] */
     float *sum;                        /* own: [max_round_rows][dim] */
     uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
-    struct drps_rounds_bytes traffic;
+    struct drps_traffic sent;
+    struct drps_rounds_bytes traffic; /* received */
+    uint64_t store_ns; /* opening and closing rounds while the worker cannot go on; the worker reads
+                          it between its parameters and its gradient, when it does not change */
     struct drps_err err;
     int rc;
     pthread_t thread;
@@ -104,11 +112,20 @@ void drps_rounds_tell_failed(struct drps_rounds *r, enum drps_net_part part);
 /* Bytes of a gradient's message between this rank and another. */
 uint64_t drps_rounds_gradient_bytes(const struct drps_rounds *r, uint32_t other, size_t rows);
 
-static inline void rounds_count_sent(const struct drps_rounds *r, struct drps_rounds_bytes *traffic,
-                                     uint32_t to, uint64_t bytes)
+static inline void rounds_count_sent(const struct drps_rounds *r, struct drps_traffic *sent,
+                                     enum drps_traffic_kind kind, uint32_t to, size_t rows,
+                                     uint64_t bytes)
 {
-    if (to != r->rank) traffic->sent += bytes;
+    if (to != r->rank) drps_traffic_add(sent, kind, to, rows, bytes);
 }
+
+/* ---- Times (rounds_times.c) ---- */
+
+/* The worker has begun to wait at `start` and has its parameters at `pulled`. */
+void drps_rounds_count_wait(struct drps_rounds *r, uint64_t start, uint64_t pulled);
+
+/* The last rounds are over, and the server's thread. */
+void drps_rounds_count_rest(struct drps_rounds *r);
 
 /* ---- The server (rounds_server.c) ---- */
 

@@ -124,7 +124,7 @@ static int send_parameters(struct drps_rounds *r, uint32_t to, size_t *at, struc
                                        .round = s->round,
                                        .pieces = &piece,
                                        .n = 1};
-    rounds_count_sent(r, &s->traffic, to, piece.bytes);
+    rounds_count_sent(r, &s->sent, DRPS_TRAFFIC_PULLED, to, n, bytes);
     return to == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
                          : drps_shared_buffer_send(s->values, r->o.net, &send, r->o.wait_ms, err);
 }
@@ -147,8 +147,8 @@ static int send_ahead(struct drps_rounds *r, uint32_t to, size_t *at, struct drp
                                        .round = s->round + 1,
                                        .pieces = &piece,
                                        .n = 1};
-    s->traffic.sent += piece.bytes;
-    s->traffic.sent_marks += marks;
+    rounds_count_sent(r, &s->sent, DRPS_TRAFFIC_AHEAD, to, n, piece.bytes - marks);
+    rounds_count_sent(r, &s->sent, DRPS_TRAFFIC_MARKS, to, 0, marks);
     return drps_shared_buffer_send(s->ahead, r->o.net, &send, r->o.wait_ms, err);
 }
 
@@ -300,7 +300,9 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
     const int training = s->at < r->train;
 
     begin_round(s);
+    const uint64_t begun = drps_clock_ns();
     int rc = open_now(r, err);
+    s->store_ns += drps_clock_ns() - begun;
     if (rc == 0) rc = send_all(r, err);
     if (rc == 0 && may_open_ahead(r)) rc = prepare_next(r, err);
     if (rc == 0) rc = add_gradients(r, training, err);
@@ -308,8 +310,11 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
     if (training)
         drps_server_step(server, &s->now->rows, 0, s->now->u.n, s->sum,
                          r->touches ? s->count : NULL);
+    const uint64_t stepped = drps_clock_ns();
     rc = drps_server_close_one(server, s->now->step, training, err);
-    if (training) s->trained_ns = drps_clock_ns();
+    const uint64_t closed = drps_clock_ns();
+    s->store_ns += closed - stepped;
+    if (training) s->trained_ns = closed;
     return rc;
 }
 

@@ -172,7 +172,8 @@ static int push_to(struct drps_rounds *r, uint32_t s, size_t first, size_t n, ui
                                        .round = r->worker.round,
                                        .pieces = s == r->rank ? &own : pieces,
                                        .n = r->touches && s != r->rank ? 2 : 1};
-    rounds_count_sent(r, &r->worker.traffic, s, drps_rounds_gradient_bytes(r, s, n));
+    rounds_count_sent(r, &r->worker.sent, DRPS_TRAFFIC_PUSHED, s, n,
+                      drps_rounds_gradient_bytes(r, s, n));
     return s == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
                         : drps_shared_buffer_send(worker->sent, r->o.net, &send, r->o.wait_ms, err);
 }
@@ -220,6 +221,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     if (rc) return rc;
     w->has_share = 0;
     const uint64_t pulled = drps_clock_ns();
+    drps_rounds_count_wait(r, read, pulled);
     tell_hook(r, DRPS_BATCH_PULLED);
     const uint64_t ready = drps_clock_ns();
     if (training)
@@ -230,6 +232,8 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     out->wait_ns = pulled - read;
     out->compute_ns = drps_clock_ns() - ready;
     rc = push(r, training, out->loss, err);
+    if (training) w->times.compute_ns += out->compute_ns;
+    if (training) w->pushed_ns = drps_clock_ns();
     tell_hook(r, DRPS_BATCH_DONE);
     w->at++;
     w->round++;

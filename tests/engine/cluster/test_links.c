@@ -1,0 +1,329 @@
+/*
+ * What ranks say of the bytes between them: from rank to rank they are what the plan says, to the
+ * byte, and their sums are what both sides have counted; whatever sends them.
+ *
+ *   test_links [seed]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cluster/drps_ranks.h"
+#include "engine/cluster/drps_ranks_json.h"
+#include "support/index_case.h"
+
+enum { SAMPLES = 700, FEATURES = 150, BATCH = 20, RANKS_MOST = 4 };
+
+static uint64_t seed = 20250311;
+
+/* A plan, and how it is trained. */
+struct ways {
+    const char *name, *algo;
+    uint32_t workers;
+    const char *partition, *samples, *order; /* NULL: the usual ones */
+    float l2;                                /* counts travel with gradients */
+    const char *store;
+    enum drps_sched_mode sync;
+    int overlap;
+};
+
+static struct drps_train_result train(struct scratch *s, const struct ways *w)
+{
+    struct case_run run;
+    struct drps_train_result r;
+    struct drps_err err = DRPS_ERR_INIT;
+    const enum case_format format = strcmp(w->algo, "lmf") == 0 ? CASE_RATINGS : CASE_LIBSVM;
+    case_begin(&run, s, case_input(s, "in", format, SAMPLES, FEATURES, seed), w->algo);
+    run.options.workers = w->workers;
+    run.options.batch_size = BATCH;
+    run.options.factors = strcmp(w->algo, "lor") == 0 ? 0 : 3;
+    run.options.test_fraction = 0.2;
+    run.options.partition = w->partition;
+    run.options.samples = w->samples;
+    run.options.order = w->order;
+    run.options.force = 1;
+    case_compile(&run);
+    const struct drps_train_options o = {.model_path = scratch_path(s, "model"),
+                                         .replace = 1,
+                                         .epochs = 2,
+                                         .seed = 7,
+                                         .memory_bytes = 512 << 20,
+                                         .l2 = w->l2,
+                                         .store = w->store,
+                                         .sync = w->sync,
+                                         .no_overlap = !w->overlap};
+    const struct drps_ranks_options ranks = {
+        .plan = run.out, .train = &o, .transport = DRPS_RANKS_INPROC, .wait_ms = 60000};
+    if (drps_ranks_run_local(&ranks, w->workers, &r, &err) < 0)
+        fail_msg("%s: %s", w->name, err.text);
+    return r;
+}
+
+/* ---- What is checked ---- */
+
+static uint64_t sum(const uint64_t *at, size_t n, size_t stride)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += at[i * stride];
+    return all;
+}
+
+/* The bytes of a rank that are no values. */
+static uint64_t extra(const struct drps_train_rank *k)
+{
+    return k->sent[DRPS_TRAFFIC_MARKS].bytes + k->sent[DRPS_TRAFFIC_BATCHES].bytes;
+}
+
+static uint64_t all_kinds(const struct drps_train_rank *k)
+{
+    uint64_t all = 0;
+    for (int kind = 0; kind < DRPS_TRAFFIC_KINDS; kind++)
+        all += k->sent[kind].bytes;
+    return all;
+}
+
+/* Kinds, links and totals are counted apart, and agree. */
+static void check_sums(const struct ways *w, const struct drps_train_result *r)
+{
+    const size_t n = r->ranks_n;
+    uint64_t sent = 0, received = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct drps_train_rank *k = &r->ranks[i];
+        const uint64_t to_all = sum(r->links.sent + i * n, n, 1);
+        assert_int_equal(r->links.sent[i * n + i], 0);
+        assert_int_equal(r->links.forecast[i * n + i], 0);
+        if (to_all != all_kinds(k) || to_all != k->sent_bytes + extra(k))
+            fail_msg("%s, rank %zu: %llu bytes to all, %llu of all kinds, %llu sent", w->name, i,
+                     (unsigned long long)to_all, (unsigned long long)all_kinds(k),
+                     (unsigned long long)k->sent_bytes);
+        assert_true(k->other_sent_bytes >= extra(k));
+        sent += to_all - extra(k);
+        received += k->received_bytes;
+    }
+    assert_int_equal(sent, received);
+    assert_true(sent > 0);
+}
+
+/* Each link's forecast is a part of the rank's. */
+static void check_forecast(const struct drps_train_result *r)
+{
+    const size_t n = r->ranks_n;
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(sum(r->links.forecast + i * n, n, 1), r->ranks[i].forecast_sent_bytes);
+        assert_int_equal(sum(r->links.forecast + i, n, n), r->ranks[i].forecast_received_bytes);
+    }
+}
+
+static void check_as_planned(const struct ways *w, const struct drps_train_result *r)
+{
+    const size_t n = r->ranks_n;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n; k++)
+            if (r->links.sent[i * n + k] != r->links.forecast[i * n + k])
+                fail_msg("%s: %llu bytes from rank %zu to %zu, the plan says %llu", w->name,
+                         (unsigned long long)r->links.sent[i * n + k], i, k,
+                         (unsigned long long)r->links.forecast[i * n + k]);
+        assert_int_equal(sum(r->links.sent + i, n, n), r->ranks[i].received_bytes);
+    }
+}
+
+/* Returns the rows of a kind that all have sent. */
+static uint64_t rows_of(const struct drps_train_result *r, enum drps_traffic_kind kind)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < r->ranks_n; i++)
+        rows += r->ranks[i].sent[kind].rows;
+    return rows;
+}
+
+static uint64_t bytes_of(const struct drps_train_result *r, enum drps_traffic_kind kind)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < r->ranks_n; i++)
+        bytes += r->ranks[i].sent[kind].bytes;
+    return bytes;
+}
+
+/* ---- Rounds ---- */
+
+static void test_links_of_rounds_are_as_planned(void **state)
+{
+    static const char *const partitions[][2] = {
+        {"range", NULL}, {"hash", NULL}, {"auto", "dealt"}, {"auto", NULL}, {"auto", "round"}};
+    struct scratch *s = *state;
+    for (uint32_t workers = 2; workers <= RANKS_MOST; workers++)
+        for (size_t p = 0; p < sizeof(partitions) / sizeof(*partitions); p++) {
+            const struct ways w = {.name = partitions[p][0],
+                                   .algo = p % 2 ? "fm" : "lor",
+                                   .workers = workers,
+                                   .partition = partitions[p][0],
+                                   .samples = partitions[p][1],
+                                   .l2 = workers == 3 ? 0.01f : 0,
+                                   .store = workers == 4 ? "relay" : "resident"};
+            struct drps_train_result r = train(s, &w);
+            check_sums(&w, &r);
+            check_forecast(&r);
+            check_as_planned(&w, &r);
+            assert_int_equal(rows_of(&r, DRPS_TRAFFIC_AHEAD), 0);
+            assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_MARKS), 0);
+            assert_true(rows_of(&r, DRPS_TRAFFIC_PUSHED) > 0);
+            drps_train_result_free(&r);
+        }
+}
+
+/* What goes ahead is not sent again: in all it is as much. */
+static void test_links_count_what_goes_ahead(void **state)
+{
+    struct ways w = {.name = "ahead", .algo = "fm", .workers = 3, .store = "resident"};
+    struct drps_train_result r = train(*state, &w);
+    const uint64_t pulled = rows_of(&r, DRPS_TRAFFIC_PULLED);
+    const uint64_t pulled_bytes = bytes_of(&r, DRPS_TRAFFIC_PULLED);
+    drps_train_result_free(&r);
+
+    w.overlap = 1;
+    r = train(*state, &w);
+    check_sums(&w, &r);
+    check_forecast(&r);
+    assert_true(rows_of(&r, DRPS_TRAFFIC_AHEAD) > 0);
+    assert_true(bytes_of(&r, DRPS_TRAFFIC_MARKS) > 0);
+    assert_int_equal(rows_of(&r, DRPS_TRAFFIC_MARKS), 0);
+    assert_int_equal(rows_of(&r, DRPS_TRAFFIC_PULLED) + rows_of(&r, DRPS_TRAFFIC_AHEAD), pulled);
+    assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_PULLED) + bytes_of(&r, DRPS_TRAFFIC_AHEAD),
+                     pulled_bytes);
+    for (size_t i = 0; i < r.ranks_n; i++)
+        assert_int_equal(r.ranks[i].sent_bytes, r.ranks[i].forecast_sent_bytes);
+    drps_train_result_free(&r);
+}
+
+/* ---- Other ways ---- */
+
+static void test_links_of_asynchronous_rounds_add_up(void **state)
+{
+    struct scratch *s = *state;
+    for (int ssp = 0; ssp < 2; ssp++) {
+        const struct ways w = {.name = ssp ? "ssp" : "asp",
+                               .algo = "lor",
+                               .workers = 3,
+                               .store = "resident",
+                               .sync = ssp ? DRPS_SCHED_SSP : DRPS_SCHED_ASP};
+        struct drps_train_result r = train(s, &w);
+        uint64_t claimed = 0;
+        check_sums(&w, &r);
+        check_forecast(&r);
+        for (size_t i = 0; i < r.ranks_n; i++)
+            claimed += r.ranks[i].claimed;
+        assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_BATCHES) > 0, claimed > 0);
+        drps_train_result_free(&r);
+    }
+}
+
+static void test_links_of_rows_that_circulate_are_as_planned(void **state)
+{
+    for (uint32_t workers = 2; workers <= RANKS_MOST; workers += 2) {
+        const struct ways w = {
+            .name = "circulating", .algo = "lmf", .workers = workers, .order = "grid"};
+        struct drps_train_result r = train(*state, &w);
+        check_sums(&w, &r);
+        check_forecast(&r);
+        check_as_planned(&w, &r);
+        assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_HANDED),
+                         sum(r.links.sent, r.ranks_n * r.ranks_n, 1));
+        assert_true(rows_of(&r, DRPS_TRAFFIC_HANDED) > 0);
+        drps_train_result_free(&r);
+    }
+}
+
+/* ---- Times ---- */
+
+/* Parts of a rank's time are no more than all of it; those of rounds are 0 elsewhere. */
+static void test_times_are_parts_of_the_whole(void **state)
+{
+    static const struct ways ways[] = {
+        {.name = "rounds", .algo = "fm", .workers = 3, .store = "resident", .overlap = 1},
+        {.name = "asp", .algo = "fm", .workers = 3, .store = "resident", .sync = DRPS_SCHED_ASP},
+        {.name = "circulating", .algo = "lmf", .workers = 2, .order = "grid"},
+    };
+    for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+        struct drps_train_result r = train(*state, &ways[i]);
+        for (size_t k = 0; k < r.ranks_n; k++) {
+            const struct drps_train_rank *rank = &r.ranks[k];
+            const int rounds = ways[i].sync == DRPS_SCHED_BSP && !ways[i].order;
+            assert_true(rank->network_seconds > 0 && rank->store_seconds >= 0);
+            assert_true(rank->network_seconds <= rank->waiting_seconds);
+            assert_true(rank->compute_seconds > 0);
+            assert_int_equal(rank->reduce_seconds > 0, rounds);
+            assert_int_equal(rank->broadcast_seconds > 0, rounds);
+            assert_true(rank->compute_seconds + rank->reduce_seconds + rank->broadcast_seconds <
+                        r.seconds);
+        }
+        drps_train_result_free(&r);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void test_links_as_json(void **state)
+{
+    enum { RANKS = 2 };
+    uint64_t sent[RANKS * RANKS] = {0, 5, 7, 0}, forecast[RANKS * RANKS] = {0, 6, 8, 0};
+    const struct drps_train_links links = {sent, forecast}, none = {NULL, NULL};
+    struct drps_train_rank rank = {.sent = {[DRPS_TRAFFIC_PUSHED] = {3, 12}}, .reduce_seconds = 1};
+    json_t *j = drps_links_to_json(&links, RANKS);
+    (void)state;
+    json_t *row = json_array_get(json_object_get(j, "sent_bytes"), 1);
+    assert_int_equal(json_integer_value(json_array_get(row, 0)), 7);
+    row = json_array_get(json_object_get(j, "forecast_bytes"), 0);
+    assert_int_equal(json_integer_value(json_array_get(row, 1)), 6);
+    json_decref(j);
+
+    j = drps_links_to_json(&none, RANKS);
+    assert_true(json_is_null(j));
+    json_decref(j);
+
+    j = drps_ranks_to_json(&rank, 1);
+    const json_t *kinds = json_object_get(json_array_get(j, 0), "sent");
+    assert_int_equal(json_object_size(kinds), DRPS_TRAFFIC_KINDS);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(kinds, "pushed"), "bytes")),
+                     12);
+    assert_true(json_real_value(json_object_get(json_array_get(j, 0), "reduce_seconds")) == 1);
+    json_decref(j);
+}
+
+static int begin(void **state)
+{
+    struct scratch *s = calloc(1, sizeof(*s));
+    assert_non_null(s);
+    scratch_begin(s);
+    *state = s;
+    return 0;
+}
+
+static int end(void **state)
+{
+    scratch_end(*state);
+    free(*state);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_links_of_rounds_are_as_planned, begin, end),
+        cmocka_unit_test_setup_teardown(test_links_count_what_goes_ahead, begin, end),
+        cmocka_unit_test_setup_teardown(test_links_of_asynchronous_rounds_add_up, begin, end),
+        cmocka_unit_test_setup_teardown(test_links_of_rows_that_circulate_are_as_planned, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(test_times_are_parts_of_the_whole, begin, end),
+        cmocka_unit_test(test_links_as_json),
+    };
+    if (argc > 1) seed = strtoull(argv[1], NULL, 10);
+    print_message("seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
