@@ -136,7 +136,7 @@ json_t *drps_links_to_json(const struct drps_train_links *links, size_t ranks)
 {
     if (!links->sent || !links->forecast) return json_null();
     json_t *j = json_object();
-    drps_manifest_put(&j, "sent_bytes", table_to_json(links->sent, ranks));
-    drps_manifest_put(&j, "forecast_bytes", table_to_json(links->forecast, ranks));
+    drps_manifest_put(&j, "sent", table_to_json(links->sent, ranks));
+    drps_manifest_put(&j, "forecast", table_to_json(links->forecast, ranks));
     return j;
 }

@@ -112,6 +112,11 @@ done
 # Load by machine: what the plan asks, what training took.
 [[ $("$tools/drps-stat" placed-lmf | grep -cE '^ +[012] +[0-9]+ +[0-9]+ +[0-9.]+ [KM]iB +[0-9.]+ [KM]iB') = 3 ]] || fail "no load of three machines in the plan"
 [[ $("$tools/drps-stat" model | awk '/^ +rank +sent/ {n = 4} n-- > 0 && $1 ~ /^[012]$/ && $2 " " $3 == $4 " " $5 && $2 > 0' | wc -l) = 3 ]] || fail "no measured load of three machines"
+"$tools/drps-stat" model --link 100Mbit >stat.txt
+grep -q "^traffic between ranks, of all epochs" stat.txt && grep -qE "^  with links of 100 Mbit/s .* takes [0-9.e-]+ s at least" stat.txt && grep -q "^training rounds, seconds an epoch" stat.txt || fail "no traffic of three machines: $(cat stat.txt)"
+"$tools/drps-stat" placed-lmf --link 100Mbit | grep -qE "^  with links of 100 Mbit/s .* takes [0-9.e-]+ s at least" || fail "no least time in the plan"
+"$tools/drps-index" ratings.tsv --algo lmf --batch-size 100 --workers 3 --test-fraction 0.1 --memory 64M --link 100Mbit -o linked >screen.txt
+grep -qE "^  network  at 100 Mbit/s .*: 3 machines (will|may|can) be (slower|faster) than one$" screen.txt || fail "no word on whether three machines are faster: $(cat screen.txt)"
 # Samples that are placed, too, learn as much, and send less than those dealt in turn.
 placed_losses=$losses placed_sent=$(all_values sent_bytes <train.json | awk '{n += $1} END {print n}')
 train placed-lor --local 3 --transport inproc

@@ -5,6 +5,7 @@
 #include "engine/drps_engine.h"
 #include "index/drps_index.h"
 #include "tools/drps_cli.h"
+#include "tools/drps_link.h"
 #include "tools/index/columns.h"
 
 /* What there is to tell. Everything is borrowed. */
@@ -14,9 +15,12 @@ struct index_report {
     const struct index_columns *columns;
     struct drps_train_needs needs; /* of drps-train's --memory, the most of all ranks; its own
                                       --memory is that of this run */
+    struct link_load busiest;      /* of several workers: the link that takes longest */
+    uint64_t link_bits;            /* of each machine's link, a second */
 };
 
-/* Fill in report->needs from the plan that was made. Errors as drps_train_needs(). */
+/* Fill in report->needs and report->busiest from the plan that was made. Errors as
+ * drps_train_needs(). */
 DRPS_MUST_CHECK
 int index_report_needs(struct index_report *report, struct drps_err *err);
 

@@ -277,9 +277,9 @@ static void test_links_as_json(void **state)
     struct drps_train_rank rank = {.sent = {[DRPS_TRAFFIC_PUSHED] = {3, 12}}, .reduce_seconds = 1};
     json_t *j = drps_links_to_json(&links, RANKS);
     (void)state;
-    json_t *row = json_array_get(json_object_get(j, "sent_bytes"), 1);
+    json_t *row = json_array_get(json_object_get(j, "sent"), 1);
     assert_int_equal(json_integer_value(json_array_get(row, 0)), 7);
-    row = json_array_get(json_object_get(j, "forecast_bytes"), 0);
+    row = json_array_get(json_object_get(j, "forecast"), 0);
     assert_int_equal(json_integer_value(json_array_get(row, 1)), 6);
     json_decref(j);
 
