@@ -160,6 +160,7 @@ struct drps_train_options {
                                   default: drps_sched_defaults() */
     int no_overlap;            /* 1: bsp: servers send parameters of a round only when the round
                                   before is over; results are the same */
+    int no_fresh;              /* 1: bsp: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
@@ -197,7 +198,7 @@ struct drps_train_emulated {
 /*
  * What ranks send to each other in the rounds of training and evaluation, by kind. A kind that does
  * not travel has rows, and no bytes. New kinds are added before the last one, and get a name in
- * engine/cluster/ranks_json.c.
+ * engine/cluster/traffic/ranks_json.c.
  */
 enum drps_traffic_kind {
     DRPS_TRAFFIC_PULLED,  /* parameters, when the worker waits for them */
@@ -205,6 +206,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_PUSHED,  /* gradients */
     DRPS_TRAFFIC_HANDED,  /* rows that circulate */
     DRPS_TRAFFIC_MARKS,   /* which rows a message has; no rows of its own */
+    DRPS_TRAFFIC_FRESH,   /* parameters that nobody has trained: made by the worker, not sent */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
     DRPS_TRAFFIC_KINDS
 };

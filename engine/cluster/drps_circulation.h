@@ -13,7 +13,7 @@
 #ifndef DRPS_ENGINE_CLUSTER_CIRCULATION_H
 #define DRPS_ENGINE_CLUSTER_CIRCULATION_H
 
-#include "engine/cluster/drps_traffic.h"
+#include "engine/cluster/traffic/drps_traffic.h"
 #include "engine/step/drps_server.h"
 #include "index/plan/drps_batch.h"
 #include "net/drps_net.h"

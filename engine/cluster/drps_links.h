@@ -5,7 +5,7 @@
 #define DRPS_ENGINE_CLUSTER_LINKS_H
 
 #include "engine/cluster/drps_cluster.h"
-#include "engine/cluster/drps_traffic.h"
+#include "engine/cluster/traffic/drps_traffic.h"
 
 /* What a rank knows of the bytes between it and each other one. */
 struct drps_links_mine {

@@ -41,6 +41,9 @@ struct drps_rounds_options {
     uint32_t wait_ms;                       /* for a message that is due */
     int ahead; /* 1: servers send what the next round uses and this one does not change; the store
                   keeps two steps open */
+    int fresh; /* 1: all rows are fresh when the first round begins, and servers do not send those
+                  that nobody has trained */
+    int slots; /* 1: unions list slots */
 };
 
 /* Everything in options is borrowed until close. */

@@ -10,7 +10,8 @@
 
 #include "engine/cluster/drps_messages.h"
 #include "engine/cluster/drps_rounds.h"
-#include "engine/cluster/drps_traffic.h"
+#include "engine/cluster/traffic/drps_traffic.h"
+#include "engine/cluster/fresh.h"
 #include "net/drps_shared_buffer.h"
 
 enum { ROUNDS_END = DRPS_MESSAGE_STOP | DRPS_MESSAGE_PAUSE }; /* any of them */
@@ -21,6 +22,8 @@ struct rounds_open {
     struct drps_rows rows; /* rows.index is `frames` */
     uint32_t *frames;      /* own: [max_round_rows] */
     uint8_t *late;         /* own: [max_round_rows]; 1: the round before may still change the row */
+    uint32_t *ids;         /* own: [max_round_rows] row numbers, if some rows may be fresh */
+    int has_ids;           /* they are those of this round */
     uint64_t step;         /* the store's number of it */
     int is_listed;         /* its lists are there before it is this round's turn */
     int is_open;
@@ -52,6 +55,8 @@ struct rounds_server {
     struct drps_shared_buffer *values; /* own: parameters on their way out, by worker */
     struct drps_shared_buffer *ahead;  /* own: those of the next round, and which they are */
     uint32_t *index;                   /* own: [max_round_uses] */
+    uint32_t *chosen;                  /* own: [max_round_uses] row numbers of those in `index` */
+    struct fresh *fresh;               /* own: as are `chosen` and `ids`; NULL: no row is */
     float *sum;                        /* own: [max_round_rows][dim] */
     uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
     struct drps_traffic sent;

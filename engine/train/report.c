@@ -11,7 +11,7 @@
 
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_epoch_json.h"
-#include "engine/cluster/drps_ranks_json.h"
+#include "engine/cluster/traffic/drps_ranks_json.h"
 #include "storage/pib/drps_evict.h"
 
 /* JSON has no NaN: what could not be measured is null. */

@@ -124,12 +124,14 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     struct owners owners;
     uint64_t batch_rows = 0;
+    r->result->links.fresh_rows = 0;
     const struct split_job job = {.io = r->io,
                                   .from = r->stage.dir,
                                   .batches = info->batches,
                                   .eval_batches = info->eval_batches,
                                   .owners = &owners,
                                   .batch_rows = &batch_rows,
+                                  .fresh_rows = &r->result->links.fresh_rows,
                                   .memory_bytes = r->options.memory_bytes};
     int rc = choose_owners(r, &owners, err);
     if (rc == 0) rc = drps_run_name_whole(r, owners.servers, owners.first, err);

@@ -171,6 +171,10 @@ static void print_links(const struct drps_index_result *r)
         "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "
         "carries %.2f of the average\n",
         index_report_moved(r), index_report_busiest(r));
+    printf(
+        "  fresh    of the first epoch's parameters between ranks %.1f %% are of rows that nobody "
+        "has trained: they are made, not sent\n",
+        100 * index_report_fresh(r));
 }
 
 static void print_summary(const struct index_report *report)

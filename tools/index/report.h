@@ -41,6 +41,9 @@ double index_report_moved(const struct drps_index_result *r);
 /* The busiest link to the average one; some rows move. */
 double index_report_busiest(const struct drps_index_result *r);
 
+/* The share of the first epoch's parameters between ranks that nobody has trained; some moved. */
+double index_report_fresh(const struct drps_index_result *r);
+
 /* Bytes of a row on its way between ranks: its parameters, or all of it where rows circulate, with
  * the state of adagrad. */
 uint64_t index_report_link_bytes(const struct drps_plan_info *i);

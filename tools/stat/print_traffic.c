@@ -25,6 +25,7 @@ static const struct {
     {"pushed", "pushed", "gradients"},
     {"handed_on", "handed on", "rows that circulate"},
     {"marks", "marks", "which rows a message has"},
+    {"fresh", "fresh", "parameters that nobody had trained: made by the worker"},
     {"batches", "batches", "samples, for a worker that took a batch over"},
 };
 

@@ -39,7 +39,7 @@
 #define DRPS_ENGINE_CLUSTER_ASYNC_ASYNC_H
 
 #include "engine/cluster/drps_rounds.h"
-#include "engine/cluster/drps_traffic.h"
+#include "engine/cluster/traffic/drps_traffic.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
 #include "engine/step/drps_server.h"

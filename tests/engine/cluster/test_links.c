@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "engine/cluster/drps_ranks.h"
-#include "engine/cluster/drps_ranks_json.h"
+#include "engine/cluster/traffic/drps_ranks_json.h"
 #include "support/index_case.h"
 
 enum { SAMPLES = 700, FEATURES = 150, BATCH = 20, RANKS_MOST = 4 };
@@ -30,8 +30,11 @@ struct ways {
     float l2;                                /* counts travel with gradients */
     const char *store;
     enum drps_sched_mode sync;
-    int overlap;
+    int overlap, fresh; /* rows go ahead; and are made, not sent, where nobody has trained them */
+    const char *from;
 };
+
+static uint64_t planned_fresh; /* of the plan made last: rows of the first epoch */
 
 static struct drps_train_result train(struct scratch *s, const struct ways *w)
 {
@@ -42,13 +45,14 @@ static struct drps_train_result train(struct scratch *s, const struct ways *w)
     case_begin(&run, s, case_input(s, "in", format, SAMPLES, FEATURES, seed), w->algo);
     run.options.workers = w->workers;
     run.options.batch_size = BATCH;
-    run.options.factors = strcmp(w->algo, "lor") == 0 ? 0 : 3;
+    run.options.factors = strcmp(w->algo, "fm") == 0 || strcmp(w->algo, "lmf") == 0 ? 3 : 0;
     run.options.test_fraction = 0.2;
     run.options.partition = w->partition;
     run.options.samples = w->samples;
     run.options.order = w->order;
     run.options.force = 1;
     case_compile(&run);
+    planned_fresh = run.result.links.fresh_rows;
     const struct drps_train_options o = {.model_path = scratch_path(s, "model"),
                                          .replace = 1,
                                          .epochs = 2,
@@ -57,7 +61,9 @@ static struct drps_train_result train(struct scratch *s, const struct ways *w)
                                          .l2 = w->l2,
                                          .store = w->store,
                                          .sync = w->sync,
-                                         .no_overlap = !w->overlap};
+                                         .no_overlap = !w->overlap,
+                                         .no_fresh = !w->fresh,
+                                         .from = w->from};
     const struct drps_ranks_options ranks = {
         .plan = run.out, .train = &o, .transport = DRPS_RANKS_INPROC, .wait_ms = 60000};
     if (drps_ranks_run_local(&ranks, w->workers, &r, &err) < 0)
@@ -151,6 +157,15 @@ static uint64_t bytes_of(const struct drps_train_result *r, enum drps_traffic_ki
     return bytes;
 }
 
+/* Returns the bytes that all have sent. */
+static uint64_t all_bytes(const struct drps_train_result *r)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < r->ranks_n; i++)
+        bytes += all_kinds(&r->ranks[i]);
+    return bytes;
+}
+
 /* ---- Rounds ---- */
 
 static void test_links_of_rounds_are_as_planned(void **state)
@@ -199,6 +214,82 @@ static void test_links_count_what_goes_ahead(void **state)
                      pulled_bytes);
     for (size_t i = 0; i < r.ranks_n; i++)
         assert_int_equal(r.ranks[i].sent_bytes, r.ranks[i].forecast_sent_bytes);
+    drps_train_result_free(&r);
+}
+
+/* ---- Rows that nobody has trained ---- */
+
+static uint64_t fresh_bytes(const struct drps_train_result *r)
+{
+    return rows_of(r, DRPS_TRAFFIC_FRESH) * (r->model_bytes / r->rows);
+}
+
+/* They are made where they are needed, to the bit, and everything else is sent. */
+static void check_fresh(struct scratch *s, struct ways w)
+{
+    struct drps_train_result plain = train(s, &w);
+    w.fresh = 1;
+    struct drps_train_result r = train(s, &w);
+    if (r.content != plain.content) fail_msg("%s, %s: the model is another one", w.algo, w.store);
+    assert_int_equal(fresh_bytes(&plain), 0);
+    check_sums(&w, &r);
+    /* A message whose marks would cost more than they save has all rows. */
+    if (!fresh_bytes(&r) || rows_of(&r, DRPS_TRAFFIC_FRESH) > planned_fresh)
+        fail_msg("%s, %s: %llu rows were made, the plan says %llu", w.algo, w.store,
+                 (unsigned long long)rows_of(&r, DRPS_TRAFFIC_FRESH),
+                 (unsigned long long)planned_fresh);
+    assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_FRESH), 0);
+    assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_PULLED) + bytes_of(&r, DRPS_TRAFFIC_AHEAD) +
+                         fresh_bytes(&r),
+                     bytes_of(&plain, DRPS_TRAFFIC_PULLED) + bytes_of(&plain, DRPS_TRAFFIC_AHEAD));
+    assert_true(all_bytes(&r) < all_bytes(&plain)); /* with the marks of what is left out */
+    for (size_t e = 0; e < 2; e++) {
+        assert_true(r.epochs[e].train_loss == plain.epochs[e].train_loss);
+        assert_true(r.epochs[e].test.loss == plain.epochs[e].test.loss);
+    }
+    drps_train_result_free(&plain);
+    drps_train_result_free(&r);
+}
+
+static void test_fresh_rows_are_made_as_they_are(void **state)
+{
+    static const char *const stores[] = {"resident", "relay", "file"};
+    static const char *const algos[] = {"lor", "fm", "lmf", "svm"};
+    for (size_t a = 0; a < sizeof(algos) / sizeof(*algos); a++)
+        for (size_t i = 0; i < 2 * sizeof(stores) / sizeof(*stores); i++) {
+            const struct ways w = {.name = "fresh",
+                                   .algo = algos[a],
+                                   .workers = (uint32_t)(2 + i % 3),
+                                   .store = stores[i / 2],
+                                   .partition = a % 2 ? "auto" : "range",
+                                   .l2 = i == 3 ? 0.01f : 0,
+                                   .overlap = i % 2};
+            check_fresh(*state, w);
+        }
+}
+
+/* Where rows are not fresh, or it is not known, all are sent. */
+static void test_rows_of_an_earlier_run_are_not_fresh(void **state)
+{
+    struct scratch *s = *state;
+    char old[SCRATCH_PATH_BYTES];
+    struct ways w = {.name = "old", .algo = "fm", .workers = 2, .store = "resident", .fresh = 1};
+    struct drps_train_result r = train(s, &w);
+    assert_true(fresh_bytes(&r) > 0);
+    drps_train_result_free(&r);
+    (void)snprintf(old, sizeof(old), "%s", scratch_path(s, "old"));
+    assert_int_equal(rename(scratch_path(s, "model"), old), 0);
+
+    w.from = old;
+    r = train(s, &w);
+    assert_int_equal(fresh_bytes(&r), 0);
+    check_as_planned(&w, &r);
+    drps_train_result_free(&r);
+
+    w.from = NULL;
+    w.sync = DRPS_SCHED_ASP;
+    r = train(s, &w);
+    assert_int_equal(fresh_bytes(&r), 0);
     drps_train_result_free(&r);
 }
 
@@ -317,6 +408,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_links_of_rounds_are_as_planned, begin, end),
         cmocka_unit_test_setup_teardown(test_links_count_what_goes_ahead, begin, end),
+        cmocka_unit_test_setup_teardown(test_fresh_rows_are_made_as_they_are, begin, end),
+        cmocka_unit_test_setup_teardown(test_rows_of_an_earlier_run_are_not_fresh, begin, end),
         cmocka_unit_test_setup_teardown(test_links_of_asynchronous_rounds_add_up, begin, end),
         cmocka_unit_test_setup_teardown(test_links_of_rows_that_circulate_are_as_planned, begin,
                                         end),

@@ -1,5 +1,5 @@
 /* Sums of what was sent. */
-#include "engine/cluster/drps_traffic.h"
+#include "engine/cluster/traffic/drps_traffic.h"
 
 uint64_t drps_traffic_values(const struct drps_traffic *t)
 {

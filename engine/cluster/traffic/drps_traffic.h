@@ -2,8 +2,8 @@
  * Counts what a part of a rank sends to other ranks, by kind and by receiver. A worker and a server
  * count apart, as they are threads; their counts are added between epochs. Shared inside engine/.
  */
-#ifndef DRPS_ENGINE_CLUSTER_TRAFFIC_H
-#define DRPS_ENGINE_CLUSTER_TRAFFIC_H
+#ifndef DRPS_ENGINE_CLUSTER_TRAFFIC_TRAFFIC_H
+#define DRPS_ENGINE_CLUSTER_TRAFFIC_TRAFFIC_H
 
 #include "engine/drps_engine.h"
 

@@ -1,7 +1,7 @@
 /* How the ranks of a job fared, as JSON: the members "ranks" and "links" of a training. Shared
  * inside engine/. */
-#ifndef DRPS_ENGINE_CLUSTER_RANKS_JSON_H
-#define DRPS_ENGINE_CLUSTER_RANKS_JSON_H
+#ifndef DRPS_ENGINE_CLUSTER_TRAFFIC_RANKS_JSON_H
+#define DRPS_ENGINE_CLUSTER_TRAFFIC_RANKS_JSON_H
 
 #include <jansson.h>
 
