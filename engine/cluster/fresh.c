@@ -62,6 +62,9 @@ int fresh_list(struct fresh *f, uint64_t t, const struct drps_feed_union *u, uin
     if (n != u->n)
         return drps_err_set(err, DRPS_E_CORRUPT, "round %llu has %zu rows, and %zu slots",
                             (unsigned long long)t, n, u->n);
+    if (n && ids[n - 1] >= f->rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "round %llu has row %u of %llu",
+                            (unsigned long long)t, ids[n - 1], (unsigned long long)f->rows);
     memcpy(ids_out, ids, n * sizeof(*ids));
     return 0;
 }
@@ -131,8 +134,7 @@ int fresh_read(const struct drps_model *model, const void *data, size_t bytes, s
     return bytes == out->head_bytes + (rows - out->made) * row ? 0 : -1;
 }
 
-/* Parameters as drps_server_fresh() has them. */
-static void make_row(struct fresh_reader *reader, char *to)
+void fresh_make(struct fresh_reader *reader, char *to)
 {
     uint32_t id = 0;
     if (!reader->model->factors) {
@@ -142,15 +144,4 @@ static void make_row(struct fresh_reader *reader, char *to)
     memcpy(&id, reader->ids, sizeof(id));
     reader->ids += sizeof(id);
     drps_model_init_row(reader->model, id, (float *)(void *)to);
-}
-
-void fresh_next(struct fresh_reader *reader, char *to)
-{
-    const size_t row = reader->model->dim * sizeof(float), i = reader->row++;
-    if (reader->marks && marked(reader->marks, i)) {
-        make_row(reader, to);
-        return;
-    }
-    memcpy(to, reader->values, row);
-    reader->values += row;
 }

@@ -29,7 +29,8 @@ int fresh_open(const struct drps_plan *part, const struct drps_server *server, i
                struct fresh **out, struct drps_err *err);
 void fresh_close(struct fresh *f); /* NULL-safe */
 
-/* The row numbers of round t's union to ids_out [u->n]. */
+/* The row numbers of round t's union to ids_out [u->n]. DRPS_E_CORRUPT: they are not this server's.
+ */
 DRPS_MUST_CHECK
 int fresh_list(struct fresh *f, uint64_t t, const struct drps_feed_union *u, uint32_t *ids_out,
                struct drps_err *err);
@@ -61,7 +62,19 @@ DRPS_MUST_CHECK
 int fresh_read(const struct drps_model *model, const void *data, size_t bytes, size_t rows,
                int packed, struct fresh_reader *out);
 
+/* The parameters of a row that is left out to `to` [dim]: as drps_server_fresh() has them. */
+void fresh_make(struct fresh_reader *reader, char *to);
+
 /* The next row's parameters to `to` [dim]. */
-void fresh_next(struct fresh_reader *reader, char *to);
+static inline void fresh_next(struct fresh_reader *reader, char *to)
+{
+    const size_t row = reader->model->dim * sizeof(float), i = reader->row++;
+    if (reader->marks && reader->marks[i / 8] >> i % 8 & 1) {
+        fresh_make(reader, to);
+        return;
+    }
+    memcpy(to, reader->values, row);
+    reader->values += row;
+}
 
 #endif

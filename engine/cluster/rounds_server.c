@@ -75,7 +75,8 @@ static int find_late(struct drps_rounds *r, struct drps_err *err)
 
 /* ---- Parameters ---- */
 
-/* Which of a worker's rows: those that did not go ahead, as the round before may change them. */
+/* Which of a worker's rows: those that can go ahead; those that the round before may change, or all
+ * where none went ahead; all. */
 enum which_rows { ROUNDS_EARLY = 0, ROUNDS_LATE = 1, ROUNDS_ALL };
 
 /* List the frames of these rows of a worker, and mark them. Returns their number. */

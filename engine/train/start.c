@@ -177,9 +177,9 @@ static int open_circulation(struct drps_job *job, struct drps_err *err)
 /* All rows are as the seed makes them, and rounds are the first to step them. */
 static int has_fresh_rows(const struct drps_job *job)
 {
-    const int begins = job->checkpoints.state.epoch <= 1 && !drps_job_first_step(job) &&
-                       !job->server.saved_ctx && !job->checkpoints.continues;
-    return begins && !job->options->no_fresh && !job->memory.window_steps;
+    const int begins = job->checkpoints.state.epoch <= 1 && !drps_job_first_step(job);
+    const int made = !job->options->from && !job->server.saved_ctx && !job->checkpoints.continues;
+    return begins && made && !job->options->no_fresh && !job->memory.window_steps;
 }
 
 static int open_rounds(struct drps_job *job, struct drps_err *err)

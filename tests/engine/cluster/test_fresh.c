@@ -173,12 +173,29 @@ static void test_fresh_marks_beyond_the_rows_are_refused(void **state)
     assert_int_equal(fresh_read(&model, data, 0, 0, 1, &reader), 0);
 }
 
+static void test_rows_of_others_are_refused(void **state)
+{
+    const uint32_t ids[] = {0, ROWS - 1, ROWS};
+    uint32_t out[3];
+    struct drps_err err = DRPS_ERR_INIT;
+    struct side k;
+    (void)state;
+    open_side(&k, 0, 0, 0);
+    const struct drps_feed_union fits = {.ids = ids, .n = 2}, beyond = {.ids = ids, .n = 3};
+    assert_int_equal(fresh_list(k.fresh, 5, &fits, out, &err), 0);
+    assert_int_equal(out[1], ROWS - 1);
+    assert_int_equal(fresh_list(k.fresh, 5, &beyond, out, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "round 5 has row 1000 of 1000"));
+    fresh_close(k.fresh);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fresh_messages_come_back_as_they_were),
         cmocka_unit_test(test_the_intercept_without_factors_travels),
         cmocka_unit_test(test_few_fresh_rows_are_sent),
+        cmocka_unit_test(test_rows_of_others_are_refused),
         cmocka_unit_test(test_fresh_marks_beyond_the_rows_are_refused),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 10);
