@@ -33,7 +33,7 @@ enum drps_message {
 enum { DRPS_MESSAGE_STOP = 1, DRPS_MESSAGE_PAUSE = 2 };
 
 /* Tag of parameters in rounds: rows that nobody has trained are left out (fresh.h). */
-enum { DRPS_MESSAGE_FRESH = 4 };
+enum { DRPS_MESSAGE_FRESH = 16 };
 
 /*
  * Between the halves of a rank a message holds where the values are, not the values: the server's
