@@ -160,6 +160,7 @@ struct drps_train_options {
                                   default: drps_sched_defaults() */
     int no_overlap;            /* 1: bsp: servers send parameters of a round only when the round
                                   before is over; results are the same */
+    int no_fresh;              /* 1: bsp: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
@@ -194,9 +195,29 @@ struct drps_train_emulated {
     uint64_t late_ns; /* sum: how much later than that they ended, overruns included */
 };
 
+/*
+ * What ranks send to each other in the rounds of training and evaluation, by kind. A kind that does
+ * not travel has rows, and no bytes. New kinds are added before the last one, and get a name in
+ * engine/cluster/traffic/ranks_json.c.
+ */
+enum drps_traffic_kind {
+    DRPS_TRAFFIC_PULLED,  /* parameters, when the worker waits for them */
+    DRPS_TRAFFIC_AHEAD,   /* parameters, before it does */
+    DRPS_TRAFFIC_PUSHED,  /* gradients */
+    DRPS_TRAFFIC_HANDED,  /* rows that circulate */
+    DRPS_TRAFFIC_MARKS,   /* which rows a message has; no rows of its own */
+    DRPS_TRAFFIC_FRESH,   /* parameters that nobody has trained: made by the worker, not sent */
+    DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
+    DRPS_TRAFFIC_KINDS
+};
+struct drps_traffic_sum {
+    uint64_t rows, bytes;
+};
+
 /* How one rank fared. */
 struct drps_train_rank {
     uint64_t sent_bytes, received_bytes; /* parameters and gradients, to and from other ranks */
+    struct drps_traffic_sum sent[DRPS_TRAFFIC_KINDS];      /* the same, marks and batches too */
     uint64_t forecast_sent_bytes, forecast_received_bytes; /* what the plan said of them */
     uint64_t
         other_sent_bytes; /* the rest: start, metrics, the model's rows, marks of rows sent ahead */
@@ -205,6 +226,13 @@ struct drps_train_rank {
     double waiting_seconds;             /* for which its worker waited for parameters, and for
                                            the scheduler */
     double waiting_share;               /* of the time of all steps */
+    double network_seconds; /* of them, its worker waited for messages, and for other ranks that had
+                               not sent them yet, but not for the scheduler */
+    double store_seconds; /* a step of its server, or of asynchronous rounds any, waited for rows */
+    double compute_seconds; /* training steps: gradients; and of rounds alone, else 0: */
+    double reduce_seconds;  /* from its worker's gradient until its server has stepped its rows, and
+                               with them the gradients of all */
+    double broadcast_seconds; /* from then on until its worker has the next parameters */
 
     /* The rest is of asynchronous rounds, 0 for bsp. */
     uint64_t iterations; /* training batches that its worker executed */
@@ -216,6 +244,17 @@ struct drps_train_rank {
     uint64_t stale_max;
     uint64_t stale[DRPS_SCHED_STALE_BINS]; /* its batches by that: 0, 1, 2 to 3, 4 to 7, ... */
     struct drps_train_emulated emulated;
+};
+
+/*
+ * Bytes from rank to rank: of rank i to rank k at [i * ranks + k]. Of jobs with more ranks than
+ * DRPS_TRAIN_LINKS_MOST there are none.
+ */
+enum { DRPS_TRAIN_LINKS_MOST = 128 };
+struct drps_train_links {
+    uint64_t *sent;     /* own: of all kinds */
+    uint64_t *forecast; /* own: what the plan says of the epochs that were completed: of
+                           parameters, gradients and rows that circulate */
 };
 
 struct drps_train_result {
@@ -272,6 +311,7 @@ struct drps_train_result {
     struct drps_train_rank *ranks; /* own: [ranks_n]; NULL: one worker. What is not of ranks or of
                                       an epoch is this rank's own */
     size_t ranks_n;
+    struct drps_train_links links; /* between them; NULL: none */
     int has_forecast;
 };
 

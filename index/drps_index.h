@@ -127,9 +127,11 @@ struct drps_index_rank {
 
 /* What the training rounds of an epoch move between the ranks of a plan for several workers. */
 struct drps_index_links {
-    uint64_t moved_rows;   /* parameters go one way, gradients the other */
-    uint64_t hashed_rows;  /* that would be, were samples dealt and the homes of rows at random; 0:
-                              not known */
+    uint64_t moved_rows;  /* parameters go one way, gradients the other */
+    uint64_t hashed_rows; /* that would be, were samples dealt and the homes of rows at random; 0:
+                             not known */
+    uint64_t fresh_rows;  /* of those moved, whose parameters nobody has trained in the first epoch:
+                             where the run begins anew, they are made where they are used */
     uint64_t busiest_rows; /* of the rank whose link carries most: pulled and served */
 };
 

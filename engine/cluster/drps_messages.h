@@ -32,6 +32,9 @@ enum drps_message {
  * wants to. With parameters, the same bits this far up say what the rank of the server wants. */
 enum { DRPS_MESSAGE_STOP = 1, DRPS_MESSAGE_PAUSE = 2, DRPS_MESSAGE_WANTS_SHIFT = 2 };
 
+/* Tag of parameters in rounds: rows that nobody has trained are left out (fresh.h). */
+enum { DRPS_MESSAGE_FRESH = 16 };
+
 /*
  * Between the halves of a rank a message holds where the values are, not the values: the server's
  * parameters stay until it has the gradient, the worker's gradient until it has the next

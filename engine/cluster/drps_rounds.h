@@ -42,6 +42,9 @@ struct drps_rounds_options {
     uint32_t wait_ms;                       /* for a message that is due */
     int ahead; /* 1: servers send what the next round uses and this one does not change; the store
                   keeps two steps open */
+    int fresh; /* 1: all rows are fresh when the first round begins, and servers do not send those
+                  that nobody has trained */
+    int slots; /* 1: unions list slots */
 };
 
 /* Everything in options is borrowed until close. */
@@ -102,7 +105,22 @@ struct drps_rounds_bytes {
 /* What was sent and received so far; between epochs. */
 void drps_rounds_bytes(const struct drps_rounds *rounds, struct drps_rounds_bytes *out);
 
-/* What the plan says of them, without marks, for so many whole epochs. */
+/* Between epochs: add what was sent so far to *sum, by kind and by receiver. */
+struct drps_traffic;
+void drps_rounds_traffic(const struct drps_rounds *rounds, struct drps_traffic *sum);
+
+/* Where the time went so far: of all rounds, and of those of training alone. */
+struct drps_rounds_times {
+    uint64_t network_ns;   /* the worker waited for parameters, less the next */
+    uint64_t store_ns;     /* the server waited for its store, and the worker for the server */
+    uint64_t compute_ns;   /* training: gradients, */
+    uint64_t reduce_ns;    /* from a gradient that is sent until the server has stepped its rows, */
+    uint64_t broadcast_ns; /* and from then on until the next parameters are there */
+};
+/* Between epochs. */
+void drps_rounds_times(const struct drps_rounds *rounds, struct drps_rounds_times *out);
+
+/* What the plan says of the bytes, without marks, for so many whole epochs. */
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
                           struct drps_rounds_bytes *out);
 

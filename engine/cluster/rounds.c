@@ -42,17 +42,17 @@ size_t drps_rounds_ahead_bytes(const struct drps_plan_info *info)
 
 /* What goes out is sent from where it lies; what has come in is there once: a worker's parameters
  * from all servers, of this round and of the next one, and a server's gradients from all workers. A
- * bit a row of the store is for marks of frames. */
+ * bit a row of the store is for marks of frames, and one says which rows are trained. */
 uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches)
 {
     const uint64_t row = rounds_row_bytes(info), count = touches ? sizeof(uint32_t) : 0;
     const struct drps_plan_ranks *ranks = &info->ranks;
-    const uint64_t a_row = row + count + 2 * (sizeof(uint32_t) + 1); /* sums; two open rounds */
-    const uint64_t a_use = 2 * row + sizeof(uint32_t) + 1;           /* values; those sent ahead */
+    const uint64_t a_row = row + count + 2 * (2 * sizeof(uint32_t) + 1); /* sums; two open rounds */
+    const uint64_t a_use = 2 * row + 2 * sizeof(uint32_t) + 1; /* values; those sent ahead */
     const uint64_t arrays = ranks->max_round_uses * a_use + ranks->max_round_rows * a_row;
     const uint64_t batch_rows = drps_rank_trains(ranks, ranks->rank) ? info->max_batch_rows : 0;
     const uint64_t messages = batch_rows * (2 * row + 1) + ranks->max_round_uses * (row + count);
-    return arrays + messages + info->rows / 8;
+    return arrays + messages + info->rows / 4;
 }
 
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
@@ -75,6 +75,7 @@ int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *er
     struct rounds_server *s = &r->server;
     r->worker.at = s->at = first;
     r->worker.wants_pause = 0;
+    r->worker.pushed_ns = 0;
     s->trained_ns = 0;
     s->end &= DRPS_MESSAGE_STOP;
     s->end_round = s->end ? s->round : 0;
@@ -93,6 +94,7 @@ int drps_rounds_end(struct drps_rounds *r, int rc, struct drps_err *err)
     if (rc < 0 && rc != DRPS_E_CLOSED && s->running) drps_rounds_tell_failed(r, DRPS_NET_SERVER);
     if (s->running) (void)pthread_join(s->thread, NULL);
     s->running = 0;
+    drps_rounds_count_rest(r);
     if (s->rc >= 0 || s->rc == DRPS_E_CLOSED || (rc < 0 && rc != DRPS_E_CLOSED)) return rc;
     drps_err_clear(err); /* the server says what it was */
     return drps_err_set(err, s->rc, "%s", s->err.text);
@@ -104,6 +106,18 @@ uint64_t drps_rounds_trained_ns(const struct drps_rounds *r)
 }
 
 /* ---- Opening ---- */
+
+static int open_fresh(struct drps_rounds *r, struct drps_err *err)
+{
+    const struct drps_plan_ranks *ranks = &r->o.plan->info.ranks;
+    struct rounds_server *s = &r->server;
+    s->chosen = drps_array_new(ranks->max_round_uses, sizeof(*s->chosen));
+    for (int i = 0; i < 2; i++)
+        s->open[i].ids = drps_array_new(ranks->max_round_rows, sizeof(*s->open[i].ids));
+    if (!s->chosen || !s->open[0].ids || !s->open[1].ids)
+        return drps_err_set(err, -ENOMEM, "no memory for the row numbers of a round");
+    return fresh_open(r->o.plan, r->o.server, r->o.slots, &s->fresh, err);
+}
 
 static int open_server(struct drps_rounds *r, struct drps_err *err)
 {
@@ -123,7 +137,8 @@ static int open_server(struct drps_rounds *r, struct drps_err *err)
     s->count = drps_array_new(r->touches ? rows : 0, sizeof(*s->count));
     if (missing || !s->index || !s->sum || !s->count)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
-    int rc = drps_shared_buffer_renew(&s->values, values_bytes(info), err);
+    int rc = r->o.fresh ? open_fresh(r, err) : 0;
+    if (rc == 0) rc = drps_shared_buffer_renew(&s->values, values_bytes(info), err);
     return rc == 0 ? drps_shared_buffer_renew(&s->ahead, drps_rounds_ahead_bytes(info), err) : rc;
 }
 
@@ -160,7 +175,10 @@ void drps_rounds_close(struct drps_rounds *r)
     for (int i = 0; i < 2; i++) {
         free(s->open[i].frames);
         free(s->open[i].late);
+        free(s->open[i].ids);
     }
+    fresh_close(s->fresh);
+    free(s->chosen);
     free(s->marks);
     free(s->index);
     free(s->sum);
@@ -171,10 +189,19 @@ void drps_rounds_close(struct drps_rounds *r)
 void drps_rounds_bytes(const struct drps_rounds *r, struct drps_rounds_bytes *out)
 {
     const struct drps_rounds_bytes *w = &r->worker.traffic, *s = &r->server.traffic;
+    struct drps_traffic sent = {0};
+    drps_rounds_traffic(r, &sent);
+    const uint64_t marks = sent.kinds[DRPS_TRAFFIC_MARKS].bytes;
     *out = (struct drps_rounds_bytes){
-        .sent = w->sent + s->sent,
+        .sent = drps_traffic_values(&sent) + marks,
         .received = w->received + s->received,
-        .sent_marks = w->sent_marks + s->sent_marks,
+        .sent_marks = marks,
         .received_marks = w->received_marks + s->received_marks,
     };
+}
+
+void drps_rounds_traffic(const struct drps_rounds *r, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &r->worker.sent);
+    drps_traffic_merge(sum, &r->server.sent);
 }

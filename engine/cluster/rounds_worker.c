@@ -16,6 +16,7 @@ struct pulled {
     struct drps_net_message *ahead; /* own; NULL: everything is in `rest` */
     struct drps_net_message *rest;  /* own */
     size_t ahead_rows;
+    struct fresh_reader early, late; /* the rows of `ahead` and `rest` */
 };
 
 static void free_pulled(struct pulled *p)
@@ -36,8 +37,11 @@ static int count_ahead(const struct drps_rounds *r, struct pulled *p, struct drp
             p->ahead_rows += (size_t)__builtin_popcountll(marks[i]);
         if (p->rows % 64) beyond = marks[words - 1] >> p->rows % 64;
     }
-    const size_t bytes = words * sizeof(*marks) + p->ahead_rows * r->dim * sizeof(float);
-    if (m->bytes == bytes && !beyond) return 0;
+    const size_t head = words * sizeof(*marks);
+    if (m->bytes >= head && !beyond &&
+        fresh_read(r->o.worker->model, marks + words, m->bytes - head, p->ahead_rows,
+                   (m->tag & DRPS_MESSAGE_FRESH) != 0, &p->early) == 0)
+        return 0;
     return drps_err_set(err, DRPS_E_PROTO,
                         "rank %u sent %zu bytes ahead of round %llu, which do not fit %zu rows",
                         m->from, m->bytes, (unsigned long long)m->round, p->rows);
@@ -47,6 +51,15 @@ static uint64_t bytes_due(const struct drps_rounds *r, const struct pulled *p, u
 {
     if (from == r->rank) return sizeof(struct drps_message_here);
     return (p->rows - p->ahead_rows) * r->dim * sizeof(float);
+}
+
+/* Whether what is left of a server's rows has come. */
+static int fits(const struct drps_rounds *r, struct pulled *p, uint32_t from)
+{
+    const struct drps_net_message *m = p->rest;
+    if (from == r->rank) return m->bytes == bytes_due(r, p, from);
+    return fresh_read(r->o.worker->model, m->data, m->bytes, p->rows - p->ahead_rows,
+                      (m->tag & DRPS_MESSAGE_FRESH) != 0, &p->late) == 0;
 }
 
 /* Receive what a server sends of this round; with the end, the message has a tag and no values. */
@@ -66,29 +79,24 @@ static int take_parameters(struct drps_rounds *r, uint32_t from, struct pulled *
     struct drps_net_message *m = p->rest;
     const int ends = (m->tag & ROUNDS_END) && !p->ahead && !m->bytes;
     const uint64_t due = bytes_due(r, p, from);
-    if (m->type == DRPS_MESSAGE_PARAMETERS && (ends || m->bytes == due)) return 0;
+    if (m->type == DRPS_MESSAGE_PARAMETERS && (ends || fits(r, p, from))) return 0;
     p->rest = NULL;
     return drps_rounds_unexpected(m, DRPS_MESSAGE_PARAMETERS, due, err);
 }
 
-/* Put both messages' rows to their places. */
-static void merge(const struct drps_rounds *r, const struct pulled *p, char *to)
+/* Put the messages' rows to their places. */
+static void merge(const struct drps_rounds *r, struct pulled *p, char *to)
 {
     const size_t row = r->dim * sizeof(float);
-    const uint64_t *marks = p->ahead->data;
-    const char *ahead = (const char *)p->ahead->data + rounds_mark_bytes(p->rows);
-    const char *rest = p->rest->data;
-    for (size_t i = 0; i < p->rows; i++, to += row) {
-        const char **from = marks[i / 64] >> i % 64 & 1 ? &ahead : &rest;
-        memcpy(to, *from, row);
-        *from += row;
-    }
+    const uint64_t *marks = p->ahead ? p->ahead->data : NULL;
+    for (size_t i = 0; i < p->rows; i++, to += row)
+        fresh_next(marks && marks[i / 64] >> i % 64 & 1 ? &p->early : &p->late, to);
 }
 
-static void put(const struct drps_rounds *r, const struct pulled *p, uint32_t from, char *to)
+static void put(const struct drps_rounds *r, struct pulled *p, uint32_t from, char *to)
 {
     const size_t bytes = p->rows * r->dim * sizeof(float);
-    if (p->ahead)
+    if (from != r->rank && (p->ahead || p->late.marks))
         merge(r, p, to);
     else if (bytes)
         memcpy(to,
@@ -99,8 +107,10 @@ static void put(const struct drps_rounds *r, const struct pulled *p, uint32_t fr
 
 static void count_received(struct drps_rounds *r, const struct pulled *p, uint32_t from)
 {
+    struct drps_rounds_bytes *traffic = &r->worker.traffic;
     if (from == r->rank) return;
-    r->worker.traffic.received += p->rest->bytes + (p->ahead ? p->ahead->bytes : 0);
+    traffic->received += p->rest->bytes + (p->ahead ? p->ahead->bytes : 0);
+    traffic->received_marks += p->early.head_bytes + p->late.head_bytes;
 }
 
 /* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to end. */
@@ -175,7 +185,8 @@ static int push_to(struct drps_rounds *r, uint32_t s, size_t first, size_t n, ui
                                        .round = r->worker.round,
                                        .pieces = s == r->rank ? &own : pieces,
                                        .n = r->touches && s != r->rank ? 2 : 1};
-    rounds_count_sent(r, &r->worker.traffic, s, drps_rounds_gradient_bytes(r, s, n));
+    rounds_count_sent(r, &r->worker.sent, DRPS_TRAFFIC_PUSHED, s, n,
+                      drps_rounds_gradient_bytes(r, s, n));
     return s == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
                         : drps_shared_buffer_send(worker->sent, r->o.net, &send, r->o.wait_ms, err);
 }
@@ -224,6 +235,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     if (rc) return rc;
     w->has_share = 0;
     const uint64_t pulled = drps_clock_ns();
+    drps_rounds_count_wait(r, read, pulled);
     tell_hook(r, DRPS_BATCH_PULLED);
     const uint64_t ready = drps_clock_ns();
     if (training)
@@ -234,7 +246,10 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     out->wait_ns = pulled - read;
     out->compute_ns = drps_clock_ns() - ready;
     rc = push(r, training, out->loss, err);
-    if (training) w->trained_ns = drps_clock_ns();
+    if (training) {
+        w->times.compute_ns += out->compute_ns;
+        w->trained_ns = w->pushed_ns = drps_clock_ns();
+    }
     tell_hook(r, DRPS_BATCH_DONE);
     w->at++;
     w->round++;

@@ -174,6 +174,14 @@ static int open_circulation(struct drps_job *job, struct drps_err *err)
     return drps_circulation_open(&options, &job->circulation, err);
 }
 
+/* All rows are as the seed makes them, and rounds are the first to step them. */
+static int has_fresh_rows(const struct drps_job *job)
+{
+    const int begins = job->checkpoints.state.epoch <= 1 && !drps_job_first_step(job);
+    const int made = !job->options->from && !job->server.saved_ctx && !job->checkpoints.continues;
+    return begins && made && !job->options->no_fresh && !job->memory.window_steps;
+}
+
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
     if (drps_plan_circulates(&job->plan->info)) return open_circulation(job, err);
@@ -184,7 +192,9 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .worker = &job->worker,
                                                 .train = job->options,
                                                 .wait_ms = job->cluster.wait_ms,
-                                                .ahead = job->memory.rounds_ahead};
+                                                .ahead = job->memory.rounds_ahead,
+                                                .fresh = has_fresh_rows(job),
+                                                .slots = job->windows != NULL};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 

@@ -27,6 +27,7 @@ struct splitting {
     uint32_t *positions;  /* [uses_n] workers' lists, one after another */
     size_t uses_n, uses_cap, aux_cap, ids_cap, positions_cap;
     size_t part[DRPS_PLAN_WORKERS_MAX + 1]; /* where each worker's begins */
+    uint64_t *seen;                         /* a bit for each of the rank's rows */
     unsigned char *packed;
     size_t packed_cap;
 };
@@ -145,6 +146,22 @@ static int write_union(struct splitting *d, struct drps_err *err)
     return rc < 0 ? rc : add_record(d, DRPS_ROUND_POSITIONS, bytes, err);
 }
 
+/* ---- Rows that nobody has trained ---- */
+
+static int is_seen(const struct splitting *d, uint64_t use)
+{
+    return d->seen[use >> 38] >> (use >> 32) % 64 & 1;
+}
+
+/* The rows of a training round that no round before has, as workers of other ranks pull them. */
+static void count_fresh(struct splitting *d)
+{
+    for (size_t i = 0; i < d->uses_n; i++)
+        *d->job->fresh_rows += (uint32_t)d->uses[i] != d->rank && !is_seen(d, d->uses[i]);
+    for (size_t i = 0; i < d->uses_n; i++)
+        d->seen[d->uses[i] >> 38] |= UINT64_C(1) << (d->uses[i] >> 32) % 64;
+}
+
 /* ---- Rounds ---- */
 
 /* What goes over the network: rows that another rank's worker pulls here, and that this worker
@@ -185,6 +202,7 @@ static int split_round(struct splitting *d, uint64_t first_batch, uint64_t end, 
         rc = write_shares(d, rows, n, err);
         if (rc == 0) rc = there ? write_body(d, batch, err) : write_empty_body(d, err);
     }
+    if (rc == 0 && !evaluation) count_fresh(d);
     return rc < 0 ? rc : write_union(d, err);
 }
 
@@ -224,7 +242,8 @@ int drps_split_rank(const struct split_job *job, uint32_t rank, const char *to,
     out->rank = rank;
     out->first_row = job->owners->first[rank];
 
-    int rc = open_files(&d, to, err);
+    d.seen = calloc((job->owners->first[rank + 1] - out->first_row) / 64 + 1, sizeof(*d.seen));
+    int rc = d.seen ? open_files(&d, to, err) : no_memory(err);
     if (rc == 0) rc = split_rounds_of(&d, 0, job->batches, 0, err);
     if (rc == 0) rc = split_rounds_of(&d, job->batches, job->eval_batches, 1, err);
     for (int i = 0; i < DRPS_ROUND_FILES; i++) {
@@ -233,6 +252,7 @@ int drps_split_rank(const struct split_job *job, uint32_t rank, const char *to,
     }
     drps_steps_close(d.lists);
     drps_steps_close(d.bodies);
+    free(d.seen);
     free(d.uses);
     free(d.aux);
     free(d.ids);

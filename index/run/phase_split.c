@@ -144,6 +144,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     struct owners owners;
     uint64_t batch_rows = 0;
+    r->result->links.fresh_rows = 0;
     const struct split_job job = {.io = r->io,
                                   .from = r->stage.dir,
                                   .batches = info->batches,
@@ -151,6 +152,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
                                   .owners = &owners,
                                   .ranks = &info->ranks,
                                   .batch_rows = &batch_rows,
+                                  .fresh_rows = &r->result->links.fresh_rows,
                                   .memory_bytes = r->options.memory_bytes};
     int rc = choose_owners(r, &owners, err);
     for (uint32_t i = owners.servers; i < r->parts_n && rc == 0; i++)

@@ -51,7 +51,7 @@ const struct argp_option index_option_table[] = {
      "The M machines of --servers hold rows alone, and N others train", 4},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--servers, --separate, --partition, --memory and --no-forecast alone", 4},
+     "--servers, --separate, --partition, --link, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
      "memory and accesses evenly; but with --order grid ranges of rows circulate, between at most "
@@ -61,6 +61,9 @@ const struct argp_option index_option_table[] = {
      "Which samples each of the machines trains on: placed with the rows that they use (default "
      "for --partition auto, greedy and dppa), round (placed, each in the round that it would be "
      "dealt to, so that the same is learned), or dealt in turn", 4},
+    {"link", KEY_LINK, "SPEED", 0,
+     "Speed of each machine's link to the network, to say whether the machines can be faster than one "
+     "(default 1Gbit); the plan is the same", 4},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,

@@ -123,6 +123,9 @@ static int parse_ranks_option(struct drps_cli *cli, struct index_options *option
         options->has_waits = 1;
         o->wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
         return 0;
+    case KEY_LINK:
+        options->link_bits = drps_cli_speed(cli, arg);
+        return 0;
     case KEY_SILENCE:
         options->has_waits = 1;
         o->cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
@@ -237,7 +240,7 @@ static int is_of_plans(int key)
 {
     return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_SERVERS ||
            key == KEY_SEPARATE || key == KEY_PARTITION || key == KEY_MEMORY ||
-           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN;
+           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK;
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)

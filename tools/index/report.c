@@ -9,6 +9,7 @@
 
 #include "base/drps_size.h"
 #include "tools/drps_forecast_text.h"
+#include "tools/index/network.h"
 
 /* ---- What training needs ---- */
 
@@ -39,12 +40,15 @@ int index_report_needs(struct index_report *report, struct drps_err *err)
     const char *dir = report->options->out;
     int rc = 0;
     report->needs = (struct drps_train_needs){0};
+    report->busiest = (struct link_load){0};
     for (uint32_t r = 0; r < info->ranks.count && rc == 0; r++) {
         struct drps_plan *plan;
         rc = info->ranks.count > 1 ? drps_plan_open_rank(drps_io_os(), dir, r, &plan, err)
                                    : drps_plan_open(drps_io_os(), dir, &plan, err);
         if (rc < 0) break;
         rc = add_needs(report, plan, &options, r == 0, err);
+        const struct link_load load = link_of_part(&plan->info);
+        link_raise(&report->busiest, &load);
         drps_plan_close(plan);
     }
     return rc;
@@ -171,6 +175,10 @@ static void print_links(const struct drps_index_result *r)
         "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "
         "carries %.2f of the average\n",
         index_report_moved(r), index_report_busiest(r));
+    printf(
+        "  fresh    of the first epoch's parameters between ranks %.1f %% are of rows that nobody "
+        "has trained: they are made, not sent\n",
+        100 * index_report_fresh(r));
 }
 
 static void print_summary(const struct index_report *report)
@@ -278,6 +286,7 @@ static void print_details(const struct drps_index_result *r)
 int index_report_text(const struct index_report *report, int details, struct drps_err *err)
 {
     print_summary(report);
+    index_network_print(&report->result->info, &report->busiest, report->link_bits, details);
     print_ranks(report->result);
     if (!details && report->needs.keeps_all_rows) return 0;
     print_details(report->result);

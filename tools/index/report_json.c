@@ -5,6 +5,7 @@
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
+#include "tools/index/network.h"
 
 static json_t *forecast_json(const struct drps_forecast *f)
 {
@@ -71,6 +72,11 @@ double index_report_busiest(const struct drps_index_result *r)
     return (double)r->links.busiest_rows / average;
 }
 
+double index_report_fresh(const struct drps_index_result *r)
+{
+    return (double)r->links.fresh_rows / (double)r->links.moved_rows;
+}
+
 /* The members of plan.json, under their names there, without what describes the file itself and
  * others. */
 static json_t *plan_json(const char *dir, struct drps_err *err)
@@ -133,11 +139,17 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
         for (uint32_t k = 0; k < i->ranks.count; k++)
             drps_manifest_append(&ranks, rank_json(r, k));
         drps_manifest_put(&j, "ranks", ranks);
+        drps_manifest_put(&j, "link_bits_per_s", drps_cli_json_count(report->link_bits));
+        drps_manifest_put(&j, "link_least_seconds",
+                          drps_cli_json_real(link_seconds(&report->busiest, report->link_bits)));
+        drps_manifest_put(&j, "one_thread_seconds", drps_cli_json_real(index_thread_seconds(i)));
         if (r->links.hashed_rows)
             drps_manifest_put(&j, "moved_of_hashed", drps_cli_json_real(index_report_moved(r)));
-        if (r->links.moved_rows)
+        if (r->links.moved_rows) {
             drps_manifest_put(&j, "busiest_of_average",
                               drps_cli_json_real(index_report_busiest(r)));
+            drps_manifest_put(&j, "fresh_of_pulled", drps_cli_json_real(index_report_fresh(r)));
+        }
     }
     drps_manifest_put(&j, "phase_seconds", phases_json(r));
     drps_manifest_put(&j, "seconds", drps_cli_json_real(r->seconds));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "tools/drps_forecast_text.h"
+#include "tools/drps_link.h"
 #include "tools/stat/print.h"
 #include "tools/stat/values.h"
 
@@ -111,8 +112,10 @@ static void print_ranks(const struct drps_plan *plan)
 
 /* Prints what an epoch asks of each machine whose part is here, without the gradients, which go
  * back. */
-static void print_machines(const struct drps_plan *plan)
+static void print_machines(const struct drps_plan *plan, uint64_t link_bits)
 {
+    struct link_load most = {0};
+    char speed[LINK_TEXT];
     if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.count < 2) return;
     printf("\n  %4s %10s %11s %11s %11s %15s %9s\n", "rank", "rows", "row uses", "pulled", "served",
            "relay, most", "windows");
@@ -130,11 +133,17 @@ static void print_machines(const struct drps_plan *plan)
                link_text(i, i->ranks.served_rows, i->ranks.eval_served_rows),
                rows_text(i->window_rows_moved, i->window_rows_moved, i->row_bytes),
                (unsigned long long)i->windows);
+        const struct link_load load = link_of_part(i);
+        link_raise(&most, &load);
         drps_plan_close(part);
     }
+    printf("  with links of %s (--link) an epoch takes %.4g s at least: rank %" PRIu32
+           "'s sends %s and receives %s\n",
+           link_speed_text(link_bits, speed), link_seconds(&most, link_bits), most.rank,
+           size_text((double)most.sent_bytes), size_text((double)most.received_bytes));
 }
 
-void stat_print_plan(const struct drps_plan *plan, int details)
+void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *shown)
 {
     const json_t *j = plan->json;
     printf("plan %s: %s, %s loss, %s input, %s order\n", plan->dir, text_of(j, "algo"),
@@ -152,8 +161,8 @@ void stat_print_plan(const struct drps_plan *plan, int details)
            count_of(j, "batches"), count_of(j, "test_batches"), count_of(j, "batch_size"),
            count_of(j, "max_batch_rows"));
     print_ranks(plan);
-    print_machines(plan);
-    if (details) {
+    print_machines(plan, shown->link_bits);
+    if (shown->details) {
         printf("  blocks   %s of rows that are read and written together (%s), of at most %s rows; "
                "at most %s a batch\n",
                count_of(j, "blocks"), text_of(j, "blocks_by"), count_of(j, "max_block_rows"),

@@ -114,6 +114,11 @@ const struct argp_option train_option_table[] = {
      "bsp: send parameters of a batch only when the batches before are done, not those that they "
      "do not change while they are computed; the model is the same",
      5},
+    {"no-fresh", KEY_NO_FRESH, NULL, 0,
+     "bsp: send parameters that nobody has trained, too, which workers make themselves in the "
+     "first "
+     "epoch; the model is the same",
+     5},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},
     {"silence", KEY_SILENCE, "S", 0,

@@ -36,6 +36,7 @@ enum {
     KEY_STALENESS,
     KEY_NO_CLAIM,
     KEY_NO_OVERLAP,
+    KEY_NO_FRESH,
     KEY_EMULATE,
     KEY_FORCE,
     KEY_PUBLISH,

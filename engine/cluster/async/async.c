@@ -190,11 +190,17 @@ uint64_t drps_async_done(const struct drps_async *a)
 
 void drps_async_bytes(const struct drps_async *a, struct drps_rounds_bytes *out)
 {
-    struct drps_rounds_bytes more;
-    drps_async_worker_traffic(a->worker, out);
-    drps_async_server_traffic(a->server, &more);
-    out->sent += more.sent;
-    out->received += more.received;
+    struct drps_traffic sent = {0};
+    drps_async_traffic(a, &sent);
+    *out = (struct drps_rounds_bytes){.sent = drps_traffic_values(&sent),
+                                      .received = drps_async_worker_received(a->worker) +
+                                                  drps_async_server_received(a->server)};
+}
+
+void drps_async_traffic(const struct drps_async *a, struct drps_traffic *sum)
+{
+    drps_async_worker_traffic(a->worker, sum);
+    drps_async_server_traffic(a->server, sum);
 }
 
 void drps_async_report(const struct drps_async *a, struct drps_train_rank *out)

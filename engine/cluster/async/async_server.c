@@ -43,7 +43,8 @@ struct async_server {
                               are */
     struct drps_shared_buffer **there; /* own: [ranks] for each other one */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
-    struct drps_rounds_bytes bytes;
+    uint64_t received;                 /* bytes of gradients of other ranks */
+    struct drps_traffic traffic;
 };
 
 static struct open_step *at(const struct async_server *s, uint64_t step)
@@ -148,6 +149,8 @@ static int send_record(struct async_server *s, uint32_t to, uint64_t step, struc
                                        .round = step,
                                        .pieces = pieces,
                                        .n = 2};
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_BATCHES, to, 0,
+                     record.body.bytes + record.shares.bytes);
     return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
 }
 
@@ -173,7 +176,7 @@ static int send_parameters(struct async_server *s, uint32_t to, uint32_t share, 
                                        .pieces = &piece,
                                        .n = 1};
     if (own) return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
-    s->bytes.sent += piece.bytes;
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_PULLED, to, rows.n, piece.bytes);
     return drps_shared_buffer_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
@@ -233,7 +236,7 @@ static int step_rows(struct async_server *s, const struct drps_net_message *m, s
         memcpy(&here, m->data, sizeof(here));
     else if (job->touches)
         here.touches = (const uint32_t *)m->data + rows.n * job->dim;
-    if (m->from != job->rank) s->bytes.received += m->bytes;
+    if (m->from != job->rank) s->received += m->bytes;
     drps_optim_step(&job->o.server->optim, job->dim, &rows, 0, rows.n, here.values, here.touches,
                     intercept_is_here(s));
     step->done[m->tag] = 1;
@@ -371,7 +374,12 @@ void drps_async_server_free(struct async_server *s)
     free(s);
 }
 
-void drps_async_server_traffic(const struct async_server *s, struct drps_rounds_bytes *out)
+uint64_t drps_async_server_received(const struct async_server *s)
 {
-    *out = s->bytes;
+    return s->received;
+}
+
+void drps_async_server_traffic(const struct async_server *s, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &s->traffic);
 }

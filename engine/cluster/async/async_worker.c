@@ -21,9 +21,11 @@ struct async_worker {
     struct drps_net_message *record;                      /* own: of a batch of another share */
     struct drps_net_message *from[DRPS_PLAN_WORKERS_MAX]; /* own: parameters, by server */
     uint64_t done;                                        /* that END counts */
-    struct drps_rounds_bytes bytes;
+    uint64_t received;                                    /* bytes of parameters of other ranks */
+    struct drps_traffic traffic;
 
     uint64_t iterations, claimed, held_ns;
+    uint64_t wait_ns; /* for parameters, and batches of other shares */
     struct async_end fared;
 };
 
@@ -165,7 +167,7 @@ static int put_together(struct async_worker *w, struct drps_err *err)
         if (bytes)
             memcpy(at, own ? ((const struct drps_message_here *)m->data)->values : m->data, bytes);
         at += bytes;
-        if (!own) w->bytes.received += m->bytes;
+        if (!own) w->received += m->bytes;
     }
     return 0;
 }
@@ -199,7 +201,9 @@ static int push(struct async_worker *w, struct drps_err *err)
             own ? drps_net_send(job->o.net, &send, job->o.wait_ms, err)
                 : drps_shared_buffer_send(worker->sent, job->o.net, &send, job->o.wait_ms, err);
         if (rc < 0) return rc;
-        if (!own) w->bytes.sent += drps_async_gradient_bytes(job, s, n);
+        if (!own)
+            drps_traffic_add(&w->traffic, DRPS_TRAFFIC_PUSHED, s, n,
+                             drps_async_gradient_bytes(job, s, n));
         first += n;
     }
     return 0;
@@ -258,11 +262,14 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
     w->record = NULL;
     int rc = await_go(w, err);
     if (rc) return finish(w, rc, err);
-    w->held_ns += drps_clock_ns() - start;
+    const uint64_t released = drps_clock_ns();
+    w->held_ns += released - start;
     tell_hook(w, DRPS_BATCH_BEGINS);
     rc = fetch(w, out, err);
     if (rc < 0) return rc;
-    out->wait_ns = drps_clock_ns() - start - out->plan_ns;
+    const uint64_t fetched = drps_clock_ns();
+    w->wait_ns += fetched - released - out->plan_ns;
+    out->wait_ns = fetched - start - out->plan_ns;
     tell_hook(w, DRPS_BATCH_PULLED);
     const uint64_t ready = drps_clock_ns();
     out->loss = drps_worker_gradient(w->job->o.worker, &w->batch.body);
@@ -306,9 +313,14 @@ uint64_t drps_async_worker_done(const struct async_worker *w)
     return w->done;
 }
 
-void drps_async_worker_traffic(const struct async_worker *w, struct drps_rounds_bytes *out)
+uint64_t drps_async_worker_received(const struct async_worker *w)
 {
-    *out = w->bytes;
+    return w->received;
+}
+
+void drps_async_worker_traffic(const struct async_worker *w, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &w->traffic);
 }
 
 void drps_async_worker_report(const struct async_worker *w, struct drps_train_rank *out)
@@ -316,6 +328,7 @@ void drps_async_worker_report(const struct async_worker *w, struct drps_train_ra
     out->iterations = w->iterations;
     out->claimed = w->claimed;
     out->held_seconds = (double)w->held_ns * 1e-9;
+    out->network_seconds += (double)w->wait_ns * 1e-9;
     out->lag_mean = w->fared.releases ? (double)w->fared.lag_sum / (double)w->fared.releases : 0;
     out->lag_max = w->fared.lag_max;
     out->stale_mean = w->iterations ? (double)w->fared.stale_sum / (double)w->iterations : 0;

@@ -72,7 +72,9 @@ DRPS_MUST_CHECK
 int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struct drps_err *err);
 /* Batches that END counts. */
 uint64_t drps_async_worker_done(const struct async_worker *w);
-void drps_async_worker_traffic(const struct async_worker *w, struct drps_rounds_bytes *out);
+/* Values from other ranks; what went to them is added to *sum. */
+uint64_t drps_async_worker_received(const struct async_worker *w);
+void drps_async_worker_traffic(const struct async_worker *w, struct drps_traffic *sum);
 void drps_async_worker_report(const struct async_worker *w, struct drps_train_rank *out);
 
 /* ---- The server ---- */
@@ -86,7 +88,8 @@ void drps_async_server_free(struct async_server *s); /* NULL-safe */
 /* Serve an epoch. */
 DRPS_MUST_CHECK
 int drps_async_server_run(struct async_server *s, struct drps_err *err);
-void drps_async_server_traffic(const struct async_server *s, struct drps_rounds_bytes *out);
+uint64_t drps_async_server_received(const struct async_server *s);
+void drps_async_server_traffic(const struct async_server *s, struct drps_traffic *sum);
 
 /* ---- The master, on rank 0 ---- */
 

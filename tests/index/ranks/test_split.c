@@ -297,6 +297,39 @@ static void check_rounds(struct cluster *c, uint64_t rounds, uint64_t first_roun
     }
 }
 
+/* Returns how many rows other ranks pull from this server in the first training round that has
+ * them. */
+static uint64_t fresh_of(const struct cluster *c, uint32_t server)
+{
+    const struct drps_plan_info *info = &c->parts[server]->info;
+    uint64_t *first = calloc((size_t)info->rows + 1, sizeof(*first)); /* round, from 1 */
+    uint64_t fresh = 0;
+    assert_non_null(first);
+    for (uint64_t t = 0; t < info->batches; t++) {
+        struct served s;
+        read_served(c->parts[server], t, &s);
+        for (uint32_t w = 0; w < c->workers; w++)
+            for (size_t i = s.part[w]; i < s.part[w + 1]; i++) {
+                const uint32_t id = s.ids[s.positions[i]];
+                if (!first[id]) first[id] = t + 1;
+                fresh += w != server && first[id] == t + 1;
+            }
+        free(s.ids);
+        free(s.positions);
+    }
+    free(first);
+    return fresh;
+}
+
+static void check_fresh(const struct cluster *c)
+{
+    uint64_t fresh = 0;
+    for (uint32_t s = 0; s < c->workers; s++)
+        fresh += fresh_of(c, s);
+    assert_true(fresh > 0);
+    assert_int_equal(c->many.result.links.fresh_rows, fresh);
+}
+
 static void check_case(uint32_t workers, enum case_format format, const char *algo, size_t samples,
                        const char *blocks, const char *partition)
 {
@@ -317,6 +350,7 @@ static void check_case(uint32_t workers, enum case_format format, const char *al
         served += k->served_rows + k->eval_served_rows;
     }
     assert_int_equal(rows, one->rows);
+    check_fresh(c);
     for (uint64_t i = 0; !partition && i < rows; i++)
         assert_int_equal(c->old[i], i); /* ranges of the rows as they are */
     assert_int_equal(pulled, served);   /* what one gets another gives */
