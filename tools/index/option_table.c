@@ -46,7 +46,7 @@ const struct argp_option index_option_table[] = {
      "Make a plan for N machines: a worker and a server each (default 1)", 4},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--partition, --memory and --no-forecast alone", 4},
+     "--partition, --residuals, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
      "memory and accesses evenly; but with --order grid ranges of rows circulate, between at most "
@@ -56,6 +56,10 @@ const struct argp_option index_option_table[] = {
      "Which samples each of the machines trains on: placed with the rows that they use (default "
      "for --partition auto, greedy and dppa), round (placed, each in the round that it would be "
      "dealt to, so that the same is learned), or dealt in turn", 4},
+    {"residuals", KEY_RESIDUALS, "N", 0,
+     "Let drps-train shorten gradients on their way (--push-values, --push-filter, --push-top): each "
+     "worker keeps what was not sent of N rows at a time, or of all that it needs; N rows of "
+     "memory", 4},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,

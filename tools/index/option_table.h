@@ -43,6 +43,7 @@ enum {
     KEY_FORCE,
     KEY_NO_FORECAST,
     KEY_FROM_PLAN,
+    KEY_RESIDUALS,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

@@ -166,6 +166,10 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     case KEY_WORKERS:
         o->workers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
         return 0;
+    case KEY_RESIDUALS:
+        o->residual_slots =
+            strcmp(arg, "all") == 0 ? UINT64_MAX : drps_cli_count(cli, arg, 1, UINT32_MAX - 1);
+        return 0;
     case KEY_BATCH_SIZE:
         parse_batch_size(cli, o, arg);
         return 0;
@@ -211,8 +215,9 @@ static void check(struct drps_cli *cli, const struct index_options *o)
 {
     check_ranks(cli, o);
     if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n))
-        drps_cli_usage(cli, "--from-plan takes all but --workers, --partition, --memory and "
-                            "--no-forecast from the plan: give no other options, and no DATA");
+        drps_cli_usage(
+            cli, "--from-plan takes all but --workers, --partition, --residuals, "
+                 "--memory and --no-forecast from the plan: give no other options, and no DATA");
     if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
     if (o->index.from_plan) return;
     if (!o->inputs.n && !index_only_counts(o))
@@ -229,7 +234,8 @@ static void check(struct drps_cli *cli, const struct index_options *o)
 static int is_of_plans(int key)
 {
     return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_PARTITION ||
-           key == KEY_MEMORY || key == KEY_NO_FORECAST || key == KEY_FROM_PLAN;
+           key == KEY_RESIDUALS || key == KEY_MEMORY || key == KEY_NO_FORECAST ||
+           key == KEY_FROM_PLAN;
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)
