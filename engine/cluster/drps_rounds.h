@@ -23,6 +23,7 @@
 #ifndef DRPS_ENGINE_CLUSTER_ROUNDS_H
 #define DRPS_ENGINE_CLUSTER_ROUNDS_H
 
+#include "engine/cluster/filters/drps_push.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
 #include "engine/step/drps_server.h"
@@ -41,6 +42,8 @@ struct drps_rounds_options {
     uint32_t wait_ms;                       /* for a message that is due */
     int ahead; /* 1: servers send what the next round uses and this one does not change; the store
                   keeps two steps open */
+    struct drps_push *push; /* gradients for other ranks are filtered so, and ranks stop between
+                               epochs alone; NULL: they are not */
 };
 
 /* Everything in options is borrowed until close. */

@@ -32,6 +32,9 @@ struct rounds_worker {
     int has_share;   /* it was taken for a round that the ranks ended before */
     int wants_pause; /* gradients say so, until the next begin */
     uint32_t ended;  /* what the servers said in place of parameters */
+    struct drps_shared_buffer
+        *filtered;         /* own: gradients on their way out, where they are filtered */
+    size_t filtered_bytes; /* of it that are in use */
     struct drps_rounds_bytes traffic;
 };
 
@@ -49,6 +52,7 @@ struct rounds_server {
     uint32_t *index;                   /* own: [max_round_uses] */
     float *sum;                        /* own: [max_round_rows][dim] */
     uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
+    struct drps_push_reader *reader;   /* own; NULL: gradients are not filtered */
     struct drps_rounds_bytes traffic;
     struct drps_err err;
     int rc;
