@@ -108,6 +108,7 @@ struct drps_push_options {
 struct drps_push_counts {
     uint64_t plain_bytes, sent_bytes; /* as they were, and as they were sent */
     uint64_t rows, whole_rows;        /* of these, sent whole: they may not wait any longer */
+    uint64_t whole_bytes, kept_bytes; /* of sent_bytes: values of whole rows, and of others */
     uint64_t values;                  /* of the other rows */
     uint64_t zero, below, beyond;     /* not sent: zeros, below the threshold, not of the largest */
 };

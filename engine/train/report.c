@@ -320,6 +320,22 @@ static json_t *bins_to_json(const uint64_t *bin, size_t n)
     return list;
 }
 
+static json_t *push_to_json(const struct drps_push_counts *c)
+{
+    json_t *j = json_object();
+    drps_manifest_put(&j, "plain_bytes", count(c->plain_bytes));
+    drps_manifest_put(&j, "sent_bytes", count(c->sent_bytes));
+    drps_manifest_put(&j, "whole_bytes", count(c->whole_bytes));
+    drps_manifest_put(&j, "value_bytes", count(c->kept_bytes));
+    drps_manifest_put(&j, "rows", count(c->rows));
+    drps_manifest_put(&j, "whole_rows", count(c->whole_rows));
+    drps_manifest_put(&j, "values", count(c->values));
+    drps_manifest_put(&j, "zero", count(c->zero));
+    drps_manifest_put(&j, "below", count(c->below));
+    drps_manifest_put(&j, "beyond", count(c->beyond));
+    return j;
+}
+
 /* How each rank of a plan for several workers fared. */
 static json_t *ranks_to_json(const struct drps_train_result *r)
 {
@@ -333,6 +349,7 @@ static json_t *ranks_to_json(const struct drps_train_result *r)
         drps_manifest_put(&j, "forecast_sent_bytes", count(rank->forecast_sent_bytes));
         drps_manifest_put(&j, "forecast_received_bytes", count(rank->forecast_received_bytes));
         drps_manifest_put(&j, "other_sent_bytes", count(rank->other_sent_bytes));
+        if (rank->push.plain_bytes) drps_manifest_put(&j, "push", push_to_json(&rank->push));
         drps_manifest_put(&j, "read_bytes", count(rank->read_bytes));
         drps_manifest_put(&j, "written_bytes", count(rank->written_bytes));
         drps_manifest_put(&j, "waiting_seconds", number(rank->waiting_seconds));

@@ -101,12 +101,15 @@ size_t drps_push_encode(const struct drps_push_shape *shape, const struct drps_p
     at += drps_list_encode_dense(whole, whole_n, at);
     at += write_kept(&head, kept, values, at);
     head.bits = (uint16_t)gather(g->rest, kept, head.kept, bits, g->values);
-    at += drps_values_encode(head.bits, g->values, head.kept, at);
+    const size_t kept_bytes = drps_values_encode(head.bits, g->values, head.kept, at);
+    at += kept_bytes;
     subtract(g->rest, kept, head.kept, g->values);
     at += copy_rows(shape, g, 1, at) * sizeof(float);
     if (shape->touches) at += drps_numbers_encode(g->touches, shape->rows, at);
     memcpy(out, &head, sizeof(head));
     counts->rows += shape->rows;
     counts->whole_rows += whole_n;
+    counts->whole_bytes += whole_n * shape->dim * sizeof(float);
+    counts->kept_bytes += kept_bytes;
     return (size_t)(at - (unsigned char *)out);
 }
