@@ -169,7 +169,7 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->optimizer, first->optimizer) != 0) return differs("optimizer", rank, err);
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
     if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
-        return differs("filter of gradients", rank, err);
+        return differs("set of filters of gradients", rank, err);
     if (t->no_claim != first->no_claim) return differs("leave to claim batches", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].its < numbers[i].first || numbers[i].its > numbers[i].first)

@@ -664,6 +664,7 @@ static void forge_residuals(const char *part, size_t round, int gives_up)
     assert_int_equal(drps_numbers_decode(shares.pieces[round].data, shares.pieces[round].bytes,
                                          list, NULL, NULL),
                      0);
+    write_records(&shares); /* as they were */
     const struct drps_residual_rows rows = {slot, whole, room, list[0] + list[2]};
     read_records(&r, part, "residuals.rec", DRPS_KIND_RESIDUALS);
     assert_int_equal(
