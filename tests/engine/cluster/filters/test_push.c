@@ -260,15 +260,14 @@ static void stop_now(void *ctx, const struct drps_train_progress *p)
     atomic_store(&stop, 1);
 }
 
-/* What is interrupted ends with its epoch, and goes on as if it had not been. */
-static void test_ranks_stop_between_epochs(void **state)
+/* What is interrupted ends with its epoch, and goes on as if it had not been, with its filters. */
+static void check_stop(const struct drps_push_options *push)
 {
     struct world *w = world_begin_residuals("fm", CASE_LIBSVM, 8, 60, seed);
     struct drps_train_options o = world_options(w);
     struct drps_train_result whole, r;
     struct drps_err err = DRPS_ERR_INIT;
-    (void)state;
-    o.push = lossy[0];
+    o.push = *push;
     o.epochs = 3;
     world_train(w, &o, &whole);
     o.on_progress = stop_now;
@@ -280,6 +279,7 @@ static void test_ranks_stop_between_epochs(void **state)
     drps_train_result_free(&r);
     o.on_progress = NULL;
     o.stop = NULL;
+    o.push = (struct drps_push_options){0};
     o.resume = 1;
     world_train(w, &o, &r);
     assert_int_equal(r.resumed_epoch, 2);
@@ -287,6 +287,15 @@ static void test_ranks_stop_between_epochs(void **state)
     drps_train_result_free(&r);
     drps_train_result_free(&whole);
     world_end(w);
+}
+
+static void test_ranks_stop_between_epochs(void **state)
+{
+    static const struct drps_push_options random = {.on = 1, .phi = INFINITY, .chance = .4};
+    (void)state;
+    check_stop(&lossy[1]);
+    check_stop(&lossy[2]);
+    check_stop(&random);
 }
 
 /* ---- Refused ---- */
