@@ -1,7 +1,7 @@
 /*
  * Writing a filtered gradient: a head, which rows are whole, which of the other values are sent,
  * these values, the values of whole rows, and touches. Which values are sent is a bit for each or a
- * packed list of their numbers, whichever is shorter.
+ * packed list of their numbers, whichever is shorter; or all are, with zeros among them.
  */
 #include "engine/cluster/filters/drps_push_message.h"
 
@@ -59,8 +59,6 @@ static size_t write_kept(struct push_head *head, const uint32_t *kept, size_t va
                          unsigned char *out)
 {
     const size_t n = head->kept;
-    head->how = PUSH_ALL;
-    if (n == values) return 0;
     head->how = PUSH_LIST;
     if (n < values / 4) {
         const size_t bytes = drps_list_encode_dense(kept, n, out);
@@ -70,22 +68,34 @@ static size_t write_kept(struct push_head *head, const uint32_t *kept, size_t va
     return write_bitmap(kept, n, values, out);
 }
 
-/* Gather what is sent; of 32 bits where a value is no finite number. */
-static uint32_t gather(const float *rest, const uint32_t *kept, size_t n, uint32_t bits, float *out)
+/* Whether zeros in place of what is held back are shorter than marks. */
+static int all_are_shorter(uint32_t bits, size_t n, size_t values)
+{
+    return drps_values_bytes(bits, values) <=
+           push_bitmap_bytes(values) + drps_values_bytes(bits, n);
+}
+
+/* Gather what is sent, one after the other or (all) in its place; of 32 bits where a value is no
+ * finite number. */
+static uint32_t gather(const float *rest, const uint32_t *kept, size_t n, int all, uint32_t bits,
+                       float *out)
 {
     int finite = 1;
     for (size_t i = 0; i < n; i++) {
-        out[i] = rest[kept[i]];
-        finite &= isfinite(out[i]) != 0;
+        const float value = rest[kept[i]];
+        out[all ? kept[i] : i] = value;
+        finite &= isfinite(value) != 0;
     }
     return finite ? bits : 32;
 }
 
 /* What was sent is not held back. What is no finite number leaves nothing. */
-static void subtract(float *rest, const uint32_t *kept, size_t n, const float *sent)
+static void subtract(float *rest, const uint32_t *kept, size_t n, int all, const float *sent)
 {
-    for (size_t i = 0; i < n; i++)
-        rest[kept[i]] = isfinite(sent[i]) ? rest[kept[i]] - sent[i] : 0;
+    for (size_t i = 0; i < n; i++) {
+        const float value = sent[all ? kept[i] : i];
+        rest[kept[i]] = isfinite(value) ? rest[kept[i]] - value : 0;
+    }
 }
 
 size_t drps_push_encode(const struct drps_push_shape *shape, const struct drps_push_choice *choice,
@@ -96,14 +106,16 @@ size_t drps_push_encode(const struct drps_push_shape *shape, const struct drps_p
     uint32_t *whole = g->room, *kept = g->room + shape->rows;
     const size_t whole_n = list_whole(shape, g->whole, whole);
     const size_t values = copy_rows(shape, g, 0, g->rest);
-    struct push_head head = {.kept =
-                                 (uint32_t)drps_push_choose(choice, g->rest, values, kept, counts)};
+    const size_t n = drps_push_choose(choice, g->rest, values, kept, counts);
+    const int all = all_are_shorter(bits, n, values);
+    struct push_head head = {.how = PUSH_ALL, .kept = (uint32_t)(all ? values : n)};
     at += drps_list_encode_dense(whole, whole_n, at);
-    at += write_kept(&head, kept, values, at);
-    head.bits = (uint16_t)gather(g->rest, kept, head.kept, bits, g->values);
+    if (!all) at += write_kept(&head, kept, values, at);
+    if (all) memset(g->values, 0, values * sizeof(*g->values));
+    head.bits = (uint16_t)gather(g->rest, kept, n, all, bits, g->values);
     const size_t kept_bytes = drps_values_encode(head.bits, g->values, head.kept, at);
     at += kept_bytes;
-    subtract(g->rest, kept, head.kept, g->values);
+    subtract(g->rest, kept, n, all, g->values);
     at += copy_rows(shape, g, 1, at) * sizeof(float);
     if (shape->touches) at += drps_numbers_encode(g->touches, shape->rows, at);
     memcpy(out, &head, sizeof(head));
