@@ -93,6 +93,26 @@ struct drps_checkpoint_every {
     uint64_t n; /* of these; at least 1 */
 };
 
+/* What is sent of the gradients that go to other ranks under bsp; the rest is kept and added to the
+ * row's next one (engine/cluster/filters/drps_push.h). Zero: all of them as they are. */
+struct drps_push_options {
+    int on;        /* 1: what follows counts; values that are zero are not sent then */
+    uint32_t bits; /* of a value: 32, 16 or 8; 0: 32 */
+    /* A value of less than phi / (1 + decay ln t), by size, in training batch t of a worker, from
+     * 1, is held back with this chance. */
+    double phi, decay, chance;
+    double top; /* share of a message's values, the largest, that is sent at most; 0: all */
+};
+
+/* What pushes to other ranks came to. */
+struct drps_push_counts {
+    uint64_t plain_bytes, sent_bytes; /* as they were, and as they were sent */
+    uint64_t rows, whole_rows;        /* of these, sent whole: they may not wait any longer */
+    uint64_t whole_bytes, kept_bytes; /* of sent_bytes: values of whole rows, and of others */
+    uint64_t values;                  /* of the other rows */
+    uint64_t zero, below, beyond;     /* not sent: zeros, below the threshold, not of the largest */
+};
+
 /* A checkpoint, as a run that writes it or goes on from it sees it. */
 struct drps_train_cut {
     uint64_t number;
@@ -162,6 +182,8 @@ struct drps_train_options {
                                   before is over; results are the same */
     int no_fresh;              /* 1: bsp: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
+    /* Of several ranks, bsp. Training stops, and writes checkpoints, between epochs alone then. */
+    struct drps_push_options push;
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */
@@ -223,6 +245,7 @@ struct drps_train_rank {
         other_sent_bytes; /* the rest: start, metrics, the model's rows, marks of rows sent ahead */
     uint64_t peak_rss_bytes;
     uint64_t read_bytes, written_bytes; /* by its store, on its disk */
+    struct drps_push_counts push;       /* 0 where pushes are not filtered */
     double waiting_seconds;             /* for which its worker waited for parameters, and for
                                            the scheduler */
     double waiting_share;               /* of the time of all steps */

@@ -48,7 +48,7 @@ struct drps_index_options {
     const char *from_plan; /* in place of all that says what is read, and how it becomes batches: a
                               finished plan, for as many workers as it may be, whose batches are
                               dealt to `workers`; all of it lies in this folder. Of what follows
-                              count workers, servers, separate, partition, memory_bytes,
+                              count workers, servers, separate, partition, residual_slots, memory_bytes,
                               no_forecast, out, force and what is told. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
@@ -74,13 +74,16 @@ struct drps_index_options {
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: placed (which NULL
                             means there; otherwise NULL means dealt), and round (placed, each in
                             the round that it would be dealt to) */
-    uint64_t batch_size; /* samples, of each worker; 0: by batch_percent */
-    double batch_percent; /* of the training samples; 0: 0.01 %, at least 100 samples */
-    const char *order;    /* shuffled (NULL), given; lmf only: grid */
-    uint32_t grid_users;  /* order grid: groups of users ... */
-    uint32_t grid_items;  /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
-    uint32_t lanes;       /* order grid: batches at a time, 0 .. 16; 0, 1: one. Where rows circulate
-                             a multiple of the workers; 0: as many */
+    uint64_t residual_slots; /* of each of several workers, at most, for pushes that are filtered:
+                                rows of which a rest can be kept; UINT64_MAX: as many as there are;
+                                0: none, and pushes cannot be filtered */
+    uint64_t batch_size;     /* samples, of each worker; 0: by batch_percent */
+    double batch_percent;    /* of the training samples; 0: 0.01 %, at least 100 samples */
+    const char *order;       /* shuffled (NULL), given; lmf only: grid */
+    uint32_t grid_users;     /* order grid: groups of users ... */
+    uint32_t grid_items;     /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
+    uint32_t lanes; /* order grid: batches at a time, 0 .. 16; 0, 1: one. Where rows circulate
+                       a multiple of the workers; 0: as many */
     uint64_t seed;
     struct drps_blocks_options {
         const char

@@ -23,9 +23,10 @@ enum drps_message {
     DRPS_MESSAGE_METRICS = DRPS_NET_TYPE_FIRST + 8,
     DRPS_MESSAGE_ROWS,
 
-    DRPS_MESSAGE_OPENED, /* to the rank's own server, in asynchronous rounds */
-    DRPS_MESSAGE_AHEAD,  /* in rounds: parameters of the next one */
-    DRPS_MESSAGE_RANGE,  /* to the rank before, where rows circulate */
+    DRPS_MESSAGE_OPENED,   /* to the rank's own server, in asynchronous rounds */
+    DRPS_MESSAGE_AHEAD,    /* in rounds: parameters of the next one */
+    DRPS_MESSAGE_RANGE,    /* to the rank before, where rows circulate */
+    DRPS_MESSAGE_FILTERED, /* in rounds: a gradient that is shortened */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank

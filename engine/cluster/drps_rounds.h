@@ -24,6 +24,7 @@
 #ifndef DRPS_ENGINE_CLUSTER_ROUNDS_H
 #define DRPS_ENGINE_CLUSTER_ROUNDS_H
 
+#include "engine/cluster/filters/drps_push.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
 #include "engine/step/drps_server.h"
@@ -45,6 +46,8 @@ struct drps_rounds_options {
     int fresh; /* 1: all rows are fresh when the first round begins, and servers do not send those
                   that nobody has trained */
     int slots; /* 1: unions list slots */
+    struct drps_push *push; /* gradients for other ranks are filtered so, and ranks stop between
+                               epochs alone; NULL: they are not */
 };
 
 /* Everything in options is borrowed until close. */

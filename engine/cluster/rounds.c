@@ -18,7 +18,10 @@ uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info)
 
 uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info)
 {
-    return info->max_batch_rows * (rounds_row_bytes(info) + sizeof(uint32_t));
+    const struct drps_push_shape most = drps_push_most(info, 1);
+    const uint64_t plain = info->max_batch_rows * (rounds_row_bytes(info) + sizeof(uint32_t));
+    const uint64_t filtered = info->ranks.residual_slots ? drps_push_bound(&most) : 0;
+    return plain > filtered ? plain : filtered;
 }
 
 /* Bytes of so many uses with a row each; SIZE_MAX, which is refused, where they cannot be counted.
@@ -142,6 +145,17 @@ static int open_server(struct drps_rounds *r, struct drps_err *err)
     return rc == 0 ? drps_shared_buffer_renew(&s->ahead, drps_rounds_ahead_bytes(info), err) : rc;
 }
 
+static int open_filters(struct drps_rounds *r, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &r->o.plan->info;
+    const struct drps_push_shape most = drps_push_most(info, r->touches);
+    if (!r->o.push) return 0;
+    r->server.reader = drps_push_reader_new(&most);
+    if (!r->server.reader) return drps_err_set(err, -ENOMEM, "no memory for filtered gradients");
+    return drps_shared_buffer_renew(&r->worker.filtered, drps_push_messages_bytes(info, r->touches),
+                                    err);
+}
+
 int drps_rounds_open(const struct drps_rounds_options *options, struct drps_rounds **rounds_out,
                      struct drps_err *err)
 {
@@ -158,6 +172,7 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     r->rounds = info->batches + info->eval_batches;
     r->touches = options->worker->has_touches;
     int rc = open_server(r, err);
+    if (rc == 0) rc = open_filters(r, err);
     if (rc < 0) {
         drps_rounds_close(r);
         return rc;
@@ -172,6 +187,8 @@ void drps_rounds_close(struct drps_rounds *r)
     struct rounds_server *s = &r->server;
     drps_shared_buffer_release(s->values);
     drps_shared_buffer_release(s->ahead);
+    drps_shared_buffer_release(r->worker.filtered);
+    drps_push_reader_free(s->reader);
     for (int i = 0; i < 2; i++) {
         free(s->open[i].frames);
         free(s->open[i].late);

@@ -43,6 +43,9 @@ struct rounds_worker {
     struct drps_rounds_times times;
     uint64_t pushed_ns; /* when the last gradient was sent; 0: what came of it is counted */
     uint64_t store_ns;  /* of the server's, what is counted */
+    struct drps_shared_buffer
+        *filtered;         /* own: gradients on their way out, where they are filtered */
+    size_t filtered_bytes; /* of it that are in use */
 };
 
 struct rounds_server {
@@ -62,6 +65,7 @@ struct rounds_server {
     struct fresh *fresh;               /* own: as are `chosen` and `ids`; NULL: no row is */
     float *sum;                        /* own: [max_round_rows][dim] */
     uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
+    struct drps_push_reader *reader;   /* own; NULL: gradients are not filtered */
     struct drps_traffic sent;
     struct drps_rounds_bytes traffic; /* received */
     uint64_t store_ns; /* opening and closing rounds while the worker cannot go on; the worker reads

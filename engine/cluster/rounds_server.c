@@ -252,15 +252,14 @@ static struct drps_message_here gradient_at(const struct drps_rounds *r, uint32_
     return here;
 }
 
-static void add_gradient(struct drps_rounds *r, uint32_t from, const void *data)
+static void add_gradient(struct drps_rounds *r, uint32_t from, const struct drps_message_here *here)
 {
     struct rounds_server *s = &r->server;
     const struct drps_feed_union *u = &s->now->u;
     const size_t n = u->part[from + 1] - u->part[from], dim = r->dim;
     const uint32_t *positions = u->positions + u->part[from];
-    const struct drps_message_here here = gradient_at(r, from, data, n);
-    const float *gradient = here.values;
-    const uint32_t *touches = here.touches;
+    const float *gradient = here->values;
+    const uint32_t *touches = here->touches;
     for (size_t i = 0; i < n; i++) {
         float *restrict sum = s->sum + positions[i] * dim;
         for (size_t k = 0; k < dim; k++)
@@ -268,6 +267,31 @@ static void add_gradient(struct drps_rounds *r, uint32_t from, const void *data)
     }
     for (size_t i = 0; r->touches && i < n; i++)
         s->count[positions[i]] += touches[i];
+}
+
+/* Find the gradient of `rows` rows in a message, or make it of a filtered one. */
+static int read_gradient(struct drps_rounds *r, const struct drps_net_message *m, size_t rows,
+                         struct drps_message_here *out, struct drps_err *err)
+{
+    const struct drps_push_shape shape = {rows, r->dim, r->touches};
+    *out = (struct drps_message_here){.values = NULL};
+    if (m->type != DRPS_MESSAGE_FILTERED) {
+        *out = gradient_at(r, m->from, m->data, rows);
+        return 0;
+    }
+    int rc = drps_push_decode(r->server.reader, &shape, m->data, m->bytes, &out->values,
+                              &out->touches, err);
+    return rc < 0
+               ? drps_err_context(err, "rank %u, round %llu", m->from, (unsigned long long)m->round)
+               : 0;
+}
+
+/* A training round's gradients of other ranks may be filtered, if this rank filters its own. */
+static int is_due(const struct drps_rounds *r, const struct drps_net_message *m, int training,
+                  uint64_t bytes)
+{
+    if (m->type == DRPS_MESSAGE_FILTERED) return r->server.reader && training && m->from != r->rank;
+    return m->type == DRPS_MESSAGE_GRADIENT && m->bytes == bytes;
 }
 
 static int add_gradients(struct drps_rounds *r, int training, struct drps_err *err)
@@ -283,12 +307,15 @@ static int add_gradients(struct drps_rounds *r, int training, struct drps_err *e
         const uint64_t bytes = drps_rounds_gradient_bytes(r, w, n);
         int rc = drps_rounds_take(r, DRPS_NET_SERVER, w, s->round, &m, err);
         if (rc < 0) return rc;
-        if (m->type != DRPS_MESSAGE_GRADIENT || m->bytes != bytes)
+        if (!is_due(r, m, training, bytes))
             return drps_rounds_unexpected(m, DRPS_MESSAGE_GRADIENT, bytes, err);
-        if (training) add_gradient(r, w, m->data);
+        struct drps_message_here here;
+        if (training) rc = read_gradient(r, m, n, &here, err);
+        if (training && rc == 0) add_gradient(r, w, &here);
         take_wishes(r, w, m->tag & ROUNDS_END);
         if (w != r->rank) s->traffic.received += m->bytes;
         drps_net_message_free(m);
+        if (rc < 0) return rc;
     }
     return 0;
 }

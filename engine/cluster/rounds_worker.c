@@ -154,7 +154,7 @@ static int take_share(struct drps_rounds *r, struct drps_err *err)
 
 static int wants_to_stop(const struct drps_rounds *r)
 {
-    const atomic_int *stop = r->o.train->stop;
+    const atomic_int *stop = r->o.push ? NULL : r->o.train->stop;
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
@@ -163,6 +163,40 @@ static uint32_t wishes(const struct drps_rounds *r, double loss)
 {
     return r->worker.heard | (r->worker.wants_pause ? DRPS_MESSAGE_PAUSE : 0) |
            (wants_to_stop(r) || !isfinite(loss) ? DRPS_MESSAGE_STOP : 0);
+}
+
+/* Send a server of another rank the gradient of its n rows, from row `first` of the batch on, but
+ * for what is held back. */
+static int push_filtered(struct drps_rounds *r, uint32_t s, size_t first, size_t n, uint32_t tag,
+                         struct drps_err *err)
+{
+    struct rounds_worker *w = &r->worker;
+    const struct drps_worker *worker = r->o.worker;
+    unsigned char *data = w->filtered->data + w->filtered_bytes;
+    const struct drps_piece piece = {data,
+                                     drps_push_write(r->o.push, s, first, n, worker->grads[0],
+                                                     r->touches ? worker->touches[0] : NULL, data)};
+    const struct drps_net_send send = {.to = s,
+                                       .part = DRPS_NET_SERVER,
+                                       .type = DRPS_MESSAGE_FILTERED,
+                                       .tag = tag,
+                                       .round = w->round,
+                                       .pieces = &piece,
+                                       .n = 1};
+    w->filtered_bytes += piece.bytes;
+    rounds_count_sent(r, &w->sent, DRPS_TRAFFIC_PUSHED, s, n, piece.bytes);
+    return drps_shared_buffer_send(w->filtered, r->o.net, &send, r->o.wait_ms, err);
+}
+
+/* Add to the gradient what was held back of its rows before. */
+static int begin_filtered(struct drps_rounds *r, size_t own_first, struct drps_err *err)
+{
+    struct rounds_worker *w = &r->worker;
+    w->filtered_bytes = 0;
+    int rc = drps_shared_buffer_renew(&w->filtered, w->filtered->bytes, err);
+    if (rc < 0) return rc;
+    return drps_push_begin(r->o.push, r->o.worker->grads[0], w->share.body.rows, own_first,
+                           w->share.shares[r->rank], err);
 }
 
 /* Send a server the gradient of its n rows, from row `first` of the batch on. */
@@ -201,11 +235,14 @@ static int push(struct drps_rounds *r, int training, double loss, struct drps_er
     int rc = 0;
     for (uint32_t s = 0; s <= r->rank; s++)
         first += shares[s];
+    const int filters = r->o.push && training;
+    if (filters) rc = begin_filtered(r, first - shares[r->rank], err);
     for (uint32_t i = 0; i < r->ranks && rc == 0; i++) {
         const uint32_t s = (r->rank + 1 + i) % r->ranks;
         if (s == 0) first = 0;
         if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
-        rc = push_to(r, s, first, training ? shares[s] : 0, tag, err);
+        rc = filters && s != r->rank ? push_filtered(r, s, first, shares[s], tag, err)
+                                     : push_to(r, s, first, training ? shares[s] : 0, tag, err);
         first += shares[s];
     }
     return rc;

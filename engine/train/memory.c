@@ -80,6 +80,9 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     } else if (p->plan->info.ranks.count > 1) {
         take(b, "rounds with other ranks",
              drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
+        if (p->options->push.on)
+            take(b, "what gradients hold back",
+                 drps_push_memory(&p->plan->info, p->worker->touches));
         if (p->options->sync != DRPS_SCHED_BSP)
             take_async(m, &p->plan->info, least);
         else

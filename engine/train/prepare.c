@@ -110,6 +110,22 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "under synchronisation bsp nobody claims batches: there is nothing to "
                             "forbid");
+    if (o->push.on && drps_plan_circulates(info))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "in %s rows circulate, and nothing is sent to servers: leave filters of "
+            "gradients out",
+            job->plan->dir);
+    if (o->push.on && (info->ranks.workers < 2 || o->sync != DRPS_SCHED_BSP))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "filters of gradients are for what goes to other workers' servers, under "
+            "synchronisation bsp: leave them out");
+    if (o->push.on && !info->ranks.residual_slots)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no residual slots, which keep what is not sent of a gradient: "
+                            "make a plan that has them",
+                            job->plan->dir);
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
     if (o->threads > DRPS_TRAIN_THREADS_MAX)

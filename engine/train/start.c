@@ -182,9 +182,23 @@ static int has_fresh_rows(const struct drps_job *job)
     return begins && made && !job->options->no_fresh && !job->memory.window_steps;
 }
 
+static int open_push(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_push_job push = {.plan = job->plan,
+                                       .options = &job->options->push,
+                                       .touches = job->worker.has_touches,
+                                       .epoch = job->checkpoints.state.epoch,
+                                       .first = drps_job_first_step(job),
+                                       .epochs = drps_job_epochs_left(job),
+                                       .seed = job->options->seed};
+    return job->options->push.on ? drps_push_open(&push, &job->push, err) : 0;
+}
+
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
     if (drps_plan_circulates(&job->plan->info)) return open_circulation(job, err);
+    int rc = open_push(job, err);
+    if (rc < 0) return rc;
     const struct drps_rounds_options options = {.plan = job->plan,
                                                 .net = job->cluster.net,
                                                 .feed = job->feed,
@@ -194,7 +208,8 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .wait_ms = job->cluster.wait_ms,
                                                 .ahead = job->memory.rounds_ahead,
                                                 .fresh = has_fresh_rows(job),
-                                                .slots = job->windows != NULL};
+                                                .slots = job->windows != NULL,
+                                                .push = job->push};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 
@@ -260,10 +275,11 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .stratum = job->stratum,
         .rounds = job->rounds,
         .circulation = job->circulation,
+        .whole_epochs = job->circulation || job->push,
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
         /* There is no cut inside an epoch of these. */
-        .pause = job->async || job->circulation ? NULL : drps_job_checkpoint,
+        .pause = job->async || job->circulation || job->push ? NULL : drps_job_checkpoint,
         .pause_ctx = job,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,

@@ -17,7 +17,8 @@
  * numbered from 0; rows.rec lists those that any worker's batch of the round touches; data.rec has
  * the bodies of the worker's own batches; shares.rec and positions.rec (drps_round.h) say which
  * rows go from server to worker. A rank without rows has empty lists, and one without samples
- * batches of none.
+ * batches of none. Where pushes can be filtered, residuals.rec (drps_residuals.h) says where the
+ * worker keeps what is held back.
  *
  * In a plan for several workers that has lanes, ranges of rows circulate instead
  * (index/ranks/drps_circulation.h). A part has no shares.rec and no positions.rec then, and its
@@ -78,6 +79,8 @@ struct drps_plan_ranks {
      * that its server lends to them, in training and in evaluation rounds. Training rows go both
      * directions. Of the whole: sums. */
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
+    uint64_t residual_slots; /* of a part whose pushes can be filtered: its worker's
+                                (drps_residuals.h); of the whole the most; 0: there are none */
     /* Of a part whose rows circulate: row 0 and up of its store, in placed order; of the numbers
      * before, rows that arrive are pulled, and those that depart are served, with the optimizer's
      * state, or without it in evaluation. That with first_row is the rank's own. */
@@ -224,8 +227,11 @@ struct drps_plan_file_type {
     unsigned shapes; /* that have the file */
     int per_step;    /* it has a record for each step */
 };
-enum { DRPS_PLAN_FILES = 9 };
+enum { DRPS_PLAN_FILES = 10 };
 extern const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES];
+
+/* 1: such a plan has this file. */
+int drps_plan_has_file(const struct drps_plan_info *info, size_t file);
 
 /* 1: row 0 is the intercept; 0: there is none. */
 int drps_plan_has_bias(const struct drps_plan_info *info);

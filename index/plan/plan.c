@@ -30,7 +30,15 @@ const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES] = {
     {DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, STEPS, 1},
     {DRPS_FILE_SHARES, DRPS_KIND_SHARES, DRPS_PLAN_PART, 1},
     {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, DRPS_PLAN_PART, 1},
+    {DRPS_FILE_RESIDUALS, DRPS_KIND_RESIDUALS, DRPS_PLAN_PART, 1},
 };
+
+int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
+{
+    const struct drps_plan_file_type *type = &drps_plan_files[file];
+    if (type->kind == DRPS_KIND_RESIDUALS && !info->ranks.residual_slots) return 0;
+    return (type->shapes & drps_plan_shape(info)) != 0;
+}
 
 /* Number fields of the manifest: one list for writing and reading. */
 /* clang-format off */
@@ -106,6 +114,8 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
     }
     if (ranks->rank != DRPS_PLAN_WHOLE) drps_manifest_put(&j, "rank", json_u64(ranks->rank));
     drps_manifest_put(&j, "whole", json_string(ranks->whole));
+    if (ranks->residual_slots)
+        drps_manifest_put(&j, "residual_slots", json_u64(ranks->residual_slots));
     if (!ranks->held_n) return j;
     drps_manifest_put(&j, "max_range_rows", json_u64(ranks->max_range_rows));
     json_t *held = json_array();
@@ -177,14 +187,15 @@ int drps_plan_hash(const struct drps_io *io, const char *dir, const char *const 
 }
 
 /* Describe the files of dir; *id_out becomes a hash of all of them. */
-static int files_to_json(const struct drps_io *io, const char *dir, enum drps_plan_shape shape,
-                         json_t *list, uint64_t *id_out, struct drps_err *err)
+static int files_to_json(const struct drps_io *io, const char *dir,
+                         const struct drps_plan_info *info, json_t *list, uint64_t *id_out,
+                         struct drps_err *err)
 {
     int rc = 0;
     *id_out = 0;
     for (size_t i = 0; rc == 0 && i < DRPS_PLAN_FILES; i++) {
         uint64_t bytes, sum;
-        if (!(drps_plan_files[i].shapes & shape)) continue;
+        if (!drps_plan_has_file(info, i)) continue;
         rc = hash_file(io, dir, drps_plan_files[i].name, id_out, &bytes, &sum, err);
         if (rc < 0) break;
         json_t *entry = json_pack("{s:s, s:I, s:o}", "name", drps_plan_files[i].name, "bytes",
@@ -211,7 +222,7 @@ int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_
     json_t *list = json_array();
     char *path = drps_path_join(dir, DRPS_FILE_MANIFEST);
     int rc = j && list && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
-    if (rc == 0) rc = files_to_json(io, dir, drps_plan_shape(info), list, &id, err);
+    if (rc == 0) rc = files_to_json(io, dir, info, list, &id, err);
     if (rc == 0 &&
         (json_object_set(j, "files", list) || json_object_set_new(j, "id", id_to_json(info, id)) ||
          json_object_set_new(j, "made_by", json_string("drps-index " DRPS_VERSION)) ||
@@ -397,6 +408,8 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
     rc = drps_manifest_get_text(j, "whole", path, ranks->whole, sizeof(ranks->whole), err);
     if (rc == 0 && json_object_get(j, "rank"))
         rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
+    if (rc == 0 && json_object_get(j, "residual_slots"))
+        rc = drps_manifest_get_count(j, "residual_slots", path, &ranks->residual_slots, err);
     if (rc == 0) rc = get_held(j, path, ranks, err);
     if (rc < 0) return rc;
     rc = get_shape(j, path, ranks, err);

@@ -203,6 +203,17 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
                         o->partition ? o->partition : "range");
 }
 
+static int check_residuals(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (!o->residual_slots || (o->workers > 1 && !drps_run_circulates(o))) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "residual slots are for gradients that %s",
+                        o->workers > 1
+                            ? "go to servers, and here rows circulate: name a partition, "
+                              "or leave them out"
+                            : "go to other workers' servers: make a plan for 2 workers "
+                              "or more, or leave them out");
+}
+
 int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
@@ -233,6 +244,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (rc == 0) rc = check_partition(o, err);
     if (rc == 0) rc = check_lanes(o, err);
     if (rc == 0) rc = check_samples(o, err);
+    if (rc == 0) rc = check_residuals(o, err);
     if (rc < 0) return rc;
     if (o->factors && !a->has_factors)
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s has no factors", a->name);

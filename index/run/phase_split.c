@@ -10,6 +10,7 @@
 #include "base/drps_alloc.h"
 #include "index/ranks/drps_owners.h"
 #include "index/ranks/drps_placement.h"
+#include "index/ranks/residuals/drps_residual_slots.h"
 #include "index/ranks/drps_split.h"
 #include "index/run/run.h"
 
@@ -113,6 +114,15 @@ static int make_part(struct part *part, const struct split_job *job, uint32_t ra
     return rc;
 }
 
+/* Give the rank's worker its residual slots, if the plan is to have any. */
+static int make_residuals(const struct index_run *r, struct part *part, const struct split_job *job,
+                          uint32_t rank, struct drps_err *err)
+{
+    const uint64_t most = r->options.residual_slots;
+    uint64_t *slots = &part->info.ranks.residual_slots;
+    return most ? drps_residual_slots_make(job, rank, most, part->dir, slots, err) : 0;
+}
+
 /* How many rows of so many an epoch would move, were samples dealt and homes drawn at random: a
  * worker that has a server beside it has one in as many as there are servers at home. */
 static uint64_t not_at_home(const struct drps_plan_ranks *ranks, uint64_t rows)
@@ -163,6 +173,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
         if (rc == 0) rc = make_part(part, &job, i, r->block_first, err);
+        if (rc == 0) rc = make_residuals(r, part, &job, i, err);
         if (rc == 0)
             rc = drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);

@@ -92,6 +92,30 @@ compare fm 60 "--optimizer ftrl --l1 0.01" data.svm --algo fm --factors 4
 compare lmf 100 "--l2 0.001" ratings.tsv --algo lmf --factors 4
 compare sgd 500 "--optimizer sgd --l1 0.0001 --threads 2" data.svm --algo lor --no-bias
 
+# Gradients that are shortened: over processes as over threads; and the model of before where nothing is held back.
+"$tools/drps-index" ratings.tsv --algo lmf --factors 4 --batch-size 100 --workers 3 --residuals all --test-fraction 0.1 --memory 64M -o filtered --quiet
+"$tools/drps-stat" filtered --verify >/dev/null || fail "filtered does not verify"
+train filtered --local 3
+want=$(content)
+train filtered --local 3 --push-filter phi=0,d=1
+[[ $(content) = "$want" ]] || fail "filters that hold nothing back give $(content), not $want"
+for options in "--push-values 8bit --push-top 10%" "--push-filter phi=0.3,d=0.1,p=0.9 --push-values 16bit"; do
+    # shellcheck disable=SC2086
+    train filtered --local 3 --transport inproc $options
+    got=$(content)
+    # shellcheck disable=SC2086
+    train filtered --local 3 --store relay $options
+    [[ $(content) = "$got" ]] || fail "$options: $(content) instead of $got"
+    [[ $(content) != "$want" ]] || fail "$options: nothing was held back"
+    [[ $(all_values sent_bytes <train.json | awk '{n += $1} END {print n}') -lt $(all_values forecast_sent_bytes <train.json | awk '{n += $1} END {print n}') ]] ||
+        fail "$options: not less was sent"
+done
+"$tools/drps-index" --from-plan filtered --workers 2 --residuals 50 -o filtered-2 --quiet
+train filtered-2 --local 2 --push-values 8bit
+if "$tools/drps-train" plan-2 -o model --force --local 2 --push-values 8bit --quiet 2>err.txt; then fail "a plan without slots was filtered"; fi
+grep -q -- "--residuals" err.txt || fail "no hint at --residuals: $(cat err.txt)"
+echo "ok filtered"
+
 # Rows placed otherwise than by range: the same parameters from every store and transport, and the losses of ranges where
 # rows start alike (factors start from their ids).
 for name in lor lmf; do

@@ -51,7 +51,7 @@ const struct argp_option index_option_table[] = {
      "The M machines of --servers hold rows alone, and N others train", 4},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--servers, --separate, --partition, --link, --memory and --no-forecast alone", 4},
+     "--servers, --separate, --partition, --residuals, --link, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
      "memory and accesses evenly; but with --order grid ranges of rows circulate, between at most "
@@ -64,6 +64,10 @@ const struct argp_option index_option_table[] = {
     {"link", KEY_LINK, "SPEED", 0,
      "Speed of each machine's link to the network, to say whether the machines can be faster than one "
      "(default 1Gbit); the plan is the same", 4},
+    {"residuals", KEY_RESIDUALS, "N", 0,
+     "Let drps-train shorten gradients on their way (--push-values, --push-filter, --push-top): each "
+     "worker keeps what was not sent of N rows at a time, or of all that it needs; N rows of "
+     "memory", 4},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,

@@ -46,6 +46,7 @@ enum {
     KEY_NO_FORECAST,
     KEY_FROM_PLAN,
     KEY_LINK,
+    KEY_RESIDUALS,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

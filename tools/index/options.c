@@ -173,6 +173,10 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
     case KEY_SERVERS:
         o->servers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
         return 0;
+    case KEY_RESIDUALS:
+        o->residual_slots =
+            strcmp(arg, "all") == 0 ? UINT64_MAX : drps_cli_count(cli, arg, 1, UINT32_MAX - 1);
+        return 0;
     case KEY_BATCH_SIZE:
         parse_batch_size(cli, o, arg);
         return 0;
@@ -219,7 +223,8 @@ static void check(struct drps_cli *cli, const struct index_options *o)
     check_ranks(cli, o);
     if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n))
         drps_cli_usage(cli, "--from-plan takes all but --workers, --servers, --separate, "
-                            "--partition, --memory and --no-forecast from the plan: give no other "
+                            "--partition, --residuals, --link, --memory and --no-forecast from the "
+                            "plan: give no other "
                             "options, and no DATA");
     if (o->index.separate && !o->index.servers)
         drps_cli_usage(cli, "--separate needs --servers M: how many machines hold the rows");
@@ -240,7 +245,8 @@ static int is_of_plans(int key)
 {
     return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_SERVERS ||
            key == KEY_SEPARATE || key == KEY_PARTITION || key == KEY_MEMORY ||
-           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK;
+           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK ||
+           key == KEY_RESIDUALS;
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)

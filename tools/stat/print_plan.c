@@ -108,6 +108,11 @@ static void print_ranks(const struct drps_plan *plan)
             "training go back\n",
             link_text(&plan->info, k->pulled_rows, k->eval_pulled_rows),
             link_text(&plan->info, k->served_rows, k->eval_served_rows));
+    if (k->residual_slots)
+        printf(
+            "           gradients can be filtered: a worker keeps what is not sent of %llu rows at "
+            "most, %s\n",
+            (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots));
 }
 
 /* Prints what an epoch asks of each machine whose part is here, without the gradients, which go

@@ -47,6 +47,9 @@ enum {
     KEY_KEEP_CHECKPOINTS,
     KEY_FROM,
     KEY_ON_FAILURE,
+    KEY_PUSH_VALUES,
+    KEY_PUSH_FILTER,
+    KEY_PUSH_TOP,
 };
 
 extern const struct argp_option train_option_table[]; /* {0}-terminated */

@@ -38,6 +38,24 @@ static json_t *sent_to_json(const struct drps_traffic_sum *sent)
     return j;
 }
 
+/* ---- What of gradients was filtered ---- */
+
+static json_t *push_to_json(const struct drps_push_counts *c)
+{
+    json_t *j = json_object();
+    drps_manifest_put(&j, "plain_bytes", count(c->plain_bytes));
+    drps_manifest_put(&j, "sent_bytes", count(c->sent_bytes));
+    drps_manifest_put(&j, "whole_bytes", count(c->whole_bytes));
+    drps_manifest_put(&j, "value_bytes", count(c->kept_bytes));
+    drps_manifest_put(&j, "rows", count(c->rows));
+    drps_manifest_put(&j, "whole_rows", count(c->whole_rows));
+    drps_manifest_put(&j, "values", count(c->values));
+    drps_manifest_put(&j, "zero", count(c->zero));
+    drps_manifest_put(&j, "below", count(c->below));
+    drps_manifest_put(&j, "beyond", count(c->beyond));
+    return j;
+}
+
 /* ---- A rank ---- */
 
 static const struct {
@@ -108,6 +126,7 @@ static json_t *rank_to_json(const struct drps_train_rank *rank, size_t i)
         drps_manifest_put(&j, members[m].key, member_to_json(rank, m));
     drps_manifest_put(&j, "stale", bins_to_json(rank->stale, DRPS_SCHED_STALE_BINS));
     drps_manifest_put(&j, "sent", sent_to_json(rank->sent));
+    if (rank->push.plain_bytes) drps_manifest_put(&j, "push", push_to_json(&rank->push));
     return j;
 }
 

@@ -723,6 +723,47 @@ static void test_rounds_what_comes_ahead_must_fit(void **state)
     job_end(&job);
 }
 
+/* Rank 0 alone, which filters nothing, gets a filtered gradient. */
+static void test_rounds_filtered_gradients_are_for_who_filters(void **state)
+{
+    static const struct script script;
+    static const float zeros[1 << 16];
+    struct drps_net *nets[RANKS];
+    struct drps_net_options options;
+    struct drps_feed_share share;
+    struct drps_feed *feed;
+    struct job job;
+    (void)state;
+    job_begin(&job, "lor", CASE_LIBSVM, "adagrad", 0);
+    drps_train_net_options(job.part[0], &options);
+    assert_int_equal(drps_net_open_inproc(&options, nets, NULL), 0);
+    struct rank k = {.script = &script, .part = job.part[0], .net = nets[0]};
+    open_rank(&k, job.optimizer, job.l2);
+    assert_int_equal(drps_feed_open(job.part[0], k.server.model.has_bias, &feed, NULL), 0);
+    assert_int_equal(drps_feed_start(feed, 0, 1, 1 << 16, 0, NULL), 0);
+    assert_int_equal(drps_feed_next_share(feed, &share, NULL), 0);
+    for (uint32_t r = 1; r < RANKS; r++) {
+        const struct drps_piece piece = {zeros,
+                                         share.shares[r] * k.server.model.dim * sizeof(*zeros)};
+        const struct drps_net_send parameters = {
+            .part = DRPS_NET_WORKER, .type = DRPS_MESSAGE_PARAMETERS, .pieces = &piece, .n = 1};
+        const struct drps_piece none = {zeros, 12};
+        const struct drps_net_send gradient = {
+            .part = DRPS_NET_SERVER, .type = DRPS_MESSAGE_FILTERED, .pieces = &none, .n = 1};
+        assert_int_equal(drps_net_send(nets[r], &parameters, WAIT_MS, NULL), 0);
+        assert_int_equal(drps_net_send(nets[r], &gradient, WAIT_MS, NULL), 0);
+    }
+    drps_feed_close(feed);
+    k.out.rc = run_epochs(&k);
+    assert_int_equal(k.out.rc, DRPS_E_PROTO);
+    if (!strstr(k.out.err.text, "rank 1 sent message 29")) fail_msg("%s", k.out.err.text);
+    close_rank(&k);
+    free(k.out.rows);
+    for (uint32_t r = 1; r < RANKS; r++)
+        drps_net_close(nets[r], 0, NULL);
+    job_end(&job);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -737,6 +778,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rounds_a_rank_fails_around_a_pause),
         cmocka_unit_test(test_rounds_servers_must_agree_on_the_end),
         cmocka_unit_test(test_rounds_what_comes_ahead_must_fit),
+        cmocka_unit_test(test_rounds_filtered_gradients_are_for_who_filters),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
     printf("seed %llu\n", (unsigned long long)seed);
