@@ -58,10 +58,10 @@ struct drps_train_progress {
     int evaluates;          /* the training steps are done */
     double seconds;         /* since this epoch began */
     double samples_per_s;   /* so far in this epoch */
-    double train_loss;      /* mean so far in this epoch */
+    double train_loss;      /* mean so far in this epoch; NAN: this rank has no samples */
 };
 
-/* One rank of several that run a plan for as many workers. */
+/* One rank of several that run a plan for as many. */
 struct drps_train_ranks {
     struct drps_net *net;          /* borrowed; opened with drps_train_net_options() */
     const struct drps_plan *whole; /* rank 0: the plan that the parts are of. Others: NULL */
@@ -91,6 +91,26 @@ struct drps_checkpoint_every {
         DRPS_CHECKPOINT_EPOCHS,
     } unit;
     uint64_t n; /* of these; at least 1 */
+};
+
+/* What is sent of the gradients that go to other ranks under bsp; the rest is kept and added to the
+ * row's next one (engine/cluster/filters/drps_push.h). Zero: all of them as they are. */
+struct drps_push_options {
+    int on;        /* 1: what follows counts; values that are zero are not sent then */
+    uint32_t bits; /* of a value: 32, 16 or 8; 0: 32 */
+    /* A value of less than phi / (1 + decay ln t), by size, in training batch t of a worker, from
+     * 1, is held back with this chance. */
+    double phi, decay, chance;
+    double top; /* share of a message's values, the largest, that is sent at most; 0: all */
+};
+
+/* What pushes to other ranks came to. */
+struct drps_push_counts {
+    uint64_t plain_bytes, sent_bytes; /* as they were, and as they were sent */
+    uint64_t rows, whole_rows;        /* of these, sent whole: they may not wait any longer */
+    uint64_t whole_bytes, kept_bytes; /* of sent_bytes: values of whole rows, and of others */
+    uint64_t values;                  /* of the other rows */
+    uint64_t zero, below, beyond;     /* not sent: zeros, below the threshold, not of the largest */
 };
 
 /* A checkpoint, as a run that writes it or goes on from it sees it. */
@@ -160,7 +180,10 @@ struct drps_train_options {
                                   default: drps_sched_defaults() */
     int no_overlap;            /* 1: parameters of a batch travel only when it is the batch's turn,
                                   not while the one before is computed; bsp: results are the same */
+    int no_fresh;              /* 1: bsp: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
+    /* Of several ranks, bsp. Training stops, and writes checkpoints, between epochs alone then. */
+    struct drps_push_options push;
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */
@@ -194,17 +217,45 @@ struct drps_train_emulated {
     uint64_t late_ns; /* sum: how much later than that they ended, overruns included */
 };
 
+/*
+ * What ranks send to each other in the rounds of training and evaluation, by kind. A kind that does
+ * not travel has rows, and no bytes. New kinds are added before the last one, and get a name in
+ * engine/cluster/traffic/ranks_json.c.
+ */
+enum drps_traffic_kind {
+    DRPS_TRAFFIC_PULLED,  /* parameters, when the worker waits for them */
+    DRPS_TRAFFIC_AHEAD,   /* parameters, before it does */
+    DRPS_TRAFFIC_PUSHED,  /* gradients */
+    DRPS_TRAFFIC_HANDED,  /* rows that circulate */
+    DRPS_TRAFFIC_MARKS,   /* which rows a message has; no rows of its own */
+    DRPS_TRAFFIC_FRESH,   /* parameters that nobody has trained: made by the worker, not sent */
+    DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
+    DRPS_TRAFFIC_KINDS
+};
+struct drps_traffic_sum {
+    uint64_t rows, bytes;
+};
+
 /* How one rank fared. */
 struct drps_train_rank {
     uint64_t sent_bytes, received_bytes; /* parameters and gradients, to and from other ranks */
+    struct drps_traffic_sum sent[DRPS_TRAFFIC_KINDS];      /* the same, marks and batches too */
     uint64_t forecast_sent_bytes, forecast_received_bytes; /* what the plan said of them */
     uint64_t
         other_sent_bytes; /* the rest: start, metrics, the model's rows, marks of rows sent ahead */
     uint64_t peak_rss_bytes;
     uint64_t read_bytes, written_bytes; /* by its store, on its disk */
+    struct drps_push_counts push;       /* 0 where pushes are not filtered */
     double waiting_seconds;             /* for which its worker waited for parameters, and for
                                            the scheduler */
     double waiting_share;               /* of the time of all steps */
+    double network_seconds; /* of them, its worker waited for messages, and for other ranks that had
+                               not sent them yet, but not for the scheduler */
+    double store_seconds; /* a step of its server, or of asynchronous rounds any, waited for rows */
+    double compute_seconds; /* training steps: gradients; and of rounds alone, else 0: */
+    double reduce_seconds;  /* from its worker's gradient until its server has stepped its rows, and
+                               with them the gradients of all */
+    double broadcast_seconds; /* from then on until its worker has the next parameters */
 
     /* The rest is of asynchronous rounds, 0 for bsp. */
     uint64_t iterations;  /* training batches that its worker executed */
@@ -221,6 +272,17 @@ struct drps_train_rank {
     uint64_t stale_max;
     uint64_t stale[DRPS_SCHED_STALE_BINS]; /* its batches by that: 0, 1, 2 to 3, 4 to 7, ... */
     struct drps_train_emulated emulated;
+};
+
+/*
+ * Bytes from rank to rank: of rank i to rank k at [i * ranks + k]. Of jobs with more ranks than
+ * DRPS_TRAIN_LINKS_MOST there are none.
+ */
+enum { DRPS_TRAIN_LINKS_MOST = 128 };
+struct drps_train_links {
+    uint64_t *sent;     /* own: of all kinds */
+    uint64_t *forecast; /* own: what the plan says of the epochs that were completed: of
+                           parameters, gradients and rows that circulate */
 };
 
 struct drps_train_result {
@@ -277,6 +339,7 @@ struct drps_train_result {
     struct drps_train_rank *ranks; /* own: [ranks_n]; NULL: one worker. What is not of ranks or of
                                       an epoch is this rank's own */
     size_t ranks_n;
+    struct drps_train_links links; /* between them; NULL: none */
     int has_forecast;
 };
 

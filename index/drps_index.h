@@ -48,8 +48,8 @@ struct drps_index_options {
     const char *from_plan; /* in place of all that says what is read, and how it becomes batches: a
                               finished plan, for as many workers as it may be, whose batches are
                               dealt to `workers`; all of it lies in this folder. Of what follows
-                              count workers, partition, memory_bytes, no_forecast, out, force and
-                              what is told. NULL: none */
+                              count workers, servers, separate, partition, residual_slots, memory_bytes,
+                              no_forecast, out, force and what is told. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
@@ -64,20 +64,26 @@ struct drps_index_options {
         *task; /* fm: auto (two distinct labels: classification), regression, classification */
     uint32_t factors; /* lmf, fm: the length of a row's vector, >= 1; 0: 16 */
     int no_bias;      /* 1: no intercept */
-    uint32_t workers; /* 1 to DRPS_PLAN_WORKERS_MAX, each with a server; 0: 1 */
+    uint32_t workers; /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
+    uint32_t servers; /* ranks that hold rows, from 0 on; 0: as many as workers */
+    int separate;     /* 1: servers are ranks of their own, and those of workers follow. At most
+                         DRPS_PLAN_WORKERS_MAX ranks */
     const char
         *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
                             and in the order grid rows circulate between at most 16 workers */
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: placed (which NULL
                             means there; otherwise NULL means dealt), and round (placed, each in
                             the round that it would be dealt to) */
-    uint64_t batch_size; /* samples, of each worker; 0: by batch_percent */
-    double batch_percent; /* of the training samples; 0: 0.01 %, at least 100 samples */
-    const char *order;    /* shuffled (NULL), given; lmf only: grid */
-    uint32_t grid_users;  /* order grid: groups of users ... */
-    uint32_t grid_items;  /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
-    uint32_t lanes;       /* order grid: batches at a time, 0 .. 16; 0, 1: one. Where rows circulate
-                             a multiple of the workers; 0: as many */
+    uint64_t residual_slots; /* of each of several workers, at most, for pushes that are filtered:
+                                rows of which a rest can be kept; UINT64_MAX: as many as there are;
+                                0: none, and pushes cannot be filtered */
+    uint64_t batch_size;     /* samples, of each worker; 0: by batch_percent */
+    double batch_percent;    /* of the training samples; 0: 0.01 %, at least 100 samples */
+    const char *order;       /* shuffled (NULL), given; lmf only: grid */
+    uint32_t grid_users;     /* order grid: groups of users ... */
+    uint32_t grid_items;     /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
+    uint32_t lanes; /* order grid: batches at a time, 0 .. 16; 0, 1: one. Where rows circulate
+                       a multiple of the workers; 0: as many */
     uint64_t seed;
     struct drps_blocks_options {
         const char
@@ -124,16 +130,18 @@ struct drps_index_rank {
 
 /* What the training rounds of an epoch move between the ranks of a plan for several workers. */
 struct drps_index_links {
-    uint64_t moved_rows;   /* parameters go one way, gradients the other */
-    uint64_t hashed_rows;  /* that would be, were samples dealt and the homes of rows at random; 0:
-                              not known */
+    uint64_t moved_rows;  /* parameters go one way, gradients the other */
+    uint64_t hashed_rows; /* that would be, were samples dealt and the homes of rows at random; 0:
+                             not known */
+    uint64_t fresh_rows;  /* of those moved, whose parameters nobody has trained in the first epoch:
+                             where the run begins anew, they are made where they are used */
     uint64_t busiest_rows; /* of the rank whose link carries most: pulled and served */
 };
 
 struct drps_index_result {
     struct drps_plan_info info; /* of several workers: sums of their blocks and their use, maxima of
                                    steps and windows; batches are rounds */
-    struct drps_index_rank ranks[DRPS_PLAN_WORKERS_MAX]; /* [info.ranks.workers] if that is > 1 */
+    struct drps_index_rank ranks[DRPS_PLAN_WORKERS_MAX]; /* [info.ranks.count] if that is > 1 */
     struct drps_index_links links;
     struct drps_window_result windows;
     struct drps_forecast forecast[DRPS_FORECASTS]; /* of several workers: sums over them */

@@ -35,6 +35,7 @@ struct drps_row_stream {
 
 struct drps_homes_options {
     uint32_t machines; /* W, 1 .. DRPS_HOMES_MACHINES */
+    uint32_t holders;  /* machines 0 .. holders - 1 may hold rows; 0: all */
     int first_stays;   /* 1: row 0 is at home on machine 0, whoever uses it */
 };
 enum { DRPS_HOMES_MACHINES = 65535 };
@@ -47,12 +48,13 @@ struct drps_home_load {
 /*
  * home_out [stream->rows] and load_out [W] are caller-owned. No machine holds more than 1.25 times
  * the average rows, or the average and one. Within that the busiest link carries at most 1.05 times
- * the average, unless rows that others could serve instead are too few for it.
+ * the average, unless rows that others could serve instead are too few for it. Averages are those
+ * of the machines that may hold rows: the others' links are what their workers pull.
  *
  * Memory: none. Passes over the rows: 1, and up to 8 where links are uneven; where rows are, up to
  * 33 more.
- * Returns 0, DRPS_E_CONFIG (machines), -EINVAL (touches that contradict the above), or what walk()
- * returned.
+ * Returns 0, DRPS_E_CONFIG (machines, holders), -EINVAL (touches that contradict the above), or
+ * what walk() returned.
  */
 DRPS_MUST_CHECK
 int drps_homes_place(const struct drps_row_stream *stream, const struct drps_homes_options *o,

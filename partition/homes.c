@@ -29,10 +29,11 @@ enum { NOWHERE = UINT16_MAX };
 struct homing {
     const struct drps_homes_options *o;
     uint32_t rows_n;
+    uint32_t holders; /* machines that may hold rows */
     uint64_t rows_max;
     uint16_t *home;            /* borrowed [rows_n] */
     struct drps_home_load *on; /* borrowed [W] */
-    uint64_t links;            /* sum over machines */
+    uint64_t links;            /* sum over holders */
     struct easing easing;      /* of the pass at hand */
     uint32_t regret_max;       /* making room: what a row may cost */
 };
@@ -118,6 +119,15 @@ static int better_home(const struct homing *h, uint32_t a, uint32_t b, double he
     return held > 0 ? link_of(&h->on[a]) < link_of(&h->on[b]) : h->on[a].rows < h->on[b].rows;
 }
 
+/* The holder with the smallest link: for rows that no holder uses. */
+static uint32_t idle_holder(const struct homing *h)
+{
+    uint32_t least = 0;
+    for (uint32_t m = 1; m < h->holders; m++)
+        if (link_of(&h->on[m]) < link_of(&h->on[least])) least = m;
+    return least;
+}
+
 static int settle(void *ctx, uint32_t row, const struct drps_touch *touches, size_t n,
                   struct drps_err *err)
 {
@@ -129,12 +139,14 @@ static int settle(void *ctx, uint32_t row, const struct drps_touch *touches, siz
     for (size_t t = 0; t < n; t++) {
         const struct drps_touch *touch = &touches[t];
         h->on[touch->machine].pulled += touch->count; /* where it is not at home */
+        if (touch->machine >= h->holders) continue;
+        h->links += touch->count;
         if (touch->count > best.count ||
             (touch->count == best.count &&
              better_home(h, touch->machine, best.machine, held_link(&v, best.count))))
             best = *touch;
     }
-    h->links += v.uses;
+    if (!best.count) best.machine = idle_holder(h);
     if (stays(h, row)) best = (struct drps_touch){0, uses_by(&v, 0)};
     put(h, &v, best.machine, best.count);
     return 0;
@@ -146,7 +158,7 @@ static void settle_unused(struct homing *h)
     for (uint32_t r = 0; r < h->rows_n; r++) {
         uint32_t least = 0;
         if (h->home[r] != NOWHERE) continue;
-        for (uint32_t m = 1; m < h->o->machines && !stays(h, r); m++)
+        for (uint32_t m = 1; m < h->holders && !stays(h, r); m++)
             if (h->on[m].rows < h->on[least].rows) least = m;
         h->home[r] = (uint16_t)least;
         h->on[least].rows++;
@@ -183,7 +195,7 @@ static void move(struct homing *h, struct search *s)
 {
     size_t t = 0;
     s->to = h->o->machines;
-    for (uint32_t m = 0; m < h->o->machines; m++) {
+    for (uint32_t m = 0; m < h->holders; m++) {
         const int uses = t < s->v->n && s->v->touches[t].machine == m;
         consider(h, s, m, uses ? s->v->touches[t++].count : 0);
     }
@@ -213,7 +225,7 @@ static int ease(void *ctx, uint32_t row, const struct drps_touch *touches, size_
 {
     struct homing *h = ctx;
     const uint32_t home = h->home[row];
-    const double limit = h->easing.limit * (double)h->links / h->o->machines;
+    const double limit = h->easing.limit * (double)h->links / h->holders;
     const double link = (double)link_of(&h->on[home]);
     (void)err; /* cannot fail */
     if (link <= limit || stays(h, row)) return 0;
@@ -243,7 +255,7 @@ double drps_homes_imbalance(const struct drps_home_load *load, uint32_t machines
 
 static int too_many_rows(const struct homing *h)
 {
-    for (uint32_t m = 0; m < h->o->machines; m++)
+    for (uint32_t m = 0; m < h->holders; m++)
         if (h->on[m].rows > h->rows_max) return 1;
     return 0;
 }
@@ -263,7 +275,12 @@ int drps_homes_place(const struct drps_row_stream *stream, const struct drps_hom
     if (o->machines < 1 || o->machines > DRPS_HOMES_MACHINES)
         return drps_err_set(err, DRPS_E_CONFIG, "%" PRIu32 " machines; 1 to %d are possible",
                             o->machines, DRPS_HOMES_MACHINES);
-    h.rows_max = rows_limit(stream->rows, o->machines);
+    if (o->holders > o->machines)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%" PRIu32 " of %" PRIu32 " machines cannot hold the rows", o->holders,
+                            o->machines);
+    h.holders = o->holders ? o->holders : o->machines;
+    h.rows_max = rows_limit(stream->rows, h.holders);
     memset(load_out, 0, o->machines * sizeof(*load_out));
     for (uint32_t r = 0; r < stream->rows; r++)
         home_out[r] = NOWHERE;
@@ -276,7 +293,7 @@ int drps_homes_place(const struct drps_row_stream *stream, const struct drps_hom
     }
     for (size_t i = 0; i < sizeof(easings) / sizeof(easings[0]) && rc == 0; i++) {
         h.easing = easings[i];
-        if (drps_homes_imbalance(load_out, o->machines) > h.easing.limit)
+        if (drps_homes_imbalance(load_out, h.holders) > h.easing.limit)
             rc = stream->walk(stream->ctx, ease, &h, err);
     }
     return rc;

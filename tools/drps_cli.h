@@ -123,10 +123,12 @@ _Noreturn void drps_cli_usage(struct drps_cli *cli, const char *fmt, ...)
 /*
  * Values of the option being parsed. Limits are inclusive; a wrong value ends the program with 2.
  * size: bytes, "256M" is 2^28. count: "4M" is 4,000,000. real: a min of DBL_MIN means above 0.
- * share: "0.1" or "10%", from 0 to 1. choice: the index of `arg` in NULL-terminated `names`.
+ * speed: bits a second, "1Gbit" or "100M" with decimal units, at least 1. share: "0.1" or "10%",
+ * from 0 to 1. choice: the index of `arg` in NULL-terminated `names`.
  */
 uint64_t drps_cli_size(struct drps_cli *cli, const char *arg, uint64_t min, uint64_t max);
 uint64_t drps_cli_count(struct drps_cli *cli, const char *arg, uint64_t min, uint64_t max);
+uint64_t drps_cli_speed(struct drps_cli *cli, const char *arg);
 double drps_cli_real(struct drps_cli *cli, const char *arg, double min, double max);
 double drps_cli_share(struct drps_cli *cli, const char *arg);
 size_t drps_cli_choice(struct drps_cli *cli, const char *arg, const char *const *names);

@@ -12,7 +12,7 @@
 #include "base/drps_io.h"
 
 struct drps_parts_shape {
-    uint64_t rows;
+    uint64_t rows; /* may be 0: a rank may have none */
     size_t row_bytes;
     uint64_t record_rows; /* the last record of a part may have fewer */
     uint64_t part_rows;   /* a multiple of that; the last part may have fewer */
@@ -24,7 +24,7 @@ void drps_parts_shape(uint64_t rows, size_t row_bytes, uint64_t part_bytes,
 
 static inline uint64_t drps_parts_count(const struct drps_parts_shape *shape)
 {
-    return (shape->rows - 1) / shape->part_rows + 1;
+    return shape->rows / shape->part_rows + (shape->rows % shape->part_rows != 0);
 }
 
 /* The name of a part below the folder of a checkpoint, in a new string (free() it); NULL when

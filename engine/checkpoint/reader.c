@@ -45,9 +45,9 @@ static int read_numbers(struct drps_checkpoint *cp, struct drps_err *err)
     const uint64_t records = s->part_rows / (s->record_rows + !s->record_rows);
     const uint64_t whole = s->part_rows == s->rows ? s->rows : records * s->record_rows;
     const struct drps_bound bounds[] = {
-        {"rows", s->rows, 1, UINT32_MAX, "32 bits"},
+        {"rows", s->rows, 0, UINT32_MAX, "32 bits"},
         {"row_bytes", row_bytes, 4, ROW_BYTES_MOST, "what a row may have"},
-        {"part_rows", s->part_rows, 1, s->rows, "all rows"},
+        {"part_rows", s->part_rows, 1, s->rows + !s->rows, "all rows"},
         {"part_rows", s->part_rows, whole, whole, "whole records"},
         {"record_rows", s->record_rows, 1, RECORD_BYTES_MOST / row_bytes + 1, "a record's bytes"},
     };
@@ -149,7 +149,8 @@ uint64_t drps_checkpoint_parts(const struct drps_checkpoint *cp)
 
 uint64_t drps_checkpoint_records(const struct drps_checkpoint *cp)
 {
-    return cp->store ? 0 : (cp->rows - 1) / cp->from.shape.record_rows + 1;
+    const uint64_t record_rows = cp->from.shape.record_rows;
+    return cp->store ? 0 : cp->rows / record_rows + (cp->rows % record_rows != 0);
 }
 
 uint64_t drps_checkpoint_rows_of_part(const struct drps_checkpoint *cp)

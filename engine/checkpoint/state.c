@@ -30,7 +30,15 @@ static json_t *epochs_to_json(const struct drps_state *s)
     return list;
 }
 
-json_t *drps_state_to_json(const struct drps_state *s)
+/* JSON has no infinite numbers. */
+static json_t *push_to_json(const struct drps_push_options *o)
+{
+    return json_pack("{s:i, s:o, s:f, s:f, s:f}", "bits", (int)o->bits, "phi",
+                     isfinite(o->phi) ? json_real(o->phi) : json_null(), "decay", o->decay,
+                     "chance", o->chance, "top", o->top);
+}
+
+static json_t *plain_to_json(const struct drps_state *s)
 {
     const struct drps_optim *o = &s->optim;
     json_t *optimizer = json_pack(
@@ -49,6 +57,14 @@ json_t *drps_state_to_json(const struct drps_state *s)
                      count(s->staleness), "local_steps", s->local_steps, "no_claim", s->no_claim,
                      "seed", count(s->seed), "init_scale", (double)s->init_scale, "progress",
                      progress, "best", best, "done", epochs_to_json(s));
+}
+
+/* Filters of gradients are there where a run has any. */
+json_t *drps_state_to_json(const struct drps_state *s)
+{
+    json_t *j = plain_to_json(s);
+    if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
+    return j;
 }
 
 /* ---- Reading ---- */
@@ -94,6 +110,26 @@ static int read_sync(const json_t *j, const char *path, enum drps_sched_mode *ou
                                  name);
 }
 
+static int read_push(const json_t *push, const char *path, struct drps_push_options *out,
+                     struct drps_err *err)
+{
+    const int any = json_is_null(json_object_get(push, "phi"));
+    out->on = 1;
+    out->phi = INFINITY;
+    int rc = drps_manifest_get_u32(push, "bits", path, &out->bits, err);
+    if (rc == 0 && !any) rc = drps_manifest_get_real(push, "phi", path, &out->phi, err);
+    if (rc == 0) rc = drps_manifest_get_real(push, "decay", path, &out->decay, err);
+    if (rc == 0) rc = drps_manifest_get_real(push, "chance", path, &out->chance, err);
+    if (rc == 0) rc = drps_manifest_get_real(push, "top", path, &out->top, err);
+    if (rc < 0) return rc;
+    const uint32_t bits = out->bits;
+    if ((!bits || bits == 8 || bits == 16 || bits == 32) && out->phi >= 0 && out->decay >= 0 &&
+        out->chance >= 0 && out->chance <= 1 && out->top >= 0 && out->top <= 1)
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: filters of gradients that there are none of",
+                        path);
+}
+
 static int read_options(const json_t *j, const char *path, struct drps_state *out,
                         struct drps_err *err)
 {
@@ -109,7 +145,8 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     if (rc == 0) rc = drps_manifest_get_float(j, "init_scale", path, &out->init_scale, err);
     out->local_steps = json_is_true(json_object_get(j, "local_steps"));
     out->no_claim = json_is_true(json_object_get(j, "no_claim"));
-    return rc;
+    const json_t *push = json_object_get(j, "push");
+    return rc == 0 && push ? read_push(push, path, &out->push, err) : rc;
 }
 
 static int read_progress(const json_t *j, const char *path, struct drps_state *out,

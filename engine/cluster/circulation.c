@@ -24,6 +24,7 @@ struct drps_circulation {
     size_t in_used;
     uint64_t sent, received; /* ranges */
     struct drps_circulation_stats stats;
+    struct drps_traffic traffic;
 };
 
 /* ---- Sizes ---- */
@@ -85,6 +86,7 @@ static int depart(struct drps_circulation *c, const struct drps_rows *rows, size
     if (rc < 0) return rc;
     for (size_t i = c->first; i < rows->n; i++, c->out_used += row_bytes)
         memcpy(c->out->data + c->out_used, drps_row_at(rows, i), row_bytes);
+    drps_traffic_add(&c->traffic, DRPS_TRAFFIC_HANDED, c->before, rows->n - c->first, bytes);
     return last ? send_range(c, err) : 0;
 }
 
@@ -151,8 +153,8 @@ int drps_circulation_open(const struct drps_circulation_options *options,
     *c_out = c;
     if (!c) return drps_err_set(err, -ENOMEM, "no memory for rows that circulate");
     c->o = *options;
-    c->before = (ranks->rank + ranks->workers - 1) % ranks->workers;
-    c->after = (ranks->rank + 1) % ranks->workers;
+    c->before = (ranks->rank + ranks->count - 1) % ranks->count;
+    c->after = (ranks->rank + 1) % ranks->count;
     c->first = options->server->model.has_bias ? 1 : 0;
     c->row_bytes = options->server->row_bytes;
     c->parameter_bytes = options->server->model.dim * sizeof(float);
@@ -171,4 +173,9 @@ void drps_circulation_close(struct drps_circulation *c)
 void drps_circulation_stats(const struct drps_circulation *c, struct drps_circulation_stats *out)
 {
     *out = c->stats;
+}
+
+void drps_circulation_traffic(const struct drps_circulation *c, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &c->traffic);
 }

@@ -36,7 +36,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
     const uint64_t to_server =
         larger(drps_rounds_server_bytes(info), sizeof(struct drps_message_here));
     *out = (struct drps_net_options){
-        .count = info->ranks.workers,
+        .count = info->ranks.count,
         .message_bytes = {[DRPS_NET_WORKER] = larger(to_worker, needs),
                           [DRPS_NET_SERVER] = larger(to_server, needs),
                           [DRPS_NET_MASTER] = METRICS_BYTES},
@@ -82,10 +82,10 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
                                .rank = drps_net_rank(r->net),
                                .count = drps_net_count(r->net),
                                .wait_ms = r->wait_ms ? r->wait_ms : WAIT_MS};
-    if (ranks->workers != c->count || ranks->rank != c->rank)
+    if (ranks->count != c->count || ranks->rank != c->rank)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is the part of rank %u of %u; this is rank %u of %u", part->dir,
-                            ranks->rank, ranks->workers, c->rank, c->count);
+                            ranks->rank, ranks->count, c->rank, c->count);
     if (drps_plan_circulates(&part->info) && options->sync != DRPS_SCHED_BSP)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "synchronisation %s is of rounds, and in %s rows circulate, without "
@@ -100,7 +100,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "4"
+#define MESSAGES "7"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -110,6 +110,7 @@ struct terms {
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim;
+    struct drps_push_options push;
 };
 
 static void set_terms(const struct drps_cluster *c, const struct drps_train_options *o,
@@ -131,6 +132,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->seed = o->seed;
     t->staleness = o->staleness;
     t->no_claim = o->no_claim != 0;
+    t->push = o->push;
 }
 
 static int differs(const char *what, uint32_t rank, struct drps_err *err)
@@ -168,6 +170,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->plan, first->plan) != 0) return differs("plan", rank, err);
     if (strcmp(t->optimizer, first->optimizer) != 0) return differs("optimizer", rank, err);
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
+    if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
+        return differs("set of filters of gradients", rank, err);
     if (t->no_claim != first->no_claim) return differs("leave to claim batches", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].its < numbers[i].first || numbers[i].its > numbers[i].first)

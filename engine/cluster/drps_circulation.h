@@ -13,6 +13,7 @@
 #ifndef DRPS_ENGINE_CLUSTER_CIRCULATION_H
 #define DRPS_ENGINE_CLUSTER_CIRCULATION_H
 
+#include "engine/cluster/traffic/drps_traffic.h"
 #include "engine/step/drps_server.h"
 #include "index/plan/drps_batch.h"
 #include "net/drps_net.h"
@@ -55,6 +56,9 @@ struct drps_circulation_stats {
     uint64_t wait_ns; /* for ranges to arrive, or to be taken */
 };
 void drps_circulation_stats(const struct drps_circulation *c, struct drps_circulation_stats *out);
+
+/* Add what was sent so far to *sum, by kind and by receiver. */
+void drps_circulation_traffic(const struct drps_circulation *c, struct drps_traffic *sum);
 
 /* What the plan says of the bytes, for so many epochs. */
 void drps_circulation_forecast(const struct drps_plan_info *info, uint64_t row_bytes,

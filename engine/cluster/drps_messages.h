@@ -23,15 +23,19 @@ enum drps_message {
     DRPS_MESSAGE_METRICS = DRPS_NET_TYPE_FIRST + 8,
     DRPS_MESSAGE_ROWS,
 
-    DRPS_MESSAGE_OPENED, /* to the rank's own server, in asynchronous rounds */
-    DRPS_MESSAGE_AHEAD,  /* in rounds: parameters of the next one; in asynchronous ones: of a batch
-                            whose turn it is not yet, asked for and answered */
-    DRPS_MESSAGE_RANGE,  /* to the rank before, where rows circulate */
+    DRPS_MESSAGE_OPENED,   /* to the rank's own server, in asynchronous rounds */
+    DRPS_MESSAGE_AHEAD,    /* in rounds: parameters of the next one; in asynchronous ones: of a
+                              batch whose turn it is not yet, asked for and answered */
+    DRPS_MESSAGE_RANGE,    /* to the rank before, where rows circulate */
+    DRPS_MESSAGE_FILTERED, /* in rounds: a gradient that is shortened */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank
- * wants to. */
-enum { DRPS_MESSAGE_STOP = 1, DRPS_MESSAGE_PAUSE = 2 };
+ * wants to. With parameters, the same bits this far up say what the rank of the server wants. */
+enum { DRPS_MESSAGE_STOP = 1, DRPS_MESSAGE_PAUSE = 2, DRPS_MESSAGE_WANTS_SHIFT = 2 };
+
+/* Tag of parameters in rounds: rows that nobody has trained are left out (fresh.h). */
+enum { DRPS_MESSAGE_FRESH = 16 };
 
 /*
  * Between the halves of a rank a message holds where the values are, not the values: the server's

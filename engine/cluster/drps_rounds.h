@@ -1,5 +1,6 @@
 /*
- * Rounds: a step of several ranks, each with a worker and a server (bulk synchronous parallel).
+ * Rounds: a step of several ranks, each with a worker and a server (bulk synchronous parallel). A
+ * rank without rows has no server, and the worker of one without samples has batches of none.
  *
  *   server s, thread of its own                     worker i, the calling thread
  *     open the round's rows
@@ -23,6 +24,7 @@
 #ifndef DRPS_ENGINE_CLUSTER_ROUNDS_H
 #define DRPS_ENGINE_CLUSTER_ROUNDS_H
 
+#include "engine/cluster/filters/drps_push.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
 #include "engine/step/drps_server.h"
@@ -41,6 +43,11 @@ struct drps_rounds_options {
     uint32_t wait_ms;                       /* for a message that is due */
     int ahead; /* 1: servers send what the next round uses and this one does not change; the store
                   keeps two steps open */
+    int fresh; /* 1: all rows are fresh when the first round begins, and servers do not send those
+                  that nobody has trained */
+    int slots; /* 1: unions list slots */
+    struct drps_push *push; /* gradients for other ranks are filtered so, and ranks stop between
+                               epochs alone; NULL: they are not */
 };
 
 /* Everything in options is borrowed until close. */
@@ -81,15 +88,15 @@ struct drps_round {
 DRPS_MUST_CHECK
 int drps_rounds_work(struct drps_rounds *rounds, struct drps_round *out, struct drps_err *err);
 
-/* The worker, between two rounds: all ranks shall end after the next two, unless the
- * epoch is over before. One rank's call is enough. */
+/* The worker, between two rounds: all ranks shall end after the next two, or, where this one has no
+ * samples, three, unless the epoch is over before. One rank's call is enough. */
 void drps_rounds_pause(struct drps_rounds *rounds);
 
 /* After work has returned 1. Returns 1 if some rank wants to stop, 0 if it is a pause alone. */
 int drps_rounds_stopped(const struct drps_rounds *rounds);
 
-/* Returns the clock when this rank's server had stepped its rows in the last training round; after
- * end. */
+/* Returns the clock when this rank's server had stepped its rows in the last training round, or,
+ * without a server, when its worker had sent its gradient; after end. */
 uint64_t drps_rounds_trained_ns(const struct drps_rounds *rounds);
 
 /* Parameters and gradients, to and from other ranks, and of these the marks that say which
@@ -101,7 +108,22 @@ struct drps_rounds_bytes {
 /* What was sent and received so far; between epochs. */
 void drps_rounds_bytes(const struct drps_rounds *rounds, struct drps_rounds_bytes *out);
 
-/* What the plan says of them, without marks, for so many whole epochs. */
+/* Between epochs: add what was sent so far to *sum, by kind and by receiver. */
+struct drps_traffic;
+void drps_rounds_traffic(const struct drps_rounds *rounds, struct drps_traffic *sum);
+
+/* Where the time went so far: of all rounds, and of those of training alone. */
+struct drps_rounds_times {
+    uint64_t network_ns;   /* the worker waited for parameters, less the next */
+    uint64_t store_ns;     /* the server waited for its store, and the worker for the server */
+    uint64_t compute_ns;   /* training: gradients, */
+    uint64_t reduce_ns;    /* from a gradient that is sent until the server has stepped its rows, */
+    uint64_t broadcast_ns; /* and from then on until the next parameters are there */
+};
+/* Between epochs. */
+void drps_rounds_times(const struct drps_rounds *rounds, struct drps_rounds_times *out);
+
+/* What the plan says of the bytes, without marks, for so many whole epochs. */
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
                           struct drps_rounds_bytes *out);
 

@@ -110,13 +110,13 @@ static void close_local(struct local *l)
 
 static int check_count(const struct local *l, struct drps_err *err)
 {
-    const uint32_t workers = l->whole->info.ranks.workers;
-    if (workers == l->count) return 0;
+    const uint32_t ranks = l->whole->info.ranks.count;
+    char text[DRPS_PLAN_RANKS_TEXT_BYTES];
+    if (ranks == l->count) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s is a plan for %u worker%s, not %u: run %u rank%s here, or make a plan "
-                        "for %u",
-                        l->whole->dir, workers, workers > 1 ? "s" : "", l->count, workers,
-                        workers > 1 ? "s" : "", l->count);
+                        "%s is a plan for %s, not %u: run %u rank%s here, or make a plan for %u",
+                        l->whole->dir, drps_plan_ranks_text(&l->whole->info.ranks, text), l->count,
+                        ranks, ranks > 1 ? "s" : "", l->count);
 }
 
 static int open_local(struct local *l, const struct drps_ranks_options *o, uint32_t count,
@@ -292,11 +292,11 @@ static int run_one(struct rank *r, struct drps_peers *peers, struct drps_err *er
 {
     const struct drps_ranks_options *o = r->options;
     struct drps_meet_rank way;
-    if (o->rank >= peers->count || peers->count != r->part->info.ranks.workers)
+    if (o->rank >= peers->count || peers->count != r->part->info.ranks.count)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has %u ranks, and %s is a part of a plan for %u: give each rank a "
                             "line, in the order of ranks, and all ranks the same file",
-                            o->peers, peers->count, r->part->dir, r->part->info.ranks.workers);
+                            o->peers, peers->count, r->part->dir, r->part->info.ranks.count);
     const uint64_t job_id = drps_peers_id(peers);
     int rc = drps_meet_rank_open(o->keys, o->insecure, o->rank, peers, &way, err);
     if (rc == 0) rc = open_zmq(r, peers, way.secured ? &way.keys : NULL, job_id, err);

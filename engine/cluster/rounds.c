@@ -18,7 +18,10 @@ uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info)
 
 uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info)
 {
-    return info->max_batch_rows * (rounds_row_bytes(info) + sizeof(uint32_t));
+    const struct drps_push_shape most = drps_push_most(info, 1);
+    const uint64_t plain = info->max_batch_rows * (rounds_row_bytes(info) + sizeof(uint32_t));
+    const uint64_t filtered = info->ranks.residual_slots ? drps_push_bound(&most) : 0;
+    return plain > filtered ? plain : filtered;
 }
 
 /* Bytes of so many uses with a row each; SIZE_MAX, which is refused, where they cannot be counted.
@@ -36,23 +39,23 @@ size_t drps_rounds_ahead_bytes(const struct drps_plan_info *info)
 {
     const uint64_t uses = info->ranks.max_round_uses;
     size_t bytes = values_bytes(info);
-    const size_t more = uses / 8 + (size_t)info->ranks.workers * 2 * sizeof(uint64_t);
+    const size_t more = uses / 8 + (size_t)info->ranks.count * 2 * sizeof(uint64_t);
     return __builtin_add_overflow(bytes, more, &bytes) ? SIZE_MAX : bytes;
 }
 
 /* What goes out is sent from where it lies; what has come in is there once: a worker's parameters
  * from all servers, of this round and of the next one, and a server's gradients from all workers. A
- * bit a row of the store is for marks of frames. */
+ * bit a row of the store is for marks of frames, and one says which rows are trained. */
 uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches)
 {
     const uint64_t row = rounds_row_bytes(info), count = touches ? sizeof(uint32_t) : 0;
     const struct drps_plan_ranks *ranks = &info->ranks;
-    const uint64_t a_row = row + count + 2 * (sizeof(uint32_t) + 1); /* sums; two open rounds */
-    const uint64_t a_use = 2 * row + sizeof(uint32_t) + 1;           /* values; those sent ahead */
+    const uint64_t a_row = row + count + 2 * (2 * sizeof(uint32_t) + 1); /* sums; two open rounds */
+    const uint64_t a_use = 2 * row + 2 * sizeof(uint32_t) + 1; /* values; those sent ahead */
     const uint64_t arrays = ranks->max_round_uses * a_use + ranks->max_round_rows * a_row;
-    const uint64_t messages =
-        info->max_batch_rows * (2 * row + 1) + ranks->max_round_uses * (row + count);
-    return arrays + messages + info->rows / 8;
+    const uint64_t batch_rows = drps_rank_trains(ranks, ranks->rank) ? info->max_batch_rows : 0;
+    const uint64_t messages = batch_rows * (2 * row + 1) + ranks->max_round_uses * (row + count);
+    return arrays + messages + info->rows / 4;
 }
 
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
@@ -75,10 +78,13 @@ int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *er
     struct rounds_server *s = &r->server;
     r->worker.at = s->at = first;
     r->worker.wants_pause = 0;
+    r->worker.pushed_ns = 0;
     s->trained_ns = 0;
     s->end &= DRPS_MESSAGE_STOP;
     s->end_round = s->end ? s->round : 0;
+    s->tells = r->worker.heard = 0;
     drps_err_clear(&s->err);
+    if (!rounds_serves(r)) return 0;
     int rc = pthread_create(&s->thread, NULL, drps_rounds_serve, r);
     if (rc) return drps_err_set(err, -rc, "no thread for the server: %s", strerror(rc));
     s->running = 1;
@@ -88,9 +94,10 @@ int drps_rounds_begin(struct drps_rounds *r, uint64_t first, struct drps_err *er
 int drps_rounds_end(struct drps_rounds *r, int rc, struct drps_err *err)
 {
     struct rounds_server *s = &r->server;
-    if (rc < 0 && rc != DRPS_E_CLOSED) drps_rounds_tell_failed(r, DRPS_NET_SERVER);
+    if (rc < 0 && rc != DRPS_E_CLOSED && s->running) drps_rounds_tell_failed(r, DRPS_NET_SERVER);
     if (s->running) (void)pthread_join(s->thread, NULL);
     s->running = 0;
+    drps_rounds_count_rest(r);
     if (s->rc >= 0 || s->rc == DRPS_E_CLOSED || (rc < 0 && rc != DRPS_E_CLOSED)) return rc;
     drps_err_clear(err); /* the server says what it was */
     return drps_err_set(err, s->rc, "%s", s->err.text);
@@ -98,10 +105,22 @@ int drps_rounds_end(struct drps_rounds *r, int rc, struct drps_err *err)
 
 uint64_t drps_rounds_trained_ns(const struct drps_rounds *r)
 {
-    return r->server.trained_ns;
+    return rounds_serves(r) ? r->server.trained_ns : r->worker.trained_ns;
 }
 
 /* ---- Opening ---- */
+
+static int open_fresh(struct drps_rounds *r, struct drps_err *err)
+{
+    const struct drps_plan_ranks *ranks = &r->o.plan->info.ranks;
+    struct rounds_server *s = &r->server;
+    s->chosen = drps_array_new(ranks->max_round_uses, sizeof(*s->chosen));
+    for (int i = 0; i < 2; i++)
+        s->open[i].ids = drps_array_new(ranks->max_round_rows, sizeof(*s->open[i].ids));
+    if (!s->chosen || !s->open[0].ids || !s->open[1].ids)
+        return drps_err_set(err, -ENOMEM, "no memory for the row numbers of a round");
+    return fresh_open(r->o.plan, r->o.server, r->o.slots, &s->fresh, err);
+}
 
 static int open_server(struct drps_rounds *r, struct drps_err *err)
 {
@@ -121,8 +140,20 @@ static int open_server(struct drps_rounds *r, struct drps_err *err)
     s->count = drps_array_new(r->touches ? rows : 0, sizeof(*s->count));
     if (missing || !s->index || !s->sum || !s->count)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
-    int rc = drps_shared_buffer_renew(&s->values, values_bytes(info), err);
+    int rc = r->o.fresh ? open_fresh(r, err) : 0;
+    if (rc == 0) rc = drps_shared_buffer_renew(&s->values, values_bytes(info), err);
     return rc == 0 ? drps_shared_buffer_renew(&s->ahead, drps_rounds_ahead_bytes(info), err) : rc;
+}
+
+static int open_filters(struct drps_rounds *r, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &r->o.plan->info;
+    const struct drps_push_shape most = drps_push_most(info, r->touches);
+    if (!r->o.push) return 0;
+    r->server.reader = drps_push_reader_new(&most);
+    if (!r->server.reader) return drps_err_set(err, -ENOMEM, "no memory for filtered gradients");
+    return drps_shared_buffer_renew(&r->worker.filtered, drps_push_messages_bytes(info, r->touches),
+                                    err);
 }
 
 int drps_rounds_open(const struct drps_rounds_options *options, struct drps_rounds **rounds_out,
@@ -134,12 +165,14 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     if (!r) return drps_err_set(err, -ENOMEM, "no memory for rounds");
     r->o = *options;
     r->rank = info->ranks.rank;
-    r->workers = info->ranks.workers;
+    r->ranks = info->ranks.count;
+    r->shape = &info->ranks;
     r->dim = info->dim;
     r->train = info->batches;
     r->rounds = info->batches + info->eval_batches;
     r->touches = options->worker->has_touches;
     int rc = open_server(r, err);
+    if (rc == 0) rc = open_filters(r, err);
     if (rc < 0) {
         drps_rounds_close(r);
         return rc;
@@ -154,10 +187,15 @@ void drps_rounds_close(struct drps_rounds *r)
     struct rounds_server *s = &r->server;
     drps_shared_buffer_release(s->values);
     drps_shared_buffer_release(s->ahead);
+    drps_shared_buffer_release(r->worker.filtered);
+    drps_push_reader_free(s->reader);
     for (int i = 0; i < 2; i++) {
         free(s->open[i].frames);
         free(s->open[i].late);
+        free(s->open[i].ids);
     }
+    fresh_close(s->fresh);
+    free(s->chosen);
     free(s->marks);
     free(s->index);
     free(s->sum);
@@ -168,10 +206,19 @@ void drps_rounds_close(struct drps_rounds *r)
 void drps_rounds_bytes(const struct drps_rounds *r, struct drps_rounds_bytes *out)
 {
     const struct drps_rounds_bytes *w = &r->worker.traffic, *s = &r->server.traffic;
+    struct drps_traffic sent = {0};
+    drps_rounds_traffic(r, &sent);
+    const uint64_t marks = sent.kinds[DRPS_TRAFFIC_MARKS].bytes;
     *out = (struct drps_rounds_bytes){
-        .sent = w->sent + s->sent,
+        .sent = drps_traffic_values(&sent) + marks,
         .received = w->received + s->received,
-        .sent_marks = w->sent_marks + s->sent_marks,
+        .sent_marks = marks,
         .received_marks = w->received_marks + s->received_marks,
     };
+}
+
+void drps_rounds_traffic(const struct drps_rounds *r, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &r->worker.sent);
+    drps_traffic_merge(sum, &r->server.sent);
 }

@@ -10,6 +10,8 @@
 
 #include "engine/cluster/drps_messages.h"
 #include "engine/cluster/drps_rounds.h"
+#include "engine/cluster/traffic/drps_traffic.h"
+#include "engine/cluster/fresh.h"
 #include "net/drps_shared_buffer.h"
 
 enum { ROUNDS_END = DRPS_MESSAGE_STOP | DRPS_MESSAGE_PAUSE }; /* any of them */
@@ -20,6 +22,8 @@ struct rounds_open {
     struct drps_rows rows; /* rows.index is `frames` */
     uint32_t *frames;      /* own: [max_round_rows] */
     uint8_t *late;         /* own: [max_round_rows]; 1: the round before may still change the row */
+    uint32_t *ids;         /* own: [max_round_rows] row numbers, if some rows may be fresh */
+    int has_ids;           /* they are those of this round */
     uint64_t step;         /* the store's number of it */
     int is_listed;         /* its lists are there before it is this round's turn */
     int is_open;
@@ -32,13 +36,23 @@ struct rounds_worker {
     int has_share;   /* it was taken for a round that the ranks ended before */
     int wants_pause; /* gradients say so, until the next begin */
     uint32_t ended;  /* what the servers said in place of parameters */
-    struct drps_rounds_bytes traffic;
+    uint32_t heard;  /* what ranks without samples want, as their servers said with parameters */
+    uint64_t trained_ns; /* when it had sent the last gradient */
+    struct drps_traffic sent;
+    struct drps_rounds_bytes traffic; /* received */
+    struct drps_rounds_times times;
+    uint64_t pushed_ns; /* when the last gradient was sent; 0: what came of it is counted */
+    uint64_t store_ns;  /* of the server's, what is counted */
+    struct drps_shared_buffer
+        *filtered;         /* own: gradients on their way out, where they are filtered */
+    size_t filtered_bytes; /* of it that are in use */
 };
 
 struct rounds_server {
     uint64_t round, at; /* of the run, and within the epoch */
     uint64_t trained_ns;
     uint32_t end;       /* what some ranks want */
+    uint32_t tells;     /* what its own rank wants, where that has no samples */
     uint64_t end_round; /* the one before which they end, if `end` is set */
     struct rounds_open open[2];
     struct rounds_open *now, *next;
@@ -47,9 +61,15 @@ struct rounds_server {
     struct drps_shared_buffer *values; /* own: parameters on their way out, by worker */
     struct drps_shared_buffer *ahead;  /* own: those of the next round, and which they are */
     uint32_t *index;                   /* own: [max_round_uses] */
+    uint32_t *chosen;                  /* own: [max_round_uses] row numbers of those in `index` */
+    struct fresh *fresh;               /* own: as are `chosen` and `ids`; NULL: no row is */
     float *sum;                        /* own: [max_round_rows][dim] */
     uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
-    struct drps_rounds_bytes traffic;
+    struct drps_push_reader *reader;   /* own; NULL: gradients are not filtered */
+    struct drps_traffic sent;
+    struct drps_rounds_bytes traffic; /* received */
+    uint64_t store_ns; /* opening and closing rounds while the worker cannot go on; the worker reads
+                          it between its parameters and its gradient, when it does not change */
     struct drps_err err;
     int rc;
     pthread_t thread;
@@ -58,13 +78,31 @@ struct rounds_server {
 
 struct drps_rounds {
     struct drps_rounds_options o;
-    uint32_t rank, workers;
+    uint32_t rank, ranks;
+    const struct drps_plan_ranks *shape; /* of the plan */
     uint32_t dim;
     uint64_t train, rounds; /* of an epoch */
     int touches;
     struct rounds_worker worker;
     struct rounds_server server;
 };
+
+/* 1: the server of this rank takes part: it has rows. */
+static inline int rounds_serves(const struct drps_rounds *r)
+{
+    return drps_rank_serves(r->shape, r->rank);
+}
+
+/*
+ * 1: that worker and that server have messages for each other: one has samples, and the other rows.
+ * The worker of a rank without samples speaks with its own server alone, which passes on to the
+ * workers what the rank wants.
+ */
+static inline int rounds_linked(const struct drps_rounds *r, uint32_t worker, uint32_t server)
+{
+    return drps_rank_serves(r->shape, server) &&
+           (drps_rank_trains(r->shape, worker) || worker == server);
+}
 
 static inline size_t rounds_row_bytes(const struct drps_plan_info *info)
 {
@@ -104,11 +142,20 @@ void drps_rounds_tell_failed(struct drps_rounds *r, enum drps_net_part part);
 /* Bytes of a gradient's message between this rank and another. */
 uint64_t drps_rounds_gradient_bytes(const struct drps_rounds *r, uint32_t other, size_t rows);
 
-static inline void rounds_count_sent(const struct drps_rounds *r, struct drps_rounds_bytes *traffic,
-                                     uint32_t to, uint64_t bytes)
+static inline void rounds_count_sent(const struct drps_rounds *r, struct drps_traffic *sent,
+                                     enum drps_traffic_kind kind, uint32_t to, size_t rows,
+                                     uint64_t bytes)
 {
-    if (to != r->rank) traffic->sent += bytes;
+    if (to != r->rank) drps_traffic_add(sent, kind, to, rows, bytes);
 }
+
+/* ---- Times (rounds_times.c) ---- */
+
+/* The worker has begun to wait at `start` and has its parameters at `pulled`. */
+void drps_rounds_count_wait(struct drps_rounds *r, uint64_t start, uint64_t pulled);
+
+/* The last rounds are over, and the server's thread. */
+void drps_rounds_count_rest(struct drps_rounds *r);
 
 /* ---- The server (rounds_server.c) ---- */
 

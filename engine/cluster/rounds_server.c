@@ -75,16 +75,20 @@ static int find_late(struct drps_rounds *r, struct drps_err *err)
 
 /* ---- Parameters ---- */
 
-/* List the frames of a worker's rows that are late, or that are not, and mark the latter. Returns
- * their number. */
+/* Which of a worker's rows: those that can go ahead; those that the round before may change, or all
+ * where none went ahead; all. */
+enum which_rows { ROUNDS_EARLY = 0, ROUNDS_LATE = 1, ROUNDS_ALL };
+
+/* List the frames of these rows of a worker, and mark them. Returns their number. */
 static size_t choose(const struct drps_rounds *r, const struct rounds_open *o, uint32_t worker,
-                     int late, uint64_t *marks)
+                     enum which_rows which, uint64_t *marks)
 {
     const uint32_t *positions = o->u.positions + o->u.part[worker];
     const size_t n = o->u.part[worker + 1] - o->u.part[worker];
     size_t chosen = 0;
     for (size_t i = 0; i < n; i++) {
-        if (o->is_ahead && o->late[positions[i]] != late) continue;
+        if (o->is_ahead && which != ROUNDS_ALL && o->late[positions[i]] != which) continue;
+        if (o->has_ids) r->server.chosen[chosen] = o->ids[positions[i]];
         r->server.index[chosen++] = o->frames[positions[i]];
         if (marks) marks[i / 64] |= UINT64_C(1) << i % 64;
     }
@@ -99,32 +103,47 @@ static void copy_parameters(const struct drps_rounds *r, const struct rounds_ope
     drps_rows_gather(&part, r->dim, 0, n, values);
 }
 
+/* Put the parameters of the n rows that were chosen for another rank to data, but for fresh ones.
+ * Returns their bytes; *tag_out is the message's. */
+static size_t put_parameters(struct drps_rounds *r, const struct rounds_open *o, uint32_t to,
+                             size_t n, unsigned char *data, uint32_t *tag_out)
+{
+    struct rounds_server *s = &r->server;
+    const enum drps_traffic_kind kind = o == s->now ? DRPS_TRAFFIC_PULLED : DRPS_TRAFFIC_AHEAD;
+    size_t sent = n;
+    const size_t head = o->has_ids ? fresh_pack(s->fresh, s->chosen, s->index, &sent, data) : 0;
+    const size_t bytes = sent * r->dim * sizeof(float);
+    copy_parameters(r, o, sent, (float *)(void *)(data + head));
+    rounds_count_sent(r, &s->sent, kind, to, sent, bytes);
+    rounds_count_sent(r, &s->sent, DRPS_TRAFFIC_FRESH, to, n - sent, 0);
+    rounds_count_sent(r, &s->sent, DRPS_TRAFFIC_MARKS, to, 0, head);
+    *tag_out = head ? DRPS_MESSAGE_FRESH : 0;
+    return head + bytes;
+}
+
 /* What is left of the parameters of this round; *at: bytes of the buffer that are in use. */
 static int send_parameters(struct drps_rounds *r, uint32_t to, size_t *at, struct drps_err *err)
 {
     struct rounds_server *s = &r->server;
     const struct rounds_open *o = s->now;
-    float *values = (float *)(void *)(s->values->data + *at);
-    const struct drps_message_here here = {.values = values};
-    size_t n = o->u.part[to + 1] - o->u.part[to];
-    if (to == r->rank) {
-        for (size_t i = 0; i < n; i++)
-            s->index[i] = o->frames[o->u.positions[o->u.part[to] + i]];
-    } else {
-        n = choose(r, o, to, 1, NULL);
-    }
-    copy_parameters(r, o, n, values);
-    const size_t bytes = n * r->dim * sizeof(float);
-    *at += bytes;
-    const struct drps_piece piece = to == r->rank ? (struct drps_piece){&here, sizeof(here)}
-                                                  : (struct drps_piece){values, bytes};
+    unsigned char *data = s->values->data + *at;
+    const struct drps_message_here here = {.values = (float *)(void *)data};
+    const size_t n = choose(r, o, to, to == r->rank ? ROUNDS_ALL : ROUNDS_LATE, NULL);
+    struct drps_piece piece = {data, n * r->dim * sizeof(float)};
+    uint32_t tag = 0;
+    if (to == r->rank)
+        copy_parameters(r, o, n, (float *)(void *)data);
+    else
+        piece.bytes = put_parameters(r, o, to, n, data, &tag);
+    *at += piece.bytes;
+    if (to == r->rank) piece = (struct drps_piece){&here, sizeof(here)};
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
                                        .type = DRPS_MESSAGE_PARAMETERS,
+                                       .tag = tag | s->tells << DRPS_MESSAGE_WANTS_SHIFT,
                                        .round = s->round,
                                        .pieces = &piece,
                                        .n = 1};
-    rounds_count_sent(r, &s->traffic, to, piece.bytes);
     return to == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
                          : drps_shared_buffer_send(s->values, r->o.net, &send, r->o.wait_ms, err);
 }
@@ -137,18 +156,18 @@ static int send_ahead(struct drps_rounds *r, uint32_t to, size_t *at, struct drp
     const size_t rows = o->u.part[to + 1] - o->u.part[to], marks = rounds_mark_bytes(rows);
     unsigned char *data = s->ahead->data + *at;
     memset(data, 0, marks);
-    const size_t n = choose(r, o, to, 0, (uint64_t *)(void *)data);
-    copy_parameters(r, o, n, (float *)(void *)(data + marks));
-    const struct drps_piece piece = {data, marks + n * r->dim * sizeof(float)};
+    uint32_t tag;
+    const size_t n = choose(r, o, to, ROUNDS_EARLY, (uint64_t *)(void *)data);
+    const struct drps_piece piece = {data, marks + put_parameters(r, o, to, n, data + marks, &tag)};
     *at += (piece.bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
                                        .type = DRPS_MESSAGE_AHEAD,
+                                       .tag = tag,
                                        .round = s->round + 1,
                                        .pieces = &piece,
                                        .n = 1};
-    s->traffic.sent += piece.bytes;
-    s->traffic.sent_marks += marks;
+    rounds_count_sent(r, &s->sent, DRPS_TRAFFIC_MARKS, to, 0, marks);
     return drps_shared_buffer_send(s->ahead, r->o.net, &send, r->o.wait_ms, err);
 }
 
@@ -156,8 +175,10 @@ static int send_all(struct drps_rounds *r, struct drps_err *err)
 {
     size_t at = 0;
     int rc = drps_shared_buffer_renew(&r->server.values, r->server.values->bytes, err);
-    for (uint32_t w = 0; w < r->workers && rc == 0; w++) /* its neighbour first */
-        rc = send_parameters(r, (r->rank + 1 + w) % r->workers, &at, err);
+    for (uint32_t i = 0; i < r->ranks && rc == 0; i++) { /* its neighbour first */
+        const uint32_t w = (r->rank + 1 + i) % r->ranks;
+        if (rounds_linked(r, w, r->rank)) rc = send_parameters(r, w, &at, err);
+    }
     return rc;
 }
 
@@ -172,8 +193,10 @@ static int open_ahead(struct drps_rounds *r, struct drps_err *err)
     if (rc == 0) rc = drps_shared_buffer_renew(&s->ahead, s->ahead->bytes, err);
     if (rc < 0) return rc;
     s->next->is_ahead = 1;
-    for (uint32_t w = 0; w + 1 < r->workers && rc == 0; w++)
-        rc = send_ahead(r, (r->rank + 1 + w) % r->workers, &at, err);
+    for (uint32_t i = 0; i + 1 < r->ranks && rc == 0; i++) {
+        const uint32_t w = (r->rank + 1 + i) % r->ranks;
+        if (rounds_linked(r, w, r->rank)) rc = send_ahead(r, w, &at, err);
+    }
     return rc;
 }
 
@@ -181,13 +204,13 @@ static int open_ahead(struct drps_rounds *r, struct drps_err *err)
 static int send_end(struct drps_rounds *r, struct drps_err *err)
 {
     int rc = 0;
-    for (uint32_t w = 0; w < r->workers && rc == 0; w++) {
+    for (uint32_t w = 0; w < r->ranks && rc == 0; w++) {
         const struct drps_net_send send = {.to = w,
                                            .part = DRPS_NET_WORKER,
                                            .type = DRPS_MESSAGE_PARAMETERS,
                                            .tag = r->server.end,
                                            .round = r->server.round};
-        rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
+        if (rounds_linked(r, w, r->rank)) rc = drps_net_send(r->o.net, &send, r->o.wait_ms, err);
     }
     return rc;
 }
@@ -200,6 +223,16 @@ static void note_wishes(struct rounds_server *s, uint32_t wishes)
 {
     if (wishes && !s->end) s->end_round = s->round + 2;
     s->end |= wishes;
+}
+
+/* Those of a rank without samples are told to the workers, with the next parameters: every server
+ * hears of them from all workers, in one round. */
+static void take_wishes(struct drps_rounds *r, uint32_t from, uint32_t wishes)
+{
+    if (drps_rank_trains(r->shape, from))
+        note_wishes(&r->server, wishes);
+    else
+        r->server.tells |= wishes;
 }
 
 static int ends_here(const struct rounds_server *s)
@@ -219,15 +252,14 @@ static struct drps_message_here gradient_at(const struct drps_rounds *r, uint32_
     return here;
 }
 
-static void add_gradient(struct drps_rounds *r, uint32_t from, const void *data)
+static void add_gradient(struct drps_rounds *r, uint32_t from, const struct drps_message_here *here)
 {
     struct rounds_server *s = &r->server;
     const struct drps_feed_union *u = &s->now->u;
     const size_t n = u->part[from + 1] - u->part[from], dim = r->dim;
     const uint32_t *positions = u->positions + u->part[from];
-    const struct drps_message_here here = gradient_at(r, from, data, n);
-    const float *gradient = here.values;
-    const uint32_t *touches = here.touches;
+    const float *gradient = here->values;
+    const uint32_t *touches = here->touches;
     for (size_t i = 0; i < n; i++) {
         float *restrict sum = s->sum + positions[i] * dim;
         for (size_t k = 0; k < dim; k++)
@@ -237,29 +269,68 @@ static void add_gradient(struct drps_rounds *r, uint32_t from, const void *data)
         s->count[positions[i]] += touches[i];
 }
 
+/* Find the gradient of `rows` rows in a message, or make it of a filtered one. */
+static int read_gradient(struct drps_rounds *r, const struct drps_net_message *m, size_t rows,
+                         struct drps_message_here *out, struct drps_err *err)
+{
+    const struct drps_push_shape shape = {rows, r->dim, r->touches};
+    *out = (struct drps_message_here){.values = NULL};
+    if (m->type != DRPS_MESSAGE_FILTERED) {
+        *out = gradient_at(r, m->from, m->data, rows);
+        return 0;
+    }
+    int rc = drps_push_decode(r->server.reader, &shape, m->data, m->bytes, &out->values,
+                              &out->touches, err);
+    return rc < 0
+               ? drps_err_context(err, "rank %u, round %llu", m->from, (unsigned long long)m->round)
+               : 0;
+}
+
+/* A training round's gradients of other ranks may be filtered, if this rank filters its own. */
+static int is_due(const struct drps_rounds *r, const struct drps_net_message *m, int training,
+                  uint64_t bytes)
+{
+    if (m->type == DRPS_MESSAGE_FILTERED) return r->server.reader && training && m->from != r->rank;
+    return m->type == DRPS_MESSAGE_GRADIENT && m->bytes == bytes;
+}
+
 static int add_gradients(struct drps_rounds *r, int training, struct drps_err *err)
 {
     struct rounds_server *s = &r->server;
     const struct drps_feed_union *u = &s->now->u;
     memset(s->sum, 0, training ? u->n * r->dim * sizeof(*s->sum) : 0);
     memset(s->count, 0, training && r->touches ? u->n * sizeof(*s->count) : 0);
-    for (uint32_t w = 0; w < r->workers; w++) {
+    for (uint32_t w = 0; w < r->ranks; w++) {
+        if (!rounds_linked(r, w, r->rank)) continue;
         struct drps_net_message *m;
         const size_t n = training ? u->part[w + 1] - u->part[w] : 0;
         const uint64_t bytes = drps_rounds_gradient_bytes(r, w, n);
         int rc = drps_rounds_take(r, DRPS_NET_SERVER, w, s->round, &m, err);
         if (rc < 0) return rc;
-        if (m->type != DRPS_MESSAGE_GRADIENT || m->bytes != bytes)
+        if (!is_due(r, m, training, bytes))
             return drps_rounds_unexpected(m, DRPS_MESSAGE_GRADIENT, bytes, err);
-        if (training) add_gradient(r, w, m->data);
-        note_wishes(s, m->tag & ROUNDS_END);
+        struct drps_message_here here;
+        if (training) rc = read_gradient(r, m, n, &here, err);
+        if (training && rc == 0) add_gradient(r, w, &here);
+        take_wishes(r, w, m->tag & ROUNDS_END);
         if (w != r->rank) s->traffic.received += m->bytes;
         drps_net_message_free(m);
+        if (rc < 0) return rc;
     }
     return 0;
 }
 
 /* ---- Rounds ---- */
+
+/* The lists of a round of the epoch; while rows may be fresh, which these are. */
+static int list_round(struct drps_rounds *r, struct rounds_open *o, uint64_t ahead,
+                      struct drps_err *err)
+{
+    const struct rounds_server *s = &r->server;
+    int rc = drps_feed_next_union(r->o.feed, &o->u, err);
+    o->has_ids = rc == 0 && s->fresh && s->round + ahead < r->train;
+    return o->has_ids ? fresh_list(s->fresh, s->at + ahead, &o->u, o->ids, err) : rc;
+}
 
 /* Whether the next round is of this epoch, and certain: nobody wants to end before it. */
 static int may_open_ahead(const struct drps_rounds *r)
@@ -278,7 +349,7 @@ static void begin_round(struct rounds_server *s)
 /* The lists of the next round, and its rows unless the store opens them later. */
 static int prepare_next(struct drps_rounds *r, struct drps_err *err)
 {
-    int rc = drps_feed_next_union(r->o.feed, &r->server.next->u, err);
+    int rc = list_round(r, r->server.next, 1, err);
     r->server.next->is_listed = rc == 0;
     if (rc == 0) rc = open_ahead(r, err);
     return rc == -EAGAIN ? 0 : rc;
@@ -288,7 +359,7 @@ static int open_now(struct drps_rounds *r, struct drps_err *err)
 {
     struct rounds_open *now = r->server.now;
     int rc = 0;
-    if (!now->is_listed) rc = drps_feed_next_union(r->o.feed, &now->u, err);
+    if (!now->is_listed) rc = list_round(r, now, 0, err);
     now->is_listed = 0;
     return rc == 0 && !now->is_open ? open_round(r, now, err) : rc;
 }
@@ -300,7 +371,9 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
     const int training = s->at < r->train;
 
     begin_round(s);
+    const uint64_t begun = drps_clock_ns();
     int rc = open_now(r, err);
+    s->store_ns += drps_clock_ns() - begun;
     if (rc == 0) rc = send_all(r, err);
     if (rc == 0 && may_open_ahead(r)) rc = prepare_next(r, err);
     if (rc == 0) rc = add_gradients(r, training, err);
@@ -308,8 +381,12 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
     if (training)
         drps_server_step(server, &s->now->rows, 0, s->now->u.n, s->sum,
                          r->touches ? s->count : NULL);
+    if (s->now->has_ids) fresh_step(s->fresh, s->now->ids, s->now->u.n);
+    const uint64_t stepped = drps_clock_ns();
     rc = drps_server_close_one(server, s->now->step, training, err);
-    if (training) s->trained_ns = drps_clock_ns();
+    const uint64_t closed = drps_clock_ns();
+    s->store_ns += closed - stepped;
+    if (training) s->trained_ns = closed;
     return rc;
 }
 

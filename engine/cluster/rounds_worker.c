@@ -16,6 +16,7 @@ struct pulled {
     struct drps_net_message *ahead; /* own; NULL: everything is in `rest` */
     struct drps_net_message *rest;  /* own */
     size_t ahead_rows;
+    struct fresh_reader early, late; /* the rows of `ahead` and `rest` */
 };
 
 static void free_pulled(struct pulled *p)
@@ -36,8 +37,11 @@ static int count_ahead(const struct drps_rounds *r, struct pulled *p, struct drp
             p->ahead_rows += (size_t)__builtin_popcountll(marks[i]);
         if (p->rows % 64) beyond = marks[words - 1] >> p->rows % 64;
     }
-    const size_t bytes = words * sizeof(*marks) + p->ahead_rows * r->dim * sizeof(float);
-    if (m->bytes == bytes && !beyond) return 0;
+    const size_t head = words * sizeof(*marks);
+    if (m->bytes >= head && !beyond &&
+        fresh_read(r->o.worker->model, marks + words, m->bytes - head, p->ahead_rows,
+                   (m->tag & DRPS_MESSAGE_FRESH) != 0, &p->early) == 0)
+        return 0;
     return drps_err_set(err, DRPS_E_PROTO,
                         "rank %u sent %zu bytes ahead of round %llu, which do not fit %zu rows",
                         m->from, m->bytes, (unsigned long long)m->round, p->rows);
@@ -47,6 +51,15 @@ static uint64_t bytes_due(const struct drps_rounds *r, const struct pulled *p, u
 {
     if (from == r->rank) return sizeof(struct drps_message_here);
     return (p->rows - p->ahead_rows) * r->dim * sizeof(float);
+}
+
+/* Whether what is left of a server's rows has come. */
+static int fits(const struct drps_rounds *r, struct pulled *p, uint32_t from)
+{
+    const struct drps_net_message *m = p->rest;
+    if (from == r->rank) return m->bytes == bytes_due(r, p, from);
+    return fresh_read(r->o.worker->model, m->data, m->bytes, p->rows - p->ahead_rows,
+                      (m->tag & DRPS_MESSAGE_FRESH) != 0, &p->late) == 0;
 }
 
 /* Receive what a server sends of this round; with the end, the message has a tag and no values. */
@@ -66,29 +79,24 @@ static int take_parameters(struct drps_rounds *r, uint32_t from, struct pulled *
     struct drps_net_message *m = p->rest;
     const int ends = (m->tag & ROUNDS_END) && !p->ahead && !m->bytes;
     const uint64_t due = bytes_due(r, p, from);
-    if (m->type == DRPS_MESSAGE_PARAMETERS && (ends || m->bytes == due)) return 0;
+    if (m->type == DRPS_MESSAGE_PARAMETERS && (ends || fits(r, p, from))) return 0;
     p->rest = NULL;
     return drps_rounds_unexpected(m, DRPS_MESSAGE_PARAMETERS, due, err);
 }
 
-/* Put both messages' rows to their places. */
-static void merge(const struct drps_rounds *r, const struct pulled *p, char *to)
+/* Put the messages' rows to their places. */
+static void merge(const struct drps_rounds *r, struct pulled *p, char *to)
 {
     const size_t row = r->dim * sizeof(float);
-    const uint64_t *marks = p->ahead->data;
-    const char *ahead = (const char *)p->ahead->data + rounds_mark_bytes(p->rows);
-    const char *rest = p->rest->data;
-    for (size_t i = 0; i < p->rows; i++, to += row) {
-        const char **from = marks[i / 64] >> i % 64 & 1 ? &ahead : &rest;
-        memcpy(to, *from, row);
-        *from += row;
-    }
+    const uint64_t *marks = p->ahead ? p->ahead->data : NULL;
+    for (size_t i = 0; i < p->rows; i++, to += row)
+        fresh_next(marks && marks[i / 64] >> i % 64 & 1 ? &p->early : &p->late, to);
 }
 
-static void put(const struct drps_rounds *r, const struct pulled *p, uint32_t from, char *to)
+static void put(const struct drps_rounds *r, struct pulled *p, uint32_t from, char *to)
 {
     const size_t bytes = p->rows * r->dim * sizeof(float);
-    if (p->ahead)
+    if (from != r->rank && (p->ahead || p->late.marks))
         merge(r, p, to);
     else if (bytes)
         memcpy(to,
@@ -99,8 +107,10 @@ static void put(const struct drps_rounds *r, const struct pulled *p, uint32_t fr
 
 static void count_received(struct drps_rounds *r, const struct pulled *p, uint32_t from)
 {
+    struct drps_rounds_bytes *traffic = &r->worker.traffic;
     if (from == r->rank) return;
-    r->worker.traffic.received += p->rest->bytes + (p->ahead ? p->ahead->bytes : 0);
+    traffic->received += p->rest->bytes + (p->ahead ? p->ahead->bytes : 0);
+    traffic->received_marks += p->early.head_bytes + p->late.head_bytes;
 }
 
 /* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to end. */
@@ -108,13 +118,16 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
 {
     struct rounds_worker *w = &r->worker;
     char *at = (char *)r->o.worker->params;
-    int agree = 1;
-    for (uint32_t s = 0; s < r->workers; s++) {
+    int agree = 1, first = 1;
+    for (uint32_t s = 0; s < r->ranks; s++) {
         struct pulled p = {.rows = w->share.shares[s]};
+        if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
         int rc = take_parameters(r, s, &p, err);
         if (rc == 0) {
             const uint32_t end = p.rest->tag & ROUNDS_END;
-            if (s == 0) w->ended = end;
+            w->heard |= p.rest->tag >> DRPS_MESSAGE_WANTS_SHIFT & ROUNDS_END;
+            if (first) w->ended = end;
+            first = 0;
             agree &= end == w->ended;
             if (!end) put(r, &p, s, at);
             count_received(r, &p, s);
@@ -141,15 +154,49 @@ static int take_share(struct drps_rounds *r, struct drps_err *err)
 
 static int wants_to_stop(const struct drps_rounds *r)
 {
-    const atomic_int *stop = r->o.train->stop;
+    const atomic_int *stop = r->o.push ? NULL : r->o.train->stop;
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
 /* What this rank wants after the round. A loss that is no finite number ends training on all. */
 static uint32_t wishes(const struct drps_rounds *r, double loss)
 {
-    return (r->worker.wants_pause ? DRPS_MESSAGE_PAUSE : 0) |
+    return r->worker.heard | (r->worker.wants_pause ? DRPS_MESSAGE_PAUSE : 0) |
            (wants_to_stop(r) || !isfinite(loss) ? DRPS_MESSAGE_STOP : 0);
+}
+
+/* Send a server of another rank the gradient of its n rows, from row `first` of the batch on, but
+ * for what is held back. */
+static int push_filtered(struct drps_rounds *r, uint32_t s, size_t first, size_t n, uint32_t tag,
+                         struct drps_err *err)
+{
+    struct rounds_worker *w = &r->worker;
+    const struct drps_worker *worker = r->o.worker;
+    unsigned char *data = w->filtered->data + w->filtered_bytes;
+    const struct drps_piece piece = {data,
+                                     drps_push_write(r->o.push, s, first, n, worker->grads[0],
+                                                     r->touches ? worker->touches[0] : NULL, data)};
+    const struct drps_net_send send = {.to = s,
+                                       .part = DRPS_NET_SERVER,
+                                       .type = DRPS_MESSAGE_FILTERED,
+                                       .tag = tag,
+                                       .round = w->round,
+                                       .pieces = &piece,
+                                       .n = 1};
+    w->filtered_bytes += piece.bytes;
+    rounds_count_sent(r, &w->sent, DRPS_TRAFFIC_PUSHED, s, n, piece.bytes);
+    return drps_shared_buffer_send(w->filtered, r->o.net, &send, r->o.wait_ms, err);
+}
+
+/* Add to the gradient what was held back of its rows before. */
+static int begin_filtered(struct drps_rounds *r, size_t own_first, struct drps_err *err)
+{
+    struct rounds_worker *w = &r->worker;
+    w->filtered_bytes = 0;
+    int rc = drps_shared_buffer_renew(&w->filtered, w->filtered->bytes, err);
+    if (rc < 0) return rc;
+    return drps_push_begin(r->o.push, r->o.worker->grads[0], w->share.body.rows, own_first,
+                           w->share.shares[r->rank], err);
 }
 
 /* Send a server the gradient of its n rows, from row `first` of the batch on. */
@@ -172,7 +219,8 @@ static int push_to(struct drps_rounds *r, uint32_t s, size_t first, size_t n, ui
                                        .round = r->worker.round,
                                        .pieces = s == r->rank ? &own : pieces,
                                        .n = r->touches && s != r->rank ? 2 : 1};
-    rounds_count_sent(r, &r->worker.traffic, s, drps_rounds_gradient_bytes(r, s, n));
+    rounds_count_sent(r, &r->worker.sent, DRPS_TRAFFIC_PUSHED, s, n,
+                      drps_rounds_gradient_bytes(r, s, n));
     return s == r->rank ? drps_net_send(r->o.net, &send, r->o.wait_ms, err)
                         : drps_shared_buffer_send(worker->sent, r->o.net, &send, r->o.wait_ms, err);
 }
@@ -187,10 +235,14 @@ static int push(struct drps_rounds *r, int training, double loss, struct drps_er
     int rc = 0;
     for (uint32_t s = 0; s <= r->rank; s++)
         first += shares[s];
-    for (uint32_t i = 0; i < r->workers && rc == 0; i++) {
-        const uint32_t s = (r->rank + 1 + i) % r->workers;
+    const int filters = r->o.push && training;
+    if (filters) rc = begin_filtered(r, first - shares[r->rank], err);
+    for (uint32_t i = 0; i < r->ranks && rc == 0; i++) {
+        const uint32_t s = (r->rank + 1 + i) % r->ranks;
         if (s == 0) first = 0;
-        rc = push_to(r, s, first, training ? shares[s] : 0, tag, err);
+        if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
+        rc = filters && s != r->rank ? push_filtered(r, s, first, shares[s], tag, err)
+                                     : push_to(r, s, first, training ? shares[s] : 0, tag, err);
         first += shares[s];
     }
     return rc;
@@ -220,6 +272,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     if (rc) return rc;
     w->has_share = 0;
     const uint64_t pulled = drps_clock_ns();
+    drps_rounds_count_wait(r, read, pulled);
     tell_hook(r, DRPS_BATCH_PULLED);
     const uint64_t ready = drps_clock_ns();
     if (training)
@@ -230,6 +283,10 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     out->wait_ns = pulled - read;
     out->compute_ns = drps_clock_ns() - ready;
     rc = push(r, training, out->loss, err);
+    if (training) {
+        w->times.compute_ns += out->compute_ns;
+        w->trained_ns = w->pushed_ns = drps_clock_ns();
+    }
     tell_hook(r, DRPS_BATCH_DONE);
     w->at++;
     w->round++;

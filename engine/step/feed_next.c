@@ -59,6 +59,35 @@ static int check_list(const struct drps_feed *feed, const uint32_t *ids, size_t 
     return 0;
 }
 
+/* A rank without samples has a batch of none, and one without rows none of the batch's. */
+static int check_share(const struct drps_feed *feed, const struct drps_batch *b,
+                       struct drps_err *err)
+{
+    const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
+    if (b->samples && !drps_rank_trains(ranks, ranks->rank))
+        return drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu samples on rank %u, without any",
+                            b->samples, ranks->rank);
+    for (uint32_t r = ranks->servers; r < ranks->count; r++)
+        if (feed->shares[r])
+            return drps_err_set(err, DRPS_E_CORRUPT, "%u rows of rank %u, which has none",
+                                feed->shares[r], r);
+    return 0;
+}
+
+/* No batch has more rows than the largest, and a rank without samples has none. */
+static int check_parts(const struct drps_feed *feed, const size_t *part, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &feed->plan->info;
+    for (uint32_t r = 0; r < info->ranks.count; r++) {
+        const uint64_t most = drps_rank_trains(&info->ranks, r) ? info->max_batch_rows : 0;
+        if (part[r + 1] - part[r] > most)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%zu rows of the batch of rank %u, at most %llu",
+                                part[r + 1] - part[r], r, (unsigned long long)most);
+    }
+    return 0;
+}
+
 /* ---- Records, taken and decoded ---- */
 
 /* The next record of a file, borrowed until the next call. Returns 1: the files hold as many as the
@@ -157,7 +186,7 @@ static int check_seen(const struct drps_feed *feed, struct drps_err *err)
 static int see_body(struct drps_feed *feed, const struct drps_piece *body, struct drps_err *err)
 {
     struct seen *seen = &feed->seen;
-    if (seen->steps == feed->steps || feed->plan->info.ranks.workers > 1) return 0;
+    if (seen->steps == feed->steps || feed->plan->info.ranks.count > 1) return 0;
     const uint64_t samples = drps_batch_samples(body->data, body->bytes);
     if (samples > seen->largest) seen->largest = samples;
     if (feed->at < feed->plan->info.batches) {
@@ -213,8 +242,9 @@ int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, st
     int rc = next_body(feed, &out->body, err);
     if (rc == 0) rc = next_record(feed, SHARES, &record, &bytes, err);
     if (rc > 0)
-        rc = drps_shares_decode(record, bytes, feed->plan->info.ranks.workers, out->body.rows,
+        rc = drps_shares_decode(record, bytes, feed->plan->info.ranks.count, out->body.rows,
                                 feed->shares, err);
+    if (rc == 0) rc = check_share(feed, &out->body, err);
     out->shares = feed->shares;
     return taken(feed, &feed->at, rc, err);
 }
@@ -230,8 +260,9 @@ int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, st
         rc = check_list(feed, u->ids, out->n, feed->has_bias && !ranks->first_row && out->n, err);
     if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
     if (rc > 0)
-        rc = drps_positions_decode(record, bytes, ranks->workers, out->n, ranks->max_round_uses,
+        rc = drps_positions_decode(record, bytes, ranks->count, out->n, ranks->max_round_uses,
                                    u->positions, u->part, err);
+    if (rc == 0) rc = check_parts(feed, u->part, err);
     out->ids = u->ids;
     out->positions = u->positions;
     out->part = u->part;
@@ -242,7 +273,7 @@ int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, st
 
 uint64_t drps_feed_record_bytes(const struct drps_plan_info *info)
 {
-    return info->max_body_bytes + drps_list_encode_bound(info->ranks.workers);
+    return info->max_body_bytes + drps_list_encode_bound(info->ranks.count);
 }
 
 static int read_record(struct drps_feed *feed, unsigned file, uint64_t step, struct drps_piece *out,
@@ -282,7 +313,8 @@ int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step
     if (rc == 0) rc = check_body(feed, &out->body, err);
     if (rc == 0)
         rc = drps_shares_decode(record->shares.data, record->shares.bytes,
-                                feed->plan->info.ranks.workers, out->body.rows, feed->shares, err);
+                                feed->plan->info.ranks.count, out->body.rows, feed->shares, err);
+    if (rc == 0) rc = check_share(feed, &out->body, err);
     if (rc < 0) (void)drps_err_context(err, "step %llu of rank %u", (unsigned long long)step, rank);
     return rc;
 }

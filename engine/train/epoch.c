@@ -106,10 +106,10 @@ static int is_asked_to_stop(const struct drps_epoch_loop *loop)
            atomic_load_explicit(stop, memory_order_relaxed); /* a flag: it publishes nothing */
 }
 
-/* Where rows circulate, ranks stop between epochs: see begins(). */
+/* Some ranks stop between epochs: see begins(). */
 static int stopping(const struct drps_epoch_loop *loop)
 {
-    return !loop->circulation && is_asked_to_stop(loop);
+    return !loop->whole_epochs && is_asked_to_stop(loop);
 }
 
 /* A step that hands rows over, open since then. */
@@ -362,7 +362,7 @@ static int run_rounds(struct run *run, struct drps_err *err)
 static int train_async(struct run *run, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
-    const uint32_t workers = loop->cluster->count;
+    const uint32_t workers = loop->cluster->part->info.ranks.workers;
     int rc = drps_async_begin(loop->async, err);
     while (rc == 0)
         rc = ranks_step(run, 1, err);
@@ -392,11 +392,11 @@ static void begin_run(struct run *run, const struct drps_epoch_part *begin, stru
     if (run->step == run->loop->train_steps) run->trained_ns = drps_clock_ns();
 }
 
-/* Where rows circulate, all ranks stop before the same epoch, as some of them want. */
+/* All ranks stop before the same epoch, as some of them want. */
 static int begins(const struct run *run, struct drps_err *err)
 {
-    uint64_t stop = run->loop->circulation && is_asked_to_stop(run->loop);
-    if (!run->loop->circulation) return 0;
+    uint64_t stop = run->loop->whole_epochs && is_asked_to_stop(run->loop);
+    if (!run->loop->whole_epochs) return 0;
     int rc = drps_cluster_least(run->loop->cluster, &stop, err);
     return rc == 0 && stop ? STOPPED : rc;
 }

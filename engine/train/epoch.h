@@ -29,6 +29,7 @@ struct drps_epoch_loop {
     struct drps_stratum *stratum;         /* trains several steps at a time; NULL: one by one */
     struct drps_rounds *rounds;           /* several ranks; NULL: the steps are this process's */
     struct drps_circulation *circulation; /* several ranks, between which rows circulate; or NULL */
+    int whole_epochs;                     /* 1: several ranks stop between epochs alone */
     struct drps_async *async;             /* trains the steps; NULL: rounds do */
     const struct drps_cluster *cluster;   /* several ranks; NULL: one */
     uint64_t train_steps, eval_steps;     /* of an epoch */

@@ -211,6 +211,7 @@ static void finish(struct drps_job *job)
 {
     stop_reading(job);
     drps_rounds_close(job->rounds);
+    drps_push_close(job->push);
     drps_circulation_close(job->circulation);
     drps_async_close(job->async);
     drps_stratum_close(job->stratum);
@@ -279,10 +280,13 @@ void drps_train_result_free(struct drps_train_result *result)
     free(result->epochs);
     free(result->windows);
     free(result->ranks);
+    free(result->links.sent);
+    free(result->links.forecast);
     free(result->kept);
     result->kept = NULL;
     result->ranks = NULL;
     result->ranks_n = 0;
+    result->links = (struct drps_train_links){0};
     result->epochs = NULL;
     result->epochs_n = 0;
     result->windows = NULL;

@@ -86,9 +86,12 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     if (drps_plan_circulates(&p->plan->info)) {
         take(b, "ranges of rows between ranks",
              drps_circulation_memory(&p->plan->info, p->server->row_bytes) + drps_cluster_memory());
-    } else if (p->plan->info.ranks.workers > 1) {
+    } else if (p->plan->info.ranks.count > 1) {
         take(b, "rounds with other ranks",
              drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
+        if (p->options->push.on)
+            take(b, "what gradients hold back",
+                 drps_push_memory(&p->plan->info, p->worker->touches));
         if (p->options->sync == DRPS_SCHED_BSP)
             m->rounds_ahead = !p->options->no_overlap;
         else
@@ -126,7 +129,7 @@ static void keep_decoded(struct drps_memory *m, const struct drps_plan_info *inf
 {
     const uint64_t bytes = drps_batch_cache_memory(info);
     if (!bytes || bytes > drps_budget_left(&m->budget)) return;
-    if (m->stratum_batches || info->ranks.workers > 1) return;
+    if (m->stratum_batches || info->ranks.count > 1) return;
     m->keep_decoded = 1;
     take(&m->budget, "keeping the plan decoded", bytes);
 }
@@ -254,10 +257,11 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, u
     if (!drps_memory_wants_blocks(name)) take_stratum(m, parts, least);
     if (drps_memory_wants_blocks(name)) {
         int rc = find_engine(name, &parts->config->kv, err);
-        return rc == 0 ? take_blocks(m, parts, err) : rc;
+        if (rc < 0 || parts->plan->info.rows) return rc < 0 ? rc : take_blocks(m, parts, err);
     }
     int rc = drps_store_resident.memory_need(parts->config, &resident, &most, err);
     if (rc < 0) return rc;
+    if (!parts->plan->info.rows) return take_resident(m, parts, resident, err); /* any store's */
     if (!is(name, "resident"))
         rc = drps_store_relay.memory_need(parts->config, &least_windows, &most, err);
     if (rc < 0) return rc;

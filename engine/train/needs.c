@@ -45,7 +45,7 @@ int drps_train_needs(const struct drps_plan *plan, const struct drps_train_optio
     struct drps_job *job = calloc(1, sizeof(*job));
     if (!job) return drps_err_set(err, -ENOMEM, "no memory to look at the plan");
     job->plan = plan;
-    job->ranks = plan->info.ranks.workers > 1;
+    job->ranks = plan->info.ranks.count > 1;
     job->options = &o;
     job->result = &unused;
     int rc = find_needs(job, out, err ? err : &unread);

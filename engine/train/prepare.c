@@ -89,13 +89,13 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
     const struct drps_plan_info *info = &job->plan->info;
+    char ranks[DRPS_PLAN_RANKS_TEXT_BYTES];
     if (!o->model_path || !*o->model_path)
         return drps_err_set(err, DRPS_E_CONFIG, "give the model a name");
-    if (!o->ranks && info->ranks.workers > 1)
+    if (!o->ranks && info->ranks.count > 1)
         return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "%s is a plan for %u workers: run %u ranks here, or a rank on each machine",
-            job->plan->dir, info->ranks.workers, info->ranks.workers);
+            err, DRPS_E_CONFIG, "%s is a plan for %s: run %u ranks here, or a rank on each machine",
+            job->plan->dir, drps_plan_ranks_text(&info->ranks, ranks), info->ranks.count);
     if (!o->ranks && o->sync != DRPS_SCHED_BSP)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "synchronisation %s is of several workers, and %s is a plan for one: "
@@ -110,6 +110,22 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "under synchronisation bsp nobody claims batches: there is nothing to "
                             "forbid");
+    if (o->push.on && drps_plan_circulates(info))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "in %s rows circulate, and nothing is sent to servers: leave filters of "
+            "gradients out",
+            job->plan->dir);
+    if (o->push.on && (info->ranks.workers < 2 || o->sync != DRPS_SCHED_BSP))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "filters of gradients are for what goes to other workers' servers, under "
+            "synchronisation bsp: leave them out");
+    if (o->push.on && !info->ranks.residual_slots)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no residual slots, which keep what is not sent of a gradient: "
+                            "make a plan that has them",
+                            job->plan->dir);
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
     if (o->threads > DRPS_TRAIN_THREADS_MAX)
@@ -146,9 +162,10 @@ static struct drps_worker_size worker_size(const struct drps_job *job)
 {
     const struct drps_plan_info *info = &job->plan->info;
     const struct drps_optim *optim = &job->server.optim;
+    const int trains = drps_rank_trains(&info->ranks, info->ranks.rank) || !job->ranks;
     return (struct drps_worker_size){
-        .samples = info->max_batch_samples,
-        .rows = info->max_batch_rows,
+        .samples = trains ? info->max_batch_samples : 0,
+        .rows = trains ? info->max_batch_rows : 0,
         .members = job->options->threads ? job->options->threads : 1,
         .touches = optim->kind != DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
         .local_steps = job->options->local_steps,
@@ -190,7 +207,7 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     if (info->ranks.held_n) job->server.holds = &info->ranks;
     job->server.own = drps_plan_own_rows(info);
     rc = drps_feed_open(job->plan, model.has_bias, &job->feed, err);
-    if (rc == 0 && drps_memory_wants_blocks(job->options->store)) {
+    if (rc == 0 && info->rows && drps_memory_wants_blocks(job->options->store)) {
         rc = drps_plan_blocks(job->plan, &job->block_first, err);
         if (rc == 0) rc = drps_uses_open(job->plan, &job->uses, err);
     }

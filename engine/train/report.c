@@ -11,6 +11,7 @@
 
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_epoch_json.h"
+#include "engine/cluster/traffic/drps_ranks_json.h"
 #include "storage/pib/drps_evict.h"
 
 /* JSON has no NaN: what could not be measured is null. */
@@ -309,52 +310,6 @@ static void put_process(json_t **j, const struct drps_train_result *r)
     drps_manifest_put(j, "memory", memory_to_json(&r->memory));
 }
 
-/* The bins up to the last that is not empty. */
-static json_t *bins_to_json(const uint64_t *bin, size_t n)
-{
-    json_t *list = json_array();
-    while (n && !bin[n - 1])
-        n--;
-    for (size_t i = 0; i < n; i++)
-        drps_manifest_append(&list, count(bin[i]));
-    return list;
-}
-
-/* How each rank of a plan for several workers fared. */
-static json_t *ranks_to_json(const struct drps_train_result *r)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < r->ranks_n; i++) {
-        const struct drps_train_rank *rank = &r->ranks[i];
-        json_t *j = json_object();
-        drps_manifest_put(&j, "rank", count(i));
-        drps_manifest_put(&j, "sent_bytes", count(rank->sent_bytes));
-        drps_manifest_put(&j, "received_bytes", count(rank->received_bytes));
-        drps_manifest_put(&j, "forecast_sent_bytes", count(rank->forecast_sent_bytes));
-        drps_manifest_put(&j, "forecast_received_bytes", count(rank->forecast_received_bytes));
-        drps_manifest_put(&j, "other_sent_bytes", count(rank->other_sent_bytes));
-        drps_manifest_put(&j, "read_bytes", count(rank->read_bytes));
-        drps_manifest_put(&j, "written_bytes", count(rank->written_bytes));
-        drps_manifest_put(&j, "waiting_seconds", number(rank->waiting_seconds));
-        drps_manifest_put(&j, "waiting_share", number(rank->waiting_share));
-        drps_manifest_put(&j, "peak_rss_bytes", count(rank->peak_rss_bytes));
-        drps_manifest_put(&j, "iterations", count(rank->iterations));
-        drps_manifest_put(&j, "claimed", count(rank->claimed));
-        drps_manifest_put(&j, "ahead_asked", count(rank->ahead_asked));
-        drps_manifest_put(&j, "ahead_used", count(rank->ahead_used));
-        drps_manifest_put(&j, "ahead_there", count(rank->ahead_there));
-        drps_manifest_put(&j, "ahead_bytes", count(rank->ahead_bytes));
-        drps_manifest_put(&j, "held_seconds", number(rank->held_seconds));
-        drps_manifest_put(&j, "lag_mean", number(rank->lag_mean));
-        drps_manifest_put(&j, "lag_max", count(rank->lag_max));
-        drps_manifest_put(&j, "stale_mean", number(rank->stale_mean));
-        drps_manifest_put(&j, "stale_max", count(rank->stale_max));
-        drps_manifest_put(&j, "stale", bins_to_json(rank->stale, DRPS_SCHED_STALE_BINS));
-        drps_manifest_append(&list, j);
-    }
-    return list;
-}
-
 /* What emulated computation came to (drps_train_options.emulate). */
 static json_t *emulated_to_json(const struct drps_train_emulated *e)
 {
@@ -385,7 +340,8 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     drps_manifest_put(&j, "forecast", forecast_to_json(r));
     put_process(&j, r);
     if (r->ranks_n) drps_manifest_put(&j, "claim_window_steps", count(r->claim_steps));
-    if (r->ranks_n) drps_manifest_put(&j, "ranks", ranks_to_json(r));
+    if (r->ranks_n) drps_manifest_put(&j, "ranks", drps_ranks_to_json(r->ranks, r->ranks_n));
+    if (r->ranks_n) drps_manifest_put(&j, "links", drps_links_to_json(&r->links, r->ranks_n));
     if (options->emulate) drps_manifest_put(&j, "emulated", emulated_to_json(&r->emulated));
     return j;
 }

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/cluster/async/drps_async.h"
+#include "engine/cluster/drps_links.h"
 #include "engine/train/job.h"
 
 enum { FORECAST_MOST_USES = 64 << 20 }; /* of blocks in an epoch: beyond, it would take seconds */
@@ -130,6 +132,48 @@ static void add_emulated(struct drps_train_emulated *sum, const struct drps_trai
     sum->late_ns += e->late_ns;
 }
 
+/* What this rank has sent, by kind and by receiver. */
+static void add_traffic(const struct drps_job *job, struct drps_traffic *sum)
+{
+    if (job->circulation) drps_circulation_traffic(job->circulation, sum);
+    if (job->rounds) drps_rounds_traffic(job->rounds, sum);
+    if (job->async) drps_async_traffic(job->async, sum);
+}
+
+/* Where the time of this rank went: its worker's, and its server's where the worker waited for it.
+ */
+static void count_times(const struct drps_job *job, struct drps_train_rank *mine)
+{
+    const struct drps_train_result *r = job->result;
+    struct drps_rounds_times t = {0};
+    if (job->rounds) drps_rounds_times(job->rounds, &t);
+    mine->network_seconds = (double)t.network_ns * 1e-9;
+    mine->store_seconds = (double)t.store_ns * 1e-9;
+    mine->compute_seconds = r->phases.compute;
+    mine->reduce_seconds = (double)t.reduce_ns * 1e-9;
+    mine->broadcast_seconds = (double)t.broadcast_ns * 1e-9;
+    if (job->async) mine->store_seconds = (double)r->store_stats.stall_ns * 1e-9;
+    if (!job->circulation) return;
+    mine->network_seconds = mine->waiting_seconds;
+    mine->store_seconds = r->phases.wait_store;
+}
+
+/* The table of bytes from rank to rank. What the plan says of it is left out where the plan cannot
+ * be read any more, since the training is done. */
+static int gather_links(struct drps_job *job, const struct drps_traffic *sent, struct drps_err *err)
+{
+    struct drps_err why = DRPS_ERR_INIT;
+    struct drps_links_mine *mine = calloc(1, sizeof(*mine));
+    if (!mine) return drps_err_set(err, -ENOMEM, "no memory for the bytes between ranks");
+    memcpy(mine->sent, sent->to, sizeof(mine->sent));
+    if (drps_links_forecast(job->plan, job->worker.has_touches, job->server.row_bytes,
+                            job->result->epochs_n, mine, &why) < 0)
+        drps_log(job->options->log, DRPS_LOG_WARN, "no forecast from rank to rank: %s", why.text);
+    const int rc = drps_links_gather(&job->cluster, mine, &job->result->links, err);
+    free(mine);
+    return rc;
+}
+
 int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
 {
     struct drps_train_result *r = job->result;
@@ -138,6 +182,8 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate + p->hand_over;
     double waited = p->wait_store;
     struct drps_rounds_bytes done, planned;
+    struct drps_traffic sent = {0};
+    add_traffic(job, &sent);
     if (job->circulation) {
         waited = count_circulated(job, &done, &planned);
     } else {
@@ -157,9 +203,13 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         .waiting_share = seconds > 0 ? waited / seconds : 0,
         .emulated = r->emulated,
     };
+    memcpy(mine.sent, sent.kinds, sizeof(mine.sent));
+    count_times(job, &mine);
+    if (job->push) mine.push = *drps_push_counts(job->push);
     if (job->async) drps_async_report(job->async, &mine);
     r->ranks_n = job->cluster.count;
     int rc = drps_cluster_report(&job->cluster, &mine, &r->ranks, err);
+    if (rc == 0) rc = gather_links(job, &sent, err);
     for (size_t i = 0; rc == 0 && i < r->ranks_n; i++)
         if (i != job->cluster.rank) add_emulated(&r->emulated, &r->ranks[i].emulated);
     return rc;

@@ -174,9 +174,31 @@ static int open_circulation(struct drps_job *job, struct drps_err *err)
     return drps_circulation_open(&options, &job->circulation, err);
 }
 
+/* All rows are as the seed makes them, and rounds are the first to step them. */
+static int has_fresh_rows(const struct drps_job *job)
+{
+    const int begins = job->checkpoints.state.epoch <= 1 && !drps_job_first_step(job);
+    const int made = !job->options->from && !job->server.saved_ctx && !job->checkpoints.continues;
+    return begins && made && !job->options->no_fresh && !job->memory.window_steps;
+}
+
+static int open_push(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_push_job push = {.plan = job->plan,
+                                       .options = &job->options->push,
+                                       .touches = job->worker.has_touches,
+                                       .epoch = job->checkpoints.state.epoch,
+                                       .first = drps_job_first_step(job),
+                                       .epochs = drps_job_epochs_left(job),
+                                       .seed = job->options->seed};
+    return job->options->push.on ? drps_push_open(&push, &job->push, err) : 0;
+}
+
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
     if (drps_plan_circulates(&job->plan->info)) return open_circulation(job, err);
+    int rc = open_push(job, err);
+    if (rc < 0) return rc;
     const struct drps_rounds_options options = {.plan = job->plan,
                                                 .net = job->cluster.net,
                                                 .feed = job->feed,
@@ -184,7 +206,10 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .worker = &job->worker,
                                                 .train = job->options,
                                                 .wait_ms = job->cluster.wait_ms,
-                                                .ahead = job->memory.rounds_ahead};
+                                                .ahead = job->memory.rounds_ahead,
+                                                .fresh = has_fresh_rows(job),
+                                                .slots = job->windows != NULL,
+                                                .push = job->push};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 
@@ -205,6 +230,16 @@ static int open_async(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* Workers are slowed down, by their numbers; a rank without samples has none. */
+static struct drps_emulate emulation_of(const struct drps_job *job)
+{
+    const struct drps_plan_ranks *ranks = &job->plan->info.ranks;
+    if (!job->ranks) return (struct drps_emulate){.timing = job->options->emulate};
+    if (!drps_rank_trains(ranks, ranks->rank)) return (struct drps_emulate){0};
+    return (struct drps_emulate){.timing = job->options->emulate,
+                                 .worker = ranks->rank - ranks->first_worker};
+}
+
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     int rc = drps_job_begin_stage(job, err);
@@ -221,8 +256,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0 && job->memory.keep_decoded)
         rc = drps_batch_cache_open(&job->plan->info, job->feed, &job->batch_cache, err);
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &job->worker_size, err);
-    job->worker.emulate = (struct drps_emulate){
-        .timing = job->options->emulate, .worker = job->ranks ? job->plan->info.ranks.rank : 0};
+    job->worker.emulate = emulation_of(job);
     if (rc == 0 && job->plan->info.eval_batches) {
         job->metrics = drps_metrics_new(job->server.model.loss);
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
@@ -242,10 +276,11 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .stratum = job->stratum,
         .rounds = job->rounds,
         .circulation = job->circulation,
+        .whole_epochs = job->circulation || job->push,
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
         /* There is no cut inside an epoch of these. */
-        .pause = job->async || job->circulation ? NULL : drps_job_checkpoint,
+        .pause = job->async || job->circulation || job->push ? NULL : drps_job_checkpoint,
         .pause_ctx = job,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,

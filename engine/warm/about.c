@@ -75,14 +75,14 @@ void *drps_warm_describe(const struct drps_plan *part, const struct drps_plan *w
     const struct drps_plan_info *info = &part->info;
     const struct drps_plan_ranks *ranks = &info->ranks;
     const struct drps_plan *all = whole ? whole : part;
-    const int several = ranks->workers > 1;
+    const int several = ranks->count > 1;
     return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o}",
-                     "plan", several ? ranks->whole : info->id, "workers",
-                     (json_int_t)ranks->workers, "rank", (json_int_t)(several ? ranks->rank : 0),
-                     "first_row", (json_int_t)ranks->first_row, "rows", (json_int_t)all->info.rows,
-                     "algo", info->algo, "loss", info->loss, "factors", (json_int_t)info->factors,
-                     "dim", (json_int_t)info->dim, "classification", info->classification,
-                     "has_bias", drps_plan_has_bias(&all->info), "string_names", info->string_names,
+                     "plan", several ? ranks->whole : info->id, "workers", (json_int_t)ranks->count,
+                     "rank", (json_int_t)(several ? ranks->rank : 0), "first_row",
+                     (json_int_t)ranks->first_row, "rows", (json_int_t)all->info.rows, "algo",
+                     info->algo, "loss", info->loss, "factors", (json_int_t)info->factors, "dim",
+                     (json_int_t)info->dim, "classification", info->classification, "has_bias",
+                     drps_plan_has_bias(&all->info), "string_names", info->string_names,
                      "hash_seed", drps_manifest_hex(info->hash_seed), "fields",
                      fields_to_json(all));
 }

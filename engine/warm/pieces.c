@@ -50,6 +50,8 @@ static int too_little(const struct warm_pieces *p, struct drps_err *err)
 static int divide(struct warm_pieces *p, struct drps_err *err)
 {
     const uint64_t half = p->o.memory_bytes / 2;
+    p->piece_rows = 1;
+    if (!p->o.rows) return 0; /* of a rank without rows: there is no piece */
     p->piece_rows = half / p->row_bytes;
     if (p->piece_rows > p->o.rows) p->piece_rows = p->o.rows;
     if (!p->piece_rows) return too_little(p, err);
@@ -72,7 +74,7 @@ int drps_warm_pieces_new(const struct warm_pieces_options *o, struct warm_pieces
     p->entry_bytes = p->row_bytes + sizeof(uint32_t);
     int rc = divide(p, err);
     if (rc == 0) {
-        p->pieces = calloc(p->n, sizeof(*p->pieces));
+        p->pieces = calloc(p->n + 1, sizeof(*p->pieces));
         p->path = drps_path_join(o->dir, "pieces");
         if (!p->pieces || !p->path) rc = drps_err_set(err, -ENOMEM, "no memory for rows");
     }

@@ -100,6 +100,7 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
         u->slice = (size_t)(memory_bytes / 2 / sizeof(*u->next));
     if (u->slice < SLICE_LEAST) u->slice = SLICE_LEAST;
     u->slices = (u->blocks + u->slice - 1) / u->slice;
+    if (!u->slices) u->slices = 1; /* of no blocks */
     u->next = drps_array_new(u->slice, sizeof(*u->next));
     if (!u->next)
         return drps_err_set(err, -ENOMEM, "no memory for the next uses of %zu blocks", u->slice);

@@ -16,7 +16,9 @@
  * plan, too: of what rank r runs. A step there is a *round*; rows are those of the server's range,
  * numbered from 0; rows.rec lists those that any worker's batch of the round touches; data.rec has
  * the bodies of the worker's own batches; shares.rec and positions.rec (drps_round.h) say which
- * rows go from server to worker.
+ * rows go from server to worker. A rank without rows has empty lists, and one without samples
+ * batches of none. Where pushes can be filtered, residuals.rec (drps_residuals.h) says where the
+ * worker keeps what is held back.
  *
  * In a plan for several workers that has lanes, ranges of rows circulate instead
  * (index/ranks/drps_circulation.h). A part has no shares.rec and no positions.rec then, and its
@@ -61,19 +63,24 @@ struct drps_row_range {
     uint64_t first, rows; /* placed ids */
 };
 
-/* What a plan for several workers says of its ranks. */
+/* What a plan for several ranks says of them. */
 struct drps_plan_ranks {
-    uint32_t workers;               /* 1: none of what follows is in plan.json */
+    uint32_t count;                 /* of ranks; 1: none of what follows is in plan.json */
+    uint32_t workers;               /* ranks that have samples: first_worker and up */
+    uint32_t servers;               /* ranks that have rows: 0 and up */
+    uint32_t first_worker;          /* 0, or servers: then no rank has both */
     uint32_t rank;                  /* whose part this is; DRPS_PLAN_WHOLE: all of it */
     char whole[DRPS_PLAN_ID_BYTES]; /* id of the whole plan */
-    uint64_t round_samples;         /* of the largest round, all workers; 1 worker: of a batch */
+    uint64_t round_samples;         /* of the largest round, all workers; 1 rank: of a batch */
     uint64_t first_row;             /* placed id of the server's row 0 */
-    uint64_t max_round_rows;        /* that the server opens; 1 worker: of a batch */
+    uint64_t max_round_rows;        /* that the server opens; 1 rank: of a batch */
     uint64_t max_round_uses;        /* the same rows, counted for each batch that has them */
     /* An epoch's rows over the network: those that this rank's worker pulls from other ranks, and
      * that its server lends to them, in training and in evaluation rounds. Training rows go both
      * directions. Of the whole: sums. */
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
+    uint64_t residual_slots; /* of a part whose pushes can be filtered: its worker's
+                                (drps_residuals.h); of the whole the most; 0: there are none */
     /* Of a part whose rows circulate: row 0 and up of its store, in placed order; of the numbers
      * before, rows that arrive are pulled, and those that depart are served, with the optimizer's
      * state, or without it in evaluation. That with first_row is the rank's own. */
@@ -81,6 +88,43 @@ struct drps_plan_ranks {
     size_t held_n;
     uint64_t max_range_rows; /* of the largest range that is handed over, by any rank */
 };
+
+/* Ranks of so many workers and servers: beside each other from rank 0 on, or separate, the servers
+ * first. At least one each. */
+static inline struct drps_plan_ranks drps_plan_ranks_of(uint32_t workers, uint32_t servers,
+                                                        int separate)
+{
+    const uint32_t first = separate ? servers : 0, end = first + workers;
+    return (struct drps_plan_ranks){.count = servers > end ? servers : end,
+                                    .workers = workers,
+                                    .servers = servers,
+                                    .first_worker = first,
+                                    .rank = DRPS_PLAN_WHOLE};
+}
+
+/* 1: the rank has samples. */
+static inline int drps_rank_trains(const struct drps_plan_ranks *ranks, uint32_t rank)
+{
+    return rank >= ranks->first_worker && rank - ranks->first_worker < ranks->workers;
+}
+
+/* 1: the rank has rows. */
+static inline int drps_rank_serves(const struct drps_plan_ranks *ranks, uint32_t rank)
+{
+    return rank < ranks->servers;
+}
+
+/* 1: every rank has both samples and rows. */
+static inline int drps_ranks_are_alike(const struct drps_plan_ranks *ranks)
+{
+    return ranks->count == ranks->workers && ranks->count == ranks->servers;
+}
+
+/* Writes "5 workers", or, where ranks differ, "5 workers and 2 servers on 5 ranks". Returns text.
+ */
+enum { DRPS_PLAN_RANKS_TEXT_BYTES = 80 };
+const char *drps_plan_ranks_text(const struct drps_plan_ranks *ranks,
+                                 char text[DRPS_PLAN_RANKS_TEXT_BYTES]);
 
 /* Numbers of plan.json that execution needs. In the part of a rank, samples, entries and the maxima
  * of batches are those of all, so that all ranks choose alike. */
@@ -183,8 +227,11 @@ struct drps_plan_file_type {
     unsigned shapes; /* that have the file */
     int per_step;    /* it has a record for each step */
 };
-enum { DRPS_PLAN_FILES = 9 };
+enum { DRPS_PLAN_FILES = 10 };
 extern const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES];
+
+/* 1: such a plan has this file. */
+int drps_plan_has_file(const struct drps_plan_info *info, size_t file);
 
 /* 1: row 0 is the intercept; 0: there is none. */
 int drps_plan_has_bias(const struct drps_plan_info *info);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
+#include "index/plan/drps_plan.h"
 
 /* The files of a rank's plan with a record for each round. */
 enum {
@@ -35,6 +36,16 @@ extern const struct drps_round_file drps_round_file[DRPS_ROUND_FILES];
 DRPS_MUST_CHECK
 int drps_shares_decode(const void *record, size_t bytes, uint32_t workers, size_t rows,
                        uint32_t *shares_out, struct drps_err *err);
+
+/* Rows of an epoch that the worker of a part has at each server. */
+struct drps_round_rows {
+    uint64_t training[DRPS_PLAN_WORKERS_MAX], evaluation[DRPS_PLAN_WORKERS_MAX];
+};
+
+/* Sum shares.rec up. DRPS_E_CORRUPT. */
+DRPS_MUST_CHECK
+int drps_shares_sum(const struct drps_plan *part, struct drps_round_rows *out,
+                    struct drps_err *err);
 
 /*
  * Record of positions.rec: for each worker a packed list of positions in the union. Worker w's are

@@ -30,7 +30,15 @@ const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES] = {
     {DRPS_FILE_SLOTS, DRPS_KIND_SLOTS, STEPS, 1},
     {DRPS_FILE_SHARES, DRPS_KIND_SHARES, DRPS_PLAN_PART, 1},
     {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, DRPS_PLAN_PART, 1},
+    {DRPS_FILE_RESIDUALS, DRPS_KIND_RESIDUALS, DRPS_PLAN_PART, 1},
 };
+
+int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
+{
+    const struct drps_plan_file_type *type = &drps_plan_files[file];
+    if (type->kind == DRPS_KIND_RESIDUALS && !info->ranks.residual_slots) return 0;
+    return (type->shapes & drps_plan_shape(info)) != 0;
+}
 
 /* Number fields of the manifest: one list for writing and reading. */
 /* clang-format off */
@@ -100,8 +108,14 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
 #define PUT(name, member) drps_manifest_put(&j, member, json_u64(ranks->name));
     PLAN_RANK_TEST_NUMBERS(PUT)
 #undef PUT
+    if (!drps_ranks_are_alike(ranks)) {
+        drps_manifest_put(&j, "servers", json_u64(ranks->servers));
+        drps_manifest_put(&j, "first_worker", json_u64(ranks->first_worker));
+    }
     if (ranks->rank != DRPS_PLAN_WHOLE) drps_manifest_put(&j, "rank", json_u64(ranks->rank));
     drps_manifest_put(&j, "whole", json_string(ranks->whole));
+    if (ranks->residual_slots)
+        drps_manifest_put(&j, "residual_slots", json_u64(ranks->residual_slots));
     if (!ranks->held_n) return j;
     drps_manifest_put(&j, "max_range_rows", json_u64(ranks->max_range_rows));
     json_t *held = json_array();
@@ -144,7 +158,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
-    if (info->ranks.workers > 1) drps_manifest_put(&j, "cluster", ranks_to_json(&info->ranks));
+    if (info->ranks.count > 1) drps_manifest_put(&j, "cluster", ranks_to_json(&info->ranks));
     return j;
 }
 
@@ -173,14 +187,15 @@ int drps_plan_hash(const struct drps_io *io, const char *dir, const char *const 
 }
 
 /* Describe the files of dir; *id_out becomes a hash of all of them. */
-static int files_to_json(const struct drps_io *io, const char *dir, enum drps_plan_shape shape,
-                         json_t *list, uint64_t *id_out, struct drps_err *err)
+static int files_to_json(const struct drps_io *io, const char *dir,
+                         const struct drps_plan_info *info, json_t *list, uint64_t *id_out,
+                         struct drps_err *err)
 {
     int rc = 0;
     *id_out = 0;
     for (size_t i = 0; rc == 0 && i < DRPS_PLAN_FILES; i++) {
         uint64_t bytes, sum;
-        if (!(drps_plan_files[i].shapes & shape)) continue;
+        if (!drps_plan_has_file(info, i)) continue;
         rc = hash_file(io, dir, drps_plan_files[i].name, id_out, &bytes, &sum, err);
         if (rc < 0) break;
         json_t *entry = json_pack("{s:s, s:I, s:o}", "name", drps_plan_files[i].name, "bytes",
@@ -207,7 +222,7 @@ int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_
     json_t *list = json_array();
     char *path = drps_path_join(dir, DRPS_FILE_MANIFEST);
     int rc = j && list && path ? 0 : drps_err_set(err, -ENOMEM, "no memory for the manifest");
-    if (rc == 0) rc = files_to_json(io, dir, drps_plan_shape(info), list, &id, err);
+    if (rc == 0) rc = files_to_json(io, dir, info, list, &id, err);
     if (rc == 0 &&
         (json_object_set(j, "files", list) || json_object_set_new(j, "id", id_to_json(info, id)) ||
          json_object_set_new(j, "made_by", json_string("drps-index " DRPS_VERSION)) ||
@@ -345,6 +360,30 @@ static int get_held(const json_t *cluster, const char *path, struct drps_plan_ra
     return rc;
 }
 
+/* How many workers and servers there are, and on which ranks: where it is not said, as many, on the
+ * same. */
+static int get_shape(const json_t *j, const char *path, struct drps_plan_ranks *ranks,
+                     struct drps_err *err)
+{
+    const int said = json_object_get(j, "servers") != NULL;
+    uint32_t servers = ranks->workers, first = 0;
+    int rc = said ? drps_manifest_get_u32(j, "servers", path, &servers, err) : 0;
+    if (rc == 0 && said) rc = drps_manifest_get_u32(j, "first_worker", path, &first, err);
+    const struct drps_bound bounds[] = {
+        {"workers", ranks->workers, said ? 1 : 2, DRPS_PLAN_WORKERS_MAX, "a cluster"},
+        {"servers", servers, 1, DRPS_PLAN_WORKERS_MAX, "a cluster"},
+        {"first_worker", first, first ? servers : 0, servers, "the servers"},
+        {"first_worker", first, 0, DRPS_PLAN_WORKERS_MAX - (uint64_t)ranks->workers, "a cluster"},
+    };
+    if (rc == 0) rc = drps_manifest_check(bounds, said ? 4 : 1, path, err);
+    if (rc < 0) return rc;
+    const struct drps_plan_ranks shape = drps_plan_ranks_of(ranks->workers, servers, first > 0);
+    ranks->count = shape.count;
+    ranks->servers = shape.servers;
+    ranks->first_worker = shape.first_worker;
+    return 0;
+}
+
 static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
@@ -352,10 +391,9 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
     const json_t *j = json_object_get(plan->json, "cluster");
     int rc = 0;
 
-    *ranks = (struct drps_plan_ranks){.workers = 1,
-                                      .rank = DRPS_PLAN_WHOLE,
-                                      .round_samples = info->max_batch_samples,
-                                      .max_round_rows = info->max_batch_rows};
+    *ranks = drps_plan_ranks_of(1, 1, 0);
+    ranks->round_samples = info->max_batch_samples;
+    ranks->max_round_rows = info->max_batch_rows;
     if (!j) return 0;
 #define GET(name)                                                                                  \
     rc = GET_NUMBER(ranks->name)(j, #name, path, &ranks->name, err);                               \
@@ -370,13 +408,15 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
     rc = drps_manifest_get_text(j, "whole", path, ranks->whole, sizeof(ranks->whole), err);
     if (rc == 0 && json_object_get(j, "rank"))
         rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
+    if (rc == 0 && json_object_get(j, "residual_slots"))
+        rc = drps_manifest_get_count(j, "residual_slots", path, &ranks->residual_slots, err);
     if (rc == 0) rc = get_held(j, path, ranks, err);
     if (rc < 0) return rc;
-    const struct drps_bound bounds[] = {
-        {"workers", ranks->workers, 2, DRPS_PLAN_WORKERS_MAX, "a cluster"},
-        {"rank", ranks->rank, 0, ranks->workers - (uint64_t)1, "the number of workers"},
-    };
-    return drps_manifest_check(bounds, json_object_get(j, "rank") ? 2 : 1, path, err);
+    rc = get_shape(j, path, ranks, err);
+    if (rc < 0 || !json_object_get(j, "rank")) return rc;
+    const struct drps_bound rank = {"rank", ranks->rank, 0, ranks->count - (uint64_t)1,
+                                    "the number of ranks"};
+    return drps_manifest_check(&rank, 1, path, err);
 }
 
 static int get_labels(struct drps_plan *plan, const char *path, struct drps_err *err)

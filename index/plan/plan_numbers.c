@@ -34,7 +34,8 @@ static uint64_t count_most(uint64_t a, uint64_t b)
 struct sizes {
     uint64_t all_rows; /* of the whole plan */
     uint64_t workers;
-    int part;       /* the plan is that of one of them */
+    int part;       /* the plan is that of one rank */
+    int no_rows;    /* which has none */
     int circulates; /* ranks hold ranges of rows in turn */
     uint64_t held;  /* rows, counted for each rank that holds them at some time, at most */
 };
@@ -107,8 +108,11 @@ static int check_rows(const struct drps_plan_info *i, const struct sizes *s, con
     const uint64_t steps = i->batches + i->eval_batches;
     const uint64_t row_uses = count_most(steps, s->held), block_uses = count_most(steps, i->blocks);
     const struct drps_bound bounds[] = {
-        {"rows", i->rows, s->part ? 1 : s->all_rows,
-         s->all_rows - (s->circulates ? 0 : i->ranks.first_row), "the tables"},
+        {"rows", i->rows,
+         s->no_rows ? 0
+         : s->part  ? 1
+                    : s->all_rows,
+         s->no_rows ? 0 : s->all_rows - (s->circulates ? 0 : i->ranks.first_row), "the tables"},
         {"blocks", i->blocks, 0, s->held, "the number of rows"},
         {"block_bytes", i->block_bytes, 0, COUNT_MOST, "memory"},
         {"max_block_rows", i->max_block_rows, 0, i->rows, "the number of rows"},
@@ -133,7 +137,7 @@ static int check_rows(const struct drps_plan_info *i, const struct sizes *s, con
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
 
-/* The whole has sums over all ranks, each with a worker and a server. */
+/* The whole has sums over all ranks. */
 static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, const char *path,
                        struct drps_err *err)
 {
@@ -142,6 +146,9 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
     const uint64_t round_samples = s->circulates ? i->max_batch_samples : all;
     const uint64_t batches = drps_product(i->batches, s->part ? 1 : s->workers);
     const uint64_t eval_batches = drps_product(i->eval_batches, s->part ? 1 : s->workers);
+    const uint64_t servers = s->part ? 1 : r->servers;
+    const uint64_t served = drps_product(i->batches, servers);
+    const uint64_t eval_served = drps_product(i->eval_batches, servers);
     const struct drps_bound bounds[] = {
         {"round_samples", r->round_samples, round_samples, round_samples, "batch size and workers"},
         {"max_round_uses", r->max_round_uses, 0, drps_product(s->workers, i->max_batch_rows),
@@ -152,10 +159,11 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
          "the rows of batches"},
         {"test_pulled_rows", r->eval_pulled_rows, 0, count_most(eval_batches, i->max_batch_rows),
          "the rows of batches"},
-        {"served_rows", r->served_rows, 0, count_most(batches, r->max_round_uses),
+        {"served_rows", r->served_rows, 0, count_most(served, r->max_round_uses),
          "the rows of rounds"},
-        {"test_served_rows", r->eval_served_rows, 0, count_most(eval_batches, r->max_round_uses),
+        {"test_served_rows", r->eval_served_rows, 0, count_most(eval_served, r->max_round_uses),
          "the rows of rounds"},
+        {"residual_slots", r->residual_slots, 0, s->circulates ? 0 : s->all_rows, "the tables"},
     };
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
@@ -203,10 +211,11 @@ static int check_held(const struct drps_plan_info *i, const struct sizes *s, con
 int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
     const struct drps_plan_ranks *r = &i->ranks;
-    const int several = r->workers > 1;
+    const int several = r->count > 1;
     struct sizes s = {.workers = r->workers,
                       .part = several && r->rank != DRPS_PLAN_WHOLE,
                       .circulates = drps_plan_circulates(i)};
+    s.no_rows = s.part && !drps_rank_serves(r, r->rank);
     int rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
     s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
     const struct drps_bound first_row = {"first_row", r->first_row, 0, s.part ? s.all_rows : 0,
@@ -215,6 +224,10 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
     if (rc == 0) rc = check_samples(i, &s, path, err);
     if (rc == 0) rc = check_rows(i, &s, path, err);
     if (rc == 0 && several) rc = check_ranks(i, &s, path, err);
+    if (rc == 0 && s.circulates && !drps_ranks_are_alike(r))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: rows circulate, and of %u ranks %u have rows and %u samples", path,
+                            r->count, r->servers, r->workers);
     return rc == 0 && s.part && s.circulates ? check_held(i, &s, path, err) : rc;
 }
 
@@ -225,14 +238,14 @@ int drps_plan_has_bias(const struct drps_plan_info *info)
 
 enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info)
 {
-    if (info->ranks.workers <= 1) return DRPS_PLAN_ONE;
+    if (info->ranks.count <= 1) return DRPS_PLAN_ONE;
     if (info->ranks.rank == DRPS_PLAN_WHOLE) return DRPS_PLAN_ALL;
     return drps_plan_circulates(info) ? DRPS_PLAN_CIRCULATING : DRPS_PLAN_PART;
 }
 
 int drps_plan_circulates(const struct drps_plan_info *info)
 {
-    return info->ranks.workers > 1 && info->lanes > 1;
+    return info->ranks.count > 1 && info->lanes > 1;
 }
 
 struct drps_row_range drps_plan_own_rows(const struct drps_plan_info *info)

@@ -7,7 +7,9 @@
 #include <inttypes.h>
 
 #include "index/plan/drps_batch.h"
-#include "index/plan/drps_plan.h"
+#include "index/plan/drps_steps.h"
+
+enum { SUM_BUFFER_BYTES = 1 << 18 };
 
 const struct drps_round_file drps_round_file[DRPS_ROUND_FILES] = {
     [DRPS_ROUND_DATA] = {DRPS_FILE_DATA, DRPS_KIND_DATA},
@@ -33,6 +35,38 @@ int drps_shares_decode(const void *record, size_t bytes, uint32_t workers, size_
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "servers have %" PRIu64 " rows of a batch with %zu (%zu bytes of %zu)", sum,
                         rows, used, bytes);
+}
+
+/* Add the shares of round t. */
+static int add_shares(const struct drps_plan *part, struct steps *shares, uint64_t t,
+                      struct drps_round_rows *out, struct drps_err *err)
+{
+    const uint32_t servers = part->info.ranks.workers;
+    uint64_t *sums = t < part->info.batches ? out->training : out->evaluation;
+    uint32_t numbers[DRPS_PLAN_WORKERS_MAX];
+    const void *record;
+    size_t bytes, used;
+    int rc = drps_steps_record(shares, t, &record, &bytes, err);
+    if (rc == 0 && (bytes < 4 || drps_list_count(record) != servers))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "its shares are not %" PRIu32, servers);
+    if (rc == 0) rc = drps_numbers_decode(record, bytes, numbers, &used, err);
+    if (rc < 0) return drps_steps_fault(shares, t, err);
+    for (uint32_t s = 0; s < servers; s++)
+        sums[s] += numbers[s];
+    return 0;
+}
+
+int drps_shares_sum(const struct drps_plan *part, struct drps_round_rows *out, struct drps_err *err)
+{
+    const uint64_t rounds = part->info.batches + part->info.eval_batches;
+    struct steps *shares = NULL;
+    *out = (struct drps_round_rows){.training = {0}};
+    int rc = drps_steps_open(part->io, part->dir, DRPS_FILE_SHARES, DRPS_KIND_SHARES, rounds,
+                             SUM_BUFFER_BYTES, &shares, err);
+    for (uint64_t t = 0; t < rounds && rc == 0; t++)
+        rc = add_shares(part, shares, t, out, err);
+    drps_steps_close(shares);
+    return rc;
 }
 
 int drps_positions_decode(const void *record, size_t bytes, uint32_t workers, size_t rows,

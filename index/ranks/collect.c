@@ -256,7 +256,7 @@ int drps_collect_batches(const struct collect_job *job, uint64_t *batches_out,
                          uint64_t *eval_batches_out, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
-    struct collecting c = {.job = job, .workers = info->ranks.workers};
+    struct collecting c = {.job = job, .workers = info->ranks.count};
     int rc = open_sources(&c, err);
     if (rc == 0) rc = open_writer(job, DRPS_ROUND_DATA, &c.data, err);
     if (rc == 0) rc = open_writer(job, DRPS_ROUND_ROWS, &c.rows, err);
@@ -302,9 +302,9 @@ int drps_collect_blocks(const struct drps_plan *plan, uint32_t **first_out, uint
     int rc = 0;
     *first_out = NULL;
     *blocks_out = plan->info.blocks;
-    if (plan->info.ranks.workers == 1) return drps_plan_blocks(plan, first_out, err);
+    if (plan->info.ranks.count == 1) return drps_plan_blocks(plan, first_out, err);
     *blocks_out = 0;
-    for (uint32_t r = 0; r < plan->info.ranks.workers && rc == 0; r++)
+    for (uint32_t r = 0; r < plan->info.ranks.count && rc == 0; r++)
         rc = add_blocks(plan, r, first_out, &cap, blocks_out, err);
     return rc;
 }

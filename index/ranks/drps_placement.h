@@ -2,7 +2,7 @@
  * Rows of a plan for several workers go to servers as partition/ says, and get new placed ids, so
  * that each server's are neighbours (docs/placement.md). Shared inside index/.
  *
- * Batch k is worker k mod N's. With `auto` each row has a home of its own. The others place units:
+ * With `auto` each row has a home of its own. The others place units:
  * blocks, and the 1/16 of the rows that are used most one by one (DRPS, section 5); where samples
  * were placed by what they use, a block is cut into a unit for each worker that uses some of its
  * rows more than others do. The intercept stays row 0, of server 0.
@@ -18,8 +18,9 @@ struct placement_job {
     const char *to;   /* folder that gets them with the new ids */
     const char *algo; /* greedy, dppa, auto or hash: drps_rows_place() has them */
     uint32_t servers;
-    int by_home; /* samples were placed: cut units by who uses their rows most */
-    int pages;   /* blocks are pages: a server's are cut anew where they are full */
+    uint32_t workers, first_worker; /* batch k is that of rank first_worker + k mod workers */
+    int by_home;                    /* samples were placed: cut units by who uses their rows most */
+    int pages; /* blocks are pages: a server's are cut anew where they are full */
     uint64_t memory_bytes;
 };
 

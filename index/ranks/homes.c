@@ -17,6 +17,12 @@ uint64_t drps_homes_bytes(const struct placement_job *job, const struct drps_pla
     return info->rows * (COUNT_BYTES + HOME_BYTES) + 2 * (job->memory_bytes / SLICE_SHARE);
 }
 
+static uint32_t machines_of(const struct placement_job *job)
+{
+    const uint32_t end = job->first_worker + job->workers;
+    return end > job->servers ? end : job->servers;
+}
+
 static int find_homes(const struct placement_job *job, const struct drps_plan_info *info,
                       uint16_t *home, struct drps_home_load *load, struct drps_err *err)
 {
@@ -25,9 +31,11 @@ static int find_homes(const struct placement_job *job, const struct drps_plan_in
                                           .batches = info->batches,
                                           .records = info->batches + info->eval_batches,
                                           .rows = (uint32_t)info->rows,
-                                          .workers = job->servers,
+                                          .workers = job->workers,
+                                          .first_machine = job->first_worker,
                                           .memory_bytes = job->memory_bytes / SLICE_SHARE};
-    const struct drps_homes_options options = {.machines = job->servers,
+    const struct drps_homes_options options = {.machines = machines_of(job),
+                                               .holders = job->servers,
                                                .first_stays = drps_plan_has_bias(info)};
     struct row_uses *uses = NULL;
     int rc = drps_row_uses_open(&counting, &uses, err);
@@ -55,7 +63,7 @@ int drps_homes_number(const struct placement_job *job, const struct drps_plan_in
                       struct owners *out, struct drps_err *err)
 {
     uint16_t *home = drps_array_new(info->rows, sizeof(*home));
-    struct drps_home_load *load = calloc(job->servers, sizeof(*load));
+    struct drps_home_load *load = calloc(machines_of(job), sizeof(*load));
     uint32_t *next = calloc(job->servers, sizeof(*next));
     int rc =
         home && load && next

@@ -81,7 +81,9 @@ int drps_owners_begin(uint32_t rows, uint32_t servers, struct owners *out, struc
 {
     if (servers > rows)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%" PRIu32 " workers: there are only %" PRIu32 " rows to share",
+                            "%" PRIu32 " servers: there are only %" PRIu32
+                            " rows to share: name fewer "
+                            "servers, or fewer workers",
                             servers, rows);
     *out = (struct owners){.servers = servers};
     out->first[servers] = rows;

@@ -142,7 +142,8 @@ static int group_by_row(struct row_uses *u, struct drps_err *err)
         u->starts[r] += u->starts[r - 1];
     for (uint32_t w = u->job->workers; w-- > 0;)
         for (size_t i = u->part[w + 1]; i-- > u->part[w];)
-            u->touches[--u->starts[u->rows[i]]] = (struct drps_touch){w, u->counts[i]};
+            u->touches[--u->starts[u->rows[i]]] =
+                (struct drps_touch){u->job->first_machine + w, u->counts[i]};
     return 0;
 }
 

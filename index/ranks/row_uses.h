@@ -18,7 +18,8 @@ struct row_uses_job {
     uint64_t batches; /* those of training: batch k is worker k mod `workers`'s */
     uint64_t records; /* of rows.rec */
     uint32_t rows, workers;
-    uint64_t memory_bytes; /* for a slice; counting takes 4 bytes a row beside it */
+    uint32_t first_machine; /* that of worker 0: touches name machines */
+    uint64_t memory_bytes;  /* for a slice; counting takes 4 bytes a row beside it */
 };
 
 struct row_uses; /* opaque; own, drps_row_uses_close() it */

@@ -17,7 +17,7 @@
 
 struct splitting {
     const struct split_job *job;
-    uint32_t rank, workers;
+    uint32_t rank, ranks;
     struct steps *lists, *bodies;
     struct drps_recwriter *out[DRPS_ROUND_FILES];
     struct drps_plan_ranks *counts;
@@ -27,6 +27,7 @@ struct splitting {
     uint32_t *positions;  /* [uses_n] workers' lists, one after another */
     size_t uses_n, uses_cap, aux_cap, ids_cap, positions_cap;
     size_t part[DRPS_PLAN_WORKERS_MAX + 1]; /* where each worker's begins */
+    uint64_t *seen;                         /* a bit for each of the rank's rows */
     unsigned char *packed;
     size_t packed_cap;
 };
@@ -57,21 +58,20 @@ static int no_memory(struct drps_err *err)
 
 /* ---- The worker's part ---- */
 
-/* How many of the batch's rows each server has. */
+/* How many of the batch's rows each rank has. */
 static int write_shares(struct splitting *d, const uint32_t *rows, size_t n, struct drps_err *err)
 {
     uint32_t shares[DRPS_PLAN_WORKERS_MAX];
     const uint32_t *first = d->job->owners->first;
     size_t at = 0;
-    for (uint32_t s = 0; s < d->workers; s++) {
+    for (uint32_t s = 0; s < d->ranks; s++) {
         const size_t end = lower_bound(rows, n, first[s + 1]);
         shares[s] = (uint32_t)(end - at);
         at = end;
     }
-    if (drps_array_reserve(&d->packed, &d->packed_cap, drps_list_encode_bound(d->workers), 1))
+    if (drps_array_reserve(&d->packed, &d->packed_cap, drps_list_encode_bound(d->ranks), 1))
         return no_memory(err);
-    return add_record(d, DRPS_ROUND_SHARES, drps_numbers_encode(shares, d->workers, d->packed),
-                      err);
+    return add_record(d, DRPS_ROUND_SHARES, drps_numbers_encode(shares, d->ranks, d->packed), err);
 }
 
 static int write_body(struct splitting *d, uint64_t batch, struct drps_err *err)
@@ -83,7 +83,7 @@ static int write_body(struct splitting *d, uint64_t batch, struct drps_err *err)
     return rc < 0 ? rc : drps_recwriter_add(d->out[DRPS_ROUND_DATA], &piece, 1, err);
 }
 
-/* The last round may leave a worker without samples. */
+/* The last round may leave a worker without samples; a rank without a worker has none. */
 static int write_empty_body(struct splitting *d, struct drps_err *err)
 {
     static const float none[1];
@@ -116,7 +116,7 @@ static size_t unite(struct splitting *d)
 {
     size_t at[DRPS_PLAN_WORKERS_MAX];
     size_t n = 0;
-    memcpy(at, d->part, d->workers * sizeof(*at));
+    memcpy(at, d->part, d->ranks * sizeof(*at));
     drps_sort_keyed(d->uses, d->aux, d->uses_n);
     for (size_t i = 0; i < d->uses_n; i++) {
         const uint32_t id = (uint32_t)(d->uses[i] >> 32);
@@ -131,19 +131,35 @@ static int write_union(struct splitting *d, struct drps_err *err)
     if (drps_array_reserve(&d->aux, &d->aux_cap, d->uses_n, sizeof(*d->aux)) ||
         drps_array_reserve(&d->ids, &d->ids_cap, d->uses_n, sizeof(*d->ids)) ||
         drps_array_reserve(&d->positions, &d->positions_cap, d->uses_n, sizeof(*d->positions)) ||
-        drps_array_reserve(
-            &d->packed, &d->packed_cap,
-            drps_list_encode_bound(d->uses_n) + d->workers * drps_list_encode_bound(0), 1))
+        drps_array_reserve(&d->packed, &d->packed_cap,
+                           drps_list_encode_bound(d->uses_n) + d->ranks * drps_list_encode_bound(0),
+                           1))
         return no_memory(err);
     const size_t n = unite(d);
     if (n > d->counts->max_round_rows) d->counts->max_round_rows = n;
     if (d->uses_n > d->counts->max_round_uses) d->counts->max_round_uses = d->uses_n;
     int rc = add_record(d, DRPS_ROUND_ROWS, drps_list_encode(d->ids, n, d->packed), err);
     size_t bytes = 0;
-    for (uint32_t w = 0; w < d->workers; w++)
+    for (uint32_t w = 0; w < d->ranks; w++)
         bytes += drps_list_encode(d->positions + d->part[w], d->part[w + 1] - d->part[w],
                                   d->packed + bytes);
     return rc < 0 ? rc : add_record(d, DRPS_ROUND_POSITIONS, bytes, err);
+}
+
+/* ---- Rows that nobody has trained ---- */
+
+static int is_seen(const struct splitting *d, uint64_t use)
+{
+    return d->seen[use >> 38] >> (use >> 32) % 64 & 1;
+}
+
+/* The rows of a training round that no round before has, as workers of other ranks pull them. */
+static void count_fresh(struct splitting *d)
+{
+    for (size_t i = 0; i < d->uses_n; i++)
+        *d->job->fresh_rows += (uint32_t)d->uses[i] != d->rank && !is_seen(d, d->uses[i]);
+    for (size_t i = 0; i < d->uses_n; i++)
+        d->seen[d->uses[i] >> 38] |= UINT64_C(1) << (d->uses[i] >> 32) % 64;
 }
 
 /* ---- Rounds ---- */
@@ -161,23 +177,32 @@ static void count_links(struct splitting *d, uint32_t worker, size_t n, int eval
         *(evaluation ? &c->eval_served_rows : &c->served_rows) += here;
 }
 
+/* The batch of a rank in the round of `first`; `end` and more: it has none. */
+static uint64_t batch_of(const struct splitting *d, uint64_t first, uint64_t end, uint32_t rank)
+{
+    const struct drps_plan_ranks *ranks = d->job->ranks;
+    return drps_rank_trains(ranks, rank) ? first + rank - ranks->first_worker : end;
+}
+
 static int split_round(struct splitting *d, uint64_t first_batch, uint64_t end, int evaluation,
                        struct drps_err *err)
 {
-    const uint32_t all = d->job->owners->first[d->workers];
+    const uint32_t all = d->job->owners->first[d->ranks];
     int rc = 0;
     d->uses_n = 0;
-    for (uint32_t w = 0; w < d->workers && rc == 0; w++) {
+    for (uint32_t w = 0; w < d->ranks && rc == 0; w++) {
         const uint32_t *rows = NULL;
         size_t n = 0;
-        const int there = first_batch + w < end;
-        if (there) rc = drps_steps_rows(d->lists, first_batch + w, all, &rows, &n, err);
+        const uint64_t batch = batch_of(d, first_batch, end, w);
+        const int there = batch < end;
+        if (there) rc = drps_steps_rows(d->lists, batch, all, &rows, &n, err);
         if (rc == 0) rc = add_uses(d, w, rows, n, err);
         if (rc == 0) count_links(d, w, n, evaluation);
         if (rc < 0 || w != d->rank) continue;
         rc = write_shares(d, rows, n, err);
-        if (rc == 0) rc = there ? write_body(d, first_batch + w, err) : write_empty_body(d, err);
+        if (rc == 0) rc = there ? write_body(d, batch, err) : write_empty_body(d, err);
     }
+    if (rc == 0 && !evaluation) count_fresh(d);
     return rc < 0 ? rc : write_union(d, err);
 }
 
@@ -185,7 +210,7 @@ static int split_rounds_of(struct splitting *d, uint64_t first, uint64_t batches
                            struct drps_err *err)
 {
     int rc = 0;
-    for (uint64_t k = 0; k < batches && rc == 0; k += d->workers)
+    for (uint64_t k = 0; k < batches && rc == 0; k += d->job->ranks->workers)
         rc = split_round(d, first + k, first + batches, evaluation, err);
     return rc;
 }
@@ -213,12 +238,12 @@ static int open_files(struct splitting *d, const char *to, struct drps_err *err)
 int drps_split_rank(const struct split_job *job, uint32_t rank, const char *to,
                     struct drps_plan_ranks *out, struct drps_err *err)
 {
-    struct splitting d = {.job = job, .rank = rank, .workers = job->owners->servers, .counts = out};
-    out->workers = d.workers;
+    struct splitting d = {.job = job, .rank = rank, .ranks = job->ranks->count, .counts = out};
     out->rank = rank;
     out->first_row = job->owners->first[rank];
 
-    int rc = open_files(&d, to, err);
+    d.seen = calloc((job->owners->first[rank + 1] - out->first_row) / 64 + 1, sizeof(*d.seen));
+    int rc = d.seen ? open_files(&d, to, err) : no_memory(err);
     if (rc == 0) rc = split_rounds_of(&d, 0, job->batches, 0, err);
     if (rc == 0) rc = split_rounds_of(&d, job->batches, job->eval_batches, 1, err);
     for (int i = 0; i < DRPS_ROUND_FILES; i++) {
@@ -227,6 +252,7 @@ int drps_split_rank(const struct split_job *job, uint32_t rank, const char *to,
     }
     drps_steps_close(d.lists);
     drps_steps_close(d.bodies);
+    free(d.seen);
     free(d.uses);
     free(d.aux);
     free(d.ids);

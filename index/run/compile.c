@@ -68,7 +68,7 @@ static int make_folders(struct index_run *r, struct drps_err *err)
 {
     const int placed =
         drps_placement_renumbers(r->options.partition) || drps_run_numbers_by_lane(&r->options);
-    r->parts_n = r->options.workers;
+    r->parts_n = drps_run_ranks(&r->options).count;
     r->parts = calloc(r->parts_n, sizeof(*r->parts));
     r->scratch = drps_path_join(r->stage.dir, DRPS_FILE_SCRATCH);
     if (r->scratch)
@@ -93,7 +93,7 @@ static int open_from(struct index_run *r, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the rows of %s circulate between its %u workers: make a plan for "
                             "others from the data",
-                            r->options.from_plan, r->from->info.ranks.workers);
+                            r->options.from_plan, r->from->info.ranks.count);
     drps_run_take_options(&r->from->info, &r->options);
     return 0;
 }
@@ -180,7 +180,7 @@ static int orders_by_rows(const struct drps_index_options *o)
 
 static int splits(const struct drps_index_options *o)
 {
-    return o->workers > 1;
+    return drps_run_ranks(o).count > 1;
 }
 
 static int split(struct index_run *r, struct drps_err *err)

@@ -38,6 +38,11 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
     return 0;
 }
 
+struct drps_plan_ranks drps_run_ranks(const struct drps_index_options *o)
+{
+    return drps_plan_ranks_of(o->workers, o->servers, o->separate);
+}
+
 int drps_run_circulates(const struct drps_index_options *o)
 {
     return drps_run_is_grid(o) && o->workers > 1 && !o->partition && !o->from_plan;
@@ -57,7 +62,7 @@ int drps_run_numbers_by_lane(const struct drps_index_options *o)
 static int check_lanes(struct drps_index_options *o, struct drps_err *err)
 {
     if (!drps_run_circulates(o)) {
-        if (o->lanes < 2 || o->workers < 2) return 0;
+        if (o->lanes < 2 || drps_run_ranks(o).count < 2) return 0;
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%u lanes of several workers are for rows that circulate, in a plan "
                             "made from data and without a partition",
@@ -148,7 +153,7 @@ static int check_partition(const struct drps_index_options *o, struct drps_err *
 {
     static const char *const known[] = {"range", "greedy", "dppa", "auto", "hash"};
     if (!o->partition) return 0;
-    if (o->workers < 2)
+    if (drps_run_ranks(o).count < 2)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "partition %s shares rows among machines: it needs 2 workers or more",
                             o->partition);
@@ -157,6 +162,32 @@ static int check_partition(const struct drps_index_options *o, struct drps_err *
     return drps_err_set(err, DRPS_E_CONFIG,
                         "the partition must be range, greedy, dppa, auto or hash, not %s",
                         o->partition);
+}
+
+/* How many ranks there are is bounded, and so is what can be done where they are not alike. */
+static int check_servers(struct drps_index_options *o, struct drps_err *err)
+{
+    if (!o->servers) o->servers = o->workers;
+    if (o->servers > DRPS_PLAN_WORKERS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "the servers must lie between 1 and %d, not %u",
+                            DRPS_PLAN_WORKERS_MAX, o->servers);
+    const struct drps_plan_ranks ranks = drps_run_ranks(o);
+    if (ranks.count > DRPS_PLAN_WORKERS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u workers and %u servers on machines of their own are %u ranks: at "
+                            "most %d",
+                            o->workers, o->servers, ranks.count, DRPS_PLAN_WORKERS_MAX);
+    if (drps_ranks_are_alike(&ranks)) return 0;
+    if (drps_run_is_grid(o) && !o->partition && !o->from_plan)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "in the order grid rows circulate between workers, each of which has "
+                            "rows: leave the number of servers out, or name a partition");
+    if (!o->partition || (strcmp(o->partition, "greedy") != 0 && strcmp(o->partition, "dppa") != 0))
+        return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "partition %s places rows on machines that all have a worker, not on %u "
+                        "servers of %u workers: use auto, range or hash",
+                        o->partition, o->servers, o->workers);
 }
 
 static int check_samples(const struct drps_index_options *o, struct drps_err *err)
@@ -170,6 +201,17 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
                         "placed samples come to one machine, whose rows then follow: they need the "
                         "partition auto, greedy or dppa, not %s",
                         o->partition ? o->partition : "range");
+}
+
+static int check_residuals(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (!o->residual_slots || (o->workers > 1 && !drps_run_circulates(o))) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "residual slots are for gradients that %s",
+                        o->workers > 1
+                            ? "go to servers, and here rows circulate: name a partition, "
+                              "or leave them out"
+                            : "go to other workers' servers: make a plan for 2 workers "
+                              "or more, or leave them out");
 }
 
 int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
@@ -198,9 +240,11 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (o->workers > DRPS_PLAN_WORKERS_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "the workers must lie between 1 and %d, not %u",
                             DRPS_PLAN_WORKERS_MAX, o->workers);
-    rc = check_partition(o, err);
+    rc = check_servers(o, err);
+    if (rc == 0) rc = check_partition(o, err);
     if (rc == 0) rc = check_lanes(o, err);
     if (rc == 0) rc = check_samples(o, err);
+    if (rc == 0) rc = check_residuals(o, err);
     if (rc < 0) return rc;
     if (o->factors && !a->has_factors)
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s has no factors", a->name);

@@ -45,10 +45,9 @@ int drps_run_keep_whole(struct index_run *r, struct drps_err *err)
 {
     const struct blocks_job blocks = drps_run_blocks_job(r);
     struct part *part = &r->parts[0];
-    r->info->ranks = (struct drps_plan_ranks){.workers = 1,
-                                              .rank = DRPS_PLAN_WHOLE,
-                                              .round_samples = r->info->max_batch_samples,
-                                              .max_round_rows = r->info->max_batch_rows};
+    r->info->ranks = drps_plan_ranks_of(1, 1, 0);
+    r->info->ranks.round_samples = r->info->max_batch_samples;
+    r->info->ranks.max_round_rows = r->info->max_batch_rows;
     part->info = *r->info;
     part->block_first = r->block_first; /* moved */
     r->block_first = NULL;

@@ -57,7 +57,7 @@ static int name_whole(struct index_run *r, const struct circulate_job *job, stru
     uint32_t first[DRPS_BATCH_LANES + 1];
     for (uint32_t i = 0; i <= r->parts_n; i++)
         first[i] = drps_circulate_first_row(job, i);
-    int rc = drps_run_name_whole(r, r->parts_n, first, err);
+    int rc = drps_run_name_whole(r, first, err);
     r->info->ranks.round_samples = r->info->max_batch_samples;
     return rc;
 }

@@ -60,8 +60,9 @@ static int choose_grid(struct index_run *r, struct drps_err *err)
         .items = items->rows,
         .samples = info->samples,
         .test_samples = info->test_samples,
-        .batch_size = info->batch_size * r->parts_n,
-        .room_rows = r->parts_n * drps_parts_room_rows(info->row_bytes, r->options.memory_bytes)};
+        .batch_size = info->batch_size * r->options.workers,
+        .room_rows =
+            r->options.servers * drps_parts_room_rows(info->row_bytes, r->options.memory_bytes)};
     struct grid grid = {r->options.grid_users, r->options.grid_items};
     if (!grid.users && drps_run_circulates(&r->options)) /* one cell is trained, one travels */
         grid = in.users >= in.items ? (struct grid){1, 2} : (struct grid){2, 1};
@@ -139,7 +140,7 @@ static int assign(struct index_run *r, struct drps_err *err)
 {
     const struct assign_job job = {.io = r->io,
                                    .dir = r->scratch,
-                                   .workers = r->parts_n,
+                                   .workers = r->options.workers,
                                    .rows = (uint32_t)r->info->rows,
                                    .batch_size = r->info->batch_size,
                                    .rounds = drps_run_keeps_rounds(&r->options),

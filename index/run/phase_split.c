@@ -10,6 +10,7 @@
 #include "base/drps_alloc.h"
 #include "index/ranks/drps_owners.h"
 #include "index/ranks/drps_placement.h"
+#include "index/ranks/residuals/drps_residual_slots.h"
 #include "index/ranks/drps_split.h"
 #include "index/run/run.h"
 
@@ -26,17 +27,22 @@ int drps_run_remove_batches(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
-int drps_run_name_whole(struct index_run *r, uint32_t workers, const uint32_t *first,
-                        struct drps_err *err)
+/* Where all ranks are alike their number says it all. */
+static uint64_t shape_hash(const struct drps_plan_ranks *ranks, uint64_t owners)
+{
+    const uint64_t shape[3] = {owners, ranks->workers, ranks->first_worker};
+    return drps_ranks_are_alike(ranks) ? owners : drps_checksum(shape, sizeof(shape));
+}
+
+int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_err *err)
 {
     static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
     struct drps_plan_ranks *ranks = &r->info->ranks;
     uint64_t hash[2];
     int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);
-    hash[1] = drps_checksum(first, (workers + 1) * sizeof(*first));
-    ranks->workers = workers;
-    ranks->rank = DRPS_PLAN_WHOLE;
-    ranks->round_samples = r->info->batch_size * workers;
+    *ranks = drps_run_ranks(&r->options);
+    hash[1] = shape_hash(ranks, drps_checksum(first, (ranks->count + 1) * sizeof(*first)));
+    ranks->round_samples = r->info->batch_size * ranks->workers;
     if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
     (void)snprintf(ranks->whole, sizeof(ranks->whole), "%016llx",
                    (unsigned long long)drps_checksum(hash, sizeof(hash)));
@@ -58,12 +64,14 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         .from = r->laid,
         .to = r->stage.dir,
         .algo = r->options.partition,
-        .servers = r->parts_n,
+        .servers = r->options.servers,
+        .workers = r->options.workers,
+        .first_worker = drps_run_ranks(&r->options).first_worker,
         .by_home = drps_run_places_samples(&r->options),
         .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
         .memory_bytes = r->options.memory_bytes};
     if (!drps_placement_renumbers(r->options.partition))
-        return drps_owners_by_range(&ranges, r->parts_n, out, err);
+        return drps_owners_by_range(&ranges, r->options.servers, out, err);
     int rc = drps_placement_make(&placement, info, &r->block_first, out, err);
     return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);
 }
@@ -74,16 +82,18 @@ static int cut_blocks(struct part *part, const uint32_t *block_first, uint32_t f
 {
     const uint64_t all = part->info.blocks;
     uint64_t from = 0, to, n = 0;
-    while (block_first[from + 1] <= first)
+    while (from < all && block_first[from + 1] <= first)
         from++;
     for (to = from; to < all && block_first[to] < end;)
         to++;
     part->block_first = drps_array_new(to - from + 1, sizeof(*part->block_first));
     if (!part->block_first) return drps_err_set(err, -ENOMEM, "no memory for block boundaries");
-    part->block_first[n++] = 0;
+    part->block_first[0] = 0;
+    part->info.blocks = 0;
+    if (first == end) return 0; /* a rank without rows has no block */
     for (uint64_t b = from + 1; b < to; b++)
-        part->block_first[n++] = block_first[b] - first;
-    part->block_first[n] = end - first;
+        part->block_first[++n] = block_first[b] - first;
+    part->block_first[++n] = end - first;
     part->info.blocks = n;
     return 0;
 }
@@ -93,19 +103,38 @@ static int cut_blocks(struct part *part, const uint32_t *block_first, uint32_t f
 static int make_part(struct part *part, const struct split_job *job, uint32_t rank,
                      const uint32_t *block_first, struct drps_err *err)
 {
-    const uint32_t *first = job->owners->first;
+    const uint32_t first = job->owners->first[rank], end = job->owners->first[rank + 1];
     int rc = job->io->ops->mkdir(job->io->ctx, part->dir, 0777);
     if (rc < 0) return drps_err_set(err, rc, "cannot create %s: %s", part->dir, drps_err_name(rc));
     rc = drps_split_rank(job, rank, part->dir, &part->info.ranks, err);
-    if (rc == 0) rc = cut_blocks(part, block_first, first[rank], first[rank + 1], err);
-    part->info.rows = first[rank + 1] - first[rank];
-    part->info.batches = split_rounds(job->batches, job->owners->servers);
-    part->info.eval_batches = split_rounds(job->eval_batches, job->owners->servers);
+    if (rc == 0) rc = cut_blocks(part, block_first, first, end, err);
+    part->info.rows = end - first;
+    part->info.batches = split_rounds(job->batches, job->ranks->workers);
+    part->info.eval_batches = split_rounds(job->eval_batches, job->ranks->workers);
     return rc;
 }
 
-/* How many rows an epoch would move, were samples dealt and homes drawn at random: each row of a
- * batch is then at home elsewhere but for one in as many as there are workers. */
+/* Give the rank's worker its residual slots, if the plan is to have any. */
+static int make_residuals(const struct index_run *r, struct part *part, const struct split_job *job,
+                          uint32_t rank, struct drps_err *err)
+{
+    const uint64_t most = r->options.residual_slots;
+    uint64_t *slots = &part->info.ranks.residual_slots;
+    return most ? drps_residual_slots_make(job, rank, most, part->dir, slots, err) : 0;
+}
+
+/* How many rows of so many an epoch would move, were samples dealt and homes drawn at random: a
+ * worker that has a server beside it has one in as many as there are servers at home. */
+static uint64_t not_at_home(const struct drps_plan_ranks *ranks, uint64_t rows)
+{
+    const uint64_t pairs = (uint64_t)ranks->workers * ranks->servers;
+    const uint64_t both = ranks->first_worker               ? 0
+                          : ranks->workers < ranks->servers ? ranks->workers
+                                                            : ranks->servers;
+    return rows - (uint64_t)((double)rows * (double)both / (double)pairs);
+}
+
+/* How many rows an epoch would move then. */
 static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
 {
     const struct drps_plan_info *info = r->info;
@@ -114,7 +143,8 @@ static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
         rows = r->train.dealt_rows;
         if (drps_plan_has_bias(info)) rows += (info->samples - 1) / info->batch_size + 1;
     }
-    return rows - rows / r->parts_n;
+    return drps_ranks_are_alike(&info->ranks) ? rows - rows / r->parts_n
+                                              : not_at_home(&info->ranks, rows);
 }
 
 /* The dictionary stays with the whole. */
@@ -124,20 +154,26 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     struct owners owners;
     uint64_t batch_rows = 0;
+    r->result->links.fresh_rows = 0;
     const struct split_job job = {.io = r->io,
                                   .from = r->stage.dir,
                                   .batches = info->batches,
                                   .eval_batches = info->eval_batches,
                                   .owners = &owners,
+                                  .ranks = &info->ranks,
                                   .batch_rows = &batch_rows,
+                                  .fresh_rows = &r->result->links.fresh_rows,
                                   .memory_bytes = r->options.memory_bytes};
     int rc = choose_owners(r, &owners, err);
-    if (rc == 0) rc = drps_run_name_whole(r, owners.servers, owners.first, err);
+    for (uint32_t i = owners.servers; i < r->parts_n && rc == 0; i++)
+        owners.first[i + 1] = owners.first[i]; /* these ranks have none */
+    if (rc == 0) rc = drps_run_name_whole(r, owners.first, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
         struct part *part = &r->parts[i];
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
         if (rc == 0) rc = make_part(part, &job, i, r->block_first, err);
+        if (rc == 0) rc = make_residuals(r, part, &job, i, err);
         if (rc == 0)
             rc = drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);

@@ -35,7 +35,7 @@ struct index_run {
     struct drps_plan_info *info;
     struct drps_index_result *result;
     uint32_t *range_first; /* own: of circulation; NULL: rows are not numbered by lane */
-    struct part *parts;    /* own: [parts_n], one a worker */
+    struct part *parts;    /* own: [parts_n], one a rank */
     uint32_t parts_n;
 };
 
@@ -48,6 +48,9 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err);
 
 /* What the plan settles that the run begins with, whose strings are borrowed. */
 void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o);
+
+/* Which ranks have samples, and which have rows. */
+struct drps_plan_ranks drps_run_ranks(const struct drps_index_options *o);
 
 int drps_run_is_grid(const struct drps_index_options *o);
 /* 1: rows circulate between several workers (index/ranks/drps_circulation.h); they do in a grid,
@@ -107,11 +110,10 @@ struct blocks_job drps_run_blocks_job(const struct index_run *r);
 DRPS_MUST_CHECK
 int drps_run_number_by_lane(struct index_run *r, struct drps_err *err);
 
-/* What ranks call the plan: a hash of all batches and of who has what, first [workers + 1]; and
+/* What ranks call the plan: a hash of all batches and of who has what, first [ranks + 1]; and
  * remove what the parts have by then (phase_split.c). */
 DRPS_MUST_CHECK
-int drps_run_name_whole(struct index_run *r, uint32_t workers, const uint32_t *first,
-                        struct drps_err *err);
+int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_run_remove_batches(struct index_run *r, struct drps_err *err);
 

@@ -20,25 +20,27 @@ enum {
     WINDOWS = 1 << 5,
     SLOTS = 1 << 6,
     SHARES = 1 << 7,
-    POSITIONS = 1 << 8
+    POSITIONS = 1 << 8,
+    RESIDUALS = 1 << 9
 };
 
 /* Plans that have steps. */
 enum { STEPS = DRPS_PLAN_ONE | DRPS_PLAN_PART | DRPS_PLAN_CIRCULATING };
 
 static const struct check {
-    unsigned shapes; /* of plans that have it */
-    unsigned files;  /* that it compares */
-    int lanes;       /* only of plans with lanes */
+    unsigned shapes;                               /* of plans that have it */
+    unsigned files;                                /* that it compares */
+    enum { ANY, WITH_LANES, WITH_RESIDUALS } only; /* of plans */
     int (*run)(struct verify *v, struct drps_err *err);
 } checks[] = {
-    {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, 0, drps_verify_batches},
-    {DRPS_PLAN_PART, DATA | ROWS | SHARES | POSITIONS, 0, drps_verify_rounds},
-    {DRPS_PLAN_ONE | DRPS_PLAN_ALL, NAMES, 0, drps_verify_names},
-    {STEPS, ROWS | BLOCKS | USES, 0, drps_verify_blocks},
-    {STEPS, ROWS | WINDOWS | SLOTS, 0, drps_verify_slots},
-    {STEPS, WINDOWS, 0, drps_verify_distances},
-    {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, 1, drps_verify_lanes},
+    {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, ANY, drps_verify_batches},
+    {DRPS_PLAN_PART, DATA | ROWS | SHARES | POSITIONS, ANY, drps_verify_rounds},
+    {DRPS_PLAN_PART, DATA | SHARES | RESIDUALS, WITH_RESIDUALS, drps_verify_residuals},
+    {DRPS_PLAN_ONE | DRPS_PLAN_ALL, NAMES, ANY, drps_verify_names},
+    {STEPS, ROWS | BLOCKS | USES, ANY, drps_verify_blocks},
+    {STEPS, ROWS | WINDOWS | SLOTS, ANY, drps_verify_slots},
+    {STEPS, WINDOWS, ANY, drps_verify_distances},
+    {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, WITH_LANES, drps_verify_lanes},
 };
 enum { CHECKS = sizeof(checks) / sizeof(*checks) };
 
@@ -46,7 +48,9 @@ enum { CHECKS = sizeof(checks) / sizeof(*checks) };
 
 static int applies(const struct check *c, const struct drps_plan_info *info)
 {
-    return (c->shapes & drps_plan_shape(info)) && (!c->lanes || info->lanes);
+    if (c->only == WITH_LANES && !info->lanes) return 0;
+    if (c->only == WITH_RESIDUALS && !info->ranks.residual_slots) return 0;
+    return (c->shapes & drps_plan_shape(info)) != 0;
 }
 
 /* How many times a check reads its files. */
@@ -54,7 +58,7 @@ static uint64_t passes_of(const struct check *c, const struct drps_plan_info *in
 {
     if (c->run == drps_verify_blocks) return 1 + drps_verify_slices(info->blocks);
     if (c->run == drps_verify_distances) return 2 * drps_verify_slices(info->rows);
-    return c->lanes ? drps_verify_slices(info->rows) : 1;
+    return c->only == WITH_LANES ? drps_verify_slices(info->rows) : 1;
 }
 
 /* What a check reads. */
@@ -148,6 +152,7 @@ static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *in
     raise(&sum->working_set_rows, info->working_set_rows);
     raise(&ranks->max_round_rows, info->ranks.max_round_rows);
     raise(&ranks->max_round_uses, info->ranks.max_round_uses);
+    raise(&ranks->residual_slots, info->ranks.residual_slots);
     ranks->pulled_rows += info->ranks.pulled_rows;
     ranks->eval_pulled_rows += info->ranks.eval_pulled_rows;
     ranks->served_rows += info->ranks.served_rows;
@@ -158,7 +163,9 @@ static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *in
 static int belongs(struct whole *w, const struct drps_plan *part, struct drps_err *err)
 {
     const struct drps_plan_info *whole = w->v.info, *info = &part->info;
-    if (strcmp(info->ranks.whole, whole->id) != 0 || info->ranks.workers != whole->ranks.workers ||
+    if (strcmp(info->ranks.whole, whole->id) != 0 || info->ranks.count != whole->ranks.count ||
+        info->ranks.workers != whole->ranks.workers ||
+        info->ranks.first_worker != whole->ranks.first_worker ||
         info->ranks.first_row != w->parts.rows || strcmp(info->algo, whole->algo) != 0 ||
         info->dim != whole->dim || info->row_bytes != whole->row_bytes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
@@ -215,6 +222,7 @@ static void check_numbers(struct whole *w)
         {"working_set_rows", p->working_set_rows, i->working_set_rows, 0},
         {"max_round_rows", q->max_round_rows, r->max_round_rows, 0},
         {"max_round_uses", q->max_round_uses, r->max_round_uses, 0},
+        {"residual_slots", q->residual_slots, r->residual_slots, 0},
         {"pulled_rows", q->pulled_rows, r->pulled_rows, 0},
         {"test_pulled_rows", q->eval_pulled_rows, r->eval_pulled_rows, 0},
         {"served_rows", q->served_rows, r->served_rows, 0},
@@ -226,7 +234,7 @@ static void check_numbers(struct whole *w)
 
 static int verify_parts(struct whole *w, struct drps_err *err)
 {
-    const uint32_t workers = w->v.info->ranks.workers;
+    const uint32_t workers = w->v.info->ranks.count;
     const uint64_t before = w->v.found->problems;
     int rc = 0;
     for (uint32_t r = 0; r < workers && rc == 0; r++)
@@ -239,7 +247,7 @@ static int verify_parts(struct whole *w, struct drps_err *err)
 
 static int verify_ranks(struct whole *w, struct drps_err *err)
 {
-    const size_t n = (size_t)w->v.info->ranks.workers * w->v.info->ranks.workers;
+    const size_t n = (size_t)w->v.info->ranks.count * w->v.info->ranks.count;
     w->pairs.shares = calloc(n, sizeof(*w->pairs.shares));
     w->pairs.positions = calloc(n, sizeof(*w->pairs.positions));
     int rc = w->pairs.shares && w->pairs.positions
@@ -268,7 +276,7 @@ static uint64_t bytes_of_plan(const struct drps_plan *plan)
 {
     uint64_t sum = all_bytes_of(plan);
     const int parts = drps_plan_shape(&plan->info) == DRPS_PLAN_ALL;
-    for (uint32_t r = 0; parts && r < plan->info.ranks.workers; r++) {
+    for (uint32_t r = 0; parts && r < plan->info.ranks.count; r++) {
         struct drps_plan *part;
         if (drps_plan_open_rank(plan->io, plan->dir, r, &part, NULL) == 0)
             sum = drps_sum(sum, all_bytes_of(part));

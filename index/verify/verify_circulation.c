@@ -92,7 +92,7 @@ static int compare(struct hands *from, struct hands *to, struct drps_findings *f
 int drps_verify_circulation(const struct drps_plan *whole, struct drps_findings *found,
                             struct drps_err *err)
 {
-    const uint32_t workers = whole->info.ranks.workers;
+    const uint32_t workers = whole->info.ranks.count;
     int rc = 0;
     for (uint32_t w = 0; w < workers && rc == 0; w++) {
         struct hands from = {0}, to = {0};

@@ -108,7 +108,7 @@ static int check_id(struct verify *v, struct drps_err *err)
     uint64_t chain[2] = {0, 0}, bytes, id = 0;
     int rc = 0;
     for (size_t i = 0; i < DRPS_PLAN_FILES && rc == 0; i++) {
-        if (!(drps_plan_files[i].shapes & drps_plan_shape(v->info))) continue;
+        if (!drps_plan_has_file(v->info, i)) continue;
         rc = drps_plan_listed(v->plan, drps_plan_files[i].name, &bytes, &chain[1], err);
         chain[0] = drps_checksum(chain, sizeof(chain));
     }
@@ -128,7 +128,7 @@ static int check_list(struct verify *v, struct drps_err *err)
     const enum drps_plan_shape shape = drps_plan_shape(v->info);
     size_t n = 0;
     for (size_t i = 0; i < DRPS_PLAN_FILES; i++)
-        n += (drps_plan_files[i].shapes & shape) != 0;
+        n += (size_t)drps_plan_has_file(v->info, i);
     if (listed != n)
         drps_findings_add(v->found,
                           "%s/" DRPS_FILE_MANIFEST " lists %zu files; such a plan has %zu",
@@ -142,7 +142,7 @@ int drps_verify_files(struct verify *v, struct drps_err *err)
 {
     int rc = check_list(v, err);
     for (size_t i = 0; i < DRPS_PLAN_FILES && rc == 0; i++) {
-        if (!(drps_plan_files[i].shapes & drps_plan_shape(v->info))) continue;
+        if (!drps_plan_has_file(v->info, i)) continue;
         v->share = 2 * drps_verify_bytes(v->plan, i);
         rc = check_file(v, i, err);
         v->base += v->share;

@@ -66,7 +66,7 @@ static int open_pair(struct pair *p, const struct drps_plan *whole, uint32_t wor
     int rc = drps_plan_open_rank(whole->io, whole->dir, worker, &p->worker, err);
     if (rc == 0) rc = drps_plan_open_rank(whole->io, whole->dir, server, &p->server, err);
     if (rc < 0) return rc;
-    p->numbers = drps_array_new(whole->info.ranks.workers, sizeof(*p->numbers));
+    p->numbers = drps_array_new(whole->info.ranks.count, sizeof(*p->numbers));
     p->places = drps_array_new(p->server->info.ranks.max_round_uses, sizeof(*p->places));
     if (!p->numbers || !p->places)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
@@ -95,7 +95,7 @@ static int check_pair(const struct drps_plan *whole, uint32_t worker, uint32_t s
 int drps_verify_pairs(const struct drps_plan *whole, const struct verify_pairs *pairs,
                       struct drps_findings *found, struct drps_err *err)
 {
-    const uint32_t workers = whole->info.ranks.workers;
+    const uint32_t workers = whole->info.ranks.count;
     int rc = 0;
     for (uint64_t i = 0; i < (uint64_t)workers * workers && rc == 0; i++)
         if (pairs->shares[i] != pairs->positions[i])

@@ -42,12 +42,17 @@ static int check_shares(struct verifier *v, uint64_t round, uint32_t *own_out, s
     int rc = drps_verify_body(v->check, &v->bodies, round, &rows, err);
     if (rc == 0) rc = drps_steps_record(v->shares, round, &record, &bytes, err);
     if (rc < 0) return rc;
-    rc = drps_shares_decode(record, bytes, ranks->workers, rows, shares, err);
+    rc = drps_shares_decode(record, bytes, ranks->count, rows, shares, err);
     if (rc < 0) return drps_steps_fault(v->shares, round, err);
+    if (rows && !drps_rank_trains(ranks, ranks->rank)) {
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu rows on a rank without samples",
+                          rows);
+        return drps_steps_fault(v->shares, round, err);
+    }
     *own_out = shares[ranks->rank];
     *(round < v->info->batches ? &v->sum.pulled : &v->sum.eval_pulled) += rows - *own_out;
-    for (uint32_t s = 0; pairs && s < ranks->workers; s++)
-        chain(&pairs->shares[(uint64_t)ranks->rank * ranks->workers + s], shares[s]);
+    for (uint32_t s = 0; pairs && s < ranks->count; s++)
+        chain(&pairs->shares[(uint64_t)ranks->rank * ranks->count + s], shares[s]);
     return 0;
 }
 
@@ -61,12 +66,11 @@ static void add_to_sums(struct verifier *v, uint64_t round, size_t rows, const s
     const struct drps_plan_ranks *ranks = &v->info->ranks;
     struct verify_pairs *pairs = v->check->pairs;
     const size_t own = part[ranks->rank + 1] - part[ranks->rank];
-    *(round < v->info->batches ? &v->sum.served : &v->sum.eval_served) +=
-        part[ranks->workers] - own;
+    *(round < v->info->batches ? &v->sum.served : &v->sum.eval_served) += part[ranks->count] - own;
     raise(&v->sum.max_rows, rows);
-    raise(&v->sum.max_uses, part[ranks->workers]);
-    for (uint32_t w = 0; pairs && w < ranks->workers; w++)
-        chain(&pairs->positions[(uint64_t)w * ranks->workers + ranks->rank], part[w + 1] - part[w]);
+    raise(&v->sum.max_uses, part[ranks->count]);
+    for (uint32_t w = 0; pairs && w < ranks->count; w++)
+        chain(&pairs->positions[(uint64_t)w * ranks->count + ranks->rank], part[w + 1] - part[w]);
 }
 
 static int check_union(struct verifier *v, const void *record, size_t bytes, size_t rows,
@@ -78,11 +82,11 @@ static int check_union(struct verifier *v, const void *record, size_t bytes, siz
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%zu rows, " DRPS_FILE_MANIFEST " says at most %" PRIu64, rows,
                             ranks->max_round_rows);
-    int rc = drps_positions_decode(record, bytes, ranks->workers, rows, ranks->max_round_uses,
+    int rc = drps_positions_decode(record, bytes, ranks->count, rows, ranks->max_round_uses,
                                    v->places, part, err);
     if (rc < 0) return rc;
     memset(v->seen, 0, rows);
-    for (size_t i = 0; i < part[ranks->workers]; i++) {
+    for (size_t i = 0; i < part[ranks->count]; i++) {
         seen += !v->seen[v->places[i]];
         v->seen[v->places[i]] = 1;
     }

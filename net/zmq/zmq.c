@@ -181,14 +181,14 @@ static int set_int(void *socket, int option, int value)
     return zmq_setsockopt(socket, option, &value, sizeof(value));
 }
 
-/* A socket with what all of them have. */
+/* A socket with what all of them have. A connection that is ended drops what it has not sent. */
 static void *open_socket(struct net_zmq *z, int type, const struct drps_peer *at)
 {
     void *s = zmq_socket(z->context, type);
     if (!s) return NULL;
     const int64_t most = WIRE_PIECE_BYTES + CURVE_BYTES;
     if (set_int(s, ZMQ_SNDHWM, NET_ZMQ_QUEUED_PIECES) ||
-        set_int(s, ZMQ_RCVHWM, NET_ZMQ_QUEUED_PIECES) ||
+        set_int(s, ZMQ_RCVHWM, NET_ZMQ_QUEUED_PIECES) || set_int(s, ZMQ_LINGER, 0) ||
         set_int(s, ZMQ_CONNECT_TIMEOUT, CONNECT_MS) ||
         set_int(s, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS) ||
         set_int(s, ZMQ_RECONNECT_IVL, RECONNECT_MS) ||

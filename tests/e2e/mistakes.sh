@@ -77,7 +77,7 @@ lor "--test-fraction" --test-fraction 0.95
 lor "--algo, --order" --order grid
 lor "--partition, --workers" --partition greedy
 lor "--partition, --samples" --workers 4 --samples placed --partition range
-lor "--workers" --workers 100
+lor "--workers, --servers" --workers 100
 lor "--prune, --prune-to" --blocks topk --prune 2 --prune-to 3
 lor "--calibrate, --seek-us, --transfer-mbs" --calibrate . --seek-us 4
 lor "--algo, --factors" --factors 4

@@ -11,6 +11,9 @@ terminal() { script -qec "stty cols 120; $*" /dev/null </dev/null | tr '\r' '\n'
 terminal "$tools/drps-train" plan -o model --epochs 3 --memory 256M >train.txt || fail "$(cat train.txt)"
 grep -qE 'epoch 1 of 3, loss [0-9.]+: [0-9]+ % of [0-9,]+ samples, [0-9.]+ (s|min) left, [0-9.]+ (s|min) of all, [0-9,]+/s' train.txt || fail "training shows: $(cat train.txt)"
 grep -qE '(writing the parameters|making the model): [0-9]+ % of [0-9.]+ MiB, .* left, [0-9.]+ [KMG]iB/s' train.txt || fail "no progress of writing: $(cat train.txt)"
+"$tools/drps-index" --from-plan plan --workers 1 --servers 1 --separate -o apart --quiet # rank 0 trains nothing
+terminal "$tools/drps-train" apart -o other --epochs 2 --local 2 --transport inproc --memory 512M >train.txt || fail "$(cat train.txt)"
+grep -qE 'epoch 1 of 2, training: [0-9]+ % of [0-9,]+ samples' train.txt || fail "training without samples shows: $(cat train.txt)"
 terminal "$tools/drps-predict" model data.tsv -o scores.txt >predict.txt || fail "$(cat predict.txt)"
 grep -qE 'scoring: [0-9]+ % of [0-9.]+ MiB, .* left, [0-9.]+ [KMG]iB/s' predict.txt || fail "prediction shows: $(cat predict.txt)"
 terminal "cat data.tsv | $tools/drps-predict model - -o scores.txt --force" >pipe.txt || fail "$(cat pipe.txt)"

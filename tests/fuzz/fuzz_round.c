@@ -1,13 +1,14 @@
 /*
- * Fuzz target of a round's records: any bytes give an error, or shares that sum up and positions
- * that are in order and in range; nothing is written beyond the arrays. Input: workers - 1 (6 bits
- * of a byte), rows (a byte), the record.
+ * Fuzz target of a round's records: any bytes give an error, or shares that sum up, positions that
+ * are in order and in range, and slots that are in range; nothing is written beyond the arrays.
+ * Input: workers - 1 (6 bits of a byte), rows (a byte), the record.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "index/plan/drps_plan.h"
+#include "index/plan/drps_residuals.h"
 #include "index/plan/drps_round.h"
 #include "support/fuzz_check.h"
 
@@ -43,6 +44,22 @@ static void check_positions(const uint8_t *record, size_t bytes, uint32_t worker
     free(positions);
 }
 
+static void check_residuals(const uint8_t *record, size_t bytes, uint32_t slots, uint32_t n)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *slot = malloc(n * sizeof(*slot) + 1), *room = malloc(2 * n * sizeof(*room) + 1);
+    uint8_t *whole = malloc(n + 1);
+    CHECK(slot && room && whole);
+    const struct drps_residual_rows rows = {slot, whole, room, n};
+    const int rc = drps_residuals_decode(record, bytes, slots, &rows, &err);
+    CHECK(rc == 0 ? !err.code : rc == DRPS_E_CORRUPT && err.text[0]);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        CHECK(slot[i] < slots || (slot[i] == DRPS_NO_SLOT && whole[i] == 1));
+    free(slot);
+    free(room);
+    free(whole);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2) return 0;
@@ -53,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         record[i - 2] = data[i];
     check_shares(record, size - 2, workers, data[1]);
     check_positions(record, size - 2, workers, data[1]);
+    check_residuals(record, size - 2, workers, data[1]);
     free(record);
     return 0;
 }

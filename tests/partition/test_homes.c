@@ -21,6 +21,7 @@ struct table {
     uint32_t rows, machines;
     const uint32_t *uses;
     uint64_t walks;
+    uint32_t holders; /* 0: all machines */
 };
 
 static int walk(void *ctx, drps_row_visit visit, void *visit_ctx, struct drps_err *err)
@@ -48,7 +49,8 @@ static struct homes find(struct table *t, int first_stays)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const struct drps_row_stream stream = {t->rows, walk, t};
-    const struct drps_homes_options o = {.machines = t->machines, .first_stays = first_stays};
+    const struct drps_homes_options o = {
+        .machines = t->machines, .holders = t->holders, .first_stays = first_stays};
     struct homes h = {.home = must(calloc(t->rows + 1, sizeof(*h.home)))};
     assert_ok(drps_homes_place(&stream, &o, h.home, h.load, &err), &err);
     return h;
@@ -96,10 +98,15 @@ static uint64_t affinity_bound(const struct table *t)
     return sum;
 }
 
+static uint32_t holders(const struct table *t)
+{
+    return t->holders ? t->holders : t->machines;
+}
+
 static uint64_t rows_limit(const struct table *t)
 {
-    const uint64_t average = (t->rows + t->machines - 1) / t->machines;
-    const uint64_t limit = (uint64_t)(1.25 * t->rows / t->machines);
+    const uint64_t average = (t->rows + holders(t) - 1) / holders(t);
+    const uint64_t limit = (uint64_t)(1.25 * t->rows / holders(t));
     return limit > average + 1 ? limit : average + 1;
 }
 
@@ -113,7 +120,7 @@ static void check(struct table *t, const struct homes *h)
         assert_true(l.rows <= rows_limit(t));
     }
     for (uint32_t r = 0; r < t->rows; r++)
-        assert_true(h->home[r] < t->machines);
+        assert_true(h->home[r] < holders(t));
     assert_true(remote_of(t, h->load) >= affinity_bound(t));
 }
 
@@ -161,6 +168,7 @@ static void test_accounts_and_limits_of_random_rows(void **state)
                           .machines = 1 + (uint32_t)random_below(&rng, 9)};
         uint32_t *uses = random_uses(&rng, t.rows, t.machines, 50);
         t.uses = uses;
+        if (turn % 3 == 0) t.holders = 1 + (uint32_t)random_below(&rng, t.machines);
         struct homes h = find(&t, turn % 2), again = find(&t, turn % 2);
         check(&t, &h);
         assert_memory_equal(h.home, again.home, t.rows * sizeof(*h.home));
@@ -198,6 +206,45 @@ static void test_links_are_even_near_the_bound(void **state)
         if ((double)remote_of(&t, h.load) > cases[b].of_bound * (double)affinity_bound(&t))
             fail_msg("%u quarters: %g of the bound", cases[b].more,
                      (double)remote_of(&t, h.load) / (double)affinity_bound(&t));
+        free(h.home);
+        free(uses);
+    }
+}
+
+/* Seven machines: some train and hold rows, some do one of the two. Links of those that hold rows
+ * are within 1.05 of their average, and few more rows are remote than have to be. */
+static void test_links_of_holders_are_even(void **state)
+{
+    enum { ROWS = 4000, MACHINES = 7 };
+    static const struct {
+        uint32_t holders, first, workers;
+        double
+            of_bound; /* machines without a worker have nothing at home, and must carry as much */
+    } cases[] = {{2, 0, 7, 1.02}, {7, 0, 5, 1.2}, {2, 2, 5, 1}, {5, 5, 2, 1}, {1, 0, 7, 1}};
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        uint32_t *uses = must(calloc(ROWS * MACHINES, sizeof(*uses)));
+        uint64_t least = 0;
+        for (size_t r = 0; r < ROWS; r++) {
+            uint32_t most = 0;
+            for (uint32_t k = 0; k < 10 + 40000 / (40 + r); k++)
+                uses[r * MACHINES + cases[c].first + random_below(&rng, cases[c].workers)]++;
+            for (uint32_t m = 0; m < MACHINES; m++) {
+                least += uses[r * MACHINES + m];
+                if (m < cases[c].holders && uses[r * MACHINES + m] > most)
+                    most = uses[r * MACHINES + m];
+            }
+            least -= most;
+        }
+        struct table t = {
+            .rows = ROWS, .machines = MACHINES, .uses = uses, .holders = cases[c].holders};
+        struct homes h = find(&t, 1);
+        check(&t, &h);
+        const double even = drps_homes_imbalance(h.load, cases[c].holders);
+        const double remote = (double)remote_of(&t, h.load) / (double)least;
+        if (even > 1.05 || remote > cases[c].of_bound)
+            fail_msg("case %zu: a link of %g times the average, %g of the bound", c, even, remote);
         free(h.home);
         free(uses);
     }
@@ -399,9 +446,12 @@ static void test_refuses_what_is_no_use(void **state)
     }
     const struct drps_row_stream stream = {0, bad_walk, NULL};
     for (uint32_t machines = 0; machines <= 65536; machines += 65536)
-        assert_int_equal(
-            drps_homes_place(&stream, &(struct drps_homes_options){machines, 0}, NULL, NULL, NULL),
-            DRPS_E_CONFIG);
+        assert_int_equal(drps_homes_place(&stream,
+                                          &(struct drps_homes_options){.machines = machines}, NULL,
+                                          NULL, NULL),
+                         DRPS_E_CONFIG);
+    const struct drps_homes_options more = {.machines = 3, .holders = 4};
+    assert_int_equal(drps_homes_place(&stream, &more, NULL, NULL, NULL), DRPS_E_CONFIG);
 }
 
 int main(void)
@@ -410,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_rows_are_with_who_uses_them_most),
         cmocka_unit_test(test_accounts_and_limits_of_random_rows),
         cmocka_unit_test(test_links_are_even_near_the_bound),
+        cmocka_unit_test(test_links_of_holders_are_even),
         cmocka_unit_test(test_rows_that_cost_least_leave_a_busy_link),
         cmocka_unit_test(test_rows_leave_who_holds_too_many),
         cmocka_unit_test(test_busiest_link_is_not_above_that_of_the_paper),

@@ -29,6 +29,25 @@ static int strikes(struct fault_io *f, enum fault_number op)
     return 1;
 }
 
+static int is_called(struct fault_io *f, int fd, const char *name)
+{
+    if (fd < 0 || fd >= FAULT_FILES) return 0;
+    pthread_mutex_lock(&f->lock);
+    const char *slash = strrchr(f->opened[fd], '/');
+    const int is = strcmp(slash ? slash + 1 : f->opened[fd], name) == 0;
+    pthread_mutex_unlock(&f->lock);
+    return is;
+}
+
+/* As strikes(), of a call that moves bytes of a file. */
+static int strikes_file(struct fault_io *f, enum fault_number op, int fd)
+{
+    const char *only = atomic_load(&f->only);
+    if (!only || is_called(f, fd, only)) return strikes(f, op);
+    atomic_fetch_add(&f->calls[op], 1);
+    return 0;
+}
+
 /* --- which files have bytes that a crash would lose
  * ----------------------------------------------------- */
 
@@ -136,7 +155,7 @@ static ssize_t fault_read(void *ctx, int fd, void *buf, size_t n)
 static ssize_t fault_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
 {
     struct fault_io *f = ctx;
-    if (strikes(f, FAULT_NR_PREAD)) {
+    if (strikes_file(f, FAULT_NR_PREAD, fd)) {
         if (f->effect != FAULT_SHORT) return f->code;
         n = half(n);
     }
@@ -167,7 +186,7 @@ static ssize_t fault_pwritev(void *ctx, int fd, const struct iovec *pieces, int 
     size_t n = 0;
     for (int i = 0; i < pieces_n; i++)
         n += pieces[i].iov_len;
-    int bad = strikes(f, FAULT_NR_PWRITE);
+    int bad = strikes_file(f, FAULT_NR_PWRITE, fd);
     if (bad && f->effect == FAULT_ERROR) return f->code;
     if (f->disk_bytes) {
         uint64_t used = atomic_load(&f->written_bytes);
@@ -313,7 +332,7 @@ static size_t fault_asked(void *ctx, const struct drps_io_request *r)
     struct fault_io *f = ctx;
     const struct drps_io_ops *inner = f->inner->ops;
     atomic_fetch_add(&f->requests, 1);
-    const int bad = strikes(f, r->write ? FAULT_NR_PWRITE : FAULT_NR_PREAD);
+    const int bad = strikes_file(f, r->write ? FAULT_NR_PWRITE : FAULT_NR_PREAD, r->fd);
     size_t may = r->write ? fits(f, r->bytes) : r->bytes;
     int code = may ? 0 : -ENOSPC;
     if (!may) atomic_fetch_add(&f->fired, 1);

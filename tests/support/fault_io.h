@@ -64,6 +64,8 @@ struct fault_io {
     atomic_int persistent;
     _Atomic enum fault_effect effect;
     atomic_int code; /* -EIO ... */
+    _Atomic(const char *)
+        only; /* borrowed: faults of pread and pwrite hit files of this name; NULL: all */
     uint64_t
         disk_bytes; /* pwrite fails with -ENOSPC once so many bytes were written; 0: no limit */
 

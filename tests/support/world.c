@@ -12,7 +12,7 @@
 #include "support/world.h"
 
 static void make_plan(struct world *w, const char *input, const char *algo, const char *out,
-                      uint32_t workers, uint64_t batch)
+                      uint32_t workers, uint64_t batch, uint64_t slots)
 {
     struct case_run run;
     case_begin(&run, &w->scratch, input, algo);
@@ -21,12 +21,13 @@ static void make_plan(struct world *w, const char *input, const char *algo, cons
     run.options.batch_size = batch;
     run.options.factors = strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0 ? 4 : 0;
     run.options.test_fraction = 0.2;
+    run.options.residual_slots = slots;
     case_compile(&run);
 }
 
 static struct world *begin(uint32_t workers, const char *algo, enum case_format format,
                            size_t samples, size_t features, uint64_t batch, uint64_t one_batch,
-                           uint64_t seed)
+                           uint64_t slots, uint64_t seed)
 {
     struct world *w = calloc(1, sizeof(*w));
     w->workers = workers;
@@ -37,39 +38,71 @@ static struct world *begin(uint32_t workers, const char *algo, enum case_format 
     char input[SCRATCH_PATH_BYTES];
     (void)snprintf(input, sizeof(input), "%s",
                    case_input(&w->scratch, "in", format, samples, features, seed));
-    make_plan(w, input, algo, w->plan, workers, batch);
-    make_plan(w, input, algo, w->one, 1, one_batch);
+    make_plan(w, input, algo, w->plan, workers, batch, slots);
+    make_plan(w, input, algo, w->one, 1, one_batch, 0);
     return w;
 }
 
 struct world *world_begin(const char *algo, enum case_format format, uint64_t batch,
                           uint64_t one_batch, uint64_t seed)
 {
-    return begin(WORLD_WORKERS, algo, format, 900, 200, batch, one_batch, seed);
+    return begin(WORLD_WORKERS, algo, format, 900, 200, batch, one_batch, 0, seed);
 }
 
 struct world *world_begin_sized(const char *algo, enum case_format format, size_t samples,
                                 size_t features, uint64_t batch, uint64_t one_batch, uint64_t seed)
 {
-    return begin(WORLD_WORKERS, algo, format, samples, features, batch, one_batch, seed);
+    return begin(WORLD_WORKERS, algo, format, samples, features, batch, one_batch, 0, seed);
 }
 
 struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_format format,
                                   uint64_t batch, uint64_t one_batch, uint64_t seed)
 {
-    return begin(workers, algo, format, 900, 1000, batch, one_batch, seed);
+    return begin(workers, algo, format, 900, 1000, batch, one_batch, 0, seed);
 }
 
 struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
                               uint64_t seed)
 {
-    return begin(workers, "lor", CASE_LIBSVM, samples, features, batch, workers * batch, seed);
+    return begin(workers, "lor", CASE_LIBSVM, samples, features, batch, workers * batch, 0, seed);
+}
+
+struct world *world_begin_residuals(const char *algo, enum case_format format, uint64_t batch,
+                                    uint64_t slots, uint64_t seed)
+{
+    return begin(WORLD_WORKERS, algo, format, 900, 200, batch, WORLD_WORKERS * batch, slots, seed);
 }
 
 void world_end(struct world *w)
 {
     scratch_end(&w->scratch);
     free(w);
+}
+
+void world_deal(struct world *w, const char *from, const struct world_ranks *to)
+{
+    static const struct drps_log silent = {.level = DRPS_LOG_ERROR};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_index_result *r = malloc(sizeof(*r));
+    char out[SCRATCH_PATH_BYTES], name[64];
+    (void)snprintf(name, sizeof(name), "%u-%u-%d", to->workers, to->servers, to->separate);
+    (void)snprintf(out, sizeof(out), "%s", scratch_path(&w->scratch, name));
+    const struct drps_index_options o = {.from_plan = from,
+                                         .workers = to->workers,
+                                         .servers = to->servers,
+                                         .separate = to->separate,
+                                         .memory_bytes = 64 << 20,
+                                         .out = out,
+                                         .force = 1,
+                                         .log = &silent};
+    if (drps_index_run(drps_io_os(), &o, r, &err) < 0) fail_msg("%s: %s", name, err.text);
+    assert_int_equal(r->info.ranks.count, to->ranks);
+    for (uint32_t k = 0; k < to->ranks; k++)
+        assert_int_equal(r->ranks[k].rows > 0, k < to->servers);
+    case_verify(out);
+    free(r);
+    (void)snprintf(w->plan, sizeof(w->plan), "%s", out);
+    w->workers = to->ranks;
 }
 
 struct drps_train_options world_options(const struct world *w)

@@ -30,7 +30,21 @@ struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_
 /* world_begin_workers() for algorithm lor with another number of samples and features. */
 struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
                               uint64_t seed);
+/* world_begin() with residual slots for each worker. */
+struct world *world_begin_residuals(const char *algo, enum case_format format, uint64_t batch,
+                                    uint64_t slots, uint64_t seed);
 void world_end(struct world *w);
+
+/* Ranks that a plan may be for, of which some have no rows, and some no samples. */
+struct world_ranks {
+    uint32_t workers, servers;
+    int separate;
+    uint32_t ranks;
+};
+
+/* Deal the batches of the plan `from` to these ranks, check all that was made, and make it w->plan,
+ * for as many workers as there are ranks. */
+void world_deal(struct world *w, const char *from, const struct world_ranks *to);
 
 /* Two epochs into w->model. */
 struct drps_train_options world_options(const struct world *w);

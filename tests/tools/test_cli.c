@@ -18,7 +18,7 @@
 /* ---- The tool ---- */
 
 struct tool_options {
-    uint64_t epochs, memory;
+    uint64_t epochs, memory, speed;
     double lr, share;
     size_t sync;
     int flag, fail;
@@ -33,7 +33,8 @@ enum tool_key {
     KEY_SYNC,
     KEY_FLAG,
     KEY_ORDER,
-    KEY_FAIL
+    KEY_FAIL,
+    KEY_SPEED
 };
 
 static const struct argp_option tool_table[] = {
@@ -41,6 +42,7 @@ static const struct argp_option tool_table[] = {
     {"memory", KEY_MEMORY, "SIZE", 0, "Memory", 0},
     {"lr", KEY_LR, "X", 0, "Step size", 0},
     {"share", KEY_SHARE, "P", 0, "Share", 0},
+    {"speed", KEY_SPEED, "SPEED", 0, "Of a link", 0},
     {"sync", KEY_SYNC, "S", 0, "bsp or asp", 0},
     {"flag", KEY_FLAG, NULL, 0, "A flag", 0},
     {"order", KEY_ORDER, "NAME", 0, "given or grid", 0},
@@ -71,6 +73,9 @@ static int tool_parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_SHARE:
         o->share = drps_cli_share(cli, arg);
+        return 0;
+    case KEY_SPEED:
+        o->speed = drps_cli_speed(cli, arg);
         return 0;
     case KEY_SYNC:
         o->sync = drps_cli_choice(cli, arg, modes);
@@ -113,12 +118,12 @@ static int tool_run(struct drps_cli *cli, const struct tool_options *o, struct d
     }
     if (o->fail < 0) return drps_err_set(err, o->fail, "it failed");
     return drps_cli_json_print(
-        json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:s, s:b, s:o}", "epochs",
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:s, s:b, s:o}", "epochs",
                   drps_cli_json_count(o->epochs), "memory", drps_cli_json_count(o->memory), "lr",
-                  drps_cli_json_real(o->lr), "share", drps_cli_json_real(o->share), "sync",
-                  (int)o->sync, "flag", o->flag, "output", o->output ? o->output : "", "order",
-                  o->order ? o->order : "", "plan", o->plan, "json", cli->json, "nan",
-                  drps_cli_json_real(NAN)),
+                  drps_cli_json_real(o->lr), "share", drps_cli_json_real(o->share), "speed",
+                  drps_cli_json_count(o->speed), "sync", (int)o->sync, "flag", o->flag, "output",
+                  o->output ? o->output : "", "order", o->order ? o->order : "", "plan", o->plan,
+                  "json", cli->json, "nan", drps_cli_json_real(NAN)),
         err);
 }
 
@@ -352,6 +357,24 @@ static void test_cli_file_is_text(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+static void test_cli_speeds_of_links(void **state)
+{
+    static const struct {
+        const char *text;
+        json_int_t bits;
+    } cases[] = {
+        {"1Gbit", 1000000000}, {"100Mbit/s", 100000000}, {"2.5g", 2500000000}, {"9600bit", 9600}};
+    struct run_self r;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        RUN(&r, "plan", "--json", "--speed", cases[i].text);
+        json_t *v = values(&r);
+        if (count_of(v, "speed") != cases[i].bits)
+            fail_msg("%s: %lld", cases[i].text, (long long)count_of(v, "speed"));
+        json_decref(v);
+    }
+}
+
 static void test_cli_wrong_usage_exits_with_2(void **state)
 {
     static const struct {
@@ -366,6 +389,9 @@ static void test_cli_wrong_usage_exits_with_2(void **state)
         {{"plan", "--lr", "nan"}, "--lr: 'nan' is not a number"},
         {{"plan", "--lr", "1,5"}, "--lr: '1,5' is not a number"},
         {{"plan", "--share", "120%"}, "--share: '120%' is out of range"},
+        {{"plan", "--speed", "fast"}, "--speed: 'fast' is not the speed of a link"},
+        {{"plan", "--speed", "0"}, "--speed: '0' is not the speed of a link"},
+        {{"plan", "--speed", "1GB"}, "--speed: '1GB' is not the speed of a link"},
         {{"plan", "--sync", "csp"}, "--sync: 'csp' is not one of: bsp, asp"},
         {{"plan", "another"}, "Too many arguments"},
         {{NULL}, "say which plan"},
@@ -489,6 +515,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cli_command_line_wins_over_the_file),
         cmocka_unit_test(test_cli_file_problems_name_file_and_line),
         cmocka_unit_test(test_cli_file_is_text),
+        cmocka_unit_test(test_cli_speeds_of_links),
         cmocka_unit_test(test_cli_wrong_usage_exits_with_2),
         cmocka_unit_test(test_cli_help_and_version_go_to_stdout),
         cmocka_unit_test(test_cli_levels_choose_the_messages),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/drps_size.h"
 #include "tools/cli/cli_internal.h"
@@ -121,6 +122,28 @@ uint64_t drps_cli_size(struct drps_cli *cli, const char *arg, uint64_t min, uint
                        drps_size_format(max, hi, sizeof(hi)));
     }
     return v;
+}
+
+/* The text without an ending; 1: it had that. */
+static int cut_ending(char *text, const char *ending)
+{
+    const size_t n = strlen(text), m = strlen(ending);
+    if (n < m || strcasecmp(text + n - m, ending) != 0) return 0;
+    text[n - m] = '\0';
+    return 1;
+}
+
+uint64_t drps_cli_speed(struct drps_cli *cli, const char *arg)
+{
+    char text[64];
+    uint64_t bits;
+    if (snprintf(text, sizeof(text), "%s", arg) >= (int)sizeof(text))
+        drps_cli_usage(cli, "'%s' is too long", arg);
+    (void)cut_ending(text, "/s"); /* either may be left out */
+    (void)cut_ending(text, "bit");
+    if (drps_cli_parse_count(text, &bits, NULL) < 0 || !bits)
+        drps_cli_usage(cli, "'%s' is not the speed of a link (examples: 1Gbit, 100Mbit)", arg);
+    return bits;
 }
 
 double drps_cli_real(struct drps_cli *cli, const char *arg, double min, double max)

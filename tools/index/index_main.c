@@ -24,7 +24,8 @@ static int report(const struct drps_cli *cli, const struct index_options *o,
                   const struct drps_index_result *result, const struct index_columns *columns,
                   struct drps_err *err)
 {
-    struct index_report report = {.result = result, .options = &o->index, .columns = columns};
+    struct index_report report = {
+        .result = result, .options = &o->index, .columns = columns, .link_bits = o->link_bits};
     if (!cli->json && cli->log.level < DRPS_LOG_INFO) return 0;
     int rc = index_report_needs(&report, err);
     if (rc < 0)
@@ -35,7 +36,7 @@ static int report(const struct drps_cli *cli, const struct index_options *o,
 
 int main(int argc, char **argv)
 {
-    struct index_options o = {.index = {.seed = 1}};
+    struct index_options o = {.index = {.seed = 1}, .link_bits = LINK_USUAL_BITS};
     struct drps_index_result result;
     struct drps_cli cli;
     struct index_progress progress;

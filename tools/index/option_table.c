@@ -44,9 +44,14 @@ const struct argp_option index_option_table[] = {
     {NULL, 0, NULL, 0, "Training on several machines:", 4},
     {"workers", KEY_WORKERS, "N", 0,
      "Make a plan for N machines: a worker and a server each (default 1)", 4},
+    {"servers", KEY_SERVERS, "M", 0,
+     "The first M machines alone hold rows; where M is more than N, those beyond hold rows alone "
+     "(default: as --workers)", 4},
+    {"separate", KEY_SEPARATE, NULL, 0,
+     "The M machines of --servers hold rows alone, and N others train", 4},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--partition, --memory and --no-forecast alone", 4},
+     "--servers, --separate, --partition, --residuals, --link, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
      "memory and accesses evenly; but with --order grid ranges of rows circulate, between at most "
@@ -56,6 +61,13 @@ const struct argp_option index_option_table[] = {
      "Which samples each of the machines trains on: placed with the rows that they use (default "
      "for --partition auto, greedy and dppa), round (placed, each in the round that it would be "
      "dealt to, so that the same is learned), or dealt in turn", 4},
+    {"link", KEY_LINK, "SPEED", 0,
+     "Speed of each machine's link to the network, to say whether the machines can be faster than one "
+     "(default 1Gbit); the plan is the same", 4},
+    {"residuals", KEY_RESIDUALS, "N", 0,
+     "Let drps-train shorten gradients on their way (--push-values, --push-filter, --push-top): each "
+     "worker keeps what was not sent of N rows at a time, or of all that it needs; N rows of "
+     "memory", 4},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,

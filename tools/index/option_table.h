@@ -12,6 +12,8 @@ enum {
     KEY_RANK, /* of drps-train; here a mistake that is told */
     KEY_NO_BIAS,
     KEY_WORKERS,
+    KEY_SERVERS,
+    KEY_SEPARATE,
     KEY_PARTITION,
     KEY_SAMPLES,
     KEY_BATCH_SIZE,
@@ -43,6 +45,8 @@ enum {
     KEY_FORCE,
     KEY_NO_FORECAST,
     KEY_FROM_PLAN,
+    KEY_LINK,
+    KEY_RESIDUALS,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

@@ -30,6 +30,7 @@ static int parse_plain(struct drps_cli *cli, struct index_options *o, int key, c
         {.key = KEY_FORCE, .flag = &o->index.force},
         {.key = KEY_NO_BIAS, .flag = &o->index.no_bias},
         {.key = KEY_NO_FORECAST, .flag = &o->index.no_forecast},
+        {.key = KEY_SEPARATE, .flag = &o->index.separate},
         {.key = KEY_FROM_PLAN, .text = &o->index.from_plan},
         {.key = KEY_CALIBRATE, .text = &o->index.blocks.calibrate},
         {.key = KEY_TASK, .text = &o->index.task, .names = tasks},
@@ -122,6 +123,9 @@ static int parse_ranks_option(struct drps_cli *cli, struct index_options *option
         options->has_waits = 1;
         o->wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
         return 0;
+    case KEY_LINK:
+        options->link_bits = drps_cli_speed(cli, arg);
+        return 0;
     case KEY_SILENCE:
         options->has_waits = 1;
         o->cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
@@ -165,6 +169,13 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
                        arg);
     case KEY_WORKERS:
         o->workers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
+        return 0;
+    case KEY_SERVERS:
+        o->servers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
+        return 0;
+    case KEY_RESIDUALS:
+        o->residual_slots =
+            strcmp(arg, "all") == 0 ? UINT64_MAX : drps_cli_count(cli, arg, 1, UINT32_MAX - 1);
         return 0;
     case KEY_BATCH_SIZE:
         parse_batch_size(cli, o, arg);
@@ -211,8 +222,12 @@ static void check(struct drps_cli *cli, const struct index_options *o)
 {
     check_ranks(cli, o);
     if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n))
-        drps_cli_usage(cli, "--from-plan takes all but --workers, --partition, --memory and "
-                            "--no-forecast from the plan: give no other options, and no DATA");
+        drps_cli_usage(cli, "--from-plan takes all but --workers, --servers, --separate, "
+                            "--partition, --residuals, --link, --memory and --no-forecast from the "
+                            "plan: give no other "
+                            "options, and no DATA");
+    if (o->index.separate && !o->index.servers)
+        drps_cli_usage(cli, "--separate needs --servers M: how many machines hold the rows");
     if (!o->index.out) drps_cli_usage(cli, "-o PLAN is missing: the folder to make");
     if (o->index.from_plan) return;
     if (!o->inputs.n && !index_only_counts(o))
@@ -228,8 +243,10 @@ static void check(struct drps_cli *cli, const struct index_options *o)
 /* Options that go with --from-plan. */
 static int is_of_plans(int key)
 {
-    return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_PARTITION ||
-           key == KEY_MEMORY || key == KEY_NO_FORECAST || key == KEY_FROM_PLAN;
+    return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_SERVERS ||
+           key == KEY_SEPARATE || key == KEY_PARTITION || key == KEY_MEMORY ||
+           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK ||
+           key == KEY_RESIDUALS;
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)

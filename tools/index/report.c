@@ -9,6 +9,7 @@
 
 #include "base/drps_size.h"
 #include "tools/drps_forecast_text.h"
+#include "tools/index/network.h"
 
 /* ---- What training needs ---- */
 
@@ -17,10 +18,10 @@ static void raise_to(uint64_t *most, uint64_t value)
     if (value > *most) *most = value;
 }
 
-static int add_needs(struct drps_train_needs *sum, const struct drps_plan *plan,
+static int add_needs(struct index_report *report, const struct drps_plan *plan,
                      const struct drps_train_options *options, int first, struct drps_err *err)
 {
-    struct drps_train_needs one;
+    struct drps_train_needs one, *sum = &report->needs;
     int rc = drps_train_needs(plan, options, &one, err);
     if (rc < 0) return rc;
     raise_to(&sum->least_bytes, one.least_bytes);
@@ -28,6 +29,7 @@ static int add_needs(struct drps_train_needs *sum, const struct drps_plan *plan,
     sum->fits = one.fits && (first || sum->fits);
     sum->keeps_all_rows = one.keeps_all_rows && (first || sum->keeps_all_rows);
     sum->held_rows_bytes += one.held_rows_bytes;
+    if (!plan->info.rows) raise_to(&report->no_rows_bytes, one.least_bytes);
     return 0;
 }
 
@@ -38,12 +40,15 @@ int index_report_needs(struct index_report *report, struct drps_err *err)
     const char *dir = report->options->out;
     int rc = 0;
     report->needs = (struct drps_train_needs){0};
-    for (uint32_t r = 0; r < info->ranks.workers && rc == 0; r++) {
+    report->busiest = (struct link_load){0};
+    for (uint32_t r = 0; r < info->ranks.count && rc == 0; r++) {
         struct drps_plan *plan;
-        rc = info->ranks.workers > 1 ? drps_plan_open_rank(drps_io_os(), dir, r, &plan, err)
-                                     : drps_plan_open(drps_io_os(), dir, &plan, err);
+        rc = info->ranks.count > 1 ? drps_plan_open_rank(drps_io_os(), dir, r, &plan, err)
+                                   : drps_plan_open(drps_io_os(), dir, &plan, err);
         if (rc < 0) break;
-        rc = add_needs(&report->needs, plan, &options, r == 0, err);
+        rc = add_needs(report, plan, &options, r == 0, err);
+        const struct link_load load = link_of_part(&plan->info);
+        link_raise(&report->busiest, &load);
         drps_plan_close(plan);
     }
     return rc;
@@ -140,13 +145,16 @@ static void print_memory(const struct index_report *report)
     const struct drps_plan_info *i = &report->result->info;
     const struct drps_train_needs *n = &report->needs;
     const char *whose = report->options->memory_bytes ? "as given here" : "the default here";
-    const char *each = i->ranks.workers > 1 ? "for each rank, " : "";
+    const char *each = i->ranks.count > 1 ? "for each rank, " : "";
     if (n->all_rows_bytes <= n->least_bytes)
         printf("  memory   %sdrps-train --memory %s keeps all rows in memory, and is the least\n",
                each, memory(n->least_bytes));
     else
         printf("  memory   %sdrps-train --memory %s keeps all rows in memory; %s is the least\n",
                each, memory(n->all_rows_bytes), memory(n->least_bytes));
+    if (report->no_rows_bytes)
+        printf("           on ranks that hold no rows %s is the least\n",
+               memory(report->no_rows_bytes));
     if (!n->fits)
         printf("           with %s, %s, it would refuse\n", memory(i->memory_bytes), whose);
     if (!n->fits || n->keeps_all_rows || !n->held_rows_bytes) return;
@@ -167,6 +175,10 @@ static void print_links(const struct drps_index_result *r)
         "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "
         "carries %.2f of the average\n",
         index_report_moved(r), index_report_busiest(r));
+    printf(
+        "  fresh    of the first epoch's parameters between ranks %.1f %% are of rows that nobody "
+        "has trained: they are made, not sent\n",
+        100 * index_report_fresh(r));
 }
 
 static void print_summary(const struct index_report *report)
@@ -218,12 +230,14 @@ static void print_workers(const struct drps_index_result *r)
     const struct drps_plan_info *i = &r->info;
     const uint64_t handed = handed_bytes(i);
     const uint64_t plain = r->plain_rows * i->dim * sizeof(float);
+    char ranks[DRPS_PLAN_RANKS_TEXT_BYTES];
     if (!handed) {
-        printf("\n%u workers and servers, in rounds of a batch each\n", i->ranks.workers);
+        printf("\n%s%s, in rounds of a batch each\n", drps_plan_ranks_text(&i->ranks, ranks),
+               drps_ranks_are_alike(&i->ranks) ? " and servers" : "");
         return;
     }
     printf("\n%u workers, %llu lanes: an epoch hands %s rows on, %s with adagrad's state\n",
-           i->ranks.workers, (unsigned long long)i->lanes, count(index_report_handed_rows(i)),
+           i->ranks.count, (unsigned long long)i->lanes, count(index_report_handed_rows(i)),
            size(handed));
     if (plain)
         printf("  %.2g %% of what rounds of these batches would pull and push\n",
@@ -233,12 +247,12 @@ static void print_workers(const struct drps_index_result *r)
 static void print_ranks(const struct drps_index_result *r)
 {
     const struct drps_plan_info *i = &r->info;
-    if (i->ranks.workers < 2) return;
+    if (i->ranks.count < 2) return;
     print_workers(r);
     printf("  %4s %11s %12s %9s %8s  %s\n", "rank", "rows", "row uses", "plan", "windows",
            drps_plan_circulates(i) ? "an epoch's rows from and to other ranks"
                                    : "an epoch's parameters from and to other ranks");
-    for (uint32_t k = 0; k < i->ranks.workers; k++) {
+    for (uint32_t k = 0; k < i->ranks.count; k++) {
         const struct drps_index_rank *rank = &r->ranks[k];
         printf("  %4u %11llu %12llu %9s %8llu  %s, %s\n", k, (unsigned long long)rank->rows,
                (unsigned long long)rank->row_uses, size(rank->plan_bytes),
@@ -272,6 +286,7 @@ static void print_details(const struct drps_index_result *r)
 int index_report_text(const struct index_report *report, int details, struct drps_err *err)
 {
     print_summary(report);
+    index_network_print(&report->result->info, &report->busiest, report->link_bits, details);
     print_ranks(report->result);
     if (!details && report->needs.keeps_all_rows) return 0;
     print_details(report->result);

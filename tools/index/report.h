@@ -5,6 +5,7 @@
 #include "engine/drps_engine.h"
 #include "index/drps_index.h"
 #include "tools/drps_cli.h"
+#include "tools/drps_link.h"
 #include "tools/index/columns.h"
 
 /* What there is to tell. Everything is borrowed. */
@@ -14,9 +15,14 @@ struct index_report {
     const struct index_columns *columns;
     struct drps_train_needs needs; /* of drps-train's --memory, the most of all ranks; its own
                                       --memory is that of this run */
+    uint64_t no_rows_bytes;        /* the least that a rank without rows takes, the most of
+                                      these; 0: all have rows */
+    struct link_load busiest;      /* of several workers: the link that takes longest */
+    uint64_t link_bits;            /* of each machine's link, a second */
 };
 
-/* Fill in report->needs from the plan that was made. Errors as drps_train_needs(). */
+/* Fill in report->needs and report->busiest from the plan that was made. Errors as
+ * drps_train_needs(). */
 DRPS_MUST_CHECK
 int index_report_needs(struct index_report *report, struct drps_err *err);
 
@@ -36,6 +42,9 @@ double index_report_moved(const struct drps_index_result *r);
 
 /* The busiest link to the average one; some rows move. */
 double index_report_busiest(const struct drps_index_result *r);
+
+/* The share of the first epoch's parameters between ranks that nobody has trained; some moved. */
+double index_report_fresh(const struct drps_index_result *r);
 
 /* Bytes of a row on its way between ranks: its parameters, or all of it where rows circulate, with
  * the state of adagrad. */

@@ -5,6 +5,7 @@
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
+#include "tools/index/network.h"
 
 static json_t *forecast_json(const struct drps_forecast *f)
 {
@@ -67,8 +68,13 @@ double index_report_moved(const struct drps_index_result *r)
 /* Each row is pulled by one rank and served by another. */
 double index_report_busiest(const struct drps_index_result *r)
 {
-    const double average = 2 * (double)r->links.moved_rows / r->info.ranks.workers;
+    const double average = 2 * (double)r->links.moved_rows / r->info.ranks.count;
     return (double)r->links.busiest_rows / average;
+}
+
+double index_report_fresh(const struct drps_index_result *r)
+{
+    return (double)r->links.fresh_rows / (double)r->links.moved_rows;
 }
 
 /* The members of plan.json, under their names there, without what describes the file itself and
@@ -108,10 +114,12 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
         uint64_t value;
     } counts[] = {
         {"workers", i->ranks.workers},
+        {"servers", i->ranks.servers},
         {"working_set_bytes", i->working_set_rows * i->row_bytes},
         {"model_bytes", i->rows * i->dim * 4},
         {"train_least_bytes", report->needs.least_bytes},
         {"train_all_rows_bytes", report->needs.all_rows_bytes},
+        {"train_no_rows_bytes", report->no_rows_bytes},
         {"input_bytes", r->input_bytes},
         {"skipped_lines", r->skipped_lines},
         {"plan_bytes", r->plan_bytes},
@@ -126,16 +134,22 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
     if (report->columns->shown)
         drps_manifest_put(&j, "columns", json_deep_copy(report->columns->list));
     drps_manifest_put(&j, "forecast", index_report_forecasts(r));
-    if (i->ranks.workers > 1) {
+    if (i->ranks.count > 1) {
         json_t *ranks = json_array();
-        for (uint32_t k = 0; k < i->ranks.workers; k++)
+        for (uint32_t k = 0; k < i->ranks.count; k++)
             drps_manifest_append(&ranks, rank_json(r, k));
         drps_manifest_put(&j, "ranks", ranks);
+        drps_manifest_put(&j, "link_bits_per_s", drps_cli_json_count(report->link_bits));
+        drps_manifest_put(&j, "link_least_seconds",
+                          drps_cli_json_real(link_seconds(&report->busiest, report->link_bits)));
+        drps_manifest_put(&j, "one_thread_seconds", drps_cli_json_real(index_thread_seconds(i)));
         if (r->links.hashed_rows)
             drps_manifest_put(&j, "moved_of_hashed", drps_cli_json_real(index_report_moved(r)));
-        if (r->links.moved_rows)
+        if (r->links.moved_rows) {
             drps_manifest_put(&j, "busiest_of_average",
                               drps_cli_json_real(index_report_busiest(r)));
+            drps_manifest_put(&j, "fresh_of_pulled", drps_cli_json_real(index_report_fresh(r)));
+        }
     }
     drps_manifest_put(&j, "phase_seconds", phases_json(r));
     drps_manifest_put(&j, "seconds", drps_cli_json_real(r->seconds));

@@ -12,12 +12,13 @@
 
 /* How much of a model is shown. */
 struct stat_shown {
-    uint64_t epoch; /* this one alone; 0: all */
-    int windows;    /* also each window, of a model trained with store relay */
-    int details;    /* also what needs words of the stores' own */
+    uint64_t epoch;     /* this one alone; 0: all */
+    int windows;        /* also each window, of a model trained with store relay */
+    int details;        /* also what needs words of the stores' own */
+    uint64_t link_bits; /* of each machine's link to the network, a second */
 };
 
-void stat_print_plan(const struct drps_plan *plan, int details);
+void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *shown);
 void stat_print_model(const char *path, const struct drps_modeldir *md,
                       const struct stat_shown *shown);
 
@@ -35,6 +36,10 @@ void stat_print_each_window(const json_t *training);
 
 /* Of several ranks: the forecast and the measured load of each, and how each fared. */
 void stat_print_loads(const json_t *ranks);
+
+/* What they sent to each other, from rank to rank, and where the time of each went; nothing of one
+ * rank. link_bits: of each machine's link, a second, for the least time. */
+void stat_print_traffic(const json_t *training, uint64_t link_bits);
 void stat_print_workers(const json_t *training);
 
 #endif

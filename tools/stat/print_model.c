@@ -105,6 +105,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     stat_print_tables(json_object_get(j, "tables"));
     print_epochs(training, shown->epoch);
     stat_print_loads(json_object_get(training, "ranks"));
+    stat_print_traffic(training, shown->link_bits);
     print_phases(training);
     print_resumed(training);
     print_checkpoints(training);

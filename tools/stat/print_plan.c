@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "tools/drps_forecast_text.h"
+#include "tools/drps_link.h"
 #include "tools/stat/print.h"
 #include "tools/stat/values.h"
 
@@ -84,10 +85,15 @@ static void print_ranks(const struct drps_plan *plan)
 {
     const struct drps_plan_ranks *k = &plan->info.ranks;
     const int circulates = drps_plan_circulates(&plan->info);
-    if (k->workers < 2) return;
-    printf("  workers  %u, %s", k->workers,
-           circulates ? "between which ranges of rows circulate"
-                      : "each with a batch a round and a server");
+    char ranks[DRPS_PLAN_RANKS_TEXT_BYTES];
+    if (k->count < 2) return;
+    if (drps_ranks_are_alike(k))
+        printf("  workers  %u, %s", k->workers,
+               circulates ? "between which ranges of rows circulate"
+                          : "each with a batch a round and a server");
+    else
+        printf("  workers  %s: servers from rank 0 on, workers from rank %u",
+               drps_plan_ranks_text(k, ranks), k->first_worker);
     if (k->rank != DRPS_PLAN_WHOLE)
         printf("; this is the part of rank %u, with the rows from %llu on", k->rank,
                (unsigned long long)k->first_row);
@@ -102,16 +108,23 @@ static void print_ranks(const struct drps_plan *plan)
             "training go back\n",
             link_text(&plan->info, k->pulled_rows, k->eval_pulled_rows),
             link_text(&plan->info, k->served_rows, k->eval_served_rows));
+    if (k->residual_slots)
+        printf(
+            "           gradients can be filtered: a worker keeps what is not sent of %llu rows at "
+            "most, %s\n",
+            (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots));
 }
 
 /* Prints what an epoch asks of each machine whose part is here, without the gradients, which go
  * back. */
-static void print_machines(const struct drps_plan *plan)
+static void print_machines(const struct drps_plan *plan, uint64_t link_bits)
 {
-    if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.workers < 2) return;
+    struct link_load most = {0};
+    char speed[LINK_TEXT];
+    if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.count < 2) return;
     printf("\n  %4s %10s %11s %11s %11s %15s %9s\n", "rank", "rows", "row uses", "pulled", "served",
            "relay, most", "windows");
-    for (uint32_t r = 0; r < plan->info.ranks.workers; r++) {
+    for (uint32_t r = 0; r < plan->info.ranks.count; r++) {
         struct drps_plan *part;
         struct drps_err err = DRPS_ERR_INIT;
         if (drps_plan_open_rank(drps_io_os(), plan->dir, r, &part, &err) < 0) {
@@ -125,11 +138,17 @@ static void print_machines(const struct drps_plan *plan)
                link_text(i, i->ranks.served_rows, i->ranks.eval_served_rows),
                rows_text(i->window_rows_moved, i->window_rows_moved, i->row_bytes),
                (unsigned long long)i->windows);
+        const struct link_load load = link_of_part(i);
+        link_raise(&most, &load);
         drps_plan_close(part);
     }
+    printf("  with links of %s (--link) an epoch takes %.4g s at least: rank %" PRIu32
+           "'s sends %s and receives %s\n",
+           link_speed_text(link_bits, speed), link_seconds(&most, link_bits), most.rank,
+           size_text((double)most.sent_bytes), size_text((double)most.received_bytes));
 }
 
-void stat_print_plan(const struct drps_plan *plan, int details)
+void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *shown)
 {
     const json_t *j = plan->json;
     printf("plan %s: %s, %s loss, %s input, %s order\n", plan->dir, text_of(j, "algo"),
@@ -147,8 +166,8 @@ void stat_print_plan(const struct drps_plan *plan, int details)
            count_of(j, "batches"), count_of(j, "test_batches"), count_of(j, "batch_size"),
            count_of(j, "max_batch_rows"));
     print_ranks(plan);
-    print_machines(plan);
-    if (details) {
+    print_machines(plan, shown->link_bits);
+    if (shown->details) {
         printf("  blocks   %s of rows that are read and written together (%s), of at most %s rows; "
                "at most %s a batch\n",
                count_of(j, "blocks"), text_of(j, "blocks_by"), count_of(j, "max_block_rows"),

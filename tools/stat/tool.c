@@ -11,11 +11,12 @@
 
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "tools/drps_cli.h"
+#include "tools/drps_link.h"
 #include "tools/stat/print.h"
 #include "tools/stat/values.h"
 #include "tools/stat/verify.h"
 
-enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS };
+enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS, KEY_LINK };
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
 
 struct options {
@@ -33,6 +34,10 @@ static const struct argp_option option_table[] = {
      "Also every window (run of batches whose rows are in memory together) of a model's training "
      "with store relay",
      1},
+    {"link", KEY_LINK, "SPEED", 0,
+     "Of several ranks: the speed of each machine's link to the network, for the least time of an "
+     "epoch (default 1Gbit)",
+     1},
     {0},
 };
 
@@ -48,6 +53,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_WINDOWS:
         o->shown.windows = 1;
+        return 0;
+    case KEY_LINK:
+        o->shown.link_bits = drps_cli_speed(cli, arg);
         return 0;
     case ARGP_KEY_ARG:
         if (o->path) drps_cli_usage(cli, "one plan or model at a time: '%s' is too much", arg);
@@ -77,7 +85,7 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
         else if (cli->json)
             rc = drps_cli_json_print(json_incref(plan->json), err);
         else
-            stat_print_plan(plan, o->shown.details);
+            stat_print_plan(plan, &o->shown);
     }
     drps_plan_close(plan);
     return rc;
@@ -176,7 +184,7 @@ int stat_tool_main(int argc, char **argv)
         .options = option_table,
         .parse = parse,
     };
-    struct options o = {0};
+    struct options o = {.shown.link_bits = LINK_USUAL_BITS};
     struct drps_cli cli;
     struct drps_err err = DRPS_ERR_INIT;
     drps_cli_start(&cli, &tool, &o, argc, argv);

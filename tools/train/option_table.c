@@ -114,6 +114,24 @@ const struct argp_option train_option_table[] = {
      "Parameters of a batch travel only when it is the batch's turn, not while the one before is "
      "computed; under bsp the model is the same",
      5},
+    {"no-fresh", KEY_NO_FRESH, NULL, 0,
+     "bsp: send parameters that nobody has trained, too, which workers make themselves in the "
+     "first "
+     "epoch; the model is the same",
+     5},
+    {"push-values", KEY_PUSH_VALUES, "BITS", 0,
+     "bsp: send the values of gradients with 8bit, 16bit or 32bit (default). What is rounded away, "
+     "or "
+     "not sent by the next two options, is kept and added to the row's next gradient; all of it is "
+     "sent before an epoch's training ends. Needs a plan with --residuals",
+     5},
+    {"push-filter", KEY_PUSH_FILTER, "phi=X,d=X,p=X", 0,
+     "bsp: hold back values smaller than phi / (1 + d ln t) in a worker's batch t (default d: 0), "
+     "or "
+     "a share p of these (default: all); without phi a share p of all values",
+     5},
+    {"push-top", KEY_PUSH_TOP, "SHARE", 0,
+     "bsp: send of each message this share of the values at most (0.1 or 10%), the largest", 5},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},
     {"silence", KEY_SILENCE, "S", 0,

@@ -36,6 +36,7 @@ enum {
     KEY_STALENESS,
     KEY_NO_CLAIM,
     KEY_NO_OVERLAP,
+    KEY_NO_FRESH,
     KEY_EMULATE,
     KEY_FORCE,
     KEY_PUBLISH,
@@ -46,6 +47,9 @@ enum {
     KEY_KEEP_CHECKPOINTS,
     KEY_FROM,
     KEY_ON_FAILURE,
+    KEY_PUSH_VALUES,
+    KEY_PUSH_FILTER,
+    KEY_PUSH_TOP,
 };
 
 extern const struct argp_option train_option_table[]; /* {0}-terminated */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/train/option_table.h"
+#include "tools/train/push_options.h"
 
 enum { EPOCHS_MAX = 100000 }; /* what a model's manifest has room for */
 
@@ -34,6 +35,7 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
         {.key = KEY_KEEP_CHECKPOINTS, .flag = &o->train.keep_checkpoints},
         {.key = KEY_INSECURE, .flag = &o->ranks.insecure},
         {.key = KEY_NO_CLAIM, .flag = &o->train.no_claim},
+        {.key = KEY_NO_FRESH, .flag = &o->train.no_fresh},
         {.key = KEY_NO_OVERLAP, .flag = &o->train.no_overlap},
         {.key = KEY_OPTIMIZER, .text = &o->train.optimizer, .names = optimizers},
         {.key = KEY_STORE, .text = &o->train.store, .names = stores},
@@ -218,6 +220,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_learning(cli, &o->train, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_running(cli, &o->train, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks(cli, o, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = train_push_option(cli, &o->train.push, key, arg);
     if (rc == 0 && !publishes(key)) o->trains = 1;
     return rc;
 }

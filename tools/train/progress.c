@@ -1,6 +1,7 @@
 /* The lines of an epoch, and the progress line. */
 #include "tools/train/progress.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/drps_clock.h"
@@ -14,7 +15,10 @@ static void show_progress(void *ctx, const struct drps_train_progress *t)
     const struct train_progress *p = ctx;
     const uint64_t samples = p->plan->samples + p->plan->test_samples;
     char what[96], loss[32], time[DRPS_PROGRESS_TIME], all[DRPS_PROGRESS_TIME + 8];
-    (void)snprintf(loss, sizeof(loss), "loss %.4f", t->train_loss);
+    if (isnan(t->train_loss)) /* rank 0 has trained no sample, or has none */
+        (void)snprintf(loss, sizeof(loss), "training");
+    else
+        (void)snprintf(loss, sizeof(loss), "loss %.4f", t->train_loss);
     (void)snprintf(what, sizeof(what), "epoch %llu of %llu, %s", (unsigned long long)t->epoch,
                    (unsigned long long)t->epochs, t->evaluates ? "test samples" : loss);
     struct drps_progress line = {

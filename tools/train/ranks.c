@@ -134,7 +134,42 @@ static void print_asyncs(FILE *out, const struct drps_train_rank *ranks, size_t 
             lag_max(&ranks[spread_of(ranks, n, lag_max).most]));
 }
 
-void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n, int details)
+/* ---- Filtered gradients, of all ranks ---- */
+
+static void add_push(struct drps_push_counts *sum, const struct drps_push_counts *c)
+{
+    sum->plain_bytes += c->plain_bytes;
+    sum->sent_bytes += c->sent_bytes;
+    sum->whole_bytes += c->whole_bytes;
+    sum->values += c->values;
+    sum->zero += c->zero;
+    sum->below += c->below;
+    sum->beyond += c->beyond;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+static void print_push(FILE *out, const struct drps_train_rank *ranks, size_t n)
+{
+    struct drps_push_counts c = {0};
+    struct size_text t[3];
+    for (size_t i = 0; i < n; i++)
+        add_push(&c, &ranks[i].push);
+    if (!c.plain_bytes) return;
+    fprintf(
+        out,
+        "  gradients %s sent in place of %s (%.1f %%), %s of it as rows that could not wait; of "
+        "the values of the others %.1f %% were 0, %.1f %% too small and %.1f %% not among the "
+        "largest\n",
+        size(c.sent_bytes, &t[0]), size(c.plain_bytes, &t[1]), percent(c.sent_bytes, c.plain_bytes),
+        size(c.whole_bytes, &t[2]), percent(c.zero, c.values), percent(c.below, c.values),
+        percent(c.beyond, c.values));
+}
+
+static void print_ranks(FILE *out, const struct drps_train_rank *ranks, size_t n, int details)
 {
     if (n > TRAIN_RANKS_LISTED) {
         print_loads(out, ranks, n);
@@ -145,4 +180,10 @@ void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n,
         print_load(out, i, &ranks[i]);
     for (size_t i = 0; details && i < n; i++)
         if (ranks[i].iterations) print_async(out, i, &ranks[i]);
+}
+
+void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n, int details)
+{
+    print_ranks(out, ranks, n, details);
+    print_push(out, ranks, n);
 }

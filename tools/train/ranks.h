@@ -11,7 +11,8 @@ enum { TRAIN_RANKS_LISTED = 4 };
 
 /* Prints a line for each of ranks [n], and with `details` a second one where rounds were
  * asynchronous. Of more than TRAIN_RANKS_LISTED ranks it prints the least, the most and the sum of
- * each number, and which ranks these are. A failure of `out` shows when it is flushed. */
+ * each number, and which ranks these are. A line follows where gradients were filtered. A failure
+ * of `out` shows when it is flushed. */
 void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n, int details);
 
 #endif

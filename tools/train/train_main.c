@@ -48,7 +48,7 @@ static int train(struct train_options *o, const struct drps_plan *plan,
                  struct drps_train_result *result, struct drps_err *err)
 {
     if (o->ranks.peers) return drps_ranks_run_one(&o->ranks, result, err);
-    if (o->local && (o->local > 1 || plan->info.ranks.workers > 1))
+    if (o->local && (o->local > 1 || plan->info.ranks.count > 1))
         return drps_ranks_run_local(&o->ranks, o->local, result, err);
     return drps_train_run(plan, &o->train, result, err);
 }

@@ -35,10 +35,10 @@ void drps_async_opened(void *listener)
 
 /* ---- Sizes ---- */
 
-/* Parameters of a batch for each worker. */
+/* Parameters of a batch for the worker of each rank. */
 static uint64_t outgoing_bytes(const struct drps_plan_info *info)
 {
-    return info->ranks.workers * drps_async_part_rows(info) * info->dim * sizeof(float);
+    return info->ranks.count * drps_async_part_rows(info) * info->dim * sizeof(float);
 }
 
 /* The ring of open steps; parameters on their way out, for each worker; a batch of another share
@@ -47,18 +47,19 @@ static uint64_t outgoing_bytes(const struct drps_plan_info *info)
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
 {
     const uint64_t step =
-        info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.workers + 8) * 9;
+        info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.count + 8) * 9;
     return 2 * window_steps * step + outgoing_bytes(info) + 5 * drps_feed_record_bytes(info);
 }
 
-/* Parameters of one batch more on their way, which of its rows they are, and a gradient that the
- * rank's own server still reads. */
+/* Parameters of one batch more on their way, which of its rows they are and what is known of them,
+ * a pull more that is put aside, and a gradient that the rank's own server still reads. */
 uint64_t drps_async_ahead_memory(const struct drps_plan_info *info)
 {
+    enum { A_RANK = 4 * sizeof(uint64_t) };
     const uint64_t gradient =
         (info->max_batch_rows + 1) * (info->dim * sizeof(float) + sizeof(uint32_t));
     const uint64_t rows = drps_async_part_rows(info);
-    return outgoing_bytes(info) + info->ranks.workers * (drps_async_mark_bytes(rows) + 8) +
+    return outgoing_bytes(info) + info->ranks.count * (drps_async_mark_bytes(rows) + 8 + A_RANK) +
            rows * sizeof(uint32_t) + gradient;
 }
 
@@ -74,10 +75,10 @@ struct room {
 static int agree(struct async_job *job, struct drps_err *err)
 {
     const struct room mine = {job->o.window_steps, (uint64_t)job->o.ahead};
-    struct room *all = calloc(job->workers, sizeof(*all)), least = mine;
-    if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", job->workers);
+    struct room *all = calloc(job->ranks, sizeof(*all)), least = mine;
+    if (!all) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", job->ranks);
     int rc = drps_net_gather(job->o.net, &mine, sizeof(mine), all, job->o.wait_ms, err);
-    for (uint32_t r = 0; r < job->workers && rc == 0; r++) {
+    for (uint32_t r = 0; r < job->ranks && rc == 0; r++) {
         if (all[r].window_steps < least.window_steps) least.window_steps = all[r].window_steps;
         if (!all[r].ahead) least.ahead = 0;
     }
@@ -108,7 +109,8 @@ int drps_async_open(const struct drps_async_options *options, struct drps_async 
     a->job = (struct async_job){
         .o = *options,
         .rank = info->ranks.rank,
-        .workers = info->ranks.workers,
+        .ranks = info->ranks.count,
+        .shape = &info->ranks,
         .dim = info->dim,
         .steps = info->batches,
         .has_needs = options->train->sync == DRPS_SCHED_SSP,
@@ -222,11 +224,17 @@ uint64_t drps_async_done(const struct drps_async *a)
 
 void drps_async_bytes(const struct drps_async *a, struct drps_rounds_bytes *out)
 {
-    struct drps_rounds_bytes more;
-    drps_async_worker_traffic(a->worker, out);
-    drps_async_server_traffic(a->server, &more);
-    out->sent += more.sent;
-    out->received += more.received;
+    struct drps_traffic sent = {0};
+    drps_async_traffic(a, &sent);
+    *out = (struct drps_rounds_bytes){.sent = drps_traffic_values(&sent),
+                                      .received = drps_async_worker_received(a->worker) +
+                                                  drps_async_server_received(a->server)};
+}
+
+void drps_async_traffic(const struct drps_async *a, struct drps_traffic *sum)
+{
+    drps_async_worker_traffic(a->worker, sum);
+    drps_async_server_traffic(a->server, sum);
 }
 
 void drps_async_report(const struct drps_async *a, struct drps_train_rank *out)

@@ -10,11 +10,13 @@ int drps_async_ahead_ask(struct async_ahead *a, const struct async_job *job, uin
     const struct drps_piece piece = {needs, drps_async_needs_bytes(job)};
     int rc = 0;
     a->step = step;
-    a->due = job->workers;
+    a->due = job->shape->servers;
     a->wanted = 1;
-    memset(a->of, 0, sizeof(a->of));                         /* ASYNC_ANSWER_DUE */
-    for (uint32_t s = 0; s < job->workers && rc == 0; s++) { /* its neighbour first */
-        const struct drps_net_send send = {.to = (job->rank + 1 + s) % job->workers,
+    memset(a->of, 0, sizeof(a->of));                       /* ASYNC_ANSWER_DUE */
+    for (uint32_t i = 0; i < job->ranks && rc == 0; i++) { /* its neighbour first */
+        const uint32_t s = (job->rank + 1 + i) % job->ranks;
+        if (!drps_rank_serves(job->shape, s)) continue;
+        const struct drps_net_send send = {.to = s,
                                            .part = DRPS_NET_SERVER,
                                            .type = DRPS_MESSAGE_AHEAD,
                                            .tag = job->rank,
@@ -26,13 +28,27 @@ int drps_async_ahead_ask(struct async_ahead *a, const struct async_job *job, uin
     return rc;
 }
 
+/* Returns the bytes of the values in an answer's first message, whatever the number of rows is that
+ * it has marks for: so many words of marks as fill it with the values that they have bits for. More
+ * words always come to more bytes. */
+static size_t value_bytes(const struct drps_net_message *m, const struct async_job *job)
+{
+    const uint64_t *marks = m->data;
+    size_t bytes = 0, words = 0;
+    while ((words + 1) * sizeof(*marks) + bytes <= m->bytes)
+        bytes += (size_t)__builtin_popcountll(marks[words++]) * job->dim * sizeof(float);
+    return m->bytes - words * sizeof(*marks);
+}
+
 int drps_async_ahead_take(struct async_ahead *a, const struct async_job *job,
                           struct drps_net_message *m)
 {
     const int more = (m->tag & ASYNC_AHEAD_MORE) != 0, rest = a->of[m->from] == ASYNC_REST_DUE;
     if (m->type != DRPS_MESSAGE_AHEAD || (m->tag & ~(uint32_t)ASYNC_AHEAD_MORE) != job->rank ||
-        m->round != a->step || !a->due || a->of[m->from] == ASYNC_ANSWERED || (more && rest))
+        m->round != a->step || !a->due || !drps_rank_serves(job->shape, m->from) ||
+        a->of[m->from] == ASYNC_ANSWERED || (more && rest))
         return 0;
+    if (m->from != job->rank) a->received += rest ? m->bytes : value_bytes(m, job);
     a->of[m->from] = more ? ASYNC_REST_DUE : ASYNC_ANSWERED;
     a->due -= !more;
     if (!a->wanted)
@@ -44,10 +60,10 @@ int drps_async_ahead_take(struct async_ahead *a, const struct async_job *job,
     return 1;
 }
 
-void drps_async_ahead_drop(struct async_ahead *a, uint32_t workers)
+void drps_async_ahead_drop(struct async_ahead *a, const struct async_job *job)
 {
     a->wanted = 0;
-    for (uint32_t s = 0; s < workers; s++) {
+    for (uint32_t s = 0; s < job->shape->servers; s++) {
         drps_net_message_free(a->from[s]);
         drps_net_message_free(a->rest[s]);
         a->from[s] = a->rest[s] = NULL;
@@ -57,7 +73,7 @@ void drps_async_ahead_drop(struct async_ahead *a, uint32_t workers)
 uint64_t drps_async_ahead_bytes(const struct async_ahead *a, const struct async_job *job)
 {
     uint64_t bytes = 0;
-    for (uint32_t s = 0; s < job->workers; s++) {
+    for (uint32_t s = 0; s < job->shape->servers; s++) {
         if (s == job->rank) continue;
         bytes += (a->from[s] ? a->from[s]->bytes : 0) + (a->rest[s] ? a->rest[s]->bytes : 0);
     }

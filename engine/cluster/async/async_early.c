@@ -18,9 +18,9 @@ struct async_early {
     uint64_t *marks; /* own: a bit a frame of the store, set while two batches are compared */
     size_t marks_cap;
     uint32_t *chosen;                   /* own: [part rows] frames */
-    struct drps_shared_buffer **values; /* own: [workers] both messages to a worker */
-    size_t *used;                       /* own: [workers] where the second one begins */
-    uint64_t *rest; /* own: [workers] the step of which the rest is due; NONE: of none */
+    struct drps_shared_buffer **values; /* own: [ranks] both messages to a worker */
+    size_t *used;                       /* own: [ranks] where the second one begins */
+    uint64_t *rest; /* own: [ranks] the step of which the rest is due; NONE: of none */
 };
 
 #define NONE UINT64_MAX
@@ -94,7 +94,7 @@ static void gather_chosen(const struct async_early *e, const struct drps_rows *n
 
 int drps_async_early_send(struct async_early *e, uint32_t to, uint64_t step,
                           const struct drps_rows *now, const struct drps_rows *next,
-                          uint64_t *sent_bytes, struct drps_err *err)
+                          struct drps_traffic *sent, struct drps_err *err)
 {
     const size_t marks = drps_async_mark_bytes(next->n), row = e->job->dim * sizeof(float);
     int rc = drps_shared_buffer_renew(&e->values[to], marks + next->n * row + ALIGNED, err);
@@ -107,12 +107,14 @@ int drps_async_early_send(struct async_early *e, uint32_t to, uint64_t step,
     const struct drps_piece piece = {data, marks + n * row};
     e->used[to] = (piece.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     e->rest[to] = n < next->n ? step : NONE;
-    *sent_bytes += n * row;
+    drps_traffic_add(sent, DRPS_TRAFFIC_AHEAD, to, n, n * row);
+    drps_traffic_add(sent, DRPS_TRAFFIC_MARKS, to, 0, marks);
     return send_values(e, to, step, n < next->n ? ASYNC_AHEAD_MORE : 0, &piece, err);
 }
 
 int drps_async_early_rest(struct async_early *e, uint32_t to, const struct drps_rows *now,
-                          const struct drps_rows *next, uint64_t *sent_bytes, struct drps_err *err)
+                          const struct drps_rows *next, struct drps_traffic *sent,
+                          struct drps_err *err)
 {
     const uint64_t step = e->rest[to];
     unsigned char *data = e->values[to]->data + e->used[to];
@@ -120,7 +122,7 @@ int drps_async_early_rest(struct async_early *e, uint32_t to, const struct drps_
     if (n) gather_chosen(e, next, n, data);
     e->rest[to] = NONE;
     const struct drps_piece piece = {data, n * e->job->dim * sizeof(float)};
-    *sent_bytes += piece.bytes;
+    drps_traffic_add(sent, DRPS_TRAFFIC_AHEAD, to, n, piece.bytes);
     return send_values(e, to, step, 0, &piece, err);
 }
 
@@ -138,22 +140,22 @@ uint64_t drps_async_early_step(const struct async_early *e, uint32_t to)
 
 void drps_async_early_begin(struct async_early *e)
 {
-    for (uint32_t w = 0; w < e->job->workers; w++)
-        e->rest[w] = NONE;
+    for (uint32_t r = 0; r < e->job->ranks; r++)
+        e->rest[r] = NONE;
 }
 
 int drps_async_early_new(const struct async_job *job, struct async_early **out,
                          struct drps_err *err)
 {
-    const size_t workers = job->workers;
+    const size_t ranks = job->ranks;
     struct async_early *e = *out = calloc(1, sizeof(*e));
     if (!e) return drps_err_set(err, -ENOMEM, "no memory for parameters that are sent ahead");
     e->job = job;
     e->chosen =
         drps_array_new((size_t)drps_async_part_rows(&job->o.plan->info), sizeof(*e->chosen));
-    e->values = calloc(workers, sizeof(struct drps_shared_buffer *));
-    e->used = calloc(workers, sizeof(*e->used));
-    e->rest = calloc(workers, sizeof(*e->rest));
+    e->values = calloc(ranks, sizeof(struct drps_shared_buffer *));
+    e->used = calloc(ranks, sizeof(*e->used));
+    e->rest = calloc(ranks, sizeof(*e->rest));
     if (!e->chosen || !e->values || !e->used || !e->rest)
         return drps_err_set(err, -ENOMEM, "no memory for parameters that are sent ahead");
     drps_async_early_begin(e);
@@ -163,8 +165,8 @@ int drps_async_early_new(const struct async_job *job, struct async_early **out,
 void drps_async_early_free(struct async_early *e)
 {
     if (!e) return;
-    for (uint32_t w = 0; e->values && w < e->job->workers; w++)
-        drps_shared_buffer_release(e->values[w]);
+    for (uint32_t r = 0; e->values && r < e->job->ranks; r++)
+        drps_shared_buffer_release(e->values[r]);
     free(e->marks);
     free(e->chosen);
     free(e->values);

@@ -27,7 +27,12 @@ struct async_master {
     int stop;          /* some rank wants to */
 };
 
-/* ---- Handing out ---- */
+/* ---- Handing out: workers are numbered by their shares, from 0 on ---- */
+
+static uint32_t rank_of(const struct async_master *m, unsigned worker)
+{
+    return m->job->shape->first_worker + worker;
+}
 
 /* What parameters must contain that are used at this label: of each worker, so many gradients of
  * the epoch, which holds all of its labels up to label - bound - 1. Its labels go up one by one
@@ -36,7 +41,7 @@ static void set_needs(struct async_master *m, uint64_t label)
 {
     const struct drps_sched_worker *workers = drps_sched_workers(m->sched);
     const uint64_t end = label > m->job->bound ? label - m->job->bound : 0;
-    for (uint32_t w = 0; w < m->job->workers; w++) {
+    for (uint32_t w = 0; w < m->job->shape->workers; w++) {
         const uint64_t since = m->arrived[w] - m->at_joining[w];
         const uint64_t above = workers[w].label > end ? workers[w].label - end : 0;
         m->needs[w] = m->arrived[w] - (above < since ? above : since);
@@ -57,10 +62,10 @@ static int send_go(struct async_master *m, unsigned worker, const struct drps_cl
 {
     const uint32_t flags = go_flags(m, worker);
     const struct drps_piece piece = {m->needs, drps_async_needs_bytes(m->job)};
-    const struct drps_net_send send = {.to = worker,
+    const struct drps_net_send send = {.to = rank_of(m, worker),
                                        .part = DRPS_NET_WORKER,
                                        .type = DRPS_MESSAGE_GO,
-                                       .tag = batch->share | flags,
+                                       .tag = rank_of(m, batch->share) | flags,
                                        .round = batch->step,
                                        .pieces = &piece,
                                        .n = 1};
@@ -102,12 +107,12 @@ static int join_idle(struct async_master *m, struct drps_err *err)
 {
     unsigned released[DRPS_PLAN_WORKERS_MAX];
     int was_idle[DRPS_PLAN_WORKERS_MAX], rc = 0;
-    for (unsigned w = 0; w < m->job->workers; w++) {
+    for (unsigned w = 0; w < m->job->shape->workers; w++) {
         was_idle[w] = m->idle[w];
         m->idle[w] = 0;
         if (was_idle[w]) m->at_joining[w] = m->arrived[w];
     }
-    for (unsigned w = 0; w < m->job->workers && rc == 0; w++) {
+    for (unsigned w = 0; w < m->job->shape->workers && rc == 0; w++) {
         if (!was_idle[w]) continue;
         rc = drps_sched_joined(m->sched, w, drps_clock_ns(), released, err);
         if (rc > 0) rc = release(m, released, rc, err);
@@ -120,15 +125,17 @@ static int arrive(struct async_master *m, const struct drps_net_message *message
                   struct drps_err *err)
 {
     unsigned released[DRPS_PLAN_WORKERS_MAX];
-    const int window_ended = drps_claim_done(m->claim, message->from, err);
+    const unsigned worker = message->from - m->job->shape->first_worker;
+    if (message->tag & DRPS_MESSAGE_STOP) m->stop = 1;
+    if (!drps_rank_trains(m->job->shape, message->from)) return 0; /* it has but a wish */
+    const int window_ended = drps_claim_done(m->claim, worker, err);
     if (window_ended < 0) return window_ended;
     m->running--;
-    m->has_batch[message->from] = 0;
-    m->arrived[message->from]++;
-    if (message->tag & DRPS_MESSAGE_STOP) m->stop = 1;
+    m->has_batch[worker] = 0;
+    m->arrived[worker]++;
     if (m->stop) return 0; /* nobody is released any more */
-    int rc = drps_sched_arrive(m->sched, message->from, drps_clock_ns(), released, err);
-    m->arriving = message->from;
+    int rc = drps_sched_arrive(m->sched, worker, drps_clock_ns(), released, err);
+    m->arriving = worker;
     if (rc > 0) rc = release(m, released, rc, err);
     m->arriving = DRPS_NET_ANY;
     return rc == 0 && window_ended ? join_idle(m, err) : rc;
@@ -145,15 +152,16 @@ static int new_claim(struct async_master *m, struct drps_err *err)
     for (size_t v = 0; v < windows; v++)
         starts[v] = v * job->window_steps;
     drps_claim_free(m->claim);
-    int rc = drps_claim_new(job->workers, job->steps, starts, windows, !job->o.train->no_claim,
-                            &m->claim, err);
+    int rc = drps_claim_new(job->shape->workers, job->steps, starts, windows,
+                            !job->o.train->no_claim, &m->claim, err);
     free(starts);
     return rc;
 }
 
 static int new_sched(struct async_master *m, struct drps_err *err)
 {
-    const struct drps_sched_config config = drps_async_sched(m->job->o.train, m->job->workers);
+    const struct drps_sched_config config =
+        drps_async_sched(m->job->o.train, m->job->shape->workers);
     return drps_sched_new(&config, drps_clock_ns(), &m->sched, err);
 }
 
@@ -165,26 +173,35 @@ static int begin(struct async_master *m, struct drps_err *err)
     if (rc < 0) return rc;
     memset(m->arrived, 0, sizeof(m->arrived));
     if (m->sched) return join_idle(m, err);
-    for (unsigned w = 0; w < m->job->workers; w++)
+    for (unsigned w = 0; w < m->job->shape->workers; w++)
         all[w] = w;
     rc = new_sched(m, err);
-    return rc == 0 ? release(m, all, (int)m->job->workers, err) : rc;
+    return rc == 0 ? release(m, all, (int)m->job->shape->workers, err) : rc;
+}
+
+/* How the worker of a rank fared; where there is none, zeros. */
+static struct async_end fared_of(const struct async_master *m, uint32_t rank)
+{
+    const uint32_t w = rank - m->job->shape->first_worker;
+    if (!drps_rank_trains(m->job->shape, rank)) return (struct async_end){0};
+    const struct drps_sched_worker *worker = &drps_sched_workers(m->sched)[w];
+    struct async_end fared = {.releases = m->releases[w],
+                              .lag_sum = worker->lag_sum,
+                              .lag_max = worker->lag_max,
+                              .stale_sum = worker->stale_sum,
+                              .stale_max = worker->stale_max};
+    memcpy(fared.stale, worker->stale, sizeof(fared.stale));
+    return fared;
 }
 
 static int end(struct async_master *m, struct drps_err *err)
 {
-    const struct drps_sched_worker *workers = drps_sched_workers(m->sched);
-    const uint64_t done = m->job->steps * m->job->workers - drps_claim_left(m->claim);
+    const uint64_t done = m->job->steps * m->job->shape->workers - drps_claim_left(m->claim);
     int rc = 0;
-    for (uint32_t w = 0; w < m->job->workers && rc == 0; w++) {
-        struct async_end fared = {.releases = m->releases[w],
-                                  .lag_sum = workers[w].lag_sum,
-                                  .lag_max = workers[w].lag_max,
-                                  .stale_sum = workers[w].stale_sum,
-                                  .stale_max = workers[w].stale_max};
-        memcpy(fared.stale, workers[w].stale, sizeof(fared.stale));
+    for (uint32_t r = 0; r < m->job->ranks && rc == 0; r++) {
+        const struct async_end fared = fared_of(m, r);
         const struct drps_piece piece = {&fared, sizeof(fared)};
-        struct drps_net_send send = {.to = w,
+        struct drps_net_send send = {.to = r,
                                      .part = DRPS_NET_WORKER,
                                      .type = DRPS_MESSAGE_END,
                                      .tag = m->stop ? DRPS_MESSAGE_STOP : 0,
@@ -203,10 +220,11 @@ static int end(struct async_master *m, struct drps_err *err)
 static int nobody_came(const struct async_master *m, struct drps_err *err)
 {
     char text[256] = "";
-    for (uint32_t w = 0; w < m->job->workers; w++) {
+    for (uint32_t w = 0; w < m->job->shape->workers; w++) {
         const size_t used = strlen(text);
         if (!m->has_batch[w]) continue;
-        (void)snprintf(text + used, sizeof(text) - used, "%s%u", used ? ", " : "", w); /* or cut */
+        (void)snprintf(text + used, sizeof(text) - used, "%s%u", used ? ", " : "",
+                       rank_of(m, w)); /* or cut */
     }
     return drps_err_set(err, -ETIMEDOUT,
                         "no batch was done within %u ms; one is under way on rank %s",

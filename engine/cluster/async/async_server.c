@@ -7,7 +7,8 @@
  * lowest. A pull for a step that cannot be opened yet is put aside until a step has closed, or the
  * store has opened what the step needs; and one whose parameters must contain gradients that are
  * still on their way, until they are in. A pull that is ahead of its worker's turn is answered in
- * the same way, unless the batch is executed by another worker before it can be.
+ * the same way, unless the batch is executed by another worker before it can be. A server without
+ * rows opens no steps, and answers pulls with records alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +22,8 @@ struct open_step {
     uint64_t number; /* the store's */
     struct drps_rows rows;
     uint32_t *index;     /* in the server's, as are the next two */
-    size_t *part;        /* [workers + 1] share i's rows: index[part[i] .. part[i + 1]) */
-    unsigned char *done; /* [workers] whose gradients are in, */
+    size_t *part;        /* [ranks + 1] rows of rank i's share: index[part[i] .. part[i + 1]) */
+    unsigned char *done; /* [ranks] whose gradients are in, */
     uint32_t done_n;     /* and how many */
 };
 
@@ -31,23 +32,25 @@ struct async_server {
     struct open_step *ring;         /* own: [span] */
     uint64_t span;                  /* 2 * window_steps */
     uint32_t *index;                /* own: [span][max_round_uses] */
-    size_t *part;                   /* own: [span][workers + 1] */
-    unsigned char *done;            /* own: [span][workers] */
+    size_t *part;                   /* own: [span][ranks + 1] */
+    unsigned char *done;            /* own: [span][ranks] */
     uint64_t low, next;             /* steps of the epoch */
     struct drps_feed_union pending; /* read, and not open yet */
     int has_pending;
-    struct drps_net_message **aside; /* own: [2 * workers] pulls that cannot be served yet: one of
+    struct drps_net_message **aside; /* own: [2 * ranks] pulls that cannot be served yet: one of
                                         each worker, and one that is ahead */
     uint32_t aside_n;
     uint64_t *in_of;          /* own: [workers] gradients of the epoch, by worker, */
     uint64_t in, expected;    /* and of all */
     int ended;                /* END is in: `expected` is known */
+    int has_told;             /* that the rank wants to stop */
     float *here, *here_ahead; /* own: parameters for the rank's own worker, which reads them where
                                  they are */
-    struct drps_shared_buffer **there; /* own: [workers] for each other one */
+    struct drps_shared_buffer **there; /* own: [ranks] for each other one */
     struct async_early *early;         /* own: what they are sent ahead; NULL: nothing is */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
-    struct drps_rounds_bytes bytes;
+    uint64_t received;                 /* bytes of gradients of other ranks */
+    struct drps_traffic traffic;
 };
 
 static struct open_step *at(const struct async_server *s, uint64_t step)
@@ -57,7 +60,7 @@ static struct open_step *at(const struct async_server *s, uint64_t step)
 
 static int is_done(const struct async_server *s, const struct open_step *step)
 {
-    return step->done_n == s->job->workers;
+    return step->done_n == s->job->shape->workers;
 }
 
 static int intercept_is_here(const struct async_server *s)
@@ -74,7 +77,7 @@ static int check_union(const struct async_server *s, const struct drps_feed_unio
                        struct drps_err *err)
 {
     const struct drps_plan *plan = s->job->o.plan;
-    for (uint32_t i = 0; i < s->job->workers; i++) {
+    for (uint32_t i = 0; i < s->job->ranks; i++) {
         const size_t n = u->part[i + 1] - u->part[i];
         if (n > plan->info.max_batch_rows)
             return drps_err_set(err, DRPS_E_CORRUPT,
@@ -116,9 +119,9 @@ static int open_next(struct async_server *s, struct drps_err *err)
     struct open_step *step = at(s, s->next);
     step->number = server->steps - 1;
     step->done_n = 0;
-    memset(step->done, 0, s->job->workers);
-    memcpy(step->part, u->part, (s->job->workers + 1) * sizeof(*step->part));
-    const size_t uses = u->part[s->job->workers];
+    memset(step->done, 0, s->job->ranks);
+    memcpy(step->part, u->part, (s->job->ranks + 1) * sizeof(*step->part));
+    const size_t uses = u->part[s->job->ranks];
     for (size_t i = 0; i < uses; i++)
         step->index[i] = server->rows.index[u->positions[i]];
     step->rows = (struct drps_rows){.base = server->rows.base, .stride = server->rows.stride};
@@ -152,6 +155,8 @@ static int send_record(struct async_server *s, uint32_t to, uint64_t step, struc
                                        .round = step,
                                        .pieces = pieces,
                                        .n = 2};
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_BATCHES, to, 0,
+                     record.body.bytes + record.shares.bytes);
     return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
 }
 
@@ -179,8 +184,17 @@ static int send_parameters(struct async_server *s, const struct drps_net_message
                                        .pieces = &piece,
                                        .n = 1};
     if (own) return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
-    s->bytes.sent += piece.bytes;
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_PULLED, to, rows.n, piece.bytes);
     return drps_shared_buffer_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
+}
+
+/* Serves the pull of a rank without rows: there is nothing but the record. */
+static int serve_record(struct async_server *s, const struct drps_net_message *m,
+                        struct drps_err *err)
+{
+    if (m->tag == s->job->rank && m->from != s->job->rank)
+        return send_record(s, m->from, m->round, err);
+    return drps_async_undue(m, "server", err);
 }
 
 /* Answers a pull that was ahead and whose worker is not to execute the batch. */
@@ -209,7 +223,7 @@ static int send_ahead(struct async_server *s, const struct drps_net_message *m,
 {
     const struct drps_rows now = rows_before(s, m), next = rows_of(at(s, m->round), m->tag);
     if (m->from != s->job->rank)
-        return drps_async_early_send(s->early, m->from, m->round, &now, &next, &s->bytes.sent, err);
+        return drps_async_early_send(s->early, m->from, m->round, &now, &next, &s->traffic, err);
     return now.n ? 1 : send_parameters(s, m, err);
 }
 
@@ -221,15 +235,14 @@ static int send_rest(struct async_server *s, const struct drps_net_message *m, s
     const struct drps_rows now = rows_of(at(s, m->round), m->tag);
     const struct drps_rows next = rows_of(at(s, step), m->tag);
     const int wanted = !at(s, step)->done[m->tag]; /* so the step is open */
-    return drps_async_early_rest(s->early, m->tag, &now, wanted ? &next : NULL, &s->bytes.sent,
-                                 err);
+    return drps_async_early_rest(s->early, m->tag, &now, wanted ? &next : NULL, &s->traffic, err);
 }
 
 /* 1: all gradients are in that the pull's parameters must contain. */
 static int has_needs(const struct async_server *s, const struct drps_net_message *m)
 {
     const uint64_t *needs = m->data;
-    for (uint32_t w = 0; s->job->has_needs && w < s->job->workers; w++)
+    for (uint32_t w = 0; s->job->has_needs && w < s->job->shape->workers; w++)
         if (s->in_of[w] < needs[w]) return 0;
     return 1;
 }
@@ -241,6 +254,7 @@ static int serve_pull(struct async_server *s, const struct drps_net_message *m,
 {
     const uint64_t step = m->round;
     int rc = 0;
+    if (!async_serves(s->job)) return serve_record(s, m, err);
     if (step < s->low)
         return m->type == DRPS_MESSAGE_AHEAD ? send_none(s, m, err)
                                              : drps_async_undue(m, "server", err);
@@ -261,15 +275,17 @@ static int is_aside(const struct async_server *s, uint32_t from, uint8_t type)
     return i < s->aside_n;
 }
 
-/* Only its own share's worker pulls ahead. */
+/* Only its own share's worker pulls ahead, and only from a server that has rows. */
 static int is_pull(const struct async_server *s, const struct drps_net_message *m)
 {
     const struct async_job *job = s->job;
+    const int of_workers =
+        drps_rank_trains(job->shape, m->tag) && drps_rank_trains(job->shape, m->from);
     const int ahead = m->type == DRPS_MESSAGE_AHEAD && s->early && m->tag == m->from &&
                       !drps_async_early_is_due(s->early, m->from);
-    const int now = m->type == DRPS_MESSAGE_PULL && m->tag < job->workers && m->round >= s->low;
-    return (now || ahead) && m->round < job->steps && m->bytes == drps_async_needs_bytes(job) &&
-           !is_aside(s, m->from, m->type);
+    const int now = m->type == DRPS_MESSAGE_PULL && m->round >= s->low;
+    return of_workers && (now || ahead) && m->round < job->steps &&
+           m->bytes == drps_async_needs_bytes(job) && !is_aside(s, m->from, m->type);
 }
 
 /* Serves the pulls that were put aside, in the order in which they came. */
@@ -299,9 +315,9 @@ static int answer_aside(struct async_server *s, struct drps_err *err)
         if (rc == 0 && m->type == DRPS_MESSAGE_AHEAD) rc = send_none(s, m, err);
         drps_net_message_free(m);
     }
-    for (uint32_t w = 0; s->early && w < s->job->workers && rc == 0; w++)
-        if (drps_async_early_is_due(s->early, w))
-            rc = drps_async_early_rest(s->early, w, NULL, NULL, &s->bytes.sent, err);
+    for (uint32_t r = 0; s->early && r < s->job->ranks && rc == 0; r++)
+        if (drps_async_early_is_due(s->early, r))
+            rc = drps_async_early_rest(s->early, r, NULL, NULL, &s->traffic, err);
     return rc;
 }
 
@@ -319,12 +335,12 @@ static int step_rows(struct async_server *s, const struct drps_net_message *m, s
         memcpy(&here, m->data, sizeof(here));
     else if (job->touches)
         here.touches = (const uint32_t *)m->data + rows.n * job->dim;
-    if (m->from != job->rank) s->bytes.received += m->bytes;
+    if (m->from != job->rank) s->received += m->bytes;
     drps_optim_step(&job->o.server->optim, job->dim, &rows, 0, rows.n, here.values, here.touches,
                     intercept_is_here(s));
     step->done[m->tag] = 1;
     step->done_n++;
-    s->in_of[m->from]++;
+    s->in_of[m->from - job->shape->first_worker]++;
     s->in++;
     return 0;
 }
@@ -349,20 +365,22 @@ static int take_gradient(struct async_server *s, const struct drps_net_message *
 static int take(struct async_server *s, struct drps_net_message *m, struct drps_err *err)
 {
     const struct async_job *job = s->job;
-    const int of_batch = m->tag < job->workers && m->round >= s->low && m->round < job->steps;
+    const int of_batch = drps_rank_trains(job->shape, m->tag) &&
+                         drps_rank_trains(job->shape, m->from) && m->round >= s->low &&
+                         m->round < job->steps;
     int rc;
     if (is_pull(s, m)) {
         rc = serve_pull(s, m, err);
         if (rc == 1) s->aside[s->aside_n++] = m;
         if (rc == 1) return 0;
-    } else if (m->type == DRPS_MESSAGE_GRADIENT && of_batch) {
+    } else if (m->type == DRPS_MESSAGE_GRADIENT && of_batch && async_serves(job)) {
         rc = take_gradient(s, m, err);
     } else if (m->type == DRPS_MESSAGE_OPENED && m->from == job->rank) {
         rc = serve_aside(s, err);
     } else if (m->type == DRPS_MESSAGE_END && m->from == 0 &&
-               m->round <= job->steps * job->workers) {
+               m->round <= job->steps * job->shape->workers) {
         s->ended = 1;
-        s->expected = m->round;
+        s->expected = async_serves(job) ? m->round : 0;
         rc = 0;
     } else {
         rc = drps_async_undue(m, "server", err);
@@ -381,17 +399,32 @@ static int close_open(struct async_server *s, struct drps_err *err)
     return rc;
 }
 
+/* The worker of a rank without samples has no arrivals to say with that its rank wants to stop: the
+ * server says it, once. */
+static int tell_wish(struct async_server *s, struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    const struct drps_net_send send = {
+        .part = DRPS_NET_MASTER, .type = DRPS_MESSAGE_ARRIVE, .tag = DRPS_MESSAGE_STOP};
+    if (s->has_told || drps_rank_trains(job->shape, job->rank)) return 0;
+    const atomic_int *stop = job->o.train->stop;
+    if (!stop || !atomic_load_explicit(stop, memory_order_relaxed)) return 0; /* only a flag */
+    s->has_told = 1;
+    return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+}
+
 int drps_async_server_run(struct async_server *s, struct drps_err *err)
 {
     int rc = 0;
     s->low = s->next = s->in = 0;
-    s->ended = s->has_pending = 0;
+    s->ended = s->has_pending = s->has_told = 0;
     if (s->early) drps_async_early_begin(s->early);
-    memset(s->in_of, 0, s->job->workers * sizeof(*s->in_of));
+    memset(s->in_of, 0, s->job->shape->workers * sizeof(*s->in_of));
     while (rc == 0 && !(s->ended && s->in == s->expected)) {
         struct drps_net_message *m;
         rc = drps_async_receive(s->job, DRPS_NET_SERVER, ASYNC_TURN_MS, &m, err);
         if (rc == 0) rc = take(s, m, err);
+        if (rc == 0 && !s->ended) rc = tell_wish(s, err);
     }
     if (rc == 0) rc = answer_aside(s, err);
     return rc == 0 ? close_open(s, err) : rc;
@@ -403,7 +436,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
                           struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->o.plan->info;
-    const size_t uses = (size_t)info->ranks.max_round_uses, workers = job->workers;
+    const size_t uses = (size_t)info->ranks.max_round_uses, ranks = job->ranks;
     *out = calloc(1, sizeof(**out));
     struct async_server *s = *out;
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
@@ -411,25 +444,25 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->span = 2 * job->window_steps;
     s->ring = calloc((size_t)s->span, sizeof(*s->ring));
     s->index = drps_array_new((size_t)s->span * uses, sizeof(*s->index));
-    s->part = drps_array_new((size_t)s->span * (workers + 1), sizeof(*s->part));
-    s->done = drps_array_new((size_t)s->span * workers, sizeof(*s->done));
-    s->aside = calloc(2 * workers, sizeof(struct drps_net_message *));
-    s->in_of = calloc(workers, sizeof(*s->in_of));
+    s->part = drps_array_new((size_t)s->span * (ranks + 1), sizeof(*s->part));
+    s->done = drps_array_new((size_t)s->span * ranks, sizeof(*s->done));
+    s->aside = calloc(2 * ranks, sizeof(struct drps_net_message *));
+    s->in_of = calloc(job->shape->workers, sizeof(*s->in_of));
     s->here = drps_array_new((size_t)drps_async_part_rows(info), job->dim * sizeof(*s->here));
     s->here_ahead = drps_array_new(job->ahead ? (size_t)drps_async_part_rows(info) : 0,
                                    job->dim * sizeof(*s->here));
     s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
-    s->there = calloc(workers, sizeof(struct drps_shared_buffer *));
+    s->there = calloc(ranks, sizeof(struct drps_shared_buffer *));
     if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->in_of || !s->here ||
         !s->here_ahead || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
                             (unsigned long long)s->span);
-    int rc = job->ahead ? drps_async_early_new(job, &s->early, err) : 0;
+    int rc = job->ahead && async_serves(job) ? drps_async_early_new(job, &s->early, err) : 0;
     if (rc < 0) return rc;
     for (uint64_t i = 0; i < s->span; i++) {
         s->ring[i].index = s->index + i * uses;
-        s->ring[i].part = s->part + i * (workers + 1);
-        s->ring[i].done = s->done + i * workers;
+        s->ring[i].part = s->part + i * (ranks + 1);
+        s->ring[i].done = s->done + i * ranks;
     }
     return 0;
 }
@@ -439,7 +472,7 @@ void drps_async_server_free(struct async_server *s)
     if (!s) return;
     for (uint32_t i = 0; i < s->aside_n; i++)
         drps_net_message_free(s->aside[i]);
-    for (uint32_t w = 0; s->there && w < s->job->workers; w++)
+    for (uint32_t w = 0; s->there && w < s->job->ranks; w++)
         drps_shared_buffer_release(s->there[w]);
     drps_async_early_free(s->early);
     free(s->ring);
@@ -454,7 +487,12 @@ void drps_async_server_free(struct async_server *s)
     free(s);
 }
 
-void drps_async_server_traffic(const struct async_server *s, struct drps_rounds_bytes *out)
+uint64_t drps_async_server_received(const struct async_server *s)
 {
-    *out = s->bytes;
+    return s->received;
+}
+
+void drps_async_server_traffic(const struct async_server *s, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &s->traffic);
 }

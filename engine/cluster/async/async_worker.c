@@ -28,10 +28,12 @@ struct async_worker {
     uint64_t needs[DRPS_PLAN_WORKERS_MAX];                /* and its needs */
     struct drps_shared_buffer *before;                    /* own: gradient of the batch before */
     uint64_t done;                                        /* that END counts */
-    struct drps_rounds_bytes bytes;
+    uint64_t received;                                    /* bytes of parameters of other ranks */
+    struct drps_traffic traffic;
 
     uint64_t iterations, claimed, held_ns;
     uint64_t ahead_asked, ahead_used, ahead_there, ahead_bytes; /* as drps_train_rank has them */
+    uint64_t wait_ns; /* for parameters, and batches of other shares */
     struct async_end fared;
 };
 
@@ -47,9 +49,7 @@ static int receive(struct async_worker *w, int answers, uint32_t timeout_ms,
         if (answers && !w->ahead.due) return 0;
         int rc = drps_async_receive(w->job, DRPS_NET_WORKER, timeout_ms, out, err);
         if (rc < 0) return rc;
-        const uint64_t bytes = (*out)->from == w->job->rank ? 0 : (*out)->bytes;
         if (!drps_async_ahead_take(&w->ahead, w->job, *out)) return 0;
-        w->bytes.received += bytes;
     }
 }
 
@@ -85,9 +85,10 @@ static int take_go(struct async_worker *w, const struct drps_net_message *m, str
 {
     const struct async_job *job = w->job;
     const uint32_t share = m->tag & ASYNC_GO_SHARE, flags = m->tag & ~(uint32_t)ASYNC_GO_SHARE;
-    if (share >= job->workers || (flags & ~(uint32_t)(ASYNC_GO_AHEAD | ASYNC_GO_ANEW)) ||
-        (flags && !job->ahead) || m->round >= job->steps ||
-        (share == job->rank && m->round < w->read) || m->bytes != drps_async_needs_bytes(job))
+    if (!drps_rank_trains(job->shape, job->rank) || !drps_rank_trains(job->shape, share) ||
+        (flags & ~(uint32_t)(ASYNC_GO_AHEAD | ASYNC_GO_ANEW)) || (flags && !job->ahead) ||
+        m->round >= job->steps || (share == job->rank && m->round < w->read) ||
+        m->bytes != drps_async_needs_bytes(job))
         return drps_async_undue(m, "worker", err);
     w->share = share;
     w->step = m->round;
@@ -136,20 +137,29 @@ static int decode_record(struct async_worker *w, struct drps_err *err)
 
 /* ---- Parameters ---- */
 
+/* 1: the batch's record comes from another rank. */
+static int is_claimed(const struct async_worker *w)
+{
+    return w->share != w->job->rank;
+}
+
+/* Ask all ranks that have rows, and, for its record, the one that the batch is of. */
 static int pull(const struct async_worker *w, struct drps_err *err)
 {
     const struct async_job *job = w->job;
     const struct drps_piece piece = {w->needs, drps_async_needs_bytes(job)};
     int rc = 0;
-    for (uint32_t s = 0; s < job->workers && rc == 0; s++) { /* its neighbour first */
-        const struct drps_net_send send = {.to = (job->rank + 1 + s) % job->workers,
+    for (uint32_t i = 0; i < job->ranks && rc == 0; i++) { /* its neighbour first */
+        const uint32_t s = (job->rank + 1 + i) % job->ranks;
+        const struct drps_net_send send = {.to = s,
                                            .part = DRPS_NET_SERVER,
                                            .type = DRPS_MESSAGE_PULL,
                                            .tag = w->share,
                                            .round = w->step,
                                            .pieces = &piece,
                                            .n = 1};
-        rc = drps_net_send(job->o.net, &send, job->o.wait_ms, err);
+        if (drps_rank_serves(job->shape, s) || (s == w->share && is_claimed(w)))
+            rc = drps_net_send(job->o.net, &send, job->o.wait_ms, err);
     }
     return rc;
 }
@@ -158,10 +168,11 @@ static int pull(const struct async_worker *w, struct drps_err *err)
 static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_err *err)
 {
     const int parameters = m->type == DRPS_MESSAGE_PARAMETERS && m->round == w->step &&
-                           m->tag == w->share && !w->from[m->from];
+                           m->tag == w->share && drps_rank_serves(w->job->shape, m->from) &&
+                           !w->from[m->from];
     const int record = m->type == DRPS_MESSAGE_RECORD && m->round == w->step &&
-                       m->from == w->share && w->share != w->job->rank && !w->record;
-    if (parameters && m->from != w->job->rank) w->bytes.received += m->bytes;
+                       m->from == w->share && is_claimed(w) && !w->record;
+    if (parameters && m->from != w->job->rank) w->received += m->bytes;
     if (parameters)
         w->from[m->from] = m;
     else if (record)
@@ -171,7 +182,7 @@ static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_
 
 static int collect(struct async_worker *w, struct drps_err *err)
 {
-    const uint32_t due = w->job->workers + (w->share != w->job->rank);
+    const uint32_t due = w->job->shape->servers + (is_claimed(w) ? 1 : 0);
     for (uint32_t n = 0; n < due; n++) {
         struct drps_net_message *m;
         int rc = receive(w, 0, w->job->o.wait_ms, &m, err);
@@ -190,7 +201,7 @@ static int is_asked(struct async_worker *w)
     struct async_ahead *a = &w->ahead;
     if (a->wanted && w->share == w->job->rank && w->step == a->step && !(w->flags & ASYNC_GO_ANEW))
         return 1;
-    drps_async_ahead_drop(a, w->job->workers);
+    drps_async_ahead_drop(a, w->job);
     return 0;
 }
 
@@ -203,13 +214,12 @@ static int use_ahead(struct async_worker *w, struct drps_err *err)
     w->ahead_bytes += drps_async_ahead_bytes(a, w->job);
     int rc = await_answers(w, err);
     char *at = (char *)w->job->o.worker->params;
-    for (uint32_t s = 0; s < w->job->workers && rc == 0; s++) {
+    for (uint32_t s = 0; s < w->job->shape->servers && rc == 0; s++) {
         const size_t rows = w->batch.shares[s];
         rc = drps_async_ahead_put(a, w->job, s, rows, at, err);
         at += rows * w->job->dim * sizeof(float);
-        if (s != w->job->rank) w->bytes.received -= drps_async_mark_bytes(rows);
     }
-    drps_async_ahead_drop(a, w->job->workers);
+    drps_async_ahead_drop(a, w->job);
     return rc;
 }
 
@@ -226,7 +236,7 @@ static int ask_ahead(struct async_worker *w, struct drps_err *err)
 
 static void forget(struct async_worker *w)
 {
-    for (uint32_t s = 0; s < w->job->workers; s++) {
+    for (uint32_t s = 0; s < w->job->shape->servers; s++) {
         drps_net_message_free(w->from[s]);
         w->from[s] = NULL;
     }
@@ -237,7 +247,7 @@ static int put_together(struct async_worker *w, struct drps_err *err)
 {
     const struct async_job *job = w->job;
     char *at = (char *)job->o.worker->params;
-    for (uint32_t s = 0; s < job->workers; s++) {
+    for (uint32_t s = 0; s < job->shape->servers; s++) {
         const struct drps_net_message *m = w->from[s];
         const size_t bytes = w->batch.shares[s] * job->dim * sizeof(float);
         const int own = s == job->rank;
@@ -271,7 +281,7 @@ static int push(struct async_worker *w, struct drps_err *err)
     const struct async_job *job = w->job;
     const struct drps_worker *worker = job->o.worker;
     size_t first = 0;
-    for (uint32_t s = 0; s < job->workers; s++) {
+    for (uint32_t s = 0; s < job->shape->servers; s++) {
         const size_t n = w->batch.shares[s];
         const int own = s == job->rank;
         const struct drps_message_here here = {.values = worker->grads[0] + first * job->dim,
@@ -293,7 +303,9 @@ static int push(struct async_worker *w, struct drps_err *err)
             own ? drps_net_send(job->o.net, &send, job->o.wait_ms, err)
                 : drps_shared_buffer_send(worker->sent, job->o.net, &send, job->o.wait_ms, err);
         if (rc < 0) return rc;
-        if (!own) w->bytes.sent += drps_async_gradient_bytes(job, s, n);
+        if (!own)
+            drps_traffic_add(&w->traffic, DRPS_TRAFFIC_PUSHED, s, n,
+                             drps_async_gradient_bytes(job, s, n));
         first += n;
     }
     return 0;
@@ -346,7 +358,7 @@ static int fetch(struct async_worker *w, struct drps_round *out, struct drps_err
 static int finish(struct async_worker *w, int rc, struct drps_err *err)
 {
     if (rc < 0) return rc;
-    drps_async_ahead_drop(&w->ahead, w->job->workers);
+    drps_async_ahead_drop(&w->ahead, w->job);
     int failed = await_answers(w, err);
     if (failed == 0 && rc == 1) failed = read_to(w, w->job->steps - 1, err);
     return failed < 0 ? failed : rc;
@@ -360,11 +372,14 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
     w->record = NULL;
     int rc = await_go(w, err);
     if (rc) return finish(w, rc, err);
-    w->held_ns += drps_clock_ns() - start;
+    const uint64_t released = drps_clock_ns();
+    w->held_ns += released - start;
     tell_hook(w, DRPS_BATCH_BEGINS);
     rc = fetch(w, out, err);
     if (rc < 0) return rc;
-    out->wait_ns = drps_clock_ns() - start - out->plan_ns;
+    const uint64_t fetched = drps_clock_ns();
+    w->wait_ns += fetched - released - out->plan_ns;
+    out->wait_ns = fetched - start - out->plan_ns;
     tell_hook(w, DRPS_BATCH_PULLED);
     const uint64_t ready = drps_clock_ns();
     out->loss = drps_worker_gradient(w->job->o.worker, &w->batch.body);
@@ -393,7 +408,7 @@ void drps_async_worker_free(struct async_worker *w)
 {
     if (!w) return;
     forget(w);
-    drps_async_ahead_drop(&w->ahead, w->job->workers);
+    drps_async_ahead_drop(&w->ahead, w->job);
     drps_net_message_free(w->record);
     drps_shared_buffer_release(w->before);
     free(w);
@@ -410,9 +425,14 @@ uint64_t drps_async_worker_done(const struct async_worker *w)
     return w->done;
 }
 
-void drps_async_worker_traffic(const struct async_worker *w, struct drps_rounds_bytes *out)
+uint64_t drps_async_worker_received(const struct async_worker *w)
 {
-    *out = w->bytes;
+    return w->received + w->ahead.received;
+}
+
+void drps_async_worker_traffic(const struct async_worker *w, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &w->traffic);
 }
 
 void drps_async_worker_report(const struct async_worker *w, struct drps_train_rank *out)
@@ -424,6 +444,7 @@ void drps_async_worker_report(const struct async_worker *w, struct drps_train_ra
     out->ahead_there = w->ahead_there;
     out->ahead_bytes = w->ahead_bytes;
     out->held_seconds = (double)w->held_ns * 1e-9;
+    out->network_seconds += (double)w->wait_ns * 1e-9;
     out->lag_mean = w->fared.releases ? (double)w->fared.lag_sum / (double)w->fared.releases : 0;
     out->lag_max = w->fared.lag_max;
     out->stale_mean = w->iterations ? (double)w->fared.stale_sum / (double)w->iterations : 0;

@@ -67,6 +67,7 @@
 #define DRPS_ENGINE_CLUSTER_ASYNC_ASYNC_H
 
 #include "engine/cluster/drps_rounds.h"
+#include "engine/cluster/traffic/drps_traffic.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
 #include "engine/step/drps_server.h"
@@ -136,6 +137,9 @@ uint64_t drps_async_done(const struct drps_async *async);
 
 /* Between epochs: parameters and gradients, to and from other ranks. */
 void drps_async_bytes(const struct drps_async *async, struct drps_rounds_bytes *out);
+
+/* Between epochs: add what was sent so far to *sum, by kind and by receiver. */
+void drps_async_traffic(const struct drps_async *async, struct drps_traffic *sum);
 
 /* How this rank's worker fared so far: the fields of struct drps_train_rank that are of
  * asynchronous rounds. Between epochs. */

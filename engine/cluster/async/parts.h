@@ -11,12 +11,13 @@
 /* What all parts know. */
 struct async_job {
     struct drps_async_options o;
-    uint32_t rank, workers, dim;
-    uint64_t steps;        /* training steps of an epoch: batches of each share */
-    uint64_t window_steps; /* agreed */
-    int ahead;             /* agreed; 1: workers pull ahead */
-    int has_needs;         /* 1: ssp: a pull says what its parameters must contain, */
-    uint64_t bound;        /* as this bound has it */
+    uint32_t rank, ranks, dim;
+    const struct drps_plan_ranks *shape; /* of the plan */
+    uint64_t steps;                      /* training steps of an epoch: batches of each share */
+    uint64_t window_steps;               /* agreed */
+    int ahead;                           /* agreed; 1: workers pull ahead */
+    int has_needs;                       /* 1: ssp: a pull says what its parameters must contain, */
+    uint64_t bound;                      /* as this bound has it */
     int touches;
 };
 
@@ -34,7 +35,7 @@ struct drps_sched_config drps_async_sched(const struct drps_train_options *train
  */
 static inline size_t drps_async_needs_bytes(const struct async_job *job)
 {
-    return job->has_needs ? drps_message_needs_bytes(job->workers) : 0;
+    return job->has_needs ? drps_message_needs_bytes(job->shape->workers) : 0;
 }
 
 /* What an END carries beside how many batches were executed (its round): the scheduler's counters
@@ -43,6 +44,12 @@ struct async_end {
     uint64_t releases, lag_sum, lag_max;
     uint64_t stale_sum, stale_max, stale[DRPS_SCHED_STALE_BINS];
 };
+
+/* 1: the server of this rank has rows; else it sends batches of its own worker alone. */
+static inline int async_serves(const struct async_job *job)
+{
+    return drps_rank_serves(job->shape, job->rank);
+}
 
 /* Text of a failure that another part of this rank tells itself. */
 DRPS_MUST_CHECK
@@ -84,16 +91,16 @@ static inline size_t drps_async_mark_bytes(size_t rows)
 
 struct async_ahead {
     uint64_t step;
-    uint32_t due; /* servers of which an answer, or the rest of one, is due */
+    uint32_t due; /* servers with rows of which an answer, or the rest of one, is due */
     int wanted;   /* 0: what they answer is dropped */
     enum { ASYNC_ANSWER_DUE, ASYNC_REST_DUE, ASYNC_ANSWERED } of[DRPS_PLAN_WORKERS_MAX];
     struct drps_net_message *from[DRPS_PLAN_WORKERS_MAX]; /* own: answers, by server, */
     struct drps_net_message *rest[DRPS_PLAN_WORKERS_MAX]; /* and their rests */
+    uint64_t received; /* bytes of values of other ranks, wanted or not, so far */
 };
 
-/* Asks all servers for a batch; nothing is due, and nothing kept. needs [workers], of
- * job->has_needs
- */
+/* Asks all servers that have rows for a batch; nothing is due, and nothing kept. needs [workers] if
+ * job->has_needs. */
 DRPS_MUST_CHECK
 int drps_async_ahead_ask(struct async_ahead *a, const struct async_job *job, uint64_t step,
                          const uint64_t *needs, struct drps_err *err);
@@ -113,7 +120,7 @@ int drps_async_ahead_put(const struct async_ahead *a, const struct async_job *jo
                          size_t rows, char *to, struct drps_err *err);
 
 /* The answers are not wanted any more. */
-void drps_async_ahead_drop(struct async_ahead *a, uint32_t workers);
+void drps_async_ahead_drop(struct async_ahead *a, const struct async_job *job);
 
 /* ---- The worker, in the calling thread ---- */
 
@@ -129,7 +136,9 @@ DRPS_MUST_CHECK
 int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struct drps_err *err);
 /* Batches that END counts. */
 uint64_t drps_async_worker_done(const struct async_worker *w);
-void drps_async_worker_traffic(const struct async_worker *w, struct drps_rounds_bytes *out);
+/* Values from other ranks; what went to them is added to *sum. */
+uint64_t drps_async_worker_received(const struct async_worker *w);
+void drps_async_worker_traffic(const struct async_worker *w, struct drps_traffic *sum);
 void drps_async_worker_report(const struct async_worker *w, struct drps_train_rank *out);
 
 /* ---- A server's answers to what is asked for ahead (async_early.c) ---- */
@@ -143,17 +152,18 @@ void drps_async_early_free(struct async_early *e); /* NULL-safe */
 void drps_async_early_begin(struct async_early *e);
 
 /* Sends worker `to` the rows `next` of its batch of this step, or those that are not of `now`, the
- * rows that change before it is that batch's turn: then the rest is due. Both are open. Adds the
- * values' bytes to *sent_bytes. */
+ * rows that change before it is that batch's turn: then the rest is due. Both are open. What
+ * is sent is added to *sent. */
 DRPS_MUST_CHECK
 int drps_async_early_send(struct async_early *e, uint32_t to, uint64_t step,
                           const struct drps_rows *now, const struct drps_rows *next,
-                          uint64_t *sent_bytes, struct drps_err *err);
+                          struct drps_traffic *sent, struct drps_err *err);
 
 /* Sends the rest that is due; `next` NULL: no rows, as nobody wants them. */
 DRPS_MUST_CHECK
 int drps_async_early_rest(struct async_early *e, uint32_t to, const struct drps_rows *now,
-                          const struct drps_rows *next, uint64_t *sent_bytes, struct drps_err *err);
+                          const struct drps_rows *next, struct drps_traffic *sent,
+                          struct drps_err *err);
 
 /* 1: the rest of what was sent to `to` is due, and of which step. */
 int drps_async_early_is_due(const struct async_early *e, uint32_t to);
@@ -170,7 +180,8 @@ void drps_async_server_free(struct async_server *s); /* NULL-safe */
 /* Serve an epoch. */
 DRPS_MUST_CHECK
 int drps_async_server_run(struct async_server *s, struct drps_err *err);
-void drps_async_server_traffic(const struct async_server *s, struct drps_rounds_bytes *out);
+uint64_t drps_async_server_received(const struct async_server *s);
+void drps_async_server_traffic(const struct async_server *s, struct drps_traffic *sum);
 
 /* ---- The master, on rank 0 ---- */
 

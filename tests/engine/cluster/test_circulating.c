@@ -441,7 +441,9 @@ static void take_begin(struct taking *t)
     static char dir[] = "plan";
     const struct drps_net_options net = {.queue_messages = 2};
     *t = (struct taking){.plan = {.dir = dir, .info = {.dim = DIM}}};
-    t->plan.info.ranks = (struct drps_plan_ranks){.workers = 2, .max_range_rows = RANGE_ROWS};
+    t->plan.info.ranks = drps_plan_ranks_of(2, 2, 0);
+    t->plan.info.ranks.rank = 0;
+    t->plan.info.ranks.max_range_rows = RANGE_ROWS;
     t->server.model = (struct drps_model){.dim = DIM, .has_bias = 1};
     t->server.row_bytes = sizeof(t->frames[0]);
     net_job_open(&t->job, NET_INPROC, 2, &net);

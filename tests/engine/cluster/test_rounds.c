@@ -1,7 +1,7 @@
 /*
  * Rounds of three ranks in this process, one by one: they pause where any rank asks for it, and go
- * on with nothing lost; they begin at any step. Results are compared to the bit with those of
- * rounds that go through.
+ * on with nothing lost; they begin at any step; some have no rows, or no samples. Results are
+ * compared to the bit with those of rounds that go through.
  *
  *   test_rounds [seed]
  */
@@ -24,7 +24,7 @@
 #include "support/net_job.h"
 #include "support/world.h"
 
-enum { RANKS = WORLD_WORKERS, BATCH = 16, EPOCHS = 3, ROUNDS_MOST = 128, WAIT_MS = 60000 };
+enum { RANKS = WORLD_WORKERS, BATCH = 16, EPOCHS = 3, ROUNDS_MOST = 192, WAIT_MS = 60000 };
 
 static uint64_t seed = 20260521;
 static int ahead; /* servers send ahead */
@@ -270,13 +270,18 @@ static void free_outcomes(struct outcome *out)
         free(out[r].rows);
 }
 
-static void job_begin(struct job *job, const char *algo, enum case_format format,
-                      const char *optimizer, float l2)
+static const struct world_ranks alike = {RANKS, RANKS, 0, RANKS};
+
+static void job_begin_shaped(struct job *job, const char *algo, enum case_format format,
+                             const char *optimizer, float l2, const struct world_ranks *ranks)
 {
     static const struct script through;
     *job = (struct job){.world = world_begin(algo, format, BATCH, RANKS * BATCH, seed),
                         .optimizer = optimizer,
                         .l2 = l2};
+    char from[SCRATCH_PATH_BYTES];
+    (void)snprintf(from, sizeof(from), "%s", job->world->plan);
+    if (ranks != &alike) world_deal(job->world, from, ranks);
     for (uint32_t r = 0; r < RANKS; r++)
         assert_int_equal(
             drps_plan_open_rank(drps_io_os(), job->world->plan, r, &job->part[r], NULL), 0);
@@ -289,6 +294,12 @@ static void job_begin(struct job *job, const char *algo, enum case_format format
     ahead = 1;
     for (uint32_t r = 0; r < RANKS; r++)
         if (job->whole[r].rc < 0) fail_msg("rank %u: %s", r, job->whole[r].err.text);
+}
+
+static void job_begin(struct job *job, const char *algo, enum case_format format,
+                      const char *optimizer, float l2)
+{
+    job_begin_shaped(job, algo, format, optimizer, l2, &alike);
 }
 
 static void job_end(struct job *job)
@@ -314,7 +325,9 @@ static void check_same(const struct job *job, const struct outcome *out, uint64_
 }
 
 /* What is to come of a script: the ranks end two rounds after the first wish since the last pause,
- * unless the epoch is over by then, which ends a pause and brings a stop. */
+ * unless the epoch is over by then, which ends a pause and brings a stop. A rank without samples is
+ * heard a round later, if that is of the same epoch; what it still wants it says again in the next.
+ */
 struct expected {
     uint8_t paused[ROUNDS_MOST]; /* before the round */
     uint64_t stopped_before;     /* all rounds: not at all */
@@ -325,6 +338,9 @@ static struct expected expect(const struct job *job, const struct script *script
     struct expected x = {.stopped_before = job->rounds};
     uint64_t asked = UINT64_MAX;
     int stops = 0;
+    uint8_t trains = 0, later_pause = 0, later_stop = 0, stopping = 0;
+    for (uint32_t r = 0; r < RANKS; r++)
+        if (drps_rank_trains(&job->part[0]->info.ranks, r)) trains |= (uint8_t)(1 << r);
     for (uint64_t i = 0; i < job->rounds; i++) {
         const int over = i % job->rounds_of_epoch == 0;
         const int ends = asked != UINT64_MAX && (over || i == asked + 2);
@@ -334,8 +350,13 @@ static struct expected expect(const struct job *job, const struct script *script
         }
         x.paused[i] = ends && !over;
         if (ends) asked = UINT64_MAX;
-        if ((script->pause[i] || script->stop[i]) && asked == UINT64_MAX) asked = i;
-        stops |= script->stop[i] != 0;
+        if (ends || over) later_pause = later_stop = 0;
+        const int stop = (script->stop[i] & trains) || later_stop;
+        if (((script->pause[i] & trains) || later_pause || stop) && asked == UINT64_MAX) asked = i;
+        stops |= stop;
+        stopping |= (uint8_t)(script->stop[i] & ~trains);
+        later_pause |= (uint8_t)(script->pause[i] & ~trains);
+        later_stop = stopping;
     }
     return x;
 }
@@ -356,12 +377,17 @@ static void check_counts(const struct job *job, const struct outcome *out)
 {
     for (uint32_t r = 0; r < RANKS; r++) {
         const struct drps_plan_info *info = &job->part[r]->info;
+        const struct drps_plan_ranks *ranks = &info->ranks;
+        const int lends =
+            drps_rank_serves(ranks, r) && ranks->workers > (uint32_t)drps_rank_trains(ranks, r);
+        const int pulls =
+            drps_rank_trains(ranks, r) && ranks->servers > (uint32_t)drps_rank_serves(ranks, r);
         struct drps_rounds_bytes want;
         drps_rounds_forecast(info, job->l2 > 0, EPOCHS, &want);
         assert_int_equal(out[r].bytes.sent - out[r].bytes.sent_marks, want.sent);
         assert_int_equal(out[r].bytes.received - out[r].bytes.received_marks, want.received);
-        assert_int_equal(out[r].bytes.sent_marks > 0, ahead);
-        assert_int_equal(out[r].bytes.received_marks > 0, ahead);
+        assert_int_equal(out[r].bytes.sent_marks > 0, ahead && lends);
+        assert_int_equal(out[r].bytes.received_marks > 0, ahead && pulls);
         for (size_t m = 0; m <= DRPS_BATCH_DONE; m++)
             assert_int_equal(out[r].moments[m], EPOCHS * info->batches);
     }
@@ -483,6 +509,85 @@ static void test_rounds_stop_and_pause(void **state)
         check_stop(&job, &s);
     }
     job_end(&job);
+}
+
+/* ---- Ranks without rows, or without samples ---- */
+
+static const struct world_ranks shapes[] = {{3, 1, 0, RANKS}, {3, 2, 0, RANKS}, {2, 3, 0, RANKS},
+                                            {1, 3, 0, RANKS}, {2, 1, 1, RANKS}, {1, 2, 1, RANKS}};
+
+/* All rows are those of three workers with a server each. */
+static void check_rows(const struct job *job, const struct job *want)
+{
+    size_t r = 0, s = 0;
+    uint64_t at = 0, from = 0;
+    for (; r < RANKS; r++, at = 0)
+        for (; at < job->part[r]->info.rows; at++, from++) {
+            const size_t bytes = want->whole[0].row_bytes;
+            while (from == want->part[s]->info.rows) {
+                from = 0;
+                s++;
+            }
+            assert_memory_equal(job->whole[r].rows + at * bytes, want->whole[s].rows + from * bytes,
+                                bytes);
+        }
+}
+
+static void test_rounds_of_unequal_ranks(void **state)
+{
+    struct job want;
+    (void)state;
+    job_begin(&want, "fm", CASE_LIBSVM, "adagrad", 0.01f);
+    for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
+        struct job job;
+        job_begin_shaped(&job, "fm", CASE_LIBSVM, "adagrad", 0.01f, &shapes[k]);
+        if (shapes[k].workers == 3) check_rows(&job, &want);
+        for (uint64_t i = 0; i < 8; i++) {
+            const struct script s = random_pauses(&job, 1 + 3 * i);
+            ahead = i % 3 != 0;
+            check_paused_run(&job, &s);
+        }
+        job_end(&job);
+    }
+    job_end(&want);
+}
+
+/* Each rank alone, with or without samples, brings all to a stop, or to a pause. */
+static void test_rounds_unequal_ranks_stop(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
+        struct job job;
+        job_begin_shaped(&job, "lor", CASE_LIBSVM, "adagrad", 0, &shapes[k]);
+        for (uint64_t i = 0; i < job.rounds; i += 1 + draw(4)) {
+            struct script s = random_pauses(&job, 6);
+            s.stop[i] = (uint8_t)(1 << i % RANKS);
+            ahead = (int)draw(2);
+            check_stop(&job, &s);
+        }
+        job_end(&job);
+    }
+}
+
+/* A half of a rank that breaks down ends all, whatever halves the others have. */
+static void test_rounds_an_unequal_rank_fails(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++) {
+        struct job job;
+        job_begin_shaped(&job, "lor", CASE_LIBSVM, "adagrad", 0, &shapes[k]);
+        for (uint32_t who = 0; who < RANKS; who++) {
+            struct script s = {.late = 0};
+            struct outcome out[RANKS];
+            s.fail[1 + draw(job.rounds_of_epoch)] = (uint8_t)(1 << who);
+            run(&job, &s, NULL, out);
+            for (uint32_t r = 0; r < RANKS; r++)
+                if (out[r].rc >= 0) fail_msg("shape %zu: rank %u did not fail", k, r);
+            assert_int_equal(out[who].rc, -EIO);
+            free_outcomes(out);
+        }
+        job_end(&job);
+    }
 }
 
 /* ---- From any step on ---- */
@@ -618,6 +723,47 @@ static void test_rounds_what_comes_ahead_must_fit(void **state)
     job_end(&job);
 }
 
+/* Rank 0 alone, which filters nothing, gets a filtered gradient. */
+static void test_rounds_filtered_gradients_are_for_who_filters(void **state)
+{
+    static const struct script script;
+    static const float zeros[1 << 16];
+    struct drps_net *nets[RANKS];
+    struct drps_net_options options;
+    struct drps_feed_share share;
+    struct drps_feed *feed;
+    struct job job;
+    (void)state;
+    job_begin(&job, "lor", CASE_LIBSVM, "adagrad", 0);
+    drps_train_net_options(job.part[0], &options);
+    assert_int_equal(drps_net_open_inproc(&options, nets, NULL), 0);
+    struct rank k = {.script = &script, .part = job.part[0], .net = nets[0]};
+    open_rank(&k, job.optimizer, job.l2);
+    assert_int_equal(drps_feed_open(job.part[0], k.server.model.has_bias, &feed, NULL), 0);
+    assert_int_equal(drps_feed_start(feed, 0, 1, 1 << 16, 0, NULL), 0);
+    assert_int_equal(drps_feed_next_share(feed, &share, NULL), 0);
+    for (uint32_t r = 1; r < RANKS; r++) {
+        const struct drps_piece piece = {zeros,
+                                         share.shares[r] * k.server.model.dim * sizeof(*zeros)};
+        const struct drps_net_send parameters = {
+            .part = DRPS_NET_WORKER, .type = DRPS_MESSAGE_PARAMETERS, .pieces = &piece, .n = 1};
+        const struct drps_piece none = {zeros, 12};
+        const struct drps_net_send gradient = {
+            .part = DRPS_NET_SERVER, .type = DRPS_MESSAGE_FILTERED, .pieces = &none, .n = 1};
+        assert_int_equal(drps_net_send(nets[r], &parameters, WAIT_MS, NULL), 0);
+        assert_int_equal(drps_net_send(nets[r], &gradient, WAIT_MS, NULL), 0);
+    }
+    drps_feed_close(feed);
+    k.out.rc = run_epochs(&k);
+    assert_int_equal(k.out.rc, DRPS_E_PROTO);
+    if (!strstr(k.out.err.text, "rank 1 sent message 29")) fail_msg("%s", k.out.err.text);
+    close_rank(&k);
+    free(k.out.rows);
+    for (uint32_t r = 1; r < RANKS; r++)
+        drps_net_close(nets[r], 0, NULL);
+    job_end(&job);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -625,10 +771,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rounds_pause_anywhere),
         cmocka_unit_test(test_rounds_pause_ends_with_the_epoch),
         cmocka_unit_test(test_rounds_stop_and_pause),
+        cmocka_unit_test(test_rounds_of_unequal_ranks),
+        cmocka_unit_test(test_rounds_unequal_ranks_stop),
+        cmocka_unit_test(test_rounds_an_unequal_rank_fails),
         cmocka_unit_test(test_rounds_begin_anywhere),
         cmocka_unit_test(test_rounds_a_rank_fails_around_a_pause),
         cmocka_unit_test(test_rounds_servers_must_agree_on_the_end),
         cmocka_unit_test(test_rounds_what_comes_ahead_must_fit),
+        cmocka_unit_test(test_rounds_filtered_gradients_are_for_who_filters),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
     printf("seed %llu\n", (unsigned long long)seed);

@@ -76,9 +76,9 @@ static void check_every_instant_of_parts(const char *store, long step)
 static void test_resume_parts(void **state)
 {
     (void)state;
-    check_every_instant_of_parts("resident", DRPS_TEST_ONE_IN > 1 ? 997 : 401);
+    check_every_instant_of_parts("resident", DRPS_TEST_ONE_IN > 1 ? 1997 : 997);
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
-        check_every_instant_of_parts((*kv)->name, DRPS_TEST_ONE_IN > 1 ? 1997 : 997);
+        check_every_instant_of_parts((*kv)->name, DRPS_TEST_ONE_IN > 1 ? 3989 : 2503);
 }
 
 /* The rows of the newest checkpoint. */
@@ -148,7 +148,7 @@ static void check_rows_of_parts(const char *store)
     uint64_t failed = 0;
     int compared = 0;
     long last = 0;
-    for (long k = 0; !k || k > last - 600; k = (k ? k : last) - 41) {
+    for (long k = 0; !k || k > last - 600; k = (k ? k : last) - 67) {
         struct fault_io *f = fault_io_new(drps_io_os());
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_plan plan = *j->plan;

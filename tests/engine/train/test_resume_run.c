@@ -11,7 +11,7 @@ static uint64_t first_of(const struct train_job *j)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_checkpoints c;
-    uint64_t first;
+    uint64_t first = 1;
     if (drps_checkpoints_init(&c, drps_io_os(), j->checkpoints, 0, &err) < 0 ||
         drps_checkpoints_first(&c, &first, &err) < 0)
         fail_msg("first: %s", err.text);

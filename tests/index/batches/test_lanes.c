@@ -375,7 +375,7 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
 {
     static const struct {
         const char *name, *order, *partition;
-        uint32_t lanes, workers, groups;
+        uint32_t lanes, workers, groups, servers;
         uint64_t batch_size;
         int rc;
         const char *says;
@@ -415,6 +415,22 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
          .batch_size = BATCH,
          .rc = DRPS_E_CONFIG,
          .says = "must be one group"},
+        {.name = "other servers",
+         .order = "grid",
+         .workers = 3,
+         .servers = 2,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "leave the number of servers out, or name a partition"},
+        {.name = "one worker with servers",
+         .order = "grid",
+         .partition = "range",
+         .lanes = 2,
+         .workers = 1,
+         .servers = 2,
+         .batch_size = BATCH,
+         .rc = DRPS_E_CONFIG,
+         .says = "without a partition"},
         {.name = "too many",
          .order = "grid",
          .lanes = DRPS_BATCH_LANES + 1,
@@ -438,6 +454,7 @@ static void test_lanes_refuse_what_they_do_not_fit(void **state)
         c.options.partition = cases[k].partition;
         c.options.order = cases[k].order;
         c.options.workers = cases[k].workers;
+        c.options.servers = cases[k].servers;
         c.options.batch_size = cases[k].batch_size;
         c.options.memory_bytes = 64 << 20;
         int rc = drps_index_run(drps_io_os(), &c.options, &c.result, &err);

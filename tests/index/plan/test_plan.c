@@ -139,6 +139,100 @@ static void test_plan_of_older_names_opens(void **state)
     drps_plan_close(plan);
 }
 
+/* ---- Ranks that are not alike ---- */
+
+/* Change a member of `cluster` in a plan's manifest, and open it: a part's by its rank's name. */
+static int open_changed(struct scratch *s, const char *folder, const char *member, json_int_t value,
+                        struct drps_err *err)
+{
+    struct drps_plan *plan;
+    json_t *j = NULL;
+    char dir[SCRATCH_PATH_BYTES];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, folder));
+    char *path = drps_path_join(dir, "plan.json");
+    assert_int_equal(drps_plan_open(drps_io_os(), dir, &plan, err), 0);
+    j = json_deep_copy(plan->json);
+    drps_plan_close(plan);
+    json_t *in = strcmp(member, "rows") == 0 ? j : json_object_get(j, "cluster");
+    assert_int_equal(json_object_set_new(in, member, json_integer(value)), 0);
+    assert_int_equal(drps_manifest_write(drps_io_os(), path, j, err), 0);
+    json_decref(j);
+    free(path);
+    const int rc = drps_plan_open(drps_io_os(), dir, &plan, err);
+    drps_plan_close(plan);
+    return rc;
+}
+
+static void make_shaped(struct scratch *s, uint32_t workers, uint32_t servers, int separate)
+{
+    struct case_run c;
+    case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 60, 20, 41), "lor");
+    c.options.batch_size = 10;
+    c.options.workers = workers;
+    c.options.servers = servers;
+    c.options.separate = separate;
+    c.options.force = 1;
+    case_compile(&c);
+}
+
+/* As many servers as workers are said by no member: such a plan is as it always was. */
+static void test_plan_says_how_many_servers(void **state)
+{
+    static const struct {
+        uint32_t workers, servers;
+        int separate;
+        uint32_t ranks, first_worker;
+        const char *text;
+    } cases[] = {{3, 3, 0, 3, 0, "3 workers"},
+                 {3, 2, 0, 3, 0, "3 workers and 2 servers on 3 ranks"},
+                 {1, 2, 0, 2, 0, "1 worker and 2 servers on 2 ranks"},
+                 {2, 1, 1, 3, 1, "2 workers and 1 server on 3 ranks"},
+                 {2, 2, 1, 4, 2, "2 workers and 2 servers on 4 ranks"}};
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[DRPS_PLAN_RANKS_TEXT_BYTES];
+        make_shaped(s, cases[i].workers, cases[i].servers, cases[i].separate);
+        struct drps_plan *plan = open_plan(s);
+        const json_t *cluster = json_object_get(plan->json, "cluster");
+        const struct drps_plan_ranks *ranks = &plan->info.ranks;
+        assert_int_equal(json_object_get(cluster, "servers") != NULL, i > 0);
+        assert_int_equal(json_object_get(cluster, "first_worker") != NULL, i > 0);
+        assert_int_equal(ranks->workers, cases[i].workers);
+        assert_int_equal(ranks->servers, cases[i].servers);
+        assert_int_equal(ranks->count, cases[i].ranks);
+        assert_int_equal(ranks->first_worker, cases[i].first_worker);
+        assert_string_equal(drps_plan_ranks_text(ranks, text), cases[i].text);
+        drps_plan_close(plan);
+    }
+}
+
+static void test_plan_bounds_its_ranks(void **state)
+{
+    static const struct {
+        const char *folder, *member;
+        json_int_t value;
+        const char *says;
+    } cases[] = {{"plan", "servers", 0, "\"servers\" is 0"},
+                 {"plan", "servers", 1025, "\"servers\" is 1025"},
+                 {"plan", "workers", 0, "\"workers\" is 0"},
+                 {"plan", "workers", 1025, "\"workers\" is 1025"},
+                 {"plan", "first_worker", 1, "\"first_worker\" is 1"},
+                 {"plan", "first_worker", 3, "\"first_worker\" is 3"},
+                 {"plan/rank-2", "rank", 3, "\"rank\" is 3"},
+                 {"plan/rank-2", "rows", 1, "\"rows\" is 1"},
+                 {"plan/rank-2", "max_round_rows", 1, "\"max_round_rows\" is 1"},
+                 {"plan/rank-0", "rows", 0, "\"rows\" is 0"},
+                 {"plan/rank-2", "rank", 1, "\"rows\" is 0"}};
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        make_shaped(s, 3, 2, 0);
+        const int rc = open_changed(s, cases[i].folder, cases[i].member, cases[i].value, &err);
+        if (rc != DRPS_E_CORRUPT || !strstr(err.text, cases[i].says))
+            fail_msg("%s %s: %d '%s'", cases[i].folder, cases[i].member, rc, err.text);
+    }
+}
+
 static void test_plan_blocks_come_back(void **state)
 {
     enum { BLOCKS = 200000 }; /* several records */
@@ -377,6 +471,8 @@ int main(void)
         SCRATCH_TEST(test_plan_gives_back_what_was_saved),
         SCRATCH_TEST(test_plan_of_before_says_rank),
         SCRATCH_TEST(test_plan_of_older_names_opens),
+        SCRATCH_TEST(test_plan_says_how_many_servers),
+        SCRATCH_TEST(test_plan_bounds_its_ranks),
         SCRATCH_TEST(test_plan_blocks_come_back),
         SCRATCH_TEST(test_plan_verify_finds_every_flipped_byte),
         SCRATCH_TEST(test_plan_verify_finds_missing_and_swapped_files),

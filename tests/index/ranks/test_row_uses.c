@@ -35,18 +35,20 @@ static int see(void *ctx, uint32_t row, const struct drps_touch *touches, size_t
     return 0;
 }
 
-static void check_walk(struct row_uses *u, const struct lists *l, uint32_t workers)
+/* Machines are those of the workers from `first` on; `machines` with those before. */
+static void check_walk(struct row_uses *u, const struct lists *l, uint32_t workers, uint32_t first)
 {
+    const uint32_t machines = first + workers;
     struct drps_err err = DRPS_ERR_INIT;
-    struct seen s = {.uses = must(calloc(l->rows * workers + 1, sizeof(*s.uses))),
-                     .workers = workers};
-    uint32_t *want = must(calloc(l->rows * workers + 1, sizeof(*want)));
+    struct seen s = {.uses = must(calloc(l->rows * machines + 1, sizeof(*s.uses))),
+                     .workers = machines};
+    uint32_t *want = must(calloc(l->rows * machines + 1, sizeof(*want)));
     uint64_t sum = 0;
     for (uint64_t k = 0; k < l->train; k++)
         for (size_t i = 0; i < l->n[k]; i++, sum++)
-            want[l->list[k][i] * workers + k % workers]++;
+            want[l->list[k][i] * machines + first + k % workers]++;
     assert_ok(drps_row_uses_walk(u, see, &s, &err), &err);
-    assert_memory_equal(s.uses, want, l->rows * workers * sizeof(*want));
+    assert_memory_equal(s.uses, want, l->rows * machines * sizeof(*want));
     assert_int_equal(drps_row_uses_sum(u), sum);
     free(s.uses);
     free(want);
@@ -70,10 +72,11 @@ static void test_walk_equals_recount(void **state)
                                          .records = l.steps,
                                          .rows = (uint32_t)rows,
                                          .workers = 1 + (uint32_t)random_below(&rng, 9),
+                                         .first_machine = (uint32_t)random_below(&rng, 4),
                                          .memory_bytes = turn % 3 ? 1 << 16 : 1 << 24};
         assert_ok(drps_row_uses_open(&job, &u, &err), &err);
-        check_walk(u, &l, job.workers);
-        check_walk(u, &l, job.workers);
+        check_walk(u, &l, job.workers, job.first_machine);
+        check_walk(u, &l, job.workers, job.first_machine);
         drps_row_uses_close(u);
         char *path = must(drps_path_join(l.dir, "rows.uses.tmp"));
         assert_int_equal(stat(path, &st), -1);

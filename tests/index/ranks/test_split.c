@@ -177,7 +177,7 @@ static void read_served(const struct drps_plan *part, uint64_t round, struct ser
     out->ids = read_list(part, round, &out->n);
     out->positions = calloc(ranks->max_round_uses + 1, sizeof(*out->positions));
     read_record(part, "positions.rec", DRPS_KIND_POSITIONS, round, &r);
-    if (drps_positions_decode(r.data, r.bytes, ranks->workers, out->n, ranks->max_round_uses,
+    if (drps_positions_decode(r.data, r.bytes, ranks->count, out->n, ranks->max_round_uses,
                               out->positions, out->part, &err) < 0)
         fail_msg("%s", err.text);
     free(r.data);
@@ -297,6 +297,39 @@ static void check_rounds(struct cluster *c, uint64_t rounds, uint64_t first_roun
     }
 }
 
+/* Returns how many rows other ranks pull from this server in the first training round that has
+ * them. */
+static uint64_t fresh_of(const struct cluster *c, uint32_t server)
+{
+    const struct drps_plan_info *info = &c->parts[server]->info;
+    uint64_t *first = calloc((size_t)info->rows + 1, sizeof(*first)); /* round, from 1 */
+    uint64_t fresh = 0;
+    assert_non_null(first);
+    for (uint64_t t = 0; t < info->batches; t++) {
+        struct served s;
+        read_served(c->parts[server], t, &s);
+        for (uint32_t w = 0; w < c->workers; w++)
+            for (size_t i = s.part[w]; i < s.part[w + 1]; i++) {
+                const uint32_t id = s.ids[s.positions[i]];
+                if (!first[id]) first[id] = t + 1;
+                fresh += w != server && first[id] == t + 1;
+            }
+        free(s.ids);
+        free(s.positions);
+    }
+    free(first);
+    return fresh;
+}
+
+static void check_fresh(const struct cluster *c)
+{
+    uint64_t fresh = 0;
+    for (uint32_t s = 0; s < c->workers; s++)
+        fresh += fresh_of(c, s);
+    assert_true(fresh > 0);
+    assert_int_equal(c->many.result.links.fresh_rows, fresh);
+}
+
 static void check_case(uint32_t workers, enum case_format format, const char *algo, size_t samples,
                        const char *blocks, const char *partition)
 {
@@ -317,6 +350,7 @@ static void check_case(uint32_t workers, enum case_format format, const char *al
         served += k->served_rows + k->eval_served_rows;
     }
     assert_int_equal(rows, one->rows);
+    check_fresh(c);
     for (uint64_t i = 0; !partition && i < rows; i++)
         assert_int_equal(c->old[i], i); /* ranges of the rows as they are */
     assert_int_equal(pulled, served);   /* what one gets another gives */
@@ -702,8 +736,8 @@ static void test_placement_refuses(void **state)
     static const struct {
         const char *partition, *samples, *says;
         size_t features;
-        uint32_t workers;
-        int rc;
+        uint32_t workers, servers;
+        int separate, rc;
     } cases[] = {
         {.partition = "auto",
          .says = "needs 2 workers",
@@ -739,6 +773,35 @@ static void test_placement_refuses(void **state)
          .features = 100,
          .workers = 2,
          .rc = DRPS_E_CONFIG},
+        {.partition = "greedy",
+         .says = "on 2 servers of 5 workers: use auto, range or hash",
+         .features = 100,
+         .workers = 5,
+         .servers = 2,
+         .rc = DRPS_E_CONFIG},
+        {.partition = "dppa",
+         .says = "on machines that all have a worker",
+         .features = 100,
+         .workers = 2,
+         .servers = 2,
+         .separate = 1,
+         .rc = DRPS_E_CONFIG},
+        {.says = "servers must lie between 1 and 1024, not 1025",
+         .features = 100,
+         .workers = 2,
+         .servers = 1025,
+         .rc = DRPS_E_CONFIG},
+        {.says = "1000 workers and 25 servers on machines of their own are 1025 ranks: at most",
+         .features = 100,
+         .workers = 1000,
+         .servers = 25,
+         .separate = 1,
+         .rc = DRPS_E_CONFIG},
+        {.says = "64 servers: there are only",
+         .features = 4,
+         .workers = 2,
+         .servers = 64,
+         .rc = DRPS_E_CONFIG},
     };
     struct scratch scratch;
     struct case_run run;
@@ -753,6 +816,8 @@ static void test_placement_refuses(void **state)
         run.options.blocks.by = "none";
         run.options.batch_size = 10000;
         run.options.workers = cases[i].workers;
+        run.options.servers = cases[i].servers;
+        run.options.separate = cases[i].separate;
         run.options.partition = cases[i].partition;
         run.options.samples = cases[i].samples;
         assert_int_equal(drps_index_run(drps_io_os(), &run.options, &run.result, &err),
@@ -765,7 +830,7 @@ static void test_placement_refuses(void **state)
 /* Homes take 18 bytes a row and a quarter of the memory; nothing is read before that is checked. */
 static void test_homes_refuse_too_little_memory(void **state)
 {
-    struct placement_job job = {.io = drps_io_os(), .algo = "auto", .servers = 2};
+    struct placement_job job = {.io = drps_io_os(), .algo = "auto", .servers = 2, .workers = 2};
     struct drps_plan_info info = {.rows = 1000, .row_bytes = 8, .block_bytes = 8};
     struct drps_err err = DRPS_ERR_INIT;
     struct owners owners;

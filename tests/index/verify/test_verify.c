@@ -23,6 +23,7 @@
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_names_writer.h"
+#include "index/plan/drps_residuals.h"
 #include "index/plan/drps_window_record.h"
 #include "index/verify/drps_verify.h"
 #include "support/edited.h"
@@ -74,6 +75,7 @@ static void make(struct scratch *s, enum case_format format, const char *algo, u
     c.options.batch_size = 10;
     c.options.test_fraction = 0.3;
     c.options.workers = workers;
+    c.options.residual_slots = workers > 1 ? 40 : 0;
     c.options.blocks.bytes = 64;
     case_compile(&c);
     if (workers == 1) cut_windows(c.out);
@@ -650,6 +652,53 @@ static void test_verify_compares_ranks(void **state)
     edited_remove(dir);
 }
 
+/* Forge a round of rank 1's residuals: the first row that has, or has not, given its slot up does
+ * the other. */
+static void forge_residuals(const char *part, size_t round, int gives_up)
+{
+    static struct records shares, r;
+    static uint32_t list[LIST_MOST], slot[LIST_MOST], room[2 * LIST_MOST];
+    static uint8_t whole[LIST_MOST];
+    static unsigned char packed[16 * LIST_MOST];
+    read_records(&shares, part, "shares.rec", DRPS_KIND_SHARES);
+    assert_int_equal(drps_numbers_decode(shares.pieces[round].data, shares.pieces[round].bytes,
+                                         list, NULL, NULL),
+                     0);
+    write_records(&shares); /* as they were */
+    const struct drps_residual_rows rows = {slot, whole, room, list[0] + list[2]};
+    read_records(&r, part, "residuals.rec", DRPS_KIND_RESIDUALS);
+    assert_int_equal(
+        drps_residuals_decode(r.pieces[round].data, r.pieces[round].bytes, 40, &rows, NULL), 0);
+    uint32_t i = 0;
+    while (i < rows.n && (slot[i] == DRPS_NO_SLOT || whole[i] == gives_up))
+        i++;
+    assert_true(i < rows.n);
+    whole[i] = (uint8_t)gives_up;
+    replace(&r, round, packed, drps_residuals_encode(&rows, packed));
+    write_records(&r);
+    sign(part);
+}
+
+static void check_forged(struct scratch *s, size_t round, int gives_up, const char *what)
+{
+    char dir[SCRATCH_PATH_BYTES], part[SCRATCH_PATH_BYTES + 8];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    (void)snprintf(part, sizeof(part), "%s/rank-1", dir);
+    make(s, CASE_LIBSVM, "lor", 3);
+    assert_whole(dir);
+    forge_residuals(part, round, gives_up);
+    const struct drps_findings found = check(dir);
+    assert_true(found.problems > 0);
+    assert_true(says(&found, what));
+    edited_remove(dir);
+}
+
+static void test_verify_follows_residual_slots(void **state)
+{
+    check_forged(*state, 2, 0, "rank-1/residuals.rec: record 2|slots are still held");
+    check_forged(*state, 0, 1, "rank-1/residuals.rec: record 0|holds nothing, and is given up");
+}
+
 static void test_verify_is_whole_for_every_kind(void **state)
 {
     static const struct {
@@ -786,6 +835,7 @@ int main(void)
         SCRATCH_TEST(test_verify_finds_other_numbers),
         SCRATCH_TEST(test_verify_compares_the_id),
         SCRATCH_TEST(test_verify_compares_ranks),
+        SCRATCH_TEST(test_verify_follows_residual_slots),
         SCRATCH_TEST(test_verify_finds_exchanged_strings),
         SCRATCH_TEST(test_verify_keeps_ten_problems_and_counts_all),
         SCRATCH_TEST(test_verify_tells_strangers_and_missing_files),

@@ -879,21 +879,29 @@ static void test_zmq_start_waits_for_a_peer_in_an_earlier_run(void **state)
     imposter_end(&im);
 }
 
+/* The head of the victim's next frame. */
+static struct wire_head raw_next(struct imposter *im)
+{
+    struct wire_head h;
+    uint8_t head[WIRE_HEAD_BYTES], rest[256];
+    size_t more_bytes = sizeof(int);
+    int more = 0, bytes = 0;
+    assert_int_equal(zmq_recv(im->pull, head, sizeof(head), 0), WIRE_HEAD_BYTES);
+    assert_int_equal(zmq_getsockopt(im->pull, ZMQ_RCVMORE, &more, &more_bytes), 0);
+    if (more) bytes = zmq_recv(im->pull, rest, sizeof(rest), 0);
+    assert_true(bytes >= 0 && bytes <= (int)sizeof(rest));
+    assert_int_equal(drps_wire_decode(head, sizeof(head), rest, (size_t)bytes, &h, NULL), 0);
+    return h;
+}
+
 /* Waits for a frame of the victim's of that type; returns its sequence. */
 static uint64_t raw_await(struct imposter *im, uint8_t type)
 {
-    for (;;) {
-        struct wire_head h;
-        uint8_t head[WIRE_HEAD_BYTES], rest[256];
-        size_t more_bytes = sizeof(int);
-        int more = 0, bytes = 0;
-        assert_int_equal(zmq_recv(im->pull, head, sizeof(head), 0), WIRE_HEAD_BYTES);
-        assert_int_equal(zmq_getsockopt(im->pull, ZMQ_RCVMORE, &more, &more_bytes), 0);
-        if (more) bytes = zmq_recv(im->pull, rest, sizeof(rest), 0);
-        assert_true(bytes >= 0 && bytes <= (int)sizeof(rest));
-        assert_int_equal(drps_wire_decode(head, sizeof(head), rest, (size_t)bytes, &h, NULL), 0);
-        if (h.type == type) return h.sequence;
-    }
+    struct wire_head h;
+    do
+        h = raw_next(im);
+    while (h.type != type);
+    return h.sequence;
 }
 
 /* What rank 1 got of rank 0's greeting was got by a process that has ended: it is greeted again. */
@@ -974,11 +982,32 @@ static void test_zmq_keeps_one_connection_to_a_slow_peer(void **state)
         const struct drps_net_send send = {.to = 1, .type = TYPE, .pieces = &piece, .n = 1};
         NET_OK(drps_net_send(im.victim.net, &send, NET_WAIT_MS, &err));
     }
-    for (uint64_t i = 0; i < 8; i++)
-        assert_int_equal(raw_await(&im, TYPE), FIRST + i);
+    uint64_t next = FIRST;
+    for (unsigned messages = 0; messages < 8;) {
+        const struct wire_head h = raw_next(&im);
+        if (h.sequence < FIRST) continue; /* a greeting, again */
+        assert_int_equal(h.sequence, next++);
+        messages += h.type == TYPE;
+    }
     await_one_connection(monitor);
     (void)zmq_socket_monitor(im.pull, NULL, 0);
     (void)zmq_close(monitor);
+    imposter_end(&im);
+}
+
+/* A peer that has greeted and takes no connection: rank 0 connects again, gives up, and ends. */
+static void test_zmq_start_ends_when_a_peer_takes_no_connection(void **state)
+{
+    struct imposter im;
+    struct drps_net_options o = plain;
+    (void)state;
+    o.start_ms = 4000; /* three greetings, and a connection made again */
+    imposter_init(&im, &o);
+    imposter_open(&im);
+    raw_hello(&im, 2, SIZE_MAX, 1);
+    imposter_join(&im);
+    assert_int_equal(im.victim.rc, -ETIMEDOUT);
+    assert_non_null(strstr(im.victim.err.text, "rank 1 (127."));
     imposter_end(&im);
 }
 
@@ -1072,6 +1101,7 @@ int main(void)
         cmocka_unit_test(test_zmq_start_waits_for_a_peer_in_an_earlier_run),
         cmocka_unit_test(test_zmq_start_greets_anew_who_does_not_answer),
         cmocka_unit_test(test_zmq_keeps_one_connection_to_a_slow_peer),
+        cmocka_unit_test(test_zmq_start_ends_when_a_peer_takes_no_connection),
         cmocka_unit_test(test_zmq_is_told_of_a_rank_that_has_ended),
         cmocka_unit_test(test_zmq_start_gets_over_an_earlier_job_at_an_address),
     };

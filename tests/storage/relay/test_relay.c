@@ -927,10 +927,12 @@ static void scan_without_room(const struct plan_store *r, struct fault_io *f)
     fault_io_arm(f, 0, 0, 0, FAULT_ERROR, 0);
 }
 
-/* Scans whose k-th entries cannot be written, while streams are read. Returns how many failed. */
+/* Scans whose k-th entries cannot be written, while streams are read and written. Returns how many
+ * failed. */
 static unsigned scan_without_writing(const struct plan_store *r, struct fault_io *f)
 {
     unsigned failed = 0;
+    f->only = "scan";
     for (long k = 1; k < 100; k += k) {
         struct drps_err err = DRPS_ERR_INIT;
         if (plan_scan(r, 0, &err) < 0) fail_msg("%s", err.text);
@@ -940,6 +942,7 @@ static unsigned scan_without_writing(const struct plan_store *r, struct fault_io
         fault_io_arm(f, 0, 0, 0, FAULT_ERROR, 0);
         failed += rc < 0;
     }
+    f->only = NULL;
     return failed;
 }
 

@@ -116,9 +116,36 @@ static void test_many_ranks_have_the_ends(void **state)
     free(text);
 }
 
+static void test_filtered_gradients_have_a_line(void **state)
+{
+    char *text = NULL;
+    size_t bytes;
+    struct drps_train_rank *ranks = make(2, 0);
+    FILE *out = open_memstream(&text, &bytes);
+    (void)state;
+    ranks[0].push = (struct drps_push_counts){.plain_bytes = 3 << 20,
+                                              .sent_bytes = 1 << 20,
+                                              .whole_bytes = 512 << 10,
+                                              .values = 1000,
+                                              .zero = 100,
+                                              .below = 400,
+                                              .beyond = 200};
+    ranks[1].push = (struct drps_push_counts){.plain_bytes = 1 << 20, .values = 1000};
+    train_ranks_print(out, ranks, 2, 0);
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(lines_of(text), 3);
+    assert_non_null(strstr(text,
+                           "  gradients 1.0 MiB sent in place of 4.0 MiB (25.0 %), 512.0 KiB "
+                           "of it as rows that could not wait; of the values of the others "
+                           "5.0 % were 0, 20.0 % too small and 10.0 % not among the largest\n"));
+    free(text);
+    free(ranks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_filtered_gradients_have_a_line),
         cmocka_unit_test(test_few_ranks_have_a_line_each),
         cmocka_unit_test(test_many_ranks_have_the_ends),
     };

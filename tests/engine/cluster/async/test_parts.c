@@ -31,6 +31,7 @@ static void stage_begin(struct stage *s, enum drps_sched_mode mode, uint32_t wai
     const struct drps_net_options net = {.count = WORKERS};
     memset(s, 0, sizeof(*s));
     assert_int_equal(drps_net_open_inproc(&net, s->nets, NULL), 0);
+    s->plan.info.ranks = drps_plan_ranks_of(WORKERS, WORKERS, 0);
     s->plan.info.ranks.max_round_uses = 10;
     s->plan.info.max_batch_rows = 5;
     s->train.sync = mode;
@@ -39,7 +40,8 @@ static void stage_begin(struct stage *s, enum drps_sched_mode mode, uint32_t wai
                                       .server = &s->server,
                                       .train = &s->train,
                                       .wait_ms = wait_ms},
-                                .workers = WORKERS,
+                                .ranks = WORKERS,
+                                .shape = &s->plan.info.ranks,
                                 .dim = 1,
                                 .steps = STEPS,
                                 .window_steps = 2};
@@ -321,6 +323,84 @@ static void test_worker_refuses_what_it_may_not_be_told(void **state)
     }
 }
 
+/* Rank 0 has rows alone; rank 1 has all samples, and no rows. */
+static void stage_separate(struct stage *s, int has_needs)
+{
+    stage_begin(s, DRPS_SCHED_SSP, WAIT_MS);
+    s->plan.info.ranks = drps_plan_ranks_of(1, 1, 1);
+    s->plan.info.ranks.max_round_uses = 10;
+    s->job.ahead = 1;
+    s->job.has_needs = has_needs;
+}
+
+static void test_a_rank_without_samples_is_given_no_batch(void **state)
+{
+    struct stage s;
+    struct async_worker *w;
+    struct drps_round round;
+    (void)state;
+    stage_separate(&s, 0);
+    assert_int_equal(drps_async_worker_new(&s.job, &w, NULL), 0);
+    drps_async_worker_begin(w);
+    say(&s, 0, DRPS_NET_WORKER, DRPS_MESSAGE_GO, 1, 0);
+    assert_int_equal(drps_async_worker_step(w, &round, NULL), DRPS_E_PROTO);
+    drps_async_worker_free(w);
+    stage_end(&s);
+}
+
+/* It asks the ranks that have rows, and they alone may answer. */
+static void test_ranks_without_rows_are_not_asked(void **state)
+{
+    struct stage s;
+    struct async_ahead a;
+    struct drps_net_message *m;
+    static const uint64_t needs[1] = {3};
+    (void)state;
+    memset(&a, 0, sizeof(a));
+    stage_separate(&s, 1);
+    s.job.rank = 1;
+    s.job.o.net = s.nets[1];
+    assert_int_equal(drps_async_ahead_ask(&a, &s.job, 3, needs, NULL), 0);
+    assert_int_equal(a.due, 1);
+    assert_int_equal(drps_net_receive(s.nets[1], DRPS_NET_SERVER, 1, 0, &m, NULL), -ETIMEDOUT);
+    assert_int_equal(drps_net_receive(s.nets[0], DRPS_NET_SERVER, 1, WAIT_MS, &m, NULL), 0);
+    assert_true(m->type == DRPS_MESSAGE_AHEAD && m->tag == 1 && m->bytes == sizeof(needs));
+    drps_net_message_free(m);
+    for (uint32_t from = 2; from-- > 0;) {
+        struct drps_net_message answer = {
+            .from = from, .type = DRPS_MESSAGE_AHEAD, .tag = 1, .round = 3};
+        assert_int_equal(drps_async_ahead_take(&a, &s.job, &answer), from == 0);
+    }
+    assert_int_equal(a.due, 0);
+    stage_end(&s);
+}
+
+/* What has come is known before it is known how many rows a batch has: values, without marks. */
+static void test_worker_counts_the_values_that_came_ahead(void **state)
+{
+    enum { ROWS = 150, DIM = 3, WORDS = 3 };
+    const struct drps_plan_ranks shape = drps_plan_ranks_of(2, 2, 0);
+    const struct async_job job = {.rank = 0, .ranks = 2, .shape = &shape, .dim = DIM};
+    static uint64_t data[WORDS + ROWS * DIM];
+    (void)state;
+    for (unsigned n = 0; n <= ROWS; n++) {
+        struct drps_net_message m = {
+            .from = 1, .type = DRPS_MESSAGE_AHEAD, .tag = ASYNC_AHEAD_MORE, .data = data};
+        struct async_ahead a = {.due = 2, .wanted = 1};
+        memset(data, 0xff, sizeof(data)); /* values have bits, too */
+        memset(data, 0, WORDS * sizeof(*data));
+        for (unsigned i = ROWS - n; i < ROWS; i++)
+            data[i / 64] |= UINT64_C(1) << i % 64;
+        m.bytes = WORDS * sizeof(*data) + n * DIM * sizeof(float);
+        assert_int_equal(drps_async_ahead_take(&a, &job, &m), 1);
+        assert_int_equal(a.received, n * DIM * sizeof(float));
+        m.tag = 0; /* the others */
+        m.bytes = (ROWS - n) * DIM * sizeof(float);
+        assert_int_equal(drps_async_ahead_take(&a, &job, &m), 1);
+        assert_int_equal(a.received, ROWS * DIM * sizeof(float));
+    }
+}
+
 /* ---- What was asked for ahead ---- */
 
 /* An answer to worker 0 as it comes; 1: it was due. */
@@ -345,7 +425,7 @@ static void test_each_server_answers_once(void **state)
     assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 0)); /* nothing was asked */
     for (int wanted = 0; wanted < 2; wanted++) {
         assert_int_equal(drps_async_ahead_ask(&a, &s.job, 3, NULL, NULL), 0);
-        if (!wanted) drps_async_ahead_drop(&a, WORKERS);
+        if (!wanted) drps_async_ahead_drop(&a, &s.job);
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_PARAMETERS, 0, 3));
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 1, 3)); /* another's batch */
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 2));
@@ -360,7 +440,7 @@ static void test_each_server_answers_once(void **state)
         assert_false(offer(&s, &a, 0, DRPS_MESSAGE_AHEAD, 0, 3));
         assert_int_equal(a.due, 0);
         assert_int_equal(a.from[0] && a.from[1] && a.rest[1] && !a.rest[0], wanted);
-        drps_async_ahead_drop(&a, WORKERS);
+        drps_async_ahead_drop(&a, &s.job);
         assert_true(!a.from[0] && !a.from[1]);
     }
     stage_end(&s);
@@ -384,7 +464,8 @@ static void test_worker_puts_only_what_fits(void **state)
         {9, 8, 4, DRPS_E_PROTO}, /* a fourth row */
     };
     static const float rest[3] = {20, 21, 22};
-    const struct async_job job = {.rank = 0, .workers = 2, .dim = 1};
+    const struct drps_plan_ranks shape = drps_plan_ranks_of(2, 2, 0);
+    const struct async_job job = {.rank = 0, .ranks = 2, .shape = &shape, .dim = 1};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct {
@@ -439,6 +520,35 @@ static void test_server_refuses_what_is_not_due(void **state)
     }
 }
 
+/* A server without rows sends batches of its own worker, in their turn, and nothing else. */
+static void test_server_without_rows_refuses_what_it_has_not(void **state)
+{
+    static const struct {
+        uint8_t type;
+        uint32_t tag;
+    } bad[] = {{DRPS_MESSAGE_AHEAD, 0}, {DRPS_MESSAGE_PULL, 0}, {DRPS_MESSAGE_GRADIENT, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct stage s;
+        struct async_server *server;
+        struct drps_err err = DRPS_ERR_INIT;
+        stage_begin(&s, DRPS_SCHED_ASP, WAIT_MS);
+        s.plan.info.ranks = drps_plan_ranks_of(WORKERS, 1, 0);
+        s.plan.info.ranks.max_round_uses = 10;
+        s.job.ahead = 1;
+        s.job.rank = 1;
+        s.job.o.net = s.nets[1];
+        assert_int_equal(drps_async_server_new(&s.job, &server, NULL), 0);
+        const struct drps_net_send send = {
+            .to = 1, .part = DRPS_NET_SERVER, .type = bad[i].type, .tag = bad[i].tag};
+        assert_int_equal(drps_net_send(s.nets[0], &send, WAIT_MS, NULL), 0);
+        assert_int_equal(drps_async_server_run(server, &err), DRPS_E_PROTO);
+        assert_non_null(strstr(err.text, "which was not due"));
+        drps_async_server_free(server);
+        stage_end(&s);
+    }
+}
+
 /* Rows of a batch are on their way to each worker at once: as many as the batch has, or those of a
  * round that the server has if they are fewer. */
 static void test_server_has_a_buffer_for_each_worker(void **state)
@@ -448,13 +558,12 @@ static void test_server_has_a_buffer_for_each_worker(void **state)
     } cases[] = {{3000, 1000}, {100, 100}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct drps_plan_info info = {
-            .dim = 8,
-            .max_batch_rows = 1000,
-            .ranks = {.workers = 2, .max_round_uses = cases[i].round_uses}};
+        struct drps_plan_info info = {.dim = 8,
+                                      .max_batch_rows = 1000,
+                                      .ranks = {.count = 2, .max_round_uses = cases[i].round_uses}};
         assert_int_equal(drps_async_part_rows(&info), cases[i].part_rows);
         const uint64_t two = drps_async_memory(&info, 0);
-        info.ranks.workers = 5;
+        info.ranks.count = 5;
         assert_true(drps_async_memory(&info, 0) - two >=
                     3 * cases[i].part_rows * info.dim * sizeof(float));
     }
@@ -526,7 +635,8 @@ static void serving_begin(struct serving *s, const struct drps_store_ops *ops,
                                       .feed = s->feed,
                                       .server = &s->server,
                                       .wait_ms = WAIT_MS},
-                                .workers = RANKS,
+                                .ranks = RANKS,
+                                .shape = &info->ranks,
                                 .dim = info->dim,
                                 .steps = info->batches,
                                 .window_steps = window_steps};
@@ -695,7 +805,8 @@ static struct drps_net_message *answer_to(struct serving *s, uint32_t rank, uint
 static void check_put(struct serving *s, struct async_ahead *a)
 {
     const size_t row = s->job.dim * sizeof(float);
-    const struct async_job to = {.rank = 1, .workers = RANKS, .dim = s->job.dim};
+    const struct async_job to = {
+        .rank = 1, .ranks = RANKS, .shape = s->job.shape, .dim = s->job.dim};
     send_to_server(s, 2, DRPS_MESSAGE_PULL, 1, 1, NULL, 0);
     struct drps_net_message *now = answer_to(s, 2, DRPS_MESSAGE_PARAMETERS, 1);
     char *values = calloc(1, now->bytes + row);
@@ -709,7 +820,7 @@ static void check_put(struct serving *s, struct async_ahead *a)
             DRPS_E_PROTO);
     free(values);
     drps_net_message_free(now);
-    drps_async_ahead_drop(a, RANKS);
+    drps_async_ahead_drop(a, &to);
 }
 
 /* Rank 1 computes step 0 and asks for step 1: rows that step 0 has, too, come when its gradient is
@@ -906,6 +1017,10 @@ int main(void)
         cmocka_unit_test(test_worker_refuses_what_is_not_due),
         cmocka_unit_test(test_worker_refuses_what_it_may_not_be_told),
         cmocka_unit_test(test_each_server_answers_once),
+        cmocka_unit_test(test_a_rank_without_samples_is_given_no_batch),
+        cmocka_unit_test(test_ranks_without_rows_are_not_asked),
+        cmocka_unit_test(test_worker_counts_the_values_that_came_ahead),
+        cmocka_unit_test(test_server_without_rows_refuses_what_it_has_not),
         cmocka_unit_test(test_worker_puts_only_what_fits),
         cmocka_unit_test(test_server_refuses_what_is_not_due),
         cmocka_unit_test(test_server_has_a_buffer_for_each_worker),

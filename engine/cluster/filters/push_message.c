@@ -1,0 +1,127 @@
+/*
+ * Writing a filtered gradient: a head, which rows are whole, which of the other values are sent,
+ * these values, the values of whole rows, and touches. Which values are sent is a bit for each or a
+ * packed list of their numbers, whichever is shorter; or all are, with zeros among them.
+ */
+#include "engine/cluster/filters/drps_push_message.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/cluster/filters/drps_values.h"
+#include "engine/cluster/filters/push_format.h"
+#include "index/plan/codec/drps_list.h"
+
+uint64_t drps_push_bound(const struct drps_push_shape *shape)
+{
+    const uint64_t rows = shape->rows;
+    uint64_t values;
+    if (rows > UINT32_MAX || __builtin_mul_overflow(rows, shape->dim, &values) ||
+        values > UINT64_MAX / 16)
+        return UINT64_MAX;
+    return sizeof(struct push_head) + 2 * (uint64_t)drps_list_encode_bound(rows) +
+           push_bitmap_bytes(values) + drps_list_encode_bound(0) + values * sizeof(float);
+}
+
+/* Returns how many rows are whole. */
+static size_t list_whole(const struct drps_push_shape *shape, const uint8_t *whole, uint32_t *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < shape->rows; i++)
+        if (whole[i]) out[n++] = (uint32_t)i;
+    return n;
+}
+
+/* Copy rows that are whole, or those that are not. Returns how many values they have. */
+static size_t copy_rows(const struct drps_push_shape *shape, const struct drps_push_gradient *g,
+                        int whole, void *out)
+{
+    const size_t row = shape->dim * sizeof(float);
+    char *at = out;
+    for (size_t i = 0; i < shape->rows; i++) {
+        if (g->whole[i] != whole) continue;
+        memcpy(at, g->grads + i * shape->dim, row);
+        at += row;
+    }
+    return (size_t)(at - (char *)out) / sizeof(float);
+}
+
+static size_t write_bitmap(const uint32_t *kept, size_t n, size_t values, unsigned char *out)
+{
+    memset(out, 0, push_bitmap_bytes(values));
+    for (size_t i = 0; i < n; i++)
+        out[kept[i] / 8] |= (unsigned char)(1U << kept[i] % 8);
+    return push_bitmap_bytes(values);
+}
+
+/* A list of a quarter of the values at most: it fits where a bitmap and the values would. */
+static size_t write_kept(struct push_head *head, const uint32_t *kept, size_t values,
+                         unsigned char *out)
+{
+    const size_t n = head->kept;
+    head->how = PUSH_LIST;
+    if (n < values / 4) {
+        const size_t bytes = drps_list_encode_dense(kept, n, out);
+        if (bytes < push_bitmap_bytes(values)) return bytes;
+    }
+    head->how = PUSH_BITMAP;
+    return write_bitmap(kept, n, values, out);
+}
+
+/* Whether zeros in place of what is held back are shorter than marks. */
+static int all_are_shorter(uint32_t bits, size_t n, size_t values)
+{
+    return drps_values_bytes(bits, values) <=
+           push_bitmap_bytes(values) + drps_values_bytes(bits, n);
+}
+
+/* Gather what is sent, one after the other or (all) in its place; of 32 bits where a value is no
+ * finite number. */
+static uint32_t gather(const float *rest, const uint32_t *kept, size_t n, int all, uint32_t bits,
+                       float *out)
+{
+    int finite = 1;
+    for (size_t i = 0; i < n; i++) {
+        const float value = rest[kept[i]];
+        out[all ? kept[i] : i] = value;
+        finite &= isfinite(value) != 0;
+    }
+    return finite ? bits : 32;
+}
+
+/* What was sent is not held back. What is no finite number leaves nothing. */
+static void subtract(float *rest, const uint32_t *kept, size_t n, int all, const float *sent)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float value = sent[all ? kept[i] : i];
+        rest[kept[i]] = isfinite(value) ? rest[kept[i]] - value : 0;
+    }
+}
+
+size_t drps_push_encode(const struct drps_push_shape *shape, const struct drps_push_choice *choice,
+                        uint32_t bits, const struct drps_push_gradient *g, void *out,
+                        struct drps_push_counts *counts)
+{
+    unsigned char *at = (unsigned char *)out + sizeof(struct push_head);
+    uint32_t *whole = g->room, *kept = g->room + shape->rows;
+    const size_t whole_n = list_whole(shape, g->whole, whole);
+    const size_t values = copy_rows(shape, g, 0, g->rest);
+    const size_t n = drps_push_choose(choice, g->rest, values, kept, counts);
+    const int all = all_are_shorter(bits, n, values);
+    struct push_head head = {.how = PUSH_ALL, .kept = (uint32_t)(all ? values : n)};
+    at += drps_list_encode_dense(whole, whole_n, at);
+    if (!all) at += write_kept(&head, kept, values, at);
+    if (all) memset(g->values, 0, values * sizeof(*g->values));
+    head.bits = (uint16_t)gather(g->rest, kept, n, all, bits, g->values);
+    const size_t kept_bytes = drps_values_encode(head.bits, g->values, head.kept, at);
+    at += kept_bytes;
+    subtract(g->rest, kept, n, all, g->values);
+    at += copy_rows(shape, g, 1, at) * sizeof(float);
+    if (shape->touches) at += drps_numbers_encode(g->touches, shape->rows, at);
+    memcpy(out, &head, sizeof(head));
+    counts->rows += shape->rows;
+    counts->whole_rows += whole_n;
+    counts->whole_bytes += whole_n * shape->dim * sizeof(float);
+    counts->kept_bytes += kept_bytes;
+    return (size_t)(at - (unsigned char *)out);
+}

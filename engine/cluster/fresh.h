@@ -1,0 +1,80 @@
+/*
+ * Rows that no rank has trained yet: in the first epoch of a run that begins anew their parameters
+ * follow from their placed ids, so they need not travel. A message of n rows that leaves them out
+ * is
+ *
+ *   marks    a bit for each row, in whole u64: 1: it is fresh
+ *   ids      u32 placed id of each fresh row; none for models without factors, where all but the
+ *            intercept begin as zeros, and the intercept is never left out
+ *   values   [dim] float32 of each other row
+ *
+ * A server knows which rows are fresh: it has stepped none of them. It leaves them out of a message
+ * where that makes the message shorter. Private to engine/cluster/.
+ */
+#ifndef DRPS_ENGINE_CLUSTER_FRESH_H
+#define DRPS_ENGINE_CLUSTER_FRESH_H
+
+#include <string.h>
+
+#include "engine/step/drps_feed.h"
+#include "engine/step/drps_server.h"
+
+/* ---- The server ---- */
+
+struct fresh; /* opaque: a bit for each row of the server */
+
+/* `slots`: unions list slots, so that ids are read from the plan. Borrows both until close. */
+DRPS_MUST_CHECK
+int fresh_open(const struct drps_plan *part, const struct drps_server *server, int slots,
+               struct fresh **out, struct drps_err *err);
+void fresh_close(struct fresh *f); /* NULL-safe */
+
+/* The row numbers of round t's union to ids_out [u->n]. DRPS_E_CORRUPT: they are not this server's.
+ */
+DRPS_MUST_CHECK
+int fresh_list(struct fresh *f, uint64_t t, const struct drps_feed_union *u, uint32_t *ids_out,
+               struct drps_err *err);
+
+/* These rows are stepped. */
+void fresh_step(struct fresh *f, const uint32_t *ids, size_t n);
+
+/*
+ * Begin a message of rows ids [*n], whose frames are index [*n]: write what comes before its values
+ * to data, and keep of index those whose values follow, *n of them. Returns the bytes written, or 0
+ * where the message is to have all rows.
+ */
+size_t fresh_pack(const struct fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
+                  unsigned char *data);
+
+/* ---- The worker ---- */
+
+/* The rows of a message, one after another. */
+struct fresh_reader {
+    const struct drps_model *model;
+    const unsigned char *marks, *ids, *values; /* marks NULL: it has all rows */
+    size_t row, head_bytes;
+    size_t made; /* rows that it leaves out */
+};
+
+/* Returns 0, or -1 where the bytes do not fit a message of `rows` rows, which are left out if
+ * `packed` is not 0. */
+DRPS_MUST_CHECK
+int fresh_read(const struct drps_model *model, const void *data, size_t bytes, size_t rows,
+               int packed, struct fresh_reader *out);
+
+/* The parameters of a row that is left out to `to` [dim]: as drps_server_fresh() has them. */
+void fresh_make(struct fresh_reader *reader, char *to);
+
+/* The next row's parameters to `to` [dim]. */
+static inline void fresh_next(struct fresh_reader *reader, char *to)
+{
+    const size_t row = reader->model->dim * sizeof(float), i = reader->row++;
+    if (reader->marks && reader->marks[i / 8] >> i % 8 & 1) {
+        fresh_make(reader, to);
+        return;
+    }
+    memcpy(to, reader->values, row);
+    reader->values += row;
+}
+
+#endif

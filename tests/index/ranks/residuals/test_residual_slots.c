@@ -1,0 +1,359 @@
+/*
+ * Residual slots of plans for several workers, against the rows that each worker pulls from other
+ * servers: dense numbers where the slots suffice, few rows sent whole where they do not, plans
+ * without them, and damaged records.
+ *
+ *   test_residual_slots [seed]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_rng.h"
+#include "index/plan/codec/drps_list.h"
+#include "index/plan/drps_residuals.h"
+#include "index/plan/drps_round.h"
+#include "support/index_case.h"
+
+enum { WORKERS = 3, ROWS_MOST = 4096, ROUNDS_MOST = 512 };
+
+static uint64_t seed = 20240607;
+
+/* ---- A plan, and what its records say ---- */
+
+struct made {
+    struct scratch scratch;
+    struct case_run run;
+    struct drps_plan *part[WORKERS];
+};
+
+static void made_begin(struct made *m, uint64_t slots, const char *partition)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    scratch_begin(&m->scratch);
+    const char *input = case_input(&m->scratch, "in", CASE_LIBSVM, 2000, 800, seed);
+    case_begin(&m->run, &m->scratch, input, "lor");
+    m->run.options.workers = WORKERS;
+    m->run.options.partition = partition;
+    m->run.options.batch_size = 20;
+    m->run.options.test_fraction = 0.2;
+    m->run.options.residual_slots = slots;
+    case_compile(&m->run);
+    case_verify(m->run.out);
+    for (uint32_t r = 0; r < WORKERS; r++)
+        if (drps_plan_open_rank(drps_io_os(), m->run.out, r, &m->part[r], &err) < 0)
+            fail_msg("%s", err.text);
+}
+
+static void made_end(struct made *m)
+{
+    for (uint32_t r = 0; r < WORKERS; r++)
+        drps_plan_close(m->part[r]);
+    scratch_end(&m->scratch);
+}
+
+static void *read_record(const struct drps_plan *plan, const char *name, uint32_t kind, uint64_t i,
+                         size_t *bytes_out)
+{
+    struct drps_recfile *file;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (drps_plan_file(plan, name, kind, &file, &err) < 0) fail_msg("%s", err.text);
+    *bytes_out = (size_t)drps_recfile_bytes(file, i);
+    void *data = malloc((size_t)drps_recfile_run_bytes(file, i, 1) + 8);
+    assert_int_equal(drps_recfile_read(file, i, 1, data, NULL), 0);
+    drps_recfile_close(file);
+    return data;
+}
+
+/* Rows of one server that a worker has in a round, as numbers of the whole plan. */
+static size_t rows_of(const struct drps_plan *server, uint32_t worker, uint64_t round,
+                      uint32_t *out)
+{
+    static uint32_t ids[ROWS_MOST], positions[WORKERS * ROWS_MOST];
+    size_t bytes, part[WORKERS + 1], n = 0;
+    void *record = read_record(server, "rows.rec", DRPS_KIND_ROWS, round, &bytes);
+    const uint32_t rows = drps_list_count(record);
+    assert_int_equal(drps_list_decode(record, bytes, ids, NULL, NULL), 0);
+    free(record);
+    record = read_record(server, "positions.rec", DRPS_KIND_POSITIONS, round, &bytes);
+    assert_int_equal(drps_positions_decode(record, bytes, WORKERS, rows, WORKERS * ROWS_MOST,
+                                           positions, part, NULL),
+                     0);
+    free(record);
+    for (size_t i = part[worker]; i < part[worker + 1]; i++)
+        out[n++] = (uint32_t)server->info.ranks.first_row + ids[positions[i]];
+    return n;
+}
+
+/* A worker's rows of other servers, and their slots, round by round. */
+struct worker {
+    uint64_t rounds;
+    uint32_t n[ROUNDS_MOST];
+    uint32_t *row[ROUNDS_MOST], *slot[ROUNDS_MOST]; /* own */
+    uint8_t *whole[ROUNDS_MOST];                    /* own */
+};
+
+static void read_worker(const struct made *m, uint32_t rank, struct worker *w)
+{
+    w->rounds = m->part[rank]->info.batches;
+    assert_true(w->rounds <= ROUNDS_MOST);
+    for (uint64_t t = 0; t < w->rounds; t++) {
+        size_t n = 0, bytes;
+        w->row[t] = calloc(ROWS_MOST, sizeof(uint32_t));
+        w->slot[t] = calloc(ROWS_MOST, sizeof(uint32_t));
+        w->whole[t] = calloc(ROWS_MOST, 1);
+        for (uint32_t s = 0; s < WORKERS; s++)
+            if (s != rank) n += rows_of(m->part[s], rank, t, w->row[t] + n);
+        static uint32_t room[2 * ROWS_MOST];
+        const struct drps_residual_rows rows = {w->slot[t], w->whole[t], room, (uint32_t)n};
+        void *record = read_record(m->part[rank], "residuals.rec", DRPS_KIND_RESIDUALS, t, &bytes);
+        assert_int_equal(drps_residuals_decode(
+                             record, bytes, m->part[rank]->info.ranks.residual_slots, &rows, NULL),
+                         0);
+        free(record);
+        w->n[t] = (uint32_t)n;
+    }
+}
+
+static void free_worker(struct worker *w)
+{
+    for (uint64_t t = 0; t < w->rounds; t++) {
+        free(w->row[t]);
+        free(w->slot[t]);
+        free(w->whole[t]);
+    }
+}
+
+/* ---- Enough slots ---- */
+
+static void check_dense(const struct worker *w, uint64_t slots)
+{
+    static uint32_t uses[ROWS_MOST], last[ROWS_MOST], number[ROWS_MOST];
+    uint32_t numbered = 0;
+    memset(uses, 0, sizeof(uses));
+    for (uint64_t t = 0; t < w->rounds; t++)
+        for (uint32_t i = 0; i < w->n[t]; i++) {
+            uses[w->row[t][i]]++;
+            last[w->row[t][i]] = (uint32_t)t;
+        }
+    for (uint32_t row = 0; row < ROWS_MOST; row++)
+        number[row] = uses[row] > 1 ? numbered++ : DRPS_NO_SLOT;
+    assert_int_equal(slots, numbered);
+    for (uint64_t t = 0; t < w->rounds; t++)
+        for (uint32_t i = 0; i < w->n[t]; i++) {
+            assert_int_equal(w->slot[t][i], number[w->row[t][i]]);
+            assert_int_equal(w->whole[t][i], last[w->row[t][i]] == t);
+        }
+}
+
+static void test_slots_that_suffice_are_dense_numbers(void **state)
+{
+    static const char *const partitions[] = {"range", "auto"};
+    (void)state;
+    for (size_t p = 0; p < 2; p++) {
+        struct made m = {0};
+        made_begin(&m, UINT64_MAX, partitions[p]);
+        for (uint32_t r = 0; r < WORKERS; r++) {
+            struct worker w = {0};
+            read_worker(&m, r, &w);
+            check_dense(&w, m.part[r]->info.ranks.residual_slots);
+            free_worker(&w);
+        }
+        made_end(&m);
+    }
+}
+
+/* ---- Too few slots ---- */
+
+/* Where the worker lets the rest of a row lie until its next use: [from, to). */
+struct wait {
+    uint64_t from, to;
+};
+
+static int by_end(const void *a, const void *b)
+{
+    const struct wait *x = a, *y = b;
+    if (x->to != y->to) return x->to < y->to ? -1 : 1;
+    return x->from > y->from ? -1 : x->from < y->from;
+}
+
+/* At most so many waits fit `slots` slots: those that end first, each if there is room. */
+static uint64_t most_waits(struct wait *waits, size_t n, uint64_t slots, uint64_t rounds)
+{
+    uint64_t taken = 0;
+    uint32_t *busy = calloc(rounds, sizeof(*busy));
+    qsort(waits, n, sizeof(*waits), by_end);
+    for (size_t i = 0; i < n; i++) {
+        int fits = 1;
+        for (uint64_t t = waits[i].from; t < waits[i].to; t++)
+            fits &= busy[t] < slots;
+        for (uint64_t t = waits[i].from; fits && t < waits[i].to; t++)
+            busy[t]++;
+        taken += (uint64_t)fits;
+    }
+    free(busy);
+    return taken;
+}
+
+static uint64_t bound(const struct worker *w, uint64_t slots)
+{
+    static uint64_t before[ROWS_MOST];
+    struct wait *waits = calloc((size_t)ROUNDS_MOST * ROWS_MOST, sizeof(*waits));
+    size_t n = 0;
+    memset(before, 0, sizeof(before));
+    for (uint64_t t = 0; t < w->rounds; t++)
+        for (uint32_t i = 0; i < w->n[t]; i++) {
+            uint64_t *b = &before[w->row[t][i]];
+            if (*b) waits[n++] = (struct wait){*b - 1, t};
+            *b = t + 1;
+        }
+    const uint64_t most = most_waits(waits, n, slots, w->rounds);
+    free(waits);
+    return most;
+}
+
+/* A row's rest is in its slot when the row comes again, and nobody else's. */
+static uint64_t check_few(const struct worker *w, uint64_t slots)
+{
+    static uint32_t holder[ROWS_MOST];
+    uint64_t waits = 0;
+    memset(holder, 0xff, sizeof(holder));
+    for (uint64_t t = 0; t < w->rounds; t++) {
+        for (uint32_t i = 0; i < w->n[t]; i++) {
+            const uint32_t slot = w->slot[t][i], row = w->row[t][i];
+            for (uint32_t other = 0; other < slots; other++)
+                if (holder[other] == row) assert_int_equal(other, slot);
+            if (slot == DRPS_NO_SLOT || !w->whole[t][i]) continue;
+            assert_true(slot < slots && holder[slot] == row);
+            holder[slot] = UINT32_MAX;
+        }
+        for (uint32_t i = 0; i < w->n[t]; i++) {
+            const uint32_t slot = w->slot[t][i], row = w->row[t][i];
+            if (w->whole[t][i]) continue;
+            assert_true(slot < slots && (holder[slot] == row || holder[slot] == UINT32_MAX));
+            holder[slot] = row;
+            waits++;
+        }
+    }
+    for (uint32_t slot = 0; slot < slots; slot++)
+        assert_int_equal(holder[slot], UINT32_MAX);
+    return waits;
+}
+
+static void test_few_slots_go_to_rows_that_come_again_soon(void **state)
+{
+    static const uint64_t few[] = {1, 5, 30, 150};
+    (void)state;
+    for (size_t k = 0; k < sizeof(few) / sizeof(*few); k++) {
+        struct made m = {0};
+        made_begin(&m, few[k], "range");
+        struct worker w = {0};
+        read_worker(&m, 1, &w);
+        assert_int_equal(m.part[1]->info.ranks.residual_slots, few[k]);
+        const uint64_t waits = check_few(&w, few[k]), most = bound(&w, few[k]);
+        assert_true(waits <= most);
+        if (waits * 100 < most * 95) fail_msg("%zu of %zu", (size_t)waits, (size_t)most);
+        free_worker(&w);
+        made_end(&m);
+    }
+}
+
+/* ---- Without, and refused ---- */
+
+/* What plan.json says of the files that both have. */
+static void check_same_files(const struct drps_plan *a, const struct drps_plan *b)
+{
+    for (size_t i = 0; i < DRPS_PLAN_FILES; i++) {
+        uint64_t bytes, sum, other_bytes, other_sum;
+        if (!drps_plan_has_file(&a->info, i)) continue;
+        const char *name = drps_plan_files[i].name;
+        assert_int_equal(drps_plan_listed(a, name, &bytes, &sum, NULL), 0);
+        assert_int_equal(drps_plan_listed(b, name, &other_bytes, &other_sum, NULL), 0);
+        assert_int_equal(bytes, other_bytes);
+        assert_int_equal(sum, other_sum);
+    }
+}
+
+static void test_plans_without_have_no_file(void **state)
+{
+    struct made with = {0}, without = {0};
+    char path[SCRATCH_PATH_BYTES + 32];
+    (void)state;
+    made_begin(&without, 0, "auto");
+    made_begin(&with, 20, "auto");
+    assert_int_equal(without.part[0]->info.ranks.residual_slots, 0);
+    (void)snprintf(path, sizeof(path), "%s/rank-0/residuals.rec", without.run.out);
+    FILE *f = fopen(path, "rb");
+    assert_null(f);
+    for (uint32_t r = 0; r < WORKERS; r++)
+        check_same_files(without.part[r], with.part[r]);
+    made_end(&with);
+    made_end(&without);
+}
+
+static void test_records_round_trip_and_damage_is_refused(void **state)
+{
+    enum { N = 40, SLOTS = 100 };
+    uint32_t slot[N], room[2 * N], read_slot[N];
+    uint8_t whole[N], read_whole[N];
+    unsigned char record[4096];
+    const struct drps_residual_rows rows = {slot, whole, room, N};
+    const struct drps_residual_rows read = {read_slot, read_whole, room, N};
+    (void)state;
+    for (uint64_t k = 0; k < 200; k++) {
+        for (uint32_t i = 0; i < N; i++) {
+            const uint64_t x = drps_rng_at(seed + k, i);
+            slot[i] = x % 3 == 0 ? DRPS_NO_SLOT : k % 2 ? i * 2 : (uint32_t)(x >> 8) % SLOTS;
+            whole[i] = slot[i] == DRPS_NO_SLOT || (x >> 40) % 4 == 0;
+        }
+        const size_t bytes = drps_residuals_encode(&rows, record);
+        assert_true(bytes <= drps_residuals_encode_bound(N));
+        assert_int_equal(drps_residuals_decode(record, bytes, SLOTS, &read, NULL), 0);
+        assert_memory_equal(slot, read_slot, sizeof(slot));
+        assert_memory_equal(whole, read_whole, sizeof(whole));
+        for (size_t cut = 0; cut < bytes; cut++)
+            assert_int_equal(drps_residuals_decode(record, cut, SLOTS, &read, NULL),
+                             DRPS_E_CORRUPT);
+        assert_int_equal(drps_residuals_decode(record, bytes, 1, &read, NULL), DRPS_E_CORRUPT);
+        struct drps_residual_rows fewer = read;
+        fewer.n = 1;
+        assert_int_equal(drps_residuals_decode(record, bytes, SLOTS, &fewer, NULL), DRPS_E_CORRUPT);
+        record[0] = 2;
+        assert_int_equal(drps_residuals_decode(record, bytes, SLOTS, &read, NULL), DRPS_E_CORRUPT);
+    }
+}
+
+static void test_residuals_are_of_several_workers(void **state)
+{
+    struct made m = {0};
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    scratch_begin(&m.scratch);
+    const char *input = case_input(&m.scratch, "in", CASE_LIBSVM, 200, 80, seed);
+    case_begin(&m.run, &m.scratch, input, "lor");
+    m.run.options.residual_slots = 5;
+    assert_int_equal(drps_index_run(drps_io_os(), &m.run.options, &m.run.result, &err),
+                     DRPS_E_CONFIG);
+    assert_non_null(strstr(err.text, "2 workers"));
+    scratch_end(&m.scratch);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slots_that_suffice_are_dense_numbers),
+        cmocka_unit_test(test_few_slots_go_to_rows_that_come_again_soon),
+        cmocka_unit_test(test_plans_without_have_no_file),
+        cmocka_unit_test(test_records_round_trip_and_damage_is_refused),
+        cmocka_unit_test(test_residuals_are_of_several_workers),
+    };
+    if (argc > 1) seed = strtoull(argv[1], NULL, 0);
+    printf("seed %llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}

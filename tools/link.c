@@ -1,0 +1,50 @@
+/* Bytes of the plan's forecast, and seconds from bytes. */
+#include "tools/drps_link.h"
+
+#include <stdio.h>
+
+#include "engine/cluster/drps_circulation.h"
+#include "engine/cluster/drps_rounds.h"
+
+struct link_load link_of_part(const struct drps_plan_info *part)
+{
+    struct link_load load = {.rank = part->ranks.rank};
+    if (drps_plan_circulates(part)) {
+        struct drps_circulation_stats ranges;
+        drps_circulation_forecast(part, part->row_bytes, 1, &ranges);
+        load.sent_bytes = ranges.sent_bytes;
+        load.received_bytes = ranges.received_bytes;
+    } else {
+        struct drps_rounds_bytes rounds;
+        drps_rounds_forecast(part, 0, 1, &rounds);
+        load.sent_bytes = rounds.sent;
+        load.received_bytes = rounds.received;
+    }
+    return load;
+}
+
+static uint64_t larger_way(const struct link_load *load)
+{
+    return load->sent_bytes > load->received_bytes ? load->sent_bytes : load->received_bytes;
+}
+
+void link_raise(struct link_load *most, const struct link_load *load)
+{
+    if (larger_way(load) > larger_way(most)) *most = *load;
+}
+
+double link_seconds(const struct link_load *load, uint64_t bits_per_s)
+{
+    return 8 * (double)larger_way(load) / (double)bits_per_s;
+}
+
+const char *link_speed_text(uint64_t bits_per_s, char buf[LINK_TEXT])
+{
+    static const char *const units[] = {"", "K", "M", "G", "T"};
+    double speed = (double)bits_per_s;
+    size_t u = 0;
+    for (; speed >= 1000 && u + 1 < sizeof(units) / sizeof(*units); u++)
+        speed /= 1000;
+    (void)snprintf(buf, LINK_TEXT, "%.4g %sbit/s", speed, units[u]);
+    return buf;
+}
