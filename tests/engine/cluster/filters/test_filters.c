@@ -204,7 +204,7 @@ static void test_chance_holds_back_a_share(void **state)
     for (size_t i = 0; i < N; i++)
         h[i] = 1;
     const size_t sent = send(&choice, 32, h, N, rest, arrived);
-    assert_true(sent > N * .65 && sent < N * .75);
+    assert_true(sent > N * 65 / 100 && sent < N * 75 / 100);
     (void)send(&choice, 32, h, N, rest, again);
     assert_memory_equal(arrived, again, sizeof(arrived));
 }
