@@ -16,6 +16,14 @@ train() {
 losses() { echo "$(all_values train_loss <train.json) $(all_values test_loss <train.json)"; }
 content() { value content <train.json; }
 
+# estimated: what drps-index says that one thread takes, and that the rounds' messages take, follows from the plan
+"$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 500 --workers 3 --test-fraction 0.1 -o estimated --quiet --json >index.json
+want=$(value nnz <index.json && value test_nnz <index.json && sed -n '/"ranks": \[/,$p' index.json | all_values row_uses)
+want=$(xargs <<<"$want" | awk '{printf "%.9f", 1e-9 * (($1 + $2) * (1.2 + .23 * 5) + .85 * 5 * ($3 + $4 + $5))}')
+near "$(value one_thread_seconds <index.json)" "$want" 0.001 || fail "one thread: $(value one_thread_seconds <index.json), not $want"
+rounds=$(awk "BEGIN {n = $(value batches <index.json) + $(value test_batches <index.json); print .0003 * n}")
+near "$(value messages_seconds <index.json)" "$rounds" 0.001 || fail "messages: $(value messages_seconds <index.json), not $rounds"
+
 # least PLAN N: KiB that the relay store of every rank takes at least, by their own refusals
 least() {
     local memory=1024 need

@@ -70,40 +70,55 @@ static void test_speeds_as_text(void **state)
 
 /* ---- Whether several machines pay ---- */
 
-static void test_a_verdict_follows_from_both_times(void **state)
+/* A thread takes (1.2 + 8 x .23) ns for each of 1.5e8 entries, and 8 x .85 ns for each of 8e7 rows
+ * of steps: 1 s. */
+static const struct drps_plan_info a_second = {
+    .nnz = 140000000, .test_nnz = 10000000, .dim = 8, .ranks = {.count = 4, .workers = 4}};
+#define ROW_USES 80000000
+
+static void expect_verdict(uint64_t bytes, uint64_t rounds, const char *verdict)
 {
-    /* A thread takes (2 + 8) ns for each of 1e8 entries: 1 s. */
-    const struct drps_plan_info info = {
-        .nnz = 90000000, .test_nnz = 10000000, .dim = 8, .ranks = {.count = 4, .workers = 4}};
+    const struct index_network network = {.info = &a_second,
+                                          .busiest = {.sent_bytes = 1, .received_bytes = bytes},
+                                          .link_bits = GBIT,
+                                          .row_uses = ROW_USES,
+                                          .rounds = rounds};
+    begin();
+    index_network_print(&network, 0);
+    char *all = end();
+    expect_text(all, "at 1 Gbit/s");
+    expect_text(all, "one thread with all rows in memory about 1 s");
+    expect_text(all, verdict);
+    free(all);
+}
+
+/* A Gbit/s takes 8 ns for each byte, and a round .3 ms. */
+static void test_a_verdict_follows_from_all_times(void **state)
+{
     static const struct {
         const char *name;
-        uint64_t bytes; /* a Gbit/s takes 8 ns for each */
+        uint64_t bytes, rounds;
         const char *verdict;
     } cases[] = {
-        {"as long", 125000000, "4 machines will be slower than one\n"},
-        {"three quarters", 94000000, "4 machines may be slower than one\n"},
-        {"less than three quarters", 93000000, "4 machines can be faster than one\n"},
+        {"as long", 125000000, 0, "4 machines will be slower than one\n"},
+        {"as long with the rounds", 62500000, 1670, "4 machines will be slower than one\n"},
+        {"three quarters", 94000000, 0, "4 machines may be slower than one\n"},
+        {"three quarters with the rounds", 62500000, 850, "4 machines may be slower than one\n"},
+        {"less than three quarters", 93000000, 0, "4 machines can be faster than one\n"},
+        {"less with the rounds", 62500000, 800, "4 machines can be faster than one\n"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        const struct link_load load = {.sent_bytes = 1, .received_bytes = cases[i].bytes};
-        begin();
-        index_network_print(&info, &load, GBIT, 0);
-        char *all = end();
-        expect_text(all, "at 1 Gbit/s");
-        expect_text(all, "one thread with all rows in memory about 1 s");
-        expect_text(all, cases[i].verdict);
-        free(all);
-    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        expect_verdict(cases[i].bytes, cases[i].rounds, cases[i].verdict);
 }
 
 static void test_one_worker_has_no_network(void **state)
 {
     const struct drps_plan_info info = {.nnz = 100, .dim = 1, .ranks = {.workers = 1}};
-    const struct link_load load = {0};
+    const struct index_network network = {.info = &info, .link_bits = GBIT};
     (void)state;
     begin();
-    index_network_print(&info, &load, GBIT, 1);
+    index_network_print(&network, 1);
     char *all = end();
     assert_string_equal(all, "");
     free(all);
@@ -187,7 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_larger_way_counts),
         cmocka_unit_test(test_speeds_as_text),
-        cmocka_unit_test(test_a_verdict_follows_from_both_times),
+        cmocka_unit_test(test_a_verdict_follows_from_all_times),
         cmocka_unit_test(test_one_worker_has_no_network),
         cmocka_unit_test(test_traffic_of_two_ranks),
         cmocka_unit_test(test_one_rank_has_no_traffic),

@@ -24,8 +24,10 @@ static int report(const struct drps_cli *cli, const struct index_options *o,
                   const struct drps_index_result *result, const struct index_columns *columns,
                   struct drps_err *err)
 {
-    struct index_report report = {
-        .result = result, .options = &o->index, .columns = columns, .link_bits = o->link_bits};
+    struct index_report report = {.result = result,
+                                  .options = &o->index,
+                                  .columns = columns,
+                                  .network = {.link_bits = o->link_bits}};
     if (!cli->json && cli->log.level < DRPS_LOG_INFO) return 0;
     int rc = index_report_needs(&report, err);
     if (rc < 0)

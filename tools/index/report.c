@@ -33,6 +33,15 @@ static int add_needs(struct index_report *report, const struct drps_plan *plan,
     return 0;
 }
 
+static void add_to_network(struct index_network *network, const struct drps_plan_info *part)
+{
+    const struct link_load load = link_of_part(part);
+    link_raise(&network->busiest, &load);
+    network->row_uses += part->row_uses;
+    if (!drps_plan_circulates(network->info) && drps_rank_trains(&part->ranks, part->ranks.rank))
+        network->rounds = part->batches + part->eval_batches;
+}
+
 int index_report_needs(struct index_report *report, struct drps_err *err)
 {
     const struct drps_plan_info *info = &report->result->info;
@@ -40,15 +49,14 @@ int index_report_needs(struct index_report *report, struct drps_err *err)
     const char *dir = report->options->out;
     int rc = 0;
     report->needs = (struct drps_train_needs){0};
-    report->busiest = (struct link_load){0};
+    report->network = (struct index_network){.info = info, .link_bits = report->network.link_bits};
     for (uint32_t r = 0; r < info->ranks.count && rc == 0; r++) {
         struct drps_plan *plan;
         rc = info->ranks.count > 1 ? drps_plan_open_rank(drps_io_os(), dir, r, &plan, err)
                                    : drps_plan_open(drps_io_os(), dir, &plan, err);
         if (rc < 0) break;
         rc = add_needs(report, plan, &options, r == 0, err);
-        const struct link_load load = link_of_part(&plan->info);
-        link_raise(&report->busiest, &load);
+        if (rc == 0) add_to_network(&report->network, &plan->info);
         drps_plan_close(plan);
     }
     return rc;
@@ -286,7 +294,7 @@ static void print_details(const struct drps_index_result *r)
 int index_report_text(const struct index_report *report, int details, struct drps_err *err)
 {
     print_summary(report);
-    index_network_print(&report->result->info, &report->busiest, report->link_bits, details);
+    index_network_print(&report->network, details);
     print_ranks(report->result);
     if (!details && report->needs.keeps_all_rows) return 0;
     print_details(report->result);

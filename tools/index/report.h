@@ -5,8 +5,8 @@
 #include "engine/drps_engine.h"
 #include "index/drps_index.h"
 #include "tools/drps_cli.h"
-#include "tools/drps_link.h"
 #include "tools/index/columns.h"
+#include "tools/index/network.h"
 
 /* What there is to tell. Everything is borrowed. */
 struct index_report {
@@ -17,12 +17,11 @@ struct index_report {
                                       --memory is that of this run */
     uint64_t no_rows_bytes;        /* the least that a rank without rows takes, the most of
                                       these; 0: all have rows */
-    struct link_load busiest;      /* of several workers: the link that takes longest */
-    uint64_t link_bits;            /* of each machine's link, a second */
+    struct index_network network;  /* of several workers */
 };
 
-/* Fill in report->needs and report->busiest from the plan that was made. Errors as
- * drps_train_needs(). */
+/* Fill in report->needs and report->network, but for its link_bits, from the plan that was made.
+ * Errors as drps_train_needs(). */
 DRPS_MUST_CHECK
 int index_report_needs(struct index_report *report, struct drps_err *err);
 

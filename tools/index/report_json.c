@@ -139,10 +139,14 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
         for (uint32_t k = 0; k < i->ranks.count; k++)
             drps_manifest_append(&ranks, rank_json(r, k));
         drps_manifest_put(&j, "ranks", ranks);
-        drps_manifest_put(&j, "link_bits_per_s", drps_cli_json_count(report->link_bits));
-        drps_manifest_put(&j, "link_least_seconds",
-                          drps_cli_json_real(link_seconds(&report->busiest, report->link_bits)));
-        drps_manifest_put(&j, "one_thread_seconds", drps_cli_json_real(index_thread_seconds(i)));
+        drps_manifest_put(&j, "link_bits_per_s", drps_cli_json_count(report->network.link_bits));
+        drps_manifest_put(
+            &j, "link_least_seconds",
+            drps_cli_json_real(link_seconds(&report->network.busiest, report->network.link_bits)));
+        drps_manifest_put(&j, "messages_seconds",
+                          drps_cli_json_real(index_messages_seconds(&report->network)));
+        drps_manifest_put(&j, "one_thread_seconds",
+                          drps_cli_json_real(index_thread_seconds(&report->network)));
         if (r->links.hashed_rows)
             drps_manifest_put(&j, "moved_of_hashed", drps_cli_json_real(index_report_moved(r)));
         if (r->links.moved_rows) {

@@ -43,7 +43,10 @@ static int print_without(const char *dir, const struct drps_index_result *result
     const struct drps_index_options options = {.out = dir};
     struct index_columns columns = {.cli = &cli};
     const struct index_report report = {
-        .result = result, .options = &options, .columns = &columns, .link_bits = LINK_USUAL_BITS};
+        .result = result,
+        .options = &options,
+        .columns = &columns,
+        .network = {.info = &result->info, .link_bits = LINK_USUAL_BITS}};
     struct drps_err err = DRPS_ERR_INIT;
     size_t n = 0;
     FILE *const out = stdout;
