@@ -98,6 +98,74 @@ static void subtract(float *rest, const uint32_t *kept, size_t n, int all, const
     }
 }
 
+/* ---- All values, where zeros are shorter than marks ---- */
+
+static size_t zeros(const float *values, size_t n)
+{
+    size_t zero = 0;
+    for (size_t i = 0; i < n; i++)
+        zero += values[i] == 0;
+    return zero;
+}
+
+static int are_finite(const float *values, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, values + i, sizeof(bits));
+        bits &= 0x7fffffff;
+        most = bits > most ? bits : most;
+    }
+    return most < 0x7f800000;
+}
+
+/* 1: nothing but zeros is held back, and all values are shorter than marks and the others. */
+static int sends_all(const struct drps_push_choice *choice, uint32_t bits, const float *rest,
+                     size_t values, struct drps_push_counts *counts)
+{
+    if (choice->threshold > 0 || (choice->top > 0 && choice->top < 1)) return 0;
+    const size_t zero = zeros(rest, values);
+    if (!all_are_shorter(bits, values - zero, values)) return 0;
+    counts->values += values;
+    counts->zero += zero;
+    return 1;
+}
+
+/* As gather(), encode and subtract() do with a list of them. Returns the bytes. */
+static size_t write_all(struct push_head *head, uint32_t bits, float *restrict rest,
+                        float *restrict sent, void *out)
+{
+    const size_t n = head->kept;
+    head->bits = (uint16_t)(are_finite(rest, n) ? bits : 32);
+    if (n) memcpy(sent, rest, n * sizeof(*sent));
+    const size_t bytes = drps_values_encode(head->bits, sent, n, out);
+    if (head->bits == 32 && n) memset(rest, 0, n * sizeof(*rest));
+    for (size_t i = 0; head->bits < 32 && i < n; i++)
+        rest[i] -= sent[i];
+    return bytes;
+}
+
+/* ---- Messages ---- */
+
+/* Those that are chosen. Returns the bytes of their marks and of themselves, *kept_bytes. */
+static size_t write_chosen(struct push_head *head, const struct drps_push_choice *choice,
+                           uint32_t bits, const struct drps_push_gradient *g, size_t values,
+                           uint32_t *kept, unsigned char *out, size_t *kept_bytes,
+                           struct drps_push_counts *counts)
+{
+    unsigned char *at = out;
+    const size_t n = drps_push_choose(choice, g->rest, values, kept, counts);
+    const int all = all_are_shorter(bits, n, values);
+    *head = (struct push_head){.how = PUSH_ALL, .kept = (uint32_t)(all ? values : n)};
+    if (!all) at += write_kept(head, kept, values, at);
+    if (all) memset(g->values, 0, values * sizeof(*g->values));
+    head->bits = (uint16_t)gather(g->rest, kept, n, all, bits, g->values);
+    *kept_bytes = drps_values_encode(head->bits, g->values, head->kept, at);
+    subtract(g->rest, kept, n, all, g->values);
+    return (size_t)(at - out) + *kept_bytes;
+}
+
 size_t drps_push_encode(const struct drps_push_shape *shape, const struct drps_push_choice *choice,
                         uint32_t bits, const struct drps_push_gradient *g, void *out,
                         struct drps_push_counts *counts)
@@ -106,16 +174,13 @@ size_t drps_push_encode(const struct drps_push_shape *shape, const struct drps_p
     uint32_t *whole = g->room, *kept = g->room + shape->rows;
     const size_t whole_n = list_whole(shape, g->whole, whole);
     const size_t values = copy_rows(shape, g, 0, g->rest);
-    const size_t n = drps_push_choose(choice, g->rest, values, kept, counts);
-    const int all = all_are_shorter(bits, n, values);
-    struct push_head head = {.how = PUSH_ALL, .kept = (uint32_t)(all ? values : n)};
+    struct push_head head = {.how = PUSH_ALL, .kept = (uint32_t)values};
+    size_t kept_bytes;
     at += drps_list_encode_dense(whole, whole_n, at);
-    if (!all) at += write_kept(&head, kept, values, at);
-    if (all) memset(g->values, 0, values * sizeof(*g->values));
-    head.bits = (uint16_t)gather(g->rest, kept, n, all, bits, g->values);
-    const size_t kept_bytes = drps_values_encode(head.bits, g->values, head.kept, at);
-    at += kept_bytes;
-    subtract(g->rest, kept, n, all, g->values);
+    if (sends_all(choice, bits, g->rest, values, counts))
+        at += kept_bytes = write_all(&head, bits, g->rest, g->values, at);
+    else
+        at += write_chosen(&head, choice, bits, g, values, kept, at, &kept_bytes, counts);
     at += copy_rows(shape, g, 1, at) * sizeof(float);
     if (shape->touches) at += drps_numbers_encode(g->touches, shape->rows, at);
     memcpy(out, &head, sizeof(head));

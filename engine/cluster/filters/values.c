@@ -49,22 +49,38 @@ static int decode16(const unsigned char *data, size_t n, float *out)
 
 /* ---- 8 bits: of each block the scale, then its values ---- */
 
-static void spread(const int8_t *levels, float scale, size_t n, float *out)
+static void spread(const int8_t *restrict levels, float scale, size_t n, float *restrict out)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = (float)levels[i] * scale;
 }
 
-/* Values too small for a scale that is a normal number become 0. */
-static void encode8_block(float *values, size_t n, unsigned char *out)
+/* The largest size of n values that are finite numbers: sizes are ordered as their bits are. */
+static float largest(const float *values, size_t n)
 {
-    int8_t levels[DRPS_VALUES_BLOCK];
-    float most = 0;
-    for (size_t i = 0; i < n; i++)
-        most = fmaxf(most, fabsf(values[i]));
-    const float scale = most / LEVELS >= FLT_MIN ? most / LEVELS : 0;
-    for (size_t i = 0; i < n; i++)
-        levels[i] = scale > 0 ? (int8_t)lrintf(values[i] / scale) : 0;
+    uint32_t most = 0;
+    float size;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, values + i, sizeof(bits));
+        bits &= 0x7fffffff;
+        most = bits > most ? bits : most;
+    }
+    memcpy(&size, &most, sizeof(size));
+    return size;
+}
+
+/* Added and taken away again, it leaves the nearest whole number of a small one, as lrintf() does.
+ */
+#define ROUNDING 0x1.8p23F
+
+/* Values too small for a scale that is a normal number become 0. */
+static void encode8_block(float *restrict values, size_t n, unsigned char *restrict out)
+{
+    int8_t levels[DRPS_VALUES_BLOCK] = {0};
+    const float most = largest(values, n), scale = most / LEVELS >= FLT_MIN ? most / LEVELS : 0;
+    for (size_t i = 0; scale > 0 && i < n; i++)
+        levels[i] = (int8_t)(int)(values[i] / scale + ROUNDING - ROUNDING);
     memcpy(out, &scale, sizeof(scale));
     memcpy(out + sizeof(scale), levels, n);
     spread(levels, scale, n, values);
