@@ -21,7 +21,7 @@ read -ra syncs <<<"${DRPS_BENCH_SYNC:-bsp wsp}"
 make_plan() {
     local name=$1 batch=$2 r
     shift 2
-    "$tools/drps-index" "$@" --batch-size "$batch" --workers "$hosts" -o "$work/$name" --quiet
+    "$tools/drps-index" "$@" --batch-size "$batch" --workers "$hosts" --partition auto --samples dealt -o "$work/$name" --quiet
     for ((r = 0; r < hosts; r++)); do
         mkdir "$work/host-$r/$name"
         mv "$work/$name/rank-$r" "$work/host-$r/$name/"
@@ -117,7 +117,7 @@ short_cut() { # PLAN R: it goes on, and with bsp to the same model
         "the median one $(jq '.epochs[].seconds' "$work/out-0" | median) s"
 }
 
-# all_name R: the others end with status 1 and name rank R within 15 seconds of $from; and R itself, unless it was killed
+# all_name R: the others end with status 75 and name rank R within 15 seconds of $from; and R itself, unless it was killed
 all_name() {
     local lost=$1 r status seconds last=0
     for ((r = 0; r < hosts; r++)); do
@@ -125,9 +125,9 @@ all_name() {
         wait "${pids[r]}" 2>/dev/null || status=$? # hush: bash reports who was killed
         last=$EPOCHREALTIME
         if ((r == lost)); then
-            [[ $status = 1 || $status = 137 ]] || fail "rank $r, the lost one, ended with $status: $(cat "$work/err-$r")"
+            [[ $status = 75 || $status = 137 ]] || fail "rank $r, the lost one, ended with $status: $(cat "$work/err-$r")"
         else
-            [[ $status = 1 ]] || fail "rank $r ended with $status: $(cat "$work/err-$r")"
+            [[ $status = 75 ]] || fail "rank $r ended with $status: $(cat "$work/err-$r")"
             grep -q "rank $lost (.*dead or cut off" "$work/err-$r" || fail "rank $r does not name rank $lost: $(cat "$work/err-$r")"
         fi
     done
