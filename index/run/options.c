@@ -290,5 +290,5 @@ int drps_run_places_samples(const struct drps_index_options *o)
 
 int drps_run_keeps_rounds(const struct drps_index_options *o)
 {
-    return o->samples && strcmp(o->samples, "round") == 0;
+    return o->samples ? strcmp(o->samples, "round") == 0 : drps_run_places_samples(o);
 }
