@@ -142,6 +142,7 @@ want=$(content) all_sent=$(all_values sent_bytes <train.json | awk '{n += $1} EN
 # Rows that nobody has trained are made, not sent: less is sent, and the model is the same.
 train placed-lmf --local 3 --transport inproc
 [[ $(content) = "$want" ]] || fail "--no-fresh changes the model"
+[[ $(all_values sent_bytes <train.json | xargs) = $(all_values forecast_sent_bytes <train.json | xargs) ]] || fail "without fresh rows $(all_values sent_bytes <train.json | xargs) were sent, forecast $(all_values forecast_sent_bytes <train.json | xargs)"
 (($(all_values sent_bytes <train.json | awk '{n += $1} END {print n}') < all_sent)) || fail "no less than $all_sent bytes are sent without --no-fresh"
 "$tools/drps-stat" model --link 100Mbit >stat.txt
 grep -q "^traffic between ranks, of all epochs" stat.txt && grep -qE "^  with links of 100 Mbit/s .* takes [0-9.e-]+ s at least" stat.txt && grep -q "^training rounds, seconds an epoch" stat.txt || fail "no traffic of three machines: $(cat stat.txt)"
