@@ -239,8 +239,10 @@ struct drps_traffic_sum {
 /* How one rank fared. */
 struct drps_train_rank {
     uint64_t sent_bytes, received_bytes; /* parameters and gradients, to and from other ranks */
-    struct drps_traffic_sum sent[DRPS_TRAFFIC_KINDS];      /* the same, marks and batches too */
-    uint64_t forecast_sent_bytes, forecast_received_bytes; /* what the plan said of them */
+    struct drps_traffic_sum sent[DRPS_TRAFFIC_KINDS]; /* the same, marks and batches too */
+    /* What the plan says of sent_bytes and received_bytes, for whole epochs, less rows that were
+     * fresh. */
+    uint64_t forecast_sent_bytes, forecast_received_bytes;
     uint64_t
         other_sent_bytes; /* the rest: start, metrics, the model's rows, marks of rows sent ahead */
     uint64_t peak_rss_bytes;
@@ -282,7 +284,8 @@ enum { DRPS_TRAIN_LINKS_MOST = 128 };
 struct drps_train_links {
     uint64_t *sent;     /* own: of all kinds */
     uint64_t *forecast; /* own: what the plan says of the epochs that were completed: of
-                           parameters, gradients and rows that circulate */
+                           parameters, gradients and rows that circulate, less rows that were
+                           fresh */
 };
 
 struct drps_train_result {

@@ -48,8 +48,8 @@ struct drps_index_options {
     const char *from_plan; /* in place of all that says what is read, and how it becomes batches: a
                               finished plan, for as many workers as it may be, whose batches are
                               dealt to `workers`; all of it lies in this folder. Of what follows
-                              count workers, servers, separate, partition, residual_slots, memory_bytes,
-                              no_forecast, out, force and what is told. NULL: none */
+                              count workers, servers, separate, partition, residual_slots,
+                              memory_bytes, no_forecast, out, force and what is told. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
@@ -71,9 +71,9 @@ struct drps_index_options {
     const char
         *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
                             and in the order grid rows circulate between at most 16 workers */
-    const char *samples; /* of the workers: dealt; for greedy, dppa and auto: placed (which NULL
-                            means there; otherwise NULL means dealt), and round (placed, each in
-                            the round that it would be dealt to) */
+    const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
+                            the round that it would be dealt to), which NULL means there (elsewhere
+                            dealt), and placed (in any round) */
     uint64_t residual_slots; /* of each of several workers, at most, for pushes that are filtered:
                                 rows of which a rest can be kept; UINT64_MAX: as many as there are;
                                 0: none, and pushes cannot be filtered */

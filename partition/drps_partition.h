@@ -122,7 +122,8 @@ struct drps_stream_options {
     uint32_t machines;   /* W, 1 .. DRPS_MACHINES_MAX */
     uint64_t batch_size; /* samples, >= 1 */
     uint64_t round; /* training samples: so many, one after another, are dealt among all machines
-                       evenly, to one sample; 0: all */
+                       evenly, to one sample, and their entries to 1.1 times the average where
+                       samples are short beside that; 0: all */
     uint64_t seed;
     uint64_t memory_bytes;
 };
@@ -135,7 +136,8 @@ struct drps_stream_options {
  *
  * owners           [training->n], [held_out->n] caller-owned
  * least_out        features of fewer samples did not count: 2, or more where memory is short
- * Memory: 2 bytes a sample, 16 a feature, and 8 for each machine that has samples of a feature.
+ * Memory: 2 bytes a sample, 16 a feature, 8 for each machine that has samples of a feature, and 8 a
+ * round.
  * Returns 0 or
  *   DRPS_E_CONFIG         numbers out of range
  *   DRPS_E_MEMORY_BUDGET  not enough for the first two

@@ -4,8 +4,9 @@
 
 #include "partition/drps_partition.h"
 
-#define SAMPLES_SLACK 0.02   /* a machine's weight over the average */
-#define SAMPLES_FULLNESS 0.6 /* restreaming: what a full machine loses against an empty one */
+#define SAMPLES_SLACK 0.02      /* a machine's weight over the average */
+#define SAMPLES_ROUND_SLACK 0.1 /* the same, of the entries of a round */
+#define SAMPLES_FULLNESS 0.6    /* restreaming: what a full machine loses against an empty one */
 
 /* Returns the weight of a sample: 1, or its features. */
 static inline uint64_t sample_weight(const struct drps_sample_set *set,

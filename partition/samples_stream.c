@@ -38,9 +38,11 @@ struct streaming {
     struct load samples, entries;
     uint64_t *bin; /* own [BINS]: samples in bins before this one, counting on */
     uint64_t training_samples;
-    uint64_t round;  /* while samples move: o->round */
-    uint16_t *owner; /* borrowed: of the stream at hand */
-    uint64_t at;     /* the sample at hand */
+    uint64_t *round_entries;                 /* own [rounds] */
+    uint64_t round;                          /* while samples move: o->round */
+    uint64_t coming_samples, coming_entries; /* of the round: after the sample at hand */
+    uint16_t *owner;                         /* borrowed: of the stream at hand */
+    uint64_t at;                             /* the sample at hand */
 };
 
 /* A machine may have the average and a little more, or one sample more than the average. */
@@ -60,21 +62,35 @@ static void load_measure(struct streaming *st, size_t entries)
     if (entries > st->entries.heaviest) st->entries.heaviest = entries;
 }
 
-/* Every machine is without samples of this round, and has room for its part of them, however many
- * entries they have. */
+/* Every machine is without samples of this round, and has room for its part of them, which may have
+ * somewhat more than their part of the entries. */
 static void begin_round(struct streaming *st)
 {
     const uint32_t machines = st->o->machines;
     const uint64_t left = st->training_samples - st->at;
-    st->samples.cap = ((left < st->round ? left : st->round) + machines - 1) / machines;
-    st->entries.cap = UINT64_MAX / 2;
+    st->coming_samples = left < st->round ? left : st->round;
+    st->coming_entries = st->round_entries[st->at / st->round];
+    st->samples.cap = (st->coming_samples + machines - 1) / machines;
+    st->entries.cap = (uint64_t)((double)st->coming_entries / machines * (1 + SAMPLES_ROUND_SLACK));
     memset(st->samples.on, 0, machines * sizeof(*st->samples.on));
+    memset(st->entries.on, 0, machines * sizeof(*st->entries.on));
+}
+
+/* The entries that a machine has with a sample of so many more; of a round, those that it will have
+ * when its other samples have come, if they are of average length. */
+static uint64_t entries_with(const struct streaming *st, uint32_t machine, size_t entries)
+{
+    const uint64_t now = st->entries.on[machine] + entries;
+    if (!st->round || !st->coming_samples) return now;
+    const uint64_t others = st->samples.cap - st->samples.on[machine] - 1;
+    return now +
+           (uint64_t)((double)others * (double)st->coming_entries / (double)st->coming_samples);
 }
 
 static int has_room(const struct streaming *st, uint32_t machine, size_t entries)
 {
     return st->samples.on[machine] < st->samples.cap &&
-           st->entries.on[machine] + entries <= st->entries.cap;
+           entries_with(st, machine, entries) <= st->entries.cap;
 }
 
 static void put(struct streaming *st, size_t entries, uint32_t machine)
@@ -89,7 +105,8 @@ static void put(struct streaming *st, size_t entries, uint32_t machine)
 static int count_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
 {
     struct streaming *st = ctx;
-    (void)err; /* cannot fail */
+    (void)err;                                                                /* cannot fail */
+    if (st->o->round) st->round_entries[st->samples.all / st->o->round] += n; /* of sample `all` */
     load_measure(st, n);
     drps_affinity_prefetch(&st->affinity, features, n);
     drps_affinity_count(&st->affinity, features, n);
@@ -138,7 +155,8 @@ static int start_sample(void *ctx, const uint32_t *features, size_t n, struct dr
     return 0;
 }
 
-/* The machine with the best score of those that have room; `home` where none has. */
+/* The machine with the best score of those that have room; `home` where none has, and where no
+ * other one is better. */
 static uint32_t best_machine(struct streaming *st, const uint32_t *features, size_t n,
                              uint32_t home)
 {
@@ -161,17 +179,46 @@ static uint32_t best_machine(struct streaming *st, const uint32_t *features, siz
     return best;
 }
 
+/* Of the machines that have room for one more sample of the round, which some has: the one that is
+ * to have the fewest entries. */
+static uint32_t lightest_machine(const struct streaming *st, size_t entries)
+{
+    uint32_t lightest = UINT32_MAX;
+    for (uint32_t m = 0; m < st->o->machines; m++)
+        if (st->samples.on[m] < st->samples.cap &&
+            (lightest == UINT32_MAX ||
+             entries_with(st, m, entries) < entries_with(st, lightest, entries)))
+            lightest = m;
+    return lightest;
+}
+
 static int move_sample(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
 {
     struct streaming *st = ctx;
     const uint32_t home = st->owner[st->at];
     (void)err; /* cannot fail */
     drps_affinity_prefetch(&st->affinity, features, n);
-    if (!st->round) st->samples.on[home]--;
-    if (st->round && st->at % st->round == 0) begin_round(st);
+    st->samples.on[home]--;
     st->entries.on[home] -= n;
     drps_affinity_drop(&st->affinity, features, n, home);
     const uint32_t machine = best_machine(st, features, n, home);
+    drps_affinity_add(&st->affinity, features, n, machine);
+    put(st, n, machine);
+    return 0;
+}
+
+static int move_in_round(void *ctx, const uint32_t *features, size_t n, struct drps_err *err)
+{
+    struct streaming *st = ctx;
+    const uint32_t home = st->owner[st->at];
+    (void)err; /* cannot fail */
+    drps_affinity_prefetch(&st->affinity, features, n);
+    if (st->at % st->round == 0) begin_round(st);
+    st->coming_samples--;
+    st->coming_entries -= n;
+    drps_affinity_drop(&st->affinity, features, n, home);
+    const uint32_t otherwise = has_room(st, home, n) ? home : lightest_machine(st, n);
+    const uint32_t machine = best_machine(st, features, n, otherwise);
     drps_affinity_add(&st->affinity, features, n, machine);
     put(st, n, machine);
     return 0;
@@ -236,7 +283,7 @@ static int place_training(struct streaming *st, const struct drps_sample_stream 
     if (rc == 0) rc = pass(st, stream, start_sample, err);
     st->round = st->o->round;
     for (int i = 0; i < MOVES && rc == 0; i++)
-        rc = pass(st, stream, move_sample, err);
+        rc = pass(st, stream, st->round ? move_in_round : move_sample, err);
     st->round = 0;
     return rc;
 }
@@ -257,7 +304,9 @@ int drps_streams_place(const struct drps_sample_stream *training,
                        uint16_t *held_out_owner, uint32_t *least_out, struct drps_err *err)
 {
     struct streaming st = {.o = o, .training_samples = training->n, .owner = training_owner};
+    const uint64_t rounds = o->round ? training->n / o->round + 1 : 0;
     const uint64_t fixed = o->features_n * sizeof(*st.affinity.feature) + BINS * sizeof(*st.bin) +
+                           rounds * sizeof(*st.round_entries) +
                            (training->n + held_out->n) * sizeof(*training_owner);
     if (o->machines < 1 || o->machines > DRPS_MACHINES_MAX || o->batch_size < 1)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -266,8 +315,9 @@ int drps_streams_place(const struct drps_sample_stream *training,
     st.samples.on = calloc(o->machines, sizeof(*st.samples.on));
     st.entries.on = calloc(o->machines, sizeof(*st.entries.on));
     st.bin = calloc(BINS, sizeof(*st.bin));
+    st.round_entries = calloc((size_t)rounds + 1, sizeof(*st.round_entries));
     int rc = drps_affinity_begin(&st.affinity, o->features_n, o->machines);
-    if (rc < 0 || !st.samples.on || !st.entries.on || !st.bin)
+    if (rc < 0 || !st.samples.on || !st.entries.on || !st.bin || !st.round_entries)
         rc = drps_err_set(err, -ENOMEM, "no memory to place samples of %u features", o->features_n);
     if (rc == 0) rc = place_training(&st, training, fixed, least_out, err);
     st.owner = held_out_owner;
@@ -276,5 +326,6 @@ int drps_streams_place(const struct drps_sample_stream *training,
     free(st.samples.on);
     free(st.entries.on);
     free(st.bin);
+    free(st.round_entries);
     return rc;
 }

@@ -10,7 +10,7 @@
 #include "base/folder/drps_lock.h"
 #include "engine/checkpoint/checkpoint_internal.h"
 
-enum { HOLDER_BYTES = 128 };
+enum { HOLDER_BYTES = 128, TRIES = 100 };
 
 /* ---- Who holds it ---- */
 
@@ -55,11 +55,22 @@ void drps_checkpoints_remove_folders(const struct drps_checkpoints *c)
     (void)c->io->ops->rmdir(c->io->ctx, c->root);
 }
 
-int drps_checkpoints_lock(struct drps_checkpoints *c, struct drps_err *err)
+static int make_and_take(struct drps_checkpoints *c, struct drps_err *err)
 {
     int rc = drps_make_folder(c->io, c->root, err);
     if (rc == 0) rc = drps_make_folder(c->io, c->dir, err);
-    if (rc == 0) rc = drps_lock_take(c->io, c->lock, &c->lock_fd, err);
+    return rc == 0 ? drps_lock_take(c->io, c->lock, &c->lock_fd, err) : rc;
+}
+
+/* Whoever lets go of the lock removes folders that are empty: such as they were when we found them,
+ * and then they are made anew. */
+int drps_checkpoints_lock(struct drps_checkpoints *c, struct drps_err *err)
+{
+    int rc = make_and_take(c, err);
+    for (int i = 1; i < TRIES && rc == -ENOENT; i++) {
+        drps_err_clear(err);
+        rc = make_and_take(c, err);
+    }
     if (rc == -EBUSY) rc = refuse(c, err);
     if (rc < 0) drps_checkpoints_remove_folders(c); /* whoever holds the lock has a file there */
     return rc == 0 ? say_holder(c, err) : rc;

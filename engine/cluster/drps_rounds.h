@@ -123,7 +123,15 @@ struct drps_rounds_times {
 /* Between epochs. */
 void drps_rounds_times(const struct drps_rounds *rounds, struct drps_rounds_times *out);
 
-/* What the plan says of the bytes, without marks, for so many whole epochs. */
+/* Rows whose parameters were left out of messages so far, as nobody had trained them. */
+struct drps_rounds_fresh {
+    uint64_t left_out;                    /* by the server of this rank */
+    uint64_t made[DRPS_PLAN_WORKERS_MAX]; /* by the server of each, for the worker of this one */
+};
+/* Between epochs. */
+void drps_rounds_fresh(const struct drps_rounds *rounds, struct drps_rounds_fresh *out);
+
+/* What the plan says of the bytes, without marks, for so many whole epochs, were all rows sent. */
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
                           struct drps_rounds_bytes *out);
 

@@ -217,6 +217,12 @@ void drps_rounds_bytes(const struct drps_rounds *r, struct drps_rounds_bytes *ou
     };
 }
 
+void drps_rounds_fresh(const struct drps_rounds *r, struct drps_rounds_fresh *out)
+{
+    out->left_out = r->server.sent.kinds[DRPS_TRAFFIC_FRESH].rows;
+    memcpy(out->made, r->worker.made, sizeof(out->made));
+}
+
 void drps_rounds_traffic(const struct drps_rounds *r, struct drps_traffic *sum)
 {
     drps_traffic_merge(sum, &r->worker.sent);

@@ -39,7 +39,8 @@ struct rounds_worker {
     uint32_t heard;  /* what ranks without samples want, as their servers said with parameters */
     uint64_t trained_ns; /* when it had sent the last gradient */
     struct drps_traffic sent;
-    struct drps_rounds_bytes traffic; /* received */
+    struct drps_rounds_bytes traffic;     /* received */
+    uint64_t made[DRPS_PLAN_WORKERS_MAX]; /* rows that the server of a rank left out, as fresh */
     struct drps_rounds_times times;
     uint64_t pushed_ns; /* when the last gradient was sent; 0: what came of it is counted */
     uint64_t store_ns;  /* of the server's, what is counted */

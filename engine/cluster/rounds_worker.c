@@ -111,6 +111,7 @@ static void count_received(struct drps_rounds *r, const struct pulled *p, uint32
     if (from == r->rank) return;
     traffic->received += p->rest->bytes + (p->ahead ? p->ahead->bytes : 0);
     traffic->received_marks += p->early.head_bytes + p->late.head_bytes;
+    r->worker.made[from] += p->early.made + p->late.made;
 }
 
 /* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to end. */

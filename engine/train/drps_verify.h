@@ -8,9 +8,10 @@
 /*
  * Check every checkpoint of every rank below `root`, the folder MODEL.checkpoint: manifests, rows
  * or saved stores, the best epoch, the dictionary, each against its checksum; that what the
- * manifest says agrees with them; and that checkpoints of one number are of one cut of one run. The
- * plan is not looked at. Memory: a record and an index of at most 65,536 records. `found` gets all
- * problems. DRPS_E_NOT_FOUND: the folder holds no checkpoints. DRPS_E_INTERRUPTED by io->stop.
+ * manifest says agrees with them; and that checkpoints of one number are of one cut of one run, and
+ * that no rank is missing between two that have some. The plan is not looked at. Memory: a record
+ * and an index of at most 65,536 records. `found` gets all problems. DRPS_E_NOT_FOUND: the folder
+ * holds no checkpoints. DRPS_E_INTERRUPTED by io->stop.
  */
 DRPS_MUST_CHECK
 int drps_checkpoints_verify(const struct drps_io *io, const char *root, struct drps_findings *found,

@@ -123,6 +123,20 @@ static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *ou
     out->received += more.received - out->received_marks;
 }
 
+/* What the plan says of the bytes of rounds. It does not know which messages leave fresh rows out:
+ * servers and workers have counted these, all of the first epoch. */
+static void forecast_bytes(const struct drps_job *job, const struct drps_rounds_fresh *fresh,
+                           struct drps_rounds_bytes *out)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    const uint64_t row = info->dim * sizeof(float);
+    drps_rounds_forecast(info, job->worker.has_touches, job->result->epochs_n, out);
+    if (!job->result->epochs_n) return;
+    out->sent -= fresh->left_out * row;
+    for (uint32_t s = 0; s < info->ranks.count; s++)
+        out->received -= fresh->made[s] * row;
+}
+
 static void add_emulated(struct drps_train_emulated *sum, const struct drps_train_emulated *e)
 {
     sum->iterations += e->iterations;
@@ -160,8 +174,10 @@ static void count_times(const struct drps_job *job, struct drps_train_rank *mine
 
 /* The table of bytes from rank to rank. What the plan says of it is left out where the plan cannot
  * be read any more, since the training is done. */
-static int gather_links(struct drps_job *job, const struct drps_traffic *sent, struct drps_err *err)
+static int gather_links(struct drps_job *job, const struct drps_traffic *sent,
+                        const struct drps_rounds_fresh *fresh, struct drps_err *err)
 {
+    const struct drps_plan_info *info = &job->plan->info;
     struct drps_err why = DRPS_ERR_INIT;
     struct drps_links_mine *mine = calloc(1, sizeof(*mine));
     if (!mine) return drps_err_set(err, -ENOMEM, "no memory for the bytes between ranks");
@@ -169,6 +185,8 @@ static int gather_links(struct drps_job *job, const struct drps_traffic *sent, s
     if (drps_links_forecast(job->plan, job->worker.has_touches, job->server.row_bytes,
                             job->result->epochs_n, mine, &why) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "no forecast from rank to rank: %s", why.text);
+    for (uint32_t s = 0; s < info->ranks.count; s++)
+        if (mine->from[s]) mine->from[s] -= fresh->made[s] * info->dim * sizeof(float);
     const int rc = drps_links_gather(&job->cluster, mine, &job->result->links, err);
     free(mine);
     return rc;
@@ -182,13 +200,15 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate + p->hand_over;
     double waited = p->wait_store;
     struct drps_rounds_bytes done, planned;
+    struct drps_rounds_fresh fresh = {0};
     struct drps_traffic sent = {0};
     add_traffic(job, &sent);
     if (job->circulation) {
         waited = count_circulated(job, &done, &planned);
     } else {
         count_bytes(job, &done);
-        drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
+        drps_rounds_fresh(job->rounds, &fresh);
+        forecast_bytes(job, &fresh, &planned);
     }
     struct drps_train_rank mine = {
         .sent_bytes = done.sent,
@@ -209,7 +229,7 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
     if (job->async) drps_async_report(job->async, &mine);
     r->ranks_n = job->cluster.count;
     int rc = drps_cluster_report(&job->cluster, &mine, &r->ranks, err);
-    if (rc == 0) rc = gather_links(job, &sent, err);
+    if (rc == 0) rc = gather_links(job, &sent, &fresh, err);
     for (size_t i = 0; rc == 0 && i < r->ranks_n; i++)
         if (i != job->cluster.rank) add_emulated(&r->emulated, &r->ranks[i].emulated);
     return rc;

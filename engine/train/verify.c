@@ -169,18 +169,30 @@ static int count_ranks(const struct verify *v, uint32_t *n_out, struct drps_err 
     return 0;
 }
 
+/* A machine may have the checkpoints of one rank alone, or of some that follow each other: no more
+ * can be told of ranks that are not there than of those between two that are. */
+static void check_missing(const struct verify *v, uint32_t first, uint32_t end)
+{
+    for (uint32_t rank = first; rank < end; rank++)
+        drps_findings_add(v->found,
+                          "%s/" DRPS_CHECKPOINT_RANK "%u holds no checkpoint, and those of rank %u "
+                          "and rank %u are here: it is missing, or lies on another machine",
+                          v->root, rank, first - 1, end);
+}
+
 int drps_checkpoints_verify(const struct drps_io *io, const char *root, struct drps_findings *found,
                             struct drps_err *err)
 {
     struct verify v = {.io = io, .root = root, .found = found};
-    uint64_t all = 0;
-    uint32_t ranks;
+    uint32_t ranks, next = 0; /* after the last that has some; 0: none has */
     int rc = count_ranks(&v, &ranks, err);
     for (uint32_t rank = 0; rank < ranks && rc == 0; rank++) {
         size_t n;
         rc = check_rank(&v, rank, &n, err);
-        all += n;
+        if (!n) continue;
+        if (next) check_missing(&v, next, rank);
+        next = rank + 1;
     }
-    if (rc == 0 && !all) rc = drps_err_set(err, DRPS_E_NOT_FOUND, "%s holds no checkpoints", root);
+    if (rc == 0 && !next) rc = drps_err_set(err, DRPS_E_NOT_FOUND, "%s holds no checkpoints", root);
     return rc;
 }

@@ -206,12 +206,10 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
 static int check_residuals(const struct drps_index_options *o, struct drps_err *err)
 {
     if (!o->residual_slots || (o->workers > 1 && !drps_run_circulates(o))) return 0;
-    return drps_err_set(err, DRPS_E_CONFIG, "residual slots are for gradients that %s",
-                        o->workers > 1
-                            ? "go to servers, and here rows circulate: name a partition, "
-                              "or leave them out"
-                            : "go to other workers' servers: make a plan for 2 workers "
-                              "or more, or leave them out");
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "residual slots are for gradients that are pushed: %s, or leave them out",
+                        o->workers > 1 ? "here rows circulate; name a partition"
+                                       : "make a plan for 2 workers or more");
 }
 
 int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
@@ -292,5 +290,5 @@ int drps_run_places_samples(const struct drps_index_options *o)
 
 int drps_run_keeps_rounds(const struct drps_index_options *o)
 {
-    return o->samples && strcmp(o->samples, "round") == 0;
+    return o->samples ? strcmp(o->samples, "round") == 0 : drps_run_places_samples(o);
 }

@@ -87,6 +87,8 @@ lor "--format, --separator" --separator ,
 lor "--format, --label" --label x
 hint 1 "--label, --algo" "$index" one.svm --algo lor -o never
 hint 2 "--format, --algo" "$index" good.svm --algo lmf -o never
+hint 2 "--partition, --residuals" "$index" ratings.tsv --algo lmf --order grid --workers 2 --residuals all -o never
+lor "--residuals, --workers" --residuals all
 hint 2 "--lanes, --workers" "$index" ratings.tsv --algo lmf --order grid --lanes 2 --workers 2 --partition range -o never
 hint 1 "--memory" "$index" good.svm --algo lor -o never --memory 1M
 hint 1 "--force" "$index" good.svm --algo lor -o plan

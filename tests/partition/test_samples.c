@@ -353,6 +353,61 @@ static void test_streams_keep_rounds(void **state)
     }
 }
 
+/* Samples of four communities, of which two have ten times as many features as the others. */
+static struct drps_sample_set uneven_set(struct random_source *rng, size_t n, uint32_t features_n)
+{
+    size_t *starts = must(calloc(n + 1, sizeof(*starts)));
+    uint32_t *features = must(calloc(n * 40 + 1, sizeof(*features)));
+    const uint32_t each = features_n / 4;
+    for (size_t s = 0; s < n; s++) {
+        const uint32_t of = (uint32_t)random_below(rng, 4), length = of < 2 ? 40 : 4;
+        const uint32_t first = (uint32_t)random_below(rng, each - 2 * length);
+        starts[s + 1] = starts[s] + length;
+        for (uint32_t i = 0; i < length; i++)
+            features[starts[s] + i] = of * each + first + 2 * i;
+    }
+    return (struct drps_sample_set){n, features_n, starts, features};
+}
+
+/* Entries of the heaviest machine of each round, to the average; of all rounds. */
+static double heaviest_of_rounds(const struct drps_sample_set *set, const uint32_t *owner,
+                                 size_t round, uint32_t machines)
+{
+    size_t heaviest = 0;
+    for (size_t begin = 0; begin < set->n; begin += round) {
+        size_t on[9] = {0}, most = 0;
+        for (size_t s = begin; s < set->n && s < begin + round; s++)
+            on[owner[s]] += set->starts[s + 1] - set->starts[s];
+        for (uint32_t m = 0; m < machines; m++)
+            if (on[m] > most) most = on[m];
+        heaviest += most;
+    }
+    return (double)heaviest * machines / (double)set->starts[set->n];
+}
+
+/* Where samples that belong together are the long ones, they are shared out all the same. */
+static void test_streams_balance_entries_of_rounds(void **state)
+{
+    (void)state;
+    struct random_source rng = {.seed = 11};
+    for (uint32_t machines = 2; machines < 9; machines++) {
+        const struct drps_stream_options o = {.features_n = 4000,
+                                              .machines = machines,
+                                              .batch_size = 60,
+                                              .round = 60 * machines,
+                                              .seed = random_u64(&rng),
+                                              .memory_bytes = 4 << 20};
+        struct drps_sample_set set = uneven_set(&rng, 6000, 4000);
+        struct drps_sample_set none = random_set(&rng, 0, 4000, 4);
+        struct owners_of a = stream(&set, &none, &o);
+        const double heaviest = heaviest_of_rounds(&set, a.training, o.round, machines);
+        if (heaviest > 1.15) fail_msg("%u machines: %.2f of the average", machines, heaviest);
+        owners_of_free(&a);
+        set_free(&set);
+        set_free(&none);
+    }
+}
+
 /* Little memory leaves rare features out; what is left still brings communities together. */
 static void test_streams_bring_communities_together(void **state)
 {
@@ -505,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_hashed_features),
         cmocka_unit_test(test_streams_keep_limits_and_repeat),
         cmocka_unit_test(test_streams_keep_rounds),
+        cmocka_unit_test(test_streams_balance_entries_of_rounds),
         cmocka_unit_test(test_streams_bring_communities_together),
         cmocka_unit_test(test_streams_refuse),
         cmocka_unit_test(test_bad_options_are_named),

@@ -100,6 +100,7 @@ static const struct hint hints[] = {
     {"how fast its bytes go", "--transfer-mbs", NULL},
     {"the partition ", "--partition", NULL},
     {"shares rows among machines", "--partition", NULL},
+    {"name a partition", "--partition", "drps-index"},
     {"residual slots", "--residuals", "drps-index"},
     {"samples must be", "--samples", NULL},
     {"placed samples", "--samples", NULL},

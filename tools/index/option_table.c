@@ -58,9 +58,9 @@ const struct argp_option index_option_table[] = {
      "16), greedy (the paper's), dppa (least traffic), auto (each row "
      "with who uses it most, and no link above 1.05 of the average); to compare with, hash", 4},
     {"samples", KEY_SAMPLES, "HOW", 0,
-     "Which samples each of the machines trains on: placed with the rows that they use (default "
-     "for --partition auto, greedy and dppa), round (placed, each in the round that it would be "
-     "dealt to, so that the same is learned), or dealt in turn", 4},
+     "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
+     "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
+     "greedy and dppa), placed (in any round), or dealt in turn", 4},
     {"link", KEY_LINK, "SPEED", 0,
      "Speed of each machine's link to the network, to say whether the machines can be faster than one "
      "(default 1Gbit); the plan is the same", 4},

@@ -546,6 +546,58 @@ static void test_faults_while_removing(void **state)
     end(f);
 }
 
+/* ---- The lock ---- */
+
+/* Files that are to be opened in a folder that another process removes just before, so often. */
+struct vanishing {
+    struct drps_io_ops ops;
+    const char *dir;
+    int left;
+};
+
+static int vanishing_open(void *ctx, const char *path, int flags, mode_t mode)
+{
+    struct vanishing *v = ctx;
+    if (v->left && strncmp(path, v->dir, strlen(v->dir)) == 0 && path[strlen(v->dir)]) {
+        v->left--;
+        assert_int_equal(rmdir(v->dir), 0);
+    }
+    return drps_io_os()->ops->open(NULL, path, flags, mode);
+}
+
+/* A rank that ends removes its folder, and whoever looks at it then must not fail for that; one
+ * that cannot be made at all is an error. */
+static void test_lock_takes_a_folder_that_vanishes(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_err err = DRPS_ERR_INIT;
+    struct vanishing v = {.ops = *drps_io_os()->ops, .dir = f->c.dir};
+    const struct drps_io io = {.ops = &v.ops, .ctx = &v};
+    struct drps_checkpoints lost;
+    (void)state;
+    v.ops.open = vanishing_open;
+    f->c.io = &io;
+    for (int times = 1; times < 4; times++) {
+        v.left = times;
+        if (drps_checkpoints_lock(&f->c, &err) < 0) fail_msg("%d times: %s", times, err.text);
+        assert_int_equal(err.code, 0);
+        assert_int_equal(v.left, 0);
+        assert_int_equal(close(f->c.lock_fd), 0);
+        f->c.lock_fd = -1;
+        assert_int_equal(unlink(f->c.lock), 0);
+    }
+    f->c.io = drps_io_os();
+
+    const char *nowhere = scratch_path(&f->s, "no/folder");
+    assert_int_equal(drps_checkpoints_init(&lost, drps_io_os(), nowhere, 3, &err), 0);
+    assert_int_equal(drps_checkpoints_lock(&lost, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "no/folder"));
+    drps_checkpoints_destroy(&lost);
+    end(f);
+}
+
+/* ---- Lists ---- */
+
 /* A list that breaks off is a failure: what it hides would be trained once more, and replaced. */
 static long entries_left = -1;
 
@@ -593,6 +645,7 @@ int main(void)
         cmocka_unit_test(test_numbers_are_checked),
         cmocka_unit_test(test_faults_leave_the_one_before),
         cmocka_unit_test(test_faults_while_removing),
+        cmocka_unit_test(test_lock_takes_a_folder_that_vanishes),
         cmocka_unit_test(test_broken_lists_are_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -224,6 +224,22 @@ static uint64_t fresh_bytes(const struct drps_train_result *r)
     return rows_of(r, DRPS_TRAFFIC_FRESH) * (r->model_bytes / r->rows);
 }
 
+/* Values are what the plan says, less what is made; marks are more. */
+static void check_without_fresh(const struct ways *w, const struct drps_train_result *r)
+{
+    const size_t n = r->ranks_n;
+    check_forecast(r);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(r->ranks[i].sent_bytes, r->ranks[i].forecast_sent_bytes);
+        assert_int_equal(r->ranks[i].received_bytes, r->ranks[i].forecast_received_bytes);
+        for (size_t k = 0; k < n; k++)
+            if (r->links.forecast[i * n + k] > r->links.sent[i * n + k])
+                fail_msg("%s: %llu bytes from rank %zu to %zu, the plan says %llu", w->name,
+                         (unsigned long long)r->links.sent[i * n + k], i, k,
+                         (unsigned long long)r->links.forecast[i * n + k]);
+    }
+}
+
 /* They are made where they are needed, to the bit, and everything else is sent. */
 static void check_fresh(struct scratch *s, struct ways w)
 {
@@ -233,6 +249,7 @@ static void check_fresh(struct scratch *s, struct ways w)
     if (r.content != plain.content) fail_msg("%s, %s: the model is another one", w.algo, w.store);
     assert_int_equal(fresh_bytes(&plain), 0);
     check_sums(&w, &r);
+    check_without_fresh(&w, &r);
     /* A message whose marks would cost more than they save has all rows. */
     if (!fresh_bytes(&r) || rows_of(&r, DRPS_TRAFFIC_FRESH) > planned_fresh)
         fail_msg("%s, %s: %llu rows were made, the plan says %llu", w.algo, w.store,

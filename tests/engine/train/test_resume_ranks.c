@@ -2,6 +2,7 @@
  * from the newest one that all have. */
 #include "support/plan_maker.h"
 
+#include "engine/train/drps_verify.h"
 #include "support/train_runs.h"
 #include "support/world.h"
 
@@ -84,6 +85,40 @@ static void test_ranks_take_what_all_have(void **state)
     end(w, &want);
 }
 
+/* The ranks of a folder whose checkpoints are missing are problems, by name; those of other
+ * machines are not. */
+static void test_verify_names_a_missing_rank(void **state)
+{
+    static const struct {
+        const char *gone[2], *says;
+    } cases[] = {{{NULL, NULL}, NULL},
+                 {{"model.checkpoint/rank-1"}, "rank-1 holds no checkpoint"},
+                 {{"model.checkpoint/rank-1", "model.checkpoint/rank-2"}, NULL},
+                 {{"model.checkpoint/rank-0"}, NULL},
+                 {{"model.checkpoint/rank-0", "model.checkpoint/rank-1"}, NULL}};
+    struct drps_train_options o;
+    struct drps_train_result want;
+    struct world *w = begin(4, &o, &want);
+    char root[SCRATCH_PATH_BYTES];
+    (void)state;
+    (void)snprintf(root, sizeof(root), "%s", scratch_path(&w->scratch, "model.checkpoint"));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct drps_findings found = {0};
+        struct drps_err err = DRPS_ERR_INIT;
+        train_remove(root);
+        assert_true(stop_at(w, o, (struct stopper){.rank = 0, .left = 13}));
+        for (size_t k = 0; k < 2 && cases[i].gone[k]; k++) {
+            assert_true(path_exists(scratch_path(&w->scratch, cases[i].gone[k])));
+            train_remove(scratch_path(&w->scratch, cases[i].gone[k]));
+        }
+        if (drps_checkpoints_verify(drps_io_os(), root, &found, &err) < 0)
+            fail_msg("case %zu: %s", i, err.text);
+        assert_int_equal(found.problems, cases[i].says != NULL);
+        if (cases[i].says) assert_non_null(strstr(found.kept[0].text, cases[i].says));
+    }
+    end(w, &want);
+}
+
 /* The model is whole, and a rank was killed before it had removed what it leaves: that goes. */
 static void test_ranks_clear_up(void **state)
 {
@@ -112,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_go_on),
         cmocka_unit_test(test_ranks_take_what_all_have),
+        cmocka_unit_test(test_verify_names_a_missing_rank),
         cmocka_unit_test(test_ranks_clear_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

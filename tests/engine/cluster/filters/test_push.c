@@ -18,8 +18,7 @@
 
 #include "base/drps_rng.h"
 #include "engine/cluster/filters/drps_push.h"
-#include "index/plan/codec/drps_list.h"
-#include "index/plan/drps_round.h"
+#include "support/round_rows.h"
 #include "support/world.h"
 
 enum { WORKERS = WORLD_WORKERS, BATCH = 32, ROWS_MOST = 4096 };
@@ -27,39 +26,6 @@ enum { WORKERS = WORLD_WORKERS, BATCH = 32, ROWS_MOST = 4096 };
 static uint64_t seed = 20240607;
 
 /* ---- Nothing is lost ---- */
-
-static void *read_record(const struct drps_plan *plan, const char *name, uint32_t kind, uint64_t i,
-                         size_t *bytes_out)
-{
-    struct drps_recfile *file;
-    struct drps_err err = DRPS_ERR_INIT;
-    if (drps_plan_file(plan, name, kind, &file, &err) < 0) fail_msg("%s", err.text);
-    *bytes_out = (size_t)drps_recfile_bytes(file, i);
-    void *data = malloc((size_t)drps_recfile_run_bytes(file, i, 1) + 8);
-    assert_int_equal(drps_recfile_read(file, i, 1, data, NULL), 0);
-    drps_recfile_close(file);
-    return data;
-}
-
-/* Rows of one server that a worker has in a round, as numbers of the whole plan. */
-static size_t rows_of(const struct drps_plan *server, uint32_t worker, uint64_t round,
-                      uint32_t *out)
-{
-    static uint32_t ids[ROWS_MOST], positions[WORKERS * ROWS_MOST];
-    size_t bytes, part[WORKERS + 1], n = 0;
-    void *record = read_record(server, "rows.rec", DRPS_KIND_ROWS, round, &bytes);
-    const uint32_t rows = drps_list_count(record);
-    assert_int_equal(drps_list_decode(record, bytes, ids, NULL, NULL), 0);
-    free(record);
-    record = read_record(server, "positions.rec", DRPS_KIND_POSITIONS, round, &bytes);
-    assert_int_equal(drps_positions_decode(record, bytes, WORKERS, rows, WORKERS * ROWS_MOST,
-                                           positions, part, NULL),
-                     0);
-    free(record);
-    for (size_t i = part[worker]; i < part[worker + 1]; i++)
-        out[n++] = (uint32_t)server->info.ranks.first_row + ids[positions[i]];
-    return n;
-}
 
 /* Worker 1 of a plan, and the sums of each of its rows. */
 struct account {
@@ -107,7 +73,7 @@ static void work(struct account *a, uint64_t round)
     static uint32_t rows[WORKERS * ROWS_MOST];
     size_t first[WORKERS + 1] = {0};
     for (uint32_t s = 0; s < WORKERS; s++)
-        first[s + 1] = first[s] + rows_of(a->part[s], WORKER, round, rows + first[s]);
+        first[s + 1] = first[s] + round_rows(a->part[s], WORKER, round, rows + first[s]);
     const size_t n = first[WORKERS], own = first[WORKER + 1] - first[WORKER];
     float *grads = calloc(n * a->dim + 1, sizeof(*grads));
     struct drps_err err = DRPS_ERR_INIT;

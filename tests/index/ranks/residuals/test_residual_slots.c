@@ -16,10 +16,9 @@
 #include <string.h>
 
 #include "base/drps_rng.h"
-#include "index/plan/codec/drps_list.h"
 #include "index/plan/drps_residuals.h"
-#include "index/plan/drps_round.h"
 #include "support/index_case.h"
+#include "support/round_rows.h"
 
 enum { WORKERS = 3, ROWS_MOST = 4096, ROUNDS_MOST = 512 };
 
@@ -58,39 +57,6 @@ static void made_end(struct made *m)
     scratch_end(&m->scratch);
 }
 
-static void *read_record(const struct drps_plan *plan, const char *name, uint32_t kind, uint64_t i,
-                         size_t *bytes_out)
-{
-    struct drps_recfile *file;
-    struct drps_err err = DRPS_ERR_INIT;
-    if (drps_plan_file(plan, name, kind, &file, &err) < 0) fail_msg("%s", err.text);
-    *bytes_out = (size_t)drps_recfile_bytes(file, i);
-    void *data = malloc((size_t)drps_recfile_run_bytes(file, i, 1) + 8);
-    assert_int_equal(drps_recfile_read(file, i, 1, data, NULL), 0);
-    drps_recfile_close(file);
-    return data;
-}
-
-/* Rows of one server that a worker has in a round, as numbers of the whole plan. */
-static size_t rows_of(const struct drps_plan *server, uint32_t worker, uint64_t round,
-                      uint32_t *out)
-{
-    static uint32_t ids[ROWS_MOST], positions[WORKERS * ROWS_MOST];
-    size_t bytes, part[WORKERS + 1], n = 0;
-    void *record = read_record(server, "rows.rec", DRPS_KIND_ROWS, round, &bytes);
-    const uint32_t rows = drps_list_count(record);
-    assert_int_equal(drps_list_decode(record, bytes, ids, NULL, NULL), 0);
-    free(record);
-    record = read_record(server, "positions.rec", DRPS_KIND_POSITIONS, round, &bytes);
-    assert_int_equal(drps_positions_decode(record, bytes, WORKERS, rows, WORKERS * ROWS_MOST,
-                                           positions, part, NULL),
-                     0);
-    free(record);
-    for (size_t i = part[worker]; i < part[worker + 1]; i++)
-        out[n++] = (uint32_t)server->info.ranks.first_row + ids[positions[i]];
-    return n;
-}
-
 /* A worker's rows of other servers, and their slots, round by round. */
 struct worker {
     uint64_t rounds;
@@ -109,10 +75,10 @@ static void read_worker(const struct made *m, uint32_t rank, struct worker *w)
         w->slot[t] = calloc(ROWS_MOST, sizeof(uint32_t));
         w->whole[t] = calloc(ROWS_MOST, 1);
         for (uint32_t s = 0; s < WORKERS; s++)
-            if (s != rank) n += rows_of(m->part[s], rank, t, w->row[t] + n);
+            if (s != rank) n += round_rows(m->part[s], rank, t, w->row[t] + n);
         static uint32_t room[2 * ROWS_MOST];
         const struct drps_residual_rows rows = {w->slot[t], w->whole[t], room, (uint32_t)n};
-        void *record = read_record(m->part[rank], "residuals.rec", DRPS_KIND_RESIDUALS, t, &bytes);
+        void *record = round_record(m->part[rank], "residuals.rec", DRPS_KIND_RESIDUALS, t, &bytes);
         assert_int_equal(drps_residuals_decode(
                              record, bytes, m->part[rank]->info.ranks.residual_slots, &rows, NULL),
                          0);
