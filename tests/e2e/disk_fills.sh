@@ -7,7 +7,7 @@ mkdir small
 mount -t tmpfs -o size=100m tmpfs small 2>/dev/null || skip "cannot mount a tmpfs here: needs root"
 trap 'umount -l small 2>/dev/null || true; rm -rf "$work"' EXIT
 "$tools/drps-gen" ctr --samples 40K --fields 20 --rows 200K --zipf 0.8 --seed 6 -o data.svm --quiet
-"$tools/drps-index" data.svm --algo fm --factors 16 --workers 2 --batch-size 100 --memory 64M -o plan --quiet
+"$tools/drps-index" data.svm --algo fm --factors 16 --workers 2 --partition range --batch-size 100 --memory 64M -o plan --quiet
 epochs=400 # more than there is time for
 "$tools/drps-train" plan -o tried --local 2 --transport zmq --epochs 1 --quiet 2>err.txt || {
     grep -q "this build has no ZeroMQ" err.txt || fail "two ranks: $(cat err.txt)"

@@ -15,9 +15,10 @@ done
 
 # Plans of today for the same data give the same models.
 same() { # WORKERS OLDER BATCH-SIZE TRAIN-OPTIONS...
-    local workers=$1 plan=$2 size=$3 want
+    local workers=$1 plan=$2 size=$3 want place=()
     shift 3
-    "$tools/drps-index" older/data.svm --algo fm --factors 2 --test-fraction 0.2 --batch-size "$size" --workers "$workers" \
+    ((workers == 1)) || place=(--partition range) # the default then
+    "$tools/drps-index" older/data.svm "${place[@]}" --algo fm --factors 2 --test-fraction 0.2 --batch-size "$size" --workers "$workers" \
         --memory 64M -o today --force --quiet
     want=$("$tools/drps-train" today -o model --epochs 2 --force --json --quiet "$@" | value content)
     [[ $want =~ ^[0-9a-f]{16}$ ]] || fail "$plan $*: no content"

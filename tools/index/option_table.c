@@ -53,10 +53,10 @@ const struct argp_option index_option_table[] = {
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
      "--servers, --separate, --partition, --residuals, --link, --memory and --no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
-     "Which rows each of the machines holds: range (default: runs of neighbouring rows that share "
-     "memory and accesses evenly; but with --order grid ranges of rows circulate, between at most "
-     "16), greedy (the paper's), dppa (least traffic), auto (each row "
-     "with who uses it most, and no link above 1.05 of the average); to compare with, hash", 4},
+     "Which rows each of the machines holds: auto (default: each row with who uses it most, and no link above "
+     "1.05 of the average; but with --order grid ranges of rows circulate, between at most 16), range (runs "
+     "of neighbouring rows that share memory and accesses evenly; default with --from-plan), greedy (the "
+     "paper's), dppa (least traffic); to compare with, hash", 4},
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "

@@ -240,6 +240,14 @@ static void check(struct drps_cli *cli, const struct index_options *o)
         drps_cli_usage(cli, "--lanes needs --order grid");
 }
 
+/* Several machines pull and push the fewest rows that way. Rows circulate in grid order, and a plan
+ * that is dealt anew keeps its row numbers. */
+static void place_rows(struct drps_index_options *o)
+{
+    const int is_grid = o->order && strcmp(o->order, "grid") == 0;
+    if (o->workers > 1 && !o->partition && !o->from_plan && !is_grid) o->partition = "auto";
+}
+
 /* Options that go with --from-plan. */
 static int is_of_plans(int key)
 {
@@ -262,6 +270,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     }
     if (key == ARGP_KEY_END) {
         check(cli, o);
+        place_rows(&o->index);
         return 0;
     }
     int rc = parse_plain(cli, o, key, arg);
