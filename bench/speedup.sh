@@ -87,7 +87,7 @@ run() {
     awk -v set="$case" -v how="$name" -v took="$took" -v one="$one" -v loss="$loss" -v mb="$megabytes" -v link="$link" -v hosts="$hosts" 'BEGIN {
         shared = one / hosts
         larger = link > shared ? link : shared
-        printf "%-16s %-36s %9.4f %8.2f %9.3f %8.4f %8.4f %6.2f %6.2f %9.5f\n", set, how, took, one / took, mb, link, shared, took / larger, took / (link + shared), loss
+        printf "%-32s %-42s %9.4f %8.2f %9.3f %8.4f %8.4f %6.2f %6.2f %9.5f\n", set, how, took, one / took, mb, link, shared, took / larger, took / (link + shared), loss
     }'
     record "speedup|$case, $name|s an epoch" "$took" s
     record "speedup|$case, $name|times one host" "$(awk "BEGIN {printf \"%.2f\", $one / $took}")"
@@ -103,7 +103,7 @@ alone() {
     "$tools/drps-index" "$@" -o "$work/plan" --force --quiet
     train 1 insecure
     one=$(seconds)
-    printf '%-16s %-36s %9.4f %60.5f\n' "$case" "one host" "$one" "$(jq '.epochs[-1] | .test_rmse // .test_loss // .train_loss' "$work/out-0")"
+    printf '%-32s %-42s %9.4f %60.5f\n' "$case" "one host" "$one" "$(jq '.epochs[-1] | .test_rmse // .test_loss // .train_loss' "$work/out-0")"
     record "speedup|$case, one host|s an epoch" "$one" s
 }
 
@@ -113,15 +113,14 @@ index() { "$tools/drps-index" "$@" --workers "$hosts" -o "$work/plan" --force --
 clicks() {
     local case=$1 batch=$2 peers
     shift 2
-    [[ $case =~ $cases ]] || return 0
     alone "$case" "$@" --batch-size $((batch * hosts))
     index "$@" --batch-size "$batch" --partition hash --samples dealt
     run "$case" "hashed, dealt, no overlap" insecure --no-overlap --no-fresh
-    index "$@" --batch-size "$batch" --partition auto --samples round
+    index "$@" --batch-size "$batch" --residuals all
     for peers in insecure keys; do run "$case" "placed" $peers; done
     [[ $* != *" fm "* ]] || {
-        index "$@" --batch-size "$batch" --partition auto --samples round --residuals all
         for peers in insecure keys; do run "$case" "placed, 8-bit gradients" $peers --push-values 8bit; done
+        run "$case" "placed, gradients and parameters filtered" insecure --push-values 8bit --push-top 10% --pull-values 8bit --pull-filter psi=0.01
     }
 }
 
@@ -129,7 +128,6 @@ clicks() {
 ratings() {
     local case=$1 batch=$2 peers
     shift 2
-    [[ $case =~ $cases ]] || return 0
     alone "$case" "$@" --order grid --grid 1,2 --batch-size "$batch"
     index "$@" --order grid --grid 1,2 --batch-size "$batch"
     for peers in insecure keys; do run "$case" "rows circulate" $peers; done
@@ -137,7 +135,7 @@ ratings() {
 
 mapfile -t core_list < <(taskset -c "$cores" bash -c 'taskset -cp $$' | sed 's/.*: //' | tr ',' '\n' | awk -F- '{for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i}')
 echo "$hosts hosts on $n_cores cores, $share of a core each, load $(cut -d ' ' -f 1-3 /proc/loadavg), links of $rate Mbit/s, $epochs epochs"
-printf '%-16s %-36s %9s %8s %9s %8s %8s %6s %6s %9s\n' set how "s/epoch" "speed-up" "link's MB" "link, s" "shared" "larger" "sum" loss
+printf '%-32s %-42s %9s %8s %9s %8s %8s %6s %6s %9s\n' set how "s/epoch" "speed-up" "link's MB" "link, s" "shared" "larger" "sum" loss
 make_hosts
 make_shares
 # shellcheck disable=SC2154 # of lib.sh
@@ -160,4 +158,5 @@ if wants ipinyou && set_of ipinyou; then
     for _ in 1 2 3 4 5 6 7 8 9 10; do xz -dc "$data/ipinyou/train.fm.txt.xz"; done >"$work/ipinyou.svm" # ten times over: an epoch is some rounds then
     clicks "LR ipinyou" 4000 "$work/ipinyou.svm" --format libsvm --algo lor
     clicks "FM 64 ipinyou" 4000 "$work/ipinyou.svm" --format libsvm --algo fm --factors 64
+    clicks "FM 64 ipinyou, batches of 16000" 16000 "$work/ipinyou.svm" --format libsvm --algo fm --factors 64
 fi
