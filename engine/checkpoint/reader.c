@@ -49,7 +49,8 @@ static int read_numbers(struct drps_checkpoint *cp, struct drps_err *err)
         {"row_bytes", row_bytes, 4, ROW_BYTES_MOST, "what a row may have"},
         {"part_rows", s->part_rows, 1, s->rows + !s->rows, "all rows"},
         {"part_rows", s->part_rows, whole, whole, "whole records"},
-        {"record_rows", s->record_rows, 1, RECORD_BYTES_MOST / row_bytes + 1, "a record's bytes"},
+        {"record_rows", s->record_rows, 1, RECORD_BYTES_MOST / (row_bytes + !row_bytes) + 1,
+         "a record's bytes"},
     };
     rc = drps_manifest_check(bounds, sizeof(bounds) / sizeof(*bounds), cp->path, err);
     cp->rows = s->rows;

@@ -25,14 +25,14 @@ const char *__asan_default_options(void)
 static const char *const stores[] = {"resident", "relay", "file", "rocksdb", "leveldb", "auto"};
 enum { STORES = sizeof(stores) / sizeof(*stores) };
 
-static int train(const char *dir, uint32_t workers, const struct drps_train_options *o,
+static int train(const char *dir, uint32_t several, const struct drps_train_options *o,
                  struct drps_train_result *result, struct drps_err *err)
 {
     const struct drps_ranks_options ranks = {
         .plan = dir, .train = o, .transport = DRPS_RANKS_INPROC, .wait_ms = 2000};
     struct drps_plan *plan;
     memset(result, 0, sizeof(*result));
-    if (workers > 1) return drps_ranks_run_local(&ranks, workers, result, err);
+    if (several > 1) return drps_ranks_run_local(&ranks, several, result, err);
     int rc = drps_plan_open(drps_io_os(), dir, &plan, err);
     if (rc == 0) rc = drps_train_run(plan, o, result, err);
     drps_plan_close(plan);
@@ -47,10 +47,10 @@ static uint64_t least_memory(const struct base *b, unsigned store, struct drps_t
     struct drps_train_result r;
     uint64_t *least = &known[b - base_plan(0)][store];
     if (*least) return *least;
-    o.memory_bytes = b->workers;
+    o.memory_bytes = b->ranks;
     o.store = stores[store];
-    CHECK(train(b->plan, b->workers, &o, &r, &err) < 0);
-    *least = r.memory.used_bytes * b->workers;
+    CHECK(train(b->plan, b->ranks, &o, &r, &err) < 0);
+    *least = r.memory.used_bytes * b->ranks;
     if (!*least) *least = 1 << 20; /* the build has no such store */
     drps_train_result_free(&r);
     return *least;
@@ -71,8 +71,8 @@ static void choose(struct drps_train_options *o, const struct base *b, struct sc
     o->no_keep = more >> 1 & 1;
     o->one_by_one = more >> 2 & 1;
     o->evict = rules[(more >> 3 & 3) % 3];
-    o->no_claim = (more >> 5 & 1) && b->workers > 1 && sync % 5 != DRPS_SCHED_BSP;
-    if (b->workers > 1) o->sync = (enum drps_sched_mode)(sync % 5);
+    o->no_claim = (more >> 5 & 1) && b->ranks > 1 && sync % 5 != DRPS_SCHED_BSP;
+    if (b->ranks > 1) o->sync = (enum drps_sched_mode)(sync % 5);
     o->store = stores[store];
     o->memory_bytes = least_memory(b, store, *o);
     if (memory & 1) o->memory_bytes += (uint64_t)(memory >> 1 & 31) << 14;
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)snprintf(partial, sizeof(partial), "%s", scratch_path(base_scratch(), "model.partial"));
     choose(&o, b, &s);
     edited_write(plans[which], &s, plan);
-    const int rc = train(plan, b->workers, &o, &result, &err);
+    const int rc = train(plan, b->ranks, &o, &result, &err);
     fuzz_show(o.store, rc, err.text);
     CHECK(rc <= 0 && (rc == 0) == !err.text[0]);
     CHECK(path_exists(model) == (rc == 0) && !path_exists(partial));

@@ -43,8 +43,8 @@ static void train(const struct base *b, const char *path, const char *engine)
     struct drps_train_result result = {0};
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_plan *plan;
-    if (b->workers > 1) {
-        CHECK_OK(drps_ranks_run_local(&ranks, b->workers, &result, &err));
+    if (b->ranks > 1) {
+        CHECK_OK(drps_ranks_run_local(&ranks, b->ranks, &result, &err));
     } else {
         CHECK_OK(drps_plan_open(drps_io_os(), b->plan, &plan, &err));
         CHECK_OK(drps_train_run(plan, &o, &result, &err));

@@ -42,6 +42,20 @@ static void choose(struct drps_index_options *o, enum base_plan which)
     case BASE_RANKS:
         o->workers = 2;
         break;
+    case BASE_CIRCULATING:
+        o->factors = 4;
+        o->order = "grid";
+        o->workers = 2;
+        break;
+    case BASE_SERVER:
+        o->workers = 3;
+        o->servers = 1;
+        break;
+    case BASE_SEPARATE:
+        o->workers = 1;
+        o->servers = 2;
+        o->separate = 1;
+        break;
     default:
         break;
     }
@@ -54,9 +68,14 @@ static void make(struct base *b, enum base_plan which)
         enum case_format format;
         size_t samples, features;
     } shapes[BASE_PLANS] = {
-        [BASE_LOR] = {"lor", CASE_LIBSVM, 120, 60},   [BASE_FM] = {"fm", CASE_LIBSVM, 300, 700},
-        [BASE_GRID] = {"lmf", CASE_RATINGS, 400, 40}, [BASE_CSV] = {"lor", CASE_CSV, 80, 20},
+        [BASE_LOR] = {"lor", CASE_LIBSVM, 120, 60},
+        [BASE_FM] = {"fm", CASE_LIBSVM, 300, 700},
+        [BASE_GRID] = {"lmf", CASE_RATINGS, 400, 40},
+        [BASE_CSV] = {"lor", CASE_CSV, 80, 20},
         [BASE_RANKS] = {"lor", CASE_LIBSVM, 160, 60},
+        [BASE_CIRCULATING] = {"lmf", CASE_RATINGS, 400, 40},
+        [BASE_SERVER] = {"lor", CASE_LIBSVM, 160, 60},
+        [BASE_SEPARATE] = {"fm", CASE_LIBSVM, 160, 60},
     };
     struct drps_err err = DRPS_ERR_INIT;
     struct case_run run;
@@ -71,7 +90,7 @@ static void make(struct base *b, enum base_plan which)
     CHECK_OK(drps_index_run(drps_io_os(), &run.options, &run.result, &err));
     (void)snprintf(b->plan, sizeof(b->plan), "%s", run.out);
     (void)snprintf(b->input, sizeof(b->input), "%s", run.input);
-    b->workers = run.result.info.ranks.workers;
+    b->ranks = run.result.info.ranks.count;
 }
 
 const struct base *base_plan(enum base_plan which)

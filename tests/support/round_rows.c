@@ -28,7 +28,7 @@ void *round_record(const struct drps_plan *plan, const char *name, uint32_t kind
 size_t round_rows(const struct drps_plan *server, uint32_t worker, uint64_t round, uint32_t *out)
 {
     const struct drps_plan_ranks *r = &server->info.ranks;
-    size_t bytes, n = 0, *part = drps_array_new((size_t)r->workers + 1, sizeof(*part));
+    size_t bytes, n = 0, *part = drps_array_new((size_t)r->count + 1, sizeof(*part));
     uint32_t *ids = drps_array_new(r->max_round_rows, sizeof(*ids));
     uint32_t *positions = drps_array_new(r->max_round_uses, sizeof(*positions));
     assert_true(part && ids && positions);
@@ -39,7 +39,7 @@ size_t round_rows(const struct drps_plan *server, uint32_t worker, uint64_t roun
     assert_int_equal(drps_list_decode(record, bytes, ids, NULL, NULL), 0);
     free(record);
     record = round_record(server, "positions.rec", DRPS_KIND_POSITIONS, round, &bytes);
-    assert_int_equal(drps_positions_decode(record, bytes, r->workers, rows, r->max_round_uses,
+    assert_int_equal(drps_positions_decode(record, bytes, r->count, rows, r->max_round_uses,
                                            positions, part, NULL),
                      0);
     for (size_t i = part[worker]; i < part[worker + 1]; i++)

@@ -45,7 +45,7 @@ struct drps_remote_counter {
     const struct drps_io *io; /* its `stop` is looked at while counting, too */
     const char *scratch;      /* folder that is there, for the row lists it is sent */
     uint64_t memory_bytes;    /* of the process: accesses take 3/8 of it or stay on disk; another
-                                 3/8 may the pairs of an answer take */
+                                 3/8 may the pairs of an answer take; it has 64 bytes a batch */
 };
 
 /*

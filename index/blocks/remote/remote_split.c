@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_size.h"
 #include "base/record/drps_recfile.h"
 #include "index/blocks/counts/drps_stream.h"
 #include "index/blocks/remote/drps_remote.h"
@@ -15,7 +16,11 @@
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_steps.h"
 
-enum { READ_BUFFER = 1 << 20 };
+enum {
+    READ_BUFFER = 1 << 20,
+    BATCH_BYTES = 64,     /* of a counter's memory for each batch there is: lists are found by it */
+    FEW_BATCHES = 1 << 14 /* that fit any memory, and are written at once */
+};
 
 /* ---- Of whoever asks ---- */
 
@@ -97,22 +102,37 @@ static int receive_share(struct drps_remote_link *link, struct remote_share *out
                         out->first, out->end, out->batches, out->share);
 }
 
-static int add_empty(struct drps_recwriter *w, uint32_t n, struct drps_err *err)
+/* Whoever asks says how many batches there are: they must suit the memory. */
+static int check_batches(const struct remote_share *share, uint64_t memory_bytes,
+                         struct drps_err *err)
+{
+    char allowed[32];
+    if (share->batches <= FEW_BATCHES || share->batches <= memory_bytes / BATCH_BYTES) return 0;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "lists of %" PRIu32 " batches are too many for a memory limit of %s",
+                        share->batches, drps_size_format(memory_bytes, allowed, sizeof(allowed)));
+}
+
+static int add_empty(const struct drps_io *io, struct drps_recwriter *w, uint32_t n,
+                     struct drps_err *err)
 {
     int rc = 0;
-    for (; n && rc == 0; n--)
-        rc = drps_recwriter_add(w, NULL, 0, err);
+    for (; n && rc == 0; n--) {
+        if (n % FEW_BATCHES == 0) rc = drps_io_stopped(io, err);
+        if (rc == 0) rc = drps_recwriter_add(w, NULL, 0, err);
+    }
     return rc;
 }
 
 /* All lists are received, whatever becomes of the file; *failure is what became of it. */
 static int receive_lists(struct drps_remote_link *link, const struct remote_share *share,
-                         struct drps_recwriter *w, struct drps_err *failure, struct drps_err *err)
+                         const struct drps_io *io, struct drps_recwriter *w,
+                         struct drps_err *failure, struct drps_err *err)
 {
     void *record = NULL;
     size_t cap = 0;
     int rc = 0, written = failure->code;
-    if (written == 0) written = add_empty(w, share->first, failure);
+    if (written == 0) written = add_empty(io, w, share->first, failure);
     for (uint32_t s = share->first; s < share->end && rc == 0; s++) {
         struct remote_head head;
         rc = receive_head(link, REMOTE_LIST, drps_list_encode_bound(share->rows), &head, err);
@@ -123,7 +143,7 @@ static int receive_lists(struct drps_remote_link *link, const struct remote_shar
             written =
                 drps_recwriter_add(w, &(struct drps_piece){record, (size_t)head.bytes}, 1, failure);
     }
-    if (rc == 0 && written == 0) written = add_empty(w, share->batches - share->end, failure);
+    if (rc == 0 && written == 0) written = add_empty(io, w, share->batches - share->end, failure);
     if (rc == 0 && written == 0) written = drps_recwriter_finish(w, failure);
     failure->code = written;
     free(record);
@@ -140,9 +160,10 @@ static int load(struct drps_remote_link *link, const struct drps_remote_counter 
 
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for a path");
     int rc = receive_share(link, &share, err);
-    if (rc == 0)
+    if (rc == 0) failure->code = check_batches(&share, counter->memory_bytes, failure);
+    if (rc == 0 && failure->code == 0)
         failure->code = drps_recwriter_open(counter->io, path, DRPS_KIND_ROWS, &w, failure);
-    if (rc == 0) rc = receive_lists(link, &share, w, failure, err);
+    if (rc == 0) rc = receive_lists(link, &share, counter->io, w, failure, err);
     drps_recwriter_close(w);
     free(path);
     if (rc < 0 || failure->code) return rc;

@@ -1,7 +1,8 @@
 /*
  * A man in the middle between the ranks of a job: messages are changed on their way, with checksums
- * that hold, while ranks train (every --sync) or count for drps-index. Whatever comes, every rank
- * ends within bounded time, with success or with an error that says something.
+ * that hold, while ranks train (every --sync, rows that circulate, ranks without rows or samples)
+ * or count for drps-index. Whatever comes, every rank ends within bounded time, with success or
+ * with an error that says something.
  *
  * He sits at two places. Where a net hands a message to its transport, he changes what it says and
  * how long it is, doubles it, keeps it for later, or takes it away. Where the ZeroMQ transport
@@ -447,7 +448,7 @@ static const struct {
     {DRPS_SCHED_BSP, "resident"}, {DRPS_SCHED_BSP, "relay"}, {DRPS_SCHED_ASP, "relay"},
     {DRPS_SCHED_SSP, "resident"}, {DRPS_SCHED_WSP, "file"},  {DRPS_SCHED_WSP_LITERAL, "resident"},
 };
-enum { MODES = sizeof(modes) / sizeof(*modes) };
+enum { MODES = sizeof(modes) / sizeof(*modes), BSP_MODES = 2 };
 
 static struct drps_train_options options_of(const struct world *w, size_t mode)
 {
@@ -464,6 +465,34 @@ static struct world *small_world(uint32_t workers)
     return world_begin_few(workers, 160, 60, 8, 20240611);
 }
 
+/* Ratings whose rows circulate between the ranks. */
+static struct world *circulating_world(uint32_t workers)
+{
+    struct world *w = small_world(workers);
+    struct case_run run;
+    case_begin(&run, &w->scratch,
+               case_input(&w->scratch, "ratings", CASE_RATINGS, 300, 40, 20240611), "lmf");
+    (void)snprintf(run.out, sizeof(run.out), "%s", scratch_path(&w->scratch, "circulating"));
+    run.options.workers = workers;
+    run.options.order = "grid";
+    run.options.factors = 4;
+    run.options.batch_size = 8;
+    run.options.test_fraction = 0.2;
+    case_compile(&run);
+    (void)snprintf(w->plan, sizeof(w->plan), "%s", run.out);
+    return w;
+}
+
+/* Of these ranks some have no rows, or no samples. */
+static struct world *uneven_world(const struct world_ranks *ranks)
+{
+    struct world *w = small_world(ranks->workers > 1 ? ranks->workers : 2);
+    char from[SCRATCH_PATH_BYTES];
+    (void)snprintf(from, sizeof(from), "%s", w->plan);
+    world_deal(w, from, ranks);
+    return w;
+}
+
 /* While he rests, all is well: what follows is his doing. */
 static void check_rest(const struct world *w, enum net_kind kind, size_t mode)
 {
@@ -472,21 +501,22 @@ static void check_rest(const struct world *w, enum net_kind kind, size_t mode)
     assert_int_equal(train_job(w, kind, &o, NET_WAIT_MS), w->workers);
 }
 
-static void check_modes(uint32_t workers, enum net_kind kind, unsigned rounds, int frames)
+/* The first of the modes, each in so many rounds. Ends the world. */
+static void check_world(struct world *w, enum net_kind kind, size_t modes_n, unsigned rounds,
+                        int frames)
 {
     static const unsigned rates[] = {3, 10, 40, 150};
-    struct world *w = small_world(workers);
     uint64_t good = 0, jobs = 0;
     middle.random = random_begin(kind == NET_INPROC ? "inproc" : frames ? "frames" : "zmq");
     middle.messages = middle.frames = 0;
-    for (size_t mode = 0; mode < MODES; mode++) {
+    for (size_t mode = 0; mode < modes_n; mode++) {
         const struct drps_train_options o = options_of(w, mode);
         check_rest(w, kind, mode);
         for (unsigned i = 0; i < rounds; i++, jobs++) {
             middle.messages_in = frames ? 0 : rates[i % 4];
             middle.frames_in = frames ? rates[i % 4] : 0;
             middle.may_lose = i % 8 == 7;
-            good += train_job(w, kind, &o, WAIT_MS) == workers;
+            good += train_job(w, kind, &o, WAIT_MS) == w->workers;
         }
     }
     print_message("%" PRIu64 " jobs, %" PRIu64 " ended well; %" PRIu64 " messages and %" PRIu64
@@ -497,11 +527,32 @@ static void check_modes(uint32_t workers, enum net_kind kind, unsigned rounds, i
     world_end(w);
 }
 
+static void check_modes(uint32_t workers, enum net_kind kind, unsigned rounds, int frames)
+{
+    check_world(small_world(workers), kind, MODES, rounds, frames);
+}
+
 static void test_training_ends_whatever_messages_say(void **state)
 {
     (void)state;
     check_modes(2, NET_INPROC, 32 / DRPS_TEST_ONE_IN + 1, 0);
     check_modes(3, NET_INPROC, 32 / DRPS_TEST_ONE_IN + 1, 0);
+}
+
+static void test_circulating_ends_whatever_messages_say(void **state)
+{
+    (void)state;
+    for (uint32_t workers = 2; workers <= RANKS; workers++)
+        check_world(circulating_world(workers), NET_INPROC, BSP_MODES, 32 / DRPS_TEST_ONE_IN + 1,
+                    0);
+}
+
+static void test_ranks_of_one_kind_end_whatever_messages_say(void **state)
+{
+    static const struct world_ranks shapes[] = {{2, 1, 0, 2}, {2, 3, 0, 3}, {1, 2, 1, 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
+        check_world(uneven_world(&shapes[i]), NET_INPROC, MODES, 8 / DRPS_TEST_ONE_IN + 1, 0);
 }
 
 static void test_training_over_zmq_ends_whatever_messages_say(void **state)
@@ -574,6 +625,7 @@ static uint32_t count_job(struct scratch *s, const char *input, const char *buil
         c->run[r].options.interrupt = &c->stop;
         c->run[r].options.force = 1;
         c->run[r].options.batch_size = 8;
+        c->run[r].options.memory_bytes = 64 << 20;
     }
     drps_index_net_options(&options);
     c->running = ranks;
@@ -621,6 +673,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training_ends_whatever_messages_say),
+        cmocka_unit_test(test_circulating_ends_whatever_messages_say),
+        cmocka_unit_test(test_ranks_of_one_kind_end_whatever_messages_say),
         cmocka_unit_test(test_training_over_zmq_ends_whatever_messages_say),
         cmocka_unit_test(test_training_over_zmq_ends_whatever_frames_say),
         cmocka_unit_test_setup_teardown(test_counting_ends_whatever_messages_say, scratch_setup,

@@ -37,6 +37,15 @@ static struct drps_train_options options(const struct world *w)
     return o;
 }
 
+/* What the plan says of the links of a rank, together. */
+static uint64_t forecast_of_links(const struct drps_train_result *r, size_t rank)
+{
+    uint64_t sum = 0;
+    for (size_t k = 0; k < r->ranks_n; k++)
+        sum += r->links.forecast[rank * r->ranks_n + k];
+    return sum;
+}
+
 /* What some ranks send others receive; in rounds it is what the plan says. */
 static void check_traffic(const struct drps_train_result *r, const struct world_ranks *s,
                           int rounds)
@@ -47,6 +56,7 @@ static void check_traffic(const struct drps_train_result *r, const struct world_
         if (rounds) assert_int_equal(r->ranks[i].sent_bytes, r->ranks[i].forecast_sent_bytes);
         if (rounds)
             assert_int_equal(r->ranks[i].received_bytes, r->ranks[i].forecast_received_bytes);
+        assert_int_equal(forecast_of_links(r, i), r->ranks[i].forecast_sent_bytes);
         sent += r->ranks[i].sent_bytes;
         received += r->ranks[i].received_bytes;
     }

@@ -746,6 +746,30 @@ static void test_dealt_shard_says_why_it_cannot_count(void **state)
     scratch_begin(&dir);
     assert_int_equal(count_script(&s, dir.dir, &err), DRPS_E_CORRUPT);
     assert_int_equal(remote_head_get(s.out).what, DRPS_E_CORRUPT);
+    drps_err_clear(&err);
+
+    script_begin(&s); /* no batch is its own, but there are too many */
+    script_deal(&s, &(struct remote_share){3, UINT32_MAX, UINT32_MAX, UINT32_MAX, 0, 1});
+    assert_int_equal(count_script(&s, dir.dir, &err), DRPS_E_MEMORY_BUDGET);
+    assert_non_null(strstr(err.text, "lists of 4294967295 batches"));
+    assert_int_equal(remote_head_get(s.out).what, DRPS_E_MEMORY_BUDGET);
+    scratch_end(&dir);
+}
+
+/* Whoever is told to stop does so before it has written all batches that others have. */
+static void test_dealt_shard_stops_when_told(void **state)
+{
+    const atomic_int stop = 1;
+    const struct drps_io io = {.ops = drps_io_os()->ops, .stop = &stop};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct script s;
+    struct scratch dir;
+    (void)state;
+    scratch_begin(&dir);
+    const struct drps_remote_counter counter = {&io, dir.dir, UINT64_C(1) << 40};
+    script_begin(&s);
+    script_deal(&s, &(struct remote_share){3, UINT32_MAX, UINT32_MAX, UINT32_MAX, 0, 1});
+    assert_int_equal(drps_remote_count(&s.link, &counter, &err), DRPS_E_INTERRUPTED);
     scratch_end(&dir);
 }
 
@@ -870,6 +894,7 @@ int main(void)
         cmocka_unit_test(test_shard_stops_when_it_cannot_follow),
         cmocka_unit_test(test_dealt_shard_counts_its_batches),
         cmocka_unit_test(test_dealt_shard_says_why_it_cannot_count),
+        cmocka_unit_test(test_dealt_shard_stops_when_told),
         cmocka_unit_test(test_dealt_shard_refuses_what_is_no_share),
         cmocka_unit_test(test_remote_refuses_answers_that_are_none),
         cmocka_unit_test(test_remote_refuses_lists_of_batches_that_are_none),
