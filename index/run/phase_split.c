@@ -147,7 +147,10 @@ static int make_slots(const struct index_run *r, const struct split_job *split,
 {
     uint64_t slots[DRPS_PLAN_WORKERS_MAX];
     struct steps_scratch records = {0};
-    const struct published_job job = {.split = split, .records = &records, .slots = slots};
+    const struct published_job job = {.split = split,
+                                      .records = &records,
+                                      .slots = slots,
+                                      .has_bias = drps_plan_has_bias(r->info)};
     if (!r->options.residual_slots) return 0;
     int rc = make_residuals(r, split, &records, err);
     for (uint32_t i = 0; i < r->parts_n; i++)

@@ -55,6 +55,12 @@ static int has_copy(const struct publishing *p, uint64_t bit)
     return (int)(p->has[bit / 64] >> bit % 64 & 1);
 }
 
+/* Every batch moves the intercept, and every score depends on it: no copy of it counts. */
+static int is_sent_always(const struct publishing *p, uint32_t row)
+{
+    return p->job->has_bias && p->first + row == 0;
+}
+
 /* The server's row of the i-th of a batch; UINT32_MAX: another server has it. */
 static uint32_t row_of(const struct publishing *p, const uint32_t *rows, size_t i)
 {
@@ -68,7 +74,7 @@ static void give_up(struct publishing *p, uint64_t base, const uint32_t *rows)
         if (!p->batch.whole[i] || p->batch.slot[i] == DRPS_NO_SLOT) continue;
         const uint64_t bit = base + p->batch.slot[i];
         const uint32_t row = row_of(p, rows, i);
-        if (row != UINT32_MAX && has_copy(p, bit)) p->copies[row]--;
+        if (row != UINT32_MAX && has_copy(p, bit) && !is_sent_always(p, row)) p->copies[row]--;
         p->has[bit / 64] &= ~(UINT64_C(1) << bit % 64);
     }
 }
@@ -77,11 +83,11 @@ static void keep(struct publishing *p, uint64_t base, const uint32_t *rows)
 {
     for (uint32_t i = 0; i < p->batch.n; i++) {
         const uint32_t row = row_of(p, rows, i);
-        const int keeps = !p->batch.whole[i];
-        if (row != UINT32_MAX) p->round.keeps[p->round.uses++] = (uint8_t)keeps;
+        const int keeps = !p->batch.whole[i], counts = row != UINT32_MAX && !is_sent_always(p, row);
+        if (row != UINT32_MAX) p->round.keeps[p->round.uses++] = (uint8_t)(keeps && counts);
         if (!keeps) continue;
         const uint64_t bit = base + p->batch.slot[i];
-        if (row != UINT32_MAX && !has_copy(p, bit)) p->copies[row]++;
+        if (counts && !has_copy(p, bit)) p->copies[row]++;
         p->has[bit / 64] |= UINT64_C(1) << bit % 64;
     }
 }
