@@ -73,6 +73,12 @@ struct world *world_begin_residuals(const char *algo, enum case_format format, u
     return begin(WORLD_WORKERS, algo, format, 900, 200, batch, WORLD_WORKERS * batch, slots, seed);
 }
 
+struct world *world_begin_slots(uint32_t workers, const char *algo, enum case_format format,
+                                uint64_t batch, uint64_t slots, uint64_t seed)
+{
+    return begin(workers, algo, format, 900, 200, batch, workers * batch, slots, seed);
+}
+
 void world_end(struct world *w)
 {
     scratch_end(&w->scratch);

@@ -33,6 +33,9 @@ struct world *world_begin_few(uint32_t workers, size_t samples, size_t features,
 /* world_begin() with residual slots for each worker. */
 struct world *world_begin_residuals(const char *algo, enum case_format format, uint64_t batch,
                                     uint64_t slots, uint64_t seed);
+/* The same for so many workers. */
+struct world *world_begin_slots(uint32_t workers, const char *algo, enum case_format format,
+                                uint64_t batch, uint64_t slots, uint64_t seed);
 void world_end(struct world *w);
 
 /* Ranks that a plan may be for, of which some have no rows, and some no samples. */

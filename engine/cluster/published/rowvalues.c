@@ -43,9 +43,27 @@ static int exponent_of(const float *row, uint32_t dim)
     return exponent;
 }
 
-static float level_of(float value, int exponent)
+/* `scale` is 2 to minus the exponent. A level of 0 has no sign. */
+static float level_of(float value, float scale)
 {
-    return fmaxf(-LEVELS, fminf(LEVELS, rintf(ldexpf(value, -exponent))));
+    return fmaxf(-LEVELS, fminf(LEVELS, rintf(value * scale))) + 0.0F;
+}
+
+static void round8(float *row, uint32_t dim)
+{
+    const int exponent = exponent_of(row, dim);
+    const float down = ldexpf(1, -exponent), up = ldexpf(1, exponent);
+    for (uint32_t k = 0; k < dim; k++)
+        row[k] = level_of(row[k], down) * up;
+}
+
+static void write8(const float *row, uint32_t dim, unsigned char *out)
+{
+    const int exponent = exponent_of(row, dim);
+    const float down = ldexpf(1, -exponent);
+    out[0] = (unsigned char)(exponent + LEVELS + 1);
+    for (uint32_t k = 0; k < dim; k++)
+        out[1 + k] = (unsigned char)(int8_t)level_of(row[k], down);
 }
 
 /* ---- Rounding ---- */
@@ -58,9 +76,7 @@ static float round_half(float value)
 int drps_rowvalues_round(uint32_t bits, float *row, uint32_t dim)
 {
     if (!all_finite(row, dim)) return 0;
-    const int exponent = bits == 8 ? exponent_of(row, dim) : 0;
-    for (uint32_t k = 0; k < dim && bits == 8; k++)
-        row[k] = ldexpf(level_of(row[k], exponent), exponent);
+    if (bits == 8) round8(row, dim);
     for (uint32_t k = 0; k < dim && bits == 16; k++)
         row[k] = round_half(row[k]);
     return 1;
@@ -71,10 +87,7 @@ int drps_rowvalues_round(uint32_t bits, float *row, uint32_t dim)
 void drps_rowvalues_write(uint32_t bits, const float *row, uint32_t dim, unsigned char *out)
 {
     if (bits == 8) {
-        const int exponent = exponent_of(row, dim);
-        *out++ = (unsigned char)(exponent + LEVELS + 1);
-        for (uint32_t k = 0; k < dim; k++)
-            out[k] = (unsigned char)(int8_t)level_of(row[k], exponent);
+        write8(row, dim, out);
     } else if (bits == 16) {
         for (uint32_t k = 0; k < dim; k++) {
             const uint16_t half = drps_half_from(row[k]);
@@ -88,8 +101,9 @@ void drps_rowvalues_write(uint32_t bits, const float *row, uint32_t dim, unsigne
 static void read8(const unsigned char *data, uint32_t dim, float *out)
 {
     const int exponent = data[0] - LEVELS - 1;
+    const float up = ldexpf(1, exponent);
     for (uint32_t k = 0; k < dim; k++)
-        out[k] = ldexpf((float)(int8_t)data[1 + k], exponent);
+        out[k] = (float)(int8_t)data[1 + k] * up;
 }
 
 static void read16(const unsigned char *data, uint32_t dim, float *out)
