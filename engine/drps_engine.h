@@ -123,7 +123,7 @@ struct drps_pull_options {
      * more. */
     double psi, decay, eps;
 };
-#define DRPS_PULL_EPS 0.01 /* what eps is, unless a user knows better */
+#define DRPS_PULL_EPS 1 /* what eps is, unless a user knows better */
 
 /* What pulls of other ranks came to in training, of rows that were not made by their workers. */
 struct drps_pull_counts {

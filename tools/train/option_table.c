@@ -140,7 +140,7 @@ const struct argp_option train_option_table[] = {
      5},
     {"pull-filter", KEY_PULL_FILTER, "psi=X,d=X,eps=X", 0,
      "bsp: a worker goes on with the values that it has of a row until one of them has changed by "
-     "psi / (1 + d ln t) of itself in round t, or of eps if that is more (default d: 0, eps: 0.01)",
+     "psi / (1 + d ln t) of itself in round t, or of eps if that is more (default d: 0, eps: 1)",
      5},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},
