@@ -126,7 +126,8 @@ for options in "--pull-values 8bit" "--pull-filter psi=0.05,d=0.1,eps=1 --pull-v
     [[ $(all_values sent_bytes <train.json | awk '{n += $1} END {print n}') -lt $(all_values forecast_sent_bytes <train.json | awk '{n += $1} END {print n}') ]] ||
         fail "$options: not less was sent"
 done
-"$tools/drps-stat" model | grep -q "changed by too little" || fail "drps-stat does not say what was not sent"
+"$tools/drps-stat" model >stat.txt
+grep -q "changed by too little" stat.txt || fail "drps-stat does not say what was not sent: $(cat stat.txt)"
 train filtered-2 --local 2 --pull-values 8bit
 "$tools/drps-index" ratings.tsv --algo lmf --factors 4 --batch-size 100 --workers 3 --servers 2 --residuals all --memory 64M -o filtered-3 --quiet
 "$tools/drps-stat" filtered-3 --verify >/dev/null || fail "filtered-3 does not verify"
