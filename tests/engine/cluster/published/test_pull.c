@@ -233,9 +233,10 @@ static void check_stop(const struct drps_pull_options *pull)
 
 static void test_ranks_stop_between_epochs(void **state)
 {
+    static const struct drps_pull_options falling = {.on = 1, .psi = .3, .decay = 3, .eps = .1};
     (void)state;
-    check_stop(&lossy[2]);
     check_stop(&lossy[3]);
+    check_stop(&falling);
 }
 
 /* ---- Refused ---- */

@@ -328,6 +328,7 @@ static void check_server(const struct made *m, uint32_t server, const struct wor
     static uint32_t slot_of[ROWS_MOST];
     const uint64_t slots = m->part[server]->info.ranks.published_slots;
     const uint32_t first = (uint32_t)m->part[server]->info.ranks.first_row;
+    uint64_t held = 0, given_up = 0, most = 1; /* slots; in the round before; with these */
     memset(&o, 0, sizeof(o));
     memset(o.row, 0xff, sizeof(o.row));
     memset(has, 0, sizeof(has));
@@ -338,8 +339,10 @@ static void check_server(const struct made *m, uint32_t server, const struct wor
             if (w != server) check_uses(&p, &workers[w], w, first, t, o.copies, has[w]);
         for (size_t i = p.part[server]; i < p.part[server + 1]; i++)
             assert_int_equal(p.keeps[i], 0);
+        uint64_t gives_up = 0;
         for (uint32_t i = 0; i < p.n; i++) {
             const uint32_t row = p.ids[i], slot = p.slot[i];
+            held += slot != DRPS_NOT_PUBLISHED && slot_of[row] == DRPS_NOT_PUBLISHED;
             if (slot_of[row] != DRPS_NOT_PUBLISHED) assert_int_equal(slot, slot_of[row]);
             assert_true(slot != DRPS_NOT_PUBLISHED || !o.copies[row]);
             if (slot == DRPS_NOT_PUBLISHED) continue;
@@ -349,8 +352,13 @@ static void check_server(const struct made *m, uint32_t server, const struct wor
             o.row[slot] = o.copies[row] ? row : UINT32_MAX;
             o.last[slot] = t;
             slot_of[row] = o.copies[row] ? slot : DRPS_NOT_PUBLISHED;
+            gives_up += !o.copies[row];
         }
+        if (held + given_up > most) most = held + given_up;
+        held -= gives_up;
+        given_up = gives_up;
     }
+    assert_int_equal(slots, most);
     for (uint32_t row = 0; row < ROWS_MOST; row++)
         assert_int_equal(o.copies[row], 0);
 }
