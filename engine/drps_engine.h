@@ -113,6 +113,25 @@ struct drps_push_counts {
     uint64_t zero, below, beyond;     /* not sent: zeros, below the threshold, not of the largest */
 };
 
+/* What servers send of the parameters that workers of other ranks pull in training under bsp
+ * (engine/cluster/published/drps_published.h). Zero: all of them as they are. */
+struct drps_pull_options {
+    int on;        /* 1: what follows counts; rows of which a worker has a copy are not sent then */
+    uint32_t bits; /* of a value: 32, 16 or 8; 0: 32 */
+    /* After training round t, from 1, a row is as changed if one of its values differs from what
+     * was sent of it last by psi / (1 + decay ln t) times that value, or times eps if that is
+     * more. */
+    double psi, decay, eps;
+};
+#define DRPS_PULL_EPS 1 /* what eps is, unless a user knows better */
+
+/* What pulls of other ranks came to in training, of rows that were not made by their workers. */
+struct drps_pull_counts {
+    uint64_t plain_bytes, sent_bytes; /* as they were, and as they were sent, marks included */
+    uint64_t rows;
+    uint64_t unchanged, below; /* of these, not sent: as the worker has them, changed too little */
+};
+
 /* A checkpoint, as a run that writes it or goes on from it sees it. */
 struct drps_train_cut {
     uint64_t number;
@@ -184,6 +203,7 @@ struct drps_train_options {
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     /* Of several ranks, bsp. Training stops, and writes checkpoints, between epochs alone then. */
     struct drps_push_options push;
+    struct drps_pull_options pull;
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */
@@ -223,13 +243,15 @@ struct drps_train_emulated {
  * engine/cluster/traffic/ranks_json.c.
  */
 enum drps_traffic_kind {
-    DRPS_TRAFFIC_PULLED,  /* parameters, when the worker waits for them */
-    DRPS_TRAFFIC_AHEAD,   /* parameters, before it does */
-    DRPS_TRAFFIC_PUSHED,  /* gradients */
-    DRPS_TRAFFIC_HANDED,  /* rows that circulate */
-    DRPS_TRAFFIC_MARKS,   /* which rows a message has; no rows of its own */
-    DRPS_TRAFFIC_FRESH,   /* parameters that nobody has trained: made by the worker, not sent */
-    DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
+    DRPS_TRAFFIC_PULLED,    /* parameters, when the worker waits for them */
+    DRPS_TRAFFIC_AHEAD,     /* parameters, before it does */
+    DRPS_TRAFFIC_PUSHED,    /* gradients */
+    DRPS_TRAFFIC_HANDED,    /* rows that circulate */
+    DRPS_TRAFFIC_MARKS,     /* which rows a message has; no rows of its own */
+    DRPS_TRAFFIC_FRESH,     /* parameters that nobody has trained: made by the worker, not sent */
+    DRPS_TRAFFIC_UNCHANGED, /* parameters of which the worker has a copy: not sent */
+    DRPS_TRAFFIC_BELOW,     /* the same that have changed since, by too little */
+    DRPS_TRAFFIC_BATCHES,   /* batches for the worker of another rank; no rows */
     DRPS_TRAFFIC_KINDS
 };
 struct drps_traffic_sum {
@@ -248,6 +270,7 @@ struct drps_train_rank {
     uint64_t peak_rss_bytes;
     uint64_t read_bytes, written_bytes; /* by its store, on its disk */
     struct drps_push_counts push;       /* 0 where pushes are not filtered */
+    struct drps_pull_counts pull;       /* of its server; 0 where pulls are not filtered */
     double waiting_seconds;             /* for which its worker waited for parameters, and for
                                            the scheduler */
     double waiting_share;               /* of the time of all steps */

@@ -38,6 +38,12 @@ static json_t *push_to_json(const struct drps_push_options *o)
                      "chance", o->chance, "top", o->top);
 }
 
+static json_t *pull_to_json(const struct drps_pull_options *o)
+{
+    return json_pack("{s:i, s:f, s:f, s:f}", "bits", (int)o->bits, "psi", o->psi, "decay", o->decay,
+                     "eps", o->eps);
+}
+
 static json_t *plain_to_json(const struct drps_state *s)
 {
     const struct drps_optim *o = &s->optim;
@@ -59,11 +65,12 @@ static json_t *plain_to_json(const struct drps_state *s)
                      progress, "best", best, "done", epochs_to_json(s));
 }
 
-/* Filters of gradients are there where a run has any. */
+/* Filters are there where a run has any. */
 json_t *drps_state_to_json(const struct drps_state *s)
 {
     json_t *j = plain_to_json(s);
     if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
+    if (j && s->pull.on) drps_manifest_put(&j, "pull", pull_to_json(&s->pull));
     return j;
 }
 
@@ -130,6 +137,23 @@ static int read_push(const json_t *push, const char *path, struct drps_push_opti
                         path);
 }
 
+static int read_pull(const json_t *pull, const char *path, struct drps_pull_options *out,
+                     struct drps_err *err)
+{
+    out->on = 1;
+    int rc = drps_manifest_get_u32(pull, "bits", path, &out->bits, err);
+    if (rc == 0) rc = drps_manifest_get_real(pull, "psi", path, &out->psi, err);
+    if (rc == 0) rc = drps_manifest_get_real(pull, "decay", path, &out->decay, err);
+    if (rc == 0) rc = drps_manifest_get_real(pull, "eps", path, &out->eps, err);
+    if (rc < 0) return rc;
+    const uint32_t bits = out->bits;
+    if ((!bits || bits == 8 || bits == 16 || bits == 32) && out->psi >= 0 && out->decay >= 0 &&
+        out->eps >= 0)
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: filters of parameters that there are none of",
+                        path);
+}
+
 static int read_options(const json_t *j, const char *path, struct drps_state *out,
                         struct drps_err *err)
 {
@@ -146,7 +170,9 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     out->local_steps = json_is_true(json_object_get(j, "local_steps"));
     out->no_claim = json_is_true(json_object_get(j, "no_claim"));
     const json_t *push = json_object_get(j, "push");
-    return rc == 0 && push ? read_push(push, path, &out->push, err) : rc;
+    const json_t *pull = json_object_get(j, "pull");
+    if (rc == 0 && push) rc = read_push(push, path, &out->push, err);
+    return rc == 0 && pull ? read_pull(pull, path, &out->pull, err) : rc;
 }
 
 static int read_progress(const json_t *j, const char *path, struct drps_state *out,

@@ -100,7 +100,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "7"
+#define MESSAGES "8"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -111,6 +111,7 @@ struct terms {
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim;
     struct drps_push_options push;
+    struct drps_pull_options pull;
 };
 
 static void set_terms(const struct drps_cluster *c, const struct drps_train_options *o,
@@ -133,6 +134,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->staleness = o->staleness;
     t->no_claim = o->no_claim != 0;
     t->push = o->push;
+    t->pull = o->pull;
 }
 
 static int differs(const char *what, uint32_t rank, struct drps_err *err)
@@ -172,6 +174,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
     if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
         return differs("set of filters of gradients", rank, err);
+    if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
+        return differs("set of filters of parameters", rank, err);
     if (t->no_claim != first->no_claim) return differs("leave to claim batches", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].its < numbers[i].first || numbers[i].its > numbers[i].first)

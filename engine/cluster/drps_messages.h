@@ -37,6 +37,10 @@ enum { DRPS_MESSAGE_STOP = 1, DRPS_MESSAGE_PAUSE = 2, DRPS_MESSAGE_WANTS_SHIFT =
 /* Tag of parameters in rounds: rows that nobody has trained are left out (fresh.h). */
 enum { DRPS_MESSAGE_FRESH = 16 };
 
+/* Tags of parameters in training rounds whose pulls are filtered: rows of which the worker has a
+ * copy are left out; values are of so many bits. */
+enum { DRPS_MESSAGE_COPIES = 32, DRPS_MESSAGE_16BIT = 64, DRPS_MESSAGE_8BIT = 128 };
+
 /*
  * Between the halves of a rank a message holds where the values are, not the values: the server's
  * parameters stay until it has the gradient, the worker's gradient until it has the next

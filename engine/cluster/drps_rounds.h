@@ -25,6 +25,7 @@
 #define DRPS_ENGINE_CLUSTER_ROUNDS_H
 
 #include "engine/cluster/filters/drps_push.h"
+#include "engine/cluster/published/drps_pull.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
 #include "engine/step/drps_server.h"
@@ -48,6 +49,7 @@ struct drps_rounds_options {
     int slots; /* 1: unions list slots */
     struct drps_push *push; /* gradients for other ranks are filtered so, and ranks stop between
                                epochs alone; NULL: they are not */
+    struct drps_pull *pull; /* the same of parameters */
 };
 
 /* Everything in options is borrowed until close. */

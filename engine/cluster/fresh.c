@@ -84,14 +84,14 @@ static int is_fresh(const struct fresh *f, uint32_t id)
 }
 
 size_t fresh_pack(const struct fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
-                  unsigned char *data)
+                  size_t row_bytes, unsigned char *data)
 {
-    const size_t row = f->server->model.dim * sizeof(float), id = id_bytes(&f->server->model);
+    const size_t id = id_bytes(&f->server->model);
     const size_t marks = mark_bytes(*n);
     size_t left_out = 0, kept = 0;
     for (size_t i = 0; i < *n; i++)
         left_out += (size_t)is_fresh(f, ids[i]);
-    if (left_out * (row - id) <= marks) return 0;
+    if (row_bytes <= id || left_out * (row_bytes - id) <= marks) return 0;
 
     unsigned char *at = data + marks;
     memset(data, 0, marks);
@@ -117,11 +117,11 @@ static int marked(const unsigned char *marks, size_t i)
 }
 
 int fresh_read(const struct drps_model *model, const void *data, size_t bytes, size_t rows,
-               int packed, struct fresh_reader *out)
+               size_t row_bytes, int packed, struct fresh_reader *out)
 {
-    const size_t row = model->dim * sizeof(float), marks = packed ? mark_bytes(rows) : 0;
-    *out = (struct fresh_reader){.model = model, .values = data};
-    if (!packed) return bytes == rows * row ? 0 : -1;
+    const size_t marks = packed ? mark_bytes(rows) : 0;
+    *out = (struct fresh_reader){.model = model, .values = data, .row_bytes = row_bytes};
+    if (!packed) return bytes == rows * row_bytes ? 0 : -1;
     if (bytes < marks) return -1;
     out->marks = data;
     for (size_t i = 0; i < 8 * marks; i++) {
@@ -131,7 +131,7 @@ int fresh_read(const struct drps_model *model, const void *data, size_t bytes, s
     out->ids = out->marks + marks;
     out->head_bytes = marks + out->made * id_bytes(model);
     out->values = out->marks + out->head_bytes;
-    return bytes == out->head_bytes + (rows - out->made) * row ? 0 : -1;
+    return bytes == out->head_bytes + (rows - out->made) * row_bytes ? 0 : -1;
 }
 
 void fresh_make(struct fresh_reader *reader, char *to)

@@ -6,7 +6,7 @@
  *   marks    a bit for each row, in whole u64: 1: it is fresh
  *   ids      u32 placed id of each fresh row; none for models without factors, where all but the
  *            intercept begin as zeros, and the intercept is never left out
- *   values   [dim] float32 of each other row
+ *   values   those of each other row: [dim] float32, or as short as published rows are sent
  *
  * A server knows which rows are fresh: it has stepped none of them. It leaves them out of a message
  * where that makes the message shorter. Private to engine/cluster/.
@@ -39,12 +39,12 @@ int fresh_list(struct fresh *f, uint64_t t, const struct drps_feed_union *u, uin
 void fresh_step(struct fresh *f, const uint32_t *ids, size_t n);
 
 /*
- * Begin a message of rows ids [*n], whose frames are index [*n]: write what comes before its values
- * to data, and keep of index those whose values follow, *n of them. Returns the bytes written, or 0
- * where the message is to have all rows.
+ * Begin a message of rows ids [*n], whose frames are index [*n], of row_bytes each: write what
+ * comes before its values to data, and keep of index those whose values follow, *n of them. Returns
+ * the bytes written, or 0 where the message is to have all rows.
  */
 size_t fresh_pack(const struct fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
-                  unsigned char *data);
+                  size_t row_bytes, unsigned char *data);
 
 /* ---- The worker ---- */
 
@@ -52,29 +52,37 @@ size_t fresh_pack(const struct fresh *f, const uint32_t *ids, uint32_t *index, s
 struct fresh_reader {
     const struct drps_model *model;
     const unsigned char *marks, *ids, *values; /* marks NULL: it has all rows */
-    size_t row, head_bytes;
+    size_t row, row_bytes, head_bytes;
     size_t made; /* rows that it leaves out */
 };
 
-/* Returns 0, or -1 where the bytes do not fit a message of `rows` rows, which are left out if
- * `packed` is not 0. */
+/* Returns 0, or -1 where the bytes do not fit a message of `rows` rows of row_bytes each, which are
+ * left out if `packed` is not 0. */
 DRPS_MUST_CHECK
 int fresh_read(const struct drps_model *model, const void *data, size_t bytes, size_t rows,
-               int packed, struct fresh_reader *out);
+               size_t row_bytes, int packed, struct fresh_reader *out);
 
 /* The parameters of a row that is left out to `to` [dim]: as drps_server_fresh() has them. */
 void fresh_make(struct fresh_reader *reader, char *to);
 
-/* The next row's parameters to `to` [dim]. */
+/* Returns the next row's bytes; NULL: it is left out, and fresh_make() makes it. */
+static inline const unsigned char *fresh_value(struct fresh_reader *reader)
+{
+    const size_t i = reader->row++;
+    const unsigned char *value = reader->values;
+    if (reader->marks && reader->marks[i / 8] >> i % 8 & 1) return NULL;
+    reader->values += reader->row_bytes;
+    return value;
+}
+
+/* The next row's parameters to `to` [dim], of rows of float32. */
 static inline void fresh_next(struct fresh_reader *reader, char *to)
 {
-    const size_t row = reader->model->dim * sizeof(float), i = reader->row++;
-    if (reader->marks && reader->marks[i / 8] >> i % 8 & 1) {
+    const unsigned char *value = fresh_value(reader);
+    if (value)
+        memcpy(to, value, reader->row_bytes);
+    else
         fresh_make(reader, to);
-        return;
-    }
-    memcpy(to, reader->values, row);
-    reader->values += row;
 }
 
 #endif

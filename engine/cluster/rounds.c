@@ -141,15 +141,35 @@ static int open_server(struct drps_rounds *r, struct drps_err *err)
     if (missing || !s->index || !s->sum || !s->count)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
     int rc = r->o.fresh ? open_fresh(r, err) : 0;
-    if (rc == 0) rc = drps_shared_buffer_renew(&s->values, values_bytes(info), err);
+    if (rc == 0) rc = drps_shared_buffer_renew(&s->values, drps_rounds_ahead_bytes(info), err);
     return rc == 0 ? drps_shared_buffer_renew(&s->ahead, drps_rounds_ahead_bytes(info), err) : rc;
+}
+
+static int open_pull(struct drps_rounds *r, struct drps_err *err)
+{
+    const uint64_t uses = r->shape->max_round_uses, rows = r->shape->max_round_rows;
+    struct rounds_server *s = &r->server;
+    int missing = 0;
+    for (int i = 0; i < 2; i++) {
+        struct drps_published_rows *p = &s->open[i].published;
+        p->slot = drps_array_new(rows, sizeof(*p->slot));
+        p->keeps = drps_array_new(uses, sizeof(*p->keeps));
+        p->room = drps_array_new(rows + (uses > rows ? uses : rows), sizeof(*p->room));
+        missing |= !p->slot || !p->keeps || !p->room;
+    }
+    s->uses = drps_array_new(uses, sizeof(*s->uses));
+    s->order = drps_array_new(uses, sizeof(*s->order));
+    s->rounded = drps_array_new(rows, r->dim * sizeof(*s->rounded));
+    if (!missing && s->uses && s->order && s->rounded) return 0;
+    return drps_err_set(err, -ENOMEM, "no memory for published rows");
 }
 
 static int open_filters(struct drps_rounds *r, struct drps_err *err)
 {
     const struct drps_plan_info *info = &r->o.plan->info;
     const struct drps_push_shape most = drps_push_most(info, r->touches);
-    if (!r->o.push) return 0;
+    int rc = r->o.pull ? open_pull(r, err) : 0;
+    if (!r->o.push || rc < 0) return rc;
     r->server.reader = drps_push_reader_new(&most);
     if (!r->server.reader) return drps_err_set(err, -ENOMEM, "no memory for filtered gradients");
     return drps_shared_buffer_renew(&r->worker.filtered, drps_push_messages_bytes(info, r->touches),
@@ -193,9 +213,15 @@ void drps_rounds_close(struct drps_rounds *r)
         free(s->open[i].frames);
         free(s->open[i].late);
         free(s->open[i].ids);
+        free(s->open[i].published.slot);
+        free(s->open[i].published.keeps);
+        free(s->open[i].published.room);
     }
     fresh_close(s->fresh);
     free(s->chosen);
+    free(s->uses);
+    free(s->order);
+    free(s->rounded);
     free(s->marks);
     free(s->index);
     free(s->sum);

@@ -1,6 +1,7 @@
 /*
  * What the halves of rounds share: rounds.c opens and closes them and has their sizes,
- * rounds_server.c and rounds_worker.c are the halves, rounds_message.c takes messages for both.
+ * rounds_server.c and rounds_worker.c are the halves, rounds_message.c takes messages for both,
+ * rounds_pull.c has what pulls that are filtered leave out.
  * Private to engine/cluster/.
  */
 #ifndef DRPS_ENGINE_CLUSTER_ROUNDS_INTERNAL_H
@@ -24,8 +25,10 @@ struct rounds_open {
     uint8_t *late;         /* own: [max_round_rows]; 1: the round before may still change the row */
     uint32_t *ids;         /* own: [max_round_rows] row numbers, if some rows may be fresh */
     int has_ids;           /* they are those of this round */
-    uint64_t step;         /* the store's number of it */
-    int is_listed;         /* its lists are there before it is this round's turn */
+    struct drps_published_rows published; /* own arrays, if pulls are filtered */
+    int is_filtered;                      /* of this round they are, and published is filled in */
+    uint64_t step;                        /* the store's number of it */
+    int is_listed;                        /* its lists are there before it is this round's turn */
     int is_open;
     int is_ahead; /* workers of other ranks have got the rows that are not late */
 };
@@ -45,8 +48,9 @@ struct rounds_worker {
     uint64_t pushed_ns; /* when the last gradient was sent; 0: what came of it is counted */
     uint64_t store_ns;  /* of the server's, what is counted */
     struct drps_shared_buffer
-        *filtered;         /* own: gradients on their way out, where they are filtered */
-    size_t filtered_bytes; /* of it that are in use */
+        *filtered;              /* own: gradients on their way out, where they are filtered */
+    size_t filtered_bytes;      /* of it that are in use */
+    struct drps_copies *copies; /* of the round's rows; NULL: its pulls are not filtered */
 };
 
 struct rounds_server {
@@ -63,6 +67,9 @@ struct rounds_server {
     struct drps_shared_buffer *ahead;  /* own: those of the next round, and which they are */
     uint32_t *index;                   /* own: [max_round_uses] */
     uint32_t *chosen;                  /* own: [max_round_uses] row numbers of those in `index` */
+    uint32_t *uses, *order;            /* own: [max_round_uses] numbers of the uses in `index`, and
+                                          room; if pulls are filtered, as is */
+    float *rounded;                    /* own: [max_round_rows][dim] */
     struct fresh *fresh;               /* own: as are `chosen` and `ids`; NULL: no row is */
     float *sum;                        /* own: [max_round_rows][dim] */
     uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
@@ -121,6 +128,35 @@ static inline size_t rounds_mark_bytes(size_t rows)
 /* Bytes of such messages to all workers of other ranks, at most; SIZE_MAX where they cannot be
  * counted. */
 size_t drps_rounds_ahead_bytes(const struct drps_plan_info *info);
+
+/* ---- Filtered pulls (rounds_pull.c) ---- */
+
+/* Put what is sent of the n rows that were chosen for another rank to data, where n rows have room.
+ * Returns the bytes; *tag_out is the message's. */
+size_t drps_rounds_put_published(struct drps_rounds *r, const struct rounds_open *o, uint32_t to,
+                                 size_t n, unsigned char *data, uint32_t *tag_out);
+
+/* The rows of this training round are stepped. */
+void drps_rounds_publish(struct drps_rounds *r);
+
+/* The rows of a message with parameters, filtered or not, one after another. */
+struct rounds_reader {
+    struct fresh_reader fresh;
+    const unsigned char *copies; /* marks of rows of which the worker has a copy; NULL: none */
+    size_t row, head_bytes;
+    uint32_t bits;
+};
+
+/* Returns 0, or -1 where the bytes do not fit a message of `rows` rows, or this round. */
+DRPS_MUST_CHECK
+int drps_rounds_read(const struct drps_rounds *r, const void *data, size_t bytes, size_t rows,
+                     uint32_t tag, struct rounds_reader *out);
+
+/* The next row's parameters to `to` [dim]; it is number `remote` of the batch's rows of other
+ * servers. Returns 0, or -1 where it is left out and there is no copy, or is no number. */
+DRPS_MUST_CHECK
+int drps_rounds_next_row(const struct drps_rounds *r, struct rounds_reader *reader, size_t remote,
+                         float *to);
 
 /* ---- Messages (rounds_message.c) ---- */
 

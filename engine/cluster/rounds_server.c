@@ -89,6 +89,7 @@ static size_t choose(const struct drps_rounds *r, const struct rounds_open *o, u
     for (size_t i = 0; i < n; i++) {
         if (o->is_ahead && which != ROUNDS_ALL && o->late[positions[i]] != which) continue;
         if (o->has_ids) r->server.chosen[chosen] = o->ids[positions[i]];
+        if (o->is_filtered) r->server.uses[chosen] = (uint32_t)(o->u.part[worker] + i);
         r->server.index[chosen++] = o->frames[positions[i]];
         if (marks) marks[i / 64] |= UINT64_C(1) << i % 64;
     }
@@ -103,6 +104,11 @@ static void copy_parameters(const struct drps_rounds *r, const struct rounds_ope
     drps_rows_gather(&part, r->dim, 0, n, values);
 }
 
+static size_t round_up(size_t bytes)
+{
+    return (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+}
+
 /* Put the parameters of the n rows that were chosen for another rank to data, but for fresh ones.
  * Returns their bytes; *tag_out is the message's. */
 static size_t put_parameters(struct drps_rounds *r, const struct rounds_open *o, uint32_t to,
@@ -110,9 +116,12 @@ static size_t put_parameters(struct drps_rounds *r, const struct rounds_open *o,
 {
     struct rounds_server *s = &r->server;
     const enum drps_traffic_kind kind = o == s->now ? DRPS_TRAFFIC_PULLED : DRPS_TRAFFIC_AHEAD;
+    const size_t row = r->dim * sizeof(float);
     size_t sent = n;
-    const size_t head = o->has_ids ? fresh_pack(s->fresh, s->chosen, s->index, &sent, data) : 0;
-    const size_t bytes = sent * r->dim * sizeof(float);
+    if (o->is_filtered) return drps_rounds_put_published(r, o, to, n, data, tag_out);
+    const size_t head =
+        o->has_ids ? fresh_pack(s->fresh, s->chosen, s->index, &sent, row, data) : 0;
+    const size_t bytes = sent * row;
     copy_parameters(r, o, sent, (float *)(void *)(data + head));
     rounds_count_sent(r, &s->sent, kind, to, sent, bytes);
     rounds_count_sent(r, &s->sent, DRPS_TRAFFIC_FRESH, to, n - sent, 0);
@@ -135,7 +144,7 @@ static int send_parameters(struct drps_rounds *r, uint32_t to, size_t *at, struc
         copy_parameters(r, o, n, (float *)(void *)data);
     else
         piece.bytes = put_parameters(r, o, to, n, data, &tag);
-    *at += piece.bytes;
+    *at += round_up(piece.bytes);
     if (to == r->rank) piece = (struct drps_piece){&here, sizeof(here)};
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
@@ -159,7 +168,7 @@ static int send_ahead(struct drps_rounds *r, uint32_t to, size_t *at, struct drp
     uint32_t tag;
     const size_t n = choose(r, o, to, ROUNDS_EARLY, (uint64_t *)(void *)data);
     const struct drps_piece piece = {data, marks + put_parameters(r, o, to, n, data + marks, &tag)};
-    *at += (piece.bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+    *at += round_up(piece.bytes);
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
                                        .type = DRPS_MESSAGE_AHEAD,
@@ -322,14 +331,18 @@ static int add_gradients(struct drps_rounds *r, int training, struct drps_err *e
 
 /* ---- Rounds ---- */
 
-/* The lists of a round of the epoch; while rows may be fresh, which these are. */
+/* The lists of a round of the epoch; while rows may be fresh, which these are, and where pulls are
+ * filtered, who has copies. */
 static int list_round(struct drps_rounds *r, struct rounds_open *o, uint64_t ahead,
                       struct drps_err *err)
 {
     const struct rounds_server *s = &r->server;
     int rc = drps_feed_next_union(r->o.feed, &o->u, err);
     o->has_ids = rc == 0 && s->fresh && s->round + ahead < r->train;
-    return o->has_ids ? fresh_list(s->fresh, s->at + ahead, &o->u, o->ids, err) : rc;
+    o->is_filtered = rc == 0 && r->o.pull && s->at + ahead < r->train;
+    if (o->has_ids) rc = fresh_list(s->fresh, s->at + ahead, &o->u, o->ids, err);
+    if (rc == 0 && o->is_filtered) rc = drps_pull_next_round(r->o.pull, &o->u, &o->published, err);
+    return rc;
 }
 
 /* Whether the next round is of this epoch, and certain: nobody wants to end before it. */
@@ -381,6 +394,7 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
     if (training)
         drps_server_step(server, &s->now->rows, 0, s->now->u.n, s->sum,
                          r->touches ? s->count : NULL);
+    if (s->now->is_filtered) drps_rounds_publish(r);
     if (s->now->has_ids) fresh_step(s->fresh, s->now->ids, s->now->u.n);
     const uint64_t stepped = drps_clock_ns();
     rc = drps_server_close_one(server, s->now->step, training, err);

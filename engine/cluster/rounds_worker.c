@@ -16,7 +16,8 @@ struct pulled {
     struct drps_net_message *ahead; /* own; NULL: everything is in `rest` */
     struct drps_net_message *rest;  /* own */
     size_t ahead_rows;
-    struct fresh_reader early, late; /* the rows of `ahead` and `rest` */
+    struct rounds_reader early, late; /* the rows of `ahead` and `rest` */
+    size_t remote; /* number of the first one among the batch's rows of other servers */
 };
 
 static void free_pulled(struct pulled *p)
@@ -39,8 +40,7 @@ static int count_ahead(const struct drps_rounds *r, struct pulled *p, struct drp
     }
     const size_t head = words * sizeof(*marks);
     if (m->bytes >= head && !beyond &&
-        fresh_read(r->o.worker->model, marks + words, m->bytes - head, p->ahead_rows,
-                   (m->tag & DRPS_MESSAGE_FRESH) != 0, &p->early) == 0)
+        drps_rounds_read(r, marks + words, m->bytes - head, p->ahead_rows, m->tag, &p->early) == 0)
         return 0;
     return drps_err_set(err, DRPS_E_PROTO,
                         "rank %u sent %zu bytes ahead of round %llu, which do not fit %zu rows",
@@ -58,8 +58,7 @@ static int fits(const struct drps_rounds *r, struct pulled *p, uint32_t from)
 {
     const struct drps_net_message *m = p->rest;
     if (from == r->rank) return m->bytes == bytes_due(r, p, from);
-    return fresh_read(r->o.worker->model, m->data, m->bytes, p->rows - p->ahead_rows,
-                      (m->tag & DRPS_MESSAGE_FRESH) != 0, &p->late) == 0;
+    return drps_rounds_read(r, m->data, m->bytes, p->rows - p->ahead_rows, m->tag, &p->late) == 0;
 }
 
 /* Receive what a server sends of this round; with the end, the message has a tag and no values. */
@@ -90,19 +89,39 @@ static void merge(const struct drps_rounds *r, struct pulled *p, char *to)
     const size_t row = r->dim * sizeof(float);
     const uint64_t *marks = p->ahead ? p->ahead->data : NULL;
     for (size_t i = 0; i < p->rows; i++, to += row)
-        fresh_next(marks && marks[i / 64] >> i % 64 & 1 ? &p->early : &p->late, to);
+        fresh_next(marks && marks[i / 64] >> i % 64 & 1 ? &p->early.fresh : &p->late.fresh, to);
 }
 
-static void put(const struct drps_rounds *r, struct pulled *p, uint32_t from, char *to)
+/* The same where pulls are filtered. */
+static int merge_filtered(const struct drps_rounds *r, struct pulled *p, uint32_t from, float *to,
+                          struct drps_err *err)
+{
+    const uint64_t *marks = p->ahead ? p->ahead->data : NULL;
+    for (size_t i = 0; i < p->rows; i++, to += r->dim) {
+        struct rounds_reader *reader = marks && marks[i / 64] >> i % 64 & 1 ? &p->early : &p->late;
+        if (drps_rounds_next_row(r, reader, p->remote + i, to) < 0)
+            return drps_err_set(err, DRPS_E_PROTO,
+                                "rank %u left out a row of round %llu of which there is no copy, "
+                                "or whose values are no finite numbers",
+                                from, (unsigned long long)r->worker.round);
+    }
+    return 0;
+}
+
+static int put(const struct drps_rounds *r, struct pulled *p, uint32_t from, char *to,
+               struct drps_err *err)
 {
     const size_t bytes = p->rows * r->dim * sizeof(float);
-    if (from != r->rank && (p->ahead || p->late.marks))
+    if (from != r->rank && r->worker.copies)
+        return merge_filtered(r, p, from, (float *)(void *)to, err);
+    if (from != r->rank && (p->ahead || p->late.fresh.marks))
         merge(r, p, to);
     else if (bytes)
         memcpy(to,
                from == r->rank ? ((const struct drps_message_here *)p->rest->data)->values
                                : p->rest->data,
                bytes);
+    return 0;
 }
 
 static void count_received(struct drps_rounds *r, const struct pulled *p, uint32_t from)
@@ -111,7 +130,28 @@ static void count_received(struct drps_rounds *r, const struct pulled *p, uint32
     if (from == r->rank) return;
     traffic->received += p->rest->bytes + (p->ahead ? p->ahead->bytes : 0);
     traffic->received_marks += p->early.head_bytes + p->late.head_bytes;
-    r->worker.made[from] += p->early.made + p->late.made;
+    r->worker.made[from] += p->early.fresh.made + p->late.fresh.made;
+}
+
+/* The copies that the worker has of the batch's rows, if pulls are filtered. */
+static int find_copies(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_worker *w = &r->worker;
+    const size_t own = w->share.shares[r->rank];
+    w->copies = NULL;
+    if (!r->o.pull || w->at >= r->train) return 0;
+    return drps_pull_next_batch(r->o.pull, w->share.body.rows - own, &w->copies, err);
+}
+
+/* The batch's parameters are there: keep copies of those that it has a slot for. */
+static void keep_copies(struct drps_rounds *r)
+{
+    const struct rounds_worker *w = &r->worker;
+    size_t own_first = 0;
+    for (uint32_t s = 0; s < r->rank; s++)
+        own_first += w->share.shares[s];
+    if (w->copies && !w->ended)
+        drps_copies_keep(w->copies, r->o.worker->params, own_first, w->share.shares[r->rank]);
 }
 
 /* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to end. */
@@ -120,9 +160,11 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
     struct rounds_worker *w = &r->worker;
     char *at = (char *)r->o.worker->params;
     int agree = 1, first = 1;
+    size_t remote = 0;
     for (uint32_t s = 0; s < r->ranks; s++) {
-        struct pulled p = {.rows = w->share.shares[s]};
+        struct pulled p = {.rows = w->share.shares[s], .remote = remote};
         if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
+        if (s != r->rank) remote += p.rows;
         int rc = take_parameters(r, s, &p, err);
         if (rc == 0) {
             const uint32_t end = p.rest->tag & ROUNDS_END;
@@ -130,13 +172,14 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
             if (first) w->ended = end;
             first = 0;
             agree &= end == w->ended;
-            if (!end) put(r, &p, s, at);
+            if (!end) rc = put(r, &p, s, at, err);
             count_received(r, &p, s);
         }
         free_pulled(&p);
         if (rc < 0) return rc;
         at += p.rows * r->dim * sizeof(float);
     }
+    if (agree) keep_copies(r);
     if (agree) return w->ended != 0;
     return drps_err_set(err, DRPS_E_PROTO, "servers disagree on whether round %llu comes next",
                         (unsigned long long)w->round);
@@ -155,7 +198,7 @@ static int take_share(struct drps_rounds *r, struct drps_err *err)
 
 static int wants_to_stop(const struct drps_rounds *r)
 {
-    const atomic_int *stop = r->o.push ? NULL : r->o.train->stop;
+    const atomic_int *stop = r->o.push || r->o.pull ? NULL : r->o.train->stop;
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
@@ -268,6 +311,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     *out = (struct drps_round){.batch = &w->share.body};
     int rc = take_share(r, err);
     const uint64_t read = drps_clock_ns();
+    if (rc == 0) rc = find_copies(r, err);
     if (rc == 0) rc = pull(r, err);
     if (rc == 0) rc = drps_worker_renew(r->o.worker, err);
     if (rc) return rc;

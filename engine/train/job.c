@@ -212,6 +212,7 @@ static void finish(struct drps_job *job)
     stop_reading(job);
     drps_rounds_close(job->rounds);
     drps_push_close(job->push);
+    drps_pull_close(job->pull);
     drps_circulation_close(job->circulation);
     drps_async_close(job->async);
     drps_stratum_close(job->stratum);

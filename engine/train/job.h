@@ -43,6 +43,7 @@ struct drps_job {
     struct drps_rounds *rounds;           /* NULL: rows circulate */
     struct drps_circulation *circulation; /* NULL: they do not */
     struct drps_push *push;               /* own; NULL: gradients are sent as they are */
+    struct drps_pull *pull;               /* the same of parameters */
     void *intercept;                      /* own: of rank 0, where rows circulate; or NULL */
     struct drps_async *async;             /* NULL: bsp, as of the next one */
     struct drps_async_listener listener;  /* that the store tells */

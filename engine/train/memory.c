@@ -92,6 +92,8 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (p->options->push.on)
             take(b, "what gradients hold back",
                  drps_push_memory(&p->plan->info, p->worker->touches));
+        if (p->options->pull.on)
+            take(b, "copies of rows, and what is published", drps_pull_memory(&p->plan->info));
         if (p->options->sync == DRPS_SCHED_BSP)
             m->rounds_ahead = !p->options->no_overlap;
         else

@@ -85,6 +85,45 @@ static int init_optim(const struct drps_job *job, struct drps_optim *optim, stru
 
 /* ---- Options and files of the plan ---- */
 
+static int check_pull(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    if (!info->ranks.published_slots)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s was made by an earlier version, and has no published slots: make "
+                            "it anew",
+                            job->plan->dir);
+    if (job->options->pull.bits == 8 && info->dim == 1)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "rows of one value are not shorter in 8 bits, which share an exponent: "
+                            "send parameters in 16");
+    return 0;
+}
+
+/* Filters of gradients, or of parameters. */
+static int check_filters(const struct drps_job *job, const char *what, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    const struct drps_plan_info *info = &job->plan->info;
+    if (drps_plan_circulates(info))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "in %s rows circulate, and nothing is sent to servers: leave filters of %s out",
+            job->plan->dir, what);
+    if (info->ranks.workers < 2 || o->sync != DRPS_SCHED_BSP)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "filters of %s are for what goes to other workers' servers, or comes from there, under "
+            "synchronisation bsp: leave them out",
+            what);
+    if (!info->ranks.residual_slots)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no residual slots, which keep what is not sent of a gradient, "
+                            "and copies of rows: make a plan that has them",
+                            job->plan->dir);
+    return o->pull.on ? check_pull(job, err) : 0;
+}
+
 static int check_options(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
@@ -110,22 +149,10 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "under synchronisation bsp nobody claims batches: there is nothing to "
                             "forbid");
-    if (o->push.on && drps_plan_circulates(info))
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "in %s rows circulate, and nothing is sent to servers: leave filters of "
-            "gradients out",
-            job->plan->dir);
-    if (o->push.on && (info->ranks.workers < 2 || o->sync != DRPS_SCHED_BSP))
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "filters of gradients are for what goes to other workers' servers, under "
-            "synchronisation bsp: leave them out");
-    if (o->push.on && !info->ranks.residual_slots)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s has no residual slots, which keep what is not sent of a gradient: "
-                            "make a plan that has them",
-                            job->plan->dir);
+    if (o->push.on || o->pull.on) {
+        const int rc = check_filters(job, o->push.on ? "gradients" : "parameters", err);
+        if (rc < 0) return rc;
+    }
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
     if (o->threads > DRPS_TRAIN_THREADS_MAX)

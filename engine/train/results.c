@@ -226,6 +226,7 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
     memcpy(mine.sent, sent.kinds, sizeof(mine.sent));
     count_times(job, &mine);
     if (job->push) mine.push = *drps_push_counts(job->push);
+    if (job->pull) mine.pull = *drps_pull_counts_of(job->pull);
     if (job->async) drps_async_report(job->async, &mine);
     r->ranks_n = job->cluster.count;
     int rc = drps_cluster_report(&job->cluster, &mine, &r->ranks, err);

@@ -194,10 +194,21 @@ static int open_push(struct drps_job *job, struct drps_err *err)
     return job->options->push.on ? drps_push_open(&push, &job->push, err) : 0;
 }
 
+static int open_pull(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_pull_job pull = {.plan = job->plan,
+                                       .options = &job->options->pull,
+                                       .epoch = job->checkpoints.state.epoch,
+                                       .first = drps_job_first_step(job),
+                                       .epochs = drps_job_epochs_left(job)};
+    return job->options->pull.on ? drps_pull_open(&pull, &job->pull, err) : 0;
+}
+
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
     if (drps_plan_circulates(&job->plan->info)) return open_circulation(job, err);
     int rc = open_push(job, err);
+    if (rc == 0) rc = open_pull(job, err);
     if (rc < 0) return rc;
     const struct drps_rounds_options options = {.plan = job->plan,
                                                 .net = job->cluster.net,
@@ -209,7 +220,8 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .ahead = job->memory.rounds_ahead,
                                                 .fresh = has_fresh_rows(job),
                                                 .slots = job->windows != NULL,
-                                                .push = job->push};
+                                                .push = job->push,
+                                                .pull = job->pull};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 
@@ -276,11 +288,12 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .stratum = job->stratum,
         .rounds = job->rounds,
         .circulation = job->circulation,
-        .whole_epochs = job->circulation || job->push,
+        .whole_epochs = job->circulation || job->push || job->pull,
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
         /* There is no cut inside an epoch of these. */
-        .pause = job->async || job->circulation || job->push ? NULL : drps_job_checkpoint,
+        .pause =
+            job->async || job->circulation || job->push || job->pull ? NULL : drps_job_checkpoint,
         .pause_ctx = job,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,

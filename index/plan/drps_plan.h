@@ -79,8 +79,10 @@ struct drps_plan_ranks {
      * that its server lends to them, in training and in evaluation rounds. Training rows go both
      * directions. Of the whole: sums. */
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
-    uint64_t residual_slots; /* of a part whose pushes can be filtered: its worker's
-                                (drps_residuals.h); of the whole the most; 0: there are none */
+    uint64_t residual_slots;  /* of a part whose pushes can be filtered: its worker's
+                                 (drps_residuals.h); of the whole the most; 0: there are none */
+    uint64_t published_slots; /* the same of its server (codec/drps_published.h); 0: as an earlier
+                                 version has made it, or there are no residual slots */
     /* Of a part whose rows circulate: row 0 and up of its store, in placed order; of the numbers
      * before, rows that arrive are pulled, and those that depart are served, with the optimizer's
      * state, or without it in evaluation. That with first_row is the rank's own. */
@@ -227,7 +229,7 @@ struct drps_plan_file_type {
     unsigned shapes; /* that have the file */
     int per_step;    /* it has a record for each step */
 };
-enum { DRPS_PLAN_FILES = 10 };
+enum { DRPS_PLAN_FILES = 11 };
 extern const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES];
 
 /* 1: such a plan has this file. */

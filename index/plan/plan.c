@@ -31,12 +31,14 @@ const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES] = {
     {DRPS_FILE_SHARES, DRPS_KIND_SHARES, DRPS_PLAN_PART, 1},
     {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, DRPS_PLAN_PART, 1},
     {DRPS_FILE_RESIDUALS, DRPS_KIND_RESIDUALS, DRPS_PLAN_PART, 1},
+    {DRPS_FILE_PUBLISHED, DRPS_KIND_PUBLISHED, DRPS_PLAN_PART, 1},
 };
 
 int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
 {
     const struct drps_plan_file_type *type = &drps_plan_files[file];
     if (type->kind == DRPS_KIND_RESIDUALS && !info->ranks.residual_slots) return 0;
+    if (type->kind == DRPS_KIND_PUBLISHED && !info->ranks.published_slots) return 0;
     return (type->shapes & drps_plan_shape(info)) != 0;
 }
 
@@ -116,6 +118,8 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
     drps_manifest_put(&j, "whole", json_string(ranks->whole));
     if (ranks->residual_slots)
         drps_manifest_put(&j, "residual_slots", json_u64(ranks->residual_slots));
+    if (ranks->published_slots)
+        drps_manifest_put(&j, "published_slots", json_u64(ranks->published_slots));
     if (!ranks->held_n) return j;
     drps_manifest_put(&j, "max_range_rows", json_u64(ranks->max_range_rows));
     json_t *held = json_array();
@@ -410,6 +414,8 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
         rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
     if (rc == 0 && json_object_get(j, "residual_slots"))
         rc = drps_manifest_get_count(j, "residual_slots", path, &ranks->residual_slots, err);
+    if (rc == 0 && json_object_get(j, "published_slots"))
+        rc = drps_manifest_get_count(j, "published_slots", path, &ranks->published_slots, err);
     if (rc == 0) rc = get_held(j, path, ranks, err);
     if (rc < 0) return rc;
     rc = get_shape(j, path, ranks, err);

@@ -164,6 +164,8 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
         {"test_served_rows", r->eval_served_rows, 0, count_most(eval_served, r->max_round_uses),
          "the rows of rounds"},
         {"residual_slots", r->residual_slots, 0, s->circulates ? 0 : s->all_rows, "the tables"},
+        {"published_slots", r->published_slots, 0, r->residual_slots ? s->all_rows : 0,
+         "the tables and residual_slots"},
     };
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }

@@ -10,6 +10,7 @@
 #include "base/drps_alloc.h"
 #include "index/ranks/drps_owners.h"
 #include "index/ranks/drps_placement.h"
+#include "index/ranks/published/drps_published_slots.h"
 #include "index/ranks/residuals/drps_residual_slots.h"
 #include "index/ranks/drps_split.h"
 #include "index/run/run.h"
@@ -114,13 +115,49 @@ static int make_part(struct part *part, const struct split_job *job, uint32_t ra
     return rc;
 }
 
-/* Give the rank's worker its residual slots, if the plan is to have any. */
-static int make_residuals(const struct index_run *r, struct part *part, const struct split_job *job,
-                          uint32_t rank, struct drps_err *err)
+/* Give the workers their residual slots. Ranks without samples have one, of no row. */
+static int make_residuals(const struct index_run *r, const struct split_job *job,
+                          struct steps_scratch *records, struct drps_err *err)
 {
-    const uint64_t most = r->options.residual_slots;
-    uint64_t *slots = &part->info.ranks.residual_slots;
-    return most ? drps_residual_slots_make(job, rank, most, part->dir, slots, err) : 0;
+    int rc = drps_steps_scratch_begin(records, r->io, r->stage.dir, DRPS_FILE_PUBLISHED_TMP, err);
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+        struct part *part = &r->parts[i];
+        uint64_t *slots = &part->info.ranks.residual_slots;
+        rc = drps_residual_slots_make(job, i, r->options.residual_slots, part->dir,
+                                      drps_rank_trains(job->ranks, i) ? records->writer : NULL,
+                                      slots, err);
+    }
+    return rc == 0 ? drps_steps_scratch_turn(records, err) : rc;
+}
+
+static int make_published(const struct index_run *r, const struct published_job *job,
+                          struct drps_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+        struct part *part = &r->parts[i];
+        rc = drps_published_slots_make(job, i, part->dir, &part->info.ranks.published_slots, err);
+    }
+    return rc;
+}
+
+/* Give workers and servers their slots, if the plan is to have any. */
+static int make_slots(const struct index_run *r, const struct split_job *split,
+                      struct drps_err *err)
+{
+    uint64_t slots[DRPS_PLAN_WORKERS_MAX];
+    struct steps_scratch records = {0};
+    const struct published_job job = {.split = split,
+                                      .records = &records,
+                                      .slots = slots,
+                                      .has_bias = drps_plan_has_bias(r->info)};
+    if (!r->options.residual_slots) return 0;
+    int rc = make_residuals(r, split, &records, err);
+    for (uint32_t i = 0; i < r->parts_n; i++)
+        slots[i] = r->parts[i].info.ranks.residual_slots;
+    if (rc == 0) rc = make_published(r, &job, err);
+    drps_steps_scratch_end(&records);
+    return rc;
 }
 
 /* How many rows of so many an epoch would move, were samples dealt and homes drawn at random: a
@@ -173,11 +210,11 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
         if (rc == 0) rc = make_part(part, &job, i, r->block_first, err);
-        if (rc == 0) rc = make_residuals(r, part, &job, i, err);
         if (rc == 0)
             rc = drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);
     }
+    if (rc == 0) rc = make_slots(r, &job, err);
     if (rc == 0) r->result->links.hashed_rows = hashed_rows(r, batch_rows);
     return rc < 0 ? rc : drps_run_remove_batches(r, err);
 }

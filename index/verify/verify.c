@@ -21,21 +21,23 @@ enum {
     SLOTS = 1 << 6,
     SHARES = 1 << 7,
     POSITIONS = 1 << 8,
-    RESIDUALS = 1 << 9
+    RESIDUALS = 1 << 9,
+    PUBLISHED = 1 << 10
 };
 
 /* Plans that have steps. */
 enum { STEPS = DRPS_PLAN_ONE | DRPS_PLAN_PART | DRPS_PLAN_CIRCULATING };
 
 static const struct check {
-    unsigned shapes;                               /* of plans that have it */
-    unsigned files;                                /* that it compares */
-    enum { ANY, WITH_LANES, WITH_RESIDUALS } only; /* of plans */
+    unsigned shapes;                                               /* of plans that have it */
+    unsigned files;                                                /* that it compares */
+    enum { ANY, WITH_LANES, WITH_RESIDUALS, WITH_PUBLISHED } only; /* of plans */
     int (*run)(struct verify *v, struct drps_err *err);
 } checks[] = {
     {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, ANY, drps_verify_batches},
     {DRPS_PLAN_PART, DATA | ROWS | SHARES | POSITIONS, ANY, drps_verify_rounds},
     {DRPS_PLAN_PART, DATA | SHARES | RESIDUALS, WITH_RESIDUALS, drps_verify_residuals},
+    {DRPS_PLAN_PART, ROWS | POSITIONS | PUBLISHED, WITH_PUBLISHED, drps_verify_published},
     {DRPS_PLAN_ONE | DRPS_PLAN_ALL, NAMES, ANY, drps_verify_names},
     {STEPS, ROWS | BLOCKS | USES, ANY, drps_verify_blocks},
     {STEPS, ROWS | WINDOWS | SLOTS, ANY, drps_verify_slots},
@@ -50,6 +52,7 @@ static int applies(const struct check *c, const struct drps_plan_info *info)
 {
     if (c->only == WITH_LANES && !info->lanes) return 0;
     if (c->only == WITH_RESIDUALS && !info->ranks.residual_slots) return 0;
+    if (c->only == WITH_PUBLISHED && !info->ranks.published_slots) return 0;
     return (c->shapes & drps_plan_shape(info)) != 0;
 }
 
@@ -153,6 +156,7 @@ static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *in
     raise(&ranks->max_round_rows, info->ranks.max_round_rows);
     raise(&ranks->max_round_uses, info->ranks.max_round_uses);
     raise(&ranks->residual_slots, info->ranks.residual_slots);
+    raise(&ranks->published_slots, info->ranks.published_slots);
     ranks->pulled_rows += info->ranks.pulled_rows;
     ranks->eval_pulled_rows += info->ranks.eval_pulled_rows;
     ranks->served_rows += info->ranks.served_rows;
@@ -223,6 +227,7 @@ static void check_numbers(struct whole *w)
         {"max_round_rows", q->max_round_rows, r->max_round_rows, 0},
         {"max_round_uses", q->max_round_uses, r->max_round_uses, 0},
         {"residual_slots", q->residual_slots, r->residual_slots, 0},
+        {"published_slots", q->published_slots, r->published_slots, 0},
         {"pulled_rows", q->pulled_rows, r->pulled_rows, 0},
         {"test_pulled_rows", q->eval_pulled_rows, r->eval_pulled_rows, 0},
         {"served_rows", q->served_rows, r->served_rows, 0},

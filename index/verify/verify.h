@@ -120,6 +120,10 @@ int drps_verify_rounds(struct verify *v, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_verify_residuals(struct verify *v, struct drps_err *err);
 
+/* published.rec of a rank against its row lists and positions.rec. */
+DRPS_MUST_CHECK
+int drps_verify_published(struct verify *v, struct drps_err *err);
+
 /* Where rows circulate: the n-th range that departs from a rank is the n-th that arrives at the one
  * before it, after all of them were checked. */
 DRPS_MUST_CHECK

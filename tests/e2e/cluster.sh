@@ -122,6 +122,31 @@ for options in "--push-values 8bit --push-top 10%" "--push-filter phi=0.3,d=0.1,
 done
 "$tools/drps-index" --from-plan filtered --workers 2 --residuals 50 -o filtered-2 --quiet
 train filtered-2 --local 2 --push-values 8bit
+
+# Parameters that are shortened, in the same way.
+train filtered --local 3 --pull-filter psi=0
+[[ $(content) = "$want" ]] || fail "--pull-filter psi=0 gives $(content), not $want"
+for options in "--pull-values 8bit" "--pull-filter psi=0.05,d=0.1,eps=1 --pull-values 16bit --push-top 10%"; do
+    # shellcheck disable=SC2086
+    train filtered --local 3 --transport inproc $options
+    got=$(content)
+    # shellcheck disable=SC2086
+    train filtered --local 3 --store relay $options
+    [[ $(content) = "$got" ]] || fail "$options: $(content) instead of $got"
+    [[ $(all_values sent_bytes <train.json | awk '{n += $1} END {print n}') -lt $(all_values forecast_sent_bytes <train.json | awk '{n += $1} END {print n}') ]] ||
+        fail "$options: not less was sent"
+done
+"$tools/drps-stat" model >stat.txt
+grep -q "changed by too little" stat.txt || fail "drps-stat does not say what was not sent: $(cat stat.txt)"
+train filtered-2 --local 2 --pull-values 8bit
+"$tools/drps-index" ratings.tsv --algo lmf --factors 4 --batch-size 100 --workers 3 --servers 2 --residuals all --memory 64M -o filtered-3 --quiet
+"$tools/drps-stat" filtered-3 --verify >/dev/null || fail "filtered-3 does not verify"
+train filtered-3 --local 3
+want=$(content)
+train filtered-3 --local 3 --pull-values 32bit --push-filter phi=0
+[[ $(content) = "$want" ]] || fail "on unequal ranks filters that change nothing give $(content), not $want"
+if "$tools/drps-train" filtered -o model --force --local 3 --sync asp --pull-values 8bit --quiet 2>err.txt; then fail "asp was filtered"; fi
+grep -q -- "--pull-values" err.txt || fail "no hint at --pull-values: $(cat err.txt)"
 if "$tools/drps-train" plan-2 -o model --force --local 2 --push-values 8bit --quiet 2>err.txt; then fail "a plan without slots was filtered"; fi
 grep -q -- "--residuals" err.txt || fail "no hint at --residuals: $(cat err.txt)"
 echo "ok filtered"

@@ -1,12 +1,13 @@
 /*
  * Fuzz target of a round's records: any bytes give an error, or shares that sum up, positions that
- * are in order and in range, and slots that are in range; nothing is written beyond the arrays.
- * Input: workers - 1 (6 bits of a byte), rows (a byte), the record.
+ * are in order and in range, and slots of both kinds that are in range; nothing is written beyond
+ * the arrays. Input: workers - 1 (6 bits of a byte), rows (a byte), the record.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "index/plan/codec/drps_published.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_residuals.h"
 #include "index/plan/drps_round.h"
@@ -60,6 +61,26 @@ static void check_residuals(const uint8_t *record, size_t bytes, uint32_t slots,
     free(whole);
 }
 
+static void check_published(const uint8_t *record, size_t bytes, uint32_t slots, uint32_t n)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const uint32_t uses = 2 * n;
+    uint32_t *slot = malloc(n * sizeof(*slot) + 1);
+    uint32_t *room = malloc((n + uses) * sizeof(*room) + 1);
+    uint8_t *keeps = malloc(uses + 1);
+    CHECK(slot && room && keeps);
+    const struct drps_published_rows rows = {slot, keeps, room, n, uses};
+    const int rc = drps_published_decode(record, bytes, slots, &rows, &err);
+    CHECK(rc == 0 ? !err.code : rc == DRPS_E_CORRUPT && err.text[0]);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        CHECK(slot[i] < slots || slot[i] == DRPS_NOT_PUBLISHED);
+    for (uint32_t i = 0; rc == 0 && i < uses; i++)
+        CHECK(keeps[i] <= 1);
+    free(slot);
+    free(room);
+    free(keeps);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2) return 0;
@@ -71,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_shares(record, size - 2, workers, data[1]);
     check_positions(record, size - 2, workers, data[1]);
     check_residuals(record, size - 2, workers, data[1]);
+    check_published(record, size - 2, workers, data[1]);
     free(record);
     return 0;
 }

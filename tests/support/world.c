@@ -64,13 +64,19 @@ struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_
 struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
                               uint64_t seed)
 {
-    return begin(workers, "lor", CASE_LIBSVM, samples, features, batch, workers * batch, 0, seed);
+    return begin(workers, "lor", CASE_LIBSVM, samples, features, batch, workers * batch, 20, seed);
 }
 
 struct world *world_begin_residuals(const char *algo, enum case_format format, uint64_t batch,
                                     uint64_t slots, uint64_t seed)
 {
     return begin(WORLD_WORKERS, algo, format, 900, 200, batch, WORLD_WORKERS * batch, slots, seed);
+}
+
+struct world *world_begin_slots(uint32_t workers, const char *algo, enum case_format format,
+                                uint64_t batch, uint64_t slots, uint64_t seed)
+{
+    return begin(workers, algo, format, 900, 200, batch, workers * batch, slots, seed);
 }
 
 void world_end(struct world *w)

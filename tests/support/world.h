@@ -27,12 +27,16 @@ struct world *world_begin_sized(const char *algo, enum case_format format, size_
 /* 900 samples, 1000 features, a plan for `workers` workers. */
 struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_format format,
                                   uint64_t batch, uint64_t one_batch, uint64_t seed);
-/* world_begin_workers() for algorithm lor with another number of samples and features. */
+/* world_begin_workers() for algorithm lor with another number of samples and features, and residual
+ * slots. */
 struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
                               uint64_t seed);
 /* world_begin() with residual slots for each worker. */
 struct world *world_begin_residuals(const char *algo, enum case_format format, uint64_t batch,
                                     uint64_t slots, uint64_t seed);
+/* The same for so many workers. */
+struct world *world_begin_slots(uint32_t workers, const char *algo, enum case_format format,
+                                uint64_t batch, uint64_t slots, uint64_t seed);
 void world_end(struct world *w);
 
 /* Ranks that a plan may be for, of which some have no rows, and some no samples. */

@@ -65,9 +65,9 @@ const struct argp_option index_option_table[] = {
      "Speed of each machine's link to the network, to say whether the machines can be faster than one "
      "(default 1Gbit); the plan is the same", 4},
     {"residuals", KEY_RESIDUALS, "N", 0,
-     "Let drps-train shorten gradients on their way (--push-values, --push-filter, --push-top): each "
-     "worker keeps what was not sent of N rows at a time, or of all that it needs; N rows of "
-     "memory", 4},
+     "Let drps-train shorten gradients (--push-values, --push-filter, --push-top) and parameters "
+     "(--pull-values, --pull-filter) on their way: each worker keeps what was not sent, or a copy, of "
+     "N rows at a time, or of 'all' that it needs; N rows of memory for each", 4},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,

@@ -110,8 +110,8 @@ static void print_ranks(const struct drps_plan *plan)
             link_text(&plan->info, k->served_rows, k->eval_served_rows));
     if (k->residual_slots)
         printf(
-            "           gradients can be filtered: a worker keeps what is not sent of %llu rows at "
-            "most, %s\n",
+            "           gradients and parameters can be filtered: a worker keeps what is not sent, or "
+            "copies, of %llu rows at most, %s for each\n",
             (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots));
 }
 

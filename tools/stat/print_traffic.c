@@ -26,6 +26,8 @@ static const struct {
     {"handed_on", "handed on", "rows that circulate"},
     {"marks", "marks", "which rows a message has"},
     {"fresh", "fresh", "parameters that nobody had trained: made by the worker"},
+    {"unchanged", "unchanged", "parameters that the worker had as they were: not sent"},
+    {"below", "below", "the same, but changed by too little: not sent"},
     {"batches", "batches", "samples, for a worker that took a batch over"},
 };
 

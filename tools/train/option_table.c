@@ -132,6 +132,16 @@ const struct argp_option train_option_table[] = {
      5},
     {"push-top", KEY_PUSH_TOP, "SHARE", 0,
      "bsp: send of each message this share of the values at most (0.1 or 10%), the largest", 5},
+    {"pull-values", KEY_PULL_VALUES, "BITS", 0,
+     "bsp: send the values of parameters in training with 8bit, 16bit or 32bit (default), and only "
+     "rows of which the worker does not have the same values still; servers keep all of them "
+     "exact. "
+     "Needs a plan with --residuals",
+     5},
+    {"pull-filter", KEY_PULL_FILTER, "psi=X,d=X,eps=X", 0,
+     "bsp: a worker goes on with the values that it has of a row until one of them has changed by "
+     "psi / (1 + d ln t) of itself in round t, or of eps if that is more (default d: 0, eps: 1)",
+     5},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},
     {"silence", KEY_SILENCE, "S", 0,

@@ -169,6 +169,28 @@ static void print_push(FILE *out, const struct drps_train_rank *ranks, size_t n)
         percent(c.beyond, c.values));
 }
 
+/* ---- Filtered parameters, of all ranks ---- */
+
+static void print_pull(FILE *out, const struct drps_train_rank *ranks, size_t n)
+{
+    struct drps_pull_counts c = {0};
+    struct size_text t[2];
+    for (size_t i = 0; i < n; i++) {
+        c.plain_bytes += ranks[i].pull.plain_bytes;
+        c.sent_bytes += ranks[i].pull.sent_bytes;
+        c.rows += ranks[i].pull.rows;
+        c.unchanged += ranks[i].pull.unchanged;
+        c.below += ranks[i].pull.below;
+    }
+    if (!c.plain_bytes) return;
+    fprintf(out,
+            "  parameters %s sent in place of %s (%.1f %%) in training; of the rows workers had "
+            "%.1f %% as they were, and %.1f %% were changed by too little\n",
+            size(c.sent_bytes, &t[0]), size(c.plain_bytes, &t[1]),
+            percent(c.sent_bytes, c.plain_bytes), percent(c.unchanged, c.rows),
+            percent(c.below, c.rows));
+}
+
 static void print_ranks(FILE *out, const struct drps_train_rank *ranks, size_t n, int details)
 {
     if (n > TRAIN_RANKS_LISTED) {
@@ -186,4 +208,5 @@ void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n,
 {
     print_ranks(out, ranks, n, details);
     print_push(out, ranks, n);
+    print_pull(out, ranks, n);
 }

@@ -23,7 +23,8 @@ static const char *const kinds[DRPS_TRAFFIC_KINDS] = {
     [DRPS_TRAFFIC_PULLED] = "pulled", [DRPS_TRAFFIC_AHEAD] = "ahead",
     [DRPS_TRAFFIC_PUSHED] = "pushed", [DRPS_TRAFFIC_HANDED] = "handed_on",
     [DRPS_TRAFFIC_MARKS] = "marks",   [DRPS_TRAFFIC_BATCHES] = "batches",
-    [DRPS_TRAFFIC_FRESH] = "fresh",
+    [DRPS_TRAFFIC_FRESH] = "fresh",   [DRPS_TRAFFIC_UNCHANGED] = "unchanged",
+    [DRPS_TRAFFIC_BELOW] = "below",
 };
 
 static json_t *sent_to_json(const struct drps_traffic_sum *sent)
@@ -53,6 +54,19 @@ static json_t *push_to_json(const struct drps_push_counts *c)
     drps_manifest_put(&j, "zero", count(c->zero));
     drps_manifest_put(&j, "below", count(c->below));
     drps_manifest_put(&j, "beyond", count(c->beyond));
+    return j;
+}
+
+/* ---- What of parameters was filtered ---- */
+
+static json_t *pull_to_json(const struct drps_pull_counts *c)
+{
+    json_t *j = json_object();
+    drps_manifest_put(&j, "plain_bytes", count(c->plain_bytes));
+    drps_manifest_put(&j, "sent_bytes", count(c->sent_bytes));
+    drps_manifest_put(&j, "rows", count(c->rows));
+    drps_manifest_put(&j, "unchanged", count(c->unchanged));
+    drps_manifest_put(&j, "below", count(c->below));
     return j;
 }
 
@@ -131,6 +145,7 @@ static json_t *rank_to_json(const struct drps_train_rank *rank, size_t i)
     drps_manifest_put(&j, "stale", bins_to_json(rank->stale, DRPS_SCHED_STALE_BINS));
     drps_manifest_put(&j, "sent", sent_to_json(rank->sent));
     if (rank->push.plain_bytes) drps_manifest_put(&j, "push", push_to_json(&rank->push));
+    if (rank->pull.plain_bytes) drps_manifest_put(&j, "pull", pull_to_json(&rank->pull));
     return j;
 }
 

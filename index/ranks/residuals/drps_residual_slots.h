@@ -10,12 +10,14 @@
 #include "index/ranks/drps_split.h"
 
 /*
- * Write residuals.rec of one rank to the folder `to`, for at most `most` slots; *slots_out is how
- * many it needs, at least 1. Memory: 8 bytes a row of the plan, and where the slots do not suffice
- * 20 more, and a bit for each row of each of the worker's batches. DRPS_E_MEMORY_BUDGET.
+ * Write residuals.rec of one rank to the folder `to`, for at most `most` slots, and the records of
+ * training to `all` (NULL: nowhere) as well; *slots_out is how many slots it needs, at least 1.
+ * Memory: 8 bytes a row of the plan, and where the slots do not suffice 20 more, and a bit for each
+ * row of each of the worker's batches. DRPS_E_MEMORY_BUDGET.
  */
 DRPS_MUST_CHECK
 int drps_residual_slots_make(const struct split_job *job, uint32_t rank, uint64_t most,
-                             const char *to, uint64_t *slots_out, struct drps_err *err);
+                             const char *to, struct drps_recwriter *all, uint64_t *slots_out,
+                             struct drps_err *err);
 
 #endif

@@ -67,6 +67,7 @@ static int check_memory(const struct slotting *s, uint64_t bytes, struct drps_er
 struct writing {
     struct slotting *s;
     struct drps_recwriter *out;
+    struct drps_recwriter *all; /* gets the records of training, too; or NULL */
     struct drps_residual_rows rows;
     size_t slot_cap, whole_cap, room_cap, packed_cap;
     unsigned char *packed; /* own */
@@ -131,14 +132,15 @@ static int write_round(struct writing *w, uint64_t round, struct drps_err *err)
     w->use += s->n;
     w->rows.n = (uint32_t)s->n;
     const struct drps_piece piece = {w->packed, drps_residuals_encode(&w->rows, w->packed)};
-    return drps_recwriter_add(w->out, &piece, 1, err);
+    if (w->all) rc = drps_recwriter_add(w->all, &piece, 1, err);
+    return rc == 0 ? drps_recwriter_add(w->out, &piece, 1, err) : rc;
 }
 
 /* Evaluation pushes nothing: its rounds have records of no rows. */
 static int write_rounds(struct writing *w, struct drps_err *err)
 {
     const struct split_job *job = w->s->job;
-    const uint64_t evals = split_rounds(job->eval_batches, job->owners->servers);
+    const uint64_t evals = split_rounds(job->eval_batches, job->ranks->workers);
     int rc = reserve(w, 0, err);
     for (uint64_t t = 0; t < w->s->rounds && rc == 0; t++)
         rc = write_round(w, t, err);
@@ -163,9 +165,10 @@ static int begin_free(struct writing *w, struct drps_err *err)
     return 0;
 }
 
-static int write_all(struct slotting *s, const char *to, struct drps_err *err)
+static int write_all(struct slotting *s, const char *to, struct drps_recwriter *all,
+                     struct drps_err *err)
 {
-    struct writing w = {.s = s};
+    struct writing w = {.s = s, .all = all};
     char *path = drps_path_join(to, DRPS_FILE_RESIDUALS);
     int rc = path ? begin_free(&w, err) : no_memory(err);
     if (rc == 0) rc = drps_recwriter_open(s->job->io, path, DRPS_KIND_RESIDUALS, &w.out, err);
@@ -194,7 +197,8 @@ static int open_all(struct slotting *s, struct drps_err *err)
                            job->batches + job->eval_batches, job->memory_bytes / 8, &s->lists, err);
 }
 
-static int make(struct slotting *s, uint64_t most, const char *to, struct drps_err *err)
+static int make(struct slotting *s, uint64_t most, const char *to, struct drps_recwriter *all,
+                struct drps_err *err)
 {
     int rc = open_all(s, err);
     if (rc == 0) rc = count_uses(s, err);
@@ -206,17 +210,18 @@ static int make(struct slotting *s, uint64_t most, const char *to, struct drps_e
             s, (uint64_t)s->all * 2 * sizeof(uint32_t) + residual_keep_bytes(s) + most * 4, err);
         if (rc == 0) rc = residual_keep(s, to, err);
     }
-    return rc == 0 ? write_all(s, to, err) : rc;
+    return rc == 0 ? write_all(s, to, all, err) : rc;
 }
 
 int drps_residual_slots_make(const struct split_job *job, uint32_t rank, uint64_t most,
-                             const char *to, uint64_t *slots_out, struct drps_err *err)
+                             const char *to, struct drps_recwriter *all, uint64_t *slots_out,
+                             struct drps_err *err)
 {
     struct slotting s = {.job = job,
                          .rank = rank,
                          .all = job->owners->first[job->owners->servers],
-                         .rounds = split_rounds(job->batches, job->owners->servers)};
-    int rc = make(&s, most, to, err);
+                         .rounds = split_rounds(job->batches, job->ranks->workers)};
+    int rc = make(&s, most, to, all, err);
     *slots_out = s.slots ? s.slots : 1;
     drps_steps_close(s.lists);
     free(s.remote);

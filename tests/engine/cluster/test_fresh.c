@@ -74,7 +74,8 @@ static void draw_rows(struct side *k, struct rows *r, uint64_t one_in)
 static size_t write_message(const struct side *k, struct rows *r, unsigned char *data, int *packed)
 {
     const size_t row = k->server.model.dim * sizeof(float);
-    size_t n = r->n, at = fresh_pack(k->fresh, r->ids, r->kept, &n, data);
+    size_t n = r->n, at = fresh_pack(k->fresh, r->ids, r->kept, &n,
+                                     k->server.model.dim * sizeof(float), data);
     *packed = at > 0;
     for (size_t i = 0; i < n; i++, at += row)
         memcpy(data + at, r->values[r->kept[i]], row);
@@ -93,7 +94,9 @@ static void check_round_trip(uint32_t factors, int intercept, uint64_t first_row
     const size_t row = k.server.model.dim * sizeof(float);
     const size_t bytes = write_message(&k, &r, data, &packed);
     assert_true(packed ? bytes < r.n * row : bytes == r.n * row);
-    assert_int_equal(fresh_read(&k.server.model, data, bytes, r.n, packed, &reader), 0);
+    assert_int_equal(fresh_read(&k.server.model, data, bytes, r.n,
+                                k.server.model.dim * sizeof(float), packed, &reader),
+                     0);
     for (size_t i = 0; i < r.n; i++) {
         float got[MOST_DIM];
         fresh_next(&reader, (char *)got);
@@ -104,11 +107,13 @@ static void check_round_trip(uint32_t factors, int intercept, uint64_t first_row
     /* One byte more or less, one row more or less: none of them fits. */
     for (int more = -1; more <= 1; more += 2) {
         if (bytes || more > 0)
-            assert_int_equal(
-                fresh_read(&k.server.model, data, bytes + (size_t)more, r.n, packed, &reader), -1);
+            assert_int_equal(fresh_read(&k.server.model, data, bytes + (size_t)more, r.n,
+                                        k.server.model.dim * sizeof(float), packed, &reader),
+                             -1);
         if (r.n && r.n % 64 && (r.n + (size_t)more) % 64)
-            assert_int_equal(
-                fresh_read(&k.server.model, data, bytes, r.n + (size_t)more, packed, &reader), -1);
+            assert_int_equal(fresh_read(&k.server.model, data, bytes, r.n + (size_t)more,
+                                        k.server.model.dim * sizeof(float), packed, &reader),
+                             -1);
     }
     fresh_close(k.fresh);
 }
@@ -133,7 +138,9 @@ static void test_the_intercept_without_factors_travels(void **state)
         for (uint32_t i = 0; i < SOME; i++)
             ids[i] = index[i] = i;
         open_side(&k, 0, 1, at_zero ? 0 : FIRST_ROW);
-        assert_int_equal(fresh_pack(k.fresh, ids, index, &n, data), (SOME + 63) / 64 * 8);
+        assert_int_equal(
+            fresh_pack(k.fresh, ids, index, &n, k.server.model.dim * sizeof(float), data),
+            (SOME + 63) / 64 * 8);
         assert_int_equal(n, at_zero);
         assert_int_equal(data[0], at_zero ? 0xfe : 0xff);
         fresh_close(k.fresh);
@@ -154,7 +161,9 @@ static void test_few_fresh_rows_are_sent(void **state)
             ids[i] = index[i] = i;
         open_side(&k, 0, 0, 0);
         fresh_step(k.fresh, ids, SOME - left);
-        assert_int_equal(fresh_pack(k.fresh, ids, index, &n, data), left > 6 ? 24 : 0);
+        assert_int_equal(
+            fresh_pack(k.fresh, ids, index, &n, k.server.model.dim * sizeof(float), data),
+            left > 6 ? 24 : 0);
         assert_int_equal(n, left > 6 ? SOME - left : SOME);
         fresh_close(k.fresh);
     }
@@ -166,11 +175,11 @@ static void test_fresh_marks_beyond_the_rows_are_refused(void **state)
     unsigned char data[16] = {0xff, 0x03}; /* ten rows */
     struct fresh_reader reader;
     (void)state;
-    assert_int_equal(fresh_read(&model, data, 8, 10, 1, &reader), 0);
-    assert_int_equal(fresh_read(&model, data, 8, 9, 1, &reader), -1);
-    assert_int_equal(fresh_read(&model, data, 12, 11, 1, &reader), 0);
-    assert_int_equal(fresh_read(&model, data, 7, 10, 1, &reader), -1);
-    assert_int_equal(fresh_read(&model, data, 0, 0, 1, &reader), 0);
+    assert_int_equal(fresh_read(&model, data, 8, 10, model.dim * sizeof(float), 1, &reader), 0);
+    assert_int_equal(fresh_read(&model, data, 8, 9, model.dim * sizeof(float), 1, &reader), -1);
+    assert_int_equal(fresh_read(&model, data, 12, 11, model.dim * sizeof(float), 1, &reader), 0);
+    assert_int_equal(fresh_read(&model, data, 7, 10, model.dim * sizeof(float), 1, &reader), -1);
+    assert_int_equal(fresh_read(&model, data, 0, 0, model.dim * sizeof(float), 1, &reader), 0);
 }
 
 static void test_rows_of_others_are_refused(void **state)

@@ -23,7 +23,9 @@
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_names_writer.h"
+#include "index/plan/codec/drps_published.h"
 #include "index/plan/drps_residuals.h"
+#include "index/plan/drps_round.h"
 #include "index/plan/drps_window_record.h"
 #include "index/verify/drps_verify.h"
 #include "support/edited.h"
@@ -699,6 +701,67 @@ static void test_verify_follows_residual_slots(void **state)
     check_forged(*state, 0, 1, "rank-1/residuals.rec: record 0|holds nothing, and is given up");
 }
 
+/* Forge a round of rank 1's published slots: a use after which the worker has, or has not, a copy
+ * becomes the other; or a row gets the slot of another one. */
+static void forge_published(const char *part, size_t round, int what)
+{
+    static struct records lists, positions, r;
+    static uint32_t slot[LIST_MOST], room[2 * LIST_MOST], places[LIST_MOST];
+    static uint8_t keeps[LIST_MOST];
+    static unsigned char packed[16 * LIST_MOST];
+    size_t first[4];
+    read_records(&lists, part, "rows.rec", DRPS_KIND_ROWS);
+    const uint32_t n = drps_list_count(lists.pieces[round].data);
+    write_records(&lists); /* as they were */
+    read_records(&positions, part, "positions.rec", DRPS_KIND_POSITIONS);
+    assert_int_equal(drps_positions_decode(positions.pieces[round].data,
+                                           positions.pieces[round].bytes, 3, n, LIST_MOST, places,
+                                           first, NULL),
+                     0);
+    write_records(&positions);
+    const struct drps_published_rows rows = {slot, keeps, room, n, (uint32_t)first[3]};
+    read_records(&r, part, "published.rec", DRPS_KIND_PUBLISHED);
+    assert_int_equal(
+        drps_published_decode(r.pieces[round].data, r.pieces[round].bytes, 40, &rows, NULL), 0);
+    uint32_t i = 0, k;
+    if (what < 2) {
+        while (i < rows.uses && (keeps[i] == what || slot[places[i]] == DRPS_NOT_PUBLISHED))
+            i++;
+        assert_true(i < rows.uses);
+        keeps[i] = (uint8_t)what;
+    } else {
+        while (i < n && slot[i] == DRPS_NOT_PUBLISHED)
+            i++;
+        for (k = i + 1; k < n && slot[k] == DRPS_NOT_PUBLISHED;)
+            k++;
+        assert_true(k < n);
+        slot[k] = slot[i];
+    }
+    replace(&r, round, packed, drps_published_encode(&rows, packed));
+    write_records(&r);
+    sign(part);
+}
+
+static void check_forged_published(struct scratch *s, size_t round, int forgery, const char *what)
+{
+    char dir[SCRATCH_PATH_BYTES], part[SCRATCH_PATH_BYTES + 8];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    (void)snprintf(part, sizeof(part), "%s/rank-1", dir);
+    make(s, CASE_LIBSVM, "lor", 3);
+    forge_published(part, round, forgery);
+    const struct drps_findings found = check(dir);
+    assert_true(found.problems > 0);
+    if (!says(&found, what)) fail_msg("%s", found.kept[0].text);
+    edited_remove(dir);
+}
+
+static void test_verify_follows_published_slots(void **state)
+{
+    check_forged_published(*state, 2, 1, "rank-1/published.rec: record 2|copies still");
+    check_forged_published(*state, 0, 2, "rank-1/published.rec: record 0|is another row's still");
+    check_forged_published(*state, 0, 0, "rank-1/published.rec");
+}
+
 static void test_verify_is_whole_for_every_kind(void **state)
 {
     static const struct {
@@ -836,6 +899,7 @@ int main(void)
         SCRATCH_TEST(test_verify_compares_the_id),
         SCRATCH_TEST(test_verify_compares_ranks),
         SCRATCH_TEST(test_verify_follows_residual_slots),
+        SCRATCH_TEST(test_verify_follows_published_slots),
         SCRATCH_TEST(test_verify_finds_exchanged_strings),
         SCRATCH_TEST(test_verify_keeps_ten_problems_and_counts_all),
         SCRATCH_TEST(test_verify_tells_strangers_and_missing_files),

@@ -1,7 +1,7 @@
 /*
  * Residual slots of plans for several workers, against the rows that each worker pulls from other
- * servers: dense numbers where the slots suffice, few rows sent whole where they do not, plans
- * without them, and damaged records.
+ * servers: dense numbers where the slots suffice, few rows sent whole where they do not, what the
+ * servers' published slots say of the same rows, plans without them, and damaged records.
  *
  *   test_residual_slots [seed]
  */
@@ -16,7 +16,10 @@
 #include <string.h>
 
 #include "base/drps_rng.h"
+#include "index/plan/codec/drps_list.h"
+#include "index/plan/codec/drps_published.h"
 #include "index/plan/drps_residuals.h"
+#include "index/plan/drps_round.h"
 #include "support/index_case.h"
 #include "support/round_rows.h"
 
@@ -230,6 +233,154 @@ static void test_few_slots_go_to_rows_that_come_again_soon(void **state)
     }
 }
 
+/* ---- Published slots ---- */
+
+/* A server's record of a round. */
+struct published {
+    uint32_t slot[ROWS_MOST], room[(1 + WORKERS) * ROWS_MOST], ids[ROWS_MOST];
+    uint32_t positions[WORKERS * ROWS_MOST];
+    uint8_t keeps[WORKERS * ROWS_MOST];
+    size_t part[WORKERS + 1];
+    uint32_t n;
+};
+
+static void read_published(const struct drps_plan *server, uint64_t round, struct published *p)
+{
+    size_t bytes;
+    void *record = round_record(server, "rows.rec", DRPS_KIND_ROWS, round, &bytes);
+    p->n = drps_list_count(record);
+    assert_int_equal(drps_list_decode(record, bytes, p->ids, NULL, NULL), 0);
+    free(record);
+    record = round_record(server, "positions.rec", DRPS_KIND_POSITIONS, round, &bytes);
+    assert_int_equal(drps_positions_decode(record, bytes, WORKERS, p->n, WORKERS * ROWS_MOST,
+                                           p->positions, p->part, NULL),
+                     0);
+    free(record);
+    const struct drps_published_rows rows = {p->slot, p->keeps, p->room, p->n,
+                                             (uint32_t)p->part[WORKERS]};
+    record = round_record(server, "published.rec", DRPS_KIND_PUBLISHED, round, &bytes);
+    assert_int_equal(
+        drps_published_decode(record, bytes, server->info.ranks.published_slots, &rows, NULL), 0);
+    free(record);
+}
+
+/* Which row has each slot of a server, the last round that had it, and the copies of each row. */
+struct owners_of_slots {
+    uint32_t row[ROWS_MOST];
+    uint64_t last[ROWS_MOST];
+    int copies[ROWS_MOST];
+};
+
+/* The worker's records say the same of each use as the server's. */
+static void check_uses(const struct published *p, const struct worker *w, uint32_t rank,
+                       uint32_t first, uint64_t round, int *copies, uint8_t *has)
+{
+    size_t at = p->part[rank];
+    for (uint32_t i = 0; i < w->n[round]; i++) {
+        const uint32_t row = w->row[round][i] - first;
+        if (at == p->part[rank + 1] || w->row[round][i] < first || p->ids[p->positions[at]] != row)
+            continue;
+        const int keeps = !w->whole[round][i] && w->row[round][i] != 0; /* not of the intercept */
+        assert_int_equal(p->keeps[at++], keeps);
+        copies[row] += keeps - has[row];
+        has[row] = (uint8_t)keeps;
+    }
+    assert_int_equal(at, p->part[rank + 1]);
+}
+
+static void check_server(const struct made *m, uint32_t server, const struct worker *workers)
+{
+    static struct published p;
+    static struct owners_of_slots o;
+    static uint8_t has[WORKERS][ROWS_MOST];
+    static uint32_t slot_of[ROWS_MOST];
+    const uint64_t slots = m->part[server]->info.ranks.published_slots;
+    const uint32_t first = (uint32_t)m->part[server]->info.ranks.first_row;
+    uint64_t held = 0, given_up = 0, most = 1; /* slots; in the round before; with these */
+    memset(&o, 0, sizeof(o));
+    memset(o.row, 0xff, sizeof(o.row));
+    memset(has, 0, sizeof(has));
+    memset(slot_of, 0xff, sizeof(slot_of));
+    for (uint64_t t = 0; t < workers[0].rounds; t++) {
+        read_published(m->part[server], t, &p);
+        for (uint32_t w = 0; w < WORKERS; w++)
+            if (w != server) check_uses(&p, &workers[w], w, first, t, o.copies, has[w]);
+        for (size_t i = p.part[server]; i < p.part[server + 1]; i++)
+            assert_int_equal(p.keeps[i], 0);
+        uint64_t gives_up = 0;
+        for (uint32_t i = 0; i < p.n; i++) {
+            const uint32_t row = p.ids[i], slot = p.slot[i];
+            held += slot != DRPS_NOT_PUBLISHED && slot_of[row] == DRPS_NOT_PUBLISHED;
+            if (slot_of[row] != DRPS_NOT_PUBLISHED) assert_int_equal(slot, slot_of[row]);
+            assert_true(slot != DRPS_NOT_PUBLISHED || !o.copies[row]);
+            if (slot == DRPS_NOT_PUBLISHED) continue;
+            assert_true(slot < slots);
+            if (o.row[slot] != row)
+                assert_true(o.row[slot] == UINT32_MAX && (!o.last[slot] || o.last[slot] + 1 < t));
+            o.row[slot] = o.copies[row] ? row : UINT32_MAX;
+            o.last[slot] = t;
+            slot_of[row] = o.copies[row] ? slot : DRPS_NOT_PUBLISHED;
+            gives_up += !o.copies[row];
+        }
+        if (held + given_up > most) most = held + given_up;
+        held -= gives_up;
+        given_up = gives_up;
+    }
+    assert_int_equal(slots, most);
+    for (uint32_t row = 0; row < ROWS_MOST; row++)
+        assert_int_equal(o.copies[row], 0);
+}
+
+static void test_servers_know_who_has_copies(void **state)
+{
+    static const uint64_t slots[] = {UINT64_MAX, 30};
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct made m = {0};
+        struct worker workers[WORKERS] = {0};
+        made_begin(&m, slots[k], k ? "auto" : "range");
+        for (uint32_t w = 0; w < WORKERS; w++)
+            read_worker(&m, w, &workers[w]);
+        for (uint32_t s = 0; s < WORKERS; s++)
+            check_server(&m, s, workers);
+        for (uint32_t w = 0; w < WORKERS; w++)
+            free_worker(&workers[w]);
+        made_end(&m);
+    }
+}
+
+static void test_published_records_round_trip_and_damage_is_refused(void **state)
+{
+    enum { N = 40, USES = 70, SLOTS = 100 };
+    uint32_t slot[N], room[N + USES], read_slot[N];
+    uint8_t keeps[USES], read_keeps[USES];
+    unsigned char record[4096];
+    const struct drps_published_rows rows = {slot, keeps, room, N, USES};
+    const struct drps_published_rows read = {read_slot, read_keeps, room, N, USES};
+    (void)state;
+    for (uint64_t k = 0; k < 200; k++) {
+        for (uint32_t i = 0; i < USES; i++) {
+            const uint64_t x = drps_rng_at(seed + k, i);
+            if (i < N) slot[i] = x % 3 == 0 ? DRPS_NOT_PUBLISHED : (uint32_t)(x >> 8) % SLOTS;
+            keeps[i] = (x >> 40) % 4 == 0;
+        }
+        const size_t bytes = drps_published_encode(&rows, record);
+        assert_true(bytes <= drps_published_encode_bound(N, USES));
+        assert_int_equal(drps_published_decode(record, bytes, SLOTS, &read, NULL), 0);
+        assert_memory_equal(slot, read_slot, sizeof(slot));
+        assert_memory_equal(keeps, read_keeps, sizeof(keeps));
+        for (size_t cut = 0; cut < bytes; cut++)
+            assert_int_equal(drps_published_decode(record, cut, SLOTS, &read, NULL),
+                             DRPS_E_CORRUPT);
+        assert_int_equal(drps_published_decode(record, bytes + 1, SLOTS, &read, NULL),
+                         DRPS_E_CORRUPT);
+        assert_int_equal(drps_published_decode(record, bytes, 1, &read, NULL), DRPS_E_CORRUPT);
+        struct drps_published_rows fewer = read;
+        fewer.uses = 1;
+        assert_int_equal(drps_published_decode(record, bytes, SLOTS, &fewer, NULL), DRPS_E_CORRUPT);
+    }
+}
+
 /* ---- Without, and refused ---- */
 
 /* What plan.json says of the files that both have. */
@@ -254,6 +405,7 @@ static void test_plans_without_have_no_file(void **state)
     made_begin(&without, 0, "auto");
     made_begin(&with, 20, "auto");
     assert_int_equal(without.part[0]->info.ranks.residual_slots, 0);
+    assert_int_equal(without.part[0]->info.ranks.published_slots, 0);
     (void)snprintf(path, sizeof(path), "%s/rank-0/residuals.rec", without.run.out);
     FILE *f = fopen(path, "rb");
     assert_null(f);
@@ -315,6 +467,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots_that_suffice_are_dense_numbers),
         cmocka_unit_test(test_few_slots_go_to_rows_that_come_again_soon),
+        cmocka_unit_test(test_servers_know_who_has_copies),
+        cmocka_unit_test(test_published_records_round_trip_and_damage_is_refused),
         cmocka_unit_test(test_plans_without_have_no_file),
         cmocka_unit_test(test_records_round_trip_and_damage_is_refused),
         cmocka_unit_test(test_residuals_are_of_several_workers),
