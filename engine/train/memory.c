@@ -96,6 +96,9 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
             m->rounds_ahead = !p->options->no_overlap;
         else
             take_async(m, &p->plan->info, least);
+        if (p->options->sync != DRPS_SCHED_BSP && p->options->push.on)
+            take(b, "what others hold back of gradients",
+                 drps_async_filters_memory(&p->plan->info, p->worker->touches, m->window_steps));
         if (p->options->sync != DRPS_SCHED_BSP && !p->options->no_overlap)
             take_async_ahead(m, &p->plan->info, least);
     }

@@ -116,11 +116,10 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
             "in %s rows circulate, and nothing is sent to servers: leave filters of "
             "gradients out",
             job->plan->dir);
-    if (o->push.on && (info->ranks.workers < 2 || o->sync != DRPS_SCHED_BSP))
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "filters of gradients are for what goes to other workers' servers, under "
-            "synchronisation bsp: leave them out");
+    if (o->push.on && info->ranks.workers < 2)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "filters of gradients are for what goes to other workers' servers: "
+                            "leave them out");
     if (o->push.on && !info->ranks.residual_slots)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has no residual slots, which keep what is not sent of a gradient: "

@@ -157,7 +157,7 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     o->init_scale = s->init_scale;
     o->local_steps |= s->local_steps;
     o->no_claim |= s->no_claim;
-    if (!o->push.on && o->sync == DRPS_SCHED_BSP) o->push = s->push;
+    if (!o->push.on) o->push = s->push;
 }
 
 static void settle(struct drps_job *job, struct found *f)

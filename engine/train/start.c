@@ -223,7 +223,8 @@ static int open_async(struct drps_job *job, struct drps_err *err)
                                                .train = job->options,
                                                .window_steps = job->memory.window_steps,
                                                .ahead = job->memory.async_ahead,
-                                               .wait_ms = job->cluster.wait_ms};
+                                               .wait_ms = job->cluster.wait_ms,
+                                               .push = job->push};
     if (!job->memory.window_steps) return 0;
     int rc = drps_async_open(&options, &job->async, err);
     if (rc == 0) job->result->claim_steps = drps_async_window_steps(job->async);

@@ -29,7 +29,7 @@ struct async_worker {
     struct drps_shared_buffer *before;                    /* own: gradient of the batch before */
     uint64_t done;                                        /* that END counts */
     uint64_t received;                                    /* bytes of parameters of other ranks */
-    struct drps_traffic traffic;
+    struct async_push *push;                              /* own */
 
     uint64_t iterations, claimed, held_ns;
     uint64_t ahead_asked, ahead_used, ahead_there, ahead_bytes; /* as drps_train_rank has them */
@@ -97,31 +97,65 @@ static int take_go(struct async_worker *w, const struct drps_net_message *m, str
     return 0;
 }
 
+/* Take the next own record. */
+static int read_next(struct async_worker *w, struct drps_err *err)
+{
+    w->read++;
+    return drps_feed_next_share(w->job->o.feed, &w->batch, err);
+}
+
+/* Take own records of batches below `end`, which others execute. */
+static int skip_to(struct async_worker *w, uint64_t end, struct drps_err *err)
+{
+    int rc = 0;
+    while (w->read < end && rc == 0) {
+        rc = read_next(w, err);
+        if (rc == 0 && w->job->filters)
+            rc = drps_async_push_held(w->push, &w->batch, w->read - 1, err);
+    }
+    return rc;
+}
+
+/* Others execute its batches below that of the message's step, and servers wait for what is held
+ * back of their rows. */
+static int take_claimed(struct async_worker *w, const struct drps_net_message *m,
+                        struct drps_err *err)
+{
+    if (!w->job->filters || m->tag != w->job->rank || m->round <= w->read ||
+        m->round > w->job->steps || m->bytes)
+        return drps_async_undue(m, "worker", err);
+    return skip_to(w, m->round, err);
+}
+
+/* Take a message of the master. Returns 0 for GO, for END 1, to stop 2; -EAGAIN: it was neither. */
+static int take_turn(struct async_worker *w, const struct drps_net_message *m, struct drps_err *err)
+{
+    if (m->from == 0 && m->type == DRPS_MESSAGE_END) return take_end(w, m, err);
+    if (m->from == 0 && m->type == DRPS_MESSAGE_GO) return take_go(w, m, err);
+    if (m->from != 0 || m->type != DRPS_MESSAGE_CLAIMED) return drps_async_undue(m, "worker", err);
+    const int rc = take_claimed(w, m, err);
+    return rc == 0 ? -EAGAIN : rc;
+}
+
 /* Wait for GO or END. Returns 0, or for END 1, to stop 2. */
 static int await_go(struct async_worker *w, struct drps_err *err)
 {
     struct drps_net_message *m;
-    int rc = receive(w, 0, ASYNC_TURN_MS, &m, err);
-    if (rc < 0) return rc;
-    if (m->from == 0 && m->type == DRPS_MESSAGE_END)
-        rc = take_end(w, m, err);
-    else if (m->from == 0 && m->type == DRPS_MESSAGE_GO)
-        rc = take_go(w, m, err);
-    else
-        rc = drps_async_undue(m, "worker", err);
-    drps_net_message_free(m);
+    int rc;
+    do {
+        rc = receive(w, 0, ASYNC_TURN_MS, &m, err);
+        if (rc < 0) return rc;
+        rc = take_turn(w, m, err);
+        drps_net_message_free(m);
+    } while (rc == -EAGAIN);
     return rc;
 }
 
 /* Take own records up to that of `step`. */
 static int read_to(struct async_worker *w, uint64_t step, struct drps_err *err)
 {
-    int rc = 0;
-    while (w->read <= step && rc == 0) {
-        rc = drps_feed_next_share(w->job->o.feed, &w->batch, err);
-        w->read++;
-    }
-    return rc;
+    int rc = skip_to(w, step, err);
+    return rc == 0 ? read_next(w, err) : rc;
 }
 
 /* The tag of a RECORD: bytes of the shares, which follow the body. */
@@ -276,45 +310,10 @@ static int renew(struct async_worker *w, struct drps_err *err)
     return drps_worker_renew(worker, err);
 }
 
-static int push(struct async_worker *w, struct drps_err *err)
-{
-    const struct async_job *job = w->job;
-    const struct drps_worker *worker = job->o.worker;
-    size_t first = 0;
-    for (uint32_t s = 0; s < job->shape->servers; s++) {
-        const size_t n = w->batch.shares[s];
-        const int own = s == job->rank;
-        const struct drps_message_here here = {.values = worker->grads[0] + first * job->dim,
-                                               .touches = job->touches ? worker->touches[0] + first
-                                                                       : NULL};
-        const struct drps_piece there[2] = {
-            {here.values, n * job->dim * sizeof(float)},
-            {here.touches, job->touches ? n * sizeof(uint32_t) : 0},
-        };
-        const struct drps_piece to_own = {&here, sizeof(here)};
-        const struct drps_net_send send = {.to = s,
-                                           .part = DRPS_NET_SERVER,
-                                           .type = DRPS_MESSAGE_GRADIENT,
-                                           .tag = w->share,
-                                           .round = w->step,
-                                           .pieces = own ? &to_own : there,
-                                           .n = job->touches && !own ? 2 : 1};
-        int rc =
-            own ? drps_net_send(job->o.net, &send, job->o.wait_ms, err)
-                : drps_shared_buffer_send(worker->sent, job->o.net, &send, job->o.wait_ms, err);
-        if (rc < 0) return rc;
-        if (!own)
-            drps_traffic_add(&w->traffic, DRPS_TRAFFIC_PUSHED, s, n,
-                             drps_async_gradient_bytes(job, s, n));
-        first += n;
-    }
-    return 0;
-}
-
 /* A loss that is no finite number ends training on all ranks. */
 static int arrive(const struct async_worker *w, double loss, struct drps_err *err)
 {
-    const atomic_int *stop = w->job->o.train->stop;
+    const atomic_int *stop = w->job->filters ? NULL : w->job->o.train->stop; /* between epochs */
     const int wants_to_stop =
         stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
     const struct drps_net_send send = {.part = DRPS_NET_MASTER,
@@ -360,7 +359,7 @@ static int finish(struct async_worker *w, int rc, struct drps_err *err)
     if (rc < 0) return rc;
     drps_async_ahead_drop(&w->ahead, w->job);
     int failed = await_answers(w, err);
-    if (failed == 0 && rc == 1) failed = read_to(w, w->job->steps - 1, err);
+    if (failed == 0 && rc == 1) failed = skip_to(w, w->job->steps, err);
     return failed < 0 ? failed : rc;
 }
 
@@ -384,7 +383,7 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
     const uint64_t ready = drps_clock_ns();
     out->loss = drps_worker_gradient(w->job->o.worker, &w->batch.body);
     out->compute_ns = drps_clock_ns() - ready;
-    rc = push(w, err);
+    rc = drps_async_push(w->push, &w->batch, w->share, w->step, err);
     if (rc < 0) return rc;
     w->iterations++;
     w->claimed += w->share != w->job->rank;
@@ -401,7 +400,7 @@ int drps_async_worker_new(const struct async_job *job, struct async_worker **out
     *out = calloc(1, sizeof(**out));
     if (!*out) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
     (*out)->job = job;
-    return 0;
+    return drps_async_push_new(job, &(*out)->push, err);
 }
 
 void drps_async_worker_free(struct async_worker *w)
@@ -411,6 +410,7 @@ void drps_async_worker_free(struct async_worker *w)
     drps_async_ahead_drop(&w->ahead, w->job);
     drps_net_message_free(w->record);
     drps_shared_buffer_release(w->before);
+    drps_async_push_free(w->push);
     free(w);
 }
 
@@ -432,7 +432,7 @@ uint64_t drps_async_worker_received(const struct async_worker *w)
 
 void drps_async_worker_traffic(const struct async_worker *w, struct drps_traffic *sum)
 {
-    drps_traffic_merge(sum, &w->traffic);
+    drps_async_push_traffic(w->push, sum);
 }
 
 void drps_async_worker_report(const struct async_worker *w, struct drps_train_rank *out)

@@ -7,6 +7,7 @@
 
 #include "engine/cluster/async/drps_async.h"
 #include "engine/cluster/drps_messages.h"
+#include "engine/cluster/filters/drps_held.h"
 
 /* What all parts know. */
 struct async_job {
@@ -19,6 +20,7 @@ struct async_job {
     int has_needs;                       /* 1: ssp: a pull says what its parameters must contain, */
     uint64_t bound;                      /* as this bound has it */
     int touches;
+    int filters; /* 1: workers filter the gradients of their own shares' batches with o.push */
 };
 
 /* The tag of a GO: the share, and what else it says. */
@@ -121,6 +123,59 @@ int drps_async_ahead_put(const struct async_ahead *a, const struct async_job *jo
 
 /* The answers are not wanted any more. */
 void drps_async_ahead_drop(struct async_ahead *a, const struct async_job *job);
+
+/* ---- Gradients on their way (async_push.c) ---- */
+
+struct async_push; /* opaque */
+
+DRPS_MUST_CHECK
+int drps_async_push_new(const struct async_job *job, struct async_push **out, struct drps_err *err);
+void drps_async_push_free(struct async_push *p); /* NULL-safe; half-built too */
+
+/* Sends each server its part of the gradient that the job's worker holds. */
+DRPS_MUST_CHECK
+int drps_async_push(struct async_push *p, const struct drps_feed_share *batch, uint32_t share,
+                    uint64_t step, struct drps_err *err);
+
+/* Another worker executes this batch of the rank's own share: sends each other server what was held
+ * back of rows that are not held back any longer. With filters alone. */
+DRPS_MUST_CHECK
+int drps_async_push_held(struct async_push *p, const struct drps_feed_share *batch, uint64_t step,
+                         struct drps_err *err);
+void drps_async_push_traffic(const struct async_push *p, struct drps_traffic *sum);
+
+/* ---- Gradients that have come (async_gradient.c) ---- */
+
+struct async_gradients; /* opaque */
+
+DRPS_MUST_CHECK
+int drps_async_gradients_new(const struct async_job *job, struct async_gradients **out,
+                             struct drps_err *err);
+void drps_async_gradients_free(struct async_gradients *g); /* NULL-safe; half-built too */
+
+/* 1: the message is of the type in which the gradient of its batch comes from its sender. */
+int drps_async_gradient_is_due(const struct async_job *job, const struct drps_net_message *m);
+
+/* 1: when a batch of `share` was executed by `from`, its own worker sends what it held back. */
+int drps_async_held_is_due(const struct async_job *job, uint32_t from, uint32_t share);
+
+/* Finds the values and touches of a gradient of so many rows; valid until the next call, at most as
+ * long as the message. DRPS_E_PROTO. */
+DRPS_MUST_CHECK
+int drps_async_gradient_read(const struct async_gradients *g, const struct drps_net_message *m,
+                             size_t rows, struct drps_message_here *out, struct drps_err *err);
+
+/* What was held back: of which rows, all of a batch's `rows`. */
+struct async_held {
+    struct drps_rows rows;
+    const float *values;
+    const uint32_t *touches; /* zeros: the batch's gradient says how many */
+    int begins;              /* 1: the first of them is the first of the batch's */
+};
+DRPS_MUST_CHECK
+int drps_async_held_read(struct async_gradients *g, const struct drps_net_message *m,
+                         const struct drps_rows *rows, struct async_held *out,
+                         struct drps_err *err);
 
 /* ---- The worker, in the calling thread ---- */
 

@@ -9,6 +9,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 #include "base/record/drps_recstream.h"
+#include "engine/cluster/filters/drps_held.h"
 #include "index/plan/drps_residuals.h"
 
 enum { BUFFER_BYTES = 1 << 18, DEPTH = 3, ARRAYS = 4, MESSAGE_MORE = 256 };
@@ -170,16 +171,24 @@ static void add_kept(struct drps_push *p, float *grads, int whole)
     }
 }
 
-/* Rows that are sent whole come first: others of the batch may get their slots. */
-int drps_push_begin(struct drps_push *p, float *grads, size_t rows, size_t own_first, size_t own_n,
-                    struct drps_err *err)
+/* The next batch, of so many rows. */
+static int next_batch(struct drps_push *p, size_t rows, size_t own_first, size_t own_n,
+                      struct drps_err *err)
 {
     p->own_first = own_first;
     p->own_n = own_n;
     p->t++;
     int rc = read_record(p, rows - own_n, err);
-    if (rc < 0)
-        return drps_err_context(err, "residuals of training batch %llu", (unsigned long long)p->t);
+    if (rc == 0) return 0;
+    return drps_err_context(err, "residuals of training batch %llu", (unsigned long long)p->t);
+}
+
+/* Rows that are sent whole come first: others of the batch may get their slots. */
+int drps_push_begin(struct drps_push *p, float *grads, size_t rows, size_t own_first, size_t own_n,
+                    struct drps_err *err)
+{
+    int rc = next_batch(p, rows, own_first, own_n, err);
+    if (rc < 0) return rc;
     add_kept(p, grads, 1);
     add_kept(p, grads, 0);
     return 0;
@@ -225,6 +234,49 @@ size_t drps_push_write(struct drps_push *p, uint32_t server, size_t first, size_
         n * (shape.dim * sizeof(float) + (shape.touches ? sizeof(uint32_t) : 0));
     p->counts.sent_bytes += bytes;
     return bytes;
+}
+
+/* ---- Batches of which another worker has the gradient ---- */
+
+int drps_push_skip(struct drps_push *p, size_t rows, size_t own_first, size_t own_n,
+                   struct drps_err *err)
+{
+    return next_batch(p, rows, own_first, own_n, err);
+}
+
+static int is_zero(const float *values, uint32_t n)
+{
+    uint32_t i = 0;
+    while (i < n && !(fabsf(values[i]) > 0))
+        i++;
+    return i == n;
+}
+
+size_t drps_push_write_held(struct drps_push *p, size_t first, size_t n, void *out)
+{
+    const size_t remote = first < p->own_first ? first : first - p->own_n;
+    const uint32_t dim = p->most.dim;
+    struct drps_held held = {.rows = p->room, .values = p->values};
+    for (size_t i = 0; i < n; i++) {
+        const size_t row = remote + i;
+        if (!p->rows.whole[row] || p->rows.slot[row] == DRPS_NO_SLOT) continue;
+        float *kept = slot_of(p, row);
+        if (is_zero(kept, dim)) continue;
+        memcpy(held.values + held.n * dim, kept, dim * sizeof(*kept));
+        memset(kept, 0, dim * sizeof(*kept));
+        held.rows[held.n++] = (uint32_t)i;
+    }
+    const size_t bytes = drps_held_encode(&held, dim, out);
+    p->counts.whole_bytes += held.n * dim * sizeof(float);
+    p->counts.sent_bytes += bytes;
+    return bytes;
+}
+
+void drps_push_count_whole(struct drps_push *p, uint64_t bytes)
+{
+    p->counts.plain_bytes += bytes;
+    p->counts.sent_bytes += bytes;
+    p->counts.whole_bytes += bytes;
 }
 
 double drps_push_kept(const struct drps_push *p)
