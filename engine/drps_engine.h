@@ -93,7 +93,7 @@ struct drps_checkpoint_every {
     uint64_t n; /* of these; at least 1 */
 };
 
-/* What is sent of the gradients that go to other ranks under bsp; the rest is kept and added to the
+/* What is sent of the gradients that go to other ranks; the rest is kept and added to the
  * row's next one (engine/cluster/filters/drps_push.h). Zero: all of them as they are. */
 struct drps_push_options {
     int on;        /* 1: what follows counts; values that are zero are not sent then */
@@ -182,8 +182,10 @@ struct drps_train_options {
                                   not while the one before is computed; bsp: results are the same */
     int no_fresh;              /* 1: bsp: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
-    /* Of several ranks, bsp. Training stops, and writes checkpoints, between epochs alone then. */
+    /* Of several ranks. Training stops, and writes checkpoints, between epochs alone then. */
     struct drps_push_options push;
+    int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
+                        have what the bound asks for; the plan has residual slots */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */
@@ -229,6 +231,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_HANDED,  /* rows that circulate */
     DRPS_TRAFFIC_MARKS,   /* which rows a message has; no rows of its own */
     DRPS_TRAFFIC_FRESH,   /* parameters that nobody has trained: made by the worker, not sent */
+    DRPS_TRAFFIC_CACHED,  /* parameters that a worker had copies of; not sent */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
     DRPS_TRAFFIC_KINDS
 };

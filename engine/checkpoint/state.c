@@ -64,6 +64,7 @@ json_t *drps_state_to_json(const struct drps_state *s)
 {
     json_t *j = plain_to_json(s);
     if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
+    if (j && s->pull_cached) drps_manifest_put(&j, "pull_cached", json_true());
     return j;
 }
 
@@ -145,6 +146,7 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     if (rc == 0) rc = drps_manifest_get_float(j, "init_scale", path, &out->init_scale, err);
     out->local_steps = json_is_true(json_object_get(j, "local_steps"));
     out->no_claim = json_is_true(json_object_get(j, "no_claim"));
+    out->pull_cached = json_is_true(json_object_get(j, "pull_cached"));
     const json_t *push = json_object_get(j, "push");
     return rc == 0 && push ? read_push(push, path, &out->push, err) : rc;
 }

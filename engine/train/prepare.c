@@ -80,6 +80,10 @@ static int init_optim(const struct drps_job *job, struct drps_optim *optim, stru
         return drps_err_set(err, DRPS_E_CONFIG,
                             "learning rate %g, l1 %g, l2 %g: give finite numbers, none negative",
                             (double)o->lr, (double)o->l1, (double)o->l2);
+    if (o->pull_cached && optim->kind == DRPS_OPTIM_FTRL)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "copies of parameters cannot be stepped with another optimizer than "
+                            "sgd and adagrad: leave them out, or train with one of these");
     return 0;
 }
 
@@ -120,6 +124,16 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "filters of gradients are for what goes to other workers' servers: "
                             "leave them out");
+    if (o->pull_cached && o->sync != DRPS_SCHED_SSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "copies of parameters are used as long as the bound of synchronisation "
+                            "ssp allows, and %s has none: leave them out",
+                            drps_sched_mode_name(o->sync));
+    if (o->pull_cached && !info->ranks.residual_slots)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no residual slots, where copies of parameters are kept: make a "
+                            "plan that has them",
+                            job->plan->dir);
     if (o->push.on && !info->ranks.residual_slots)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has no residual slots, which keep what is not sent of a gradient: "

@@ -26,6 +26,7 @@ static const struct {
     {"handed_on", "handed on", "rows that circulate"},
     {"marks", "marks", "which rows a message has"},
     {"fresh", "fresh", "parameters that nobody had trained: made by the worker"},
+    {"cached", "cached", "parameters of which the worker had copies"},
     {"batches", "batches", "samples, for a worker that took a batch over"},
 };
 

@@ -53,6 +53,7 @@ struct async_server {
                                  they are */
     struct drps_shared_buffer **there; /* own: [ranks] for each other one */
     struct async_gradients *gradients; /* own */
+    struct async_answer *answer;       /* own; NULL: workers keep no copies */
     struct async_early *early;         /* own: what they are sent ahead; NULL: nothing is */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
     uint64_t received;                 /* bytes of gradients of other ranks */
@@ -175,6 +176,30 @@ static int send_record(struct async_server *s, uint32_t to, uint64_t step, struc
     return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
 }
 
+/* Answers a worker that keeps copies of rows. */
+static int send_wanted(struct async_server *s, const struct drps_net_message *m,
+                       const struct drps_rows *rows, struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    const size_t head = drps_async_needs_bytes(job);
+    int rc = drps_shared_buffer_renew(&s->there[m->from], s->part_bytes, err);
+    if (rc < 0) return rc;
+    unsigned char *data = s->there[m->from]->data;
+    size_t n;
+    const struct drps_piece piece = {
+        data, drps_async_answer_write(s->answer, m, rows, s->in_of, data, &n)};
+    const struct drps_net_send send = {.to = m->from,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_PARAMETERS,
+                                       .tag = m->tag,
+                                       .round = m->round,
+                                       .pieces = &piece,
+                                       .n = 1};
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_PULLED, m->from, n, piece.bytes - head);
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_MARKS, m->from, 0, head);
+    return drps_shared_buffer_send(s->there[m->from], job->o.net, &send, job->o.wait_ms, err);
+}
+
 /* Answers a pull. */
 static int send_parameters(struct async_server *s, const struct drps_net_message *m,
                            struct drps_err *err)
@@ -183,6 +208,7 @@ static int send_parameters(struct async_server *s, const struct drps_net_message
     const uint32_t to = m->from;
     const struct drps_rows rows = rows_of(at(s, m->round), m->tag);
     const int own = to == job->rank, ahead = m->type == DRPS_MESSAGE_AHEAD;
+    if (async_keeps_copies(job, to, m->tag)) return send_wanted(s, m, &rows, err);
     int rc = own ? 0 : drps_shared_buffer_renew(&s->there[to], s->part_bytes, err);
     if (rc < 0) return rc;
     float *values = !own ? (float *)(void *)s->there[to]->data : ahead ? s->here_ahead : s->here;
@@ -277,6 +303,8 @@ static int serve_pull(struct async_server *s, const struct drps_net_message *m,
     if (rc == 0 && !has_needs(s, m)) rc = 1;
     if (rc) return rc;
     if (m->type == DRPS_MESSAGE_AHEAD) return send_ahead(s, m, err);
+    if (!drps_async_answer_fits(s->job, m, rows_of(at(s, step), m->tag).n))
+        return drps_async_undue(m, "server", err);
     if (m->tag == s->job->rank && m->from != s->job->rank) rc = send_record(s, m->from, step, err);
     return rc == 0 ? send_parameters(s, m, err) : rc;
 }
@@ -290,6 +318,16 @@ static int is_aside(const struct async_server *s, uint32_t from, uint8_t type, u
     return i < s->aside_n;
 }
 
+/* Whether a pull has needs, and after them marks only where it may. */
+static int has_size(const struct async_server *s, const struct drps_net_message *m)
+{
+    const struct async_job *job = s->job;
+    const size_t needs = drps_async_needs_bytes(job);
+    const int marks = m->type == DRPS_MESSAGE_PULL && async_serves(job) &&
+                      async_keeps_copies(job, m->from, m->tag);
+    return m->bytes == needs || (marks && m->bytes > needs && m->bytes % sizeof(uint64_t) == 0);
+}
+
 /* Only its own share's worker pulls ahead, and only from a server that has rows. */
 static int is_pull(const struct async_server *s, const struct drps_net_message *m)
 {
@@ -299,8 +337,8 @@ static int is_pull(const struct async_server *s, const struct drps_net_message *
     const int ahead = m->type == DRPS_MESSAGE_AHEAD && s->early && m->tag == m->from &&
                       !drps_async_early_is_due(s->early, m->from);
     const int now = m->type == DRPS_MESSAGE_PULL && m->round >= s->low;
-    return of_workers && (now || ahead) && m->round < job->steps &&
-           m->bytes == drps_async_needs_bytes(job) && !is_aside(s, m->from, m->type, m->round);
+    return of_workers && (now || ahead) && m->round < job->steps && has_size(s, m) &&
+           !is_aside(s, m->from, m->type, m->round);
 }
 
 /* Those that are left when an epoch ends were ahead. */
@@ -522,6 +560,9 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->here_ahead = drps_array_new(job->ahead ? (size_t)drps_async_part_rows(info) : 0,
                                    job->dim * sizeof(*s->here));
     s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
+    if (job->cached)
+        s->part_bytes = drps_async_needs_bytes(job) +
+                        drps_async_wanted_bytes(job, (size_t)drps_async_part_rows(info));
     s->there = calloc(ranks, sizeof(struct drps_shared_buffer *));
     if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->in_of || !s->here ||
         !s->here_ahead || !s->there)
@@ -529,6 +570,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
                             (unsigned long long)s->span);
     int rc = job->ahead && async_serves(job) ? drps_async_early_new(job, &s->early, err) : 0;
     if (rc == 0) rc = drps_async_gradients_new(job, &s->gradients, err);
+    if (rc == 0) rc = drps_async_answer_new(job, &s->answer, err);
     if (rc < 0) return rc;
     for (uint64_t i = 0; i < s->span; i++) {
         s->ring[i].index = s->index + i * uses;
@@ -547,6 +589,7 @@ void drps_async_server_free(struct async_server *s)
         drps_shared_buffer_release(s->there[w]);
     drps_async_early_free(s->early);
     drps_async_gradients_free(s->gradients);
+    drps_async_answer_free(s->answer);
     free(s->ring);
     free(s->index);
     free(s->part);

@@ -20,6 +20,7 @@ struct async_job {
     int has_needs;                       /* 1: ssp: a pull says what its parameters must contain, */
     uint64_t bound;                      /* as this bound has it */
     int touches;
+    int cached;  /* 1: workers keep copies of rows */
     int filters; /* 1: workers filter the gradients of their own shares' batches with o.push */
 };
 
@@ -123,6 +124,80 @@ int drps_async_ahead_put(const struct async_ahead *a, const struct async_job *jo
 
 /* The answers are not wanted any more. */
 void drps_async_ahead_drop(struct async_ahead *a, const struct async_job *job);
+
+/* ---- Copies of rows that a worker keeps (async_cache.c), and answers for it (async_answer.c) ----
+ */
+
+/* 1: the mean of a row's sums of squares comes with it. */
+static inline int async_has_squares(const struct async_job *job)
+{
+    return job->o.server->optim.kind == DRPS_OPTIM_ADAGRAD;
+}
+
+/* Returns the bytes of so many rows in an answer to a worker that keeps copies. */
+static inline size_t drps_async_wanted_bytes(const struct async_job *job, size_t rows)
+{
+    return rows * (job->dim * sizeof(float) + (async_has_squares(job) ? sizeof(uint16_t) : 0));
+}
+
+/* 1: a pull of this rank is answered so: for a batch of its own share, by another rank's server. */
+static inline int async_keeps_copies(const struct async_job *job, uint32_t from, uint32_t share)
+{
+    return job->cached && from == share && from != job->rank;
+}
+
+struct async_cache; /* opaque */
+
+/* *out is NULL where no copies are kept; the functions without an error take NULL. */
+DRPS_MUST_CHECK
+int drps_async_cache_new(const struct async_job *job, struct async_cache **out,
+                         struct drps_err *err);
+void drps_async_cache_free(struct async_cache *c);
+void drps_async_cache_begin(struct async_cache *c); /* an epoch: there are no copies */
+
+/* The next batch of the rank's own share: put the rows of which it has copies that are new enough
+ * to params [rows][dim] of the batch; the others are to be asked for. */
+DRPS_MUST_CHECK
+int drps_async_cache_look(struct async_cache *c, const struct drps_feed_share *batch,
+                          const uint64_t *needs, float *params, struct drps_err *err);
+
+/* What a pull of that batch says after its needs: a bit for each row that it asks for; nothing: all
+ * rows. Once a server. */
+struct drps_piece drps_async_cache_marks(struct async_cache *c, const struct drps_feed_share *batch,
+                                         uint32_t server);
+
+/* The answer of another rank's server. DRPS_E_PROTO. */
+DRPS_MUST_CHECK
+int drps_async_cache_put(struct async_cache *c, const struct drps_feed_share *batch,
+                         const struct drps_net_message *m, float *params, struct drps_err *err);
+
+/* The batch's gradients, before they are filtered: they are in the copies from now on. */
+void drps_async_cache_step(struct async_cache *c, const struct drps_feed_share *batch,
+                           const float *grads);
+
+/* Another worker executes the next batch of the own share. */
+DRPS_MUST_CHECK
+int drps_async_cache_skip(struct async_cache *c, const struct drps_feed_share *batch,
+                          struct drps_err *err);
+void drps_async_cache_traffic(const struct async_cache *c, struct drps_traffic *sum);
+
+struct async_answer; /* opaque */
+
+/* *out is NULL where no copies are kept. */
+DRPS_MUST_CHECK
+int drps_async_answer_new(const struct async_job *job, struct async_answer **out,
+                          struct drps_err *err);
+void drps_async_answer_free(struct async_answer *a); /* NULL-safe; half-built too */
+
+/* 1: the pull's marks are of so many rows. */
+int drps_async_answer_fits(const struct async_job *job, const struct drps_net_message *m,
+                           size_t rows);
+
+/* Write the answer to a pull that fits; in [workers]: gradients that are in. Returns its bytes, and
+ * how many rows it has. */
+size_t drps_async_answer_write(const struct async_answer *a, const struct drps_net_message *m,
+                               const struct drps_rows *rows, const uint64_t *in, void *out,
+                               size_t *rows_out);
 
 /* ---- Gradients on their way (async_push.c) ---- */
 
