@@ -104,6 +104,11 @@ struct drps_push_options {
     double top; /* share of a message's values, the largest, that is sent at most; 0: all */
 };
 
+/* What is sent of the parameters that workers of other ranks pull. Zero: all as they are. */
+struct drps_pull_options {
+    uint32_t bits; /* of a value, in the training of asynchronous rounds: 32 or 16; 0: 32 */
+};
+
 /* What pushes to other ranks came to. */
 struct drps_push_counts {
     uint64_t plain_bytes, sent_bytes; /* as they were, and as they were sent */
@@ -184,6 +189,7 @@ struct drps_train_options {
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     /* Of several ranks. Training stops, and writes checkpoints, between epochs alone then. */
     struct drps_push_options push;
+    struct drps_pull_options pull;
     int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
                         have what the bound asks for; the plan has residual slots */
     const struct drps_timing

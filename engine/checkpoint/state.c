@@ -64,6 +64,8 @@ json_t *drps_state_to_json(const struct drps_state *s)
 {
     json_t *j = plain_to_json(s);
     if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
+    if (j && s->pull.bits)
+        drps_manifest_put(&j, "pull", json_pack("{s:i}", "bits", (int)s->pull.bits));
     if (j && s->pull_cached) drps_manifest_put(&j, "pull_cached", json_true());
     return j;
 }
@@ -131,6 +133,14 @@ static int read_push(const json_t *push, const char *path, struct drps_push_opti
                         path);
 }
 
+static int read_pull(const json_t *pull, const char *path, struct drps_pull_options *out,
+                     struct drps_err *err)
+{
+    int rc = drps_manifest_get_u32(pull, "bits", path, &out->bits, err);
+    if (rc < 0 || out->bits == 16 || out->bits == 32) return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: parameters of %u bits", path, out->bits);
+}
+
 static int read_options(const json_t *j, const char *path, struct drps_state *out,
                         struct drps_err *err)
 {
@@ -147,8 +157,9 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     out->local_steps = json_is_true(json_object_get(j, "local_steps"));
     out->no_claim = json_is_true(json_object_get(j, "no_claim"));
     out->pull_cached = json_is_true(json_object_get(j, "pull_cached"));
-    const json_t *push = json_object_get(j, "push");
-    return rc == 0 && push ? read_push(push, path, &out->push, err) : rc;
+    const json_t *push = json_object_get(j, "push"), *pull = json_object_get(j, "pull");
+    if (rc == 0 && push) rc = read_push(push, path, &out->push, err);
+    return rc == 0 && pull ? read_pull(pull, path, &out->pull, err) : rc;
 }
 
 static int read_progress(const json_t *j, const char *path, struct drps_state *out,

@@ -32,7 +32,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
 {
     const struct drps_plan_info *info = &part->info;
     const uint64_t needs = drps_message_needs_bytes(info->ranks.workers);
-    const uint64_t cached = needs + info->max_batch_rows * sizeof(uint16_t); /* asynchronous */
+    const uint64_t cached = needs + info->max_batch_rows; /* asynchronous */
     const uint64_t to_worker =
         larger(drps_rounds_worker_bytes(info) + cached, drps_feed_record_bytes(info));
     const uint64_t to_server =
@@ -114,6 +114,7 @@ struct terms {
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim, pull_cached;
     struct drps_push_options push;
+    struct drps_pull_options pull;
 };
 
 static void set_terms(const struct drps_cluster *c, const struct drps_train_options *o,
@@ -137,6 +138,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->no_claim = o->no_claim != 0;
     t->pull_cached = o->pull_cached != 0;
     t->push = o->push;
+    t->pull = o->pull;
 }
 
 static int differs(const char *what, uint32_t rank, struct drps_err *err)
@@ -176,6 +178,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
     if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
         return differs("set of filters of gradients", rank, err);
+    if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
+        return differs("form of parameters on their way", rank, err);
     if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
     if (t->no_claim != first->no_claim) return differs("leave to claim batches", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)

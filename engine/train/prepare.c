@@ -124,6 +124,10 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "filters of gradients are for what goes to other workers' servers: "
                             "leave them out");
+    if (o->pull.bits && o->sync == DRPS_SCHED_BSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "parameters are sent in fewer bits in the asynchronous modes alone: "
+                            "leave that out under synchronisation bsp");
     if (o->pull_cached && o->sync != DRPS_SCHED_SSP)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "copies of parameters are used as long as the bound of synchronisation "

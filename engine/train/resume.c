@@ -158,6 +158,7 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     o->local_steps |= s->local_steps;
     o->no_claim |= s->no_claim;
     if (!o->push.on) o->push = s->push;
+    if (!o->pull.bits && o->sync != DRPS_SCHED_BSP) o->pull = s->pull;
     if (o->sync == DRPS_SCHED_SSP) o->pull_cached |= s->pull_cached;
 }
 

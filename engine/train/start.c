@@ -226,6 +226,7 @@ static int open_async(struct drps_job *job, struct drps_err *err)
         .ahead = job->memory.async_ahead,
         .wait_ms = job->cluster.wait_ms,
         .push = job->push,
+        .half = job->options->pull.bits == 16,
         .cached = job->options->pull_cached,
         .batches = {.first = drps_job_first_step(job), .epochs = drps_job_epochs_left(job)}};
     if (!job->memory.window_steps) return 0;

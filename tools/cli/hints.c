@@ -66,6 +66,8 @@ static const struct hint hints[] = {
     {"filters of gradients", "--push-values", NULL},
     {"filters of gradients", "--push-filter", NULL},
     {"filters of gradients", "--push-top", NULL},
+    {"in fewer bits", "--pull-values", NULL},
+    {"form of parameters", "--pull-values", NULL},
     {"copies of parameters", "--pull-cached", NULL},
     {"to use copies", "--pull-cached", NULL},
     {"local steps", "--local-steps", NULL},

@@ -132,6 +132,11 @@ const struct argp_option train_option_table[] = {
      5},
     {"push-top", KEY_PUSH_TOP, "SHARE", 0,
      "Send of each message this share of the values at most (0.1 or 10%), the largest", 5},
+    {"pull-values", KEY_PULL_VALUES, "BITS", 0,
+     "Other modes than bsp: send the values of parameters with 16bit or 32bit (default) in "
+     "training; "
+     "servers keep them exact",
+     5},
     {"pull-cached", KEY_PULL_CACHED, NULL, 0,
      "ssp: a worker uses its copies of other ranks' parameters, with its own gradients, as long as "
      "--staleness allows; not with ftrl. Needs a plan with --residuals",

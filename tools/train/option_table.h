@@ -50,6 +50,7 @@ enum {
     KEY_PUSH_VALUES,
     KEY_PUSH_FILTER,
     KEY_PUSH_TOP,
+    KEY_PULL_VALUES,
     KEY_PULL_CACHED,
 };
 

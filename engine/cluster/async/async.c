@@ -129,6 +129,7 @@ int drps_async_open(const struct drps_async_options *options, struct drps_async 
         .bound = drps_async_sched(options->train, info->ranks.workers).bound,
         .touches = options->worker->has_touches,
         .filters = options->push != NULL,
+        .half = options->half,
         .cached = options->cached,
     };
     int rc = open_parts(a, err);

@@ -1,7 +1,7 @@
 /*
  * A server's answer to a worker that keeps copies of rows (async_cache.c): how many gradients of
  * each worker are in its rows, the rows that the worker has asked for, and with adagrad the root of
- * the mean of each row's sums of squares, as float16.
+ * the mean of each row's sums of squares, in 8 bits: what float16 has without its sign and 7 bits.
  */
 #include <errno.h>
 #include <math.h>
@@ -45,20 +45,19 @@ static size_t choose(const struct async_answer *a, const uint64_t *marks,
     return n;
 }
 
-static uint16_t root_of(const float *squares, uint32_t dim)
+static unsigned char root_of(const float *squares, uint32_t dim)
 {
     float sum = 0;
     for (uint32_t k = 0; k < dim; k++)
         sum += squares[k];
-    return drps_half_from(fminf(sqrtf(sum / (float)dim), HALF_MOST));
+    return (unsigned char)(drps_half_from(fminf(sqrtf(sum / (float)dim), HALF_MOST)) >> 7);
 }
 
 static void write_roots(const struct drps_rows *rows, uint32_t dim, unsigned char *out)
 {
     for (size_t i = 0; i < rows->n; i++) {
         const float *row = drps_row_at(rows, i);
-        const uint16_t root = root_of(row + dim, dim);
-        memcpy(out + i * sizeof(root), &root, sizeof(root));
+        out[i] = root_of(row + dim, dim);
     }
 }
 
@@ -72,9 +71,8 @@ size_t drps_async_answer_write(const struct async_answer *a, const struct drps_n
     wanted.index = a->chosen;
     wanted.n = *rows_out = choose(a, marks_of(a->job, m), rows);
     memcpy(at, in, head);
-    drps_rows_gather(&wanted, a->job->dim, 0, wanted.n, (float *)(void *)(at + head));
-    if (async_has_squares(a->job))
-        write_roots(&wanted, a->job->dim, at + head + wanted.n * a->job->dim * sizeof(float));
+    const size_t bytes = drps_async_write_rows(a->job, &wanted, at + head);
+    if (async_has_squares(a->job)) write_roots(&wanted, a->job->dim, at + head + bytes);
     return head + drps_async_wanted_bytes(a->job, wanted.n);
 }
 

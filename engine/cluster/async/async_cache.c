@@ -172,7 +172,7 @@ static int read_answer(struct async_cache *c, const struct drps_net_message *m, 
                        struct drps_err *err)
 {
     const size_t head = drps_message_needs_bytes(c->job->shape->workers);
-    const size_t n = c->wanted[m->from], values = n * c->job->dim * sizeof(float);
+    const size_t n = c->wanted[m->from], values = n * async_row_bytes(c->job);
     const unsigned char *data = m->data;
     if (m->bytes != head + drps_async_wanted_bytes(c->job, n))
         return drps_async_undue(m, "worker", err);
@@ -183,11 +183,9 @@ static int read_answer(struct async_cache *c, const struct drps_net_message *m, 
 
 static float square_at(const struct async_cache *c, const unsigned char *squares, size_t i)
 {
-    uint16_t root;
-    if (!async_has_squares(c->job)) return 0;
-    memcpy(&root, squares + i * sizeof(root), sizeof(root));
-    const float r = drps_half_to(root);
-    return r * r;
+    if (!async_has_squares(c->job) || !squares[i]) return 0;
+    const float root = drps_half_to((uint16_t)(squares[i] << 7 | 1 << 6)); /* the middle */
+    return root * root;
 }
 
 /* Keep a row until its next use. */
@@ -205,7 +203,7 @@ int drps_async_cache_put(struct async_cache *c, const struct drps_feed_share *ba
 {
     const struct part p = part_of(c, batch, m->from);
     const uint64_t *marks = c->marks + c->first_mark[m->from];
-    const size_t row = c->job->dim * sizeof(float);
+    const size_t row = async_row_bytes(c->job);
     struct answer a = {NULL, NULL};
     size_t n = 0;
     int rc = read_answer(c, m, &a, err);
@@ -213,7 +211,7 @@ int drps_async_cache_put(struct async_cache *c, const struct drps_feed_share *ba
     for (size_t i = 0; i < p.n; i++) {
         float *to = params + (p.first + i) * c->job->dim;
         if (!(marks[i / 64] >> i % 64 & 1)) continue;
-        memcpy(to, a.values + n * row, row);
+        drps_async_read_rows(c->job, a.values + n * row, 1, to);
         keep_row(c, p.remote + i, to, square_at(c, a.squares, n));
         n++;
     }
@@ -274,8 +272,7 @@ uint64_t drps_async_cache_memory(const struct drps_plan_info *info, uint64_t bou
     const uint64_t answers = remembers(bound) * r->workers + 4;
     return r->residual_slots * slot + r->servers * answers * sizeof(uint64_t) +
            info->max_batch_rows / 8 + drps_slot_reader_memory(info) +
-           r->count * (drps_message_needs_bytes(r->workers) +
-                       drps_async_part_rows(info) * sizeof(uint16_t)) +
+           r->count * (drps_message_needs_bytes(r->workers) + drps_async_part_rows(info)) +
            drps_async_part_rows(info) * sizeof(uint32_t);
 }
 

@@ -213,10 +213,13 @@ static int send_parameters(struct async_server *s, const struct drps_net_message
     if (rc < 0) return rc;
     float *values = !own ? (float *)(void *)s->there[to]->data : ahead ? s->here_ahead : s->here;
     const struct drps_message_here here = {.values = values};
-    drps_rows_gather(&rows, job->dim, 0, rows.n, values);
+    size_t bytes = 0;
+    if (own)
+        drps_rows_gather(&rows, job->dim, 0, rows.n, values);
+    else
+        bytes = drps_async_write_rows(job, &rows, values);
     const struct drps_piece piece =
-        own ? (struct drps_piece){&here, sizeof(here)}
-            : (struct drps_piece){values, rows.n * job->dim * sizeof(float)};
+        own ? (struct drps_piece){&here, sizeof(here)} : (struct drps_piece){values, bytes};
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
                                        .type = ahead ? DRPS_MESSAGE_AHEAD : DRPS_MESSAGE_PARAMETERS,
@@ -561,8 +564,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
                                    job->dim * sizeof(*s->here));
     s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
     if (job->cached)
-        s->part_bytes = drps_async_needs_bytes(job) +
-                        drps_async_wanted_bytes(job, (size_t)drps_async_part_rows(info));
+        s->part_bytes += drps_async_needs_bytes(job) + (size_t)drps_async_part_rows(info);
     s->there = calloc(ranks, sizeof(struct drps_shared_buffer *));
     if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->in_of || !s->here ||
         !s->here_ahead || !s->there)

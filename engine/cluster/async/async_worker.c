@@ -295,7 +295,7 @@ static int put_together(struct async_worker *w, struct drps_err *err)
     char *at = (char *)job->o.worker->params;
     for (uint32_t s = 0; s < job->shape->servers; s++) {
         const struct drps_net_message *m = w->from[s];
-        const size_t bytes = w->batch.shares[s] * job->dim * sizeof(float);
+        const size_t rows = w->batch.shares[s], bytes = rows * job->dim * sizeof(float);
         const int own = s == job->rank;
         if (keeps_copies(w) && !own) {
             int rc = drps_async_cache_put(w->cache, &w->batch, m, job->o.worker->params, err);
@@ -303,10 +303,12 @@ static int put_together(struct async_worker *w, struct drps_err *err)
             at += bytes;
             continue;
         }
-        if (m->bytes != (own ? sizeof(struct drps_message_here) : bytes))
+        if (m->bytes != (own ? sizeof(struct drps_message_here) : rows * async_row_bytes(job)))
             return drps_async_undue(m, "worker", err);
-        if (bytes)
-            memcpy(at, own ? ((const struct drps_message_here *)m->data)->values : m->data, bytes);
+        if (!own)
+            drps_async_read_rows(job, m->data, rows, at);
+        else if (bytes)
+            memcpy(at, ((const struct drps_message_here *)m->data)->values, bytes);
         at += bytes;
     }
     return 0;

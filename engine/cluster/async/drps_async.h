@@ -92,6 +92,7 @@ struct drps_async_options {
     uint32_t wait_ms;       /* for a message that is due */
     struct drps_push *push; /* gradients for other ranks are filtered so, and ranks stop between
                                epochs alone; NULL: they are not */
+    int half;               /* 1: parameters go to other ranks as float16 */
     int cached;             /* 1: ssp, not ftrl: workers keep copies of rows */
     struct drps_slot_range batches; /* of the run: what copies are kept for */
 };

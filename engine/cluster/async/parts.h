@@ -20,6 +20,7 @@ struct async_job {
     int has_needs;                       /* 1: ssp: a pull says what its parameters must contain, */
     uint64_t bound;                      /* as this bound has it */
     int touches;
+    int half;    /* 1: parameters go to other ranks as float16 */
     int cached;  /* 1: workers keep copies of rows */
     int filters; /* 1: workers filter the gradients of their own shares' batches with o.push */
 };
@@ -81,6 +82,20 @@ uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, 
 /* Most rows of a batch that are one server's. */
 uint64_t drps_async_part_rows(const struct drps_plan_info *info);
 
+/* ---- Parameters on their way to another rank (async_values.c) ---- */
+
+static inline size_t async_row_bytes(const struct async_job *job)
+{
+    return job->dim * (job->half ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* Write the parameters of all rows to `out`, aligned, with room for float32; returns their bytes.
+ */
+size_t drps_async_write_rows(const struct async_job *job, const struct drps_rows *rows, void *out);
+
+/* Read so many rows to out [rows][dim] of float32; neither need be aligned. */
+void drps_async_read_rows(const struct async_job *job, const void *data, size_t rows, void *out);
+
 /* ---- What a worker has asked for ahead: a batch of its own share (async_ahead.c) ---- */
 
 /* The tag of an answer: the share, and more: the rest of the rows comes with a second message. */
@@ -137,7 +152,7 @@ static inline int async_has_squares(const struct async_job *job)
 /* Returns the bytes of so many rows in an answer to a worker that keeps copies. */
 static inline size_t drps_async_wanted_bytes(const struct async_job *job, size_t rows)
 {
-    return rows * (job->dim * sizeof(float) + (async_has_squares(job) ? sizeof(uint16_t) : 0));
+    return rows * (async_row_bytes(job) + (async_has_squares(job) ? 1 : 0));
 }
 
 /* 1: a pull of this rank is answered so: for a batch of its own share, by another rank's server. */

@@ -2,7 +2,7 @@
  * Filtered gradients in asynchronous rounds, whole runs over inproc: in the order of the plan,
  * filters that hold nothing back give the very model of one worker; lossy ones train, whoever
  * executes the batches; nothing is held back when an epoch's training is over; ranks stop between
- * epochs.
+ * epochs. Parameters in fewer bits, and copies of them.
  *
  *   test_async_filters [seed]
  */
@@ -224,6 +224,72 @@ static void test_batches_that_others_execute(void **state)
     world_end(w);
 }
 
+/* ---- Parameters in fewer bits ---- */
+
+/* Bytes and rows of parameters that were sent in training: evaluation pulls all rows as they are.
+ */
+static struct drps_traffic_sum pulled(const struct drps_train_result *r, uint64_t eval_rows,
+                                      uint64_t row_bytes)
+{
+    struct drps_traffic_sum sum = {0, 0};
+    for (size_t i = 0; i < r->ranks_n; i++) {
+        const struct drps_traffic_sum *sent = r->ranks[i].sent;
+        sum.rows += sent[DRPS_TRAFFIC_PULLED].rows + sent[DRPS_TRAFFIC_AHEAD].rows;
+        sum.bytes += sent[DRPS_TRAFFIC_PULLED].bytes + sent[DRPS_TRAFFIC_AHEAD].bytes;
+    }
+    sum.rows -= eval_rows;
+    sum.bytes -= eval_rows * row_bytes;
+    return sum;
+}
+
+static uint64_t eval_rows_of(const struct world *w, uint64_t *row_bytes_out)
+{
+    uint64_t rows = 0;
+    for (uint32_t r = 0; r < WORKERS; r++) {
+        struct drps_plan *part;
+        assert_int_equal(drps_plan_open_rank(drps_io_os(), w->plan, r, &part, NULL), 0);
+        rows += part->info.ranks.eval_served_rows;
+        *row_bytes_out = part->info.dim * sizeof(float);
+        drps_plan_close(part);
+    }
+    return rows;
+}
+
+static void check_bits(const struct world *w, struct drps_train_options o, double loss)
+{
+    struct drps_train_result r;
+    uint64_t row;
+    const uint64_t eval_rows = eval_rows_of(w, &row) * o.epochs;
+    o.pull.bits = 16;
+    world_train(w, &o, &r);
+    const struct drps_traffic_sum sum = pulled(&r, eval_rows, row);
+    const uint64_t roots = o.pull_cached ? sum.rows : 0; /* a byte a row, but not of claimed ones */
+    assert_true(sum.rows > 0);
+    assert_true(sum.bytes >= sum.rows * row / 2 && sum.bytes <= sum.rows * row / 2 + roots);
+    if (!(fabs(r.epochs[1].test.loss / loss - 1) < .1))
+        fail_msg("test loss %g, with 32 bits %g", r.epochs[1].test.loss, loss);
+    drps_train_result_free(&r);
+}
+
+static void test_parameters_of_16_bits(void **state)
+{
+    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, 8, UINT64_MAX, seed);
+    struct drps_train_options o = world_options(w);
+    struct drps_train_result plain;
+    (void)state;
+    o.sync = DRPS_SCHED_SSP;
+    o.staleness = 4;
+    world_train(w, &o, &plain);
+    for (o.no_overlap = 0; o.no_overlap < 2; o.no_overlap++)
+        check_bits(w, o, plain.epochs[1].test.loss);
+    o.pull_cached = 1;
+    check_bits(w, o, plain.epochs[1].test.loss);
+    o.push = lossy[0];
+    check_bits(w, o, plain.epochs[1].test.loss);
+    drps_train_result_free(&plain);
+    world_end(w);
+}
+
 /* ---- Stopping ---- */
 
 static void stop_after_some(void *ctx, const struct drps_train_batch *b)
@@ -235,7 +301,15 @@ static void stop_after_some(void *ctx, const struct drps_train_batch *b)
     pthread_mutex_unlock(&watch->lock);
 }
 
-/* What is interrupted ends with its epoch, and goes on with its filters. */
+static uint64_t cached_rows(const struct drps_train_result *r)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < r->ranks_n; i++)
+        rows += r->ranks[i].sent[DRPS_TRAFFIC_CACHED].rows;
+    return rows;
+}
+
+/* What is interrupted ends with its epoch, and goes on with its filters, bits and copies. */
 static void test_ranks_stop_between_epochs(void **state)
 {
     struct world *w = world_begin_residuals("fm", CASE_LIBSVM, 8, 60, seed);
@@ -247,8 +321,10 @@ static void test_ranks_stop_between_epochs(void **state)
     watch_begin(&watch);
     watch.until = 5;
     o.epochs = 3;
-    o.sync = DRPS_SCHED_WSP;
+    o.sync = DRPS_SCHED_SSP;
     o.push = lossy[0];
+    o.pull.bits = 16;
+    o.pull_cached = 1;
     o.on_batch = stop_after_some;
     o.ctx = &watch;
     o.stop = &watch.stop;
@@ -259,14 +335,60 @@ static void test_ranks_stop_between_epochs(void **state)
     o.on_batch = NULL;
     o.stop = NULL;
     o.push = (struct drps_push_options){0};
-    o.sync = DRPS_SCHED_BSP; /* the run's own is taken */
+    o.pull.bits = 0;
+    o.pull_cached = 0;
+    o.sync = DRPS_SCHED_BSP; /* the run's own is taken, with all else */
     o.resume = 1;
     world_train(w, &o, &r);
+    assert_true(cached_rows(&r) > 0);
+    const uint64_t row = (uint64_t)r.model_bytes / r.rows;
+    assert_true(r.ranks[0].sent[DRPS_TRAFFIC_PULLED].bytes <
+                r.ranks[0].sent[DRPS_TRAFFIC_PULLED].rows * row);
     assert_int_equal(r.resumed_epoch, 2);
     assert_true(r.ranks[0].iterations > 0);
     assert_true(counts_of(&r).sent_bytes < counts_of(&r).plain_bytes);
     drps_train_result_free(&r);
     watch_end(&watch);
+    world_end(w);
+}
+
+/* ---- Refused ---- */
+
+static void check_refused(const struct world *w, const struct drps_train_options *o,
+                          const char *why)
+{
+    struct drps_train_result r;
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_int_equal(world_run(w, o, &r, &err), DRPS_E_CONFIG);
+    if (!strstr(err.text, why)) fail_msg("%s", err.text);
+    assert_false(path_exists(w->model));
+    drps_train_result_free(&r);
+}
+
+static void test_what_cannot_be_is_refused(void **state)
+{
+    struct world *w = world_begin_residuals("lor", CASE_LIBSVM, BATCH, UINT64_MAX, seed);
+    struct drps_train_options o = world_options(w);
+    (void)state;
+    o.pull_cached = 1;
+    for (size_t m = 0; m < MODES; m++) {
+        o.sync = modes[m];
+        if (modes[m] != DRPS_SCHED_SSP) check_refused(w, &o, "has none: leave them out");
+    }
+    o.sync = DRPS_SCHED_BSP;
+    check_refused(w, &o, "has none: leave them out");
+    o.sync = DRPS_SCHED_SSP;
+    o.optimizer = "ftrl";
+    check_refused(w, &o, "with another optimizer than sgd and adagrad");
+    o = world_options(w);
+    o.pull.bits = 16;
+    check_refused(w, &o, "under synchronisation bsp");
+    world_end(w);
+    w = world_begin_residuals("lor", CASE_LIBSVM, BATCH, 0, seed);
+    o = world_options(w);
+    o.sync = DRPS_SCHED_SSP;
+    o.pull_cached = 1;
+    check_refused(w, &o, "residual slots, where copies");
     world_end(w);
 }
 
@@ -276,7 +398,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_filters_that_hold_nothing_back_change_nothing),
         cmocka_unit_test(test_in_order_filters_give_one_model),
         cmocka_unit_test(test_batches_that_others_execute),
+        cmocka_unit_test(test_parameters_of_16_bits),
         cmocka_unit_test(test_ranks_stop_between_epochs),
+        cmocka_unit_test(test_what_cannot_be_is_refused),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
     printf("seed %llu\n", (unsigned long long)seed);

@@ -1135,6 +1135,47 @@ static void test_server_refuses_what_was_not_held_back(void **state)
     }
 }
 
+/* Rank 1 has copies of rows, and asks for some; marks that do not fit its batch are refused, and
+ * marks of others'. */
+static void test_server_refuses_marks_that_do_not_fit(void **state)
+{
+    static const struct {
+        uint32_t share;
+        int cached;
+        size_t words, beyond;
+    } bad[] = {
+        {1, 0, 0, 0},                  /* nobody has copies */
+        {2, 1, 0, 0},                  /* of another's batch */
+        {1, 1, 1, 0},                  /* a word too many, */
+        {1, 1, 4, 0}, {1, 1, 0, 1}, /* a bit */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct serving s;
+        serving_stop(&s);
+        s.job.has_needs = 1;
+        s.job.cached = bad[i].cached;
+        assert_int_equal(drps_async_server_new(&s.job, &s.async, NULL), 0);
+        assert_int_equal(pthread_create(&s.thread, NULL, run_server, &s), 0);
+        uint64_t *pull = calloc(RANKS + 100, sizeof(*pull));
+        send_to_server(&s, 1, DRPS_MESSAGE_PULL, 1, 0, pull, RANKS * sizeof(*pull));
+        struct drps_net_message *m;
+        assert_int_equal(drps_net_receive(s.nets[1], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
+        const size_t head = bad[i].cached ? RANKS * sizeof(*pull) : 0;
+        const size_t rows = (m->bytes - head) / drps_async_wanted_bytes(&s.job, 1);
+        const size_t words = (rows + 63) / 64;
+        drps_net_message_free(m);
+        assert_true(rows > 0 && rows % 64);
+        if (bad[i].beyond) pull[RANKS + words - 1] = UINT64_C(1) << rows % 64;
+        send_to_server(&s, 1, DRPS_MESSAGE_PULL, bad[i].share, 0, pull,
+                       (RANKS + words + bad[i].words) * sizeof(*pull));
+        (void)pthread_join(s.thread, NULL);
+        if (s.rc != DRPS_E_PROTO) fail_msg("case %zu: %d", i, s.rc);
+        free(pull);
+        serving_end(&s);
+    }
+}
+
 static void test_server_takes_each_gradient_once(void **state)
 {
     struct serving s;
@@ -1210,6 +1251,7 @@ int main(void)
         cmocka_unit_test(test_server_refuses_to_be_asked_otherwise),
         cmocka_unit_test(test_server_waits_for_what_was_held_back),
         cmocka_unit_test(test_server_refuses_what_was_not_held_back),
+        cmocka_unit_test(test_server_refuses_marks_that_do_not_fit),
         cmocka_unit_test(test_server_takes_each_gradient_once),
         cmocka_unit_test(test_failures_of_other_parts_end_each),
     };
