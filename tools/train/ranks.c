@@ -169,6 +169,23 @@ static void print_push(FILE *out, const struct drps_train_rank *ranks, size_t n)
         percent(c.beyond, c.values));
 }
 
+/* ---- Copies of parameters, of all ranks ---- */
+
+static void print_copies(FILE *out, const struct drps_train_rank *ranks, size_t n)
+{
+    uint64_t copies = 0, sent = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct drps_traffic_sum *s = ranks[i].sent;
+        copies += s[DRPS_TRAFFIC_CACHED].rows;
+        sent += s[DRPS_TRAFFIC_PULLED].rows + s[DRPS_TRAFFIC_AHEAD].rows;
+    }
+    if (copies)
+        fprintf(out,
+                "  copies    of %" PRIu64 " rows of other ranks %.1f %% were not asked for, as "
+                "workers had copies\n",
+                copies + sent, percent(copies, copies + sent));
+}
+
 static void print_ranks(FILE *out, const struct drps_train_rank *ranks, size_t n, int details)
 {
     if (n > TRAIN_RANKS_LISTED) {
@@ -186,4 +203,5 @@ void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n,
 {
     print_ranks(out, ranks, n, details);
     print_push(out, ranks, n);
+    print_copies(out, ranks, n);
 }
