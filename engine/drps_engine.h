@@ -93,7 +93,7 @@ struct drps_checkpoint_every {
     uint64_t n; /* of these; at least 1 */
 };
 
-/* What is sent of the gradients that go to other ranks under bsp; the rest is kept and added to the
+/* What is sent of the gradients that go to other ranks; the rest is kept and added to the
  * row's next one (engine/cluster/filters/drps_push.h). Zero: all of them as they are. */
 struct drps_push_options {
     int on;        /* 1: what follows counts; values that are zero are not sent then */
@@ -113,14 +113,14 @@ struct drps_push_counts {
     uint64_t zero, below, beyond;     /* not sent: zeros, below the threshold, not of the largest */
 };
 
-/* What servers send of the parameters that workers of other ranks pull in training under bsp
- * (engine/cluster/published/drps_published.h). Zero: all of them as they are. */
+/* What servers send of the parameters that workers of other ranks pull in training; under bsp as
+ * engine/cluster/published/drps_published.h says. Zero: all of them as they are. */
 struct drps_pull_options {
     int on;        /* 1: what follows counts; rows of which a worker has a copy are not sent then */
-    uint32_t bits; /* of a value: 32, 16 or 8; 0: 32 */
-    /* After training round t, from 1, a row is as changed if one of its values differs from what
-     * was sent of it last by psi / (1 + decay ln t) times that value, or times eps if that is
-     * more. */
+    uint32_t bits; /* of a value: 32, 16 or (bsp) 8; 0: 32 */
+    /* bsp; all 0: no filter. After training round t, from 1, a row is as changed if one of its
+     * values differs from what was sent of it last by psi / (1 + decay ln t) times that value, or
+     * times eps if that is more. */
     double psi, decay, eps;
 };
 #define DRPS_PULL_EPS 1 /* what eps is, unless a user knows better */
@@ -201,9 +201,11 @@ struct drps_train_options {
                                   not while the one before is computed; bsp: results are the same */
     int no_fresh;              /* 1: bsp: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
-    /* Of several ranks, bsp. Training stops, and writes checkpoints, between epochs alone then. */
+    /* Of several ranks. Training stops, and writes checkpoints, between epochs alone then. */
     struct drps_push_options push;
     struct drps_pull_options pull;
+    int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
+                        have what the bound asks for; the plan has residual slots */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */
@@ -251,7 +253,8 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_FRESH,     /* parameters that nobody has trained: made by the worker, not sent */
     DRPS_TRAFFIC_UNCHANGED, /* parameters of which the worker has a copy: not sent */
     DRPS_TRAFFIC_BELOW,     /* the same that have changed since, by too little */
-    DRPS_TRAFFIC_BATCHES,   /* batches for the worker of another rank; no rows */
+    DRPS_TRAFFIC_CACHED,  /* parameters of which an asynchronous worker has a copy: not asked for */
+    DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
     DRPS_TRAFFIC_KINDS
 };
 struct drps_traffic_sum {

@@ -29,6 +29,7 @@ struct drps_state {
     int local_steps, no_claim;
     struct drps_push_options push;
     struct drps_pull_options pull;
+    int pull_cached;
     uint64_t seed; /* of rows that no step has used: as options, and so is the next */
     float init_scale;
 

@@ -71,6 +71,7 @@ json_t *drps_state_to_json(const struct drps_state *s)
     json_t *j = plain_to_json(s);
     if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
     if (j && s->pull.on) drps_manifest_put(&j, "pull", pull_to_json(&s->pull));
+    if (j && s->pull_cached) drps_manifest_put(&j, "pull_cached", json_true());
     return j;
 }
 
@@ -169,8 +170,8 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     if (rc == 0) rc = drps_manifest_get_float(j, "init_scale", path, &out->init_scale, err);
     out->local_steps = json_is_true(json_object_get(j, "local_steps"));
     out->no_claim = json_is_true(json_object_get(j, "no_claim"));
-    const json_t *push = json_object_get(j, "push");
-    const json_t *pull = json_object_get(j, "pull");
+    out->pull_cached = json_is_true(json_object_get(j, "pull_cached"));
+    const json_t *push = json_object_get(j, "push"), *pull = json_object_get(j, "pull");
     if (rc == 0 && push) rc = read_push(push, path, &out->push, err);
     return rc == 0 && pull ? read_pull(pull, path, &out->pull, err) : rc;
 }

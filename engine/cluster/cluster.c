@@ -32,13 +32,16 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
 {
     const struct drps_plan_info *info = &part->info;
     const uint64_t needs = drps_message_needs_bytes(info->ranks.workers);
-    const uint64_t to_worker = larger(drps_rounds_worker_bytes(info), drps_feed_record_bytes(info));
+    const uint64_t cached = needs + info->max_batch_rows; /* asynchronous */
+    const uint64_t to_worker =
+        larger(drps_rounds_worker_bytes(info) + cached, drps_feed_record_bytes(info));
     const uint64_t to_server =
         larger(drps_rounds_server_bytes(info), sizeof(struct drps_message_here));
+    const uint64_t pull = needs + info->max_batch_rows / 8 + sizeof(uint64_t);
     *out = (struct drps_net_options){
         .count = info->ranks.count,
         .message_bytes = {[DRPS_NET_WORKER] = larger(to_worker, needs),
-                          [DRPS_NET_SERVER] = larger(to_server, needs),
+                          [DRPS_NET_SERVER] = larger(to_server, pull),
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
     };
@@ -109,7 +112,7 @@ struct terms {
     char optimizer[15];
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
-    uint64_t epochs, patience, seed, staleness, no_claim;
+    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached;
     struct drps_push_options push;
     struct drps_pull_options pull;
 };
@@ -133,6 +136,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->seed = o->seed;
     t->staleness = o->staleness;
     t->no_claim = o->no_claim != 0;
+    t->pull_cached = o->pull_cached != 0;
     t->push = o->push;
     t->pull = o->pull;
 }
@@ -176,6 +180,7 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
         return differs("set of filters of gradients", rank, err);
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
         return differs("set of filters of parameters", rank, err);
+    if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
     if (t->no_claim != first->no_claim) return differs("leave to claim batches", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].its < numbers[i].first || numbers[i].its > numbers[i].first)

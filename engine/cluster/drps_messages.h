@@ -27,7 +27,11 @@ enum drps_message {
     DRPS_MESSAGE_AHEAD,    /* in rounds: parameters of the next one; in asynchronous ones: of a
                               batch whose turn it is not yet, asked for and answered */
     DRPS_MESSAGE_RANGE,    /* to the rank before, where rows circulate */
-    DRPS_MESSAGE_FILTERED, /* in rounds: a gradient that is shortened */
+    DRPS_MESSAGE_FILTERED, /* a gradient that is shortened */
+
+    /* In asynchronous rounds whose gradients are shortened. */
+    DRPS_MESSAGE_CLAIMED = DRPS_NET_TYPE_FIRST + 24, /* to a worker: others execute its batches */
+    DRPS_MESSAGE_HELD, /* to a server: what was held back of rows of such a batch */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank

@@ -74,6 +74,13 @@ static void take_async_ahead(struct drps_memory *m, const struct drps_plan_info 
     take(&m->budget, "parameters that are sent ahead", bytes);
 }
 
+/* How far workers may be apart under ssp. */
+static uint64_t bound_of(const struct drps_memory_parts *p)
+{
+    const uint64_t asked = p->options->staleness;
+    return asked ? asked : drps_sched_defaults(DRPS_SCHED_SSP, p->plan->info.ranks.workers).bound;
+}
+
 static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     struct drps_budget *b = &m->budget;
@@ -92,13 +99,19 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (p->options->push.on)
             take(b, "what gradients hold back",
                  drps_push_memory(&p->plan->info, p->worker->touches));
-        if (p->options->pull.on)
+        if (p->options->pull.on && p->options->sync == DRPS_SCHED_BSP)
             take(b, "copies of rows, and what is published", drps_pull_memory(&p->plan->info));
         if (p->options->sync == DRPS_SCHED_BSP)
             m->rounds_ahead = !p->options->no_overlap;
         else
             take_async(m, &p->plan->info, least);
-        if (p->options->sync != DRPS_SCHED_BSP && !p->options->no_overlap)
+        if (p->options->sync != DRPS_SCHED_BSP && p->options->push.on)
+            take(b, "what others hold back of gradients",
+                 drps_async_filters_memory(&p->plan->info, p->worker->touches, m->window_steps));
+        if (p->options->pull_cached)
+            take(b, "copies of parameters", drps_async_cache_memory(&p->plan->info, bound_of(p)));
+        if (p->options->sync != DRPS_SCHED_BSP && !p->options->no_overlap &&
+            !p->options->pull_cached)
             take_async_ahead(m, &p->plan->info, least);
     }
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));

@@ -80,6 +80,10 @@ static int init_optim(const struct drps_job *job, struct drps_optim *optim, stru
         return drps_err_set(err, DRPS_E_CONFIG,
                             "learning rate %g, l1 %g, l2 %g: give finite numbers, none negative",
                             (double)o->lr, (double)o->l1, (double)o->l2);
+    if (o->pull_cached && optim->kind == DRPS_OPTIM_FTRL)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "copies of parameters cannot be stepped with another optimizer than "
+                            "sgd and adagrad: leave them out, or train with one of these");
     return 0;
 }
 
@@ -100,28 +104,55 @@ static int check_pull(const struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
-/* Filters of gradients, or of parameters. */
-static int check_filters(const struct drps_job *job, const char *what, struct drps_err *err)
+static int check_async_pull(const struct drps_pull_options *o, struct drps_err *err)
+{
+    if (o->bits != 8 && !(o->eps > 0)) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "filters of parameters by their change, and 8 bits of a value, are of "
+                        "synchronisation bsp: in other modes send 16, or leave them out");
+}
+
+static int check_copies(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    if (o->sync != DRPS_SCHED_SSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "copies of parameters are used as long as the bound of synchronisation "
+                            "ssp allows, and %s has none: leave them out",
+                            drps_sched_mode_name(o->sync));
+    if (job->plan->info.ranks.residual_slots) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s has no residual slots, where copies of parameters are kept: make a "
+                        "plan that has them",
+                        job->plan->dir);
+}
+
+static int check_filters(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
     const struct drps_plan_info *info = &job->plan->info;
+    const int is_bsp = o->sync == DRPS_SCHED_BSP;
+    const char *what = o->push.on ? "gradients" : "parameters";
+    int rc = o->pull_cached ? check_copies(job, err) : 0;
+    if (rc < 0 || (!o->push.on && !o->pull.on)) return rc;
     if (drps_plan_circulates(info))
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "in %s rows circulate, and nothing is sent to servers: leave filters of %s out",
             job->plan->dir, what);
-    if (info->ranks.workers < 2 || o->sync != DRPS_SCHED_BSP)
+    if (info->ranks.workers < 2)
         return drps_err_set(
             err, DRPS_E_CONFIG,
-            "filters of %s are for what goes to other workers' servers, or comes from there, under "
-            "synchronisation bsp: leave them out",
+            "filters of %s are for what goes to other workers' servers, or comes from there: "
+            "leave them out",
             what);
-    if (!info->ranks.residual_slots)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s has no residual slots, which keep what is not sent of a gradient, "
-                            "and copies of rows: make a plan that has them",
-                            job->plan->dir);
-    return o->pull.on ? check_pull(job, err) : 0;
+    if (o->pull.on && !is_bsp) rc = check_async_pull(&o->pull, err);
+    if (rc == 0 && (o->push.on || is_bsp) && !info->ranks.residual_slots)
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "%s has no residual slots, which keep what is not sent of a gradient, "
+                          "and copies of rows: make a plan that has them",
+                          job->plan->dir);
+    return rc == 0 && o->pull.on && is_bsp ? check_pull(job, err) : rc;
 }
 
 static int check_options(const struct drps_job *job, struct drps_err *err)
@@ -149,10 +180,8 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "under synchronisation bsp nobody claims batches: there is nothing to "
                             "forbid");
-    if (o->push.on || o->pull.on) {
-        const int rc = check_filters(job, o->push.on ? "gradients" : "parameters", err);
-        if (rc < 0) return rc;
-    }
+    const int rc = check_filters(job, err);
+    if (rc < 0) return rc;
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
     if (o->threads > DRPS_TRAIN_THREADS_MAX)

@@ -157,8 +157,10 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     o->init_scale = s->init_scale;
     o->local_steps |= s->local_steps;
     o->no_claim |= s->no_claim;
-    if (!o->push.on && o->sync == DRPS_SCHED_BSP) o->push = s->push;
-    if (!o->pull.on && o->sync == DRPS_SCHED_BSP) o->pull = s->pull;
+    if (!o->push.on) o->push = s->push;
+    if (!o->pull.on && (o->sync == DRPS_SCHED_BSP) == (s->sync == DRPS_SCHED_BSP))
+        o->pull = s->pull;
+    if (o->sync == DRPS_SCHED_SSP) o->pull_cached |= s->pull_cached;
 }
 
 static void settle(struct drps_job *job, struct found *f)

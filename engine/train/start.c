@@ -201,7 +201,8 @@ static int open_pull(struct drps_job *job, struct drps_err *err)
                                        .epoch = job->checkpoints.state.epoch,
                                        .first = drps_job_first_step(job),
                                        .epochs = drps_job_epochs_left(job)};
-    return job->options->pull.on ? drps_pull_open(&pull, &job->pull, err) : 0;
+    if (!job->options->pull.on || job->options->sync != DRPS_SCHED_BSP) return 0;
+    return drps_pull_open(&pull, &job->pull, err);
 }
 
 static int open_rounds(struct drps_job *job, struct drps_err *err)
@@ -227,15 +228,20 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
 
 static int open_async(struct drps_job *job, struct drps_err *err)
 {
-    const struct drps_async_options options = {.plan = job->plan,
-                                               .net = job->cluster.net,
-                                               .feed = job->feed,
-                                               .server = &job->server,
-                                               .worker = &job->worker,
-                                               .train = job->options,
-                                               .window_steps = job->memory.window_steps,
-                                               .ahead = job->memory.async_ahead,
-                                               .wait_ms = job->cluster.wait_ms};
+    const struct drps_async_options options = {
+        .plan = job->plan,
+        .net = job->cluster.net,
+        .feed = job->feed,
+        .server = &job->server,
+        .worker = &job->worker,
+        .train = job->options,
+        .window_steps = job->memory.window_steps,
+        .ahead = job->memory.async_ahead,
+        .wait_ms = job->cluster.wait_ms,
+        .push = job->push,
+        .half = job->options->pull.on && job->options->pull.bits == 16,
+        .cached = job->options->pull_cached,
+        .batches = {.first = drps_job_first_step(job), .epochs = drps_job_epochs_left(job)}};
     if (!job->memory.window_steps) return 0;
     int rc = drps_async_open(&options, &job->async, err);
     if (rc == 0) job->result->claim_steps = drps_async_window_steps(job->async);

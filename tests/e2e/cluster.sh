@@ -149,6 +149,16 @@ if "$tools/drps-train" filtered -o model --force --local 3 --sync asp --pull-val
 grep -q -- "--pull-values" err.txt || fail "no hint at --pull-values: $(cat err.txt)"
 if "$tools/drps-train" plan-2 -o model --force --local 2 --push-values 8bit --quiet 2>err.txt; then fail "a plan without slots was filtered"; fi
 grep -q -- "--residuals" err.txt || fail "no hint at --residuals: $(cat err.txt)"
+for options in "asp --push-values 8bit --pull-values 16bit" "wsp --push-top 10%" "ssp --staleness 8 --pull-cached --push-values 8bit --pull-values 16bit"; do
+    # shellcheck disable=SC2086
+    train filtered --local 3 --epochs 2 --sync $options
+    "$tools/drps-stat" model --verify >/dev/null || fail "$options: the model does not verify"
+done
+"$tools/drps-train" filtered -o model --force --local 3 --epochs 2 --sync ssp --pull-cached >summary.txt
+grep -q "% were not asked for, as workers had copies" summary.txt || fail "nothing of copies: $(cat summary.txt)"
+"$tools/drps-stat" model | grep -q "cached " || fail "drps-stat says nothing of copies"
+if "$tools/drps-train" filtered -o model --force --local 3 --sync asp --pull-cached --quiet 2>err.txt; then fail "copies without a bound"; fi
+grep -q -- "--pull-cached" err.txt || fail "no hint at --pull-cached: $(cat err.txt)"
 echo "ok filtered"
 
 # Rows placed otherwise than by range: the same parameters from every store and transport, and the losses of ranges where

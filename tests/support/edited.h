@@ -25,8 +25,8 @@ uint64_t script_number(struct script *s, unsigned bytes); /* little-endian */
 
 struct edited; /* opaque: a folder as it was read, and folders below it */
 
-/* Read `dir`: manifests and record files are taken apart, any other file is one record; the folder `raw` (NULL: none) is left
- * out. */
+/* Read `dir`: manifests and record files are taken apart, any other file is one record; the folder
+ * `raw` (NULL: none) is left out. */
 struct edited *edited_read(const char *dir, const char *raw);
 void edited_free(struct edited *e);
 

@@ -70,6 +70,8 @@ static const struct hint hints[] = {
     {"filters of parameters", "--pull-filter", NULL},
     {"no published slots", "--residuals", "drps-index"},
     {"send parameters in", "--pull-values", NULL},
+    {"copies of parameters", "--pull-cached", NULL},
+    {"to use copies", "--pull-cached", NULL},
     {"local steps", "--local-steps", NULL},
     {"threads: at most", "--threads", NULL},
     {"eviction rule", "--evict", NULL},

@@ -109,10 +109,10 @@ static void print_ranks(const struct drps_plan *plan)
             link_text(&plan->info, k->pulled_rows, k->eval_pulled_rows),
             link_text(&plan->info, k->served_rows, k->eval_served_rows));
     if (k->residual_slots)
-        printf(
-            "           gradients and parameters can be filtered: a worker keeps what is not sent, or "
-            "copies, of %llu rows at most, %s for each\n",
-            (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots));
+        printf("           gradients and parameters can be filtered: a worker keeps what is not "
+               "sent, or "
+               "copies, of %llu rows at most, %s for each\n",
+               (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots));
 }
 
 /* Prints what an epoch asks of each machine whose part is here, without the gradients, which go

@@ -28,6 +28,7 @@ static const struct {
     {"fresh", "fresh", "parameters that nobody had trained: made by the worker"},
     {"unchanged", "unchanged", "parameters that the worker had as they were: not sent"},
     {"below", "below", "the same, but changed by too little: not sent"},
+    {"cached", "cached", "parameters of which the worker had copies"},
     {"batches", "batches", "samples, for a worker that took a batch over"},
 };
 

@@ -120,27 +120,31 @@ const struct argp_option train_option_table[] = {
      "epoch; the model is the same",
      5},
     {"push-values", KEY_PUSH_VALUES, "BITS", 0,
-     "bsp: send the values of gradients with 8bit, 16bit or 32bit (default). What is rounded away, "
+     "Send the values of gradients with 8bit, 16bit or 32bit (default). What is rounded away, "
      "or "
      "not sent by the next two options, is kept and added to the row's next gradient; all of it is "
      "sent before an epoch's training ends. Needs a plan with --residuals",
      5},
     {"push-filter", KEY_PUSH_FILTER, "phi=X,d=X,p=X", 0,
-     "bsp: hold back values smaller than phi / (1 + d ln t) in a worker's batch t (default d: 0), "
+     "Hold back values smaller than phi / (1 + d ln t) in a worker's batch t (default d: 0), "
      "or "
      "a share p of these (default: all); without phi a share p of all values",
      5},
     {"push-top", KEY_PUSH_TOP, "SHARE", 0,
-     "bsp: send of each message this share of the values at most (0.1 or 10%), the largest", 5},
+     "Send of each message this share of the values at most (0.1 or 10%), the largest", 5},
     {"pull-values", KEY_PULL_VALUES, "BITS", 0,
-     "bsp: send the values of parameters in training with 8bit, 16bit or 32bit (default), and only "
-     "rows of which the worker does not have the same values still; servers keep all of them "
-     "exact. "
-     "Needs a plan with --residuals",
+     "Send the values of parameters in training with 8bit (bsp), 16bit or 32bit (default), and "
+     "under "
+     "bsp only rows of which the worker does not have the same values still; servers keep all of "
+     "them exact. Under bsp needs a plan with --residuals",
      5},
     {"pull-filter", KEY_PULL_FILTER, "psi=X,d=X,eps=X", 0,
      "bsp: a worker goes on with the values that it has of a row until one of them has changed by "
      "psi / (1 + d ln t) of itself in round t, or of eps if that is more (default d: 0, eps: 1)",
+     5},
+    {"pull-cached", KEY_PULL_CACHED, NULL, 0,
+     "ssp: a worker uses its copies of other ranks' parameters, with its own gradients, as long as "
+     "--staleness allows; not with ftrl. Needs a plan with --residuals",
      5},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},

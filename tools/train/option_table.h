@@ -52,6 +52,7 @@ enum {
     KEY_PUSH_TOP,
     KEY_PULL_VALUES,
     KEY_PULL_FILTER,
+    KEY_PULL_CACHED,
 };
 
 extern const struct argp_option train_option_table[]; /* {0}-terminated */

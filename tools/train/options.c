@@ -38,6 +38,7 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
         {.key = KEY_NO_CLAIM, .flag = &o->train.no_claim},
         {.key = KEY_NO_FRESH, .flag = &o->train.no_fresh},
         {.key = KEY_NO_OVERLAP, .flag = &o->train.no_overlap},
+        {.key = KEY_PULL_CACHED, .flag = &o->train.pull_cached},
         {.key = KEY_OPTIMIZER, .text = &o->train.optimizer, .names = optimizers},
         {.key = KEY_STORE, .text = &o->train.store, .names = stores},
         {.key = KEY_MODEL_STORE, .text = &o->train.model_store, .names = model_stores},

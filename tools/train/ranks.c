@@ -191,6 +191,23 @@ static void print_pull(FILE *out, const struct drps_train_rank *ranks, size_t n)
             percent(c.below, c.rows));
 }
 
+/* ---- Copies of parameters, of all ranks ---- */
+
+static void print_copies(FILE *out, const struct drps_train_rank *ranks, size_t n)
+{
+    uint64_t copies = 0, sent = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct drps_traffic_sum *s = ranks[i].sent;
+        copies += s[DRPS_TRAFFIC_CACHED].rows;
+        sent += s[DRPS_TRAFFIC_PULLED].rows + s[DRPS_TRAFFIC_AHEAD].rows;
+    }
+    if (copies)
+        fprintf(out,
+                "  copies    of %" PRIu64 " rows of other ranks %.1f %% were not asked for, as "
+                "workers had copies\n",
+                copies + sent, percent(copies, copies + sent));
+}
+
 static void print_ranks(FILE *out, const struct drps_train_rank *ranks, size_t n, int details)
 {
     if (n > TRAIN_RANKS_LISTED) {
@@ -209,4 +226,5 @@ void train_ranks_print(FILE *out, const struct drps_train_rank *ranks, size_t n,
     print_ranks(out, ranks, n, details);
     print_push(out, ranks, n);
     print_pull(out, ranks, n);
+    print_copies(out, ranks, n);
 }

@@ -63,6 +63,18 @@ uint64_t drps_async_ahead_memory(const struct drps_plan_info *info)
            rows * sizeof(uint32_t) + gradient;
 }
 
+/* A message that a server reads, what was held back, and which steps' it is that are not open. */
+uint64_t drps_async_filters_memory(const struct drps_plan_info *info, int touches,
+                                   uint64_t window_steps)
+{
+    const struct drps_push_shape most = drps_push_most(info, touches);
+    const uint64_t bound = drps_push_bound(&most), reader = drps_push_reader_memory(&most);
+    const uint64_t rows = drps_async_part_rows(info) + 1;
+    if (bound > UINT64_MAX / 4 || reader > UINT64_MAX / 4) return UINT64_MAX;
+    return bound + reader + rows * (info->dim * sizeof(float) + 3 * sizeof(uint32_t)) +
+           info->ranks.count * 4 * window_steps * sizeof(void *);
+}
+
 /* ---- Opening ---- */
 
 /* What a rank has room for. */
@@ -116,6 +128,9 @@ int drps_async_open(const struct drps_async_options *options, struct drps_async 
         .has_needs = options->train->sync == DRPS_SCHED_SSP,
         .bound = drps_async_sched(options->train, info->ranks.workers).bound,
         .touches = options->worker->has_touches,
+        .filters = options->push != NULL,
+        .half = options->half,
+        .cached = options->cached,
     };
     int rc = open_parts(a, err);
     if (rc < 0) {

@@ -36,7 +36,7 @@ static size_t value_bytes(const struct drps_net_message *m, const struct async_j
     const uint64_t *marks = m->data;
     size_t bytes = 0, words = 0;
     while ((words + 1) * sizeof(*marks) + bytes <= m->bytes)
-        bytes += (size_t)__builtin_popcountll(marks[words++]) * job->dim * sizeof(float);
+        bytes += (size_t)__builtin_popcountll(marks[words++]) * async_row_bytes(job);
     return m->bytes - words * sizeof(*marks);
 }
 
@@ -109,15 +109,15 @@ int drps_async_ahead_put(const struct async_ahead *a, const struct async_job *jo
                          size_t rows, char *to, struct drps_err *err)
 {
     const struct drps_net_message *m = a->from[server], *more = a->rest[server];
-    const size_t row = job->dim * sizeof(float);
-    if (server == job->rank) return put_here(m, rows * row, to, err);
+    const size_t row = async_row_bytes(job), params = job->dim * sizeof(float);
+    if (server == job->rank) return put_here(m, rows * params, to, err);
     if (!fits(m, more, rows, row)) return drps_async_undue(m, "worker", err);
     const uint64_t *marks = m->data;
     const char *early = (const char *)m->data + drps_async_mark_bytes(rows);
     const char *rest = more ? more->data : NULL;
-    for (size_t i = 0; i < rows; i++, to += row) {
+    for (size_t i = 0; i < rows; i++, to += params) {
         const char **from = marks[i / 64] >> i % 64 & 1 ? &early : &rest;
-        memcpy(to, *from, row);
+        drps_async_read_rows(job, *from, 1, to);
         *from += row;
     }
     return 0;

@@ -84,12 +84,13 @@ static int send_values(struct async_early *e, uint32_t to, uint64_t step, uint32
     return drps_shared_buffer_send(e->values[to], e->job->o.net, &send, e->job->o.wait_ms, err);
 }
 
-static void gather_chosen(const struct async_early *e, const struct drps_rows *next, size_t n,
-                          void *out)
+/* Returns the bytes of the first n frames that were chosen. */
+static size_t gather_chosen(const struct async_early *e, const struct drps_rows *next, size_t n,
+                            void *out)
 {
     const struct drps_rows rows = {
         .base = next->base, .stride = next->stride, .index = e->chosen, .n = n};
-    drps_rows_gather(&rows, e->job->dim, 0, n, out);
+    return drps_async_write_rows(e->job, &rows, out);
 }
 
 int drps_async_early_send(struct async_early *e, uint32_t to, uint64_t step,
@@ -103,11 +104,11 @@ int drps_async_early_send(struct async_early *e, uint32_t to, uint64_t step,
     unsigned char *data = e->values[to]->data;
     memset(data, 0, marks);
     const size_t n = choose(e, now, next, 0, (uint64_t *)(void *)data);
-    gather_chosen(e, next, n, data + marks);
-    const struct drps_piece piece = {data, marks + n * row};
+    const size_t bytes = gather_chosen(e, next, n, data + marks);
+    const struct drps_piece piece = {data, marks + bytes};
     e->used[to] = (piece.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     e->rest[to] = n < next->n ? step : NONE;
-    drps_traffic_add(sent, DRPS_TRAFFIC_AHEAD, to, n, n * row);
+    drps_traffic_add(sent, DRPS_TRAFFIC_AHEAD, to, n, bytes);
     drps_traffic_add(sent, DRPS_TRAFFIC_MARKS, to, 0, marks);
     return send_values(e, to, step, n < next->n ? ASYNC_AHEAD_MORE : 0, &piece, err);
 }
@@ -119,9 +120,8 @@ int drps_async_early_rest(struct async_early *e, uint32_t to, const struct drps_
     const uint64_t step = e->rest[to];
     unsigned char *data = e->values[to]->data + e->used[to];
     const size_t n = next ? choose(e, now, next, 1, NULL) : 0;
-    if (n) gather_chosen(e, next, n, data);
+    const struct drps_piece piece = {data, n ? gather_chosen(e, next, n, data) : 0};
     e->rest[to] = NONE;
-    const struct drps_piece piece = {data, n * e->job->dim * sizeof(float)};
     drps_traffic_add(sent, DRPS_TRAFFIC_AHEAD, to, n, piece.bytes);
     return send_values(e, to, step, 0, &piece, err);
 }

@@ -23,6 +23,8 @@ struct async_master {
     uint64_t arrived[DRPS_PLAN_WORKERS_MAX];    /* batches of the epoch, by worker, */
     uint64_t at_joining[DRPS_PLAN_WORKERS_MAX]; /* and how many these were when it joined last */
     uint64_t needs[DRPS_PLAN_WORKERS_MAX];
+    uint64_t handed[DRPS_PLAN_WORKERS_MAX]; /* batches of a share that are handed out, */
+    uint64_t told[DRPS_PLAN_WORKERS_MAX];   /* and of how many its own worker knows */
     unsigned arriving; /* the worker whose arrival is dealt with; DRPS_NET_ANY: none */
     int stop;          /* some rank wants to */
 };
@@ -73,6 +75,32 @@ static int send_go(struct async_master *m, unsigned worker, const struct drps_cl
     return drps_net_send(m->job->o.net, &send, m->job->o.wait_ms, err);
 }
 
+/* Where gradients are filtered, a worker must know which of its batches others execute, when it
+ * executes none. */
+static int tell_claimed(struct async_master *m, unsigned worker, struct drps_err *err)
+{
+    const struct drps_net_send send = {.to = rank_of(m, worker),
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_CLAIMED,
+                                       .tag = rank_of(m, worker),
+                                       .round = m->handed[worker]};
+    if (!m->job->filters || m->has_batch[worker] || m->told[worker] == m->handed[worker]) return 0;
+    m->told[worker] = m->handed[worker];
+    return drps_net_send(m->job->o.net, &send, m->job->o.wait_ms, err);
+}
+
+/* A worker executes that batch. */
+static int hand_out(struct async_master *m, unsigned worker, const struct drps_claim_batch *batch,
+                    struct drps_err *err)
+{
+    m->running++;
+    m->has_batch[worker] = 1;
+    m->handed[batch->share] = batch->step + 1;
+    if (batch->share == worker) m->told[worker] = batch->step + 1;
+    int rc = send_go(m, worker, batch, err);
+    return rc == 0 ? tell_claimed(m, batch->share, err) : rc;
+}
+
 /* A worker that the scheduler has released starts, or is idle: that may set others free, whose
  * number is returned. */
 static int start(struct async_master *m, unsigned worker, unsigned *released, struct drps_err *err)
@@ -81,11 +109,7 @@ static int start(struct async_master *m, unsigned worker, unsigned *released, st
     int rc = drps_claim_next(m->claim, worker, &batch, err);
     if (rc < 0) return rc;
     m->releases[worker]++;
-    if (rc) {
-        m->running++;
-        m->has_batch[worker] = 1;
-        return send_go(m, worker, &batch, err);
-    }
+    if (rc) return hand_out(m, worker, &batch, err);
     m->idle[worker] = 1;
     return drps_sched_gone(m->sched, worker, drps_clock_ns(), released, err);
 }
@@ -133,8 +157,9 @@ static int arrive(struct async_master *m, const struct drps_net_message *message
     m->running--;
     m->has_batch[worker] = 0;
     m->arrived[worker]++;
-    if (m->stop) return 0; /* nobody is released any more */
-    int rc = drps_sched_arrive(m->sched, worker, drps_clock_ns(), released, err);
+    int rc = tell_claimed(m, worker, err);
+    if (rc < 0 || m->stop) return rc; /* nobody is released any more */
+    rc = drps_sched_arrive(m->sched, worker, drps_clock_ns(), released, err);
     m->arriving = worker;
     if (rc > 0) rc = release(m, released, rc, err);
     m->arriving = DRPS_NET_ANY;
@@ -172,6 +197,8 @@ static int begin(struct async_master *m, struct drps_err *err)
     int rc = new_claim(m, err);
     if (rc < 0) return rc;
     memset(m->arrived, 0, sizeof(m->arrived));
+    memset(m->handed, 0, sizeof(m->handed));
+    memset(m->told, 0, sizeof(m->told));
     if (m->sched) return join_idle(m, err);
     for (unsigned w = 0; w < m->job->shape->workers; w++)
         all[w] = w;

@@ -18,13 +18,16 @@
 #include "engine/cluster/async/parts.h"
 #include "net/drps_shared_buffer.h"
 
+/* What has come of a share's batch. */
+enum { IN_GRADIENT = 1, IN_HELD = 2, IN_ALL = 3 };
+
 struct open_step {
     uint64_t number; /* the store's */
     struct drps_rows rows;
     uint32_t *index;     /* in the server's, as are the next two */
     size_t *part;        /* [ranks + 1] rows of rank i's share: index[part[i] .. part[i + 1]) */
-    unsigned char *done; /* [ranks] whose gradients are in, */
-    uint32_t done_n;     /* and how many */
+    unsigned char *done; /* [ranks] what of each share's batch is in, */
+    uint32_t done_n;     /* and of how many all */
 };
 
 struct async_server {
@@ -37,16 +40,20 @@ struct async_server {
     uint64_t low, next;             /* steps of the epoch */
     struct drps_feed_union pending; /* read, and not open yet */
     int has_pending;
-    struct drps_net_message **aside; /* own: [2 * ranks] pulls that cannot be served yet: one of
-                                        each worker, and one that is ahead */
+    struct drps_net_message **aside; /* own: what cannot be served yet: of each worker a pull, one
+                                        that is ahead, and what it has held back of steps that are
+                                        not open */
     uint32_t aside_n;
     uint64_t *in_of;          /* own: [workers] gradients of the epoch, by worker, */
     uint64_t in, expected;    /* and of all */
+    uint64_t claimed, held;   /* of batches whose own worker says what it held back; and it did */
     int ended;                /* END is in: `expected` is known */
     int has_told;             /* that the rank wants to stop */
     float *here, *here_ahead; /* own: parameters for the rank's own worker, which reads them where
                                  they are */
     struct drps_shared_buffer **there; /* own: [ranks] for each other one */
+    struct async_gradients *gradients; /* own */
+    struct async_answer *answer;       /* own; NULL: workers keep no copies */
     struct async_early *early;         /* own: what they are sent ahead; NULL: nothing is */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
     uint64_t received;                 /* bytes of gradients of other ranks */
@@ -130,6 +137,15 @@ static int open_next(struct async_server *s, struct drps_err *err)
     return 0;
 }
 
+/* Opens steps up to this one. Returns as open_next() does. */
+static int open_to(struct async_server *s, uint64_t step, struct drps_err *err)
+{
+    int rc = 0;
+    while (s->next <= step && rc == 0)
+        rc = open_next(s, err);
+    return rc;
+}
+
 /* The rows of a share's batch of an open step. */
 static struct drps_rows rows_of(const struct open_step *step, uint32_t share)
 {
@@ -160,6 +176,30 @@ static int send_record(struct async_server *s, uint32_t to, uint64_t step, struc
     return drps_net_send(s->job->o.net, &send, s->job->o.wait_ms, err);
 }
 
+/* Answers a worker that keeps copies of rows. */
+static int send_wanted(struct async_server *s, const struct drps_net_message *m,
+                       const struct drps_rows *rows, struct drps_err *err)
+{
+    const struct async_job *job = s->job;
+    const size_t head = drps_async_needs_bytes(job);
+    int rc = drps_shared_buffer_renew(&s->there[m->from], s->part_bytes, err);
+    if (rc < 0) return rc;
+    unsigned char *data = s->there[m->from]->data;
+    size_t n;
+    const struct drps_piece piece = {
+        data, drps_async_answer_write(s->answer, m, rows, s->in_of, data, &n)};
+    const struct drps_net_send send = {.to = m->from,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_PARAMETERS,
+                                       .tag = m->tag,
+                                       .round = m->round,
+                                       .pieces = &piece,
+                                       .n = 1};
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_PULLED, m->from, n, piece.bytes - head);
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_MARKS, m->from, 0, head);
+    return drps_shared_buffer_send(s->there[m->from], job->o.net, &send, job->o.wait_ms, err);
+}
+
 /* Answers a pull. */
 static int send_parameters(struct async_server *s, const struct drps_net_message *m,
                            struct drps_err *err)
@@ -168,14 +208,18 @@ static int send_parameters(struct async_server *s, const struct drps_net_message
     const uint32_t to = m->from;
     const struct drps_rows rows = rows_of(at(s, m->round), m->tag);
     const int own = to == job->rank, ahead = m->type == DRPS_MESSAGE_AHEAD;
+    if (async_keeps_copies(job, to, m->tag)) return send_wanted(s, m, &rows, err);
     int rc = own ? 0 : drps_shared_buffer_renew(&s->there[to], s->part_bytes, err);
     if (rc < 0) return rc;
     float *values = !own ? (float *)(void *)s->there[to]->data : ahead ? s->here_ahead : s->here;
     const struct drps_message_here here = {.values = values};
-    drps_rows_gather(&rows, job->dim, 0, rows.n, values);
+    size_t bytes = 0;
+    if (own)
+        drps_rows_gather(&rows, job->dim, 0, rows.n, values);
+    else
+        bytes = drps_async_write_rows(job, &rows, values);
     const struct drps_piece piece =
-        own ? (struct drps_piece){&here, sizeof(here)}
-            : (struct drps_piece){values, rows.n * job->dim * sizeof(float)};
+        own ? (struct drps_piece){&here, sizeof(here)} : (struct drps_piece){values, bytes};
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
                                        .type = ahead ? DRPS_MESSAGE_AHEAD : DRPS_MESSAGE_PARAMETERS,
@@ -212,7 +256,7 @@ static int send_none(struct async_server *s, const struct drps_net_message *m, s
 static struct drps_rows rows_before(const struct async_server *s, const struct drps_net_message *m)
 {
     const uint64_t before = m->round - 1;
-    const int changes = m->round > s->low && !at(s, before)->done[m->tag];
+    const int changes = m->round > s->low && !(at(s, before)->done[m->tag] & IN_GRADIENT);
     return changes ? rows_of(at(s, before), m->tag) : (struct drps_rows){.n = 0};
 }
 
@@ -234,7 +278,7 @@ static int send_rest(struct async_server *s, const struct drps_net_message *m, s
     if (!s->early || drps_async_early_step(s->early, m->tag) != step) return 0;
     const struct drps_rows now = rows_of(at(s, m->round), m->tag);
     const struct drps_rows next = rows_of(at(s, step), m->tag);
-    const int wanted = !at(s, step)->done[m->tag]; /* so the step is open */
+    const int wanted = !(at(s, step)->done[m->tag] & IN_GRADIENT); /* so the step is open */
     return drps_async_early_rest(s->early, m->tag, &now, wanted ? &next : NULL, &s->traffic, err);
 }
 
@@ -258,21 +302,33 @@ static int serve_pull(struct async_server *s, const struct drps_net_message *m,
     if (step < s->low)
         return m->type == DRPS_MESSAGE_AHEAD ? send_none(s, m, err)
                                              : drps_async_undue(m, "server", err);
-    while (s->next <= step && rc == 0)
-        rc = open_next(s, err);
+    rc = open_to(s, step, err);
     if (rc == 0 && !has_needs(s, m)) rc = 1;
     if (rc) return rc;
     if (m->type == DRPS_MESSAGE_AHEAD) return send_ahead(s, m, err);
+    if (!drps_async_answer_fits(s->job, m, rows_of(at(s, step), m->tag).n))
+        return drps_async_undue(m, "server", err);
     if (m->tag == s->job->rank && m->from != s->job->rank) rc = send_record(s, m->from, step, err);
     return rc == 0 ? send_parameters(s, m, err) : rc;
 }
 
-static int is_aside(const struct async_server *s, uint32_t from, uint8_t type)
+static int is_aside(const struct async_server *s, uint32_t from, uint8_t type, uint64_t round)
 {
     uint32_t i = 0;
-    while (i < s->aside_n && (s->aside[i]->from != from || s->aside[i]->type != type))
+    while (i < s->aside_n && (s->aside[i]->from != from || s->aside[i]->type != type ||
+                              (type == DRPS_MESSAGE_HELD && s->aside[i]->round != round)))
         i++;
     return i < s->aside_n;
+}
+
+/* Whether a pull has needs, and after them marks only where it may. */
+static int has_size(const struct async_server *s, const struct drps_net_message *m)
+{
+    const struct async_job *job = s->job;
+    const size_t needs = drps_async_needs_bytes(job);
+    const int marks = m->type == DRPS_MESSAGE_PULL && async_serves(job) &&
+                      async_keeps_copies(job, m->from, m->tag);
+    return m->bytes == needs || (marks && m->bytes > needs && m->bytes % sizeof(uint64_t) == 0);
 }
 
 /* Only its own share's worker pulls ahead, and only from a server that has rows. */
@@ -284,26 +340,8 @@ static int is_pull(const struct async_server *s, const struct drps_net_message *
     const int ahead = m->type == DRPS_MESSAGE_AHEAD && s->early && m->tag == m->from &&
                       !drps_async_early_is_due(s->early, m->from);
     const int now = m->type == DRPS_MESSAGE_PULL && m->round >= s->low;
-    return of_workers && (now || ahead) && m->round < job->steps &&
-           m->bytes == drps_async_needs_bytes(job) && !is_aside(s, m->from, m->type);
-}
-
-/* Serves the pulls that were put aside, in the order in which they came. */
-static int serve_aside(struct async_server *s, struct drps_err *err)
-{
-    uint32_t kept = 0;
-    int rc = 0;
-    for (uint32_t i = 0; i < s->aside_n; i++) {
-        struct drps_net_message *m = s->aside[i];
-        const int later = rc == 0 ? serve_pull(s, m, err) : 1;
-        if (later < 0) rc = later;
-        if (later > 0)
-            s->aside[kept++] = m;
-        else
-            drps_net_message_free(m);
-    }
-    s->aside_n = kept;
-    return rc;
+    return of_workers && (now || ahead) && m->round < job->steps && has_size(s, m) &&
+           !is_aside(s, m->from, m->type, m->round);
 }
 
 /* Those that are left when an epoch ends were ahead. */
@@ -323,40 +361,110 @@ static int answer_aside(struct async_server *s, struct drps_err *err)
 
 /* ---- Gradients ---- */
 
-static int step_rows(struct async_server *s, const struct drps_net_message *m, struct drps_err *err)
+static void step_rows(const struct async_server *s, const struct drps_rows *rows,
+                      const float *values, const uint32_t *touches, int begins)
 {
-    const struct async_job *job = s->job;
-    struct open_step *step = at(s, m->round);
-    const struct drps_rows rows = rows_of(step, m->tag);
-    struct drps_message_here here = {.values = m->data};
-    if (m->bytes != drps_async_gradient_bytes(job, m->from, rows.n))
-        return drps_async_undue(m, "server", err);
-    if (m->from == job->rank)
-        memcpy(&here, m->data, sizeof(here));
-    else if (job->touches)
-        here.touches = (const uint32_t *)m->data + rows.n * job->dim;
-    if (m->from != job->rank) s->received += m->bytes;
-    drps_optim_step(&job->o.server->optim, job->dim, &rows, 0, rows.n, here.values, here.touches,
-                    intercept_is_here(s));
-    step->done[m->tag] = 1;
-    step->done_n++;
-    s->in_of[m->from - job->shape->first_worker]++;
-    s->in++;
-    return 0;
+    drps_optim_step(&s->job->o.server->optim, s->job->dim, rows, 0, rows->n, values, touches,
+                    begins && intercept_is_here(s));
+}
+
+/* More of a share's batch is in. When all is of all shares, the step is closed. */
+static int note_in(struct async_server *s, uint64_t number, uint32_t share, unsigned char in,
+                   struct drps_err *err)
+{
+    struct open_step *step = at(s, number);
+    step->done[share] |= in;
+    step->done_n += step->done[share] == IN_ALL;
+    int rc = 0;
+    if (step->done[share] == IN_ALL && is_done(s, step))
+        rc = drps_server_close_one(s->job->o.server, step->number, 1, err);
+    while (s->low < s->next && is_done(s, at(s, s->low)))
+        s->low++;
+    return rc;
 }
 
 static int take_gradient(struct async_server *s, const struct drps_net_message *m,
                          struct drps_err *err)
 {
-    const struct open_step *step = at(s, m->round);
-    if (m->round >= s->next || step->done[m->tag]) return drps_async_undue(m, "server", err);
-    int rc = step_rows(s, m, err);
-    if (rc == 0) rc = send_rest(s, m, err);
-    if (rc == 0 && is_done(s, step))
-        rc = drps_server_close_one(s->job->o.server, step->number, 1, err);
-    while (s->low < s->next && is_done(s, at(s, s->low)))
-        s->low++;
-    return rc == 0 ? serve_aside(s, err) : rc;
+    struct drps_message_here here;
+    const int claimed = drps_async_held_is_due(s->job, m->from, m->tag);
+    const unsigned char may_be_in = claimed ? IN_HELD : 0;
+    if (m->round >= s->next || at(s, m->round)->done[m->tag] & ~may_be_in)
+        return drps_async_undue(m, "server", err);
+    const struct drps_rows rows = rows_of(at(s, m->round), m->tag);
+    int rc = drps_async_gradient_read(s->gradients, m, rows.n, &here, err);
+    if (rc < 0) return rc;
+    if (m->from != s->job->rank) s->received += m->bytes;
+    step_rows(s, &rows, here.values, here.touches, 1);
+    at(s, m->round)->done[m->tag] |= IN_GRADIENT;
+    s->in_of[m->from - s->job->shape->first_worker]++;
+    s->in++;
+    s->claimed += (uint64_t)claimed;
+    rc = send_rest(s, m, err);
+    return rc == 0 ? note_in(s, m->round, m->tag, claimed ? IN_GRADIENT : IN_ALL, err) : rc;
+}
+
+static int is_held(const struct async_server *s, const struct drps_net_message *m)
+{
+    const struct async_job *job = s->job;
+    return m->type == DRPS_MESSAGE_HELD && job->filters && async_serves(job) && m->from == m->tag &&
+           m->from != job->rank && drps_rank_trains(job->shape, m->from) && m->round >= s->low &&
+           m->round < job->steps && m->round - s->low < 2 * s->span &&
+           !is_aside(s, m->from, m->type, m->round);
+}
+
+/* Takes what a worker has held back of a batch that another one executes. Returns 0, or 1 when the
+ * step cannot be opened yet. */
+static int take_held(struct async_server *s, const struct drps_net_message *m, struct drps_err *err)
+{
+    struct async_held held;
+    int rc = m->round < s->low ? drps_async_undue(m, "server", err) : open_to(s, m->round, err);
+    if (rc) return rc;
+    const struct drps_rows rows = rows_of(at(s, m->round), m->tag);
+    if (at(s, m->round)->done[m->tag] & IN_HELD) return drps_async_undue(m, "server", err);
+    rc = drps_async_held_read(s->gradients, m, &rows, &held, err);
+    if (rc < 0) return rc;
+    step_rows(s, &held.rows, held.values, held.touches, held.begins);
+    s->received += m->bytes;
+    s->held++;
+    return note_in(s, m->round, m->tag, IN_HELD, err);
+}
+
+/* ---- Messages that are put aside ---- */
+
+static int serve(struct async_server *s, const struct drps_net_message *m, struct drps_err *err)
+{
+    return m->type == DRPS_MESSAGE_HELD ? take_held(s, m, err) : serve_pull(s, m, err);
+}
+
+/* Serves, in the order in which they came, those that can be. */
+static int serve_each_aside(struct async_server *s, struct drps_err *err)
+{
+    uint32_t kept = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < s->aside_n; i++) {
+        struct drps_net_message *m = s->aside[i];
+        const int later = rc == 0 ? serve(s, m, err) : 1;
+        if (later < 0) rc = later;
+        if (later > 0)
+            s->aside[kept++] = m;
+        else
+            drps_net_message_free(m);
+    }
+    s->aside_n = kept;
+    return rc;
+}
+
+/* What was held back may end a step, for which others wait. */
+static int serve_aside(struct async_server *s, struct drps_err *err)
+{
+    uint64_t low;
+    int rc;
+    do {
+        low = s->low;
+        rc = serve_each_aside(s, err);
+    } while (rc == 0 && s->low != low);
+    return rc;
 }
 
 /* ---- An epoch ---- */
@@ -369,12 +477,14 @@ static int take(struct async_server *s, struct drps_net_message *m, struct drps_
                          drps_rank_trains(job->shape, m->from) && m->round >= s->low &&
                          m->round < job->steps;
     int rc;
-    if (is_pull(s, m)) {
-        rc = serve_pull(s, m, err);
+    if (is_pull(s, m) || is_held(s, m)) {
+        rc = serve(s, m, err);
         if (rc == 1) s->aside[s->aside_n++] = m;
         if (rc == 1) return 0;
-    } else if (m->type == DRPS_MESSAGE_GRADIENT && of_batch && async_serves(job)) {
+        if (rc == 0 && m->type == DRPS_MESSAGE_HELD) rc = serve_aside(s, err);
+    } else if (drps_async_gradient_is_due(job, m) && of_batch && async_serves(job)) {
         rc = take_gradient(s, m, err);
+        if (rc == 0) rc = serve_aside(s, err);
     } else if (m->type == DRPS_MESSAGE_OPENED && m->from == job->rank) {
         rc = serve_aside(s, err);
     } else if (m->type == DRPS_MESSAGE_END && m->from == 0 &&
@@ -406,7 +516,7 @@ static int tell_wish(struct async_server *s, struct drps_err *err)
     const struct async_job *job = s->job;
     const struct drps_net_send send = {
         .part = DRPS_NET_MASTER, .type = DRPS_MESSAGE_ARRIVE, .tag = DRPS_MESSAGE_STOP};
-    if (s->has_told || drps_rank_trains(job->shape, job->rank)) return 0;
+    if (s->has_told || drps_rank_trains(job->shape, job->rank) || job->filters) return 0;
     const atomic_int *stop = job->o.train->stop;
     if (!stop || !atomic_load_explicit(stop, memory_order_relaxed)) return 0; /* only a flag */
     s->has_told = 1;
@@ -416,11 +526,11 @@ static int tell_wish(struct async_server *s, struct drps_err *err)
 int drps_async_server_run(struct async_server *s, struct drps_err *err)
 {
     int rc = 0;
-    s->low = s->next = s->in = 0;
+    s->low = s->next = s->in = s->claimed = s->held = 0;
     s->ended = s->has_pending = s->has_told = 0;
     if (s->early) drps_async_early_begin(s->early);
     memset(s->in_of, 0, s->job->shape->workers * sizeof(*s->in_of));
-    while (rc == 0 && !(s->ended && s->in == s->expected)) {
+    while (rc == 0 && !(s->ended && s->in == s->expected && s->held == s->claimed)) {
         struct drps_net_message *m;
         rc = drps_async_receive(s->job, DRPS_NET_SERVER, ASYNC_TURN_MS, &m, err);
         if (rc == 0) rc = take(s, m, err);
@@ -446,18 +556,23 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     s->index = drps_array_new((size_t)s->span * uses, sizeof(*s->index));
     s->part = drps_array_new((size_t)s->span * (ranks + 1), sizeof(*s->part));
     s->done = drps_array_new((size_t)s->span * ranks, sizeof(*s->done));
-    s->aside = calloc(2 * ranks, sizeof(struct drps_net_message *));
+    const size_t held = job->filters ? 2 * (size_t)s->span : 0;
+    s->aside = drps_array_new(ranks, (2 + held) * sizeof(struct drps_net_message *));
     s->in_of = calloc(job->shape->workers, sizeof(*s->in_of));
     s->here = drps_array_new((size_t)drps_async_part_rows(info), job->dim * sizeof(*s->here));
     s->here_ahead = drps_array_new(job->ahead ? (size_t)drps_async_part_rows(info) : 0,
                                    job->dim * sizeof(*s->here));
     s->part_bytes = (size_t)drps_async_part_rows(info) * job->dim * sizeof(*s->here);
+    if (job->cached)
+        s->part_bytes += drps_async_needs_bytes(job) + (size_t)drps_async_part_rows(info);
     s->there = calloc(ranks, sizeof(struct drps_shared_buffer *));
     if (!s->ring || !s->index || !s->part || !s->done || !s->aside || !s->in_of || !s->here ||
         !s->here_ahead || !s->there)
         return drps_err_set(err, -ENOMEM, "no memory for the rows of %llu steps",
                             (unsigned long long)s->span);
     int rc = job->ahead && async_serves(job) ? drps_async_early_new(job, &s->early, err) : 0;
+    if (rc == 0) rc = drps_async_gradients_new(job, &s->gradients, err);
+    if (rc == 0) rc = drps_async_answer_new(job, &s->answer, err);
     if (rc < 0) return rc;
     for (uint64_t i = 0; i < s->span; i++) {
         s->ring[i].index = s->index + i * uses;
@@ -475,6 +590,8 @@ void drps_async_server_free(struct async_server *s)
     for (uint32_t w = 0; s->there && w < s->job->ranks; w++)
         drps_shared_buffer_release(s->there[w]);
     drps_async_early_free(s->early);
+    drps_async_gradients_free(s->gradients);
+    drps_async_answer_free(s->answer);
     free(s->ring);
     free(s->index);
     free(s->part);

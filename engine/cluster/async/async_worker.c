@@ -29,7 +29,8 @@ struct async_worker {
     struct drps_shared_buffer *before;                    /* own: gradient of the batch before */
     uint64_t done;                                        /* that END counts */
     uint64_t received;                                    /* bytes of parameters of other ranks */
-    struct drps_traffic traffic;
+    struct async_cache *cache;                            /* own; NULL: no row is kept */
+    struct async_push *push;                              /* own */
 
     uint64_t iterations, claimed, held_ns;
     uint64_t ahead_asked, ahead_used, ahead_there, ahead_bytes; /* as drps_train_rank has them */
@@ -97,31 +98,66 @@ static int take_go(struct async_worker *w, const struct drps_net_message *m, str
     return 0;
 }
 
+/* Take the next own record. */
+static int read_next(struct async_worker *w, struct drps_err *err)
+{
+    w->read++;
+    return drps_feed_next_share(w->job->o.feed, &w->batch, err);
+}
+
+/* Take own records of batches below `end`, which others execute. */
+static int skip_to(struct async_worker *w, uint64_t end, struct drps_err *err)
+{
+    int rc = 0;
+    while (w->read < end && rc == 0) {
+        rc = read_next(w, err);
+        if (rc == 0 && w->job->filters)
+            rc = drps_async_push_held(w->push, &w->batch, w->read - 1, err);
+        if (rc == 0 && w->cache) rc = drps_async_cache_skip(w->cache, &w->batch, err);
+    }
+    return rc;
+}
+
+/* Others execute its batches below that of the message's step, and servers wait for what is held
+ * back of their rows. */
+static int take_claimed(struct async_worker *w, const struct drps_net_message *m,
+                        struct drps_err *err)
+{
+    if (!w->job->filters || m->tag != w->job->rank || m->round <= w->read ||
+        m->round > w->job->steps || m->bytes)
+        return drps_async_undue(m, "worker", err);
+    return skip_to(w, m->round, err);
+}
+
+/* Take a message of the master. Returns 0 for GO, for END 1, to stop 2; -EAGAIN: it was neither. */
+static int take_turn(struct async_worker *w, const struct drps_net_message *m, struct drps_err *err)
+{
+    if (m->from == 0 && m->type == DRPS_MESSAGE_END) return take_end(w, m, err);
+    if (m->from == 0 && m->type == DRPS_MESSAGE_GO) return take_go(w, m, err);
+    if (m->from != 0 || m->type != DRPS_MESSAGE_CLAIMED) return drps_async_undue(m, "worker", err);
+    const int rc = take_claimed(w, m, err);
+    return rc == 0 ? -EAGAIN : rc;
+}
+
 /* Wait for GO or END. Returns 0, or for END 1, to stop 2. */
 static int await_go(struct async_worker *w, struct drps_err *err)
 {
     struct drps_net_message *m;
-    int rc = receive(w, 0, ASYNC_TURN_MS, &m, err);
-    if (rc < 0) return rc;
-    if (m->from == 0 && m->type == DRPS_MESSAGE_END)
-        rc = take_end(w, m, err);
-    else if (m->from == 0 && m->type == DRPS_MESSAGE_GO)
-        rc = take_go(w, m, err);
-    else
-        rc = drps_async_undue(m, "worker", err);
-    drps_net_message_free(m);
+    int rc;
+    do {
+        rc = receive(w, 0, ASYNC_TURN_MS, &m, err);
+        if (rc < 0) return rc;
+        rc = take_turn(w, m, err);
+        drps_net_message_free(m);
+    } while (rc == -EAGAIN);
     return rc;
 }
 
 /* Take own records up to that of `step`. */
 static int read_to(struct async_worker *w, uint64_t step, struct drps_err *err)
 {
-    int rc = 0;
-    while (w->read <= step && rc == 0) {
-        rc = drps_feed_next_share(w->job->o.feed, &w->batch, err);
-        w->read++;
-    }
-    return rc;
+    int rc = skip_to(w, step, err);
+    return rc == 0 ? read_next(w, err) : rc;
 }
 
 /* The tag of a RECORD: bytes of the shares, which follow the body. */
@@ -143,21 +179,30 @@ static int is_claimed(const struct async_worker *w)
     return w->share != w->job->rank;
 }
 
+/* 1: other servers' rows are asked for where no copy will do. */
+static int keeps_copies(const struct async_worker *w)
+{
+    return w->cache && !is_claimed(w);
+}
+
 /* Ask all ranks that have rows, and, for its record, the one that the batch is of. */
-static int pull(const struct async_worker *w, struct drps_err *err)
+static int pull(struct async_worker *w, struct drps_err *err)
 {
     const struct async_job *job = w->job;
-    const struct drps_piece piece = {w->needs, drps_async_needs_bytes(job)};
+    struct drps_piece pieces[2] = {{w->needs, drps_async_needs_bytes(job)}, {NULL, 0}};
     int rc = 0;
     for (uint32_t i = 0; i < job->ranks && rc == 0; i++) { /* its neighbour first */
         const uint32_t s = (job->rank + 1 + i) % job->ranks;
+        const int copies = keeps_copies(w) && s != job->rank && drps_rank_serves(job->shape, s);
+        pieces[1] =
+            copies ? drps_async_cache_marks(w->cache, &w->batch, s) : (struct drps_piece){NULL, 0};
         const struct drps_net_send send = {.to = s,
                                            .part = DRPS_NET_SERVER,
                                            .type = DRPS_MESSAGE_PULL,
                                            .tag = w->share,
                                            .round = w->step,
-                                           .pieces = &piece,
-                                           .n = 1};
+                                           .pieces = pieces,
+                                           .n = pieces[1].bytes ? 2 : 1};
         if (drps_rank_serves(job->shape, s) || (s == w->share && is_claimed(w)))
             rc = drps_net_send(job->o.net, &send, job->o.wait_ms, err);
     }
@@ -172,7 +217,8 @@ static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_
                            !w->from[m->from];
     const int record = m->type == DRPS_MESSAGE_RECORD && m->round == w->step &&
                        m->from == w->share && is_claimed(w) && !w->record;
-    if (parameters && m->from != w->job->rank) w->received += m->bytes;
+    const size_t head = keeps_copies(w) ? drps_async_needs_bytes(w->job) : 0;
+    if (parameters && m->from != w->job->rank && m->bytes >= head) w->received += m->bytes - head;
     if (parameters)
         w->from[m->from] = m;
     else if (record)
@@ -249,12 +295,20 @@ static int put_together(struct async_worker *w, struct drps_err *err)
     char *at = (char *)job->o.worker->params;
     for (uint32_t s = 0; s < job->shape->servers; s++) {
         const struct drps_net_message *m = w->from[s];
-        const size_t bytes = w->batch.shares[s] * job->dim * sizeof(float);
+        const size_t rows = w->batch.shares[s], bytes = rows * job->dim * sizeof(float);
         const int own = s == job->rank;
-        if (m->bytes != (own ? sizeof(struct drps_message_here) : bytes))
+        if (keeps_copies(w) && !own) {
+            int rc = drps_async_cache_put(w->cache, &w->batch, m, job->o.worker->params, err);
+            if (rc < 0) return rc;
+            at += bytes;
+            continue;
+        }
+        if (m->bytes != (own ? sizeof(struct drps_message_here) : rows * async_row_bytes(job)))
             return drps_async_undue(m, "worker", err);
-        if (bytes)
-            memcpy(at, own ? ((const struct drps_message_here *)m->data)->values : m->data, bytes);
+        if (!own)
+            drps_async_read_rows(job, m->data, rows, at);
+        else if (bytes)
+            memcpy(at, ((const struct drps_message_here *)m->data)->values, bytes);
         at += bytes;
     }
     return 0;
@@ -276,45 +330,10 @@ static int renew(struct async_worker *w, struct drps_err *err)
     return drps_worker_renew(worker, err);
 }
 
-static int push(struct async_worker *w, struct drps_err *err)
-{
-    const struct async_job *job = w->job;
-    const struct drps_worker *worker = job->o.worker;
-    size_t first = 0;
-    for (uint32_t s = 0; s < job->shape->servers; s++) {
-        const size_t n = w->batch.shares[s];
-        const int own = s == job->rank;
-        const struct drps_message_here here = {.values = worker->grads[0] + first * job->dim,
-                                               .touches = job->touches ? worker->touches[0] + first
-                                                                       : NULL};
-        const struct drps_piece there[2] = {
-            {here.values, n * job->dim * sizeof(float)},
-            {here.touches, job->touches ? n * sizeof(uint32_t) : 0},
-        };
-        const struct drps_piece to_own = {&here, sizeof(here)};
-        const struct drps_net_send send = {.to = s,
-                                           .part = DRPS_NET_SERVER,
-                                           .type = DRPS_MESSAGE_GRADIENT,
-                                           .tag = w->share,
-                                           .round = w->step,
-                                           .pieces = own ? &to_own : there,
-                                           .n = job->touches && !own ? 2 : 1};
-        int rc =
-            own ? drps_net_send(job->o.net, &send, job->o.wait_ms, err)
-                : drps_shared_buffer_send(worker->sent, job->o.net, &send, job->o.wait_ms, err);
-        if (rc < 0) return rc;
-        if (!own)
-            drps_traffic_add(&w->traffic, DRPS_TRAFFIC_PUSHED, s, n,
-                             drps_async_gradient_bytes(job, s, n));
-        first += n;
-    }
-    return 0;
-}
-
 /* A loss that is no finite number ends training on all ranks. */
 static int arrive(const struct async_worker *w, double loss, struct drps_err *err)
 {
-    const atomic_int *stop = w->job->o.train->stop;
+    const atomic_int *stop = w->job->filters ? NULL : w->job->o.train->stop; /* between epochs */
     const int wants_to_stop =
         stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
     const struct drps_net_send send = {.part = DRPS_NET_MASTER,
@@ -335,22 +354,30 @@ static void tell_hook(const struct async_worker *w, enum drps_batch_moment momen
     if (train->on_batch) train->on_batch(train->ctx, &batch);
 }
 
-/* Get the batch's rows and samples; *out says how long each took. */
+/* Read the own batch; *out says how long it took. */
+static int read_own(struct async_worker *w, struct drps_round *out, struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    int rc = read_to(w, w->step, err);
+    out->plan_ns = drps_clock_ns() - start;
+    return rc;
+}
+
+/* Get the batch's rows and samples. */
 static int fetch(struct async_worker *w, struct drps_round *out, struct drps_err *err)
 {
-    const int own = w->share == w->job->rank, ahead = is_asked(w);
-    int rc = ahead ? 0 : pull(w, err);
-    const uint64_t asked = drps_clock_ns();
-    if (rc == 0 && own) rc = read_to(w, w->step, err);
-    const uint64_t read = drps_clock_ns();
+    const int own = !is_claimed(w), ahead = is_asked(w), copies = keeps_copies(w);
+    int rc = copies ? read_own(w, out, err) : 0; /* which rows these are must be known */
+    if (rc == 0 && copies)
+        rc = drps_async_cache_look(w->cache, &w->batch, w->needs, w->job->o.worker->params, err);
+    if (rc == 0 && !ahead) rc = pull(w, err);
+    if (rc == 0 && own && !copies) rc = read_own(w, out, err);
     if (rc == 0) rc = ahead ? use_ahead(w, err) : collect(w, err);
     if (rc == 0 && !own) rc = decode_record(w, err);
     if (rc == 0 && !ahead) rc = put_together(w, err);
     forget(w);
     if (rc == 0) rc = ask_ahead(w, err);
-    if (rc == 0) rc = renew(w, err);
-    out->plan_ns = read - asked;
-    return rc;
+    return rc == 0 ? renew(w, err) : rc;
 }
 
 /* What others have executed of its share is skipped, so that the feed is where evaluation begins.
@@ -360,7 +387,7 @@ static int finish(struct async_worker *w, int rc, struct drps_err *err)
     if (rc < 0) return rc;
     drps_async_ahead_drop(&w->ahead, w->job);
     int failed = await_answers(w, err);
-    if (failed == 0 && rc == 1) failed = read_to(w, w->job->steps - 1, err);
+    if (failed == 0 && rc == 1) failed = skip_to(w, w->job->steps, err);
     return failed < 0 ? failed : rc;
 }
 
@@ -384,7 +411,8 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
     const uint64_t ready = drps_clock_ns();
     out->loss = drps_worker_gradient(w->job->o.worker, &w->batch.body);
     out->compute_ns = drps_clock_ns() - ready;
-    rc = push(w, err);
+    if (keeps_copies(w)) drps_async_cache_step(w->cache, &w->batch, w->job->o.worker->grads[0]);
+    rc = drps_async_push(w->push, &w->batch, w->share, w->step, err);
     if (rc < 0) return rc;
     w->iterations++;
     w->claimed += w->share != w->job->rank;
@@ -401,7 +429,8 @@ int drps_async_worker_new(const struct async_job *job, struct async_worker **out
     *out = calloc(1, sizeof(**out));
     if (!*out) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
     (*out)->job = job;
-    return 0;
+    int rc = drps_async_cache_new(job, &(*out)->cache, err);
+    return rc == 0 ? drps_async_push_new(job, &(*out)->push, err) : rc;
 }
 
 void drps_async_worker_free(struct async_worker *w)
@@ -411,6 +440,8 @@ void drps_async_worker_free(struct async_worker *w)
     drps_async_ahead_drop(&w->ahead, w->job);
     drps_net_message_free(w->record);
     drps_shared_buffer_release(w->before);
+    drps_async_push_free(w->push);
+    drps_async_cache_free(w->cache);
     free(w);
 }
 
@@ -418,6 +449,7 @@ void drps_async_worker_begin(struct async_worker *w)
 {
     w->read = 0;
     w->done = 0;
+    drps_async_cache_begin(w->cache);
 }
 
 uint64_t drps_async_worker_done(const struct async_worker *w)
@@ -432,7 +464,8 @@ uint64_t drps_async_worker_received(const struct async_worker *w)
 
 void drps_async_worker_traffic(const struct async_worker *w, struct drps_traffic *sum)
 {
-    drps_traffic_merge(sum, &w->traffic);
+    drps_async_push_traffic(w->push, sum);
+    drps_async_cache_traffic(w->cache, sum);
 }
 
 void drps_async_worker_report(const struct async_worker *w, struct drps_train_rank *out)

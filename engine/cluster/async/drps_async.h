@@ -67,6 +67,7 @@
 #define DRPS_ENGINE_CLUSTER_ASYNC_ASYNC_H
 
 #include "engine/cluster/drps_rounds.h"
+#include "engine/cluster/filters/drps_slot_reader.h"
 #include "engine/cluster/traffic/drps_traffic.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
@@ -85,10 +86,15 @@ struct drps_async_options {
     struct drps_server *server;             /* its store is open, for 2 * window_steps open steps */
     struct drps_worker *worker;             /* started */
     const struct drps_train_options *train; /* sync, staleness, no_claim, stop, on_batch */
-    uint64_t window_steps; /* that this rank has room for, at least 1; the least of all ranks is
-                              taken */
-    int ahead;             /* 1: workers pull ahead, if all ranks say so */
-    uint32_t wait_ms;      /* for a message that is due */
+    uint64_t window_steps;  /* that this rank has room for, at least 1; the least of all ranks is
+                               taken */
+    int ahead;              /* 1: workers pull ahead, if all ranks say so */
+    uint32_t wait_ms;       /* for a message that is due */
+    struct drps_push *push; /* gradients for other ranks are filtered so, and ranks stop between
+                               epochs alone; NULL: they are not */
+    int half;               /* 1: parameters go to other ranks as float16 */
+    int cached;             /* 1: ssp, not ftrl: workers keep copies of rows */
+    struct drps_slot_range batches; /* of the run: what copies are kept for */
 };
 
 /* Whom this rank's store tells that it has opened what a step needs: the rank's server. */
@@ -110,6 +116,13 @@ uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_st
 
 /* Returns the bytes that they take more when workers pull ahead. */
 uint64_t drps_async_ahead_memory(const struct drps_plan_info *info);
+
+/* Returns the bytes that they take more when gradients are filtered, beside drps_push_memory(). */
+uint64_t drps_async_filters_memory(const struct drps_plan_info *info, int touches,
+                                   uint64_t window_steps);
+
+/* Returns the bytes that they take more when workers keep copies of rows, with such a bound. */
+uint64_t drps_async_cache_memory(const struct drps_plan_info *info, uint64_t bound);
 
 /* 1: workers pull ahead, as agreed. */
 int drps_async_is_ahead(const struct drps_async *async);

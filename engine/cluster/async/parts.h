@@ -7,6 +7,7 @@
 
 #include "engine/cluster/async/drps_async.h"
 #include "engine/cluster/drps_messages.h"
+#include "engine/cluster/filters/drps_held.h"
 
 /* What all parts know. */
 struct async_job {
@@ -19,6 +20,9 @@ struct async_job {
     int has_needs;                       /* 1: ssp: a pull says what its parameters must contain, */
     uint64_t bound;                      /* as this bound has it */
     int touches;
+    int half;    /* 1: parameters go to other ranks as float16 */
+    int cached;  /* 1: workers keep copies of rows */
+    int filters; /* 1: workers filter the gradients of their own shares' batches with o.push */
 };
 
 /* The tag of a GO: the share, and what else it says. */
@@ -78,6 +82,20 @@ uint64_t drps_async_gradient_bytes(const struct async_job *job, uint32_t other, 
 /* Most rows of a batch that are one server's. */
 uint64_t drps_async_part_rows(const struct drps_plan_info *info);
 
+/* ---- Parameters on their way to another rank (async_values.c) ---- */
+
+static inline size_t async_row_bytes(const struct async_job *job)
+{
+    return job->dim * (job->half ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* Write the parameters of all rows to `out`, aligned, with room for float32; returns their bytes.
+ */
+size_t drps_async_write_rows(const struct async_job *job, const struct drps_rows *rows, void *out);
+
+/* Read so many rows to out [rows][dim] of float32; neither need be aligned. */
+void drps_async_read_rows(const struct async_job *job, const void *data, size_t rows, void *out);
+
 /* ---- What a worker has asked for ahead: a batch of its own share (async_ahead.c) ---- */
 
 /* The tag of an answer: the share, and more: the rest of the rows comes with a second message. */
@@ -121,6 +139,133 @@ int drps_async_ahead_put(const struct async_ahead *a, const struct async_job *jo
 
 /* The answers are not wanted any more. */
 void drps_async_ahead_drop(struct async_ahead *a, const struct async_job *job);
+
+/* ---- Copies of rows that a worker keeps (async_cache.c), and answers for it (async_answer.c) ----
+ */
+
+/* 1: the mean of a row's sums of squares comes with it. */
+static inline int async_has_squares(const struct async_job *job)
+{
+    return job->o.server->optim.kind == DRPS_OPTIM_ADAGRAD;
+}
+
+/* Returns the bytes of so many rows in an answer to a worker that keeps copies. */
+static inline size_t drps_async_wanted_bytes(const struct async_job *job, size_t rows)
+{
+    return rows * (async_row_bytes(job) + (async_has_squares(job) ? 1 : 0));
+}
+
+/* 1: a pull of this rank is answered so: for a batch of its own share, by another rank's server. */
+static inline int async_keeps_copies(const struct async_job *job, uint32_t from, uint32_t share)
+{
+    return job->cached && from == share && from != job->rank;
+}
+
+struct async_cache; /* opaque */
+
+/* *out is NULL where no copies are kept; the functions without an error take NULL. */
+DRPS_MUST_CHECK
+int drps_async_cache_new(const struct async_job *job, struct async_cache **out,
+                         struct drps_err *err);
+void drps_async_cache_free(struct async_cache *c);
+void drps_async_cache_begin(struct async_cache *c); /* an epoch: there are no copies */
+
+/* The next batch of the rank's own share: put the rows of which it has copies that are new enough
+ * to params [rows][dim] of the batch; the others are to be asked for. */
+DRPS_MUST_CHECK
+int drps_async_cache_look(struct async_cache *c, const struct drps_feed_share *batch,
+                          const uint64_t *needs, float *params, struct drps_err *err);
+
+/* What a pull of that batch says after its needs: a bit for each row that it asks for; nothing: all
+ * rows. Once a server. */
+struct drps_piece drps_async_cache_marks(struct async_cache *c, const struct drps_feed_share *batch,
+                                         uint32_t server);
+
+/* The answer of another rank's server. DRPS_E_PROTO. */
+DRPS_MUST_CHECK
+int drps_async_cache_put(struct async_cache *c, const struct drps_feed_share *batch,
+                         const struct drps_net_message *m, float *params, struct drps_err *err);
+
+/* The batch's gradients, before they are filtered: they are in the copies from now on. */
+void drps_async_cache_step(struct async_cache *c, const struct drps_feed_share *batch,
+                           const float *grads);
+
+/* Another worker executes the next batch of the own share. */
+DRPS_MUST_CHECK
+int drps_async_cache_skip(struct async_cache *c, const struct drps_feed_share *batch,
+                          struct drps_err *err);
+void drps_async_cache_traffic(const struct async_cache *c, struct drps_traffic *sum);
+
+struct async_answer; /* opaque */
+
+/* *out is NULL where no copies are kept. */
+DRPS_MUST_CHECK
+int drps_async_answer_new(const struct async_job *job, struct async_answer **out,
+                          struct drps_err *err);
+void drps_async_answer_free(struct async_answer *a); /* NULL-safe; half-built too */
+
+/* 1: the pull's marks are of so many rows. */
+int drps_async_answer_fits(const struct async_job *job, const struct drps_net_message *m,
+                           size_t rows);
+
+/* Write the answer to a pull that fits; in [workers]: gradients that are in. Returns its bytes, and
+ * how many rows it has. */
+size_t drps_async_answer_write(const struct async_answer *a, const struct drps_net_message *m,
+                               const struct drps_rows *rows, const uint64_t *in, void *out,
+                               size_t *rows_out);
+
+/* ---- Gradients on their way (async_push.c) ---- */
+
+struct async_push; /* opaque */
+
+DRPS_MUST_CHECK
+int drps_async_push_new(const struct async_job *job, struct async_push **out, struct drps_err *err);
+void drps_async_push_free(struct async_push *p); /* NULL-safe; half-built too */
+
+/* Sends each server its part of the gradient that the job's worker holds. */
+DRPS_MUST_CHECK
+int drps_async_push(struct async_push *p, const struct drps_feed_share *batch, uint32_t share,
+                    uint64_t step, struct drps_err *err);
+
+/* Another worker executes this batch of the rank's own share: sends each other server what was held
+ * back of rows that are not held back any longer. With filters alone. */
+DRPS_MUST_CHECK
+int drps_async_push_held(struct async_push *p, const struct drps_feed_share *batch, uint64_t step,
+                         struct drps_err *err);
+void drps_async_push_traffic(const struct async_push *p, struct drps_traffic *sum);
+
+/* ---- Gradients that have come (async_gradient.c) ---- */
+
+struct async_gradients; /* opaque */
+
+DRPS_MUST_CHECK
+int drps_async_gradients_new(const struct async_job *job, struct async_gradients **out,
+                             struct drps_err *err);
+void drps_async_gradients_free(struct async_gradients *g); /* NULL-safe; half-built too */
+
+/* 1: the message is of the type in which the gradient of its batch comes from its sender. */
+int drps_async_gradient_is_due(const struct async_job *job, const struct drps_net_message *m);
+
+/* 1: when a batch of `share` was executed by `from`, its own worker sends what it held back. */
+int drps_async_held_is_due(const struct async_job *job, uint32_t from, uint32_t share);
+
+/* Finds the values and touches of a gradient of so many rows; valid until the next call, at most as
+ * long as the message. DRPS_E_PROTO. */
+DRPS_MUST_CHECK
+int drps_async_gradient_read(const struct async_gradients *g, const struct drps_net_message *m,
+                             size_t rows, struct drps_message_here *out, struct drps_err *err);
+
+/* What was held back: of which rows, all of a batch's `rows`. */
+struct async_held {
+    struct drps_rows rows;
+    const float *values;
+    const uint32_t *touches; /* zeros: the batch's gradient says how many */
+    int begins;              /* 1: the first of them is the first of the batch's */
+};
+DRPS_MUST_CHECK
+int drps_async_held_read(struct async_gradients *g, const struct drps_net_message *m,
+                         const struct drps_rows *rows, struct async_held *out,
+                         struct drps_err *err);
 
 /* ---- The worker, in the calling thread ---- */
 

@@ -1,5 +1,5 @@
 /*
- * The filters of a worker's pushes under BSP: what is not sent of a row is kept in its residual
+ * The filters of a worker's pushes: what is not sent of a row is kept in its residual
  * slot (index/plan/drps_residuals.h), and added to the row's next gradient. So nothing is lost:
  * what was sent and what is kept add up to the gradients, and when an epoch's training is over
  * nothing is kept. Shared inside engine/.
@@ -47,6 +47,19 @@ int drps_push_begin(struct drps_push *push, float *grads, size_t rows, size_t ow
  * rows goes to one server. Returns its bytes, at most drps_push_bound(). */
 size_t drps_push_write(struct drps_push *push, uint32_t server, size_t first, size_t n,
                        const float *grads, const uint32_t *touches, void *out);
+
+/*
+ * The next training batch is executed by another worker, who sends its gradient whole: nothing of
+ * it is kept. What was kept of rows that give up their slots with it is written for each server as
+ * drps_push_write() writes gradients (drps_held.h).
+ */
+DRPS_MUST_CHECK
+int drps_push_skip(struct drps_push *push, size_t rows, size_t own_first, size_t own_n,
+                   struct drps_err *err);
+size_t drps_push_write_held(struct drps_push *push, size_t first, size_t n, void *out);
+
+/* A gradient of another worker's batch goes whole, in so many bytes. */
+void drps_push_count_whole(struct drps_push *push, uint64_t bytes);
 
 /* Returns the sum of the sizes of what is kept. */
 double drps_push_kept(const struct drps_push *push);

@@ -8,10 +8,10 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
-#include "base/record/drps_recstream.h"
-#include "index/plan/drps_residuals.h"
+#include "engine/cluster/filters/drps_held.h"
+#include "engine/cluster/filters/drps_slot_reader.h"
 
-enum { BUFFER_BYTES = 1 << 18, DEPTH = 3, ARRAYS = 4, MESSAGE_MORE = 256 };
+enum { ARRAYS = 4, MESSAGE_MORE = 256 };
 
 struct drps_push {
     struct drps_push_options options;
@@ -19,13 +19,12 @@ struct drps_push {
     struct drps_push_shape most;
     uint64_t slots, seed;
     uint64_t t; /* training batches so far, of all epochs: this one is number t */
-    struct drps_recfile *file;
-    struct drps_recstream *stream;
-    float *kept;                    /* own: [slots][dim] */
-    struct drps_residual_rows rows; /* own: of the batch that other servers have */
-    size_t own_first, own_n;        /* rows of the batch that are none of these */
-    float *rest, *values;           /* own: [rows][dim] of a message */
-    uint32_t *room;                 /* own: [rows * (dim + 1)] */
+    struct drps_slot_reader *reader;       /* own */
+    float *kept;                           /* own: [slots][dim] */
+    const struct drps_residual_rows *rows; /* of the batch that other servers have */
+    size_t own_first, own_n;               /* rows of the batch that are none of these */
+    float *rest, *values;                  /* own: [rows][dim] of a message */
+    uint32_t *room;                        /* own: [rows * (dim + 1)] */
 };
 
 /* ---- Sizes ---- */
@@ -53,44 +52,21 @@ uint64_t drps_push_memory(const struct drps_plan_info *info, int touches)
     const uint64_t messages = drps_push_messages_bytes(info, touches);
     if (messages > UINT64_MAX / 64) return UINT64_MAX;
     const uint64_t row = info->dim * sizeof(float);
-    const uint64_t arrays = most.rows * (ARRAYS * row + 4 * sizeof(uint32_t));
+    const uint64_t arrays = most.rows * (ARRAYS * row + sizeof(uint32_t));
     return info->ranks.residual_slots * row + arrays + 2 * messages +
-           drps_push_reader_memory(&most) + DEPTH * (uint64_t)BUFFER_BYTES;
+           drps_push_reader_memory(&most) + drps_slot_reader_memory(info);
 }
 
 /* ---- Opening ---- */
 
-static int open_stream(struct drps_push *p, const struct drps_push_job *job, struct drps_err *err)
-{
-    const uint64_t batches = job->plan->info.batches;
-    const int is_over = job->first >= batches; /* the training of the first epoch is */
-    const struct drps_recstream_options options = {.count = batches,
-                                                   .passes = job->epochs - (uint64_t)is_over,
-                                                   .begin = is_over ? 0 : job->first,
-                                                   .buffer_bytes = BUFFER_BYTES,
-                                                   .depth = DEPTH};
-    int rc = drps_plan_file(job->plan, DRPS_FILE_RESIDUALS, DRPS_KIND_RESIDUALS, &p->file, err);
-    if (rc == 0 && drps_recfile_count(p->file) < batches)
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "%s: " DRPS_FILE_MANIFEST " counts %llu batches, but " DRPS_FILE_RESIDUALS
-                          " has %llu: make the plan anew",
-                          job->plan->dir, (unsigned long long)batches,
-                          (unsigned long long)drps_recfile_count(p->file));
-    return rc == 0 ? drps_recstream_open(p->file, &options, &p->stream, err) : rc;
-}
-
 static int allocate(struct drps_push *p, struct drps_err *err)
 {
     const size_t rows = p->most.rows, values = rows * p->most.dim;
-    p->rows.slot = drps_array_new(rows, sizeof(*p->rows.slot));
-    p->rows.whole = drps_array_new(rows, sizeof(*p->rows.whole));
-    p->rows.room = drps_array_new(2 * rows, sizeof(*p->rows.room));
     p->rest = drps_array_new(values, sizeof(*p->rest));
     p->values = drps_array_new(values, sizeof(*p->values));
     p->room = drps_array_new(values + rows, sizeof(*p->room));
     p->kept = calloc(p->slots, p->most.dim * sizeof(*p->kept));
-    if (p->rows.slot && p->rows.whole && p->rows.room && p->rest && p->values && p->room && p->kept)
-        return 0;
+    if (p->rest && p->values && p->room && p->kept) return 0;
     return drps_err_set(err, -ENOMEM, "no memory for what pushes hold back");
 }
 
@@ -104,6 +80,7 @@ int drps_push_open(const struct drps_push_job *job, struct drps_push **push_out,
                             "%s has no residual slots, in which what is not sent is kept: make a "
                             "plan with them",
                             job->plan->dir);
+    const struct drps_slot_range range = {job->first, job->epochs};
     struct drps_push *p = calloc(1, sizeof(*p));
     if (!p) return drps_err_set(err, -ENOMEM, "no memory for filters");
     p->options = *job->options;
@@ -113,7 +90,7 @@ int drps_push_open(const struct drps_push_job *job, struct drps_push **push_out,
            (job->first < info->batches ? job->first : info->batches);
     p->seed = drps_mix64(job->seed ^ drps_mix64(info->ranks.rank));
     int rc = allocate(p, err);
-    if (rc == 0) rc = open_stream(p, job, err);
+    if (rc == 0) rc = drps_slot_reader_open(job->plan, &range, &p->reader, err);
     if (rc < 0) {
         drps_push_close(p);
         return rc;
@@ -125,12 +102,8 @@ int drps_push_open(const struct drps_push_job *job, struct drps_push **push_out,
 void drps_push_close(struct drps_push *p)
 {
     if (!p) return;
-    drps_recstream_close(p->stream);
-    drps_recfile_close(p->file);
+    drps_slot_reader_close(p->reader);
     free(p->kept);
-    free(p->rows.slot);
-    free(p->rows.whole);
-    free(p->rows.room);
     free(p->rest);
     free(p->values);
     free(p->room);
@@ -139,30 +112,17 @@ void drps_push_close(struct drps_push *p)
 
 /* ---- A batch ---- */
 
-static int read_record(struct drps_push *p, size_t rows, struct drps_err *err)
-{
-    const void *record;
-    size_t bytes;
-    if (rows > p->most.rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "a batch of %zu rows of at most %zu", rows,
-                            p->most.rows);
-    p->rows.n = (uint32_t)rows;
-    int rc = drps_recstream_next(p->stream, &record, &bytes, err);
-    if (rc == 0) return drps_err_set(err, DRPS_E_CORRUPT, "residuals end before the training");
-    return rc < 0 ? rc : drps_residuals_decode(record, bytes, p->slots, &p->rows, err);
-}
-
 static float *slot_of(const struct drps_push *p, size_t row)
 {
-    return p->kept + (size_t)p->rows.slot[row] * p->most.dim;
+    return p->kept + (size_t)p->rows->slot[row] * p->most.dim;
 }
 
 /* Add to the gradient what was kept of rows that are whole, or that are not. */
 static void add_kept(struct drps_push *p, float *grads, int whole)
 {
     const uint32_t dim = p->most.dim;
-    for (size_t i = 0; i < p->rows.n; i++) {
-        if (p->rows.whole[i] != whole || p->rows.slot[i] == DRPS_NO_SLOT) continue;
+    for (size_t i = 0; i < p->rows->n; i++) {
+        if (p->rows->whole[i] != whole || p->rows->slot[i] == DRPS_NO_SLOT) continue;
         float *g = grads + (i < p->own_first ? i : i + p->own_n) * dim, *kept = slot_of(p, i);
         for (uint32_t k = 0; k < dim; k++)
             g[k] += kept[k];
@@ -170,16 +130,24 @@ static void add_kept(struct drps_push *p, float *grads, int whole)
     }
 }
 
-/* Rows that are sent whole come first: others of the batch may get their slots. */
-int drps_push_begin(struct drps_push *p, float *grads, size_t rows, size_t own_first, size_t own_n,
-                    struct drps_err *err)
+/* The next batch, of so many rows. */
+static int next_batch(struct drps_push *p, size_t rows, size_t own_first, size_t own_n,
+                      struct drps_err *err)
 {
     p->own_first = own_first;
     p->own_n = own_n;
     p->t++;
-    int rc = read_record(p, rows - own_n, err);
-    if (rc < 0)
-        return drps_err_context(err, "residuals of training batch %llu", (unsigned long long)p->t);
+    int rc = drps_slot_reader_next(p->reader, rows - own_n, &p->rows, err);
+    if (rc == 0) return 0;
+    return drps_err_context(err, "residuals of training batch %llu", (unsigned long long)p->t);
+}
+
+/* Rows that are sent whole come first: others of the batch may get their slots. */
+int drps_push_begin(struct drps_push *p, float *grads, size_t rows, size_t own_first, size_t own_n,
+                    struct drps_err *err)
+{
+    int rc = next_batch(p, rows, own_first, own_n, err);
+    if (rc < 0) return rc;
     add_kept(p, grads, 1);
     add_kept(p, grads, 0);
     return 0;
@@ -200,7 +168,7 @@ static void keep(struct drps_push *p, size_t first, size_t n)
 {
     const float *rest = p->rest;
     for (size_t i = first; i < first + n; i++) {
-        if (p->rows.whole[i]) continue;
+        if (p->rows->whole[i]) continue;
         memcpy(slot_of(p, i), rest, p->most.dim * sizeof(*rest));
         rest += p->most.dim;
     }
@@ -214,7 +182,7 @@ size_t drps_push_write(struct drps_push *p, uint32_t server, size_t first, size_
     const struct drps_push_choice chosen = choice(p, server);
     const struct drps_push_gradient g = {.grads = grads + first * shape.dim,
                                          .touches = touches ? touches + first : NULL,
-                                         .whole = p->rows.whole + remote,
+                                         .whole = p->rows->whole + remote,
                                          .rest = p->rest,
                                          .room = p->room,
                                          .values = p->values};
@@ -225,6 +193,49 @@ size_t drps_push_write(struct drps_push *p, uint32_t server, size_t first, size_
         n * (shape.dim * sizeof(float) + (shape.touches ? sizeof(uint32_t) : 0));
     p->counts.sent_bytes += bytes;
     return bytes;
+}
+
+/* ---- Batches of which another worker has the gradient ---- */
+
+int drps_push_skip(struct drps_push *p, size_t rows, size_t own_first, size_t own_n,
+                   struct drps_err *err)
+{
+    return next_batch(p, rows, own_first, own_n, err);
+}
+
+static int is_zero(const float *values, uint32_t n)
+{
+    uint32_t i = 0;
+    while (i < n && !(fabsf(values[i]) > 0))
+        i++;
+    return i == n;
+}
+
+size_t drps_push_write_held(struct drps_push *p, size_t first, size_t n, void *out)
+{
+    const size_t remote = first < p->own_first ? first : first - p->own_n;
+    const uint32_t dim = p->most.dim;
+    struct drps_held held = {.rows = p->room, .values = p->values};
+    for (size_t i = 0; i < n; i++) {
+        const size_t row = remote + i;
+        if (!p->rows->whole[row] || p->rows->slot[row] == DRPS_NO_SLOT) continue;
+        float *kept = slot_of(p, row);
+        if (is_zero(kept, dim)) continue;
+        memcpy(held.values + held.n * dim, kept, dim * sizeof(*kept));
+        memset(kept, 0, dim * sizeof(*kept));
+        held.rows[held.n++] = (uint32_t)i;
+    }
+    const size_t bytes = drps_held_encode(&held, dim, out);
+    p->counts.whole_bytes += held.n * dim * sizeof(float);
+    p->counts.sent_bytes += bytes;
+    return bytes;
+}
+
+void drps_push_count_whole(struct drps_push *p, uint64_t bytes)
+{
+    p->counts.plain_bytes += bytes;
+    p->counts.sent_bytes += bytes;
+    p->counts.whole_bytes += bytes;
 }
 
 double drps_push_kept(const struct drps_push *p)

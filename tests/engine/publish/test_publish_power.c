@@ -80,8 +80,8 @@ static void check_kept(void *ctx, const struct power_after *a)
         rc = drps_params_read(drps_io_os(), power_path(dir, DRPS_TRAINED_PARAMS, path), ROWS, DIM,
                               compare, k, &err);
     if (rc == 0)
-        rc = drps_copy_file(drps_io_os(), power_path(dir, DRPS_TRAINED_NAMES, path), NULL,
-                               &bytes, &sum, &err);
+        rc = drps_copy_file(drps_io_os(), power_path(dir, DRPS_TRAINED_NAMES, path), NULL, &bytes,
+                            &sum, &err);
     if (rc < 0) power_fail(a, "%s", err.text);
     if (bytes != about.names_bytes || sum != about.names_sum) power_fail(a, "other names");
     if (folder_entries(dir) != 3) power_fail(a, "%s holds more than it should", dir);

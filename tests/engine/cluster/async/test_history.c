@@ -4,6 +4,7 @@
  * it a checker proves what drps_async.h says of every value that was used:
  *
  *   ssp  a batch of label t has, from every server, all gradients of labels up to t - bound - 1
+ *   ssp  so have rows of which the worker uses copies, when these were answered
  *   all  it has those of its worker's own batches; of the last one, where its parameters were asked
  *        for ahead, in the rows that come with a second message
  *
@@ -29,12 +30,21 @@
 
 #include "engine/cluster/async/drps_async.h"
 #include "engine/cluster/drps_messages.h"
+#include "index/plan/codec/drps_list.h"
+#include "index/plan/drps_round.h"
 #include "sched/drps_claim.h"
 #include "sched/drps_sched.h"
 #include "support/scratch.h"
 #include "support/world.h"
 
-enum { WORKERS = WORLD_WORKERS, STEPS_MAX = 512, EPOCHS = 2, HELD_BYTES = 1 << 16 };
+enum {
+    WORKERS = WORLD_WORKERS,
+    STEPS_MAX = 512,
+    EPOCHS = 2,
+    HELD_BYTES = 1 << 16,
+    ROWS_MOST = 4096,
+    USES_MOST = 1 << 20
+};
 
 static uint64_t seed = 20240607;
 
@@ -45,6 +55,18 @@ struct batch {
     uint64_t label, number; /* number: of the worker's batches of the epoch, from 0 */
     uint64_t taken[WORKERS], answered[WORKERS], ahead[WORKERS], rest[WORKERS];
     float first; /* of the gradient for the worker's own server */
+};
+
+/* A batch has a row of which its worker has a copy. */
+struct use {
+    const struct batch *batch, *copied; /* copied: with that one's answer */
+    unsigned server;
+};
+
+/* The rows that a server has of a batch, as numbers of the server. */
+struct batch_rows {
+    uint32_t *ids; /* own */
+    size_t n;
 };
 
 /* A gradient that has not left yet. */
@@ -64,6 +86,12 @@ static struct {
     uint64_t time;
     uint64_t numbers[EPOCHS][WORKERS];
     struct batch batches[EPOCHS][WORKERS][STEPS_MAX];
+    const struct batch *answer[WORKERS][WORKERS][ROWS_MOST]; /* by worker, server and row: with
+                                                                which it came; of the epoch */
+    struct use uses[USES_MOST];
+    size_t uses_n;
+    struct batch_rows rows[WORKERS][WORKERS][STEPS_MAX]; /* by server, share and step; of plans
+                                                            with slots */
 } history = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct held late[WORKERS][WORKERS]; /* by sender, which alone uses it, and receiver */
@@ -107,6 +135,7 @@ int __wrap_drps_claim_new(unsigned workers, uint64_t steps, const uint64_t *star
 {
     pthread_mutex_lock(&history.lock);
     history.epoch++;
+    memset(history.answer, 0, sizeof(history.answer));
     pthread_mutex_unlock(&history.lock);
     atomic_store(&history.recording, 1);
     return __real_drps_claim_new(workers, steps, starts, windows, claimable, claim_out, err);
@@ -187,13 +216,33 @@ static float first_value(const void *message)
     return here.values[0];
 }
 
+/* A worker asks for some rows of its batch, and has copies of the others. */
+static void note_pull(uint32_t worker, const struct drps_net_send *send)
+{
+    const struct batch_rows *rows = &history.rows[send->to][worker][send->round];
+    const struct batch *b = batch_of(send->tag, send->round);
+    const uint64_t *marks = send->n > 1 ? send->pieces[1].data : NULL;
+    for (size_t i = 0; i < rows->n && send->tag == worker && send->to != worker; i++) {
+        const struct batch **answer = &history.answer[worker][send->to][rows->ids[i]];
+        if (!marks || marks[i / 64] >> i % 64 & 1) {
+            *answer = b;
+            continue;
+        }
+        assert_non_null(*answer);
+        assert_true(history.uses_n < USES_MOST);
+        history.uses[history.uses_n++] = (struct use){b, *answer, send->to};
+    }
+}
+
 static void note_sent(uint32_t from, const struct drps_net_send *send)
 {
     pthread_mutex_lock(&history.lock);
     if (send->part == DRPS_NET_SERVER && send->type == DRPS_MESSAGE_GRADIENT && send->to == from)
         batch_of(send->tag, send->round)->first = first_value(send->pieces[0].data);
-    if (send->part == DRPS_NET_SERVER && send->type == DRPS_MESSAGE_PULL)
+    if (send->part == DRPS_NET_SERVER && send->type == DRPS_MESSAGE_PULL) {
         batch_of(send->tag, send->round)->pulled = 1;
+        note_pull(from, send);
+    }
     if (send->part == DRPS_NET_WORKER && send->type == DRPS_MESSAGE_PARAMETERS)
         batch_of(send->tag, send->round)->answered[from] = ++history.time;
     if (send->part == DRPS_NET_WORKER && send->type == DRPS_MESSAGE_AHEAD) {
@@ -210,7 +259,7 @@ int __wrap_drps_net_send(struct drps_net *net, const struct drps_net_send *send,
     if (!atomic_load(&history.recording)) return __real_drps_net_send(net, send, timeout_ms, err);
     note_sent(from, send);
     const int pull = send->type == DRPS_MESSAGE_PULL || send->type == DRPS_MESSAGE_AHEAD;
-    const int gradient = send->type == DRPS_MESSAGE_GRADIENT;
+    const int gradient = send->type == DRPS_MESSAGE_GRADIENT || send->type == DRPS_MESSAGE_FILTERED;
     if (send->part != DRPS_NET_SERVER || send->to == from || !(pull || gradient))
         return __real_drps_net_send(net, send, timeout_ms, err);
     if (gradient) return keep(net, send, err);
@@ -236,7 +285,8 @@ int __wrap_drps_net_receive(struct drps_net *net, enum drps_net_part part, uint3
         if (rc == 0) rc = let_go(net, to, err);
     if (rc == 0) rc = __real_drps_net_receive(net, part, from, timeout_ms, message_out, err);
     if (rc < 0 || !atomic_load(&history.recording) || part != DRPS_NET_SERVER ||
-        (*message_out)->type != DRPS_MESSAGE_GRADIENT)
+        ((*message_out)->type != DRPS_MESSAGE_GRADIENT &&
+         (*message_out)->type != DRPS_MESSAGE_FILTERED))
         return rc;
     pthread_mutex_lock(&history.lock); /* it is taken before the next message, and any answer */
     struct batch *b = batch_of((*message_out)->tag, (*message_out)->round);
@@ -271,6 +321,30 @@ static void check_value(const struct batch *b, const struct batch *other, unsign
         fail_msg("server %u, worker %u, label %llu, %s: lacks worker %u's of label %llu", server,
                  b->by, (unsigned long long)b->label, b->pulled ? "pulled" : "ahead", other->by,
                  (unsigned long long)other->label);
+}
+
+/* The copy has what is due to the batch. */
+static void check_use(const struct use *u, const struct batch *other, uint64_t bound)
+{
+    const uint64_t at = u->copied->answered[u->server], taken = other->taken[u->server];
+    const int due = bound < u->batch->label && other->label < u->batch->label - bound;
+    assert_true(at > 0 && u->copied->by == u->batch->by);
+    if (due && !(taken && taken < at))
+        fail_msg("server %u, worker %u, label %llu, a copy of label %llu: lacks worker %u's of "
+                 "label %llu",
+                 u->server, u->batch->by, (unsigned long long)u->batch->label,
+                 (unsigned long long)u->copied->label, other->by, (unsigned long long)other->label);
+}
+
+static void check_uses(uint64_t steps, uint64_t bound)
+{
+    for (size_t i = 0; i < history.uses_n; i++) {
+        const struct use *u = &history.uses[i];
+        const int epoch = u->batch >= &history.batches[1][0][0];
+        for (unsigned share = 0; share < WORKERS; share++)
+            for (uint64_t step = 0; step < steps; step++)
+                check_use(u, &history.batches[epoch][share][step], bound);
+    }
 }
 
 static void check_batch(int epoch, const struct batch *b, uint64_t steps, uint64_t bound)
@@ -315,6 +389,7 @@ static void history_begin(void)
     memset(late, 0, sizeof(late));
     history.epoch = -1;
     history.time = 0;
+    history.uses_n = 0;
 }
 
 struct totals {
@@ -332,6 +407,14 @@ static struct totals totals_of(const struct drps_train_result *r)
     return t;
 }
 
+static uint64_t cached_rows(const struct drps_train_result *r)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < r->ranks_n; i++)
+        rows += r->ranks[i].sent[DRPS_TRAFFIC_CACHED].rows;
+    return rows;
+}
+
 static void check_run(const struct world *w, struct drps_train_options o, uint64_t bound)
 {
     struct drps_train_result r;
@@ -342,10 +425,13 @@ static void check_run(const struct world *w, struct drps_train_options o, uint64
     const int rc = world_run(w, &o, &r, &err);
     if (rc < 0) fail_msg("%s: %s", drps_sched_mode_name(o.sync), err.text);
     const uint64_t ahead = check_history(steps_of(w), bound);
+    check_uses(steps_of(w), bound);
+    assert_int_equal(cached_rows(&r), history.uses_n);
+    assert_true(o.pull_cached ? history.uses_n > 0 : !history.uses_n);
     const struct totals t = totals_of(&r);
     assert_int_equal(t.used, ahead);
     assert_true(t.there <= t.used && t.used <= t.asked);
-    if (o.no_overlap)
+    if (o.no_overlap || o.pull_cached)
         assert_int_equal(t.asked, 0);
     else
         assert_true(t.used > 0);
@@ -377,6 +463,95 @@ static void test_values_have_what_the_mode_promises(void **state)
     check_modes(w, o);
     o.no_overlap = 1;
     check_modes(w, o);
+    world_end(w);
+}
+
+/* ---- Copies ---- */
+
+static void *read_record(const struct drps_plan *plan, const char *name, uint32_t kind, uint64_t i,
+                         size_t *bytes_out)
+{
+    struct drps_recfile *file;
+    assert_int_equal(drps_plan_file(plan, name, kind, &file, NULL), 0);
+    *bytes_out = (size_t)drps_recfile_bytes(file, i);
+    void *data = malloc((size_t)drps_recfile_run_bytes(file, i, 1) + 8);
+    assert_int_equal(drps_recfile_read(file, i, 1, data, NULL), 0);
+    drps_recfile_close(file);
+    return data;
+}
+
+/* The rows of a server in a step, of each share. */
+static void load_step(const struct drps_plan *part, unsigned server, uint64_t step)
+{
+    static uint32_t ids[ROWS_MOST], positions[WORKERS * ROWS_MOST];
+    size_t bytes, first[WORKERS + 1];
+    void *record = read_record(part, "rows.rec", DRPS_KIND_ROWS, step, &bytes);
+    const uint32_t rows = drps_list_count(record);
+    assert_int_equal(drps_list_decode(record, bytes, ids, NULL, NULL), 0);
+    free(record);
+    record = read_record(part, "positions.rec", DRPS_KIND_POSITIONS, step, &bytes);
+    assert_int_equal(drps_positions_decode(record, bytes, WORKERS, rows, WORKERS * ROWS_MOST,
+                                           positions, first, NULL),
+                     0);
+    free(record);
+    for (unsigned share = 0; share < WORKERS; share++) {
+        struct batch_rows *to = &history.rows[server][share][step];
+        to->n = first[share + 1] - first[share];
+        to->ids = calloc(to->n + 1, sizeof(*to->ids));
+        for (size_t i = 0; i < to->n; i++)
+            to->ids[i] = ids[positions[first[share] + i]];
+    }
+}
+
+static void load_rows(const struct world *w)
+{
+    for (unsigned server = 0; server < WORKERS; server++) {
+        struct drps_plan *part;
+        assert_int_equal(drps_plan_open_rank(drps_io_os(), w->plan, server, &part, NULL), 0);
+        for (uint64_t step = 0; step < part->info.batches; step++)
+            load_step(part, server, step);
+        drps_plan_close(part);
+    }
+}
+
+static void forget_rows(void)
+{
+    for (unsigned server = 0; server < WORKERS; server++)
+        for (unsigned share = 0; share < WORKERS; share++)
+            for (uint64_t step = 0; step < STEPS_MAX; step++)
+                free(history.rows[server][share][step].ids);
+    memset(history.rows, 0, sizeof(history.rows));
+}
+
+static void check_cached(const struct world *w, struct drps_train_options o)
+{
+    o.sync = DRPS_SCHED_SSP;
+    o.pull_cached = 1;
+    load_rows(w);
+    for (int no_claim = 0; no_claim < 2; no_claim++)
+        for (uint64_t bound = 1; bound <= 8; bound += bound) {
+            o.no_claim = no_claim;
+            o.staleness = bound;
+            check_run(w, o, bound);
+        }
+    forget_rows();
+}
+
+static void test_copies_have_what_the_bound_promises(void **state)
+{
+    static const struct drps_push_options push = {.on = 1, .bits = 8, .top = .1};
+    struct world *w = world_begin_residuals("lor", CASE_LIBSVM, 4, UINT64_MAX, seed);
+    struct drps_train_options o = world_options(w);
+    (void)state;
+    check_cached(w, o);
+    o.push = push;
+    o.store = "relay";
+    check_cached(w, o);
+    world_end(w);
+    w = world_begin_residuals("fm", CASE_LIBSVM, 4, 40, seed);
+    o = world_options(w);
+    o.optimizer = "sgd";
+    check_cached(w, o);
     world_end(w);
 }
 
@@ -427,6 +602,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_have_what_the_mode_promises),
+        cmocka_unit_test(test_copies_have_what_the_bound_promises),
         cmocka_unit_test(test_stores_on_disk),
         cmocka_unit_test(test_the_least_memory_is_the_same),
     };

@@ -193,6 +193,42 @@ static void test_master_says_who_may_ask_ahead(void **state)
     stage_end(&s);
 }
 
+static void expect_claimed(struct stage *s, uint32_t rank, uint64_t end)
+{
+    const struct drps_net_message m = hear(s, rank, DRPS_NET_WORKER);
+    assert_int_equal(m.type, DRPS_MESSAGE_CLAIMED);
+    assert_int_equal(m.tag, rank);
+    assert_int_equal(m.round, end);
+    assert_int_equal(m.bytes, 0);
+}
+
+/* Worker 1 hears of its batches that worker 0 executes when it has none itself. */
+static void test_master_says_what_others_execute(void **state)
+{
+    static const struct {
+        uint32_t share;
+        uint64_t step;
+    } order[] = {{0, 0}, {0, 1}, {1, 1}, {0, 2}, {0, 3}};
+    struct stage s;
+    struct running r;
+    (void)state;
+    stage_begin(&s, DRPS_SCHED_SSP, WAIT_MS);
+    s.train.staleness = 4;
+    s.job.filters = 1;
+    start_master(&r, &s);
+    expect_go(&s, 1, 1, 0);
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+        expect_go(&s, 0, order[i].share, order[i].step);
+        say(&s, 0, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE, 0, order[i].step);
+    }
+    say(&s, 1, DRPS_NET_MASTER, DRPS_MESSAGE_ARRIVE, DRPS_MESSAGE_STOP, 0);
+    expect_claimed(&s, 1, 2);
+    expect_end(&s, DRPS_MESSAGE_STOP, 6);
+    (void)pthread_join(r.thread, NULL);
+    assert_int_equal(r.rc, 0);
+    stage_end(&s);
+}
+
 static void test_master_waits_for_batches_under_way_before_it_stops(void **state)
 {
     struct stage s;
@@ -265,6 +301,7 @@ static void test_worker_refuses_what_is_not_due(void **state)
         {0, 0, DRPS_MESSAGE_END, 0},        /* without its counters */
         {1, 0, DRPS_MESSAGE_PARAMETERS, 0}, /* of no batch */
         {1, 0, DRPS_MESSAGE_RECORD, 0},     {1, 0, DRPS_MESSAGE_AHEAD, 0},
+        {0, 0, DRPS_MESSAGE_CLAIMED, 1}, /* nothing is held back */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -317,6 +354,42 @@ static void test_worker_refuses_what_it_may_not_be_told(void **state)
         assert_int_equal(drps_async_worker_new(&s.job, &w, NULL), 0);
         drps_async_worker_begin(w);
         assert_int_equal(drps_net_send(s.nets[0], &send, WAIT_MS, NULL), 0);
+        assert_int_equal(drps_async_worker_step(w, &round, NULL), DRPS_E_PROTO);
+        drps_async_worker_free(w);
+        stage_end(&s);
+    }
+}
+
+static void test_worker_refuses_claims_that_are_none(void **state)
+{
+    static const struct {
+        uint32_t from, tag;
+        uint64_t round;
+        size_t bytes;
+    } bad[] = {
+        {0, 0, 0, 0},         /* of no batch */
+        {0, 0, STEPS + 1, 0}, /* no such step */
+        {0, 1, 1, 0},         /* another's share */
+        {1, 0, 1, 0},         /* not the master's */
+        {0, 0, 1, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct stage s;
+        struct async_worker *w;
+        struct drps_round round;
+        const struct drps_piece piece = {"", bad[i].bytes};
+        const struct drps_net_send send = {.part = DRPS_NET_WORKER,
+                                           .type = DRPS_MESSAGE_CLAIMED,
+                                           .tag = bad[i].tag,
+                                           .round = bad[i].round,
+                                           .pieces = &piece,
+                                           .n = 1};
+        stage_begin(&s, DRPS_SCHED_ASP, WAIT_MS);
+        s.job.filters = 1;
+        assert_int_equal(drps_async_worker_new(&s.job, &w, NULL), 0);
+        drps_async_worker_begin(w);
+        assert_int_equal(drps_net_send(s.nets[bad[i].from], &send, WAIT_MS, NULL), 0);
         assert_int_equal(drps_async_worker_step(w, &round, NULL), DRPS_E_PROTO);
         drps_async_worker_free(w);
         stage_end(&s);
@@ -750,13 +823,28 @@ static size_t expect_ahead(struct serving *s, uint32_t rank, uint64_t step, uint
     return bytes;
 }
 
-static void serving_begin_ahead(struct serving *s, int has_needs)
+/* End the server's epoch, and begin another one with what is set in s->job. */
+static void serving_stop(struct serving *s)
 {
     serving_begin(s, &drps_store_resident, 1);
     send_to_server(s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 0, NULL, 0);
     (void)pthread_join(s->thread, NULL);
     assert_int_equal(s->rc, 0);
     drps_async_server_free(s->async);
+}
+
+static void serving_begin_filters(struct serving *s)
+{
+    serving_stop(s);
+    s->job.filters = 1;
+    s->server.optim.lr = 0.5f;
+    assert_int_equal(drps_async_server_new(&s->job, &s->async, NULL), 0);
+    assert_int_equal(pthread_create(&s->thread, NULL, run_server, s), 0);
+}
+
+static void serving_begin_ahead(struct serving *s, int has_needs)
+{
+    serving_stop(s);
     s->job.ahead = 1;
     s->job.has_needs = has_needs;
     assert_int_equal(drps_async_server_new(&s->job, &s->async, NULL), 0);
@@ -960,6 +1048,134 @@ static void test_server_refuses_to_be_asked_otherwise(void **state)
     }
 }
 
+/* What rank `share` has held back of its rows of that step: of the first row, `value`. */
+static void send_held(struct serving *s, uint32_t share, uint64_t step, float value)
+{
+    unsigned char data[64];
+    uint32_t first = 0;
+    const struct drps_held held = {&first, &value, 1};
+    assert_int_equal(s->job.dim, 1);
+    send_to_server(s, share, DRPS_MESSAGE_HELD, share, step, data,
+                   drps_held_encode(&held, 1, data));
+}
+
+/* The first of the rows of a batch that are pulled now, and put back as a claimed batch of zeros if
+ * `execute` is set. */
+static float first_of(struct serving *s, uint32_t rank, uint32_t share, uint64_t step, int execute)
+{
+    struct drps_net_message *m;
+    float first;
+    send_to_server(s, rank, DRPS_MESSAGE_PULL, share, step, NULL, 0);
+    assert_int_equal(drps_net_receive(s->nets[rank], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
+    assert_int_equal(m->type, DRPS_MESSAGE_PARAMETERS);
+    const size_t bytes = m->bytes;
+    memcpy(&first, m->data, sizeof(first));
+    drps_net_message_free(m);
+    if (execute) push_zeros(s, rank, share, step, bytes);
+    return first;
+}
+
+/* Steps 0 and 1 are open. Others execute share 1's batches and share 0's, so that step 0 is
+ * complete when rank 1 has said what it has held back; step 2's it has said before. */
+static void test_server_waits_for_what_was_held_back(void **state)
+{
+    struct serving s;
+    (void)state;
+    serving_begin_filters(&s);
+    send_held(&s, 1, 2, 1);
+    execute(&s, 2, 0, 0);
+    execute(&s, 1, 2, 0); /* rank 2's */
+    const float before = first_of(&s, 2, 1, 0, 1);
+    send_to_server(&s, 2, DRPS_MESSAGE_PULL, 1, 2, NULL, 0);
+    send_held(&s, 2, 0, 0);
+    (void)first_of(&s, 1, 2, 1, 0); /* all that came before is served */
+    expect_nothing(&s, 2);
+    send_held(&s, 1, 0, 3);
+    const size_t bytes = expect_parameters(&s, 2, 1, 2);
+    push_zeros(&s, 2, 1, 2, bytes);
+    const float after = first_of(&s, 1, 2, 2, 0);
+    /* of all batches the first row is the intercept, rank 0's first */
+    if (!(after - before < -1.99F && after - before > -2.01F))
+        fail_msg("%g became %g", (double)before, (double)after);
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 4, NULL, 0);
+    (void)pthread_join(s.thread, NULL);
+    if (s.rc < 0) fail_msg("%s", s.err.text);
+    serving_end(&s);
+}
+
+static void test_server_refuses_what_was_not_held_back(void **state)
+{
+    static const unsigned char none[4];
+    static const struct {
+        uint32_t from, share;
+        uint64_t step;
+        uint8_t type, twice;
+        size_t bytes;
+    } bad[] = {
+        {1, 2, 0, DRPS_MESSAGE_HELD, 0, 4},          /* another's share */
+        {0, 0, 0, DRPS_MESSAGE_HELD, 0, 4},          /* its own rank's */
+        {1, 1, UINT64_MAX, DRPS_MESSAGE_HELD, 0, 4}, /* no such step */
+        {1, 1, 4, DRPS_MESSAGE_HELD, 0, 4},          /* beyond what can be handed out */
+        {1, 1, 0, DRPS_MESSAGE_HELD, 0, 3},          /* no list */
+        {1, 1, 0, DRPS_MESSAGE_HELD, 1, 4},          /* twice: open, */
+        {1, 1, 3, DRPS_MESSAGE_HELD, 1, 4},          /* and not */
+        {1, 1, 0, DRPS_MESSAGE_GRADIENT, 0, 4},      /* not filtered */
+        {1, 2, 0, DRPS_MESSAGE_FILTERED, 0, 4},      /* another's share, filtered */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct serving s;
+        serving_begin_filters(&s);
+        for (unsigned n = 0; n <= bad[i].twice; n++)
+            send_to_server(&s, bad[i].from, bad[i].type, bad[i].share, bad[i].step, none,
+                           bad[i].bytes);
+        (void)pthread_join(s.thread, NULL);
+        if (s.rc != DRPS_E_PROTO) fail_msg("case %zu: %d", i, s.rc);
+        serving_end(&s);
+    }
+}
+
+/* Rank 1 has copies of rows, and asks for some; marks that do not fit its batch are refused, and
+ * marks of others'. */
+static void test_server_refuses_marks_that_do_not_fit(void **state)
+{
+    static const struct {
+        uint32_t share;
+        int cached;
+        size_t words, beyond;
+    } bad[] = {
+        {1, 0, 0, 0},               /* nobody has copies */
+        {2, 1, 0, 0},               /* of another's batch */
+        {1, 1, 1, 0},               /* a word too many, */
+        {1, 1, 4, 0}, {1, 1, 0, 1}, /* a bit */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct serving s;
+        serving_stop(&s);
+        s.job.has_needs = 1;
+        s.job.cached = bad[i].cached;
+        assert_int_equal(drps_async_server_new(&s.job, &s.async, NULL), 0);
+        assert_int_equal(pthread_create(&s.thread, NULL, run_server, &s), 0);
+        uint64_t *pull = calloc(RANKS + 100, sizeof(*pull));
+        send_to_server(&s, 1, DRPS_MESSAGE_PULL, 1, 0, pull, RANKS * sizeof(*pull));
+        struct drps_net_message *m;
+        assert_int_equal(drps_net_receive(s.nets[1], DRPS_NET_WORKER, 0, WAIT_MS, &m, NULL), 0);
+        const size_t head = bad[i].cached ? RANKS * sizeof(*pull) : 0;
+        const size_t rows = (m->bytes - head) / drps_async_wanted_bytes(&s.job, 1);
+        const size_t words = (rows + 63) / 64;
+        drps_net_message_free(m);
+        assert_true(rows > 0 && rows % 64);
+        if (bad[i].beyond) pull[RANKS + words - 1] = UINT64_C(1) << rows % 64;
+        send_to_server(&s, 1, DRPS_MESSAGE_PULL, bad[i].share, 0, pull,
+                       (RANKS + words + bad[i].words) * sizeof(*pull));
+        (void)pthread_join(s.thread, NULL);
+        if (s.rc != DRPS_E_PROTO) fail_msg("case %zu: %d", i, s.rc);
+        free(pull);
+        serving_end(&s);
+    }
+}
+
 static void test_server_takes_each_gradient_once(void **state)
 {
     struct serving s;
@@ -1011,11 +1227,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_master_hands_out_what_a_slow_worker_leaves),
         cmocka_unit_test(test_master_says_who_may_ask_ahead),
+        cmocka_unit_test(test_master_says_what_others_execute),
         cmocka_unit_test(test_master_waits_for_batches_under_way_before_it_stops),
         cmocka_unit_test(test_master_names_who_is_late),
         cmocka_unit_test(test_master_refuses_what_is_not_due),
         cmocka_unit_test(test_worker_refuses_what_is_not_due),
         cmocka_unit_test(test_worker_refuses_what_it_may_not_be_told),
+        cmocka_unit_test(test_worker_refuses_claims_that_are_none),
         cmocka_unit_test(test_each_server_answers_once),
         cmocka_unit_test(test_a_rank_without_samples_is_given_no_batch),
         cmocka_unit_test(test_ranks_without_rows_are_not_asked),
@@ -1031,6 +1249,9 @@ int main(void)
         cmocka_unit_test(test_server_owes_no_rest),
         cmocka_unit_test(test_server_keeps_what_is_ahead_apart),
         cmocka_unit_test(test_server_refuses_to_be_asked_otherwise),
+        cmocka_unit_test(test_server_waits_for_what_was_held_back),
+        cmocka_unit_test(test_server_refuses_what_was_not_held_back),
+        cmocka_unit_test(test_server_refuses_marks_that_do_not_fit),
         cmocka_unit_test(test_server_takes_each_gradient_once),
         cmocka_unit_test(test_failures_of_other_parts_end_each),
     };

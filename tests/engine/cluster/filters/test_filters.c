@@ -18,6 +18,7 @@
 
 #include "base/drps_rng.h"
 #include "engine/cluster/filters/drps_half.h"
+#include "engine/cluster/filters/drps_held.h"
 #include "engine/cluster/filters/drps_push_message.h"
 #include "engine/cluster/filters/drps_values.h"
 
@@ -320,6 +321,31 @@ static void test_damaged_messages_are_refused(void **state)
     drps_push_reader_free(reader);
 }
 
+/* Rows 2 and 5 of 6, of two values each; then what does not fit 6 rows. */
+static void test_what_was_held_back_arrives(void **state)
+{
+    uint32_t rows[2] = {2, 5}, rows_out[6];
+    float values[4] = {1, 2, 3, 4}, values_out[12];
+    unsigned char data[64];
+    const struct drps_held held = {rows, values, 2};
+    struct drps_held out = {rows_out, values_out, 0};
+    const size_t bytes = drps_held_encode(&held, 2, data);
+    (void)state;
+    assert_int_equal(drps_held_decode(data, bytes, 6, 2, &out, NULL), 0);
+    assert_int_equal(out.n, 2);
+    assert_memory_equal(rows_out, rows, sizeof(rows));
+    assert_memory_equal(values_out, values, sizeof(values));
+    assert_int_equal(drps_held_decode(data, bytes, 5, 2, &out, NULL), DRPS_E_PROTO);
+    assert_int_equal(drps_held_decode(data, bytes, 1, 2, &out, NULL), DRPS_E_PROTO);
+    assert_int_equal(drps_held_decode(data, bytes, 6, 1, &out, NULL), DRPS_E_PROTO);
+    for (size_t n = 0; n < bytes; n++) {
+        unsigned char *cut = malloc(n + 1);
+        memcpy(cut, data, n);
+        assert_int_equal(drps_held_decode(cut, n, 6, 2, &out, NULL), DRPS_E_PROTO);
+        free(cut);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +359,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_not_finite_is_sent_as_it_is),
         cmocka_unit_test(test_messages_arrive),
         cmocka_unit_test(test_damaged_messages_are_refused),
+        cmocka_unit_test(test_what_was_held_back_arrives),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
     printf("seed %llu\n", (unsigned long long)seed);

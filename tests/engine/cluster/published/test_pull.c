@@ -263,7 +263,7 @@ static void test_what_cannot_be_filtered_is_refused(void **state)
     o = world_options(w);
     o.pull = lossy[1];
     check_refused(w, &o, "send parameters in 16");
-    o.pull = exact;
+    o.pull = (struct drps_pull_options){.on = 1, .psi = .1, .eps = 1};
     o.sync = DRPS_SCHED_ASP;
     check_refused(w, &o, "filters of parameters");
     world_end(w);
