@@ -18,6 +18,8 @@
 #define DRPS_FILE_SHARES "shares.rec"
 #define DRPS_FILE_POSITIONS "positions.rec"
 #define DRPS_FILE_RESIDUALS "residuals.rec"
+#define DRPS_FILE_HANDED "handed.rec"
+#define DRPS_FILE_LENT "lent.rec"
 
 #define DRPS_KIND_DATA DRPS_REC_KIND('D', 'A', 'T', 'A')
 #define DRPS_KIND_ROWS DRPS_REC_KIND('R', 'O', 'W', 'S')
@@ -29,6 +31,8 @@
 #define DRPS_KIND_SHARES DRPS_REC_KIND('S', 'H', 'A', 'R')
 #define DRPS_KIND_POSITIONS DRPS_REC_KIND('P', 'O', 'S', 'I')
 #define DRPS_KIND_RESIDUALS DRPS_REC_KIND('R', 'E', 'S', 'I')
+#define DRPS_KIND_HANDED DRPS_REC_KIND('H', 'A', 'N', 'D')
+#define DRPS_KIND_LENT DRPS_REC_KIND('L', 'E', 'N', 'T')
 
 /* The folder of a rank's part is this and the rank's number. */
 #define DRPS_FILE_RANK "rank-"
@@ -37,6 +41,8 @@
 #define DRPS_FILE_USES_TMP "uses.tmp"
 #define DRPS_FILE_ROW_USES_TMP "rows.uses.tmp"
 #define DRPS_FILE_RESIDUALS_TMP "residuals.tmp"
+#define DRPS_FILE_HANDED_NEXT_TMP "handed.next.tmp"
+#define DRPS_FILE_HANDED_FATES_TMP "handed.fates.tmp"
 #define DRPS_FILE_WINDOW_ROWS_TMP "windows.rows.tmp"
 #define DRPS_FILE_WINDOW_NEXT_TMP "windows.next.tmp"
 #define DRPS_FILE_WINDOW_PREV_TMP "windows.prev.tmp"
