@@ -184,6 +184,8 @@ struct drps_train_options {
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     /* Of several ranks, bsp. Training stops, and writes checkpoints, between epochs alone then. */
     struct drps_push_options push;
+    int no_hand_on; /* 1: rows go to their servers after each batch, also where the plan says that
+                       they stay with workers */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */
@@ -226,7 +228,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_PULLED,  /* parameters, when the worker waits for them */
     DRPS_TRAFFIC_AHEAD,   /* parameters, before it does */
     DRPS_TRAFFIC_PUSHED,  /* gradients */
-    DRPS_TRAFFIC_HANDED,  /* rows that circulate */
+    DRPS_TRAFFIC_HANDED,  /* rows that circulate, or that workers have for some rounds */
     DRPS_TRAFFIC_MARKS,   /* which rows a message has; no rows of its own */
     DRPS_TRAFFIC_FRESH,   /* parameters that nobody has trained: made by the worker, not sent */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */

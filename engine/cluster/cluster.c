@@ -17,6 +17,7 @@ enum {
     TURN_MS =
         24 * 3600 * 1000,    /* until the rows of the ranks before are written, or the model is */
     QUEUE = 6,               /* asynchronous rounds: docs/wire.md counts them */
+    HANDING_QUEUE = 10,      /* rounds in which rows are handed on */
     ROWS_BYTES = 160 * 1024, /* of a message */
     METRICS_BYTES = 6 * 1024 * 1024, /* holds drps_metrics_bound() */
 };
@@ -42,6 +43,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
     };
+    if (info->ranks.handed.slots) out->queue_messages = HANDING_QUEUE;
     if (drps_plan_circulates(info)) {
         out->message_bytes[DRPS_NET_WORKER] = drps_circulation_message_bytes(info);
         out->message_bytes[DRPS_NET_SERVER] = 0;
@@ -100,7 +102,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "7"
+#define MESSAGES "8"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -109,7 +111,7 @@ struct terms {
     char optimizer[15];
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
-    uint64_t epochs, patience, seed, staleness, no_claim;
+    uint64_t epochs, patience, seed, staleness, no_claim, hands_on;
     struct drps_push_options push;
 };
 
@@ -132,6 +134,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->seed = o->seed;
     t->staleness = o->staleness;
     t->no_claim = o->no_claim != 0;
+    t->hands_on = (uint64_t)drps_handing_applies(&c->part->info, o, optim);
     t->push = o->push;
 }
 
@@ -172,6 +175,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
     if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
         return differs("set of filters of gradients", rank, err);
+    if (t->hands_on != first->hands_on)
+        return differs("choice of whether rows are handed on", rank, err);
     if (t->no_claim != first->no_claim) return differs("leave to claim batches", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].its < numbers[i].first || numbers[i].its > numbers[i].first)

@@ -28,6 +28,11 @@ enum drps_message {
                               batch whose turn it is not yet, asked for and answered */
     DRPS_MESSAGE_RANGE,    /* to the rank before, where rows circulate */
     DRPS_MESSAGE_FILTERED, /* in rounds: a gradient that is shortened */
+
+    /* These have rows with the optimizer's state, in rounds. */
+    DRPS_MESSAGE_LENT = DRPS_NET_TYPE_FIRST + 18, /* from a server to the worker that alone uses
+                                                     them, and back */
+    DRPS_MESSAGE_HANDED,                          /* from worker to worker */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank

@@ -212,6 +212,8 @@ static void finish(struct drps_job *job)
     stop_reading(job);
     drps_rounds_close(job->rounds);
     drps_push_close(job->push);
+    drps_handing_close(job->handing);
+    drps_lending_close(job->lending);
     drps_circulation_close(job->circulation);
     drps_async_close(job->async);
     drps_stratum_close(job->stratum);

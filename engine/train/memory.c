@@ -92,6 +92,9 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (p->options->push.on)
             take(b, "what gradients hold back",
                  drps_push_memory(&p->plan->info, p->worker->touches));
+        if (drps_handing_applies(&p->plan->info, p->options, &p->server->optim))
+            take(b, "rows that workers have",
+                 drps_handing_memory(&p->plan->info, p->server->row_bytes));
         if (p->options->sync == DRPS_SCHED_BSP)
             m->rounds_ahead = !p->options->no_overlap;
         else

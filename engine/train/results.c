@@ -162,12 +162,15 @@ static void count_times(const struct drps_job *job, struct drps_train_rank *mine
  * be read any more, since the training is done. */
 static int gather_links(struct drps_job *job, const struct drps_traffic *sent, struct drps_err *err)
 {
+    const struct drps_links_job links = {.touches = job->worker.has_touches,
+                                         .hands_on = job->handing != NULL,
+                                         .row_bytes = job->server.row_bytes,
+                                         .epochs = job->result->epochs_n};
     struct drps_err why = DRPS_ERR_INIT;
     struct drps_links_mine *mine = calloc(1, sizeof(*mine));
     if (!mine) return drps_err_set(err, -ENOMEM, "no memory for the bytes between ranks");
     memcpy(mine->sent, sent->to, sizeof(mine->sent));
-    if (drps_links_forecast(job->plan, job->worker.has_touches, job->server.row_bytes,
-                            job->result->epochs_n, mine, &why) < 0)
+    if (drps_links_forecast(job->plan, &links, mine, &why) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "no forecast from rank to rank: %s", why.text);
     const int rc = drps_links_gather(&job->cluster, mine, &job->result->links, err);
     free(mine);
@@ -189,6 +192,9 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
     } else {
         count_bytes(job, &done);
         drps_rounds_forecast(&job->plan->info, job->worker.has_touches, r->epochs_n, &planned);
+        if (job->handing)
+            drps_rounds_forecast_handed(&job->plan->info, job->worker.has_touches,
+                                        job->server.row_bytes, r->epochs_n, &planned);
     }
     struct drps_train_rank mine = {
         .sent_bytes = done.sent,

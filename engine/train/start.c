@@ -194,10 +194,48 @@ static int open_push(struct drps_job *job, struct drps_err *err)
     return job->options->push.on ? drps_push_open(&push, &job->push, err) : 0;
 }
 
+/* Says why rows that the plan hands on are not. */
+static void tell_plain(const struct drps_job *job)
+{
+    const struct drps_train_options *o = job->options;
+    const uint64_t states = job->plan->info.ranks.handed.states;
+    if (job->cluster.rank || !job->plan->info.ranks.handed.slots || o->no_hand_on) return;
+    if (o->sync != DRPS_SCHED_BSP)
+        drps_log(o->log, DRPS_LOG_INFO,
+                 "rows are handed on under synchronisation bsp alone, and go to their servers");
+    else
+        drps_log(o->log, DRPS_LOG_WARN,
+                 "rows are not handed on: the plan has counted what that brings with the state of "
+                 "%s, and %s has more; make a plan for it",
+                 drps_plan_states_name(states), drps_optim_name(job->server.optim.kind));
+}
+
+/* Rows are handed on from the first batch of an epoch on. */
+static int open_handing(struct drps_job *job, struct drps_err *err)
+{
+    const uint64_t first = drps_job_first_step(job), epochs = drps_job_epochs_left(job);
+    const int is_over = first >= job->plan->info.batches;
+    const struct drps_lending_job lending = {job->plan, epochs, is_over};
+    const struct drps_handing_job handing = {job->plan, &job->server, epochs, is_over};
+    if (!drps_handing_applies(&job->plan->info, job->options, &job->server.optim)) {
+        tell_plain(job);
+        return 0;
+    }
+    if (first && !is_over)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the checkpoint lies inside an epoch, at its batch %llu, and rows are "
+                            "handed on from the beginning of one: go on without handing rows on",
+                            (unsigned long long)first);
+    int rc = drps_handing_open(&handing, &job->handing, err);
+    if (rc == 0) rc = drps_lending_open(&lending, &job->lending, err);
+    return rc;
+}
+
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
     if (drps_plan_circulates(&job->plan->info)) return open_circulation(job, err);
     int rc = open_push(job, err);
+    if (rc == 0) rc = open_handing(job, err);
     if (rc < 0) return rc;
     const struct drps_rounds_options options = {.plan = job->plan,
                                                 .net = job->cluster.net,
@@ -209,7 +247,9 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .ahead = job->memory.rounds_ahead,
                                                 .fresh = has_fresh_rows(job),
                                                 .slots = job->windows != NULL,
-                                                .push = job->push};
+                                                .push = job->push,
+                                                .handing = job->handing,
+                                                .lending = job->lending};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 
@@ -276,11 +316,12 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .stratum = job->stratum,
         .rounds = job->rounds,
         .circulation = job->circulation,
-        .whole_epochs = job->circulation || job->push,
+        .whole_epochs = job->circulation || job->push || job->handing,
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
         /* There is no cut inside an epoch of these. */
-        .pause = job->async || job->circulation || job->push ? NULL : drps_job_checkpoint,
+        .pause = job->async || job->circulation || job->push || job->handing ? NULL
+                                                                             : drps_job_checkpoint,
         .pause_ctx = job,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,

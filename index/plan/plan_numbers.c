@@ -145,7 +145,7 @@ static int check_handed(const struct drps_plan_info *i, const struct sizes *s, c
 {
     const struct drps_plan_ranks *r = &i->ranks;
     const struct drps_plan_handed *h = &r->handed;
-    const uint64_t slots = h->slots && !s->circulates ? s->all_rows : 0;
+    const uint64_t slots = h->slots && !s->circulates && !r->residual_slots ? s->all_rows : 0;
     const uint64_t served = slots ? r->served_rows : 0, pulled = slots ? r->pulled_rows : 0;
     const uint64_t arrived =
         slots ? count_most(drps_product(i->batches, s->part ? 1 : s->workers), s->all_rows) : 0;

@@ -28,12 +28,12 @@ static int read_round(struct pair *p, uint64_t round, uint64_t *worker_out, uint
     size_t part[DRPS_PLAN_WORKERS_MAX + 1], bytes;
     const void *record;
     int rc = drps_steps_record(p->shares, round, &record, &bytes, err);
-    if (rc == 0 && (bytes < 4 || drps_list_count(record) != w->workers))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "its shares are not %" PRIu32, w->workers);
+    if (rc == 0 && (bytes < 4 || drps_list_count(record) != w->count))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "its shares are not %" PRIu32, w->count);
     if (rc == 0) rc = drps_numbers_decode(record, bytes, p->numbers, NULL, err);
     if (rc == 0) rc = drps_steps_record(p->positions, round, &record, &bytes, err);
     if (rc == 0)
-        rc = drps_positions_decode(record, bytes, s->workers, UINT32_MAX, s->max_round_uses,
+        rc = drps_positions_decode(record, bytes, s->count, UINT32_MAX, s->max_round_uses,
                                    p->places, part, err);
     if (rc < 0) return rc;
     *worker_out = p->numbers[s->rank];
