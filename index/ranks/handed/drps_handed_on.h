@@ -20,7 +20,7 @@ struct handing_job {
 };
 
 /*
- * Decide for all rows. The job is borrowed until handing_free(), which takes NULL. Memory: 16 bytes
+ * Decide for all rows. The job is borrowed until handing_free(), which takes NULL. Memory: 13 bytes
  * a row of the plan; with a bound 21 more, and a bit for each row of each batch.
  * DRPS_E_MEMORY_BUDGET.
  */

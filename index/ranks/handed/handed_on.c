@@ -8,8 +8,7 @@
 #include "base/drps_size.h"
 #include "index/ranks/handed/handing.h"
 
-enum { ROW_BYTES = 16 };                      /* marks, next uses, and a rank's slots */
-#define ROUNDS_MOST ((UINT64_C(1) << 31) - 1) /* that marks tell apart */
+enum { ROW_BYTES = 13 }; /* users, next uses, and a rank's slots */
 
 static int check_memory(const struct handing *h, uint64_t bytes, struct drps_err *err)
 {
@@ -25,14 +24,10 @@ static int check_memory(const struct handing *h, uint64_t bytes, struct drps_err
 static int open_lists(struct handing *h, struct drps_err *err)
 {
     const struct split_job *split = h->split;
-    if (h->rounds > ROUNDS_MOST)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%" PRIu64 " rounds are too many to hand rows on: make larger batches",
-                            h->rounds);
     int rc = check_memory(h, (uint64_t)h->all * ROW_BYTES, err);
     if (rc < 0) return rc;
-    h->mark = calloc(h->all, sizeof(*h->mark));
-    if (!h->mark) return drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
+    h->users = calloc(h->all, sizeof(*h->users));
+    if (!h->users) return drps_err_set(err, -ENOMEM, "no memory for the rows of a round");
     return drps_steps_open(split->io, split->from, DRPS_FILE_ROWS, DRPS_KIND_ROWS,
                            split->batches + split->eval_batches, split->memory_bytes / 8, &h->lists,
                            err);
@@ -77,7 +72,7 @@ void handing_free(struct handing *h)
     drps_steps_scratch_end(&h->next);
     drps_steps_scratch_end(&h->fates);
     free(h->row);
-    free(h->mark);
+    free(h->users);
     free(h->links);
     free(h);
 }

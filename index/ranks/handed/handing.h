@@ -42,8 +42,7 @@ struct handing {
     uint32_t *row; /* own: [n] */
     size_t n, cap;
     size_t part[DRPS_PLAN_WORKERS_MAX + 1]; /* worker w's are part[w] to part[w + 1] - 1 */
-    uint32_t *mark; /* own: [all] 2 (t + 1) for a row of round t, plus 1 if several workers have it
-                     */
+    uint8_t *users; /* own: [all] workers that have the row in that round; 2: several */
 
     uint64_t *links; /* own: a bit a use, in order: its worker may go on to the row's next one;
                         NULL: all may */
@@ -61,12 +60,15 @@ int handing_count(struct handing *h, struct drps_err *err);
 DRPS_MUST_CHECK
 int handing_read(struct handing *h, uint64_t round, struct drps_err *err);
 
+/* The round has no uses. */
+void handing_forget(struct handing *h);
+
 /* 1: one worker alone has the row of use i, and it is not that of the row's server. */
 static inline int handing_is_alone(const struct handing *h, uint32_t worker, size_t i)
 {
     const uint32_t row = h->row[i], *first = h->split->owners->first;
     const int own = row >= first[worker] && row < first[worker + 1];
-    return row && !own && !(h->mark[row] & 1); /* row 0 may be the intercept, which all have */
+    return row && !own && h->users[row] == 1; /* row 0 may be the intercept, which all have */
 }
 
 static inline int handing_may_go_on(const struct handing *h, uint64_t use)

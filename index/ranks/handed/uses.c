@@ -23,17 +23,22 @@ static int read_worker(struct handing *h, uint64_t round, uint32_t rank, struct 
     return 0;
 }
 
+void handing_forget(struct handing *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        h->users[h->row[i]] = 0;
+    h->n = 0;
+    memset(h->part, 0, sizeof(h->part));
+}
+
 int handing_read(struct handing *h, uint64_t round, struct drps_err *err)
 {
-    const uint32_t now = (uint32_t)(round + 1) << 1;
     int rc = 0;
-    h->n = h->part[0] = 0;
+    handing_forget(h);
     for (uint32_t r = 0; r < h->split->ranks->count && rc == 0; r++)
         rc = read_worker(h, round, r, err);
-    for (size_t i = 0; rc == 0 && i < h->n; i++) {
-        uint32_t *mark = &h->mark[h->row[i]];
-        *mark = (*mark | 1) == (now | 1) ? now | 1 : now;
-    }
+    for (size_t i = 0; i < h->n; i++)
+        if (h->users[h->row[i]] < 2) h->users[h->row[i]]++;
     return rc;
 }
 

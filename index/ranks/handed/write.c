@@ -43,9 +43,7 @@ static int write_round(struct writing *w, uint64_t round, struct drps_err *err)
 static int write_empty(struct writing *w, struct drps_err *err)
 {
     static const struct handing_fate none[1];
-    w->h->n = 0;
-    for (uint32_t r = 0; r <= w->h->split->ranks->count; r++)
-        w->h->part[r] = 0;
+    handing_forget(w->h);
     w->worker.fates = w->server.fates = none;
     int rc = handing_worker_round(w->rows, err);
     return rc == 0 ? handing_server_round(&w->server, err) : rc;
