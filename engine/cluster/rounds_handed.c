@@ -46,16 +46,6 @@ void drps_rounds_forecast_handed(const struct drps_plan_info *info, int touches,
 
 /* ---- The worker: rows that come ---- */
 
-int drps_rounds_stash(struct drps_rounds *r, struct drps_net_message *m, struct drps_err *err)
-{
-    struct drps_net_message **at = &r->worker.early[m->from];
-    if (!*at && m->round + 1 == r->worker.round) {
-        *at = m;
-        return 0;
-    }
-    return drps_rounds_unexpected(m, DRPS_MESSAGE_PARAMETERS, 0, err);
-}
-
 /* What a worker has handed on after the round before. Of its rank nothing else can be next that
  * this worker waits for. */
 static int take_handed(struct drps_rounds *r, uint32_t from, struct drps_net_message **out,

@@ -177,10 +177,6 @@ void drps_rounds_count_rest(struct drps_rounds *r);
 
 /* ---- Rows that are handed on (rounds_handed.c) ---- */
 
-/* The worker keeps a message of another worker until it is due; frees it where it cannot be. */
-DRPS_MUST_CHECK
-int drps_rounds_stash(struct drps_rounds *r, struct drps_net_message *m, struct drps_err *err);
-
 /* The worker takes the rows that a server lends it, and after the parameters of all servers those
  * of other workers. */
 DRPS_MUST_CHECK

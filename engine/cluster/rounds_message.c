@@ -27,7 +27,13 @@ static int is_aside(const struct drps_rounds *r, enum drps_net_part part, uint32
 
 static int put_aside(struct drps_rounds *r, struct drps_net_message *m, struct drps_err *err)
 {
-    if (m->type == DRPS_MESSAGE_HANDED) return drps_rounds_stash(r, m, err);
+    struct drps_net_message **early =
+        m->type == DRPS_MESSAGE_HANDED ? &r->worker.early[m->from] : NULL;
+    if (early && !*early && m->round + 1 == r->worker.round) {
+        *early = m;
+        return 0;
+    }
+    if (early) return drps_rounds_unexpected(m, DRPS_MESSAGE_PARAMETERS, 0, err);
     drps_net_message_free(m);
     return 0;
 }

@@ -109,8 +109,11 @@ struct handing_side {
     size_t packed_cap;
 };
 
-DRPS_MUST_CHECK
-int handing_add_record(struct handing_side *side, size_t bytes, struct drps_err *err);
+static inline int handing_add_record(struct handing_side *side, size_t bytes, struct drps_err *err)
+{
+    const struct drps_piece piece = {side->packed, bytes};
+    return drps_recwriter_add(side->out, &piece, 1, err);
+}
 
 /* write_worker.c */
 struct handing_worker;

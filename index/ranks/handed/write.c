@@ -12,12 +12,6 @@ struct writing {
     struct handing_worker *rows; /* own */
 };
 
-int handing_add_record(struct handing_side *side, size_t bytes, struct drps_err *err)
-{
-    const struct drps_piece piece = {side->packed, bytes};
-    return drps_recwriter_add(side->out, &piece, 1, err);
-}
-
 static int open_side(struct writing *w, struct handing_side *side, const char *to, const char *name,
                      uint32_t kind, struct drps_err *err)
 {
