@@ -206,6 +206,8 @@ struct drps_train_options {
     struct drps_pull_options pull;
     int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
                         have what the bound asks for; the plan has residual slots */
+    int no_hand_on;  /* 1: rows go to their servers after each batch, also where the plan says that
+                        they stay with workers */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */
@@ -248,7 +250,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_PULLED,    /* parameters, when the worker waits for them */
     DRPS_TRAFFIC_AHEAD,     /* parameters, before it does */
     DRPS_TRAFFIC_PUSHED,    /* gradients */
-    DRPS_TRAFFIC_HANDED,    /* rows that circulate */
+    DRPS_TRAFFIC_HANDED,    /* rows that circulate, or that workers have for some rounds */
     DRPS_TRAFFIC_MARKS,     /* which rows a message has; no rows of its own */
     DRPS_TRAFFIC_FRESH,     /* parameters that nobody has trained: made by the worker, not sent */
     DRPS_TRAFFIC_UNCHANGED, /* parameters of which the worker has a copy: not sent */

@@ -48,8 +48,9 @@ struct drps_index_options {
     const char *from_plan; /* in place of all that says what is read, and how it becomes batches: a
                               finished plan, for as many workers as it may be, whose batches are
                               dealt to `workers`; all of it lies in this folder. Of what follows
-                              count workers, servers, separate, partition, residual_slots,
-                              memory_bytes, no_forecast, out, force and what is told. NULL: none */
+                              count workers, servers, separate, partition, residual_slots, hand_on,
+                              hand_on_states, memory_bytes,
+                              no_forecast, out, force and what is told. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
@@ -77,6 +78,11 @@ struct drps_index_options {
     uint64_t residual_slots; /* of each of several workers, at most, for pushes that are filtered:
                                 rows of which a rest can be kept; UINT64_MAX: as many as there are;
                                 0: none, and pushes cannot be filtered */
+    uint64_t hand_on; /* rows that each of several workers keeps from round to round, at most,
+                         and steps itself; they go from worker to worker. UINT64_MAX: all that
+                         move less so; 0: none */
+    uint32_t hand_on_states; /* floats of the optimizer's state for each parameter, which travel
+                                with such a row: 0 to 2 */
     uint64_t batch_size;     /* samples, of each worker; 0: by batch_percent */
     double batch_percent;    /* of the training samples; 0: 0.01 %, at least 100 samples */
     const char *order;       /* shuffled (NULL), given; lmf only: grid */

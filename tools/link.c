@@ -15,8 +15,12 @@ struct link_load link_of_part(const struct drps_plan_info *part)
         load.sent_bytes = ranges.sent_bytes;
         load.received_bytes = ranges.received_bytes;
     } else {
+        const struct drps_plan_handed *handed = &part->ranks.handed;
         struct drps_rounds_bytes rounds;
         drps_rounds_forecast(part, 0, 1, &rounds);
+        if (handed->slots)
+            drps_rounds_forecast_handed(part, 0, part->dim * sizeof(float) * (1 + handed->states),
+                                        1, &rounds);
         load.sent_bytes = rounds.sent;
         load.received_bytes = rounds.received;
     }

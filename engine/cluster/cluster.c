@@ -17,6 +17,7 @@ enum {
     TURN_MS =
         24 * 3600 * 1000,    /* until the rows of the ranks before are written, or the model is */
     QUEUE = 6,               /* asynchronous rounds: docs/wire.md counts them */
+    HANDING_QUEUE = 10,      /* rounds in which rows are handed on */
     ROWS_BYTES = 160 * 1024, /* of a message */
     METRICS_BYTES = 6 * 1024 * 1024, /* holds drps_metrics_bound() */
 };
@@ -45,6 +46,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
     };
+    if (info->ranks.handed.slots) out->queue_messages = HANDING_QUEUE;
     if (drps_plan_circulates(info)) {
         out->message_bytes[DRPS_NET_WORKER] = drps_circulation_message_bytes(info);
         out->message_bytes[DRPS_NET_SERVER] = 0;
@@ -112,7 +114,7 @@ struct terms {
     char optimizer[15];
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
-    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached;
+    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on;
     struct drps_push_options push;
     struct drps_pull_options pull;
 };
@@ -137,6 +139,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->staleness = o->staleness;
     t->no_claim = o->no_claim != 0;
     t->pull_cached = o->pull_cached != 0;
+    t->hands_on = (uint64_t)drps_handing_applies(&c->part->info, o, optim);
     t->push = o->push;
     t->pull = o->pull;
 }
@@ -181,6 +184,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
         return differs("set of filters of parameters", rank, err);
     if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
+    if (t->hands_on != first->hands_on)
+        return differs("choice of whether rows are handed on", rank, err);
     if (t->no_claim != first->no_claim) return differs("leave to claim batches", rank, err);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].its < numbers[i].first || numbers[i].its > numbers[i].first)

@@ -15,14 +15,21 @@ struct drps_links_mine {
     uint64_t from[DRPS_PLAN_WORKERS_MAX]; /* the other one sends these to it */
 };
 
+struct drps_links_job {
+    int touches;        /* gradients say how many samples touch a row */
+    int hands_on;       /* rows are handed on */
+    uint64_t row_bytes; /* of a row with the optimizer's state */
+    uint64_t epochs;    /* whole ones */
+};
+
 /*
- * Fill in what the plan says of this rank's worker, for so many whole epochs: `to` gradients,
- * `from` parameters. (What its server sends and gets, the workers of the others say.) Reads a file
- * of the plan; of rows that circulate, none.
+ * Fill in what the plan says of this rank's worker: `to` gradients, and rows that it returns or
+ * hands on, `from` parameters, and rows that it is lent. (What its server sends and gets, the
+ * workers of the others say.) Reads files of the plan; of rows that circulate, none.
  */
 DRPS_MUST_CHECK
-int drps_links_forecast(const struct drps_plan *part, int touches, uint64_t row_bytes,
-                        uint64_t epochs, struct drps_links_mine *mine, struct drps_err *err);
+int drps_links_forecast(const struct drps_plan *part, const struct drps_links_job *job,
+                        struct drps_links_mine *mine, struct drps_err *err);
 
 /* Put what all ranks know together, on all of them; every rank calls. *out, own, is empty where
  * there are more ranks than DRPS_TRAIN_LINKS_MOST; of a rank that is lost the numbers are 0. */

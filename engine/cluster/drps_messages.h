@@ -32,6 +32,11 @@ enum drps_message {
     /* In asynchronous rounds whose gradients are shortened. */
     DRPS_MESSAGE_CLAIMED = DRPS_NET_TYPE_FIRST + 24, /* to a worker: others execute its batches */
     DRPS_MESSAGE_HELD, /* to a server: what was held back of rows of such a batch */
+
+    /* These have rows with the optimizer's state, in rounds. */
+    DRPS_MESSAGE_LENT = DRPS_NET_TYPE_FIRST + 18, /* from a server to the worker that alone uses
+                                                     them, and back */
+    DRPS_MESSAGE_HANDED,                          /* from worker to worker */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank

@@ -25,6 +25,8 @@
 #define DRPS_ENGINE_CLUSTER_ROUNDS_H
 
 #include "engine/cluster/filters/drps_push.h"
+#include "engine/cluster/handed/drps_handing.h"
+#include "engine/cluster/handed/drps_lending.h"
 #include "engine/cluster/published/drps_pull.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
@@ -50,6 +52,9 @@ struct drps_rounds_options {
     struct drps_push *push; /* gradients for other ranks are filtered so, and ranks stop between
                                epochs alone; NULL: they are not */
     struct drps_pull *pull; /* the same of parameters */
+    struct drps_handing *handing; /* rows stay with workers that alone use them, and ranks stop
+                                     between epochs alone; NULL: they do not */
+    struct drps_lending *lending; /* with it, if the rank has rows */
 };
 
 /* Everything in options is borrowed until close. */
@@ -136,5 +141,9 @@ void drps_rounds_fresh(const struct drps_rounds *rounds, struct drps_rounds_fres
 /* What the plan says of the bytes, without marks, for so many whole epochs, were all rows sent. */
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
                           struct drps_rounds_bytes *out);
+
+/* Correct that by the rows that are handed on, of row_bytes each with their state. */
+void drps_rounds_forecast_handed(const struct drps_plan_info *info, int touches, uint64_t row_bytes,
+                                 uint64_t epochs, struct drps_rounds_bytes *out);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "engine/cluster/drps_circulation.h"
 #include "engine/cluster/drps_rounds.h"
+#include "engine/cluster/handed/drps_handing.h"
 #include "index/plan/drps_round.h"
 
 /* All ranks' rows go in one gather. */
@@ -27,24 +28,42 @@ static void forecast_ranges(const struct drps_plan_info *info, uint64_t row_byte
     mine->to[(r->rank + r->workers - 1) % r->workers] = all.sent_bytes;
 }
 
-int drps_links_forecast(const struct drps_plan *part, int touches, uint64_t row_bytes,
-                        uint64_t epochs, struct drps_links_mine *mine, struct drps_err *err)
+/* Correct a worker's bytes to and from each rank by the rows that it has itself. */
+static int forecast_handed(const struct drps_plan *part, uint64_t there, uint64_t back,
+                           const struct drps_links_job *job, struct drps_links_mine *mine,
+                           struct drps_err *err)
 {
+    struct drps_handing_link *links = calloc(part->info.ranks.count, sizeof(*links));
+    if (!links) return drps_err_set(err, -ENOMEM, "no memory for the bytes between ranks");
+    int rc = drps_handing_links(part, links, err);
+    for (uint32_t s = 0; s < part->info.ranks.count && rc == 0; s++) {
+        const struct drps_handing_link *l = &links[s];
+        mine->to[s] += job->epochs * ((l->returned + l->handed) * job->row_bytes - l->used * back);
+        mine->from[s] += job->epochs * (l->taken * job->row_bytes - l->used * there);
+    }
+    free(links);
+    return rc;
+}
+
+int drps_links_forecast(const struct drps_plan *part, const struct drps_links_job *job,
+                        struct drps_links_mine *mine, struct drps_err *err)
+{
+    const uint64_t epochs = job->epochs;
     const struct drps_plan_info *info = &part->info;
     struct drps_round_rows rows = {0};
     if (drps_plan_circulates(info)) {
-        forecast_ranges(info, row_bytes, epochs, mine);
+        forecast_ranges(info, job->row_bytes, epochs, mine);
         return 0;
     }
     int rc = drps_shares_sum(part, &rows, err);
     const uint64_t there = info->dim * sizeof(float);
-    const uint64_t back = there + (touches ? sizeof(uint32_t) : 0);
+    const uint64_t back = there + (job->touches ? sizeof(uint32_t) : 0);
     for (uint32_t s = 0; s < info->ranks.count && rc == 0; s++) {
         if (s == info->ranks.rank) continue;
         mine->to[s] = epochs * rows.training[s] * back;
         mine->from[s] = epochs * (rows.training[s] + rows.evaluation[s]) * there;
     }
-    return rc;
+    return rc == 0 && job->hands_on ? forecast_handed(part, there, back, job, mine, err) : rc;
 }
 
 /* ---- The table ---- */

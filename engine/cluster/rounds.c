@@ -13,7 +13,10 @@
 /* A worker's rows of one message, and which they are. */
 uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info)
 {
-    return rounds_mark_bytes(info->max_batch_rows) + info->max_batch_rows * rounds_row_bytes(info);
+    const uint64_t plain =
+        rounds_mark_bytes(info->max_batch_rows) + info->max_batch_rows * rounds_row_bytes(info);
+    const uint64_t handed = drps_handing_message_bytes(info);
+    return plain > handed ? plain : handed;
 }
 
 uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info)
@@ -21,7 +24,9 @@ uint64_t drps_rounds_server_bytes(const struct drps_plan_info *info)
     const struct drps_push_shape most = drps_push_most(info, 1);
     const uint64_t plain = info->max_batch_rows * (rounds_row_bytes(info) + sizeof(uint32_t));
     const uint64_t filtered = info->ranks.residual_slots ? drps_push_bound(&most) : 0;
-    return plain > filtered ? plain : filtered;
+    const uint64_t lent = drps_handing_message_bytes(info);
+    const uint64_t more = filtered > lent ? filtered : lent;
+    return plain > more ? plain : more;
 }
 
 /* Bytes of so many uses with a row each; SIZE_MAX, which is refused, where they cannot be counted.
@@ -176,6 +181,31 @@ static int open_filters(struct drps_rounds *r, struct drps_err *err)
                                     err);
 }
 
+/* A server whose rows stay with workers knows which of a round's do. */
+static int open_handing(struct drps_rounds *r, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &r->o.plan->info;
+    int rc = 0;
+    if (!r->o.handing) return 0;
+    r->worker.early = calloc(r->ranks, sizeof(struct drps_net_message *));
+    if (!r->worker.early)
+        return drps_err_set(err, -ENOMEM, "no memory for rows that are handed on");
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = drps_lent_allocate(&r->server.open[i].lent, info, err);
+    return rc;
+}
+
+static void close_handing(struct drps_rounds *r)
+{
+    for (uint32_t i = 0; r->worker.early && i < r->ranks; i++)
+        drps_net_message_free(r->worker.early[i]);
+    free(r->worker.early);
+    drps_shared_buffer_release(r->worker.handed);
+    drps_shared_buffer_release(r->server.lent);
+    for (int i = 0; i < 2; i++)
+        drps_lent_free(&r->server.open[i].lent);
+}
+
 int drps_rounds_open(const struct drps_rounds_options *options, struct drps_rounds **rounds_out,
                      struct drps_err *err)
 {
@@ -193,6 +223,7 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     r->touches = options->worker->has_touches;
     int rc = open_server(r, err);
     if (rc == 0) rc = open_filters(r, err);
+    if (rc == 0) rc = open_handing(r, err);
     if (rc < 0) {
         drps_rounds_close(r);
         return rc;
@@ -209,6 +240,7 @@ void drps_rounds_close(struct drps_rounds *r)
     drps_shared_buffer_release(s->ahead);
     drps_shared_buffer_release(r->worker.filtered);
     drps_push_reader_free(s->reader);
+    close_handing(r);
     for (int i = 0; i < 2; i++) {
         free(s->open[i].frames);
         free(s->open[i].late);

@@ -30,7 +30,8 @@ struct rounds_open {
     uint64_t step;                        /* the store's number of it */
     int is_listed;                        /* its lists are there before it is this round's turn */
     int is_open;
-    int is_ahead; /* workers of other ranks have got the rows that are not late */
+    struct drps_lent lent; /* which of its rows workers have, if rows are handed on */
+    int is_ahead;          /* workers of other ranks have got the rows that are not late */
 };
 
 struct rounds_worker {
@@ -51,6 +52,9 @@ struct rounds_worker {
         *filtered;              /* own: gradients on their way out, where they are filtered */
     size_t filtered_bytes;      /* of it that are in use */
     struct drps_copies *copies; /* of the round's rows; NULL: its pulls are not filtered */
+    struct drps_shared_buffer *handed; /* own: rows on their way out, where they are handed on */
+    size_t handed_bytes;               /* of it that are in use */
+    struct drps_net_message **early;   /* own: [ranks] rows that came before they were due */
 };
 
 struct rounds_server {
@@ -74,6 +78,8 @@ struct rounds_server {
     float *sum;                        /* own: [max_round_rows][dim] */
     uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
     struct drps_push_reader *reader;   /* own; NULL: gradients are not filtered */
+    struct drps_shared_buffer *lent;   /* own: rows on their way out, where they are handed on */
+    size_t lent_bytes;                 /* of it that are in use */
     struct drps_traffic sent;
     struct drps_rounds_bytes traffic; /* received */
     uint64_t store_ns; /* opening and closing rounds while the worker cannot go on; the worker reads
@@ -110,6 +116,18 @@ static inline int rounds_linked(const struct drps_rounds *r, uint32_t worker, ui
 {
     return drps_rank_serves(r->shape, server) &&
            (drps_rank_trains(r->shape, worker) || worker == server);
+}
+
+/* 1: workers may have rows of the round. */
+static inline int rounds_lends(const struct rounds_open *o)
+{
+    return o->lent.is_of_round;
+}
+
+/* Rows of a worker's batch that it pulls and pushes. */
+static inline size_t rounds_plain(const struct rounds_open *o, uint32_t worker)
+{
+    return rounds_lends(o) ? o->lent.plain[worker] : o->u.part[worker + 1] - o->u.part[worker];
 }
 
 static inline size_t rounds_row_bytes(const struct drps_plan_info *info)
@@ -193,6 +211,36 @@ void drps_rounds_count_wait(struct drps_rounds *r, uint64_t start, uint64_t pull
 
 /* The last rounds are over, and the server's thread. */
 void drps_rounds_count_rest(struct drps_rounds *r);
+
+/* ---- Rows that are handed on (rounds_handed.c) ---- */
+
+/* The worker takes the rows that a server lends it, and after the parameters of all servers those
+ * of other workers. */
+DRPS_MUST_CHECK
+int drps_rounds_take_lent(struct drps_rounds *r, uint32_t server, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_rounds_arrive(struct drps_rounds *r, struct drps_err *err);
+
+/* The worker sends rows to other workers, before its gradients, and after its gradient to a server
+ * those of that server. */
+DRPS_MUST_CHECK
+int drps_rounds_hand_on(struct drps_rounds *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_rounds_return(struct drps_rounds *r, uint32_t server, struct drps_err *err);
+
+/* The server lends rows to a worker, after its parameters, and takes them back after its gradient.
+ */
+DRPS_MUST_CHECK
+int drps_rounds_begin_lending(struct drps_rounds *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_rounds_lend(struct drps_rounds *r, uint32_t to, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_rounds_regain(struct drps_rounds *r, uint32_t from, struct drps_err *err);
+
+/* The server adds a worker's gradient, and steps rows: those of the round that no worker has. */
+void drps_rounds_add_plain(struct drps_rounds *r, uint32_t from,
+                           const struct drps_message_here *here);
+void drps_rounds_step_plain(struct drps_rounds *r);
 
 /* ---- The server (rounds_server.c) ---- */
 

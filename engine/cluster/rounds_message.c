@@ -16,13 +16,36 @@ static int of_another_round(const struct drps_net_message *m, uint64_t round, st
                         m->from, m->type, (unsigned long long)m->round, (unsigned long long)round);
 }
 
+/* A message that is not taken where it comes: late, of the asynchronous rounds before, or rows of
+ * another worker, which this one keeps until they are due. */
+static int is_aside(const struct drps_rounds *r, enum drps_net_part part, uint32_t from,
+                    const struct drps_net_message *m)
+{
+    return (m->type == DRPS_MESSAGE_OPENED && from == r->rank) ||
+           (m->type == DRPS_MESSAGE_HANDED && part == DRPS_NET_WORKER && r->o.handing);
+}
+
+static int put_aside(struct drps_rounds *r, struct drps_net_message *m, struct drps_err *err)
+{
+    struct drps_net_message **early =
+        m->type == DRPS_MESSAGE_HANDED ? &r->worker.early[m->from] : NULL;
+    if (early && !*early && m->round + 1 == r->worker.round) {
+        *early = m;
+        return 0;
+    }
+    if (early) return drps_rounds_unexpected(m, DRPS_MESSAGE_PARAMETERS, 0, err);
+    drps_net_message_free(m);
+    return 0;
+}
+
 int drps_rounds_take(struct drps_rounds *r, enum drps_net_part part, uint32_t from, uint64_t round,
                      struct drps_net_message **out, struct drps_err *err)
 {
     int rc = drps_net_receive(r->o.net, part, from, r->o.wait_ms, out, err);
-    while (rc == 0 && (*out)->type == DRPS_MESSAGE_OPENED && from == r->rank) {
-        drps_net_message_free(*out); /* late: of the asynchronous rounds before */
-        rc = drps_net_receive(r->o.net, part, from, r->o.wait_ms, out, err);
+    while (rc == 0 && is_aside(r, part, from, *out)) {
+        rc = put_aside(r, *out, err);
+        *out = NULL;
+        if (rc == 0) rc = drps_net_receive(r->o.net, part, from, r->o.wait_ms, out, err);
     }
     if (rc == -ETIMEDOUT) (void)drps_err_context(err, "round %llu", (unsigned long long)round);
     if (rc < 0) return rc;

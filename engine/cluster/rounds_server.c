@@ -84,14 +84,18 @@ static size_t choose(const struct drps_rounds *r, const struct rounds_open *o, u
                      enum which_rows which, uint64_t *marks)
 {
     const uint32_t *positions = o->u.positions + o->u.part[worker];
+    const uint8_t *away = rounds_lends(o) ? o->lent.use + o->u.part[worker] : NULL;
     const size_t n = o->u.part[worker + 1] - o->u.part[worker];
-    size_t chosen = 0;
+    size_t chosen = 0, rows = 0; /* that are pulled */
     for (size_t i = 0; i < n; i++) {
-        if (o->is_ahead && which != ROUNDS_ALL && o->late[positions[i]] != which) continue;
-        if (o->has_ids) r->server.chosen[chosen] = o->ids[positions[i]];
+        const uint32_t position = positions[i];
+        if (away && away[i]) continue;
+        const size_t row = rows++;
+        if (o->is_ahead && which != ROUNDS_ALL && o->late[position] != which) continue;
+        if (o->has_ids) r->server.chosen[chosen] = o->ids[position];
         if (o->is_filtered) r->server.uses[chosen] = (uint32_t)(o->u.part[worker] + i);
-        r->server.index[chosen++] = o->frames[positions[i]];
-        if (marks) marks[i / 64] |= UINT64_C(1) << i % 64;
+        r->server.index[chosen++] = o->frames[position];
+        if (marks) marks[row / 64] |= UINT64_C(1) << row % 64;
     }
     return chosen;
 }
@@ -162,7 +166,7 @@ static int send_ahead(struct drps_rounds *r, uint32_t to, size_t *at, struct drp
 {
     struct rounds_server *s = &r->server;
     const struct rounds_open *o = s->next;
-    const size_t rows = o->u.part[to + 1] - o->u.part[to], marks = rounds_mark_bytes(rows);
+    const size_t marks = rounds_mark_bytes(rounds_plain(o, to));
     unsigned char *data = s->ahead->data + *at;
     memset(data, 0, marks);
     uint32_t tag;
@@ -184,9 +188,12 @@ static int send_all(struct drps_rounds *r, struct drps_err *err)
 {
     size_t at = 0;
     int rc = drps_shared_buffer_renew(&r->server.values, r->server.values->bytes, err);
+    if (rc == 0 && rounds_lends(r->server.now)) rc = drps_rounds_begin_lending(r, err);
     for (uint32_t i = 0; i < r->ranks && rc == 0; i++) { /* its neighbour first */
         const uint32_t w = (r->rank + 1 + i) % r->ranks;
-        if (rounds_linked(r, w, r->rank)) rc = send_parameters(r, w, &at, err);
+        if (!rounds_linked(r, w, r->rank)) continue;
+        rc = send_parameters(r, w, &at, err);
+        if (rc == 0) rc = drps_rounds_lend(r, w, err);
     }
     return rc;
 }
@@ -312,7 +319,7 @@ static int add_gradients(struct drps_rounds *r, int training, struct drps_err *e
     for (uint32_t w = 0; w < r->ranks; w++) {
         if (!rounds_linked(r, w, r->rank)) continue;
         struct drps_net_message *m;
-        const size_t n = training ? u->part[w + 1] - u->part[w] : 0;
+        const size_t n = training ? rounds_plain(s->now, w) : 0;
         const uint64_t bytes = drps_rounds_gradient_bytes(r, w, n);
         int rc = drps_rounds_take(r, DRPS_NET_SERVER, w, s->round, &m, err);
         if (rc < 0) return rc;
@@ -320,10 +327,14 @@ static int add_gradients(struct drps_rounds *r, int training, struct drps_err *e
             return drps_rounds_unexpected(m, DRPS_MESSAGE_GRADIENT, bytes, err);
         struct drps_message_here here;
         if (training) rc = read_gradient(r, m, n, &here, err);
-        if (training && rc == 0) add_gradient(r, w, &here);
+        if (training && rc == 0 && rounds_lends(s->now))
+            drps_rounds_add_plain(r, w, &here);
+        else if (training && rc == 0)
+            add_gradient(r, w, &here);
         take_wishes(r, w, m->tag & ROUNDS_END);
         if (w != r->rank) s->traffic.received += m->bytes;
         drps_net_message_free(m);
+        if (rc == 0) rc = drps_rounds_regain(r, w, err);
         if (rc < 0) return rc;
     }
     return 0;
@@ -338,6 +349,9 @@ static int list_round(struct drps_rounds *r, struct rounds_open *o, uint64_t ahe
 {
     const struct rounds_server *s = &r->server;
     int rc = drps_feed_next_union(r->o.feed, &o->u, err);
+    o->lent.is_of_round = 0;
+    if (rc == 0 && r->o.lending && s->at + ahead < r->train)
+        rc = drps_lending_next(r->o.lending, &o->u, &o->lent, err);
     o->has_ids = rc == 0 && s->fresh && s->round + ahead < r->train;
     o->is_filtered = rc == 0 && r->o.pull && s->at + ahead < r->train;
     if (o->has_ids) rc = fresh_list(s->fresh, s->at + ahead, &o->u, o->ids, err);
@@ -391,7 +405,9 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
     if (rc == 0 && may_open_ahead(r)) rc = prepare_next(r, err);
     if (rc == 0) rc = add_gradients(r, training, err);
     if (rc < 0) return rc;
-    if (training)
+    if (training && rounds_lends(s->now))
+        drps_rounds_step_plain(r);
+    else if (training)
         drps_server_step(server, &s->now->rows, 0, s->now->u.n, s->sum,
                          r->touches ? s->count : NULL);
     if (s->now->is_filtered) drps_rounds_publish(r);

@@ -12,7 +12,9 @@
 
 /* What one server has sent of a round. */
 struct pulled {
-    size_t rows;                    /* of the batch that it has */
+    size_t rows;                    /* of the batch that it sends */
+    size_t share;                   /* of the batch that are its own, with those that are here */
+    const uint8_t *away;            /* [share] 1: the row is here; NULL: none is */
     struct drps_net_message *ahead; /* own; NULL: everything is in `rest` */
     struct drps_net_message *rest;  /* own */
     size_t ahead_rows;
@@ -88,8 +90,12 @@ static void merge(const struct drps_rounds *r, struct pulled *p, char *to)
 {
     const size_t row = r->dim * sizeof(float);
     const uint64_t *marks = p->ahead ? p->ahead->data : NULL;
-    for (size_t i = 0; i < p->rows; i++, to += row)
-        fresh_next(marks && marks[i / 64] >> i % 64 & 1 ? &p->early.fresh : &p->late.fresh, to);
+    for (size_t i = 0, sent = 0; i < p->share; i++, to += row) {
+        if (p->away && p->away[i]) continue;
+        fresh_next(marks && marks[sent / 64] >> sent % 64 & 1 ? &p->early.fresh : &p->late.fresh,
+                   to);
+        sent++;
+    }
 }
 
 /* The same where pulls are filtered. */
@@ -114,7 +120,7 @@ static int put(const struct drps_rounds *r, struct pulled *p, uint32_t from, cha
     const size_t bytes = p->rows * r->dim * sizeof(float);
     if (from != r->rank && r->worker.copies)
         return merge_filtered(r, p, from, (float *)(void *)to, err);
-    if (from != r->rank && (p->ahead || p->late.fresh.marks))
+    if (from != r->rank && (p->ahead || p->late.fresh.marks || p->away))
         merge(r, p, to);
     else if (bytes)
         memcpy(to,
@@ -154,15 +160,34 @@ static void keep_copies(struct drps_rounds *r)
         drps_copies_keep(w->copies, r->o.worker->params, own_first, w->share.shares[r->rank]);
 }
 
+/* Rows that are here: those of other workers come first. */
+static int take_here(struct drps_rounds *r, struct drps_err *err)
+{
+    int rc = drps_rounds_arrive(r, err);
+    if (rc == 0) drps_handing_fill(r->o.handing, r->o.worker->params);
+    return rc;
+}
+
+/* What a server is to send: not the rows that are here. `first`: its first row of the batch. */
+static struct pulled begin_pulled(const struct drps_rounds *r, uint32_t server, size_t first)
+{
+    const size_t share = r->worker.share.shares[server];
+    const uint32_t here = r->o.handing ? drps_handing_counts(r->o.handing, server)->used : 0;
+    const uint8_t *away = here ? drps_handing_away(r->o.handing) + first : NULL;
+    return (struct pulled){.rows = share - here, .share = share, .away = away};
+}
+
 /* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to end. */
 static int pull(struct drps_rounds *r, struct drps_err *err)
 {
     struct rounds_worker *w = &r->worker;
-    char *at = (char *)r->o.worker->params;
+    float *params = r->o.worker->params;
+    size_t at = 0;
     int agree = 1, first = 1;
     size_t remote = 0;
     for (uint32_t s = 0; s < r->ranks; s++) {
-        struct pulled p = {.rows = w->share.shares[s], .remote = remote};
+        struct pulled p = begin_pulled(r, s, at);
+        p.remote = remote;
         if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
         if (s != r->rank) remote += p.rows;
         int rc = take_parameters(r, s, &p, err);
@@ -172,14 +197,16 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
             if (first) w->ended = end;
             first = 0;
             agree &= end == w->ended;
-            if (!end) rc = put(r, &p, s, at, err);
+            if (!end) rc = put(r, &p, s, (char *)(params + at * r->dim), err);
             count_received(r, &p, s);
+            if (!end && rc == 0) rc = drps_rounds_take_lent(r, s, err);
         }
         free_pulled(&p);
         if (rc < 0) return rc;
-        at += p.rows * r->dim * sizeof(float);
+        at += p.share;
     }
     if (agree) keep_copies(r);
+    if (agree && !w->ended && r->o.handing) return take_here(r, err);
     if (agree) return w->ended != 0;
     return drps_err_set(err, DRPS_E_PROTO, "servers disagree on whether round %llu comes next",
                         (unsigned long long)w->round);
@@ -189,7 +216,11 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
 static int take_share(struct drps_rounds *r, struct drps_err *err)
 {
     if (r->worker.has_share) return 0;
-    int rc = drps_feed_next_share(r->o.feed, &r->worker.share, err);
+    struct drps_feed_share *share = &r->worker.share;
+    int rc = drps_feed_next_share(r->o.feed, share, err);
+    if (rc == 0 && r->o.handing)
+        rc = drps_handing_begin(r->o.handing, r->worker.at < r->train, share->body.rows,
+                                share->shares, err);
     r->worker.has_share = rc == 0;
     return rc;
 }
@@ -198,7 +229,7 @@ static int take_share(struct drps_rounds *r, struct drps_err *err)
 
 static int wants_to_stop(const struct drps_rounds *r)
 {
-    const atomic_int *stop = r->o.push || r->o.pull ? NULL : r->o.train->stop;
+    const atomic_int *stop = r->o.push || r->o.pull || r->o.handing ? NULL : r->o.train->stop;
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 
@@ -281,12 +312,16 @@ static int push(struct drps_rounds *r, int training, double loss, struct drps_er
         first += shares[s];
     const int filters = r->o.push && training;
     if (filters) rc = begin_filtered(r, first - shares[r->rank], err);
+    if (r->o.handing && training) rc = drps_rounds_hand_on(r, err);
     for (uint32_t i = 0; i < r->ranks && rc == 0; i++) {
         const uint32_t s = (r->rank + 1 + i) % r->ranks;
         if (s == 0) first = 0;
         if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
-        rc = filters && s != r->rank ? push_filtered(r, s, first, shares[s], tag, err)
-                                     : push_to(r, s, first, training ? shares[s] : 0, tag, err);
+        const uint32_t here = r->o.handing ? drps_handing_counts(r->o.handing, s)->used : 0;
+        const size_t n = training ? shares[s] - here : 0;
+        rc = filters && s != r->rank ? push_filtered(r, s, first, n, tag, err)
+                                     : push_to(r, s, first, n, tag, err);
+        if (rc == 0) rc = drps_rounds_return(r, s, err);
         first += shares[s];
     }
     return rc;
@@ -324,6 +359,9 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
         out->loss = drps_worker_gradient(r->o.worker, &w->share.body);
     else
         drps_worker_score(r->o.worker, &w->share.body);
+    if (training && r->o.handing)
+        drps_handing_step(r->o.handing, r->o.worker->grads[0],
+                          r->touches ? r->o.worker->touches[0] : NULL);
     out->plan_ns = read - start;
     out->wait_ns = pulled - read;
     out->compute_ns = drps_clock_ns() - ready;

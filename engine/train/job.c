@@ -213,6 +213,8 @@ static void finish(struct drps_job *job)
     drps_rounds_close(job->rounds);
     drps_push_close(job->push);
     drps_pull_close(job->pull);
+    drps_handing_close(job->handing);
+    drps_lending_close(job->lending);
     drps_circulation_close(job->circulation);
     drps_async_close(job->async);
     drps_stratum_close(job->stratum);

@@ -44,10 +44,12 @@ struct drps_job {
     struct drps_circulation *circulation; /* NULL: they do not */
     struct drps_push *push;               /* own; NULL: gradients are sent as they are */
     struct drps_pull *pull;               /* the same of parameters */
-    void *intercept;                      /* own: of rank 0, where rows circulate; or NULL */
-    struct drps_async *async;             /* NULL: bsp, as of the next one */
-    struct drps_async_listener listener;  /* that the store tells */
-    struct drps_stratum *stratum;         /* NULL: one batch after another */
+    struct drps_handing *handing;         /* own, as is lending; NULL: rows are not handed on */
+    struct drps_lending *lending;
+    void *intercept;                     /* own: of rank 0, where rows circulate; or NULL */
+    struct drps_async *async;            /* NULL: bsp, as of the next one */
+    struct drps_async_listener listener; /* that the store tells */
+    struct drps_stratum *stratum;        /* NULL: one batch after another */
     struct drps_uses *uses;
     struct drps_timeline timeline;
     uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */

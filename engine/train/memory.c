@@ -101,6 +101,9 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
                  drps_push_memory(&p->plan->info, p->worker->touches));
         if (p->options->pull.on && p->options->sync == DRPS_SCHED_BSP)
             take(b, "copies of rows, and what is published", drps_pull_memory(&p->plan->info));
+        if (drps_handing_applies(&p->plan->info, p->options, &p->server->optim))
+            take(b, "rows that workers have",
+                 drps_handing_memory(&p->plan->info, p->server->row_bytes));
         if (p->options->sync == DRPS_SCHED_BSP)
             m->rounds_ahead = !p->options->no_overlap;
         else

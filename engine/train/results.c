@@ -178,12 +178,15 @@ static int gather_links(struct drps_job *job, const struct drps_traffic *sent,
                         const struct drps_rounds_fresh *fresh, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_links_job links = {.touches = job->worker.has_touches,
+                                         .hands_on = job->handing != NULL,
+                                         .row_bytes = job->server.row_bytes,
+                                         .epochs = job->result->epochs_n};
     struct drps_err why = DRPS_ERR_INIT;
     struct drps_links_mine *mine = calloc(1, sizeof(*mine));
     if (!mine) return drps_err_set(err, -ENOMEM, "no memory for the bytes between ranks");
     memcpy(mine->sent, sent->to, sizeof(mine->sent));
-    if (drps_links_forecast(job->plan, job->worker.has_touches, job->server.row_bytes,
-                            job->result->epochs_n, mine, &why) < 0)
+    if (drps_links_forecast(job->plan, &links, mine, &why) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "no forecast from rank to rank: %s", why.text);
     for (uint32_t s = 0; s < info->ranks.count; s++)
         if (mine->from[s]) mine->from[s] -= fresh->made[s] * info->dim * sizeof(float);
@@ -209,6 +212,9 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         count_bytes(job, &done);
         drps_rounds_fresh(job->rounds, &fresh);
         forecast_bytes(job, &fresh, &planned);
+        if (job->handing)
+            drps_rounds_forecast_handed(&job->plan->info, job->worker.has_touches,
+                                        job->server.row_bytes, r->epochs_n, &planned);
     }
     struct drps_train_rank mine = {
         .sent_bytes = done.sent,

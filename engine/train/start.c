@@ -205,11 +205,49 @@ static int open_pull(struct drps_job *job, struct drps_err *err)
     return drps_pull_open(&pull, &job->pull, err);
 }
 
+/* Says why rows that the plan hands on are not. */
+static void tell_plain(const struct drps_job *job)
+{
+    const struct drps_train_options *o = job->options;
+    const uint64_t states = job->plan->info.ranks.handed.states;
+    if (job->cluster.rank || !job->plan->info.ranks.handed.slots || o->no_hand_on) return;
+    if (o->sync != DRPS_SCHED_BSP)
+        drps_log(o->log, DRPS_LOG_INFO,
+                 "rows are handed on under synchronisation bsp alone, and go to their servers");
+    else
+        drps_log(o->log, DRPS_LOG_WARN,
+                 "rows are not handed on: the plan has counted what that brings with the state of "
+                 "%s, and %s has more; make a plan for it",
+                 drps_plan_states_name(states), drps_optim_name(job->server.optim.kind));
+}
+
+/* Rows are handed on from the first batch of an epoch on. */
+static int open_handing(struct drps_job *job, struct drps_err *err)
+{
+    const uint64_t first = drps_job_first_step(job), epochs = drps_job_epochs_left(job);
+    const int is_over = first >= job->plan->info.batches;
+    const struct drps_lending_job lending = {job->plan, epochs, is_over};
+    const struct drps_handing_job handing = {job->plan, &job->server, epochs, is_over};
+    if (!drps_handing_applies(&job->plan->info, job->options, &job->server.optim)) {
+        tell_plain(job);
+        return 0;
+    }
+    if (first && !is_over)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the checkpoint lies inside an epoch, at its batch %llu, and rows are "
+                            "handed on from the beginning of one: go on without handing rows on",
+                            (unsigned long long)first);
+    int rc = drps_handing_open(&handing, &job->handing, err);
+    if (rc == 0) rc = drps_lending_open(&lending, &job->lending, err);
+    return rc;
+}
+
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
     if (drps_plan_circulates(&job->plan->info)) return open_circulation(job, err);
     int rc = open_push(job, err);
     if (rc == 0) rc = open_pull(job, err);
+    if (rc == 0) rc = open_handing(job, err);
     if (rc < 0) return rc;
     const struct drps_rounds_options options = {.plan = job->plan,
                                                 .net = job->cluster.net,
@@ -222,7 +260,9 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .fresh = has_fresh_rows(job),
                                                 .slots = job->windows != NULL,
                                                 .push = job->push,
-                                                .pull = job->pull};
+                                                .pull = job->pull,
+                                                .handing = job->handing,
+                                                .lending = job->lending};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 
@@ -256,6 +296,12 @@ static struct drps_emulate emulation_of(const struct drps_job *job)
     if (!drps_rank_trains(ranks, ranks->rank)) return (struct drps_emulate){0};
     return (struct drps_emulate){.timing = job->options->emulate,
                                  .worker = ranks->rank - ranks->first_worker};
+}
+
+/* Training stops, and is cut by checkpoints, between epochs alone. */
+static int has_whole_epochs(const struct drps_job *job)
+{
+    return job->circulation || job->push || job->pull || job->handing;
 }
 
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
@@ -294,12 +340,11 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .stratum = job->stratum,
         .rounds = job->rounds,
         .circulation = job->circulation,
-        .whole_epochs = job->circulation || job->push || job->pull,
+        .whole_epochs = has_whole_epochs(job),
         .async = job->async,
         .cluster = job->ranks ? &job->cluster : NULL,
         /* There is no cut inside an epoch of these. */
-        .pause =
-            job->async || job->circulation || job->push || job->pull ? NULL : drps_job_checkpoint,
+        .pause = job->async || has_whole_epochs(job) ? NULL : drps_job_checkpoint,
         .pause_ctx = job,
         .train_steps = job->plan->info.batches,
         .eval_steps = job->plan->info.eval_batches,

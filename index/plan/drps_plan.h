@@ -18,7 +18,8 @@
  * the bodies of the worker's own batches; shares.rec and positions.rec (drps_round.h) say which
  * rows go from server to worker. A rank without rows has empty lists, and one without samples
  * batches of none. Where pushes can be filtered, residuals.rec (drps_residuals.h) says where the
- * worker keeps what is held back.
+ * worker keeps what is held back. Where rows are handed on, handed.rec and lent.rec
+ * (drps_handed.h) say what worker and server do with them.
  *
  * In a plan for several workers that has lanes, ranges of rows circulate instead
  * (index/ranks/drps_circulation.h). A part has no shares.rec and no positions.rec then, and its
@@ -63,6 +64,18 @@ struct drps_row_range {
     uint64_t first, rows; /* placed ids */
 };
 
+/* What a plan for several ranks says of rows that are handed on (drps_handed.h): an epoch's,
+ * counted once for each batch. Of the whole: sums, and of slots the most. */
+struct drps_plan_handed {
+    uint64_t slots;  /* of the part's worker, at least 1; 0: no rows are handed on */
+    uint64_t states; /* floats of the optimizer's state for each parameter, as counted */
+    /* Rows of the worker's batches that it has itself, so that it neither pulls nor pushes them; of
+     * these, rows that servers send, that it returns to them, and that it hands on; and rows that
+     * other workers hand on to it. */
+    uint64_t used, taken, returned, handed, arrived;
+    uint64_t away, given, regained; /* the same of the server's rows: used, taken, returned */
+};
+
 /* What a plan for several ranks says of them. */
 struct drps_plan_ranks {
     uint32_t count;                 /* of ranks; 1: none of what follows is in plan.json */
@@ -83,6 +96,7 @@ struct drps_plan_ranks {
                                  (drps_residuals.h); of the whole the most; 0: there are none */
     uint64_t published_slots; /* the same of its server (codec/drps_published.h); 0: as an earlier
                                  version has made it, or there are no residual slots */
+    struct drps_plan_handed handed;
     /* Of a part whose rows circulate: row 0 and up of its store, in placed order; of the numbers
      * before, rows that arrive are pulled, and those that depart are served, with the optimizer's
      * state, or without it in evaluation. That with first_row is the rank's own. */
@@ -127,6 +141,9 @@ static inline int drps_ranks_are_alike(const struct drps_plan_ranks *ranks)
 enum { DRPS_PLAN_RANKS_TEXT_BYTES = 80 };
 const char *drps_plan_ranks_text(const struct drps_plan_ranks *ranks,
                                  char text[DRPS_PLAN_RANKS_TEXT_BYTES]);
+
+/* Add a part's numbers to those of the whole. */
+void drps_plan_handed_add(struct drps_plan_handed *sum, const struct drps_plan_handed *part);
 
 /* Numbers of plan.json that execution needs. In the part of a rank, samples, entries and the maxima
  * of batches are those of all, so that all ranks choose alike. */
@@ -215,6 +232,13 @@ enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info);
 /* 1: it is for several workers, between which ranges of rows circulate. */
 int drps_plan_circulates(const struct drps_plan_info *info);
 
+/* Floats that an epoch's training rounds move between ranks, of a whole plan; with `hands_on`, if
+ * rows are handed on with so many floats of state for each parameter. */
+uint64_t drps_plan_moved_values(const struct drps_plan_info *info, int hands_on, uint64_t states);
+
+/* The optimizer that has so many floats of state for each parameter, 0 to 2. */
+const char *drps_plan_states_name(uint64_t states);
+
 /* Which of the part's rows are the rank's own, as a range of the store's row numbers; of other
  * plans all rows. */
 struct drps_row_range drps_plan_own_rows(const struct drps_plan_info *info);
@@ -229,7 +253,7 @@ struct drps_plan_file_type {
     unsigned shapes; /* that have the file */
     int per_step;    /* it has a record for each step */
 };
-enum { DRPS_PLAN_FILES = 11 };
+enum { DRPS_PLAN_FILES = 13 };
 extern const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES];
 
 /* 1: such a plan has this file. */

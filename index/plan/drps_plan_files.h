@@ -19,6 +19,8 @@
 #define DRPS_FILE_POSITIONS "positions.rec"
 #define DRPS_FILE_RESIDUALS "residuals.rec"
 #define DRPS_FILE_PUBLISHED "published.rec"
+#define DRPS_FILE_HANDED "handed.rec"
+#define DRPS_FILE_LENT "lent.rec"
 
 #define DRPS_KIND_DATA DRPS_REC_KIND('D', 'A', 'T', 'A')
 #define DRPS_KIND_ROWS DRPS_REC_KIND('R', 'O', 'W', 'S')
@@ -31,6 +33,8 @@
 #define DRPS_KIND_POSITIONS DRPS_REC_KIND('P', 'O', 'S', 'I')
 #define DRPS_KIND_RESIDUALS DRPS_REC_KIND('R', 'E', 'S', 'I')
 #define DRPS_KIND_PUBLISHED DRPS_REC_KIND('P', 'U', 'B', 'L')
+#define DRPS_KIND_HANDED DRPS_REC_KIND('H', 'A', 'N', 'D')
+#define DRPS_KIND_LENT DRPS_REC_KIND('L', 'E', 'N', 'T')
 
 /* The folder of a rank's part is this and the rank's number. */
 #define DRPS_FILE_RANK "rank-"
@@ -40,6 +44,8 @@
 #define DRPS_FILE_ROW_USES_TMP "rows.uses.tmp"
 #define DRPS_FILE_RESIDUALS_TMP "residuals.tmp"
 #define DRPS_FILE_PUBLISHED_TMP "published.tmp"
+#define DRPS_FILE_HANDED_NEXT_TMP "handed.next.tmp"
+#define DRPS_FILE_HANDED_FATES_TMP "handed.fates.tmp"
 #define DRPS_FILE_WINDOW_ROWS_TMP "windows.rows.tmp"
 #define DRPS_FILE_WINDOW_NEXT_TMP "windows.next.tmp"
 #define DRPS_FILE_WINDOW_PREV_TMP "windows.prev.tmp"

@@ -32,13 +32,17 @@ const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES] = {
     {DRPS_FILE_POSITIONS, DRPS_KIND_POSITIONS, DRPS_PLAN_PART, 1},
     {DRPS_FILE_RESIDUALS, DRPS_KIND_RESIDUALS, DRPS_PLAN_PART, 1},
     {DRPS_FILE_PUBLISHED, DRPS_KIND_PUBLISHED, DRPS_PLAN_PART, 1},
+    {DRPS_FILE_HANDED, DRPS_KIND_HANDED, DRPS_PLAN_PART, 1},
+    {DRPS_FILE_LENT, DRPS_KIND_LENT, DRPS_PLAN_PART, 1},
 };
 
 int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
 {
     const struct drps_plan_file_type *type = &drps_plan_files[file];
+    const int hands_on = type->kind == DRPS_KIND_HANDED || type->kind == DRPS_KIND_LENT;
     if (type->kind == DRPS_KIND_RESIDUALS && !info->ranks.residual_slots) return 0;
     if (type->kind == DRPS_KIND_PUBLISHED && !info->ranks.published_slots) return 0;
+    if (hands_on && !info->ranks.handed.slots) return 0;
     return (type->shapes & drps_plan_shape(info)) != 0;
 }
 
@@ -58,6 +62,9 @@ int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
 #define PLAN_RANK_NUMBERS(X)                                                                       \
     X(workers) X(round_samples) X(first_row) X(max_round_rows) X(max_round_uses) X(pulled_rows)    \
     X(served_rows)
+/* Numbers of rows that are handed on. */
+#define PLAN_HANDED_NUMBERS(X)                                                                     \
+    X(slots) X(states) X(used) X(taken) X(returned) X(handed) X(arrived) X(away) X(given) X(regained)
 /* Numbers whose member has another name than the field, of any plan and of one for several workers:
  * X(field, member). */
 #define PLAN_TEST_NUMBERS(X) X(eval_batches, "test_batches")
@@ -100,7 +107,16 @@ static json_t *json_u64(uint64_t v)
 
 /* ---- Writing ---- */
 
-/* Returns NULL when memory is gone, as the next does. */
+/* Returns NULL when memory is gone, as the next two do. */
+static json_t *handed_to_json(const struct drps_plan_handed *handed)
+{
+    json_t *j = json_object();
+#define PUT(name) drps_manifest_put(&j, #name, json_u64(handed->name));
+    PLAN_HANDED_NUMBERS(PUT)
+#undef PUT
+    return j;
+}
+
 static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
 {
     json_t *j = json_object();
@@ -120,6 +136,7 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
         drps_manifest_put(&j, "residual_slots", json_u64(ranks->residual_slots));
     if (ranks->published_slots)
         drps_manifest_put(&j, "published_slots", json_u64(ranks->published_slots));
+    if (ranks->handed.slots) drps_manifest_put(&j, "handed_on", handed_to_json(&ranks->handed));
     if (!ranks->held_n) return j;
     drps_manifest_put(&j, "max_range_rows", json_u64(ranks->max_range_rows));
     json_t *held = json_array();
@@ -364,6 +381,19 @@ static int get_held(const json_t *cluster, const char *path, struct drps_plan_ra
     return rc;
 }
 
+static int get_handed(const json_t *cluster, const char *path, struct drps_plan_handed *handed,
+                      struct drps_err *err)
+{
+    const json_t *j = json_object_get(cluster, "handed_on");
+    int rc = 0;
+    if (!j) return 0;
+#define GET(name)                                                                                  \
+    if (rc == 0) rc = drps_manifest_get_count(j, #name, path, &handed->name, err);
+    PLAN_HANDED_NUMBERS(GET)
+#undef GET
+    return rc;
+}
+
 /* How many workers and servers there are, and on which ranks: where it is not said, as many, on the
  * same. */
 static int get_shape(const json_t *j, const char *path, struct drps_plan_ranks *ranks,
@@ -416,6 +446,7 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
         rc = drps_manifest_get_count(j, "residual_slots", path, &ranks->residual_slots, err);
     if (rc == 0 && json_object_get(j, "published_slots"))
         rc = drps_manifest_get_count(j, "published_slots", path, &ranks->published_slots, err);
+    if (rc == 0) rc = get_handed(j, path, &ranks->handed, err);
     if (rc == 0) rc = get_held(j, path, ranks, err);
     if (rc < 0) return rc;
     rc = get_shape(j, path, ranks, err);

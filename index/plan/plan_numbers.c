@@ -137,6 +137,34 @@ static int check_rows(const struct drps_plan_info *i, const struct sizes *s, con
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
 
+enum { STATES_MOST = 2 };
+
+/* Rows of batches that workers have themselves are not more than those that they would pull. */
+static int check_handed(const struct drps_plan_info *i, const struct sizes *s, const char *path,
+                        struct drps_err *err)
+{
+    const struct drps_plan_ranks *r = &i->ranks;
+    const struct drps_plan_handed *h = &r->handed;
+    const uint64_t slots = h->slots && !s->circulates && !r->residual_slots ? s->all_rows : 0;
+    const uint64_t served = slots ? r->served_rows : 0, pulled = slots ? r->pulled_rows : 0;
+    const uint64_t arrived =
+        slots ? count_most(drps_product(i->batches, s->part ? 1 : s->workers), s->all_rows) : 0;
+    const struct drps_bound bounds[] = {
+        {"slots", h->slots, 0, slots, "the tables"},
+        {"states", h->states, 0, slots ? STATES_MOST : 0, "optimizers"},
+        {"used", h->used, 0, pulled, "the rows of batches"},
+        {"taken", h->taken, 0, h->used, "the rows that are used"},
+        {"returned", h->returned, 0, h->used, "the rows that are used"},
+        {"handed", h->handed, 0, h->used - least_of(h->used, h->returned),
+         "the rows that are used and not returned"},
+        {"arrived", h->arrived, 0, arrived, "batches and rows"},
+        {"away", h->away, 0, served, "the rows of rounds"},
+        {"given", h->given, 0, h->away, "the rows that are away"},
+        {"regained", h->regained, 0, h->away, "the rows that are away"},
+    };
+    return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
+}
+
 /* The whole has sums over all ranks. */
 static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, const char *path,
                        struct drps_err *err)
@@ -226,6 +254,7 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
     if (rc == 0) rc = check_samples(i, &s, path, err);
     if (rc == 0) rc = check_rows(i, &s, path, err);
     if (rc == 0 && several) rc = check_ranks(i, &s, path, err);
+    if (rc == 0 && several) rc = check_handed(i, &s, path, err);
     if (rc == 0 && s.circulates && !drps_ranks_are_alike(r))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: rows circulate, and of %u ranks %u have rows and %u samples", path,

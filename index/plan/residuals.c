@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-#include "index/plan/codec/drps_list.h"
+#include "index/plan/codec/drps_lists.h"
 
 enum { HEAD_BYTES = 4 };
 enum { AS_LIST, AS_NUMBERS };
@@ -70,31 +70,7 @@ size_t drps_residuals_encode(const struct drps_residual_rows *rows, void *out)
 
 /* ---- Decoding ---- */
 
-struct reader {
-    const unsigned char *at;
-    size_t left;
-};
-
-/* The next list of at most `most` numbers; numbers that are a list lie below `end`. */
-static int next_list(struct reader *r, size_t most, int numbers, uint64_t end, uint32_t *out,
-                     size_t *n_out, struct drps_err *err)
-{
-    size_t used = 0;
-    *n_out = r->left >= 4 ? drps_list_count(r->at) : 0;
-    if (*n_out > most)
-        return drps_err_set(err, DRPS_E_CORRUPT, "a list of %zu of %zu rows", *n_out, most);
-    int rc = numbers ? drps_numbers_decode(r->at, r->left, out, &used, err)
-                     : drps_list_decode(r->at, r->left, out, &used, err);
-    if (rc < 0) return rc;
-    r->at += used;
-    r->left -= used;
-    for (size_t i = 0; i < *n_out; i++)
-        if (out[i] >= end)
-            return drps_err_set(err, DRPS_E_CORRUPT, "number %" PRIu32 " of %" PRIu64, out[i], end);
-    return 0;
-}
-
-static int check_end(const struct reader *r, size_t places, size_t slots, struct drps_err *err)
+static int check_end(const struct drps_lists *r, size_t places, size_t slots, struct drps_err *err)
 {
     if (places == slots && !r->left) return 0;
     return drps_err_set(err, DRPS_E_CORRUPT, "%zu slots of %zu rows, and %zu bytes behind", slots,
@@ -109,19 +85,19 @@ int drps_residuals_decode(const void *record, size_t bytes, uint64_t slots,
     const uint32_t kind = bytes >= HEAD_BYTES ? drps_get_u32(record) : UINT32_MAX;
     if (kind > AS_NUMBERS)
         return drps_err_set(err, DRPS_E_CORRUPT, "slots are packed in no known way");
-    struct reader r = {(const unsigned char *)record + HEAD_BYTES, bytes - HEAD_BYTES};
+    struct drps_lists r = {(const unsigned char *)record + HEAD_BYTES, bytes - HEAD_BYTES};
     for (uint32_t i = 0; i < rows->n; i++) {
         rows->slot[i] = DRPS_NO_SLOT;
         rows->whole[i] = 1;
     }
-    int rc = next_list(&r, rows->n, 0, rows->n, place, &places, err);
-    if (rc == 0) rc = next_list(&r, rows->n, kind == AS_NUMBERS, slots, list, &n, err);
+    int rc = drps_lists_next(&r, rows->n, 0, rows->n, place, &places, err);
+    if (rc == 0) rc = drps_lists_next(&r, rows->n, kind == AS_NUMBERS, slots, list, &n, err);
     if (rc == 0 && n != places) rc = check_end(&r, places, n, err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rows->slot[place[i]] = list[i];
         rows->whole[place[i]] = 0;
     }
-    if (rc == 0) rc = next_list(&r, places, 0, places, list, &whole, err);
+    if (rc == 0) rc = drps_lists_next(&r, places, 0, places, list, &whole, err);
     for (size_t i = 0; rc == 0 && i < whole; i++)
         rows->whole[place[list[i]]] = 1;
     return rc == 0 ? check_end(&r, places, n, err) : rc;

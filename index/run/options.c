@@ -212,6 +212,23 @@ static int check_residuals(const struct drps_index_options *o, struct drps_err *
                                        : "make a plan for 2 workers or more");
 }
 
+static int check_hand_on(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (!o->hand_on) return 0;
+    if (o->workers < 2 || drps_run_circulates(o))
+        return drps_err_set(err, DRPS_E_CONFIG, "rows are handed on %s",
+                            o->workers > 1
+                                ? "between rounds, and here they circulate: name a partition, or "
+                                  "leave it out"
+                                : "from worker to worker: make a plan for 2 workers or more, or "
+                                  "leave it out");
+    if (o->residual_slots)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "rows that are handed on have no gradients to filter: leave out either "
+                            "residual slots or handing on");
+    return 0;
+}
+
 int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
@@ -243,6 +260,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (rc == 0) rc = check_lanes(o, err);
     if (rc == 0) rc = check_samples(o, err);
     if (rc == 0) rc = check_residuals(o, err);
+    if (rc == 0) rc = check_hand_on(o, err);
     if (rc < 0) return rc;
     if (o->factors && !a->has_factors)
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s has no factors", a->name);

@@ -10,9 +10,10 @@
 #include "base/drps_alloc.h"
 #include "index/ranks/drps_owners.h"
 #include "index/ranks/drps_placement.h"
+#include "index/ranks/drps_split.h"
+#include "index/ranks/handed/drps_handed_on.h"
 #include "index/ranks/published/drps_published_slots.h"
 #include "index/ranks/residuals/drps_residual_slots.h"
-#include "index/ranks/drps_split.h"
 #include "index/run/run.h"
 
 int drps_run_remove_batches(struct index_run *r, struct drps_err *err)
@@ -35,6 +36,13 @@ static uint64_t shape_hash(const struct drps_plan_ranks *ranks, uint64_t owners)
     return drps_ranks_are_alike(ranks) ? owners : drps_checksum(shape, sizeof(shape));
 }
 
+/* Ranks whose parts hand other rows on are not of one plan. */
+static uint64_t handed_hash(const struct drps_index_options *o, uint64_t hash)
+{
+    const uint64_t handed[3] = {hash, o->hand_on, o->hand_on_states};
+    return o->hand_on ? drps_checksum(handed, sizeof(handed)) : hash;
+}
+
 int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_err *err)
 {
     static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
@@ -43,6 +51,7 @@ int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_
     int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);
     *ranks = drps_run_ranks(&r->options);
     hash[1] = shape_hash(ranks, drps_checksum(first, (ranks->count + 1) * sizeof(*first)));
+    hash[1] = handed_hash(&r->options, hash[1]);
     ranks->round_samples = r->info->batch_size * ranks->workers;
     if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
     (void)snprintf(ranks->whole, sizeof(ranks->whole), "%016llx",
@@ -160,6 +169,14 @@ static int make_slots(const struct index_run *r, const struct split_job *split,
     return rc;
 }
 
+/* Find the rows to hand on, if the plan is to say which. */
+static int find_handed(const struct index_run *r, const struct handing_job *job,
+                       struct handing **out, struct drps_err *err)
+{
+    *out = NULL;
+    return r->options.hand_on ? handing_find(job, out, err) : 0;
+}
+
 /* How many rows of so many an epoch would move, were samples dealt and homes drawn at random: a
  * worker that has a server beside it has one in as many as there are servers at home. */
 static uint64_t not_at_home(const struct drps_plan_ranks *ranks, uint64_t rows)
@@ -201,20 +218,29 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
                                   .batch_rows = &batch_rows,
                                   .fresh_rows = &r->result->links.fresh_rows,
                                   .memory_bytes = r->options.memory_bytes};
+    const struct handing_job handed = {.split = &job,
+                                       .scratch = r->stage.dir,
+                                       .most = r->options.hand_on,
+                                       .states = r->options.hand_on_states};
+    struct handing *handing = NULL;
     int rc = choose_owners(r, &owners, err);
     for (uint32_t i = owners.servers; i < r->parts_n && rc == 0; i++)
         owners.first[i + 1] = owners.first[i]; /* these ranks have none */
     if (rc == 0) rc = drps_run_name_whole(r, owners.first, err);
+    if (rc == 0) rc = find_handed(r, &handed, &handing, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
         struct part *part = &r->parts[i];
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
         if (rc == 0) rc = make_part(part, &job, i, r->block_first, err);
+        if (rc == 0 && handing)
+            rc = handing_write(handing, i, part->dir, &part->info.ranks.handed, err);
         if (rc == 0)
             rc = drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);
     }
     if (rc == 0) rc = make_slots(r, &job, err);
+    handing_free(handing);
     if (rc == 0) r->result->links.hashed_rows = hashed_rows(r, batch_rows);
     return rc < 0 ? rc : drps_run_remove_batches(r, err);
 }

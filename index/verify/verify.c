@@ -22,22 +22,26 @@ enum {
     SHARES = 1 << 7,
     POSITIONS = 1 << 8,
     RESIDUALS = 1 << 9,
-    PUBLISHED = 1 << 10
+    PUBLISHED = 1 << 10,
+    HANDED = 1 << 11,
+    LENT = 1 << 12
 };
 
 /* Plans that have steps. */
 enum { STEPS = DRPS_PLAN_ONE | DRPS_PLAN_PART | DRPS_PLAN_CIRCULATING };
 
 static const struct check {
-    unsigned shapes;                                               /* of plans that have it */
-    unsigned files;                                                /* that it compares */
-    enum { ANY, WITH_LANES, WITH_RESIDUALS, WITH_PUBLISHED } only; /* of plans */
+    unsigned shapes; /* of plans that have it */
+    unsigned files;  /* that it compares */
+    enum { ANY, WITH_LANES, WITH_RESIDUALS, WITH_PUBLISHED, WITH_HANDED } only; /* of plans */
     int (*run)(struct verify *v, struct drps_err *err);
 } checks[] = {
     {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, ANY, drps_verify_batches},
     {DRPS_PLAN_PART, DATA | ROWS | SHARES | POSITIONS, ANY, drps_verify_rounds},
     {DRPS_PLAN_PART, DATA | SHARES | RESIDUALS, WITH_RESIDUALS, drps_verify_residuals},
     {DRPS_PLAN_PART, ROWS | POSITIONS | PUBLISHED, WITH_PUBLISHED, drps_verify_published},
+    {DRPS_PLAN_PART, DATA | SHARES | HANDED, WITH_HANDED, drps_verify_handed},
+    {DRPS_PLAN_PART, ROWS | POSITIONS | LENT, WITH_HANDED, drps_verify_lent},
     {DRPS_PLAN_ONE | DRPS_PLAN_ALL, NAMES, ANY, drps_verify_names},
     {STEPS, ROWS | BLOCKS | USES, ANY, drps_verify_blocks},
     {STEPS, ROWS | WINDOWS | SLOTS, ANY, drps_verify_slots},
@@ -53,6 +57,7 @@ static int applies(const struct check *c, const struct drps_plan_info *info)
     if (c->only == WITH_LANES && !info->lanes) return 0;
     if (c->only == WITH_RESIDUALS && !info->ranks.residual_slots) return 0;
     if (c->only == WITH_PUBLISHED && !info->ranks.published_slots) return 0;
+    if (c->only == WITH_HANDED && !info->ranks.handed.slots) return 0;
     return (c->shapes & drps_plan_shape(info)) != 0;
 }
 
@@ -157,6 +162,7 @@ static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *in
     raise(&ranks->max_round_uses, info->ranks.max_round_uses);
     raise(&ranks->residual_slots, info->ranks.residual_slots);
     raise(&ranks->published_slots, info->ranks.published_slots);
+    drps_plan_handed_add(&ranks->handed, &info->ranks.handed);
     ranks->pulled_rows += info->ranks.pulled_rows;
     ranks->eval_pulled_rows += info->ranks.eval_pulled_rows;
     ranks->served_rows += info->ranks.served_rows;
@@ -228,6 +234,19 @@ static void check_numbers(struct whole *w)
         {"max_round_uses", q->max_round_uses, r->max_round_uses, 0},
         {"residual_slots", q->residual_slots, r->residual_slots, 0},
         {"published_slots", q->published_slots, r->published_slots, 0},
+        {"slots", q->handed.slots, r->handed.slots, 0},
+        {"used", q->handed.used, r->handed.used, 0},
+        {"used", q->handed.away, r->handed.used, 0},
+        {"away", q->handed.away, r->handed.away, 0},
+        {"taken", q->handed.taken, r->handed.taken, 0},
+        {"taken", q->handed.given, r->handed.taken, 0},
+        {"given", q->handed.given, r->handed.given, 0},
+        {"returned", q->handed.returned, r->handed.returned, 0},
+        {"returned", q->handed.regained, r->handed.returned, 0},
+        {"regained", q->handed.regained, r->handed.regained, 0},
+        {"handed", q->handed.handed, r->handed.handed, 0},
+        {"handed", q->handed.arrived, r->handed.handed, 0},
+        {"arrived", q->handed.arrived, r->handed.arrived, 0},
         {"pulled_rows", q->pulled_rows, r->pulled_rows, 0},
         {"test_pulled_rows", q->eval_pulled_rows, r->eval_pulled_rows, 0},
         {"served_rows", q->served_rows, r->served_rows, 0},
@@ -255,11 +274,15 @@ static int verify_ranks(struct whole *w, struct drps_err *err)
     const size_t n = (size_t)w->v.info->ranks.count * w->v.info->ranks.count;
     w->pairs.shares = calloc(n, sizeof(*w->pairs.shares));
     w->pairs.positions = calloc(n, sizeof(*w->pairs.positions));
-    int rc = w->pairs.shares && w->pairs.positions
+    w->pairs.handed = calloc(n, sizeof(*w->pairs.handed));
+    w->pairs.arrived = calloc(n, sizeof(*w->pairs.arrived));
+    int rc = w->pairs.shares && w->pairs.positions && w->pairs.handed && w->pairs.arrived
                  ? verify_parts(w, err)
                  : drps_err_set(err, -ENOMEM, "no memory for %zu pairs of ranks", n);
     free(w->pairs.shares);
     free(w->pairs.positions);
+    free(w->pairs.handed);
+    free(w->pairs.arrived);
     return rc;
 }
 

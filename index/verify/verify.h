@@ -21,6 +21,7 @@ struct verify_sums {
  * how many rows worker r has at server s, once as r's plan says and once as s's. */
 struct verify_pairs {
     uint64_t *shares, *positions; /* [workers][workers] */
+    uint64_t *handed, *arrived;   /* the same, from worker to worker: [sender][receiver] */
 };
 
 /* The check of one folder. */
@@ -123,6 +124,16 @@ int drps_verify_residuals(struct verify *v, struct drps_err *err);
 /* published.rec of a rank against its row lists and positions.rec. */
 DRPS_MUST_CHECK
 int drps_verify_published(struct verify *v, struct drps_err *err);
+
+/* handed.rec of a rank against data.rec and shares.rec, and lent.rec against positions.rec; both go
+ * on with v->pairs. */
+DRPS_MUST_CHECK
+int drps_verify_handed(struct verify *v, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_verify_lent(struct verify *v, struct drps_err *err);
+
+/* Go on with a chain of numbers. */
+void drps_verify_chain(uint64_t *hash, uint64_t number);
 
 /* Where rows circulate: the n-th range that departs from a rank is the n-th that arrives at the one
  * before it, after all of them were checked. */

@@ -28,12 +28,12 @@ static int read_round(struct pair *p, uint64_t round, uint64_t *worker_out, uint
     size_t part[DRPS_PLAN_WORKERS_MAX + 1], bytes;
     const void *record;
     int rc = drps_steps_record(p->shares, round, &record, &bytes, err);
-    if (rc == 0 && (bytes < 4 || drps_list_count(record) != w->workers))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "its shares are not %" PRIu32, w->workers);
+    if (rc == 0 && (bytes < 4 || drps_list_count(record) != w->count))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "its shares are not %" PRIu32, w->count);
     if (rc == 0) rc = drps_numbers_decode(record, bytes, p->numbers, NULL, err);
     if (rc == 0) rc = drps_steps_record(p->positions, round, &record, &bytes, err);
     if (rc == 0)
-        rc = drps_positions_decode(record, bytes, s->workers, UINT32_MAX, s->max_round_uses,
+        rc = drps_positions_decode(record, bytes, s->count, UINT32_MAX, s->max_round_uses,
                                    p->places, part, err);
     if (rc < 0) return rc;
     *worker_out = p->numbers[s->rank];
@@ -77,6 +77,16 @@ static int open_pair(struct pair *p, const struct drps_plan *whole, uint32_t wor
                            rounds, VERIFY_BUFFER_BYTES, &p->positions, err);
 }
 
+/* Two ranks say otherwise of rows that are handed on: which, each of them says round by round. */
+static void add_handed(const struct drps_plan *whole, uint32_t a, uint32_t b, const char *file,
+                       struct drps_findings *found)
+{
+    drps_findings_add(found,
+                      "%s: rank %" PRIu32 "'s " DRPS_FILE_HANDED " and rank %" PRIu32
+                      "'s %s disagree on which rows are handed on",
+                      whole->dir, a, b, file);
+}
+
 static int check_pair(const struct drps_plan *whole, uint32_t worker, uint32_t server,
                       struct drps_findings *found, struct drps_err *err)
 {
@@ -97,8 +107,13 @@ int drps_verify_pairs(const struct drps_plan *whole, const struct verify_pairs *
 {
     const uint32_t workers = whole->info.ranks.count;
     int rc = 0;
-    for (uint64_t i = 0; i < (uint64_t)workers * workers && rc == 0; i++)
-        if (pairs->shares[i] != pairs->positions[i])
-            rc = check_pair(whole, (uint32_t)(i / workers), (uint32_t)(i % workers), found, err);
+    for (uint64_t i = 0; i < (uint64_t)workers * workers && rc == 0; i++) {
+        const uint32_t a = (uint32_t)(i / workers), b = (uint32_t)(i % workers);
+        const uint64_t before = found->problems;
+        if (pairs->shares[i] != pairs->positions[i]) rc = check_pair(whole, a, b, found, err);
+        if (pairs->shares[i] != pairs->positions[i] && found->problems == before)
+            add_handed(whole, a, b, DRPS_FILE_LENT, found);
+        if (pairs->handed[i] != pairs->arrived[i]) add_handed(whole, a, b, DRPS_FILE_HANDED, found);
+    }
     return rc;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_checksum.h"
 #include "index/plan/drps_round.h"
 
 struct verifier {
@@ -24,12 +23,6 @@ struct verifier {
         uint64_t pulled, eval_pulled, served, eval_served, max_rows, max_uses;
     } sum;
 };
-
-static void chain(uint64_t *hash, uint64_t count)
-{
-    const uint64_t both[2] = {*hash, count};
-    *hash = drps_checksum(both, sizeof(both));
-}
 
 /* How many of the batch's rows this rank's own server has. */
 static int check_shares(struct verifier *v, uint64_t round, uint32_t *own_out, struct drps_err *err)
@@ -52,7 +45,7 @@ static int check_shares(struct verifier *v, uint64_t round, uint32_t *own_out, s
     *own_out = shares[ranks->rank];
     *(round < v->info->batches ? &v->sum.pulled : &v->sum.eval_pulled) += rows - *own_out;
     for (uint32_t s = 0; pairs && s < ranks->count; s++)
-        chain(&pairs->shares[(uint64_t)ranks->rank * ranks->count + s], shares[s]);
+        drps_verify_chain(&pairs->shares[(uint64_t)ranks->rank * ranks->count + s], shares[s]);
     return 0;
 }
 
@@ -70,7 +63,8 @@ static void add_to_sums(struct verifier *v, uint64_t round, size_t rows, const s
     raise(&v->sum.max_rows, rows);
     raise(&v->sum.max_uses, part[ranks->count]);
     for (uint32_t w = 0; pairs && w < ranks->count; w++)
-        chain(&pairs->positions[(uint64_t)w * ranks->count + ranks->rank], part[w + 1] - part[w]);
+        drps_verify_chain(&pairs->positions[(uint64_t)w * ranks->count + ranks->rank],
+                          part[w + 1] - part[w]);
 }
 
 static int check_union(struct verifier *v, const void *record, size_t bytes, size_t rows,

@@ -1,6 +1,8 @@
 /* What the checks of a plan share: numbers of plan.json, opening files, and progress. */
 #include "index/verify/verify.h"
 
+#include "base/drps_checksum.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -43,4 +45,10 @@ uint64_t drps_verify_bytes(const struct drps_plan *plan, size_t i)
 uint64_t drps_verify_slices(uint64_t n)
 {
     return n / VERIFY_SLICE_ROWS + (n % VERIFY_SLICE_ROWS != 0);
+}
+
+void drps_verify_chain(uint64_t *hash, uint64_t number)
+{
+    const uint64_t both[2] = {*hash, number};
+    *hash = drps_checksum(both, sizeof(both));
 }

@@ -1,13 +1,14 @@
 /*
  * Fuzz target of a round's records: any bytes give an error, or shares that sum up, positions that
- * are in order and in range, and slots of both kinds that are in range; nothing is written beyond
- * the arrays. Input: workers - 1 (6 bits of a byte), rows (a byte), the record.
+ * are in order and in range, and slots of all kinds, places and ranks that are in range; nothing is
+ * written beyond the arrays. Input: workers - 1 (6 bits of a byte), rows (a byte), the record.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "index/plan/codec/drps_published.h"
+#include "index/plan/drps_handed.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_residuals.h"
 #include "index/plan/drps_round.h"
@@ -81,6 +82,39 @@ static void check_published(const uint8_t *record, size_t bytes, uint32_t slots,
     free(keeps);
 }
 
+static void check_handed(const uint8_t *record, size_t bytes, uint32_t slots, uint32_t n)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_handed_most most = {.rows = n, .slots = slots, .ranks = 3, .rank = 1};
+    struct drps_handed_rows rows;
+    CHECK(drps_handed_allocate(&rows, &most, NULL) == 0);
+    const int rc = drps_handed_decode(record, bytes, &most, &rows, &err);
+    CHECK(rc == 0 ? !err.code : rc == DRPS_E_CORRUPT && err.text[0]);
+    for (uint32_t i = 0; rc == 0 && i < rows.arrive_n; i++)
+        CHECK(rows.arrive_slot[i] < slots &&
+              (rows.arrive_from[i] == 0 || rows.arrive_from[i] == 2));
+    for (uint32_t i = 0; rc == 0 && i < rows.used_n; i++) {
+        CHECK(rows.place[i] < n && rows.slot[i] < slots && rows.taken[i] <= 1);
+        CHECK(rows.to[i] >= DRPS_HANDED_RETURNED || rows.to[i] == 0 || rows.to[i] == 2);
+    }
+    drps_handed_free(&rows);
+}
+
+static void check_lent(const uint8_t *record, size_t bytes, uint32_t n)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t *room = malloc(2 * n * sizeof(*room) + 1);
+    uint8_t *use = malloc(n + 1);
+    CHECK(room && use);
+    const struct drps_lent_rows rows = {use, room, n};
+    const int rc = drps_lent_decode(record, bytes, &rows, &err);
+    CHECK(rc == 0 ? !err.code : rc == DRPS_E_CORRUPT && err.text[0]);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        CHECK(!use[i] || (use[i] & DRPS_LENT_AWAY && use[i] < 8));
+    free(room);
+    free(use);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2) return 0;
@@ -93,6 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_positions(record, size - 2, workers, data[1]);
     check_residuals(record, size - 2, workers, data[1]);
     check_published(record, size - 2, workers, data[1]);
+    check_handed(record, size - 2, workers, data[1]);
+    check_lent(record, size - 2, data[1]);
     free(record);
     return 0;
 }

@@ -51,7 +51,8 @@ const struct argp_option index_option_table[] = {
      "The M machines of --servers hold rows alone, and N others train", 4},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--servers, --separate, --partition, --residuals, --link, --memory and --no-forecast alone", 4},
+     "--servers, --separate, --partition, --residuals, --hand-on, --hand-on-for, --link, --memory and "
+     "--no-forecast alone", 4},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: auto (default: each row with who uses it most, and no link above "
      "1.05 of the average; but with --order grid ranges of rows circulate, between at most 16), range (runs "
@@ -68,6 +69,11 @@ const struct argp_option index_option_table[] = {
      "Let drps-train shorten gradients (--push-values, --push-filter, --push-top) and parameters "
      "(--pull-values, --pull-filter) on their way: each worker keeps what was not sent, or a copy, of "
      "N rows at a time, or of 'all' that it needs; N rows of memory for each", 4},
+    {"hand-on", KEY_HAND_ON, "N", 0,
+     "A row that one worker alone uses in several rounds stays with it, and goes from there to the "
+     "next: a worker keeps N rows at a time, or all that move less so", 4},
+    {"hand-on-for", KEY_HAND_ON_FOR, "NAME", 0,
+     "The optimizer, whose state travels with a row: sgd, adagrad (default) or ftrl", 4},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
     {"blocks", KEY_BLOCKS, "NAME", 0,

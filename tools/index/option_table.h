@@ -47,6 +47,8 @@ enum {
     KEY_FROM_PLAN,
     KEY_LINK,
     KEY_RESIDUALS,
+    KEY_HAND_ON,
+    KEY_HAND_ON_FOR,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

@@ -110,6 +110,14 @@ static int parse_blocks_option(struct drps_cli *cli, struct drps_index_options *
     }
 }
 
+/* Floats of an optimizer's state for each parameter. */
+static uint32_t parse_states(struct drps_cli *cli, const char *arg)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        if (strcmp(arg, drps_plan_states_name(i)) == 0) return i;
+    drps_cli_usage(cli, "'%s' is not one of: sgd, adagrad, ftrl", arg);
+}
+
 static int parse_ranks_option(struct drps_cli *cli, struct index_options *options, int key,
                               char *arg)
 {
@@ -122,6 +130,14 @@ static int parse_ranks_option(struct drps_cli *cli, struct index_options *option
     case KEY_TIMEOUT:
         options->has_waits = 1;
         o->wait_ms = (uint32_t)drps_cli_count(cli, arg, 1, 1000000) * 1000;
+        return 0;
+    case KEY_HAND_ON:
+        options->index.hand_on =
+            strcmp(arg, "all") == 0 ? UINT64_MAX : drps_cli_count(cli, arg, 1, UINT32_MAX - 1);
+        return 0;
+    case KEY_HAND_ON_FOR:
+        options->index.hand_on_states = parse_states(cli, arg);
+        options->has_hand_on_for = 1;
         return 0;
     case KEY_LINK:
         options->link_bits = drps_cli_speed(cli, arg);
@@ -218,13 +234,16 @@ static void check_ranks(struct drps_cli *cli, const struct index_options *o)
             by);
 }
 
-static void check(struct drps_cli *cli, const struct index_options *o)
+static void check(struct drps_cli *cli, struct index_options *o)
 {
     check_ranks(cli, o);
+    if (o->has_hand_on_for && !o->index.hand_on)
+        drps_cli_usage(cli, "--hand-on-for says for which optimizer --hand-on counts: give both");
+    if (!o->has_hand_on_for) o->index.hand_on_states = 1; /* adagrad */
     if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n))
         drps_cli_usage(cli, "--from-plan takes all but --workers, --servers, --separate, "
-                            "--partition, --residuals, --link, --memory and --no-forecast from the "
-                            "plan: give no other "
+                            "--partition, --residuals, --hand-on, --hand-on-for, --link, --memory "
+                            "and --no-forecast from the plan: give no other "
                             "options, and no DATA");
     if (o->index.separate && !o->index.servers)
         drps_cli_usage(cli, "--separate needs --servers M: how many machines hold the rows");
@@ -254,7 +273,7 @@ static int is_of_plans(int key)
     return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_SERVERS ||
            key == KEY_SEPARATE || key == KEY_PARTITION || key == KEY_MEMORY ||
            key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK ||
-           key == KEY_RESIDUALS;
+           key == KEY_RESIDUALS || key == KEY_HAND_ON || key == KEY_HAND_ON_FOR;
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)

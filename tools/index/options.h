@@ -17,7 +17,7 @@ struct index_paths {
 struct index_options {
     struct drps_index_options index;
     struct drps_index_ranks_options ranks; /* if it has peers */
-    int has_rank, has_waits;
+    int has_rank, has_waits, has_hand_on_for;
     uint64_t link_bits; /* of each machine's link to the network, a second */
     int of_text;        /* an option was given that says how text becomes a plan */
     struct index_paths inputs, tests;

@@ -189,6 +189,21 @@ static void print_links(const struct drps_index_result *r)
         100 * index_report_fresh(r));
 }
 
+/* What rows that are handed on bring. */
+static void print_handed(const struct drps_plan_info *i)
+{
+    const struct drps_plan_handed *h = &i->ranks.handed;
+    if (!h->slots) return;
+    if (!h->used) {
+        printf("  handed   no row is handed on: nothing would move less\n");
+        return;
+    }
+    printf("  handed   %.1f %% of the rows that an epoch would pull stay with workers or go from "
+           "worker to worker: with %s, it moves %.2f of what it would\n",
+           100 * (double)h->used / (double)i->ranks.pulled_rows, drps_plan_states_name(h->states),
+           index_report_handed_on(i));
+}
+
 static void print_summary(const struct index_report *report)
 {
     const struct drps_index_result *r = report->result;
@@ -214,6 +229,7 @@ static void print_summary(const struct index_report *report)
            size(i->rows * i->row_bytes));
     print_memory(report);
     print_links(r);
+    print_handed(i);
 }
 
 /* ---- Details ---- */

@@ -45,6 +45,10 @@ double index_report_busiest(const struct drps_index_result *r);
 /* The share of the first epoch's parameters between ranks that nobody has trained; some moved. */
 double index_report_fresh(const struct drps_index_result *r);
 
+/* What an epoch's training rounds move where rows are handed on, as a share of what they would;
+ * some are. */
+double index_report_handed_on(const struct drps_plan_info *i);
+
 /* Bytes of a row on its way between ranks: its parameters, or all of it where rows circulate, with
  * the state of adagrad. */
 uint64_t index_report_link_bytes(const struct drps_plan_info *i);

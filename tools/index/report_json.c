@@ -77,6 +77,12 @@ double index_report_fresh(const struct drps_index_result *r)
     return (double)r->links.fresh_rows / (double)r->links.moved_rows;
 }
 
+double index_report_handed_on(const struct drps_plan_info *i)
+{
+    const double plain = (double)drps_plan_moved_values(i, 0, 0);
+    return (double)drps_plan_moved_values(i, 1, i->ranks.handed.states) / plain;
+}
+
 /* The members of plan.json, under their names there, without what describes the file itself and
  * others. */
 static json_t *plan_json(const char *dir, struct drps_err *err)
@@ -149,6 +155,9 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
                           drps_cli_json_real(index_thread_seconds(&report->network)));
         if (r->links.hashed_rows)
             drps_manifest_put(&j, "moved_of_hashed", drps_cli_json_real(index_report_moved(r)));
+        if (i->ranks.handed.used)
+            drps_manifest_put(&j, "handed_on_of_plain",
+                              drps_cli_json_real(index_report_handed_on(i)));
         if (r->links.moved_rows) {
             drps_manifest_put(&j, "busiest_of_average",
                               drps_cli_json_real(index_report_busiest(r)));

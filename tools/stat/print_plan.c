@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/drps_size.h"
 #include "tools/drps_forecast_text.h"
 #include "tools/drps_link.h"
 #include "tools/stat/print.h"
@@ -81,6 +82,22 @@ static const char *link_text(const struct drps_plan_info *i, uint64_t rows, uint
     return size_text((double)rows * full + (double)eval_rows * row);
 }
 
+/* Prints which rows workers have themselves. */
+static void print_handed(const struct drps_plan_info *info)
+{
+    const struct drps_plan_handed *h = &info->ranks.handed;
+    char used[DRPS_COUNT_BYTES], slots[DRPS_COUNT_BYTES];
+    if (!h->slots) return;
+    printf("           rows are handed on with the state of %s: workers have %s of those that they "
+           "would pull in training",
+           drps_plan_states_name(h->states), drps_count_format(h->used, used));
+    if (info->ranks.rank == DRPS_PLAN_WHOLE && info->ranks.pulled_rows)
+        printf(", and an epoch moves %.2f of what it would",
+               (double)drps_plan_moved_values(info, 1, h->states) /
+                   (double)drps_plan_moved_values(info, 0, 0));
+    printf("; at most %s at a time\n", drps_count_format(h->slots, slots));
+}
+
 static void print_ranks(const struct drps_plan *plan)
 {
     const struct drps_plan_ranks *k = &plan->info.ranks;
@@ -113,6 +130,7 @@ static void print_ranks(const struct drps_plan *plan)
                "sent, or "
                "copies, of %llu rows at most, %s for each\n",
                (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots));
+    print_handed(&plan->info);
 }
 
 /* Prints what an epoch asks of each machine whose part is here, without the gradients, which go

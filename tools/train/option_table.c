@@ -114,6 +114,8 @@ const struct argp_option train_option_table[] = {
      "Parameters of a batch travel only when it is the batch's turn, not while the one before is "
      "computed; under bsp the model is the same",
      5},
+    {"no-hand-on", KEY_NO_HAND_ON, NULL, 0,
+     "bsp: rows go to their servers after each batch, also with a plan of drps-index --hand-on", 5},
     {"no-fresh", KEY_NO_FRESH, NULL, 0,
      "bsp: send parameters that nobody has trained, too, which workers make themselves in the "
      "first "

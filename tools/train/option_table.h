@@ -37,6 +37,7 @@ enum {
     KEY_NO_CLAIM,
     KEY_NO_OVERLAP,
     KEY_NO_FRESH,
+    KEY_NO_HAND_ON,
     KEY_EMULATE,
     KEY_FORCE,
     KEY_PUBLISH,

@@ -37,6 +37,7 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
         {.key = KEY_INSECURE, .flag = &o->ranks.insecure},
         {.key = KEY_NO_CLAIM, .flag = &o->train.no_claim},
         {.key = KEY_NO_FRESH, .flag = &o->train.no_fresh},
+        {.key = KEY_NO_HAND_ON, .flag = &o->train.no_hand_on},
         {.key = KEY_NO_OVERLAP, .flag = &o->train.no_overlap},
         {.key = KEY_PULL_CACHED, .flag = &o->train.pull_cached},
         {.key = KEY_OPTIMIZER, .text = &o->train.optimizer, .names = optimizers},

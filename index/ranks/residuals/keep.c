@@ -11,28 +11,25 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_bit_tree.h"
 #include "index/plan/drps_plan.h"
+#include "index/ranks/drps_farthest.h"
 
-#define NONE UINT32_MAX
+#define NONE DRPS_FARTHEST_NONE
 
-/* Rows that have a slot lie in a list for the round of their next use; s->slot of these is 1, of
- * others 0. */
+/* s->slot of rows that have a slot is 1, of others 0. */
 struct keeping {
     struct slotting *s;
-    struct steps_scratch next_uses; /* a record a round, the last round first */
-    uint32_t *next;             /* own: [all] the round of a row's next use; NONE: there is none */
-    uint64_t *use;              /* own: [all] the row's latest use, while it has a slot */
-    uint32_t *after, *before;   /* own: [all] neighbours in the list */
-    uint32_t *head;             /* own: [rounds] first row of a list, or NONE */
-    struct drps_bit_tree lists; /* rounds whose list is not empty */
-    uint64_t free;              /* slots of no row */
+    struct steps_scratch next_uses; /* a record a round, the last round first: the round of a row's
+                                       next use; NONE: there is none */
+    struct drps_farthest rows; /* that have a slot, and while next uses are found that of each */
+    uint64_t *use;             /* own: [all] the row's latest use, while it has a slot */
+    uint64_t free;             /* slots of no row */
 };
 
 uint64_t residual_keep_bytes(const struct slotting *s)
 {
-    return (uint64_t)s->all * (3 * sizeof(uint32_t) + sizeof(uint64_t)) +
-           s->rounds * (sizeof(uint32_t) + 1) + s->uses / 8;
+    return drps_farthest_bytes(s->all, 1, s->rounds) + (uint64_t)s->all * sizeof(uint64_t) +
+           s->uses / 8;
 }
 
 /* ---- Next uses ---- */
@@ -47,8 +44,8 @@ static int find_next(struct keeping *k, uint64_t round, uint32_t **list, size_t 
     if (drps_array_reserve(list, cap, s->n, sizeof(**list)))
         return drps_err_set(err, -ENOMEM, "no memory for the rows of a batch");
     for (size_t i = 0; i < s->n; i++) {
-        (*list)[i] = k->next[s->remote[i]];
-        k->next[s->remote[i]] = (uint32_t)round;
+        (*list)[i] = k->rows.next[s->remote[i]];
+        k->rows.next[s->remote[i]] = (uint32_t)round;
     }
     const struct drps_piece piece = {*list, s->n * sizeof(**list)};
     return drps_recwriter_add(k->next_uses.writer, &piece, 1, err);
@@ -60,7 +57,7 @@ static int find_all_next(struct keeping *k, const char *to, struct drps_err *err
     size_t cap = 0;
     int rc =
         drps_steps_scratch_begin(&k->next_uses, k->s->job->io, to, DRPS_FILE_RESIDUALS_TMP, err);
-    memset(k->next, 0xff, k->s->all * sizeof(*k->next));
+    memset(k->rows.next, 0xff, k->s->all * sizeof(*k->rows.next));
     for (uint64_t t = k->s->rounds; t-- > 0 && rc == 0;)
         rc = find_next(k, t, &list, &cap, err);
     free(list);
@@ -71,24 +68,13 @@ static int find_all_next(struct keeping *k, const char *to, struct drps_err *err
 
 static void put(struct keeping *k, uint32_t row, uint32_t next)
 {
-    k->next[row] = next;
-    k->before[row] = NONE;
-    k->after[row] = k->head[next];
-    if (k->head[next] != NONE) k->before[k->head[next]] = row;
-    k->head[next] = row;
+    drps_farthest_put(&k->rows, 0, row, next);
     k->s->slot[row] = 1;
-    drps_bit_tree_add(&k->lists, 1, 0, next);
 }
 
 static void take(struct keeping *k, uint32_t row)
 {
-    const uint32_t next = k->next[row], before = k->before[row], after = k->after[row];
-    if (after != NONE) k->before[after] = before;
-    if (before != NONE)
-        k->after[before] = after;
-    else
-        k->head[next] = after;
-    if (k->head[next] == NONE) drps_bit_tree_remove(&k->lists, 1, 0, next);
+    drps_farthest_take(&k->rows, 0, row);
     k->s->slot[row] = 0;
 }
 
@@ -102,9 +88,8 @@ static void mark(struct keeping *k, uint64_t use, int keeps)
 /* Take the slot of the row that is used again latest, if that is after `next`. Returns 1 if so. */
 static int take_farthest(struct keeping *k, uint32_t next)
 {
-    const uint64_t farthest = drps_bit_tree_at_most(&k->lists, 1, 0, k->s->rounds - 1);
-    if (farthest == DRPS_BIT_TREE_NONE || farthest <= next) return 0;
-    const uint32_t row = k->head[farthest];
+    const uint32_t row = drps_farthest_row(&k->rows, 0);
+    if (row == NONE || k->rows.next[row] <= next) return 0;
     mark(k, k->use[row], 0);
     take(k, row);
     return 1;
@@ -169,7 +154,6 @@ static int keep_all(struct keeping *k, struct drps_err *err)
     uint64_t use = 0;
     int rc = 0;
     k->free = k->s->slots;
-    memset(k->head, 0xff, k->s->rounds * sizeof(*k->head));
     memset(k->s->slot, 0, k->s->all * sizeof(*k->s->slot));
     for (uint64_t t = 0; t < k->s->rounds && rc == 0; t++) {
         rc = keep_round(k, t, use, err);
@@ -181,15 +165,9 @@ static int keep_all(struct keeping *k, struct drps_err *err)
 static int allocate(struct keeping *k, struct drps_err *err)
 {
     struct slotting *s = k->s;
-    k->next = drps_array_new(s->all, sizeof(*k->next));
-    k->after = drps_array_new(s->all, sizeof(*k->after));
-    k->before = drps_array_new(s->all, sizeof(*k->before));
     k->use = drps_array_new(s->all, sizeof(*k->use));
-    k->head = drps_array_new(s->rounds, sizeof(*k->head));
     s->keeps = calloc(s->uses / 64 + 1, sizeof(*s->keeps));
-    if (k->next && k->after && k->before && k->use && k->head && s->keeps &&
-        drps_bit_tree_init(&k->lists, 1, s->rounds) == 0)
-        return 0;
+    if (k->use && s->keeps) return drps_farthest_init(&k->rows, s->all, 1, s->rounds, err);
     return drps_err_set(err, -ENOMEM, "no memory for residual slots");
 }
 
@@ -200,11 +178,7 @@ int residual_keep(struct slotting *s, const char *to, struct drps_err *err)
     if (rc == 0) rc = find_all_next(&k, to, err);
     if (rc == 0) rc = keep_all(&k, err);
     drps_steps_scratch_end(&k.next_uses);
-    drps_bit_tree_destroy(&k.lists);
-    free(k.next);
-    free(k.after);
-    free(k.before);
+    drps_farthest_destroy(&k.rows);
     free(k.use);
-    free(k.head);
     return rc;
 }

@@ -20,10 +20,11 @@
 #include "base/drps_endian.h"
 #include "base/folder/drps_manifest.h"
 #include "index/drps_index.h"
+#include "index/plan/codec/drps_published.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_names_writer.h"
-#include "index/plan/codec/drps_published.h"
+#include "index/plan/drps_handed.h"
 #include "index/plan/drps_residuals.h"
 #include "index/plan/drps_round.h"
 #include "index/plan/drps_window_record.h"
@@ -70,17 +71,25 @@ static void cut_windows(const char *dir)
     drps_plan_close(plan);
 }
 
-static void make(struct scratch *s, enum case_format format, const char *algo, uint32_t workers)
+/* A plan; one for several workers has residual slots, or with `hands_on` hands rows on. */
+static void make_one(struct scratch *s, enum case_format format, const char *algo, uint32_t workers,
+                     int hands_on)
 {
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", format, 120, 300, 41), algo);
-    c.options.batch_size = 10;
+    c.options.batch_size = hands_on ? 4 : 10;
     c.options.test_fraction = 0.3;
     c.options.workers = workers;
-    c.options.residual_slots = workers > 1 ? 40 : 0;
+    c.options.residual_slots = workers > 1 && !hands_on ? 40 : 0;
+    c.options.hand_on = hands_on ? UINT64_MAX : 0;
     c.options.blocks.bytes = 64;
     case_compile(&c);
     if (workers == 1) cut_windows(c.out);
+}
+
+static void make(struct scratch *s, enum case_format format, const char *algo, uint32_t workers)
+{
+    make_one(s, format, algo, workers, 0);
 }
 
 static void read_records(struct records *r, const char *dir, const char *name, uint32_t kind)
@@ -613,16 +622,25 @@ static void test_verify_finds_every_flipped_byte(void **state)
     assert_whole(dir);
 }
 
-static void test_verify_finds_flipped_bytes_of_ranks(void **state)
+static void check_flipped_ranks(struct scratch *s, int hands_on)
 {
-    struct scratch *s = *state;
     char dir[SCRATCH_PATH_BYTES];
     (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
-    make(s, CASE_LIBSVM, "lor", 2);
+    make_one(s, CASE_LIBSVM, "lor", 2, hands_on);
+    struct drps_plan *part;
+    assert_int_equal(drps_plan_open_rank(drps_io_os(), dir, 1, &part, NULL), 0);
     for (size_t i = 0; i < DRPS_PLAN_FILES; i++)
-        if (drps_plan_files[i].shapes & DRPS_PLAN_PART)
+        if (drps_plan_has_file(&part->info, i))
             flip_file(dir, "/rank-1", drps_plan_files[i].name, 37 * one_in());
+    drps_plan_close(part);
     assert_whole(dir);
+    edited_remove(dir);
+}
+
+static void test_verify_finds_flipped_bytes_of_ranks(void **state)
+{
+    check_flipped_ranks(*state, 0);
+    check_flipped_ranks(*state, 1);
 }
 
 /* ---- Ranks ---- */
@@ -762,6 +780,75 @@ static void test_verify_follows_published_slots(void **state)
     check_forged_published(*state, 0, 0, "rank-1/published.rec");
 }
 
+/* ---- Rows that are handed on ---- */
+
+/* What is forged of a row that rank 1's worker has. */
+enum forgery { NOT_TAKEN, TAKEN_TWICE, NOT_RETURNED, GOES_ELSEWHERE, OTHER_SLOT };
+
+/* Forge one row of a record, the first that can be. Returns 1, or 0 if there is none. */
+static int forge_row(struct drps_handed_rows *rows, enum forgery forgery)
+{
+    for (uint32_t i = 0; i < rows->used_n; i++)
+        if (forgery == NOT_TAKEN && rows->taken[i])
+            return !(rows->taken[i] = 0);
+        else if (forgery == TAKEN_TWICE && !rows->taken[i])
+            return rows->taken[i] = 1;
+        else if (forgery == NOT_RETURNED && rows->to[i] == DRPS_HANDED_RETURNED)
+            return (rows->to[i] = DRPS_HANDED_KEPT) != 0;
+        else if (forgery == GOES_ELSEWHERE && rows->to[i] < DRPS_HANDED_RETURNED)
+            return (rows->to[i] = 2 - rows->to[i]) <= 2;
+        else if (forgery == OTHER_SLOT && i)
+            return (rows->slot[i] = rows->slot[0]) != UINT32_MAX;
+    return 0;
+}
+
+static void forge_handed(const char *part, uint64_t slots, enum forgery forgery)
+{
+    static struct records r;
+    static unsigned char packed[64 * LIST_MOST];
+    const struct drps_handed_most most = {LIST_MOST, slots, 3, 1};
+    struct drps_handed_rows rows;
+    int done = 0;
+    assert_int_equal(drps_handed_allocate(&rows, &most, NULL), 0);
+    read_records(&r, part, "handed.rec", DRPS_KIND_HANDED);
+    for (size_t t = 0; t < r.n && !done; t++) {
+        assert_int_equal(
+            drps_handed_decode(r.pieces[t].data, r.pieces[t].bytes, &most, &rows, NULL), 0);
+        done = forge_row(&rows, forgery);
+        assert_true(drps_handed_encode_bound(&rows) <= sizeof(packed));
+        if (done) replace(&r, t, packed, drps_handed_encode(&rows, packed));
+    }
+    if (!done) fail_msg("forgery %d: no row", (int)forgery);
+    write_records(&r);
+    sign(part);
+    drps_handed_free(&rows);
+}
+
+static void check_handed_forged(struct scratch *s, enum forgery forgery, const char *what)
+{
+    char dir[SCRATCH_PATH_BYTES], part[SCRATCH_PATH_BYTES + 8];
+    struct drps_plan *plan;
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    (void)snprintf(part, sizeof(part), "%s/rank-1", dir);
+    make_one(s, CASE_LIBSVM, "lor", 3, 1);
+    assert_whole(dir);
+    assert_int_equal(drps_plan_open_rank(drps_io_os(), dir, 1, &plan, NULL), 0);
+    forge_handed(part, plan->info.ranks.handed.slots, forgery);
+    drps_plan_close(plan);
+    const struct drps_findings found = check(dir);
+    if (!found.problems || !says(&found, what)) fail_msg("not found: %s", what);
+    edited_remove(dir);
+}
+
+static void test_verify_follows_rows_that_are_handed_on(void **state)
+{
+    check_handed_forged(*state, NOT_TAKEN, "rank-1/handed.rec: record|which holds none");
+    check_handed_forged(*state, TAKEN_TWICE, "rank-1/handed.rec: record|which has one");
+    check_handed_forged(*state, NOT_RETURNED, "rank-1/handed.rec: record");
+    check_handed_forged(*state, GOES_ELSEWHERE, "rank 1's handed.rec|handed.rec disagree");
+    check_handed_forged(*state, OTHER_SLOT, "rank-1/handed.rec: record|have slot");
+}
+
 static void test_verify_is_whole_for_every_kind(void **state)
 {
     static const struct {
@@ -893,6 +980,7 @@ static void test_verify_says_how_far_it_is_and_stops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_verify_follows_rows_that_are_handed_on),
         SCRATCH_TEST(test_verify_is_whole_for_every_kind),
         SCRATCH_TEST(test_verify_finds_consistent_damage),
         SCRATCH_TEST(test_verify_finds_other_numbers),
