@@ -47,6 +47,21 @@ train plan-2 --peers peers.txt --rank 0
 wait $other
 same "by peers"
 
+# Rows have names: training begins with those of a model of any plan, and others begin with these.
+first_loss() { all_values train_loss <train.json | head -1; }
+"$tools/drps-index" ratings.tsv --algo lmf --factors 8 --batch-size 50 --test-fraction 0.1 --memory 64M -o shuffled --quiet
+train shuffled
+anew=$(first_loss)
+mv model old
+train plan-2 --local 2 --from old
+awk "BEGIN {exit !($(first_loss) < 0.95 * $anew)}" || fail "rows that circulate, of a model: loss $(first_loss), anew $anew"
+rm -r old
+mv model old
+train shuffled --from old
+awk "BEGIN {exit !($(first_loss) < 0.95 * $anew)}" || fail "of rows that circulated: loss $(first_loss), anew $anew"
+rm -r old
+echo "ok warm starts"
+
 fails 2 "rows circulate" "$tools/drps-train" plan-2 -o model --force --local 2 --sync asp
 fails 2 "between 16 at most" "$tools/drps-index" ratings.tsv --algo lmf --order grid --workers 17 -o never
 echo "ok what is refused"
