@@ -48,8 +48,8 @@ struct drps_index_options {
     const char *from_plan; /* in place of all that says what is read, and how it becomes batches: a
                               finished plan, for as many workers as it may be, whose batches are
                               dealt to `workers`; all of it lies in this folder. Of what follows
-                              count workers, servers, separate, partition, residual_slots, memory_bytes,
-                              no_forecast, out, force and what is told. NULL: none */
+                              count workers, servers, separate, partition, residual_slots,
+                              memory_bytes, no_forecast, out, force and what is told. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
