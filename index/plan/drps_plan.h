@@ -92,7 +92,7 @@ struct drps_plan_ranks {
      * that its server lends to them, in training and in evaluation rounds. Training rows go both
      * directions. Of the whole: sums. */
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
-    uint64_t residual_slots;  /* of a part whose pushes can be filtered: its worker's
+    uint64_t residual_slots;  /* of a part whose traffic can be filtered: its worker's
                                  (drps_residuals.h); of the whole the most; 0: there are none */
     uint64_t published_slots; /* the same of its server (codec/drps_published.h); 0: as an earlier
                                  version has made it, or there are no residual slots */

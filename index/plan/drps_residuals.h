@@ -5,6 +5,9 @@
  * A row whose use is the last one before its slot is another row's, or the last one of the epoch,
  * is sent whole with the rest that the slot holds; then the slot is empty, and another row of the
  * same batch may have it. So an epoch's training begins and ends with empty slots.
+ *
+ * Where pulls are filtered the slot is also that of a copy of the row's parameters, from a use that
+ * keeps the slot until the one that gives it up.
  */
 #ifndef DRPS_INDEX_PLAN_RESIDUALS_H
 #define DRPS_INDEX_PLAN_RESIDUALS_H
