@@ -74,6 +74,19 @@ says "warning: rank [01] was killed by signal 9 \\(Killed\\): starting anew, fro
 says "going on from checkpoint"
 echo "ok killed: $(grep -c "" err.txt) lines"
 
+# With gradients that are held back, and copies of rows: attempts begin without any, between epochs.
+"$tools/drps-index" data.svm --algo fm --factors 4 --workers 3 --batch-size 100 --test-fraction 0.1 --residuals all -o plan-kept --quiet
+begin plan-kept "${local[@]}" --sync ssp --staleness 4 --push-values 8bit --push-top 10% --pull-cached --pull-values 16bit
+reached 3
+read -ra pids <<<"$(ranks)"
+kill -KILL "${pids[1]}"
+ends 0
+[[ $(starts) = 1 ]] || fail "started anew $(starts) times, not once: $(cat err.txt)"
+says "starting anew, from epoch [0-9]+"
+"$tools/drps-stat" got --verify >/dev/null || fail "the model of held back gradients does not verify"
+[[ $(all_values epoch <got.json | tail -1) = 60 ]] || fail "it ended in epoch $(all_values epoch <got.json | tail -1)"
+echo "ok with what is held back"
+
 # The best epoch so far is no reason to end with a model of that one.
 "$tools/drps-train" plan -o want-patience "${how[@]}" --patience 60 --local 3 --quiet --json >want-patience.json
 begin plan "${local[@]}" --patience 60
