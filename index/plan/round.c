@@ -41,7 +41,7 @@ int drps_shares_decode(const void *record, size_t bytes, uint32_t workers, size_
 static int add_shares(const struct drps_plan *part, struct steps *shares, uint64_t t,
                       struct drps_round_rows *out, struct drps_err *err)
 {
-    const uint32_t servers = part->info.ranks.workers;
+    const uint32_t servers = part->info.ranks.count;
     uint64_t *sums = t < part->info.batches ? out->training : out->evaluation;
     uint32_t numbers[DRPS_PLAN_WORKERS_MAX];
     const void *record;

@@ -7,11 +7,13 @@
 
 int residual_rows(struct slotting *s, uint64_t round, struct drps_err *err)
 {
-    const uint64_t batch = round * s->job->owners->servers + s->rank;
+    const struct drps_plan_ranks *ranks = s->job->ranks;
+    const uint64_t batch = round * ranks->workers + s->rank - ranks->first_worker;
     const uint32_t *first = s->job->owners->first, *rows = NULL;
     size_t n = 0;
     s->n = 0;
-    if (batch >= s->job->batches) return 0; /* the last round may leave a worker without */
+    /* The last round may leave a worker without. */
+    if (!drps_rank_trains(ranks, s->rank) || batch >= s->job->batches) return 0;
     int rc = drps_steps_rows(s->lists, batch, s->all, &rows, &n, err);
     if (rc < 0) return rc;
     if (drps_array_reserve(&s->remote, &s->cap, n, sizeof(*s->remote)))
