@@ -34,8 +34,9 @@ record() {
     [[ -z $2 || $2 = - ]] || printf '%s\t%s\t%s\t%s\n' "$rows_head" "$1" "$2" "${3:-}" >>"$rows_file"
 }
 
-# tables TOPIC [LABELS [TITLES]]: copies its input; the cells of the Markdown tables in it become rows, but empty ones, "-" and "not ...". The first LABELS cells (1) of
-# a line are its ROW, the titles above are COLUMNs. "12 MiB" has the unit MiB. TITLES: of an input without titles, as "model | rate".
+# tables TOPIC [LABELS [TITLES]]: copies its input; the cells of the Markdown tables in it become rows, but empty ones, "-" and
+# "not ...". The first LABELS cells (1) of a line are its ROW, the titles above are COLUMNs. "12 MiB" has the unit MiB. TITLES: of an
+# input without titles, as "model | rate".
 tables() {
     awk -v topic="$1" -v labels="${2:-1}" -v head="$rows_head" -v rows="$rows_file" -v given="${3:-}" '
         function cells(line, cell,    n, i) {

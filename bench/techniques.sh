@@ -3,23 +3,24 @@
 # an epoch (exact), the median epoch's seconds, and held-out loss or RMSE.
 #   bench/techniques.sh [--quick] [DATA]      --quick: small samples of the sets; DATA: default ../shared/data; sets that are not
 #                                             there are generated, and it says so
-# Ranks are processes of this machine, and messages go through sockets: seconds say what techniques cost; what they bring on a network follows from
-# the bytes. Environment, besides lib.sh's: DRPS_BENCH_WORKERS (default 4), DRPS_BENCH_EPOCHS (default 3)
+# Ranks are processes of this machine, and messages go through sockets: seconds say what techniques cost; what they bring on a
+# network follows from the bytes. Environment, besides lib.sh's: DRPS_BENCH_WORKERS (default 4), DRPS_BENCH_EPOCHS (default 3)
 . "$(dirname "$0")/papers/lib.sh"
 workers=${DRPS_BENCH_WORKERS:-4} epochs=${DRPS_BENCH_EPOCHS:-3}
 
-# name | drps-index with it | without | drps-train with it | without | what a build must have: TOOL OPTION. "-": nothing.
-# Rows by hash without homes; but samples can be placed with rows that have a home or lie in a block that has (greedy).
+# name | drps-index with it | without | drps-train with it | without | kind | what a build must have: TOOL OPTION. "-": nothing.
+# Kinds: exact; handed, which is exact and has no gradients that could be filtered; filter, which changes the model.
+# Rows are by hash without homes; but samples can be placed only with rows that have a home, or lie in a block that has (greedy).
 techniques=(
-    "homes | --partition auto | | - | - |"
-    "samples placed | --samples placed | --samples dealt | - | - |"
-    "overlap | - | - | - | --no-overlap |"
-    "fresh rows | - | - | - | --no-fresh |"
-    "8-bit gradients | --residuals all | - | --push-values 8bit | - |"
-    "top 10 % of gradients | --residuals all | - | --push-top 10% | - |"
-    "rows handed on | --hand-on all | - | - | - | drps-index --hand-on"
-    "8-bit parameters | --residuals all | - | --pull-values 8bit | - | drps-train --pull-values"
-    "parameters that changed | --residuals all | - | --pull-filter psi=1e-2,d=0.1 | - | drps-train --pull-filter"
+    "homes | --partition auto | | - | - | exact |"
+    "samples placed | --samples placed | --samples dealt | - | - | exact |"
+    "overlap | - | - | - | --no-overlap | exact |"
+    "fresh rows | - | - | - | --no-fresh | exact |"
+    "rows handed on | --hand-on all | - | - | - | handed | drps-index --hand-on"
+    "8-bit gradients | --residuals all | - | --push-values 8bit | - | filter |"
+    "top 10 % of gradients | --residuals all | - | --push-top 10% | - | filter |"
+    "8-bit parameters | --residuals all | - | --pull-values 8bit | - | filter | drps-train --pull-values"
+    "parameters that changed | --residuals all | - | --pull-filter psi=1e-2,d=0.1 | - | filter | drps-train --pull-filter"
 )
 # Instead of others: name | drps-index | drps-train | only for the set
 others=(
@@ -30,7 +31,7 @@ others=(
 field() { awk -F '|' -v n="$2" '{ gsub(/^ +| +$/, "", $n); print $n == "-" ? "" : $n }' <<<"$1"; }
 built() { # LINE: has this build the technique?
     local tool option
-    read -r tool option < <(field "$1" 6)
+    read -r tool option < <(field "$1" 7)
     [[ -z $tool ]] || known "$tool" "$option"
 }
 
@@ -73,32 +74,38 @@ line() {
     fi
 }
 
+# with LABEL HOW: a line of the run that has these techniques
+with() {
+    options "$2"
+    line "$1" "${index_with[@]}" -- "${train_with[@]}"
+}
+
+# all_of LABEL KIND...: the run with all techniques of these kinds that this build has, and those without one of them
+all_of() {
+    local label=$1 all="" i kind
+    shift
+    for i in "${!techniques[@]}"; do
+        kind=$(field "${techniques[i]}" 6)
+        if [[ " $* " = *" $kind "* ]] && built "${techniques[i]}"; then all+=1; else all+=0; fi
+    done
+    with "$label" "$all"
+    for i in "${!techniques[@]}"; do
+        [[ ${all:i:1} = 0 ]] || with "$label but $(field "${techniques[i]}" 1)" "${all:0:i}0${all:i+1}"
+    done
+}
+
 # techniques_on NAME INDEX-OPTIONS...: all lines of a set
 techniques_on() {
-    local i how all="" none="" other only
+    local i how none other only
     name=$1 set_options=("${@:2}") plain=
-    for i in "${!techniques[@]}"; do
-        none+=0
-        if built "${techniques[i]}"; then all+=1; else all+=0; fi
-    done
-    options "$none"
-    line "none of them" "${index_with[@]}" -- "${train_with[@]}"
+    none=${techniques[*]/*/0} none=${none// /}
+    with "none of them" "$none"
     for i in "${!techniques[@]}"; do
         how=$(field "${techniques[i]}" 1)
-        if ((${all:i:1})); then
-            options "${none:0:i}1${none:i+1}"
-            line "$how alone" "${index_with[@]}" -- "${train_with[@]}"
-        else
-            echo "| $name, $how | not in this build | | | |"
-        fi
+        if built "${techniques[i]}"; then with "$how alone" "${none:0:i}1${none:i+1}"; else echo "| $name, $how | not in this build | | | |"; fi
     done
-    options "$all"
-    line "all" "${index_with[@]}" -- "${train_with[@]}"
-    for i in "${!techniques[@]}"; do
-        ((${all:i:1})) || continue
-        options "${all:0:i}0${all:i+1}"
-        line "all but $(field "${techniques[i]}" 1)" "${index_with[@]}" -- "${train_with[@]}"
-    done
+    all_of "all exact ones" exact handed
+    all_of "all and filters" exact filter
     for other in "${others[@]}"; do
         only=$(field "$other" 4)
         [[ -z $only || $only = "$name" ]] || continue

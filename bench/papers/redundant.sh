@@ -64,9 +64,9 @@ plan() {
 # paper's; "placed" is what drps does by itself, and "placed, handed on" all of it.
 plain="--no-overlap --no-fresh"
 ways=("existing | --partition range --samples dealt | $plain |"
-    "proposed | --partition range --samples dealt --hand-on all | $plain | --hand-on"
+    "proposed | --partition range --samples dealt --hand-on all --hand-on-for sgd | $plain | --hand-on"
     "placed | --partition auto | |"
-    "placed, handed on | --partition auto --hand-on all | | --hand-on")
+    "placed, handed on | --partition auto --hand-on all --hand-on-for sgd | | --hand-on")
 
 # part LINE N: a part of such a line, from 1
 part() { awk -F '|' -v n="$2" '{ gsub(/^ +| +$/, "", $n); print $n }' <<<"$1"; }

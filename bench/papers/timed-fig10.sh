@@ -24,8 +24,8 @@ for model in "${models[@]}"; do
     for sync in bsp ssp8; do
         timed_plain "$model" "$sync"
         first_within 0.5 "$model" "$sync" "${theirs[@]}" || true
-        row="| $title, $sync | $(awk -v row="$model $sync" '$1 " " $2 == row { print $3 }' <<<"$printed") | $(cells .saved) | ${chosen#*phi=} |"
+        row="| $title, $sync | $(awk -v row="$model $sync" '$1 " " $2 == row { print $3 }' <<<"$printed") | $(cells .saved) |"
         first_within 0.1 "$model" "$sync" "${ours[@]}" || true
-        echo "$row $(cells .saved) | ${chosen##* } |"
+        echo "$row $(cells .saved) |"
     done
-done | table paper-timed-fig10 1 "model | paper: saved, % | its method: saved, % | its method: points lost | its method: phi of a batch's sum | ours: saved, % | ours: points lost | ours: share of the values"
+done | table paper-timed-fig10 1 "model | paper: saved, % | its method: saved, % | its method: points lost | its method: options | ours: saved, % | ours: points lost | ours: options"

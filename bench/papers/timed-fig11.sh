@@ -22,12 +22,15 @@ make_hosts
 for m in clicks ratings; do
     speed_plan $m
     plain=
+    # shellcheck disable=SC2034 # the loop names them
     read -r without bsp ssp8 < <(paper_ratios $m)
-    mapfile -t theirs < <(filters_of theirs | xargs -n 1)
-    mapfile -t ours < <(filters_of ours | xargs -n 1)
     show "bsp without" "$without" bsp --no-overlap
-    show "bsp, their filters" "$bsp" bsp --no-overlap "${theirs[@]}"
-    show "ssp8, their filters" "$ssp8" ssp8 "${theirs[@]}"
-    show "bsp, ours" "" bsp "${ours[@]}"
-    show "ssp8, ours" "" ssp8 "${ours[@]}"
+    for sync in bsp ssp8; do
+        mapfile -t theirs < <(filters_of theirs $sync)
+        mapfile -t ours < <(filters_of ours $sync)
+        how=(--no-overlap)
+        [[ $sync = bsp ]] || how=()
+        show "$sync, its filters" "${!sync}" $sync "${how[@]}" "${theirs[@]}"
+        show "$sync, ours" "" $sync "${ours[@]}"
+    done
 done | table paper-timed-fig11 1 "model, way | paper: communication to computation | communication to computation | time, bsp without = 1"

@@ -35,7 +35,7 @@ for model in "${models[@]}"; do
     pulled_by "$model" >"$work/plain-pulled"
     for psi in 1e-4 2e-4 1e-3 1e-2 1e-1; do
         row="| $title | $psi | $(awk -v row="$model $psi" '$1 " " $2 == row { print substr($0, length(row) + 2) }' <<<"$printed") |"
-        if pulled_by "$model" --pull-filter "psi=$psi,d=0.1" >"$work/pulled"; then
+        if pulled_by "$model" --pull-filter "d=0.1,eps=1e-6,psi=$psi" >"$work/pulled"; then
             echo "$row $(shares "$work/pulled" "$work/plain-pulled")"
         else
             echo "$row not in this build |"

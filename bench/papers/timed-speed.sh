@@ -4,11 +4,12 @@
 # it after timed.sh.
 #
 # The paper's workers compute for as long as 13.6 M clicks, or 4 M ratings, take, and have links of 1 Gbit/s; here batches are far
-# smaller, and hosts share this machine's cores. So links are slower (`rate`, 100 Mbit/s), which makes messages wait for them and not for processors; and computing is emulated
-# (drps-train --emulate): a worker's batch takes so long that without filters, under BSP, communication and computation are in the
-# paper's ratio. What links carry is real.
-hosts=$ranks rate=${DRPS_BENCH_RATE:-100} memory=1024 # of bench/namespaces.sh
-epochs=$(quickly 1 3)                                  # of 100 iterations
+# smaller, and hosts share this machine's cores. So links are slower (`rate`, 100 Mbit/s): messages wait for them, not for
+# processors. And computing is emulated (drps-train --emulate): a worker's batch takes so long that without filters, under BSP,
+# communication and computation are in the paper's ratio. What links carry is real.
+hosts=$ranks rate=${DRPS_BENCH_RATE:-100} memory=1024 # of bench/namespaces.sh, as is the next
+burst=16kb            # less than a message: an idle link is no faster
+epochs=$(quickly 1 3) # of 100 iterations
 . "$(dirname "${BASH_SOURCE[0]}")/../namespaces.sh"
 
 # The paper's communication, to a second of computation: without TDF under BSP; with it under BSP and SSP8. And its speed-ups under
@@ -16,17 +17,21 @@ epochs=$(quickly 1 3)                                  # of 100 iterations
 paper_ratios() { case $1 in clicks) echo 3.0 0.76 0.11 ;; ratings) echo 2.1 0.47 0.03 ;; *) echo - - - ;; esac; }
 paper_speedups() { case $1 in clicks) printf '%s\n' "2.27 ± 0.362" "2.71 ± 0.180" "3.22 ± 0.393" ;; ratings) printf '%s\n' "2.13 ± 0.727" "2.63 ± 0.531" "2.85 ± 0.511" ;; esac; }
 
-# The filters of each way: the paper's, with the thresholds of its text, and those of bench/filters.sh that lose least for what they save.
-filters_of() { # theirs|ours
+# filters_of WHO SYNC: options of each way, as far as this build has them, a word a line. "theirs": the paper's, with the thresholds of
+# its text; "ours": bench/filters.sh says what they save and lose.
+filters_of() {
+    local phi=3e-4 psi=1e-4
+    [[ $model != ratings ]] || phi=9.5e-3 psi=2e-4
     case $1 in
-    theirs) echo "--push-values 16bit --push-filter d=0.1,phi=$(per_batch "$([[ $model = ratings ]] && echo 9.5e-3 || echo 3e-4)")" ;;
-    ours) echo "--push-values 8bit --push-top 5%" ;;
+    theirs) printf '%s\n' --push-values 16bit --push-filter "d=0.1,phi=$(per_batch $phi)" ;;
+    ours) printf '%s\n' --push-values 8bit --push-top 5% ;;
     esac
-    # What this build has of the pull side.
-    if known drps-train --pull-filter; then
+    if [[ $2 != bsp ]]; then
+        ! known drps-train --pull-cached || printf '%s\n' --pull-values 16bit --pull-cached
+    elif known drps-train --pull-filter; then
         case $1 in
-        theirs) echo "--pull-values 16bit --pull-filter d=0.1,psi=$([[ $model = ratings ]] && echo 2e-4 || echo 1e-4)" ;;
-        ours) echo "--pull-values 8bit --pull-filter d=0.1,psi=1e-2" ;;
+        theirs) printf '%s\n' --pull-values 16bit --pull-filter "d=0.1,eps=1e-6,psi=$psi" ;;
+        ours) printf '%s\n' --pull-values 8bit --pull-filter d=0.1,psi=1e-2 ;;
         esac
     fi
 }

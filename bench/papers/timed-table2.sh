@@ -18,12 +18,12 @@ for m in clicks ratings; do
     speed_plan $m
     plain=$(seconds bsp "$computing" --no-overlap)
     mapfile -t paper < <(paper_speedups $m)
-    mapfile -t theirs < <(filters_of theirs | xargs -n 1)
-    mapfile -t ours < <(filters_of ours | xargs -n 1)
     syncs=(bsp ssp4 ssp8)
     for i in 0 1 2; do
-        how=("${theirs[@]}")
-        [[ ${syncs[i]} != bsp ]] || how+=(--no-overlap)
-        echo "| $title, ${syncs[i]} | ${paper[i]} | $(faster "${syncs[i]}") | $(faster "${syncs[i]}" "${how[@]}") | $(faster "${syncs[i]}" "${ours[@]}") |"
+        sync=${syncs[i]}
+        mapfile -t theirs < <(filters_of theirs "$sync")
+        mapfile -t ours < <(filters_of ours "$sync")
+        [[ $sync != bsp ]] || theirs+=(--no-overlap)
+        echo "| $title, $sync | ${paper[i]} | $(faster "$sync") | $(faster "$sync" "${theirs[@]}") | $(faster "$sync" "${ours[@]}") |"
     done
 done | table paper-timed-table2 1 "model | paper | without filters | its filters | ours"

@@ -68,7 +68,7 @@ how_of() {
 
 # timed_train MODEL SYNC OPTIONS...: leaves in run.json the quality ("points": percent of right test samples, or -100 ln of the
 # RMSE), bytes of parameters that training pulled, and what is saved of them (to plain.json's run, if it is there) and of gradients,
-# in percent. Fails where this build has not the options, or not under SYNC: refused says why.
+# in percent. Fails where this build has not the options, or not under SYNC.
 timed_train() {
     local model=$1 status=0 how eval plain=null
     eval=$(jq '.cluster.test_pulled_rows * .dim * 4' "$work/$model.plan/plan.json")
@@ -76,11 +76,10 @@ timed_train() {
     mapfile -t how < <(how_of "$2")
     "$tools/drps-train" "$work/$model.plan" -o "$work/model" --force --local $ranks --transport inproc --store resident --optimizer sgd \
         --lr "$(awk "BEGIN { print $step / $batch }")" --epochs "$epochs" "${how[@]}" "${@:3}" --quiet --json >"$work/train.json" 2>"$work/train.err" || status=$?
-    refused=$(head -n 1 "$work/train.err")
     case $status in
     0) ;;
     2) return 1 ;;
-    *) [[ $refused = *diverged* ]] || { cat "$work/train.err" >&2 && exit 1; } ;;
+    *) grep -q diverged "$work/train.err" || { cat "$work/train.err" >&2 && exit 1; } ;;
     esac
     if ((status)); then echo '{"points": -1000, "pulled": 0, "pull_saved": 0, "saved": 0, "dropped": 0, "quality": "diverged"}'; else
         jq --argjson eval "$((eval * epochs))" --argjson pulled "$plain" '
@@ -104,26 +103,24 @@ timed_plain() {
 # points_lost: how many run.json has less than plain.json, to three digits
 points_lost() { jq --slurpfile plain "$work/plain.json" '($plain[0].points - .points) * 1000 | round / 1000 + 0' "$work/run.json"; }
 
-# first_within POINTS MODEL SYNC OPTIONS...: trains with one list of options after another, until one loses at most so many
-# points to plain.json; sets chosen to it, and leaves its run in run.json. Fails as timed_train does, and where all lose more.
+# first_within POINTS MODEL SYNC OPTIONS...: trains with one list of options after another, until one loses at most so many points
+# to plain.json; sets chosen to it, and leaves its run in run.json. Those that this build has not, or not under SYNC, are passed
+# over. Fails where none is left; why says what it found.
 first_within() {
     local options
-    chosen=
+    chosen="" why="not in this build"
     for options in "${@:4}"; do
         # shellcheck disable=SC2086 # they are options
-        timed_train "$2" "$3" $options || return 1
+        timed_train "$2" "$3" $options || continue
+        why="all lose more"
         awk "BEGIN { exit !($(points_lost) <= $1) }" || continue
         chosen=$options
         return 0
     done
-    refused="all lose more than $1 points"
     return 1
 }
 
-# cells JQ: run.json's figure and the points that it lost, as two cells; or why there are none, if first_within failed
+# cells JQ: run.json's figure, the points that it lost, and the options; or why there are none, if first_within failed
 cells() {
-    if [[ -n $chosen ]]; then echo "$(jq "$1 * 10 | round / 10" "$work/run.json") | $(points_lost)"; else
-        [[ $refused = all* ]] || refused="not in this build"
-        echo "$refused | "
-    fi
+    if [[ -n $chosen ]]; then echo "$(jq "$1 * 10 | round / 10" "$work/run.json") | $(points_lost) | ${chosen//--}"; else echo "$why | | "; fi
 }
