@@ -9,6 +9,7 @@
 workers=${DRPS_BENCH_WORKERS:-4} epochs=${DRPS_BENCH_EPOCHS:-3}
 
 # name | drps-index with it | without | drps-train with it | without | kind | what a build must have: TOOL OPTION. "-": nothing.
+# BITS: 8bit, or 16bit where rows have one value.
 # Kinds: exact; handed, which is exact and has no gradients that could be filtered; filter, which changes the model.
 # Rows are by hash without homes; but samples can be placed only with rows that have a home, or lie in a block that has (greedy).
 techniques=(
@@ -19,7 +20,7 @@ techniques=(
     "rows handed on | --hand-on all | - | - | - | handed | drps-index --hand-on"
     "8-bit gradients | --residuals all | - | --push-values 8bit | - | filter |"
     "top 10 % of gradients | --residuals all | - | --push-top 10% | - | filter |"
-    "8-bit parameters | --residuals all | - | --pull-values 8bit | - | filter | drps-train --pull-values"
+    "short parameters | --residuals all | - | --pull-values BITS | - | filter | drps-train --pull-values"
     "parameters that changed | --residuals all | - | --pull-filter psi=1e-2,d=0.1 | - | filter | drps-train --pull-filter"
 )
 # Instead of others: name | drps-index | drps-train | only for the set
@@ -44,6 +45,7 @@ options() {
         # shellcheck disable=SC2207 # they are words
         index_with+=($(field "${techniques[i]}" $part)) train_with+=($(field "${techniques[i]}" $((part + 2))))
     done
+    train_with=("${train_with[@]/BITS/$bits}")
     ((homes)) || index_with+=(--partition "$( ((placed)) && echo greedy || echo hash)")
 }
 
@@ -97,7 +99,8 @@ all_of() {
 # techniques_on NAME INDEX-OPTIONS...: all lines of a set
 techniques_on() {
     local i how none other only
-    name=$1 set_options=("${@:2}") plain=
+    name=$1 set_options=("${@:2}") plain="" bits=8bit
+    [[ $* != *lor* ]] || bits=16bit
     none=${techniques[*]/*/0} none=${none// /}
     with "none of them" "$none"
     for i in "${!techniques[@]}"; do

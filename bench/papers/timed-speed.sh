@@ -20,8 +20,8 @@ paper_speedups() { case $1 in clicks) printf '%s\n' "2.27 ± 0.362" "2.71 ± 0.1
 # filters_of WHO SYNC: options of each way, as far as this build has them, a word a line. "theirs": the paper's, with the thresholds of
 # its text; "ours": bench/filters.sh says what they save and lose.
 filters_of() {
-    local phi=3e-4 psi=1e-4
-    [[ $model != ratings ]] || phi=9.5e-3 psi=2e-4
+    local phi=3e-4 psi=1e-4 bits=16bit # a row of one value has no 8 bits
+    [[ $model != ratings ]] || phi=9.5e-3 psi=2e-4 bits=8bit
     case $1 in
     theirs) printf '%s\n' --push-values 16bit --push-filter "d=0.1,phi=$(per_batch $phi)" ;;
     ours) printf '%s\n' --push-values 8bit --push-top 5% ;;
@@ -31,7 +31,7 @@ filters_of() {
     elif known drps-train --pull-filter; then
         case $1 in
         theirs) printf '%s\n' --pull-values 16bit --pull-filter "d=0.1,eps=1e-6,psi=$psi" ;;
-        ours) printf '%s\n' --pull-values 8bit --pull-filter d=0.1,psi=1e-2 ;;
+        ours) printf '%s\n' --pull-values $bits --pull-filter d=0.1,psi=1e-2 ;;
         esac
     fi
 }

@@ -74,11 +74,12 @@ timed_train() {
     eval=$(jq '.cluster.test_pulled_rows * .dim * 4' "$work/$model.plan/plan.json")
     [[ ! -e $work/plain.json ]] || plain=$(jq .pulled "$work/plain.json")
     mapfile -t how < <(how_of "$2")
-    "$tools/drps-train" "$work/$model.plan" -o "$work/model" --force --local $ranks --transport inproc --store resident --optimizer sgd \
+    timeout 120 "$tools/drps-train" "$work/$model.plan" -o "$work/model" --force --local $ranks --transport inproc --store resident --optimizer sgd \
         --lr "$(awk "BEGIN { print $step / $batch }")" --epochs "$epochs" "${how[@]}" "${@:3}" --quiet --json >"$work/train.json" 2>"$work/train.err" || status=$?
     case $status in
     0) ;;
     2) return 1 ;;
+    124) echo "$(basename "$0"): $model, $*: no end after two minutes" >&2 && exit 1 ;;
     *) grep -q diverged "$work/train.err" || { cat "$work/train.err" >&2 && exit 1; } ;;
     esac
     if ((status)); then echo '{"points": -1000, "pulled": 0, "pull_saved": 0, "saved": 0, "dropped": 0, "quality": "diverged"}'; else
