@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # what the script that sources this sets, and uses
 # Hosts inside one machine: a network namespace and a memory cgroup each, joined by a bridge over links of `rate` Mbit/s each
-# way. Source it after lib.sh, with `hosts`, `rate` and `memory` (MiB of each host) set; make_hosts makes them, and everything goes
-# away at the end. Host r has the folder $work/host-$r and runs in the cgroup groups[r]; the processes of a job are in pids.
+# way. Source it after lib.sh, with `hosts`, `rate` and `memory` (MiB of each host) set, and `burst`, what an idle link lets pass
+# at once (default 128kb); make_hosts makes them, and everything goes away at the end. Host r has the folder $work/host-$r and
+# runs in the cgroup groups[r]; the processes of a job are in pids.
 ((EUID == 0)) || { echo "$(basename "$0"): network namespaces need root" >&2; exit 1; }
 for tool in ip tc nsenter; do
     command -v $tool >/dev/null || { echo "$(basename "$0"): install iproute2 and util-linux ($tool is missing)" >&2; exit 1; }
@@ -33,7 +34,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-shape() { tc -n "$1" qdisc add dev "$2" root tbf rate "${rate}mbit" burst 128kb latency 20ms; }
+shape() { tc -n "$1" qdisc add dev "$2" root tbf rate "${rate}mbit" burst "${burst:-128kb}" latency 20ms; }
 make_hosts() {
     local r
     ip netns add "$space-bridge"

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Figures that benchmarks measured, and bench/RESULTS.md, which is written from them. Needs awk.
+# Figures that benchmarks measured, and the pages that are written from them: bench/RESULTS.md and docs/papers.md. Needs awk.
 set -euo pipefail
 shopt -s nullglob
 
 usage() {
     cat <<'TEXT'
 Usage: bench/results.sh add FILE...    append the rows of FILEs to bench/history
-       bench/results.sh write          write bench/RESULTS.md from bench/questions.md and bench/history
-       bench/results.sh check          say whether bench/RESULTS.md is that, and whether each of its numbers is in bench/history
+       bench/results.sh write          write bench/RESULTS.md from bench/questions.md, and docs/papers.md from bench/papers/questions.md,
+                                       and from bench/history
+       bench/results.sh check          say whether the pages are that, and whether each of their numbers is in bench/history
        bench/results.sh show PATTERN   the newest rows whose name matches an extended regular expression
 
 A row has seven fields with tabs between them: date, commit, machine, command, name, value, unit. A name is TOPIC|ROW|COLUMN, and
 bench/history/TOPIC.tsv holds the rows of its topic. Of rows with one name the last one is the newest. Scripts in bench/ append
 their rows to the file that DRPS_BENCH_ROWS names.
 
-In bench/questions.md these are replaced, all else is copied:
+In questions.md these are replaced, all else is copied:
   @table TOPIC | TITLE | COLUMN = TITLE | ...    when, where and how its rows were measured, and their table: its first
                                                  column has TITLE, the others are these columns ("= TITLE" may be left out);
                                                  a row has the cells of its newest run
@@ -25,6 +26,8 @@ TEXT
 }
 
 here=${DRPS_BENCH_RESULTS:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)} # a folder with questions.md, history and RESULTS.md
+pages=("questions.md RESULTS.md") # in it: what each is written from
+[[ ! -e $here/papers/questions.md ]] || pages+=("papers/questions.md ../docs/papers.md")
 rows=("$here"/history/*.tsv)
 
 die() { echo "results.sh: $*" >&2 && exit 1; }
@@ -40,12 +43,12 @@ fields() {
         END { exit failed }' "$@"
 }
 
-# The program of awk that writes the results: first the files of bench/history, then bench/questions.md.
+# The program of awk that writes the results: first the files of bench/history, then questions.md.
 # shellcheck disable=SC2016 # awk expands
 program='
     function trim(s) { gsub(/^ +| +$/, "", s); return s }
     function shown(key) { return value[key] (unit[key] == "" ? "" : " " unit[key]) }
-    function fail(what) { printf "results.sh: questions.md:%d: %s\n", FNR, what > "/dev/stderr"; failed = 1 }
+    function fail(what) { printf "results.sh: %s:%d: %s\n", name, FNR, what > "/dev/stderr"; failed = 1 }
     function key_of(topic, r, column) { return topic "|" row[topic, r] "|" column (at == "" ? "" : SUBSEP at) }
     function table(line,    n, cell, topic, i, r, key, k, out, rule, column, title, newest, count, runs, listed) {
         n = split(line, cell, "|")
@@ -114,21 +117,32 @@ program='
     }
     END { exit failed }'
 
-render() {
-    echo "<!-- Written by bench/results.sh from bench/questions.md and bench/history: edit those. -->"
-    awk -v questions="$here/questions.md" "$program" "${rows[@]}" "$here/questions.md"
+render() { # QUESTIONS: the page that is written from it
+    echo "<!-- Written by bench/results.sh from bench/$1 and bench/history: edit those. -->"
+    awk -v questions="$here/$1" -v name="$1" "$program" "${rows[@]}" "$here/$1"
 }
 
 # numbers: those of its input, a line each.
 numbers() { grep -oE '[0-9]+([.,][0-9]+)*' | LC_ALL=C sort -u; }
 
-check() {
+check() { # QUESTIONS PAGE
     local missing
+    render "$1" | cmp -s - "$here/$2" ||
+        die "$(basename "$2") is not what bench/results.sh write makes of bench/history and bench/$1"
+    missing=$(comm -23 <(numbers <"$here/$2") <(cat "${rows[@]}" | numbers))
+    [[ -z $missing ]] || die "numbers of $(basename "$2") that are not in bench/history: ${missing//$'\n'/ }"
+}
+
+write() { # QUESTIONS PAGE
+    render "$1" >"$here/$2.new" || { rm -f "$here/$2.new" && exit 1; }
+    mv "$here/$2.new" "$here/$2"
+}
+
+# each COMMAND: with each page
+each() {
+    local page
     fields "${rows[@]}"
-    render | cmp -s - "$here/RESULTS.md" ||
-        die "RESULTS.md is not what bench/results.sh write makes of bench/history and bench/questions.md"
-    missing=$(comm -23 <(numbers <"$here/RESULTS.md") <(cat "${rows[@]}" | numbers))
-    [[ -z $missing ]] || die "numbers of RESULTS.md that are not in bench/history: ${missing//$'\n'/ }"
+    for page in "${pages[@]}"; do "$1" "${page% *}" "${page#* }"; done
 }
 
 add() {
@@ -143,12 +157,8 @@ add() {
 
 case ${1:-} in
 add) add "${@:2}" ;;
-write)
-    fields "${rows[@]}"
-    render >"$here/RESULTS.md.new" || { rm -f "$here/RESULTS.md.new" && exit 1; }
-    mv "$here/RESULTS.md.new" "$here/RESULTS.md"
-    ;;
-check) check ;;
+write) each write ;;
+check) each check ;;
 show)
     (($# == 2)) || { usage >&2 && exit 2; }
     cat "${rows[@]}" | awk -F'\t' -v p="$2" '$5 ~ p { if (!($5 in row)) name[++n] = $5; row[$5] = $0 }

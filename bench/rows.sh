@@ -34,8 +34,9 @@ record() {
     [[ -z $2 || $2 = - ]] || printf '%s\t%s\t%s\t%s\n' "$rows_head" "$1" "$2" "${3:-}" >>"$rows_file"
 }
 
-# tables TOPIC [LABELS [TITLES]]: copies its input; the cells of the Markdown tables in it become rows. The first LABELS cells (1) of
-# a line are its ROW, the titles above are COLUMNs. "12 MiB" has the unit MiB. TITLES: of an input without titles, as "model | rate".
+# tables TOPIC [LABELS [TITLES]]: copies its input; the cells of the Markdown tables in it become rows, but empty ones, "-" and
+# "not ...". The first LABELS cells (1) of a line are its ROW, the titles above are COLUMNs. "12 MiB" has the unit MiB. TITLES: of an
+# input without titles, as "model | rate".
 tables() {
     awk -v topic="$1" -v labels="${2:-1}" -v head="$rows_head" -v rows="$rows_file" -v given="${3:-}" '
         function cells(line, cell,    n, i) {
@@ -55,7 +56,7 @@ tables() {
             row = cell[1]
             for (i = 2; i <= labels; i++) row = row ", " cell[i]
             for (i = labels + 1; i <= n; i++) {
-                if (cell[i] == "" || cell[i] == "-") continue
+                if (cell[i] == "" || cell[i] ~ /^(-$|not )/) continue
                 value = cell[i]
                 unit = ""
                 if (match(value, /^[-+]?[0-9.]+ [^0-9]+$/)) {

@@ -31,11 +31,17 @@ for shape in "${shapes[@]}"; do
             continue
         }
         [[ $(content) = "$want" ]] || fail "$name, $store: $(content), not $want"
+        ! grep "no forecast" err.txt || fail "$name: the plan cannot say what goes from rank to rank"
         for kind in sent received; do
             near "$(all_values ${kind}_bytes <train.json | xargs)" "$(all_values forecast_${kind}_bytes <train.json | xargs)" 0.05 ||
                 fail "$name: $kind $(all_values ${kind}_bytes <train.json | xargs), forecast $(all_values forecast_${kind}_bytes <train.json | xargs)"
         done
     done
+    # Gradients that are filtered, of which nothing is held back.
+    # shellcheck disable=SC2086
+    index "$name-kept" --workers 5 $options --residuals all
+    train "$name-kept" --local "$ranks" --push-filter phi=0,d=0
+    [[ $(content) = "$want" ]] || fail "$name, filtered: $(content), not $want"
 done
 echo "ok the same model"
 
