@@ -176,7 +176,7 @@ void drps_net_message_free(struct drps_net_message *message); /* NULL-safe */
 /* ---- Calls of a group: all ranks make them, in the same order and by one thread each. timeout_ms
  * bounds each message's wait. Rank 0 goes on without ranks that are missing, see
  * drps_net_is_missing(). DRPS_E_PROTO: a rank is in another call. -EBUSY: another thread of this
- * rank is in one. ---- */
+ * rank is in one. drps_allreduce.h has one more call. ---- */
 
 /* Return when all ranks have called it. */
 DRPS_MUST_CHECK
