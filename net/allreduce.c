@@ -240,16 +240,13 @@ uint64_t drps_net_allreduce_bytes(enum drps_net_way way, uint32_t count, uint32_
 
 /* ---- The call ---- */
 
-/* What all ranks of the sum must have said alike. */
+/* What all ranks of the sum must have said alike; that they sum values of one type shows in the
+ * sizes of messages. */
 static uint32_t mix(const struct call *c, enum drps_net_way way)
 {
-    const struct drps_net_allreduce *sum = c->sum;
-    uint64_t h = drps_mix64(sum->n);
-    h = drps_mix64(h ^ (uint64_t)sum->type);
-    h = drps_mix64(h ^ (uint64_t)way);
-    h = drps_mix64(h ^ c->count);
+    uint64_t h = drps_mix64(drps_mix64(c->sum->n) ^ (uint64_t)way);
     for (uint32_t p = 0; p < c->count; p++)
-        h = drps_mix64(h ^ rank_at(sum, p));
+        h = drps_mix64(h ^ rank_at(c->sum, p));
     return (uint32_t)h;
 }
 
