@@ -338,6 +338,33 @@ static void test_allreduce_does_what_it_chooses(void **state)
     free_sums(&sums);
 }
 
+static void sum_full_messages(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    struct drps_net_allreduce sum = *(const struct drps_net_allreduce *)ctx;
+    struct drps_net_peer_stats stats;
+    struct drps_err err = DRPS_ERR_INIT;
+    sum.values = calloc(sum.n, 8);
+    NET_CHECK(sum.values);
+    NET_OK(drps_net_allreduce(net, &sum, NET_WAIT_MS, &err));
+    drps_net_peer_stats(net, 1 - rank, &stats);
+    NET_CHECK(stats.sent_messages == 2 && stats.sent_bytes == 2 * DRPS_NET_GROUP_BYTES);
+    free(sum.values);
+}
+
+/* By the ring two chunks of a message each, by the tree two messages each way. */
+static void test_allreduce_fills_its_messages(void **state)
+{
+    (void)state;
+    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
+        struct drps_net_allreduce sum = {
+            .n = 2 * MOST_FLOAT64, .type = DRPS_NET_FLOAT64, .way = way};
+        struct net_job job;
+        net_job_open(&job, NET_INPROC, 2, &shortest);
+        net_job_run(&job, sum_full_messages, &sum);
+        net_job_close(&job);
+    }
+}
+
 /* What is sent is compared with these in every sum above. */
 static void test_allreduce_counts_bytes(void **state)
 {
@@ -379,7 +406,7 @@ static void test_allreduce_checks_what_is_asked(void **state)
         {"type", {.type = (enum drps_net_float)2}, "type 2"},
         {"way", {.way = (enum drps_net_way)3}, "way 3"},
         {"length", {.n = DRPS_NET_MESSAGE_MAX / 4 + 1}, "17179869185 values of 4 bytes"},
-        {"overflow", {.n = SIZE_MAX, .type = DRPS_NET_FLOAT64}, "values of 8 bytes"},
+        {"overflow", {.n = SIZE_MAX / 8 + 2, .type = DRPS_NET_FLOAT64}, "values of 8 bytes"},
     };
     struct net_job job;
     (void)state;
@@ -603,6 +630,7 @@ int main(void)
         cmocka_unit_test(test_allreduce_chooses_by_size),
         cmocka_unit_test(test_allreduce_does_what_it_chooses),
         cmocka_unit_test(test_allreduce_counts_bytes),
+        cmocka_unit_test(test_allreduce_fills_its_messages),
         cmocka_unit_test(test_allreduce_checks_what_is_asked),
         OVER_ALL(test_allreduce_is_one_call_of_the_group),
         OVER_ALL(test_allreduce_refuses_messages_of_something_else),
