@@ -57,7 +57,8 @@ struct drps_net_allreduce {
  *   DRPS_E_PROTO   a rank is in another call of the group, or sums something else
  *   DRPS_E_PEER    a rank has left or was lost: the text names it
  *   -ETIMEDOUT and the others of drps_net_receive()
- * After an error, other than -EINVAL and -EBUSY, the values are of no use, and nor is the group.
+ * After -EINVAL and -EBUSY nothing has been sent. After any other error the values are partly sums,
+ * and messages may be left over, so that no call of the group can follow: close the net.
  */
 DRPS_MUST_CHECK
 int drps_net_allreduce(struct drps_net *net, const struct drps_net_allreduce *sum,
@@ -67,7 +68,7 @@ int drps_net_allreduce(struct drps_net *net, const struct drps_net_allreduce *su
  * Returns what DRPS_NET_BY_SIZE is for a vector of `bytes` bytes, at most DRPS_NET_MESSAGE_MAX, of
  * `count` ranks: the way for which steps * (most bytes that a rank sends in a step + 16 KiB) is
  * less, and the ring if it is the same. 16 KiB is about what a link of 1 Gbit/s moves in the time
- * that a message needs to arrive. So the ring it is for up to three ranks, and for long vectors.
+ * that a message needs to arrive. So it is the ring for up to three ranks, and for long vectors.
  */
 enum drps_net_way drps_net_allreduce_way(uint32_t count, uint64_t bytes);
 
