@@ -174,8 +174,9 @@ int drps_net_receive_until(struct drps_net *net, enum drps_net_part part, uint32
 void drps_net_message_free(struct drps_net_message *message); /* NULL-safe */
 
 /* ---- Calls of a group: all ranks make them, in the same order and by one thread each. timeout_ms
- * bounds each message's wait. DRPS_E_PROTO: a rank is in another call. Rank 0 goes on without ranks
- * that are missing (drps_net_is_missing()). ---- */
+ * bounds each message's wait. Rank 0 goes on without ranks that are missing, see
+ * drps_net_is_missing(). DRPS_E_PROTO: a rank is in another call. -EBUSY: another thread of this
+ * rank is in one. drps_allreduce.h has one more call. ---- */
 
 /* Return when all ranks have called it. */
 DRPS_MUST_CHECK

@@ -113,7 +113,8 @@ struct drps_net {
     uint32_t needed;         /* the rank whose loss ends it; DRPS_NET_ANY: every rank's does */
     int closing;
     unsigned callers;     /* threads inside a call */
-    uint64_t group_calls; /* of the group's thread alone */
+    _Atomic int in_group; /* 1: a thread is in a call of the group; it has the next one to itself */
+    uint64_t group_calls;
 };
 
 /* Fill in defaults; -EINVAL names the option that is out of range. */
@@ -145,5 +146,30 @@ int drps_net_send_part(struct drps_net *net, const struct drps_net_send *send, u
 DRPS_MUST_CHECK
 int drps_net_receive_part(struct drps_net *net, unsigned part, uint32_t from, uint32_t timeout_ms,
                           struct drps_net_message **message_out, struct drps_err *err);
+
+/* ---- The group's part: group.c has this, for calls of a group in other files too ---- */
+
+/* What every message of one call carries. */
+struct net_call {
+    uint8_t type;
+    uint32_t tag;
+    uint64_t round;
+};
+
+/* -EBUSY: another thread is in a call of the group. Else drps_net_group_end() follows. */
+DRPS_MUST_CHECK
+int drps_net_group_begin(struct drps_net *net, struct drps_err *err);
+void drps_net_group_end(struct drps_net *net);
+
+DRPS_MUST_CHECK
+int drps_net_group_send(struct drps_net *net, const struct net_call *call, uint32_t to,
+                        const void *data, size_t bytes, uint32_t timeout_ms, struct drps_err *err);
+
+/* The next message of rank `from`; *message_out is the caller's to free. DRPS_E_PROTO: it is not of
+ * `call`, or not of `bytes` bytes. */
+DRPS_MUST_CHECK
+int drps_net_group_receive(struct drps_net *net, const struct net_call *call, uint32_t from,
+                           size_t bytes, uint32_t timeout_ms, struct drps_net_message **message_out,
+                           struct drps_err *err);
 
 #endif

@@ -25,7 +25,7 @@ enum {
     WIRE_VERSION = 2,
     WIRE_HEAD_BYTES = 72,
     WIRE_PIECE_BYTES = 1 << 20,
-    WIRE_GROUP = DRPS_NET_PARTS, /* the part that barrier, broadcast and gather talk to */
+    WIRE_GROUP = DRPS_NET_PARTS, /* the part that calls of a group talk to */
     WIRE_PARTS,
     WIRE_TEXT_BYTES = 512, /* most of the text of a BYE */
     WIRE_BYE_STAYS = 1,    /* tag of a BYE whose sender would fail again */
@@ -39,6 +39,7 @@ enum wire_type {
     WIRE_BYE,    /* the last frame, answered by a BYE; payload: why the sender gave up, if it did */
     WIRE_GATHER, /* group messages; round: which call of the group */
     WIRE_BROADCAST,
+    WIRE_SUM, /* of drps_net_allreduce(); round: the caller's; tag: a mix of what is summed */
     WIRE_TYPES,
 };
 

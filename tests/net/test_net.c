@@ -15,7 +15,7 @@
 #include "net/drps_wire.h"
 #include "support/net_job.h"
 
-enum { TYPE = DRPS_NET_TYPE_FIRST, SMALL_QUEUE = 4 };
+enum { TYPE = DRPS_NET_TYPE_FIRST, SMALL_QUEUE = 4, RANKS = 8 };
 
 static enum net_kind kind_of(void **state)
 {
@@ -67,7 +67,7 @@ static void *serve(void *arg)
 {
     struct drps_net *net = arg;
     struct drps_err err = DRPS_ERR_INIT;
-    uint64_t next[NET_RANKS] = {0};
+    uint64_t next[RANKS] = {0};
     for (uint32_t i = 0; i < drps_net_count(net) * MESSAGES; i++) {
         struct drps_net_message *m;
         NET_OK(drps_net_receive(net, DRPS_NET_SERVER, DRPS_NET_ANY, NET_WAIT_MS, &m, &err));
@@ -99,7 +99,7 @@ static void talk_to_all(struct drps_net *net, uint32_t rank, void *ctx)
 static void test_net_keeps_order_of_each_rank_for_1_to_8_ranks(void **state)
 {
     const enum net_kind kind = kind_of(state);
-    for (uint32_t count = 1; count <= NET_RANKS; count++) {
+    for (uint32_t count = 1; count <= RANKS; count++) {
         struct net_job job;
         net_job_open(&job, kind, count, &(struct drps_net_options){.queue_messages = SMALL_QUEUE});
         net_job_run(&job, talk_to_all, NULL);
@@ -634,7 +634,7 @@ static void meet(struct drps_net *net, uint32_t rank, void *ctx)
         NET_CHECK(value == 1000 + root);
     }
     for (uint64_t lap = 0; lap < 20; lap++) {
-        uint64_t mine[2] = {rank, lap}, all[NET_RANKS][2];
+        uint64_t mine[2] = {rank, lap}, all[RANKS][2];
         NET_OK(drps_net_gather(net, mine, sizeof(mine), all, NET_WAIT_MS, &err));
         for (uint32_t r = 0; r < count; r++)
             NET_CHECK(all[r][0] == r && all[r][1] == lap);
@@ -645,7 +645,7 @@ static void meet(struct drps_net *net, uint32_t rank, void *ctx)
 static void test_net_groups_meet(void **state)
 {
     const enum net_kind kind = kind_of(state);
-    for (uint32_t count = 1; count <= NET_RANKS; count += count < 3 ? 1 : 5) {
+    for (uint32_t count = 1; count <= RANKS; count += count < 3 ? 1 : 5) {
         struct net_job job;
         net_job_open(&job, kind, count, &(struct drps_net_options){0});
         net_job_run(&job, meet, NULL);
@@ -725,6 +725,34 @@ static void test_net_groups_find_out_that_ranks_are_in_different_calls(void **st
     net_job_close(&job);
 }
 
+static void *meet_once(void *arg)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    NET_OK(drps_net_barrier(arg, NET_WAIT_MS, &err));
+    return NULL;
+}
+
+static void test_net_groups_take_one_call_of_a_rank_at_a_time(void **state)
+{
+    struct net_job job;
+    struct drps_err err = DRPS_ERR_INIT;
+    pthread_t threads[2];
+    uint64_t value = 0;
+    net_job_open(&job, kind_of(state), 2, &(struct drps_net_options){0});
+    assert_int_equal(pthread_create(&threads[0], NULL, meet_once, job.nets[0]), 0);
+    while (!atomic_load(&job.nets[0]->in_group)) /* it waits there for rank 1 */
+        ;
+    assert_int_equal(drps_net_barrier(job.nets[0], NET_WAIT_MS, &err), -EBUSY);
+    assert_non_null(strstr(err.text, "another thread of rank 0 is in a call of the group"));
+    drps_err_clear(&err);
+    assert_int_equal(drps_net_broadcast(job.nets[0], 0, &value, 8, NET_WAIT_MS, &err), -EBUSY);
+    assert_int_equal(pthread_create(&threads[1], NULL, meet_once, job.nets[1]), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    net_job_run(&job, meet, NULL);
+    net_job_close(&job);
+}
+
 static void test_net_checks_its_options(void **state)
 {
     static const struct {
@@ -777,6 +805,7 @@ int main(void)
         OVER_ALL(test_net_groups_meet),
         OVER_ALL(test_net_groups_go_on_without_ranks_that_need_not_stay),
         OVER_ALL(test_net_groups_find_out_that_ranks_are_in_different_calls),
+        OVER_ALL(test_net_groups_take_one_call_of_a_rank_at_a_time),
         cmocka_unit_test(test_net_checks_its_options),
         cmocka_unit_test(test_inproc_lends_one_piece),
     };

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "net/drps_allreduce.h"
 #include "net/drps_meet.h"
 #include "support/alloc_fault.h"
 #include "support/net_job.h"
@@ -53,7 +54,16 @@ static int hear(struct rank *r, uint32_t from, const void *data, size_t bytes)
     return rc;
 }
 
-/* A small and a large message from each rank to each. */
+static int sum(struct rank *r)
+{
+    double value = 1;
+    const struct drps_net_allreduce sum = {.values = &value, .n = 1, .type = DRPS_NET_FLOAT64};
+    const int rc = drps_net_allreduce(r->net, &sum, NET_WAIT_MS, &r->err);
+    if (rc == 0) NET_CHECK(value == RANKS);
+    return rc;
+}
+
+/* A small and a large message from each rank to each, and a sum. */
 static int exchange(struct rank *r)
 {
     int rc = drps_net_barrier(r->net, NET_WAIT_MS, &r->err);
@@ -65,6 +75,7 @@ static int exchange(struct rank *r)
         rc = hear(r, from, "small", 6);
         if (rc == 0) rc = hear(r, from, r->large, LARGE);
     }
+    if (rc == 0) rc = sum(r);
     return rc == 0 ? drps_net_barrier(r->net, NET_WAIT_MS, &r->err) : rc;
 }
 

@@ -28,7 +28,7 @@
         }                                                                                          \
     } while (0)
 
-enum { NET_RANKS = 8, NET_WAIT_MS = 60000 }; /* a wait that fails the test when it runs out */
+enum { NET_RANKS = 17, NET_WAIT_MS = 60000 }; /* a wait that fails the test when it runs out */
 
 enum net_kind { NET_INPROC, NET_ZMQ, NET_UNIX, NET_CURVE, NET_KINDS };
 extern const char *const net_kind_names[NET_KINDS];
