@@ -7,10 +7,12 @@
 
 int residual_rows(struct slotting *s, uint64_t round, struct drps_err *err)
 {
-    const uint64_t batch = round * s->job->owners->servers + s->rank;
+    const struct drps_plan_ranks *ranks = s->job->ranks;
+    const uint64_t batch = round * ranks->workers + s->rank - ranks->first_worker;
     const uint32_t *first = s->job->owners->first, *rows = NULL;
     size_t n = 0;
     s->n = 0;
+    if (!drps_rank_trains(ranks, s->rank)) return 0;
     if (batch >= s->job->batches) return 0; /* the last round may leave a worker without */
     int rc = drps_steps_rows(s->lists, batch, s->all, &rows, &n, err);
     if (rc < 0) return rc;

@@ -138,7 +138,7 @@ static int write_round(struct writing *w, uint64_t round, struct drps_err *err)
 static int write_rounds(struct writing *w, struct drps_err *err)
 {
     const struct split_job *job = w->s->job;
-    const uint64_t evals = split_rounds(job->eval_batches, job->owners->servers);
+    const uint64_t evals = split_rounds(job->eval_batches, job->ranks->workers);
     int rc = reserve(w, 0, err);
     for (uint64_t t = 0; t < w->s->rounds && rc == 0; t++)
         rc = write_round(w, t, err);
@@ -215,7 +215,7 @@ int drps_residual_slots_make(const struct split_job *job, uint32_t rank, uint64_
     struct slotting s = {.job = job,
                          .rank = rank,
                          .all = job->owners->first[job->owners->servers],
-                         .rounds = split_rounds(job->batches, job->owners->servers)};
+                         .rounds = split_rounds(job->batches, job->ranks->workers)};
     int rc = make(&s, most, to, err);
     *slots_out = s.slots ? s.slots : 1;
     drps_steps_close(s.lists);
