@@ -91,6 +91,7 @@ void world_deal(struct world *w, const char *from, const struct world_ranks *to)
                                          .workers = to->workers,
                                          .servers = to->servers,
                                          .separate = to->separate,
+                                         .residual_slots = to->residual_slots,
                                          .memory_bytes = 64 << 20,
                                          .out = out,
                                          .force = 1,

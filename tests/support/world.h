@@ -40,6 +40,7 @@ struct world_ranks {
     uint32_t workers, servers;
     int separate;
     uint32_t ranks;
+    uint64_t residual_slots;
 };
 
 /* Deal the batches of the plan `from` to these ranks, check all that was made, and make it w->plan,
