@@ -13,6 +13,7 @@ enum { WORLD_WORKERS = 3 };
 struct world {
     struct scratch scratch;
     uint32_t workers;
+    uint64_t residual_slots; /* of each worker, also where a plan is dealt */
     char plan[SCRATCH_PATH_BYTES]; /* for them */
     char one[SCRATCH_PATH_BYTES];  /* for one */
     char model[SCRATCH_PATH_BYTES];
@@ -40,7 +41,6 @@ struct world_ranks {
     uint32_t workers, servers;
     int separate;
     uint32_t ranks;
-    uint64_t residual_slots;
 };
 
 /* Deal the batches of the plan `from` to these ranks, check all that was made, and make it w->plan,
