@@ -33,10 +33,8 @@ static int send_to(const struct async_job *job, struct drps_shared_buffer *buffe
                   : drps_net_send(job->o.net, send, job->o.wait_ms, err);
 }
 
-static struct drps_net_send message(const struct async_job *job, uint32_t server, uint8_t type,
-                                    uint32_t share, uint64_t step)
+static struct drps_net_send message(uint32_t server, uint8_t type, uint32_t share, uint64_t step)
 {
-    (void)job;
     return (struct drps_net_send){
         .to = server, .part = DRPS_NET_SERVER, .type = type, .tag = share, .round = step};
 }
@@ -46,7 +44,7 @@ static int push_here(const struct async_job *job, const struct drps_message_here
                      uint32_t share, uint64_t step, struct drps_err *err)
 {
     const struct drps_piece piece = {here, sizeof(*here)};
-    struct drps_net_send send = message(job, job->rank, DRPS_MESSAGE_GRADIENT, share, step);
+    struct drps_net_send send = message(job->rank, DRPS_MESSAGE_GRADIENT, share, step);
     send.pieces = &piece;
     send.n = 1;
     return send_to(job, NULL, &send, err);
@@ -62,7 +60,7 @@ static int push_whole(struct async_push *p, const struct part *part,
         {here->touches, job->touches ? part->n * sizeof(uint32_t) : 0},
     };
     const uint64_t bytes = drps_async_gradient_bytes(job, part->server, part->n);
-    struct drps_net_send send = message(job, part->server, DRPS_MESSAGE_GRADIENT, share, step);
+    struct drps_net_send send = message(part->server, DRPS_MESSAGE_GRADIENT, share, step);
     send.pieces = there;
     send.n = job->touches ? 2 : 1;
     drps_traffic_add(&p->sent, DRPS_TRAFFIC_PUSHED, part->server, part->n, bytes);
@@ -79,7 +77,7 @@ static int push_filtered(struct async_push *p, const struct part *part, uint64_t
     const struct drps_piece piece = {
         data, drps_push_write(job->o.push, part->server, part->first, part->n, worker->grads[0],
                               job->touches ? worker->touches[0] : NULL, data)};
-    struct drps_net_send send = message(job, part->server, DRPS_MESSAGE_FILTERED, job->rank, step);
+    struct drps_net_send send = message(part->server, DRPS_MESSAGE_FILTERED, job->rank, step);
     send.pieces = &piece;
     send.n = 1;
     p->out_bytes += piece.bytes;
@@ -139,7 +137,7 @@ static int push_held(struct async_push *p, const struct part *part, uint64_t ste
     const struct async_job *job = p->job;
     const struct drps_piece piece = {
         p->held, drps_push_write_held(job->o.push, part->first, part->n, p->held)};
-    struct drps_net_send send = message(job, part->server, DRPS_MESSAGE_HELD, job->rank, step);
+    struct drps_net_send send = message(part->server, DRPS_MESSAGE_HELD, job->rank, step);
     send.pieces = &piece;
     send.n = 1;
     drps_traffic_add(&p->sent, DRPS_TRAFFIC_PUSHED, part->server, 0, piece.bytes);
