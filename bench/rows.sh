@@ -4,12 +4,14 @@
 
 # The script as it was called, with the settings of its environment.
 rows_command() {
-    local words name shown=()
+    local words name shown=() here script
+    here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) script=$(realpath "$0")
+    [[ $script = "$here"/* ]] || script=$here/$(basename "$0")
     mapfile -d '' -t words </proc/$$/cmdline
     for name in ${!DRPS_BENCH_@}; do
         case $name in DRPS_BENCH_DIR | DRPS_BENCH_KEEP | DRPS_BENCH_RESULTS | DRPS_BENCH_ROWS) ;; *) shown+=("$name=\"${!name}\"") ;; esac
     done
-    shown+=("bench/$(basename "$0")")
+    shown+=("bench/${script#"$here/"}")
     for name in "${words[@]:2}"; do
         [[ $name != *[!A-Za-z0-9_./:=,@%+-]* ]] || name=\"$name\"
         shown+=("$name")

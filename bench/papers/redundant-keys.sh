@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # "Reducing Redundant Communication", section V-B: keys are omitted, as each side knows from the plan which rows a message has. The paper
-# gives no figures of that alone. MB an epoch that ten workers and servers send, measured; what keys of 4 and of 8 bytes would add to each row of each message (counted, not
-# sent; a pull's request, which then has keys, too, is not counted); and MB of the plan's files that say which rows a message has, which
-# every machine reads from its disk, once where they fit its memory.
+# gives no figures of that alone. MB an epoch that ten workers and servers send, measured; what keys of 4 and of 8 bytes would add
+# to each row of each message (counted, not sent; a pull's request, which would have keys, too, is not counted); and MB of the
+# plan's files that say which rows a message has, which every machine reads from its disk, once where they fit its memory.
 #   bench/papers/redundant-keys.sh [--quick] [DATA]
 # All are exact. Environment: bench/lib.sh's.
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # "Timed Dataflow", Figure 11: communication to a second of computation, and time to that of BSP without filters, which is 1.
 #   bench/papers/timed-fig11.sh [--quick] [DATA]
-# bench/papers/timed-speed.sh says what is emulated. Needs root and iproute2. Environment: bench/lib.sh's, DRPS_BENCH_RATE (of links, default 100 Mbit/s).
+# bench/papers/timed-speed.sh says what is emulated. Needs root and iproute2. Environment: bench/lib.sh's, DRPS_BENCH_RATE (of
+# links, default 100 Mbit/s).
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/timed.sh"
 . "$(dirname "$0")/timed-speed.sh"

@@ -15,7 +15,12 @@ epochs=$(quickly 1 3) # of 100 iterations
 # The paper's communication, to a second of computation: without TDF under BSP; with it under BSP and SSP8. And its speed-ups under
 # BSP, SSP4 and SSP8.
 paper_ratios() { case $1 in clicks) echo 3.0 0.76 0.11 ;; ratings) echo 2.1 0.47 0.03 ;; *) echo - - - ;; esac; }
-paper_speedups() { case $1 in clicks) printf '%s\n' "2.27 ± 0.362" "2.71 ± 0.180" "3.22 ± 0.393" ;; ratings) printf '%s\n' "2.13 ± 0.727" "2.63 ± 0.531" "2.85 ± 0.511" ;; esac; }
+paper_speedups() { # a line each
+    case $1 in
+    clicks) printf '%s\n' "2.27 ± 0.362" "2.71 ± 0.180" "3.22 ± 0.393" ;;
+    ratings) printf '%s\n' "2.13 ± 0.727" "2.63 ± 0.531" "2.85 ± 0.511" ;;
+    esac
+}
 
 # filters_of WHO SYNC: options of each way, as far as this build has them, a word a line. "theirs": the paper's, with the thresholds of
 # its text; "ours": bench/filters.sh says what they save and lose.

@@ -2,7 +2,8 @@
 # "Timed Dataflow", Table II: how many times faster training is with filters, and under SSP, than under BSP without, over the same
 # iterations.
 #   bench/papers/timed-table2.sh [--quick] [DATA]
-# bench/papers/timed-speed.sh says what is emulated. Under SSP pulls run ahead. Needs root and iproute2. Environment: bench/lib.sh's, DRPS_BENCH_RATE (of links, default 100 Mbit/s).
+# bench/papers/timed-speed.sh says what is emulated. Under SSP pulls run ahead. Needs root and iproute2. Environment: bench/lib.sh's,
+# DRPS_BENCH_RATE (of links, default 100 Mbit/s).
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/timed.sh"
 . "$(dirname "$0")/timed-speed.sh"

@@ -5,8 +5,8 @@
 # MovieLens; in their place: "LR, clicks" (generated), "LR, text" (imdb, words), "MF, ratings" (ml-100k). Source it after lib.sh.
 #
 # drps sends whole what it has held back at the end of each epoch, and the paper does not: so the plan's epoch repeats the samples,
-# in the order given, and has `iterations` of the paper's. Thresholds are of gradients of the mean loss of a worker's batch, as the paper's seem to be;
-# drps-train's are of the sum.
+# in the order given, and has `iterations` of the paper's. Thresholds are of gradients of the mean loss of a worker's batch, as the
+# paper's seem to be; drps-train's are of the sum.
 workers=5 servers=2 ranks=7
 models=(clicks text ratings)
 iterations=100 epochs=$(quickly 1 4)
@@ -25,14 +25,16 @@ describe() { # MODEL
 per_batch() { awk "BEGIN { printf \"%.6g\", $1 * $batch }"; }
 
 make_clicks() {
-    gen ctr --samples $((samples + samples / 5)) --test-samples $((samples / 5)) --test-output "$work/clicks.test" --fields 39 --rows 100K -o "$work/clicks.train"
+    gen ctr --samples $((samples * 6 / 5)) --test-samples $((samples / 5)) --test-output "$work/clicks.test" --fields 39 --rows 100K \
+        -o "$work/clicks.train"
 }
 make_text() {
     if there imdb "text"; then
         packed imdb/imdb.train.libsvm.xz | mixed | awk -v most="$samples" 'NR <= most' | unit >"$work/text.train"
         packed imdb/imdb.test.libsvm.xz | mixed | awk -v most="$samples" 'NR <= most' | unit >"$work/text.test"
     else
-        gen classification --samples $((2 * samples)) --test-samples "$samples" --test-output "$work/text.test" --nnz 130 --rows 44K -o "$work/text.raw"
+        gen classification --samples $((2 * samples)) --test-samples "$samples" --test-output "$work/text.test" --nnz 130 --rows 44K \
+            -o "$work/text.raw"
         unit <"$work/text.raw" >"$work/text.train"
         unit <"$work/text.test" >"$work/text.raw" && mv "$work/text.raw" "$work/text.test"
     fi
@@ -42,7 +44,8 @@ make_ratings() {
         packed ml-100k/ua.base.xz | mixed | awk -v most="$samples" 'NR <= most' >"$work/ratings.train"
         packed ml-100k/ua.test.xz >"$work/ratings.test"
     else
-        gen matrix --ratings $((samples + samples / 10)) --test-samples $((samples / 10)) --test-output "$work/ratings.test" --users 940 --items 1700 -o "$work/ratings.train"
+        gen matrix --ratings $((samples * 11 / 10)) --test-samples $((samples / 10)) --test-output "$work/ratings.test" --users 940 \
+            --items 1700 -o "$work/ratings.train"
     fi
 }
 
@@ -74,8 +77,9 @@ timed_train() {
     eval=$(jq '.cluster.test_pulled_rows * .dim * 4' "$work/$model.plan/plan.json")
     [[ ! -e $work/plain.json ]] || plain=$(jq .pulled "$work/plain.json")
     mapfile -t how < <(how_of "$2")
-    timeout 120 "$tools/drps-train" "$work/$model.plan" -o "$work/model" --force --local $ranks --transport inproc --store resident --optimizer sgd \
-        --lr "$(awk "BEGIN { print $step / $batch }")" --epochs "$epochs" "${how[@]}" "${@:3}" --quiet --json >"$work/train.json" 2>"$work/train.err" || status=$?
+    timeout 120 "$tools/drps-train" "$work/$model.plan" -o "$work/model" --force --local $ranks --transport inproc --store resident \
+        --optimizer sgd --lr "$(awk "BEGIN { print $step / $batch }")" --epochs "$epochs" "${how[@]}" "${@:3}" \
+        --quiet --json >"$work/train.json" 2>"$work/train.err" || status=$?
     case $status in
     0) ;;
     2) return 1 ;;
