@@ -1,7 +1,7 @@
 /*
  * A man in the middle between the ranks of a job: messages are changed on their way, with checksums
- * that hold, while ranks train (every --sync, and filtered) or count for drps-index. Whatever
- * comes, every rank ends within bounded time, with success or with an error that says something.
+ * that hold, while ranks train (every --sync) or count for drps-index. Whatever comes, every rank
+ * ends within bounded time, with success or with an error that says something.
  *
  * He sits at two places. Where a net hands a message to its transport, he changes what it says and
  * how long it is, doubles it, keeps it for later, or takes it away. Where the ZeroMQ transport
@@ -443,12 +443,9 @@ static void rest(void)
 static const struct {
     enum drps_sched_mode sync;
     const char *store;
-    int filters;
 } modes[] = {
-    {DRPS_SCHED_BSP, "resident", 0},         {DRPS_SCHED_BSP, "relay", 0},
-    {DRPS_SCHED_BSP, "resident", 1},         {DRPS_SCHED_ASP, "relay", 0},
-    {DRPS_SCHED_SSP, "resident", 0},         {DRPS_SCHED_WSP, "file", 0},
-    {DRPS_SCHED_WSP_LITERAL, "resident", 0},
+    {DRPS_SCHED_BSP, "resident"}, {DRPS_SCHED_BSP, "relay"}, {DRPS_SCHED_ASP, "relay"},
+    {DRPS_SCHED_SSP, "resident"}, {DRPS_SCHED_WSP, "file"},  {DRPS_SCHED_WSP_LITERAL, "resident"},
 };
 enum { MODES = sizeof(modes) / sizeof(*modes) };
 
@@ -459,10 +456,6 @@ static struct drps_train_options options_of(const struct world *w, size_t mode)
     o.store = modes[mode].store;
     o.l2 = mode & 1 ? 0.01f : 0;
     o.model_store = NULL;
-    if (modes[mode].filters) {
-        o.push = (struct drps_push_options){.on = 1, .phi = 1, .chance = .9, .bits = 8};
-        o.pull = (struct drps_pull_options){.on = 1, .psi = .1, .eps = 1, .bits = 16};
-    }
     return o;
 }
 
