@@ -355,7 +355,11 @@ static int run_rounds(struct run *run, struct drps_err *err)
     if (rc == 0) rc = run_steps(run, run->steps, err);
     rc = drps_rounds_end(rounds, rc, err);
     if (training) run->trained_ns = drps_rounds_trained_ns(rounds);
-    return rc == STOPPED && !drps_rounds_stopped(rounds) ? PAUSED : rc;
+    if (rc != STOPPED || drps_rounds_stopped(rounds)) return rc;
+    if (run->loop->pause) return PAUSED;
+    return drps_err_set(err, DRPS_E_PROTO,
+                        "a rank pauses within epoch %llu, which filters do not allow",
+                        (unsigned long long)run->epoch);
 }
 
 /* How many batches a worker executes is known at the end; together they are those of all steps. */
