@@ -31,6 +31,7 @@ static struct world *begin(uint32_t workers, const char *algo, enum case_format 
 {
     struct world *w = calloc(1, sizeof(*w));
     w->workers = workers;
+    w->residual_slots = slots;
     scratch_begin(&w->scratch);
     (void)snprintf(w->plan, sizeof(w->plan), "%s", scratch_path(&w->scratch, "several"));
     (void)snprintf(w->one, sizeof(w->one), "%s", scratch_path(&w->scratch, "single"));
@@ -91,6 +92,7 @@ void world_deal(struct world *w, const char *from, const struct world_ranks *to)
                                          .workers = to->workers,
                                          .servers = to->servers,
                                          .separate = to->separate,
+                                         .residual_slots = w->residual_slots,
                                          .memory_bytes = 64 << 20,
                                          .out = out,
                                          .force = 1,

@@ -108,11 +108,11 @@ static int read_next(struct async_worker *w, struct drps_err *err)
 /* Take own records of batches below `end`, which others execute. */
 static int skip_to(struct async_worker *w, uint64_t end, struct drps_err *err)
 {
+    const int holds = w->job->filters && drps_rank_trains(w->job->shape, w->job->rank);
     int rc = 0;
     while (w->read < end && rc == 0) {
         rc = read_next(w, err);
-        if (rc == 0 && w->job->filters)
-            rc = drps_async_push_held(w->push, &w->batch, w->read - 1, err);
+        if (rc == 0 && holds) rc = drps_async_push_held(w->push, &w->batch, w->read - 1, err);
         if (rc == 0 && w->cache) rc = drps_async_cache_skip(w->cache, &w->batch, err);
     }
     return rc;

@@ -224,6 +224,36 @@ static void test_batches_that_others_execute(void **state)
     world_end(w);
 }
 
+/* ---- Ranks without rows, and without samples ---- */
+
+static void test_unequal_numbers_of_servers_and_workers(void **state)
+{
+    static const struct world_ranks cases[] = {
+        {.workers = 2, .servers = 1, .separate = 1, .ranks = 3},
+        {.workers = 3, .servers = 2, .separate = 0, .ranks = 3},
+        {.workers = 2, .servers = 3, .separate = 0, .ranks = 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct world *w = world_begin_residuals("lor", CASE_LIBSVM, 8, i ? 40 : UINT64_MAX, seed);
+        struct drps_train_options o = world_options(w);
+        struct drps_train_result r;
+        char from[SCRATCH_PATH_BYTES];
+        (void)snprintf(from, sizeof(from), "%s", w->plan);
+        world_deal(w, from, &cases[i]);
+        o.sync = DRPS_SCHED_SSP;
+        o.push = lossy[0];
+        for (int cached = 0; cached < 2; cached++) {
+            o.pull_cached = cached;
+            world_train(w, &o, &r);
+            assert_true(counts_of(&r).sent_bytes < counts_of(&r).plain_bytes);
+            world_check_model(w, &r);
+            drps_train_result_free(&r);
+        }
+        world_end(w);
+    }
+}
+
 /* ---- Parameters in fewer bits ---- */
 
 /* Bytes and rows of parameters that were sent in training: evaluation pulls all rows as they are.
@@ -398,6 +428,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_filters_that_hold_nothing_back_change_nothing),
         cmocka_unit_test(test_in_order_filters_give_one_model),
         cmocka_unit_test(test_batches_that_others_execute),
+        cmocka_unit_test(test_unequal_numbers_of_servers_and_workers),
         cmocka_unit_test(test_parameters_of_16_bits),
         cmocka_unit_test(test_ranks_stop_between_epochs),
         cmocka_unit_test(test_what_cannot_be_is_refused),
