@@ -65,7 +65,7 @@ struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_
 struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
                               uint64_t seed)
 {
-    return begin(workers, "lor", CASE_LIBSVM, samples, features, batch, workers * batch, 0, seed);
+    return begin(workers, "lor", CASE_LIBSVM, samples, features, batch, workers * batch, 20, seed);
 }
 
 struct world *world_begin_residuals(const char *algo, enum case_format format, uint64_t batch,

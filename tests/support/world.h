@@ -28,7 +28,8 @@ struct world *world_begin_sized(const char *algo, enum case_format format, size_
 /* 900 samples, 1000 features, a plan for `workers` workers. */
 struct world *world_begin_workers(uint32_t workers, const char *algo, enum case_format format,
                                   uint64_t batch, uint64_t one_batch, uint64_t seed);
-/* world_begin_workers() for algorithm lor with another number of samples and features. */
+/* world_begin_workers() for algorithm lor with another number of samples and features, and residual
+ * slots. */
 struct world *world_begin_few(uint32_t workers, size_t samples, size_t features, uint64_t batch,
                               uint64_t seed);
 /* world_begin() with residual slots for each worker. */
