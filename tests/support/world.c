@@ -98,7 +98,7 @@ void world_deal(struct world *w, const char *from, const struct world_ranks *to)
                                          .workers = to->workers,
                                          .servers = to->servers,
                                          .separate = to->separate,
-                                         .residual_slots = w->residual_slots,
+                                         .residual_slots = to->workers > 1 ? w->residual_slots : 0,
                                          .memory_bytes = 64 << 20,
                                          .out = out,
                                          .force = 1,

@@ -73,7 +73,8 @@ struct writing {
     unsigned char *packed; /* own */
     uint32_t *free;        /* own: [slots] where slots are reassigned; those of no row */
     uint64_t free_n;
-    uint64_t use; /* of the round's first row */
+    uint64_t used; /* slots that had a row so far */
+    uint64_t use;  /* of the round's first row */
 };
 
 static int reserve(struct writing *w, size_t n, struct drps_err *err)
@@ -118,6 +119,7 @@ static void assign(struct writing *w)
         uint32_t *slot = &s->slot[s->remote[i]];
         if (w->rows.whole[i] || *slot != DRPS_NO_SLOT) continue;
         *slot = w->rows.slot[i] = w->free[--w->free_n];
+        if (*slot >= w->used) w->used = *slot + UINT64_C(1);
     }
 }
 
@@ -173,6 +175,7 @@ static int write_all(struct slotting *s, const char *to, struct drps_recwriter *
     int rc = path ? begin_free(&w, err) : no_memory(err);
     if (rc == 0) rc = drps_recwriter_open(s->job->io, path, DRPS_KIND_RESIDUALS, &w.out, err);
     if (rc == 0) rc = write_rounds(&w, err);
+    if (w.free) s->slots = w.used; /* there may have been more than rows at a time */
     drps_recwriter_close(w.out);
     free(path);
     free(w.rows.slot);

@@ -233,6 +233,27 @@ static void test_few_slots_go_to_rows_that_come_again_soon(void **state)
     }
 }
 
+/* Of one slot less than rows that come again some are of no row at a time, and do not count. */
+static void test_slots_of_no_row_do_not_count(void **state)
+{
+    struct made m = {0};
+    struct worker w = {0};
+    uint32_t most = 0;
+    (void)state;
+    made_begin(&m, UINT64_MAX, "range");
+    const uint64_t all = m.part[1]->info.ranks.residual_slots;
+    made_end(&m);
+    made_begin(&m, all - 1, "range");
+    read_worker(&m, 1, &w);
+    for (uint64_t t = 0; t < w.rounds; t++)
+        for (uint32_t i = 0; i < w.n[t]; i++)
+            if (w.slot[t][i] != DRPS_NO_SLOT && w.slot[t][i] > most) most = w.slot[t][i];
+    assert_int_equal(m.part[1]->info.ranks.residual_slots, most + 1);
+    assert_true(most + 1 < all - 1);
+    free_worker(&w);
+    made_end(&m);
+}
+
 /* ---- Published slots ---- */
 
 /* A server's record of a round. */
@@ -467,6 +488,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots_that_suffice_are_dense_numbers),
         cmocka_unit_test(test_few_slots_go_to_rows_that_come_again_soon),
+        cmocka_unit_test(test_slots_of_no_row_do_not_count),
         cmocka_unit_test(test_servers_know_who_has_copies),
         cmocka_unit_test(test_published_records_round_trip_and_damage_is_refused),
         cmocka_unit_test(test_plans_without_have_no_file),
