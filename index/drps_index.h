@@ -48,8 +48,8 @@ struct drps_index_options {
     const char *from_plan; /* in place of all that says what is read, and how it becomes batches: a
                               finished plan, for as many workers as it may be, whose batches are
                               dealt to `workers`; all of it lies in this folder. Of what follows
-                              count workers, servers, separate, partition, residual_slots, memory_bytes,
-                              no_forecast, out, force and what is told. NULL: none */
+                              count workers, servers, separate, partition, residual_slots,
+                              memory_bytes, no_forecast, out, force and what is told. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
@@ -139,8 +139,8 @@ struct drps_index_links {
 };
 
 struct drps_index_result {
-    struct drps_plan_info info; /* of several workers: sums of their blocks and their use, maxima of
-                                   steps and windows; batches are rounds */
+    struct drps_plan_info info; /* without classes; of several workers: sums of their blocks and
+                                   their use, maxima of steps and windows; batches are rounds */
     struct drps_index_rank ranks[DRPS_PLAN_WORKERS_MAX]; /* [info.ranks.count] if that is > 1 */
     struct drps_index_links links;
     struct drps_window_result windows;
@@ -149,6 +149,7 @@ struct drps_index_result {
     uint64_t plain_rows; /* where rows circulate: how many an epoch of rounds would move between
                             ranks, if each pulled and pushed every row of its batches; else 0 */
     uint64_t input_bytes, input_lines, skipped_lines;
+    char classes[160];   /* their first names, and how many there are; "": labels are numbers */
     uint64_t plan_bytes; /* on disk */
     double seconds;
     double phase_seconds[DRPS_INDEX_PHASES]; /* 0 for one that did not apply; those of windows and

@@ -44,7 +44,7 @@ static double auc_by_pairs(const float *scores, const float *labels, size_t n)
 static struct drps_quality quality_of(enum drps_loss loss, const float *scores, const float *labels,
                                       size_t n)
 {
-    struct drps_metrics *m = drps_metrics_new(loss);
+    struct drps_metrics *m = drps_metrics_new(loss, 1);
     struct drps_quality q;
 
     assert_non_null(m);
@@ -201,7 +201,7 @@ static void test_metrics_reset_forgets(void **state)
 
     (void)state;
     for (unsigned loss = 0; loss < 4; loss++) {
-        struct drps_metrics *m = drps_metrics_new((enum drps_loss)loss);
+        struct drps_metrics *m = drps_metrics_new((enum drps_loss)loss, 1);
         struct drps_quality before, after;
         assert_non_null(m);
         drps_metrics_add(m, scores, labels, 2);
@@ -222,7 +222,7 @@ static void test_metrics_reset_forgets(void **state)
 static void check_merged(enum drps_loss loss)
 {
     float scores[N], labels[N];
-    struct drps_metrics *part = drps_metrics_new(loss), *sum = drps_metrics_new(loss);
+    struct drps_metrics *part = drps_metrics_new(loss, 1), *sum = drps_metrics_new(loss, 1);
     char *data = malloc(drps_metrics_bound(part) + 1);
     struct drps_quality whole, merged;
     size_t bytes = 0;
@@ -366,7 +366,7 @@ static double auc_of_ranks(size_t n, size_t ranks, size_t first)
     struct drps_quality q;
     void *data = NULL;
     for (size_t r = 0; r < ranks; r++) {
-        struct drps_metrics *m = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+        struct drps_metrics *m = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
         assert_non_null(m);
         for (size_t at = 0, b = 0; at < n; at += BATCH, b++) {
             const size_t whose = !first ? b % ranks : b < first ? 0 : 1 + b % (ranks - 1);
@@ -450,8 +450,8 @@ static void test_metrics_refuse_damaged_parts(void **state)
                  {"a cell out of order", 48, UINT32_MAX, 4},
                  {"counts beyond 64 bits", 56, UINT64_MAX, 8}};
     const float scores[] = {1, 2, 3, 1, 2, 3}, labels[] = {-1, -1, -1, 1, 1, 1};
-    struct drps_metrics *part = drps_metrics_new(DRPS_LOSS_LOGISTIC);
-    struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+    struct drps_metrics *part = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
+    struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
     char *data = malloc(drps_metrics_bound(part));
 
     (void)state;
