@@ -10,6 +10,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
+#include "index/classes/classes_internal.h"
 #include "index/classes/decimal.h"
 
 enum { FIRST_SLOTS = 64 };
@@ -221,8 +222,7 @@ int drps_classes_sort(struct drps_classes *c, uint32_t **to_out, struct drps_err
     return 0;
 }
 
-/* Whether names are in the order that drps_classes_sort() gives them. */
-static int in_order(const struct drps_classes *c)
+int classes_in_order(const struct drps_classes *c)
 {
     const order compare = order_of(c);
     for (size_t i = 1; i < c->n; i++) {
@@ -230,63 +230,4 @@ static int in_order(const struct drps_classes *c)
         if (compare(&a, &b) >= 0) return 0;
     }
     return 1;
-}
-
-/* ---- Manifests and messages ---- */
-
-void *drps_classes_to_json(const struct drps_classes *c)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; list && i < c->n; i++)
-        if (json_array_append_new(list, json_string(c->names[i]))) {
-            json_decref(list);
-            list = NULL;
-        }
-    return list;
-}
-
-/* 1: taken; 0: an entry is no class that is new, and named as drps_classes_add() would; -ENOMEM. */
-static int take_names(struct drps_classes *c, const json_t *list)
-{
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *name = json_string_value(json_array_get(list, i));
-        const int32_t number = name ? drps_classes_add(c, name, strlen(name)) : DRPS_CLASS_TEXT;
-        if (number == DRPS_CLASS_MEMORY) return -ENOMEM;
-        if (number != (int32_t)i || strcmp(c->names[i], name) != 0) return 0;
-    }
-    return json_is_array(list) && c->n >= DRPS_CLASSES_LEAST && in_order(c);
-}
-
-int drps_classes_get(const void *manifest, const char *path, struct drps_classes **c_out,
-                     struct drps_err *err)
-{
-    const json_t *list = json_object_get((const json_t *)manifest, "classes");
-    *c_out = NULL;
-    if (!list) return 0;
-    struct drps_classes *c = drps_classes_new();
-    const int taken = c ? take_names(c, list) : -ENOMEM;
-    if (taken > 0) {
-        *c_out = c;
-        return 0;
-    }
-    drps_classes_free(c);
-    if (taken < 0) return drps_err_set(err, -ENOMEM, "no memory for the classes of %s", path);
-    return drps_err_set(err, DRPS_E_CORRUPT,
-                        "%s: \"classes\" are not 2 to %d different names in order", path,
-                        DRPS_CLASSES_MOST);
-}
-
-const char *drps_classes_text(const struct drps_classes *c, char *text, size_t bytes)
-{
-    enum { END = 24 }; /* room for ", ... (65535 in all)" */
-    size_t used = 0, i = 0;
-    text[0] = '\0';
-    for (; i < c->n; i++) {
-        const size_t n = strlen(c->names[i]) + 2;
-        if (used + n + END > bytes) break;
-        used += (size_t)snprintf(text + used, bytes - used, "%s%s", i ? ", " : "", c->names[i]);
-    }
-    if (i < c->n)
-        (void)snprintf(text + used, bytes - used, "%s... (%zu in all)", i ? ", " : "", c->n);
-    return text;
 }

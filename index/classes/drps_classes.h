@@ -37,7 +37,7 @@ enum drps_class_fault {
     DRPS_CLASS_MEMORY = -5,
 };
 int32_t drps_classes_add(struct drps_classes *c, const char *label, size_t n);
-const char *drps_class_fault(int32_t fault); /* "is empty", "is longer than 250 bytes", ... */
+const char *drps_class_fault(int32_t fault); /* "is empty", ... */
 
 /* Returns a copy, NULL when memory is gone. */
 struct drps_classes *drps_classes_copy(const struct drps_classes *c);

@@ -75,7 +75,7 @@ const struct drps_algorithm *drps_algorithm(enum drps_algo algo);
 int drps_algorithm_rates(const struct drps_algorithm *a);
 
 /* Returns how many floats a row's parameters are; `factors` is 0 for algorithms without, and
- * `classes` for those whose labels are no names. */
+ * `classes` counts for those whose labels are names. */
 uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, size_t classes);
 
 enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification);

@@ -16,10 +16,12 @@
  *   no sample at all                      end of input after 0 samples (the caller decides)
  *   last line without a line feed, CRLF   accepted, as is a UTF-8 byte order mark in front
  *   lines longer than a piece             the piece grows, up to memory_bytes / 2; beyond: an error
- *   labels that are classes               where options name classes, in libsvm, libffm and csv:
- * any text that index/classes/drps_classes.h takes, without blanks or colons but in csv; labels are
- * numbers of classes several files                         each has its own header, if the format
- * has one; no line or sample goes on in the next; one named twice is read twice
+ *   labels that are names of classes      where options have classes, in libsvm, libffm and csv:
+ *                                         what index/classes/drps_classes.h takes, and but in csv
+ *                                         without blanks and colons; labels are their numbers
+ *   several files                         each has its own header, if the format has one; no line
+ *                                         or sample goes on in the next; one named twice is read
+ *                                         twice
  *
  * Formats ("auto" tells them apart by the first lines):
  *   libsvm   "label [qid:N] id:value ... [# comment]", ids from 0 or 1; qid is checked and dropped.

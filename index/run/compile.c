@@ -150,6 +150,8 @@ static void measure_plan(struct index_run *r)
 static int publish(struct index_run *r, struct drps_err *err)
 {
     drps_parts_sum(r->parts, r->parts_n, r->result);
+    if (r->info->classes)
+        (void)drps_classes_text(r->info->classes, r->result->classes, sizeof(r->result->classes));
     int rc = drps_io_remove_tree(r->io, r->scratch, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
         rc = drps_part_save(&r->parts[i], r->io, r->fields, err);

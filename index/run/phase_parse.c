@@ -29,9 +29,7 @@ static int settle_classes(struct index_run *r, struct drps_err *err)
     info->classes = r->classes;
     info->dim = (uint32_t)n;
     info->row_bytes = info->dim * sizeof(float) * 2;
-    int rc = drps_classes_sort(r->classes, &r->class_numbers, err);
-    (void)drps_classes_text(r->classes, r->result->classes, sizeof(r->result->classes));
-    return rc;
+    return drps_classes_sort(r->classes, &r->class_numbers, err);
 }
 
 /* Classification wants exactly two labels; the smaller one becomes -1, the larger +1. */

@@ -36,15 +36,27 @@ for optimizer in "sgd --lr 0.01" "ftrl --l1 0.5" "adagrad --l1 1e-5" "adagrad --
     [[ $got = "$want" ]] || fail "$optimizer on relay: $got instead of $want"
 done
 awk "BEGIN {exit !($(all_values test_accuracy <train.json | tail -1) > 0.8)}" || fail "accuracies $(all_values test_accuracy <train.json)"
+want=$(content --store relay --memory "${least}K")
+rm -rf model model.checkpoint
+# Wherever it is killed, if it is, it goes on to the same model.
+(timeout -s KILL 0.1 "$tools/drps-train" plan -o model --epochs 3 --store relay --memory "${least}K" --checkpoint-every 7b --quiet >killed.txt) 2>/dev/null || true
+"$tools/drps-train" plan -o model --epochs 3 --store relay --memory "${least}K" --resume --quiet
+[[ $("$tools/drps-stat" model --json | value content) = "${want##* }" ]] || fail "another model after a checkpoint"
 echo "ok stores"
 
 # In rounds, the same as one worker with batches of both.
 "$tools/drps-index" train.svm --test test.svm --algo mlr --batch-size 50 --workers 2 -o plan-two --quiet
 "$tools/drps-train" plan-two -o two --local 2 --epochs 3 --quiet --json >two.json
+want=$(value content <two.json)
+for options in "--store relay" --no-fresh "--transport inproc"; do
+    # shellcheck disable=SC2086  # several words
+    got=$("$tools/drps-train" plan-two -o two --force --local 2 --epochs 3 $options --quiet --json | value content)
+    [[ -n $got && $got = "$want" ]] || fail "two workers, $options: $got instead of $want"
+done
 "$tools/drps-index" train.svm --test test.svm --algo mlr --batch-size 100 -o plan-one --quiet
 "$tools/drps-train" plan-one -o one --epochs 3 --quiet --json >one.json
 near "$(all_values test_loss <two.json | tail -1)" "$(all_values test_loss <one.json | tail -1)" 0.02 || fail "two workers learn otherwise"
-"$tools/drps-index" --from-plan plan-one --workers 3 -o plan-three --quiet
+"$tools/drps-index" --from-plan plan-one --workers 3 -o plan-three | grep -q 'classes 10, lily, rose$' || fail "a plan from another one does not name its classes"
 "$tools/drps-stat" plan-three | grep -q 'classes  3: 10, lily, rose' || fail "classes do not come along from another plan"
 "$tools/drps-stat" plan-three/rank-2 --verify >/dev/null || fail "a part with classes does not verify"
 echo "ok workers"
