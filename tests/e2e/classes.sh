@@ -82,6 +82,10 @@ sed '1s/^[^ ]*/tulip/;2s/^[^ ]*//;2s/^/10.0/' test.svm >other.svm
 "$tools/drps-predict" model other.svm -o other.txt --metrics --force >other.out
 cmp names.txt other.txt || fail "labels change what is predicted"
 grep -q '1 labels are no class of the model' other.out || fail "unknown labels are not counted: $(cat other.out)"
+# All weights of a row take l1, not the first alone: with enough of it nothing but the intercept is left.
+"$tools/drps-train" plan -o sparse --optimizer ftrl --l1 1e4 --quiet
+"$tools/drps-predict" sparse test.svm -o sparse.txt --probabilities --quiet
+[[ $(tail -n +2 sparse.txt | sort -u | wc -l) = 1 ]] || fail "l1 leaves weights: $(head -3 sparse.txt)"
 echo "ok predict"
 
 # csv, whose labels may hold blanks; the same samples give the same classes however they are written.
