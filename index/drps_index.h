@@ -145,8 +145,8 @@ struct drps_index_links {
 };
 
 struct drps_index_result {
-    struct drps_plan_info info; /* of several workers: sums of their blocks and their use, maxima of
-                                   steps and windows; batches are rounds */
+    struct drps_plan_info info; /* without classes; of several workers: sums of their blocks and
+                                   their use, maxima of steps and windows; batches are rounds */
     struct drps_index_rank ranks[DRPS_PLAN_WORKERS_MAX]; /* [info.ranks.count] if that is > 1 */
     struct drps_index_links links;
     struct drps_window_result windows;
@@ -155,6 +155,7 @@ struct drps_index_result {
     uint64_t plain_rows; /* where rows circulate: how many an epoch of rounds would move between
                             ranks, if each pulled and pushed every row of its batches; else 0 */
     uint64_t input_bytes, input_lines, skipped_lines;
+    char classes[160];   /* their first names, and how many there are; "": labels are numbers */
     uint64_t plan_bytes; /* on disk */
     double seconds;
     double phase_seconds[DRPS_INDEX_PHASES]; /* 0 for one that did not apply; those of windows and

@@ -16,6 +16,7 @@
 
 enum {
     KEY_METRICS = DRPS_CLI_KEY,
+    KEY_PROBABILITIES,
     KEY_MEMORY,
     KEY_FORCE,
 };
@@ -25,7 +26,12 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "File to write, one score a line; - for standard output (required)",
      1},
     {"metrics", KEY_METRICS, NULL, 0,
-     "Compare with the labels in DATA, too: loss, and AUC and accuracy or RMSE", 1},
+     "Compare with the labels in DATA, too: loss, and accuracy (of two classes AUC, too) or RMSE",
+     1},
+    {"probabilities", KEY_PROBABILITIES, NULL, 0,
+     "For mlr: the probability of each class in place of a class's name; the first line has the "
+     "names",
+     1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 1},
@@ -79,6 +85,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     case KEY_METRICS:
         o->predict.metrics = 1;
         return 0;
+    case KEY_PROBABILITIES:
+        o->predict.probabilities = 1;
+        return 0;
     case KEY_FORCE:
         o->predict.replace = 1;
         return 0;
@@ -124,6 +133,10 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
     if (!isnan(r->quality.auc)) (void)fprintf(to, ", AUC %.5f", r->quality.auc);
     if (!isnan(r->quality.accuracy)) (void)fprintf(to, ", accuracy %.5f", r->quality.accuracy);
     if (!isnan(r->quality.rmse)) (void)fprintf(to, ", RMSE %.6f", r->quality.rmse);
+    if (r->quality.unknown)
+        (void)fprintf(
+            to, "; %llu labels are no class of the model: they have no loss, and count as wrong",
+            (unsigned long long)r->quality.unknown);
     (void)fprintf(to, "\n");
 }
 
@@ -141,6 +154,8 @@ static int print_json(const struct drps_predict_options *o, const struct drps_pr
         drps_manifest_put(&j, "test_loss", drps_cli_json_real(r->quality.loss));
         drps_manifest_put(&j, "test_auc", drps_cli_json_real(r->quality.auc));
         drps_manifest_put(&j, "test_accuracy", drps_cli_json_real(r->quality.accuracy));
+        if (r->quality.unknown)
+            drps_manifest_put(&j, "test_unknown_labels", drps_cli_json_count(r->quality.unknown));
         drps_manifest_put(&j, "test_rmse", drps_cli_json_real(r->quality.rmse));
     }
     return drps_cli_json_print(j, err);
@@ -155,7 +170,8 @@ int main(int argc, char **argv)
             "Score samples with a model that drps-train made: one line a sample, in the order of "
             "DATA.\v"
             "A score is a probability for lor and fm with two classes, the margin for svm, the "
-            "value for regression. Features that training never saw are left out. DATA are text "
+            "value for regression, the name of a class for mlr. Features that training never saw "
+            "are left out. DATA are text "
             "files, plain or compressed (.gz .zst .xz), or - for stdin. Without --metrics csv "
             "needs "
             "no label and ratings need no rating; other formats with a label need one, of any "

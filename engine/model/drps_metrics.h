@@ -11,20 +11,25 @@ struct drps_metrics; /* opaque */
 
 struct drps_quality {
     uint64_t samples;
-    double loss;     /* mean; NaN without samples */
-    double auc;      /* classification; NaN otherwise, with one class only, or with a NaN score.
-                        Exact with up to 108,544 distinct scores a class, else at most .001 off */
-    double accuracy; /* classification: score > 0 means +1; NaN otherwise */
-    double rmse;     /* regression; NaN otherwise */
+    uint64_t unknown; /* of these, whose label is none of the model's named classes: they have no
+                         loss, and count as wrong */
+    double loss;      /* mean; NaN without samples */
+    double auc;       /* two classes; NaN otherwise, with one class only, or with a NaN score.
+                         Exact with up to 108,544 distinct scores a class, else at most .001 off */
+    double accuracy;  /* classification: score > 0 means +1, or the class of the largest score; NaN
+                         otherwise */
+    double rmse;      /* regression; NaN otherwise */
 };
 
-/* DRPS_METRICS_BYTES for classification (engine/model/scores.h), little otherwise. NULL when memory
+/* Of samples with so many scores each. DRPS_METRICS_BYTES for two classes
+ * (engine/model/scores.h), little otherwise. NULL when memory
  * is gone.
  */
 enum { DRPS_METRICS_BYTES = (4 << 20) + (1 << 18) };
-struct drps_metrics *drps_metrics_new(enum drps_loss loss);
+struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs);
 void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
 void drps_metrics_reset(struct drps_metrics *m);
+/* scores [n][outputs]. */
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n);
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out);
 

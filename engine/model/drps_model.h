@@ -1,18 +1,22 @@
 /*
  * Models: pure arithmetic on one gathered batch. No I/O, no threads, no memory of their own.
  *
- * Shapes: n samples, m distinct rows in the batch, D = dim floats a row. Sample s has entries j in
+ * Shapes: n samples, m distinct rows in the batch, D = dim floats a row, J = outputs: scores of a
+ * sample, 1 but for models of named classes, which have D = J. Sample s has entries j in
  * [start(s), start(s + 1)); entry j touches batch-local row l = local[j] < m with value x (1 when
  * values is NULL).
  *   params [m][D]  the batch's rows, gathered
  *   grads  [m][D]  sums over samples of the loss's derivative by each parameter; kernels add to it
+ *   scores [n][J]
  * Row 0 of a batch is the intercept where `has_bias` is set: its first float is added to every
- * score.
+ * score; with J scores float c to score c.
  *
  * Which predictor and losses an algorithm has, index/plan/drps_algorithm.h says. The rows of a
  * sample's entries are distinct. mf takes at most two entries a sample, user and item; with one or
  * none (unknown rows are left out in evaluation) the score has biases only. Labels are -1 or +1 for
- * logistic and hinge losses, real for the squared loss, which is (score - y)^2 / 2.
+ * logistic and hinge losses, real for the squared loss, which is (score - y)^2 / 2, and for softmax
+ * the number of a class, 0 to J - 1: score c of a sample is the sum of x times float c of its rows,
+ * and the loss is log(sum over c of exp(score c)) - score y.
  *
  * Sources: fm is Rendle (ICDM 2010), Eq. 1; mf is Koren, Bell and Volinsky (Computer 2009), with
  * biases.
@@ -32,7 +36,8 @@ struct drps_model {
     enum drps_algo algo;
     enum drps_loss loss;
     uint32_t factors; /* of a row; 0 for linear models */
-    uint32_t dim;     /* floats a row: the bias or weight, then the factors */
+    uint32_t dim;     /* floats a row: the bias or weight, then the factors; or J weights */
+    uint32_t outputs; /* J: scores of a sample */
     int has_bias;     /* row 0 of every batch is the intercept */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
@@ -44,18 +49,20 @@ struct drps_model {
 /*
  * Fill in algo, loss, factors, dim, has_bias (1); the other members become 0, so set them after.
  * `algo` and `loss` are names of index/plan/drps_algorithm.h; a NULL loss is the algorithm's usual
- * one. `classification` says that labels are -1 and +1; `factors` 0 means DRPS_FACTORS_DEFAULT for
- * algorithms with factors, and must be 0 for others. DRPS_E_CONFIG names what does not fit.
+ * one. `classes` is 0 where labels are real numbers, 1 where they are -1 and +1, else how many
+ * named classes there are, which algorithms of such labels need and others refuse; `factors` 0
+ * means DRPS_FACTORS_DEFAULT for algorithms with factors, and must be 0 for others. DRPS_E_CONFIG
+ * names what does not fit.
  */
 DRPS_MUST_CHECK
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
-                    int classification, struct drps_err *err);
+                    int classes, struct drps_err *err);
 
 /* Returns the bytes of scratch (aligned for floats) that one thread needs for any batch with at
  * most `samples` samples and `rows` rows. It may be 0; scratch may then be NULL. */
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows);
 
-/* scores[s] for s in [first, last); scores is indexed by s. */
+/* scores[s] for s in [first, last), J of them each; scores is indexed by s. */
 void drps_model_predict(const struct drps_model *model, const struct drps_batch *b, size_t first,
                         size_t last, const float *params, float *scores, void *scratch);
 
@@ -86,6 +93,18 @@ double drps_loss_value(enum drps_loss loss, float score, float label, float *slo
  */
 double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
                      float *slopes);
+
+/*
+ * Softmax of J >= 2 scores a sample. Returns the sum of the losses of n samples, scores [n][J];
+ * slopes [n][J] get the derivatives by the scores, and may be NULL. A label that is no class has no
+ * loss: the sum is NaN.
+ */
+double drps_softmax_sum(const float *scores, const float *labels, size_t n, size_t outputs,
+                        float *slopes);
+/* Returns the class of the largest score, the first of several. */
+size_t drps_softmax_best(const float *scores, size_t outputs);
+/* probabilities [outputs], in double: exp(score) over their sum. */
+void drps_softmax_probabilities(const float *scores, size_t outputs, double *probabilities);
 
 /* Initial parameters of row `id` (placed id; id 0 is the intercept when has_bias): params [dim]. */
 void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params);

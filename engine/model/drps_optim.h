@@ -15,7 +15,8 @@
  * Regularisation touches only rows of the batch, once for each sample that touches the row: before
  * the step g += touches * l2 * w; for sgd and adagrad l1 shrinks w after the step by touches * l1 *
  * (the step's rate). FTRL applies l1 and l2 in its closed form. l1 applies to the first float of a
- * row only (weights and biases, not factors); neither applies to the intercept.
+ * row only (weights and biases, not factors) unless l1_all is set; neither applies to the
+ * intercept.
  *
  * What is no finite number does not become one again: a parameter that is none stays so, and one
  * whose sum of squares (a, n) is infinite becomes none, so that whoever looks at parameters sees
@@ -40,6 +41,7 @@ struct drps_optim {
     float l2;   /* >= 0 */
     float eps;  /* adagrad: added under the root; 0: 1e-8 */
     float beta; /* ftrl; 0: 1 */
+    int l1_all; /* 1: l1 applies to every float of a row, as all are weights; 0: to the first */
 };
 
 /* Set `o` to the kind that is called "sgd", "adagrad" or "ftrl", with its usual rate and without

@@ -1,5 +1,5 @@
 /*
- * What the sources of engine/model share: the forward and backward passes of the three predictors.
+ * What the sources of engine/model share: the forward and backward passes of the predictors.
  *
  * Shapes as in engine/model/drps_model.h. A forward pass fills scores [s] for s in [first, last). A
  * backward pass takes slopes [last - first], the loss's derivative by the score of sample first +
@@ -17,7 +17,8 @@ enum {
     DRPS_LINEAR_CHUNK =
         512, /* samples between forward and backward: the scores stay in L1, their rows in L2 */
     DRPS_MF_CHUNK = 256,
-    DRPS_MAX_CHUNK = DRPS_LINEAR_CHUNK, /* the largest of the three */
+    DRPS_MAX_CHUNK = DRPS_LINEAR_CHUNK, /* the largest of those with one score a sample */
+    DRPS_MATRIX_CHUNK = 32,             /* small, since slopes are as many as scores */
     DRPS_FM_CHUNK =
         32, /* small, since the sums of a chunk and the rows that it touched should stay in L1 */
 };
@@ -61,6 +62,14 @@ void drps_fm_forward(const struct drps_batch *b, size_t factors, float bias, siz
                      size_t last, const float *params, float *scores, float *sums);
 void drps_fm_backward(const struct drps_batch *b, size_t factors, size_t first, size_t last,
                       const float *slopes, const float *params, const float *sums, float *grads);
+
+/* scores [s][outputs], slopes [last - first][outputs]; bias [outputs], or NULL. */
+void drps_matrix_forward(const struct drps_batch *b, size_t outputs, const float *bias,
+                         size_t first, size_t last, const float *params, float *scores);
+void drps_matrix_backward(const struct drps_batch *b, size_t outputs, size_t first, size_t last,
+                          const float *slopes, float *grads);
+/* grads [outputs] += slopes [samples][outputs] of each sample. */
+void drps_matrix_bias_backward(size_t outputs, size_t samples, const float *slopes, float *grads);
 
 void drps_mf_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
                      size_t last, const float *params, float *scores);

@@ -15,22 +15,25 @@ _Static_assert(2 * DRPS_SCORES_BYTES <= DRPS_METRICS_BYTES, "see drps_metrics.h"
 
 struct drps_metrics {
     enum drps_loss loss;
+    size_t outputs; /* scores of a sample */
     uint64_t samples;
     uint64_t right;
-    uint64_t unordered; /* scores that are not a number: no AUC then */
+    uint64_t unordered; /* two classes: scores that are not a number, so that there is no AUC */
+    uint64_t unknown;   /* named classes: labels that are none */
     double loss_sum;
-    int classification;
-    struct drps_scores classes[2]; /* negatives, positives; of classification */
+    int two_classes;
+    struct drps_scores classes[2]; /* negatives, positives; of two classes */
 };
 
-struct drps_metrics *drps_metrics_new(enum drps_loss loss)
+struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs)
 {
     struct drps_metrics *m = calloc(1, sizeof(*m));
 
     if (!m) return NULL;
     m->loss = loss;
-    m->classification = drps_loss_is_classification(loss);
-    for (int i = 0; m->classification && i < 2; i++)
+    m->outputs = outputs;
+    m->two_classes = outputs == 1 && drps_loss_is_classification(loss);
+    for (int i = 0; m->two_classes && i < 2; i++)
         if (drps_scores_init(&m->classes[i]) < 0) {
             drps_metrics_free(m);
             return NULL;
@@ -48,7 +51,7 @@ void drps_metrics_free(struct drps_metrics *m)
 
 void drps_metrics_reset(struct drps_metrics *m)
 {
-    m->samples = m->right = m->unordered = 0;
+    m->samples = m->right = m->unordered = m->unknown = 0;
     m->loss_sum = 0;
     drps_scores_reset(&m->classes[0]);
     drps_scores_reset(&m->classes[1]);
@@ -63,11 +66,29 @@ static inline uint32_t ordered(float score)
     return bits ^ (bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31);
 }
 
+/* Samples of named classes. */
+static void add_named(struct drps_metrics *m, const float *scores, const float *labels, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float *of_sample = scores + i * m->outputs;
+        if (!(labels[i] >= 0 && labels[i] < (float)m->outputs)) {
+            m->unknown++;
+            continue;
+        }
+        m->loss_sum += drps_softmax_sum(of_sample, &labels[i], 1, m->outputs, NULL);
+        m->right += drps_softmax_best(of_sample, m->outputs) == (size_t)labels[i];
+    }
+}
+
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n)
 {
     m->samples += n;
+    if (m->outputs > 1) {
+        add_named(m, scores, labels, n);
+        return;
+    }
     m->loss_sum += drps_loss_sum(m->loss, scores, labels, n, NULL);
-    if (!m->classification) return;
+    if (!m->two_classes) return;
     for (size_t i = 0; i < n; i++) {
         const int positive = labels[i] > 0;
         m->right += (scores[i] > 0) == positive;
@@ -84,13 +105,16 @@ void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
 
     *out = (struct drps_quality){
         .samples = m->samples,
-        .loss = m->samples ? m->loss_sum / n : none,
+        .unknown = m->unknown,
+        .loss = m->samples > m->unknown ? m->loss_sum / (double)(m->samples - m->unknown) : none,
         .auc = none,
         .accuracy = none,
         .rmse = none,
     };
     if (!m->samples) return;
-    if (m->classification) {
+    if (m->outputs > 1) {
+        out->accuracy = (double)m->right / n;
+    } else if (m->two_classes) {
         if (!m->unordered) out->auc = drps_scores_in_order(&m->classes[0], &m->classes[1]);
         out->accuracy = (double)m->right / n;
     } else {
@@ -101,22 +125,23 @@ void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
 /* ---- From one process to another ---- */
 
 struct head {
-    uint64_t samples, right, unordered;
+    uint64_t samples, right;
+    uint64_t odd; /* scores that are unordered, or labels that are unknown: never both */
     double loss_sum;
 };
 
 size_t drps_metrics_bound(const struct drps_metrics *m)
 {
-    return sizeof(struct head) + (m->classification ? 2 * DRPS_SCORES_BOUND : 0);
+    return sizeof(struct head) + (m->two_classes ? 2 * DRPS_SCORES_BOUND : 0);
 }
 
 size_t drps_metrics_encode(struct drps_metrics *m, void *out)
 {
-    const struct head head = {m->samples, m->right, m->unordered, m->loss_sum};
+    const struct head head = {m->samples, m->right, m->unordered + m->unknown, m->loss_sum};
     char *at = out;
     memcpy(at, &head, sizeof(head));
     at += sizeof(head);
-    for (int i = 0; m->classification && i < 2; i++)
+    for (int i = 0; m->two_classes && i < 2; i++)
         at += drps_scores_encode(&m->classes[i], at);
     return (size_t)(at - (char *)out);
 }
@@ -131,13 +156,13 @@ int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, s
     memcpy(&head, at, sizeof(head));
     at += sizeof(head);
     left -= sizeof(head);
-    for (int i = 0; rc == 0 && m->classification && i < 2; i++)
+    for (int i = 0; rc == 0 && m->two_classes && i < 2; i++)
         rc = drps_scores_merge(&m->classes[i], &at, &left, err);
     if (rc == 0 && left) rc = drps_err_set(err, DRPS_E_PROTO, "metrics of %zu bytes", bytes);
     if (rc < 0) return rc;
     m->samples += head.samples;
     m->right += head.right;
-    m->unordered += head.unordered;
+    *(m->two_classes ? &m->unordered : &m->unknown) += head.odd;
     m->loss_sum += head.loss_sum;
     return 0;
 }

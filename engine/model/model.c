@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "base/drps_rng.h"
+#include "index/classes/drps_classes.h"
 
 /* What a predictor brings: its passes, and how many samples go through both while what they read
  * stays in the caches. */
 struct kernels {
     size_t chunk_samples;
-    int has_sums; /* 1: scratch holds `factors` floats for each sample of a chunk */
+    int has_sums; /* 1: scratch holds `factors` floats for each sample of a chunk; 0: with several
+                     outputs, as many slopes */
     void (*forward)(const struct drps_model *model, const struct drps_batch *b, float bias,
                     size_t first, size_t last, const float *params, float *scores, float *sums);
     void (*backward)(const struct drps_model *model, const struct drps_batch *b, size_t first,
@@ -65,10 +67,28 @@ static void fm_backward(const struct drps_model *model, const struct drps_batch 
     drps_fm_backward(b, model->factors, first, last, slopes, params, sums, grads);
 }
 
+static void matrix_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
+                           size_t first, size_t last, const float *params, float *scores,
+                           float *sums)
+{
+    (void)bias, (void)sums; /* the intercept is a row of its own */
+    drps_matrix_forward(b, model->outputs, model->has_bias ? params : NULL, first, last, params,
+                        scores);
+}
+
+static void matrix_backward(const struct drps_model *model, const struct drps_batch *b,
+                            size_t first, size_t last, const float *slopes, const float *params,
+                            const float *sums, float *grads)
+{
+    (void)params, (void)sums;
+    drps_matrix_backward(b, model->outputs, first, last, slopes, grads);
+}
+
 static const struct kernels predictors[] = {
     [DRPS_PREDICTOR_LINEAR] = {DRPS_LINEAR_CHUNK, 0, linear_forward, linear_backward},
     [DRPS_PREDICTOR_MF] = {DRPS_MF_CHUNK, 0, mf_forward, mf_backward},
     [DRPS_PREDICTOR_FM] = {DRPS_FM_CHUNK, 1, fm_forward, fm_backward},
+    [DRPS_PREDICTOR_MATRIX] = {DRPS_MATRIX_CHUNK, 0, matrix_forward, matrix_backward},
 };
 
 static const struct kernels *kernels_of(const struct drps_model *model)
@@ -109,12 +129,24 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
         return drps_err_set(err, DRPS_E_CONFIG, "%u factors are too many: at most %d", factors,
                             DRPS_FACTORS_MAX);
     m->factors = a->has_factors && !factors ? DRPS_FACTORS_DEFAULT : factors;
-    m->dim = drps_algorithm_dim(a, m->factors);
+    return 0;
+}
+
+static int settle_outputs(struct drps_model *m, int classes, struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm(m->algo);
+    const int named = a->labels == DRPS_LABELS_NAMES;
+    if (named ? classes < DRPS_CLASSES_LEAST || classes > DRPS_CLASSES_MOST
+              : classes < 0 || classes > 1)
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s does not go with %d named classes",
+                            a->name, classes);
+    m->outputs = named ? (uint32_t)classes : 1;
+    m->dim = drps_algorithm_dim(a, m->factors, m->outputs);
     return 0;
 }
 
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
-                    int classification, struct drps_err *err)
+                    int classes, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(algo);
     char names[DRPS_ALGORITHM_NAMES_BYTES];
@@ -124,8 +156,9 @@ int drps_model_init(struct drps_model *model, const char *algo, const char *loss
         return drps_err_set(err, DRPS_E_CONFIG, "algorithm \"%s\" is none of %s", algo,
                             drps_algo_names(names));
     struct drps_model m = {.algo = a->algo, .has_bias = 1};
-    int rc = settle_loss(&m, loss, classification, err);
+    int rc = settle_loss(&m, loss, classes != 0, err);
     if (rc == 0) rc = settle_factors(&m, factors, err);
+    if (rc == 0) rc = settle_outputs(&m, classes, err);
     if (rc == 0) *model = m;
     return rc;
 }
@@ -134,9 +167,9 @@ size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, 
 {
     const struct kernels *k = kernels_of(model);
     (void)rows; /* no pass keeps anything for each row */
-    if (!k->has_sums) return 0;
+    if (!k->has_sums && model->outputs == 1) return 0;
     const size_t chunk = samples < k->chunk_samples ? samples : k->chunk_samples;
-    return chunk * model->factors * sizeof(float);
+    return chunk * (k->has_sums ? model->factors : model->outputs) * sizeof(float);
 }
 
 /* ---- The passes ---- */
@@ -151,6 +184,10 @@ static void add_bias_gradient(const struct drps_model *model, size_t samples, co
 {
     float total = 0;
     if (!model->has_bias || model->fixed_bias) return;
+    if (model->outputs > 1) {
+        drps_matrix_bias_backward(model->outputs, samples, slopes, grads);
+        return;
+    }
     for (size_t s = 0; s < samples; s++)
         total += slopes[s];
     grads[0] += total;
@@ -167,6 +204,14 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
         k->forward(model, b, bias, s, last - s < chunk ? last : s + chunk, params, scores, scratch);
 }
 
+/* The loss of n samples, and its derivatives by their scores. */
+static double loss_of(const struct drps_model *model, const float *scores, const float *labels,
+                      size_t n, float *slopes)
+{
+    if (model->outputs > 1) return drps_softmax_sum(scores, labels, n, model->outputs, slopes);
+    return drps_loss_sum(model->loss, scores, labels, n, slopes);
+}
+
 double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
                            size_t last, const float *params, float *grads, float *scores,
                            void *scratch)
@@ -174,13 +219,14 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
     const struct kernels *k = kernels_of(model);
     const size_t chunk = k->chunk_samples;
     const float bias = bias_of(model, params);
-    float slopes[DRPS_MAX_CHUNK];
+    float of_chunk[DRPS_MAX_CHUNK];
+    float *slopes = model->outputs > 1 ? scratch : of_chunk;
     double loss = 0;
 
     for (size_t s = first; s < last; s += chunk) {
         const size_t end = last - s < chunk ? last : s + chunk;
         k->forward(model, b, bias, s, end, params, scores, scratch);
-        loss += drps_loss_sum(model->loss, scores + s, b->labels + s, end - s, slopes);
+        loss += loss_of(model, scores + s * model->outputs, b->labels + s, end - s, slopes);
         k->backward(model, b, s, end, slopes, params, scratch, grads);
         add_bias_gradient(model, end - s, slopes, grads);
     }
@@ -192,7 +238,7 @@ void drps_model_init_row(const struct drps_model *model, uint64_t id, float *par
     const float scale =
         model->init_scale > 0 ? model->init_scale : 0.1f / sqrtf((float)model->factors);
 
-    params[0] = 0;
+    memset(params, 0, (model->dim - model->factors) * sizeof(*params));
     if (model->has_bias && id == 0) {
         params[0] = model->bias_start;
         for (uint32_t f = 0; f < model->factors; f++)

@@ -134,7 +134,8 @@ void drps_optim_init_row(const struct drps_optim *o, uint32_t dim, int intercept
     if (o->kind != DRPS_OPTIM_FTRL) return;
     for (uint32_t d = 0; d < dim; d++) {
         /* ftrl_one's closed form with n = 0, solved for z */
-        const float l2 = intercept ? 0.0f : o->l2, l1 = intercept || d > 0 ? 0.0f : o->l1;
+        const float l2 = intercept ? 0.0f : o->l2,
+                    l1 = intercept || (d > 0 && !o->l1_all) ? 0.0f : o->l1;
         const float z = fabsf(row[d]) * (beta_of(o) / o->lr + l2) + l1;
         row[dim + d] = row[d] > 0 ? -z : row[d] < 0 ? z : 0.0f;
     }
@@ -232,6 +233,39 @@ INLINE void step_rest(enum drps_optim_kind kind, enum regular regular, const str
     }
 }
 
+/* All floats of one row, which all take l1; [dim] parameters and states. l2 and l1 are those of
+ * this row. */
+INLINE void step_whole(enum drps_optim_kind kind, const struct drps_optim *o, size_t dim,
+                       float *restrict row, const float *restrict g, float l2, float l1)
+{
+    const float lr = o->lr, eps = eps_of(o), beta = beta_of(o);
+    float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
+
+    if (kind == DRPS_OPTIM_SGD) {
+#pragma omp simd
+        for (size_t d = 0; d < dim; d++)
+            sgd_one(&w[d], g[d], lr, l2, l1, L2_AND_L1);
+    } else if (kind == DRPS_OPTIM_ADAGRAD) {
+#pragma omp simd
+        for (size_t d = 0; d < dim; d++)
+            adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, l1, L2_AND_L1);
+    } else {
+#pragma omp simd
+        for (size_t d = 0; d < dim; d++)
+            ftrl_one(&w[d], &a[d], &b[d], g[d], lr, beta, l2, l1);
+    }
+}
+
+INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const struct drps_optim *o,
+                            const struct drps_rows *rows, size_t first, size_t last,
+                            const float *grads, const uint32_t *touches, int has_bias)
+{
+    for (size_t i = first; i < last; i++) {
+        const float t = times(kind, touches, i, has_bias);
+        step_whole(kind, o, dim, drps_row_at(rows, i), grads + i * dim, t * o->l2, t * o->l1);
+    }
+}
+
 INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t dim,
                       const struct drps_optim *o, const struct drps_rows *rows, size_t first,
                       size_t last, const float *restrict grads, const uint32_t *restrict touches,
@@ -278,7 +312,9 @@ INLINE void step_regular(enum drps_optim_kind kind, const struct drps_optim *o, 
                          const struct drps_rows *rows, size_t first, size_t last,
                          const float *grads, const uint32_t *touches, int has_bias)
 {
-    if (o->l1 > 0)
+    if (o->l1 > 0 && o->l1_all)
+        step_rows_whole(kind, dim, o, rows, first, last, grads, touches, has_bias);
+    else if (o->l1 > 0)
         step_kind(kind, L2_AND_L1, o, dim, rows, first, last, grads, touches, has_bias);
     else if (o->l2 > 0)
         step_kind(kind, L2, o, dim, rows, first, last, grads, touches, has_bias);
@@ -343,7 +379,7 @@ void drps_optim_step_ref(const struct drps_optim *o, uint32_t dim, const struct 
     for (size_t i = first; i < last; i++) {
         float *w = drps_row_at(rows, i);
         for (uint32_t d = 0; d < dim; d++) {
-            float l1 = d == 0 ? o->l1 : 0, l2 = o->l2;
+            float l1 = d == 0 || o->l1_all ? o->l1 : 0, l2 = o->l2;
             if (o->kind != DRPS_OPTIM_FTRL && (o->l1 > 0 || o->l2 > 0)) {
                 l1 *= (float)touches[i];
                 l2 *= (float)touches[i];

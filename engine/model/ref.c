@@ -62,8 +62,32 @@ static double loss_of(enum drps_loss loss, double score, double y, double *slope
     case DRPS_LOSS_SQUARED_HINGE:
         *slope_out = margin > 0 ? -2 * y * margin : 0;
         return margin > 0 ? margin * margin : 0;
+    case DRPS_LOSS_SOFTMAX: /* has many scores: class_loss() */
+        break;
     }
     return 0;
+}
+
+/* Score c of a model with several outputs. */
+static double output_of(const struct drps_model *model, const struct drps_batch *b, size_t s,
+                        const float *params, size_t c)
+{
+    double score = model->has_bias ? (double)params[c] : 0;
+    for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
+        score += value_of(b, j) * (double)params[row_of(b, j) * model->dim + c];
+    return score;
+}
+
+/* Log of the sum of exp(score), whatever the scores are. */
+static double log_sum(const struct drps_model *model, const struct drps_batch *b, size_t s,
+                      const float *params)
+{
+    double most = -INFINITY, sum = 0;
+    for (size_t c = 0; c < model->outputs; c++)
+        most = fmax(most, output_of(model, b, s, params, c));
+    for (size_t c = 0; c < model->outputs; c++)
+        sum += exp(output_of(model, b, s, params, c) - most);
+    return most + log(sum);
 }
 
 static void add(float *sum, double term)
@@ -77,7 +101,26 @@ void drps_model_predict_ref(const struct drps_model *model, const struct drps_ba
 {
     (void)scratch; /* the same contract as the fast one */
     for (size_t s = first; s < last; s++)
-        scores[s] = (float)score_of(model, b, s, params);
+        for (size_t c = 0; c < model->outputs; c++)
+            scores[s * model->outputs + c] =
+                (float)(model->outputs > 1 ? output_of(model, b, s, params, c)
+                                           : score_of(model, b, s, params));
+}
+
+/* Adds the gradient of sample s by the floats c of its rows; *loss grows by its loss. */
+static void class_gradient(const struct drps_model *model, const struct drps_batch *b, size_t s,
+                           const float *params, float *grads, double *loss)
+{
+    const double all = log_sum(model, b, s, params);
+    for (size_t c = 0; c < model->outputs; c++) {
+        const double score = output_of(model, b, s, params, c);
+        const int is_label = b->labels[s] == (float)c;
+        const double slope = exp(score - all) - is_label;
+        if (is_label) *loss += all - score;
+        if (model->has_bias) add(&grads[c], slope);
+        for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
+            add(&grads[row_of(b, j) * model->dim + c], slope * value_of(b, j));
+    }
 }
 
 double drps_model_gradient_ref(const struct drps_model *model, const struct drps_batch *b,
@@ -87,7 +130,12 @@ double drps_model_gradient_ref(const struct drps_model *model, const struct drps
     const size_t dim = model->dim;
     double loss = 0;
 
-    (void)scratch;
+    if (model->outputs > 1) {
+        drps_model_predict_ref(model, b, first, last, params, scores, scratch);
+        for (size_t s = first; s < last; s++)
+            class_gradient(model, b, s, params, grads, &loss);
+        return loss;
+    }
     for (size_t s = first; s < last; s++) {
         const size_t start = drps_batch_start(b, s), end = drps_batch_start(b, s + 1);
         const double score = score_of(model, b, s, params);

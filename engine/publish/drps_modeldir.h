@@ -36,6 +36,8 @@ struct drps_modeldir_info {
     float label_negative,
         label_positive; /* the data's two labels, -1 and +1 in training (classification) */
     double label_mean;
+    const struct drps_classes *classes; /* of labels; when reading the model's, when writing
+                                           borrowed; NULL: labels are no names */
     uint64_t hash_seed;
     int string_names;
     uint64_t rows, block_rows;

@@ -1,10 +1,15 @@
 /*
- * Prediction: samples in any input format, a model, one score a line.
+ * Prediction: samples in any input format, a model, one line a sample.
+ *
+ * A model of named classes answers with a class's name, that of the largest score; or, if asked,
+ * with the probability of each of its J classes: n lines of J numbers, tabs between them, below a
+ * line with the classes' names. Other models answer with a score.
  *
  * The score is what the model is asked for: the probability of the positive class for logistic
  * losses (lor, fm), the margin for hinge losses (svm), the value for squared losses (lir, lmf, fm).
  * Features that training never saw count as absent; data of which no feature is in the model gets a
- * warning in the log. Labels in the data may have any value; they are used for metrics only.
+ * warning in the log. Labels in the data may have any value; they are used for metrics only, where
+ * those that are no class of the model count as wrong.
  * Without metrics csv data needs no label column and ratings no third one; the other formats that
  * have labels need them here too.
  */
@@ -37,6 +42,7 @@ struct drps_predict_options {
     struct drps_reader_options
         reader;  /* format NULL: that of the training data; memory, seed and log are set here */
     int metrics; /* also compare scores with the data's labels */
+    int probabilities;      /* of named classes, in place of names */
     uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
     const atomic_int *stop; /* non-zero: give up. May be NULL */
     const struct drps_log *log;
@@ -56,8 +62,8 @@ struct drps_predict_result {
 /*
  * Returns 0, or among others DRPS_E_NOT_FOUND (no model there), DRPS_E_CORRUPT (a damaged one),
  * DRPS_E_FORMAT (file:line:column, or a label that is neither of the model's two when metrics are
- * asked for), DRPS_E_CONFIG (data of another kind than the model's, or an output that is
- * read), -EEXIST (there is an output already), -EBUSY (another process makes it),
+ * asked for), DRPS_E_CONFIG (data of another kind than the model's, probabilities of no classes, or
+ * an output that is read), -EEXIST (there is an output already), -EBUSY (another process makes it),
  * DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED. Then the output is as it was before, or, where
  * nothing failed but the sync of its folder, complete.
  */

@@ -51,6 +51,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
         (json_int_t)info->rows, "block_rows", (json_int_t)info->block_rows, "content",
         drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
         fields_to_json(info));
+    if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
@@ -141,7 +142,9 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     struct drps_err inner = DRPS_ERR_INIT;
-    if (drps_model_init(m, algo, loss, factors, info->classification, &inner) < 0)
+    const int classes =
+        info->classes ? (int)drps_classes_count(info->classes) : info->classification;
+    if (drps_model_init(m, algo, loss, factors, classes, &inner) < 0)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, inner.text);
     m->has_bias = json_is_true(json_object_get(j, "has_bias"));
     m->bias_start = bias_start;
@@ -166,7 +169,7 @@ static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const ch
     if (rc < 0) return rc;
     rc = drps_tables_check(info->tables, info->tables_n, path, &rows, err);
     const struct drps_bound bounds[] = {
-        {"dim", has_dim, dim, dim, "the factors"},
+        {"dim", has_dim, dim, dim, info->classes ? "the classes" : "the factors"},
         {"rows", info->rows, rows, rows, "the tables"},
         {"block_rows", info->block_rows, 1, drps_modeldir_block_rows(info->model.dim), "the dim"},
     };
@@ -217,6 +220,8 @@ int drps_modeldir_read_manifest(struct drps_modeldir *md, struct drps_err *err)
                           DRPS_MODEL_MANIFEST);
     }
     if (rc == 0) rc = drps_manifest_rename(md->json, "rank", "factors", path, err);
+    if (rc == 0) rc = drps_classes_get(md->json, path, &md->classes, err);
+    md->info.classes = md->classes;
     if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = numbers_from_json(md, md->json, path, err);

@@ -169,6 +169,7 @@ void drps_modeldir_close(struct drps_modeldir *md)
     for (size_t i = 0; i < md->info.fields_n; i++)
         free(md->info.fields[i]);
     free(md->info.fields);
+    drps_classes_free(md->classes);
     json_decref(md->json);
     free(md->dir);
     free(md);

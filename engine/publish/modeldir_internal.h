@@ -15,8 +15,9 @@ struct drps_modeldir {
     const struct drps_io *io; /* borrowed */
     char *dir;                /* own */
     struct drps_modeldir_info info;
-    json_t *json;             /* own */
-    struct drps_names *names; /* own */
+    struct drps_classes *classes; /* own: info.classes */
+    json_t *json;                 /* own */
+    struct drps_names *names;     /* own */
     const struct drps_kv_ops *ops;
     struct drps_kv *kv; /* own */
     struct drps_blockcache cache;

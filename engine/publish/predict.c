@@ -45,6 +45,7 @@ struct predictor {
                         same */
     uint64_t *keys;  /* own: [keys_cap] one sample's keys by the model's fields */
     float *values;   /* own: [values_cap] */
+    double *chances; /* own: [outputs] of a sample's classes */
     size_t keys_cap, values_cap;
     size_t fields_known; /* of the reader's, where `fields` is not NULL */
     uint64_t given;      /* features of the model's fields in all samples so far */
@@ -199,6 +200,7 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     o.hash_seed = p->info->hash_seed;
     o.log = p->options->log;
     o.label_optional = !p->options->metrics;
+    o.known_classes = p->info->classes;
     o.stop = p->options->stop;
     if (strcmp(p->info->format, "csv") == 0 && strcmp(o.format, "csv") == 0) {
         p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields,
@@ -228,8 +230,75 @@ static double answer(const struct drps_model *model, float score)
     return model->loss == DRPS_LOSS_LOGISTIC ? 1 / (1 + exp(-(double)score)) : (double)score;
 }
 
+static int put(struct predictor *p, const char *text, size_t n, char end, struct drps_err *err)
+{
+    char *at;
+    int rc = drps_textfile_room(&p->out, n + 1, &at, err);
+    if (rc < 0) return rc;
+    memcpy(at, text, n);
+    at[n] = end;
+    drps_textfile_used(&p->out, n + 1);
+    return 0;
+}
+
+/* Lines of J fields: a tab behind each but the last. */
+static char field_end(const struct predictor *p, size_t c)
+{
+    return c + 1 < p->info->model.outputs ? '\t' : '\n';
+}
+
+static int write_head(struct predictor *p, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t c = 0; rc == 0 && c < p->info->model.outputs; c++) {
+        const char *name = drps_classes_name(p->info->classes, c);
+        rc = put(p, name, strlen(name), field_end(p, c), err);
+    }
+    return rc;
+}
+
+static int write_probabilities(struct predictor *p, const float *scores, struct drps_err *err)
+{
+    const size_t outputs = p->info->model.outputs;
+    char text[SCORE_CHARS];
+    int rc = 0;
+    drps_softmax_probabilities(scores, outputs, p->chances);
+    for (size_t c = 0; rc == 0 && c < outputs; c++) {
+        const int n = snprintf(text, sizeof(text), "%.9g", p->chances[c]);
+        rc = put(p, text, n > 0 ? (size_t)n : 0, field_end(p, c), err);
+    }
+    return rc;
+}
+
+static int write_classes(struct predictor *p, struct drps_err *err)
+{
+    const size_t outputs = p->info->model.outputs;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < p->scorer.n; i++) {
+        const float *scores = p->scorer.scores + i * outputs;
+        const char *name = drps_classes_name(p->info->classes, drps_softmax_best(scores, outputs));
+        rc = p->chances ? write_probabilities(p, scores, err)
+                        : put(p, name, strlen(name), '\n', err);
+    }
+    return rc;
+}
+
+static int begin_classes(struct predictor *p, struct drps_err *err)
+{
+    if (!p->options->probabilities) return 0;
+    if (!p->info->classes)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no named classes to give probabilities of: algorithm %s",
+                            p->options->model, drps_algo_name(p->info->model.algo));
+    p->chances = drps_array_new(p->info->model.outputs, sizeof(*p->chances));
+    if (!p->chances) return drps_err_set(err, -ENOMEM, "no memory for probabilities");
+    return write_head(p, err);
+}
+
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
+    if (p->info->classes) return write_classes(p, err);
+
     for (size_t i = 0; i < p->scorer.n; i++) {
         char *at;
         int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
@@ -241,11 +310,12 @@ static int write_scores(struct predictor *p, struct drps_err *err)
     return 0;
 }
 
-/* Labels as training saw them: -1 and +1 for the two of the training data. */
+/* Labels as training saw them: -1 and +1 for the two of the training data; classes are as read. */
 static int measure(struct predictor *p, struct drps_err *err)
 {
     struct drps_scorer *s = &p->scorer;
-    for (size_t i = 0; p->info->classification && i < s->n; i++) {
+    const int signs = p->info->classification && !p->info->classes;
+    for (size_t i = 0; signs && i < s->n; i++) {
         if (s->labels[i] == p->info->label_positive)
             s->labels[i] = 1;
         else if (s->labels[i] == p->info->label_negative)
@@ -422,9 +492,10 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     if (rc == 0) rc = open_model(p, io, err);
     /* The output comes before the data, which may come late: others who want it hear at once. */
     if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
+    if (rc == 0) rc = begin_classes(p, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {
-        p->metrics = drps_metrics_new(p->info->model.loss);
+        p->metrics = drps_metrics_new(p->info->model.loss, p->info->model.outputs);
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = predict_all(p, err);
@@ -455,6 +526,7 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     free(p.csv_kinds);
     free(p.keys);
     free(p.values);
+    free(p.chances);
     result->seconds = drps_seconds_since(start);
     return rc;
 }

@@ -24,7 +24,7 @@ static size_t shared_bytes(size_t dim)
 
 uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries)
 {
-    return samples * (2 * sizeof(float) + sizeof(uint32_t)) +
+    return samples * ((1 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
            entries * (sizeof(float) + 3 * sizeof(uint32_t)) +
            (entries + 1) * (uint64_t)shared_bytes(model->dim) +
            drps_model_scratch_bytes(model, samples, entries + 1);
@@ -39,7 +39,7 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
     s->samples_cap = samples;
     s->entries_cap = entries;
     s->labels = drps_array_new(samples, sizeof(*s->labels));
-    s->scores = drps_array_new(samples, sizeof(*s->scores));
+    s->scores = drps_array_new(samples * model->outputs, sizeof(*s->scores));
     s->starts = drps_array_new(samples + 1, sizeof(*s->starts));
     s->values = drps_array_new(entries, sizeof(*s->values));
     s->local = drps_array_new(entries, sizeof(*s->local));

@@ -23,7 +23,7 @@ struct drps_scorer {
     uint64_t unseen;   /* entries without a row, ever */
 
     float *labels;    /* [samples_cap] as given */
-    float *scores;    /* [samples_cap] */
+    float *scores;    /* [samples_cap][outputs] */
     uint32_t *starts; /* [samples_cap + 1] */
     float *values;    /* [entries_cap] */
     uint32_t *local;  /* [entries_cap] */
@@ -53,8 +53,8 @@ int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, co
                     size_t n);
 
 /*
- * Score what was collected: scores [n]. labels stay. Call drps_scorer_clear() before adding more.
- * DRPS_E_FORMAT when a sample has more features than the model takes.
+ * Score what was collected: scores [n][outputs]. labels stay. Call drps_scorer_clear() before
+ * adding more. DRPS_E_FORMAT when a sample has more features than the model takes.
  */
 DRPS_MUST_CHECK
 int drps_scorer_run(struct drps_scorer *s, struct drps_err *err);

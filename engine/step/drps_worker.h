@@ -39,7 +39,7 @@ struct drps_worker {
     char *arena; /* own: all arrays below */
     size_t arena_bytes;
     float *params; /* [rows + 1][dim]: local steps may hold a row twice */
-    float *scores; /* [samples] */
+    float *scores; /* [samples][outputs] */
     int has_touches;
     float *grads[DRPS_TRAIN_THREADS_MAX];      /* [members] of [rows + 1][dim] */
     uint32_t *touches[DRPS_TRAIN_THREADS_MAX]; /* [members] of [rows + 1]; has_touches */

@@ -35,8 +35,8 @@ void drps_local_init(struct drps_local *local, size_t rows);
 void drps_local_pull(struct drps_local *local, const struct drps_rows *rows, size_t row_bytes,
                      size_t first, size_t last);
 
-/* All samples in order, on the copy. scores [samples] are those before each one's step. Returns the
- * sum of losses. */
+/* All samples in order, on the copy. scores [samples][outputs] are those before each one's step.
+ * Returns the sum of losses. */
 double drps_local_train(struct drps_local *local, const struct drps_model *model,
                         const struct drps_optim *optim, const struct drps_batch *batch,
                         float *scores, const struct drps_local_room *room);

@@ -44,7 +44,7 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
     struct arena a = {.base = w->arena};
 
     w->params = take(&a, rows * dim, sizeof(float));
-    w->scores = take(&a, size->samples, sizeof(float));
+    w->scores = take(&a, size->samples * server->model.outputs, sizeof(float));
     for (unsigned k = 0; k < size->members; k++) {
         const int here = k || !size->sends;
         if (here) w->grads[k] = take(&a, rows * dim, sizeof(float));

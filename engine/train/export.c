@@ -203,6 +203,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .label_negative = plan->label_negative,
         .label_positive = plan->label_positive,
         .label_mean = plan->label_mean,
+        .classes = plan->classes,
         .hash_seed = plan->hash_seed,
         .string_names = plan->string_names,
         .rows = plan->rows,

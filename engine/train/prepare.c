@@ -48,8 +48,8 @@ static float best_constant(enum drps_loss loss, double label_mean)
 static int init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
-    int rc =
-        drps_model_init(model, info->algo, info->loss, info->factors, info->classification, err);
+    int rc = drps_model_init(model, info->algo, info->loss, info->factors,
+                             drps_plan_label_classes(info), err);
     if (rc < 0) return rc;
     if (model->dim != info->dim)
         return drps_err_set(err, DRPS_E_CORRUPT,
@@ -74,6 +74,7 @@ static int init_optim(const struct drps_job *job, struct drps_optim *optim, stru
     const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
     if (eps > 0) optim->eps = eps;
     optim->l1 = o->l1;
+    optim->l1_all = job->plan->info.classes != NULL;
     optim->l2 = o->l2;
     if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||
         !isfinite(o->l2))

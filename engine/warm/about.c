@@ -22,6 +22,14 @@ static int copy_fields(struct warm_about *a, char *const *fields, size_t n, stru
     return 0;
 }
 
+static int copy_classes(struct warm_about *a, const struct drps_classes *classes,
+                        struct drps_err *err)
+{
+    if (!classes) return 0;
+    a->classes = drps_classes_copy(classes);
+    return a->classes ? 0 : drps_err_set(err, -ENOMEM, "no memory for classes");
+}
+
 int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
                          struct drps_err *err)
 {
@@ -34,7 +42,8 @@ int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
                                .rows = info->rows};
     memcpy(out->algo, info->algo, sizeof(out->algo));
     memcpy(out->loss, info->loss, sizeof(out->loss));
-    return copy_fields(out, whole->fields, info->fields_n, err);
+    int rc = copy_classes(out, info->classes, err);
+    return rc < 0 ? rc : copy_fields(out, whole->fields, info->fields_n, err);
 }
 
 int drps_warm_about_model(const struct drps_modeldir_info *info, struct warm_about *out,
@@ -49,7 +58,8 @@ int drps_warm_about_model(const struct drps_modeldir_info *info, struct warm_abo
                                .rows = info->rows};
     strncpy(out->algo, drps_algo_name(m->algo), sizeof(out->algo) - 1);
     strncpy(out->loss, drps_loss_name(m->loss), sizeof(out->loss) - 1);
-    return copy_fields(out, info->fields, info->fields_n, err);
+    int rc = copy_classes(out, info->classes, err);
+    return rc < 0 ? rc : copy_fields(out, info->fields, info->fields_n, err);
 }
 
 void drps_warm_about_destroy(struct warm_about *a)
@@ -57,6 +67,7 @@ void drps_warm_about_destroy(struct warm_about *a)
     for (size_t i = 0; i < a->fields_n; i++)
         free(a->fields[i]);
     free(a->fields);
+    drps_classes_free(a->classes);
     memset(a, 0, sizeof(*a));
 }
 
@@ -76,15 +87,17 @@ void *drps_warm_describe(const struct drps_plan *part, const struct drps_plan *w
     const struct drps_plan_ranks *ranks = &info->ranks;
     const struct drps_plan *all = whole ? whole : part;
     const int several = ranks->count > 1;
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o}",
-                     "plan", several ? ranks->whole : info->id, "workers", (json_int_t)ranks->count,
-                     "rank", (json_int_t)(several ? ranks->rank : 0), "first_row",
-                     (json_int_t)ranks->first_row, "rows", (json_int_t)all->info.rows, "algo",
-                     info->algo, "loss", info->loss, "factors", (json_int_t)info->factors, "dim",
-                     (json_int_t)info->dim, "classification", info->classification, "has_bias",
-                     drps_plan_has_bias(&all->info), "string_names", info->string_names,
-                     "hash_seed", drps_manifest_hex(info->hash_seed), "fields",
-                     fields_to_json(all));
+    json_t *j =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:b, s:b, s:o, s:o}", "plan",
+                  several ? ranks->whole : info->id, "workers", (json_int_t)ranks->count, "rank",
+                  (json_int_t)(several ? ranks->rank : 0), "first_row",
+                  (json_int_t)ranks->first_row, "rows", (json_int_t)all->info.rows, "algo",
+                  info->algo, "loss", info->loss, "factors", (json_int_t)info->factors, "dim",
+                  (json_int_t)info->dim, "classification", info->classification, "has_bias",
+                  drps_plan_has_bias(&all->info), "string_names", info->string_names, "hash_seed",
+                  drps_manifest_hex(info->hash_seed), "fields", fields_to_json(all));
+    if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
+    return j;
 }
 
 static int read_fields(const json_t *list, const char *path, struct warm_about *out,
@@ -100,6 +113,13 @@ static int read_fields(const json_t *list, const char *path, struct warm_about *
     if (rc == 0) rc = copy_fields(out, fields, n, err);
     free(fields);
     return rc;
+}
+
+/* As drps_model_init() takes it. */
+static int label_classes(const json_t *of, const struct warm_about *a)
+{
+    if (a->classes) return (int)drps_classes_count(a->classes);
+    return json_is_true(json_object_get(of, "classification"));
 }
 
 int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *out,
@@ -119,10 +139,10 @@ int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *
     out->string_names = json_is_true(json_object_get(of, "string_names"));
     const struct drps_bound bounds[] = {{"rows", out->rows, 1, UINT32_MAX, "32 bits"}};
     rc = drps_manifest_check(bounds, 1, path, err);
-    if (rc == 0 &&
-        (drps_model_init(&model, out->algo, out->loss, out->factors,
-                         json_is_true(json_object_get(of, "classification")), &why) < 0 ||
-         model.dim != out->dim))
+    if (rc == 0) rc = drps_classes_get(of, path, &out->classes, err);
+    if (rc == 0 && (drps_model_init(&model, out->algo, out->loss, out->factors,
+                                    label_classes(of, out), &why) < 0 ||
+                    model.dim != out->dim))
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: rows of %u floats do not fit algorithm %s",
                           path, out->dim, out->algo);
     return rc == 0 ? read_fields(json_object_get(of, "fields"), path, out, err) : rc;
@@ -142,6 +162,10 @@ int drps_warm_check(const struct warm_about *old, const char *path, const struct
     if (strcmp(old->algo, now->algo) != 0)
         return drps_err_set(err, DRPS_E_CONFIG, "%s is of algorithm %s, the plan of %s: %s", path,
                             old->algo, now->algo, todo);
+    if (!drps_classes_same(old->classes, now->classes))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "%s has other classes than the plan: a row has a number for each, so %s", path, todo);
     if (old->factors != now->factors || old->dim != now->dim)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has %u factors a row, the plan %u: %s", path,
                             old->factors, now->factors, todo);

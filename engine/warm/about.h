@@ -14,8 +14,9 @@ struct warm_about {
     uint32_t factors, dim;
     int has_bias; /* row 0 is the intercept, which has no name */
     int string_names;
-    uint64_t hash_seed; /* of string names */
-    uint64_t rows;      /* of all ranks */
+    uint64_t hash_seed;           /* of string names */
+    uint64_t rows;                /* of all ranks */
+    struct drps_classes *classes; /* own: of labels; NULL: they are no names */
     size_t fields_n;
     char **fields; /* own: [fields_n] */
 };

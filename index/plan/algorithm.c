@@ -61,13 +61,22 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                       .tables = {"wv"},
                       .optimizer = "adagrad",
                       .adagrad_lr = 0.01f},
+    [DRPS_ALGO_MLR] = {.algo = DRPS_ALGO_MLR,
+                       .name = "mlr",
+                       .predictor = DRPS_PREDICTOR_MATRIX,
+                       .labels = DRPS_LABELS_NAMES,
+                       .losses = LOSS(SOFTMAX),
+                       .loss_of_reals = DRPS_LOSS_SOFTMAX,
+                       .loss_of_classes = DRPS_LOSS_SOFTMAX,
+                       .tables = {"w"},
+                       .optimizer = "adagrad",
+                       .adagrad_lr = 0.05f},
 };
 
 static const char *const losses[DRPS_LOSSES] = {
-    [DRPS_LOSS_SQUARED] = "squared",
-    [DRPS_LOSS_LOGISTIC] = "logistic",
-    [DRPS_LOSS_HINGE] = "hinge",
-    [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
+    [DRPS_LOSS_SQUARED] = "squared", [DRPS_LOSS_LOGISTIC] = "logistic",
+    [DRPS_LOSS_HINGE] = "hinge",     [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
+    [DRPS_LOSS_SOFTMAX] = "softmax",
 };
 
 const struct drps_algorithm *drps_algorithm_find(const char *name)
@@ -87,8 +96,9 @@ int drps_algorithm_rates(const struct drps_algorithm *a)
     return a->tables[1] != NULL;
 }
 
-uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors)
+uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, size_t classes)
 {
+    if (a->labels == DRPS_LABELS_NAMES) return (uint32_t)classes;
     return a->has_factors ? 1 + factors : 1;
 }
 

@@ -6,6 +6,8 @@
  * A score is what a predictor makes of a sample's rows; a loss turns score and label into a number:
  *   lir = linear + squared          svm = linear + hinge or squared hinge
  *   lor = linear + logistic         lmf = mf + squared          fm = fm + logistic or squared
+ * A matrix predictor makes a score of each class:
+ *   mlr = matrix + softmax
  */
 #ifndef DRPS_INDEX_PLAN_ALGORITHM_H
 #define DRPS_INDEX_PLAN_ALGORITHM_H
@@ -13,14 +15,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum drps_algo { DRPS_ALGO_LIR, DRPS_ALGO_LOR, DRPS_ALGO_SVM, DRPS_ALGO_LMF, DRPS_ALGO_FM };
-enum drps_loss { DRPS_LOSS_SQUARED, DRPS_LOSS_LOGISTIC, DRPS_LOSS_HINGE, DRPS_LOSS_SQUARED_HINGE };
-enum { DRPS_ALGOS = DRPS_ALGO_FM + 1, DRPS_LOSSES = DRPS_LOSS_SQUARED_HINGE + 1 };
+enum drps_algo {
+    DRPS_ALGO_LIR,
+    DRPS_ALGO_LOR,
+    DRPS_ALGO_SVM,
+    DRPS_ALGO_LMF,
+    DRPS_ALGO_FM,
+    DRPS_ALGO_MLR
+};
+enum drps_loss {
+    DRPS_LOSS_SQUARED,
+    DRPS_LOSS_LOGISTIC,
+    DRPS_LOSS_HINGE,
+    DRPS_LOSS_SQUARED_HINGE,
+    DRPS_LOSS_SOFTMAX
+};
+enum { DRPS_ALGOS = DRPS_ALGO_MLR + 1, DRPS_LOSSES = DRPS_LOSS_SOFTMAX + 1 };
 
-enum drps_predictor { DRPS_PREDICTOR_LINEAR, DRPS_PREDICTOR_MF, DRPS_PREDICTOR_FM };
+enum drps_predictor {
+    DRPS_PREDICTOR_LINEAR,
+    DRPS_PREDICTOR_MF,
+    DRPS_PREDICTOR_FM,
+    DRPS_PREDICTOR_MATRIX
+};
 
-/* What labels an algorithm takes; with either, the task or the data decides. */
-enum drps_labels { DRPS_LABELS_REAL, DRPS_LABELS_CLASSES, DRPS_LABELS_EITHER };
+/* What labels an algorithm takes: numbers, two classes; with either, the task or the data decides;
+ * or names of as many classes as there are. */
+enum drps_labels { DRPS_LABELS_REAL, DRPS_LABELS_CLASSES, DRPS_LABELS_EITHER, DRPS_LABELS_NAMES };
 
 /* Factors of a row where nothing is said, and at most. */
 enum { DRPS_FACTORS_DEFAULT = 16, DRPS_FACTORS_MAX = 4096 };
@@ -53,8 +74,9 @@ const struct drps_algorithm *drps_algorithm(enum drps_algo algo);
 /* 1: samples are a user, an item and a rating; 0: any number of features and a label. */
 int drps_algorithm_rates(const struct drps_algorithm *a);
 
-/* Returns how many floats a row's parameters are; `factors` is 0 for algorithms without. */
-uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors);
+/* Returns how many floats a row's parameters are; `factors` is 0 for algorithms without, and
+ * `classes` counts for those whose labels are names. */
+uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, size_t classes);
 
 enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification);
 int drps_algorithm_has_loss(const struct drps_algorithm *a, enum drps_loss loss);
@@ -63,10 +85,10 @@ const char *drps_algo_name(enum drps_algo algo); /* "unknown" outside of the enu
 const char *drps_loss_name(enum drps_loss loss);
 /* 1: found; 0: there is none of this name. */
 int drps_loss_find(const char *name, enum drps_loss *loss_out);
-/* 1: the loss takes labels of -1 and +1; 0: real numbers. */
+/* 1: the loss takes labels of -1 and +1, or numbers of classes; 0: real numbers. */
 int drps_loss_is_classification(enum drps_loss loss);
 
-/* Names for messages: "lir, lor, svm, lmf, fm" and "squared, logistic, hinge, squared-hinge". */
+/* Names for messages: "lir, lor, svm, lmf, fm, mlr", "squared, logistic, hinge, ...". */
 enum { DRPS_ALGORITHM_NAMES_BYTES = 80 };
 const char *drps_algo_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);
 const char *drps_loss_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);

@@ -34,6 +34,7 @@
 
 #include "base/drps_io.h"
 #include "base/folder/drps_stage.h"
+#include "index/classes/drps_classes.h"
 #include "index/plan/drps_plan_files.h"
 
 enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
@@ -154,8 +155,10 @@ struct drps_plan_info {
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
-    uint32_t factors, dim; /* dim is 1 + factors */
+    uint32_t factors, dim; /* dim is 1 + factors, or the number of classes */
     int classification;
+    const struct drps_classes *classes; /* of labels; of an open plan its own, else borrowed; NULL:
+                                           labels are numbers */
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
     double label_mean;  /* of training labels as stored */
@@ -197,8 +200,9 @@ struct drps_plan {
     const struct drps_io *io; /* borrowed */
     char *dir;                /* own */
     struct drps_plan_info info;
-    char **fields; /* own: [info.fields_n] */
-    void *json;    /* own: the whole manifest, a json_t object */
+    char **fields;                /* own: [info.fields_n] */
+    struct drps_classes *classes; /* own: info.classes */
+    void *json;                   /* own: the whole manifest, a json_t object */
 };
 
 /* Open and check plan.json; drps_plan_close() it. DRPS_E_NOT_FOUND: the folder holds no plan;
@@ -258,6 +262,10 @@ extern const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES];
 
 /* 1: such a plan has this file. */
 int drps_plan_has_file(const struct drps_plan_info *info, size_t file);
+
+/* Returns 0 where labels are numbers, 1 where they are -1 and +1, else how many named classes there
+ * are. */
+int drps_plan_label_classes(const struct drps_plan_info *info);
 
 /* 1: row 0 is the intercept; 0: there is none. */
 int drps_plan_has_bias(const struct drps_plan_info *info);

@@ -176,6 +176,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
         drps_manifest_append(&names, json_string(fields[i]));
     drps_manifest_put(&j, "tables", tables);
     drps_manifest_put(&j, "fields", names);
+    if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
@@ -508,6 +509,8 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     rc = get_labels(plan, path, err);
+    if (rc == 0) rc = drps_classes_get(j, path, &plan->classes, err);
+    info->classes = plan->classes;
     return rc == 0 ? drps_plan_check_numbers(info, path, err) : rc;
 }
 
@@ -579,6 +582,7 @@ void drps_plan_close(struct drps_plan *plan)
     for (size_t i = 0; plan->fields && i < plan->info.fields_n; i++)
         free(plan->fields[i]);
     free(plan->fields);
+    drps_classes_free(plan->classes);
     json_decref(plan->json);
     free(plan->dir);
     free(plan);

@@ -73,9 +73,11 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
     const uint64_t eval_least = s->circulates ? 0 : i->eval_batches;
     const uint64_t most = s->circulates ? COUNT_MOST : count_most(i->batches, round);
     const uint64_t eval_most = s->circulates ? COUNT_MOST : count_most(i->eval_batches, round);
+    const uint64_t classes = drps_classes_count(i->classes);
+    const uint64_t dim = classes ? classes : (uint64_t)i->factors + 1;
     const struct drps_bound bounds[] = {
-        {"factors", i->factors, 0, FACTORS_MOST, "an algorithm"},
-        {"dim", i->dim, (uint64_t)i->factors + 1, (uint64_t)i->factors + 1, "the factors"},
+        {"factors", i->factors, 0, classes ? 0 : FACTORS_MOST, "an algorithm"},
+        {"dim", i->dim, dim, dim, classes ? "the classes" : "the factors"},
         {"row_bytes", i->row_bytes, 0, i->dim * sizeof(float) * FLOATS_OF_A_PARAMETER, "the dim"},
         {"batches", i->batches, 0, INT32_MAX, "an epoch"},
         {"test_batches", i->eval_batches, 0, INT32_MAX - least_of(i->batches, INT32_MAX),
@@ -246,6 +248,8 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
                       .part = several && r->rank != DRPS_PLAN_WHOLE,
                       .circulates = drps_plan_circulates(i)};
     s.no_rows = s.part && !drps_rank_serves(r, r->rank);
+    if (!i->classification && i->classes)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: classes, and labels that are numbers", path);
     int rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
     s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
     const struct drps_bound first_row = {"first_row", r->first_row, 0, s.part ? s.all_rows : 0,
@@ -260,6 +264,12 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
                             "%s: rows circulate, and of %u ranks %u have rows and %u samples", path,
                             r->count, r->servers, r->workers);
     return rc == 0 && s.part && s.circulates ? check_held(i, &s, path, err) : rc;
+}
+
+int drps_plan_label_classes(const struct drps_plan_info *info)
+{
+    if (!info->classes) return info->classification != 0;
+    return (int)drps_classes_count(info->classes);
 }
 
 int drps_plan_has_bias(const struct drps_plan_info *info)

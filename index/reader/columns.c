@@ -247,6 +247,11 @@ static int add_label(struct drps_parse *ps, struct drps_columns *c,
                      const struct drps_column *column, const char *p, const char *end, float *label)
 {
     int words = DRPS_LABEL_NUMBERS;
+    if (c->named) {
+        c->label_at = p;
+        c->label_end = end;
+        return 0;
+    }
     const int known =
         drps_columns_number(p, end, label) || drps_columns_label_word(p, end, label, &words);
     while (p < end && drps_is_blank(*p))
@@ -287,6 +292,7 @@ int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
     float label = 0;
     size_t i = 0;
 
+    c->label_at = NULL;
     if (drps_skip_blanks(p) >= end) return 0;
     if (c->header_next) return check_header(c, ps, p, end);
     for (;; p++) {
@@ -299,5 +305,7 @@ int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
         if (p == end) break;
     }
     if (i != c->n) return drps_parse_bad(ps, NULL, "%zu columns, the header has %zu", i, c->n);
+    if (c->label_at && drps_parse_class(r, ps, c->label_at, c->label_end, &label) < 0)
+        return DRPS_PARSE_BAD;
     return drps_parse_sample(ps, label, 0);
 }

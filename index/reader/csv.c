@@ -266,7 +266,7 @@ static void weigh_line(const struct drps_columns *c, const struct text *line, ui
     for (size_t i = 0; n == c->n && i < n; i++) {
         float label;
         if (c->columns[i].kind == -1) weigh(&evidence[i], fields[i].p, fields[i].end, number);
-        if (c->columns[i].kind == DRPS_COLUMN_LABEL && !evidence[i].pair)
+        if (c->columns[i].kind == DRPS_COLUMN_LABEL && !c->named && !evidence[i].pair)
             (void)drps_columns_label_word(fields[i].p, fields[i].end, &label, &evidence[i].pair);
     }
 }
@@ -418,6 +418,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
     if (rest >= 0) give_rest(c, rest);
     for (size_t i = 0; o->csv_only_kinds && i < c->n; i++)
         if (c->columns[i].kind == -1) c->columns[i].kind = DRPS_COLUMN_IGNORE;
+    c->named = drps_reads_classes(o);
     c->header_line = 1 + drps_parse_count(head, (size_t)(header.p - head), '\n');
     rc = guess_kinds(r, c, err);
     if (rc == 0) rc = drps_columns_finish(c, r, err);
@@ -435,6 +436,7 @@ const char *drps_reader_csv_label(const struct drps_reader *r)
 const struct drps_format drps_format_csv = {
     .name = "csv",
     .has_names = 1,
+    .has_classes = 1,
     .open = csv_open,
     .close = drps_columns_close,
     .begin_file = drps_columns_begin_file,

@@ -62,10 +62,18 @@ static const char *feature_token(const char *p, const char *end, int colons)
     return number_token(p, end);
 }
 
-/* Count features behind a label, at most TOKENS; -1 when the line is of another kind. */
-static int count_features(const struct head_line *l, int colons)
+/* Returns the end of a name that may be a label, or NULL: it has no colon. */
+static const char *name_token(const char *p, const char *end)
 {
-    const char *p = number_token(l->p, l->end);
+    while (p < end && !drps_is_blank(*p))
+        if (*p++ == ':') return NULL;
+    return p;
+}
+
+/* Count features behind a label, at most TOKENS; -1 when the line is of another kind. */
+static int count_features(const struct head_line *l, int colons, int named)
+{
+    const char *p = named ? name_token(l->p, l->end) : number_token(l->p, l->end);
     int found = 0;
 
     if (!p) return -1;
@@ -88,12 +96,13 @@ static int count_features(const struct head_line *l, int colons)
  * Returns 1 if most lines are labels with features of this kind, and at least one has a feature.
  * Not all need to be: a bad line among the first should be told as what it is.
  */
-static int most_features(const struct head_line *lines, size_t n, int colons, int need_features)
+static int most_features(const struct head_line *lines, size_t n, int colons, int need_features,
+                         int named)
 {
     int found = 0;
     size_t fit = 0;
     for (size_t i = 0; i < n; i++) {
-        int features = count_features(&lines[i], colons);
+        int features = count_features(&lines[i], colons, named);
         fit += features >= 0;
         found |= features > 0;
     }
@@ -270,7 +279,7 @@ static int looks_table(const struct head_line *lines, size_t n)
 }
 
 const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
-                                             const char *csv_label)
+                                             const char *csv_label, int named)
 {
     struct head_line lines[LINES];
     size_t count = first_lines(head, n, whole, lines);
@@ -280,11 +289,11 @@ const struct drps_format *drps_format_detect(const char *head, size_t n, int who
         return &drps_format_avazu;
     if (looks_criteo(&lines[0])) return &drps_format_criteo;
     if (looks_docword(lines, count)) return &drps_format_docword;
-    if (most_features(lines, count, 1, 1)) return &drps_format_libsvm;
-    if (most_features(lines, count, 2, 1)) return &drps_format_libffm;
+    if (most_features(lines, count, 1, 1, named)) return &drps_format_libsvm;
+    if (most_features(lines, count, 2, 1, named)) return &drps_format_libffm;
     if (looks_ratings(lines, count)) return &drps_format_ratings;
     if (looks_csv(&lines[0], csv_label)) return &drps_format_csv;
-    if (most_features(lines, count, 1, 0)) return &drps_format_libsvm; /* labels only */
+    if (most_features(lines, count, 1, 0, 0)) return &drps_format_libsvm; /* labels only */
     if (looks_table(lines, count)) return &drps_format_csv;
     return NULL;
 }

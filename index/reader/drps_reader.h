@@ -16,6 +16,9 @@
  *   no sample at all                      end of input after 0 samples (the caller decides)
  *   last line without a line feed, CRLF   accepted, as is a UTF-8 byte order mark in front
  *   lines longer than a piece             the piece grows, up to memory_bytes / 2; beyond: an error
+ *   labels that are names of classes      where options have classes, in libsvm, libffm and csv:
+ *                                         what index/classes/drps_classes.h takes, and but in csv
+ *                                         without blanks and colons; labels are their numbers
  *   several files                         each has its own header, if the format has one; no line
  *                                         or sample goes on in the next; one named twice is read
  *                                         twice
@@ -52,6 +55,7 @@
 
 #include "base/drps_io.h"
 #include "base/drps_log.h"
+#include "index/classes/drps_classes.h"
 
 struct drps_reader; /* opaque: an open list of input files */
 
@@ -69,7 +73,7 @@ struct drps_name {
  */
 struct drps_samples {
     size_t n;
-    float *labels;           /* [n] */
+    float *labels;           /* [n]; of classes their numbers, -1: none */
     size_t *starts;          /* [n + 1]; sample i has features starts[i] .. starts[i + 1] - 1 */
     uint64_t *keys;          /* [starts[n]] */
     float *values;           /* [starts[n]] */
@@ -110,14 +114,18 @@ struct drps_reader_options {
                                a pipe; NULL allowed */
     int label_optional;     /* csv without a label column, and ratings of users and items alone,
                                are read with labels of 0 (prediction) */
-    const char *csv_label;  /* csv: the label column; NULL: "label", "target", "y" or "click" */
-    const char *csv_kinds;  /* csv: "col:category,col2:number,col3:ignore,col4:label"; "*:category"
-                               stands for all columns that nothing else is said of. Without it these
-                               are numbers where the first 1,000 lines below the header, or those in
-                               the first MiB, have numbers and nothing else, a missing one aside;
-                               else categories */
-    int csv_only_kinds; /* csv: columns that csv_kinds does not name, and that are not the label,
-                           are ignored */
+    /* Labels are names of classes, in formats that have any; those that are not there yet are added
+     * to `classes`, and others than `known_classes` are no class. Borrowed; both NULL: numbers. */
+    struct drps_classes *classes;
+    const struct drps_classes *known_classes;
+    const char *csv_label; /* csv: the label column; NULL: "label", "target", "y" or "click" */
+    const char *csv_kinds; /* csv: "col:category,col2:number,col3:ignore,col4:label"; "*:category"
+                              stands for all columns that nothing else is said of. Without it these
+                              are numbers where the first 1,000 lines below the header, or those in
+                              the first MiB, have numbers and nothing else, a missing one aside;
+                              else categories */
+    int csv_only_kinds;    /* csv: columns that csv_kinds does not name, and that are not the label,
+                              are ignored */
     /* csv: called once while the reader opens, with all columns, borrowed until it returns. NULL
        allowed. */
     void (*on_columns)(void *ctx, const struct drps_reader_column *columns, size_t n);

@@ -46,13 +46,12 @@ static int libsvm_line(struct drps_reader *r, struct drps_parse *ps, char *p, ch
     size_t first = ps->nnz, n = first;
     uint64_t before = 0;
     int disorder = 0;
-    float label;
+    float label = 0;
 
-    (void)r;
     p = drps_skip_blanks(p);
     if (p == end || *p == '#') return 0;
-    const char *q = drps_number_float(p, &label);
-    if (!q || !ends_token(q, end)) return drps_parse_bad_number(ps, p, "label");
+    const char *name = p, *name_end = drps_parse_first_label(r, ps, p, end, &label), *q = name_end;
+    if (!q) return DRPS_PARSE_BAD;
     for (p += q - p;; p += q - p) {
         uint64_t id;
         p = drps_skip_blanks(p);
@@ -80,8 +79,10 @@ static int libsvm_line(struct drps_reader *r, struct drps_parse *ps, char *p, ch
         n += values[n] != 0;
     }
     ps->nnz = n;
+    if (drps_reads_classes(&r->options) && drps_parse_class(r, ps, name, name_end, &label) < 0)
+        return DRPS_PARSE_BAD;
     return drps_parse_sample(ps, label, disorder);
 }
 
 const struct drps_format drps_format_libsvm = {
-    .name = "libsvm", .bound = libsvm_bound, .line = libsvm_line};
+    .name = "libsvm", .has_classes = 1, .bound = libsvm_bound, .line = libsvm_line};

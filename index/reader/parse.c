@@ -47,6 +47,43 @@ char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap)
     return buf;
 }
 
+int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const char *p,
+                     const char *end, float *label_out)
+{
+    while (p < end && drps_is_blank(*p))
+        p++;
+    while (p < end && drps_is_blank(end[-1]))
+        end--;
+    const size_t n = (size_t)(end - p);
+    const struct drps_classes *known = r->options.known_classes;
+    const int32_t number =
+        known ? drps_classes_find(known, p, n) : drps_classes_add(r->options.classes, p, n);
+    *label_out = (float)number; /* exact: there are fewer than 2^24 */
+    if (known || number >= 0) return 0;
+    ps->bad_fatal = number == DRPS_CLASS_MANY || number == DRPS_CLASS_MEMORY;
+    return drps_parse_bad(ps, p, "label %s", drps_class_fault(number));
+}
+
+static const char *pass_class(struct drps_parse *ps, const char *p, const char *end)
+{
+    const char *stop = p;
+    while (stop < end && !drps_is_blank(*stop))
+        stop++;
+    if (!memchr(p, ':', (size_t)(stop - p))) return stop;
+    (void)drps_parse_bad(ps, p, "label has a colon in it: is it missing, and this a feature?");
+    return NULL;
+}
+
+const char *drps_parse_first_label(const struct drps_reader *r, struct drps_parse *ps,
+                                   const char *p, const char *end, float *label_out)
+{
+    if (drps_reads_classes(&r->options)) return pass_class(ps, p, end);
+    const char *q = drps_number_float(p, label_out);
+    if (q && (q == end || drps_is_blank(*q) || *q == '#')) return q;
+    (void)drps_parse_bad_number(ps, p, "label");
+    return NULL;
+}
+
 typedef uint8_t bytes32 __attribute__((vector_size(32), aligned(1), may_alias));
 
 size_t drps_parse_count(const char *text, size_t n, char c)

@@ -29,6 +29,7 @@ struct drps_parse {
 struct drps_format {
     const char *name;
     int has_names;
+    int has_classes; /* labels may be names */
     /*
      * Look at the first block of the first file that is not empty, set up, and set reader->fields.
      * NULL: not needed. n may be 0 when all files are empty.
@@ -72,11 +73,11 @@ extern const struct drps_format *const drps_formats[];
 
 /*
  * Find the format that the first block looks like, or NULL. `head` is readable DRPS_CHUNK_PAD bytes
- * beyond n, and zero there; `whole`: it is the whole file. csv_label may be NULL. Blank text counts
- * as libsvm.
+ * beyond n, and zero there; `whole`: it is the whole file. csv_label may be NULL; `named`: labels
+ * may be names. Blank text counts as libsvm.
  */
 const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
-                                             const char *csv_label);
+                                             const char *csv_label, int named);
 
 /* Name the fault of a line; returns DRPS_PARSE_BAD. `at` points into the line, or is NULL. */
 int drps_parse_bad(struct drps_parse *ps, const char *at, const char *fmt, ...)
@@ -85,6 +86,23 @@ int drps_parse_bad(struct drps_parse *ps, const char *at, const char *fmt, ...)
 /* Name the fault of the number at `at`, as in "label is not a number". */
 int drps_parse_bad_number(struct drps_parse *ps, const char *at, const char *what)
     __attribute__((cold));
+
+/* 1: labels are names; 0: numbers. */
+static inline int drps_reads_classes(const struct drps_reader_options *o)
+{
+    return o->classes || o->known_classes;
+}
+
+/* Read the class that the text at p .. end names, blanks around it aside. DRPS_PARSE_BAD where it
+ * can be none. */
+int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const char *p,
+                     const char *end, float *label_out);
+
+/* Read the label that a line of libsvm or libffm begins with: a number, which a blank, the end or a
+ * comment follows. A class is only passed over: drps_parse_class() is for lines that are good.
+ * Returns what follows it, or NULL after naming the fault. */
+const char *drps_parse_first_label(const struct drps_reader *r, struct drps_parse *ps,
+                                   const char *p, const char *end, float *label_out);
 
 /* Write a printable excerpt of p .. end, for an error. Returns buf. */
 char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap);

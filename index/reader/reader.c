@@ -324,7 +324,8 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
     const struct drps_chunks *c = &r->chunks;
     char text[100] = "";
 
-    r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label);
+    r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label,
+                                   drps_reads_classes(&r->options));
     if (r->format) return 0;
     const char *p = c->carry, *end = c->carry + c->carry_n;
     while (p < end && (*p == '\n' || *p == '\r' || drps_is_blank(*p)))
@@ -353,6 +354,16 @@ static int check_csv_options(const struct drps_reader *r, struct drps_err *err)
                         r->chunks.in.name, given, r->format->name);
 }
 
+static int check_classes(const struct drps_reader *r, struct drps_err *err)
+{
+    if (!drps_reads_classes(&r->options) || r->format->has_classes) return 0;
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "%s: labels that are classes are read from libsvm, libffm and csv, and this "
+        "is read as %s",
+        r->chunks.in.name, r->format->name);
+}
+
 static int choose_format(struct drps_reader *r, struct drps_err *err)
 {
     const char *name = r->options.format;
@@ -372,6 +383,7 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
         rc = detect_format(r, err);
     }
     if (rc == 0) rc = check_csv_options(r, err);
+    if (rc == 0) rc = check_classes(r, err);
     if (rc == 0 && r->format->open)
         rc = r->format->open(r, r->chunks.carry, r->chunks.carry_n, err);
     return rc;

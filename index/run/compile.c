@@ -114,7 +114,7 @@ static int begin(struct index_run *r, struct drps_err *err)
     (void)snprintf(info->order, sizeof(info->order), "%s",
                    r->options.order ? r->options.order : "shuffled");
     info->factors = r->options.factors;
-    info->dim = drps_algorithm_dim(drps_algorithm_find(info->algo), info->factors);
+    info->dim = drps_algorithm_dim(drps_algorithm_find(info->algo), info->factors, 0);
     info->row_bytes = info->dim * sizeof(float) * 2;
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;
@@ -150,6 +150,8 @@ static void measure_plan(struct index_run *r)
 static int publish(struct index_run *r, struct drps_err *err)
 {
     drps_parts_sum(r->parts, r->parts_n, r->result);
+    if (r->info->classes)
+        (void)drps_classes_text(r->info->classes, r->result->classes, sizeof(r->result->classes));
     int rc = drps_io_remove_tree(r->io, r->scratch, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
         rc = drps_part_save(&r->parts[i], r->io, r->fields, err);
@@ -288,8 +290,11 @@ static void run_free(struct index_run *r)
         free(r->fields[i]);
     free(r->fields);
     drps_read_samples_free(&r->parsed);
+    drps_classes_free(r->classes);
+    free(r->class_numbers);
     drps_plan_close(r->from);
     drps_stage_abort(&r->stage);
+    r->info->classes = NULL;
     for (uint32_t i = 0; r->parts && i < r->parts_n; i++)
         drps_part_free(&r->parts[i]);
     free(r->parts);

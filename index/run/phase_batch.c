@@ -75,6 +75,14 @@ static int add_to_lane(struct batching *b, const struct spool_sample *s, struct 
                           err);
 }
 
+/* What batches hold of a label: a number, a sign, or the number of a class. */
+static float stored_label(const struct index_run *r, float label)
+{
+    if (r->class_numbers) return (float)r->class_numbers[(uint32_t)label];
+    if (!r->info->classification) return label;
+    return label == r->info->label_positive ? 1.0f : -1.0f;
+}
+
 static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     enum { REPORT_EVERY = 1 << 14 };
@@ -83,8 +91,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 
     int rc = b->test ? drop_unseen(b, s, err) : 0;
     if (rc < 0) return rc;
-    float label = s->label;
-    if (r->info->classification) label = label == r->info->label_positive ? 1.0f : -1.0f;
+    const float label = stored_label(r, s->label);
     if (!b->test) b->label_sum += (double)label;
     if (++b->done % REPORT_EVERY == 0) {
         rc = drps_index_report(&r->progress, b->done, b->total, err);
@@ -155,7 +162,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
     if (rc == 0) {
         info->batches = drps_recwriter_count(data);
-        info->label_mean = b.label_sum / (double)info->samples;
+        info->label_mean = info->classes ? 0 : b.label_sum / (double)info->samples;
         b.test = 1;
         begin_batches(&b, &r->test);
         rc = drain(r, &b, r->parsed.test, data, rows, err);

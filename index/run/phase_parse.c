@@ -13,9 +13,29 @@ enum { MIN_BATCH = 100 };
 
 /* ---- Labels ---- */
 
+/* Classes are those of training and of tests: how many there are is how many floats a row has. */
+static int settle_classes(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    r->classes = r->parsed.classes; /* moved */
+    r->parsed.classes = NULL;
+    const size_t n = drps_classes_count(r->classes);
+    if (n < DRPS_CLASSES_LEAST)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "every label is %s: the algorithm %s needs two classes or more (check "
+                            "the label column)",
+                            drps_classes_name(r->classes, 0), r->options.algo);
+    info->classification = 1;
+    info->classes = r->classes;
+    info->dim = (uint32_t)n;
+    info->row_bytes = info->dim * sizeof(float) * 2;
+    return drps_classes_sort(r->classes, &r->class_numbers, err);
+}
+
 /* Classification wants exactly two labels; the smaller one becomes -1, the larger +1. */
 static int settle_labels(struct index_run *r, struct drps_err *err)
 {
+    if (r->parsed.classes) return settle_classes(r, err);
     const struct label_set *set = &r->parsed.labels;
     const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
     const char *task = r->options.task ? r->options.task : "auto";
@@ -35,8 +55,8 @@ static int settle_labels(struct index_run *r, struct drps_err *err)
         return drps_err_set(
             err, DRPS_E_FORMAT,
             "more than two distinct labels (%g, %g, %g, ...): the algorithm %s needs "
-            "exactly two; for numbers "
-            "use the algorithm lir%s",
+            "exactly two; for classes use the algorithm mlr, for numbers "
+            "lir%s",
             (double)set->values[0], (double)set->values[1], (double)set->values[2], a->name,
             either ? " or the task regression" : "");
     r->info->label_negative = fminf(set->values[0], set->values[1]);

@@ -30,6 +30,8 @@ struct index_run {
     struct read_samples parsed; /* until batches are made */
     char **fields;              /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
+    struct drps_classes *classes; /* own: of labels; NULL: they are numbers */
+    uint32_t *class_numbers;      /* own: of classes as they were read, their numbers in the plan */
     struct assignment train, test; /* of workers; rounds are 0 where batches go to them in turn */
     uint32_t *block_first;         /* own: [info->blocks + 1] of all rows, until there are parts */
     struct drps_plan_info *info;

@@ -18,6 +18,7 @@ struct read_samples {
     struct spool *train, *test;
     uint64_t samples, test_samples, nnz, test_nnz;
     struct label_set labels, test_labels;
+    struct drps_classes *classes; /* own; NULL: labels are numbers */
     char format[DRPS_PLAN_NAME_BYTES];
     int string_names;
     char **fields; /* own: [fields_n] */

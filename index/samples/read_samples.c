@@ -287,6 +287,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.memory_bytes = o->memory_bytes / 8 * 3;
     r.log = o->log;
     r.stop = o->interrupt;
+    r.classes = p->classes;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;
     if (p->dict &&
@@ -323,6 +324,14 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     return rc;
 }
 
+static int open_classes(const struct drps_index_options *o, struct read_samples *p,
+                        struct drps_err *err)
+{
+    if (drps_algorithm_find(o->algo)->labels != DRPS_LABELS_NAMES) return 0;
+    p->classes = drps_classes_new();
+    return p->classes ? 0 : drps_err_set(err, -ENOMEM, "no memory for classes");
+}
+
 int drps_read_samples(const struct drps_io *io, const struct index_progress *progress,
                       const char *dir, struct read_samples *out, struct drps_err *err)
 {
@@ -332,8 +341,10 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     /* A grid is chosen, and samples get their cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
     const uint64_t memory = options->memory_bytes;
-    int rc =
-        drps_spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train, err);
+    int rc = open_classes(options, out, err);
+    if (rc == 0)
+        rc = drps_spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train,
+                             err);
     if (rc == 0)
         rc = drps_spool_open(io, dir, "test", 1, memory / SPOOL_TEST_SHARE, &out->test, err);
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
@@ -349,6 +360,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
 void drps_read_samples_free(struct read_samples *p)
 {
     if (!p) return;
+    drps_classes_free(p->classes);
     drps_dict_close(p->dict);
     drps_spool_close(p->train);
     drps_spool_close(p->test);

@@ -39,7 +39,11 @@ static int all_finite(const float *x, size_t n)
 static int labels_fit(const struct drps_plan_info *info, const struct drps_batch *b)
 {
     if (!info->classification) return all_finite(b->labels, b->samples);
-    for (size_t i = 0; i < b->samples; i++)
+    for (size_t i = 0; info->classes && i < b->samples; i++)
+        if (!(b->labels[i] >= 0) || b->labels[i] >= (float)info->dim ||
+            b->labels[i] != (float)(uint32_t)b->labels[i])
+            return 0;
+    for (size_t i = 0; !info->classes && i < b->samples; i++)
         if (b->labels[i] != 1 && b->labels[i] != -1) return 0;
     return 1;
 }
@@ -84,7 +88,9 @@ static int check_body(const struct drps_plan_info *info, struct verify_bodies *v
 {
     if (!labels_fit(info, b))
         return drps_err_set(err, DRPS_E_CORRUPT, "a label is %s",
-                            info->classification ? "neither -1 nor 1" : "no number");
+                            info->classes          ? "no class"
+                            : info->classification ? "neither -1 nor 1"
+                                                   : "no number");
     if (b->values && !all_finite(b->values, b->nnz))
         return drps_err_set(err, DRPS_E_CORRUPT, "a value is no number");
     if (!entries_are_sorted(b))

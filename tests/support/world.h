@@ -13,7 +13,7 @@ enum { WORLD_WORKERS = 3 };
 struct world {
     struct scratch scratch;
     uint32_t workers;
-    uint64_t residual_slots; /* of each worker, also where a plan is dealt */
+    uint64_t residual_slots;       /* of each worker, also where a plan is dealt */
     char plan[SCRATCH_PATH_BYTES]; /* for them */
     char one[SCRATCH_PATH_BYTES];  /* for one */
     char model[SCRATCH_PATH_BYTES];

@@ -220,7 +220,9 @@ static void print_summary(const struct index_report *report)
     printf("\n");
     print_samples(i, r);
     printf("  model    %s, %s loss", i->algo, i->loss);
-    if (i->classification)
+    if (r->classes[0])
+        printf("; classes %s", r->classes);
+    else if (i->classification)
         printf("; label %g is the positive class, %g the negative", (double)i->label_positive,
                (double)i->label_negative);
     printf("\n  size     ");

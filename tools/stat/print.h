@@ -29,6 +29,9 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
 
 void stat_print_tables(const json_t *tables);
 
+/* How many named classes there are, and their names, as many as fit some lines; NULL: nothing. */
+void stat_print_classes(const struct drps_classes *classes);
+
 /* What went between memory and disk, if anything did or `details` are asked for; and each window.
  */
 void stat_print_disk(const json_t *training, int details);

@@ -1,4 +1,4 @@
-/* The tables of rows that a plan, or a model, has. */
+/* The tables of rows, and the classes, that a plan, or a model, has. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,15 +8,24 @@
 /* What a row of a table is learned for; tables of other names are not known. */
 static const char *rows_are(const char *table)
 {
-    static const char *const known[][2] = {{"bias", "the intercept"},
-                                           {"w", "a feature's weight each"},
-                                           {"wv", "a feature's weight and factors each"},
-                                           {"user", "a user's bias and factors each"},
-                                           {"item", "an item's bias and factors each"},
-                                           {"rows", "a user's or item's bias and factors each"}};
+    static const char *const known[][2] = {
+        {"bias", "the intercept"},
+        {"w", "a feature's weight each, or its weights, one a class"},
+        {"wv", "a feature's weight and factors each"},
+        {"user", "a user's bias and factors each"},
+        {"item", "an item's bias and factors each"},
+        {"rows", "a user's or item's bias and factors each"}};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(table, known[i][0]) == 0) return known[i][1];
     return "unknown";
+}
+
+void stat_print_classes(const struct drps_classes *classes)
+{
+    char names[1000];
+    if (!classes) return;
+    printf("  classes  %zu: %s\n", drps_classes_count(classes),
+           drps_classes_text(classes, names, sizeof(names)));
 }
 
 void stat_print_tables(const json_t *tables)

@@ -61,16 +61,24 @@ static void print_head(const struct train_progress *p)
            "waited");
 }
 
+/* Returns the area under the ROC curve as text; "-" where there is none, as with more than two
+ * classes. */
+static const char *auc_text(double auc, char text[SIZE_BYTES])
+{
+    (void)snprintf(text, SIZE_BYTES, isnan(auc) ? "-" : "%.5f", auc);
+    return text;
+}
+
 static void print_epoch(void *ctx, const struct drps_epoch *e)
 {
     struct train_progress *p = ctx;
-    char read[SIZE_BYTES], written[SIZE_BYTES];
+    char read[SIZE_BYTES], written[SIZE_BYTES], auc[SIZE_BYTES];
     drps_cli_progress_end(p->cli);
     if (p->cli->json || p->cli->log.level < DRPS_LOG_INFO) return;
     if (!p->epochs++) print_head(p);
     printf("%5llu  %10.6f", (unsigned long long)e->epoch, e->train_loss);
     if (p->plan->eval_batches && p->plan->classification)
-        printf("  %10.6f  %8.5f  %8.5f", e->test.loss, e->test.auc, e->test.accuracy);
+        printf("  %10.6f  %8s  %8.5f", e->test.loss, auc_text(e->test.auc, auc), e->test.accuracy);
     else if (p->plan->eval_batches)
         printf("  %10.6f  %10.6f", e->test.loss, e->test.rmse);
     printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds,

@@ -44,7 +44,7 @@ static double auc_by_pairs(const float *scores, const float *labels, size_t n)
 static struct drps_quality quality_of(enum drps_loss loss, const float *scores, const float *labels,
                                       size_t n)
 {
-    struct drps_metrics *m = drps_metrics_new(loss);
+    struct drps_metrics *m = drps_metrics_new(loss, 1);
     struct drps_quality q;
 
     assert_non_null(m);
@@ -201,7 +201,7 @@ static void test_metrics_reset_forgets(void **state)
 
     (void)state;
     for (unsigned loss = 0; loss < 4; loss++) {
-        struct drps_metrics *m = drps_metrics_new((enum drps_loss)loss);
+        struct drps_metrics *m = drps_metrics_new((enum drps_loss)loss, 1);
         struct drps_quality before, after;
         assert_non_null(m);
         drps_metrics_add(m, scores, labels, 2);
@@ -222,7 +222,7 @@ static void test_metrics_reset_forgets(void **state)
 static void check_merged(enum drps_loss loss)
 {
     float scores[N], labels[N];
-    struct drps_metrics *part = drps_metrics_new(loss), *sum = drps_metrics_new(loss);
+    struct drps_metrics *part = drps_metrics_new(loss, 1), *sum = drps_metrics_new(loss, 1);
     char *data = malloc(drps_metrics_bound(part) + 1);
     struct drps_quality whole, merged;
     size_t bytes = 0;
@@ -259,6 +259,45 @@ static void test_metrics_merge_parts(void **state)
     (void)state;
     check_merged(DRPS_LOSS_LOGISTIC);
     check_merged(DRPS_LOSS_SQUARED);
+}
+
+/* Of named classes: the first of the largest scores counts; a label that is no class has no loss
+ * and is wrong; parts add up. */
+static void test_metrics_of_named_classes(void **state)
+{
+    enum { CLASSES = 3, SAMPLES = 5 };
+    const float scores[SAMPLES * CLASSES] = {2, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 5, 1, 2, 3};
+    const float labels[SAMPLES] = {0, 1, 2, -1, 3};
+    struct drps_metrics *m = drps_metrics_new(DRPS_LOSS_SOFTMAX, CLASSES);
+    struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_SOFTMAX, CLASSES);
+    struct drps_quality q, merged;
+    char data[64];
+
+    (void)state;
+    assert_true(m && sum && drps_metrics_bound(m) <= sizeof(data));
+    drps_metrics_add(m, scores, labels, SAMPLES);
+    drps_metrics_result(m, &q);
+    const double losses = log(exp(2) + 2) - 2 + 2 * (log(1 + 2 * exp(1)) - 1);
+    assert_int_equal(q.samples, SAMPLES);
+    assert_int_equal(q.unknown, 2);
+    assert_true(fabs(q.loss - losses / 3) < 1e-6);
+    assert_true(fabs(q.accuracy - 2.0 / SAMPLES) < 1e-15);
+    assert_true(isnan(q.auc) && isnan(q.rmse));
+    for (size_t i = 0; i < SAMPLES; i++) {
+        drps_metrics_reset(m);
+        drps_metrics_add(m, scores + i * CLASSES, labels + i, 1);
+        const size_t bytes = drps_metrics_encode(m, data);
+        assert_int_equal(drps_metrics_merge(sum, data, bytes, NULL), 0);
+    }
+    drps_metrics_result(sum, &merged);
+    assert_int_equal(merged.unknown, 2);
+    assert_true(fabs(merged.loss - q.loss) < 1e-15 && merged.accuracy == q.accuracy);
+    drps_metrics_reset(m);
+    drps_metrics_add(m, scores, labels + 3, 1);
+    drps_metrics_result(m, &q);
+    assert_true(isnan(q.loss) && q.accuracy == 0);
+    drps_metrics_free(m);
+    drps_metrics_free(sum);
 }
 
 /* ---- Many scores ---- */
@@ -366,7 +405,7 @@ static double auc_of_ranks(size_t n, size_t ranks, size_t first)
     struct drps_quality q;
     void *data = NULL;
     for (size_t r = 0; r < ranks; r++) {
-        struct drps_metrics *m = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+        struct drps_metrics *m = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
         assert_non_null(m);
         for (size_t at = 0, b = 0; at < n; at += BATCH, b++) {
             const size_t whose = !first ? b % ranks : b < first ? 0 : 1 + b % (ranks - 1);
@@ -450,8 +489,8 @@ static void test_metrics_refuse_damaged_parts(void **state)
                  {"a cell out of order", 48, UINT32_MAX, 4},
                  {"counts beyond 64 bits", 56, UINT64_MAX, 8}};
     const float scores[] = {1, 2, 3, 1, 2, 3}, labels[] = {-1, -1, -1, 1, 1, 1};
-    struct drps_metrics *part = drps_metrics_new(DRPS_LOSS_LOGISTIC);
-    struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_LOGISTIC);
+    struct drps_metrics *part = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
+    struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
     char *data = malloc(drps_metrics_bound(part));
 
     (void)state;
@@ -481,6 +520,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_metrics_without_samples_are_nan),
         cmocka_unit_test(test_metrics_reset_forgets),
         cmocka_unit_test(test_metrics_merge_parts),
+        cmocka_unit_test(test_metrics_of_named_classes),
         cmocka_unit_test(test_metrics_refuse_damaged_parts),
         cmocka_unit_test(test_auc_of_many_is_within_a_thousandth),
     };

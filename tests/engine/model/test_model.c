@@ -62,10 +62,10 @@ static void *must(void *p)
 /*
  * n samples over m rows with at most `entries` entries each: distinct rows in a sample, shared ones
  * between samples. With starts some samples are empty. Row 0 is left to the intercept where there
- * is one.
+ * is one. `classes` as drps_model_init() takes it.
  */
 static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entries, struct form form,
-                       int classification)
+                       int classes)
 {
     const size_t cap = n * entries + 1, low = form.bias ? 1 : 0;
     size_t nnz = 0;
@@ -87,7 +87,9 @@ static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entrie
             set->local16[nnz] = (uint16_t)set->local32[nnz];
             set->values[nnz] = (float)uniform(-1, 1);
         }
-        set->labels[s] = classification ? (below(2) ? 1.0f : -1.0f) : (float)uniform(-2, 2);
+        set->labels[s] = classes > 1 ? (float)below((size_t)classes)
+                         : classes   ? (below(2) ? 1.0f : -1.0f)
+                                     : (float)uniform(-2, 2);
     }
     set->starts[n] = (uint32_t)nnz;
     set->b = (struct drps_batch){
@@ -112,15 +114,25 @@ static void drop_batch(struct sample_set *set)
     free(set->local16);
 }
 
-/* A model for any pair of algorithm and loss, also for pairs that drps_model_init() refuses. */
+/* A model for any pair of algorithm and loss, also for pairs that drps_model_init() refuses. The
+ * rank of mlr is how many classes there are. */
 static struct drps_model model_of(enum drps_algo algo, enum drps_loss loss, uint32_t rank, int bias)
 {
+    const int named = algo == DRPS_ALGO_MLR;
     return (struct drps_model){.algo = algo,
                                .loss = loss,
-                               .factors = rank,
-                               .dim = 1 + rank,
+                               .factors = named ? 0 : rank,
+                               .dim = named ? rank : 1 + rank,
+                               .outputs = named ? rank : 1,
                                .has_bias = bias,
                                .seed = seed};
+}
+
+/* What labels the model takes, as drps_model_init() does. */
+static int classes_of(const struct drps_model *model)
+{
+    if (model->outputs > 1) return (int)model->outputs;
+    return drps_loss_is_classification(model->loss);
 }
 
 static float *random_params(size_t n)
@@ -168,13 +180,13 @@ static void check_close(const char *what, size_t i, double expected, double foun
 static void check_kernels(const struct drps_model *model, size_t samples, size_t entries,
                           unsigned form)
 {
-    const size_t m = 50 + samples / 10, dim = model->dim;
+    const size_t m = 50 + samples / 10, dim = model->dim, n = samples * model->outputs;
     struct sample_set set;
-    make_batch(&set, samples, m, entries, form_of(form), drps_loss_is_classification(model->loss));
+    make_batch(&set, samples, m, entries, form_of(form), classes_of(model));
     float *params = random_params(m * dim);
     float *grads[2] = {must(calloc(m * dim, sizeof(float))), must(calloc(m * dim, sizeof(float)))};
-    float *scores[3] = {must(calloc(samples, sizeof(float))), must(calloc(samples, sizeof(float))),
-                        must(calloc(samples, sizeof(float)))};
+    float *scores[3] = {must(calloc(n, sizeof(float))), must(calloc(n, sizeof(float))),
+                        must(calloc(n, sizeof(float)))};
     void *scratch = must(malloc(drps_model_scratch_bytes(model, samples, m) + 1));
 
     const double expected =
@@ -183,7 +195,7 @@ static void check_kernels(const struct drps_model *model, size_t samples, size_t
         drps_model_gradient(model, &set.b, 0, samples, params, grads[1], scores[1], scratch);
     drps_model_predict(model, &set.b, 0, samples, params, scores[2], scratch);
     check_close("loss", 0, expected, found, model, form);
-    for (size_t s = 0; s < samples; s++) {
+    for (size_t s = 0; s < n; s++) {
         check_close("score", s, (double)scores[0][s], (double)scores[1][s], model, form);
         check_close("prediction", s, (double)scores[0][s], (double)scores[2][s], model, form);
     }
@@ -197,6 +209,26 @@ static void check_kernels(const struct drps_model *model, size_t samples, size_t
         free(scores[i]);
     free(params);
     drop_batch(&set);
+}
+
+/* Numbers of classes: of one vector and less, of many, odd ones; and more than one chunk of
+ * samples. */
+static const struct {
+    uint32_t classes;
+    size_t samples, entries;
+} named[] = {{2, 40, 9}, {3, 40, 9}, {10, 100, 39}, {16, 33, 1}, {17, 7, 3}, {100, 40, 9}};
+
+enum { NAMED = sizeof(named) / sizeof(named[0]) };
+
+static void test_model_matrix_matches_its_twin(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < NAMED; c++)
+        for (unsigned form = 0; form < FORMS; form++) {
+            const struct drps_model model =
+                model_of(DRPS_ALGO_MLR, DRPS_LOSS_SOFTMAX, named[c].classes, form_of(form).bias);
+            check_kernels(&model, named[c].samples, named[c].entries, form);
+        }
 }
 
 static void test_model_kernels_match_the_twins(void **state)
@@ -229,12 +261,11 @@ static void check_differences(const struct drps_model *model, unsigned form)
     const float h =
         0x1p-10f; /* parameters are multiples of 2^-12, so both ends of the difference are exact */
     struct sample_set set;
-    float params[ROWS * 17], grads[2][ROWS * 17], scores[SAMPLES], scratch[SAMPLES * 16];
+    float params[ROWS * 17], grads[2][ROWS * 17], scores[SAMPLES * 17], scratch[SAMPLES * 17];
     int tries = 0;
 
     assert_true(dim <= 17);
-    make_batch(&set, SAMPLES, ROWS, entries, form_of(form),
-               drps_loss_is_classification(model->loss));
+    make_batch(&set, SAMPLES, ROWS, entries, form_of(form), classes_of(model));
     do {
         for (size_t i = 0; i < ROWS * dim; i++)
             params[i] = (float)(floor(uniform(-2048, 2048)) * 0x1p-12);
@@ -285,6 +316,61 @@ static void test_model_gradients_match_finite_differences(void **state)
                                                    cases[c].rank, form_of(form).bias);
                 check_differences(&model, form);
             }
+    for (uint32_t classes = 2; classes <= 17; classes += 5)
+        for (unsigned form = 0; form < FORMS; form++) {
+            const struct drps_model model =
+                model_of(DRPS_ALGO_MLR, DRPS_LOSS_SOFTMAX, classes, form_of(form).bias);
+            check_differences(&model, form);
+        }
+}
+
+/* Scores that differ by more than any float's exponent, equal ones, and one that is no number. */
+static void test_softmax_at_its_edges(void **state)
+{
+    const float scores[] = {1000, -1000, 0, 5, 5, 5, -3e38f, 3e38f, 0, NAN, 1, 2};
+    const double losses[] = {2000, log(3), INFINITY, NAN};
+    const float labels[] = {1, 2, 0, 1}, none[] = {-1, 3, NAN};
+    float slopes[12];
+
+    (void)state;
+    for (size_t s = 0; s < 3; s++) {
+        const double loss = drps_softmax_sum(scores + 3 * s, labels + s, 1, 3, slopes);
+        double sum = 0;
+        if (!(fabs(loss - losses[s]) <= 1e-6 * losses[s]) && !(s == 2 && loss > 3e38))
+            fail_msg("sample %zu: expected %g, found %g", s, losses[s], loss);
+        for (size_t c = 0; c < 3; c++)
+            sum += (double)slopes[c];
+        assert_true(fabs(sum) < 1e-6);
+    }
+    assert_true(isnan(drps_softmax_sum(scores + 9, labels + 3, 1, 3, slopes)));
+    for (size_t i = 0; i < 3; i++)
+        assert_true(isnan(drps_softmax_sum(scores, none + i, 1, 3, slopes)));
+    assert_int_equal(drps_softmax_best(scores + 3, 3), 0);
+    assert_int_equal(drps_softmax_best(scores + 6, 3), 1);
+}
+
+/* The sum of exponentials without slopes, of many classes too, and the shares that they are. */
+static void test_softmax_probabilities_are_those_of_its_loss(void **state)
+{
+    enum { CLASSES = 150 };
+    float scores[CLASSES], slopes[CLASSES];
+    double probabilities[CLASSES], sum = 0;
+
+    (void)state;
+    for (size_t c = 0; c < CLASSES; c++)
+        scores[c] = (float)uniform(-8, 8);
+    drps_softmax_probabilities(scores, CLASSES, probabilities);
+    for (size_t c = 0; c < CLASSES; c++)
+        sum += probabilities[c];
+    assert_true(fabs(sum - 1) < 1e-12);
+    for (size_t c = 0; c < CLASSES; c++) {
+        const float label = (float)c;
+        const double with = drps_softmax_sum(scores, &label, 1, CLASSES, slopes);
+        const double without = drps_softmax_sum(scores, &label, 1, CLASSES, NULL);
+        assert_true(fabs(with + log(probabilities[c])) < 1e-5);
+        assert_true(fabs(without - with) < 1e-5);
+        assert_true(fabs((double)slopes[c] + 1 - probabilities[c]) < 1e-6);
+    }
 }
 
 static void test_model_scores_do_not_depend_on_the_range(void **state)
@@ -648,7 +734,9 @@ static void test_algorithms_fit_their_losses(void **state)
     assert_null(drps_algorithm_find(NULL));
     for (int i = 0; i < DRPS_ALGOS; i++) {
         const struct drps_algorithm *a = drps_algorithm((enum drps_algo)i);
-        const int real = a->labels != DRPS_LABELS_CLASSES, two = a->labels != DRPS_LABELS_REAL;
+        const int named_labels = a->labels == DRPS_LABELS_NAMES;
+        const int real = a->labels != DRPS_LABELS_CLASSES && !named_labels;
+        const int two = a->labels != DRPS_LABELS_REAL;
         assert_int_equal(a->algo, i);
         assert_ptr_equal(drps_algorithm_find(drps_algo_name(a->algo)), a);
         assert_true(drps_algorithm_has_loss(a, a->loss_of_reals));
@@ -657,7 +745,7 @@ static void test_algorithms_fit_their_losses(void **state)
             drps_loss_is_classification(a->loss_of_classes) != two)
             fail_msg("%s: losses %s and %s", a->name, drps_loss_name(a->loss_of_reals),
                      drps_loss_name(a->loss_of_classes));
-        assert_int_equal(drps_algorithm_dim(a, 8), a->has_factors ? 9 : 1);
+        assert_int_equal(drps_algorithm_dim(a, 8, 3), named_labels ? 3 : a->has_factors ? 9 : 1);
         assert_non_null(a->tables[0]);
     }
 }
@@ -667,8 +755,8 @@ static void test_model_init_knows_what_fits(void **state)
     static const struct {
         const char *algo, *loss;
         uint32_t rank;
-        int classification;
-        int code; /* 0, or what is expected */
+        int classification; /* or how many named classes there are */
+        int code;           /* 0, or what is expected */
         enum drps_loss found;
         uint32_t dim;
         const char *text; /* part of the error */
@@ -695,6 +783,20 @@ static void test_model_init_knows_what_fits(void **state)
          .classification = 1,
          .found = DRPS_LOSS_SQUARED,
          .dim = 5},
+        {.algo = "mlr", .classification = 7, .found = DRPS_LOSS_SOFTMAX, .dim = 7},
+        {.algo = "mlr", .classification = 65535, .found = DRPS_LOSS_SOFTMAX, .dim = 65535},
+        {.algo = "mlr",
+         .classification = 65536,
+         .code = DRPS_E_CONFIG,
+         .text = "mlr does not go with 65536 named classes"},
+        {.algo = "mlr", .classification = 1, .code = DRPS_E_CONFIG, .text = "1 named classes"},
+        {.algo = "mlr", .code = DRPS_E_CONFIG, .text = "real numbers"},
+        {.algo = "mlr",
+         .loss = "logistic",
+         .classification = 3,
+         .code = DRPS_E_CONFIG,
+         .text = "mlr does not go with the logistic loss"},
+        {.algo = "lor", .classification = 3, .code = DRPS_E_CONFIG, .text = "3 named classes"},
         {.algo = "tree", .code = DRPS_E_CONFIG, .text = "\"tree\" is none of"},
         {.algo = "fm",
          .loss = "cubic",
@@ -748,7 +850,9 @@ static void test_model_init_knows_what_fits(void **state)
         assert_string_equal(drps_algo_name(model.algo), cases[i].algo);
         assert_string_equal(drps_loss_name(model.loss), drps_loss_name(cases[i].found));
         assert_int_equal(model.dim, cases[i].dim);
-        assert_int_equal(model.factors, cases[i].dim - 1);
+        const int named_labels = cases[i].classification > 1;
+        assert_int_equal(model.factors, named_labels ? 0 : cases[i].dim - 1);
+        assert_int_equal(model.outputs, named_labels ? cases[i].dim : 1);
         assert_int_equal(model.has_bias, 1);
     }
 }
@@ -832,6 +936,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_kernels_match_the_twins),
+        cmocka_unit_test(test_model_matrix_matches_its_twin),
+        cmocka_unit_test(test_softmax_at_its_edges),
+        cmocka_unit_test(test_softmax_probabilities_are_those_of_its_loss),
         cmocka_unit_test(test_model_gradients_match_finite_differences),
         cmocka_unit_test(test_model_scores_do_not_depend_on_the_range),
         cmocka_unit_test(test_model_gradients_of_ranges_add_up),

@@ -186,12 +186,15 @@ static struct drps_rows rows_of(const struct table *t, char *base)
 static const uint32_t dims[] = {1, 2, 5, 9, 10, 17, 33, 65};
 enum { DIMS = sizeof(dims) / sizeof(dims[0]), KINDS = 3 };
 
+/* Bits of `regular`: l1, l2, and l1 for all floats of a row. */
+enum { REGULARS = 8 };
 static struct drps_optim optim_of(unsigned kind, unsigned regular)
 {
     return (struct drps_optim){.kind = (enum drps_optim_kind)kind,
                                .lr = 0.125f,
                                .l1 = regular & 1 ? 0.02f : 0,
-                               .l2 = regular & 2 ? 0.03f : 0};
+                               .l2 = regular & 2 ? 0.03f : 0,
+                               .l1_all = regular >> 2 & 1};
 }
 
 /* Bits, not tolerances: all operations are correctly rounded and none is fused. */
@@ -199,7 +202,7 @@ static void test_optim_step_equals_the_twin_bit_for_bit(void **state)
 {
     (void)state;
     for (unsigned kind = 0; kind < KINDS; kind++)
-        for (unsigned regular = 0; regular < 4; regular++)
+        for (unsigned regular = 0; regular < REGULARS; regular++)
             for (size_t d = 0; d < DIMS; d++)
                 for (int bias = 0; bias < 2; bias++) {
                     const struct drps_optim o = optim_of(kind, regular);
@@ -245,7 +248,7 @@ static void test_optim_what_is_no_number_stays_none(void **state)
     (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++)
         for (unsigned kind = cases[c].squares ? 1 : 0; kind < KINDS; kind++)
-            for (unsigned regular = 0; regular < 4; regular++)
+            for (unsigned regular = 0; regular < REGULARS; regular++)
                 for (size_t d = 0; d < DIMS; d++)
                     for (size_t s = 0; s < sizeof(steps) / sizeof(*steps); s++) {
                         const struct drps_optim o = optim_of(kind, regular);
@@ -274,7 +277,7 @@ static void test_optim_step_does_not_depend_on_ranges(void **state)
 {
     (void)state;
     for (unsigned kind = 0; kind < KINDS; kind++)
-        for (unsigned regular = 0; regular < 4; regular += 3)
+        for (unsigned regular = 0; regular < REGULARS; regular += 7)
             for (size_t d = 0; d < DIMS; d++) {
                 const struct drps_optim o = optim_of(kind, regular);
                 struct table t;
@@ -321,7 +324,7 @@ static void test_optim_ftrl_init_reproduces_the_parameters(void **state)
     enum { DIM = 5 };
 
     (void)state;
-    for (unsigned regular = 0; regular < 4; regular++)
+    for (unsigned regular = 0; regular < REGULARS; regular++)
         for (int intercept = 0; intercept < 2; intercept++) {
             const struct drps_optim o = optim_of(DRPS_OPTIM_FTRL, regular);
             const uint32_t index[] = {1, 0}; /* row i = 0 is the intercept, in slot 1 */

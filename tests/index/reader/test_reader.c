@@ -1240,10 +1240,75 @@ static void test_reader_hashes_names(void **state)
     }
 }
 
+/* Labels that are names: samples have the numbers of classes in the order of their coming. */
+static void test_reader_named_labels(void **state)
+{
+    static const struct row rows[] = {
+        {.name = "libsvm",
+         .input = "cat 1:2\ndog 3:1 # x\n\ncat\nC# 1:1\n",
+         .expected = "0 1:2\n1 3:1\n0\n2 1:1\n"},
+        {.name = "libsvm, numbers",
+         .input = "+1 1:2\n-1 1:1\n1.0 2:1\n16777217 2:1\n16777216 2:1\n",
+         .expected = "0 1:2\n1 1:1\n0 2:1\n2 2:1\n3 2:1\n"},
+        {.name = "libsvm, a label that is missing",
+         .input = "cat 1:2\ndog 1:1\n3:1 4:1\n",
+         .error = "0:3:1: label has a colon in it: is it missing, and this a feature?: '3:1'"},
+        {.name = "libffm", .input = "b 1:2:3\na 1:3:1\n", .expected = "0 2:3\n1 3:1\n"},
+        {.name = "csv",
+         .input = "label,x\n\"New York, NY\",1\n yes ,2\nno,3\nyes,1\n1:2,1\n",
+         .expected = "0 x=:1\n1 x=:2\n2 x=:3\n1 x=:1\n3 x=:1\n"},
+        {.name = "csv, a label that is missing",
+         .input = "label,x\na,1\n,2\n",
+         .error = "0:3:1: label is empty: ',2'"},
+        {.name = "not UTF-8",
+         .format = "libsvm",
+         .input = "\xff 1:2\n",
+         .error = "0:1:1: label is no UTF-8 text, or has a control character in it: '\\xff'"},
+        {.name = "ratings",
+         .input = "u1\ti1\t3\nu2\ti1\t4\n",
+         .error = "0: labels that are classes are read from libsvm, libffm and csv, and this is "
+                  "read as ratings"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct drps_classes *classes = drps_classes_new();
+        const struct drps_reader_options options = {.format = rows[i].format, .classes = classes};
+        struct outcome o;
+        assert_non_null(classes);
+        read_text(rows[i].input, &options, &o);
+        check_outcome(rows[i].name, rows[i].input, &o, rows[i].expected, rows[i].error);
+        outcome_free(&o);
+        drps_classes_free(classes);
+    }
+}
+
+/* Labels that are no class are -1, whatever they are; a line that is skipped makes no class. */
+static void test_reader_known_labels(void **state)
+{
+    struct drps_classes *classes = drps_classes_new();
+    struct drps_reader_options options = {
+        .format = "libsvm", .classes = classes, .skip_bad_lines = 1};
+    struct outcome o;
+    (void)state;
+    read_text("a 1:1\nbad 1:x\nb 1:1\n", &options, &o);
+    check_outcome("skipped", "", &o, "0 1:1\n1 1:1\n", NULL);
+    outcome_free(&o);
+    assert_int_equal(drps_classes_count(classes), 2);
+
+    options = (struct drps_reader_options){.format = "libsvm", .known_classes = classes};
+    read_text("b 1:1\nc 1:1\n\xff 1:1\na 1:1\n", &options, &o);
+    check_outcome("known", "", &o, "1 1:1\n-1 1:1\n-1 1:1\n0 1:1\n", NULL);
+    outcome_free(&o);
+    assert_int_equal(drps_classes_count(classes), 2);
+    drps_classes_free(classes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reader_libsvm),
+        cmocka_unit_test(test_reader_named_labels),
+        cmocka_unit_test(test_reader_known_labels),
         cmocka_unit_test(test_reader_libffm),
         cmocka_unit_test(test_reader_ratings),
         cmocka_unit_test(test_reader_without_labels),

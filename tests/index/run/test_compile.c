@@ -280,6 +280,43 @@ static void test_run_block_builders(void **state)
     assert_string_equal(c.result.info.tables[0].name, "user");
 }
 
+/* Classes have the numbers that their names' order gives, whichever comes first, in training or in
+ * tests; batches have these numbers, and rows as many floats. */
+static void test_run_numbers_classes_by_name(void **state)
+{
+    static const char *const want[] = {"0 2:1", "0 4:1", "1 1:1", "3 3:1"};
+    static const char *const names[] = {"9", "10", "10.5", "11"};
+    struct scratch *s = *state;
+    struct case_run c;
+    struct case_lines lines = {0};
+    case_begin(&c, s, scratch_file(s, "input", "+10 1:1\n9.0 2:1\n11 3:1\n9 4:1\n", SIZE_MAX),
+               "mlr");
+    (void)snprintf(c.test, sizeof(c.test), "%s", scratch_file(s, "test", "10.5 3:1\n", SIZE_MAX));
+    c.options.tests_n = 1;
+    struct drps_plan *plan = case_plan(&c);
+    assert_string_equal(c.result.classes, "9, 10, 10.5, 11");
+    assert_null(c.result.info.classes);
+    assert_int_equal(plan->info.dim, 4);
+    assert_int_equal(plan->info.factors, 0);
+    assert_int_equal(plan->info.row_bytes, 4 * 2 * sizeof(float));
+    assert_int_equal(plan->info.classification, 1);
+    assert_string_equal(plan->info.loss, "softmax");
+    assert_int_equal(drps_classes_count(plan->info.classes), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(drps_classes_name(plan->info.classes, i), names[i]);
+    case_plan_lines(c.out, 0, 1, &lines);
+    assert_int_equal(lines.n, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(lines.line[i], want[i]);
+    case_lines_free(&lines);
+    case_plan_lines(c.out, 1, 1, &lines);
+    assert_int_equal(lines.n, 1);
+    assert_string_equal(lines.line[0], "2 3:1");
+    case_lines_free(&lines);
+    drps_plan_close(plan);
+    case_verify(c.out);
+}
+
 struct refusal {
     const char *name, *text, *algo;
     int rc;
@@ -298,7 +335,12 @@ static void test_run_refuses_and_leaves_nothing(void **state)
          .text = "1 1:1\n2 2:1\n3 1:1\n",
          .algo = "svm",
          .rc = DRPS_E_FORMAT,
-         .says = {"more than two distinct labels", "1, 2, 3"}},
+         .says = {"more than two distinct labels (1, 2, 3", "for classes use the algorithm mlr"}},
+        {.name = "one named class",
+         .text = "spam 1:1\nspam 2:1\n",
+         .algo = "mlr",
+         .rc = DRPS_E_FORMAT,
+         .says = {"every label is spam", "mlr needs two classes"}},
         {.name = "empty file",
          .text = "",
          .algo = "lor",
@@ -339,7 +381,7 @@ static void test_run_refuses_and_leaves_nothing(void **state)
         struct case_run c;
         struct drps_err err = DRPS_ERR_INIT;
         case_begin(&c, s, scratch_file(s, "input", cases[i].text, SIZE_MAX), cases[i].algo);
-        if (i == 4) c.options.reader.format = "libsvm";
+        if (strcmp(cases[i].name, "bad line") == 0) c.options.reader.format = "libsvm";
         int rc = run(&c, &err);
         int fine = rc == cases[i].rc && err.code == rc;
         for (size_t k = 0; k < 2 && cases[i].says[k]; k++)
@@ -670,6 +712,7 @@ int main(void)
         SCRATCH_TEST(test_run_unseen_test_features_are_dropped_and_counted),
         SCRATCH_TEST(test_run_generations_do_not_show),
         SCRATCH_TEST(test_run_block_builders),
+        SCRATCH_TEST(test_run_numbers_classes_by_name),
         SCRATCH_TEST(test_run_refuses_and_leaves_nothing),
         SCRATCH_TEST(test_run_refuses_options),
         SCRATCH_TEST(test_run_skips_bad_lines_when_told),
