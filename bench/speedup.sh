@@ -89,11 +89,16 @@ run() {
         larger = link > shared ? link : shared
         printf "%-32s %-42s %9.4f %8.2f %9.3f %8.4f %8.4f %6.2f %6.2f %9.5f\n", set, how, took, one / took, mb, link, shared, took / larger, took / (link + shared), loss
     }'
-    record "speedup|$case, $name|s an epoch" "$took" s
-    record "speedup|$case, $name|times one host" "$(awk "BEGIN {printf \"%.2f\", $one / $took}")"
-    record "speedup|$case, $name|s of the busiest link" "$link" s
-    record "speedup|$case, $name|of the larger" "$(awk "BEGIN {s = $one / $hosts; printf \"%.2f\", $took / ($link > s ? $link : s)}")"
-    record "speedup|$case, $name|of the sum" "$(awk "BEGIN {printf \"%.2f\", $took / ($link + $one / $hosts)}")"
+    if [[ $peers = keys ]]; then
+        record "speedup|$case: ${name%, keys}|s an epoch, with keys" "$took" s
+        return
+    fi
+    record "speedup|$case: $name|s an epoch" "$took" s
+    record "speedup|$case: $name|times one host" "$(awk "BEGIN {printf \"%.2f\", $one / $took}")"
+    record "speedup|$case: $name|s of the busiest link" "$link" s
+    record "speedup|$case: $name|of the larger" "$(awk "BEGIN {s = $one / $hosts; printf \"%.2f\", $took / ($link > s ? $link : s)}")"
+    record "speedup|$case: $name|of the sum" "$(awk "BEGIN {printf \"%.2f\", $took / ($link + $one / $hosts)}")"
+    record "speedup|$case: $name|loss" "$(awk "BEGIN {printf \"%.4f\", $loss}")"
 }
 
 # alone CASE INPUT INDEX-OPTIONS...: one host with a core; sets `one`
@@ -104,7 +109,8 @@ alone() {
     train 1 insecure
     one=$(seconds)
     printf '%-32s %-42s %9.4f %60.5f\n' "$case" "one host" "$one" "$(jq '.epochs[-1] | .test_rmse // .test_loss // .train_loss' "$work/out-0")"
-    record "speedup|$case, one host|s an epoch" "$one" s
+    record "speedup|$case: one host|s an epoch" "$one" s
+    record "speedup|$case: one host|loss" "$(jq '.epochs[-1] | .test_rmse // .test_loss // .train_loss | . * 10000 | round / 10000' "$work/out-0")"
 }
 
 index() { "$tools/drps-index" "$@" --workers "$hosts" -o "$work/plan" --force --quiet; }
