@@ -14,7 +14,7 @@ cp -r "$tools" "$work/copy"
 "$tools/drps-gen" ctr --samples "${DRPS_BENCH_SAMPLES:-1M}" --rows 5M -q -o "$work/clicks"
 "$tools/drps-gen" matrix --ratings "${DRPS_BENCH_RATINGS:-4M}" --users 60K --items 20K -q -o "$work/ratings"
 factors=--factors
-"$tools/drps-index" --help | grep -q -- --factors || factors=--rank # its name in older builds
+"$tools/drps-index" --help | grep -- --factors >/dev/null || factors=--rank # its name in older builds
 index() { "$tools/drps-index" --batch-size 1000 -q "$@"; }
 index "$work/clicks" -o "$work/lor" --algo lor
 index "$work/clicks" -o "$work/fm" --algo fm "$factors" 16

@@ -57,7 +57,7 @@ tools=$(cd "$tools" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/drps-chaos.XXXXXX")
 space=dc$$
 resume=()
-! "$tools/drps-train" --help | grep -q -- --resume || resume=(--resume)
+! "$tools/drps-train" --help | grep -- --resume >/dev/null || resume=(--resume)
 
 # ---- What is trained ----
 

@@ -397,6 +397,13 @@ struct drps_net_options;
  * `part` is the plan of a rank. */
 void drps_train_net_options(const struct drps_plan *part, struct drps_net_options *out);
 
+/* Whether the options fit the plan, or a rank's part, and each other, as far as drps_train_run()
+ * sees without reading more than the manifest: before any of several ranks is started. Returns 0 or
+ * DRPS_E_CONFIG, DRPS_E_CORRUPT. */
+DRPS_MUST_CHECK
+int drps_train_check(const struct drps_plan *plan, const struct drps_train_options *options,
+                     struct drps_err *err);
+
 /*
  * Train and write options->model_path, whole or not at all. *result is filled as far as the run
  * came, also on errors; drps_train_result_free() it. Where a run fails once parameters are whole on

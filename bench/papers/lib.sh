@@ -21,7 +21,7 @@ there() {
 }
 
 # known TOOL OPTION: has the tool of this build the option?
-known() { "$tools/$1" --help | grep -qE -- "(^|[ ,])$2([=, ]|\$)"; }
+known() { "$tools/$1" --help | grep -E -- "(^|[ ,])$2([=, ]|\$)" >/dev/null; }
 
 # packed FILE [LINES]: the file of DATA, or its first lines
 packed() { xz -dc "$data/$1" | awk -v most="${2:-0}" '!most || NR <= most'; }

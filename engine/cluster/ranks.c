@@ -137,6 +137,9 @@ static int open_local(struct local *l, const struct drps_ranks_options *o, uint3
         else if (shared)
             train->memory_bytes /= count;
     }
+    /* Before any starts: otherwise the rank that is first to see what is wrong ends all others. */
+    for (uint32_t r = 0; r < count && rc == 0; r++)
+        rc = drps_train_check(l->ranks[r].part, &l->ranks[r].train, err);
     return rc;
 }
 

@@ -202,6 +202,18 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
+int drps_train_check(const struct drps_plan *plan, const struct drps_train_options *options,
+                     struct drps_err *err)
+{
+    struct drps_train_result result = {0};
+    const struct drps_job job = {.plan = plan, .options = options, .result = &result};
+    struct drps_model model;
+    struct drps_optim optim;
+    int rc = check_options(&job, err);
+    if (rc == 0) rc = init_model(&job, &model, err);
+    return rc == 0 ? init_optim(&job, &optim, err) : rc;
+}
+
 /* Checks the plan's dictionary, which the model gets: that it is missing or another one should not
  * come out after hours of training. */
 static int check_names(const struct drps_job *job, struct drps_err *err)

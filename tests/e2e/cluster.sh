@@ -156,7 +156,7 @@ for options in "asp --push-values 8bit --pull-values 16bit" "wsp --push-top 10%"
 done
 "$tools/drps-train" filtered -o model --force --local 3 --epochs 2 --sync ssp --pull-cached >summary.txt
 grep -q "% were not asked for, as workers had copies" summary.txt || fail "nothing of copies: $(cat summary.txt)"
-"$tools/drps-stat" model | grep -q "cached " || fail "drps-stat says nothing of copies"
+"$tools/drps-stat" model | grep "cached " >/dev/null || fail "drps-stat says nothing of copies"
 if "$tools/drps-train" filtered -o model --force --local 3 --sync asp --pull-cached --quiet 2>err.txt; then fail "copies without a bound"; fi
 grep -q -- "--pull-cached" err.txt || fail "no hint at --pull-cached: $(cat err.txt)"
 echo "ok filtered"
@@ -191,7 +191,7 @@ train placed-lmf --local 3 --transport inproc
 (($(all_values sent_bytes <train.json | awk '{n += $1} END {print n}') < all_sent)) || fail "no less than $all_sent bytes are sent without --no-fresh"
 "$tools/drps-stat" model --link 100Mbit >stat.txt
 grep -q "^traffic between ranks, of all epochs" stat.txt && grep -qE "^  with links of 100 Mbit/s .* takes [0-9.e-]+ s at least" stat.txt && grep -q "^training rounds, seconds an epoch" stat.txt || fail "no traffic of three machines: $(cat stat.txt)"
-"$tools/drps-stat" placed-lmf --link 100Mbit | grep -qE "^  with links of 100 Mbit/s .* takes [0-9.e-]+ s at least" || fail "no least time in the plan"
+"$tools/drps-stat" placed-lmf --link 100Mbit | grep -E "^  with links of 100 Mbit/s .* takes [0-9.e-]+ s at least" >/dev/null || fail "no least time in the plan"
 "$tools/drps-index" ratings.tsv --algo lmf --batch-size 100 --workers 3 --test-fraction 0.1 --memory 64M --link 100Mbit -o linked >screen.txt
 grep -qE "^  network  at 100 Mbit/s .*: 3 machines (will|may|can) be (slower|faster) than one$" screen.txt || fail "no word on whether three machines are faster: $(cat screen.txt)"
 # Samples that are placed, too, learn as much, and send less than those dealt in turn: the same where they stay in their round.
