@@ -1,5 +1,5 @@
 /* Rows that nobody has trained are left out of messages, and made where these arrive. */
-#include "engine/cluster/fresh.h"
+#include "engine/cluster/drps_fresh.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { LIST_BUFFER_BYTES = 1 << 18 };
 
-struct fresh {
+struct drps_fresh {
     const struct drps_server *server;
     struct steps *lists; /* own: of the plan's row numbers, where unions have slots; else NULL */
     uint64_t rows;
@@ -29,11 +29,11 @@ static size_t id_bytes(const struct drps_model *model)
 
 /* ---- The server ---- */
 
-int fresh_open(const struct drps_plan *part, const struct drps_server *server, int slots,
-               struct fresh **out, struct drps_err *err)
+int drps_fresh_open(const struct drps_plan *part, const struct drps_server *server, int slots,
+                    struct drps_fresh **out, struct drps_err *err)
 {
     const struct drps_plan_info *info = &part->info;
-    struct fresh *f = *out = calloc(1, sizeof(*f));
+    struct drps_fresh *f = *out = calloc(1, sizeof(*f));
     if (!f) return drps_err_set(err, -ENOMEM, "no memory for rows that are not trained yet");
     f->server = server;
     f->rows = info->rows;
@@ -44,7 +44,7 @@ int fresh_open(const struct drps_plan *part, const struct drps_server *server, i
                            info->batches + info->eval_batches, LIST_BUFFER_BYTES, &f->lists, err);
 }
 
-void fresh_close(struct fresh *f)
+void drps_fresh_close(struct drps_fresh *f)
 {
     if (!f) return;
     drps_steps_close(f->lists);
@@ -52,8 +52,8 @@ void fresh_close(struct fresh *f)
     free(f);
 }
 
-int fresh_list(struct fresh *f, uint64_t t, const struct drps_feed_union *u, uint32_t *ids_out,
-               struct drps_err *err)
+int drps_fresh_list(struct drps_fresh *f, uint64_t t, const struct drps_feed_union *u,
+                    uint32_t *ids_out, struct drps_err *err)
 {
     const uint32_t *ids = u->ids;
     size_t n = u->n;
@@ -69,22 +69,22 @@ int fresh_list(struct fresh *f, uint64_t t, const struct drps_feed_union *u, uin
     return 0;
 }
 
-void fresh_step(struct fresh *f, const uint32_t *ids, size_t n)
+void drps_fresh_step(struct drps_fresh *f, const uint32_t *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         f->stepped[ids[i] / 64] |= UINT64_C(1) << ids[i] % 64;
 }
 
 /* The intercept of a model without factors has no id that would say so. */
-static int is_fresh(const struct fresh *f, uint32_t id)
+static int is_fresh(const struct drps_fresh *f, uint32_t id)
 {
     const struct drps_model *model = &f->server->model;
     const int intercept = model->has_bias && f->server->first_row + id == 0;
     return !(f->stepped[id / 64] >> id % 64 & 1) && (model->factors || !intercept);
 }
 
-size_t fresh_pack(const struct fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
-                  size_t row_bytes, unsigned char *data)
+size_t drps_fresh_pack(const struct drps_fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
+                       size_t row_bytes, unsigned char *data)
 {
     const size_t id = id_bytes(&f->server->model);
     const size_t marks = mark_bytes(*n);
@@ -116,11 +116,11 @@ static int marked(const unsigned char *marks, size_t i)
     return marks[i / 8] >> i % 8 & 1;
 }
 
-int fresh_read(const struct drps_model *model, const void *data, size_t bytes, size_t rows,
-               size_t row_bytes, int packed, struct fresh_reader *out)
+int drps_fresh_read(const struct drps_model *model, const void *data, size_t bytes, size_t rows,
+                    size_t row_bytes, int packed, struct drps_fresh_reader *out)
 {
     const size_t marks = packed ? mark_bytes(rows) : 0;
-    *out = (struct fresh_reader){.model = model, .values = data, .row_bytes = row_bytes};
+    *out = (struct drps_fresh_reader){.model = model, .values = data, .row_bytes = row_bytes};
     if (!packed) return bytes == rows * row_bytes ? 0 : -1;
     if (bytes < marks) return -1;
     out->marks = data;
@@ -134,7 +134,7 @@ int fresh_read(const struct drps_model *model, const void *data, size_t bytes, s
     return bytes == out->head_bytes + (rows - out->made) * row_bytes ? 0 : -1;
 }
 
-void fresh_make(struct fresh_reader *reader, char *to)
+void drps_fresh_make(struct drps_fresh_reader *reader, char *to)
 {
     uint32_t id = 0;
     if (!reader->model->factors) {

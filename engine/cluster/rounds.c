@@ -124,7 +124,7 @@ static int open_fresh(struct drps_rounds *r, struct drps_err *err)
         s->open[i].ids = drps_array_new(ranks->max_round_rows, sizeof(*s->open[i].ids));
     if (!s->chosen || !s->open[0].ids || !s->open[1].ids)
         return drps_err_set(err, -ENOMEM, "no memory for the row numbers of a round");
-    return fresh_open(r->o.plan, r->o.server, r->o.slots, &s->fresh, err);
+    return drps_fresh_open(r->o.plan, r->o.server, r->o.slots, &s->fresh, err);
 }
 
 static int open_server(struct drps_rounds *r, struct drps_err *err)
@@ -249,7 +249,7 @@ void drps_rounds_close(struct drps_rounds *r)
         free(s->open[i].published.keeps);
         free(s->open[i].published.room);
     }
-    fresh_close(s->fresh);
+    drps_fresh_close(s->fresh);
     free(s->chosen);
     free(s->uses);
     free(s->order);

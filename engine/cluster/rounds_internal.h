@@ -12,7 +12,7 @@
 #include "engine/cluster/drps_messages.h"
 #include "engine/cluster/drps_rounds.h"
 #include "engine/cluster/traffic/drps_traffic.h"
-#include "engine/cluster/fresh.h"
+#include "engine/cluster/drps_fresh.h"
 #include "net/drps_shared_buffer.h"
 
 enum { ROUNDS_END = DRPS_MESSAGE_STOP | DRPS_MESSAGE_PAUSE }; /* any of them */
@@ -74,7 +74,7 @@ struct rounds_server {
     uint32_t *uses, *order;            /* own: [max_round_uses] numbers of the uses in `index`, and
                                           room; if pulls are filtered, as is */
     float *rounded;                    /* own: [max_round_rows][dim] */
-    struct fresh *fresh;               /* own: as are `chosen` and `ids`; NULL: no row is */
+    struct drps_fresh *fresh;          /* own: as are `chosen` and `ids`; NULL: no row is */
     float *sum;                        /* own: [max_round_rows][dim] */
     uint32_t *count;                   /* own: [max_round_rows]; of no rows without touches */
     struct drps_push_reader *reader;   /* own; NULL: gradients are not filtered */
@@ -159,7 +159,7 @@ void drps_rounds_publish(struct drps_rounds *r);
 
 /* The rows of a message with parameters, filtered or not, one after another. */
 struct rounds_reader {
-    struct fresh_reader fresh;
+    struct drps_fresh_reader fresh;
     const unsigned char *copies; /* marks of rows of which the worker has a copy; NULL: none */
     size_t row, head_bytes;
     uint32_t bits;

@@ -122,7 +122,8 @@ size_t drps_rounds_put_published(struct drps_rounds *r, const struct rounds_open
     *tag_out = (marks ? DRPS_MESSAGE_COPIES : 0) | (bits == 16 ? DRPS_MESSAGE_16BIT : 0) |
                (bits == 8 ? DRPS_MESSAGE_8BIT : 0);
     if (o->has_ids) {
-        const size_t fresh = fresh_pack(s->fresh, s->chosen, s->order, &sent, row, data + head);
+        const size_t fresh =
+            drps_fresh_pack(s->fresh, s->chosen, s->order, &sent, row, data + head);
         if (fresh) *tag_out |= DRPS_MESSAGE_FRESH;
         head += fresh;
     }
@@ -178,9 +179,9 @@ int drps_rounds_read(const struct drps_rounds *r, const void *data, size_t bytes
     if (tag & DRPS_MESSAGE_COPIES) left_out = read_marks(out, data, bytes, rows);
     if (left_out == SIZE_MAX) return -1;
     const size_t head = out->head_bytes;
-    const int rc = fresh_read(r->o.worker->model, (const char *)data + head, bytes - head,
-                              rows - left_out, drps_rowvalues_bytes(out->bits, r->dim),
-                              (tag & DRPS_MESSAGE_FRESH) != 0, &out->fresh);
+    const int rc = drps_fresh_read(r->o.worker->model, (const char *)data + head, bytes - head,
+                                   rows - left_out, drps_rowvalues_bytes(out->bits, r->dim),
+                                   (tag & DRPS_MESSAGE_FRESH) != 0, &out->fresh);
     out->head_bytes += out->fresh.head_bytes;
     return rc;
 }
@@ -195,9 +196,9 @@ int drps_rounds_next_row(const struct drps_rounds *r, struct rounds_reader *read
         memcpy(to, copy, r->dim * sizeof(*to));
         return 0;
     }
-    const unsigned char *value = fresh_value(&reader->fresh);
+    const unsigned char *value = drps_fresh_value(&reader->fresh);
     if (value) return drps_rowvalues_read(reader->bits, value, r->dim, to);
-    fresh_make(&reader->fresh, (char *)to);
+    drps_fresh_make(&reader->fresh, (char *)to);
     if (r->worker.copies) (void)drps_rowvalues_round(bits_of(r), to, r->dim);
     return 0;
 }

@@ -124,7 +124,7 @@ static size_t put_parameters(struct drps_rounds *r, const struct rounds_open *o,
     size_t sent = n;
     if (o->is_filtered) return drps_rounds_put_published(r, o, to, n, data, tag_out);
     const size_t head =
-        o->has_ids ? fresh_pack(s->fresh, s->chosen, s->index, &sent, row, data) : 0;
+        o->has_ids ? drps_fresh_pack(s->fresh, s->chosen, s->index, &sent, row, data) : 0;
     const size_t bytes = sent * row;
     copy_parameters(r, o, sent, (float *)(void *)(data + head));
     rounds_count_sent(r, &s->sent, kind, to, sent, bytes);
@@ -354,7 +354,7 @@ static int list_round(struct drps_rounds *r, struct rounds_open *o, uint64_t ahe
         rc = drps_lending_next(r->o.lending, &o->u, &o->lent, err);
     o->has_ids = rc == 0 && s->fresh && s->round + ahead < r->train;
     o->is_filtered = rc == 0 && r->o.pull && s->at + ahead < r->train;
-    if (o->has_ids) rc = fresh_list(s->fresh, s->at + ahead, &o->u, o->ids, err);
+    if (o->has_ids) rc = drps_fresh_list(s->fresh, s->at + ahead, &o->u, o->ids, err);
     if (rc == 0 && o->is_filtered) rc = drps_pull_next_round(r->o.pull, &o->u, &o->published, err);
     return rc;
 }
@@ -411,7 +411,7 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
         drps_server_step(server, &s->now->rows, 0, s->now->u.n, s->sum,
                          r->touches ? s->count : NULL);
     if (s->now->is_filtered) drps_rounds_publish(r);
-    if (s->now->has_ids) fresh_step(s->fresh, s->now->ids, s->now->u.n);
+    if (s->now->has_ids) drps_fresh_step(s->fresh, s->now->ids, s->now->u.n);
     const uint64_t stepped = drps_clock_ns();
     rc = drps_server_close_one(server, s->now->step, training, err);
     const uint64_t closed = drps_clock_ns();

@@ -92,8 +92,8 @@ static void merge(const struct drps_rounds *r, struct pulled *p, char *to)
     const uint64_t *marks = p->ahead ? p->ahead->data : NULL;
     for (size_t i = 0, sent = 0; i < p->share; i++, to += row) {
         if (p->away && p->away[i]) continue;
-        fresh_next(marks && marks[sent / 64] >> sent % 64 & 1 ? &p->early.fresh : &p->late.fresh,
-                   to);
+        drps_fresh_next(
+            marks && marks[sent / 64] >> sent % 64 & 1 ? &p->early.fresh : &p->late.fresh, to);
         sent++;
     }
 }

@@ -174,12 +174,12 @@ static int open_circulation(struct drps_job *job, struct drps_err *err)
     return drps_circulation_open(&options, &job->circulation, err);
 }
 
-/* All rows are as the seed makes them, and rounds are the first to step them. */
+/* All rows are as the seed makes them, and the first epoch is the first to step them. */
 static int has_fresh_rows(const struct drps_job *job)
 {
     const int begins = job->checkpoints.state.epoch <= 1 && !drps_job_first_step(job);
     const int made = !job->options->from && !job->server.saved_ctx && !job->checkpoints.continues;
-    return begins && made && !job->options->no_fresh && !job->memory.window_steps;
+    return begins && made && !job->options->no_fresh;
 }
 
 static int open_push(struct drps_job *job, struct drps_err *err)
@@ -257,7 +257,8 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .train = job->options,
                                                 .wait_ms = job->cluster.wait_ms,
                                                 .ahead = job->memory.rounds_ahead,
-                                                .fresh = has_fresh_rows(job),
+                                                .fresh = has_fresh_rows(job) &&
+                                                         !job->memory.window_steps,
                                                 .slots = job->windows != NULL,
                                                 .push = job->push,
                                                 .pull = job->pull,
@@ -268,19 +269,22 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
 
 static int open_async(struct drps_job *job, struct drps_err *err)
 {
+    const struct drps_train_options *o = job->options;
     const struct drps_async_options options = {
         .plan = job->plan,
         .net = job->cluster.net,
         .feed = job->feed,
         .server = &job->server,
         .worker = &job->worker,
-        .train = job->options,
+        .train = o,
         .window_steps = job->memory.window_steps,
         .ahead = job->memory.async_ahead,
         .wait_ms = job->cluster.wait_ms,
         .push = job->push,
-        .half = job->options->pull.on && job->options->pull.bits == 16,
-        .cached = job->options->pull_cached,
+        .half = o->pull.on && o->pull.bits == 16,
+        .cached = o->pull_cached,
+        .fresh = has_fresh_rows(job) && !o->pull.on && !o->pull_cached,
+        .slots = job->windows != NULL,
         .batches = {.first = drps_job_first_step(job), .epochs = drps_job_epochs_left(job)}};
     if (!job->memory.window_steps) return 0;
     int rc = drps_async_open(&options, &job->async, err);

@@ -41,13 +41,14 @@ static uint64_t outgoing_bytes(const struct drps_plan_info *info)
     return info->ranks.count * drps_async_part_rows(info) * info->dim * sizeof(float);
 }
 
-/* The ring of open steps; parameters on their way out, for each worker; a batch of another share
- * where it is read, where it is received, where it is unpacked, and on its way to two others. What
- * a worker has received, of two batches, counts with rounds. */
+/* The ring of open steps, with row numbers while rows may be fresh; parameters on their way out,
+ * for each worker; a batch of another share where it is read, where it is received, where it is
+ * unpacked, and on its way to two others. What a worker has received, of two batches, counts with
+ * rounds. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
 {
     const uint64_t step =
-        info->ranks.max_round_uses * sizeof(uint32_t) + (info->ranks.count + 8) * 9;
+        info->ranks.max_round_uses * 2 * sizeof(uint32_t) + (info->ranks.count + 8) * 17;
     return 2 * window_steps * step + outgoing_bytes(info) + 5 * drps_feed_record_bytes(info);
 }
 
@@ -59,7 +60,8 @@ uint64_t drps_async_ahead_memory(const struct drps_plan_info *info)
     const uint64_t gradient =
         (info->max_batch_rows + 1) * (info->dim * sizeof(float) + sizeof(uint32_t));
     const uint64_t rows = drps_async_part_rows(info);
-    return outgoing_bytes(info) + info->ranks.count * (drps_async_mark_bytes(rows) + 8 + A_RANK) +
+    return outgoing_bytes(info) +
+           info->ranks.count * (2 * drps_async_mark_bytes(rows) + 24 + A_RANK) +
            rows * sizeof(uint32_t) + gradient;
 }
 

@@ -15,6 +15,7 @@
 
 struct async_early {
     const struct async_job *job;
+    struct async_fresh *fresh; /* of the epoch; may be NULL */
     uint64_t *marks; /* own: a bit a frame of the store, set while two batches are compared */
     size_t marks_cap;
     uint32_t *chosen;                   /* own: [part rows] frames */
@@ -93,24 +94,45 @@ static size_t gather_chosen(const struct async_early *e, const struct drps_rows 
     return drps_async_write_rows(e->job, &rows, out);
 }
 
+/* The n rows of `next` that were chosen, whose bits are in *message, which is their marks so far:
+ * puts them behind, and counts. Returns the flag of the message's tag. */
+static uint32_t put_chosen(struct async_early *e, uint32_t to, uint64_t step,
+                           const struct drps_rows *next, size_t n, struct drps_piece *message,
+                           struct drps_traffic *sent)
+{
+    const uint64_t *bits = message->data;
+    unsigned char *at = e->values[to]->data + message->bytes;
+    struct drps_rows rows = *next;
+    const size_t fresh = drps_async_fresh_write(e->fresh, step, to, bits, &rows, at);
+    const size_t left = fresh ? rows.n : n;
+    const size_t bytes =
+        fresh ? drps_async_write_rows(e->job, &rows, at + fresh) : gather_chosen(e, next, n, at);
+    const uint64_t head = message->bytes + fresh, last = fresh ? sizeof(head) : 0;
+    memcpy(at + fresh + bytes, &head, last);
+    message->bytes = head + bytes + last;
+    drps_traffic_add(sent, DRPS_TRAFFIC_AHEAD, to, left, bytes);
+    drps_traffic_add(sent, DRPS_TRAFFIC_FRESH, to, n - left, 0);
+    drps_traffic_add(sent, DRPS_TRAFFIC_MARKS, to, 0, head + last);
+    return fresh ? ASYNC_FRESH : 0;
+}
+
 int drps_async_early_send(struct async_early *e, uint32_t to, uint64_t step,
                           const struct drps_rows *now, const struct drps_rows *next,
                           struct drps_traffic *sent, struct drps_err *err)
 {
     const size_t marks = drps_async_mark_bytes(next->n), row = e->job->dim * sizeof(float);
-    int rc = drps_shared_buffer_renew(&e->values[to], marks + next->n * row + ALIGNED, err);
+    int rc = drps_shared_buffer_renew(&e->values[to], 2 * marks + next->n * row + 3 * ALIGNED, err);
     if (rc == 0) rc = reserve_marks(e, now, next, err);
     if (rc < 0) return rc;
     unsigned char *data = e->values[to]->data;
+    struct drps_piece piece = {data, marks};
     memset(data, 0, marks);
     const size_t n = choose(e, now, next, 0, (uint64_t *)(void *)data);
-    const size_t bytes = gather_chosen(e, next, n, data + marks);
-    const struct drps_piece piece = {data, marks + bytes};
+    const uint32_t more = n < next->n ? ASYNC_AHEAD_MORE : 0;
+    const uint32_t fresh = put_chosen(e, to, step, next, n, &piece, sent);
     e->used[to] = (piece.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    e->rest[to] = n < next->n ? step : NONE;
-    drps_traffic_add(sent, DRPS_TRAFFIC_AHEAD, to, n, bytes);
-    drps_traffic_add(sent, DRPS_TRAFFIC_MARKS, to, 0, marks);
-    return send_values(e, to, step, n < next->n ? ASYNC_AHEAD_MORE : 0, &piece, err);
+    e->rest[to] = more ? step : NONE;
+    return send_values(e, to, step, more | fresh, &piece, err);
 }
 
 int drps_async_early_rest(struct async_early *e, uint32_t to, const struct drps_rows *now,
@@ -138,8 +160,9 @@ uint64_t drps_async_early_step(const struct async_early *e, uint32_t to)
 
 /* ---- Opening ---- */
 
-void drps_async_early_begin(struct async_early *e)
+void drps_async_early_begin(struct async_early *e, struct async_fresh *fresh)
 {
+    e->fresh = fresh;
     for (uint32_t r = 0; r < e->job->ranks; r++)
         e->rest[r] = NONE;
 }
@@ -158,7 +181,7 @@ int drps_async_early_new(const struct async_job *job, struct async_early **out,
     e->rest = calloc(ranks, sizeof(*e->rest));
     if (!e->chosen || !e->values || !e->used || !e->rest)
         return drps_err_set(err, -ENOMEM, "no memory for parameters that are sent ahead");
-    drps_async_early_begin(e);
+    drps_async_early_begin(e, NULL);
     return 0;
 }
 

@@ -55,6 +55,7 @@ struct async_server {
     struct async_gradients *gradients; /* own */
     struct async_answer *answer;       /* own; NULL: workers keep no copies */
     struct async_early *early;         /* own: what they are sent ahead; NULL: nothing is */
+    struct async_fresh *fresh;         /* own; NULL after the first epoch, too */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
     uint64_t received;                 /* bytes of gradients of other ranks */
     struct drps_traffic traffic;
@@ -132,9 +133,10 @@ static int open_next(struct async_server *s, struct drps_err *err)
     for (size_t i = 0; i < uses; i++)
         step->index[i] = server->rows.index[u->positions[i]];
     step->rows = (struct drps_rows){.base = server->rows.base, .stride = server->rows.stride};
+    rc = drps_async_fresh_open(s->fresh, s->next, u, err);
     s->has_pending = 0;
     s->next++;
-    return 0;
+    return rc;
 }
 
 /* Opens steps up to this one. Returns as open_next() does. */
@@ -200,6 +202,21 @@ static int send_wanted(struct async_server *s, const struct drps_net_message *m,
     return drps_shared_buffer_send(s->there[m->from], job->o.net, &send, job->o.wait_ms, err);
 }
 
+/* The parameters of these rows for the worker of another rank; *flag_out: what the tag says. */
+static struct drps_piece write_parameters(struct async_server *s, const struct drps_net_message *m,
+                                          const struct drps_rows *rows, uint32_t *flag_out)
+{
+    unsigned char *data = s->there[m->from]->data;
+    struct drps_rows sent = *rows;
+    const size_t head = drps_async_fresh_write(s->fresh, m->round, m->tag, NULL, &sent, data);
+    const size_t bytes = drps_async_write_rows(s->job, &sent, data + head);
+    *flag_out = head ? ASYNC_FRESH : 0;
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_PULLED, m->from, sent.n, bytes);
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_FRESH, m->from, rows->n - sent.n, 0);
+    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_MARKS, m->from, 0, head);
+    return (struct drps_piece){data, head + bytes};
+}
+
 /* Answers a pull. */
 static int send_parameters(struct async_server *s, const struct drps_net_message *m,
                            struct drps_err *err)
@@ -211,24 +228,22 @@ static int send_parameters(struct async_server *s, const struct drps_net_message
     if (async_keeps_copies(job, to, m->tag)) return send_wanted(s, m, &rows, err);
     int rc = own ? 0 : drps_shared_buffer_renew(&s->there[to], s->part_bytes, err);
     if (rc < 0) return rc;
-    float *values = !own ? (float *)(void *)s->there[to]->data : ahead ? s->here_ahead : s->here;
+    float *values = ahead ? s->here_ahead : s->here;
     const struct drps_message_here here = {.values = values};
-    size_t bytes = 0;
+    struct drps_piece piece = {&here, sizeof(here)};
+    uint32_t fresh = 0;
     if (own)
         drps_rows_gather(&rows, job->dim, 0, rows.n, values);
     else
-        bytes = drps_async_write_rows(job, &rows, values);
-    const struct drps_piece piece =
-        own ? (struct drps_piece){&here, sizeof(here)} : (struct drps_piece){values, bytes};
+        piece = write_parameters(s, m, &rows, &fresh);
     const struct drps_net_send send = {.to = to,
                                        .part = DRPS_NET_WORKER,
                                        .type = ahead ? DRPS_MESSAGE_AHEAD : DRPS_MESSAGE_PARAMETERS,
-                                       .tag = m->tag,
+                                       .tag = m->tag | fresh,
                                        .round = m->round,
                                        .pieces = &piece,
                                        .n = 1};
     if (own) return drps_net_send(job->o.net, &send, job->o.wait_ms, err);
-    drps_traffic_add(&s->traffic, DRPS_TRAFFIC_PULLED, to, rows.n, piece.bytes);
     return drps_shared_buffer_send(s->there[to], job->o.net, &send, job->o.wait_ms, err);
 }
 
@@ -396,6 +411,7 @@ static int take_gradient(struct async_server *s, const struct drps_net_message *
     if (rc < 0) return rc;
     if (m->from != s->job->rank) s->received += m->bytes;
     step_rows(s, &rows, here.values, here.touches, 1);
+    drps_async_fresh_step(s->fresh, m->round, m->tag);
     at(s, m->round)->done[m->tag] |= IN_GRADIENT;
     s->in_of[m->from - s->job->shape->first_worker]++;
     s->in++;
@@ -425,6 +441,7 @@ static int take_held(struct async_server *s, const struct drps_net_message *m, s
     rc = drps_async_held_read(s->gradients, m, &rows, &held, err);
     if (rc < 0) return rc;
     step_rows(s, &held.rows, held.values, held.touches, held.begins);
+    drps_async_fresh_step(s->fresh, m->round, m->tag); /* some of them: others are sent, too */
     s->received += m->bytes;
     s->held++;
     return note_in(s, m->round, m->tag, IN_HELD, err);
@@ -528,7 +545,7 @@ int drps_async_server_run(struct async_server *s, struct drps_err *err)
     int rc = 0;
     s->low = s->next = s->in = s->claimed = s->held = 0;
     s->ended = s->has_pending = s->has_told = 0;
-    if (s->early) drps_async_early_begin(s->early);
+    if (s->early) drps_async_early_begin(s->early, s->fresh);
     memset(s->in_of, 0, s->job->shape->workers * sizeof(*s->in_of));
     while (rc == 0 && !(s->ended && s->in == s->expected && s->held == s->claimed)) {
         struct drps_net_message *m;
@@ -537,6 +554,8 @@ int drps_async_server_run(struct async_server *s, struct drps_err *err)
         if (rc == 0 && !s->ended) rc = tell_wish(s, err);
     }
     if (rc == 0) rc = answer_aside(s, err);
+    drps_async_fresh_free(s->fresh);
+    s->fresh = NULL;
     return rc == 0 ? close_open(s, err) : rc;
 }
 
@@ -573,6 +592,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     int rc = job->ahead && async_serves(job) ? drps_async_early_new(job, &s->early, err) : 0;
     if (rc == 0) rc = drps_async_gradients_new(job, &s->gradients, err);
     if (rc == 0) rc = drps_async_answer_new(job, &s->answer, err);
+    if (rc == 0) rc = drps_async_fresh_new(job, s->span, &s->fresh, err);
     if (rc < 0) return rc;
     for (uint64_t i = 0; i < s->span; i++) {
         s->ring[i].index = s->index + i * uses;
@@ -592,6 +612,7 @@ void drps_async_server_free(struct async_server *s)
     drps_async_early_free(s->early);
     drps_async_gradients_free(s->gradients);
     drps_async_answer_free(s->answer);
+    drps_async_fresh_free(s->fresh);
     free(s->ring);
     free(s->index);
     free(s->part);

@@ -213,12 +213,10 @@ static int pull(struct async_worker *w, struct drps_err *err)
 static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_err *err)
 {
     const int parameters = m->type == DRPS_MESSAGE_PARAMETERS && m->round == w->step &&
-                           m->tag == w->share && drps_rank_serves(w->job->shape, m->from) &&
-                           !w->from[m->from];
+                           (m->tag & ~(uint32_t)ASYNC_FRESH) == w->share &&
+                           drps_rank_serves(w->job->shape, m->from) && !w->from[m->from];
     const int record = m->type == DRPS_MESSAGE_RECORD && m->round == w->step &&
                        m->from == w->share && is_claimed(w) && !w->record;
-    const size_t head = keeps_copies(w) ? drps_async_needs_bytes(w->job) : 0;
-    if (parameters && m->from != w->job->rank && m->bytes >= head) w->received += m->bytes - head;
     if (parameters)
         w->from[m->from] = m;
     else if (record)
@@ -288,6 +286,29 @@ static void forget(struct async_worker *w)
     }
 }
 
+/* Puts the rows that another rank's server has sent to where they belong: [rows][dim]. */
+static int put_rows(struct async_worker *w, const struct drps_net_message *m, size_t rows, char *to,
+                    struct drps_err *err)
+{
+    const struct async_job *job = w->job;
+    const size_t params = job->dim * sizeof(float);
+    const int fresh = (m->tag & ASYNC_FRESH) != 0;
+    struct drps_fresh_reader reader;
+    if (keeps_copies(w)) {
+        const int rc = drps_async_cache_put(w->cache, &w->batch, m, job->o.worker->params, err);
+        if (rc == 0) w->received += m->bytes - drps_async_needs_bytes(job);
+        return rc;
+    }
+    if (drps_fresh_read(job->o.worker->model, m->data, m->bytes, rows, async_row_bytes(job), fresh,
+                        &reader) < 0)
+        return drps_async_undue(m, "worker", err);
+    w->received += m->bytes - reader.head_bytes;
+    if (!fresh) drps_async_read_rows(job, m->data, rows, to);
+    for (size_t i = 0; i < rows && fresh; i++, to += params)
+        drps_fresh_next(&reader, to);
+    return 0;
+}
+
 /* Receives the parameters of servers 0, 1, ... one after another. */
 static int put_together(struct async_worker *w, struct drps_err *err)
 {
@@ -296,19 +317,14 @@ static int put_together(struct async_worker *w, struct drps_err *err)
     for (uint32_t s = 0; s < job->shape->servers; s++) {
         const struct drps_net_message *m = w->from[s];
         const size_t rows = w->batch.shares[s], bytes = rows * job->dim * sizeof(float);
-        const int own = s == job->rank;
-        if (keeps_copies(w) && !own) {
-            int rc = drps_async_cache_put(w->cache, &w->batch, m, job->o.worker->params, err);
+        if (s != job->rank) {
+            const int rc = put_rows(w, m, rows, at, err);
             if (rc < 0) return rc;
-            at += bytes;
-            continue;
-        }
-        if (m->bytes != (own ? sizeof(struct drps_message_here) : rows * async_row_bytes(job)))
+        } else if (m->bytes != sizeof(struct drps_message_here)) {
             return drps_async_undue(m, "worker", err);
-        if (!own)
-            drps_async_read_rows(job, m->data, rows, at);
-        else if (bytes)
+        } else if (bytes) {
             memcpy(at, ((const struct drps_message_here *)m->data)->values, bytes);
+        }
         at += bytes;
     }
     return 0;

@@ -94,6 +94,9 @@ struct drps_async_options {
                                epochs alone; NULL: they are not */
     int half;               /* 1: parameters go to other ranks as float16 */
     int cached;             /* 1: ssp, not ftrl: workers keep copies of rows */
+    int fresh; /* 1: all rows are fresh when the first epoch begins, and servers do not send those
+                  that nobody has trained; not with half or cached */
+    int slots; /* 1: unions list slots */
     struct drps_slot_range batches; /* of the run: what copies are kept for */
 };
 

@@ -8,6 +8,7 @@
 #include "engine/cluster/async/drps_async.h"
 #include "engine/cluster/drps_messages.h"
 #include "engine/cluster/filters/drps_held.h"
+#include "engine/cluster/drps_fresh.h"
 
 /* What all parts know. */
 struct async_job {
@@ -31,6 +32,11 @@ enum {
     ASYNC_GO_AHEAD = 1 << 16, /* what the batch after this one needs is asked for meanwhile */
     ASYNC_GO_ANEW = 1 << 17,  /* what was asked for ahead is not to be used */
 };
+
+/* A flag in the tag of PARAMETERS, beside the share, and of AHEAD: rows that nobody has trained are
+ * left out, as engine/cluster/drps_fresh.h has them. In AHEAD this follows the marks, and the
+ * message ends with how many bytes there are before the values (u64). */
+enum { ASYNC_FRESH = 1 << 17 };
 
 /* The scheduler's configuration. */
 struct drps_sched_config drps_async_sched(const struct drps_train_options *train, uint32_t workers);
@@ -139,6 +145,30 @@ int drps_async_ahead_put(const struct async_ahead *a, const struct async_job *jo
 
 /* The answers are not wanted any more. */
 void drps_async_ahead_drop(struct async_ahead *a, const struct async_job *job);
+
+/* ---- Rows that nobody has trained (async_fresh.c), at a server ---- */
+
+struct async_fresh; /* opaque; NULL: no row is left out */
+
+/* *out is NULL where all rows are sent. `span`: steps that are open at a time. */
+DRPS_MUST_CHECK
+int drps_async_fresh_new(const struct async_job *job, uint64_t span, struct async_fresh **out,
+                         struct drps_err *err);
+void drps_async_fresh_free(struct async_fresh *f); /* NULL-safe; half-built too */
+
+/* A step is opened; its union is this one. */
+DRPS_MUST_CHECK
+int drps_async_fresh_open(struct async_fresh *f, uint64_t step, const struct drps_feed_union *u,
+                          struct drps_err *err);
+
+/* The rows of a share's batch of an open step are stepped. */
+void drps_async_fresh_step(struct async_fresh *f, uint64_t step, uint32_t share);
+
+/* Begin a message of those rows for which `marks` has a bit, or all if it is NULL: *rows, all of
+ * the share's batch, becomes those whose values follow. Returns the bytes that are written to
+ * `out`, or 0 where all follow, and *rows stays. */
+size_t drps_async_fresh_write(struct async_fresh *f, uint64_t step, uint32_t share,
+                              const uint64_t *marks, struct drps_rows *rows, void *out);
 
 /* ---- Copies of rows that a worker keeps (async_cache.c), and answers for it (async_answer.c) ----
  */
@@ -294,7 +324,8 @@ DRPS_MUST_CHECK
 int drps_async_early_new(const struct async_job *job, struct async_early **out,
                          struct drps_err *err);
 void drps_async_early_free(struct async_early *e); /* NULL-safe */
-void drps_async_early_begin(struct async_early *e);
+/* `fresh` is borrowed until the epoch ends. */
+void drps_async_early_begin(struct async_early *e, struct async_fresh *fresh);
 
 /* Sends worker `to` the rows `next` of its batch of this step, or those that are not of `now`, the
  * rows that change before it is that batch's turn: then the rest is due. Both are open. What

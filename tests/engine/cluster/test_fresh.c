@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/drps_rng.h"
-#include "engine/cluster/fresh.h"
+#include "engine/cluster/drps_fresh.h"
 
 enum { ROWS = 1000, FIRST_ROW = 70, MOST_DIM = 4 };
 
@@ -29,7 +29,7 @@ static uint64_t draw(uint64_t n)
 struct side {
     struct drps_plan part;
     struct drps_server server;
-    struct fresh *fresh;
+    struct drps_fresh *fresh;
 };
 
 static void open_side(struct side *k, uint32_t factors, int intercept, uint64_t first_row)
@@ -41,7 +41,7 @@ static void open_side(struct side *k, uint32_t factors, int intercept, uint64_t 
                                           .has_bias = intercept,
                                           .bias_start = 0.5f,
                                           .seed = seed};
-    assert_int_equal(fresh_open(&k->part, &k->server, 0, &k->fresh, NULL), 0);
+    assert_int_equal(drps_fresh_open(&k->part, &k->server, 0, &k->fresh, NULL), 0);
 }
 
 /* Some rows: their numbers, frames, and values as the store has them; stepped ones are not as they
@@ -63,7 +63,7 @@ static void draw_rows(struct side *k, struct rows *r, uint64_t one_in)
         r->frames[i] = (uint32_t)i; /* where its values are */
         drps_model_init_row(model, k->server.first_row + id, r->values[i]);
         if (draw(2)) continue;
-        fresh_step(k->fresh, &id, 1);
+        drps_fresh_step(k->fresh, &id, 1);
         for (uint32_t d = 0; d < model->dim; d++)
             r->values[i][d] = (float)draw(1000) - 500;
     }
@@ -74,8 +74,8 @@ static void draw_rows(struct side *k, struct rows *r, uint64_t one_in)
 static size_t write_message(const struct side *k, struct rows *r, unsigned char *data, int *packed)
 {
     const size_t row = k->server.model.dim * sizeof(float);
-    size_t n = r->n, at = fresh_pack(k->fresh, r->ids, r->kept, &n,
-                                     k->server.model.dim * sizeof(float), data);
+    size_t n = r->n, at = drps_fresh_pack(k->fresh, r->ids, r->kept, &n,
+                                          k->server.model.dim * sizeof(float), data);
     *packed = at > 0;
     for (size_t i = 0; i < n; i++, at += row)
         memcpy(data + at, r->values[r->kept[i]], row);
@@ -86,7 +86,7 @@ static void check_round_trip(uint32_t factors, int intercept, uint64_t first_row
 {
     static struct rows r;
     static unsigned char data[ROWS * (MOST_DIM + 1) * sizeof(float)];
-    struct fresh_reader reader;
+    struct drps_fresh_reader reader;
     struct side k;
     int packed;
     open_side(&k, factors, intercept, first_row);
@@ -94,12 +94,12 @@ static void check_round_trip(uint32_t factors, int intercept, uint64_t first_row
     const size_t row = k.server.model.dim * sizeof(float);
     const size_t bytes = write_message(&k, &r, data, &packed);
     assert_true(packed ? bytes < r.n * row : bytes == r.n * row);
-    assert_int_equal(fresh_read(&k.server.model, data, bytes, r.n,
-                                k.server.model.dim * sizeof(float), packed, &reader),
+    assert_int_equal(drps_fresh_read(&k.server.model, data, bytes, r.n,
+                                     k.server.model.dim * sizeof(float), packed, &reader),
                      0);
     for (size_t i = 0; i < r.n; i++) {
         float got[MOST_DIM];
-        fresh_next(&reader, (char *)got);
+        drps_fresh_next(&reader, (char *)got);
         if (memcmp(got, r.values[i], row) != 0)
             fail_msg("seed %llu: row %zu of %zu, %u factors", (unsigned long long)seed, i, r.n,
                      factors);
@@ -107,15 +107,15 @@ static void check_round_trip(uint32_t factors, int intercept, uint64_t first_row
     /* One byte more or less, one row more or less: none of them fits. */
     for (int more = -1; more <= 1; more += 2) {
         if (bytes || more > 0)
-            assert_int_equal(fresh_read(&k.server.model, data, bytes + (size_t)more, r.n,
-                                        k.server.model.dim * sizeof(float), packed, &reader),
+            assert_int_equal(drps_fresh_read(&k.server.model, data, bytes + (size_t)more, r.n,
+                                             k.server.model.dim * sizeof(float), packed, &reader),
                              -1);
         if (r.n && r.n % 64 && (r.n + (size_t)more) % 64)
-            assert_int_equal(fresh_read(&k.server.model, data, bytes, r.n + (size_t)more,
-                                        k.server.model.dim * sizeof(float), packed, &reader),
+            assert_int_equal(drps_fresh_read(&k.server.model, data, bytes, r.n + (size_t)more,
+                                             k.server.model.dim * sizeof(float), packed, &reader),
                              -1);
     }
-    fresh_close(k.fresh);
+    drps_fresh_close(k.fresh);
 }
 
 static void test_fresh_messages_come_back_as_they_were(void **state)
@@ -139,11 +139,11 @@ static void test_the_intercept_without_factors_travels(void **state)
             ids[i] = index[i] = i;
         open_side(&k, 0, 1, at_zero ? 0 : FIRST_ROW);
         assert_int_equal(
-            fresh_pack(k.fresh, ids, index, &n, k.server.model.dim * sizeof(float), data),
+            drps_fresh_pack(k.fresh, ids, index, &n, k.server.model.dim * sizeof(float), data),
             (SOME + 63) / 64 * 8);
         assert_int_equal(n, at_zero);
         assert_int_equal(data[0], at_zero ? 0xfe : 0xff);
-        fresh_close(k.fresh);
+        drps_fresh_close(k.fresh);
     }
 }
 
@@ -160,12 +160,12 @@ static void test_few_fresh_rows_are_sent(void **state)
         for (uint32_t i = 0; i < SOME; i++)
             ids[i] = index[i] = i;
         open_side(&k, 0, 0, 0);
-        fresh_step(k.fresh, ids, SOME - left);
+        drps_fresh_step(k.fresh, ids, SOME - left);
         assert_int_equal(
-            fresh_pack(k.fresh, ids, index, &n, k.server.model.dim * sizeof(float), data),
+            drps_fresh_pack(k.fresh, ids, index, &n, k.server.model.dim * sizeof(float), data),
             left > 6 ? 24 : 0);
         assert_int_equal(n, left > 6 ? SOME - left : SOME);
-        fresh_close(k.fresh);
+        drps_fresh_close(k.fresh);
     }
 }
 
@@ -173,13 +173,17 @@ static void test_fresh_marks_beyond_the_rows_are_refused(void **state)
 {
     const struct drps_model model = {.dim = 1};
     unsigned char data[16] = {0xff, 0x03}; /* ten rows */
-    struct fresh_reader reader;
+    struct drps_fresh_reader reader;
     (void)state;
-    assert_int_equal(fresh_read(&model, data, 8, 10, model.dim * sizeof(float), 1, &reader), 0);
-    assert_int_equal(fresh_read(&model, data, 8, 9, model.dim * sizeof(float), 1, &reader), -1);
-    assert_int_equal(fresh_read(&model, data, 12, 11, model.dim * sizeof(float), 1, &reader), 0);
-    assert_int_equal(fresh_read(&model, data, 7, 10, model.dim * sizeof(float), 1, &reader), -1);
-    assert_int_equal(fresh_read(&model, data, 0, 0, model.dim * sizeof(float), 1, &reader), 0);
+    assert_int_equal(drps_fresh_read(&model, data, 8, 10, model.dim * sizeof(float), 1, &reader),
+                     0);
+    assert_int_equal(drps_fresh_read(&model, data, 8, 9, model.dim * sizeof(float), 1, &reader),
+                     -1);
+    assert_int_equal(drps_fresh_read(&model, data, 12, 11, model.dim * sizeof(float), 1, &reader),
+                     0);
+    assert_int_equal(drps_fresh_read(&model, data, 7, 10, model.dim * sizeof(float), 1, &reader),
+                     -1);
+    assert_int_equal(drps_fresh_read(&model, data, 0, 0, model.dim * sizeof(float), 1, &reader), 0);
 }
 
 static void test_rows_of_others_are_refused(void **state)
@@ -191,11 +195,11 @@ static void test_rows_of_others_are_refused(void **state)
     (void)state;
     open_side(&k, 0, 0, 0);
     const struct drps_feed_union fits = {.ids = ids, .n = 2}, beyond = {.ids = ids, .n = 3};
-    assert_int_equal(fresh_list(k.fresh, 5, &fits, out, &err), 0);
+    assert_int_equal(drps_fresh_list(k.fresh, 5, &fits, out, &err), 0);
     assert_int_equal(out[1], ROWS - 1);
-    assert_int_equal(fresh_list(k.fresh, 5, &beyond, out, &err), DRPS_E_CORRUPT);
+    assert_int_equal(drps_fresh_list(k.fresh, 5, &beyond, out, &err), DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "round 5 has row 1000 of 1000"));
-    fresh_close(k.fresh);
+    drps_fresh_close(k.fresh);
 }
 
 int main(int argc, char **argv)

@@ -302,12 +302,6 @@ static void test_rows_of_an_earlier_run_are_not_fresh(void **state)
     assert_int_equal(fresh_bytes(&r), 0);
     check_as_planned(&w, &r);
     drps_train_result_free(&r);
-
-    w.from = NULL;
-    w.sync = DRPS_SCHED_ASP;
-    r = train(s, &w);
-    assert_int_equal(fresh_bytes(&r), 0);
-    drps_train_result_free(&r);
 }
 
 /* ---- Other ways ---- */
@@ -315,13 +309,14 @@ static void test_rows_of_an_earlier_run_are_not_fresh(void **state)
 static void test_links_of_asynchronous_rounds_add_up(void **state)
 {
     struct scratch *s = *state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         const struct ways w = {.name = i % 2 ? "ssp" : "asp",
                                .algo = "lor",
                                .workers = 3,
                                .store = "resident",
                                .sync = i % 2 ? DRPS_SCHED_SSP : DRPS_SCHED_ASP,
-                               .overlap = i / 2};
+                               .overlap = i / 2 % 2,
+                               .fresh = i / 4};
         struct drps_train_result r = train(s, &w);
         uint64_t claimed = 0, asked = 0;
         check_sums(&w, &r);
@@ -332,7 +327,8 @@ static void test_links_of_asynchronous_rounds_add_up(void **state)
         }
         assert_int_equal(asked > 0, w.overlap);
         assert_int_equal(rows_of(&r, DRPS_TRAFFIC_AHEAD) > 0, w.overlap);
-        assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_MARKS) > 0, w.overlap);
+        assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_MARKS) > 0, w.overlap || w.fresh);
+        assert_int_equal(rows_of(&r, DRPS_TRAFFIC_FRESH) > 0, w.fresh);
         assert_int_equal(bytes_of(&r, DRPS_TRAFFIC_BATCHES) > 0, claimed > 0);
         drps_train_result_free(&r);
     }

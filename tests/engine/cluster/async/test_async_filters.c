@@ -178,6 +178,53 @@ static void test_in_order_filters_give_one_model(void **state)
     world_end(w);
 }
 
+/* ---- Rows that nobody has trained ---- */
+
+static uint64_t fresh_rows(const struct drps_train_result *r)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < r->ranks_n; i++)
+        rows += r->ranks[i].sent[DRPS_TRAFFIC_FRESH].rows;
+    return rows;
+}
+
+/* In order, what is made and not sent is what would have been sent, to the bit. */
+static void check_fresh(const char *algo, int cs, const char *store)
+{
+    struct world *w = world_begin_residuals(algo, cs, BATCH, UINT64_MAX, seed);
+    struct drps_train_options o = world_options(w);
+    struct watch watch;
+    o.no_claim = o.no_overlap = 1;
+    o.store = store;
+    o.on_batch = in_order;
+    o.ctx = &watch;
+    for (size_t m = 0; m < MODES; m++) {
+        struct drps_train_result r;
+        uint64_t content = 0;
+        o.sync = modes[m];
+        for (int fresh = 0; fresh < 2; fresh++) {
+            watch_begin(&watch);
+            watch.steps = steps_of(w);
+            o.no_fresh = !fresh;
+            world_train(w, &o, &r);
+            watch_end(&watch);
+            assert_int_equal(fresh_rows(&r) > 0, fresh);
+            if (fresh) assert_int_equal(r.content, content);
+            content = r.content;
+            drps_train_result_free(&r);
+        }
+    }
+    world_end(w);
+}
+
+static void test_fresh_rows_change_nothing(void **state)
+{
+    (void)state;
+    check_fresh("lor", CASE_LIBSVM, "resident");
+    check_fresh("fm", CASE_LIBSVM, "relay");
+    check_fresh("lmf", CASE_RATINGS, "resident");
+}
+
 /* ---- Claims ---- */
 
 /* An epoch ends only when each server has all that was held back of claimed batches. */
@@ -430,6 +477,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_filters_that_hold_nothing_back_change_nothing),
         cmocka_unit_test(test_in_order_filters_give_one_model),
+        cmocka_unit_test(test_fresh_rows_change_nothing),
         cmocka_unit_test(test_batches_that_others_execute),
         cmocka_unit_test(test_unequal_numbers_of_servers_and_workers),
         cmocka_unit_test(test_parameters_of_16_bits),

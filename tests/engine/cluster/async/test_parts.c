@@ -502,7 +502,7 @@ static void test_each_server_answers_once(void **state)
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_PARAMETERS, 0, 3));
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 1, 3)); /* another's batch */
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 0, 2));
-        assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 1 << 17, 3));
+        assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, 1 << 18, 3));
         assert_true(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, ASYNC_AHEAD_MORE, 3));
         assert_false(offer(&s, &a, 1, DRPS_MESSAGE_AHEAD, ASYNC_AHEAD_MORE, 3));
         assert_int_equal(a.due, 2);
@@ -538,7 +538,9 @@ static void test_worker_puts_only_what_fits(void **state)
     };
     static const float rest[3] = {20, 21, 22};
     const struct drps_plan_ranks shape = drps_plan_ranks_of(2, 2, 0);
-    const struct async_job job = {.rank = 0, .ranks = 2, .shape = &shape, .dim = 1};
+    struct drps_worker worker = {.model = NULL};
+    const struct async_job job = {
+        .o = {.worker = &worker}, .rank = 0, .ranks = 2, .shape = &shape, .dim = 1};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct {
@@ -842,13 +844,19 @@ static void serving_begin_filters(struct serving *s)
     assert_int_equal(pthread_create(&s->thread, NULL, run_server, s), 0);
 }
 
-static void serving_begin_ahead(struct serving *s, int has_needs)
+static void serving_begin_fresh(struct serving *s, int has_needs, int fresh)
 {
     serving_stop(s);
     s->job.ahead = 1;
     s->job.has_needs = has_needs;
+    s->job.o.fresh = fresh;
     assert_int_equal(drps_async_server_new(&s->job, &s->async, NULL), 0);
     assert_int_equal(pthread_create(&s->thread, NULL, run_server, s), 0);
+}
+
+static void serving_begin_ahead(struct serving *s, int has_needs)
+{
+    serving_begin_fresh(s, has_needs, 0);
 }
 
 /* Rank 1 asks ahead for step 2, while there is room for two steps: it is answered when step 0 is
@@ -889,12 +897,23 @@ static struct drps_net_message *answer_to(struct serving *s, uint32_t rank, uint
     return m;
 }
 
+/* What the worker of another rank knows. */
+static struct async_job job_of_worker(const struct serving *s, uint32_t rank)
+{
+    static struct drps_worker worker;
+    worker.model = &s->server.model;
+    return (struct async_job){.o = {.worker = &worker},
+                              .rank = rank,
+                              .ranks = RANKS,
+                              .shape = s->job.shape,
+                              .dim = s->job.dim};
+}
+
 /* The parameters of (share 1, step 1) as rank 1 puts them together are those of a pull now. */
 static void check_put(struct serving *s, struct async_ahead *a)
 {
     const size_t row = s->job.dim * sizeof(float);
-    const struct async_job to = {
-        .rank = 1, .ranks = RANKS, .shape = s->job.shape, .dim = s->job.dim};
+    const struct async_job to = job_of_worker(s, 1);
     send_to_server(s, 2, DRPS_MESSAGE_PULL, 1, 1, NULL, 0);
     struct drps_net_message *now = answer_to(s, 2, DRPS_MESSAGE_PARAMETERS, 1);
     char *values = calloc(1, now->bytes + row);
@@ -941,6 +960,66 @@ static void test_server_sends_what_is_changed_later(void **state)
     (void)pthread_join(s.thread, NULL);
     if (s.rc < 0) fail_msg("%s", s.err.text);
     serving_end(&s);
+}
+
+/* What rank 1 puts together of (share 1, step 1), [*rows], of which it asks while it computes step
+ * 0, and how many bytes came. *rows and *rows_before, of step 0: 0 where they are to be found out.
+ */
+static float *put_ahead(int fresh, size_t *rows_before, size_t *rows, size_t *bytes_out)
+{
+    struct async_ahead a = {.step = 1};
+    struct serving s;
+    serving_begin_fresh(&s, 0, fresh);
+    s.server.optim.lr = 0.5f;
+    const struct async_job to = job_of_worker(&s, 1);
+    send_to_server(&s, 1, DRPS_MESSAGE_PULL, 1, 0, NULL, 0);
+    struct drps_net_message *m =
+        answer_to(&s, 1, DRPS_MESSAGE_PARAMETERS, fresh ? 1 | ASYNC_FRESH : 1);
+    if (!fresh) *rows_before = m->bytes / sizeof(float);
+    *bytes_out = m->bytes;
+    drps_net_message_free(m);
+    send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 1, NULL, 0);
+    a.from[0] =
+        answer_to(&s, 1, DRPS_MESSAGE_AHEAD, (fresh ? ASYNC_FRESH : 0) | 1 | ASYNC_AHEAD_MORE);
+    float *ones = calloc(*rows_before, sizeof(*ones));
+    for (size_t i = 0; i < *rows_before; i++)
+        ones[i] = 1;
+    send_to_server(&s, 1, DRPS_MESSAGE_GRADIENT, 1, 0, ones, *rows_before * sizeof(*ones));
+    free(ones);
+    a.rest[0] = answer_to(&s, 1, DRPS_MESSAGE_AHEAD, 1);
+    if (!fresh) { /* a bit a row, to whole words, and the values */
+        size_t n = (a.from[0]->bytes + a.rest[0]->bytes) / sizeof(float);
+        while (n * sizeof(float) + drps_async_mark_bytes(n) > a.from[0]->bytes + a.rest[0]->bytes)
+            n--;
+        *rows = n;
+    }
+    *bytes_out += a.from[0]->bytes + a.rest[0]->bytes;
+    float *values = calloc(*rows, sizeof(*values));
+    assert_int_equal(drps_async_ahead_put(&a, &to, 0, *rows, (char *)values, NULL), 0);
+    for (int more = -1; more <= 1 && fresh; more += 2)
+        assert_int_equal(
+            drps_async_ahead_put(&a, &to, 0, *rows + (size_t)more, (char *)values, NULL),
+            DRPS_E_PROTO);
+    drps_async_ahead_drop(&a, &to);
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, 1, NULL, 0);
+    (void)pthread_join(s.thread, NULL);
+    if (s.rc < 0) fail_msg("%s", s.err.text);
+    serving_end(&s);
+    return values;
+}
+
+/* Rows that nobody has trained are not sent, in time or ahead, and are what they are if they are.
+ */
+static void test_fresh_rows_are_left_out(void **state)
+{
+    size_t before = 0, rows = 0, plain_bytes, bytes;
+    (void)state;
+    float *plain = put_ahead(0, &before, &rows, &plain_bytes);
+    float *made = put_ahead(1, &before, &rows, &bytes);
+    assert_memory_equal(made, plain, rows * sizeof(*made));
+    assert_true(bytes < plain_bytes);
+    free(plain);
+    free(made);
 }
 
 /* Whoever asks must not expect the rest of what another executes, nor of an epoch that ends. */
@@ -1246,6 +1325,7 @@ int main(void)
         cmocka_unit_test(test_server_answers_what_was_asked_ahead),
         cmocka_unit_test(test_server_waits_for_what_a_pull_needs),
         cmocka_unit_test(test_server_sends_what_is_changed_later),
+        cmocka_unit_test(test_fresh_rows_are_left_out),
         cmocka_unit_test(test_server_owes_no_rest),
         cmocka_unit_test(test_server_keeps_what_is_ahead_apart),
         cmocka_unit_test(test_server_refuses_to_be_asked_otherwise),

@@ -9,7 +9,7 @@
  *   values   those of each other row: [dim] float32, or as short as published rows are sent
  *
  * A server knows which rows are fresh: it has stepped none of them. It leaves them out of a message
- * where that makes the message shorter. Private to engine/cluster/.
+ * where that makes the message shorter. Shared inside engine/.
  */
 #ifndef DRPS_ENGINE_CLUSTER_FRESH_H
 #define DRPS_ENGINE_CLUSTER_FRESH_H
@@ -21,35 +21,35 @@
 
 /* ---- The server ---- */
 
-struct fresh; /* opaque: a bit for each row of the server */
+struct drps_fresh; /* opaque: a bit for each row of the server */
 
 /* `slots`: unions list slots, so that ids are read from the plan. Borrows both until close. */
 DRPS_MUST_CHECK
-int fresh_open(const struct drps_plan *part, const struct drps_server *server, int slots,
-               struct fresh **out, struct drps_err *err);
-void fresh_close(struct fresh *f); /* NULL-safe */
+int drps_fresh_open(const struct drps_plan *part, const struct drps_server *server, int slots,
+                    struct drps_fresh **out, struct drps_err *err);
+void drps_fresh_close(struct drps_fresh *f); /* NULL-safe */
 
 /* The row numbers of round t's union to ids_out [u->n]. DRPS_E_CORRUPT: they are not this server's.
  */
 DRPS_MUST_CHECK
-int fresh_list(struct fresh *f, uint64_t t, const struct drps_feed_union *u, uint32_t *ids_out,
-               struct drps_err *err);
+int drps_fresh_list(struct drps_fresh *f, uint64_t t, const struct drps_feed_union *u,
+                    uint32_t *ids_out, struct drps_err *err);
 
 /* These rows are stepped. */
-void fresh_step(struct fresh *f, const uint32_t *ids, size_t n);
+void drps_fresh_step(struct drps_fresh *f, const uint32_t *ids, size_t n);
 
 /*
  * Begin a message of rows ids [*n], whose frames are index [*n], of row_bytes each: write what
  * comes before its values to data, and keep of index those whose values follow, *n of them. Returns
  * the bytes written, or 0 where the message is to have all rows.
  */
-size_t fresh_pack(const struct fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
-                  size_t row_bytes, unsigned char *data);
+size_t drps_fresh_pack(const struct drps_fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
+                       size_t row_bytes, unsigned char *data);
 
 /* ---- The worker ---- */
 
 /* The rows of a message, one after another. */
-struct fresh_reader {
+struct drps_fresh_reader {
     const struct drps_model *model;
     const unsigned char *marks, *ids, *values; /* marks NULL: it has all rows */
     size_t row, row_bytes, head_bytes;
@@ -59,14 +59,14 @@ struct fresh_reader {
 /* Returns 0, or -1 where the bytes do not fit a message of `rows` rows of row_bytes each, which are
  * left out if `packed` is not 0. */
 DRPS_MUST_CHECK
-int fresh_read(const struct drps_model *model, const void *data, size_t bytes, size_t rows,
-               size_t row_bytes, int packed, struct fresh_reader *out);
+int drps_fresh_read(const struct drps_model *model, const void *data, size_t bytes, size_t rows,
+                    size_t row_bytes, int packed, struct drps_fresh_reader *out);
 
 /* The parameters of a row that is left out to `to` [dim]: as drps_server_fresh() has them. */
-void fresh_make(struct fresh_reader *reader, char *to);
+void drps_fresh_make(struct drps_fresh_reader *reader, char *to);
 
-/* Returns the next row's bytes; NULL: it is left out, and fresh_make() makes it. */
-static inline const unsigned char *fresh_value(struct fresh_reader *reader)
+/* Returns the next row's bytes; NULL: it is left out, and drps_fresh_make() makes it. */
+static inline const unsigned char *drps_fresh_value(struct drps_fresh_reader *reader)
 {
     const size_t i = reader->row++;
     const unsigned char *value = reader->values;
@@ -76,13 +76,13 @@ static inline const unsigned char *fresh_value(struct fresh_reader *reader)
 }
 
 /* The next row's parameters to `to` [dim], of rows of float32. */
-static inline void fresh_next(struct fresh_reader *reader, char *to)
+static inline void drps_fresh_next(struct drps_fresh_reader *reader, char *to)
 {
-    const unsigned char *value = fresh_value(reader);
+    const unsigned char *value = drps_fresh_value(reader);
     if (value)
         memcpy(to, value, reader->row_bytes);
     else
-        fresh_make(reader, to);
+        drps_fresh_make(reader, to);
 }
 
 #endif
