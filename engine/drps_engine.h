@@ -142,6 +142,19 @@ struct drps_train_cut {
 struct drps_timing;
 
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
+/*
+ * How the gradient of a round gets to where rows are stepped (docs/matrices.md). With all but
+ * servers each rank has all rows, with the optimizer's state, in memory, and steps them itself.
+ */
+enum drps_exchange {
+    DRPS_EXCHANGE_SERVERS, /* to the rows' servers, from which parameters come back */
+    DRPS_EXCHANGE_VECTORS, /* each rank sends all others its sufficient vectors, */
+    DRPS_EXCHANGE_ROWS,    /* or the rows of its gradient that are not zero; */
+    DRPS_EXCHANGE_DENSE,   /* or all of it is summed by an all-reduce */
+    DRPS_EXCHANGE_AUTO     /* the way that sends the fewest bytes, by the plan */
+};
+enum { DRPS_EXCHANGES = DRPS_EXCHANGE_AUTO }; /* ways to choose from */
+
 struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
                                others keep their rows beside it meanwhile). Required */
@@ -199,15 +212,16 @@ struct drps_train_options {
                                   default: drps_sched_defaults() */
     int no_overlap;            /* 1: parameters of a batch travel only when it is the batch's turn,
                                   not while the one before is computed; bsp: results are the same */
-    int no_fresh;              /* 1: bsp: parameters that nobody has trained are sent, too */
+    int no_fresh;              /* 1: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     /* Of several ranks. Training stops, and writes checkpoints, between epochs alone then. */
     struct drps_push_options push;
     struct drps_pull_options pull;
     int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
                         have what the bound asks for; the plan has residual slots */
-    int no_hand_on;  /* 1: rows go to their servers after each batch, also where the plan says that
-                        they stay with workers */
+    enum drps_exchange exchange; /* bsp, models of several classes; default: servers */
+    int no_hand_on; /* 1: rows go to their servers after each batch, also where the plan says that
+                       they stay with workers */
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */
@@ -255,6 +269,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_FRESH,     /* parameters that nobody has trained: made by the worker, not sent */
     DRPS_TRAFFIC_UNCHANGED, /* parameters of which the worker has a copy: not sent */
     DRPS_TRAFFIC_BELOW,     /* the same that have changed since, by too little */
+    DRPS_TRAFFIC_EXCHANGED, /* what gradients are made of, between ranks that have all rows */
     DRPS_TRAFFIC_CACHED,  /* parameters of which an asynchronous worker has a copy: not asked for */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
     DRPS_TRAFFIC_KINDS
@@ -316,6 +331,15 @@ struct drps_train_links {
                            fresh */
 };
 
+/* How gradients were exchanged, and why. */
+struct drps_train_exchange {
+    enum drps_exchange way;
+    int chosen;                              /* 1: by itself, */
+    int fits;                                /* and all ranks have room for all rows */
+    enum drps_exchange fewest;               /* the way of fewest bytes */
+    uint64_t forecast_bytes[DRPS_EXCHANGES]; /* of all ranks, in the training of an epoch, by way */
+};
+
 struct drps_train_result {
     char store[DRPS_TRAIN_NAME_BYTES]; /* resident, relay, file, rocksdb, leveldb */
     char model_store[DRPS_TRAIN_NAME_BYTES];
@@ -370,7 +394,8 @@ struct drps_train_result {
     struct drps_train_rank *ranks; /* own: [ranks_n]; NULL: one worker. What is not of ranks or of
                                       an epoch is this rank's own */
     size_t ranks_n;
-    struct drps_train_links links; /* between them; NULL: none */
+    struct drps_train_links links;       /* between them; NULL: none */
+    struct drps_train_exchange exchange; /* zero: servers, as nothing else was asked for */
     int has_forecast;
 };
 

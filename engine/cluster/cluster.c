@@ -9,6 +9,7 @@
 #include "base/drps_checksum.h"
 #include "engine/cluster/drps_circulation.h"
 #include "engine/cluster/drps_messages.h"
+#include "engine/cluster/sv/drps_exchange.h"
 
 enum {
     METRICS = DRPS_MESSAGE_METRICS,
@@ -46,6 +47,9 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
     };
+    if (info->classes)
+        out->message_bytes[DRPS_NET_WORKER] =
+            larger(out->message_bytes[DRPS_NET_WORKER], drps_exchange_message_bytes(info));
     if (info->ranks.handed.slots) out->queue_messages = HANDING_QUEUE;
     if (drps_plan_circulates(info)) {
         out->message_bytes[DRPS_NET_WORKER] = drps_circulation_message_bytes(info);
@@ -105,7 +109,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "8"
+#define MESSAGES "9"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -114,7 +118,7 @@ struct terms {
     char optimizer[15];
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
-    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on;
+    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange;
     struct drps_push_options push;
     struct drps_pull_options pull;
 };
@@ -140,6 +144,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->no_claim = o->no_claim != 0;
     t->pull_cached = o->pull_cached != 0;
     t->hands_on = (uint64_t)drps_handing_applies(&c->part->info, o, optim);
+    t->exchange = (uint64_t)o->exchange;
     t->push = o->push;
     t->pull = o->pull;
 }
@@ -183,6 +188,7 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
         return differs("set of filters of gradients", rank, err);
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
         return differs("set of filters of parameters", rank, err);
+    if (t->exchange != first->exchange) return differs("way to exchange gradients", rank, err);
     if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
     if (t->hands_on != first->hands_on)
         return differs("choice of whether rows are handed on", rank, err);

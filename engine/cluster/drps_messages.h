@@ -37,6 +37,11 @@ enum drps_message {
     DRPS_MESSAGE_LENT = DRPS_NET_TYPE_FIRST + 18, /* from a server to the worker that alone uses
                                                      them, and back */
     DRPS_MESSAGE_HANDED,                          /* from worker to worker */
+
+    /* Where each rank has all rows. */
+    DRPS_MESSAGE_REPLICA = DRPS_NET_TYPE_FIRST + 26, /* rows, when training begins */
+    DRPS_MESSAGE_VECTORS,                            /* a round's sufficient vectors, */
+    DRPS_MESSAGE_SPARSE,                             /* or its gradient's rows */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank

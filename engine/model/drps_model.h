@@ -75,6 +75,17 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
                            size_t last, const float *params, float *grads, float *scores,
                            void *scratch);
 
+/*
+ * The two halves of drps_model_gradient() that do not need parameters, for models with J > 1
+ * scores, whose gradient is a sum of outer products: slopes u [n][J], the loss's derivatives by the
+ * scores of the whole batch; and what is added to grads for given slopes, from first sample to
+ * last. The first returns the sum of the losses.
+ */
+double drps_model_slopes(const struct drps_model *model, const struct drps_batch *b,
+                         const float *scores, float *slopes);
+void drps_model_backward(const struct drps_model *model, const struct drps_batch *b,
+                         const float *slopes, float *grads);
+
 /* The plain twins of drps_model_predict() and drps_model_gradient(), with their contracts: one
  * obvious loop each, for tests. */
 void drps_model_predict_ref(const struct drps_model *model, const struct drps_batch *b,

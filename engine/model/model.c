@@ -212,6 +212,19 @@ static double loss_of(const struct drps_model *model, const float *scores, const
     return drps_loss_sum(model->loss, scores, labels, n, slopes);
 }
 
+double drps_model_slopes(const struct drps_model *model, const struct drps_batch *b,
+                         const float *scores, float *slopes)
+{
+    return loss_of(model, scores, b->labels, b->samples, slopes);
+}
+
+void drps_model_backward(const struct drps_model *model, const struct drps_batch *b,
+                         const float *slopes, float *grads)
+{
+    kernels_of(model)->backward(model, b, 0, b->samples, slopes, NULL, NULL, grads);
+    add_bias_gradient(model, b->samples, slopes, grads);
+}
+
 double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
                            size_t last, const float *params, float *grads, float *scores,
                            void *scratch)

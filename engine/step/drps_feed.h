@@ -114,6 +114,11 @@ int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step
                             const struct drps_feed_record *record, struct drps_feed_share *out,
                             struct drps_err *err);
 
+/* The same of a body alone. */
+DRPS_MUST_CHECK
+int drps_feed_decode_body(struct drps_feed *feed, const struct drps_piece *body,
+                          struct drps_batch *out, struct drps_err *err);
+
 /* Returns the largest body and shares of any rank's, together. */
 uint64_t drps_feed_record_bytes(const struct drps_plan_info *info);
 

@@ -36,6 +36,7 @@ struct drps_memory_parts {
     const struct drps_feed *feed; /* open, not started */
     const struct drps_uses *uses; /* open, not started; NULL: no block store is wanted */
     const struct drps_worker_size *worker;
+    enum drps_exchange way;           /* never auto */
     struct drps_store_config *config; /* as far as a block store's need depends on it */
 };
 

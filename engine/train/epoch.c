@@ -207,7 +207,9 @@ static int ranks_step(struct run *run, int training, struct drps_err *err)
     struct drps_round round;
 
     int rc = training && loop->async ? drps_async_work(loop->async, &round, err)
-                                     : drps_rounds_work(loop->rounds, &round, err);
+             : training && loop->exchange
+                 ? drps_exchange_work(loop->exchange, run->step, &round, err)
+                 : drps_rounds_work(loop->rounds, &round, err);
     if (rc) return rc;
     const struct drps_batch *batch = round.batch;
     if (!training)
@@ -376,11 +378,22 @@ static int train_async(struct run *run, struct drps_err *err)
     return rc;
 }
 
+/* Each rank has all rows. */
+static int train_exchanging(struct run *run, struct drps_err *err)
+{
+    int rc = 0;
+    while (run->step < run->loop->train_steps && rc == 0)
+        rc = ranks_step(run, 1, err);
+    run->trained_ns = drps_clock_ns();
+    return rc;
+}
+
 /* The steps of the epoch that are left. */
 static int run_rest(struct run *run, struct drps_err *err)
 {
     const struct drps_epoch_loop *loop = run->loop;
     int rc = loop->async && run->step < loop->train_steps ? train_async(run, err) : 0;
+    if (rc == 0 && loop->exchange) rc = train_exchanging(run, err);
     if (rc == 0) rc = loop->rounds ? run_rounds(run, err) : run_steps(run, run->steps, err);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "engine/cluster/drps_circulation.h"
 #include "engine/cluster/drps_cluster.h"
 #include "engine/cluster/drps_rounds.h"
+#include "engine/cluster/sv/drps_exchange.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_batch_cache.h"
 #include "engine/step/drps_feed.h"
@@ -31,6 +32,7 @@ struct drps_epoch_loop {
     struct drps_circulation *circulation; /* several ranks, between which rows circulate; or NULL */
     int whole_epochs;                     /* 1: several ranks stop between epochs alone */
     struct drps_async *async;             /* trains the steps; NULL: rounds do */
+    struct drps_exchanging *exchange;     /* trains them; NULL: rounds do */
     const struct drps_cluster *cluster;   /* several ranks; NULL: one */
     uint64_t train_steps, eval_steps;     /* of an epoch */
 

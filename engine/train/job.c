@@ -217,6 +217,7 @@ static void finish(struct drps_job *job)
     drps_lending_close(job->lending);
     drps_circulation_close(job->circulation);
     drps_async_close(job->async);
+    drps_exchange_close(job->exchange);
     drps_stratum_close(job->stratum);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);

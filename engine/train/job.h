@@ -4,6 +4,7 @@
 #define DRPS_ENGINE_TRAIN_JOB_H
 
 #include "engine/cluster/async/drps_async.h"
+#include "engine/cluster/sv/drps_exchange.h"
 #include "engine/cluster/drps_cluster.h"
 #include "engine/cluster/drps_rounds.h"
 #include "engine/drps_engine.h"
@@ -47,6 +48,8 @@ struct drps_job {
     struct drps_handing *handing;         /* own, as is lending; NULL: rows are not handed on */
     struct drps_lending *lending;
     void *intercept;                     /* own: of rank 0, where rows circulate; or NULL */
+    enum drps_exchange way;              /* settled: never auto */
+    struct drps_exchanging *exchange;    /* NULL: way is servers */
     struct drps_async *async;            /* NULL: bsp, as of the next one */
     struct drps_async_listener listener; /* that the store tells */
     struct drps_stratum *stratum;        /* NULL: one batch after another */

@@ -9,6 +9,7 @@
 
 #include "base/drps_size.h"
 #include "engine/cluster/async/drps_async.h"
+#include "engine/cluster/sv/drps_exchange.h"
 #include "engine/cluster/drps_circulation.h"
 #include "engine/cluster/drps_cluster.h"
 #include "engine/publish/drps_modeldir.h"
@@ -96,6 +97,10 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     } else if (p->plan->info.ranks.count > 1) {
         take(b, "rounds with other ranks",
              drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
+        if (p->way != DRPS_EXCHANGE_SERVERS)
+            take(b, "all rows, and what ranks exchange",
+                 drps_exchange_memory(&p->plan->info, p->server->row_bytes, p->worker->touches,
+                                      p->way));
         if (p->options->push.on)
             take(b, "what gradients hold back",
                  drps_push_memory(&p->plan->info, p->worker->touches));

@@ -156,6 +156,29 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
     return rc == 0 && o->pull.on && is_bsp ? check_pull(job, err) : rc;
 }
 
+static int no_exchange(const struct drps_job *job, const char *why, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG, "%s: %s: leave the exchange of %s to servers",
+                        job->plan->dir, why, drps_exchange_name(job->options->exchange));
+}
+
+/* Replicas are of models whose gradient is a sum of outer products. */
+static int check_exchange(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    const struct drps_plan_info *info = &job->plan->info;
+    if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
+    if (info->ranks.count < 2) return no_exchange(job, "a plan for one worker", err);
+    if (!info->classes) return no_exchange(job, "its model has not several classes", err);
+    if (o->sync != DRPS_SCHED_BSP)
+        return no_exchange(job, "ranks with all rows are of synchronisation bsp", err);
+    if (!drps_ranks_are_alike(&info->ranks))
+        return no_exchange(job, "not every rank is a worker and a server", err);
+    if (o->push.on || o->pull.on)
+        return no_exchange(job, "filters are for what goes to servers, or comes from there", err);
+    return 0;
+}
+
 static int check_options(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
@@ -181,7 +204,8 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "under synchronisation bsp nobody claims batches: there is nothing to "
                             "forbid");
-    const int rc = check_filters(job, err);
+    int rc = check_filters(job, err);
+    if (rc == 0) rc = check_exchange(job, err);
     if (rc < 0) return rc;
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
@@ -291,7 +315,31 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
                                         .feed = job->feed,
                                         .uses = job->uses,
                                         .worker = &job->worker_size,
+                                        .way = job->way,
                                         .config = config};
+    return 0;
+}
+
+/* Choose how gradients are exchanged, as all ranks do; where they have no room for all rows: by
+ * servers. */
+static int settle_way(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    struct drps_train_exchange *found = &job->result->exchange;
+    struct drps_exchange_bytes bytes;
+    job->way = o->exchange == DRPS_EXCHANGE_AUTO ? DRPS_EXCHANGE_SERVERS : o->exchange;
+    if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
+    const uint64_t room = drps_exchange_memory(&job->plan->info, job->server.row_bytes,
+                                               job->worker_size.touches, DRPS_EXCHANGE_VECTORS);
+    const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
+    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, &bytes, err);
+    if (rc == 0)
+        rc = drps_exchange_choose(&job->cluster, fits, &bytes, &found->fewest, &found->fits, err);
+    if (rc < 0) return rc;
+    memcpy(found->forecast_bytes, bytes.of, sizeof(found->forecast_bytes));
+    if (o->exchange == DRPS_EXCHANGE_AUTO && found->fits) job->way = found->fewest;
+    found->way = job->way;
+    found->chosen = o->exchange == DRPS_EXCHANGE_AUTO;
     return 0;
 }
 
@@ -305,6 +353,8 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
     if (rc == 0) rc = drps_publish_engine(job->options->model_store, &job->model_kv, err);
     if (rc == 0) rc = check_names(job, err);
     if (rc == 0) rc = drps_job_prepare_parts(job, config, &parts, err);
+    if (rc == 0) rc = settle_way(job, err);
+    parts.way = job->way;
     if (rc == 0) rc = drps_job_check_rows(job, err);
     if (rc == 0) rc = drps_job_open_from(job, err);
     if (rc < 0) return rc;

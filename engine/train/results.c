@@ -113,12 +113,20 @@ static double count_circulated(const struct drps_job *job, struct drps_rounds_by
     return (double)was.wait_ns * 1e-9;
 }
 
+static void count_exchanged(const struct drps_job *job, struct drps_rounds_bytes *out)
+{
+    struct drps_traffic sent = {0};
+    out->received = drps_exchange_traffic(job->exchange, &sent);
+    out->sent = sent.kinds[DRPS_TRAFFIC_EXCHANGED].bytes;
+}
+
 /* Adds up the bytes of parameters and gradients of all rounds, without marks. */
 static void count_bytes(const struct drps_job *job, struct drps_rounds_bytes *out)
 {
     struct drps_rounds_bytes more = {0};
     drps_rounds_bytes(job->rounds, out);
     if (job->async) drps_async_bytes(job->async, &more);
+    if (job->exchange) count_exchanged(job, &more);
     out->sent += more.sent - out->sent_marks;
     out->received += more.received - out->received_marks;
 }
@@ -152,6 +160,7 @@ static void add_traffic(const struct drps_job *job, struct drps_traffic *sum)
     if (job->circulation) drps_circulation_traffic(job->circulation, sum);
     if (job->rounds) drps_rounds_traffic(job->rounds, sum);
     if (job->async) drps_async_traffic(job->async, sum);
+    if (job->exchange) (void)drps_exchange_traffic(job->exchange, sum);
 }
 
 /* Where the time of this rank went: its worker's, and its server's where the worker waited for it.

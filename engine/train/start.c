@@ -267,6 +267,19 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
     return drps_rounds_open(&options, &job->rounds, err);
 }
 
+static int open_exchange(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_exchange_job exchange = {.plan = job->plan,
+                                               .net = job->cluster.net,
+                                               .feed = job->feed,
+                                               .server = &job->server,
+                                               .worker = &job->worker,
+                                               .way = job->way,
+                                               .wait_ms = job->cluster.wait_ms};
+    if (job->way == DRPS_EXCHANGE_SERVERS) return 0;
+    return drps_exchange_open(&exchange, &job->exchange, err);
+}
+
 static int open_async(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
@@ -305,7 +318,7 @@ static struct drps_emulate emulation_of(const struct drps_job *job)
 /* Training stops, and is cut by checkpoints, between epochs alone. */
 static int has_whole_epochs(const struct drps_job *job)
 {
-    return job->circulation || job->push || job->pull || job->handing;
+    return job->exchange || job->circulation || job->push || job->pull || job->handing;
 }
 
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
@@ -334,6 +347,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
     if (rc == 0 && job->ranks) rc = open_async(job, err);
+    if (rc == 0 && job->ranks) rc = open_exchange(job, err);
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
         .feed = job->feed,
@@ -346,6 +360,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .circulation = job->circulation,
         .whole_epochs = has_whole_epochs(job),
         .async = job->async,
+        .exchange = job->exchange,
         .cluster = job->ranks ? &job->cluster : NULL,
         /* There is no cut inside an epoch of these. */
         .pause = job->async || has_whole_epochs(job) ? NULL : drps_job_checkpoint,

@@ -257,7 +257,7 @@ struct drps_plan_file_type {
     unsigned shapes; /* that have the file */
     int per_step;    /* it has a record for each step */
 };
-enum { DRPS_PLAN_FILES = 13 };
+enum { DRPS_PLAN_FILES = 14 };
 extern const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES];
 
 /* 1: such a plan has this file. */

@@ -21,6 +21,7 @@
 #define DRPS_FILE_PUBLISHED "published.rec"
 #define DRPS_FILE_HANDED "handed.rec"
 #define DRPS_FILE_LENT "lent.rec"
+#define DRPS_FILE_NUMBERS "numbers.rec"
 
 #define DRPS_KIND_DATA DRPS_REC_KIND('D', 'A', 'T', 'A')
 #define DRPS_KIND_ROWS DRPS_REC_KIND('R', 'O', 'W', 'S')
@@ -35,6 +36,7 @@
 #define DRPS_KIND_PUBLISHED DRPS_REC_KIND('P', 'U', 'B', 'L')
 #define DRPS_KIND_HANDED DRPS_REC_KIND('H', 'A', 'N', 'D')
 #define DRPS_KIND_LENT DRPS_REC_KIND('L', 'E', 'N', 'T')
+#define DRPS_KIND_NUMBERS DRPS_REC_KIND('N', 'U', 'M', 'B')
 
 /* The folder of a rank's part is this and the rank's number. */
 #define DRPS_FILE_RANK "rank-"

@@ -34,6 +34,7 @@ const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES] = {
     {DRPS_FILE_PUBLISHED, DRPS_KIND_PUBLISHED, DRPS_PLAN_PART, 1},
     {DRPS_FILE_HANDED, DRPS_KIND_HANDED, DRPS_PLAN_PART, 1},
     {DRPS_FILE_LENT, DRPS_KIND_LENT, DRPS_PLAN_PART, 1},
+    {DRPS_FILE_NUMBERS, DRPS_KIND_NUMBERS, DRPS_PLAN_PART, 1},
 };
 
 int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
@@ -42,6 +43,7 @@ int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
     const int hands_on = type->kind == DRPS_KIND_HANDED || type->kind == DRPS_KIND_LENT;
     if (type->kind == DRPS_KIND_RESIDUALS && !info->ranks.residual_slots) return 0;
     if (type->kind == DRPS_KIND_PUBLISHED && !info->ranks.published_slots) return 0;
+    if (type->kind == DRPS_KIND_NUMBERS && !info->classes) return 0;
     if (hands_on && !info->ranks.handed.slots) return 0;
     return (type->shapes & drps_plan_shape(info)) != 0;
 }

@@ -17,6 +17,7 @@ struct split_job {
     uint64_t batches, eval_batches;      /* in them */
     const struct owners *owners;         /* first[] goes on for ranks without rows */
     const struct drps_plan_ranks *ranks; /* how many, and which have samples */
+    int numbers; /* 1: of the rows of the worker's batches their numbers are written, too */
     uint64_t memory_bytes;
     uint64_t *batch_rows; /* the rank's rows of its training batches are added, remote or not */
     uint64_t *fresh_rows; /* of its server's rows those that workers of other ranks pull in the
@@ -30,9 +31,10 @@ static inline uint64_t split_rounds(uint64_t batches, uint32_t workers)
 }
 
 /*
- * Write data.rec, rows.rec, shares.rec and positions.rec of one rank to the folder `to`, and fill
- * in out: rank, first_row and what was counted. Memory: four buffers of writers, and 24 bytes for
- * each row of each batch of the largest round, and a bit for each row.
+ * Write data.rec, rows.rec, shares.rec, positions.rec, and numbers.rec if there is to be one, of
+ * one rank to the folder `to`, and fill in out: rank, first_row and what was counted. Memory: four
+ * buffers of writers, and 24 bytes for each row of each batch of the largest round, and a bit for
+ * each row.
  */
 DRPS_MUST_CHECK
 int drps_split_rank(const struct split_job *job, uint32_t rank, const char *to,

@@ -20,6 +20,7 @@ struct splitting {
     uint32_t rank, ranks;
     struct steps *lists, *bodies;
     struct drps_recwriter *out[DRPS_ROUND_FILES];
+    struct drps_recwriter *numbers; /* of numbers.rec; NULL: there is none */
     struct drps_plan_ranks *counts;
 
     uint64_t *uses, *aux; /* [uses_n] of the round: local id << 32 | worker */
@@ -72,6 +73,16 @@ static int write_shares(struct splitting *d, const uint32_t *rows, size_t n, str
     if (drps_array_reserve(&d->packed, &d->packed_cap, drps_list_encode_bound(d->ranks), 1))
         return no_memory(err);
     return add_record(d, DRPS_ROUND_SHARES, drps_numbers_encode(shares, d->ranks, d->packed), err);
+}
+
+/* Which rows of the model they are, for a worker that has all of them. */
+static int write_numbers(struct splitting *d, const uint32_t *rows, size_t n, struct drps_err *err)
+{
+    if (!d->numbers) return 0;
+    if (drps_array_reserve(&d->packed, &d->packed_cap, drps_list_encode_bound(n), 1))
+        return no_memory(err);
+    const struct drps_piece piece = {d->packed, drps_list_encode(rows, n, d->packed)};
+    return drps_recwriter_add(d->numbers, &piece, 1, err);
 }
 
 static int write_body(struct splitting *d, uint64_t batch, struct drps_err *err)
@@ -200,6 +211,7 @@ static int split_round(struct splitting *d, uint64_t first_batch, uint64_t end, 
         if (rc == 0) count_links(d, w, n, evaluation);
         if (rc < 0 || w != d->rank) continue;
         rc = write_shares(d, rows, n, err);
+        if (rc == 0) rc = write_numbers(d, rows, n, err);
         if (rc == 0) rc = there ? write_body(d, batch, err) : write_empty_body(d, err);
     }
     if (rc == 0 && !evaluation) count_fresh(d);
@@ -217,6 +229,16 @@ static int split_rounds_of(struct splitting *d, uint64_t first, uint64_t batches
 
 /* ---- Files ---- */
 
+static int open_file(const struct splitting *d, const char *to, const char *name, uint32_t kind,
+                     struct drps_recwriter **out, struct drps_err *err)
+{
+    char *path = drps_path_join(to, name);
+    const int rc = path ? drps_recwriter_open(d->job->io, path, kind, out, err)
+                        : drps_err_set(err, -ENOMEM, "no memory for a path");
+    free(path);
+    return rc;
+}
+
 static int open_files(struct splitting *d, const char *to, struct drps_err *err)
 {
     const struct split_job *job = d->job;
@@ -226,12 +248,23 @@ static int open_files(struct splitting *d, const char *to, struct drps_err *err)
     if (rc == 0)
         rc = drps_steps_open(job->io, job->from, DRPS_FILE_DATA, DRPS_KIND_DATA, steps,
                              job->memory_bytes / 8, &d->bodies, err);
-    for (int i = 0; i < DRPS_ROUND_FILES && rc == 0; i++) {
-        char *path = drps_path_join(to, drps_round_file[i].name);
-        rc = path ? drps_recwriter_open(job->io, path, drps_round_file[i].kind, &d->out[i], err)
-                  : drps_err_set(err, -ENOMEM, "no memory for a path");
-        free(path);
+    for (int i = 0; i < DRPS_ROUND_FILES && rc == 0; i++)
+        rc = open_file(d, to, drps_round_file[i].name, drps_round_file[i].kind, &d->out[i], err);
+    if (rc == 0 && job->numbers)
+        rc = open_file(d, to, DRPS_FILE_NUMBERS, DRPS_KIND_NUMBERS, &d->numbers, err);
+    return rc;
+}
+
+static int finish_files(struct splitting *d, int rc, struct drps_err *err)
+{
+    for (int i = 0; i < DRPS_ROUND_FILES; i++) {
+        if (rc == 0) rc = drps_recwriter_finish(d->out[i], err);
+        drps_recwriter_close(d->out[i]);
     }
+    if (rc == 0 && d->numbers) rc = drps_recwriter_finish(d->numbers, err);
+    drps_recwriter_close(d->numbers);
+    drps_steps_close(d->lists);
+    drps_steps_close(d->bodies);
     return rc;
 }
 
@@ -246,12 +279,7 @@ int drps_split_rank(const struct split_job *job, uint32_t rank, const char *to,
     int rc = d.seen ? open_files(&d, to, err) : no_memory(err);
     if (rc == 0) rc = split_rounds_of(&d, 0, job->batches, 0, err);
     if (rc == 0) rc = split_rounds_of(&d, job->batches, job->eval_batches, 1, err);
-    for (int i = 0; i < DRPS_ROUND_FILES; i++) {
-        if (rc == 0) rc = drps_recwriter_finish(d.out[i], err);
-        drps_recwriter_close(d.out[i]);
-    }
-    drps_steps_close(d.lists);
-    drps_steps_close(d.bodies);
+    rc = finish_files(&d, rc, err);
     free(d.seen);
     free(d.uses);
     free(d.aux);

@@ -217,6 +217,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
                                   .ranks = &info->ranks,
                                   .batch_rows = &batch_rows,
                                   .fresh_rows = &r->result->links.fresh_rows,
+                                  .numbers = info->classes != NULL,
                                   .memory_bytes = r->options.memory_bytes};
     const struct handing_job handed = {.split = &job,
                                        .scratch = r->stage.dir,

@@ -24,7 +24,8 @@ enum {
     RESIDUALS = 1 << 9,
     PUBLISHED = 1 << 10,
     HANDED = 1 << 11,
-    LENT = 1 << 12
+    LENT = 1 << 12,
+    NUMBERS = 1 << 13
 };
 
 /* Plans that have steps. */
@@ -33,7 +34,14 @@ enum { STEPS = DRPS_PLAN_ONE | DRPS_PLAN_PART | DRPS_PLAN_CIRCULATING };
 static const struct check {
     unsigned shapes; /* of plans that have it */
     unsigned files;  /* that it compares */
-    enum { ANY, WITH_LANES, WITH_RESIDUALS, WITH_PUBLISHED, WITH_HANDED } only; /* of plans */
+    enum {
+        ANY,
+        WITH_LANES,
+        WITH_RESIDUALS,
+        WITH_PUBLISHED,
+        WITH_HANDED,
+        WITH_NUMBERS
+    } only; /* of plans */
     int (*run)(struct verify *v, struct drps_err *err);
 } checks[] = {
     {DRPS_PLAN_ONE | DRPS_PLAN_CIRCULATING, DATA | ROWS, ANY, drps_verify_batches},
@@ -42,6 +50,8 @@ static const struct check {
     {DRPS_PLAN_PART, ROWS | POSITIONS | PUBLISHED, WITH_PUBLISHED, drps_verify_published},
     {DRPS_PLAN_PART, DATA | SHARES | HANDED, WITH_HANDED, drps_verify_handed},
     {DRPS_PLAN_PART, ROWS | POSITIONS | LENT, WITH_HANDED, drps_verify_lent},
+    {DRPS_PLAN_PART, DATA | ROWS | SHARES | POSITIONS | NUMBERS, WITH_NUMBERS,
+     drps_verify_row_numbers},
     {DRPS_PLAN_ONE | DRPS_PLAN_ALL, NAMES, ANY, drps_verify_names},
     {STEPS, ROWS | BLOCKS | USES, ANY, drps_verify_blocks},
     {STEPS, ROWS | WINDOWS | SLOTS, ANY, drps_verify_slots},
@@ -57,6 +67,7 @@ static int applies(const struct check *c, const struct drps_plan_info *info)
     if (c->only == WITH_LANES && !info->lanes) return 0;
     if (c->only == WITH_RESIDUALS && !info->ranks.residual_slots) return 0;
     if (c->only == WITH_PUBLISHED && !info->ranks.published_slots) return 0;
+    if (c->only == WITH_NUMBERS && !info->classes) return 0;
     if (c->only == WITH_HANDED && !info->ranks.handed.slots) return 0;
     return (c->shapes & drps_plan_shape(info)) != 0;
 }

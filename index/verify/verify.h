@@ -125,6 +125,10 @@ int drps_verify_residuals(struct verify *v, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_verify_published(struct verify *v, struct drps_err *err);
 
+/* numbers.rec of a rank against data.rec, shares.rec, its row lists and positions.rec. */
+DRPS_MUST_CHECK
+int drps_verify_row_numbers(struct verify *v, struct drps_err *err);
+
 /* handed.rec of a rank against data.rec and shares.rec, and lent.rec against positions.rec; both go
  * on with v->pairs. */
 DRPS_MUST_CHECK

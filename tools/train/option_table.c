@@ -108,6 +108,10 @@ const struct argp_option train_option_table[] = {
      "ssp, wsp: batches that a worker may be ahead of the slowest (default: ssp 3; wsp 8 a "
      "worker, at least 1024)",
      5},
+    {"exchange", KEY_EXCHANGE, "WAY", 0,
+     "bsp, models of several classes: how gradients are exchanged: servers (default), or between "
+     "ranks that each have all rows: vectors, rows, dense, or auto, the way of fewest bytes",
+     5},
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
      "Other modes than bsp: no worker takes over batches of a slower one", 5},
     {"no-overlap", KEY_NO_OVERLAP, NULL, 0,

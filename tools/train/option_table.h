@@ -34,6 +34,7 @@ enum {
     KEY_SILENCE,
     KEY_SYNC,
     KEY_STALENESS,
+    KEY_EXCHANGE,
     KEY_NO_CLAIM,
     KEY_NO_OVERLAP,
     KEY_NO_FRESH,

@@ -136,6 +136,7 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
 static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, const char *arg)
 {
     static const char *const transports[] = {"zmq", "inproc", NULL};
+    static const char *const exchanges[] = {"servers", "vectors", "rows", "dense", "auto", NULL};
     static const char *const failures[] = {"stop", "resume", NULL};
 #define NAME(mode, name) [mode] = (name),
     static const char *const modes[] = {DRPS_SCHED_MODES(NAME) NULL};
@@ -164,6 +165,9 @@ static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, c
         return 0;
     case KEY_SYNC:
         o->train.sync = (enum drps_sched_mode)drps_cli_choice(cli, arg, modes);
+        return 0;
+    case KEY_EXCHANGE:
+        o->train.exchange = (enum drps_exchange)drps_cli_choice(cli, arg, exchanges);
         return 0;
     case KEY_STALENESS:
         o->train.staleness = drps_cli_count(cli, arg, 1, 1000000);

@@ -20,11 +20,12 @@ static json_t *number(double v)
 /* ---- What a rank has sent ---- */
 
 static const char *const kinds[DRPS_TRAFFIC_KINDS] = {
-    [DRPS_TRAFFIC_PULLED] = "pulled", [DRPS_TRAFFIC_AHEAD] = "ahead",
-    [DRPS_TRAFFIC_PUSHED] = "pushed", [DRPS_TRAFFIC_HANDED] = "handed_on",
-    [DRPS_TRAFFIC_MARKS] = "marks",   [DRPS_TRAFFIC_BATCHES] = "batches",
-    [DRPS_TRAFFIC_FRESH] = "fresh",   [DRPS_TRAFFIC_UNCHANGED] = "unchanged",
-    [DRPS_TRAFFIC_BELOW] = "below",   [DRPS_TRAFFIC_CACHED] = "cached",
+    [DRPS_TRAFFIC_PULLED] = "pulled",       [DRPS_TRAFFIC_AHEAD] = "ahead",
+    [DRPS_TRAFFIC_PUSHED] = "pushed",       [DRPS_TRAFFIC_HANDED] = "handed_on",
+    [DRPS_TRAFFIC_MARKS] = "marks",         [DRPS_TRAFFIC_BATCHES] = "batches",
+    [DRPS_TRAFFIC_FRESH] = "fresh",         [DRPS_TRAFFIC_UNCHANGED] = "unchanged",
+    [DRPS_TRAFFIC_BELOW] = "below",         [DRPS_TRAFFIC_CACHED] = "cached",
+    [DRPS_TRAFFIC_EXCHANGED] = "exchanged",
 };
 
 static json_t *sent_to_json(const struct drps_traffic_sum *sent)

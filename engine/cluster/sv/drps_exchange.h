@@ -1,0 +1,90 @@
+/*
+ * Rounds of ranks that each have all rows (replicas), for models whose gradient is a sum of outer
+ * products (several classes): no parameters travel, and each rank sends all others what its batch's
+ * gradient is made of.
+ *
+ *   rank r, in round t
+ *     scores of its batch's rows of the replica, slopes u = probabilities - label
+ *     vectors: u and the batch's samples x, from which the others make its gradient sum of u x';
+ *     sparse:  its gradient's rows;  dense: the sum of all gradients by an all-reduce
+ *     gradients are added in the order of ranks, and stepped: by all ranks alike
+ *     the rows of the rank's own server are copied to its store
+ *
+ * So stores, evaluation, checkpoints and export are those of rounds with servers, and with vectors
+ * and sparse rows the model is theirs to the bit (of one thread: several compute scores alike, and
+ * add up each gradient as one does). An all-reduce adds up in another order. Ranks stop between
+ * epochs alone.
+ *
+ * Source: Xie et al., "Orpheus", sections 3 and 4. Shared inside engine/.
+ */
+#ifndef DRPS_ENGINE_CLUSTER_SV_EXCHANGE_H
+#define DRPS_ENGINE_CLUSTER_SV_EXCHANGE_H
+
+#include "engine/cluster/drps_cluster.h"
+#include "engine/cluster/drps_rounds.h"
+#include "engine/cluster/traffic/drps_traffic.h"
+#include "engine/drps_engine.h"
+#include "engine/step/drps_feed.h"
+#include "engine/step/drps_server.h"
+#include "engine/step/drps_worker.h"
+#include "net/drps_net.h"
+
+struct drps_exchanging; /* opaque */
+
+struct drps_exchange_job {
+    const struct drps_plan *plan; /* the rank's part, of several classes */
+    struct drps_net *net;
+    struct drps_feed *feed;     /* started */
+    struct drps_server *server; /* its store is open */
+    struct drps_worker *worker; /* started */
+    enum drps_exchange way;     /* vectors, rows or dense */
+    uint32_t wait_ms;
+};
+
+/* Called by all ranks together: rows are copied to all. Everything in job is borrowed until close.
+ */
+DRPS_MUST_CHECK
+int drps_exchange_open(const struct drps_exchange_job *job, struct drps_exchanging **out,
+                       struct drps_err *err);
+void drps_exchange_close(struct drps_exchanging *x); /* NULL-safe */
+
+/* The next training round, of the epoch's `step`. */
+DRPS_MUST_CHECK
+int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,
+                       struct drps_err *err);
+
+/* What was sent in training rounds so far is added to *sum; returns what was received. */
+uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum);
+
+/* Returns the memory that it takes beside rounds. */
+uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
+                              enum drps_exchange way);
+
+/* Returns the bytes of the largest message to a worker. */
+uint64_t drps_exchange_message_bytes(const struct drps_plan_info *info);
+
+/* ---- Which way (exchange_bytes.c) ---- */
+
+/* Bytes that this rank sends in the training rounds of an epoch, by way; those of servers with the
+ * parameters. */
+struct drps_exchange_bytes {
+    uint64_t of[DRPS_EXCHANGES];
+};
+
+/* Reads the part's files. */
+DRPS_MUST_CHECK
+int drps_exchange_forecast(const struct drps_plan *part, int touches,
+                           struct drps_exchange_bytes *out, struct drps_err *err);
+
+/* Called by all ranks together: *bytes becomes that of all ranks, *fewest_out the way of fewest
+ * bytes. fits: this rank has room for all rows; *fits_out: all have. */
+DRPS_MUST_CHECK
+int drps_exchange_choose(const struct drps_cluster *c, int fits, struct drps_exchange_bytes *bytes,
+                         enum drps_exchange *fewest_out, int *fits_out, struct drps_err *err);
+
+const char *drps_exchange_name(enum drps_exchange way);
+
+/* Returns the rows of the whole model. */
+uint64_t drps_exchange_rows(const struct drps_plan_info *info);
+
+#endif

@@ -1,0 +1,457 @@
+/* Rounds of ranks that each have all rows. */
+#include "engine/cluster/sv/drps_exchange.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "base/drps_clock.h"
+#include "engine/cluster/drps_messages.h"
+#include "engine/cluster/sv/message.h"
+#include "engine/cluster/sv/replica.h"
+#include "engine/cluster/sv/sums.h"
+#include "index/plan/codec/drps_list.h"
+#include "index/plan/drps_steps.h"
+#include "net/drps_allreduce.h"
+#include "net/drps_shared_buffer.h"
+
+/* What came of a rank in this round, or is of this one. */
+struct part {
+    struct drps_net_message *message; /* own; NULL: this rank's, or none yet */
+    struct sv_message parts;
+    uint32_t *ids; /* own: [max_batch_rows] */
+    size_t n;
+};
+
+struct drps_exchanging {
+    struct drps_exchange_job job;
+    uint32_t rank, ranks, dim;
+    struct replica replica;
+    struct sums sums;
+    struct steps *numbers; /* own: the rows of the rank's batches */
+    struct part *parts;    /* own: [ranks] */
+    struct drps_shared_buffer *sent;
+    float *grads;      /* own: [max_batch_rows][dim], of a rank at a time */
+    uint32_t *touches; /* own: [max_batch_rows] */
+    float *dense;      /* own: [rows][dim], then [rows] samples that touch a row; dense alone */
+    struct drps_feed_share batch;
+    struct drps_feed_union opened;
+    uint64_t sums_done; /* all-reduces so far */
+    uint64_t received;
+    struct drps_traffic traffic;
+};
+
+static int is_vectors(const struct drps_exchanging *x)
+{
+    return x->job.way == DRPS_EXCHANGE_VECTORS;
+}
+
+/* ---- The rank's own batch ---- */
+
+/* Reads the batch and its rows, and opens those of the rank's own server. */
+static int open_round(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
+{
+    struct part *own = &x->parts[x->rank];
+    const uint32_t *ids;
+    int rc = drps_feed_next_share(x->job.feed, &x->batch, err);
+    if (rc == 0) rc = drps_feed_next_union(x->job.feed, &x->opened, err);
+    if (rc == 0) rc = drps_steps_rows(x->numbers, step, x->replica.rows, &ids, &own->n, err);
+    if (rc < 0) return rc;
+    if (own->n != x->batch.body.rows)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: step %" PRIu64 ": " DRPS_FILE_NUMBERS " has %zu rows, the batch "
+                            "%zu",
+                            x->job.plan->dir, step, own->n, x->batch.body.rows);
+    memcpy(own->ids, ids, own->n * sizeof(*ids));
+    return drps_server_open_step(x->job.server, x->opened.ids, x->opened.n, err);
+}
+
+/* Begins the message of this round. */
+static int begin_message(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
+{
+    const struct drps_batch *b = &x->batch.body;
+    struct sv_message *m = &x->parts[x->rank].parts;
+    struct drps_feed_record record = {.body = {NULL, 0}};
+    *m = (struct sv_message){.n = (uint32_t)(is_vectors(x) ? b->samples : b->rows),
+                             .dim = x->dim,
+                             .is_sparse = !is_vectors(x),
+                             .has_touches = x->job.worker->has_touches};
+    int rc = drps_steps_record(x->numbers, step, &m->list.data, &m->list.bytes, err);
+    if (rc == 0 && is_vectors(x)) rc = drps_feed_read_record(x->job.feed, step, &record, err);
+    if (rc < 0) return rc;
+    m->body = record.body;
+    rc = drps_shared_buffer_renew(&x->sent, sv_message_bytes(m), err);
+    if (rc == 0) sv_message_begin(m, x->sent->data);
+    return rc;
+}
+
+/* The gradient of samples with these slopes. */
+static void make_gradient(struct drps_exchanging *x, const struct drps_batch *b,
+                          const float *slopes)
+{
+    const struct drps_model *model = &x->job.server->model;
+    memset(x->grads, 0, b->rows * x->dim * sizeof(*x->grads));
+    drps_model_backward(model, b, slopes, x->grads);
+    if (!x->job.worker->has_touches) return;
+    memset(x->touches, 0, b->rows * sizeof(*x->touches));
+    drps_batch_touches(b, 0, b->samples, model->has_bias, x->touches);
+}
+
+/* Computes what is sent. Returns the sum of the losses. */
+static double compute(struct drps_exchanging *x)
+{
+    const struct drps_batch *b = &x->batch.body;
+    const struct sv_message *m = &x->parts[x->rank].parts;
+    struct drps_worker *w = x->job.worker;
+    replica_gather(&x->replica, x->parts[x->rank].ids, b->rows, w->params);
+    if (is_vectors(x)) {
+        drps_worker_score(w, b);
+        return drps_model_slopes(w->model, b, w->scores, m->values);
+    }
+    const double loss = drps_worker_gradient(w, b);
+    if (x->job.way == DRPS_EXCHANGE_DENSE) return loss;
+    memcpy(m->values, w->grads[0], b->rows * x->dim * sizeof(*m->values));
+    if (w->has_touches) memcpy(m->touches, w->touches[0], b->rows * sizeof(*m->touches));
+    return loss;
+}
+
+/* ---- Vectors and sparse rows ---- */
+
+static enum drps_message type_of(const struct drps_exchanging *x)
+{
+    return is_vectors(x) ? DRPS_MESSAGE_VECTORS : DRPS_MESSAGE_SPARSE;
+}
+
+static int send_round(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
+{
+    const struct sv_message *m = &x->parts[x->rank].parts;
+    const struct drps_piece piece = {x->sent->data, sv_message_bytes(m)};
+    int rc = 0;
+    for (uint32_t i = 1; i < x->ranks && rc == 0; i++) {
+        const uint32_t to = (x->rank + i) % x->ranks;
+        const struct drps_net_send send = {.to = to,
+                                           .part = DRPS_NET_WORKER,
+                                           .type = (uint8_t)type_of(x),
+                                           .round = step,
+                                           .pieces = &piece,
+                                           .n = 1};
+        drps_traffic_add(&x->traffic, DRPS_TRAFFIC_EXCHANGED, to, m->n, piece.bytes);
+        rc = drps_shared_buffer_send(x->sent, x->job.net, &send, x->job.wait_ms, err);
+    }
+    return rc;
+}
+
+static int receive_part(struct drps_exchanging *x, uint32_t from, uint64_t step,
+                        struct drps_err *err)
+{
+    struct part *p = &x->parts[from];
+    p->parts = (struct sv_message){
+        .dim = x->dim, .is_sparse = !is_vectors(x), .has_touches = x->job.worker->has_touches};
+    int rc = drps_net_receive(x->job.net, DRPS_NET_WORKER, from, x->job.wait_ms, &p->message, err);
+    if (rc < 0) return rc;
+    x->received += p->message->bytes;
+    if (p->message->type != type_of(x) || p->message->round != step)
+        return drps_err_set(err, DRPS_E_PROTO,
+                            "rank %" PRIu32 " sent message %u of round %" PRIu64
+                            ", where message %u of round %" PRIu64 " was due",
+                            from, p->message->type, p->message->round, type_of(x), step);
+    rc = sv_message_read(&p->parts, p->message, err);
+    if (rc == 0)
+        rc = sv_message_ids(&p->parts, x->replica.rows, (size_t)x->job.plan->info.max_batch_rows,
+                            p->ids, &p->n, err);
+    if (rc < 0) (void)drps_err_context(err, "round %" PRIu64 " of rank %" PRIu32, step, from);
+    return rc;
+}
+
+/* The gradient of rank r's batch to x->grads and x->touches. */
+static int gradient_of(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
+{
+    struct part *p = &x->parts[r];
+    struct drps_batch other;
+    if (r == x->rank) {
+        make_gradient(x, &x->batch.body, p->parts.values);
+        return 0;
+    }
+    int rc = drps_feed_decode_body(x->job.feed, &p->parts.body, &other, err);
+    if (rc == 0 && (other.samples != p->parts.n || other.rows != p->n))
+        rc = drps_err_set(err, DRPS_E_PROTO,
+                          "%zu samples of %zu rows, with vectors of %" PRIu32 " and %zu",
+                          other.samples, other.rows, p->parts.n, p->n);
+    if (rc < 0)
+        (void)drps_err_context(err, "the batch of rank %" PRIu32, r);
+    else
+        make_gradient(x, &other, p->parts.values);
+    return rc;
+}
+
+static int add_part(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
+{
+    const struct part *p = &x->parts[r];
+    if (is_vectors(x)) {
+        int rc = gradient_of(x, r, err);
+        if (rc == 0) sums_add(&x->sums, p->ids, p->n, x->grads, x->touches);
+        return rc;
+    }
+    if (p->parts.n != p->n)
+        return drps_err_set(err, DRPS_E_PROTO,
+                            "rank %" PRIu32 ": a gradient of %" PRIu32 " rows, and a list of %zu",
+                            r, p->parts.n, p->n);
+    sums_add(&x->sums, p->ids, p->n, p->parts.values, p->parts.touches);
+    return 0;
+}
+
+static void forget(struct drps_exchanging *x)
+{
+    for (uint32_t r = 0; r < x->ranks; r++) {
+        drps_net_message_free(x->parts[r].message);
+        x->parts[r].message = NULL;
+    }
+}
+
+/* All ranks' gradients to the sums. */
+static int exchange_parts(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
+{
+    int rc = send_round(x, step, err);
+    sums_begin(&x->sums);
+    for (uint32_t i = 0; i < x->ranks && rc == 0; i++) {
+        if (i != x->rank) rc = receive_part(x, i, step, err);
+        if (rc == 0) sums_unite(&x->sums, x->parts[i].ids, x->parts[i].n);
+    }
+    sums_zero(&x->sums);
+    for (uint32_t r = 0; r < x->ranks && rc == 0; r++)
+        rc = add_part(x, r, err);
+    forget(x);
+    return rc;
+}
+
+/* ---- Dense ---- */
+
+/* The rows that some rank touches, from the sums of all. */
+static void find_touched(struct drps_exchanging *x)
+{
+    const float *counts = x->dense + x->replica.rows * x->dim;
+    struct sums *s = &x->sums;
+    s->n = 0;
+    for (uint64_t row = 0; row < x->replica.rows && s->n < s->most; row++) {
+        if (!(counts[row] > 0)) continue;
+        memcpy(s->grads + s->n * x->dim, x->dense + row * x->dim, x->dim * sizeof(*s->grads));
+        if (s->has_touches) s->touches[s->n] = (uint32_t)counts[row];
+        s->ids[s->n++] = (uint32_t)row;
+    }
+}
+
+static int sum_dense(struct drps_exchanging *x, struct drps_err *err)
+{
+    const struct part *own = &x->parts[x->rank];
+    const struct drps_worker *w = x->job.worker;
+    const size_t n = (size_t)x->replica.rows * (x->dim + 1);
+    float *counts = x->dense + x->replica.rows * x->dim;
+    memset(x->dense, 0, n * sizeof(*x->dense));
+    for (size_t i = 0; i < own->n; i++) {
+        memcpy(x->dense + (size_t)own->ids[i] * x->dim, w->grads[0] + i * x->dim,
+               x->dim * sizeof(*x->dense));
+        counts[own->ids[i]] = w->has_touches ? (float)w->touches[0][i] : 1;
+    }
+    const struct drps_net_allreduce sum = {.values = x->dense,
+                                           .n = n,
+                                           .type = DRPS_NET_FLOAT32,
+                                           .way = DRPS_NET_RING,
+                                           .round = x->sums_done++};
+    int rc = drps_net_allreduce(x->job.net, &sum, x->job.wait_ms, err);
+    if (rc < 0) return rc;
+    const uint64_t bytes =
+        drps_net_allreduce_bytes(DRPS_NET_RING, x->ranks, x->rank, n, DRPS_NET_FLOAT32);
+    drps_traffic_add(&x->traffic, DRPS_TRAFFIC_EXCHANGED, (x->rank + 1) % x->ranks, x->replica.rows,
+                     bytes);
+    find_touched(x);
+    return 0;
+}
+
+/* ---- A round ---- */
+
+/* Copies what this rank's server has of the rows that were stepped to its store, which has opened
+ * as many. */
+static int give_own(struct drps_exchanging *x, struct drps_err *err)
+{
+    struct drps_server *server = x->job.server;
+    const uint64_t first = server->first_row, end = first + x->job.plan->info.rows;
+    const struct sums *s = &x->sums;
+    size_t from = 0, to = s->n;
+    while (from < s->n && s->ids[from] < first)
+        from++;
+    while (to > from && s->ids[to - 1] >= end)
+        to--;
+    if (to - from != x->opened.n)
+        return drps_err_set(err, DRPS_E_PROTO,
+                            "%zu of the rank's rows were stepped, the round opened %zu", to - from,
+                            x->opened.n);
+    replica_give(&x->replica, s->ids + from, to - from, &server->rows);
+    return drps_server_close_step(server, 1, err);
+}
+
+int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,
+                       struct drps_err *err)
+{
+    const int dense = x->job.way == DRPS_EXCHANGE_DENSE;
+    const uint64_t start = drps_clock_ns();
+    *out = (struct drps_round){.batch = &x->batch.body};
+    int rc = open_round(x, step, err);
+    if (rc == 0 && !dense) rc = begin_message(x, step, err);
+    if (rc < 0) return rc;
+    const uint64_t ready = drps_clock_ns();
+    out->plan_ns = ready - start;
+    out->loss = compute(x);
+    out->compute_ns = drps_clock_ns() - ready;
+    rc = dense ? sum_dense(x, err) : exchange_parts(x, step, err);
+    out->wait_ns = drps_clock_ns() - ready - out->compute_ns;
+    if (rc < 0) return rc;
+    replica_step(&x->replica, x->sums.ids, x->sums.n, x->sums.grads,
+                 x->sums.has_touches ? x->sums.touches : NULL);
+    return give_own(x, err);
+}
+
+uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum)
+{
+    drps_traffic_merge(sum, &x->traffic);
+    return x->received;
+}
+
+/* ---- Opening ---- */
+
+uint64_t drps_exchange_rows(const struct drps_plan_info *info)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < info->tables_n; i++)
+        rows += info->tables[i].rows;
+    return rows;
+}
+
+/* Rows of a round, of all ranks together. */
+static uint64_t most_rows(const struct drps_plan_info *info)
+{
+    const uint64_t uses = info->ranks.count * info->max_batch_rows;
+    const uint64_t rows = drps_exchange_rows(info);
+    return uses < rows ? uses : rows;
+}
+
+uint64_t drps_exchange_message_bytes(const struct drps_plan_info *info)
+{
+    const uint64_t more = info->max_batch_samples > info->max_batch_rows ? info->max_batch_samples
+                                                                         : info->max_batch_rows;
+    const uint64_t row = (info->dim + 3) * sizeof(float);
+    const uint64_t bytes = 64 + more * (info->dim + 1) * sizeof(float) +
+                           drps_list_encode_bound((size_t)info->max_batch_rows) +
+                           info->max_body_bytes;
+    const uint64_t filled = REPLICA_MESSAGE_BYTES > 3 * row ? REPLICA_MESSAGE_BYTES : 3 * row;
+    return bytes > filled ? bytes : filled;
+}
+
+uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
+                              enum drps_exchange way)
+{
+    const uint64_t rows = drps_exchange_rows(info), count = info->ranks.count;
+    const uint64_t a_row = info->dim * sizeof(float) + (touches ? sizeof(uint32_t) : 0);
+    const uint64_t lists = count * info->max_batch_rows * sizeof(uint32_t);
+    const uint64_t sums = most_rows(info) * (a_row + 2 * sizeof(uint32_t));
+    const uint64_t messages = (2 * count + 2) * drps_exchange_message_bytes(info);
+    const uint64_t dense = rows * (info->dim + 1) * sizeof(float);
+    return rows * row_bytes + lists + sums + info->max_batch_rows * a_row + info->max_body_bytes +
+           (way == DRPS_EXCHANGE_DENSE ? dense : messages);
+}
+
+static int allocate(struct drps_exchanging *x, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &x->job.plan->info;
+    const size_t rows = (size_t)info->max_batch_rows;
+    const size_t dense =
+        x->job.way == DRPS_EXCHANGE_DENSE ? (size_t)drps_exchange_rows(info) * (x->dim + 1) : 0;
+    int missing = 0;
+    x->parts = calloc(x->ranks, sizeof(*x->parts));
+    for (uint32_t r = 0; x->parts && r < x->ranks; r++) {
+        x->parts[r].ids = drps_array_new(rows, sizeof(*x->parts[r].ids));
+        missing |= !x->parts[r].ids;
+    }
+    x->grads = drps_array_new(rows, x->dim * sizeof(*x->grads));
+    x->touches = drps_array_new(rows, sizeof(*x->touches));
+    x->dense = drps_array_new(dense, sizeof(*x->dense));
+    if (missing || !x->parts || !x->grads || !x->touches || !x->dense)
+        return drps_err_set(err, -ENOMEM, "no memory for the gradients of a round");
+    return 0;
+}
+
+/* Which rows each rank's server has; they must be all. */
+static int find_ranges(const struct drps_exchanging *x, struct drps_row_range *own,
+                       struct drps_err *err)
+{
+    const struct drps_row_range mine = {x->job.server->first_row, x->job.plan->info.rows};
+    uint64_t end = 0;
+    int rc = drps_net_gather(x->job.net, &mine, sizeof(mine), own, x->job.wait_ms, err);
+    for (uint32_t r = 0; r < x->ranks && rc == 0; r++) {
+        if (own[r].first != end || own[r].rows > x->replica.rows - end)
+            rc = drps_err_set(err, DRPS_E_PROTO, "the rows of rank %" PRIu32 " begin with %" PRIu64,
+                              r, own[r].first);
+        end += own[r].rows;
+    }
+    if (rc == 0 && end != x->replica.rows)
+        rc = drps_err_set(err, DRPS_E_PROTO, "ranks have %" PRIu64 " of %" PRIu64 " rows", end,
+                          x->replica.rows);
+    return rc;
+}
+
+static int open_all(struct drps_exchanging *x, struct drps_err *err)
+{
+    const struct drps_plan *plan = x->job.plan;
+    const struct drps_plan_info *info = &plan->info;
+    struct drps_row_range *own = calloc(x->ranks, sizeof(*own));
+    if (!own) return drps_err_set(err, -ENOMEM, "no memory for %" PRIu32 " ranks", x->ranks);
+    int rc = allocate(x, err);
+    if (rc == 0)
+        rc = sums_open(&x->sums, (size_t)most_rows(info), x->dim, x->job.worker->has_touches, err);
+    if (rc == 0) rc = replica_open(&x->replica, x->job.server, drps_exchange_rows(info), err);
+    if (rc == 0)
+        rc = drps_steps_open(plan->io, plan->dir, DRPS_FILE_NUMBERS, DRPS_KIND_NUMBERS,
+                             info->batches + info->eval_batches, 1 << 18, &x->numbers, err);
+    if (rc == 0) rc = find_ranges(x, own, err);
+    if (rc == 0) rc = replica_fill(&x->replica, x->job.net, own, x->job.wait_ms, err);
+    free(own);
+    return rc;
+}
+
+int drps_exchange_open(const struct drps_exchange_job *job, struct drps_exchanging **out,
+                       struct drps_err *err)
+{
+    struct drps_exchanging *x = calloc(1, sizeof(*x));
+    *out = NULL;
+    if (!x) return drps_err_set(err, -ENOMEM, "no memory for replicas");
+    x->job = *job;
+    x->rank = job->plan->info.ranks.rank;
+    x->ranks = job->plan->info.ranks.count;
+    x->dim = job->plan->info.dim;
+    int rc = open_all(x, err);
+    if (rc < 0) {
+        drps_exchange_close(x);
+        return rc;
+    }
+    *out = x;
+    return 0;
+}
+
+void drps_exchange_close(struct drps_exchanging *x)
+{
+    if (!x) return;
+    for (uint32_t r = 0; x->parts && r < x->ranks; r++) {
+        drps_net_message_free(x->parts[r].message);
+        free(x->parts[r].ids);
+    }
+    drps_steps_close(x->numbers);
+    drps_shared_buffer_release(x->sent);
+    replica_close(&x->replica);
+    sums_close(&x->sums);
+    free(x->parts);
+    free(x->grads);
+    free(x->touches);
+    free(x->dense);
+    free(x);
+}

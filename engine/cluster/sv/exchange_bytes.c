@@ -1,0 +1,94 @@
+/* How many bytes each way to exchange gradients takes, by the plan. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/cluster/sv/drps_exchange.h"
+#include "engine/cluster/sv/message.h"
+#include "index/plan/codec/drps_list.h"
+#include "index/plan/drps_steps.h"
+#include "net/drps_allreduce.h"
+
+static const char *const names[] = {[DRPS_EXCHANGE_SERVERS] = "servers",
+                                    [DRPS_EXCHANGE_VECTORS] = "vectors",
+                                    [DRPS_EXCHANGE_ROWS] = "rows",
+                                    [DRPS_EXCHANGE_DENSE] = "dense",
+                                    [DRPS_EXCHANGE_AUTO] = "auto"};
+
+const char *drps_exchange_name(enum drps_exchange way)
+{
+    return names[way];
+}
+
+/* The messages of a round, to each of the others. */
+static int add_round(struct steps *numbers, struct steps *bodies, uint64_t step,
+                     const struct sv_message *shape, struct drps_exchange_bytes *out,
+                     struct drps_err *err)
+{
+    struct sv_message m = *shape;
+    const void *body;
+    int rc = drps_steps_record(numbers, step, &m.list.data, &m.list.bytes, err);
+    if (rc == 0) rc = drps_steps_record(bodies, step, &body, &m.body.bytes, err);
+    if (rc < 0) return rc;
+    if (m.list.bytes < sizeof(uint32_t))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            DRPS_FILE_NUMBERS ": record %" PRIu64 " is too short", step);
+    m.n = drps_batch_samples(body, m.body.bytes);
+    out->of[DRPS_EXCHANGE_VECTORS] += sv_message_bytes(&m);
+    m.n = drps_list_count(m.list.data);
+    m.is_sparse = 1;
+    m.body.bytes = 0;
+    out->of[DRPS_EXCHANGE_ROWS] += sv_message_bytes(&m);
+    return 0;
+}
+
+int drps_exchange_forecast(const struct drps_plan *part, int touches,
+                           struct drps_exchange_bytes *out, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &part->info;
+    const struct drps_plan_ranks *ranks = &info->ranks;
+    const struct sv_message shape = {.dim = info->dim, .has_touches = touches};
+    const uint64_t steps = info->batches + info->eval_batches, row = info->dim * sizeof(float);
+    struct steps *numbers = NULL, *bodies = NULL;
+    memset(out, 0, sizeof(*out));
+    int rc = drps_steps_open(part->io, part->dir, DRPS_FILE_NUMBERS, DRPS_KIND_NUMBERS, steps,
+                             1 << 20, &numbers, err);
+    if (rc == 0)
+        rc = drps_steps_open(part->io, part->dir, DRPS_FILE_DATA, DRPS_KIND_DATA, steps, 1 << 20,
+                             &bodies, err);
+    for (uint64_t t = 0; t < info->batches && rc == 0; t++)
+        rc = add_round(numbers, bodies, t, &shape, out, err);
+    drps_steps_close(numbers);
+    drps_steps_close(bodies);
+    out->of[DRPS_EXCHANGE_VECTORS] *= ranks->count - 1;
+    out->of[DRPS_EXCHANGE_ROWS] *= ranks->count - 1;
+    out->of[DRPS_EXCHANGE_SERVERS] =
+        ranks->served_rows * row + ranks->pulled_rows * (row + (touches ? sizeof(uint32_t) : 0));
+    out->of[DRPS_EXCHANGE_DENSE] =
+        info->batches * drps_net_allreduce_bytes(DRPS_NET_RING, ranks->count, ranks->rank,
+                                                 drps_exchange_rows(info) * (info->dim + 1),
+                                                 DRPS_NET_FLOAT32);
+    return rc;
+}
+
+int drps_exchange_choose(const struct drps_cluster *c, int fits, struct drps_exchange_bytes *bytes,
+                         enum drps_exchange *fewest_out, int *fits_out, struct drps_err *err)
+{
+    struct {
+        struct drps_exchange_bytes bytes;
+        uint64_t fits;
+    } all[DRPS_PLAN_WORKERS_MAX], mine = {*bytes, (uint64_t)fits};
+    struct drps_exchange_bytes sum = {{0}};
+    int rc = drps_net_gather(c->net, &mine, sizeof(mine), all, c->wait_ms, err);
+    if (rc < 0) return rc;
+    *fits_out = 1;
+    for (uint32_t r = 0; r < c->count; r++) {
+        *fits_out &= all[r].fits != 0;
+        for (int way = 0; way < DRPS_EXCHANGES; way++)
+            sum.of[way] += all[r].bytes.of[way];
+    }
+    *fewest_out = DRPS_EXCHANGE_SERVERS;
+    for (int way = 0; way < DRPS_EXCHANGES; way++)
+        if (sum.of[way] < sum.of[*fewest_out]) *fewest_out = (enum drps_exchange)way;
+    *bytes = sum;
+    return 0;
+}
