@@ -16,10 +16,12 @@ struct drps_links_mine {
 };
 
 struct drps_links_job {
-    int touches;        /* gradients say how many samples touch a row */
-    int hands_on;       /* rows are handed on */
-    uint64_t row_bytes; /* of a row with the optimizer's state */
-    uint64_t epochs;    /* whole ones */
+    int touches;               /* gradients say how many samples touch a row */
+    int hands_on;              /* rows are handed on */
+    uint64_t row_bytes;        /* of a row with the optimizer's state */
+    uint64_t epochs;           /* whole ones */
+    const uint64_t *exchanged; /* [count] bytes that this rank sends each other one in the training
+                                  of an epoch, where all have all rows; NULL: they have not */
 };
 
 /*

@@ -60,8 +60,9 @@ int drps_links_forecast(const struct drps_plan *part, const struct drps_links_jo
     const uint64_t back = there + (job->touches ? sizeof(uint32_t) : 0);
     for (uint32_t s = 0; s < info->ranks.count && rc == 0; s++) {
         if (s == info->ranks.rank) continue;
-        mine->to[s] = epochs * rows.training[s] * back;
-        mine->from[s] = epochs * (rows.training[s] + rows.evaluation[s]) * there;
+        const uint64_t trained = job->exchanged ? 0 : rows.training[s];
+        mine->to[s] = epochs * (job->exchanged ? job->exchanged[s] : trained * back);
+        mine->from[s] = epochs * (trained + rows.evaluation[s]) * there;
     }
     return rc == 0 && job->hands_on ? forecast_handed(part, there, back, job, mine, err) : rc;
 }

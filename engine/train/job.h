@@ -47,9 +47,10 @@ struct drps_job {
     struct drps_pull *pull;               /* the same of parameters */
     struct drps_handing *handing;         /* own, as is lending; NULL: rows are not handed on */
     struct drps_lending *lending;
-    void *intercept;                     /* own: of rank 0, where rows circulate; or NULL */
-    enum drps_exchange way;              /* settled: never auto */
-    struct drps_exchanging *exchange;    /* NULL: way is servers */
+    void *intercept;        /* own: of rank 0, where rows circulate; or NULL */
+    enum drps_exchange way; /* settled: never auto */
+    struct drps_exchange_bytes exchange_bytes, all_exchange_bytes; /* of this rank, and of all */
+    struct drps_exchanging *exchange;                              /* NULL: way is servers */
     struct drps_async *async;            /* NULL: bsp, as of the next one */
     struct drps_async_listener listener; /* that the store tells */
     struct drps_stratum *stratum;        /* NULL: one batch after another */

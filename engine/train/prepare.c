@@ -326,17 +326,18 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
     struct drps_train_exchange *found = &job->result->exchange;
-    struct drps_exchange_bytes bytes;
+    struct drps_exchange_bytes *all = &job->all_exchange_bytes;
     job->way = o->exchange == DRPS_EXCHANGE_AUTO ? DRPS_EXCHANGE_SERVERS : o->exchange;
     if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
     const uint64_t room = drps_exchange_memory(&job->plan->info, job->server.row_bytes,
                                                job->worker_size.touches, DRPS_EXCHANGE_VECTORS);
     const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
-    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, &bytes, err);
+    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, &job->exchange_bytes, err);
+    *all = job->exchange_bytes;
     if (rc == 0)
-        rc = drps_exchange_choose(&job->cluster, fits, &bytes, &found->fewest, &found->fits, err);
+        rc = drps_exchange_choose(&job->cluster, fits, all, &found->fewest, &found->fits, err);
     if (rc < 0) return rc;
-    memcpy(found->forecast_bytes, bytes.of, sizeof(found->forecast_bytes));
+    memcpy(found->forecast_bytes, all->of, sizeof(found->forecast_bytes));
     if (o->exchange == DRPS_EXCHANGE_AUTO && found->fits) job->way = found->fewest;
     found->way = job->way;
     found->chosen = o->exchange == DRPS_EXCHANGE_AUTO;

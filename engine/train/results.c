@@ -145,6 +145,17 @@ static void forecast_bytes(const struct drps_job *job, const struct drps_rounds_
         out->received -= fresh->made[s] * row;
 }
 
+/* The same where each rank has all rows: rounds are those of evaluation alone. */
+static void forecast_exchanged(const struct drps_job *job, struct drps_rounds_bytes *out)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    const uint64_t row = info->dim * sizeof(float), epochs = job->result->epochs_n;
+    const uint64_t received =
+        drps_exchange_received(info, job->way, &job->exchange_bytes, &job->all_exchange_bytes);
+    out->sent = epochs * (info->ranks.eval_served_rows * row + job->exchange_bytes.of[job->way]);
+    out->received = epochs * (info->ranks.eval_pulled_rows * row + received);
+}
+
 static void add_emulated(struct drps_train_emulated *sum, const struct drps_train_emulated *e)
 {
     sum->iterations += e->iterations;
@@ -187,10 +198,13 @@ static int gather_links(struct drps_job *job, const struct drps_traffic *sent,
                         const struct drps_rounds_fresh *fresh, struct drps_err *err)
 {
     const struct drps_plan_info *info = &job->plan->info;
+    uint64_t exchanged[DRPS_PLAN_WORKERS_MAX];
+    if (job->exchange) drps_exchange_to(&info->ranks, job->way, &job->exchange_bytes, exchanged);
     const struct drps_links_job links = {.touches = job->worker.has_touches,
                                          .hands_on = job->handing != NULL,
                                          .row_bytes = job->server.row_bytes,
-                                         .epochs = job->result->epochs_n};
+                                         .epochs = job->result->epochs_n,
+                                         .exchanged = job->exchange ? exchanged : NULL};
     struct drps_err why = DRPS_ERR_INIT;
     struct drps_links_mine *mine = calloc(1, sizeof(*mine));
     if (!mine) return drps_err_set(err, -ENOMEM, "no memory for the bytes between ranks");
@@ -221,6 +235,7 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         count_bytes(job, &done);
         drps_rounds_fresh(job->rounds, &fresh);
         forecast_bytes(job, &fresh, &planned);
+        if (job->exchange) forecast_exchanged(job, &planned);
         if (job->handing)
             drps_rounds_forecast_handed(&job->plan->info, job->worker.has_touches,
                                         job->server.row_bytes, r->epochs_n, &planned);

@@ -182,6 +182,12 @@ static int has_fresh_rows(const struct drps_job *job)
     return begins && made && !job->options->no_fresh;
 }
 
+/* Training batches are those of rounds, in which servers and workers take turns. */
+static int are_rounds(const struct drps_job *job)
+{
+    return !job->memory.window_steps && job->way == DRPS_EXCHANGE_SERVERS;
+}
+
 static int open_push(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_push_job push = {.plan = job->plan,
@@ -257,8 +263,7 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
                                                 .train = job->options,
                                                 .wait_ms = job->cluster.wait_ms,
                                                 .ahead = job->memory.rounds_ahead,
-                                                .fresh = has_fresh_rows(job) &&
-                                                         !job->memory.window_steps,
+                                                .fresh = has_fresh_rows(job) && are_rounds(job),
                                                 .slots = job->windows != NULL,
                                                 .push = job->push,
                                                 .pull = job->pull,

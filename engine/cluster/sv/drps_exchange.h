@@ -76,6 +76,16 @@ DRPS_MUST_CHECK
 int drps_exchange_forecast(const struct drps_plan *part, int touches,
                            struct drps_exchange_bytes *out, struct drps_err *err);
 
+/* Bytes to each other rank, to_out [count], of what this rank sends by a way that is not servers.
+ */
+void drps_exchange_to(const struct drps_plan_ranks *ranks, enum drps_exchange way,
+                      const struct drps_exchange_bytes *bytes, uint64_t *to_out);
+
+/* Returns what this rank gets by that way: all_bytes are those of all ranks. */
+uint64_t drps_exchange_received(const struct drps_plan_info *info, enum drps_exchange way,
+                                const struct drps_exchange_bytes *bytes,
+                                const struct drps_exchange_bytes *all_bytes);
+
 /* Called by all ranks together: *bytes becomes that of all ranks, *fewest_out the way of fewest
  * bytes. fits: this rank has room for all rows; *fits_out: all have. */
 DRPS_MUST_CHECK

@@ -265,6 +265,8 @@ static int sum_dense(struct drps_exchanging *x, struct drps_err *err)
         drps_net_allreduce_bytes(DRPS_NET_RING, x->ranks, x->rank, n, DRPS_NET_FLOAT32);
     drps_traffic_add(&x->traffic, DRPS_TRAFFIC_EXCHANGED, (x->rank + 1) % x->ranks, x->replica.rows,
                      bytes);
+    x->received += drps_net_allreduce_bytes(
+        DRPS_NET_RING, x->ranks, (x->rank + x->ranks - 1) % x->ranks, n, DRPS_NET_FLOAT32);
     find_touched(x);
     return 0;
 }

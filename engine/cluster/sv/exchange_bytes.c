@@ -41,6 +41,35 @@ static int add_round(struct steps *numbers, struct steps *bodies, uint64_t step,
     return 0;
 }
 
+/* A ring's, in an epoch: of the rank at this place. */
+static uint64_t ring_bytes(const struct drps_plan_info *info, uint32_t place)
+{
+    const uint64_t values = drps_exchange_rows(info) * (info->dim + 1);
+    return info->batches * drps_net_allreduce_bytes(DRPS_NET_RING, info->ranks.count, place, values,
+                                                    DRPS_NET_FLOAT32);
+}
+
+void drps_exchange_to(const struct drps_plan_ranks *ranks, enum drps_exchange way,
+                      const struct drps_exchange_bytes *bytes, uint64_t *to_out)
+{
+    const uint32_t next = (ranks->rank + 1) % ranks->count;
+    for (uint32_t r = 0; r < ranks->count; r++)
+        to_out[r] = way != DRPS_EXCHANGE_DENSE ? bytes->of[way] / (ranks->count - 1)
+                    : r == next                ? bytes->of[way]
+                                               : 0;
+    to_out[ranks->rank] = 0;
+}
+
+uint64_t drps_exchange_received(const struct drps_plan_info *info, enum drps_exchange way,
+                                const struct drps_exchange_bytes *bytes,
+                                const struct drps_exchange_bytes *all_bytes)
+{
+    const struct drps_plan_ranks *ranks = &info->ranks;
+    if (way == DRPS_EXCHANGE_DENSE)
+        return ring_bytes(info, (ranks->rank + ranks->count - 1) % ranks->count);
+    return (all_bytes->of[way] - bytes->of[way]) / (ranks->count - 1);
+}
+
 int drps_exchange_forecast(const struct drps_plan *part, int touches,
                            struct drps_exchange_bytes *out, struct drps_err *err)
 {
@@ -63,10 +92,7 @@ int drps_exchange_forecast(const struct drps_plan *part, int touches,
     out->of[DRPS_EXCHANGE_ROWS] *= ranks->count - 1;
     out->of[DRPS_EXCHANGE_SERVERS] =
         ranks->served_rows * row + ranks->pulled_rows * (row + (touches ? sizeof(uint32_t) : 0));
-    out->of[DRPS_EXCHANGE_DENSE] =
-        info->batches * drps_net_allreduce_bytes(DRPS_NET_RING, ranks->count, ranks->rank,
-                                                 drps_exchange_rows(info) * (info->dim + 1),
-                                                 DRPS_NET_FLOAT32);
+    out->of[DRPS_EXCHANGE_DENSE] = ring_bytes(info, ranks->rank);
     return rc;
 }
 
