@@ -9,7 +9,7 @@
 #include "base/drps_checksum.h"
 #include "engine/cluster/drps_circulation.h"
 #include "engine/cluster/drps_messages.h"
-#include "engine/cluster/sv/drps_exchange.h"
+#include "index/plan/codec/drps_list.h"
 
 enum {
     METRICS = DRPS_MESSAGE_METRICS,
@@ -30,6 +30,16 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+uint64_t drps_cluster_exchange_bytes(const struct drps_plan_info *info)
+{
+    const uint64_t values = larger(info->max_batch_samples, info->max_batch_rows);
+    const uint64_t row = (info->dim + (uint64_t)1) * sizeof(float);
+    const uint64_t round = 64 + values * row +
+                           drps_list_encode_bound((size_t)info->max_batch_rows) +
+                           info->max_body_bytes;
+    return larger(round, larger(DRPS_CLUSTER_COPY_BYTES, 3 * row));
+}
+
 void drps_train_net_options(const struct drps_plan *part, struct drps_net_options *out)
 {
     const struct drps_plan_info *info = &part->info;
@@ -47,9 +57,9 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = QUEUE,
     };
-    if (info->classes)
+    if (info->classes && drps_cluster_exchange_bytes(info) <= DRPS_NET_MESSAGE_MAX)
         out->message_bytes[DRPS_NET_WORKER] =
-            larger(out->message_bytes[DRPS_NET_WORKER], drps_exchange_message_bytes(info));
+            larger(out->message_bytes[DRPS_NET_WORKER], drps_cluster_exchange_bytes(info));
     if (info->ranks.handed.slots) out->queue_messages = HANDING_QUEUE;
     if (drps_plan_circulates(info)) {
         out->message_bytes[DRPS_NET_WORKER] = drps_circulation_message_bytes(info);

@@ -174,6 +174,10 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
         return no_exchange(job, "ranks with all rows are of synchronisation bsp", err);
     if (!drps_ranks_are_alike(&info->ranks))
         return no_exchange(job, "not every rank is a worker and a server", err);
+    if (drps_cluster_exchange_bytes(info) > DRPS_NET_MESSAGE_MAX)
+        return no_exchange(job, "what a rank would send at a time is too large", err);
+    if (info->ranks.handed.slots && !o->no_hand_on)
+        return no_exchange(job, "its rows are handed on", err);
     if (o->push.on || o->pull.on)
         return no_exchange(job, "filters are for what goes to servers, or comes from there", err);
     return 0;

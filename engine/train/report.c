@@ -11,6 +11,7 @@
 
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_epoch_json.h"
+#include "engine/cluster/sv/drps_exchange.h"
 #include "engine/cluster/traffic/drps_ranks_json.h"
 #include "storage/pib/drps_evict.h"
 
@@ -322,6 +323,20 @@ static json_t *emulated_to_json(const struct drps_train_emulated *e)
     return j;
 }
 
+/* How gradients were exchanged, and what each way takes in an epoch. */
+static json_t *exchange_to_json(const struct drps_train_exchange *x)
+{
+    json_t *j = json_object(), *bytes = json_object();
+    for (int way = 0; way < DRPS_EXCHANGES; way++)
+        drps_manifest_put(&bytes, drps_exchange_name((enum drps_exchange)way),
+                          json_integer((json_int_t)x->forecast_bytes[way]));
+    drps_manifest_put(&j, "way", json_string(drps_exchange_name(x->way)));
+    drps_manifest_put(&j, "chosen", json_boolean(x->chosen));
+    drps_manifest_put(&j, "fits", json_boolean(x->fits));
+    drps_manifest_put(&j, "forecast_bytes", bytes);
+    return j;
+}
+
 void *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *r)
 {
     json_t *j = json_object();
@@ -341,6 +356,8 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     put_process(&j, r);
     if (r->ranks_n) drps_manifest_put(&j, "claim_window_steps", count(r->claim_steps));
     if (r->ranks_n) drps_manifest_put(&j, "ranks", drps_ranks_to_json(r->ranks, r->ranks_n));
+    if (r->exchange.way != DRPS_EXCHANGE_SERVERS || r->exchange.chosen)
+        drps_manifest_put(&j, "exchange", exchange_to_json(&r->exchange));
     if (r->ranks_n) drps_manifest_put(&j, "links", drps_links_to_json(&r->links, r->ranks_n));
     if (options->emulate) drps_manifest_put(&j, "emulated", emulated_to_json(&r->emulated));
     return j;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/drps_size.h"
+#include "engine/cluster/sv/drps_exchange.h"
 #include "tools/drps_forecast_text.h"
 #include "tools/drps_link.h"
 #include "tools/stat/print.h"
@@ -98,6 +99,31 @@ static void print_handed(const struct drps_plan_info *info)
     printf("; at most %s at a time\n", drps_count_format(h->slots, slots));
 }
 
+/* What each way to exchange gradients would take: of all ranks, in the training of an epoch. */
+static void print_exchange(const struct drps_plan *plan)
+{
+    const struct drps_plan_info *info = &plan->info;
+    struct drps_exchange_bytes sum = {{0}};
+    if (!info->classes || drps_plan_shape(info) != DRPS_PLAN_ALL ||
+        !drps_ranks_are_alike(&info->ranks))
+        return;
+    for (uint32_t r = 0; r < info->ranks.count; r++) {
+        struct drps_exchange_bytes bytes = {{0}};
+        struct drps_plan *part = NULL;
+        int rc = drps_plan_open_rank(plan->io, plan->dir, r, &part, NULL);
+        if (rc == 0) rc = drps_exchange_forecast(part, 0, &bytes, NULL);
+        drps_plan_close(part);
+        if (rc < 0) return; /* --verify says what it is */
+        for (int way = 0; way < DRPS_EXCHANGES; way++)
+            sum.of[way] += bytes.of[way];
+    }
+    printf("           exchanged in an epoch's training, by way (drps-train --exchange):");
+    for (int way = 0; way < DRPS_EXCHANGES; way++)
+        printf("%s %s %s", way ? "," : "", drps_exchange_name((enum drps_exchange)way),
+               size_text((double)sum.of[way]));
+    printf("\n");
+}
+
 static void print_ranks(const struct drps_plan *plan)
 {
     const struct drps_plan_ranks *k = &plan->info.ranks;
@@ -131,6 +157,7 @@ static void print_ranks(const struct drps_plan *plan)
                "copies, of %llu rows at most, %s for each\n",
                (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots));
     print_handed(&plan->info);
+    print_exchange(plan);
 }
 
 /* Prints what an epoch asks of each machine whose part is here, without the gradients, which go

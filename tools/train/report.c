@@ -7,6 +7,7 @@
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
+#include "engine/cluster/sv/drps_exchange.h"
 #include "tools/drps_forecast_text.h"
 #include "tools/train/ranks.h"
 
@@ -93,6 +94,20 @@ static void print_from(const struct drps_train_from *f)
            f->rows < f->all ? "; the others were new" : "");
 }
 
+static void print_exchange(const struct drps_train_exchange *x)
+{
+    if (x->way == DRPS_EXCHANGE_SERVERS && !x->chosen) return;
+    printf("  exchange  %s", drps_exchange_name(x->way));
+    if (x->chosen)
+        printf(", %s", x->way == x->fewest ? "the fewest bytes"
+                                           : "as a rank has no room for all rows");
+    printf(": an epoch's training takes");
+    for (int way = 0; way < DRPS_EXCHANGES; way++)
+        printf("%s %s by %s", way ? "," : "", size(x->forecast_bytes[way]),
+               drps_exchange_name((enum drps_exchange)way));
+    printf("\n");
+}
+
 static void print_checkpoints(const struct drps_train_result *r)
 {
     const struct drps_train_checkpoints *c = &r->checkpoints;
@@ -175,6 +190,7 @@ void train_report_text(const struct drps_train_result *r, const char *model, int
     print_from(&r->from);
     print_checkpoints(r);
     train_ranks_print(stdout, r->ranks, r->ranks_n, details);
+    print_exchange(&r->exchange);
     if (r->emulated.iterations) print_emulated(&r->emulated);
     if (details)
         printf(

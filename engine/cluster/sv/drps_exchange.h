@@ -60,9 +60,6 @@ uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traf
 uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
                               enum drps_exchange way);
 
-/* Returns the bytes of the largest message to a worker. */
-uint64_t drps_exchange_message_bytes(const struct drps_plan_info *info);
-
 /* ---- Which way (exchange_bytes.c) ---- */
 
 /* Bytes that this rank sends in the training rounds of an epoch, by way; those of servers with the

@@ -338,18 +338,6 @@ static uint64_t most_rows(const struct drps_plan_info *info)
     return uses < rows ? uses : rows;
 }
 
-uint64_t drps_exchange_message_bytes(const struct drps_plan_info *info)
-{
-    const uint64_t more = info->max_batch_samples > info->max_batch_rows ? info->max_batch_samples
-                                                                         : info->max_batch_rows;
-    const uint64_t row = (info->dim + 3) * sizeof(float);
-    const uint64_t bytes = 64 + more * (info->dim + 1) * sizeof(float) +
-                           drps_list_encode_bound((size_t)info->max_batch_rows) +
-                           info->max_body_bytes;
-    const uint64_t filled = REPLICA_MESSAGE_BYTES > 3 * row ? REPLICA_MESSAGE_BYTES : 3 * row;
-    return bytes > filled ? bytes : filled;
-}
-
 uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
                               enum drps_exchange way)
 {
@@ -357,7 +345,7 @@ uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_byte
     const uint64_t a_row = info->dim * sizeof(float) + (touches ? sizeof(uint32_t) : 0);
     const uint64_t lists = count * info->max_batch_rows * sizeof(uint32_t);
     const uint64_t sums = most_rows(info) * (a_row + 2 * sizeof(uint32_t));
-    const uint64_t messages = (2 * count + 2) * drps_exchange_message_bytes(info);
+    const uint64_t messages = (2 * count + 2) * drps_cluster_exchange_bytes(info);
     const uint64_t dense = rows * (info->dim + 1) * sizeof(float);
     return rows * row_bytes + lists + sums + info->max_batch_rows * a_row + info->max_body_bytes +
            (way == DRPS_EXCHANGE_DENSE ? dense : messages);

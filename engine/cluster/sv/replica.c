@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "engine/cluster/drps_cluster.h"
 #include "engine/cluster/drps_messages.h"
 
 int replica_open(struct replica *r, const struct drps_server *server, uint64_t rows,
@@ -84,7 +85,7 @@ static int share_rows(struct replica *r, struct drps_net *net, uint32_t from,
                       const struct drps_row_range *own, uint32_t wait_ms, struct drps_err *err)
 {
     const uint64_t end = own->first + own->rows;
-    const uint64_t most = REPLICA_MESSAGE_BYTES / r->row_bytes;
+    const uint64_t most = DRPS_CLUSTER_COPY_BYTES / r->row_bytes;
     const uint64_t step = most ? most : 1;
     int rc = 0;
     for (uint64_t at = own->first, n = 0; at < end && rc == 0; at += n) {

@@ -42,7 +42,4 @@ void replica_step(struct replica *r, const uint32_t *ids, size_t n, const float 
 void replica_give(const struct replica *r, const uint32_t *ids, size_t n,
                   const struct drps_rows *rows);
 
-/* Bytes of a message of replica_fill(), at most. */
-enum { REPLICA_MESSAGE_BYTES = 1 << 18 };
-
 #endif
