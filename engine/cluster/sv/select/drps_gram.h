@@ -21,7 +21,10 @@ void drps_gram_dense(const struct drps_vectors *batch, void *scratch, double *gr
 /* The same by three loops, in another order of additions. */
 void drps_gram_dense_plain(const struct drps_vectors *batch, double *gram_out);
 
-/* Of the batch's x. gram_out: [n][n], symmetric. */
-void drps_gram_sparse(const struct drps_vectors *batch, double *gram_out);
+/* Memory that drps_gram_sparse() uses, in bytes, for vectors of so many entries in all. */
+size_t drps_gram_sparse_scratch(uint32_t entries);
+
+/* Of the batch's x. gram_out: [n][n], symmetric. scratch: aligned for doubles. */
+void drps_gram_sparse(const struct drps_vectors *batch, void *scratch, double *gram_out);
 
 #endif

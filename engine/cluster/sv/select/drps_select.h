@@ -44,9 +44,9 @@ struct drps_selected {
     int projected; /* 1: the u were projected, and `error` has changed */
 };
 
-/* Memory that drps_select() uses for a batch of n vectors, in bytes; n at most
- * DRPS_SELECT_VECTORS_MOST. */
-size_t drps_select_scratch(uint32_t n, const struct drps_select_options *options);
+/* Memory that drps_select() uses for a batch of n vectors, whose x have so many entries in all, in
+ * bytes; n at most DRPS_SELECT_VECTORS_MOST. */
+size_t drps_select_scratch(uint32_t n, uint32_t entries, const struct drps_select_options *options);
 
 /*
  * Choose, and make the new u.

@@ -34,15 +34,15 @@ static size_t most_of(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-size_t drps_select_scratch(uint32_t n, const struct drps_select_options *options)
+size_t drps_select_scratch(uint32_t n, uint32_t entries, const struct drps_select_options *options)
 {
     const size_t c = least_of(n, options->count);
     const struct drps_jmcss j = jmcss_of(n, options);
     if (options->rule == DRPS_SELECT_ALL || options->rule == DRPS_SELECT_RANDOM)
         return sizeof(double);
-    const size_t rest = most_of(most_of(drps_gram_scratch(n), drps_jmcss_scratch(&j)),
-                                projection_block_bytes((uint32_t)c));
-    return (2 * (size_t)n * n + c * c) * sizeof(double) + rest;
+    const size_t grams = most_of(drps_gram_scratch(n), drps_gram_sparse_scratch(entries));
+    const size_t after = most_of(drps_jmcss_scratch(&j), projection_block_bytes((uint32_t)c));
+    return (2 * (size_t)n * n + c * c) * sizeof(double) + most_of(grams, after);
 }
 
 static struct parts parts_of(void *scratch, size_t n, size_t c)
@@ -76,7 +76,7 @@ static int choose_jmcss(const struct drps_vectors *batch, const struct drps_sele
     uint32_t drawn;
     j.grams = grams;
     drps_gram_dense(batch, parts->rest, parts->gram_u);
-    drps_gram_sparse(batch, parts->gram_x);
+    drps_gram_sparse(batch, parts->rest, parts->gram_x);
     int rc = drps_jmcss(&j, parts->rest, picks, &drawn, NULL, err);
     if (rc == 0) qsort(picks, least_of(batch->n, o->count), sizeof(*picks), by_number);
     return rc;

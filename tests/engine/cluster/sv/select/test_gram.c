@@ -59,22 +59,42 @@ static void test_plain_by_hand(void **state)
         assert_true(got[i] == want[i]);
 }
 
-/* Sparse vectors are dense ones whose other values are 0. */
+/* Sparse vectors are dense ones whose other values are 0. Ids may take up to 32 bits. */
+static void check_sparse(uint32_t n, uint32_t rows, uint32_t nnz, uint32_t step)
+{
+    float *dense = calloc((size_t)n * rows + 1, sizeof(*dense));
+    double *got = malloc(((size_t)n * n + 1) * sizeof(double)),
+           *want = malloc(((size_t)n * n + 1) * sizeof(double));
+    struct own_vectors o = random_vectors(n + rows, n, 1, rows, nnz);
+    void *scratch = malloc(drps_gram_sparse_scratch(o.first[n]) + 1);
+    assert_true(dense && got && want && scratch);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t e = o.first[i]; e < o.first[i + 1]; e++) {
+            dense[i * rows + o.ids[e]] = o.values[e];
+            o.ids[e] *= step;
+        }
+    const struct drps_vectors d = {.n = n, .dim = rows, .u = dense};
+    drps_gram_sparse(&o.v, scratch, got);
+    drps_gram_dense_plain(&d, want);
+    assert_near(got, want, n);
+    free(scratch);
+    free(dense);
+    free(got);
+    free(want);
+    own_vectors_free(&o);
+}
+
 static void test_sparse_is_dense_with_zeros(void **state)
 {
-    enum { N = 20, ROWS = 37 };
-    float dense[N * ROWS] = {0};
-    double got[N * N], want[N * N];
+    static const uint32_t steps[] = {1, 7, 300, 70000, 100000000};
     (void)state;
-    struct own_vectors o = random_vectors(5, N, 1, ROWS, 9);
-    for (uint32_t i = 0; i < N; i++)
-        for (uint32_t e = o.first[i]; e < o.first[i + 1]; e++)
-            dense[i * ROWS + o.ids[e]] = o.values[e];
-    const struct drps_vectors d = {.n = N, .dim = ROWS, .u = dense};
-    drps_gram_sparse(&o.v, got);
-    drps_gram_dense_plain(&d, want);
-    assert_near(got, want, N);
-    own_vectors_free(&o);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        check_sparse(0, 37, 9, steps[i]);
+        check_sparse(1, 37, 9, steps[i]);
+        check_sparse(20, 37, 9, steps[i]);
+        check_sparse(20, 37, 37, steps[i]);
+        check_sparse(20, 37, 0, steps[i]);
+    }
 }
 
 /* Floats that a square of floats does not hold. */

@@ -28,7 +28,7 @@ struct chosen {
 static void choose(const struct drps_vectors *v, struct drps_select_options o, float *error,
                    struct chosen *c)
 {
-    void *scratch = malloc(drps_select_scratch(v->n, &o));
+    void *scratch = malloc(drps_select_scratch(v->n, v->first[v->n], &o));
     assert_non_null(scratch);
     memset(c, 0, sizeof(*c));
     c->out = (struct drps_selected){.picks = c->picks, .u = c->u};
