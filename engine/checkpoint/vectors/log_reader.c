@@ -74,7 +74,7 @@ static int check_not_damaged(const struct log_reader *r, struct drps_err *err)
 /* Like read_frame(), but 0 only where power may have cut the log off. */
 static int next_frame(struct log_reader *r, struct frame *out, struct drps_err *err)
 {
-    int rc = r->fd < 0 || r->at == r->size ? 0 : read_frame(r, out, err);
+    int rc = r->fd < 0 ? 0 : read_frame(r, out, err);
     if (rc == 1) r->at += FRAME_HEAD_BYTES + frame_padded(out->bytes);
     return rc || r->fd < 0 ? rc : check_not_damaged(r, err);
 }

@@ -124,7 +124,7 @@ static int take_projected(const struct drps_vectors *batch, const struct drps_se
     out->captured = project(&p, out->u);
     out->projected = out->captured >= least;
     if (!out->projected)
-        take_random(batch, drps_mix64(o->seed), out);
+        take_random(batch, o->seed, out);
     else if (error)
         project_error(&p, error, out->u);
     return 0;

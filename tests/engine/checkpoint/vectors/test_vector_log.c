@@ -26,7 +26,7 @@
 #include "support/scratch.h"
 #include "support/vector_rounds.h"
 
-enum { ROWS = 50, DIM = 4, SAMPLES = 3, NNZ = 6, FIRST = 10 };
+enum { ROWS = 50, DIM = 3, SAMPLES = 3, NNZ = 6, FIRST = 10 };
 
 struct fixture {
     struct scratch s;
@@ -340,6 +340,24 @@ static void test_bytes_of_logs(void **state)
     }
 }
 
+/* One sample of 7 of 20 rows of 8 bytes: 92 bytes as vectors, and as rows, which it is then. */
+static void test_rows_where_both_are_equal(void **state)
+{
+    struct fixture *f = begin_sized(20, 1, 0, 0);
+    const float u = 1, values[7] = {1, 2, 3, 4, 5, 6, 7};
+    const uint32_t first[] = {0, 7}, ids[] = {0, 1, 2, 5, 7, 11, 13}, source = 0;
+    const struct drps_vectors batch = {1, 1, &u, first, ids, values};
+    const struct drps_vector_round round = {
+        .number = FIRST + 1, .n = 1, .batches = &batch, .sources = &source};
+    (void)state;
+    assert_int_equal(drps_vector_log_bytes(&f->v.shape, &round), 92);
+    assert_int_equal(drps_vector_log_rows_bytes(&f->v.shape, 7), 92);
+    open_log(f, (struct drps_vector_log_options){0});
+    must(drps_vector_log_add(f->log, &round, f->v.matrix, 0, &err));
+    assert_int_equal(stats_of(f).as_rows, 1);
+    end(f);
+}
+
 /* Bytes written in 40 rounds, all of them, with a checkpoint whenever one is due, against a
  * checkpoint after each round; each round is durable in both. No more is written in checkpoints
  * than in the log, so where the rows are logged each time it is twice as much. */
@@ -391,6 +409,25 @@ static void test_due(void **state)
     end(f);
 }
 
+/* Also of a log that is gone on with after each round. */
+static void test_due_after_resuming(void **state)
+{
+    struct fixture *f = begin();
+    uint64_t logged = 0;
+    (void)state;
+    open_log(f, (struct drps_vector_log_options){0});
+    while (logged < vector_rounds_bytes(&f->v)) {
+        assert_false(drps_vector_log_due(f->log));
+        add(f);
+        sync_log(f);
+        logged += stats_of(f).log_bytes;
+        close_log(f);
+        resume(f, f->v.last, (struct drps_vector_log_options){0});
+    }
+    assert_true(drps_vector_log_due(f->log));
+    end(f);
+}
+
 /* Rounds are written together, when they fill the buffer. */
 static void test_buffer(void **state)
 {
@@ -426,7 +463,7 @@ static void test_what_is_refused(void **state)
                                              f->got, &got, &err),
                      DRPS_E_CONFIG);
     assert_non_null(
-        strstr(err.text, "50 rows of 32 bytes and 4 parameters, not of 50 of 36 and 4"));
+        strstr(err.text, "50 rows of 24 bytes and 3 parameters, not of 50 of 28 and 3"));
     const struct drps_vector_log_options many = {.keep = DRPS_CHECKPOINT_LIST_MOST + 1}, o = {0};
     assert_int_equal(
         drps_vector_log_begin(&f->c, &f->v.shape, &many, 1, f->v.matrix, f->manifest, &log, NULL),
@@ -537,6 +574,32 @@ static void test_damage(void **state)
     end(f);
 }
 
+/* The one frame that says so lies across two of the pieces that are looked through: 64 KiB from the
+ * first place after the damaged frame's beginning, at byte 88 + 8. */
+static void test_damage_far_from_what_tells_of_it(void **state)
+{
+    struct fixture *f = begin_sized(409, 20, 1, 1);
+    const char *path = log_path(f, 1);
+    size_t n;
+    (void)state;
+    open_log(f, (struct drps_vector_log_options){0});
+    for (int i = 0; i < 2; i++) {
+        vector_rounds_next(&f->v);
+        f->v.round.all_rows = i == 0;
+        must(drps_vector_log_add(f->log, &f->v.round, f->v.matrix, 0, &err));
+        sync_log(f);
+    }
+    char *bytes = scratch_read(path, &n);
+    const size_t second = 88 + 64 + 8 + 409 * 160;
+    assert_true(second < 96 + (1 << 16) && second + FRAME_HEAD_BYTES > 96 + (1 << 16));
+    check_latest(f, FIRST + 2);
+    bytes[1000] ^= 1;
+    scratch_write(path, bytes, n);
+    check_refused(f, UINT64_MAX, DRPS_E_CORRUPT, "what follows round 10, at byte 88,");
+    free(bytes);
+    end(f);
+}
+
 /* ---- Frames that are whole, and say what cannot be ---- */
 
 /* Change the frame at `at`, and sign it. */
@@ -559,7 +622,7 @@ static void put_head(unsigned char *bytes, size_t at, size_t field, uint64_t val
 static void test_hostile_rounds(void **state)
 {
     /* In the payload of round 3: a u32 at that offset becomes another. The first batch has 3
-     * samples of 4 floats: u at 24, first at 72, ids at 88. */
+     * samples of 3 floats: u at 24, first at 60, ids at 76. */
     static const struct {
         size_t at;
         uint32_t value;
@@ -574,11 +637,11 @@ static void test_hostile_rounds(void **state)
         {16, 0, "samples that do not fit it"},
         {20, 1, "a batch of 3 samples has "},
         {20, 2, "a batch of 3 samples has "},
-        {72, 1, "samples that do not fit it"},
-        {76, 1 << 20, "samples that do not fit it"},
-        {84, 1 << 20, "samples that do not fit it"},
-        {88, ROWS, "out of order or beyond them"},
-        {92, 0, "out of order or beyond them"},
+        {60, 1, "samples that do not fit it"},
+        {64, 1 << 20, "samples that do not fit it"},
+        {72, 1 << 20, "samples that do not fit it"},
+        {76, ROWS, "out of order or beyond them"},
+        {80, 0, "out of order or beyond them"},
     };
     struct fixture *f = begin_written();
     const char *path = log_path(f, 1);
@@ -597,6 +660,10 @@ static void test_hostile_rounds(void **state)
         check_round(f, FIRST + 2);
         free(changed);
     }
+    bytes[at[3] + FRAME_HEAD_BYTES + 80] = bytes[at[3] + FRAME_HEAD_BYTES + 76]; /* a row twice */
+    sign((unsigned char *)bytes, at[3]);
+    scratch_write(path, bytes, n);
+    check_refused(f, UINT64_MAX, DRPS_E_CORRUPT, "out of order or beyond them");
     free(bytes);
     end(f);
 }
@@ -758,12 +825,15 @@ int main(void)
         cmocka_unit_test(test_resume_after_an_earlier_round),
         cmocka_unit_test(test_the_matrix_where_it_is_smaller),
         cmocka_unit_test(test_bytes_of_logs),
+        cmocka_unit_test(test_rows_where_both_are_equal),
         cmocka_unit_test(test_bytes_against_full_checkpoints),
         cmocka_unit_test(test_due),
+        cmocka_unit_test(test_due_after_resuming),
         cmocka_unit_test(test_buffer),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_torn_ends),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_damage_far_from_what_tells_of_it),
         cmocka_unit_test(test_hostile_rounds),
         cmocka_unit_test(test_hostile_frames),
         cmocka_unit_test(test_verify),

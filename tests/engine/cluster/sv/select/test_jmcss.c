@@ -181,7 +181,8 @@ static void compare(const struct sets *s, uint32_t count, uint64_t seed)
         assert_int_equal(got.picks[t], picks[t]);
     for (uint32_t m = 0; m < s->matrices; m++)
         for (uint32_t i = 0; i < s->n; i++)
-            if (!(fabs(got.left[m][i] - squared(&left, m, i)) <= 1e-6 * squared(s, m, i)))
+            if (!(fabs(got.left[m][i] - squared(&left, m, i)) <= 1e-6 * squared(s, m, i)) ||
+                got.left[m][i] < 0)
                 fail_msg("seed %llu, %u chosen, matrix %u, vector %u: %.9g is left, expected %.9g",
                          (unsigned long long)seed, count, m, i, got.left[m][i],
                          squared(&left, m, i));
@@ -211,6 +212,24 @@ static void test_equals_projection_of_deficient_rank(void **state)
         compare(&s, 3, seed);
         assert_int_equal(chosen(&s, 8, seed, 0).drawn, 3);
     }
+}
+
+/* Vector 1 is nearly a multiple of vector 0 in the first matrix, but long: it is chosen, and what
+ * is left of it, a share of 5e-10, is no direction to project out of vector 2. */
+static void test_rounding_is_no_direction(void **state)
+{
+    const struct sets s = {
+        .n = 3,
+        .matrices = 2,
+        .dim = 2,
+        .x = {{{1, 0}, {1e6, 22}, {0, 3}}, {{1e6, 0}, {0, .9}, {1e-6, 1e-6}}},
+    };
+    const struct result r = chosen(&s, 2, 1, 1);
+    (void)state;
+    assert_int_equal(r.drawn, 2);
+    assert_true(r.picks[0] == 0 && r.picks[1] == 1);
+    assert_true(fabs(r.left[0][2] - 9) < 1e-9);
+    assert_true(fabs(r.left[0][1] - 484) < 1e-3);
 }
 
 /* ---- Edges ---- */
@@ -308,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_worked_example),
         cmocka_unit_test(test_equals_orthogonal_projection),
         cmocka_unit_test(test_equals_projection_of_deficient_rank),
+        cmocka_unit_test(test_rounding_is_no_direction),
         cmocka_unit_test(test_none_and_all),
         cmocka_unit_test(test_zeros_fill_up_evenly),
         cmocka_unit_test(test_draws_by_weight),
