@@ -95,7 +95,7 @@ static void go_on(struct job *j, const struct power_after *a, const struct drps_
     struct drps_err err = DRPS_ERR_INIT;
     const struct drps_vector_log_options o = {.keep = j->keep};
     struct drps_vector_log *log;
-    uint64_t got;
+    uint64_t got = 0;
     const struct drps_vector_round next = {.number = round + 1, .all_rows = 1};
     if (drps_vector_log_resume(c, &o, round, &log, &err) < 0) power_fail(a, "%s", err.text);
     matrix[5] ^= 1;

@@ -89,7 +89,7 @@ static void test_all_are_as_they_were(void **state)
     struct own_vectors o = random_vectors(1, 30, DIM, ROWS, 6);
     struct chosen c;
     (void)state;
-    for (int rule = DRPS_SELECT_ALL; rule <= DRPS_SELECT_PROJECT; rule++)
+    for (enum drps_select_rule rule = DRPS_SELECT_ALL; rule <= DRPS_SELECT_PROJECT; rule++)
         for (uint32_t count = 30; count < 32; count++) {
             must_choose(&o.v, (struct drps_select_options){.rule = rule, .count = count}, NULL, &c);
             assert_int_equal(c.out.n, 30);
@@ -106,7 +106,7 @@ static void test_chosen_are_scaled(void **state)
     struct own_vectors o = random_vectors(2, 30, DIM, ROWS, 6);
     struct chosen c;
     (void)state;
-    for (int rule = DRPS_SELECT_RANDOM; rule <= DRPS_SELECT_JMCSS; rule++) {
+    for (enum drps_select_rule rule = DRPS_SELECT_RANDOM; rule <= DRPS_SELECT_JMCSS; rule++) {
         must_choose(&o.v, (struct drps_select_options){.rule = rule, .count = 12, .seed = 4}, NULL,
                     &c);
         assert_int_equal(c.out.n, 12);
@@ -147,7 +147,7 @@ static void test_same_seed_same_choice(void **state)
     struct own_vectors o = random_vectors(4, 40, DIM, ROWS, 6);
     struct chosen a, b, other;
     (void)state;
-    for (int rule = DRPS_SELECT_RANDOM; rule <= DRPS_SELECT_PROJECT; rule++) {
+    for (enum drps_select_rule rule = DRPS_SELECT_RANDOM; rule <= DRPS_SELECT_PROJECT; rule++) {
         struct drps_select_options options = {.rule = rule, .count = 12, .seed = 4};
         must_choose(&o.v, options, NULL, &a);
         must_choose(&o.v, options, NULL, &b);
@@ -301,7 +301,7 @@ static void test_none_and_zeros(void **state)
     struct chosen c;
     (void)state;
     memset(zeros.u, 0, 9 * DIM * sizeof(float));
-    for (int rule = DRPS_SELECT_ALL; rule <= DRPS_SELECT_PROJECT; rule++) {
+    for (enum drps_select_rule rule = DRPS_SELECT_ALL; rule <= DRPS_SELECT_PROJECT; rule++) {
         struct drps_select_options o = {.rule = rule, .count = 4, .seed = 3};
         must_choose(&none.v, o, NULL, &c);
         assert_int_equal(c.out.n, 0);
@@ -353,7 +353,7 @@ static void test_what_is_refused(void **state)
     options.rule = DRPS_SELECT_ALL;
     assert_int_equal(drps_select(&many, &options, NULL, c.u, &out, NULL), -EINVAL);
     o.u[3 * DIM] = NAN;
-    for (int rule = DRPS_SELECT_JMCSS; rule <= DRPS_SELECT_PROJECT; rule++) {
+    for (enum drps_select_rule rule = DRPS_SELECT_JMCSS; rule <= DRPS_SELECT_PROJECT; rule++) {
         choose(&o.v, (struct drps_select_options){.rule = rule, .count = 4}, NULL, &c);
         assert_int_equal(c.rc, -EDOM);
         assert_non_null(strstr(c.err.text, "vector 3 of 9"));
