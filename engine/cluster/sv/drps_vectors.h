@@ -1,2 +1,2 @@
 /* The shape of sufficient vectors, which lies below checkpoints, too. */
-#include "engine/model/drps_vectors.h" // IWYU pragma: export
+#include "engine/model/drps_vectors.h"
