@@ -23,6 +23,7 @@ static const struct drps_owned owned[] = {
     {.name = DRPS_CHECKPOINT_BEST},
     {.name = DRPS_CHECKPOINT_STORE, .inside = store_owned},
     {.name = DRPS_CHECKPOINT_NAMES},
+    {.name = DRPS_CHECKPOINT_VECTORS},
     {.name = NULL},
 };
 const struct drps_stage_kind drps_checkpoint_kind = {.manifest = DRPS_CHECKPOINT_MANIFEST,

@@ -16,5 +16,6 @@
 #define DRPS_CHECKPOINT_STORE "store"     /* folder of a store that has saved itself, for rows */
 #define DRPS_CHECKPOINT_NAMES "names.rec" /* of rank 0: the plan's dictionary */
 #define DRPS_CHECKPOINT_BEST "best.bin"   /* parameters of the best epoch, as in params.bin */
+#define DRPS_CHECKPOINT_VECTORS "vectors.log" /* sufficient vectors that were applied since */
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/checkpoint/drps_checkpoint_files.h"
+#include "engine/checkpoint/vectors/drps_vector_log.h"
 #include "engine/publish/drps_trained.h"
 #include "engine/checkpoint/drps_state.h"
 #include "storage/relay/drps_relay.h"
@@ -74,6 +75,16 @@ static int check_rows(const struct verify *v, struct drps_checkpoint *cp, struct
     return store ? drps_relay_verify_saved(v->io, store, err) : drps_checkpoint_verify(cp, err);
 }
 
+/* The rounds of vectors that followed the rows, where such are logged. */
+static int check_vectors(struct verify *v, const struct drps_checkpoint *cp, struct drps_err *err)
+{
+    uint64_t rounds;
+    if (!json_object_get(drps_checkpoint_manifest(cp), "vectors")) return 0;
+    int rc = drps_vector_log_verify(v->io, cp, &rounds, err);
+    v->found->records += rounds;
+    return rc;
+}
+
 /* Ranks are stopped before the same round: a number is the same cut on all of them. */
 static int check_cut(struct verify *v, uint32_t rank, uint64_t number, const struct drps_state *s,
                      const char *path, struct drps_err *err)
@@ -113,9 +124,12 @@ static int check_state(struct verify *v, uint32_t rank, uint64_t number, struct 
 /* What was read, for the user. */
 static void count(struct verify *v, const struct drps_checkpoint *cp)
 {
-    static const char *const files[] = {DRPS_CHECKPOINT_MANIFEST, DRPS_CHECKPOINT_BEST,
-                                        DRPS_CHECKPOINT_NAMES, DRPS_CHECKPOINT_STORE "/relay.rec",
-                                        DRPS_CHECKPOINT_STORE "/streams"};
+    static const char *const files[] = {DRPS_CHECKPOINT_MANIFEST,
+                                        DRPS_CHECKPOINT_BEST,
+                                        DRPS_CHECKPOINT_NAMES,
+                                        DRPS_CHECKPOINT_STORE "/relay.rec",
+                                        DRPS_CHECKPOINT_STORE "/streams",
+                                        DRPS_CHECKPOINT_VECTORS};
     v->found->records += drps_checkpoint_records(cp);
     for (uint64_t i = 0; i < drps_checkpoint_parts(cp); i++)
         count_file(v, drps_checkpoint_part(cp, i));
@@ -133,6 +147,7 @@ static int check_one(struct verify *v, const struct drps_checkpoints *c, uint32_
     rc = drps_findings_take(v->found, check_rows(v, cp, err), err);
     if (rc == 0) rc = drps_findings_take(v->found, check_state(v, rank, number, cp, err), err);
     if (rc == 0) rc = drps_findings_take(v->found, check_names(v, cp, err), err);
+    if (rc == 0) rc = drps_findings_take(v->found, check_vectors(v, cp, err), err);
     drps_checkpoint_close(cp);
     return rc;
 }

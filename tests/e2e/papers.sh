@@ -35,6 +35,9 @@ papers redundant-table2 >table2
 awk -F '|' '{ for (i = 7; i <= 12; i++) if ($i !~ /[0-9]/) exit 1; if ($9 >= 1 || $12 >= 1 || $14 >= 1) exit 1 }' table2 || fail "Table II: $(cat table2)"
 papers redundant-keys >keys
 [[ $(cell keys "text, 500, LR" 5) = "100and200%" && $(cell keys "text, 500, FM of 8" 5) = "11and22%" ]] || fail "keys: $(cat keys)"
+papers orpheus-table4 >table4
+# 100 samples of 40,000 and 40,000 floats, and the frame: 32 MB; as much again of checkpoints, in the long run
+[[ $(cell table4 LSTM 7) = 6400 && $(cell table4 LSTM 8) = 64 && $(cell table4 LSTM 9) = 32 ]] || fail "Table 4: $(cat table4)"
 export DRPS_BENCH_MODELS=ratings
 papers timed-fig9 >fig9
 awk -F '|' '$2 ~ /bsp/ { if ($2 == model && $6 <= dropped) exit 1; model = $2; dropped = $6; lines++ } END { exit lines != 3 }' fig9 ||
