@@ -220,6 +220,8 @@ struct drps_train_options {
     int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
                         have what the bound asks for; the plan has residual slots */
     enum drps_exchange exchange; /* bsp, models of several classes; default: servers */
+    uint32_t sv_count;           /* vectors: how many of a batch's are sent; 0: all */
+    int sv_random;  /* 1: drawn evenly; else those that the others say least of (jmcss) */
     int no_hand_on; /* 1: rows go to their servers after each batch, also where the plan says that
                        they stay with workers */
     const struct drps_timing

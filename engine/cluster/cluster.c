@@ -128,7 +128,8 @@ struct terms {
     char optimizer[15];
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
-    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange;
+    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, sv_count,
+        sv_random;
     struct drps_push_options push;
     struct drps_pull_options pull;
 };
@@ -155,6 +156,8 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->pull_cached = o->pull_cached != 0;
     t->hands_on = (uint64_t)drps_handing_applies(&c->part->info, o, optim);
     t->exchange = (uint64_t)o->exchange;
+    t->sv_count = o->sv_count;
+    t->sv_random = o->sv_random != 0;
     t->push = o->push;
     t->pull = o->pull;
 }
@@ -199,6 +202,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
         return differs("set of filters of parameters", rank, err);
     if (t->exchange != first->exchange) return differs("way to exchange gradients", rank, err);
+    if (t->sv_count != first->sv_count || t->sv_random != first->sv_random)
+        return differs("choice of vectors", rank, err);
     if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
     if (t->hands_on != first->hands_on)
         return differs("choice of whether rows are handed on", rank, err);

@@ -100,7 +100,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (p->way != DRPS_EXCHANGE_SERVERS)
             take(b, "all rows, and what ranks exchange",
                  drps_exchange_memory(&p->plan->info, p->server->row_bytes, p->worker->touches,
-                                      p->way));
+                                      p->way, p->options->sv_count));
         if (p->options->push.on)
             take(b, "what gradients hold back",
                  drps_push_memory(&p->plan->info, p->worker->touches));

@@ -167,6 +167,10 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
     const struct drps_plan_info *info = &job->plan->info;
+    if (o->sv_count && o->exchange != DRPS_EXCHANGE_VECTORS)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "vectors are chosen where vectors are exchanged: exchange vectors, or "
+                            "choose none");
     if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
     if (info->ranks.count < 2) return no_exchange(job, "a plan for one worker", err);
     if (!info->classes) return no_exchange(job, "its model has not several classes", err);
@@ -334,7 +338,7 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     job->way = o->exchange == DRPS_EXCHANGE_AUTO ? DRPS_EXCHANGE_SERVERS : o->exchange;
     if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
     const uint64_t room = drps_exchange_memory(&job->plan->info, job->server.row_bytes,
-                                               job->worker_size.touches, DRPS_EXCHANGE_VECTORS);
+                                               job->worker_size.touches, DRPS_EXCHANGE_VECTORS, 0);
     const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
     int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, &job->exchange_bytes, err);
     *all = job->exchange_bytes;

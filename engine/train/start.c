@@ -274,13 +274,21 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
 
 static int open_exchange(struct drps_job *job, struct drps_err *err)
 {
-    const struct drps_exchange_job exchange = {.plan = job->plan,
-                                               .net = job->cluster.net,
-                                               .feed = job->feed,
-                                               .server = &job->server,
-                                               .worker = &job->worker,
-                                               .way = job->way,
-                                               .wait_ms = job->cluster.wait_ms};
+    const struct drps_train_options *o = job->options;
+    const struct drps_exchange_job exchange = {
+        .plan = job->plan,
+        .net = job->cluster.net,
+        .feed = job->feed,
+        .server = &job->server,
+        .worker = &job->worker,
+        .way = job->way,
+        .select = {.rule = o->sv_random ? DRPS_SELECT_RANDOM : DRPS_SELECT_JMCSS,
+                   .count = o->sv_count},
+        .seed = o->seed,
+        .first_round =
+            (job->checkpoints.state.epoch - 1) * job->plan->info.batches + drps_job_first_step(job),
+        .slots = job->windows != NULL,
+        .wait_ms = job->cluster.wait_ms};
     if (job->way == DRPS_EXCHANGE_SERVERS) return 0;
     return drps_exchange_open(&exchange, &job->exchange, err);
 }

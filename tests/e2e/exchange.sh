@@ -65,6 +65,22 @@ grep -q "exchange  vectors, the fewest bytes" out.txt || fail "$(cat out.txt)"
 grep -q "exchanged in an epoch" out.txt || fail "$(cat out.txt)"
 echo "ok auto"
 
+# Some vectors stand for all: fewer bytes, the same model again and wherever rows lie; all of them are all.
+train --local 3 --exchange vectors --sv-count 1000
+[[ $(content) = "$want" ]] || fail "1000 of 40 vectors: $(content), not $want"
+all=$(all_bytes sent_bytes)
+for rule in jmcss random; do
+    train --local 3 --exchange vectors --sv-count 8 --sv-rule $rule
+    chosen=$(content)
+    (($(all_bytes sent_bytes) < all / 2)) || fail "$rule: $(all_bytes sent_bytes) bytes were sent, $all with all vectors"
+    near "$(all_values test_loss <train.json | tail -1)" "$(tail -1 <<<"$loss")" 0.5 || fail "$rule: loss $(all_values test_loss <train.json | xargs)"
+    train --local 3 --exchange vectors --sv-count 8 --sv-rule $rule --store relay --memory 90M --transport inproc
+    [[ $(content) = "$chosen" ]] || fail "$rule: another model in a relay store: $(content), not $chosen"
+    "$tools/drps-train" plan -o other --force --local 3 --epochs 2 --exchange vectors --sv-count 8 --sv-rule $rule --quiet
+    [[ $chosen != "$want" ]] || fail "$rule: all were sent"
+done
+echo "ok some vectors"
+
 # Each rank from a command of its own; a run that is interrupted goes on.
 ports 3 >peers.txt
 pids=()
@@ -96,6 +112,7 @@ fails 2 "not every rank is a worker and a server" "$tools/drps-train" fewer -o n
 fails 2 "has not several classes" "$tools/drps-train" two -o never --local 3 --exchange auto
 fails 2 "of synchronisation bsp" "$tools/drps-train" plan -o never --local 3 --exchange vectors --sync ssp
 fails 2 "filters are for what goes to servers" "$tools/drps-train" residuals -o never --local 3 --exchange vectors --push-values 8bit
+fails 2 "where vectors are exchanged" "$tools/drps-train" plan -o never --local 3 --exchange rows --sv-count 8
 fails 2 "is not one of" "$tools/drps-train" plan -o never --local 3 --exchange everything
 absent never
 # A list of rows that are not the batch's is found before it is used.

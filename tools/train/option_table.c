@@ -112,6 +112,10 @@ const struct argp_option train_option_table[] = {
      "bsp, models of several classes: how gradients are exchanged: servers (default), or between "
      "ranks that each have all rows: vectors, rows, dense, or auto, the way of fewest bytes",
      5},
+    {"sv-count", KEY_SV_COUNT, "C", 0,
+     "With --exchange vectors: of the vectors of a batch C are sent, which stand for all", 5},
+    {"sv-rule", KEY_SV_RULE, "RULE", 0,
+     "Which: jmcss (default), those that the others say least of, or random", 5},
     {"no-claim", KEY_NO_CLAIM, NULL, 0,
      "Other modes than bsp: no worker takes over batches of a slower one", 5},
     {"no-overlap", KEY_NO_OVERLAP, NULL, 0,

@@ -35,6 +35,8 @@ enum {
     KEY_SYNC,
     KEY_STALENESS,
     KEY_EXCHANGE,
+    KEY_SV_COUNT,
+    KEY_SV_RULE,
     KEY_NO_CLAIM,
     KEY_NO_OVERLAP,
     KEY_NO_FRESH,

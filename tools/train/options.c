@@ -137,6 +137,7 @@ static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, c
 {
     static const char *const transports[] = {"zmq", "inproc", NULL};
     static const char *const exchanges[] = {"servers", "vectors", "rows", "dense", "auto", NULL};
+    static const char *const rules[] = {"jmcss", "random", NULL};
     static const char *const failures[] = {"stop", "resume", NULL};
 #define NAME(mode, name) [mode] = (name),
     static const char *const modes[] = {DRPS_SCHED_MODES(NAME) NULL};
@@ -168,6 +169,12 @@ static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, c
         return 0;
     case KEY_EXCHANGE:
         o->train.exchange = (enum drps_exchange)drps_cli_choice(cli, arg, exchanges);
+        return 0;
+    case KEY_SV_COUNT:
+        o->train.sv_count = (uint32_t)drps_cli_count(cli, arg, 1, 65536);
+        return 0;
+    case KEY_SV_RULE:
+        o->train.sv_random = drps_cli_choice(cli, arg, rules) == 1;
         return 0;
     case KEY_STALENESS:
         o->train.staleness = drps_cli_count(cli, arg, 1, 1000000);

@@ -12,8 +12,9 @@
  *
  * So stores, evaluation, checkpoints and export are those of rounds with servers, and with vectors
  * and sparse rows the model is theirs to the bit (of one thread: several compute scores alike, and
- * add up each gradient as one does). An all-reduce adds up in another order. Ranks stop between
- * epochs alone.
+ * add up each gradient as one does). An all-reduce adds up in another order. Where some of a
+ * batch's vectors stand for all (select/) it is another model, on all ranks the same. Ranks stop
+ * between epochs alone.
  *
  * Source: Xie et al., "Orpheus", sections 3 and 4. Shared inside engine/.
  */
@@ -22,6 +23,7 @@
 
 #include "engine/cluster/drps_cluster.h"
 #include "engine/cluster/drps_rounds.h"
+#include "engine/cluster/sv/select/drps_select.h"
 #include "engine/cluster/traffic/drps_traffic.h"
 #include "engine/drps_engine.h"
 #include "engine/step/drps_feed.h"
@@ -34,10 +36,14 @@ struct drps_exchanging; /* opaque */
 struct drps_exchange_job {
     const struct drps_plan *plan; /* the rank's part, of several classes */
     struct drps_net *net;
-    struct drps_feed *feed;     /* started */
-    struct drps_server *server; /* its store is open */
-    struct drps_worker *worker; /* started */
-    enum drps_exchange way;     /* vectors, rows or dense */
+    struct drps_feed *feed;            /* started */
+    struct drps_server *server;        /* its store is open */
+    struct drps_worker *worker;        /* started */
+    enum drps_exchange way;            /* vectors, rows or dense */
+    struct drps_select_options select; /* vectors: how many of a batch are sent, and which; count 0:
+                                          all; its seed is not read */
+    uint64_t seed, first_round;        /* of the run: what is drawn */
+    int slots;                         /* 1: unions list slots */
     uint32_t wait_ms;
 };
 
@@ -56,9 +62,9 @@ int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_rou
 /* What was sent in training rounds so far is added to *sum; returns what was received. */
 uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum);
 
-/* Returns the memory that it takes beside rounds. */
+/* Returns the memory that it takes beside rounds; `select`: vectors that are chosen, or 0. */
 uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
-                              enum drps_exchange way);
+                              enum drps_exchange way, uint32_t select);
 
 /* ---- Which way (exchange_bytes.c) ---- */
 

@@ -8,7 +8,9 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "base/drps_rng.h"
 #include "engine/cluster/drps_messages.h"
+#include "engine/cluster/sv/chosen.h"
 #include "engine/cluster/sv/message.h"
 #include "engine/cluster/sv/replica.h"
 #include "engine/cluster/sv/sums.h"
@@ -31,6 +33,9 @@ struct drps_exchanging {
     struct replica replica;
     struct sums sums;
     struct steps *numbers; /* own: the rows of the rank's batches */
+    struct steps *lists;   /* own: the rows of its server in each round; job.slots alone */
+    struct chosen chosen;  /* job.select.count alone */
+    uint64_t round;        /* of the run */
     struct part *parts;    /* own: [ranks] */
     struct drps_shared_buffer *sent;
     float *grads;      /* own: [max_batch_rows][dim], of a rank at a time */
@@ -68,21 +73,18 @@ static int open_round(struct drps_exchanging *x, uint64_t step, struct drps_err 
     return drps_server_open_step(x->job.server, x->opened.ids, x->opened.n, err);
 }
 
-/* Begins the message of this round. */
-static int begin_message(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
+/* Begins the message of this round: n rows of values, and these. */
+static int begin_message(struct drps_exchanging *x, size_t n, struct drps_piece list,
+                         struct drps_piece body, struct drps_err *err)
 {
-    const struct drps_batch *b = &x->batch.body;
     struct sv_message *m = &x->parts[x->rank].parts;
-    struct drps_feed_record record = {.body = {NULL, 0}};
-    *m = (struct sv_message){.n = (uint32_t)(is_vectors(x) ? b->samples : b->rows),
+    *m = (struct sv_message){.n = (uint32_t)n,
                              .dim = x->dim,
                              .is_sparse = !is_vectors(x),
-                             .has_touches = x->job.worker->has_touches};
-    int rc = drps_steps_record(x->numbers, step, &m->list.data, &m->list.bytes, err);
-    if (rc == 0 && is_vectors(x)) rc = drps_feed_read_record(x->job.feed, step, &record, err);
-    if (rc < 0) return rc;
-    m->body = record.body;
-    rc = drps_shared_buffer_renew(&x->sent, sv_message_bytes(m), err);
+                             .has_touches = x->job.worker->has_touches,
+                             .list = list,
+                             .body = body};
+    int rc = drps_shared_buffer_renew(&x->sent, sv_message_bytes(m), err);
     if (rc == 0) sv_message_begin(m, x->sent->data);
     return rc;
 }
@@ -99,22 +101,64 @@ static void make_gradient(struct drps_exchanging *x, const struct drps_batch *b,
     drps_batch_touches(b, 0, b->samples, model->has_bias, x->touches);
 }
 
-/* Computes what is sent. Returns the sum of the losses. */
-static double compute(struct drps_exchanging *x)
+/* Some of the batch's samples stand for all of them: those are the rank's batch from now on. */
+static int compute_chosen(struct drps_exchanging *x, double *loss_out, struct drps_err *err)
+{
+    struct part *own = &x->parts[x->rank];
+    struct chosen *c = &x->chosen;
+    struct drps_worker *w = x->job.worker;
+    const uint64_t seed = drps_rng_at(x->job.seed + x->rank, x->round);
+    drps_worker_score(w, &x->batch.body);
+    *loss_out = drps_model_slopes(w->model, &x->batch.body, w->scores, c->slopes);
+    int rc = chosen_make(c, &x->batch.body, own->ids, seed, err);
+    if (rc == 0) rc = begin_message(x, c->picked.n, c->list, c->body, err);
+    if (rc < 0) return rc;
+    memcpy(own->parts.values, c->u, c->picked.n * x->dim * sizeof(*c->u));
+    own->n = drps_list_count(c->list.data);
+    memcpy(own->ids, c->rows, own->n * sizeof(*own->ids));
+    return 0;
+}
+
+static int compute_vectors(struct drps_exchanging *x, uint64_t step, double *loss_out,
+                           struct drps_err *err)
 {
     const struct drps_batch *b = &x->batch.body;
-    const struct sv_message *m = &x->parts[x->rank].parts;
     struct drps_worker *w = x->job.worker;
-    replica_gather(&x->replica, x->parts[x->rank].ids, b->rows, w->params);
-    if (is_vectors(x)) {
-        drps_worker_score(w, b);
-        return drps_model_slopes(w->model, b, w->scores, m->values);
-    }
-    const double loss = drps_worker_gradient(w, b);
-    if (x->job.way == DRPS_EXCHANGE_DENSE) return loss;
-    memcpy(m->values, w->grads[0], b->rows * x->dim * sizeof(*m->values));
-    if (w->has_touches) memcpy(m->touches, w->touches[0], b->rows * sizeof(*m->touches));
-    return loss;
+    struct drps_feed_record record;
+    struct drps_piece list;
+    int rc = drps_steps_record(x->numbers, step, &list.data, &list.bytes, err);
+    if (rc == 0) rc = drps_feed_read_record(x->job.feed, step, &record, err);
+    if (rc == 0) rc = begin_message(x, b->samples, list, record.body, err);
+    if (rc < 0) return rc;
+    drps_worker_score(w, b);
+    *loss_out = drps_model_slopes(w->model, b, w->scores, x->parts[x->rank].parts.values);
+    return 0;
+}
+
+static int compute_rows(struct drps_exchanging *x, uint64_t step, double *loss_out,
+                        struct drps_err *err)
+{
+    const size_t rows = x->batch.body.rows;
+    struct drps_worker *w = x->job.worker;
+    struct drps_piece list;
+    *loss_out = drps_worker_gradient(w, &x->batch.body);
+    if (x->job.way == DRPS_EXCHANGE_DENSE) return 0;
+    int rc = drps_steps_record(x->numbers, step, &list.data, &list.bytes, err);
+    if (rc == 0) rc = begin_message(x, rows, list, (struct drps_piece){NULL, 0}, err);
+    if (rc < 0) return rc;
+    const struct sv_message *m = &x->parts[x->rank].parts;
+    memcpy(m->values, w->grads[0], rows * x->dim * sizeof(*m->values));
+    if (w->has_touches) memcpy(m->touches, w->touches[0], rows * sizeof(*m->touches));
+    return 0;
+}
+
+/* Computes what is sent, and the sum of the losses. */
+static int compute(struct drps_exchanging *x, uint64_t step, double *loss_out, struct drps_err *err)
+{
+    replica_gather(&x->replica, x->parts[x->rank].ids, x->batch.body.rows, x->job.worker->params);
+    return !is_vectors(x)            ? compute_rows(x, step, loss_out, err)
+           : x->job.select.count > 0 ? compute_chosen(x, loss_out, err)
+                                     : compute_vectors(x, step, loss_out, err);
 }
 
 /* ---- Vectors and sparse rows ---- */
@@ -170,7 +214,7 @@ static int gradient_of(struct drps_exchanging *x, uint32_t r, struct drps_err *e
 {
     struct part *p = &x->parts[r];
     struct drps_batch other;
-    if (r == x->rank) {
+    if (r == x->rank && !x->job.select.count) {
         make_gradient(x, &x->batch.body, p->parts.values);
         return 0;
     }
@@ -273,45 +317,40 @@ static int sum_dense(struct drps_exchanging *x, struct drps_err *err)
 
 /* ---- A round ---- */
 
-/* Copies what this rank's server has of the rows that were stepped to its store, which has opened
- * as many. */
-static int give_own(struct drps_exchanging *x, struct drps_err *err)
+/* Copies the rows that this rank's server has opened to its store. */
+static int give_own(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
 {
     struct drps_server *server = x->job.server;
-    const uint64_t first = server->first_row, end = first + x->job.plan->info.rows;
-    const struct sums *s = &x->sums;
-    size_t from = 0, to = s->n;
-    while (from < s->n && s->ids[from] < first)
-        from++;
-    while (to > from && s->ids[to - 1] >= end)
-        to--;
-    if (to - from != x->opened.n)
-        return drps_err_set(err, DRPS_E_PROTO,
-                            "%zu of the rank's rows were stepped, the round opened %zu", to - from,
-                            x->opened.n);
-    replica_give(&x->replica, s->ids + from, to - from, &server->rows);
+    const uint32_t *ids = x->opened.ids;
+    size_t n = x->opened.n;
+    int rc = x->lists ? drps_steps_rows(x->lists, step, x->job.plan->info.rows, &ids, &n, err) : 0;
+    if (rc == 0 && n != x->opened.n)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: step %" PRIu64 " has %zu rows, and %zu slots",
+                          x->job.plan->dir, step, n, x->opened.n);
+    if (rc < 0) return rc;
+    replica_give(&x->replica, server->first_row, ids, n, &server->rows);
     return drps_server_close_step(server, 1, err);
 }
 
 int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,
                        struct drps_err *err)
 {
-    const int dense = x->job.way == DRPS_EXCHANGE_DENSE;
     const uint64_t start = drps_clock_ns();
     *out = (struct drps_round){.batch = &x->batch.body};
     int rc = open_round(x, step, err);
-    if (rc == 0 && !dense) rc = begin_message(x, step, err);
     if (rc < 0) return rc;
     const uint64_t ready = drps_clock_ns();
     out->plan_ns = ready - start;
-    out->loss = compute(x);
+    rc = compute(x, step, &out->loss, err);
     out->compute_ns = drps_clock_ns() - ready;
-    rc = dense ? sum_dense(x, err) : exchange_parts(x, step, err);
+    if (rc == 0)
+        rc = x->job.way == DRPS_EXCHANGE_DENSE ? sum_dense(x, err) : exchange_parts(x, step, err);
     out->wait_ns = drps_clock_ns() - ready - out->compute_ns;
     if (rc < 0) return rc;
+    x->round++;
     replica_step(&x->replica, x->sums.ids, x->sums.n, x->sums.grads,
                  x->sums.has_touches ? x->sums.touches : NULL);
-    return give_own(x, err);
+    return give_own(x, step, err);
 }
 
 uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum)
@@ -339,7 +378,7 @@ static uint64_t most_rows(const struct drps_plan_info *info)
 }
 
 uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
-                              enum drps_exchange way)
+                              enum drps_exchange way, uint32_t select)
 {
     const uint64_t rows = drps_exchange_rows(info), count = info->ranks.count;
     const uint64_t a_row = info->dim * sizeof(float) + (touches ? sizeof(uint32_t) : 0);
@@ -348,7 +387,7 @@ uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_byte
     const uint64_t messages = (2 * count + 2) * drps_cluster_exchange_bytes(info);
     const uint64_t dense = rows * (info->dim + 1) * sizeof(float);
     return rows * row_bytes + lists + sums + info->max_batch_rows * a_row + info->max_body_bytes +
-           (way == DRPS_EXCHANGE_DENSE ? dense : messages);
+           (way == DRPS_EXCHANGE_DENSE ? dense : messages) + chosen_memory(info, select);
 }
 
 static int allocate(struct drps_exchanging *x, struct drps_err *err)
@@ -403,6 +442,10 @@ static int open_all(struct drps_exchanging *x, struct drps_err *err)
     if (rc == 0)
         rc = drps_steps_open(plan->io, plan->dir, DRPS_FILE_NUMBERS, DRPS_KIND_NUMBERS,
                              info->batches + info->eval_batches, 1 << 18, &x->numbers, err);
+    if (rc == 0 && x->job.slots)
+        rc = drps_steps_open(plan->io, plan->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS,
+                             info->batches + info->eval_batches, 1 << 18, &x->lists, err);
+    if (rc == 0 && x->job.select.count) rc = chosen_open(&x->chosen, info, &x->job.select, err);
     if (rc == 0) rc = find_ranges(x, own, err);
     if (rc == 0) rc = replica_fill(&x->replica, x->job.net, own, x->job.wait_ms, err);
     free(own);
@@ -419,6 +462,7 @@ int drps_exchange_open(const struct drps_exchange_job *job, struct drps_exchangi
     x->rank = job->plan->info.ranks.rank;
     x->ranks = job->plan->info.ranks.count;
     x->dim = job->plan->info.dim;
+    x->round = job->first_round;
     int rc = open_all(x, err);
     if (rc < 0) {
         drps_exchange_close(x);
@@ -436,6 +480,8 @@ void drps_exchange_close(struct drps_exchanging *x)
         free(x->parts[r].ids);
     }
     drps_steps_close(x->numbers);
+    drps_steps_close(x->lists);
+    chosen_close(&x->chosen);
     drps_shared_buffer_release(x->sent);
     replica_close(&x->replica);
     sums_close(&x->sums);

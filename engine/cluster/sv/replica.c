@@ -126,9 +126,9 @@ void replica_step(struct replica *r, const uint32_t *ids, size_t n, const float 
                     intercept);
 }
 
-void replica_give(const struct replica *r, const uint32_t *ids, size_t n,
+void replica_give(const struct replica *r, uint64_t first, const uint32_t *ids, size_t n,
                   const struct drps_rows *rows)
 {
     for (size_t i = 0; i < n; i++)
-        memcpy(drps_row_at(rows, i), r->data + (size_t)ids[i] * r->row_bytes, r->row_bytes);
+        memcpy(drps_row_at(rows, i), r->data + (first + ids[i]) * r->row_bytes, r->row_bytes);
 }

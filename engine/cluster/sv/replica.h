@@ -38,8 +38,8 @@ void replica_gather(const struct replica *r, const uint32_t *ids, size_t n, floa
 void replica_step(struct replica *r, const uint32_t *ids, size_t n, const float *grads,
                   const uint32_t *touches);
 
-/* Copy rows ids [n] to the rows of the server's open step, which are as many. */
-void replica_give(const struct replica *r, const uint32_t *ids, size_t n,
+/* Copy rows first + ids[i], i < n, to the rows of the server's open step, which are as many. */
+void replica_give(const struct replica *r, uint64_t first, const uint32_t *ids, size_t n,
                   const struct drps_rows *rows);
 
 #endif
