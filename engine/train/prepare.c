@@ -340,7 +340,8 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     const uint64_t room = drps_exchange_memory(&job->plan->info, job->server.row_bytes,
                                                job->worker_size.touches, DRPS_EXCHANGE_VECTORS, 0);
     const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
-    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, &job->exchange_bytes, err);
+    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, o->sv_count,
+                                    &job->exchange_bytes, err);
     *all = job->exchange_bytes;
     if (rc == 0)
         rc = drps_exchange_choose(&job->cluster, fits, all, &found->fewest, &found->fits, err);

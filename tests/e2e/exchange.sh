@@ -74,7 +74,7 @@ for rule in jmcss random; do
     chosen=$(content)
     (($(all_bytes sent_bytes) < all / 2)) || fail "$rule: $(all_bytes sent_bytes) bytes were sent, $all with all vectors"
     near "$(all_values test_loss <train.json | tail -1)" "$(tail -1 <<<"$loss")" 0.5 || fail "$rule: loss $(all_values test_loss <train.json | xargs)"
-    train --local 3 --exchange vectors --sv-count 8 --sv-rule $rule --store relay --memory 90M --transport inproc
+    train --local 3 --exchange vectors --sv-count 8 --sv-rule $rule --store relay --memory 90M
     [[ $(content) = "$chosen" ]] || fail "$rule: another model in a relay store: $(content), not $chosen"
     "$tools/drps-train" plan -o other --force --local 3 --epochs 2 --exchange vectors --sv-count 8 --sv-rule $rule --quiet
     [[ $chosen != "$want" ]] || fail "$rule: all were sent"

@@ -111,7 +111,7 @@ static void print_exchange(const struct drps_plan *plan)
         struct drps_exchange_bytes bytes = {{0}};
         struct drps_plan *part = NULL;
         int rc = drps_plan_open_rank(plan->io, plan->dir, r, &part, NULL);
-        if (rc == 0) rc = drps_exchange_forecast(part, 0, &bytes, NULL);
+        if (rc == 0) rc = drps_exchange_forecast(part, 0, 0, &bytes, NULL);
         drps_plan_close(part);
         if (rc < 0) return; /* --verify says what it is */
         for (int way = 0; way < DRPS_EXCHANGES; way++)

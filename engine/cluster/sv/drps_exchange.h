@@ -74,9 +74,9 @@ struct drps_exchange_bytes {
     uint64_t of[DRPS_EXCHANGES];
 };
 
-/* Reads the part's files. */
+/* Reads the part's files. `select`: so many vectors of a batch are sent, about, or all (0). */
 DRPS_MUST_CHECK
-int drps_exchange_forecast(const struct drps_plan *part, int touches,
+int drps_exchange_forecast(const struct drps_plan *part, int touches, uint32_t select,
                            struct drps_exchange_bytes *out, struct drps_err *err);
 
 /* Bytes to each other rank, to_out [count], of what this rank sends by a way that is not servers.

@@ -19,22 +19,35 @@ const char *drps_exchange_name(enum drps_exchange way)
     return names[way];
 }
 
+/* About what some of the samples take: what they are is not known before. */
+static void take_share(struct sv_message *m, uint32_t select)
+{
+    const double share = (double)select / (double)m->n;
+    m->n = select;
+    m->list.bytes = (size_t)((double)m->list.bytes * share);
+    m->body.bytes = (size_t)((double)m->body.bytes * share);
+}
+
 /* The messages of a round, to each of the others. */
-static int add_round(struct steps *numbers, struct steps *bodies, uint64_t step,
+static int add_round(struct steps *numbers, struct steps *bodies, uint64_t step, uint32_t select,
                      const struct sv_message *shape, struct drps_exchange_bytes *out,
                      struct drps_err *err)
 {
     struct sv_message m = *shape;
+    struct drps_piece list;
     const void *body;
-    int rc = drps_steps_record(numbers, step, &m.list.data, &m.list.bytes, err);
+    int rc = drps_steps_record(numbers, step, &list.data, &list.bytes, err);
     if (rc == 0) rc = drps_steps_record(bodies, step, &body, &m.body.bytes, err);
     if (rc < 0) return rc;
-    if (m.list.bytes < sizeof(uint32_t))
+    if (list.bytes < sizeof(uint32_t))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             DRPS_FILE_NUMBERS ": record %" PRIu64 " is too short", step);
     m.n = drps_batch_samples(body, m.body.bytes);
+    m.list = list;
+    if (select && select < m.n) take_share(&m, select);
     out->of[DRPS_EXCHANGE_VECTORS] += sv_message_bytes(&m);
-    m.n = drps_list_count(m.list.data);
+    m.n = drps_list_count(list.data);
+    m.list = list;
     m.is_sparse = 1;
     m.body.bytes = 0;
     out->of[DRPS_EXCHANGE_ROWS] += sv_message_bytes(&m);
@@ -70,7 +83,7 @@ uint64_t drps_exchange_received(const struct drps_plan_info *info, enum drps_exc
     return (all_bytes->of[way] - bytes->of[way]) / (ranks->count - 1);
 }
 
-int drps_exchange_forecast(const struct drps_plan *part, int touches,
+int drps_exchange_forecast(const struct drps_plan *part, int touches, uint32_t select,
                            struct drps_exchange_bytes *out, struct drps_err *err)
 {
     const struct drps_plan_info *info = &part->info;
@@ -85,7 +98,7 @@ int drps_exchange_forecast(const struct drps_plan *part, int touches,
         rc = drps_steps_open(part->io, part->dir, DRPS_FILE_DATA, DRPS_KIND_DATA, steps, 1 << 20,
                              &bodies, err);
     for (uint64_t t = 0; t < info->batches && rc == 0; t++)
-        rc = add_round(numbers, bodies, t, &shape, out, err);
+        rc = add_round(numbers, bodies, t, select, &shape, out, err);
     drps_steps_close(numbers);
     drps_steps_close(bodies);
     out->of[DRPS_EXCHANGE_VECTORS] *= ranks->count - 1;
