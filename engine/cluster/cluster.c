@@ -105,7 +105,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "8"
+#define MESSAGES "9"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {

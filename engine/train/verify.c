@@ -71,7 +71,8 @@ static int check_names(const struct verify *v, const struct drps_checkpoint *cp,
 static int check_rows(const struct verify *v, struct drps_checkpoint *cp, struct drps_err *err)
 {
     const char *store = drps_checkpoint_store(cp);
-    return store ? drps_relay_verify_saved(v->io, store, err) : drps_checkpoint_verify(cp, err);
+    int rc = drps_checkpoint_verify(cp, err);
+    return rc == 0 && store ? drps_relay_verify_saved(v->io, store, err) : rc;
 }
 
 /* Ranks are stopped before the same round: a number is the same cut on all of them. */
@@ -113,8 +114,11 @@ static int check_state(struct verify *v, uint32_t rank, uint64_t number, struct 
 /* What was read, for the user. */
 static void count(struct verify *v, const struct drps_checkpoint *cp)
 {
-    static const char *const files[] = {DRPS_CHECKPOINT_MANIFEST, DRPS_CHECKPOINT_BEST,
-                                        DRPS_CHECKPOINT_NAMES, DRPS_CHECKPOINT_STORE "/relay.rec",
+    static const char *const files[] = {DRPS_CHECKPOINT_MANIFEST,
+                                        DRPS_CHECKPOINT_BEST,
+                                        DRPS_CHECKPOINT_HELD,
+                                        DRPS_CHECKPOINT_NAMES,
+                                        DRPS_CHECKPOINT_STORE "/relay.rec",
                                         DRPS_CHECKPOINT_STORE "/streams"};
     v->found->records += drps_checkpoint_records(cp);
     for (uint64_t i = 0; i < drps_checkpoint_parts(cp); i++)
