@@ -1,8 +1,8 @@
 /*
- * Marks: how many there are (u32), how they are packed (u8), and these bits, the lowest of a byte
- * first. The gaps between numbers have k bits each, behind the rest of the gap in unary, zeros and
- * a one (Rice's code); k is what makes them shortest. Where a bit for each number is shorter, it is
- * that.
+ * Marks: how they are packed (u8), unless it is all or none of them how many there are (7 bits a
+ * byte, the lowest first), and these bits, the lowest of a byte first. The gaps between numbers
+ * have k bits each, behind the rest of the gap in unary, zeros and a one (Rice's code); k is what
+ * makes them shortest. Where a bit for each number is shorter, it is that.
  */
 #include "engine/cluster/filters/drps_marks.h"
 
@@ -10,7 +10,8 @@
 
 #include "base/drps_endian.h"
 
-enum { HEAD_BYTES = 5, RICE_MOST = 31, BITMAP = 32, ALL = 33 }; /* up to RICE_MOST: k */
+enum { RICE_MOST = 31, BITMAP = 32, ALL = 33, NONE = 34 }; /* up to RICE_MOST: k */
+enum { HEAD_BYTES = 6, COUNT_BITS = 32 };                  /* at most; of the number of marks */
 
 size_t drps_marks_bound(size_t end)
 {
@@ -69,23 +70,31 @@ static void write_bitmap(const uint32_t *list, size_t n, unsigned char *out)
         out[list[i] / 8] |= (unsigned char)(1U << list[i] % 8);
 }
 
+static size_t write_count(size_t n, unsigned char *out)
+{
+    size_t bytes = 0;
+    for (; n >= 0x80; n >>= 7)
+        out[bytes++] = (unsigned char)(n | 0x80);
+    out[bytes++] = (unsigned char)n;
+    return bytes;
+}
+
 size_t drps_marks_encode(const uint32_t *list, size_t n, size_t end, void *data)
 {
     unsigned char *out = data;
     uint64_t bits;
-    drps_put_u32(out, (uint32_t)n);
-    out[4] = n == end ? ALL : BITMAP;
-    if (n == end) return HEAD_BYTES;
+    out[0] = n ? ALL : NONE;
+    if (!n || n == end) return 1;
     const unsigned k = best_k(list, n, end, &bits);
     const size_t rice = (size_t)(bits / 8 + (bits % 8 != 0)), bitmap = drps_marks_bitmap_bytes(end);
-    memset(out + HEAD_BYTES, 0, rice < bitmap ? rice : bitmap);
-    if (rice >= bitmap) {
-        write_bitmap(list, n, out + HEAD_BYTES);
-        return HEAD_BYTES + bitmap;
-    }
-    out[4] = (unsigned char)k;
-    write_rice(list, n, k, out + HEAD_BYTES);
-    return HEAD_BYTES + rice;
+    const size_t head = 1 + write_count(n, out + 1), body = rice < bitmap ? rice : bitmap;
+    out[0] = (unsigned char)(rice < bitmap ? k : BITMAP);
+    memset(out + head, 0, body);
+    if (rice < bitmap)
+        write_rice(list, n, k, out + head);
+    else
+        write_bitmap(list, n, out + head);
+    return head + body;
 }
 
 /* ---- Reading ---- */
@@ -145,17 +154,32 @@ static int read_bitmap(const unsigned char *data, size_t bytes, size_t end, uint
     return n == out->n ? 0 : -1;
 }
 
+/* Returns the bytes of a number of 32 bits, 0 if there is none. */
+static size_t read_count(const unsigned char *data, size_t bytes, size_t *n_out)
+{
+    uint64_t n = 0;
+    size_t i = 0;
+    for (; i < bytes && 7 * i < COUNT_BITS; i++) {
+        n |= (uint64_t)(data[i] & 0x7f) << 7 * i;
+        if (data[i] & 0x80) continue;
+        *n_out = (size_t)n;
+        return n >> COUNT_BITS ? 0 : i + 1;
+    }
+    return 0;
+}
+
 int drps_marks_decode(const void *data, size_t bytes, size_t end, uint32_t *list,
                       struct drps_marks *out)
 {
     const unsigned char *at = data;
-    if (bytes < HEAD_BYTES) return -1;
-    const unsigned how = at[4];
-    *out = (struct drps_marks){.n = drps_get_u32(at), .bytes = HEAD_BYTES, .all = how == ALL};
-    at += HEAD_BYTES;
-    bytes -= HEAD_BYTES;
-    if (out->n > end) return -1;
-    if (how == ALL) return out->n == end ? 0 : -1;
+    const unsigned how = bytes ? at[0] : UINT32_MAX;
+    *out = (struct drps_marks){.n = how == ALL ? end : 0, .bytes = 1, .all = how == ALL};
+    if (how == ALL || how == NONE) return 0;
+    const size_t count = bytes ? read_count(at + 1, bytes - 1, &out->n) : 0;
+    if (!count || out->n > end) return -1;
+    out->bytes += count;
+    at += out->bytes;
+    bytes -= out->bytes;
     if (how == BITMAP) return read_bitmap(at, bytes, end, list, out);
     return how <= RICE_MOST ? read_rice(at, bytes, how, end, list, out) : -1;
 }

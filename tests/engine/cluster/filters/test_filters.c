@@ -314,9 +314,9 @@ static void check_marks(const uint32_t *list, size_t n, size_t end)
     assert_int_equal(drps_marks_decode(data, bytes, end, out, &marks), 0);
     assert_int_equal(marks.n, n);
     assert_int_equal(marks.bytes, bytes);
-    assert_int_equal(marks.all, n == end);
+    assert_int_equal(marks.all, n && n == end);
     if (n < end && n) assert_memory_equal(out, list, n * sizeof(*list));
-    if (n) assert_int_equal(drps_marks_decode(data, bytes, n - 1, out, &marks), -1);
+    if (n && n < end) assert_int_equal(drps_marks_decode(data, bytes, n - 1, out, &marks), -1);
     free(data);
 }
 
@@ -336,7 +336,7 @@ static void test_marks_arrive_in_few_bits(void **state)
         list[i] = 50 * i + 49;
     unsigned char data[MARKS_MOST];
     assert_int_equal(drps_marks_encode(list, MARKS_MOST / 50, MARKS_MOST, data),
-                     5 + 60 * 7 / 8 + 1);
+                     2 + 60 * 7 / 8 + 1);
 }
 
 static void test_marks_that_are_none_are_refused(void **state)
@@ -346,15 +346,19 @@ static void test_marks_that_are_none_are_refused(void **state)
         unsigned char data[16];
         size_t bytes, end;
     } cases[] = {
-        {"more than there are", {4, 0, 0, 0, 33}, 5, 3},
-        {"all, but fewer", {2, 0, 0, 0, 33}, 5, 3},
-        {"packed in no known way", {1, 0, 0, 0, 34, 1}, 6, 3},
-        {"a bit behind the end", {1, 0, 0, 0, 32, 8}, 6, 3},
-        {"more bits than there are numbers", {1, 0, 0, 0, 32, 3}, 6, 3},
-        {"fewer bits", {2, 0, 0, 0, 32, 1}, 6, 3},
-        {"a gap without an end", {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 15, 3000},
-        {"a gap behind the end", {1, 0, 0, 0, 0, 8}, 6, 3},
-        {"a gap of more than 32 bits", {1, 0, 0, 0, 31, 0x10, 0, 0, 0, 0, 0}, 11, 3000},
+        {"nothing", {0}, 0, 3},
+        {"no count", {0}, 1, 3},
+        {"a count without an end", {0, 0x80}, 2, 3},
+        {"a count of more than 32 bits", {32, 0x80, 0x80, 0x80, 0x80, 0x10, 1}, 7, 3},
+        {"a count of six bytes", {32, 0x81, 0x80, 0x80, 0x80, 0x80, 0, 1}, 8, 3},
+        {"more than there are", {32, 4, 15}, 3, 3},
+        {"packed in no known way", {35, 1, 1}, 3, 3},
+        {"a bit behind the end", {32, 1, 8}, 3, 3},
+        {"more bits than there are numbers", {32, 1, 3}, 3, 3},
+        {"fewer bits", {32, 2, 1}, 3, 3},
+        {"a gap without an end", {0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 12, 3000},
+        {"a gap behind the end", {0, 1, 8}, 3, 3},
+        {"a gap of more than 32 bits", {31, 1, 0x10, 0, 0, 0, 0, 0}, 8, 3000},
     };
     uint32_t out[MARKS_MOST];
     struct drps_marks marks;
