@@ -103,9 +103,9 @@ struct drps_push_options {
     double phi, decay, chance;
     double top; /* share of a message's values, the largest, that is sent at most; 0: all */
     /* All that is kept is sent in each flush-th epoch of the run, and in its last; 0: 1;
-     * UINT32_MAX: in the last alone. Needs a plan in which rows have slots of their own, as fewer
-     * than 32 bits do of a value of rows that are sent whole, 16 or 8; 0: 32. What these round away
-     * is kept, in the last epoch too, and never sent then. */
+     * UINT32_MAX, more than a run has: in the last alone. Needs a plan in which rows have slots of
+     * their own, as fewer than 32 bits do of a value of rows that are sent whole, 16 or 8; 0: 32.
+     * What these round away is kept, in the last epoch too, and never sent then. */
     uint32_t flush, whole_bits;
 };
 

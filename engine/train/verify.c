@@ -12,6 +12,7 @@
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/checkpoint/drps_checkpoint_files.h"
+#include "engine/cluster/filters/drps_push.h"
 #include "engine/publish/drps_trained.h"
 #include "engine/checkpoint/drps_state.h"
 #include "storage/relay/drps_relay.h"
@@ -104,6 +105,10 @@ static int check_state(struct verify *v, uint32_t rank, uint64_t number, struct 
     if (rc < 0) return rc;
     if (s.rows != drps_checkpoint_rows(cp) || s.row_bytes != drps_checkpoint_row_bytes(cp))
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its rows", path);
+    if (rc == 0 && s.push.on && drps_push_needs_own_slots(&s.push) &&
+        !drps_checkpoint_held(cp)->slots)
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s has nothing of what the run holds back of gradients", path);
     if (rc == 0) rc = check_cut(v, rank, number, &s, path, err);
     if (rc == 0 && !rank && s.best_epoch)
         rc = check_file(v, cp, DRPS_CHECKPOINT_BEST, s.best_content, err);

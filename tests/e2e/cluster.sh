@@ -138,6 +138,7 @@ for options in 2 last last,16bit; do
     ((now < sent)) || fail "--push-flush $options: $now bytes sent, with less waiting $sent"
     sent=$now
 done
+(($(all_values left_rows <train.json | awk '{n += $1} END {print n}') > 0)) || fail "--json says nothing of what is left"
 "$tools/drps-train" filtered-each -o model --force --local 3 --push-values 8bit --push-flush last,8bit >summary.txt
 grep "workers still held some of the gradients" summary.txt >/dev/null || fail "nothing of what is left: $(cat summary.txt)"
 if "$tools/drps-train" filtered -o model --force --local 3 --push-flush 2 --quiet 2>err.txt; then fail "gradients wait without places of their own"; fi

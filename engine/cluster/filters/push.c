@@ -12,7 +12,6 @@
 #include "engine/cluster/filters/drps_slot_reader.h"
 
 enum { ARRAYS = 4, MESSAGE_MORE = 256 };
-#define LAST_ALONE UINT32_MAX /* options.flush: in the last epoch */
 
 struct drps_push {
     struct drps_push_options options;
@@ -131,8 +130,7 @@ void drps_push_close(struct drps_push *p)
 static int flushes(const struct drps_push *p)
 {
     const uint64_t epoch = (p->t - 1) / p->batches + 1, every = p->options.flush;
-    if (every <= 1 || epoch == p->last) return 1;
-    return every != LAST_ALONE && epoch % every == 0;
+    return every <= 1 || epoch == p->last || epoch % every == 0;
 }
 
 /* Which rows of the batch are whole: in other epochs those without a slot. */

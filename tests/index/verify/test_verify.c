@@ -738,6 +738,46 @@ static void test_verify_follows_residual_slots(void **state)
                  "rank-1/residuals.rec: record 1|has no slot of its own");
 }
 
+/* Remove a member of what the whole plan says of its ranks. */
+static void remove_of_cluster(const char *dir, const char *key)
+{
+    char *path = drps_path_join(dir, "plan.json");
+    struct drps_err err = DRPS_ERR_INIT;
+    json_t *j;
+    assert_int_equal(
+        drps_manifest_read(drps_io_os(), path, "drps-plan", DRPS_PLAN_VERSION, &j, &err), 0);
+    assert_int_equal(json_object_del(json_object_get(j, "cluster"), key), 0);
+    (void)json_object_del(j, "checksum");
+    assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+    json_decref(j);
+    free(path);
+}
+
+static void test_verify_compares_whose_slots_are(void **state)
+{
+    static const char *const keys[] = {"own_slots", "residual_slots"};
+    struct scratch *s = *state;
+    char dir[SCRATCH_PATH_BYTES];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    for (size_t i = 0; i < 2; i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_plan *plan;
+        make_one(s, CASE_LIBSVM, "lor", 3, OWN_SLOTS);
+        assert_whole(dir);
+        remove_of_cluster(dir, keys[i]);
+        const int rc = drps_plan_open(drps_io_os(), dir, &plan, &err);
+        assert_int_equal(rc, i ? DRPS_E_CORRUPT : 0);
+        if (rc < 0) {
+            assert_non_null(strstr(err.text, "own_slots"));
+        } else {
+            drps_plan_close(plan);
+            const struct drps_findings found = check(dir);
+            assert_true(says(&found, "own_slots is"));
+        }
+        edited_remove(dir);
+    }
+}
+
 /* Forge a round of rank 1's published slots: a use after which the worker has, or has not, a copy
  * becomes the other; or a row gets the slot of another one. */
 static void forge_published(const char *part, size_t round, int what)
@@ -1006,6 +1046,7 @@ int main(void)
         SCRATCH_TEST(test_verify_compares_the_id),
         SCRATCH_TEST(test_verify_compares_ranks),
         SCRATCH_TEST(test_verify_follows_residual_slots),
+        SCRATCH_TEST(test_verify_compares_whose_slots_are),
         SCRATCH_TEST(test_verify_follows_published_slots),
         SCRATCH_TEST(test_verify_finds_exchanged_strings),
         SCRATCH_TEST(test_verify_keeps_ten_problems_and_counts_all),

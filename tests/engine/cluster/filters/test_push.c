@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 
 #include "base/drps_rng.h"
+#include "base/folder/drps_manifest.h"
+#include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/cluster/filters/drps_held.h"
 #include "engine/cluster/filters/drps_push.h"
 #include "engine/train/drps_verify.h"
@@ -41,6 +43,7 @@ struct account {
     double *made, *sent, *size; /* own: [ROWS_MOST][dim] gradients, what arrived, and all sizes */
     uint64_t others;            /* another worker executes each so manieth batch; 0: none */
     uint64_t batches;           /* so far */
+    int waits;                  /* 1: in this epoch all is kept */
     uint32_t slot[ROWS_MOST];   /* of a row of its own, or DRPS_NO_SLOT */
 };
 
@@ -87,6 +90,7 @@ static void arrive_held(struct account *a, const uint32_t *rows, size_t n, size_
     const size_t bytes = drps_push_write_held(a->push, first, n, data);
     assert_true(bytes <= drps_push_bound(&shape));
     if (drps_held_decode(data, bytes, n, a->dim, &held, &err) < 0) fail_msg("%s", err.text);
+    assert_true(!a->waits || !held.n);
     for (size_t i = 0; i < held.n; i++)
         add(a->sent, values + i * a->dim, rows[first + list[i]], a->dim);
     free(data);
@@ -273,6 +277,7 @@ static void check_nothing_is_lost_over_epochs(const struct world *w,
     for (uint64_t epoch = 1; epoch <= EPOCHS; epoch++) {
         const int flushes = epoch % every == 0 || epoch == EPOCHS, exact = !options->whole_bits;
         struct drps_push_kept left;
+        a.waits = !flushes;
         assert_true(work_epoch(&a) > 0);
         check_account(&a);
         drps_push_kept(a.push, &left);
@@ -551,6 +556,28 @@ static uint64_t problems_of(const struct world *w)
     return found.problems;
 }
 
+/* Have the manifest beside held.rec say another number of slots, or nothing of it. */
+static void edit_held(const char *path, int removes)
+{
+    char manifest[SCRATCH_PATH_BYTES + 80];
+    struct drps_err err = DRPS_ERR_INIT;
+    json_t *j;
+    (void)snprintf(manifest, sizeof(manifest), "%.*s/checkpoint.json",
+                   (int)(strrchr(path, '/') - path), path);
+    if (drps_manifest_read(drps_io_os(), manifest, DRPS_CHECKPOINT_KIND, DRPS_CHECKPOINT_VERSION,
+                           &j, &err) < 0)
+        fail_msg("%s", err.text);
+    json_t *files = json_object_get(j, "files");
+    (void)json_object_del(j, "checksum");
+    if (removes)
+        assert_int_equal(json_object_del(files, "held"), 0);
+    else
+        assert_int_equal(
+            json_object_set_new(json_object_get(files, "held"), "slots", json_integer(1)), 0);
+    if (drps_manifest_write(drps_io_os(), manifest, j, &err) < 0) fail_msg("%s", err.text);
+    json_decref(j);
+}
+
 /* The one before serves where what was held back is damaged, or gone; drps-stat finds it. */
 static void test_what_is_held_back_is_checked(void **state)
 {
@@ -562,11 +589,12 @@ static void test_what_is_held_back_is_checked(void **state)
     o.push = (struct drps_push_options){.on = 1, .bits = 8, .top = .1, .flush = UINT32_MAX};
     o.epochs = 4;
     world_train(w, &o, &whole);
-    for (int way = 0; way < 3; way++) {
+    for (int way = 0; way < 5; way++) {
         leave_two(w, &o, path);
         assert_int_equal(problems_of(w), 0);
         if (way == 1) flip_last(path, 500);
         if (way == 2) assert_int_equal(remove(path), 0);
+        if (way > 2) edit_held(path, way == 4);
         assert_int_equal(problems_of(w) > 0, way > 0);
         o.resume = 1;
         world_train(w, &o, &r);
