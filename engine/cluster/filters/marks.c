@@ -112,7 +112,7 @@ static uint64_t bits_at(const unsigned char *data, size_t bytes, uint64_t at)
 static uint64_t read_gap(const unsigned char *data, size_t bytes, unsigned k, uint64_t *at)
 {
     const uint64_t end = (uint64_t)bytes * 8, start = *at;
-    uint64_t word;
+    uint64_t word = 0;
     while (*at < end && !(word = bits_at(data, bytes, *at)))
         *at += 64 - *at % 8; /* all of these are zeros */
     if (*at >= end) return UINT64_MAX;

@@ -503,6 +503,25 @@ static void test_ranks_stop_between_epochs(void **state)
     check_stop(&waits);
 }
 
+/* With patience the model is that of the best epoch; what is held then is told. */
+static void test_a_run_that_ends_early_says_what_is_left(void **state)
+{
+    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, BATCH, WORLD_EACH, seed);
+    struct drps_train_options o = world_options(w);
+    struct drps_train_result r;
+    (void)state;
+    o.push = (struct drps_push_options){.on = 1, .bits = 8, .top = .1, .flush = UINT32_MAX};
+    o.epochs = 200;
+    o.patience = 1;
+    world_train(w, &o, &r);
+    assert_true(r.stopped_early);
+    assert_true(r.best_epoch < r.epochs_n && r.epochs_n < o.epochs);
+    for (size_t i = 0; i < r.ranks_n; i++)
+        assert_true(r.ranks[i].push.left_rows > 0);
+    drps_train_result_free(&r);
+    world_end(w);
+}
+
 /* ---- Checkpoints that are damaged ---- */
 
 static void stop_after_two(void *ctx, const struct drps_epoch *epoch)
@@ -589,6 +608,15 @@ static void test_what_is_held_back_is_checked(void **state)
     o.push = (struct drps_push_options){.on = 1, .bits = 8, .top = .1, .flush = UINT32_MAX};
     o.epochs = 4;
     world_train(w, &o, &whole);
+    leave_two(w, &o, path); /* with fewer epochs nothing is left to do: what is held stays */
+    o.resume = 1;
+    o.epochs = 2;
+    world_train(w, &o, &r);
+    assert_int_equal(r.epochs_n, 2);
+    assert_true(r.ranks[1].push.left_rows > 0);
+    drps_train_result_free(&r);
+    o.resume = 0;
+    o.epochs = 4;
     for (int way = 0; way < 5; way++) {
         leave_two(w, &o, path);
         assert_int_equal(problems_of(w), 0);
@@ -646,6 +674,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_gradients_wait_over_epochs),
         cmocka_unit_test(test_slots_of_their_own_change_nothing),
         cmocka_unit_test(test_ranks_stop_between_epochs),
+        cmocka_unit_test(test_a_run_that_ends_early_says_what_is_left),
         cmocka_unit_test(test_what_is_held_back_is_checked),
         cmocka_unit_test(test_what_cannot_be_filtered_is_refused),
     };
