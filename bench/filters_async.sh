@@ -12,12 +12,14 @@ sync=(--sync "${mode%%:*}")
 [[ $mode != *:* ]] || sync+=(--staleness "${mode#*:}")
 
 # Evaluation pulls all rows of test batches as they are: they are left out.
-run() { # NAME EPOCHS INDEX-OPTIONS...
-    local name=$1 epochs=$2 options seed held
-    shift 2
-    "$tools/drps-index" "$@" --workers 4 --partition auto --residuals all -o "$work/plan" --force --no-forecast --quiet
+run() { # NAME EPOCHS HOLD INDEX-OPTIONS...
+    local name=$1 epochs=$2 hold=$3 options seed held
+    shift 3
+    "$tools/drps-index" "$@" --workers 4 --partition auto --residuals each -o "$work/plan" --force --no-forecast --quiet
     held=$(jq -s --argjson epochs "$epochs" '[.[] | .cluster.test_served_rows * .dim * 4] | add * $epochs' "$work"/plan/rank-*/plan.json)
-    for options in "" "--push-values 8bit" "--push-values 8bit --push-top 10%" "--push-values 8bit --push-top 5%" "--pull-values 16bit" \
+    for options in "" "--push-values 8bit" "--push-values 8bit --push-top 10%" "--push-values 8bit --push-top 5%" \
+        "--push-values 8bit --push-top 10% --push-flush last" "--push-values 8bit $hold --push-flush last" \
+        "--push-values 8bit $hold --push-flush last,8bit" "--pull-values 16bit" \
         "--pull-cached" "--pull-cached --pull-values 16bit" "--pull-cached --pull-values 16bit --push-values 8bit --push-top 10%"; do
         [[ $mode = ssp* || $options != *cached* ]] || continue
         for seed in $seeds; do
@@ -36,9 +38,9 @@ run() { # NAME EPOCHS INDEX-OPTIONS...
 
 echo "| set, $mode | options | MB of gradients | MB of parameters | MB of marks | held-out RMSE or loss | accuracy |"
 echo "| --- | --- | --- | --- | --- | --- | --- |"
-run "ml-1m, LMF" 3 "$data/ml-1m/ratings.tsv.xz" --algo lmf --factors 16 --batch-size 1000 --test-fraction 0.1
-run "ml-100k, LMF" 5 "$data/ml-100k/ua.base.xz" --test "$data/ml-100k/ua.test.xz" --algo lmf --factors 16 --batch-size 100
-run "imdb, LR" 3 "$data/imdb/imdb.train.libsvm.xz" --test "$data/imdb/imdb.test.libsvm.xz" --algo lor --batch-size 100
-run "a9a, LR" 3 "$data/a9a/a9a.xz" --test "$data/a9a/a9a.t.xz" --algo lor --batch-size 100
-run "criteo-sample, FM" 3 "$data/criteo-sample/criteo.train.libsvm.xz" --test "$data/criteo-sample/criteo.test.libsvm.xz" \
+run "ml-1m, LMF" 3 "--push-top 5%" "$data/ml-1m/ratings.tsv.xz" --algo lmf --factors 16 --batch-size 1000 --test-fraction 0.1
+run "ml-100k, LMF" 5 "--push-top 7%" "$data/ml-100k/ua.base.xz" --test "$data/ml-100k/ua.test.xz" --algo lmf --factors 16 --batch-size 100
+run "imdb, LR" 3 "--push-filter phi=1.4" "$data/imdb/imdb.train.libsvm.xz" --test "$data/imdb/imdb.test.libsvm.xz" --algo lor --batch-size 100
+run "a9a, LR" 3 "--push-top 5%" "$data/a9a/a9a.xz" --test "$data/a9a/a9a.t.xz" --algo lor --batch-size 100
+run "criteo-sample, FM" 3 "--push-filter phi=1" "$data/criteo-sample/criteo.train.libsvm.xz" --test "$data/criteo-sample/criteo.test.libsvm.xz" \
     --algo fm --factors 8 --batch-size 100

@@ -102,6 +102,11 @@ struct drps_push_options {
      * 1, is held back with this chance. */
     double phi, decay, chance;
     double top; /* share of a message's values, the largest, that is sent at most; 0: all */
+    /* All that is kept is sent in each flush-th epoch of the run, and in its last; 0: 1;
+     * UINT32_MAX, more than a run has: in the last alone. Needs a plan in which rows have slots of
+     * their own, as fewer than 32 bits do of a value of rows that are sent whole, 16 or 8; 0: 32.
+     * What these round away is kept, in the last epoch too, and never sent then. */
+    uint32_t flush, whole_bits;
 };
 
 /* What pushes to other ranks came to. */
@@ -111,6 +116,8 @@ struct drps_push_counts {
     uint64_t whole_bytes, kept_bytes; /* of sent_bytes: values of whole rows, and of others */
     uint64_t values;                  /* of the other rows */
     uint64_t zero, below, beyond;     /* not sent: zeros, below the threshold, not of the largest */
+    uint64_t left_rows;               /* when training ended something was kept of so many rows, */
+    double left_sum;                  /* the sizes of it in all */
 };
 
 /* What servers send of the parameters that workers of other ranks pull in training; under bsp as

@@ -78,6 +78,9 @@ struct drps_index_options {
     uint64_t residual_slots; /* of each of several workers, at most, for pushes that are filtered:
                                 rows of which a rest can be kept; UINT64_MAX: as many as there are;
                                 0: none, and pushes cannot be filtered */
+    int own_slots;    /* 1: each row that a worker uses of other servers has a residual slot of its
+                         own, also if it uses the row once in an epoch, so that what is held back can
+                         wait over epochs; residual_slots is UINT64_MAX */
     uint64_t hand_on; /* rows that each of several workers keeps from round to round, at most,
                          and steps itself; they go from worker to worker. UINT64_MAX: all that
                          move less so; 0: none */

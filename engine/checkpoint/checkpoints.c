@@ -21,6 +21,7 @@ static const struct drps_owned owned[] = {
     {.name = DRPS_CHECKPOINT_ROWS, .inside = rows_owned},
     {.name = "rows.rec"}, /* of version 1 */
     {.name = DRPS_CHECKPOINT_BEST},
+    {.name = DRPS_CHECKPOINT_HELD},
     {.name = DRPS_CHECKPOINT_STORE, .inside = store_owned},
     {.name = DRPS_CHECKPOINT_NAMES},
     {.name = DRPS_CHECKPOINT_VECTORS},

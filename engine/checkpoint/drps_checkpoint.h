@@ -7,6 +7,7 @@
  *                                   row has changed may be a second name for the one of before
  *   ROOT/rank-R/N/store/            in place of rows: what a row store has saved of itself, for
  *                                   a store of that kind to go on from (drps_store_ops.save)
+ *   ROOT/rank-R/N/held.rec          what its worker holds back of gradients over epochs, if it does
  *   ROOT/rank-R/N/best.bin          parameters of the best epoch so far, where there is one
  *   ROOT/rank-0/N/names.rec         the plan's dictionary, so that the rows have names without it
  *   ROOT/rank-R/N.begun             an empty file: a run began anew beside checkpoints of an
@@ -30,6 +31,7 @@
 enum { DRPS_CHECKPOINT_VERSION = 2, DRPS_CHECKPOINT_LIST_MOST = 8 };
 #define DRPS_CHECKPOINT_KIND "drps-checkpoint"
 #define DRPS_KIND_CHECKPOINT_ROWS DRPS_REC_KIND('C', 'K', 'P', 'T')
+#define DRPS_KIND_CHECKPOINT_HELD DRPS_REC_KIND('H', 'E', 'L', 'D')
 
 /* ---- The checkpoints of a rank ---- */
 
@@ -133,6 +135,18 @@ DRPS_MUST_CHECK
 int drps_checkpoint_add_names(struct drps_checkpoint_writer *w, const char *from, uint64_t before,
                               struct drps_err *err);
 
+/* What a worker holds back of gradients: a row for each residual slot. */
+struct drps_checkpoint_held {
+    uint64_t slots; /* 0: it holds nothing back, and there is no file */
+    size_t row_bytes;
+};
+
+/* Give it the file held.rec: rows [slots][row_bytes] are copied. */
+DRPS_MUST_CHECK
+int drps_checkpoint_add_held(struct drps_checkpoint_writer *w,
+                             const struct drps_checkpoint_held *held, const void *rows,
+                             struct drps_err *err);
+
 /* Write `manifest` (borrowed; what describes the files is put into it), sync all and give it its
  * name. *bytes_out: of rows that were written. Errors as drps_checkpoint_add(). On a failure the
  * checkpoints are as before. The writer is freed in any case. */
@@ -180,10 +194,16 @@ DRPS_MUST_CHECK
 int drps_checkpoint_follow(struct drps_checkpoint *cp, const struct drps_checkpoints *c,
                            uint64_t number, struct drps_err *err);
 
-/* Read all rows, to know that they can be read. DRPS_E_INTERRUPTED by io->stop. Of a store that has
- * saved itself nothing is read. */
+/* Read all rows, and what is held back, to know that they can be read. DRPS_E_INTERRUPTED by
+ * io->stop. Of a store that has saved itself nothing is read. */
 DRPS_MUST_CHECK
 int drps_checkpoint_verify(struct drps_checkpoint *cp, struct drps_err *err);
+
+/* What of gradients it holds, and all of it into rows_out [slots][row_bytes]. */
+const struct drps_checkpoint_held *drps_checkpoint_held(const struct drps_checkpoint *cp);
+DRPS_MUST_CHECK
+int drps_checkpoint_read_held(const struct drps_checkpoint *cp, void *rows_out,
+                              struct drps_err *err);
 
 /* Rows first .. first + n - 1 into rows_out, row_bytes apart. Any thread. There are rows. */
 DRPS_MUST_CHECK

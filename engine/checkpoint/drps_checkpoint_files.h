@@ -15,6 +15,7 @@
 #define DRPS_CHECKPOINT_ROWS "rows"       /* folder of parts: 00000.rec, 00001.rec, ... */
 #define DRPS_CHECKPOINT_STORE "store"     /* folder of a store that has saved itself, for rows */
 #define DRPS_CHECKPOINT_NAMES "names.rec" /* of rank 0: the plan's dictionary */
+#define DRPS_CHECKPOINT_HELD "held.rec"   /* gradients that are held back over epochs */
 #define DRPS_CHECKPOINT_BEST "best.bin"   /* parameters of the best epoch, as in params.bin */
 #define DRPS_CHECKPOINT_VECTORS "vectors.log" /* sufficient vectors that were applied since */
 

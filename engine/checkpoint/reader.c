@@ -8,6 +8,7 @@
 #include "base/drps_alloc.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/checkpoint_internal.h"
+#include "engine/checkpoint/held.h"
 #include "engine/checkpoint/parts.h"
 
 enum { ROW_BYTES_MOST = 1 << 30, RECORD_BYTES_MOST = 1 << 20 };
@@ -19,6 +20,7 @@ struct drps_checkpoint {
     json_t *manifest; /* own */
     uint64_t rows;
     size_t row_bytes;
+    struct drps_checkpoint_held held;
     pthread_mutex_t lock;
     struct drps_rows_file {
         char *dir; /* own: of the checkpoint that rows are read from */
@@ -60,6 +62,22 @@ static int read_numbers(struct drps_checkpoint *cp, struct drps_err *err)
     return cp->store ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s", cp->dir);
 }
 
+static int read_held_numbers(struct drps_checkpoint *cp, struct drps_err *err)
+{
+    const json_t *held = json_object_get(json_object_get(cp->manifest, "files"), "held");
+    uint64_t slots, row_bytes;
+    if (!held) return 0;
+    int rc = drps_manifest_get_count(held, "slots", cp->path, &slots, err);
+    if (rc == 0) rc = drps_manifest_get_count(held, "row_bytes", cp->path, &row_bytes, err);
+    if (rc < 0) return rc;
+    const struct drps_bound bounds[] = {
+        {"slots", slots, 1, UINT32_MAX, "32 bits"},
+        {"row_bytes", row_bytes, 4, ROW_BYTES_MOST, "what a row may have"},
+    };
+    cp->held = (struct drps_checkpoint_held){slots, (size_t)row_bytes};
+    return drps_manifest_check(bounds, sizeof(bounds) / sizeof(*bounds), cp->path, err);
+}
+
 static int make_room(struct drps_checkpoint *cp, struct drps_err *err)
 {
     const struct drps_parts_shape *s = &cp->from.shape;
@@ -92,6 +110,7 @@ int drps_checkpoint_open(const struct drps_checkpoints *c, uint64_t number,
                                            DRPS_CHECKPOINT_VERSION, &cp->manifest, err)
                       : drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
     if (rc == 0) rc = read_numbers(cp, err);
+    if (rc == 0) rc = read_held_numbers(cp, err);
     if (rc == 0 && !cp->store) rc = make_room(cp, err);
     if (rc < 0) {
         drps_checkpoint_close(cp);
@@ -141,6 +160,11 @@ uint64_t drps_checkpoint_rows(const struct drps_checkpoint *cp)
 size_t drps_checkpoint_row_bytes(const struct drps_checkpoint *cp)
 {
     return cp->row_bytes;
+}
+
+const struct drps_checkpoint_held *drps_checkpoint_held(const struct drps_checkpoint *cp)
+{
+    return &cp->held;
 }
 
 uint64_t drps_checkpoint_parts(const struct drps_checkpoint *cp)
@@ -228,11 +252,21 @@ static int load(struct drps_checkpoint *cp, uint64_t row, uint64_t *n_out, struc
 
 /* ---- Reading ---- */
 
+int drps_checkpoint_read_held(const struct drps_checkpoint *cp, void *rows_out,
+                              struct drps_err *err)
+{
+    char *path = drps_path_join(cp->dir, DRPS_CHECKPOINT_HELD);
+    int rc = path ? drps_held_read(cp->io, path, &cp->held, rows_out, err)
+                  : drps_err_set(err, -ENOMEM, "no memory to read a checkpoint");
+    free(path);
+    return rc;
+}
+
 int drps_checkpoint_verify(struct drps_checkpoint *cp, struct drps_err *err)
 {
     uint64_t n;
-    int rc = 0;
-    if (cp->store) return 0;
+    int rc = cp->held.slots ? drps_checkpoint_read_held(cp, NULL, err) : 0;
+    if (cp->store || rc < 0) return rc;
     (void)pthread_mutex_lock(&cp->lock);
     for (uint64_t row = 0; row < cp->rows && rc == 0; row += n) {
         rc = drps_io_stopped(cp->io, err);

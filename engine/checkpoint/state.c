@@ -33,9 +33,12 @@ static json_t *epochs_to_json(const struct drps_state *s)
 /* JSON has no infinite numbers. */
 static json_t *push_to_json(const struct drps_push_options *o)
 {
-    return json_pack("{s:i, s:o, s:f, s:f, s:f}", "bits", (int)o->bits, "phi",
-                     isfinite(o->phi) ? json_real(o->phi) : json_null(), "decay", o->decay,
-                     "chance", o->chance, "top", o->top);
+    json_t *j = json_pack("{s:i, s:o, s:f, s:f, s:f}", "bits", (int)o->bits, "phi",
+                          isfinite(o->phi) ? json_real(o->phi) : json_null(), "decay", o->decay,
+                          "chance", o->chance, "top", o->top);
+    if (o->flush) drps_manifest_put(&j, "flush", count(o->flush));
+    if (o->whole_bits) drps_manifest_put(&j, "whole_bits", count(o->whole_bits));
+    return j;
 }
 
 static json_t *pull_to_json(const struct drps_pull_options *o)
@@ -118,6 +121,18 @@ static int read_sync(const json_t *j, const char *path, enum drps_sched_mode *ou
                                  name);
 }
 
+/* A number that is there if it is not 0. */
+static int read_more(const json_t *j, const char *key, const char *path, uint32_t *out,
+                     struct drps_err *err)
+{
+    return json_object_get(j, key) ? drps_manifest_get_u32(j, key, path, out, err) : 0;
+}
+
+static int are_bits(uint32_t bits)
+{
+    return !bits || bits == 8 || bits == 16 || bits == 32;
+}
+
 static int read_push(const json_t *push, const char *path, struct drps_push_options *out,
                      struct drps_err *err)
 {
@@ -129,9 +144,10 @@ static int read_push(const json_t *push, const char *path, struct drps_push_opti
     if (rc == 0) rc = drps_manifest_get_real(push, "decay", path, &out->decay, err);
     if (rc == 0) rc = drps_manifest_get_real(push, "chance", path, &out->chance, err);
     if (rc == 0) rc = drps_manifest_get_real(push, "top", path, &out->top, err);
+    if (rc == 0) rc = read_more(push, "flush", path, &out->flush, err);
+    if (rc == 0) rc = read_more(push, "whole_bits", path, &out->whole_bits, err);
     if (rc < 0) return rc;
-    const uint32_t bits = out->bits;
-    if ((!bits || bits == 8 || bits == 16 || bits == 32) && out->phi >= 0 && out->decay >= 0 &&
+    if (are_bits(out->bits) && are_bits(out->whole_bits) && out->phi >= 0 && out->decay >= 0 &&
         out->chance >= 0 && out->chance <= 1 && out->top >= 0 && out->top <= 1)
         return 0;
     return drps_err_set(err, DRPS_E_CORRUPT, "%s: filters of gradients that there are none of",
@@ -147,10 +163,7 @@ static int read_pull(const json_t *pull, const char *path, struct drps_pull_opti
     if (rc == 0) rc = drps_manifest_get_real(pull, "decay", path, &out->decay, err);
     if (rc == 0) rc = drps_manifest_get_real(pull, "eps", path, &out->eps, err);
     if (rc < 0) return rc;
-    const uint32_t bits = out->bits;
-    if ((!bits || bits == 8 || bits == 16 || bits == 32) && out->psi >= 0 && out->decay >= 0 &&
-        out->eps >= 0)
-        return 0;
+    if (are_bits(out->bits) && out->psi >= 0 && out->decay >= 0 && out->eps >= 0) return 0;
     return drps_err_set(err, DRPS_E_CORRUPT, "%s: filters of parameters that there are none of",
                         path);
 }

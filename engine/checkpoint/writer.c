@@ -9,6 +9,7 @@
 #include "base/folder/drps_durable.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/checkpoint_internal.h"
+#include "engine/checkpoint/held.h"
 #include "engine/checkpoint/parts.h"
 
 struct drps_checkpoint_writer {
@@ -19,6 +20,7 @@ struct drps_checkpoint_writer {
     char *before; /* own: the checkpoint that rows which do not come are of; NULL: none */
     char *store;  /* own: folder of a store that saves itself; NULL: none */
     uint64_t best_bytes;
+    struct drps_checkpoint_held held;
 };
 
 /* ---- Beginning ---- */
@@ -162,6 +164,18 @@ int drps_checkpoint_add_names(struct drps_checkpoint_writer *w, const char *from
     return copy_into(w, DRPS_CHECKPOINT_NAMES, from, &bytes, err);
 }
 
+int drps_checkpoint_add_held(struct drps_checkpoint_writer *w,
+                             const struct drps_checkpoint_held *held, const void *rows,
+                             struct drps_err *err)
+{
+    char *path = drps_path_join(w->stage.dir, DRPS_CHECKPOINT_HELD);
+    int rc = path ? drps_held_write(w->c->io, path, held, rows, err)
+                  : drps_err_set(err, -ENOMEM, "no memory to write a checkpoint");
+    free(path);
+    w->held = *held;
+    return rc;
+}
+
 /* ---- The end ---- */
 
 static int describe_files(const struct drps_checkpoint_writer *w, json_t *manifest,
@@ -172,6 +186,10 @@ static int describe_files(const struct drps_checkpoint_writer *w, json_t *manife
                   (json_int_t)w->shape.row_bytes, "record_rows", (json_int_t)w->shape.record_rows,
                   "part_rows", (json_int_t)w->shape.part_rows, "store", w->store != NULL);
     int rc = files ? 0 : -1;
+    if (rc == 0 && w->held.slots)
+        rc = json_object_set_new(files, "held",
+                                 json_pack("{s:I, s:I}", "slots", (json_int_t)w->held.slots,
+                                           "row_bytes", (json_int_t)w->held.row_bytes));
     if (rc == 0) rc = json_object_set_new(manifest, "kind", json_string(DRPS_CHECKPOINT_KIND));
     if (rc == 0)
         rc = json_object_set_new(manifest, "version", json_integer(DRPS_CHECKPOINT_VERSION));

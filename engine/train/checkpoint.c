@@ -139,6 +139,15 @@ static int write_rows(struct drps_job *job, const struct drps_state *state, enum
     return rc;
 }
 
+/* What the worker holds back of gradients, if it does so over epochs. */
+static int add_held(const struct drps_job *job, struct drps_checkpoint_writer *w,
+                    struct drps_err *err)
+{
+    const struct drps_checkpoint_held held = drps_job_held(job, &job->options->push);
+    if (!held.slots) return 0;
+    return drps_checkpoint_add_held(w, &held, drps_push_slots(job->push), err);
+}
+
 /* With rank 0's the rows have their names. */
 static int add_names(const struct drps_job *job, struct drps_checkpoint_writer *w,
                      struct drps_err *err)
@@ -182,6 +191,7 @@ static int write_in(struct drps_job *job, const struct drps_state *state, enum w
         return rc;
     }
     rc = add_best(job, w, err);
+    if (rc == 0) rc = add_held(job, w, err);
     if (rc == 0) rc = add_names(job, w, err);
     if (rc == 0)
         rc = drps_checkpoint_commit(w, manifest, bytes_out, err);

@@ -86,6 +86,15 @@ static inline uint64_t drps_job_first_step(const struct drps_job *job)
     return job->checkpoints.state.part.step;
 }
 
+/* What of gradients is held back between two epochs of a run of such filters; 0 slots: nothing. */
+static inline struct drps_checkpoint_held drps_job_held(const struct drps_job *job,
+                                                        const struct drps_push_options *push)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    if (!push->on || !drps_push_needs_own_slots(push)) return (struct drps_checkpoint_held){0};
+    return (struct drps_checkpoint_held){info->ranks.residual_slots, info->dim * sizeof(float)};
+}
+
 /* Settle model and optimizer and open the files of the plan: what the split of memory depends on.
  * *config and *parts are filled in and borrow the job's. */
 DRPS_MUST_CHECK

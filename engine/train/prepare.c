@@ -128,6 +128,17 @@ static int check_copies(const struct drps_job *job, struct drps_err *err)
                         job->plan->dir);
 }
 
+/* Gradients that wait over epochs, or in fewer bits. */
+static int check_own_slots(const struct drps_job *job, struct drps_err *err)
+{
+    if (!drps_push_needs_own_slots(&job->options->push) || job->plan->info.ranks.own_slots)
+        return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "in %s rows have no residual slots of their own, in which gradients wait "
+                        "over epochs: make a plan where each row has one",
+                        job->plan->dir);
+}
+
 static int check_filters(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
@@ -153,6 +164,7 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
                           "%s has no residual slots, which keep what is not sent of a gradient, "
                           "and copies of rows: make a plan that has them",
                           job->plan->dir);
+    if (rc == 0) rc = check_own_slots(job, err);
     return rc == 0 && o->pull.on && is_bsp ? check_pull(job, err) : rc;
 }
 

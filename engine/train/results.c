@@ -218,6 +218,15 @@ static int gather_links(struct drps_job *job, const struct drps_traffic *sent,
     return rc;
 }
 
+static void count_push(const struct drps_push *push, struct drps_push_counts *out)
+{
+    struct drps_push_kept left;
+    drps_push_kept(push, &left);
+    *out = *drps_push_counts(push);
+    out->left_rows = left.rows;
+    out->left_sum = left.sum;
+}
+
 int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
 {
     struct drps_train_result *r = job->result;
@@ -255,7 +264,7 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
     };
     memcpy(mine.sent, sent.kinds, sizeof(mine.sent));
     count_times(job, &mine);
-    if (job->push) mine.push = *drps_push_counts(job->push);
+    if (job->push) count_push(job->push, &mine.push);
     if (job->pull) mine.pull = *drps_pull_counts_of(job->pull);
     if (job->async) drps_async_report(job->async, &mine);
     r->ranks_n = job->cluster.count;

@@ -69,6 +69,17 @@ static int check_best(const struct drps_job *job, const struct found *f, struct 
     return rc;
 }
 
+/* What was held back of gradients must be there, and of the plan's slots. */
+static int check_held(const struct drps_job *job, const struct found *f, struct drps_err *err)
+{
+    const struct drps_checkpoint_held due = drps_job_held(job, &f->state.push);
+    const struct drps_checkpoint_held *held = drps_checkpoint_held(f->cp);
+    if (held->slots == due.slots && held->row_bytes == due.row_bytes) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s contradicts its plan in what is held back of gradients",
+                        drps_checkpoint_path(f->cp));
+}
+
 /* Open a checkpoint and read all of it: later it is too late to take another. */
 static int look_at(const struct drps_job *job, struct found *f, struct drps_err *err)
 {
@@ -82,6 +93,7 @@ static int look_at(const struct drps_job *job, struct found *f, struct drps_err 
                     drps_checkpoint_row_bytes(f->cp) != f->state.row_bytes))
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its rows",
                           drps_checkpoint_path(f->cp));
+    if (rc == 0) rc = check_held(job, f, err);
     if (rc == 0) rc = drps_checkpoint_verify(f->cp, err);
     if (rc == 0 && drps_checkpoint_store(f->cp))
         rc = drps_relay_verify_saved(job->plan->io, drps_checkpoint_store(f->cp), err);

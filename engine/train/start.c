@@ -197,7 +197,10 @@ static int open_push(struct drps_job *job, struct drps_err *err)
                                        .first = drps_job_first_step(job),
                                        .epochs = drps_job_epochs_left(job),
                                        .seed = job->options->seed};
-    return job->options->push.on ? drps_push_open(&push, &job->push, err) : 0;
+    const struct drps_checkpoint *from = job->checkpoints.from;
+    int rc = job->options->push.on ? drps_push_open(&push, &job->push, err) : 0;
+    if (rc < 0 || !from || !drps_checkpoint_held(from)->slots) return rc;
+    return drps_checkpoint_read_held(from, drps_push_slots(job->push), err);
 }
 
 static int open_pull(struct drps_job *job, struct drps_err *err)

@@ -13,6 +13,7 @@
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "engine/checkpoint/vectors/drps_vector_log.h"
+#include "engine/cluster/filters/drps_push.h"
 #include "engine/publish/drps_trained.h"
 #include "engine/checkpoint/drps_state.h"
 #include "storage/relay/drps_relay.h"
@@ -72,7 +73,8 @@ static int check_names(const struct verify *v, const struct drps_checkpoint *cp,
 static int check_rows(const struct verify *v, struct drps_checkpoint *cp, struct drps_err *err)
 {
     const char *store = drps_checkpoint_store(cp);
-    return store ? drps_relay_verify_saved(v->io, store, err) : drps_checkpoint_verify(cp, err);
+    int rc = drps_checkpoint_verify(cp, err);
+    return rc == 0 && store ? drps_relay_verify_saved(v->io, store, err) : rc;
 }
 
 /* The rounds of vectors that followed the rows, where such are logged. */
@@ -114,6 +116,10 @@ static int check_state(struct verify *v, uint32_t rank, uint64_t number, struct 
     if (rc < 0) return rc;
     if (s.rows != drps_checkpoint_rows(cp) || s.row_bytes != drps_checkpoint_row_bytes(cp))
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its rows", path);
+    if (rc == 0 && s.push.on && drps_push_needs_own_slots(&s.push) &&
+        !drps_checkpoint_held(cp)->slots)
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s has nothing of what the run holds back of gradients", path);
     if (rc == 0) rc = check_cut(v, rank, number, &s, path, err);
     if (rc == 0 && !rank && s.best_epoch)
         rc = check_file(v, cp, DRPS_CHECKPOINT_BEST, s.best_content, err);
@@ -126,6 +132,7 @@ static void count(struct verify *v, const struct drps_checkpoint *cp)
 {
     static const char *const files[] = {DRPS_CHECKPOINT_MANIFEST,
                                         DRPS_CHECKPOINT_BEST,
+                                        DRPS_CHECKPOINT_HELD,
                                         DRPS_CHECKPOINT_NAMES,
                                         DRPS_CHECKPOINT_STORE "/relay.rec",
                                         DRPS_CHECKPOINT_STORE "/streams",

@@ -95,6 +95,8 @@ struct drps_plan_ranks {
     uint64_t pulled_rows, eval_pulled_rows, served_rows, eval_served_rows;
     uint64_t residual_slots;  /* of a part whose traffic can be filtered: its worker's
                                  (drps_residuals.h); of the whole the most; 0: there are none */
+    int own_slots;            /* 1: each row of a worker's batches that other servers have has a
+                                 residual slot of its own */
     uint64_t published_slots; /* the same of its server (codec/drps_published.h); 0: as an earlier
                                  version has made it, or there are no residual slots */
     struct drps_plan_handed handed;

@@ -6,6 +6,9 @@
  * is sent whole with the rest that the slot holds; then the slot is empty, and another row of the
  * same batch may have it. So an epoch's training begins and ends with empty slots.
  *
+ * Where slots are the rows' own (drps_plan_ranks.own_slots) each row has one, the same in all
+ * batches and no other row's. Then pushes may leave it filled until a later epoch.
+ *
  * Where pulls are filtered the slot is also that of a copy of the row's parameters, from a use that
  * keeps the slot until the one that gives it up.
  */

@@ -136,6 +136,7 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
     drps_manifest_put(&j, "whole", json_string(ranks->whole));
     if (ranks->residual_slots)
         drps_manifest_put(&j, "residual_slots", json_u64(ranks->residual_slots));
+    if (ranks->own_slots) drps_manifest_put(&j, "own_slots", json_true());
     if (ranks->published_slots)
         drps_manifest_put(&j, "published_slots", json_u64(ranks->published_slots));
     if (ranks->handed.slots) drps_manifest_put(&j, "handed_on", handed_to_json(&ranks->handed));
@@ -447,6 +448,7 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
         rc = drps_manifest_get_u32(j, "rank", path, &ranks->rank, err);
     if (rc == 0 && json_object_get(j, "residual_slots"))
         rc = drps_manifest_get_count(j, "residual_slots", path, &ranks->residual_slots, err);
+    ranks->own_slots = json_is_true(json_object_get(j, "own_slots"));
     if (rc == 0 && json_object_get(j, "published_slots"))
         rc = drps_manifest_get_count(j, "published_slots", path, &ranks->published_slots, err);
     if (rc == 0) rc = get_handed(j, path, &ranks->handed, err);

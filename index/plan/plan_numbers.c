@@ -194,6 +194,7 @@ static int check_ranks(const struct drps_plan_info *i, const struct sizes *s, co
         {"test_served_rows", r->eval_served_rows, 0, count_most(eval_served, r->max_round_uses),
          "the rows of rounds"},
         {"residual_slots", r->residual_slots, 0, s->circulates ? 0 : s->all_rows, "the tables"},
+        {"own_slots", (uint64_t)r->own_slots, 0, r->residual_slots != 0, "residual_slots"},
         {"published_slots", r->published_slots, 0, r->residual_slots ? s->all_rows : 0,
          "the tables and residual_slots"},
     };

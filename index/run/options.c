@@ -205,6 +205,10 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
 
 static int check_residuals(const struct drps_index_options *o, struct drps_err *err)
 {
+    if (o->own_slots && o->residual_slots != UINT64_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "each row can have a slot of its own where residual slots are not "
+                            "bounded: ask for all of them");
     if (!o->residual_slots || (o->workers > 1 && !drps_run_circulates(o))) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "residual slots are for gradients that are pushed: %s, or leave them out",

@@ -106,6 +106,7 @@ static void sum_info(struct drps_plan_info *sum, const struct drps_plan_info *in
     raise(&ranks->max_round_rows, info->ranks.max_round_rows);
     raise(&ranks->max_round_uses, info->ranks.max_round_uses);
     raise(&ranks->residual_slots, info->ranks.residual_slots);
+    ranks->own_slots |= info->ranks.own_slots;
     raise(&ranks->published_slots, info->ranks.published_slots);
     drps_plan_handed_add(&ranks->handed, &info->ranks.handed);
     ranks->pulled_rows += info->ranks.pulled_rows;

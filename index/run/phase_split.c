@@ -132,7 +132,9 @@ static int make_residuals(const struct index_run *r, const struct split_job *job
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
         struct part *part = &r->parts[i];
         uint64_t *slots = &part->info.ranks.residual_slots;
-        rc = drps_residual_slots_make(job, i, r->options.residual_slots, part->dir,
+        const struct drps_residual_wish wish = {r->options.residual_slots, r->options.own_slots};
+        part->info.ranks.own_slots = wish.own;
+        rc = drps_residual_slots_make(job, i, &wish, part->dir,
                                       drps_rank_trains(job->ranks, i) ? records->writer : NULL,
                                       slots, err);
     }

@@ -172,6 +172,7 @@ static void add_part(struct drps_plan_info *sum, const struct drps_plan_info *in
     raise(&ranks->max_round_rows, info->ranks.max_round_rows);
     raise(&ranks->max_round_uses, info->ranks.max_round_uses);
     raise(&ranks->residual_slots, info->ranks.residual_slots);
+    ranks->own_slots |= info->ranks.own_slots;
     raise(&ranks->published_slots, info->ranks.published_slots);
     drps_plan_handed_add(&ranks->handed, &info->ranks.handed);
     ranks->pulled_rows += info->ranks.pulled_rows;
@@ -244,6 +245,7 @@ static void check_numbers(struct whole *w)
         {"max_round_rows", q->max_round_rows, r->max_round_rows, 0},
         {"max_round_uses", q->max_round_uses, r->max_round_uses, 0},
         {"residual_slots", q->residual_slots, r->residual_slots, 0},
+        {"own_slots", (uint64_t)q->own_slots, (uint64_t)r->own_slots, 0},
         {"published_slots", q->published_slots, r->published_slots, 0},
         {"slots", q->handed.slots, r->handed.slots, 0},
         {"used", q->handed.used, r->handed.used, 0},

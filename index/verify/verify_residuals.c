@@ -1,7 +1,8 @@
 /*
  * Residual slots of a rank's worker: a record has the batch's rows that other servers have, no two
  * of them one slot, a slot is some row's from a push that holds back until one that does not, and
- * no slot holds anything when training is over.
+ * no slot holds anything when training is over. Where slots are the rows' own each row has one, and
+ * a slot that was given up is no other row's.
  */
 #include "index/verify/verify.h"
 
@@ -15,13 +16,15 @@
 #include "index/plan/drps_residuals.h"
 #include "index/plan/drps_round.h"
 
+enum { EMPTY, HELD, GIVEN_UP }; /* GIVEN_UP where slots are the rows' own */
+
 struct verifier {
     struct verify *check;
     const struct drps_plan_info *info;
     struct verify_bodies bodies;
     struct steps *shares, *residuals;
     struct drps_residual_rows rows; /* [max_batch_rows] */
-    unsigned char *held;            /* own: [slots] */
+    unsigned char *held;            /* own: [slots] of these values */
     uint32_t *seen;                 /* own: [slots] 1 + the last round that had the slot */
     uint64_t held_n, most;
 };
@@ -40,26 +43,44 @@ static int count_rows(struct verifier *v, uint64_t round, uint32_t *out, struct 
     return rc;
 }
 
-/* A row gives its slot up, which it had. */
+static void count_slot(struct verifier *v, uint32_t slot)
+{
+    if (slot + UINT64_C(1) > v->most) v->most = slot + UINT64_C(1);
+}
+
+static int is_anothers(const struct verifier *v, uint32_t slot, struct drps_err *err)
+{
+    if (v->held[slot] != GIVEN_UP) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "slot %" PRIu32 " was given up, and a row has it that is another", slot);
+}
+
+/* A row gives its slot up, which it had, unless the slot is its own and this its only use. */
 static int give_up(struct verifier *v, uint32_t slot, struct drps_err *err)
 {
-    if (!v->held[slot])
+    const int own = v->info->ranks.own_slots;
+    int rc = is_anothers(v, slot, err);
+    if (rc < 0) return rc;
+    if (!own && v->held[slot] != HELD)
         return drps_err_set(err, DRPS_E_CORRUPT, "slot %" PRIu32 " holds nothing, and is given up",
                             slot);
-    v->held[slot] = 0;
-    v->held_n--;
+    v->held_n -= v->held[slot] == HELD;
+    v->held[slot] = own ? GIVEN_UP : EMPTY;
+    count_slot(v, slot);
     return 0;
 }
 
 /* A row has the slot from now on; no other row of the batch does. */
 static int keep(struct verifier *v, uint32_t slot, uint64_t round, struct drps_err *err)
 {
+    int rc = is_anothers(v, slot, err);
+    if (rc < 0) return rc;
     if (v->seen[slot] == round + 1)
         return drps_err_set(err, DRPS_E_CORRUPT, "two rows keep slot %" PRIu32, slot);
     v->seen[slot] = (uint32_t)(round + 1);
-    v->held_n += !v->held[slot];
-    v->held[slot] = 1;
-    if (slot + UINT64_C(1) > v->most) v->most = slot + UINT64_C(1);
+    v->held_n += v->held[slot] != HELD;
+    v->held[slot] = HELD;
+    count_slot(v, slot);
     return 0;
 }
 
@@ -68,7 +89,10 @@ static int check_slots(struct verifier *v, uint64_t round, struct drps_err *err)
     const struct drps_residual_rows *rows = &v->rows;
     int rc = 0;
     for (uint32_t i = 0; i < rows->n && rc == 0; i++)
-        if (rows->whole[i] && rows->slot[i] != DRPS_NO_SLOT) rc = give_up(v, rows->slot[i], err);
+        if (rows->slot[i] == DRPS_NO_SLOT && v->info->ranks.own_slots)
+            rc = drps_err_set(err, DRPS_E_CORRUPT, "row %" PRIu32 " has no slot of its own", i);
+        else if (rows->whole[i] && rows->slot[i] != DRPS_NO_SLOT)
+            rc = give_up(v, rows->slot[i], err);
     for (uint32_t i = 0; i < rows->n && rc == 0; i++)
         if (!rows->whole[i]) rc = keep(v, rows->slot[i], round, err);
     return rc;

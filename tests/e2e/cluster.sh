@@ -123,6 +123,30 @@ done
 "$tools/drps-index" --from-plan filtered --workers 2 --residuals 50 -o filtered-2 --quiet
 train filtered-2 --local 2 --push-values 8bit
 
+# Gradients that wait over epochs.
+"$tools/drps-index" --from-plan filtered --workers 3 --residuals each -o filtered-each --quiet
+"$tools/drps-stat" filtered-each --verify >/dev/null || fail "filtered-each does not verify"
+"$tools/drps-stat" filtered-each | grep "a place of its own" >/dev/null || fail "drps-stat does not say that rows have places of their own"
+train filtered-each --local 3 --epochs 4 --push-top 10%
+sent=$(all_values sent_bytes <train.json | awk '{n += $1} END {print n}')
+for options in 2 last last,16bit; do
+    train filtered-each --local 3 --epochs 4 --push-top 10% --push-flush "$options" --transport inproc
+    got=$(content)
+    train filtered-each --local 3 --epochs 4 --push-top 10% --push-flush "$options" --store relay
+    [[ $(content) = "$got" ]] || fail "--push-flush $options: $(content) instead of $got"
+    now=$(all_values sent_bytes <train.json | awk '{n += $1} END {print n}')
+    ((now < sent)) || fail "--push-flush $options: $now bytes sent, with less waiting $sent"
+    sent=$now
+done
+(($(all_values left_rows <train.json | awk '{n += $1} END {print n}') > 0)) || fail "--json says nothing of what is left"
+"$tools/drps-train" filtered-each -o model --force --local 3 --push-values 8bit --push-flush last,8bit >summary.txt
+grep "workers still held some of the gradients" summary.txt >/dev/null || fail "nothing of what is left: $(cat summary.txt)"
+if "$tools/drps-train" filtered -o model --force --local 3 --push-flush 2 --quiet 2>err.txt; then fail "gradients wait without places of their own"; fi
+grep -- "drps-index --residuals each" err.txt >/dev/null || fail "no hint at --residuals each: $(cat err.txt)"
+for bad in 0 never 2,4bit last,; do
+    if "$tools/drps-train" filtered-each -o model --force --local 3 --push-flush "$bad" --quiet 2>err.txt; then fail "--push-flush $bad was taken"; fi
+done
+
 # Parameters that are shortened, in the same way.
 train filtered --local 3 --pull-filter psi=0
 [[ $(content) = "$want" ]] || fail "--pull-filter psi=0 gives $(content), not $want"

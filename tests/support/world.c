@@ -21,7 +21,8 @@ static void make_plan(struct world *w, const char *input, const char *algo, cons
     run.options.batch_size = batch;
     run.options.factors = strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0 ? 4 : 0;
     run.options.test_fraction = 0.2;
-    run.options.residual_slots = slots;
+    run.options.own_slots = slots == WORLD_EACH;
+    run.options.residual_slots = slots == WORLD_EACH ? UINT64_MAX : slots;
     case_compile(&run);
 }
 
@@ -94,11 +95,15 @@ void world_deal(struct world *w, const char *from, const struct world_ranks *to)
     char out[SCRATCH_PATH_BYTES], name[64];
     (void)snprintf(name, sizeof(name), "%u-%u-%d", to->workers, to->servers, to->separate);
     (void)snprintf(out, sizeof(out), "%s", scratch_path(&w->scratch, name));
+    const int own = to->workers > 1 && w->residual_slots == WORLD_EACH;
     const struct drps_index_options o = {.from_plan = from,
                                          .workers = to->workers,
                                          .servers = to->servers,
                                          .separate = to->separate,
-                                         .residual_slots = to->workers > 1 ? w->residual_slots : 0,
+                                         .residual_slots = own               ? UINT64_MAX
+                                                           : to->workers > 1 ? w->residual_slots
+                                                                             : 0,
+                                         .own_slots = own,
                                          .memory_bytes = 64 << 20,
                                          .out = out,
                                          .force = 1,

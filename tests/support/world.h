@@ -9,6 +9,7 @@
 #include "support/index_case.h"
 
 enum { WORLD_WORKERS = 3 };
+#define WORLD_EACH (UINT64_MAX - 1) /* residual slots: each row has one of its own */
 
 struct world {
     struct scratch scratch;

@@ -63,6 +63,7 @@ static const struct hint hints[] = {
     {"claims batches", "--no-claim", NULL},
     {"claim batches", "--no-claim", NULL},
     {"has no residual slots", "drps-index --residuals", "drps-train"},
+    {"no residual slots of their own", "drps-index --residuals each", "drps-train"},
     {"filters of gradients", "--push-values", NULL},
     {"filters of gradients", "--push-filter", NULL},
     {"filters of gradients", "--push-top", NULL},

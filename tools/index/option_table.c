@@ -68,7 +68,8 @@ const struct argp_option index_option_table[] = {
     {"residuals", KEY_RESIDUALS, "N", 0,
      "Let drps-train shorten gradients (--push-values, --push-filter, --push-top) and parameters "
      "(--pull-values, --pull-filter) on their way: each worker keeps what was not sent, or a copy, of "
-     "N rows at a time, or of 'all' that it needs; N rows of memory for each", 4},
+     "N rows at a time, or of 'all' that it uses again in an epoch, or of 'each' that it uses, so that it can keep "
+     "gradients over epochs (--push-flush); N rows of memory for each worker", 4},
     {"hand-on", KEY_HAND_ON, "N", 0,
      "A row that one worker alone uses in several rounds stays with it, and goes from there to the "
      "next: a worker keeps N rows at a time, or all that move less so", 4},

@@ -190,8 +190,10 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
         o->servers = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
         return 0;
     case KEY_RESIDUALS:
-        o->residual_slots =
-            strcmp(arg, "all") == 0 ? UINT64_MAX : drps_cli_count(cli, arg, 1, UINT32_MAX - 1);
+        o->own_slots = strcmp(arg, "each") == 0;
+        o->residual_slots = o->own_slots || strcmp(arg, "all") == 0
+                                ? UINT64_MAX
+                                : drps_cli_count(cli, arg, 1, UINT32_MAX - 1);
         return 0;
     case KEY_BATCH_SIZE:
         parse_batch_size(cli, o, arg);

@@ -154,8 +154,9 @@ static void print_ranks(const struct drps_plan *plan)
     if (k->residual_slots)
         printf("           gradients and parameters can be filtered: a worker keeps what is not "
                "sent, or "
-               "copies, of %llu rows at most, %s for each\n",
-               (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots));
+               "copies, of %llu rows at most, %s for each%s\n",
+               (unsigned long long)k->residual_slots, link_text(&plan->info, 0, k->residual_slots),
+               k->own_slots ? "; each row has a place of its own, also from epoch to epoch" : "");
     print_handed(&plan->info);
     print_exchange(plan);
 }

@@ -142,6 +142,11 @@ const struct argp_option train_option_table[] = {
      5},
     {"push-top", KEY_PUSH_TOP, "SHARE", 0,
      "Send of each message this share of the values at most (0.1 or 10%), the largest", 5},
+    {"push-flush", KEY_PUSH_FLUSH, "N,BITS", 0,
+     "What is kept waits over epochs: all of it is sent in each Nth epoch (default 1) and in the "
+     "last, or with 'last' there alone; with 8bit or 16bit in so many bits, and what these round "
+     "away is kept. Needs a plan with --residuals each",
+     5},
     {"pull-values", KEY_PULL_VALUES, "BITS", 0,
      "Send the values of parameters in training with 8bit (bsp), 16bit or 32bit (default), and "
      "under "

@@ -52,6 +52,16 @@ static double top_of(struct drps_cli *cli, const char *arg)
     return top;
 }
 
+/* Take "3", "last" or, with bits of a value, "last,16bit". */
+static void parse_flush(struct drps_cli *cli, struct drps_push_options *o, char *arg)
+{
+    char *bits = strchr(arg, ',');
+    if (bits) *bits++ = '\0';
+    o->whole_bits = bits ? bits_of(cli, bits) : 0;
+    o->flush = strcmp(arg, "last") == 0 ? UINT32_MAX
+                                        : (uint32_t)drps_cli_count(cli, arg, 1, UINT32_MAX - 1);
+}
+
 int train_push_option(struct drps_cli *cli, struct drps_push_options *o, int key, char *arg)
 {
     switch (key) {
@@ -63,6 +73,9 @@ int train_push_option(struct drps_cli *cli, struct drps_push_options *o, int key
         break;
     case KEY_PUSH_TOP:
         o->top = top_of(cli, arg);
+        break;
+    case KEY_PUSH_FLUSH:
+        parse_flush(cli, o, arg);
         break;
     default:
         return ARGP_ERR_UNKNOWN;

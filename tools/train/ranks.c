@@ -145,6 +145,8 @@ static void add_push(struct drps_push_counts *sum, const struct drps_push_counts
     sum->zero += c->zero;
     sum->below += c->below;
     sum->beyond += c->beyond;
+    sum->left_rows += c->left_rows;
+    sum->left_sum += c->left_sum;
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -167,6 +169,11 @@ static void print_push(FILE *out, const struct drps_train_rank *ranks, size_t n)
         size(c.sent_bytes, &t[0]), size(c.plain_bytes, &t[1]), percent(c.sent_bytes, c.plain_bytes),
         size(c.whole_bytes, &t[2]), percent(c.zero, c.values), percent(c.below, c.values),
         percent(c.beyond, c.values));
+    if (c.left_rows)
+        fprintf(out,
+                "            at the end workers still held some of the gradients of %" PRIu64
+                " rows, %.6g in all by size, which the model does not have\n",
+                c.left_rows, c.left_sum);
 }
 
 /* ---- Filtered parameters, of all ranks ---- */

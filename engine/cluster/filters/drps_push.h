@@ -1,8 +1,9 @@
 /*
  * The filters of a worker's pushes: what is not sent of a row is kept in its residual
  * slot (index/plan/drps_residuals.h), and added to the row's next gradient. So nothing is lost:
- * what was sent and what is kept add up to the gradients, and when an epoch's training is over
- * nothing is kept. Shared inside engine/.
+ * what was sent and what is kept add up to the gradients. When the training of an epoch is over in
+ * which all is flushed nothing is kept but what rounding has taken from rows that were sent whole
+ * in fewer than 32 bits. Shared inside engine/.
  */
 #ifndef DRPS_ENGINE_CLUSTER_FILTERS_PUSH_H
 #define DRPS_ENGINE_CLUSTER_FILTERS_PUSH_H
@@ -29,7 +30,10 @@ uint64_t drps_push_messages_bytes(const struct drps_plan_info *info, int touches
 /* Returns the memory of a worker's filters and of a server's reading, with messages. */
 uint64_t drps_push_memory(const struct drps_plan_info *info, int touches);
 
-/* DRPS_E_CONFIG: the plan has no residual slots. */
+/* Whether rows must have slots of their own, as something is kept over epochs. */
+int drps_push_needs_own_slots(const struct drps_push_options *options);
+
+/* DRPS_E_CONFIG: the plan has no residual slots, or not those that the options need. */
 DRPS_MUST_CHECK
 int drps_push_open(const struct drps_push_job *job, struct drps_push **push_out,
                    struct drps_err *err);
@@ -61,8 +65,14 @@ size_t drps_push_write_held(struct drps_push *push, size_t first, size_t n, void
 /* A gradient of another worker's batch goes whole, in so many bytes. */
 void drps_push_count_whole(struct drps_push *push, uint64_t bytes);
 
-/* Returns the sum of the sizes of what is kept. */
-double drps_push_kept(const struct drps_push *push);
+/* What is kept, [residual_slots][dim]: between epochs another run's may be put there. */
+float *drps_push_slots(struct drps_push *push);
+
+struct drps_push_kept {
+    uint64_t rows; /* of which something is kept */
+    double sum;    /* of all sizes */
+};
+void drps_push_kept(const struct drps_push *push, struct drps_push_kept *out);
 
 /* What it came to so far. */
 const struct drps_push_counts *drps_push_counts(const struct drps_push *push);

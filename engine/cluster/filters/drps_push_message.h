@@ -25,15 +25,21 @@ struct drps_push_gradient {
     const float *grads;      /* [rows][dim], with what was held back before */
     const uint32_t *touches; /* [rows] or NULL */
     const uint8_t *whole;    /* [rows] 1: sent whole */
-    float *rest;             /* [rows that are not whole][dim] filled in: what is held back */
+    float *rest;             /* [rows][dim] filled in: what is held back, of rows that are not whole
+                                and then of those that are */
     uint32_t *room;          /* [rows * dim + rows] */
     float *values;           /* [rows * dim] room */
+};
+
+struct drps_push_bits {
+    uint32_t values, whole; /* of rows that are not whole, and that are: 8, 16 or 32 */
 };
 
 /* Returns the bytes written, at most drps_push_bound(). Values of fewer than 32 bits are sent as
  * 32-bit ones where one of them is no finite number. */
 size_t drps_push_encode(const struct drps_push_shape *shape, const struct drps_push_choice *choice,
-                        uint32_t bits, const struct drps_push_gradient *gradient, void *out,
+                        const struct drps_push_bits *bits,
+                        const struct drps_push_gradient *gradient, void *out,
                         struct drps_push_counts *counts);
 
 /* ---- Reading ---- */

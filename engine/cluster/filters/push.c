@@ -18,10 +18,13 @@ struct drps_push {
     struct drps_push_counts counts;
     struct drps_push_shape most;
     uint64_t slots, seed;
-    uint64_t t; /* training batches so far, of all epochs: this one is number t */
+    uint64_t t;             /* training batches so far, of all epochs: this one is number t */
+    uint64_t batches, last; /* of an epoch; the run's last epoch */
+    int own;                /* 1: slots are the rows' own */
     struct drps_slot_reader *reader;       /* own */
     float *kept;                           /* own: [slots][dim] */
     const struct drps_residual_rows *rows; /* of the batch that other servers have */
+    uint8_t *whole;                        /* own: [rows] 1: it is sent whole */
     size_t own_first, own_n;               /* rows of the batch that are none of these */
     float *rest, *values;                  /* own: [rows][dim] of a message */
     uint32_t *room;                        /* own: [rows * (dim + 1)] */
@@ -52,7 +55,7 @@ uint64_t drps_push_memory(const struct drps_plan_info *info, int touches)
     const uint64_t messages = drps_push_messages_bytes(info, touches);
     if (messages > UINT64_MAX / 64) return UINT64_MAX;
     const uint64_t row = info->dim * sizeof(float);
-    const uint64_t arrays = most.rows * (ARRAYS * row + sizeof(uint32_t));
+    const uint64_t arrays = most.rows * (ARRAYS * row + sizeof(uint32_t) + 1);
     return info->ranks.residual_slots * row + arrays + 2 * messages +
            drps_push_reader_memory(&most) + drps_slot_reader_memory(info);
 }
@@ -65,9 +68,15 @@ static int allocate(struct drps_push *p, struct drps_err *err)
     p->rest = drps_array_new(values, sizeof(*p->rest));
     p->values = drps_array_new(values, sizeof(*p->values));
     p->room = drps_array_new(values + rows, sizeof(*p->room));
+    p->whole = drps_array_new(rows, sizeof(*p->whole));
     p->kept = calloc(p->slots, p->most.dim * sizeof(*p->kept));
-    if (p->rest && p->values && p->room && p->kept) return 0;
+    if (p->rest && p->values && p->room && p->whole && p->kept) return 0;
     return drps_err_set(err, -ENOMEM, "no memory for what pushes hold back");
+}
+
+int drps_push_needs_own_slots(const struct drps_push_options *o)
+{
+    return o->flush > 1 || (o->whole_bits && o->whole_bits < 32);
 }
 
 int drps_push_open(const struct drps_push_job *job, struct drps_push **push_out,
@@ -75,10 +84,11 @@ int drps_push_open(const struct drps_push_job *job, struct drps_push **push_out,
 {
     const struct drps_plan_info *info = &job->plan->info;
     *push_out = NULL;
-    if (!info->ranks.residual_slots)
+    if (!info->ranks.residual_slots ||
+        (drps_push_needs_own_slots(job->options) && !info->ranks.own_slots))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s has no residual slots, in which what is not sent is kept: make a "
-                            "plan with them",
+                            "%s has no residual slots, in which what is not sent is kept, or rows "
+                            "have none of their own: make a plan with them",
                             job->plan->dir);
     const struct drps_slot_range range = {job->first, job->epochs};
     struct drps_push *p = calloc(1, sizeof(*p));
@@ -88,6 +98,9 @@ int drps_push_open(const struct drps_push_job *job, struct drps_push **push_out,
     p->slots = info->ranks.residual_slots;
     p->t = (job->epoch - 1) * info->batches +
            (job->first < info->batches ? job->first : info->batches);
+    p->batches = info->batches;
+    p->last = job->epoch + job->epochs - 1;
+    p->own = info->ranks.own_slots;
     p->seed = drps_mix64(job->seed ^ drps_mix64(info->ranks.rank));
     int rc = allocate(p, err);
     if (rc == 0) rc = drps_slot_reader_open(job->plan, &range, &p->reader, err);
@@ -104,6 +117,7 @@ void drps_push_close(struct drps_push *p)
     if (!p) return;
     drps_slot_reader_close(p->reader);
     free(p->kept);
+    free(p->whole);
     free(p->rest);
     free(p->values);
     free(p->room);
@@ -111,6 +125,22 @@ void drps_push_close(struct drps_push *p)
 }
 
 /* ---- A batch ---- */
+
+/* Whether all that is kept is sent in the epoch of batch t. */
+static int flushes(const struct drps_push *p)
+{
+    const uint64_t epoch = (p->t - 1) / p->batches + 1, every = p->options.flush;
+    return every <= 1 || epoch == p->last || epoch % every == 0;
+}
+
+/* Which rows of the batch are whole: in other epochs those without a slot. */
+static void find_whole(struct drps_push *p)
+{
+    const struct drps_residual_rows *r = p->rows;
+    const int all = flushes(p);
+    for (size_t i = 0; i < r->n; i++)
+        p->whole[i] = all ? r->whole[i] : r->slot[i] == DRPS_NO_SLOT;
+}
 
 static float *slot_of(const struct drps_push *p, size_t row)
 {
@@ -122,7 +152,7 @@ static void add_kept(struct drps_push *p, float *grads, int whole)
 {
     const uint32_t dim = p->most.dim;
     for (size_t i = 0; i < p->rows->n; i++) {
-        if (p->rows->whole[i] != whole || p->rows->slot[i] == DRPS_NO_SLOT) continue;
+        if (p->whole[i] != whole || p->rows->slot[i] == DRPS_NO_SLOT) continue;
         float *g = grads + (i < p->own_first ? i : i + p->own_n) * dim, *kept = slot_of(p, i);
         for (uint32_t k = 0; k < dim; k++)
             g[k] += kept[k];
@@ -138,6 +168,7 @@ static int next_batch(struct drps_push *p, size_t rows, size_t own_first, size_t
     p->own_n = own_n;
     p->t++;
     int rc = drps_slot_reader_next(p->reader, rows - own_n, &p->rows, err);
+    if (rc == 0) find_whole(p);
     if (rc == 0) return 0;
     return drps_err_context(err, "residuals of training batch %llu", (unsigned long long)p->t);
 }
@@ -164,14 +195,18 @@ static struct drps_push_choice choice(const struct drps_push *p, uint32_t server
                                      .seed = drps_rng_at(p->seed ^ drps_mix64(server), p->t)};
 }
 
+/* Rows that are whole keep what is rounded away, if anything is and their slots are their own. */
 static void keep(struct drps_push *p, size_t first, size_t n)
 {
+    const size_t row = p->most.dim;
+    const int rounds = p->own && p->options.whole_bits && p->options.whole_bits < 32;
     const float *rest = p->rest;
-    for (size_t i = first; i < first + n; i++) {
-        if (p->rows->whole[i]) continue;
-        memcpy(slot_of(p, i), rest, p->most.dim * sizeof(*rest));
-        rest += p->most.dim;
-    }
+    for (int whole = 0; whole <= rounds; whole++)
+        for (size_t i = first; i < first + n; i++) {
+            if (p->whole[i] != whole) continue;
+            if (p->rows->slot[i] != DRPS_NO_SLOT) memcpy(slot_of(p, i), rest, row * sizeof(*rest));
+            rest += row;
+        }
 }
 
 size_t drps_push_write(struct drps_push *p, uint32_t server, size_t first, size_t n,
@@ -180,14 +215,15 @@ size_t drps_push_write(struct drps_push *p, uint32_t server, size_t first, size_
     const size_t remote = first < p->own_first ? first : first - p->own_n;
     const struct drps_push_shape shape = {n, p->most.dim, p->most.touches};
     const struct drps_push_choice chosen = choice(p, server);
+    const struct drps_push_bits bits = {p->options.bits ? p->options.bits : 32,
+                                        p->options.whole_bits ? p->options.whole_bits : 32};
     const struct drps_push_gradient g = {.grads = grads + first * shape.dim,
                                          .touches = touches ? touches + first : NULL,
-                                         .whole = p->rows->whole + remote,
+                                         .whole = p->whole + remote,
                                          .rest = p->rest,
                                          .room = p->room,
                                          .values = p->values};
-    const size_t bytes = drps_push_encode(&shape, &chosen, p->options.bits ? p->options.bits : 32,
-                                          &g, out, &p->counts);
+    const size_t bytes = drps_push_encode(&shape, &chosen, &bits, &g, out, &p->counts);
     keep(p, remote, n);
     p->counts.plain_bytes +=
         n * (shape.dim * sizeof(float) + (shape.touches ? sizeof(uint32_t) : 0));
@@ -218,7 +254,7 @@ size_t drps_push_write_held(struct drps_push *p, size_t first, size_t n, void *o
     struct drps_held held = {.rows = p->room, .values = p->values};
     for (size_t i = 0; i < n; i++) {
         const size_t row = remote + i;
-        if (!p->rows->whole[row] || p->rows->slot[row] == DRPS_NO_SLOT) continue;
+        if (!p->whole[row] || p->rows->slot[row] == DRPS_NO_SLOT) continue;
         float *kept = slot_of(p, row);
         if (is_zero(kept, dim)) continue;
         memcpy(held.values + held.n * dim, kept, dim * sizeof(*kept));
@@ -238,12 +274,23 @@ void drps_push_count_whole(struct drps_push *p, uint64_t bytes)
     p->counts.whole_bytes += bytes;
 }
 
-double drps_push_kept(const struct drps_push *p)
+/* ---- What is kept ---- */
+
+float *drps_push_slots(struct drps_push *p)
 {
-    double sum = 0;
-    for (size_t i = 0; i < p->slots * p->most.dim; i++)
-        sum += fabs((double)p->kept[i]);
-    return sum;
+    return p->kept;
+}
+
+void drps_push_kept(const struct drps_push *p, struct drps_push_kept *out)
+{
+    const uint32_t dim = p->most.dim;
+    *out = (struct drps_push_kept){0};
+    for (size_t s = 0; s < p->slots; s++) {
+        const float *kept = p->kept + s * dim;
+        out->rows += !is_zero(kept, dim);
+        for (uint32_t k = 0; k < dim; k++)
+            out->sum += fabs((double)kept[k]);
+    }
 }
 
 const struct drps_push_counts *drps_push_counts(const struct drps_push *p)

@@ -3,20 +3,12 @@
 #ifndef DRPS_ENGINE_CLUSTER_FILTERS_PUSH_FORMAT_H
 #define DRPS_ENGINE_CLUSTER_FILTERS_PUSH_FORMAT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
-enum push_how { PUSH_ALL, PUSH_BITMAP, PUSH_LIST }; /* how it says which values are sent */
-
+/* Behind it: which rows are whole, and which values of the others are sent (drps_marks.h). */
 struct push_head {
-    uint16_t bits; /* of a value */
-    uint16_t how;
-    uint32_t kept; /* values, those of whole rows not counted */
+    uint8_t bits;       /* of a value of the other rows */
+    uint8_t whole_bits; /* of one of whole rows */
 };
-
-static inline size_t push_bitmap_bytes(size_t values)
-{
-    return (values + 7) / 8;
-}
 
 #endif

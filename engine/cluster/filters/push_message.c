@@ -1,13 +1,14 @@
 /*
  * Writing a filtered gradient: a head, which rows are whole, which of the other values are sent,
- * these values, the values of whole rows, and touches. Which values are sent is a bit for each or a
- * packed list of their numbers, whichever is shorter; or all are, with zeros among them.
+ * these values, the values of whole rows, and touches. All of the other values are sent, zeros
+ * among them, where that is shorter than to say which.
  */
 #include "engine/cluster/filters/drps_push_message.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "engine/cluster/filters/drps_marks.h"
 #include "engine/cluster/filters/drps_values.h"
 #include "engine/cluster/filters/push_format.h"
 #include "index/plan/codec/drps_list.h"
@@ -19,8 +20,8 @@ uint64_t drps_push_bound(const struct drps_push_shape *shape)
     if (rows > UINT32_MAX || __builtin_mul_overflow(rows, shape->dim, &values) ||
         values > UINT64_MAX / 16)
         return UINT64_MAX;
-    return sizeof(struct push_head) + 2 * (uint64_t)drps_list_encode_bound(rows) +
-           push_bitmap_bytes(values) + drps_list_encode_bound(0) + values * sizeof(float);
+    return sizeof(struct push_head) + drps_marks_bound(rows) + drps_marks_bound(values) +
+           values * sizeof(float) + drps_list_encode_bound(rows);
 }
 
 /* Returns how many rows are whole. */
@@ -46,33 +47,11 @@ static size_t copy_rows(const struct drps_push_shape *shape, const struct drps_p
     return (size_t)(at - (char *)out) / sizeof(float);
 }
 
-static size_t write_bitmap(const uint32_t *kept, size_t n, size_t values, unsigned char *out)
-{
-    memset(out, 0, push_bitmap_bytes(values));
-    for (size_t i = 0; i < n; i++)
-        out[kept[i] / 8] |= (unsigned char)(1U << kept[i] % 8);
-    return push_bitmap_bytes(values);
-}
-
-/* A list of a quarter of the values at most: it fits where a bitmap and the values would. */
-static size_t write_kept(struct push_head *head, const uint32_t *kept, size_t values,
-                         unsigned char *out)
-{
-    const size_t n = head->kept;
-    head->how = PUSH_LIST;
-    if (n < values / 4) {
-        const size_t bytes = drps_list_encode_dense(kept, n, out);
-        if (bytes < push_bitmap_bytes(values)) return bytes;
-    }
-    head->how = PUSH_BITMAP;
-    return write_bitmap(kept, n, values, out);
-}
-
 /* Whether zeros in place of what is held back are shorter than marks. */
 static int all_are_shorter(uint32_t bits, size_t n, size_t values)
 {
     return drps_values_bytes(bits, values) <=
-           push_bitmap_bytes(values) + drps_values_bytes(bits, n);
+           drps_marks_bitmap_bytes(values) + drps_values_bytes(bits, n);
 }
 
 /* Gather what is sent, one after the other or (all) in its place; of 32 bits where a value is no
@@ -133,15 +112,14 @@ static int sends_all(const struct drps_push_choice *choice, uint32_t bits, const
 }
 
 /* As gather(), encode and subtract() do with a list of them. Returns the bytes. */
-static size_t write_all(struct push_head *head, uint32_t bits, float *restrict rest,
-                        float *restrict sent, void *out)
+static size_t write_all(uint32_t bits, float *restrict rest, size_t n, float *restrict sent,
+                        void *out, uint8_t *bits_out)
 {
-    const size_t n = head->kept;
-    head->bits = (uint16_t)(are_finite(rest, n) ? bits : 32);
+    *bits_out = (uint8_t)(are_finite(rest, n) ? bits : 32);
     if (n) memcpy(sent, rest, n * sizeof(*sent));
-    const size_t bytes = drps_values_encode(head->bits, sent, n, out);
-    if (head->bits == 32 && n) memset(rest, 0, n * sizeof(*rest));
-    for (size_t i = 0; head->bits < 32 && i < n; i++)
+    const size_t bytes = drps_values_encode(*bits_out, sent, n, out);
+    if (*bits_out == 32 && n) memset(rest, 0, n * sizeof(*rest));
+    for (size_t i = 0; *bits_out < 32 && i < n; i++)
         rest[i] -= sent[i];
     return bytes;
 }
@@ -149,44 +127,67 @@ static size_t write_all(struct push_head *head, uint32_t bits, float *restrict r
 /* ---- Messages ---- */
 
 /* Those that are chosen. Returns the bytes of their marks and of themselves, *kept_bytes. */
-static size_t write_chosen(struct push_head *head, const struct drps_push_choice *choice,
-                           uint32_t bits, const struct drps_push_gradient *g, size_t values,
-                           uint32_t *kept, unsigned char *out, size_t *kept_bytes,
+static size_t write_chosen(const struct drps_push_choice *choice, uint32_t bits,
+                           const struct drps_push_gradient *g, size_t values, uint32_t *kept,
+                           unsigned char *out, uint8_t *bits_out, size_t *kept_bytes,
                            struct drps_push_counts *counts)
 {
-    unsigned char *at = out;
     const size_t n = drps_push_choose(choice, g->rest, values, kept, counts);
     const int all = all_are_shorter(bits, n, values);
-    *head = (struct push_head){.how = PUSH_ALL, .kept = (uint32_t)(all ? values : n)};
-    if (!all) at += write_kept(head, kept, values, at);
+    const size_t sent = all ? values : n;
+    const size_t marks = drps_marks_encode(kept, sent, values, out);
     if (all) memset(g->values, 0, values * sizeof(*g->values));
-    head->bits = (uint16_t)gather(g->rest, kept, n, all, bits, g->values);
-    *kept_bytes = drps_values_encode(head->bits, g->values, head->kept, at);
+    *bits_out = (uint8_t)gather(g->rest, kept, n, all, bits, g->values);
+    *kept_bytes = drps_values_encode(*bits_out, g->values, sent, out + marks);
     subtract(g->rest, kept, n, all, g->values);
-    return (size_t)(at - out) + *kept_bytes;
+    return marks + *kept_bytes;
+}
+
+/* The values of rows that are not whole. Returns as write_chosen() does. */
+static size_t write_values(const struct drps_push_choice *choice, uint32_t bits,
+                           const struct drps_push_gradient *g, size_t values, uint32_t *kept,
+                           unsigned char *out, uint8_t *bits_out, size_t *kept_bytes,
+                           struct drps_push_counts *counts)
+{
+    if (!sends_all(choice, bits, g->rest, values, counts))
+        return write_chosen(choice, bits, g, values, kept, out, bits_out, kept_bytes, counts);
+    const size_t marks = drps_marks_encode(NULL, values, values, out);
+    *kept_bytes = write_all(bits, g->rest, values, g->values, out + marks, bits_out);
+    return marks + *kept_bytes;
+}
+
+/* Those of rows that are whole; what is held back of them lies behind that of the others, of
+ * `before` values. Returns the bytes. */
+static size_t write_whole(const struct drps_push_shape *shape, uint32_t bits,
+                          const struct drps_push_gradient *g, size_t before, void *out,
+                          uint8_t *bits_out)
+{
+    float *rest = g->rest + before;
+    *bits_out = 32;
+    if (bits == 32) return copy_rows(shape, g, 1, out) * sizeof(float); /* nothing is */
+    const size_t n = copy_rows(shape, g, 1, rest);
+    return write_all(bits, rest, n, g->values, out, bits_out);
 }
 
 size_t drps_push_encode(const struct drps_push_shape *shape, const struct drps_push_choice *choice,
-                        uint32_t bits, const struct drps_push_gradient *g, void *out,
-                        struct drps_push_counts *counts)
+                        const struct drps_push_bits *bits, const struct drps_push_gradient *g,
+                        void *out, struct drps_push_counts *counts)
 {
     unsigned char *at = (unsigned char *)out + sizeof(struct push_head);
     uint32_t *whole = g->room, *kept = g->room + shape->rows;
     const size_t whole_n = list_whole(shape, g->whole, whole);
     const size_t values = copy_rows(shape, g, 0, g->rest);
-    struct push_head head = {.how = PUSH_ALL, .kept = (uint32_t)values};
+    struct push_head head;
     size_t kept_bytes;
-    at += drps_list_encode_dense(whole, whole_n, at);
-    if (sends_all(choice, bits, g->rest, values, counts))
-        at += kept_bytes = write_all(&head, bits, g->rest, g->values, at);
-    else
-        at += write_chosen(&head, choice, bits, g, values, kept, at, &kept_bytes, counts);
-    at += copy_rows(shape, g, 1, at) * sizeof(float);
+    at += drps_marks_encode(whole, whole_n, shape->rows, at);
+    at += write_values(choice, bits->values, g, values, kept, at, &head.bits, &kept_bytes, counts);
+    const size_t whole_bytes = write_whole(shape, bits->whole, g, values, at, &head.whole_bits);
+    at += whole_bytes;
     if (shape->touches) at += drps_numbers_encode(g->touches, shape->rows, at);
     memcpy(out, &head, sizeof(head));
     counts->rows += shape->rows;
     counts->whole_rows += whole_n;
-    counts->whole_bytes += whole_n * shape->dim * sizeof(float);
+    counts->whole_bytes += whole_bytes;
     counts->kept_bytes += kept_bytes;
     return (size_t)(at - (unsigned char *)out);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "engine/cluster/filters/drps_marks.h"
 #include "engine/cluster/filters/drps_push_message.h"
 #include "engine/cluster/filters/drps_values.h"
 #include "engine/cluster/filters/push_format.h"
@@ -13,7 +14,7 @@
 struct drps_push_reader {
     float *grads;      /* own: [rows][dim] */
     float *values;     /* own: [rows * dim] of rows that are not whole */
-    float *sent;       /* own: [rows * dim] */
+    float *sent;       /* own: [rows * dim] room, and at last values of rows that are whole */
     uint32_t *kept;    /* own: [rows * dim] */
     uint32_t *whole;   /* own: [rows] */
     uint32_t *touches; /* own: [rows] */
@@ -62,7 +63,8 @@ struct cursor {
     const unsigned char *at;
     size_t left;
     struct push_head head;
-    size_t whole_n, values; /* rows, and values of the others */
+    struct drps_marks whole, kept; /* which rows are, and which values of the others are sent */
+    size_t values;                 /* of the others */
 };
 
 static int unfit(const char *what, struct drps_err *err)
@@ -85,78 +87,52 @@ static int take_head(struct cursor *c, struct drps_err *err)
 {
     const void *head = take(c, sizeof(c->head));
     if (head) memcpy(&c->head, head, sizeof(c->head));
-    if (head && drps_values_bits(c->head.bits) && c->head.how <= PUSH_LIST) return 0;
+    if (head && drps_values_bits(c->head.bits) && drps_values_bits(c->head.whole_bits)) return 0;
     return drps_err_set(err, DRPS_E_PROTO, "a filtered gradient without a head that is known");
 }
 
-/* An increasing list of at most `most` numbers below `end`. */
-static int take_list(struct cursor *c, size_t most, size_t end, uint32_t *out, size_t *n_out,
-                     const char *what, struct drps_err *err)
+/* Marks of some of `end` things, listed in out. */
+static int take_marks(struct cursor *c, size_t end, uint32_t *out, struct drps_marks *marks,
+                      const char *what, struct drps_err *err)
 {
-    size_t used;
-    *n_out = c->left >= 4 ? drps_list_count(c->at) : SIZE_MAX;
-    if (*n_out > most || drps_list_decode(c->at, c->left, out, &used, NULL) < 0 ||
-        (*n_out && out[*n_out - 1] >= end))
-        return unfit(what, err);
-    (void)take(c, used);
+    if (drps_marks_decode(c->at, c->left, end, out, marks) < 0) return unfit(what, err);
+    (void)take(c, marks->bytes);
     return 0;
 }
 
-static int take_bitmap(struct cursor *c, uint32_t *out, struct drps_err *err)
+static int take_floats(struct cursor *c, uint32_t bits, size_t n, float *to, const char *what,
+                       struct drps_err *err)
 {
-    const unsigned char *bits = take(c, push_bitmap_bytes(c->values));
-    size_t n = 0;
-    if (!bits) return unfit("marks", err);
-    for (size_t i = 0; i < push_bitmap_bytes(c->values); i++)
-        for (unsigned byte = bits[i]; byte; byte &= byte - 1) {
-            const size_t at = 8 * i + (unsigned)__builtin_ctz(byte);
-            if (at >= c->values || n == c->head.kept) return unfit("marks", err);
-            out[n++] = (uint32_t)at;
-        }
-    return n == c->head.kept ? 0 : unfit("marks", err);
+    const void *data = take(c, drps_values_bytes(bits, n));
+    return data ? drps_values_decode(bits, data, n, to, err) : unfit(what, err);
 }
 
-/* Which values are sent, in r->kept; not where all are. */
-static int take_kept(struct cursor *c, struct drps_push_reader *r, struct drps_err *err)
-{
-    size_t n = c->head.kept;
-    int rc = 0;
-    if (n > c->values || (c->head.how == PUSH_ALL && n != c->values)) return unfit("values", err);
-    if (c->head.how == PUSH_BITMAP) rc = take_bitmap(c, r->kept, err);
-    if (c->head.how == PUSH_LIST)
-        rc = take_list(c, c->values, c->values, r->kept, &n, "marks", err);
-    return rc == 0 && n != c->head.kept ? unfit("values", err) : rc;
-}
-
+/* Values of rows that are not whole. */
 static int take_values(struct cursor *c, struct drps_push_reader *r, struct drps_err *err)
 {
-    const void *data = take(c, drps_values_bytes(c->head.bits, c->head.kept));
-    float *to = c->head.how == PUSH_ALL ? r->values : r->sent;
-    if (!data) return unfit("values", err);
-    int rc = drps_values_decode(c->head.bits, data, c->head.kept, to, err);
-    if (rc < 0 || c->head.how == PUSH_ALL) return rc;
+    float *to = c->kept.all ? r->values : r->sent;
+    int rc = take_floats(c, c->head.bits, c->kept.n, to, "values", err);
+    if (rc < 0 || c->kept.all) return rc;
     memset(r->values, 0, c->values * sizeof(*r->values));
-    for (size_t i = 0; i < c->head.kept; i++)
+    for (size_t i = 0; i < c->kept.n; i++)
         r->values[r->kept[i]] = r->sent[i];
     return 0;
 }
 
 /* Put whole rows, and the others, in their places. */
-static int merge(struct cursor *c, struct drps_push_reader *r, const struct drps_push_shape *shape,
-                 struct drps_err *err)
+static void merge(const struct cursor *c, struct drps_push_reader *r,
+                  const struct drps_push_shape *shape)
 {
     const size_t row = shape->dim * sizeof(float);
-    const char *whole = take(c, c->whole_n * row), *others = (const char *)r->values;
+    const char *whole = (const char *)r->sent, *others = (const char *)r->values;
     size_t next = 0;
-    if (!whole) return unfit("whole rows", err);
     for (size_t i = 0; i < shape->rows; i++) {
-        const int is_whole = next < c->whole_n && r->whole[next] == i;
+        const int is_whole = c->whole.all || (next < c->whole.n && r->whole[next] == i);
         const char **from = is_whole ? &whole : &others;
         memcpy(r->grads + i * shape->dim, *from, row);
         *from += row;
         next += (size_t)is_whole;
     }
-    return 0;
 }
 
 static int take_touches(struct cursor *c, struct drps_push_reader *r,
@@ -177,12 +153,13 @@ int drps_push_decode(struct drps_push_reader *r, const struct drps_push_shape *s
 {
     struct cursor c = {.at = data, .left = bytes};
     int rc = take_head(&c, err);
-    if (rc == 0)
-        rc = take_list(&c, shape->rows, shape->rows, r->whole, &c.whole_n, "whole rows", err);
-    c.values = (shape->rows - c.whole_n) * shape->dim;
-    if (rc == 0) rc = take_kept(&c, r, err);
+    if (rc == 0) rc = take_marks(&c, shape->rows, r->whole, &c.whole, "whole rows", err);
+    c.values = (shape->rows - c.whole.n) * shape->dim;
+    if (rc == 0) rc = take_marks(&c, c.values, r->kept, &c.kept, "marks", err);
     if (rc == 0) rc = take_values(&c, r, err);
-    if (rc == 0) rc = merge(&c, r, shape, err);
+    if (rc == 0)
+        rc = take_floats(&c, c.head.whole_bits, c.whole.n * shape->dim, r->sent, "whole rows", err);
+    if (rc == 0) merge(&c, r, shape);
     if (rc == 0) rc = take_touches(&c, r, shape, err);
     if (rc == 0 && c.left) rc = unfit("bytes", err);
     *grads_out = r->grads;

@@ -55,6 +55,8 @@ static json_t *push_to_json(const struct drps_push_counts *c)
     drps_manifest_put(&j, "zero", count(c->zero));
     drps_manifest_put(&j, "below", count(c->below));
     drps_manifest_put(&j, "beyond", count(c->beyond));
+    drps_manifest_put(&j, "left_rows", count(c->left_rows));
+    drps_manifest_put(&j, "left_sum", json_real(isfinite(c->left_sum) ? c->left_sum : 0));
     return j;
 }
 

@@ -25,8 +25,8 @@ static int no_memory(struct drps_err *err)
 
 /* ---- Which rows need a slot ---- */
 
-/* A row that was used before gets a slot, whichever. */
-static int count_uses(struct slotting *s, struct drps_err *err)
+/* A row that was used before gets a slot, whichever; where slots are their own any row. */
+static int count_uses(struct slotting *s, int own, struct drps_err *err)
 {
     memset(s->last, 0xff, s->all * sizeof(*s->last));
     memset(s->slot, 0xff, s->all * sizeof(*s->slot));
@@ -35,7 +35,7 @@ static int count_uses(struct slotting *s, struct drps_err *err)
         if (rc < 0) return rc;
         for (size_t i = 0; i < s->n; i++) {
             const uint32_t row = s->remote[i];
-            if (s->last[row] != NEVER) s->slot[row] = 0;
+            if (own || s->last[row] != NEVER) s->slot[row] = 0;
             s->last[row] = (uint32_t)t;
         }
         s->uses += s->n;
@@ -200,31 +200,32 @@ static int open_all(struct slotting *s, struct drps_err *err)
                            job->batches + job->eval_batches, job->memory_bytes / 8, &s->lists, err);
 }
 
-static int make(struct slotting *s, uint64_t most, const char *to, struct drps_recwriter *all,
-                struct drps_err *err)
+static int make(struct slotting *s, const struct drps_residual_wish *wish, const char *to,
+                struct drps_recwriter *all, struct drps_err *err)
 {
     int rc = open_all(s, err);
-    if (rc == 0) rc = count_uses(s, err);
+    if (rc == 0) rc = count_uses(s, wish->own, err);
     if (rc < 0) return rc;
     s->slots = number_rows(s);
-    if (s->slots > most) {
-        s->slots = most;
+    if (s->slots > wish->most) {
+        s->slots = wish->most;
         rc = check_memory(
-            s, (uint64_t)s->all * 2 * sizeof(uint32_t) + residual_keep_bytes(s) + most * 4, err);
+            s, (uint64_t)s->all * 2 * sizeof(uint32_t) + residual_keep_bytes(s) + s->slots * 4,
+            err);
         if (rc == 0) rc = residual_keep(s, to, err);
     }
     return rc == 0 ? write_all(s, to, all, err) : rc;
 }
 
-int drps_residual_slots_make(const struct split_job *job, uint32_t rank, uint64_t most,
-                             const char *to, struct drps_recwriter *all, uint64_t *slots_out,
-                             struct drps_err *err)
+int drps_residual_slots_make(const struct split_job *job, uint32_t rank,
+                             const struct drps_residual_wish *wish, const char *to,
+                             struct drps_recwriter *all, uint64_t *slots_out, struct drps_err *err)
 {
     struct slotting s = {.job = job,
                          .rank = rank,
                          .all = job->owners->first[job->owners->servers],
                          .rounds = split_rounds(job->batches, job->ranks->workers)};
-    int rc = make(&s, most, to, all, err);
+    int rc = make(&s, wish, to, all, err);
     *slots_out = s.slots ? s.slots : 1;
     drps_steps_close(s.lists);
     free(s.remote);

@@ -72,15 +72,20 @@ static void cut_windows(const char *dir)
 }
 
 /* A plan; one for several workers has residual slots, or with `hands_on` hands rows on. */
+enum with { SOME_SLOTS, HANDS_ON, OWN_SLOTS };
+
 static void make_one(struct scratch *s, enum case_format format, const char *algo, uint32_t workers,
-                     int hands_on)
+                     enum with with)
 {
+    const int hands_on = with == HANDS_ON;
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", format, 120, 300, 41), algo);
     c.options.batch_size = hands_on ? 4 : 10;
     c.options.test_fraction = 0.3;
     c.options.workers = workers;
     c.options.residual_slots = workers > 1 && !hands_on ? 40 : 0;
+    if (with == OWN_SLOTS) c.options.residual_slots = UINT64_MAX;
+    c.options.own_slots = with == OWN_SLOTS;
     c.options.hand_on = hands_on ? UINT64_MAX : 0;
     c.options.blocks.bytes = 64;
     case_compile(&c);
@@ -89,7 +94,7 @@ static void make_one(struct scratch *s, enum case_format format, const char *alg
 
 static void make(struct scratch *s, enum case_format format, const char *algo, uint32_t workers)
 {
-    make_one(s, format, algo, workers, 0);
+    make_one(s, format, algo, workers, SOME_SLOTS);
 }
 
 static void read_records(struct records *r, const char *dir, const char *name, uint32_t kind)
@@ -672,10 +677,14 @@ static void test_verify_compares_ranks(void **state)
     edited_remove(dir);
 }
 
+enum residuals_forgery { KEEPS, GIVES_UP, HAS_NONE };
+
 /* Forge a round of rank 1's residuals: the first row that has, or has not, given its slot up does
- * the other. */
-static void forge_residuals(const char *part, size_t round, int gives_up)
+ * the other, or has no slot. */
+static void forge_residuals(const char *part, size_t round, enum residuals_forgery what,
+                            uint64_t slots)
 {
+    const int gives_up = what == GIVES_UP;
     static struct records shares, r;
     static uint32_t list[LIST_MOST], slot[LIST_MOST], room[2 * LIST_MOST];
     static uint8_t whole[LIST_MOST];
@@ -688,25 +697,27 @@ static void forge_residuals(const char *part, size_t round, int gives_up)
     const struct drps_residual_rows rows = {slot, whole, room, list[0] + list[2]};
     read_records(&r, part, "residuals.rec", DRPS_KIND_RESIDUALS);
     assert_int_equal(
-        drps_residuals_decode(r.pieces[round].data, r.pieces[round].bytes, 40, &rows, NULL), 0);
+        drps_residuals_decode(r.pieces[round].data, r.pieces[round].bytes, slots, &rows, NULL), 0);
     uint32_t i = 0;
     while (i < rows.n && (slot[i] == DRPS_NO_SLOT || whole[i] == gives_up))
         i++;
     assert_true(i < rows.n);
-    whole[i] = (uint8_t)gives_up;
+    whole[i] = what != KEEPS;
+    if (what == HAS_NONE) slot[i] = DRPS_NO_SLOT;
     replace(&r, round, packed, drps_residuals_encode(&rows, packed));
     write_records(&r);
     sign(part);
 }
 
-static void check_forged(struct scratch *s, size_t round, int gives_up, const char *what)
+static void check_forged(struct scratch *s, enum with with, size_t round,
+                         enum residuals_forgery forgery, const char *what)
 {
     char dir[SCRATCH_PATH_BYTES], part[SCRATCH_PATH_BYTES + 8];
     (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
     (void)snprintf(part, sizeof(part), "%s/rank-1", dir);
-    make(s, CASE_LIBSVM, "lor", 3);
+    make_one(s, CASE_LIBSVM, "lor", 3, with);
     assert_whole(dir);
-    forge_residuals(part, round, gives_up);
+    forge_residuals(part, round, forgery, with == OWN_SLOTS ? UINT32_MAX : 40);
     const struct drps_findings found = check(dir);
     assert_true(found.problems > 0);
     assert_true(says(&found, what));
@@ -715,8 +726,56 @@ static void check_forged(struct scratch *s, size_t round, int gives_up, const ch
 
 static void test_verify_follows_residual_slots(void **state)
 {
-    check_forged(*state, 2, 0, "rank-1/residuals.rec: record 2|slots are still held");
-    check_forged(*state, 0, 1, "rank-1/residuals.rec: record 0|holds nothing, and is given up");
+    check_forged(*state, SOME_SLOTS, 2, KEEPS,
+                 "rank-1/residuals.rec: record 2|slots are still held");
+    check_forged(*state, SOME_SLOTS, 0, GIVES_UP,
+                 "rank-1/residuals.rec: record 0|holds nothing, and is given up");
+    check_forged(*state, OWN_SLOTS, 2, KEEPS,
+                 "rank-1/residuals.rec: record 2|slots are still held");
+    check_forged(*state, OWN_SLOTS, 0, GIVES_UP,
+                 "rank-1/residuals.rec: record|a row has it that is another");
+    check_forged(*state, OWN_SLOTS, 1, HAS_NONE,
+                 "rank-1/residuals.rec: record 1|has no slot of its own");
+}
+
+/* Remove a member of what the whole plan says of its ranks. */
+static void remove_of_cluster(const char *dir, const char *key)
+{
+    char *path = drps_path_join(dir, "plan.json");
+    struct drps_err err = DRPS_ERR_INIT;
+    json_t *j;
+    assert_int_equal(
+        drps_manifest_read(drps_io_os(), path, "drps-plan", DRPS_PLAN_VERSION, &j, &err), 0);
+    assert_int_equal(json_object_del(json_object_get(j, "cluster"), key), 0);
+    (void)json_object_del(j, "checksum");
+    assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+    json_decref(j);
+    free(path);
+}
+
+static void test_verify_compares_whose_slots_are(void **state)
+{
+    static const char *const keys[] = {"own_slots", "residual_slots"};
+    struct scratch *s = *state;
+    char dir[SCRATCH_PATH_BYTES];
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+    for (size_t i = 0; i < 2; i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_plan *plan;
+        make_one(s, CASE_LIBSVM, "lor", 3, OWN_SLOTS);
+        assert_whole(dir);
+        remove_of_cluster(dir, keys[i]);
+        const int rc = drps_plan_open(drps_io_os(), dir, &plan, &err);
+        assert_int_equal(rc, i ? DRPS_E_CORRUPT : 0);
+        if (rc < 0) {
+            assert_non_null(strstr(err.text, "own_slots"));
+        } else {
+            drps_plan_close(plan);
+            const struct drps_findings found = check(dir);
+            assert_true(says(&found, "own_slots is"));
+        }
+        edited_remove(dir);
+    }
 }
 
 /* Forge a round of rank 1's published slots: a use after which the worker has, or has not, a copy
@@ -830,7 +889,7 @@ static void check_handed_forged(struct scratch *s, enum forgery forgery, const c
     struct drps_plan *plan;
     (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
     (void)snprintf(part, sizeof(part), "%s/rank-1", dir);
-    make_one(s, CASE_LIBSVM, "lor", 3, 1);
+    make_one(s, CASE_LIBSVM, "lor", 3, HANDS_ON);
     assert_whole(dir);
     assert_int_equal(drps_plan_open_rank(drps_io_os(), dir, 1, &plan, NULL), 0);
     forge_handed(part, plan->info.ranks.handed.slots, forgery);
@@ -987,6 +1046,7 @@ int main(void)
         SCRATCH_TEST(test_verify_compares_the_id),
         SCRATCH_TEST(test_verify_compares_ranks),
         SCRATCH_TEST(test_verify_follows_residual_slots),
+        SCRATCH_TEST(test_verify_compares_whose_slots_are),
         SCRATCH_TEST(test_verify_follows_published_slots),
         SCRATCH_TEST(test_verify_finds_exchanged_strings),
         SCRATCH_TEST(test_verify_keeps_ten_problems_and_counts_all),

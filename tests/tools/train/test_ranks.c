@@ -130,10 +130,13 @@ static void test_filtered_gradients_have_a_line(void **state)
                                               .zero = 100,
                                               .below = 400,
                                               .beyond = 200};
-    ranks[1].push = (struct drps_push_counts){.plain_bytes = 1 << 20, .values = 1000};
+    ranks[1].push = (struct drps_push_counts){
+        .plain_bytes = 1 << 20, .values = 1000, .left_rows = 7, .left_sum = .5};
     train_ranks_print(out, ranks, 2, 0);
     assert_int_equal(fclose(out), 0);
-    assert_int_equal(lines_of(text), 3);
+    assert_int_equal(lines_of(text), 4);
+    assert_non_null(strstr(text, "            at the end workers still held some of the gradients "
+                                 "of 7 rows, 0.5 in all by size, which the model does not have\n"));
     assert_non_null(strstr(text,
                            "  gradients 1.0 MiB sent in place of 4.0 MiB (25.0 %), 512.0 KiB "
                            "of it as rows that could not wait; of the values of the others "

@@ -29,6 +29,11 @@ static const enum drps_sched_mode modes[] = {DRPS_SCHED_ASP, DRPS_SCHED_SSP, DRP
 enum { MODES = sizeof(modes) / sizeof(*modes) };
 
 static const struct drps_push_options exact[] = {{.on = 1}, {.on = 1, .bits = 32, .chance = 1}};
+static const struct drps_push_options waiting[] = {
+    {.on = 1, .flush = UINT32_MAX},
+    {.on = 1, .bits = 8, .top = .1, .flush = UINT32_MAX},
+    {.on = 1, .bits = 8, .top = .1, .flush = 2, .whole_bits = 8},
+};
 static const struct drps_push_options lossy[] = {
     {.on = 1, .bits = 8, .top = .1},
     {.on = 1, .bits = 16, .phi = .05, .decay = 1, .chance = .5},
@@ -100,6 +105,7 @@ static struct drps_push_counts counts_of(const struct drps_train_result *r)
     for (size_t i = 0; i < r->ranks_n; i++) {
         sum.plain_bytes += r->ranks[i].push.plain_bytes;
         sum.sent_bytes += r->ranks[i].push.sent_bytes;
+        sum.left_rows += r->ranks[i].push.left_rows;
         assert_int_equal(r->ranks[i].push.sent_bytes, r->ranks[i].sent[DRPS_TRAFFIC_PUSHED].bytes);
     }
     return sum;
@@ -107,10 +113,11 @@ static struct drps_push_counts counts_of(const struct drps_train_result *r)
 
 /* ---- Filters that hold nothing back ---- */
 
-static void check_exact(const char *algo, enum case_format format, uint64_t batch,
+static void check_exact(const char *algo, enum case_format format, uint64_t batch, uint64_t slots,
                         const char *optimizer, float l2)
 {
-    struct world *w = world_begin_residuals(algo, format, batch, 60, seed);
+    const int waits = slots == WORLD_EACH;
+    struct world *w = world_begin_residuals(algo, format, batch, slots, seed);
     struct drps_train_options o = world_options(w);
     struct drps_train_result plain, r;
     struct watch watch;
@@ -122,11 +129,11 @@ static void check_exact(const char *algo, enum case_format format, uint64_t batc
     o.on_batch = in_order;
     o.ctx = &watch;
     for (size_t m = 0; m < MODES; m++) {
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < (waits ? 2 : 3); i++) {
             watch_begin(&watch);
             watch.steps = steps_of(w);
             o.sync = modes[m];
-            o.push = i ? exact[i - 1] : (struct drps_push_options){0};
+            o.push = !i ? (struct drps_push_options){0} : waits ? waiting[0] : exact[i - 1];
             world_train(w, &o, i ? &r : &plain);
             watch_end(&watch);
             if (!i) continue;
@@ -142,27 +149,26 @@ static void check_exact(const char *algo, enum case_format format, uint64_t batc
 static void test_filters_that_hold_nothing_back_change_nothing(void **state)
 {
     (void)state;
-    check_exact("lor", CASE_LIBSVM, SMALL, "adagrad", 0);
-    check_exact("fm", CASE_LIBSVM, BATCH, "adagrad", 0.001f);
-    check_exact("lmf", CASE_RATINGS, BATCH, "sgd", 0);
+    check_exact("lor", CASE_LIBSVM, SMALL, 60, "adagrad", 0);
+    check_exact("fm", CASE_LIBSVM, BATCH, 60, "adagrad", 0.001f);
+    check_exact("lmf", CASE_RATINGS, BATCH, 60, "sgd", 0);
+    check_exact("fm", CASE_LIBSVM, BATCH, WORLD_EACH, "adagrad", 0);
 }
 
-/* In order the same is held back in each run, whatever the store. */
-static void test_in_order_filters_give_one_model(void **state)
+static void check_in_order(uint64_t slots, const struct drps_push_options *push, size_t pushes)
 {
     static const char *const stores[] = {"resident", "relay"};
-    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, BATCH, 60, seed);
+    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, BATCH, slots, seed);
     struct drps_train_options o = world_options(w);
     struct drps_train_result r;
     struct watch watch;
-    (void)state;
     o.sync = DRPS_SCHED_SSP;
     o.no_claim = o.no_overlap = 1;
     o.on_batch = in_order;
     o.ctx = &watch;
-    for (size_t f = 0; f < sizeof(lossy) / sizeof(*lossy); f++) {
+    for (size_t f = 0; f < pushes; f++) {
         uint64_t content = 0;
-        o.push = lossy[f];
+        o.push = push[f];
         for (size_t i = 0; i < 2; i++) {
             watch_begin(&watch);
             watch.steps = steps_of(w);
@@ -171,11 +177,20 @@ static void test_in_order_filters_give_one_model(void **state)
             if (i) assert_int_equal(r.content, content);
             content = r.content;
             assert_true(counts_of(&r).sent_bytes < counts_of(&r).plain_bytes);
+            assert_int_equal(counts_of(&r).left_rows > 0, o.push.whole_bits > 0);
             drps_train_result_free(&r);
             watch_end(&watch);
         }
     }
     world_end(w);
+}
+
+/* In order the same is held back in each run, whatever the store. */
+static void test_in_order_filters_give_one_model(void **state)
+{
+    (void)state;
+    check_in_order(60, lossy, 2);
+    check_in_order(WORLD_EACH, waiting + 1, 2);
 }
 
 /* ---- Rows that nobody has trained ---- */
@@ -247,6 +262,7 @@ static void check_claims(const struct world *w, enum drps_sched_mode mode, const
     if (world_run(w, &o, &r, &err) < 0) fail_msg("%s: %s", drps_sched_mode_name(mode), err.text);
     assert_true(r.ranks[0].claimed + r.ranks[1].claimed > 0);
     assert_true(counts_of(&r).sent_bytes < counts_of(&r).plain_bytes);
+    assert_int_equal(counts_of(&r).left_rows, 0);
     if (!(fabs(r.epochs[1].test.loss / loss - 1) < .1))
         fail_msg("test loss %g, without filters %g", r.epochs[1].test.loss, loss);
     world_check_model(w, &r);
@@ -267,6 +283,10 @@ static void test_batches_that_others_execute(void **state)
         for (size_t f = 0; f < sizeof(lossy) / sizeof(*lossy); f++)
             check_claims(w, claiming[m], f ? "relay" : "resident", &lossy[f],
                          plain.epochs[1].test.loss);
+    world_end(w);
+    w = world_begin_residuals("fm", CASE_LIBSVM, 8, WORLD_EACH, seed);
+    for (size_t m = 0; m < sizeof(claiming) / sizeof(*claiming); m++)
+        check_claims(w, claiming[m], "resident", &waiting[1], plain.epochs[1].test.loss);
     drps_train_result_free(&plain);
     world_end(w);
 }
@@ -282,14 +302,14 @@ static void test_unequal_numbers_of_servers_and_workers(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct world *w = world_begin_residuals("lor", CASE_LIBSVM, 8, i ? 40 : UINT64_MAX, seed);
+        struct world *w = world_begin_residuals("lor", CASE_LIBSVM, 8, i ? 40 : WORLD_EACH, seed);
         struct drps_train_options o = world_options(w);
         struct drps_train_result r;
         char from[SCRATCH_PATH_BYTES];
         (void)snprintf(from, sizeof(from), "%s", w->plan);
         world_deal(w, from, &cases[i]);
         o.sync = DRPS_SCHED_SSP;
-        o.push = lossy[0];
+        o.push = i ? lossy[0] : waiting[1];
         for (int cached = 0; cached < 2; cached++) {
             o.pull_cached = cached;
             world_train(w, &o, &r);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/drps_rng.h"
+#include "engine/cluster/filters/drps_marks.h"
 #include "engine/cluster/filters/drps_half.h"
 #include "engine/cluster/filters/drps_held.h"
 #include "engine/cluster/filters/drps_push_message.h"
@@ -132,7 +133,8 @@ static size_t send(const struct drps_push_choice *choice, uint32_t bits, const f
     const uint32_t *touches;
     const float *grads;
     struct drps_err err = DRPS_ERR_INIT;
-    const size_t bytes = drps_push_encode(&shape, choice, bits, &g, data, &counts);
+    const size_t bytes =
+        drps_push_encode(&shape, choice, &(struct drps_push_bits){bits, 32}, &g, data, &counts);
     assert_true(bytes <= drps_push_bound(&shape));
     struct drps_push_reader *reader = drps_push_reader_new(&shape);
     if (drps_push_decode(reader, &shape, data, bytes, &grads, &touches, &err) < 0)
@@ -227,6 +229,7 @@ enum { ROWS = 40, DIM = 5, VALUES = ROWS * DIM, BYTES = 1 << 14 };
 
 struct message {
     struct drps_push_shape shape;
+    struct drps_push_bits bits;
     float grads[VALUES], rest[VALUES];
     uint32_t touches[ROWS];
     uint8_t whole[ROWS];
@@ -250,7 +253,8 @@ static void make(struct message *m, uint64_t k)
         m->whole[i] = (drps_rng_at(k, i) >> 20 & k % 3) != 0;
     }
     const struct drps_push_gradient g = {m->grads, m->touches, m->whole, m->rest, room, values};
-    m->bytes = drps_push_encode(&m->shape, &choice, bits[k % 3], &g, m->data, &counts);
+    m->bits = (struct drps_push_bits){bits[k % 3], bits[k / 3 % 3]};
+    m->bytes = drps_push_encode(&m->shape, &choice, &m->bits, &g, m->data, &counts);
     assert_true(m->bytes <= drps_push_bound(&m->shape) && m->bytes <= BYTES);
 }
 
@@ -258,16 +262,20 @@ static void make(struct message *m, uint64_t k)
 static void check_message(struct drps_push_reader *reader, const struct message *m)
 {
     const uint32_t *touches;
-    const float *grads, *rest = m->rest;
+    const float *grads, *rest[2] = {m->rest, m->rest};
     struct drps_err err = DRPS_ERR_INIT;
     if (drps_push_decode(reader, &m->shape, m->data, m->bytes, &grads, &touches, &err) < 0)
         fail_msg("%s", err.text);
+    for (size_t i = 0; i < m->shape.rows; i++)
+        if (!m->whole[i]) rest[1] += DIM; /* those of whole rows lie behind the others */
     for (size_t i = 0; i < m->shape.rows; i++) {
+        const int is_exact = m->whole[i] && m->bits.whole == 32;
         for (size_t d = 0; d < DIM; d++) {
             const float is = grads[i * DIM + d], was = m->grads[i * DIM + d];
-            assert_true(m->whole[i] ? is == was : fabsf(is + rest[d] - was) <= fabsf(was) * 1e-6F);
+            const float held = is_exact ? 0 : rest[m->whole[i]][d];
+            assert_true(is_exact ? is == was : fabsf(is + held - was) <= fabsf(was) * 1e-6F);
         }
-        if (!m->whole[i]) rest += DIM;
+        rest[m->whole[i]] += DIM;
     }
     if (m->shape.touches)
         assert_memory_equal(touches, m->touches, m->shape.rows * sizeof(*touches));
@@ -284,6 +292,80 @@ static void test_messages_arrive(void **state)
         check_message(reader, &m);
     }
     drps_push_reader_free(reader);
+}
+
+/* ---- Marks ---- */
+
+enum { MARKS_MOST = 3000 };
+
+static void check_marks(const uint32_t *list, size_t n, size_t end)
+{
+    static uint32_t out[MARKS_MOST];
+    unsigned char *data = malloc(drps_marks_bound(end));
+    struct drps_marks marks;
+    const size_t bytes = drps_marks_encode(list, n, end, data);
+    assert_true(bytes <= drps_marks_bound(end));
+    for (size_t cut = 0; cut < bytes; cut++) {
+        unsigned char *exact = malloc(cut + 1);
+        memcpy(exact + 1, data, cut);
+        assert_int_equal(drps_marks_decode(exact + 1, cut, end, out, &marks), -1);
+        free(exact);
+    }
+    assert_int_equal(drps_marks_decode(data, bytes, end, out, &marks), 0);
+    assert_int_equal(marks.n, n);
+    assert_int_equal(marks.bytes, bytes);
+    assert_int_equal(marks.all, n && n == end);
+    if (n < end && n) assert_memory_equal(out, list, n * sizeof(*list));
+    if (n && n < end) assert_int_equal(drps_marks_decode(data, bytes, n - 1, out, &marks), -1);
+    free(data);
+}
+
+static void test_marks_arrive_in_few_bits(void **state)
+{
+    static uint32_t list[MARKS_MOST];
+    (void)state;
+    for (uint64_t k = 0; k < 600; k++) {
+        const size_t end = drps_rng_at(seed, k) % (k % 7 ? 200 : MARKS_MOST);
+        const double share = pow(2, -(double)(k % 11));
+        size_t n = 0;
+        for (size_t i = 0; i < end; i++)
+            if (drps_unit_double(drps_rng_at(k, i)) < share) list[n++] = (uint32_t)i;
+        check_marks(list, n, end);
+    }
+    for (uint32_t i = 0; i < MARKS_MOST / 50; i++)
+        list[i] = 50 * i + 49;
+    unsigned char data[MARKS_MOST];
+    assert_int_equal(drps_marks_encode(list, MARKS_MOST / 50, MARKS_MOST, data),
+                     2 + 60 * 7 / 8 + 1);
+}
+
+static void test_marks_that_are_none_are_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned char data[16];
+        size_t bytes, end;
+    } cases[] = {
+        {"nothing", {0}, 0, 3},
+        {"no count", {0}, 1, 3},
+        {"a count without an end", {0, 0x80}, 2, 3},
+        {"a count of more than 32 bits", {32, 0x80, 0x80, 0x80, 0x80, 0x10, 1}, 7, 3},
+        {"a count of six bytes", {32, 0x81, 0x80, 0x80, 0x80, 0x80, 0, 1}, 8, 3},
+        {"more than there are", {32, 4, 15}, 3, 3},
+        {"packed in no known way", {35, 1, 1}, 3, 3},
+        {"a bit behind the end", {32, 1, 8}, 3, 3},
+        {"more bits than there are numbers", {32, 1, 3}, 3, 3},
+        {"fewer bits", {32, 2, 1}, 3, 3},
+        {"a gap without an end", {0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 12, 3000},
+        {"a gap behind the end", {0, 1, 8}, 3, 3},
+        {"a gap of more than 32 bits", {31, 1, 0x10, 0, 0, 0, 0, 0}, 8, 3000},
+    };
+    uint32_t out[MARKS_MOST];
+    struct drps_marks marks;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        if (drps_marks_decode(cases[i].data, cases[i].bytes, cases[i].end, out, &marks) != -1)
+            fail_msg("%s: taken", cases[i].name);
 }
 
 /* A damaged message is refused, or is another one: nothing beyond it is touched. */
@@ -358,6 +440,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_chance_holds_back_a_share),
         cmocka_unit_test(test_what_is_not_finite_is_sent_as_it_is),
         cmocka_unit_test(test_messages_arrive),
+        cmocka_unit_test(test_marks_arrive_in_few_bits),
+        cmocka_unit_test(test_marks_that_are_none_are_refused),
         cmocka_unit_test(test_damaged_messages_are_refused),
         cmocka_unit_test(test_what_was_held_back_arrives),
     };

@@ -35,6 +35,8 @@ struct made {
     struct drps_plan *part[WORKERS];
 };
 
+#define EACH (UINT64_MAX - 1) /* slots: each row has one of its own */
+
 static void made_begin(struct made *m, uint64_t slots, const char *partition)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -45,7 +47,8 @@ static void made_begin(struct made *m, uint64_t slots, const char *partition)
     m->run.options.partition = partition;
     m->run.options.batch_size = 20;
     m->run.options.test_fraction = 0.2;
-    m->run.options.residual_slots = slots;
+    m->run.options.own_slots = slots == EACH;
+    m->run.options.residual_slots = slots == EACH ? UINT64_MAX : slots;
     case_compile(&m->run);
     case_verify(m->run.out);
     for (uint32_t r = 0; r < WORKERS; r++)
@@ -101,7 +104,8 @@ static void free_worker(struct worker *w)
 
 /* ---- Enough slots ---- */
 
-static void check_dense(const struct worker *w, uint64_t slots)
+/* Rows that are used `least` times or more are numbered. */
+static void check_dense(const struct worker *w, uint64_t slots, uint32_t least)
 {
     static uint32_t uses[ROWS_MOST], last[ROWS_MOST], number[ROWS_MOST];
     uint32_t numbered = 0;
@@ -112,7 +116,7 @@ static void check_dense(const struct worker *w, uint64_t slots)
             last[w->row[t][i]] = (uint32_t)t;
         }
     for (uint32_t row = 0; row < ROWS_MOST; row++)
-        number[row] = uses[row] > 1 ? numbered++ : DRPS_NO_SLOT;
+        number[row] = uses[row] >= least ? numbered++ : DRPS_NO_SLOT;
     assert_int_equal(slots, numbered);
     for (uint64_t t = 0; t < w->rounds; t++)
         for (uint32_t i = 0; i < w->n[t]; i++) {
@@ -131,11 +135,28 @@ static void test_slots_that_suffice_are_dense_numbers(void **state)
         for (uint32_t r = 0; r < WORKERS; r++) {
             struct worker w = {0};
             read_worker(&m, r, &w);
-            check_dense(&w, m.part[r]->info.ranks.residual_slots);
+            check_dense(&w, m.part[r]->info.ranks.residual_slots, 2);
+            assert_false(m.part[r]->info.ranks.own_slots);
             free_worker(&w);
         }
         made_end(&m);
     }
+}
+
+/* Also rows that a worker uses once. */
+static void test_each_row_can_have_a_slot_of_its_own(void **state)
+{
+    struct made m = {0};
+    (void)state;
+    made_begin(&m, EACH, "range");
+    for (uint32_t r = 0; r < WORKERS; r++) {
+        struct worker w = {0};
+        read_worker(&m, r, &w);
+        check_dense(&w, m.part[r]->info.ranks.residual_slots, 1);
+        assert_true(m.part[r]->info.ranks.own_slots);
+        free_worker(&w);
+    }
+    made_end(&m);
 }
 
 /* ---- Too few slots ---- */
@@ -476,6 +497,15 @@ static void test_residuals_are_of_several_workers(void **state)
     scratch_begin(&m.scratch);
     const char *input = case_input(&m.scratch, "in", CASE_LIBSVM, 200, 80, seed);
     case_begin(&m.run, &m.scratch, input, "lor");
+    m.run.options.own_slots = 1;
+    m.run.options.workers = 2;
+    m.run.options.residual_slots = 5;
+    assert_int_equal(drps_index_run(drps_io_os(), &m.run.options, &m.run.result, &err),
+                     DRPS_E_CONFIG);
+    assert_non_null(strstr(err.text, "a slot of its own"));
+    drps_err_clear(&err);
+    m.run.options.own_slots = 0;
+    m.run.options.workers = 1;
     m.run.options.residual_slots = 5;
     assert_int_equal(drps_index_run(drps_io_os(), &m.run.options, &m.run.result, &err),
                      DRPS_E_CONFIG);
@@ -487,6 +517,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots_that_suffice_are_dense_numbers),
+        cmocka_unit_test(test_each_row_can_have_a_slot_of_its_own),
         cmocka_unit_test(test_few_slots_go_to_rows_that_come_again_soon),
         cmocka_unit_test(test_slots_of_no_row_do_not_count),
         cmocka_unit_test(test_servers_know_who_has_copies),
