@@ -139,6 +139,16 @@ struct drps_train_cut {
     int resumed;          /* 1: the run goes on from it; 0: it has just written it */
 };
 
+/* A pilot: a trial of options, of several ranks. It trains and evaluates one epoch, or less, and
+ * leaves neither a model nor checkpoints, nor anything else; where `resume` finds something to go
+ * on from, or nothing to do, it trains nothing, and the result says that (engine/cluster/target/).
+ */
+struct drps_train_pilot {
+    int on;
+    uint64_t rounds; /* training batches of each worker, at most; if that is less than an epoch,
+                        nothing is evaluated. 0: an epoch */
+};
+
 struct drps_timing;
 
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
@@ -208,6 +218,7 @@ struct drps_train_options {
                         have what the bound asks for; the plan has residual slots */
     int no_hand_on;  /* 1: rows go to their servers after each batch, also where the plan says that
                         they stay with workers */
+    struct drps_train_pilot pilot;
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */

@@ -105,7 +105,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "8"
+#define MESSAGES "9"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -115,6 +115,7 @@ struct terms {
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on;
+    uint64_t pilot; /* 0: it is none; or 1 and its rounds */
     struct drps_push_options push;
     struct drps_pull_options pull;
 };
@@ -140,6 +141,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->no_claim = o->no_claim != 0;
     t->pull_cached = o->pull_cached != 0;
     t->hands_on = (uint64_t)drps_handing_applies(&c->part->info, o, optim);
+    t->pilot = o->pilot.on ? 1 + o->pilot.rounds : 0;
     t->push = o->push;
     t->pull = o->pull;
 }
@@ -179,6 +181,7 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->plan, first->plan) != 0) return differs("plan", rank, err);
     if (strcmp(t->optimizer, first->optimizer) != 0) return differs("optimizer", rank, err);
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
+    if (t->pilot != first->pilot) return differs("target of filters", rank, err);
     if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
         return differs("set of filters of gradients", rank, err);
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)

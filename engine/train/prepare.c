@@ -133,9 +133,10 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     const struct drps_plan_info *info = &job->plan->info;
     const int is_bsp = o->sync == DRPS_SCHED_BSP;
-    const char *what = o->push.on ? "gradients" : "parameters";
+    const int push = o->push.on || o->pilot.on, pull = o->pull.on || o->pilot.on;
+    const char *what = o->pilot.on ? "traffic" : push ? "gradients" : "parameters";
     int rc = o->pull_cached ? check_copies(job, err) : 0;
-    if (rc < 0 || (!o->push.on && !o->pull.on)) return rc;
+    if (rc < 0 || (!push && !pull)) return rc;
     if (drps_plan_circulates(info))
         return drps_err_set(
             err, DRPS_E_CONFIG,
@@ -148,12 +149,12 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
             "leave them out",
             what);
     if (o->pull.on && !is_bsp) rc = check_async_pull(&o->pull, err);
-    if (rc == 0 && (o->push.on || is_bsp) && !info->ranks.residual_slots)
+    if (rc == 0 && (push || is_bsp) && !info->ranks.residual_slots)
         rc = drps_err_set(err, DRPS_E_CONFIG,
                           "%s has no residual slots, which keep what is not sent of a gradient, "
                           "and copies of rows: make a plan that has them",
                           job->plan->dir);
-    return rc == 0 && o->pull.on && is_bsp ? check_pull(job, err) : rc;
+    return rc == 0 && pull && is_bsp ? check_pull(job, err) : rc;
 }
 
 static int check_options(const struct drps_job *job, struct drps_err *err)
