@@ -63,6 +63,8 @@ static const struct hint hints[] = {
     {"claims batches", "--no-claim", NULL},
     {"claim batches", "--no-claim", NULL},
     {"has no residual slots", "drps-index --residuals", "drps-train"},
+    {"filters of traffic", "--filter-target", NULL},
+    {"target of filters", "--filter-target", NULL},
     {"filters of gradients", "--push-values", NULL},
     {"filters of gradients", "--push-filter", NULL},
     {"filters of gradients", "--push-top", NULL},
