@@ -46,6 +46,9 @@ peers --filter-target 2%
 [[ $(content) = "$want" && $(of options) = "$options" ]] || fail "peers: $(content), not $want: $(cat err.txt)"
 peers
 grep -q "rank 2 was started with another target of filters than rank 0.*--filter-target" err.txt || fail "peers: $(cat err.txt)"
+rm -rf model
+fails 75 "did not start within" "$tools/drps-train" plan -o model --peers peers.txt --rank 0 --timeout 1 --filter-target 2%
+absent model
 echo "ok by peers"
 
 # Some share is too small for any filter: then there is none.

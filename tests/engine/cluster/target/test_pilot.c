@@ -267,6 +267,33 @@ static void test_resumed_runs_have_no_pilots(void **state)
     world_end(w);
 }
 
+/* Pilots of a run that begins over leave the checkpoints of the one before as they are. */
+static void test_checkpoints_stay(void **state)
+{
+    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, BATCH, SLOTS, seed);
+    struct drps_train_options o = world_options(w);
+    struct drps_train_result whole, r;
+    struct drps_target target;
+    (void)state;
+    world_train(w, &o, &whole);
+    o.epochs = 1;
+    o.keep_checkpoints = 1;
+    world_train(w, &o, &r);
+    drps_train_result_free(&r);
+    must_find(w, &o, &target);
+    assert_false(target.resumes);
+    assert_int_equal(target.pilots_n, 5);
+    o.epochs = 2;
+    o.keep_checkpoints = 0;
+    o.resume = 1;
+    world_train(w, &o, &r);
+    assert_int_equal(r.resumed_epoch, 2);
+    assert_int_equal(r.content, whole.content);
+    drps_train_result_free(&r);
+    drps_train_result_free(&whole);
+    world_end(w);
+}
+
 /* ---- Refused ---- */
 
 static void check_says(const struct drps_err *err, const char *why)
@@ -302,6 +329,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_choice),
         cmocka_unit_test(test_stops_at_once),
         cmocka_unit_test(test_resumed_runs_have_no_pilots),
+        cmocka_unit_test(test_checkpoints_stay),
         cmocka_unit_test(test_refusals),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 10);
