@@ -115,7 +115,13 @@ static int judge(struct finding *f, const struct drps_train_result *r, int rc,
     return 0;
 }
 
-/* Where in a pilot it was does not matter. */
+/* Where in a pilot it was does not matter, nor that one rank had seen it before another. */
+static int is_asked_to_stop(const struct finding *f)
+{
+    const atomic_int *stop = f->train.stop;
+    return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
+}
+
 static int interrupted(struct drps_err *err)
 {
     drps_err_clear(err);
@@ -138,7 +144,8 @@ static int run_pilot(struct finding *f, unsigned rung, struct drps_err *err)
     drps_train_result_free(&r);
     p->seconds = drps_seconds_since(start);
     t->pilots_n += rc == 0 && !t->resumes;
-    return rc == DRPS_E_INTERRUPTED ? interrupted(err) : rc;
+    if (rc == DRPS_E_INTERRUPTED || (rc < 0 && is_asked_to_stop(f))) return interrupted(err);
+    return rc;
 }
 
 static void tell(const struct finding *f)

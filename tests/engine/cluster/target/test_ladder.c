@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,8 +198,30 @@ static void count(void *ctx, const struct drps_target *target)
     assert_int_equal(t->told, target->pilots_n);
 }
 
-static const struct drps_train_options asked = {
-    .model_path = "model", .epochs = 7, .resume = 1, .seed = 5};
+static atomic_int stop;
+
+static void never_epoch(void *ctx, const struct drps_epoch *epoch)
+{
+    (void)ctx;
+    (void)epoch;
+    fail_msg("a pilot tells of its epoch");
+}
+
+static void never_cut(void *ctx, const struct drps_train_cut *cut)
+{
+    (void)ctx;
+    (void)cut;
+    fail_msg("a pilot tells of a checkpoint");
+}
+
+static const struct drps_train_options asked = {.model_path = "model",
+                                                .epochs = 7,
+                                                .resume = 1,
+                                                .seed = 5,
+                                                .stop = &stop,
+                                                .emulate = (const struct drps_timing *)&stop,
+                                                .on_epoch = never_epoch,
+                                                .on_checkpoint = never_cut};
 
 static int find(struct tale *t, const char *loss, struct drps_target *out, struct drps_err *err)
 {
@@ -244,6 +267,8 @@ static void test_options_of_pilots(void **state)
         assert_true(o->pilot.on);
         assert_int_equal(o->pilot.rounds, DRPS_TARGET_ROUNDS);
         assert_int_equal(o->seed, 5);
+        assert_null(o->emulate);
+        assert_true(!o->on_epoch && !o->on_checkpoint);
         assert_int_equal(o->resume, i == 0);
         assert_int_equal(o->replace, i > 0);
     }
@@ -298,6 +323,16 @@ static void test_failures(void **state)
             err.text, run ? "interrupted while filters were tried: nothing is written" : "as told");
         assert_int_equal(fails.runs, run + 1);
     }
+    /* A rank that stops before others know is no failure of theirs. */
+    struct tale lost = {.good = 3, .plain = 0.5, .rc = {0, DRPS_E_PEER}};
+    atomic_store(&stop, 1);
+    drps_err_clear(&err);
+    assert_int_equal(find(&lost, "logistic", &target, &err), DRPS_E_INTERRUPTED);
+    assert_int_equal(err.code, DRPS_E_INTERRUPTED);
+    atomic_store(&stop, 0);
+    lost.runs = lost.told = 0;
+    drps_err_clear(&err);
+    assert_int_equal(find(&lost, "logistic", &target, &err), DRPS_E_PEER);
 }
 
 int main(void)

@@ -310,8 +310,13 @@ static void test_refusals(void **state)
     struct drps_err none = DRPS_ERR_INIT, one = DRPS_ERR_INIT;
     struct drps_plan *plan;
     (void)state;
-    assert_int_equal(find(w, &o, &target, &none), DRPS_E_CONFIG);
-    check_says(&none, "no residual slots");
+    for (int sync = DRPS_SCHED_BSP; sync <= DRPS_SCHED_WSP_LITERAL; sync++) {
+        o.sync = (enum drps_sched_mode)sync;
+        drps_err_clear(&none);
+        assert_int_equal(find(w, &o, &target, &none), DRPS_E_CONFIG);
+        check_says(&none, "no residual slots");
+    }
+    o.sync = DRPS_SCHED_BSP;
     if (drps_plan_open(drps_io_os(), w->one, &plan, &one) < 0) fail_msg("%s", one.text);
     o.pilot.on = 1;
     assert_int_equal(drps_train_check(plan, &o, &one), DRPS_E_CONFIG);
