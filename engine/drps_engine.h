@@ -146,6 +146,16 @@ struct drps_train_cut {
     int resumed;          /* 1: the run goes on from it; 0: it has just written it */
 };
 
+/* A pilot: a trial of options, of several ranks. It trains and evaluates one epoch, or less, and
+ * leaves neither a model nor checkpoints, nor anything else; where `resume` finds something to go
+ * on from, or nothing to do, it trains nothing, and the result says that (engine/cluster/target/).
+ */
+struct drps_train_pilot {
+    int on;
+    uint64_t rounds; /* training batches of each worker, at most; if that is less than an epoch,
+                        nothing is evaluated. 0: an epoch */
+};
+
 struct drps_timing;
 
 /* Zero means default. Everything is borrowed until drps_train_run() returns. */
@@ -231,6 +241,7 @@ struct drps_train_options {
     int sv_random;  /* 1: drawn evenly; else those that the others say least of (jmcss) */
     int no_hand_on; /* 1: rows go to their servers after each batch, also where the plan says that
                        they stay with workers */
+    struct drps_train_pilot pilot;
     const struct drps_timing
         *emulate; /* for measurements: the computation of rank r's i-th training batch takes at
                      least as long as that of worker r's i-th iteration there. May be NULL */

@@ -130,6 +130,7 @@ struct terms {
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, sv_count,
         sv_random;
+    uint64_t pilot; /* 0: it is none; or 1 and its rounds */
     struct drps_push_options push;
     struct drps_pull_options pull;
 };
@@ -158,6 +159,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->exchange = (uint64_t)o->exchange;
     t->sv_count = o->sv_count;
     t->sv_random = o->sv_random != 0;
+    t->pilot = o->pilot.on ? 1 + o->pilot.rounds : 0;
     t->push = o->push;
     t->pull = o->pull;
 }
@@ -197,6 +199,7 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->plan, first->plan) != 0) return differs("plan", rank, err);
     if (strcmp(t->optimizer, first->optimizer) != 0) return differs("optimizer", rank, err);
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
+    if (t->pilot != first->pilot) return differs("target of filters", rank, err);
     if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
         return differs("set of filters of gradients", rank, err);
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)

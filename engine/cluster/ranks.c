@@ -269,8 +269,11 @@ static int run_processes(struct local *l, struct drps_train_result *result, stru
         run_process(&l->ranks[0], &meet, job_id);
         rc = outcome(&l->ranks[0], result, err);
     }
-    family_wait(&family, rc, drps_net_silence_ms(l->ranks[0].options->cut_ms) + LINGER_MS);
-    rc = judge(&family, log, rc, rc == DRPS_E_INTERRUPTED && !result->interrupted, err);
+    /* Ranks that have not met rank 0 yet would wait for it. */
+    const int left = rc == DRPS_E_INTERRUPTED && !result->interrupted;
+    family_wait(&family, left ? DRPS_E_PEER : rc,
+                drps_net_silence_ms(l->ranks[0].options->cut_ms) + LINGER_MS);
+    rc = judge(&family, log, rc, left, err);
     drps_meet_close(&meet);
     family_close(&family);
     return rc;

@@ -7,6 +7,7 @@
 
 #include "base/drps_alloc.h"
 #include "engine/cluster/rounds_internal.h"
+#include "engine/cluster/target/drps_pilot.h"
 
 /* ---- Sizes ---- */
 
@@ -218,8 +219,8 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     r->ranks = info->ranks.count;
     r->shape = &info->ranks;
     r->dim = info->dim;
-    r->train = info->batches;
-    r->rounds = info->batches + info->eval_batches;
+    r->train = drps_pilot_train_steps(options->train, info);
+    r->rounds = r->train + drps_pilot_eval_steps(options->train, info);
     r->touches = options->worker->has_touches;
     int rc = open_server(r, err);
     if (rc == 0) rc = open_filters(r, err);

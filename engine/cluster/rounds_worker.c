@@ -229,7 +229,9 @@ static int take_share(struct drps_rounds *r, struct drps_err *err)
 
 static int wants_to_stop(const struct drps_rounds *r)
 {
-    const atomic_int *stop = r->o.push || r->o.pull || r->o.handing ? NULL : r->o.train->stop;
+    const int keeps =
+        r->o.push || r->o.pull || r->o.handing; /* until an epoch's training is over */
+    const atomic_int *stop = keeps && !r->o.train->pilot.on ? NULL : r->o.train->stop;
     return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
 }
 

@@ -34,7 +34,7 @@ int drps_job_begin_export(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
     const uint64_t epochs = o->epochs < EPOCHS_MOST ? o->epochs : EPOCHS_MOST;
-    if (!job->whole) return 0;
+    if (!job->whole || o->pilot.on) return 0;
     const struct drps_trained_parts parts = {.plan = job->whole,
                                              .rows = job->whole->info.rows,
                                              .dim = job->server.model.dim,

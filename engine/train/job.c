@@ -113,7 +113,7 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
         return rc < 0 ? rc : 1;
     }
     if (rc == 0) rc = keep_epoch(job, &epoch, err);
-    if (rc == 0 && job->plan->info.eval_batches && !isfinite(epoch.test.loss))
+    if (rc == 0 && job->loop.eval_steps && !isfinite(epoch.test.loss))
         rc = test_loss_diverged(e, err);
     if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
     const int more = rc >= 0 ? end_epoch(job, e, err) : 0;
@@ -184,10 +184,35 @@ static int clear_up(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* A run that goes on from a checkpoint, or is done, needs no pilot, as all ranks know. */
+static int leave_pilot(struct drps_job *job, struct drps_err *err)
+{
+    if (job->checkpoints.from) job->result->resumed_epoch = job->checkpoints.state.epoch;
+    return drps_cluster_finish(&job->cluster, err);
+}
+
+/* A prepared run of a pilot: nothing is exported, and nothing that was there before is touched. */
+static int run_pilot(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
+{
+    int rc = drps_cluster_agree(&job->cluster, job->options, &job->server.optim, err);
+    if (rc < 0) return rc;
+    describe(job);
+    rc = drps_job_start(job, config, err);
+    if (rc == 0) rc = run_epochs(job, err);
+    drps_job_collect(job);
+    if (rc == 0) rc = drps_job_collect_ranks(job, err);
+    stop_reading(job);
+    return rc == 0 ? drps_cluster_finish(&job->cluster, err) : rc;
+}
+
 static int run(struct drps_job *job, struct drps_err *err)
 {
+    const int is_pilot = job->options->pilot.on;
     struct drps_store_config config;
     int rc = drps_job_prepare(job, &config, err);
+    if (rc == 0 && is_pilot && (job->result->already || job->checkpoints.from))
+        return leave_pilot(job, err);
+    if (rc == 0 && is_pilot) return run_pilot(job, &config, err);
     if (rc == 0 && job->result->already) return clear_up(job, err);
     if (rc == 0 && job->ranks)
         rc = drps_cluster_agree(&job->cluster, job->options, &job->server.optim, err);
@@ -236,6 +261,8 @@ static int interrupted(const struct drps_train_options *o, const struct drps_tra
                        int has_model, struct drps_err *err)
 {
     const unsigned long long steps = r->steps;
+    if (o->pilot.on)
+        return drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted in a pilot: nothing is written");
     if (!r->epochs_n && !r->steps)
         return drps_err_set(err, DRPS_E_INTERRUPTED,
                             "interrupted before the first step was done: nothing is written");
@@ -248,6 +275,14 @@ static int interrupted(const struct drps_train_options *o, const struct drps_tra
     return drps_err_set(err, DRPS_E_INTERRUPTED,
                         "interrupted after %zu epochs and %llu steps; the model so far is %s",
                         r->epochs_n, steps, has_model ? o->model_path : "at rank 0");
+}
+
+/* What would leave something behind is off. */
+static void settle_pilot(struct drps_train_options *o)
+{
+    o->checkpoint_every = (struct drps_checkpoint_every){.unit = DRPS_CHECKPOINT_NEVER};
+    o->keep_checkpoints = 0;
+    o->patience = 0;
 }
 
 int drps_train_run(const struct drps_plan *plan, const struct drps_train_options *options,
@@ -264,6 +299,7 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     job->ranks = o->ranks != NULL;
     job->whole = o->ranks ? o->ranks->whole : plan;
     job->settled = *options;
+    if (o->pilot.on) settle_pilot(&job->settled);
     job->options = &job->settled;
     job->result = result;
     job->stage.lock_fd = -1;

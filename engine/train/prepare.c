@@ -144,9 +144,10 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     const struct drps_plan_info *info = &job->plan->info;
     const int is_bsp = o->sync == DRPS_SCHED_BSP;
-    const char *what = o->push.on ? "gradients" : "parameters";
+    const int push = o->push.on || o->pilot.on, pull = o->pull.on || o->pilot.on;
+    const char *what = o->pilot.on ? "traffic" : push ? "gradients" : "parameters";
     int rc = o->pull_cached ? check_copies(job, err) : 0;
-    if (rc < 0 || (!o->push.on && !o->pull.on)) return rc;
+    if (rc < 0 || (!push && !pull)) return rc;
     if (drps_plan_circulates(info))
         return drps_err_set(
             err, DRPS_E_CONFIG,
@@ -159,13 +160,13 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
             "leave them out",
             what);
     if (o->pull.on && !is_bsp) rc = check_async_pull(&o->pull, err);
-    if (rc == 0 && (o->push.on || is_bsp) && !info->ranks.residual_slots)
+    if (rc == 0 && (push || is_bsp) && !info->ranks.residual_slots)
         rc = drps_err_set(err, DRPS_E_CONFIG,
                           "%s has no residual slots, which keep what is not sent of a gradient, "
                           "and copies of rows: make a plan that has them",
                           job->plan->dir);
     if (rc == 0) rc = check_own_slots(job, err);
-    return rc == 0 && o->pull.on && is_bsp ? check_pull(job, err) : rc;
+    return rc == 0 && pull && is_bsp ? check_pull(job, err) : rc;
 }
 
 static int no_exchange(const struct drps_job *job, const char *why, struct drps_err *err)
@@ -194,7 +195,7 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
         return no_exchange(job, "what a rank would send at a time is too large", err);
     if (info->ranks.handed.slots && !o->no_hand_on)
         return no_exchange(job, "its rows are handed on", err);
-    if (o->push.on || o->pull.on)
+    if (o->push.on || o->pull.on || o->pilot.on)
         return no_exchange(job, "filters are for what goes to servers, or comes from there", err);
     return 0;
 }

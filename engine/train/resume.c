@@ -354,7 +354,7 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
     if (rc == 0 && job->options->resume) rc = resume(job, numbers, n, first, err);
     if (rc == 0 && !job->options->resume && n && !job->options->replace && !c->begins_with_own)
         rc = refuse(job, err);
-    if (!job->settled.epochs) job->settled.epochs = 1;
+    if (!job->settled.epochs || job->settled.pilot.on) job->settled.epochs = 1;
     return rc;
 }
 

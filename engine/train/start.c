@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/drps_clock.h"
+#include "engine/cluster/target/drps_pilot.h"
 #include "engine/publish/drps_modeldir.h"
 #include "storage/io/drps_probe.h"
 #include "storage/kv/drps_kv.h"
@@ -331,10 +332,12 @@ static struct drps_emulate emulation_of(const struct drps_job *job)
                                  .worker = ranks->rank - ranks->first_worker};
 }
 
-/* Training stops, and is cut by checkpoints, between epochs alone. */
+/* Training stops, and is cut by checkpoints, between epochs alone. Rounds of a pilot, of which
+ * nothing is to stay, stop at once. */
 static int has_whole_epochs(const struct drps_job *job)
 {
-    return job->exchange || job->circulation || job->push || job->pull || job->handing;
+    return job->exchange || job->circulation || job->push || job->pull || job->handing ||
+           job->options->pilot.on;
 }
 
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
@@ -381,8 +384,8 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         /* There is no cut inside an epoch of these. */
         .pause = job->async || has_whole_epochs(job) ? NULL : drps_job_checkpoint,
         .pause_ctx = job,
-        .train_steps = job->plan->info.batches,
-        .eval_steps = job->plan->info.eval_batches,
+        .train_steps = drps_pilot_train_steps(job->options, &job->plan->info),
+        .eval_steps = drps_pilot_eval_steps(job->options, &job->plan->info),
     };
     return rc;
 }

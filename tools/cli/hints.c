@@ -64,6 +64,8 @@ static const struct hint hints[] = {
     {"claim batches", "--no-claim", NULL},
     {"has no residual slots", "drps-index --residuals", "drps-train"},
     {"no residual slots of their own", "drps-index --residuals each", "drps-train"},
+    {"filters of traffic", "--filter-target", NULL},
+    {"target of filters", "--filter-target", NULL},
     {"filters of gradients", "--push-values", NULL},
     {"filters of gradients", "--push-filter", NULL},
     {"filters of gradients", "--push-top", NULL},

@@ -157,6 +157,12 @@ const struct argp_option train_option_table[] = {
      "bsp: a worker goes on with the values that it has of a row until one of them has changed by "
      "psi / (1 + d ln t) of itself in round t, or of eps if that is more (default d: 0, eps: 1)",
      5},
+    {"filter-target", KEY_FILTER_TARGET, "SHARE", 0,
+     "Choose from these filters so that they change the loss by at most this share (0.5%): before "
+     "training, up to an epoch is trained once without them and with three or four settings, of "
+     "which "
+     "nothing stays. Needs a plan with --residuals",
+     5},
     {"pull-cached", KEY_PULL_CACHED, NULL, 0,
      "ssp: a worker uses its copies of other ranks' parameters, with its own gradients, as long as "
      "--staleness allows; not with ftrl. Needs a plan with --residuals",

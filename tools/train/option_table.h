@@ -58,6 +58,7 @@ enum {
     KEY_PULL_VALUES,
     KEY_PULL_FILTER,
     KEY_PULL_CACHED,
+    KEY_FILTER_TARGET,
 };
 
 extern const struct argp_option train_option_table[]; /* {0}-terminated */

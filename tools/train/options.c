@@ -176,6 +176,10 @@ static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, c
     case KEY_SV_RULE:
         o->train.sv_random = drps_cli_choice(cli, arg, rules) == 1;
         return 0;
+    case KEY_FILTER_TARGET:
+        o->filter_target = drps_cli_share(cli, arg);
+        if (!(o->filter_target > 0)) drps_cli_usage(cli, "'%s' allows no filter at all", arg);
+        return 0;
     case KEY_STALENESS:
         o->train.staleness = drps_cli_count(cli, arg, 1, 1000000);
         return 0;
@@ -209,6 +213,12 @@ static void check(struct drps_cli *cli, const struct train_options *o)
         drps_cli_usage(cli, "--on-failure resume with --peers needs --resume on every rank: one "
                             "that is started again must be told the same as the others");
     if (o->has_transport && !o->local) drps_cli_usage(cli, "--transport needs --local");
+    if (o->filter_target > 0 && (o->train.push.on || o->train.pull.on || o->train.pull_cached))
+        drps_cli_usage(cli, "--filter-target chooses the filters: leave --push-values, "
+                            "--push-filter, --push-top, --pull-values, --pull-filter and "
+                            "--pull-cached out, or give them without it");
+    if (o->filter_target > 0 && !o->local && !o->ranks.peers)
+        drps_cli_usage(cli, "--filter-target is of several ranks: it needs --local or --peers");
 }
 
 /* Says how a model is written, which --publish takes, too. */

@@ -15,6 +15,8 @@ struct train_options {
     uint32_t local; /* ranks to run on this machine; 0 without --local */
     int has_rank, has_transport;
     int resumes; /* --on-failure resume */
+    double
+        filter_target; /* share of the loss by which filters may change it; 0: they are as given */
     const char *make_keys;
     const char *emulate;
     const char *plan;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/cluster/drps_attempts.h"
 #include "engine/train/drps_report.h"
 #include "net/drps_launch.h"
@@ -11,6 +12,7 @@
 #include "tools/train/options.h"
 #include "tools/train/progress.h"
 #include "tools/train/report.h"
+#include "tools/train/target.h"
 
 static int make_keys(const char *dir, struct drps_err *err)
 {
@@ -43,14 +45,33 @@ static int publish(struct drps_cli *cli, const struct train_options *o, struct d
     return train_report_published(cli, &r, o->train.model_path, err);
 }
 
-/* Trains a plan for one worker, or one rank or all ranks of a plan for several. */
-static int train(struct train_options *o, const struct drps_plan *plan,
+/* What is trained. */
+struct job {
+    struct drps_cli *cli;
+    struct train_options *options;
+    const struct drps_plan *plan;
+};
+
+/* Trains a plan for one worker, or one rank or all ranks of a plan for several. A drps_target_run.
+ */
+static int train(void *ctx, const struct drps_train_options *options,
                  struct drps_train_result *result, struct drps_err *err)
 {
-    if (o->ranks.peers) return drps_ranks_run_one(&o->ranks, result, err);
-    if (o->local && (o->local > 1 || plan->info.ranks.count > 1))
-        return drps_ranks_run_local(&o->ranks, o->local, result, err);
-    return drps_train_run(plan, &o->train, result, err);
+    const struct job *job = ctx;
+    const struct train_options *o = job->options;
+    struct drps_ranks_options ranks = o->ranks;
+    ranks.train = options;
+    if (ranks.peers) return drps_ranks_run_one(&ranks, result, err);
+    if (o->local && (o->local > 1 || job->plan->info.ranks.count > 1))
+        return drps_ranks_run_local(&ranks, o->local, result, err);
+    return drps_train_run(job->plan, options, result, err);
+}
+
+static int find_filters(struct job *job, struct drps_target *target, struct drps_err *err)
+{
+    const struct train_target find = {
+        .cli = job->cli, .options = job->options, .plan = job->plan, .run = train, .ctx = job};
+    return train_target_find(&find, target, err);
 }
 
 /* Opens the whole plan where this process writes the model, else the part of its rank. */
@@ -72,9 +93,19 @@ static void say_how_to_publish(struct drps_cli *cli, const struct drps_train_res
              r->interrupted ? " --force" : "");
 }
 
+/* With what pilots came to, if there were any. */
+static int print_json(const struct train_options *o, const struct drps_train_result *r,
+                      const struct drps_target *target, struct drps_err *err)
+{
+    json_t *j = drps_report_json(&o->train, r);
+    if (o->filter_target > 0) drps_manifest_put(&j, "filter_target", train_target_json(target));
+    return drps_cli_json_print(j, err);
+}
+
 /* Prints what a run of training came to. Only the process that writes the model knows all of it. */
 static int tell_result(const struct drps_cli *cli, const struct train_options *o,
-                       const struct drps_train_result *r, struct drps_err *err)
+                       const struct drps_train_result *r, const struct drps_target *target,
+                       struct drps_err *err)
 {
     char peak[32];
     if (o->ranks.peers && o->ranks.rank)
@@ -84,7 +115,7 @@ static int tell_result(const struct drps_cli *cli, const struct train_options *o
                  o->ranks.rank, r->epochs_n, r->epochs_n == 1 ? "" : "s", r->seconds,
                  drps_size_format(r->peak_rss_bytes, peak, sizeof(peak)));
     else if (cli->json)
-        return drps_cli_json_print(drps_report_json(&o->train, r), err);
+        return print_json(o, r, target, err);
     else if (cli->log.level >= DRPS_LOG_INFO && r->published)
         train_report_text(r, o->train.model_path, cli->log.level >= DRPS_LOG_DEBUG);
     return 0;
@@ -94,19 +125,21 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
                       struct drps_attempt *attempt, struct drps_err *err)
 {
     struct drps_train_result result = {0};
+    struct drps_target target = {0};
+    struct job job = {cli, o, plan};
     struct train_progress progress = {.cli = cli, .plan = &plan->info, .attempt = attempt};
     o->train.stop = drps_cli_stop();
     o->train.log = &cli->log;
     train_progress_follow(&progress, &o->train);
     o->ranks.plan = o->plan;
-    o->ranks.train = &o->train;
-    int rc = train(o, plan, &result, err);
+    int rc = o->filter_target > 0 ? find_filters(&job, &target, err) : 0;
+    if (rc == 0) rc = train(&job, &o->train, &result, err);
     drps_cli_progress_end(cli);
     say_how_to_publish(cli, &result, o->train.model_path);
     /* What is kept is worth more than another start. */
     cli->again = rc != DRPS_E_INTERRUPTED && drps_err_may_pass(rc) && !result.kept;
     if (rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted)) {
-        const int told = tell_result(cli, o, &result, err);
+        const int told = tell_result(cli, o, &result, &target, err);
         if (rc == 0) rc = told;
     }
     drps_train_result_free(&result);

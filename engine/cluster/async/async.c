@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/cluster/async/parts.h"
+#include "engine/cluster/target/drps_pilot.h"
 
 /* A part with a thread of its own, and what its epoch came to. */
 struct part_thread {
@@ -126,7 +127,7 @@ int drps_async_open(const struct drps_async_options *options, struct drps_async 
         .ranks = info->ranks.count,
         .shape = &info->ranks,
         .dim = info->dim,
-        .steps = info->batches,
+        .steps = drps_pilot_train_steps(options->train, info),
         .has_needs = options->train->sync == DRPS_SCHED_SSP,
         .bound = drps_async_sched(options->train, info->ranks.workers).bound,
         .touches = options->worker->has_touches,
