@@ -217,7 +217,9 @@ static void check_kernels(const struct drps_model *model, size_t samples, size_t
 static const struct {
     uint32_t classes;
     size_t samples, entries;
-} named[] = {{2, 40, 9}, {3, 40, 9}, {10, 100, 39}, {16, 33, 1}, {17, 7, 3}, {100, 40, 9}};
+} named[] = {{2, 40, 9},    {3, 40, 9},   {4, 40, 9},  {5, 40, 10}, {7, 9, 9},  {8, 9, 9},
+             {10, 100, 39}, {16, 33, 1},  {17, 7, 3},  {20, 40, 9}, {33, 9, 8}, {63, 9, 9},
+             {65, 9, 9},    {100, 40, 9}, {129, 9, 9}, {263, 5, 9}};
 
 enum { NAMED = sizeof(named) / sizeof(named[0]) };
 
