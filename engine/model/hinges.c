@@ -10,9 +10,9 @@
 
 enum { RUN = 64 }; /* classes whose losses are summed together, as floats */
 
-/* `own` is the class of the label, counted from the first of `scores`. */
-static float hinges(const float *restrict scores, int n, int own, int squared,
-                    float *restrict slopes)
+/* `own` is the class of the label, counted from the first of `scores`; `squared` is constant. */
+static inline float hinges(const float *restrict scores, int n, int own, int squared,
+                           float *restrict slopes)
 {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -31,9 +31,12 @@ static double one(const float *scores, float label, int outputs, int squared, fl
     float unused[RUN];
     double sum = 0;
     if (!(label >= 0 && label < (float)outputs)) return (double)NAN;
-    for (int c = 0; c < outputs; c += RUN)
-        sum += (double)hinges(scores + c, outputs - c < RUN ? outputs - c : RUN, (int)label - c,
-                              squared, slopes ? slopes + c : unused);
+    for (int c = 0; c < outputs; c += RUN) {
+        const int n = outputs - c < RUN ? outputs - c : RUN, own = (int)label - c;
+        float *to = slopes ? slopes + c : unused;
+        sum += (double)(squared ? hinges(scores + c, n, own, 1, to)
+                                : hinges(scores + c, n, own, 0, to));
+    }
     return sum;
 }
 

@@ -70,7 +70,7 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                        .loss_of_classes = DRPS_LOSS_SOFTMAX,
                        .tables = {"w"},
                        .optimizer = "adagrad",
-                       .adagrad_lr = 0.05f},
+                       .adagrad_lr = 0.1f},
 };
 
 static const char *const losses[DRPS_LOSSES] = {

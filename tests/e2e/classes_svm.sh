@@ -50,6 +50,11 @@ done
 echo "ok workers"
 
 "$tools/drps-train" plan-hinge -o model --force --epochs 3 --quiet --json >train.json
+for tool in "drps-index train.svm --algo svm -o plan-json" "drps-stat plan-hinge" "drps-stat model" "drps-train plan-hinge -o model-json"; do
+    # shellcheck disable=SC2086  # several words
+    "$tools/"$tool --json --quiet | tr -d ' \n' | grep '"classes":\["10","blåklint","lily","rose"\]' >/dev/null || fail "$tool --json does not name the classes"
+done
+[[ $("$tools/drps-stat" model-json --json | grep -c '"classes"') = 1 ]] || fail "model.json does not have the classes once"
 "$tools/drps-predict" model test.svm -o names.txt --metrics --quiet --json >predict.json
 for key in loss accuracy; do
     near "$(value test_$key <predict.json)" "$(all_values test_$key <train.json | tail -1)" 1e-6 || fail "another $key than that of training's evaluation"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/drps_size.h"
+#include "base/folder/drps_manifest.h"
 #include "engine/cluster/drps_attempts.h"
 #include "engine/train/drps_report.h"
 #include "net/drps_launch.h"
@@ -72,9 +73,19 @@ static void say_how_to_publish(struct drps_cli *cli, const struct drps_train_res
              r->interrupted ? " --force" : "");
 }
 
+/* The report that model.json has, too, and what stands beside it there. */
+static json_t *result_json(const struct train_options *o, const struct drps_plan_info *plan,
+                           const struct drps_train_result *r)
+{
+    json_t *j = drps_report_json(&o->train, r);
+    if (plan->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(plan->classes));
+    return j;
+}
+
 /* Prints what a run of training came to. Only the process that writes the model knows all of it. */
 static int tell_result(const struct drps_cli *cli, const struct train_options *o,
-                       const struct drps_train_result *r, struct drps_err *err)
+                       const struct drps_plan_info *plan, const struct drps_train_result *r,
+                       struct drps_err *err)
 {
     char peak[32];
     if (o->ranks.peers && o->ranks.rank)
@@ -84,7 +95,7 @@ static int tell_result(const struct drps_cli *cli, const struct train_options *o
                  o->ranks.rank, r->epochs_n, r->epochs_n == 1 ? "" : "s", r->seconds,
                  drps_size_format(r->peak_rss_bytes, peak, sizeof(peak)));
     else if (cli->json)
-        return drps_cli_json_print(drps_report_json(&o->train, r), err);
+        return drps_cli_json_print(result_json(o, plan, r), err);
     else if (cli->log.level >= DRPS_LOG_INFO && r->published)
         train_report_text(r, o->train.model_path, cli->log.level >= DRPS_LOG_DEBUG);
     return 0;
@@ -106,7 +117,7 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
     /* What is kept is worth more than another start. */
     cli->again = rc != DRPS_E_INTERRUPTED && drps_err_may_pass(rc) && !result.kept;
     if (rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted)) {
-        const int told = tell_result(cli, o, &result, err);
+        const int told = tell_result(cli, o, &plan->info, &result, err);
         if (rc == 0) rc = told;
     }
     drps_train_result_free(&result);
