@@ -5,6 +5,7 @@
  *
  *   click data  39 fields, cardinality 3 to 2 M, 5 M rows in all, Zipf 1.05 within each field;
  * AdaGrad; all values 1 ratings     138 k users, 27 k items, Zipf 0.6 and 0.9; AdaGrad
+ *   words       39 of 39 x 1000, Zipf 1.05; 10, 20 and 100 classes; AdaGrad
  *
  * Rows lie scattered within their field, as they do without a layout. Each number is the median of
  * 5 runs.
@@ -34,6 +35,7 @@ struct stream {
     const char *name;
     struct field fields[MAX_FIELDS];
     uint32_t n_fields;
+    uint32_t classes; /* labels are numbers below it; 0: -1 and +1 */
     uint64_t rows;
     size_t n_batches;
     struct drps_batch *batches;
@@ -111,7 +113,9 @@ static void build(struct stream *st, size_t n_batches, uint64_t seed)
         for (size_t j = 0; j < nnz; j++)
             local16[j] = (uint16_t)local[ids[j]];
         for (size_t s = 0; s < SAMPLES; s++)
-            labels[s] = drps_rng_at(seed, r++) & 3 ? -1.0f : 1.0f;
+            labels[s] = st->classes                  ? (float)(drps_rng_at(seed, r++) % st->classes)
+                        : drps_rng_at(seed, r++) & 3 ? -1.0f
+                                                     : 1.0f;
         st->index[t] = must(malloc(m * sizeof(*distinct)));
         memcpy(st->index[t], distinct, m * sizeof(*distinct));
         st->batches[t] = (struct drps_batch){.samples = SAMPLES,
@@ -170,6 +174,16 @@ static void rating_fields(struct stream *st)
     st->rows = 138494 + 26744;
 }
 
+static void word_fields(struct stream *st)
+{
+    st->name = "words";
+    st->n_fields = MAX_FIELDS;
+    st->classes = 10;
+    for (uint32_t f = 0; f < MAX_FIELDS; f++)
+        st->fields[f] = (struct field){.first = 1 + 1000 * f, .rows = 1000, .zipf = 1.05};
+    st->rows = 1 + 1000 * MAX_FIELDS;
+}
+
 struct kernels {
     const char *name;
     double (*gradient)(const struct drps_model *, const struct drps_batch *, size_t, size_t,
@@ -193,12 +207,14 @@ struct run {
     float loss; /* keeps the work alive */
 };
 
+/* `rank`: factors, or with words how many classes there are. */
 static void run_open(struct run *r, const struct stream *st, const char *algo, uint32_t rank)
 {
     struct drps_err err = DRPS_ERR_INIT;
+    const int classes = st->classes ? (int)rank : strcmp(algo, "lmf") != 0;
 
     *r = (struct run){.stream = st};
-    if (drps_model_init(&r->model, algo, NULL, rank, strcmp(algo, "lmf") != 0, &err) < 0 ||
+    if (drps_model_init(&r->model, algo, NULL, st->classes ? 0 : rank, classes, &err) < 0 ||
         drps_optim_init(&r->optim, "adagrad", &err) < 0) {
         fprintf(stderr, "bench_kernels: %s\n", err.text);
         exit(1);
@@ -214,7 +230,7 @@ static void run_open(struct run *r, const struct stream *st, const char *algo, u
     }
     r->params = pages(st->max_rows * dim * sizeof(float));
     r->grads = pages(st->max_rows * dim * sizeof(float));
-    r->scores = must(malloc(SAMPLES * sizeof(float)));
+    r->scores = must(malloc(SAMPLES * r->model.outputs * sizeof(float)));
     r->scratch = must(malloc(drps_model_scratch_bytes(&r->model, SAMPLES, st->max_rows) + 1));
 }
 
@@ -252,9 +268,9 @@ static void step(struct run *r, const struct kernels *k, size_t t, uint64_t ns[3
 /* Run both variants on a few batches from the same rows; exit when they differ. */
 static void validate(struct run *r)
 {
-    const size_t dim = r->model.dim;
+    const size_t dim = r->model.dim, score_n = SAMPLES * r->model.outputs;
     float *grads = must(malloc(r->stream->max_rows * dim * sizeof(float)));
-    float scores[SAMPLES];
+    float *scores = must(malloc(score_n * sizeof(*scores)));
     uint64_t ns[3] = {0};
     double worst = 0;
 
@@ -262,7 +278,7 @@ static void validate(struct run *r)
         const struct drps_batch *b = &r->stream->batches[t];
         step(r, &plain, t, ns); /* params are the gathered ones also after the step */
         memcpy(grads, r->grads, b->rows * dim * sizeof(float));
-        memcpy(scores, r->scores, sizeof(scores));
+        memcpy(scores, r->scores, score_n * sizeof(*scores));
         memset(r->grads, 0, b->rows * dim * sizeof(float));
         (void)fast.gradient(&r->model, b, 0, b->samples, r->params, r->grads, r->scores,
                             r->scratch);
@@ -271,13 +287,14 @@ static void validate(struct run *r)
                 fabs((double)grads[i] - (double)r->grads[i]) / (1 + fabs((double)grads[i]));
             worst = e > worst ? e : worst;
         }
-        for (size_t s = 0; s < b->samples; s++) {
+        for (size_t s = 0; s < score_n; s++) {
             const double e =
                 fabs((double)scores[s] - (double)r->scores[s]) / (1 + fabs((double)scores[s]));
             worst = e > worst ? e : worst;
         }
     }
     free(grads);
+    free(scores);
     if (worst < 1e-4) return; /* float sums of up to 1000 terms in another order */
     fprintf(stderr, "bench_kernels: kernels and twins differ by %g\n", worst);
     exit(1);
@@ -321,12 +338,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name, *algo;
         uint32_t rank;
-        int ratings;
+        int stream;
     } cases[] = {
-        {"lr", "lor", 0, 0},       {"fm k=8", "fm", 8, 0},    {"fm k=16", "fm", 16, 0},
-        {"mf k=16", "lmf", 16, 1}, {"mf k=64", "lmf", 64, 1},
+        {"lr", "lor", 0, 0},        {"fm k=8", "fm", 8, 0},       {"fm k=16", "fm", 16, 0},
+        {"mf k=16", "lmf", 16, 1},  {"mf k=64", "lmf", 64, 1},    {"mlr J=10", "mlr", 10, 2},
+        {"mlr J=20", "mlr", 20, 2}, {"mlr J=100", "mlr", 100, 2}, {"svm J=20", "svm", 20, 2},
     };
-    struct stream streams[2] = {{0}};
+    struct stream streams[3] = {{0}};
     double seconds = 0.5;
     int c;
 
@@ -339,11 +357,13 @@ int main(int argc, char **argv)
     }
     click_fields(&streams[0]);
     rating_fields(&streams[1]);
+    word_fields(&streams[2]);
     build(&streams[0], 256, 1);
     build(&streams[1], 1024, 2);
+    build(&streams[2], 64, 3);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct run r;
-        run_open(&r, &streams[cases[i].ratings], cases[i].algo, cases[i].rank);
+        run_open(&r, &streams[cases[i].stream], cases[i].algo, cases[i].rank);
         validate(&r);
         measure(&r, &fast, cases[i].name, seconds);
         measure(&r, &plain, cases[i].name, seconds);
@@ -351,5 +371,6 @@ int main(int argc, char **argv)
     }
     unbuild(&streams[0]);
     unbuild(&streams[1]);
+    unbuild(&streams[2]);
     return 0;
 }

@@ -14,9 +14,11 @@
  * Which predictor and losses an algorithm has, index/plan/drps_algorithm.h says. The rows of a
  * sample's entries are distinct. mf takes at most two entries a sample, user and item; with one or
  * none (unknown rows are left out in evaluation) the score has biases only. Labels are -1 or +1 for
- * logistic and hinge losses, real for the squared loss, which is (score - y)^2 / 2, and for softmax
- * the number of a class, 0 to J - 1: score c of a sample is the sum of x times float c of its rows,
- * and the loss is log(sum over c of exp(score c)) - score y.
+ * logistic and hinge losses, real for the squared loss, which is (score - y)^2 / 2, and of J > 1
+ * outputs the number of a class, 0 to J - 1: score c of a sample is the sum of x times float c of
+ * its rows, and the loss is log(sum over c of exp(score c)) - score y. A hinge loss of several
+ * classes is one versus the rest: the sum over c of the hinge of score c, with +1 for class y and
+ * -1 for others.
  *
  * Sources: fm is Rendle (ICDM 2010), Eq. 1; mf is Koren, Bell and Volinsky (Computer 2009), with
  * biases.
@@ -112,6 +114,12 @@ double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labe
  */
 double drps_softmax_sum(const float *scores, const float *labels, size_t n, size_t outputs,
                         float *slopes);
+/* The same for hinge losses of classes, one versus the rest. */
+double drps_hinges_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
+                       size_t outputs, float *slopes);
+/* One of the two, as the loss says. */
+double drps_class_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
+                           size_t outputs, float *slopes);
 /* Returns the class of the largest score, the first of several. */
 size_t drps_softmax_best(const float *scores, size_t outputs);
 /* probabilities [outputs], in double: exp(score) over their sum. */

@@ -105,6 +105,13 @@ static double squared(const float *restrict scores, const float *restrict labels
     return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7]));
 }
 
+double drps_class_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
+                           size_t outputs, float *slopes)
+{
+    return loss == DRPS_LOSS_SOFTMAX ? drps_softmax_sum(scores, labels, n, outputs, slopes)
+                                     : drps_hinges_sum(loss, scores, labels, n, outputs, slopes);
+}
+
 double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
                      float *slopes)
 {

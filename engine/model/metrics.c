@@ -75,7 +75,7 @@ static void add_named(struct drps_metrics *m, const float *scores, const float *
             m->unknown++;
             continue;
         }
-        m->loss_sum += drps_softmax_sum(of_sample, &labels[i], 1, m->outputs, NULL);
+        m->loss_sum += drps_class_loss_sum(m->loss, of_sample, &labels[i], 1, m->outputs, NULL);
         m->right += drps_softmax_best(of_sample, m->outputs) == (size_t)labels[i];
     }
 }

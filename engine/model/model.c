@@ -93,7 +93,8 @@ static const struct kernels predictors[] = {
 
 static const struct kernels *kernels_of(const struct drps_model *model)
 {
-    return &predictors[drps_algorithm(model->algo)->predictor];
+    const enum drps_predictor one = drps_algorithm(model->algo)->predictor;
+    return &predictors[model->outputs > 1 ? DRPS_PREDICTOR_MATRIX : one];
 }
 
 /* ---- Settling a model ---- */
@@ -135,9 +136,9 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
 static int settle_outputs(struct drps_model *m, int classes, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm(m->algo);
-    const int named = a->labels == DRPS_LABELS_NAMES;
-    if (named ? classes < DRPS_CLASSES_LEAST || classes > DRPS_CLASSES_MOST
-              : classes < 0 || classes > 1)
+    const int named = classes >= DRPS_CLASSES_LEAST;
+    if (classes < 0 || classes > DRPS_CLASSES_MOST ||
+        (named ? !drps_algorithm_takes_names(a) : a->labels == DRPS_LABELS_NAMES))
         return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s does not go with %d named classes",
                             a->name, classes);
     m->outputs = named ? (uint32_t)classes : 1;
@@ -208,7 +209,8 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
 static double loss_of(const struct drps_model *model, const float *scores, const float *labels,
                       size_t n, float *slopes)
 {
-    if (model->outputs > 1) return drps_softmax_sum(scores, labels, n, model->outputs, slopes);
+    if (model->outputs > 1)
+        return drps_class_loss_sum(model->loss, scores, labels, n, model->outputs, slopes);
     return drps_loss_sum(model->loss, scores, labels, n, slopes);
 }
 

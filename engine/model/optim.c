@@ -208,52 +208,58 @@ INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular, const s
     }
 }
 
-/* The floats of one row, but its first one where that takes l1; [dim] parameters and states. l2 is
- * that of this row. */
-INLINE void step_rest(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
-                      size_t dim, float *restrict row, const float *restrict g, float l2)
+/* n floats that lie side by side; n is constant. */
+INLINE void step_run(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
+                     size_t n, float *restrict w, float *restrict a, float *restrict b,
+                     const float *restrict g, float l2, float l1)
 {
     const float lr = o->lr, eps = eps_of(o), beta = beta_of(o);
-    const enum regular rest = regular ? L2 : PLAIN; /* l1 is for the first float */
-    const size_t from = regular == L2_AND_L1 ? 1 : 0;
-    float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
-
     if (kind == DRPS_OPTIM_SGD) {
 #pragma omp simd
-        for (size_t d = from; d < dim; d++)
-            sgd_one(&w[d], g[d], lr, l2, 0, rest);
+        for (size_t d = 0; d < n; d++)
+            sgd_one(&w[d], g[d], lr, l2, l1, regular);
     } else if (kind == DRPS_OPTIM_ADAGRAD) {
 #pragma omp simd
-        for (size_t d = from; d < dim; d++)
-            adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, 0, rest);
+        for (size_t d = 0; d < n; d++)
+            adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, l1, regular);
     } else {
 #pragma omp simd
-        for (size_t d = from; d < dim; d++)
-            ftrl_one(&w[d], &a[d], &b[d], g[d], lr, beta, regular ? l2 : 0, 0);
+        for (size_t d = 0; d < n; d++)
+            ftrl_one(&w[d], &a[d], &b[d], g[d], lr, beta, l2, l1);
     }
 }
 
-/* All floats of one row, which all take l1; [dim] parameters and states. l2 and l1 are those of
- * this row. */
+/* Floats from `from` on of one row, [dim] parameters and states; l2 and l1 are those of this row.
+ * Halving runs leave at most three floats that are no vector. */
+INLINE void step_floats(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
+                        size_t from, size_t dim, float *restrict row, const float *restrict g,
+                        float l2, float l1)
+{
+    float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
+    size_t d = from;
+#define STEP_RUN(n) step_run(kind, regular, o, n, w + d, a + d, b + d, g + d, l2, l1), d += (n)
+    while (d + 16 <= dim)
+        STEP_RUN(16);
+    if (d + 8 <= dim) STEP_RUN(8);
+    if (d + 4 <= dim) STEP_RUN(4);
+    while (d < dim)
+        STEP_RUN(1);
+#undef STEP_RUN
+}
+
+/* The floats of one row, but its first one where that takes l1. */
+INLINE void step_rest(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
+                      size_t dim, float *restrict row, const float *restrict g, float l2)
+{
+    const enum regular rest = regular ? L2 : PLAIN; /* l1 is for the first float */
+    step_floats(kind, rest, o, regular == L2_AND_L1, dim, row, g, regular ? l2 : 0, 0);
+}
+
+/* All floats of one row, which all take l1. */
 INLINE void step_whole(enum drps_optim_kind kind, const struct drps_optim *o, size_t dim,
                        float *restrict row, const float *restrict g, float l2, float l1)
 {
-    const float lr = o->lr, eps = eps_of(o), beta = beta_of(o);
-    float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
-
-    if (kind == DRPS_OPTIM_SGD) {
-#pragma omp simd
-        for (size_t d = 0; d < dim; d++)
-            sgd_one(&w[d], g[d], lr, l2, l1, L2_AND_L1);
-    } else if (kind == DRPS_OPTIM_ADAGRAD) {
-#pragma omp simd
-        for (size_t d = 0; d < dim; d++)
-            adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, l1, L2_AND_L1);
-    } else {
-#pragma omp simd
-        for (size_t d = 0; d < dim; d++)
-            ftrl_one(&w[d], &a[d], &b[d], g[d], lr, beta, l2, l1);
-    }
+    step_floats(kind, L2_AND_L1, o, 0, dim, row, g, l2, l1);
 }
 
 INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const struct drps_optim *o,

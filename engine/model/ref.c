@@ -107,6 +107,16 @@ void drps_model_predict_ref(const struct drps_model *model, const struct drps_ba
                                            : score_of(model, b, s, params));
 }
 
+/* The loss of output c of sample s, and its derivative by that score; `all` is log_sum(). */
+static double class_loss(const struct drps_model *model, double score, double all, int is_label,
+                         double *slope_out)
+{
+    if (model->loss != DRPS_LOSS_SOFTMAX)
+        return loss_of(model->loss, score, is_label ? 1 : -1, slope_out);
+    *slope_out = exp(score - all) - is_label;
+    return is_label ? all - score : 0;
+}
+
 /* Adds the gradient of sample s by the floats c of its rows; *loss grows by its loss. */
 static void class_gradient(const struct drps_model *model, const struct drps_batch *b, size_t s,
                            const float *params, float *grads, double *loss)
@@ -115,8 +125,8 @@ static void class_gradient(const struct drps_model *model, const struct drps_bat
     for (size_t c = 0; c < model->outputs; c++) {
         const double score = output_of(model, b, s, params, c);
         const int is_label = b->labels[s] == (float)c;
-        const double slope = exp(score - all) - is_label;
-        if (is_label) *loss += all - score;
+        double slope;
+        *loss += class_loss(model, score, all, is_label, &slope);
         if (model->has_bias) add(&grads[c], slope);
         for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
             add(&grads[row_of(b, j) * model->dim + c], slope * value_of(b, j));

@@ -5,37 +5,59 @@
  * summed in double.
  */
 #include <math.h>
+#include <string.h>
 
 #include "engine/model/drps_model.h"
 #include "engine/model/exp.h"
 
+/* Exponentials go by so many: the order of a sum does not depend on the machine's vectors. */
+enum { LANES = 16 };
+
+/* The largest score, NaN aside. */
 static float largest(const float *scores, size_t n)
 {
-    float most = scores[0];
-    for (size_t c = 1; c < n; c++)
+    float lanes[LANES], most = scores[0];
+    size_t c = 0;
+    for (size_t k = 0; k < LANES; k++)
+        lanes[k] = -INFINITY;
+    for (; c + LANES <= n; c += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            lanes[k] = scores[c + k] > lanes[k] ? scores[c + k] : lanes[k];
+    for (; c < n; c++)
         most = scores[c] > most ? scores[c] : most;
+    for (size_t k = 0; k < LANES; k++)
+        most = lanes[k] > most ? lanes[k] : most;
     return most;
 }
 
-/* Returns the sum of exp(score - most); terms [n] get its parts. */
-static float exponentials(const float *restrict scores, size_t n, float most, float *restrict terms)
+/* terms [LANES] = exp(score - most), which is added to sums. */
+static inline void add_exponentials(const float *restrict scores, float most, float *restrict terms,
+                                    float *restrict sums)
 {
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t c = 0; c < n; c++) {
-        terms[c] = exp_negative(scores[c] - most);
-        sum += terms[c];
+#pragma omp simd
+    for (size_t k = 0; k < LANES; k++) {
+        terms[k] = exp_negative(scores[k] - most);
+        sums[k] += terms[k];
     }
-    return sum;
 }
 
-static float sum_of_exponentials(const float *scores, size_t n, float most)
+/* Returns the sum of exp(score - most); terms [n] get its parts, and may be NULL. */
+static float exponentials(const float *scores, size_t n, float most, float *terms)
 {
-    enum { RUN = 64 };
-    float terms[RUN], sum = 0;
-    for (size_t c = 0; c < n; c += RUN)
-        sum += exponentials(scores + c, n - c < RUN ? n - c : RUN, most, terms);
-    return sum;
+    float sums[LANES] = {0}, rest[LANES], of_rest[LANES];
+    size_t c = 0;
+    for (; c + LANES <= n; c += LANES)
+        add_exponentials(scores + c, most, terms ? terms + c : of_rest, sums);
+    if (c < n) {
+        for (size_t k = 0; k < LANES; k++)
+            rest[k] = k < n - c ? scores[c + k] : -INFINITY; /* whose exponential is 0 */
+        add_exponentials(rest, most, of_rest, sums);
+        if (terms) memcpy(terms + c, of_rest, (n - c) * sizeof(*terms));
+    }
+    for (size_t width = LANES / 2; width; width /= 2)
+        for (size_t k = 0; k < width; k++)
+            sums[k] += sums[k + width];
+    return sums[0];
 }
 
 static int is_class(float label, size_t outputs)
@@ -46,8 +68,7 @@ static int is_class(float label, size_t outputs)
 static double one(const float *scores, float label, size_t outputs, float *slopes)
 {
     const float most = largest(scores, outputs);
-    const float sum = slopes ? exponentials(scores, outputs, most, slopes)
-                             : sum_of_exponentials(scores, outputs, most);
+    const float sum = exponentials(scores, outputs, most, slopes);
     if (slopes) {
         const float share = 1 / sum;
 #pragma omp simd

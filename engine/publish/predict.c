@@ -290,6 +290,11 @@ static int begin_classes(struct predictor *p, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has no named classes to give probabilities of: algorithm %s",
                             p->options->model, drps_algo_name(p->info->model.algo));
+    if (p->info->model.loss != DRPS_LOSS_SOFTMAX)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no probabilities: the scores of algorithm %s are margins; use "
+                            "the algorithm mlr for probabilities of classes",
+                            p->options->model, drps_algo_name(p->info->model.algo));
     p->chances = drps_array_new(p->info->model.outputs, sizeof(*p->chances));
     if (!p->chances) return drps_err_set(err, -ENOMEM, "no memory for probabilities");
     return write_head(p, err);

@@ -14,7 +14,9 @@
 
 #include "base/drps_err.h"
 
-/* The least and most classes, and the most bytes of a name with its final zero. */
+/* The least and most classes, and the most bytes of a name with its final zero. A row has a float
+ * of each class and moves as a whole: 256 KiB at most, and as much for each state of the optimizer.
+ */
 enum { DRPS_CLASSES_LEAST = 2, DRPS_CLASSES_MOST = 65535, DRPS_CLASS_NAME_BYTES = 251 };
 
 struct drps_classes; /* opaque: a table of names */

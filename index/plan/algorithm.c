@@ -31,7 +31,7 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
     [DRPS_ALGO_SVM] = {.algo = DRPS_ALGO_SVM,
                        .name = "svm",
                        .predictor = DRPS_PREDICTOR_LINEAR,
-                       .labels = DRPS_LABELS_CLASSES,
+                       .labels = DRPS_LABELS_CLASSES_OR_NAMES,
                        .losses = LOSS(HINGE) | LOSS(SQUARED_HINGE),
                        .loss_of_reals = DRPS_LOSS_HINGE,
                        .loss_of_classes = DRPS_LOSS_HINGE,
@@ -70,7 +70,7 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                        .loss_of_classes = DRPS_LOSS_SOFTMAX,
                        .tables = {"w"},
                        .optimizer = "adagrad",
-                       .adagrad_lr = 0.05f},
+                       .adagrad_lr = 0.1f},
 };
 
 static const char *const losses[DRPS_LOSSES] = {
@@ -96,9 +96,14 @@ int drps_algorithm_rates(const struct drps_algorithm *a)
     return a->tables[1] != NULL;
 }
 
+int drps_algorithm_takes_names(const struct drps_algorithm *a)
+{
+    return a->labels == DRPS_LABELS_NAMES || a->labels == DRPS_LABELS_CLASSES_OR_NAMES;
+}
+
 uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, size_t classes)
 {
-    if (a->labels == DRPS_LABELS_NAMES) return (uint32_t)classes;
+    if (drps_algorithm_takes_names(a) && classes > 1) return (uint32_t)classes;
     return a->has_factors ? 1 + factors : 1;
 }
 

@@ -7,7 +7,7 @@
  *   lir = linear + squared          svm = linear + hinge or squared hinge
  *   lor = linear + logistic         lmf = mf + squared          fm = fm + logistic or squared
  * A matrix predictor makes a score of each class:
- *   mlr = matrix + softmax
+ *   mlr = matrix + softmax          svm of several classes = matrix + hinges, one versus the rest
  */
 #ifndef DRPS_INDEX_PLAN_ALGORITHM_H
 #define DRPS_INDEX_PLAN_ALGORITHM_H
@@ -40,8 +40,14 @@ enum drps_predictor {
 };
 
 /* What labels an algorithm takes: numbers, two classes; with either, the task or the data decides;
- * or names of as many classes as there are. */
-enum drps_labels { DRPS_LABELS_REAL, DRPS_LABELS_CLASSES, DRPS_LABELS_EITHER, DRPS_LABELS_NAMES };
+ * names of as many classes as there are; or two classes that are numbers, else names. */
+enum drps_labels {
+    DRPS_LABELS_REAL,
+    DRPS_LABELS_CLASSES,
+    DRPS_LABELS_EITHER,
+    DRPS_LABELS_NAMES,
+    DRPS_LABELS_CLASSES_OR_NAMES
+};
 
 /* Factors of a row where nothing is said, and at most. */
 enum { DRPS_FACTORS_DEFAULT = 16, DRPS_FACTORS_MAX = 4096 };
@@ -74,8 +80,11 @@ const struct drps_algorithm *drps_algorithm(enum drps_algo algo);
 /* 1: samples are a user, an item and a rating; 0: any number of features and a label. */
 int drps_algorithm_rates(const struct drps_algorithm *a);
 
+/* 1: labels may be names of classes. */
+int drps_algorithm_takes_names(const struct drps_algorithm *a);
+
 /* Returns how many floats a row's parameters are; `factors` is 0 for algorithms without, and
- * `classes` counts for those whose labels are names. */
+ * `classes` is how many classes have names, 1 or less where none have. */
 uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, size_t classes);
 
 enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification);

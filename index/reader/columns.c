@@ -2,6 +2,8 @@
 #include "index/reader/columns.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -70,6 +72,17 @@ int drps_columns_label_word(const char *p, const char *end, float *label_out, in
             return 1;
         }
     return 0;
+}
+
+float drps_reader_label_number(const char *name)
+{
+    char text[DRPS_CLASS_NAME_BYTES + DRPS_CHUNK_PAD] = "";
+    const char *end = text + snprintf(text, DRPS_CLASS_NAME_BYTES, "%s", name);
+    float number = NAN;
+    int pair;
+    if (!drps_columns_number(text, end, &number))
+        (void)drps_columns_label_word(text, end, &number, &pair);
+    return number;
 }
 
 const char *drps_columns_pair_word(int pair, int label)
@@ -243,17 +256,16 @@ static int add_number(struct drps_parse *ps, const struct drps_column *column, c
     return 0;
 }
 
-static int add_label(struct drps_parse *ps, struct drps_columns *c,
-                     const struct drps_column *column, const char *p, const char *end, float *label)
+static int add_label(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
+                     const char *p, const char *end, float *label)
 {
+    struct drps_columns *c = r->state;
     int words = DRPS_LABEL_NUMBERS;
-    if (c->named) {
-        c->label_at = p;
-        c->label_end = end;
-        return 0;
-    }
     const int known =
         drps_columns_number(p, end, label) || drps_columns_label_word(p, end, label, &words);
+    c->label_at = drps_reads_classes(&r->options) ? p : NULL;
+    c->label_end = end;
+    if (drps_parse_names(r, known)) return 0;
     while (p < end && drps_is_blank(*p))
         p++;
     if (!known)
@@ -268,12 +280,12 @@ static int add_label(struct drps_parse *ps, struct drps_columns *c,
                           drps_columns_pair_word(c->label_words, 0));
 }
 
-static int add_field(struct drps_parse *ps, struct drps_columns *c,
-                     const struct drps_column *column, const char *p, const char *end, float *label)
+static int add_field(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
+                     const char *p, const char *end, float *label)
 {
     switch (column->kind) {
     case DRPS_COLUMN_LABEL:
-        return add_label(ps, c, column, p, end, label);
+        return add_label(r, ps, column, p, end, label);
     case DRPS_COLUMN_NUMBER:
         return add_number(ps, column, p, end);
     case DRPS_COLUMN_CATEGORY:
@@ -299,7 +311,7 @@ int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
         char *text, *text_end;
         p = drps_columns_take(ps, c->separator, p, end, &text, &text_end);
         if (!p) return DRPS_PARSE_BAD;
-        if (i < c->n && add_field(ps, c, &c->columns[i], text, text_end, &label) < 0)
+        if (i < c->n && add_field(r, ps, &c->columns[i], text, text_end, &label) < 0)
             return DRPS_PARSE_BAD;
         i++;
         if (p == end) break;

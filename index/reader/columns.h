@@ -23,7 +23,7 @@ enum drps_label_words { DRPS_LABEL_UNKNOWN, DRPS_LABEL_NUMBERS, DRPS_LABEL_WORDS
 
 struct drps_columns {
     char separator;
-    int named;                        /* 1: labels are classes */
+    int named;                        /* 1: labels are names, whatever the first one is */
     const char *label_at, *label_end; /* of the line, where they are; NULL: it has none */
     int label_words; /* as the first label had it: DRPS_LABEL_WORDS and more for the pairs */
     char *header;    /* own: the header line as it is, to compare with other files' */

@@ -418,7 +418,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
     if (rest >= 0) give_rest(c, rest);
     for (size_t i = 0; o->csv_only_kinds && i < c->n; i++)
         if (c->columns[i].kind == -1) c->columns[i].kind = DRPS_COLUMN_IGNORE;
-    c->named = drps_reads_classes(o);
+    c->named = drps_reads_classes(o) && o->labels == DRPS_READER_NAMES;
     c->header_line = 1 + drps_parse_count(head, (size_t)(header.p - head), '\n');
     rc = guess_kinds(r, c, err);
     if (rc == 0) rc = drps_columns_finish(c, r, err);

@@ -100,6 +100,13 @@ struct drps_reader_column {
     char why[96]; /* "as given", "'z3' in line 2 is no number", ... */
 };
 
+/*
+ * Labels that may be names: they are; all are numbers, or words of a pair that csv takes for such,
+ * else the line is bad; or the first label says which of the two. What it says, a reader that goes
+ * on with other files is told: see drps_reader_labels().
+ */
+enum drps_reader_labels { DRPS_READER_NAMES, DRPS_READER_NUMBERS, DRPS_READER_AS_FIRST };
+
 struct drps_reader_options {
     const char *format; /* "auto" or NULL: by the first lines; else one of drps_reader_formats() */
     /*
@@ -118,6 +125,9 @@ struct drps_reader_options {
      * to `classes`, and others than `known_classes` are no class. Borrowed; both NULL: numbers. */
     struct drps_classes *classes;
     const struct drps_classes *known_classes;
+    /* How these labels are read. But for DRPS_READER_NAMES a format without classes is read, too,
+     * with labels that are numbers: see drps_reader_has_classes(). */
+    enum drps_reader_labels labels;
     const char *csv_label; /* csv: the label column; NULL: "label", "target", "y" or "click" */
     const char *csv_kinds; /* csv: "col:category,col2:number,col3:ignore,col4:label"; "*:category"
                               stands for all columns that nothing else is said of. Without it these
@@ -166,6 +176,14 @@ int drps_reader_next(struct drps_reader *r, struct drps_samples *out, struct drp
 
 const char *drps_reader_format(const struct drps_reader *r); /* the format in use */
 int drps_reader_has_names(const struct drps_reader *r);      /* features are strings */
+int drps_reader_has_classes(const struct drps_reader *r);    /* labels are numbers of classes */
+
+/* How labels are read: DRPS_READER_AS_FIRST until there was one. */
+enum drps_reader_labels drps_reader_labels(const struct drps_reader *r);
+
+/* Returns the number that a class's name stands for where labels are numbers: yes, true and y are
+ * 1, no, false and n are 0. */
+float drps_reader_label_number(const char *name);
 
 /* Field names, *n_out of them; valid until close. None when the features are numbers. */
 const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out);

@@ -64,23 +64,42 @@ int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const c
     return drps_parse_bad(ps, p, "label %s", drps_class_fault(number));
 }
 
+int drps_parse_names(struct drps_reader *r, int number)
+{
+    if (!drps_reads_classes(&r->options)) return 0;
+    if (r->options.labels == DRPS_READER_AS_FIRST)
+        r->options.labels = number ? DRPS_READER_NUMBERS : DRPS_READER_NAMES;
+    return r->options.labels == DRPS_READER_NAMES;
+}
+
 static const char *pass_class(struct drps_parse *ps, const char *p, const char *end)
 {
     const char *stop = p;
     while (stop < end && !drps_is_blank(*stop))
         stop++;
-    if (!memchr(p, ':', (size_t)(stop - p))) return stop;
-    (void)drps_parse_bad(ps, p, "label has a colon in it: is it missing, and this a feature?");
+    const size_t n = (size_t)(stop - p);
+    if (memchr(p, ':', n))
+        (void)drps_parse_bad(ps, p, "label has a colon in it: is it missing, and this a feature?");
+    else if (memchr(p, ',', n))
+        (void)drps_parse_bad(ps, p,
+                             "label has a comma in it: several labels of a sample are not "
+                             "supported, and a name may have commas in csv alone");
+    else
+        return stop;
     return NULL;
 }
 
-const char *drps_parse_first_label(const struct drps_reader *r, struct drps_parse *ps,
-                                   const char *p, const char *end, float *label_out)
+const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps, const char *p,
+                                   const char *end, float *label_out)
 {
-    if (drps_reads_classes(&r->options)) return pass_class(ps, p, end);
     const char *q = drps_number_float(p, label_out);
-    if (q && (q == end || drps_is_blank(*q) || *q == '#')) return q;
-    (void)drps_parse_bad_number(ps, p, "label");
+    const int number = q && (q == end || drps_is_blank(*q) || *q == '#');
+    if (drps_parse_names(r, number)) return pass_class(ps, p, end);
+    if (number) return q;
+    if (drps_reads_classes(&r->options))
+        (void)drps_parse_bad(ps, p, "label %s, and the first label is one", drps_number_why(p));
+    else
+        (void)drps_parse_bad_number(ps, p, "label");
     return NULL;
 }
 

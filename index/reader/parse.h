@@ -93,6 +93,10 @@ static inline int drps_reads_classes(const struct drps_reader_options *o)
     return o->classes || o->known_classes;
 }
 
+/* 1: labels are names of classes, 0: they are numbers. The first label settles it if it has to:
+ * `number` says whether this one is a number. */
+int drps_parse_names(struct drps_reader *r, int number);
+
 /* Read the class that the text at p .. end names, blanks around it aside. DRPS_PARSE_BAD where it
  * can be none. */
 int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const char *p,
@@ -101,8 +105,8 @@ int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const c
 /* Read the label that a line of libsvm or libffm begins with: a number, which a blank, the end or a
  * comment follows. A class is only passed over: drps_parse_class() is for lines that are good.
  * Returns what follows it, or NULL after naming the fault. */
-const char *drps_parse_first_label(const struct drps_reader *r, struct drps_parse *ps,
-                                   const char *p, const char *end, float *label_out);
+const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps, const char *p,
+                                   const char *end, float *label_out);
 
 /* Write a printable excerpt of p .. end, for an error. Returns buf. */
 char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap);

@@ -324,8 +324,11 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
     const struct drps_chunks *c = &r->chunks;
     char text[100] = "";
 
-    r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label,
-                                   drps_reads_classes(&r->options));
+    const int names = drps_reads_classes(&r->options);
+    if (!names || r->options.labels != DRPS_READER_NAMES)
+        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label, 0);
+    if (!r->format && names)
+        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label, 1);
     if (r->format) return 0;
     const char *p = c->carry, *end = c->carry + c->carry_n;
     while (p < end && (*p == '\n' || *p == '\r' || drps_is_blank(*p)))
@@ -354,9 +357,14 @@ static int check_csv_options(const struct drps_reader *r, struct drps_err *err)
                         r->chunks.in.name, given, r->format->name);
 }
 
-static int check_classes(const struct drps_reader *r, struct drps_err *err)
+static int check_classes(struct drps_reader *r, struct drps_err *err)
 {
     if (!drps_reads_classes(&r->options) || r->format->has_classes) return 0;
+    if (r->options.labels != DRPS_READER_NAMES) {
+        r->options.classes = NULL;
+        r->options.known_classes = NULL;
+        return 0;
+    }
     return drps_err_set(
         err, DRPS_E_CONFIG,
         "%s: labels that are classes are read from libsvm, libffm and csv, and this "
@@ -425,6 +433,16 @@ void drps_reader_close(struct drps_reader *r)
 const char *drps_reader_format(const struct drps_reader *r)
 {
     return r->format->name;
+}
+
+int drps_reader_has_classes(const struct drps_reader *r)
+{
+    return drps_reads_classes(&r->options);
+}
+
+enum drps_reader_labels drps_reader_labels(const struct drps_reader *r)
+{
+    return r->options.labels;
 }
 
 int drps_reader_has_names(const struct drps_reader *r)

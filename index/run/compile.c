@@ -291,7 +291,7 @@ static void run_free(struct index_run *r)
     free(r->fields);
     drps_read_samples_free(&r->parsed);
     drps_classes_free(r->classes);
-    free(r->class_numbers);
+    free(r->label_of);
     drps_plan_close(r->from);
     drps_stage_abort(&r->stage);
     r->info->classes = NULL;

@@ -78,8 +78,8 @@ static int add_to_lane(struct batching *b, const struct spool_sample *s, struct 
 /* What batches hold of a label: a number, a sign, or the number of a class. */
 static float stored_label(const struct index_run *r, float label)
 {
-    if (r->class_numbers) return (float)r->class_numbers[(uint32_t)label];
-    if (!r->info->classification) return label;
+    if (r->label_of) label = r->label_of[(uint32_t)label];
+    if (!r->info->classification || r->classes) return label;
     return label == r->info->label_positive ? 1.0f : -1.0f;
 }
 

@@ -3,15 +3,37 @@
  * labels are decides whether the model classifies, and so which losses fit; how many samples there
  * are decides the batch size.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/drps_alloc.h"
 #include "index/run/run.h"
 
 enum { MIN_BATCH = 100 };
 
 /* ---- Labels ---- */
+
+static int no_memory(size_t classes, struct drps_err *err)
+{
+    return drps_err_set(err, -ENOMEM, "no memory for %zu classes", classes);
+}
+
+/* Puts classes into their order; labels become their numbers. */
+static int number_classes(struct index_run *r, struct drps_err *err)
+{
+    const size_t n = drps_classes_count(r->classes);
+    uint32_t *to;
+    int rc = drps_classes_sort(r->classes, &to, err);
+    if (rc < 0) return rc;
+    r->label_of = drps_array_new(n, sizeof(*r->label_of));
+    for (size_t i = 0; r->label_of && i < n; i++)
+        r->label_of[i] = (float)to[i];
+    free(to);
+    return r->label_of ? 0 : no_memory(n, err);
+}
 
 /* Classes are those of training and of tests: how many there are is how many floats a row has. */
 static int settle_classes(struct index_run *r, struct drps_err *err)
@@ -29,19 +51,19 @@ static int settle_classes(struct index_run *r, struct drps_err *err)
     info->classes = r->classes;
     info->dim = (uint32_t)n;
     info->row_bytes = info->dim * sizeof(float) * 2;
-    return drps_classes_sort(r->classes, &r->class_numbers, err);
+    return number_classes(r, err);
 }
 
-/* Classification wants exactly two labels; the smaller one becomes -1, the larger +1. */
-static int settle_labels(struct index_run *r, struct drps_err *err)
+/* Classification of numbers wants exactly two; the smaller one becomes -1, the larger +1. */
+static int settle_numbers(struct index_run *r, struct drps_err *err)
 {
-    if (r->parsed.classes) return settle_classes(r, err);
     const struct label_set *set = &r->parsed.labels;
     const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
     const char *task = r->options.task ? r->options.task : "auto";
     const int either = a->labels == DRPS_LABELS_EITHER;
-    const int wanted =
-        a->labels == DRPS_LABELS_CLASSES || (either && strcmp(task, "classification") == 0);
+    const int wanted = a->labels == DRPS_LABELS_CLASSES ||
+                       a->labels == DRPS_LABELS_CLASSES_OR_NAMES ||
+                       (either && strcmp(task, "classification") == 0);
 
     r->info->classification = wanted || (either && strcmp(task, "auto") == 0 && set->n == 2);
     if (!r->info->classification) return 0;
@@ -70,6 +92,32 @@ static int settle_labels(struct index_run *r, struct drps_err *err)
                                 (double)test->values[i], (double)r->info->label_negative,
                                 (double)r->info->label_positive);
     return 0;
+}
+
+/* Classes whose names are numbers: two of them are labels like any others. */
+static int settle_number_classes(struct index_run *r, struct drps_err *err)
+{
+    struct read_samples *p = &r->parsed;
+    const size_t n = drps_classes_count(p->classes);
+    float *numbers = drps_array_new(n, sizeof(*numbers));
+    if (!numbers) return no_memory(n, err);
+    for (size_t i = 0; i < n; i++) {
+        numbers[i] = drps_reader_label_number(drps_classes_name(p->classes, i));
+        drps_label_set_add(p->in_training[i] ? &p->labels : &p->test_labels, numbers[i]);
+    }
+    if (p->labels.n > 2) {
+        free(numbers);
+        return settle_classes(r, err);
+    }
+    r->label_of = numbers; /* moved */
+    return settle_numbers(r, err);
+}
+
+static int settle_labels(struct index_run *r, struct drps_err *err)
+{
+    if (!r->parsed.classes) return settle_numbers(r, err);
+    return r->parsed.read_as == DRPS_READER_NUMBERS ? settle_number_classes(r, err)
+                                                    : settle_classes(r, err);
 }
 
 static int settle_loss(struct index_run *r, struct drps_err *err)

@@ -31,7 +31,7 @@ struct index_run {
     char **fields;              /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
     struct drps_classes *classes; /* own: of labels; NULL: they are numbers */
-    uint32_t *class_numbers;      /* own: of classes as they were read, their numbers in the plan */
+    float *label_of; /* own: what labels are that were read as numbers of classes; NULL: as read */
     struct assignment train, test; /* of workers; rounds are 0 where batches go to them in turn */
     uint32_t *block_first;         /* own: [info->blocks + 1] of all rows, until there are parts */
     struct drps_plan_info *info;

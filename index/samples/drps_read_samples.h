@@ -18,7 +18,9 @@ struct read_samples {
     struct spool *train, *test;
     uint64_t samples, test_samples, nnz, test_nnz;
     struct label_set labels, test_labels;
-    struct drps_classes *classes; /* own; NULL: labels are numbers */
+    struct drps_classes *classes; /* own: labels are their numbers; NULL: they are as read */
+    char *in_training; /* own: [DRPS_CLASSES_MOST] of classes; 1: a training sample has it */
+    enum drps_reader_labels read_as; /* of classes */
     char format[DRPS_PLAN_NAME_BYTES];
     int string_names;
     char **fields; /* own: [fields_n] */
@@ -26,6 +28,8 @@ struct read_samples {
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */
     uint64_t bytes, lines, skipped;
 };
+
+void drps_label_set_add(struct label_set *set, float label);
 
 /* Read all inputs that progress->options names. Scratch files go to `dir`. On failure the caller
  * still calls drps_read_samples_free(). */

@@ -114,7 +114,7 @@ struct taker {
     size_t ids_cap;
 };
 
-static void add_label(struct label_set *set, float label)
+void drps_label_set_add(struct label_set *set, float label)
 {
     for (size_t i = 0; i < set->n && i < 2; i++)
         if (set->values[i] == label) return;
@@ -175,7 +175,10 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     if (rc < 0) return rc;
     sample.ids = t->ids;
     if (!s->all_ones && !all_ones(s->values + first, n)) sample.values = s->values + first;
-    add_label(test ? &p->test_labels : &p->labels, sample.label);
+    if (!p->classes)
+        drps_label_set_add(test ? &p->test_labels : &p->labels, sample.label);
+    else if (!test)
+        p->in_training[(size_t)sample.label] = 1;
     *(test ? &p->test_samples : &p->samples) += 1;
     *(test ? &p->test_nnz : &p->nnz) += n;
     return drps_spool_add(test ? p->test : p->train, &sample, err);
@@ -276,6 +279,14 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
     return drps_dict_open(io, dir, &d, &p->dict, err);
 }
 
+static void drop_classes(struct read_samples *p)
+{
+    drps_classes_free(p->classes);
+    free(p->in_training);
+    p->classes = NULL;
+    p->in_training = NULL;
+}
+
 static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n,
                       const char *dir, struct drps_err *err)
 {
@@ -288,6 +299,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.log = o->log;
     r.stop = o->interrupt;
     r.classes = p->classes;
+    r.labels = p->read_as;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;
     if (p->dict &&
@@ -302,6 +314,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         (void)snprintf(p->format, sizeof(p->format), "%s", drps_reader_format(a.reader));
         p->string_names = drps_reader_has_names(a.reader);
         copy_label(p, a.reader);
+        if (!drps_reader_has_classes(a.reader)) drop_classes(p);
         rc = copy_fields(p, a.reader, err);
         if (rc == 0) rc = open_dict(io, o, dir, p, err);
     } else if (rc == 0) {
@@ -313,6 +326,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
             rc = take_all(t, &a, err);
             ahead_stop(&a);
         }
+        p->read_as = drps_reader_labels(a.reader);
         p->bytes += drps_reader_bytes(a.reader);
         p->lines += drps_reader_lines(a.reader);
         p->skipped += drps_reader_skipped(a.reader);
@@ -327,9 +341,12 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
 static int open_classes(const struct drps_index_options *o, struct read_samples *p,
                         struct drps_err *err)
 {
-    if (drps_algorithm_find(o->algo)->labels != DRPS_LABELS_NAMES) return 0;
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    if (!drps_algorithm_takes_names(a)) return 0;
+    p->read_as = a->labels == DRPS_LABELS_NAMES ? DRPS_READER_NAMES : DRPS_READER_AS_FIRST;
     p->classes = drps_classes_new();
-    return p->classes ? 0 : drps_err_set(err, -ENOMEM, "no memory for classes");
+    p->in_training = calloc(DRPS_CLASSES_MOST, 1);
+    return p->classes && p->in_training ? 0 : drps_err_set(err, -ENOMEM, "no memory for classes");
 }
 
 int drps_read_samples(const struct drps_io *io, const struct index_progress *progress,
@@ -360,7 +377,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
 void drps_read_samples_free(struct read_samples *p)
 {
     if (!p) return;
-    drps_classes_free(p->classes);
+    drop_classes(p);
     drps_dict_close(p->dict);
     drps_spool_close(p->train);
     drps_spool_close(p->test);

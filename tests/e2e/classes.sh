@@ -113,7 +113,6 @@ awk 'BEGIN {for (i = 0; i < 65536; i++) print "c" i " 1:1"}' >many.svm
 fails 1 'many.svm:65536:1: label is one more than 65,535 classes' "$tools/drps-index" many.svm --algo mlr --on-error skip -o never
 sed 's/^rose/1/;s/^lily/2/' train.svm >numbers.svm
 fails 1 'for classes use the algorithm mlr' "$tools/drps-index" numbers.svm --algo lor -o never
-fails 1 'for classes use the algorithm mlr' "$tools/drps-index" numbers.svm --algo svm -o never
 "$tools/drps-index" numbers.svm --algo lir -o plan-lir --quiet
 "$tools/drps-train" plan-lir -o lir --quiet
 fails 2 'no named classes to give probabilities of: algorithm lir' "$tools/drps-predict" lir numbers.svm -o never.txt --probabilities

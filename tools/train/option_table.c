@@ -25,7 +25,8 @@ const struct argp_option train_option_table[] = {
      2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adagrad (default) or ftrl", 2},
     {"lr", KEY_LR, "RATE", 0,
-     "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf 0.1; ftrl 0.1; sgd: by the size "
+     "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf and mlr 0.1; ftrl 0.1; sgd: by "
+     "the size "
      "of "
      "a batch)",
      2},

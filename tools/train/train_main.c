@@ -93,19 +93,22 @@ static void say_how_to_publish(struct drps_cli *cli, const struct drps_train_res
              r->interrupted ? " --force" : "");
 }
 
-/* With what pilots came to, if there were any. */
-static int print_json(const struct train_options *o, const struct drps_train_result *r,
-                      const struct drps_target *target, struct drps_err *err)
+/* The report that model.json has, too, and what stands beside it there; and what pilots came to, if
+ * there were any. */
+static int print_json(const struct train_options *o, const struct drps_plan_info *plan,
+                      const struct drps_train_result *r, const struct drps_target *target,
+                      struct drps_err *err)
 {
     json_t *j = drps_report_json(&o->train, r);
+    if (plan->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(plan->classes));
     if (o->filter_target > 0) drps_manifest_put(&j, "filter_target", train_target_json(target));
     return drps_cli_json_print(j, err);
 }
 
 /* Prints what a run of training came to. Only the process that writes the model knows all of it. */
 static int tell_result(const struct drps_cli *cli, const struct train_options *o,
-                       const struct drps_train_result *r, const struct drps_target *target,
-                       struct drps_err *err)
+                       const struct drps_plan_info *plan, const struct drps_train_result *r,
+                       const struct drps_target *target, struct drps_err *err)
 {
     char peak[32];
     if (o->ranks.peers && o->ranks.rank)
@@ -115,7 +118,7 @@ static int tell_result(const struct drps_cli *cli, const struct train_options *o
                  o->ranks.rank, r->epochs_n, r->epochs_n == 1 ? "" : "s", r->seconds,
                  drps_size_format(r->peak_rss_bytes, peak, sizeof(peak)));
     else if (cli->json)
-        return print_json(o, r, target, err);
+        return print_json(o, plan, r, target, err);
     else if (cli->log.level >= DRPS_LOG_INFO && r->published)
         train_report_text(r, o->train.model_path, cli->log.level >= DRPS_LOG_DEBUG);
     return 0;
@@ -139,7 +142,7 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
     /* What is kept is worth more than another start. */
     cli->again = rc != DRPS_E_INTERRUPTED && drps_err_may_pass(rc) && !result.kept;
     if (rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted)) {
-        const int told = tell_result(cli, o, &result, &target, err);
+        const int told = tell_result(cli, o, &plan->info, &result, &target, err);
         if (rc == 0) rc = told;
     }
     drps_train_result_free(&result);

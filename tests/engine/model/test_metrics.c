@@ -300,6 +300,23 @@ static void test_metrics_of_named_classes(void **state)
     drps_metrics_free(sum);
 }
 
+/* One versus the rest: the loss is the sum of the hinges, the accuracy that of the largest score.
+ */
+static void test_metrics_of_hinges(void **state)
+{
+    const float scores[] = {2, -2, 0, 0.5f, 0, -3}, labels[] = {0, 1};
+    struct drps_metrics *m = drps_metrics_new(DRPS_LOSS_HINGE, 3);
+    struct drps_quality q;
+
+    (void)state;
+    assert_non_null(m);
+    drps_metrics_add(m, scores, labels, 2);
+    drps_metrics_result(m, &q);
+    assert_true(fabs(q.loss - (1 + 2.5) / 2) < 1e-6);
+    assert_true(q.accuracy == 0.5 && isnan(q.auc));
+    drps_metrics_free(m);
+}
+
 /* ---- Many scores ---- */
 
 enum { MANY = 1500000 };
@@ -521,6 +538,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_metrics_reset_forgets),
         cmocka_unit_test(test_metrics_merge_parts),
         cmocka_unit_test(test_metrics_of_named_classes),
+        cmocka_unit_test(test_metrics_of_hinges),
         cmocka_unit_test(test_metrics_refuse_damaged_parts),
         cmocka_unit_test(test_auc_of_many_is_within_a_thousandth),
     };

@@ -115,10 +115,10 @@ static void drop_batch(struct sample_set *set)
 }
 
 /* A model for any pair of algorithm and loss, also for pairs that drps_model_init() refuses. The
- * rank of mlr is how many classes there are. */
+ * rank of mlr, and of svm where it is not 0, is how many classes there are. */
 static struct drps_model model_of(enum drps_algo algo, enum drps_loss loss, uint32_t rank, int bias)
 {
-    const int named = algo == DRPS_ALGO_MLR;
+    const int named = drps_algorithm_takes_names(drps_algorithm(algo)) && rank;
     return (struct drps_model){.algo = algo,
                                .loss = loss,
                                .factors = named ? 0 : rank,
@@ -158,7 +158,8 @@ static const struct {
     {DRPS_ALGO_FM, 100, 18, 9},
 };
 
-enum { PREDICTORS = sizeof(predictors) / sizeof(predictors[0]), LOSSES = 4 };
+/* The losses of one score are the first. */
+enum { PREDICTORS = sizeof(predictors) / sizeof(predictors[0]), LOSSES = DRPS_LOSS_SOFTMAX };
 
 /*
  * Tolerance of kernels against twins: a float sum of T terms errs by at most T * 2^-24 times the
@@ -216,19 +217,31 @@ static void check_kernels(const struct drps_model *model, size_t samples, size_t
 static const struct {
     uint32_t classes;
     size_t samples, entries;
-} named[] = {{2, 40, 9}, {3, 40, 9}, {10, 100, 39}, {16, 33, 1}, {17, 7, 3}, {100, 40, 9}};
+} named[] = {{2, 40, 9},    {3, 40, 9},   {4, 40, 9},  {5, 40, 10}, {7, 9, 9},  {8, 9, 9},
+             {10, 100, 39}, {16, 33, 1},  {17, 7, 3},  {20, 40, 9}, {33, 9, 8}, {63, 9, 9},
+             {65, 9, 9},    {100, 40, 9}, {129, 9, 9}, {263, 5, 9}};
 
 enum { NAMED = sizeof(named) / sizeof(named[0]) };
+
+static const struct {
+    enum drps_algo algo;
+    enum drps_loss loss;
+} of_classes[] = {{DRPS_ALGO_MLR, DRPS_LOSS_SOFTMAX},
+                  {DRPS_ALGO_SVM, DRPS_LOSS_HINGE},
+                  {DRPS_ALGO_SVM, DRPS_LOSS_SQUARED_HINGE}};
+
+enum { OF_CLASSES = sizeof(of_classes) / sizeof(of_classes[0]) };
 
 static void test_model_matrix_matches_its_twin(void **state)
 {
     (void)state;
-    for (size_t c = 0; c < NAMED; c++)
-        for (unsigned form = 0; form < FORMS; form++) {
-            const struct drps_model model =
-                model_of(DRPS_ALGO_MLR, DRPS_LOSS_SOFTMAX, named[c].classes, form_of(form).bias);
-            check_kernels(&model, named[c].samples, named[c].entries, form);
-        }
+    for (size_t k = 0; k < OF_CLASSES; k++)
+        for (size_t c = 0; c < NAMED; c++)
+            for (unsigned form = 0; form < FORMS; form++) {
+                const struct drps_model model = model_of(of_classes[k].algo, of_classes[k].loss,
+                                                         named[c].classes, form_of(form).bias);
+                check_kernels(&model, named[c].samples, named[c].entries, form);
+            }
 }
 
 static void test_model_kernels_match_the_twins(void **state)
@@ -249,8 +262,13 @@ static int near_kink(const struct drps_model *model, const struct drps_batch *b,
                      const float *scores)
 {
     if (model->loss != DRPS_LOSS_HINGE && model->loss != DRPS_LOSS_SQUARED_HINGE) return 0;
-    for (size_t s = 0; s < b->samples; s++)
-        if (fabsf(1 - scores[s] * b->labels[s]) < 0.02f) return 1;
+    for (size_t i = 0; i < b->samples * model->outputs; i++) {
+        const float label = b->labels[i / model->outputs];
+        const float sign = model->outputs == 1                    ? label
+                           : label == (float)(i % model->outputs) ? 1.0f
+                                                                  : -1.0f;
+        if (fabsf(1 - scores[i] * sign) < 0.02f) return 1;
+    }
     return 0;
 }
 
@@ -316,12 +334,13 @@ static void test_model_gradients_match_finite_differences(void **state)
                                                    cases[c].rank, form_of(form).bias);
                 check_differences(&model, form);
             }
-    for (uint32_t classes = 2; classes <= 17; classes += 5)
-        for (unsigned form = 0; form < FORMS; form++) {
-            const struct drps_model model =
-                model_of(DRPS_ALGO_MLR, DRPS_LOSS_SOFTMAX, classes, form_of(form).bias);
-            check_differences(&model, form);
-        }
+    for (size_t k = 0; k < OF_CLASSES; k++)
+        for (uint32_t classes = 2; classes <= 17; classes += 5)
+            for (unsigned form = 0; form < FORMS; form++) {
+                const struct drps_model model =
+                    model_of(of_classes[k].algo, of_classes[k].loss, classes, form_of(form).bias);
+                check_differences(&model, form);
+            }
 }
 
 /* Scores that differ by more than any float's exponent, equal ones, and one that is no number. */
@@ -347,6 +366,26 @@ static void test_softmax_at_its_edges(void **state)
         assert_true(isnan(drps_softmax_sum(scores, none + i, 1, 3, slopes)));
     assert_int_equal(drps_softmax_best(scores + 3, 3), 0);
     assert_int_equal(drps_softmax_best(scores + 6, 3), 1);
+}
+
+/* A label that is no class, and scores that are no numbers or beyond a float's sums of squares. */
+static void test_hinges_at_their_edges(void **state)
+{
+    const float scores[] = {1, -1, 0.5f, NAN, -2, 3, 3e38f, -3e38f, 0}, none[] = {-1, 3, NAN};
+    float slopes[3], label = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        assert_true(isnan(drps_hinges_sum(DRPS_LOSS_HINGE, scores, none + i, 1, 3, slopes)));
+    assert_true(fabs(drps_hinges_sum(DRPS_LOSS_HINGE, scores, &label, 1, 3, slopes) - 1.5) < 1e-7);
+    assert_true(slopes[0] == 0 && slopes[1] == 0 && slopes[2] == 1);
+    assert_true(fabs(drps_hinges_sum(DRPS_LOSS_SQUARED_HINGE, scores, &label, 1, 3, NULL) - 2.25) <
+                1e-6);
+    for (label = 0; label < 3; label++)
+        assert_true(isnan(drps_hinges_sum(DRPS_LOSS_HINGE, scores + 3, &label, 1, 3, slopes)) &&
+                    isnan(slopes[0]));
+    label = 1;
+    assert_true(drps_hinges_sum(DRPS_LOSS_HINGE, scores + 6, &label, 1, 3, slopes) > 5e38);
 }
 
 /* The sum of exponentials without slopes, of many classes too, and the shares that they are. */
@@ -734,7 +773,7 @@ static void test_algorithms_fit_their_losses(void **state)
     assert_null(drps_algorithm_find(NULL));
     for (int i = 0; i < DRPS_ALGOS; i++) {
         const struct drps_algorithm *a = drps_algorithm((enum drps_algo)i);
-        const int named_labels = a->labels == DRPS_LABELS_NAMES;
+        const int named_labels = drps_algorithm_takes_names(a);
         const int real = a->labels != DRPS_LABELS_CLASSES && !named_labels;
         const int two = a->labels != DRPS_LABELS_REAL;
         assert_int_equal(a->algo, i);
@@ -746,6 +785,7 @@ static void test_algorithms_fit_their_losses(void **state)
             fail_msg("%s: losses %s and %s", a->name, drps_loss_name(a->loss_of_reals),
                      drps_loss_name(a->loss_of_classes));
         assert_int_equal(drps_algorithm_dim(a, 8, 3), named_labels ? 3 : a->has_factors ? 9 : 1);
+        assert_int_equal(drps_algorithm_dim(a, 0, 1), 1);
         assert_non_null(a->tables[0]);
     }
 }
@@ -796,6 +836,17 @@ static void test_model_init_knows_what_fits(void **state)
          .classification = 3,
          .code = DRPS_E_CONFIG,
          .text = "mlr does not go with the logistic loss"},
+        {.algo = "svm", .classification = 3, .found = DRPS_LOSS_HINGE, .dim = 3},
+        {.algo = "svm",
+         .loss = "squared-hinge",
+         .classification = 2,
+         .found = DRPS_LOSS_SQUARED_HINGE,
+         .dim = 2},
+        {.algo = "svm",
+         .classification = 65536,
+         .code = DRPS_E_CONFIG,
+         .text = "svm does not go with 65536 named classes"},
+        {.algo = "svm", .code = DRPS_E_CONFIG, .text = "real numbers"},
         {.algo = "lor", .classification = 3, .code = DRPS_E_CONFIG, .text = "3 named classes"},
         {.algo = "tree", .code = DRPS_E_CONFIG, .text = "\"tree\" is none of"},
         {.algo = "fm",
@@ -938,6 +989,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_model_kernels_match_the_twins),
         cmocka_unit_test(test_model_matrix_matches_its_twin),
         cmocka_unit_test(test_softmax_at_its_edges),
+        cmocka_unit_test(test_hinges_at_their_edges),
         cmocka_unit_test(test_softmax_probabilities_are_those_of_its_loss),
         cmocka_unit_test(test_model_gradients_match_finite_differences),
         cmocka_unit_test(test_model_scores_do_not_depend_on_the_range),

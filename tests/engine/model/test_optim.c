@@ -183,7 +183,7 @@ static struct drps_rows rows_of(const struct table *t, char *base)
     return (struct drps_rows){.base = base, .stride = t->stride, .index = t->index, .n = t->m};
 }
 
-static const uint32_t dims[] = {1, 2, 5, 9, 10, 17, 33, 65};
+static const uint32_t dims[] = {1, 2, 5, 9, 10, 17, 20, 31, 33, 65};
 enum { DIMS = sizeof(dims) / sizeof(dims[0]), KINDS = 3 };
 
 /* Bits of `regular`: l1, l2, and l1 for all floats of a row. */

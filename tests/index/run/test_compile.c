@@ -317,6 +317,67 @@ static void test_run_numbers_classes_by_name(void **state)
     case_verify(c.out);
 }
 
+/* svm takes two classes that are numbers, however they are written, for signs; any others by name.
+ */
+static void test_run_finds_what_classes_svm_has(void **state)
+{
+    static const struct {
+        const char *name, *text, *test, *format;
+        const char *classes; /* NULL: two that are signs */
+        const char *line;    /* how the first sample begins, a test's where there is one */
+        const char *says;    /* the error; NULL: none */
+    } cases[] = {
+        {"two numbers", "4 1:1\n2.50 2:1\n25e-1 3:1\n+4.0 4:1\n", NULL, "libsvm", NULL, "-1 2:1",
+         NULL},
+        {"two words", "label,x\nYes,1\nno,2\nyes,3\n", NULL, "csv", NULL, "-1 ", NULL},
+        {"three numbers", "4 1:1\n-2 2:1\n04 3:1\n10 4:1\n", NULL, "libsvm", "-2, 4, 10", "0 2:1",
+         NULL},
+        {"two names", "b 1:1\na 2:1\n1 3:1\n", NULL, "libsvm", "1, a, b", "0 3:1", NULL},
+        {"two names in csv", "label,x\nb,1\nyes,2\n", NULL, "csv", "b, yes", "0 ", NULL},
+        {"a test of these", "4 1:1\n2 2:1\n", "2.0 1:1\n", "libsvm", NULL, "-1 1:1", NULL},
+        {"a test of names", "b 1:1\na 2:1\n", "3 1:1\n", "libsvm", "3, a, b", "0 1:1", NULL},
+        {"a test of another", "4 1:1\n2 2:1\n", "3 1:1\n", "libsvm", NULL, NULL,
+         "a test sample has the label 3; training has only 2 and 4"},
+        {"a test with a name", "4 1:1\n2 2:1\n", "b 1:1\n", "libsvm", NULL, NULL,
+         "label is not a number"},
+        {"no names in ratings", "u i 1\nv i 2\n", NULL, "ratings", NULL, NULL, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct scratch *s = *state;
+        struct case_run c;
+        struct case_lines lines = {0};
+        case_begin(&c, s, scratch_file(s, "input", cases[i].text, SIZE_MAX), "svm");
+        c.options.reader.format = cases[i].format;
+        c.options.force = 1;
+        if (cases[i].test)
+            (void)snprintf(c.test, sizeof(c.test), "%s",
+                           scratch_file(s, "test", cases[i].test, SIZE_MAX));
+        c.options.tests_n = cases[i].test != NULL;
+        if (cases[i].says) {
+            struct drps_err err = DRPS_ERR_INIT;
+            const int rc = run(&c, &err);
+            if (rc != DRPS_E_FORMAT || !strstr(err.text, cases[i].says))
+                fail_msg("%s: %d '%s'", cases[i].name, rc, err.text);
+            continue;
+        }
+        struct drps_plan *plan = case_plan(&c);
+        if (cases[i].classes)
+            assert_string_equal(c.result.classes, cases[i].classes);
+        else
+            assert_null(plan->info.classes);
+        assert_int_equal(plan->info.dim, drps_plan_label_classes(&plan->info));
+        assert_string_equal(plan->info.loss, "hinge");
+        drps_plan_close(plan);
+        case_verify(c.out);
+        if (!cases[i].line) continue;
+        case_plan_lines(c.out, cases[i].test != NULL, 1, &lines);
+        if (strncmp(lines.line[0], cases[i].line, strlen(cases[i].line)) != 0)
+            fail_msg("%s: expected '%s', found '%s'", cases[i].name, cases[i].line, lines.line[0]);
+        case_lines_free(&lines);
+    }
+}
+
 struct refusal {
     const char *name, *text, *algo;
     int rc;
@@ -333,9 +394,34 @@ static void test_run_refuses_and_leaves_nothing(void **state)
          .says = {"every training label is 1", "algorithm lir"}},
         {.name = "three labels",
          .text = "1 1:1\n2 2:1\n3 1:1\n",
-         .algo = "svm",
+         .algo = "lor",
          .rc = DRPS_E_FORMAT,
          .says = {"more than two distinct labels (1, 2, 3", "for classes use the algorithm mlr"}},
+        {.name = "one class of numbers",
+         .text = "1 1:1\n1.0 2:1\n1e0 1:1\n",
+         .algo = "svm",
+         .rc = DRPS_E_FORMAT,
+         .says = {"every training label is 1", "two classes"}},
+        {.name = "a name among numbers",
+         .text = "1 1:1\n2 2:1\nspam 1:1\n",
+         .algo = "svm",
+         .rc = DRPS_E_FORMAT,
+         .says = {":3:1: label is not a number, and the first label is one", NULL}},
+        {.name = "several labels of a sample",
+         .text = "1,2 1:1\n2 2:1\n",
+         .algo = "svm",
+         .rc = DRPS_E_FORMAT,
+         .says = {":1:1: label has a comma in it: several labels", NULL}},
+        {.name = "several labels of a sample of classes",
+         .text = "2 2:1\n1,2 1:1\n",
+         .algo = "mlr",
+         .rc = DRPS_E_FORMAT,
+         .says = {":2:1: label has a comma in it: several labels", "csv alone"}},
+        {.name = "one named class",
+         .text = "spam 1:1\nspam 2:1\n",
+         .algo = "svm",
+         .rc = DRPS_E_FORMAT,
+         .says = {"every label is spam", "svm needs two classes"}},
         {.name = "one named class",
          .text = "spam 1:1\nspam 2:1\n",
          .algo = "mlr",
@@ -713,6 +799,7 @@ int main(void)
         SCRATCH_TEST(test_run_generations_do_not_show),
         SCRATCH_TEST(test_run_block_builders),
         SCRATCH_TEST(test_run_numbers_classes_by_name),
+        SCRATCH_TEST(test_run_finds_what_classes_svm_has),
         SCRATCH_TEST(test_run_refuses_and_leaves_nothing),
         SCRATCH_TEST(test_run_refuses_options),
         SCRATCH_TEST(test_run_skips_bad_lines_when_told),
