@@ -53,6 +53,14 @@ train --local 3 --exchange dense
 as_forecast dense
 near "$(all_values test_loss <train.json)" "$loss" 1e-4 || fail "an all-reduce: losses $(all_values test_loss <train.json | xargs), not $(xargs <<<"$loss")"
 [[ $(all_values way <train.json) = dense ]] || fail "the way is $(all_values way <train.json)"
+"$tools/drps-index" train.svm --test test.svm --algo svm --workers 3 --batch-size 40 -o plan-svm --quiet
+for way in servers vectors rows; do
+    "$tools/drps-train" plan-svm -o svm --force --local 3 --epochs 3 --exchange $way --quiet --json >train.json
+    [[ $way != servers ]] || want=$(content)
+    [[ $(content) = "$want" ]] || fail "one versus the rest, $way: $(content), not $want"
+done
+train --local 3
+want=$(content)
 echo "ok the same model"
 
 # The way of fewest bytes, and servers where all rows do not fit.
