@@ -119,7 +119,7 @@ int drps_newton_from_json(const json_t *j, const char *path, const struct drps_o
         .slot = (uint32_t)c[3],
         .pairs = (uint32_t)c[4],
         .idle = c[6],
-        .end = c[7] > DRPS_NEWTON_STALLED ? DRPS_NEWTON_GOES_ON : (enum drps_newton_end)c[7],
+        .end = (enum drps_newton_end)c[7],
     };
     if (out->pairs > DRPS_OPTIM_PAIRS_MOST)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %u pairs are too many", path, out->pairs);

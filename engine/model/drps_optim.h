@@ -47,7 +47,7 @@ enum drps_optim_kind {
     DRPS_OPTIM_BROYDEN,
 };
 
-enum { DRPS_OPTIM_NEWTON_STATES = 5, DRPS_OPTIM_PAIRS = 8, DRPS_OPTIM_PAIRS_MOST = 32 };
+enum { DRPS_OPTIM_NEWTON_STATES = 5, DRPS_OPTIM_PAIRS = 10, DRPS_OPTIM_PAIRS_MOST = 32 };
 
 struct drps_optim {
     enum drps_optim_kind kind;

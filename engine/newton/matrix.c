@@ -117,6 +117,17 @@ static void begin(struct newton_matrix *m, double sy)
     m->begun = 1;
 }
 
+/* Where H is too small along y, all of it grows: updates correct that slowly (Al-Baali 1998). */
+static void enlarge(struct newton_matrix *m, double sy)
+{
+    const double yhy = dot(m->n, m->y, m->hy), scale = sy / yhy;
+    if (!(yhy > 0) || !(scale > 1)) return;
+    for (size_t i = 0; i < m->n * m->n; i++)
+        m->h[i] *= scale;
+    for (size_t i = 0; i < m->n; i++)
+        m->hy[i] *= scale;
+}
+
 static void take_pair(struct newton_matrix *m, enum drps_optim_kind kind)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -129,6 +140,7 @@ static void take_pair(struct newton_matrix *m, enum drps_optim_kind kind)
     }
     if (!m->begun) begin(m, sy);
     multiply(m, m->y, m->hy);
+    if (kind == DRPS_OPTIM_BFGS || kind == DRPS_OPTIM_DFP) enlarge(m, sy);
     switch (kind) {
     case DRPS_OPTIM_DFP:
         dfp(m, sy);

@@ -33,7 +33,7 @@ int drps_newton_open(const struct drps_optim *optim, uint64_t rows, uint32_t dim
     n->dim = dim;
     n->has_bias = has_bias;
     n->row_bytes = (size_t)dim * (1 + drps_optim_states(optim)) * sizeof(float);
-    n->state = (struct drps_newton_state){.pass = 1, .accepts = 1};
+    n->state = (struct drps_newton_state){.pass = 1, .accepts = 1, .search.high = INFINITY};
     if (from) n->state = *from;
     int rc = drps_optim_has_matrix(optim->kind)
                  ? newton_matrix_init(&n->matrix, (size_t)rows * dim, err)
@@ -66,7 +66,7 @@ int drps_newton_check_state(const struct drps_newton_state *s, const struct drps
     if (s->keeps) good &= s->slot < s->pairs;
     good &= isfinite(s->on_gradient) && isfinite(at->value) && isfinite(at->slope) &&
             isfinite(at->step) && isfinite(at->low) && isfinite(at->low_slope) && at->step >= 0 &&
-            at->high > 0 && isfinite(s->first_norm);
+            at->low >= 0 && at->high > at->low && isfinite(s->first_norm);
     for (uint32_t i = 0; i < DRPS_OPTIM_PAIRS_MOST; i++)
         good &= isfinite(s->on_s[i]) && isfinite(s->on_y[i]);
     if (good) return 0;

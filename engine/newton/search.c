@@ -13,7 +13,7 @@ enum { TRIALS_MOST = 20 };
 
 static const double ENOUGH = 1e-4, FLATTER = 0.9; /* the conditions' constants */
 static const double SAME = 1e-7;                  /* values that differ by less are as good */
-static const double LEAST = 0.1, LONGER = 2, LONGEST = 10;
+static const double LEAST = 0.01, LONGER = 2, LONGEST = 10;
 
 void newton_search_begin(struct drps_newton_search *s, double value, double slope, double step)
 {

@@ -360,12 +360,18 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
 int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
-    if (!c->from || (c->state.row_bytes == job->server.row_bytes &&
-                     c->state.optim.kind == job->server.optim.kind))
-        return 0;
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s was trained with another optimizer (%s): go on with that one",
-                        drps_checkpoint_dir(c->from), drps_optim_name(c->state.optim.kind));
+    const struct drps_optim *mine = &job->server.optim, *before = &c->state.optim;
+    if (!c->from) return 0;
+    if (c->state.row_bytes != job->server.row_bytes || before->kind != mine->kind)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s was trained with another optimizer (%s): go on with that one",
+                            drps_checkpoint_dir(c->from), drps_optim_name(before->kind));
+    if (drps_optim_is_newton(mine->kind) && before->l2 != mine->l2)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s was trained with l2 %g, of which its rows have the gradients: go "
+                            "on with that, or begin anew with its parameters",
+                            drps_checkpoint_dir(c->from), (double)before->l2);
+    return 0;
 }
 
 /* ---- Taking up ---- */

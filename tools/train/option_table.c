@@ -34,7 +34,7 @@ const struct argp_option train_option_table[] = {
      "Quasi-Newton: end when the gradient's norm is X times that at the beginning (default 1e-5)",
      2},
     {"memory-pairs", KEY_MEMORY_PAIRS, "M", 0,
-     "lbfgs: steps that it remembers, 1 to 32 (default 8): a row has 2 M + 6 times its parameters",
+     "lbfgs: steps that it remembers, 1 to 32 (default 10): a row has 2 M + 6 times its parameters",
      2},
     {"lr", KEY_LR, "RATE", 0,
      "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf 0.1; ftrl 0.1; sgd: by the size "
