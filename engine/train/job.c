@@ -105,9 +105,16 @@ static int end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err)
 static int end_pass(struct drps_job *job, struct drps_epoch *epoch, struct drps_err *err)
 {
     const double samples = (double)job->plan->info.samples;
+    const uint64_t start = drps_clock_ns();
+    struct drps_store_stats before, after;
+    job->server.ops->stats(job->server.store, &before);
     drps_newton_sums_begin(job->newton);
     int rc = drps_server_scan(&job->server, 0, drps_newton_sums_add, job->newton, err);
     if (rc < 0) return rc;
+    job->server.ops->stats(job->server.store, &after);
+    epoch->read_bytes += after.io.read_bytes - before.io.read_bytes;
+    epoch->written_bytes += after.io.written_bytes - before.io.written_bytes;
+    epoch->seconds += drps_seconds_since(start);
     epoch->newton = drps_newton_decide(job->newton, epoch->train_loss * samples);
     epoch->is_newton = 1;
     job->result->newton_end = drps_newton_state(job->newton)->end;

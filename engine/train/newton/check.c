@@ -10,7 +10,7 @@ static int check_model(const struct drps_plan *plan, const struct drps_model *mo
     if (model->loss == DRPS_LOSS_HINGE || model->loss == DRPS_LOSS_SQUARED_HINGE)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s needs a loss with a curvature, and %s has kinks or flat parts: "
-                            "train %s with adagrad, or make a plan for lor",
+                            "train %s with adagrad, or take lor in place of svm",
                             name, drps_loss_name(model->loss), plan->dir);
     if (predictor != DRPS_PREDICTOR_LINEAR && predictor != DRPS_PREDICTOR_MATRIX)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -28,17 +28,17 @@ static int check_options(const struct drps_plan *plan, const struct drps_train_o
         int given;
         const char *what, *why;
     } options[] = {
-        {o->lr > 0, "a learning rate", "it finds the length of its steps itself"},
-        {o->eps > 0, "eps", "that is adagrad's"},
-        {o->l1 > 0, "l1", "its objective must be smooth: take l2, or ftrl for sparse weights"},
-        {o->local_steps, "local steps", "it steps once in a pass over all samples"},
-        {o->patience > 0, "patience", "it ends by itself: give a tolerance"},
-        {o->one_by_one || plan->info.lanes > 1, "lanes", "it has one order of batches"},
+        {o->lr > 0, "a learning rate does", "it finds the length of its steps itself"},
+        {o->eps > 0, "eps does", "that is adagrad's"},
+        {o->l1 > 0, "l1 does", "its objective must be smooth: take l2, or ftrl for sparse weights"},
+        {o->local_steps, "local steps do", "it steps once in a pass over all samples"},
+        {o->patience > 0, "patience does", "it ends by itself: give a tolerance"},
+        {o->one_by_one || plan->info.lanes > 1, "lanes do", "it has one order of batches"},
     };
     for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
         if (options[i].given)
-            return drps_err_set(err, DRPS_E_CONFIG, "%s does not go with %s: %s", options[i].what,
-                                name, options[i].why);
+            return drps_err_set(err, DRPS_E_CONFIG, "%s not go with %s: %s", options[i].what, name,
+                                options[i].why);
     if (o->ranks || plan->info.ranks.count > 1)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s runs on one rank, and %s is a plan for %u: make a plan for one "
