@@ -18,6 +18,7 @@
 #include "base/drps_log.h"
 #include "engine/model/drps_metrics.h"
 #include "engine/model/drps_optim.h"
+#include "engine/newton/drps_newton.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
 #include "sched/drps_sched.h"
@@ -40,6 +41,8 @@ struct drps_epoch {
     uint64_t plan_read_bytes;
     double hit_share;   /* blocks that were in memory already; NaN for a resident store */
     double stall_share; /* of `seconds`: training waited for rows */
+    int is_newton;      /* 1: a pass of a quasi-Newton method: */
+    struct drps_newton_pass newton;
 };
 
 /* Seconds by phase. Reading ahead, and a store's own threads, run beside these. */
@@ -196,8 +199,12 @@ struct drps_train_options {
     const char *from; /* where training begins anew, it begins with the parameters of this model, or
                          with the rows of this folder of checkpoints, of whichever plan; rows that
                          it does not have are fresh. NULL: all are fresh */
-    uint64_t epochs;  /* default 1 */
-    const char *optimizer; /* sgd, adagrad, ftrl; default: the algorithm's (drps_algorithm.h) */
+    uint64_t epochs;  /* default 1; of a quasi-Newton method, which ends by itself, 100 */
+    const char *optimizer; /* sgd, adagrad, ftrl, or a quasi-Newton method: lbfgs, bfgs, dfp, sr1,
+                              broyden; default: the algorithm's (drps_algorithm.h) */
+    uint32_t pairs;        /* lbfgs: steps that it remembers; default DRPS_OPTIM_PAIRS */
+    float tolerance;       /* quasi-Newton: end when the gradient's norm is this share of the first
+                              one; default 1e-5 */
     float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
                               sum over the batch: 1 / (entries of a sample + 1) / samples of a round */
     float l1, l2;          /* default 0 */
@@ -377,7 +384,9 @@ struct drps_train_result {
     size_t epochs_n;
     uint64_t
         best_epoch; /* whose parameters the model holds, from 1; 0: those of an unfinished epoch */
-    int stopped_early;       /* patience ran out, or training diverged after best_epoch */
+    enum drps_newton_end newton_end;
+    int stopped_early; /* a quasi-Newton method has ended by itself, patience ran out, or training
+                          diverged after best_epoch */
     uint64_t diverged_epoch; /* in which a loss, or a parameter, was no finite number; 0: none */
     int published;           /* the model is written, here */
     char

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "engine/drps_engine.h"
+#include "engine/newton/drps_newton.h"
 
 /* What is done of an epoch, between two of its training steps or after the last. */
 struct drps_epoch_part {
@@ -38,6 +39,7 @@ struct drps_state {
     struct drps_epoch_part part;
     uint64_t best_epoch, best_content; /* 0, 0: none yet, or no patience */
     double best_loss;                  /* infinite: none yet */
+    struct drps_newton_state newton;   /* of a quasi-Newton method */
     struct drps_epoch *done;           /* own: [epoch - 1] */
 };
 

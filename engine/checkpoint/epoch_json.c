@@ -42,8 +42,19 @@ static const struct member members[] = {
     REAL("hit_share", hit_share),
     REAL("stall_share", stall_share),
 };
+/* Of a quasi-Newton method alone. */
+static const struct member newton_members[] = {
+    REAL("objective", newton.objective),
+    REAL("gradient_norm", newton.gradient_norm),
+    REAL("step", newton.step),
+    COUNT("accepted", newton.accepted),
+};
 #undef COUNT
 #undef REAL
+enum {
+    MEMBERS = sizeof(members) / sizeof(*members),
+    NEWTON_MEMBERS = sizeof(newton_members) / sizeof(*newton_members)
+};
 
 static json_t *to_json(const struct drps_epoch *e, const struct member *m)
 {
@@ -59,10 +70,13 @@ static json_t *to_json(const struct drps_epoch *e, const struct member *m)
 
 json_t *drps_epoch_to_json(const struct drps_epoch *e)
 {
+    const size_t more = e->is_newton ? NEWTON_MEMBERS : 0;
     json_t *j = json_object();
     int rc = j ? 0 : -1;
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members) && rc == 0; i++)
+    for (size_t i = 0; i < MEMBERS && rc == 0; i++)
         rc = json_object_set_new(j, members[i].key, to_json(e, &members[i]));
+    for (size_t i = 0; i < more && rc == 0; i++)
+        rc = json_object_set_new(j, newton_members[i].key, to_json(e, &newton_members[i]));
     if (rc == 0) return j;
     json_decref(j);
     return NULL;
@@ -90,7 +104,10 @@ int drps_epoch_from_json(const json_t *j, const char *path, struct drps_epoch *o
 {
     int rc = 0;
     memset(out, 0, sizeof(*out));
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members) && rc == 0; i++)
+    for (size_t i = 0; i < MEMBERS && rc == 0; i++)
         rc = from_json(j, &members[i], path, out, err);
+    out->is_newton = json_object_get(j, newton_members[0].key) != NULL;
+    for (size_t i = 0; out->is_newton && i < NEWTON_MEMBERS && rc == 0; i++)
+        rc = from_json(j, &newton_members[i], path, out, err);
     return rc;
 }

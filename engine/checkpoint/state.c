@@ -8,6 +8,7 @@
 
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_epoch_json.h"
+#include "engine/checkpoint/drps_newton_json.h"
 
 enum { EPOCHS_MOST = 1 << 20 };
 
@@ -68,17 +69,41 @@ static json_t *plain_to_json(const struct drps_state *s)
                      progress, "best", best, "done", epochs_to_json(s));
 }
 
-/* Filters are there where a run has any. */
+static void put_newton(json_t **j, const struct drps_state *s)
+{
+    json_t *optimizer = json_object_get(*j, "optimizer");
+    if (json_object_set_new(optimizer, "pairs", json_integer(s->optim.pairs)) == 0 &&
+        json_object_set_new(optimizer, "tolerance", json_real((double)s->optim.tolerance)) == 0)
+        drps_manifest_put(j, "newton", drps_newton_to_json(&s->newton));
+    else
+        drps_manifest_put(j, "newton", NULL);
+}
+
+/* Filters are there where a run has any, and so is what a quasi-Newton method goes on with. */
 json_t *drps_state_to_json(const struct drps_state *s)
 {
     json_t *j = plain_to_json(s);
     if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
     if (j && s->pull.on) drps_manifest_put(&j, "pull", pull_to_json(&s->pull));
+    if (j && drps_optim_is_newton(s->optim.kind)) put_newton(&j, s);
     if (j && s->pull_cached) drps_manifest_put(&j, "pull_cached", json_true());
     return j;
 }
 
 /* ---- Reading ---- */
+
+static int read_newton_options(const json_t *o, const char *path, struct drps_optim *out,
+                               struct drps_err *err)
+{
+    int rc = drps_manifest_get_u32(o, "pairs", path, &out->pairs, err);
+    if (rc == 0) rc = drps_manifest_get_float(o, "tolerance", path, &out->tolerance, err);
+    const int least = out->kind == DRPS_OPTIM_LBFGS, most = least ? DRPS_OPTIM_PAIRS_MOST : 0;
+    if (rc < 0 ||
+        (out->pairs >= (uint32_t)least && out->pairs <= (uint32_t)most && out->tolerance > 0))
+        return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: %u pairs, tolerance %g", path, out->pairs,
+                        (double)out->tolerance);
+}
 
 static int read_optimizer(const json_t *j, const char *path, struct drps_optim *out,
                           struct drps_err *err)
@@ -101,7 +126,7 @@ static int read_optimizer(const json_t *j, const char *path, struct drps_optim *
         if (rc == 0 && *rates[i].value < 0)
             rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: \"%s\" is negative", path, rates[i].key);
     }
-    return rc;
+    return rc == 0 && drps_optim_is_newton(out->kind) ? read_newton_options(o, path, out, err) : rc;
 }
 
 static int read_sync(const json_t *j, const char *path, enum drps_sched_mode *out,
@@ -242,6 +267,12 @@ int drps_state_from_json(const json_t *j, const char *path, struct drps_state *o
     if (rc == 0) rc = read_progress(j, path, out, err);
     if (rc == 0) rc = read_best(j, path, out, err);
     if (rc == 0) rc = read_epochs(j, path, out, err);
+    if (rc == 0 && drps_optim_is_newton(out->optim.kind))
+        rc = drps_newton_from_json(json_object_get(j, "newton"), path, &out->optim, &out->newton,
+                                   err);
+    if (rc == 0 && drps_optim_is_newton(out->optim.kind) && out->newton.pass != out->epoch)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: pass %llu in epoch %llu", path,
+                          (unsigned long long)out->newton.pass, (unsigned long long)out->epoch);
     if (rc < 0) drps_state_destroy(out);
     return rc;
 }

@@ -18,6 +18,10 @@
  * row only (weights and biases, not factors) unless l1_all is set; neither applies to the
  * intercept.
  *
+ * Quasi-Newton methods step once in a pass over all samples: engine/newton/drps_newton.h. What
+ * follows on stepping rows is not for them; a row has DRPS_OPTIM_NEWTON_STATES states, and with
+ * lbfgs two more for each of its pairs.
+ *
  * What is no finite number does not become one again: a parameter that is none stays so, and one
  * whose sum of squares (a, n) is infinite becomes none, so that whoever looks at parameters sees
  * it.
@@ -31,7 +35,19 @@
 #include "base/drps_err.h"
 #include "engine/model/drps_model.h"
 
-enum drps_optim_kind { DRPS_OPTIM_SGD, DRPS_OPTIM_ADAGRAD, DRPS_OPTIM_FTRL };
+enum drps_optim_kind {
+    DRPS_OPTIM_SGD,
+    DRPS_OPTIM_ADAGRAD,
+    DRPS_OPTIM_FTRL,
+    /* Quasi-Newton: */
+    DRPS_OPTIM_LBFGS,
+    DRPS_OPTIM_BFGS, /* this one and those after it keep a matrix of all parameters */
+    DRPS_OPTIM_DFP,
+    DRPS_OPTIM_SR1,
+    DRPS_OPTIM_BROYDEN,
+};
+
+enum { DRPS_OPTIM_NEWTON_STATES = 5, DRPS_OPTIM_PAIRS = 10, DRPS_OPTIM_PAIRS_MOST = 32 };
 
 struct drps_optim {
     enum drps_optim_kind kind;
@@ -41,17 +57,29 @@ struct drps_optim {
     float l2;   /* >= 0 */
     float eps;  /* adagrad: added under the root; 0: 1e-8 */
     float beta; /* ftrl; 0: 1 */
+    uint32_t pairs;  /* lbfgs: steps that it remembers; else 0. DRPS_OPTIM_PAIRS after init */
+    float tolerance; /* quasi-Newton: done when the gradient's norm is this share of the first */
     int l1_all; /* 1: l1 applies to every float of a row, as all are weights; 0: to the first */
 };
 
-/* Set `o` to the kind that is called "sgd", "adagrad" or "ftrl", with its usual rate and without
+/* Set `o` to the kind of this name ("sgd", "adagrad", ...), with its usual rate and without
  * regularisation. DRPS_E_CONFIG: there is no such kind. */
 DRPS_MUST_CHECK
 int drps_optim_init(struct drps_optim *o, const char *kind, struct drps_err *err);
 const char *drps_optim_name(enum drps_optim_kind kind);
 
-/* Returns how many state arrays of D floats a row has: 0, 1 or 2. */
+/* Returns how many state arrays of D floats a row has. */
 uint32_t drps_optim_states(const struct drps_optim *o);
+
+/* 1: a quasi-Newton method; 1: one that keeps a matrix. */
+static inline int drps_optim_is_newton(enum drps_optim_kind kind)
+{
+    return kind >= DRPS_OPTIM_LBFGS;
+}
+static inline int drps_optim_has_matrix(enum drps_optim_kind kind)
+{
+    return kind >= DRPS_OPTIM_BFGS;
+}
 
 /*
  * Fill the state behind fresh parameters: row [dim * (1 + states)]. FTRL's z starts so that it

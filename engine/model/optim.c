@@ -44,9 +44,9 @@ INLINE void prefetch(const char *at, size_t bytes, int to_write)
 }
 
 static const char *const names[] = {
-    [DRPS_OPTIM_SGD] = "sgd",
-    [DRPS_OPTIM_ADAGRAD] = "adagrad",
-    [DRPS_OPTIM_FTRL] = "ftrl",
+    [DRPS_OPTIM_SGD] = "sgd",     [DRPS_OPTIM_ADAGRAD] = "adagrad", [DRPS_OPTIM_FTRL] = "ftrl",
+    [DRPS_OPTIM_LBFGS] = "lbfgs", [DRPS_OPTIM_BFGS] = "bfgs",       [DRPS_OPTIM_DFP] = "dfp",
+    [DRPS_OPTIM_SR1] = "sr1",     [DRPS_OPTIM_BROYDEN] = "broyden",
 };
 
 const char *drps_optim_name(enum drps_optim_kind kind)
@@ -54,26 +54,39 @@ const char *drps_optim_name(enum drps_optim_kind kind)
     return (size_t)kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
 }
 
-static const float EPS = 1e-8f, BETA = 1;
+static const float EPS = 1e-8f, BETA = 1, TOLERANCE = 1e-5f;
+
+/* The usual settings of the kind. */
+static void set_usual(struct drps_optim *o)
+{
+    static const float rates[] = {0.01f, 0.05f, 0.1f};
+    if (drps_optim_is_newton(o->kind)) {
+        o->pairs = o->kind == DRPS_OPTIM_LBFGS ? DRPS_OPTIM_PAIRS : 0;
+        o->tolerance = TOLERANCE;
+        return;
+    }
+    o->lr = rates[o->kind];
+    o->eps = EPS;
+    o->beta = BETA;
+}
 
 int drps_optim_init(struct drps_optim *o, const char *kind, struct drps_err *err)
 {
-    static const float rates[] = {0.01f, 0.05f, 0.1f};
-
     memset(o, 0, sizeof(*o));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(kind, names[i]) == 0) {
             o->kind = (enum drps_optim_kind)i;
-            o->lr = rates[i];
-            o->eps = EPS;
-            o->beta = BETA;
+            set_usual(o);
             return 0;
         }
-    return drps_err_set(err, DRPS_E_CONFIG, "optimizer \"%s\" is none of sgd, adagrad, ftrl", kind);
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "optimizer \"%s\" is none of sgd, adagrad, ftrl, lbfgs, bfgs, dfp, sr1, broyden", kind);
 }
 
 uint32_t drps_optim_states(const struct drps_optim *o)
 {
+    if (drps_optim_is_newton(o->kind)) return DRPS_OPTIM_NEWTON_STATES + 2 * o->pairs;
     return (uint32_t)o->kind;
 }
 
@@ -341,6 +354,8 @@ void drps_optim_step(const struct drps_optim *o, uint32_t dim, const struct drps
         break;
     case DRPS_OPTIM_FTRL:
         step_regular(DRPS_OPTIM_FTRL, o, dim, rows, first, last, grads, touches, has_bias);
+        break;
+    default: /* quasi-Newton: no step of a batch */
         break;
     }
 }

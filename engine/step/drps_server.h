@@ -12,6 +12,7 @@
 
 #include "engine/model/drps_model.h"
 #include "engine/model/drps_optim.h"
+#include "engine/newton/drps_newton.h"
 #include "index/plan/drps_plan.h"
 #include "storage/drps_store.h"
 
@@ -30,6 +31,7 @@ struct drps_server {
      */
     const struct drps_plan_ranks *holds;
     struct drps_row_range own;
+    struct drps_newton *newton; /* borrowed, set after init; NULL: no quasi-Newton method */
     const void *intercept; /* row 0 where it is not fresh, on ranks that do not own it; or NULL */
     drps_saved_rows saved; /* where rows come from that are used first; NULL: they are fresh */
     void *saved_ctx;
@@ -47,10 +49,19 @@ void drps_server_init(struct drps_server *server, const struct drps_model *model
  * bytes for the same placed ids, whenever and wherever they are needed. */
 void drps_server_fresh(const struct drps_server *server, uint64_t first, size_t n, void *rows_out);
 
+/* Returns the bytes of a row that scans show where not all of it is needed: in which its parameters
+ * are; a quasi-Newton method needs all of it after each pass. */
+size_t drps_server_scan_bytes(const struct drps_server *server);
+
 /* Visit the rank's own rows as the store's scan() does, their numbers counted from 0. */
 DRPS_MUST_CHECK
 int drps_server_scan(const struct drps_server *server, size_t bytes, drps_row_visit visit,
                      void *ctx, struct drps_err *err);
+
+/* The same, parameters alone: of each row only the first model.dim floats count. */
+DRPS_MUST_CHECK
+int drps_server_scan_parameters(const struct drps_server *server, drps_row_visit visit, void *ctx,
+                                struct drps_err *err);
 
 /*
  * Open the store. `config` says where and with how much; rows, row_bytes and init are filled in

@@ -7,7 +7,8 @@
  * A training step of a team of N: rows are pulled in pieces, given out in turn, since the first
  * rows of a batch are the frequent ones that lie in caches; each member computes the gradient of
  * its N-th of the samples into an array of its own; then the arrays are added in the members' order
- * while each pushes the rows it has pulled. The result depends on N, not on timing.
+ * while each pushes the rows it has pulled. The result depends on N, not on timing. Of a
+ * quasi-Newton method the parts of a batch do not depend on N, and so the result does not, either.
  */
 #ifndef DRPS_ENGINE_STEP_WORKER_H
 #define DRPS_ENGINE_STEP_WORKER_H
@@ -22,6 +23,8 @@
 #include "engine/step/local_steps.h"
 #include "engine/step/team.h"
 #include "net/drps_shared_buffer.h"
+
+enum { DRPS_WORKER_PARTS = 8 }; /* of a batch, at most, whose gradients are summed apart */
 
 /* What the arrays below must hold. */
 struct drps_worker_size {
@@ -46,6 +49,7 @@ struct drps_worker {
     struct drps_shared_buffer *sent; /* own: grads[0] and touches[0]; size.sends, once renewed */
     void *scratch[DRPS_TRAIN_THREADS_MAX]; /* [members] */
     double loss[DRPS_TRAIN_THREADS_MAX];   /* [members] sums */
+    double part_loss[DRPS_WORKER_PARTS];   /* quasi-Newton: sums */
     struct drps_local local;               /* local steps: on arrays of its own */
 
     /* The step under way. */

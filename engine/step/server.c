@@ -65,10 +65,14 @@ static int init_held(const struct drps_server *server, uint64_t first, size_t n,
 static int init_rows(void *ctx, uint64_t first, size_t n, void *rows_out, struct drps_err *err)
 {
     const struct drps_server *server = ctx;
+    int rc = 0;
     if (server->saved && server->holds) return init_held(server, first, n, rows_out, err);
-    if (server->saved) return server->saved(server->saved_ctx, first, n, rows_out, err);
-    drps_server_fresh(server, first, n, rows_out);
-    return 0;
+    if (server->saved)
+        rc = server->saved(server->saved_ctx, first, n, rows_out, err);
+    else
+        drps_server_fresh(server, first, n, rows_out);
+    drps_newton_number(&server->optim, server->model.dim, first, n, rows_out);
+    return rc;
 }
 
 /* A visit of all rows that passes on those of the rank. */
@@ -97,12 +101,28 @@ int drps_server_scan(const struct drps_server *server, size_t bytes, drps_row_vi
                          : server->ops->scan(server->store, bytes, visit, ctx, err);
 }
 
+int drps_server_scan_parameters(const struct drps_server *server, drps_row_visit visit, void *ctx,
+                                struct drps_err *err)
+{
+    struct drps_newton_visit accepted = {server->newton, visit, ctx};
+    if (!server->newton)
+        return drps_server_scan(server, server->model.dim * sizeof(float), visit, ctx, err);
+    return drps_server_scan(server, drps_newton_accepted_bytes(server->newton),
+                            drps_newton_visit_accepted, &accepted, err);
+}
+
+size_t drps_server_scan_bytes(const struct drps_server *server)
+{
+    return drps_optim_is_newton(server->optim.kind) ? server->row_bytes
+                                                    : server->model.dim * sizeof(float);
+}
+
 void drps_server_configure(struct drps_server *server, struct drps_store_config *config,
                            uint64_t rows)
 {
     config->rows = rows;
     config->row_bytes = server->row_bytes;
-    config->scan_bytes = server->model.dim * sizeof(float); /* a model holds no optimizer's state */
+    config->scan_bytes = drps_server_scan_bytes(server);
     config->init = init_rows;
     config->init_ctx = server;
 }

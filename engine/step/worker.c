@@ -12,6 +12,7 @@ enum {
     LINE = 64,
     PIECES = 8,       /* of a member's share of the rows, when it has enough */
     PIECE_ROWS = 256, /* a piece is a multiple of this */
+    PART_SAMPLES = 512,
 };
 
 /* Hands out pieces of one allocation; with base NULL it only counts. */
@@ -188,6 +189,56 @@ static void batch_step(void *ctx, unsigned member)
     push(w, member);
 }
 
+/* The parts of a batch whose gradients are summed apart; the number of members does not count. */
+static unsigned parts_of(const struct drps_batch *b)
+{
+    const size_t n = b->samples / PART_SAMPLES;
+    return n < 1 ? 1 : n > DRPS_WORKER_PARTS ? DRPS_WORKER_PARTS : (unsigned)n;
+}
+
+static void compute_part(struct drps_worker *w, unsigned member, unsigned k)
+{
+    const struct drps_batch *b = w->batch;
+    const unsigned parts = parts_of(b);
+    memset(w->grads[member], 0, b->rows * w->model->dim * sizeof(float));
+    w->part_loss[k] =
+        drps_model_gradient(w->model, b, part(b->samples, k, parts), part(b->samples, k + 1, parts),
+                            w->params, w->grads[member], w->scores, w->scratch[member]);
+}
+
+/* Adds the gradients that members have made of parts, in their order. */
+static void add_parts(struct drps_worker *w, unsigned member, unsigned parts)
+{
+    const struct drps_server *server = w->server;
+    size_t first, last;
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        for (unsigned k = 0; k < parts; k++)
+            drps_newton_add(server->newton, &server->rows, first, last, w->grads[k]);
+}
+
+/* A batch of a pass: its gradient is summed in the rows, part by part, so that the sums are the
+ * same with any number of members. */
+static void pass_step(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    const unsigned members = w->size.members, parts = parts_of(w->batch);
+    size_t first, last;
+    uint64_t now = member ? 0 : drps_clock_ns();
+
+    for (size_t n = 0; piece(w, member, n, &first, &last); n++)
+        drps_newton_open_rows(w->server->newton, &w->server->rows, first, last, w->params);
+    drps_team_barrier(w->team);
+    now = lap(member, now, &w->gather_ns);
+    for (unsigned k = 0; k < parts; k += members) {
+        if (k + member < parts) compute_part(w, member, k + member);
+        drps_team_barrier(w->team);
+        now = lap(member, now, &w->compute_ns);
+        add_parts(w, member, parts - k < members ? parts - k : members);
+        drps_team_barrier(w->team);
+        now = member ? 0 : drps_clock_ns();
+    }
+}
+
 /* The samples follow on each other, so one thread computes; the copies are made and added by all.
  */
 static void local_step(void *ctx, unsigned member)
@@ -236,8 +287,19 @@ static double run(struct drps_worker *worker, drps_team_work step, const struct 
     return loss;
 }
 
+/* A batch of a quasi-Newton method's pass. */
+static double run_pass(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    double loss = 0;
+    (void)run(worker, pass_step, batch);
+    for (unsigned k = 0; k < parts_of(batch); k++)
+        loss += worker->part_loss[k];
+    return loss;
+}
+
 double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
 {
+    if (worker->server->newton) return run_pass(worker, batch);
     return run(worker, worker->size.local_steps ? local_step : batch_step, batch);
 }
 

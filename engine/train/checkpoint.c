@@ -37,6 +37,7 @@ static void fill_state(const struct drps_job *job, uint64_t epoch,
                              .best_content = r->best_epoch ? r->content : 0,
                              .best_loss = job->best_loss,
                              .done = r->epochs};
+    if (job->newton) s->newton = *drps_newton_state(job->newton);
     memcpy(s->plan_id, job->plan->info.id, sizeof(s->plan_id));
 }
 

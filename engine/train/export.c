@@ -56,7 +56,7 @@ static void space_of(const struct drps_job *job, const struct drps_store_config 
     *s = (struct drps_space){
         .store = drps_space_of_store(m, config->rows, config->row_bytes),
         .reserved = !m->kv || m->kv->training_only,
-        .scan = drps_space_of_scan(m, config->rows, job->server.model.dim * sizeof(float)),
+        .scan = drps_space_of_scan(m, config->rows, drps_server_scan_bytes(&job->server)),
     };
     s->from = drps_job_rows_space(job) + drps_job_copy_space(job, s->store + s->scan);
     if (!job->whole) return;
@@ -170,8 +170,7 @@ static int write_params(struct drps_job *job, struct drps_params_found *found, s
     if (rc == 0 && w) drps_params_tell(w, tell_written, job);
     if (rc == 0)
         rc = job->ranks ? drps_cluster_export(&job->cluster, server, w, err)
-                        : drps_server_scan(server, server->model.dim * sizeof(float),
-                                           drps_params_add, w, err);
+                        : drps_server_scan_parameters(server, drps_params_add, w, err);
     if (rc == 0 && w) rc = drps_params_finish(w, found, err);
     drps_params_close(w);
     if (rc == 0 && job->ranks) rc = drps_cluster_tell(&job->cluster, found, err);

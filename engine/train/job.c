@@ -101,6 +101,27 @@ static int end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err)
     return rc == 0 && due ? drps_job_checkpoint(job, epoch + 1, &nothing, err) : rc;
 }
 
+/* A quasi-Newton method decides on its next pass. Returns 1 if there is to be none. */
+static int end_pass(struct drps_job *job, struct drps_epoch *epoch, struct drps_err *err)
+{
+    const double samples = (double)job->plan->info.samples;
+    const uint64_t start = drps_clock_ns();
+    struct drps_store_stats before, after;
+    job->server.ops->stats(job->server.store, &before);
+    drps_newton_sums_begin(job->newton);
+    int rc = drps_server_scan(&job->server, 0, drps_newton_sums_add, job->newton, err);
+    if (rc < 0) return rc;
+    job->server.ops->stats(job->server.store, &after);
+    epoch->read_bytes += after.io.read_bytes - before.io.read_bytes;
+    epoch->written_bytes += after.io.written_bytes - before.io.written_bytes;
+    epoch->seconds += drps_seconds_since(start);
+    epoch->newton = drps_newton_decide(job->newton, epoch->train_loss * samples);
+    epoch->is_newton = 1;
+    job->result->newton_end = drps_newton_state(job->newton)->end;
+    job->result->stopped_early = job->result->newton_end != DRPS_NEWTON_GOES_ON;
+    return job->result->stopped_early;
+}
+
 /* Runs an epoch. Returns 0, or 1 if it was the last one. */
 static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_part *begin,
                      struct drps_err *err)
@@ -112,12 +133,13 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
         rc = interrupt(job, e, err);
         return rc < 0 ? rc : 1;
     }
-    if (rc == 0) rc = keep_epoch(job, &epoch, err);
+    const int ends = rc == 0 && job->newton ? end_pass(job, &epoch, err) : 0;
+    if (rc == 0) rc = ends < 0 ? ends : keep_epoch(job, &epoch, err);
     if (rc == 0 && job->loop.eval_steps && !isfinite(epoch.test.loss))
         rc = test_loss_diverged(e, err);
     if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
     const int more = rc >= 0 ? end_epoch(job, e, err) : 0;
-    return more < 0 ? more : rc;
+    return more < 0 ? more : rc == 0 ? ends : rc;
 }
 
 static int run_epochs(struct drps_job *job, struct drps_err *err)
@@ -125,7 +147,8 @@ static int run_epochs(struct drps_job *job, struct drps_err *err)
     static const struct drps_epoch_part nothing = {0};
     const struct drps_state *from = &job->checkpoints.state;
     uint64_t e = from->epoch;
-    if (is_out_of_patience(job, e - 1)) {
+    job->result->newton_end = from->newton.end;
+    if (is_out_of_patience(job, e - 1) || from->newton.end != DRPS_NEWTON_GOES_ON) {
         job->result->stopped_early = 1; /* as the run has that left the checkpoint at its end */
         return 0;
     }
@@ -241,6 +264,7 @@ static void finish(struct drps_job *job)
     drps_handing_close(job->handing);
     drps_lending_close(job->lending);
     drps_circulation_close(job->circulation);
+    drps_newton_close(job->newton);
     drps_async_close(job->async);
     drps_exchange_close(job->exchange);
     drps_stratum_close(job->stratum);

@@ -34,6 +34,7 @@ struct drps_job {
     double best_loss;             /* on held-out samples, so far; infinite: none */
     struct drps_memory memory;
     struct drps_server server;
+    struct drps_newton *newton; /* own; NULL: no quasi-Newton method */
     struct drps_worker worker;
     struct drps_worker_size worker_size;
     struct drps_feed *feed;

@@ -91,6 +91,11 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     take(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes, 0));
     take(b, "one batch", drps_worker_memory(p->server, p->worker));
     if (p->plan->info.eval_batches) take(b, "metrics", DRPS_METRICS_BYTES);
+    if (drps_optim_is_newton(p->server->optim.kind))
+        take(b,
+             drps_optim_has_matrix(p->server->optim.kind) ? "a matrix of all parameters"
+                                                          : "coefficients of lbfgs",
+             drps_newton_memory(&p->server->optim, p->plan->info.rows, p->server->model.dim));
     if (drps_plan_circulates(&p->plan->info)) {
         take(b, "ranges of rows between ranks",
              drps_circulation_memory(&p->plan->info, p->server->row_bytes) + drps_cluster_memory());

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/publish/drps_publish_stage.h"
+#include "engine/train/newton/drps_newton_check.h"
 #include "index/plan/drps_names.h"
 #include "storage/pib/drps_evict.h"
 
@@ -23,6 +24,8 @@ static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind 
         return 0.1f;
     case DRPS_OPTIM_SGD:
         break;
+    default: /* quasi-Newton: no rate */
+        return 0;
     }
     /* SGD steps a sum over a round's samples, whose entries may all lie along one dense direction:
      * the step stays under the curvature there. */
@@ -63,12 +66,14 @@ static int init_model(const struct drps_job *job, struct drps_model *model, stru
     return 0;
 }
 
-static int init_optim(const struct drps_job *job, struct drps_optim *optim, struct drps_err *err)
+static int init_optim(const struct drps_job *job, const struct drps_model *model,
+                      struct drps_optim *optim, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
     int rc = drps_optim_init(
         optim, o->optimizer ? o->optimizer : drps_algorithm_find(job->plan->info.algo)->optimizer,
         err);
+    if (rc == 0) rc = drps_newton_settle(job->plan, o, model, optim, err);
     if (rc < 0) return rc;
     optim->lr = o->lr > 0 ? o->lr : default_lr(&job->plan->info, optim->kind);
     const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
@@ -256,7 +261,7 @@ int drps_train_check(const struct drps_plan *plan, const struct drps_train_optio
     struct drps_optim optim;
     int rc = check_options(&job, err);
     if (rc == 0) rc = init_model(&job, &model, err);
-    return rc == 0 ? init_optim(&job, &optim, err) : rc;
+    return rc == 0 ? init_optim(&job, &model, &optim, err) : rc;
 }
 
 /* Checks the plan's dictionary, which the model gets: that it is missing or another one should not
@@ -281,7 +286,7 @@ static struct drps_worker_size worker_size(const struct drps_job *job)
         .samples = trains ? info->max_batch_samples : 0,
         .rows = trains ? info->max_batch_rows : 0,
         .members = job->options->threads ? job->options->threads : 1,
-        .touches = optim->kind != DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
+        .touches = optim->kind < DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
         .local_steps = job->options->local_steps,
         .sends = job->ranks && !drps_plan_circulates(info),
     };
@@ -314,7 +319,7 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     struct drps_optim optim;
 
     int rc = init_model(job, &model, err);
-    if (rc == 0) rc = init_optim(job, &optim, err);
+    if (rc == 0) rc = init_optim(job, &model, &optim, err);
     if (rc < 0) return rc;
     drps_server_init(&job->server, &model, &optim);
     job->server.first_row = info->ranks.first_row;
@@ -379,6 +384,8 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
     if (rc == 0) rc = settle_way(job, err);
     parts.way = job->way;
     if (rc == 0) rc = drps_job_check_rows(job, err);
+    if (drps_optim_has_matrix(job->server.optim.kind)) /* which is in no checkpoint */
+        job->settled.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
     if (rc == 0) rc = drps_job_open_from(job, err);
     if (rc < 0) return rc;
     rc = drps_memory_split(&job->memory, &parts, err);

@@ -37,6 +37,9 @@ static json_t *optimizer_to_json(const struct drps_optim *o)
     drps_manifest_put(&j, "l2", number((double)o->l2));
     drps_manifest_put(&j, "eps", number((double)o->eps));
     drps_manifest_put(&j, "beta", number((double)o->beta));
+    if (!drps_optim_is_newton(o->kind)) return j;
+    drps_manifest_put(&j, "pairs", count(o->pairs));
+    drps_manifest_put(&j, "tolerance", number((double)o->tolerance));
     return j;
 }
 
@@ -82,11 +85,18 @@ static json_t *from_to_json(const struct drps_train_from *f)
     return j;
 }
 
+/* How a quasi-Newton method has ended. */
+static const char *const newton_ends[] = {[DRPS_NEWTON_GOES_ON] = "epochs",
+                                          [DRPS_NEWTON_CONVERGED] = "converged",
+                                          [DRPS_NEWTON_STALLED] = "stalled"};
+
 static void put_epochs(json_t **j, const struct drps_train_result *r)
 {
     drps_manifest_put(j, "epochs", epochs_to_json(r));
     drps_manifest_put(j, "best_epoch", count(r->best_epoch));
     drps_manifest_put(j, "stopped_early", json_boolean(r->stopped_early));
+    if (drps_optim_is_newton(r->optim.kind))
+        drps_manifest_put(j, "ended", json_string(newton_ends[r->newton_end]));
     drps_manifest_put(j, "diverged_epoch", count(r->diverged_epoch));
     drps_manifest_put(j, "interrupted", json_boolean(r->interrupted));
     drps_manifest_put(j, "steps", count(r->steps));

@@ -161,6 +161,8 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     if (!(o->l1 > 0)) o->l1 = s->optim.l1;
     if (!(o->l2 > 0)) o->l2 = s->optim.l2;
     if (!(o->eps > 0)) o->eps = s->optim.eps;
+    if (!o->pairs && s->optim.kind == DRPS_OPTIM_LBFGS) o->pairs = s->optim.pairs;
+    if (o->tolerance == 0) o->tolerance = s->optim.tolerance;
     if (!o->epochs) o->epochs = s->epochs;
     if (!o->patience) o->patience = s->patience;
     if (!o->staleness && o->sync == DRPS_SCHED_BSP) o->staleness = s->staleness;
@@ -336,6 +338,15 @@ static int lock_place(struct drps_job *job, struct drps_err *err)
     return writes || stat(place->dir, &st) == 0 ? drps_checkpoints_lock(place, err) : 0;
 }
 
+/* A quasi-Newton method ends by itself. */
+static uint64_t usual_epochs(const struct drps_train_options *o)
+{
+    struct drps_optim optim;
+    const int is_newton = o->optimizer && drps_optim_init(&optim, o->optimizer, NULL) == 0 &&
+                          drps_optim_is_newton(optim.kind);
+    return is_newton ? 100 : 1;
+}
+
 int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
@@ -354,19 +365,26 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
     if (rc == 0 && job->options->resume) rc = resume(job, numbers, n, first, err);
     if (rc == 0 && !job->options->resume && n && !job->options->replace && !c->begins_with_own)
         rc = refuse(job, err);
-    if (!job->settled.epochs || job->settled.pilot.on) job->settled.epochs = 1;
+    if (job->settled.pilot.on) job->settled.epochs = 1;
+    if (!job->settled.epochs) job->settled.epochs = usual_epochs(&job->settled);
     return rc;
 }
 
 int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
-    if (!c->from || (c->state.row_bytes == job->server.row_bytes &&
-                     c->state.optim.kind == job->server.optim.kind))
-        return 0;
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s was trained with another optimizer (%s): go on with that one",
-                        drps_checkpoint_dir(c->from), drps_optim_name(c->state.optim.kind));
+    const struct drps_optim *mine = &job->server.optim, *before = &c->state.optim;
+    if (!c->from) return 0;
+    if (c->state.row_bytes != job->server.row_bytes || before->kind != mine->kind)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s was trained with another optimizer (%s): go on with that one",
+                            drps_checkpoint_dir(c->from), drps_optim_name(before->kind));
+    if (drps_optim_is_newton(mine->kind) && before->l2 != mine->l2)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s was trained with l2 %g, of which its rows have the gradients: go "
+                            "on with that, or begin anew with its parameters",
+                            drps_checkpoint_dir(c->from), (double)before->l2);
+    return 0;
 }
 
 /* ---- Taking up ---- */

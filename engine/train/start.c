@@ -340,6 +340,18 @@ static int has_whole_epochs(const struct drps_job *job)
            job->options->pilot.on;
 }
 
+/* Before the store is open, as its rows need it. */
+static int open_newton(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_model *model = &job->server.model;
+    const struct drps_state *from = job->checkpoints.from ? &job->checkpoints.state : NULL;
+    if (!drps_optim_is_newton(job->server.optim.kind)) return 0;
+    int rc = drps_newton_open(&job->server.optim, job->plan->info.rows, model->dim, model->has_bias,
+                              from ? &from->newton : NULL, &job->newton, err);
+    job->server.newton = job->newton;
+    return rc;
+}
+
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     int rc = drps_job_begin_stage(job, err);
@@ -361,6 +373,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         job->metrics = drps_metrics_new(job->server.model.loss, job->server.model.outputs);
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
+    if (rc == 0) rc = open_newton(job, err);
     if (rc == 0) rc = open_store(job, config, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 1, err);
     if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);

@@ -94,6 +94,10 @@ static int read_optimizer(struct warm_old *old, const struct drps_checkpoint *cp
     int rc = drps_manifest_get_text(o, "name", path, name, sizeof(name), err);
     if (rc == 0 && drps_optim_init(&old->optim, name, NULL) < 0)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: there is no optimizer '%s'", path, name);
+    if (rc == 0 && old->optim.kind == DRPS_OPTIM_LBFGS)
+        rc = drps_manifest_get_u32(o, "pairs", path, &old->optim.pairs, err);
+    if (rc == 0 && old->optim.pairs > DRPS_OPTIM_PAIRS_MOST)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: %u pairs are too many", path, old->optim.pairs);
     if (rc < 0) return rc;
     old->row_bytes = old->about.dim * sizeof(float) * (1 + (size_t)drps_optim_states(&old->optim));
     return 0;

@@ -280,7 +280,8 @@ int drps_warm_make(struct drps_warm *w, const struct drps_server *server, const 
 {
     struct drps_checkpoints place;
     struct making m = {.w = w, .server = server, .rows = drps_plan_own_rows(&w->o.part->info).rows};
-    m.state = !w->old.md && w->old.optim.kind == server->optim.kind;
+    m.state = !w->old.md && w->old.optim.kind == server->optim.kind &&
+              !drps_optim_is_newton(server->optim.kind); /* which begins at the parameters */
     *cp_out = NULL;
     *out = (struct drps_warm_found){0};
     int rc = w->o.io->ops->mkdir(w->o.io->ctx, dir, 0777);

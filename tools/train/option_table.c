@@ -18,12 +18,24 @@ const struct argp_option train_option_table[] = {
      "Begin with the parameters of the model OLD, or with the rows of OLD, a folder of checkpoints "
      "(MODEL.checkpoint); features that it does not have begin anew",
      2},
-    {"epochs", KEY_EPOCHS, "E", 0, "Passes over the training samples (default 1)", 2},
+    {"epochs", KEY_EPOCHS, "E", 0,
+     "Passes over the training samples (default 1; of lbfgs and its kind 100 at most)", 2},
     {"patience", KEY_PATIENCE, "P", 0,
      "Stop after P epochs without a better test loss and keep the best epoch's model (default: "
      "train all epochs and keep the last)",
      2},
-    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "sgd, adagrad (default) or ftrl", 2},
+    {"optimizer", KEY_OPTIMIZER, "NAME", 0,
+     "sgd, adagrad (default), ftrl, or for lir, lor and mlr a quasi-Newton method, which steps "
+     "once "
+     "a pass and ends by itself: lbfgs, or with a matrix of all parameters in memory bfgs, dfp, "
+     "sr1, broyden",
+     2},
+    {"tolerance", KEY_TOLERANCE, "X", 0,
+     "Quasi-Newton: end when the gradient's norm is X times that at the beginning (default 1e-5)",
+     2},
+    {"memory-pairs", KEY_MEMORY_PAIRS, "M", 0,
+     "lbfgs: steps that it remembers, 1 to 32 (default 10): a row has 2 M + 6 times its parameters",
+     2},
     {"lr", KEY_LR, "RATE", 0,
      "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf and mlr 0.1; ftrl 0.1; sgd: by "
      "the size "

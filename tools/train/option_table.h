@@ -11,6 +11,8 @@ enum {
     KEY_L2,
     KEY_EPS,
     KEY_OPTIMIZER,
+    KEY_MEMORY_PAIRS,
+    KEY_TOLERANCE,
     KEY_STORE,
     KEY_MEMORY,
     KEY_THREADS,

@@ -13,7 +13,8 @@ enum { EPOCHS_MAX = 100000 }; /* what a model's manifest has room for */
 /* Options whose value is kept as it is given. */
 static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, const char *arg)
 {
-    static const char *const optimizers[] = {"sgd", "adagrad", "ftrl", NULL};
+    static const char *const optimizers[] = {"sgd", "adagrad", "ftrl",    "lbfgs", "bfgs",
+                                             "dfp", "sr1",     "broyden", NULL};
     static const char *const stores[] = {"auto",    "resident", "relay", "file",
                                          "rocksdb", "leveldb",  NULL};
     static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
@@ -70,6 +71,12 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
         return 0;
     case KEY_EPS:
         o->eps = (float)drps_cli_real(cli, arg, FLT_MIN, 1e30);
+        return 0;
+    case KEY_MEMORY_PAIRS:
+        o->pairs = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_OPTIM_PAIRS_MOST);
+        return 0;
+    case KEY_TOLERANCE:
+        o->tolerance = (float)drps_cli_real(cli, arg, FLT_MIN, 0.5);
         return 0;
     case KEY_SEED:
         o->seed = drps_cli_count(cli, arg, 0, INT64_MAX);

@@ -51,9 +51,10 @@ static void note_checkpoint(void *ctx, const struct drps_train_cut *cut)
     if (p->attempt) drps_attempt_reached(p->attempt, cut);
 }
 
-static void print_head(const struct train_progress *p)
+static void print_head(const struct train_progress *p, const struct drps_epoch *e)
 {
     printf("%5s  %10s", "epoch", "train loss");
+    if (e->is_newton) printf("  %16s  %10s  %11s", "objective", "gradient", "step");
     if (p->plan->eval_batches)
         printf(p->plan->classification ? "  %10s  %8s  %8s" : "  %10s  %10s", "test loss",
                p->plan->classification ? "AUC" : "RMSE", "accuracy");
@@ -75,8 +76,11 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
     char read[SIZE_BYTES], written[SIZE_BYTES], auc[SIZE_BYTES];
     drps_cli_progress_end(p->cli);
     if (p->cli->json || p->cli->log.level < DRPS_LOG_INFO) return;
-    if (!p->epochs++) print_head(p);
+    if (!p->epochs++) print_head(p, e);
     printf("%5llu  %10.6f", (unsigned long long)e->epoch, e->train_loss);
+    if (e->is_newton)
+        printf("  %16.10g  %10.4g  %10.4g%s", e->newton.objective, e->newton.gradient_norm,
+               e->newton.step, e->newton.accepted ? " " : "-");
     if (p->plan->eval_batches && p->plan->classification)
         printf("  %10.6f  %8s  %8.5f", e->test.loss, auc_text(e->test.auc, auc), e->test.accuracy);
     else if (p->plan->eval_batches)

@@ -174,6 +174,23 @@ static void print_emulated(const struct drps_train_emulated *e)
            share(e->late_ns, e->emulated_ns));
 }
 
+static void print_optimizer(const struct drps_train_result *r)
+{
+    static const char *const ends[] = {
+        [DRPS_NEWTON_GOES_ON] = "not at the tolerance yet: more epochs would go on",
+        [DRPS_NEWTON_CONVERGED] = "converged",
+        [DRPS_NEWTON_STALLED] = "ended where floats have no more digits",
+    };
+    const struct drps_optim *o = &r->optim;
+    if (!drps_optim_is_newton(o->kind)) {
+        printf("  optimizer %s, learning rate %g\n", drps_optim_name(o->kind), (double)o->lr);
+        return;
+    }
+    printf("  optimizer %s, tolerance %g", drps_optim_name(o->kind), (double)o->tolerance);
+    if (o->pairs) printf(", %u pairs", o->pairs);
+    printf(": %s after %zu passes\n", ends[r->newton_end], r->epochs_n);
+}
+
 void train_report_text(const struct drps_train_result *r, const char *model, int details)
 {
     const struct drps_phases *p = &r->phases;
@@ -181,11 +198,10 @@ void train_report_text(const struct drps_train_result *r, const char *model, int
     printf("\nmodel %s: %s rows, %s of parameters in %s", model, drps_cli_grouped(r->rows, rows),
            size(r->model_bytes), r->model_store);
     if (r->best_epoch) printf(", of epoch %llu", (unsigned long long)r->best_epoch);
-    if (r->stopped_early) printf(" (stopped early)");
+    if (r->stopped_early && r->newton_end == DRPS_NEWTON_GOES_ON) printf(" (stopped early)");
     printf("\n  content   %016llx (a checksum of all parameters)\n",
            (unsigned long long)r->content);
-    printf("  optimizer %s, learning rate %g\n", drps_optim_name(r->optim.kind),
-           (double)r->optim.lr);
+    print_optimizer(r);
     print_rows(r, details);
     print_from(&r->from);
     print_checkpoints(r);

@@ -43,6 +43,26 @@ static void test_resume_with_patience(void **state)
     check_every_instant(j, DRPS_TEST_ONE_IN > 1 ? 43 : 19);
 }
 
+static struct train_job *begin_lbfgs(const char *store)
+{
+    struct train_job *j = job_begin("lor", 0, store);
+    j->o.optimizer = "lbfgs";
+    j->o.pairs = 3;
+    j->o.l2 = 0.5f;
+    j->o.epochs = 6;
+    j->o.memory_bytes = strcmp(store, "relay") == 0 ? 40 << 20 : 0;
+    job_want(j, &j->o);
+    return j;
+}
+
+/* Also within a pass: rows are as the pass has left them, and its loss so far counts. */
+static void test_resume_lbfgs(void **state)
+{
+    (void)state;
+    check_every_instant(begin_lbfgs("resident"), DRPS_TEST_ONE_IN > 1 ? 83 : 37);
+    check_every_instant(begin_lbfgs("relay"), DRPS_TEST_ONE_IN > 1 ? 83 : 37);
+}
+
 static void test_resume_relay(void **state)
 {
     (void)state;
@@ -151,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resume_resident),
         cmocka_unit_test(test_resume_with_patience),
+        cmocka_unit_test(test_resume_lbfgs),
         cmocka_unit_test(test_resume_relay),
         cmocka_unit_test(test_resume_blocks),
         cmocka_unit_test(test_resume_at_the_end),

@@ -81,6 +81,64 @@ static void test_resume_takes_options(void **state)
     job_end(j);
 }
 
+/* A quasi-Newton method takes up its own options, too, and its gradients are those of its l2. */
+static void test_resume_takes_options_of_lbfgs(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_options o = j->o;
+    (void)state;
+    o.optimizer = "lbfgs";
+    o.pairs = 4;
+    o.tolerance = 0.03f;
+    o.l2 = 0.25f;
+    o.epochs = 40;
+    job_want(j, &o);
+    assert_int_equal(j->want.newton_end, DRPS_NEWTON_CONVERGED);
+    assert_true(j->want.epochs_n > 3 && j->want.epochs_n < 40);
+    job_leave_checkpoints(j, &o);
+    struct drps_train_options bare = {.model_path = j->model, .store = "resident"};
+    assert_true(job_resume(j, bare, "bare", 0) > 0);
+
+    static const struct {
+        const char *says;
+        uint32_t pairs;
+        float l2;
+    } cases[] = {{"another optimizer", 5, 0}, {"l2 0.25", 0, 0.5f}};
+    job_leave_checkpoints(j, &o);
+    for (size_t i = 0; i < 2; i++) {
+        bare = (struct drps_train_options){.model_path = j->model,
+                                           .resume = 1,
+                                           .log = &quiet,
+                                           .pairs = cases[i].pairs,
+                                           .l2 = cases[i].l2};
+        train_refused(j->plan, &bare, DRPS_E_CONFIG, cases[i].says);
+    }
+    job_end(j);
+}
+
+/* A run that has converged has nothing left to do, whatever epochs it is given. */
+static void test_resume_converged(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_options o = j->o;
+    struct drps_train_result r;
+    (void)state;
+    o.optimizer = "lbfgs";
+    o.tolerance = 0.05f;
+    o.l2 = 0.25f;
+    o.epochs = 40;
+    o.keep_checkpoints = 1;
+    job_want(j, &o);
+    train_remove(j->model);
+    o.resume = 1;
+    o.epochs = 60;
+    train_well(j->plan, &o, &r, "converged");
+    train_check_same(&r, &j->want, "converged", 0);
+    assert_int_equal(r.newton_end, DRPS_NEWTON_CONVERGED);
+    drps_train_result_free(&r);
+    job_end(j);
+}
+
 /* Train to the end of `epochs`, and leave the checkpoints without the model. */
 static void keep_checkpoints(struct train_job *j, struct drps_train_options o, uint64_t epochs)
 {
@@ -213,6 +271,8 @@ int main(void)
         cmocka_unit_test(test_resume_with_another_store),
         cmocka_unit_test(test_resume_with_less_memory),
         cmocka_unit_test(test_resume_takes_options),
+        cmocka_unit_test(test_resume_takes_options_of_lbfgs),
+        cmocka_unit_test(test_resume_converged),
         cmocka_unit_test(test_resume_more_epochs),
         cmocka_unit_test(test_resume_no_more_epochs),
         cmocka_unit_test(test_resume_takes_no_older_model),
