@@ -42,9 +42,10 @@ static double between(const struct drps_newton_search *s, double guess)
     return fmin(fmax(guess, s->low + margin), s->high - margin);
 }
 
-static void shorten(struct drps_newton_search *s, double slope)
+/* What is no finite number says that the step was much too long. */
+static void shorten(struct drps_newton_search *s, double value, double slope)
 {
-    const double guess = flat_at(s, slope);
+    const double guess = isfinite(value) && isfinite(slope) ? flat_at(s, slope) : s->low;
     s->high = s->step;
     s->step = between(s, guess);
 }
@@ -68,6 +69,6 @@ enum newton_verdict newton_search_judge(struct drps_newton_search *s, double val
     if (lower)
         lengthen(s, slope);
     else
-        shorten(s, slope);
+        shorten(s, value, slope);
     return NEWTON_AGAIN;
 }

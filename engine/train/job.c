@@ -117,6 +117,11 @@ static int end_pass(struct drps_job *job, struct drps_epoch *epoch, struct drps_
     epoch->seconds += drps_seconds_since(start);
     epoch->newton = drps_newton_decide(job->newton, epoch->train_loss * samples);
     epoch->is_newton = 1;
+    if (epoch->epoch == 1 && !isfinite(epoch->newton.objective + epoch->newton.gradient_norm))
+        return drps_err_set(err, -ERANGE,
+                            "where training begins the objective is %g and the gradient's norm %g: "
+                            "scale the data's values",
+                            epoch->newton.objective, epoch->newton.gradient_norm);
     job->result->newton_end = drps_newton_state(job->newton)->end;
     job->result->stopped_early = job->result->newton_end != DRPS_NEWTON_GOES_ON;
     return job->result->stopped_early;
@@ -135,7 +140,8 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
     }
     const int ends = rc == 0 && job->newton ? end_pass(job, &epoch, err) : 0;
     if (rc == 0) rc = ends < 0 ? ends : keep_epoch(job, &epoch, err);
-    if (rc == 0 && job->loop.eval_steps && !isfinite(epoch.test.loss))
+    const int goes_back = epoch.is_newton && !epoch.newton.accepted;
+    if (rc == 0 && job->loop.eval_steps && !goes_back && !isfinite(epoch.test.loss))
         rc = test_loss_diverged(e, err);
     if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
     const int more = rc >= 0 ? end_epoch(job, e, err) : 0;

@@ -49,6 +49,15 @@ done
 near "$(objective <mlr-lbfgs.json)" "$(objective <mlr-bfgs.json)" 1e-6 || fail "lbfgs and bfgs come to other optima of three classes"
 echo "ok optima"
 
+# A step that is so long that gradients are no finite numbers is made shorter; where they are none at the beginning nothing helps.
+awk 'BEGIN { srand(6); for (i = 0; i < 100; i++) { a = rand(); printf "%.4f 1:%.4fe21\n", 2 * a, a } }' >huge.svm
+"$tools/drps-index" huge.svm --algo lir --no-bias -o huge --quiet
+train huge --optimizer lbfgs --json >huge.json
+[[ $(all_values ended <huge.json) = converged && $(all_values gradient_norm <huge.json | sed -n 2p) = null ]] || fail "a step that overflows: $(cat huge.json)"
+sed 's/^[0-9.]*/1e30/; s/ 1:[0-9.]*/ 1:1e20/' lir.svm >labels.svm
+"$tools/drps-index" labels.svm --algo lir --no-bias -o labels --quiet
+fails 1 "where training begins.*gradient.*scale" train labels --optimizer lbfgs
+
 # ---- Stores, memory, threads ----
 
 content() { # PLAN OPTIONS...: objectives and content of a run
@@ -60,7 +69,7 @@ same() { # PLAN OPTIMIZER STORE...: with one thread and two
     shift 2
     want=$(content "$plan" --optimizer "$optimizer" --l2 1 --epochs 6 --store resident)
     for store in "$@"; do
-        for threads in 1 2; do
+        for threads in 1 2 5; do
             got=$(content "$plan" --optimizer "$optimizer" --l2 1 --epochs 6 --store "$store" --threads $threads)
             [[ $got = "$want" ]] || fail "$optimizer on $store with $threads threads: $got instead of $want"
         done
