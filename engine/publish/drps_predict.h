@@ -42,7 +42,7 @@ struct drps_predict_options {
     struct drps_reader_options
         reader;  /* format NULL: that of the training data; memory, seed and log are set here */
     int metrics; /* also compare scores with the data's labels */
-    int probabilities;      /* of named classes, in place of names */
+    int probabilities;      /* of softmax, in place of names of classes */
     uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
     const atomic_int *stop; /* non-zero: give up. May be NULL */
     const struct drps_log *log;
