@@ -24,11 +24,12 @@ near "$(value one_thread_seconds <index.json)" "$want" 0.001 || fail "one thread
 rounds=$(awk "BEGIN {n = $(value batches <index.json) + $(value test_batches <index.json); print .0003 * n}")
 near "$(value messages_seconds <index.json)" "$rounds" 0.001 || fail "messages: $(value messages_seconds <index.json), not $rounds"
 
-# least PLAN N: KiB that the relay store of every rank takes at least, by their own refusals
+# least PLAN N TRAIN-OPTIONS...: KiB that the relay store of every rank takes at least, by their own refusals
 least() {
-    local memory=1024 need
+    local plan=$1 n=$2 memory=1024 need
+    shift 2
     for _ in 1 2 3 4 5 6 7 8; do
-        "$tools/drps-train" "$1" -o refused --local "$2" --store relay --memory "${memory}K" --quiet 2>refused.txt && break
+        "$tools/drps-train" "$plan" -o refused --local "$n" "$@" --store relay --memory "${memory}K" --quiet 2>refused.txt && break
         need=$(sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' refused.txt | sort -n | tail -1)
         [[ -n $need ]] || fail "no number in: $(cat refused.txt)"
         memory=$(awk "BEGIN {print int(($need + 0.1) * 1024)}")
@@ -265,7 +266,7 @@ asynchronous() { # TEXT TRAIN-OPTIONS...
     awk "BEGIN {exit !($loss < 1.05 * $bsp)}" || fail "$name: loss $loss, bulk synchronous $bsp"
     "$tools/drps-stat" model --verify >/dev/null || fail "$name: the model does not verify"
 }
-memory=$(least plan-lor-3 3)
+memory=$(least plan-lor-3 3 --sync wsp)
 for mode in asp ssp wsp wsp-literal; do
     asynchronous "$mode" --sync $mode
     [[ $(value sync <train.json) = "$mode" ]] || fail "$mode: the report says $(value sync <train.json)"

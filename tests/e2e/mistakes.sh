@@ -24,7 +24,7 @@ absent plan
 rm -r plan
 fails 1 'two classes' "$index" one.svm --algo lor -o plan
 absent plan
-fails 1 'exactly two' "$index" three.svm --algo svm -o plan
+fails 1 'exactly two' "$index" three.svm --algo lor -o plan
 absent plan
 fails 1 'empty|no sample|nothing' "$index" empty.svm --algo lor -o plan
 absent plan
