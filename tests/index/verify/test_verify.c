@@ -627,11 +627,11 @@ static void test_verify_finds_every_flipped_byte(void **state)
     assert_whole(dir);
 }
 
-static void check_flipped_ranks(struct scratch *s, int hands_on)
+static void check_flipped_ranks(struct scratch *s, enum with with)
 {
     char dir[SCRATCH_PATH_BYTES];
     (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
-    make_one(s, CASE_LIBSVM, "lor", 2, hands_on);
+    make_one(s, CASE_LIBSVM, "lor", 2, with);
     struct drps_plan *part;
     assert_int_equal(drps_plan_open_rank(drps_io_os(), dir, 1, &part, NULL), 0);
     for (size_t i = 0; i < DRPS_PLAN_FILES; i++)
@@ -644,8 +644,8 @@ static void check_flipped_ranks(struct scratch *s, int hands_on)
 
 static void test_verify_finds_flipped_bytes_of_ranks(void **state)
 {
-    check_flipped_ranks(*state, 0);
-    check_flipped_ranks(*state, 1);
+    check_flipped_ranks(*state, SOME_SLOTS);
+    check_flipped_ranks(*state, HANDS_ON);
 }
 
 /* ---- Ranks ---- */

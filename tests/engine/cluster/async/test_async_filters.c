@@ -204,7 +204,7 @@ static uint64_t fresh_rows(const struct drps_train_result *r)
 }
 
 /* In order, what is made and not sent is what would have been sent, to the bit. */
-static void check_fresh(const char *algo, int cs, const char *store)
+static void check_fresh(const char *algo, enum case_format cs, const char *store)
 {
     struct world *w = world_begin_residuals(algo, cs, BATCH, UINT64_MAX, seed);
     struct drps_train_options o = world_options(w);
