@@ -22,6 +22,8 @@
  * follows on stepping rows is not for them; a row has DRPS_OPTIM_NEWTON_STATES states, and with
  * lbfgs two more for each of its pairs.
  *
+ * Of a topic model (alternating) batches step nothing here, and rows have no state.
+ *
  * What is no finite number does not become one again: a parameter that is none stays so, and one
  * whose sum of squares (a, n) is infinite becomes none, so that whoever looks at parameters sees
  * it.
@@ -45,6 +47,7 @@ enum drps_optim_kind {
     DRPS_OPTIM_DFP,
     DRPS_OPTIM_SR1,
     DRPS_OPTIM_BROYDEN,
+    DRPS_OPTIM_ALTERNATING, /* of topic models alone: engine/topic/ */
 };
 
 enum { DRPS_OPTIM_NEWTON_STATES = 5, DRPS_OPTIM_PAIRS = 10, DRPS_OPTIM_PAIRS_MOST = 32 };
@@ -74,11 +77,11 @@ uint32_t drps_optim_states(const struct drps_optim *o);
 /* 1: a quasi-Newton method; 1: one that keeps a matrix. */
 static inline int drps_optim_is_newton(enum drps_optim_kind kind)
 {
-    return kind >= DRPS_OPTIM_LBFGS;
+    return kind >= DRPS_OPTIM_LBFGS && kind <= DRPS_OPTIM_BROYDEN;
 }
 static inline int drps_optim_has_matrix(enum drps_optim_kind kind)
 {
-    return kind >= DRPS_OPTIM_BFGS;
+    return kind >= DRPS_OPTIM_BFGS && kind <= DRPS_OPTIM_BROYDEN;
 }
 
 /*

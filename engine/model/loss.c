@@ -34,6 +34,9 @@ double drps_loss_value(enum drps_loss loss, float score, float label, float *slo
         value = z < 1 ? (1 - z) * (1 - z) : 0;
         slope = z < 1 ? -2 * y * (1 - z) : 0;
         break;
+    case DRPS_LOSS_CODING: /* the score is what a document adds to the objective */
+        value = s;
+        break;
     case DRPS_LOSS_SOFTMAX: /* of no single score: engine/model/softmax.c */
         value = slope = (double)NAN;
         break;

@@ -117,7 +117,7 @@ void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
     } else if (m->two_classes) {
         if (!m->unordered) out->auc = drps_scores_in_order(&m->classes[0], &m->classes[1]);
         out->accuracy = (double)m->right / n;
-    } else {
+    } else if (m->loss == DRPS_LOSS_SQUARED) {
         out->rmse = sqrt(2 * m->loss_sum / n); /* the squared loss is half the square */
     }
 }

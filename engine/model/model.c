@@ -89,6 +89,7 @@ static const struct kernels predictors[] = {
     [DRPS_PREDICTOR_MF] = {DRPS_MF_CHUNK, 0, mf_forward, mf_backward},
     [DRPS_PREDICTOR_FM] = {DRPS_FM_CHUNK, 1, fm_forward, fm_backward},
     [DRPS_PREDICTOR_MATRIX] = {DRPS_MATRIX_CHUNK, 0, matrix_forward, matrix_backward},
+    [DRPS_PREDICTOR_TOPIC] = {DRPS_LINEAR_CHUNK, 0, NULL, NULL}, /* engine/topic/ has its passes */
 };
 
 static const struct kernels *kernels_of(const struct drps_model *model)
@@ -126,10 +127,15 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
     if (!a->has_factors && factors)
         return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s has no factors: %u do not fit",
                             a->name, factors);
-    if (factors > DRPS_FACTORS_MAX)
+    const int is_topic = a->predictor == DRPS_PREDICTOR_TOPIC;
+    const int most = is_topic ? DRPS_TOPICS_MOST : DRPS_FACTORS_MAX;
+    if (factors > (uint32_t)most)
         return drps_err_set(err, DRPS_E_CONFIG, "%u factors are too many: at most %d", factors,
-                            DRPS_FACTORS_MAX);
+                            most);
     m->factors = a->has_factors && !factors ? DRPS_FACTORS_DEFAULT : factors;
+    if (is_topic && m->factors < DRPS_TOPICS_LEAST)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u topics are too few: at least %d", m->factors,
+                            DRPS_TOPICS_LEAST);
     return 0;
 }
 
@@ -253,6 +259,10 @@ void drps_model_init_row(const struct drps_model *model, uint64_t id, float *par
     const float scale =
         model->init_scale > 0 ? model->init_scale : 0.1f / sqrtf((float)model->factors);
 
+    if (drps_algorithm(model->algo)->predictor == DRPS_PREDICTOR_TOPIC) {
+        memset(params, 0, model->dim * sizeof(*params)); /* nothing is coded yet */
+        return;
+    }
     memset(params, 0, (model->dim - model->factors) * sizeof(*params));
     if (model->has_bias && id == 0) {
         params[0] = model->bias_start;

@@ -44,9 +44,15 @@ INLINE void prefetch(const char *at, size_t bytes, int to_write)
 }
 
 static const char *const names[] = {
-    [DRPS_OPTIM_SGD] = "sgd",     [DRPS_OPTIM_ADAGRAD] = "adagrad", [DRPS_OPTIM_FTRL] = "ftrl",
-    [DRPS_OPTIM_LBFGS] = "lbfgs", [DRPS_OPTIM_BFGS] = "bfgs",       [DRPS_OPTIM_DFP] = "dfp",
-    [DRPS_OPTIM_SR1] = "sr1",     [DRPS_OPTIM_BROYDEN] = "broyden",
+    [DRPS_OPTIM_SGD] = "sgd",
+    [DRPS_OPTIM_ADAGRAD] = "adagrad",
+    [DRPS_OPTIM_FTRL] = "ftrl",
+    [DRPS_OPTIM_LBFGS] = "lbfgs",
+    [DRPS_OPTIM_BFGS] = "bfgs",
+    [DRPS_OPTIM_DFP] = "dfp",
+    [DRPS_OPTIM_SR1] = "sr1",
+    [DRPS_OPTIM_BROYDEN] = "broyden",
+    [DRPS_OPTIM_ALTERNATING] = "alternating",
 };
 
 const char *drps_optim_name(enum drps_optim_kind kind)
@@ -65,6 +71,7 @@ static void set_usual(struct drps_optim *o)
         o->tolerance = TOLERANCE;
         return;
     }
+    if (o->kind == DRPS_OPTIM_ALTERNATING) return;
     o->lr = rates[o->kind];
     o->eps = EPS;
     o->beta = BETA;
@@ -87,7 +94,7 @@ int drps_optim_init(struct drps_optim *o, const char *kind, struct drps_err *err
 uint32_t drps_optim_states(const struct drps_optim *o)
 {
     if (drps_optim_is_newton(o->kind)) return DRPS_OPTIM_NEWTON_STATES + 2 * o->pairs;
-    return (uint32_t)o->kind;
+    return o->kind == DRPS_OPTIM_ALTERNATING ? 0 : (uint32_t)o->kind;
 }
 
 static float eps_of(const struct drps_optim *o)
@@ -355,7 +362,7 @@ void drps_optim_step(const struct drps_optim *o, uint32_t dim, const struct drps
     case DRPS_OPTIM_FTRL:
         step_regular(DRPS_OPTIM_FTRL, o, dim, rows, first, last, grads, touches, has_bias);
         break;
-    default: /* quasi-Newton: no step of a batch */
+    default: /* quasi-Newton, alternating: no step of a batch */
         break;
     }
 }

@@ -62,6 +62,8 @@ static double loss_of(enum drps_loss loss, double score, double y, double *slope
     case DRPS_LOSS_SQUARED_HINGE:
         *slope_out = margin > 0 ? -2 * y * margin : 0;
         return margin > 0 ? margin * margin : 0;
+    case DRPS_LOSS_CODING:
+        return score;
     case DRPS_LOSS_SOFTMAX: /* has many scores: class_loss() */
         break;
     }

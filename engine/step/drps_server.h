@@ -13,6 +13,7 @@
 #include "engine/model/drps_model.h"
 #include "engine/model/drps_optim.h"
 #include "engine/newton/drps_newton.h"
+#include "engine/topic/drps_topic.h"
 #include "index/plan/drps_plan.h"
 #include "storage/drps_store.h"
 
@@ -32,6 +33,7 @@ struct drps_server {
     const struct drps_plan_ranks *holds;
     struct drps_row_range own;
     struct drps_newton *newton; /* borrowed, set after init; NULL: no quasi-Newton method */
+    struct drps_topic *topic;   /* borrowed, set after init; NULL: no topic model */
     const void *intercept; /* row 0 where it is not fresh, on ranks that do not own it; or NULL */
     drps_saved_rows saved; /* where rows come from that are used first; NULL: they are fresh */
     void *saved_ctx;
@@ -40,6 +42,17 @@ struct drps_server {
     uint64_t steps;           /* opened since the start of training: the store's step numbers */
     struct drps_rows rows;    /* of the step opened last */
 };
+
+/* What a topic model takes from model and optimizer. */
+static inline struct drps_topic_options drps_topic_options_of(const struct drps_model *model,
+                                                              const struct drps_optim *optim,
+                                                              unsigned members)
+{
+    return (struct drps_topic_options){.topics = model->factors,
+                                       .l1 = (double)optim->l1,
+                                       .rho = (double)optim->l2,
+                                       .members = members};
+}
 
 /* Rows as `model` and `optim` need them. */
 void drps_server_init(struct drps_server *server, const struct drps_model *model,

@@ -105,6 +105,10 @@ int drps_server_scan_parameters(const struct drps_server *server, drps_row_visit
                                 struct drps_err *err)
 {
     struct drps_newton_visit accepted = {server->newton, visit, ctx};
+    struct drps_topic_visit dictionary = {server->topic, visit, ctx};
+    if (server->topic)
+        return drps_server_scan(server, server->row_bytes, drps_topic_visit_dictionary, &dictionary,
+                                err);
     if (!server->newton)
         return drps_server_scan(server, server->model.dim * sizeof(float), visit, ctx, err);
     return drps_server_scan(server, drps_newton_accepted_bytes(server->newton),

@@ -297,8 +297,50 @@ static double run_pass(struct drps_worker *worker, const struct drps_batch *batc
     return loss;
 }
 
+/* ---- Topic models ---- */
+
+static void topic_phases(struct drps_worker *w, unsigned member, int trains)
+{
+    const struct drps_topic_step step = {.batch = w->batch,
+                                         .rows = trains ? &w->server->rows : NULL,
+                                         .before = w->params,
+                                         .after = w->grads[0],
+                                         .scores = w->scores};
+    const uint64_t start = drps_clock_ns();
+    pull(w, member);
+    drps_team_barrier(w->team);
+    uint64_t now = trains ? lap(member, start, &w->gather_ns) : 0;
+    for (unsigned phase = 0; phase < DRPS_TOPIC_PHASES; phase++) {
+        drps_topic_work(w->server->topic, &step, phase, member);
+        drps_team_barrier(w->team);
+    }
+    if (trains) (void)lap(member, now, &w->compute_ns);
+}
+
+static void topic_step(void *ctx, unsigned member)
+{
+    topic_phases(ctx, member, 1);
+}
+
+static void topic_score(void *ctx, unsigned member)
+{
+    topic_phases(ctx, member, 0);
+}
+
+/* The sum is that of one member's order, with any number of them. */
+static double run_topic(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    double loss = 0;
+    worker->batch = batch;
+    drps_team_run(worker->team, topic_step, worker);
+    for (size_t s = 0; s < batch->samples; s++)
+        loss += (double)worker->scores[s];
+    return loss;
+}
+
 double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
 {
+    if (worker->server->topic) return run_topic(worker, batch);
     if (worker->server->newton) return run_pass(worker, batch);
     return run(worker, worker->size.local_steps ? local_step : batch_step, batch);
 }
@@ -328,7 +370,7 @@ static void predict(void *ctx, unsigned member)
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch)
 {
     worker->batch = batch;
-    drps_team_run(worker->team, predict, worker);
+    drps_team_run(worker->team, worker->server->topic ? topic_score : predict, worker);
 }
 
 void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch)

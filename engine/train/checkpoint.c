@@ -140,13 +140,15 @@ static int write_rows(struct drps_job *job, const struct drps_state *state, enum
     return rc;
 }
 
-/* What the worker holds back of gradients, if it does so over epochs. */
+/* What there is beside rows: see drps_job_held(). */
 static int add_held(const struct drps_job *job, struct drps_checkpoint_writer *w,
                     struct drps_err *err)
 {
     const struct drps_checkpoint_held held = drps_job_held(job, &job->options->push);
     if (!held.slots) return 0;
-    return drps_checkpoint_add_held(w, &held, drps_push_slots(job->push), err);
+    const void *rows =
+        job->topic ? (const void *)drps_topic_state(job->topic) : drps_push_slots(job->push);
+    return drps_checkpoint_add_held(w, &held, rows, err);
 }
 
 /* With rank 0's the rows have their names. */

@@ -93,6 +93,7 @@ static int not_finite(const struct run *run, uint64_t step, struct drps_err *err
 static int diverged(struct run *run, struct drps_err *err)
 {
     if (run->loop->server->newton) return 0; /* its step was too long: it makes a shorter one */
+    if (run->loop->server->topic) return 0;  /* the objective says so when the epoch ends */
     if (!run->loop->cluster) return not_finite(run, run->step, err);
     if (!run->diverged_at) run->diverged_at = run->step;
     return 0;

@@ -127,6 +127,18 @@ static int end_pass(struct drps_job *job, struct drps_epoch *epoch, struct drps_
     return job->result->stopped_early;
 }
 
+/* The epoch's loss is the objective at its end, a document. */
+static int measure_topics(struct drps_job *job, struct drps_epoch *epoch, struct drps_err *err)
+{
+    const double objective = drps_topic_objective(job->topic);
+    epoch->train_loss = objective / (double)job->plan->info.samples;
+    if (isfinite(objective)) return 0;
+    return drps_err_set(err, -ERANGE,
+                        "after epoch %llu the objective is no finite number: scale the data's "
+                        "values",
+                        (unsigned long long)epoch->epoch);
+}
+
 /* Runs an epoch. Returns 0, or 1 if it was the last one. */
 static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_part *begin,
                      struct drps_err *err)
@@ -138,6 +150,7 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
         rc = interrupt(job, e, err);
         return rc < 0 ? rc : 1;
     }
+    if (rc == 0 && job->topic) rc = measure_topics(job, &epoch, err);
     const int ends = rc == 0 && job->newton ? end_pass(job, &epoch, err) : 0;
     if (rc == 0) rc = ends < 0 ? ends : keep_epoch(job, &epoch, err);
     const int goes_back = epoch.is_newton && !epoch.newton.accepted;
@@ -271,6 +284,7 @@ static void finish(struct drps_job *job)
     drps_lending_close(job->lending);
     drps_circulation_close(job->circulation);
     drps_newton_close(job->newton);
+    drps_topic_close(job->topic);
     drps_async_close(job->async);
     drps_exchange_close(job->exchange);
     drps_stratum_close(job->stratum);

@@ -35,6 +35,7 @@ struct drps_job {
     struct drps_memory memory;
     struct drps_server server;
     struct drps_newton *newton; /* own; NULL: no quasi-Newton method */
+    struct drps_topic *topic;   /* own; NULL: no topic model */
     struct drps_worker worker;
     struct drps_worker_size worker_size;
     struct drps_feed *feed;
@@ -87,11 +88,16 @@ static inline uint64_t drps_job_first_step(const struct drps_job *job)
     return job->checkpoints.state.part.step;
 }
 
-/* What of gradients is held back between two epochs of a run of such filters; 0 slots: nothing. */
+/* What a checkpoint has beside rows: sums of a topic model; or what of gradients is held back
+ * between two epochs of a run of such filters. 0 slots: nothing. */
 static inline struct drps_checkpoint_held drps_job_held(const struct drps_job *job,
                                                         const struct drps_push_options *push)
 {
     const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    if (a && drps_algorithm_has_sample_rows(a))
+        return (struct drps_checkpoint_held){drps_topic_state_rows(info->factors),
+                                             drps_topic_state_row_bytes(info->factors)};
     if (!push->on || !drps_push_needs_own_slots(push)) return (struct drps_checkpoint_held){0};
     return (struct drps_checkpoint_held){info->ranks.residual_slots, info->dim * sizeof(float)};
 }

@@ -96,6 +96,11 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
              drps_optim_has_matrix(p->server->optim.kind) ? "a matrix of all parameters"
                                                           : "coefficients of lbfgs",
              drps_newton_memory(&p->server->optim, p->plan->info.rows, p->server->model.dim));
+    if (p->server->optim.kind == DRPS_OPTIM_ALTERNATING) {
+        const struct drps_topic_options topics =
+            drps_topic_options_of(&p->server->model, &p->server->optim, p->worker->members);
+        take(b, "products of topics", drps_topic_memory(&topics));
+    }
     if (drps_plan_circulates(&p->plan->info)) {
         take(b, "ranges of rows between ranks",
              drps_circulation_memory(&p->plan->info, p->server->row_bytes) + drps_cluster_memory());

@@ -9,6 +9,7 @@
 
 #include "engine/publish/drps_publish_stage.h"
 #include "engine/train/newton/drps_newton_check.h"
+#include "engine/train/topic/drps_topic_check.h"
 #include "index/plan/drps_names.h"
 #include "storage/pib/drps_evict.h"
 
@@ -24,7 +25,7 @@ static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind 
         return 0.1f;
     case DRPS_OPTIM_SGD:
         break;
-    default: /* quasi-Newton: no rate */
+    default: /* quasi-Newton, alternating: no rate */
         return 0;
     }
     /* SGD steps a sum over a round's samples, whose entries may all lie along one dense direction:
@@ -74,6 +75,7 @@ static int init_optim(const struct drps_job *job, const struct drps_model *model
         optim, o->optimizer ? o->optimizer : drps_algorithm_find(job->plan->info.algo)->optimizer,
         err);
     if (rc == 0) rc = drps_newton_settle(job->plan, o, model, optim, err);
+    if (rc == 0) rc = drps_topic_check(job->plan, o, optim, err);
     if (rc < 0) return rc;
     optim->lr = o->lr > 0 ? o->lr : default_lr(&job->plan->info, optim->kind);
     const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
@@ -81,6 +83,7 @@ static int init_optim(const struct drps_job *job, const struct drps_model *model
     optim->l1 = o->l1;
     optim->l1_all = job->plan->info.classes != NULL;
     optim->l2 = o->l2;
+    if (optim->kind == DRPS_OPTIM_ALTERNATING && optim->l2 == 0) optim->l2 = DRPS_TOPIC_RHO;
     if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||
         !isfinite(o->l2))
         return drps_err_set(err, DRPS_E_CONFIG,

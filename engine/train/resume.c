@@ -69,14 +69,14 @@ static int check_best(const struct drps_job *job, const struct found *f, struct 
     return rc;
 }
 
-/* What was held back of gradients must be there, and of the plan's slots. */
+/* What is held beside rows must be there, and as large as the plan has it. */
 static int check_held(const struct drps_job *job, const struct found *f, struct drps_err *err)
 {
     const struct drps_checkpoint_held due = drps_job_held(job, &f->state.push);
     const struct drps_checkpoint_held *held = drps_checkpoint_held(f->cp);
     if (held->slots == due.slots && held->row_bytes == due.row_bytes) return 0;
     return drps_err_set(err, DRPS_E_CORRUPT,
-                        "%s contradicts its plan in what is held back of gradients",
+                        "%s contradicts its plan in what it holds beside rows",
                         drps_checkpoint_path(f->cp));
 }
 

@@ -352,6 +352,22 @@ static int open_newton(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* The sums go on where a checkpoint has them. */
+static int open_topic(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_checkpoint *from = job->checkpoints.from;
+    const struct drps_topic_options options =
+        drps_topic_options_of(&job->server.model, &job->server.optim, job->worker_size.members);
+    if (job->server.optim.kind != DRPS_OPTIM_ALTERNATING) return 0;
+    int rc = drps_topic_open(&options, &job->topic, err);
+    job->server.topic = job->topic;
+    if (rc == 0 && from) {
+        rc = drps_checkpoint_read_held(from, drps_topic_state(job->topic), err);
+        if (rc == 0) rc = drps_topic_restore(job->topic, drps_checkpoint_path(from), err);
+    }
+    return rc;
+}
+
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     int rc = drps_job_begin_stage(job, err);
@@ -374,6 +390,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = open_newton(job, err);
+    if (rc == 0) rc = open_topic(job, err);
     if (rc == 0) rc = open_store(job, config, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 1, err);
     if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);

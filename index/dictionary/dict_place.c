@@ -15,6 +15,7 @@
 #include "base/drps_extsort.h"
 #include "index/dictionary/scatter.h"
 #include "index/order/drps_grid.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_names_writer.h"
 
@@ -46,8 +47,9 @@ static uint64_t order_key_of(const struct dict *d, unsigned table, uint64_t key,
     return order_key(table, mask, first, count);
 }
 
-static unsigned table_of(const struct dict *d, unsigned field)
+static unsigned table_of(const struct dict *d, uint64_t key, unsigned field)
 {
+    if (d->options.table_by_key) return key < DRPS_SAMPLE_KEYS ? 1 : 0;
     return d->options.table_by_field && field ? 1 : 0;
 }
 
@@ -78,7 +80,7 @@ static int collect_order(struct placing *p, uint64_t rows_out[2], struct drps_er
     while (rc == 0 && (rc = drps_dict_merge_next(&m, &at, err)) > 0) {
         if (at.count) {
             /* Ties by key: keys come in their order, which the sort keeps. */
-            const unsigned table = table_of(p->d, at.field);
+            const unsigned table = table_of(p->d, at.key, at.field);
             struct drps_sort_record r = {
                 .hi = order_key_of(p->d, table, at.key, at.mask, at.first, at.count),
                 .a = (uint32_t)number};
@@ -210,8 +212,8 @@ static size_t list_order(const struct dict *d, struct dict_keyed *order, uint64_
         const uint32_t number = d->sorted[i].number;
         const struct key_entry *e = &d->keys.entries[number];
         if (!e->count) continue;
-        const unsigned table =
-            d->options.table_by_field ? table_of(d, name_in_arena(d, number).field) : 0;
+        const unsigned field = d->options.table_by_field ? name_in_arena(d, number).field : 0;
+        const unsigned table = table_of(d, e->key, field);
         order[listed++] = (struct dict_keyed){
             order_key_of(d, table, e->key, e->mask, e->first, e->count), number};
         rows_out[table]++;

@@ -29,6 +29,7 @@ struct dict_options {
     int strings;        /* keys are hashes: keep the strings, detect two with one key */
     int table_by_field; /* lmf: field 0 goes to the first table, field 1 to the second; else one
                            table */
+    int table_by_key;   /* keys of samples go to the first table, those of features to the second */
     uint64_t hash_seed; /* only for the text of a collision error */
     int by_hash;        /* order of a table's rows: by grid_hash(order_seed, key), not by pattern */
     uint64_t order_seed;

@@ -71,12 +71,22 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                        .tables = {"w"},
                        .optimizer = "adagrad",
                        .adagrad_lr = 0.1f},
+    [DRPS_ALGO_TOPIC] = {.algo = DRPS_ALGO_TOPIC,
+                         .name = "topic",
+                         .predictor = DRPS_PREDICTOR_TOPIC,
+                         .labels = DRPS_LABELS_REAL,
+                         .losses = LOSS(CODING),
+                         .loss_of_reals = DRPS_LOSS_CODING,
+                         .loss_of_classes = DRPS_LOSS_CODING,
+                         .has_factors = 1,
+                         .tables = {"doc", "word"},
+                         .optimizer = "alternating"},
 };
 
 static const char *const losses[DRPS_LOSSES] = {
     [DRPS_LOSS_SQUARED] = "squared", [DRPS_LOSS_LOGISTIC] = "logistic",
     [DRPS_LOSS_HINGE] = "hinge",     [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
-    [DRPS_LOSS_SOFTMAX] = "softmax",
+    [DRPS_LOSS_SOFTMAX] = "softmax", [DRPS_LOSS_CODING] = "coding",
 };
 
 const struct drps_algorithm *drps_algorithm_find(const char *name)
@@ -93,7 +103,12 @@ const struct drps_algorithm *drps_algorithm(enum drps_algo algo)
 
 int drps_algorithm_rates(const struct drps_algorithm *a)
 {
-    return a->tables[1] != NULL;
+    return a->predictor == DRPS_PREDICTOR_MF;
+}
+
+int drps_algorithm_has_sample_rows(const struct drps_algorithm *a)
+{
+    return a->predictor == DRPS_PREDICTOR_TOPIC;
 }
 
 int drps_algorithm_takes_names(const struct drps_algorithm *a)
@@ -139,7 +154,7 @@ int drps_loss_find(const char *name, enum drps_loss *loss_out)
 
 int drps_loss_is_classification(enum drps_loss loss)
 {
-    return loss != DRPS_LOSS_SQUARED;
+    return loss != DRPS_LOSS_SQUARED && loss != DRPS_LOSS_CODING;
 }
 
 /* Appends a name to the list that `out` holds; what does not fit is cut. */

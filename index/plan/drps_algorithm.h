@@ -8,6 +8,7 @@
  *   lor = linear + logistic         lmf = mf + squared          fm = fm + logistic or squared
  * A matrix predictor makes a score of each class:
  *   mlr = matrix + softmax          svm of several classes = matrix + hinges, one versus the rest
+ * A topic model has no labels: each document is coded on a dictionary of topics (engine/topic/).
  */
 #ifndef DRPS_INDEX_PLAN_ALGORITHM_H
 #define DRPS_INDEX_PLAN_ALGORITHM_H
@@ -21,22 +22,25 @@ enum drps_algo {
     DRPS_ALGO_SVM,
     DRPS_ALGO_LMF,
     DRPS_ALGO_FM,
-    DRPS_ALGO_MLR
+    DRPS_ALGO_MLR,
+    DRPS_ALGO_TOPIC
 };
 enum drps_loss {
     DRPS_LOSS_SQUARED,
     DRPS_LOSS_LOGISTIC,
     DRPS_LOSS_HINGE,
     DRPS_LOSS_SQUARED_HINGE,
-    DRPS_LOSS_SOFTMAX
+    DRPS_LOSS_SOFTMAX,
+    DRPS_LOSS_CODING
 };
-enum { DRPS_ALGOS = DRPS_ALGO_MLR + 1, DRPS_LOSSES = DRPS_LOSS_SOFTMAX + 1 };
+enum { DRPS_ALGOS = DRPS_ALGO_TOPIC + 1, DRPS_LOSSES = DRPS_LOSS_CODING + 1 };
 
 enum drps_predictor {
     DRPS_PREDICTOR_LINEAR,
     DRPS_PREDICTOR_MF,
     DRPS_PREDICTOR_FM,
-    DRPS_PREDICTOR_MATRIX
+    DRPS_PREDICTOR_MATRIX,
+    DRPS_PREDICTOR_TOPIC
 };
 
 /* What labels an algorithm takes: numbers, two classes; with either, the task or the data decides;
@@ -51,8 +55,10 @@ enum drps_labels {
 
 /* Factors of a row where nothing is said, and at most. */
 enum { DRPS_FACTORS_DEFAULT = 16, DRPS_FACTORS_MAX = 4096 };
+/* Topics, which are factors of algorithm topic. */
+enum { DRPS_TOPICS_LEAST = 2, DRPS_TOPICS_MOST = 1024 };
 
-/* Rows have a table for each kind of feature: one, or one of users and one of items. */
+/* Rows have a table for each kind of feature: one or two. */
 enum { DRPS_ALGORITHM_TABLES = 2 };
 
 struct drps_algorithm {
@@ -64,8 +70,8 @@ struct drps_algorithm {
     /* The loss that is meant where none is named, by what the labels are. */
     enum drps_loss loss_of_reals, loss_of_classes;
     int has_factors; /* 1: a row is a weight (or bias) and the factors; 0: a weight alone */
-    /* Names of the tables behind the intercept. With two of them, samples are ratings: a user, an
-     * item and a number. */
+    /* Names of the tables behind the intercept: of users and items where samples are ratings, of
+     * samples and features where each training sample has a row of its own. */
     const char *tables[DRPS_ALGORITHM_TABLES];
     const char *optimizer; /* the one that is meant where none is named */
     float adagrad_lr;      /* learning rate with AdaGrad where none is given */
@@ -79,6 +85,20 @@ const struct drps_algorithm *drps_algorithm(enum drps_algo algo);
 
 /* 1: samples are a user, an item and a rating; 0: any number of features and a label. */
 int drps_algorithm_rates(const struct drps_algorithm *a);
+
+/*
+ * 1: each training sample has a row of its own, which stays from epoch to epoch, as documents of a
+ * topic model have their codes. It is an entry of the sample with the value 0, which no feature
+ * has; its key is drps_algorithm_sample_key(number of the sample in the input, from 1).
+ */
+int drps_algorithm_has_sample_rows(const struct drps_algorithm *a);
+
+/* Keys from here on are of samples; features of algorithms with such have smaller ones. */
+#define DRPS_SAMPLE_KEYS (UINT64_C(1) << 63)
+static inline uint64_t drps_algorithm_sample_key(uint64_t number)
+{
+    return DRPS_SAMPLE_KEYS | number;
+}
 
 /* 1: labels may be names of classes. */
 int drps_algorithm_takes_names(const struct drps_algorithm *a);
@@ -97,7 +117,7 @@ int drps_loss_find(const char *name, enum drps_loss *loss_out);
 /* 1: the loss takes labels of -1 and +1, or numbers of classes; 0: real numbers. */
 int drps_loss_is_classification(enum drps_loss loss);
 
-/* Names for messages: "lir, lor, svm, lmf, fm, mlr", "squared, logistic, hinge, ...". */
+/* Names for messages: "lir, lor, svm, lmf, fm, mlr, topic", "squared, logistic, hinge, ...". */
 enum { DRPS_ALGORITHM_NAMES_BYTES = 80 };
 const char *drps_algo_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);
 const char *drps_loss_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);

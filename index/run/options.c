@@ -233,6 +233,22 @@ static int check_hand_on(const struct drps_index_options *o, struct drps_err *er
     return 0;
 }
 
+/* Topics have no intercept, and all documents change the same matrices of topics. */
+static int check_topic(struct drps_index_options *o, const struct drps_algorithm *a,
+                       struct drps_err *err)
+{
+    if (!drps_algorithm_has_sample_rows(a)) return 0;
+    o->no_bias = 1;
+    if (o->factors < DRPS_TOPICS_LEAST || o->factors > DRPS_TOPICS_MOST)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u topics: give %d to %d factors", o->factors,
+                            DRPS_TOPICS_LEAST, DRPS_TOPICS_MOST);
+    if (o->workers < 2 && o->servers < 2) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "the algorithm %s is trained by one rank: make a plan for one worker and "
+                        "one server",
+                        a->name);
+}
+
 int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
@@ -269,6 +285,8 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (o->factors && !a->has_factors)
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s has no factors", a->name);
     if (!o->factors && a->has_factors) o->factors = DRPS_FACTORS_DEFAULT;
+    rc = check_topic(o, a, err);
+    if (rc < 0) return rc;
     rc = check_blocks(&o->blocks, err);
     if (rc < 0) return rc;
     if (!o->memory_bytes) o->memory_bytes = drps_memory_available() / 2;

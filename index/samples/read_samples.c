@@ -112,6 +112,8 @@ struct taker {
     int test_input;  /* the input being read holds evaluation samples */
     uint32_t *ids;
     size_t ids_cap;
+    int sample_rows;         /* training samples have a row of their own */
+    struct drps_samples own; /* one sample with its row's entry; sample_rows */
 };
 
 void drps_label_set_add(struct label_set *set, float label)
@@ -151,8 +153,43 @@ static uint64_t order_of(const struct taker *t, uint64_t number)
     return drps_rng_at(t->options->seed ^ ORDER_STREAM, number);
 }
 
-static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
+/* Keys of features and of samples are told apart by their size. */
+static int check_keys(const struct taker *t, const struct drps_samples *s, size_t i,
+                      struct drps_err *err)
+{
+    for (size_t j = s->starts[i]; j < s->starts[i + 1]; j++)
+        if (s->keys[j] >= DRPS_SAMPLE_KEYS)
+            return drps_err_set(err, DRPS_E_FORMAT,
+                                "sample %llu has the feature id %llu: the algorithm %s takes ids "
+                                "below 2^63",
+                                (unsigned long long)t->number + 1, (unsigned long long)s->keys[j],
+                                t->options->algo);
+    return 0;
+}
+
+/* Sample i of `s`, with an entry of value 0 for its own row in front, into t->own. */
+static int add_own_row(struct taker *t, const struct drps_samples *s, size_t i,
                        struct drps_err *err)
+{
+    struct drps_samples *own = &t->own;
+    const size_t first = s->starts[i], n = s->starts[i + 1] - first;
+    if (drps_array_reserve(&own->labels, &own->label_cap, 1, sizeof(*own->labels)) ||
+        drps_array_reserve(&own->starts, &own->start_cap, 2, sizeof(*own->starts)) ||
+        drps_array_reserve(&own->keys, &own->key_cap, n + 1, sizeof(*own->keys)) ||
+        drps_array_reserve(&own->values, &own->value_cap, n + 1, sizeof(*own->values)))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
+    own->n = 1;
+    own->labels[0] = s->labels[i];
+    own->starts[0] = 0;
+    own->starts[1] = n + 1;
+    own->keys[0] = drps_algorithm_sample_key(t->number + 1);
+    own->values[0] = 0;
+    if (n) memcpy(own->keys + 1, s->keys + first, n * sizeof(*own->keys));
+    if (n) memcpy(own->values + 1, s->values + first, n * sizeof(*own->values));
+    return 0;
+}
+
+static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, struct drps_err *err)
 {
     struct read_samples *p = t->out;
     size_t first = s->starts[i];
@@ -182,6 +219,16 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     *(test ? &p->test_samples : &p->samples) += 1;
     *(test ? &p->test_nnz : &p->nnz) += n;
     return drps_spool_add(test ? p->test : p->train, &sample, err);
+}
+
+static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
+                       struct drps_err *err)
+{
+    int rc = t->sample_rows ? check_keys(t, s, i, err) : 0;
+    if (rc < 0 || !t->sample_rows || is_test(t, t->number))
+        return rc < 0 ? rc : add_sample(t, s, i, err);
+    rc = add_own_row(t, s, i, err);
+    return rc < 0 ? rc : add_sample(t, &t->own, 0, err);
 }
 
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
@@ -267,6 +314,7 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
                              .strings = p->string_names,
                              .table_by_field = rates,
+                             .table_by_key = drps_algorithm_has_sample_rows(a),
                              .by_hash = in_grid(o),
                              .order_seed = o->seed,
                              .hash_seed = o->reader.hash_seed};
@@ -275,6 +323,11 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                             "the algorithm %s needs ratings (user, item, rating); the input is in "
                             "format %s: use the algorithm fm, or name the format ratings if the "
                             "input was taken for something else",
+                            a->name, p->format);
+    if (d.table_by_key && p->string_names)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the algorithm %s needs words by number, in format docword or libsvm; "
+                            "the input is in format %s",
                             a->name, p->format);
     return drps_dict_open(io, dir, &d, &p->dict, err);
 }
@@ -354,6 +407,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
 {
     const struct drps_index_options *options = progress->options;
     struct taker t = {.progress = progress, .options = options, .out = out};
+    t.sample_rows = drps_algorithm_has_sample_rows(drps_algorithm_find(options->algo));
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
     /* A grid is chosen, and samples get their cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
@@ -371,6 +425,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     if (rc == 0) rc = drps_spool_finish(out->train, err);
     if (rc == 0) rc = drps_spool_finish(out->test, err);
     free(t.ids);
+    drps_samples_free(&t.own);
     return rc;
 }
 

@@ -254,7 +254,7 @@ static void check(struct drps_cli *cli, struct index_options *o)
     if (!o->inputs.n && !index_only_counts(o))
         drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
     if (!o->index.algo && !index_only_counts(o))
-        drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf, fm or mlr");
+        drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf, fm, mlr or topic");
     if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
         drps_cli_usage(cli, "--grid needs --order grid");
     if (o->index.lanes > 1 && (!o->index.order || strcmp(o->index.order, "grid") != 0))

@@ -1,0 +1,115 @@
+/*
+ * Topic models: non-negative sparse coding of documents on a dictionary of topics (docs/topics.md).
+ *
+ *   F(B, A) = sum over documents i of  |d_i - B a_i|^2 / 2 + l1 |a_i|_1  + rho / 2 |B|^2,  a_i >= 0
+ *
+ * Shapes: J topics, K words. d_i [K] are a document's words, a_i [J] its code; B [K][J] is the
+ * dictionary, a row a word. The model is that of "Orpheus" (P. Xie and others, SoCC 2018, section
+ * 2), whose updates are u = B a - d, v = a; here both blocks of variables are minimised exactly.
+ *
+ * A row has 1 + J floats. A document's: |d|^2 once its code counts, else 0; then the code. A
+ * word's: 0; then c_k = the sum over documents of d_ik a_i. With A the sum of a_i a_i' the best
+ * dictionary for all kept codes is b_k = M c_k, M = (A + rho I)^-1: no row has to hold it. G, the
+ * sum of c_k c_k', gives B'B = M G M; so a document is coded from its own words' rows though zeros
+ * count, as |d - B a|^2 = |d|^2 - 2 a'M (sum over its words of d_k c_k) + a'(M G M) a. And
+ *
+ *   F = |D|^2 / 2 - trace(M G) / 2 + l1 |codes|_1
+ *
+ * with the best B. A step codes a batch's documents anew with B fixed, from the codes that they
+ * have, by coordinate descent; then B is the best one again. Neither makes F larger.
+ *
+ * In a document's first step its code is 0; of the first J documents with words the j-th gets the
+ * code |d| e_j, unsolved: topics begin as documents.
+ *
+ * A, G and sums are in double; what changes a number is added in the order of samples and rows.
+ * Results are the same with any number of members. Shared inside engine/.
+ */
+#ifndef DRPS_ENGINE_TOPIC_H
+#define DRPS_ENGINE_TOPIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+#include "index/plan/drps_batch.h"
+#include "storage/drps_store.h"
+
+struct drps_topic; /* opaque */
+
+struct drps_topic_options {
+    uint32_t topics; /* J */
+    double l1;       /* >= 0 */
+    double rho;      /* > 0 */
+    unsigned members;
+};
+
+/* Returns the bytes of memory. */
+uint64_t drps_topic_memory(const struct drps_topic_options *options);
+
+DRPS_MUST_CHECK
+int drps_topic_open(const struct drps_topic_options *options, struct drps_topic **topic_out,
+                    struct drps_err *err);
+void drps_topic_close(struct drps_topic *t); /* NULL-safe */
+
+/* ---- What checkpoints keep beside the rows ---- */
+
+/* Rows of it, and bytes of each. */
+uint64_t drps_topic_state_rows(uint32_t topics);
+size_t drps_topic_state_row_bytes(uint32_t topics);
+
+/* Borrowed: [state_rows][J] doubles: A, G, then |D|^2, the sum of codes, and how many topics have
+ * begun. drps_topic_restore() must follow where it was written over. */
+double *drps_topic_state(struct drps_topic *t);
+
+/* Take up a state that was read. DRPS_E_CORRUPT: no run comes to it; `path` is named. */
+DRPS_MUST_CHECK
+int drps_topic_restore(struct drps_topic *t, const char *path, struct drps_err *err);
+
+/* ---- Steps ---- */
+
+/* A batch under way; m = batch->rows, D = 1 + J. All borrowed. */
+struct drps_topic_step {
+    const struct drps_batch *batch;
+    const struct drps_rows *rows; /* that are changed; NULL: documents are only scored */
+    const float *before;          /* [m][D] the rows */
+    float *after;                 /* [m][D] scratch; NULL where documents are only scored */
+    float *scores;                /* [samples] what a document adds to F, with B before the step */
+    float *codes;                 /* [samples][J] codes of scored documents; NULL: not wanted */
+};
+
+enum { DRPS_TOPIC_PHASES = 7 };
+
+/* Do the member's share of a phase: 0 .. DRPS_TOPIC_PHASES - 1, one after another; all members must
+ * have done one before any begins the next. A document that is scored begins with the code 0, and
+ * entries of value 0 in it are left out. */
+void drps_topic_work(struct drps_topic *t, const struct drps_topic_step *step, unsigned phase,
+                     unsigned member);
+
+/* ---- Results, between steps ---- */
+
+/* Returns F of all documents whose codes count. */
+double drps_topic_objective(struct drps_topic *t);
+
+/* B'B, upper triangle by rows: J (J + 1) / 2 numbers. */
+void drps_topic_gram(struct drps_topic *t, double *gram_out);
+
+/* Passes on rows whose words have b in the place of c: ctx of drps_topic_visit_dictionary(), a
+ * drps_row_visit of whole rows, D floats each. */
+struct drps_topic_visit {
+    struct drps_topic *topic;
+    drps_row_visit visit;
+    void *ctx;
+};
+DRPS_MUST_CHECK
+int drps_topic_visit_dictionary(void *ctx, uint64_t first, size_t n, const void *rows,
+                                struct drps_err *err);
+
+/* ---- A finished model ---- */
+
+/* Open to score documents alone, of rows whose words have b: `gram` as drps_topic_gram() gave it.
+ * DRPS_E_CORRUPT: it is of no dictionary; `path` is named. */
+DRPS_MUST_CHECK
+int drps_topic_open_scorer(const struct drps_topic_options *options, const double *gram,
+                           const char *path, struct drps_topic **topic_out, struct drps_err *err);
+
+#endif

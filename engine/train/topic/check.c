@@ -1,0 +1,48 @@
+/* A topic model is refused what it cannot do, before anything is computed. */
+#include "engine/train/topic/drps_topic_check.h"
+
+#include <math.h>
+
+static int check_optimizer(const struct drps_plan *plan, const struct drps_optim *optim,
+                           int is_topic, struct drps_err *err)
+{
+    const int alternates = optim->kind == DRPS_OPTIM_ALTERNATING;
+    if (alternates == is_topic) return 0;
+    if (is_topic)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is a plan for topics, which are trained by alternating "
+                            "minimisation: leave the optimizer %s out",
+                            plan->dir, drps_optim_name(optim->kind));
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "alternating minimisation is for topics, and %s is a plan for %s: name "
+                        "another optimizer",
+                        plan->dir, plan->info.algo);
+}
+
+int drps_topic_check(const struct drps_plan *plan, const struct drps_train_options *o,
+                     const struct drps_optim *optim, struct drps_err *err)
+{
+    const int is_topic = drps_algorithm_has_sample_rows(drps_algorithm_find(plan->info.algo));
+    const struct {
+        int given;
+        const char *what, *why;
+    } options[] = {
+        {o->lr > 0, "a learning rate does", "each step goes to the best codes and dictionary"},
+        {o->eps > 0, "eps does", "that is adagrad's"},
+        {o->local_steps, "local steps do", "a step codes documents on one dictionary"},
+        {o->patience > 0, "patience does", "the objective does not rise: give fewer epochs"},
+        {o->from != NULL, "rows of another model do", "a dictionary has no sums to go on with"},
+        {o->emulate != NULL, "emulated times do", "they are of gradients"},
+    };
+    int rc = check_optimizer(plan, optim, is_topic, err);
+    if (rc < 0 || !is_topic) return rc;
+    for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+        if (options[i].given)
+            return drps_err_set(err, DRPS_E_CONFIG, "%s not go with topics: %s", options[i].what,
+                                options[i].why);
+    if (!o->ranks && plan->info.ranks.count < 2) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "topics are trained by one rank, and %s is a plan for %u: make a plan for "
+                        "one worker",
+                        plan->dir, plan->info.ranks.count);
+}
