@@ -50,7 +50,14 @@ struct drps_modeldir_info {
                       borrowed */
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* as in the plan */
     char separator;
+    /* Topics: what documents are coded with beside rows. When reading the model's, when writing
+     * borrowed: drps_topic_gram(); NULL: no topic model. */
+    const double *gram;
+    double topic_l1;
 };
+
+/* Returns the bytes of memory that model.json takes for `gram`, written or read. */
+uint64_t drps_modeldir_gram_memory(const struct drps_model *model);
 
 /* ---- Writing ---- */
 

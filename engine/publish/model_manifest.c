@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/folder/drps_manifest.h"
+#include "engine/topic/drps_topic.h"
 
 /* ---- Writing ---- */
 
@@ -30,6 +31,22 @@ static json_t *fields_to_json(const struct drps_modeldir_info *info)
     for (size_t i = 0; i < info->fields_n; i++)
         drps_manifest_append(&list, json_string(info->fields[i]));
     return list;
+}
+
+enum { GRAM_NUMBER_BYTES = 128 }; /* of a number in a list, and its text twice */
+
+uint64_t drps_modeldir_gram_memory(const struct drps_model *model)
+{
+    if (!drps_algorithm_has_sample_rows(drps_algorithm(model->algo))) return 0;
+    return drps_topic_gram_n(model->factors) * (uint64_t)GRAM_NUMBER_BYTES;
+}
+
+static json_t *topics_to_json(const struct drps_modeldir_info *info)
+{
+    json_t *gram = json_array();
+    for (size_t i = 0; i < drps_topic_gram_n(info->model.factors); i++)
+        drps_manifest_append(&gram, json_real(info->gram[i]));
+    return gram ? json_pack("{s:f, s:o}", "l1", info->topic_l1, "gram", gram) : NULL;
 }
 
 /* What model.json says of `info`; NULL when memory is gone. */
@@ -52,6 +69,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
         drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
         fields_to_json(info));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
+    if (info->gram) drps_manifest_put(&j, "topics", topics_to_json(info));
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
@@ -207,6 +225,33 @@ static int lists_from_json(struct drps_modeldir_info *info, const json_t *j, con
     return rc;
 }
 
+/* What documents are coded with: numbers, as many as two topics can be paired. */
+static int topics_from_json(struct drps_modeldir *md, const char *path, struct drps_err *err)
+{
+    const json_t *topics = json_object_get(md->json, "topics");
+    const json_t *gram = json_object_get(topics, "gram");
+    const struct drps_model *model = &md->info.model;
+    const size_t n = drps_topic_gram_n(model->factors);
+    if (!drps_algorithm_has_sample_rows(drps_algorithm(model->algo))) return 0;
+    int rc = drps_manifest_get_real(topics, "l1", path, &md->info.topic_l1, err);
+    if (rc == 0 && (!(md->info.topic_l1 >= 0) || json_array_size(gram) != n))
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s: %zu products of topics with l1 %g; %zu are due, and l1 is not "
+                          "negative",
+                          path, json_array_size(gram), md->info.topic_l1, n);
+    if (rc < 0) return rc;
+    md->gram = calloc(n, sizeof(*md->gram));
+    if (!md->gram) return drps_err_set(err, -ENOMEM, "no memory for %s", path);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *number = json_array_get(gram, i);
+        if (!json_is_number(number))
+            return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"gram\" holds else than numbers", path);
+        md->gram[i] = json_number_value(number);
+    }
+    md->info.gram = md->gram;
+    return 0;
+}
+
 int drps_modeldir_read_manifest(struct drps_modeldir *md, struct drps_err *err)
 {
     char *path = drps_path_join(md->dir, DRPS_MODEL_MANIFEST);
@@ -225,6 +270,7 @@ int drps_modeldir_read_manifest(struct drps_modeldir *md, struct drps_err *err)
     if (rc == 0) rc = info_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = numbers_from_json(md, md->json, path, err);
+    if (rc == 0) rc = topics_from_json(md, path, err);
     free(path);
     return rc;
 }

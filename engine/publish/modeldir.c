@@ -170,6 +170,7 @@ void drps_modeldir_close(struct drps_modeldir *md)
         free(md->info.fields[i]);
     free(md->info.fields);
     drps_classes_free(md->classes);
+    free(md->gram);
     json_decref(md->json);
     free(md->dir);
     free(md);

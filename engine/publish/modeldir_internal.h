@@ -16,6 +16,7 @@ struct drps_modeldir {
     char *dir;                /* own */
     struct drps_modeldir_info info;
     struct drps_classes *classes; /* own: info.classes */
+    double *gram;                 /* own: info.gram */
     json_t *json;                 /* own */
     struct drps_names *names;     /* own */
     const struct drps_kv_ops *ops;

@@ -300,9 +300,23 @@ static int begin_classes(struct predictor *p, struct drps_err *err)
     return write_head(p, err);
 }
 
+/* Of a topic model: a document's code. */
+static int write_codes(struct predictor *p, struct drps_err *err)
+{
+    const size_t n = p->info->model.factors;
+    char text[SCORE_CHARS];
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < p->scorer.n * n; i++) {
+        const int chars = snprintf(text, sizeof(text), "%.9g", (double)p->scorer.codes[i]);
+        rc = put(p, text, chars > 0 ? (size_t)chars : 0, (i + 1) % n ? '\t' : '\n', err);
+    }
+    return rc;
+}
+
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
     if (p->info->classes) return write_classes(p, err);
+    if (p->scorer.topic) return write_codes(p, err);
 
     for (size_t i = 0; i < p->scorer.n; i++) {
         char *at;

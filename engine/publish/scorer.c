@@ -22,12 +22,42 @@ static size_t shared_bytes(size_t dim)
     return dim * sizeof(float) > FIRST_BYTES ? dim * sizeof(float) : FIRST_BYTES;
 }
 
+static int has_topics(const struct drps_model *model)
+{
+    return drps_algorithm_has_sample_rows(drps_algorithm(model->algo));
+}
+
+static struct drps_topic_options topic_options(const struct drps_modeldir_info *info)
+{
+    return (struct drps_topic_options){
+        .topics = info->model.factors, .l1 = info->topic_l1, .rho = 1, .members = 1};
+}
+
+static uint64_t topic_memory(const struct drps_model *model, size_t samples)
+{
+    const struct drps_topic_options options = {.topics = model->factors, .members = 1};
+    if (!has_topics(model)) return 0;
+    return drps_topic_memory(&options) + drps_modeldir_gram_memory(model) +
+           samples * (uint64_t)model->factors * sizeof(float);
+}
+
 uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries)
 {
-    return samples * ((1 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
+    return topic_memory(model, samples) +
+           samples * ((1 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
            entries * (sizeof(float) + 3 * sizeof(uint32_t)) +
            (entries + 1) * (uint64_t)shared_bytes(model->dim) +
            drps_model_scratch_bytes(model, samples, entries + 1);
+}
+
+static int init_topics(struct drps_scorer *s, size_t samples, struct drps_err *err)
+{
+    const struct drps_modeldir_info *info = drps_modeldir_info(s->md);
+    const struct drps_topic_options options = topic_options(info);
+    if (!has_topics(&info->model)) return 0;
+    s->codes = drps_array_new(samples * info->model.factors, sizeof(*s->codes));
+    if (!s->codes) return drps_err_set(err, -ENOMEM, "no memory for codes of documents");
+    return drps_topic_open_scorer(&options, info->gram, DRPS_MODEL_MANIFEST, &s->topic, err);
 }
 
 int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,
@@ -56,7 +86,7 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
     s->spare = s->refs + entries;
     s->params = (float *)(void *)s->shared;
     drps_scorer_clear(s);
-    return 0;
+    return init_topics(s, samples, err);
 }
 
 void drps_scorer_destroy(struct drps_scorer *s)
@@ -70,6 +100,8 @@ void drps_scorer_destroy(struct drps_scorer *s)
     free(s->ids);
     free(s->shared);
     free(s->scratch);
+    drps_topic_close(s->topic);
+    free(s->codes);
     memset(s, 0, sizeof(*s));
 }
 
@@ -185,15 +217,33 @@ static int check_entries(const struct drps_scorer *s, struct drps_err *err)
     return 0;
 }
 
+/* Words of a topic model have ids below those of its documents. */
+static void forget_documents(struct drps_scorer *s, size_t names)
+{
+    for (size_t i = names; s->topic && i && s->names[i - 1] >= DRPS_SAMPLE_KEYS; i--)
+        s->rows[i - 1] = DRPS_NO_ROW;
+}
+
+static void score(struct drps_scorer *s, const struct drps_batch *batch)
+{
+    const struct drps_topic_step step = {
+        .batch = batch, .before = s->params, .scores = s->scores, .codes = s->codes};
+    if (!s->topic)
+        drps_model_predict(&drps_modeldir_info(s->md)->model, batch, 0, s->n, s->params, s->scores,
+                           s->scratch);
+    for (unsigned phase = 0; s->topic && phase < DRPS_TOPIC_PHASES; phase++)
+        drps_topic_work(s->topic, &step, phase, 0);
+}
+
 int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
 {
-    const struct drps_model *model = &drps_modeldir_info(s->md)->model;
     size_t ids = 0;
 
     int rc = check_entries(s, err);
     if (rc < 0) return rc;
     const size_t names = number_names(s);
     rc = drps_modeldir_lookup(s->md, s->names, names, s->rows, err);
+    if (rc == 0) forget_documents(s, names);
     if (rc == 0) rc = number_rows(s, names, &ids, err);
     if (rc == 0) rc = drps_modeldir_gather(s->md, s->ids, ids, s->params, err);
     if (rc < 0) return rc;
@@ -205,6 +255,6 @@ int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
                                      .starts = s->starts,
                                      .local32 = s->local,
                                      .values = s->values};
-    drps_model_predict(model, &batch, 0, s->n, s->params, s->scores, s->scratch);
+    score(s, &batch);
     return 0;
 }

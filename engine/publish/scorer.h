@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "engine/publish/drps_modeldir.h"
+#include "engine/topic/drps_topic.h"
 
 /* One feature of the batch: its key (or, later, its row) and where it stands. */
 struct drps_scorer_ref {
@@ -37,6 +38,9 @@ struct drps_scorer {
     struct drps_scorer_ref *refs, *spare; /* [entries_cap] */
     float *params;                        /* [entries_cap + 1][dim] */
     void *scratch;
+
+    struct drps_topic *topic; /* own: codes documents; NULL: no topic model */
+    float *codes;             /* own: [samples_cap][factors] of a topic model */
 };
 
 /* Returns the bytes for batches of so many samples and entries. */
@@ -53,8 +57,9 @@ int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, co
                     size_t n);
 
 /*
- * Score what was collected: scores [n][outputs]. labels stay. Call drps_scorer_clear() before
- * adding more. DRPS_E_FORMAT when a sample has more features than the model takes.
+ * Score what was collected: scores [n][outputs], and of a topic model codes [n][factors]. labels
+ * stay. Call drps_scorer_clear() before adding more. DRPS_E_FORMAT when a sample has more features
+ * than the model takes.
  */
 DRPS_MUST_CHECK
 int drps_scorer_run(struct drps_scorer *s, struct drps_err *err);

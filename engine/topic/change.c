@@ -21,7 +21,8 @@ static void change_sums(struct drps_topic *t, const struct drps_topic_step *step
         if (own == step->batch->rows) continue;
         const float *old = topic_code(t, step->before, own);
         const float *new = topic_code(t, step->after, own);
-        if (!topic_is_document(t, step->before, own)) t->sums[SUM_SQUARES] += (double)new[-1];
+        if (!topic_is_document(t, step->before, own))
+            t->sums[SUM_SQUARES] += topic_squares(step->batch, s);
         if (memcmp(old, new, n * sizeof(*new)) == 0) continue;
         add_code(n, new, 1, t->a);
         add_code(n, old, -1, t->a);

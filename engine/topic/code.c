@@ -13,13 +13,21 @@ size_t topic_own_row(const struct drps_batch *b, size_t sample)
     return b->rows;
 }
 
-/* q = the sum of d c over the document's words. Returns |d|^2. */
-static double words(const struct drps_topic *t, const struct drps_topic_step *step, size_t sample,
-                    double *q)
+double topic_squares(const struct drps_batch *b, size_t sample)
+{
+    const size_t end = drps_batch_start(b, sample + 1);
+    double squares = 0;
+    for (size_t e = drps_batch_start(b, sample); e < end; e++)
+        squares += (double)topic_value(b, e) * (double)topic_value(b, e);
+    return squares;
+}
+
+/* q = the sum of d c over the document's words. */
+static void words(const struct drps_topic *t, const struct drps_topic_step *step, size_t sample,
+                  double *q)
 {
     const struct drps_batch *b = step->batch;
     const size_t end = drps_batch_start(b, sample + 1);
-    double squares = 0;
     memset(q, 0, t->topics * sizeof(*q));
     for (size_t e = drps_batch_start(b, sample); e < end; e++) {
         const double d = (double)topic_value(b, e);
@@ -27,9 +35,7 @@ static double words(const struct drps_topic *t, const struct drps_topic_step *st
         const float *c = topic_code(t, step->before, topic_local(b, e));
         for (size_t j = 0; j < t->topics; j++)
             q[j] += d * (double)c[j];
-        squares += d * d;
     }
-    return squares;
 }
 
 /* p = B'd, from q. */
@@ -82,7 +88,8 @@ static void code_one(struct drps_topic *t, const struct drps_topic_step *step, s
     double *q = scratch, *p = q + n, *a = p + n, *ha = a + n;
     const size_t own = step->rows ? topic_own_row(step->batch, sample) : step->batch->rows;
     const int has_row = own < step->batch->rows;
-    const double squares = words(t, step, sample, q);
+    const double squares = topic_squares(step->batch, sample);
+    words(t, step, sample, q);
     correlate(t, q, p);
     for (size_t j = 0; j < n; j++)
         a[j] = has_row ? (double)topic_code(t, step->before, own)[j] : 0;

@@ -90,8 +90,14 @@ void drps_topic_work(struct drps_topic *t, const struct drps_topic_step *step, u
 /* Returns F of all documents whose codes count. */
 double drps_topic_objective(struct drps_topic *t);
 
-/* B'B, upper triangle by rows: J (J + 1) / 2 numbers. */
-void drps_topic_gram(struct drps_topic *t, double *gram_out);
+/* How many numbers the upper triangle of B'B has; row after row, it is the model's `gram`. */
+static inline size_t drps_topic_gram_n(uint32_t topics)
+{
+    return (size_t)topics * (topics + 1) / 2;
+}
+
+/* Borrowed until the next call. */
+const double *drps_topic_gram(struct drps_topic *t);
 
 /* Passes on rows whose words have b in the place of c: ctx of drps_topic_visit_dictionary(), a
  * drps_row_visit of whole rows, D floats each. */
@@ -106,7 +112,7 @@ int drps_topic_visit_dictionary(void *ctx, uint64_t first, size_t n, const void 
 
 /* ---- A finished model ---- */
 
-/* Open to score documents alone, of rows whose words have b: `gram` as drps_topic_gram() gave it.
+/* Open to score documents alone, of rows whose words have b.
  * DRPS_E_CORRUPT: it is of no dictionary; `path` is named. */
 DRPS_MUST_CHECK
 int drps_topic_open_scorer(const struct drps_topic_options *options, const double *gram,

@@ -23,7 +23,7 @@ size_t drps_topic_state_row_bytes(uint32_t topics)
 uint64_t drps_topic_memory(const struct drps_topic_options *options)
 {
     const uint64_t n = options->topics;
-    return (5 * n * n + n + 4 * n * options->members) * sizeof(double) +
+    return (5 * n * n + 2 * n + n * (n + 1) / 2 + 4 * n * options->members) * sizeof(double) +
            TOPIC_VISIT_ROWS * (n + 1) * sizeof(float) + n * sizeof(size_t) +
            sizeof(struct drps_topic);
 }
@@ -35,10 +35,11 @@ static int make_arrays(struct drps_topic *t, struct drps_err *err)
     t->m = calloc(n * n, sizeof(*t->m));
     t->h = calloc(n * n, sizeof(*t->h));
     t->work = calloc(n * n, sizeof(*t->work));
+    t->gram = calloc(drps_topic_gram_n(t->options.topics), sizeof(*t->gram));
     t->member = calloc(4 * n * t->options.members, sizeof(*t->member));
     t->rows = calloc(TOPIC_VISIT_ROWS * (n + 1), sizeof(*t->rows));
     t->seeds = calloc(n, sizeof(*t->seeds));
-    if (!t->state || !t->m || !t->h || !t->work || !t->member || !t->rows || !t->seeds)
+    if (!t->state || !t->m || !t->h || !t->work || !t->gram || !t->member || !t->rows || !t->seeds)
         return drps_err_set(err, -ENOMEM, "no memory for %zu topics", n);
     t->a = t->state;
     t->g = t->a + n * n;
@@ -70,6 +71,7 @@ void drps_topic_close(struct drps_topic *t)
     free(t->m);
     free(t->h);
     free(t->work);
+    free(t->gram);
     free(t->member);
     free(t->rows);
     free(t->seeds);
@@ -197,12 +199,14 @@ double drps_topic_objective(struct drps_topic *t)
     return (t->sums[SUM_SQUARES] - trace) / 2 + t->options.l1 * t->sums[SUM_CODES];
 }
 
-void drps_topic_gram(struct drps_topic *t, double *gram_out)
+const double *drps_topic_gram(struct drps_topic *t)
 {
+    double *to = t->gram;
     renew(t);
     for (size_t i = 0; i < t->topics; i++)
         for (size_t j = i; j < t->topics; j++)
-            *gram_out++ = t->h[i * t->topics + j];
+            *to++ = t->h[i * t->topics + j];
+    return t->gram;
 }
 
 static void show_row(const struct drps_topic *t, const float *row, float *out)

@@ -14,6 +14,7 @@ struct drps_topic {
     double *sums;   /* in state: enum topic_sum */
     double *m, *h;  /* own: [J][J] M and B'B of a and g, unless stale */
     double *work;   /* own: [J][J] */
+    double *gram;   /* own: [J (J + 1) / 2] */
     double *member; /* own: [members][4 J] */
     float *rows;    /* own: [TOPIC_VISIT_ROWS][1 + J] */
     int stale;      /* a or g have changed since m and h were made */
@@ -57,6 +58,9 @@ static inline float topic_value(const struct drps_batch *b, size_t entry)
 
 /* Returns the local row of a sample's own; batch->rows: it has none. */
 size_t topic_own_row(const struct drps_batch *b, size_t sample);
+
+/* Returns |d|^2 of a sample. */
+double topic_squares(const struct drps_batch *b, size_t sample);
 
 /* m = (a + rho I)^-1, where a is positive semidefinite but for rounding. `work` [J][J] is
  * overwritten. */

@@ -40,7 +40,8 @@ int drps_job_begin_export(struct drps_job *job, struct drps_err *err)
                                              .dim = job->server.model.dim,
                                              .pair = o->patience > 0,
                                              .manifest_bytes =
-                                                 MANIFEST_BYTES + epochs * EPOCH_BYTES};
+                                                 MANIFEST_BYTES + epochs * EPOCH_BYTES +
+                                                 drps_modeldir_gram_memory(&job->server.model)};
     char *dir = drps_path_join(job->stage.dir, DRPS_MODEL_TRAINED);
     if (!dir) return drps_err_set(err, -ENOMEM, "no memory to write the model");
     int rc = drps_trained_begin(&job->trained, job->plan->io, dir, &parts, err);
@@ -213,6 +214,8 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .fields = job->whole->fields,
         .separator = plan->separator,
     };
+    if (job->topic) info->gram = drps_topic_gram(job->topic);
+    info->topic_l1 = (double)job->server.optim.l1;
     memcpy(info->label_column, plan->label_column, sizeof(info->label_column));
     memcpy(info->plan_id, plan->id, sizeof(info->plan_id));
     memcpy(info->format, plan->format, sizeof(info->format));

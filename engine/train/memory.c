@@ -99,7 +99,8 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     if (p->server->optim.kind == DRPS_OPTIM_ALTERNATING) {
         const struct drps_topic_options topics =
             drps_topic_options_of(&p->server->model, &p->server->optim, p->worker->members);
-        take(b, "products of topics", drps_topic_memory(&topics));
+        take(b, "products of topics",
+             drps_topic_memory(&topics) + drps_modeldir_gram_memory(&p->server->model));
     }
     if (drps_plan_circulates(&p->plan->info)) {
         take(b, "ranges of rows between ranks",

@@ -75,8 +75,7 @@ static int check_held(const struct drps_job *job, const struct found *f, struct 
     const struct drps_checkpoint_held due = drps_job_held(job, &f->state.push);
     const struct drps_checkpoint_held *held = drps_checkpoint_held(f->cp);
     if (held->slots == due.slots && held->row_bytes == due.row_bytes) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT,
-                        "%s contradicts its plan in what it holds beside rows",
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its plan in what it holds beside rows",
                         drps_checkpoint_path(f->cp));
 }
 

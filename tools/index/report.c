@@ -127,6 +127,8 @@ static void print_features(const struct drps_plan_info *i)
         if (strcmp(table->name, "bias") == 0) continue;
         const char *what = strcmp(table->name, "user") == 0   ? "users"
                            : strcmp(table->name, "item") == 0 ? "items"
+                           : strcmp(table->name, "doc") == 0  ? "documents"
+                           : strcmp(table->name, "word") == 0 ? "words"
                            : lmf                              ? "users and items"
                                                               : "features";
         printf("%s%s %s", join, count(table->rows), what);

@@ -13,6 +13,8 @@ static const char *rows_are(const char *table)
         {"w", "a feature's weight each, or its weights, one a class"},
         {"wv", "a feature's weight and factors each"},
         {"user", "a user's bias and factors each"},
+        {"doc", "a training document's code each"},
+        {"word", "a word's weights, one a topic"},
         {"item", "an item's bias and factors each"},
         {"rows", "a user's or item's bias and factors each"}};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

@@ -13,15 +13,18 @@
 #include "tools/drps_cli.h"
 #include "tools/drps_link.h"
 #include "tools/stat/print.h"
+#include "tools/stat/topics.h"
 #include "tools/stat/values.h"
 #include "tools/stat/verify.h"
 
-enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS, KEY_LINK };
+enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS, KEY_LINK, KEY_TOPICS, KEY_WORDS };
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
 
 struct options {
     const char *path;
     int verify;
+    size_t topic_words; /* of each topic are shown instead; 0: not asked for */
+    const char *words;  /* file of their names */
     struct stat_shown shown;
 };
 
@@ -37,6 +40,13 @@ static const struct argp_option option_table[] = {
     {"link", KEY_LINK, "SPEED", 0,
      "Of several ranks: the speed of each machine's link to the network, for the least time of an "
      "epoch (default 1Gbit)",
+     1},
+    {"topics", KEY_TOPICS, "N", 0,
+     "Instead, of a topic model: a line a topic, its number and the N words of the largest weights",
+     1},
+    {"words", KEY_WORDS, "FILE", 0,
+     "With --topics: line i of FILE is the word with number i (default: words are shown as "
+     "numbers)",
      1},
     {0},
 };
@@ -57,12 +67,22 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     case KEY_LINK:
         o->shown.link_bits = drps_cli_speed(cli, arg);
         return 0;
+    case KEY_TOPICS:
+        o->topic_words = (size_t)drps_cli_count(cli, arg, 1, STAT_TOPIC_WORDS_MOST);
+        return 0;
+    case KEY_WORDS:
+        o->words = arg;
+        return 0;
     case ARGP_KEY_ARG:
         if (o->path) drps_cli_usage(cli, "one plan or model at a time: '%s' is too much", arg);
         o->path = arg;
         return 0;
     case ARGP_KEY_END:
         if (!o->path) drps_cli_usage(cli, "name a plan or a model");
+        if (o->words && !o->topic_words)
+            drps_cli_usage(cli, "--words names the words of --topics: give that, too");
+        if (o->verify && o->topic_words)
+            drps_cli_usage(cli, "--verify and --topics are two questions: ask one");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -76,9 +96,10 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
 {
     struct drps_plan *plan;
     int rc = drps_plan_open(io, o->path, &plan, err);
-    if (rc == 0 && (o->shown.epoch || o->shown.windows))
+    if (rc == 0 && (o->shown.epoch || o->shown.windows || o->topic_words))
         rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "--epoch and --windows are for models, and %s is a plan", o->path);
+                          "--epoch, --windows and --topics are for models, and %s is a plan",
+                          o->path);
     if (rc == 0) {
         if (o->verify)
             rc = stat_verify_plan(cli, plan, err);
@@ -114,6 +135,8 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
     if (rc == 0) {
         if (o->verify)
             rc = stat_verify_model(cli, md, o->path, err);
+        else if (o->topic_words)
+            rc = stat_print_topics(cli, io, o->path, md, o->topic_words, o->words, err);
         else if (cli->json)
             rc = drps_cli_json_print(json_deep_copy(drps_modeldir_json(md)), err);
         else
