@@ -16,15 +16,26 @@ enum {
 
 const struct drps_log quiet = {.level = DRPS_LOG_ERROR};
 
+/* Documents have rows of their own, behind those of words. */
+static void add_documents(struct maker *m)
+{
+    m->classification = 0;
+    m->no_bias = 1;
+    for (size_t i = 0; i < m->n; i++)
+        maker_entry(&m->train[i], m->features + (uint32_t)i, 0);
+    m->features += (uint32_t)m->n;
+}
+
 struct drps_plan *train_plan(struct scratch *s, const char *algo, uint32_t factors)
 {
-    const int ratings = strcmp(algo, "lmf") == 0;
+    const int ratings = strcmp(algo, "lmf") == 0, topics = strcmp(algo, "topic") == 0;
     struct maker m;
-    maker_init(&m, algo, ratings ? "squared" : "logistic", 400, 20);
+    maker_init(&m, algo, ratings ? "squared" : topics ? "coding" : "logistic", 400, 20);
     m.rank = factors;
     m.small_windows = 1;
     maker_random(&m, 500, ratings ? 2 : 4, 0, 7);
     maker_random(&m, 90, ratings ? 2 : 4, 1, 8);
+    if (topics) add_documents(&m);
     struct drps_plan *plan = maker_write(&m, scratch_path(s, "."), "plan");
     maker_free(&m);
     return plan;

@@ -63,6 +63,14 @@ static void test_resume_lbfgs(void **state)
     check_every_instant(begin_lbfgs("relay"), DRPS_TEST_ONE_IN > 1 ? 83 : 37);
 }
 
+/* The sums over documents lie beside the rows. */
+static void test_resume_topics(void **state)
+{
+    (void)state;
+    check_every_instant(job_begin("topic", 3, "resident"), DRPS_TEST_ONE_IN > 1 ? 83 : 37);
+    check_every_instant(job_begin("topic", 3, "relay"), DRPS_TEST_ONE_IN > 1 ? 83 : 37);
+}
+
 static void test_resume_relay(void **state)
 {
     (void)state;
@@ -172,6 +180,7 @@ int main(void)
         cmocka_unit_test(test_resume_resident),
         cmocka_unit_test(test_resume_with_patience),
         cmocka_unit_test(test_resume_lbfgs),
+        cmocka_unit_test(test_resume_topics),
         cmocka_unit_test(test_resume_relay),
         cmocka_unit_test(test_resume_blocks),
         cmocka_unit_test(test_resume_at_the_end),
