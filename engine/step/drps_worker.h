@@ -32,7 +32,8 @@ struct drps_worker_size {
     unsigned members;
     int touches; /* the optimizer needs them */
     int local_steps;
-    int sends; /* gradients go to servers: see drps_worker_renew() */
+    int sends;     /* gradients go to servers: see drps_worker_renew() */
+    int one_array; /* all members share the first array of gradients: a topic model */
 };
 
 struct drps_worker {

@@ -47,7 +47,7 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
     w->params = take(&a, rows * dim, sizeof(float));
     w->scores = take(&a, size->samples * server->model.outputs, sizeof(float));
     for (unsigned k = 0; k < size->members; k++) {
-        const int here = k || !size->sends;
+        const int here = k ? !size->one_array : !size->sends;
         if (here) w->grads[k] = take(&a, rows * dim, sizeof(float));
         if (here && size->touches) w->touches[k] = take(&a, rows, sizeof(uint32_t));
         w->scratch[k] = take(&a, scratch, 1);

@@ -292,6 +292,7 @@ static struct drps_worker_size worker_size(const struct drps_job *job)
         .touches = optim->kind < DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
         .local_steps = job->options->local_steps,
         .sends = job->ranks && !drps_plan_circulates(info),
+        .one_array = optim->kind == DRPS_OPTIM_ALTERNATING,
     };
 }
 

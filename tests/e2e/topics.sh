@@ -30,6 +30,8 @@ content() { "$tools/drps-stat" "$1" --json | value content; }
 index train.txt --test test.txt --factors 4 --batch-size 50 -o plan
 "$tools/drps-stat" plan --verify >/dev/null || fail "the plan does not verify"
 [[ $("$tools/drps-stat" plan --json | all_values algo) = topic ]] || fail "the plan is of another algorithm"
+[[ $("$tools/drps-stat" plan | grep -c "table *doc *600 rows.*code\|table *word *60 rows, from row 600 on: a word") = 2 ]] ||
+    fail "other tables: $("$tools/drps-stat" plan | grep table)"
 
 # ---- Topics, and an objective that does not rise ----
 
@@ -89,6 +91,18 @@ got=$(run --store relay --memory "${least}K")
 [[ $(all_values windows <run.json | awk '/^[0-9]/') -gt 3 ]] || fail "all rows of many are in memory in ${least}K"
 peak=$(value peak_rss_bytes <run.json)
 [[ $peak -le $((least * 1024)) ]] || fail "$peak bytes of memory are more than ${least}K"
+# Products of 400 topics are most of what is needed, and are counted.
+index test.txt --factors 400 -o wide
+fails 1 "products of topics 1[5-9]\.[0-9] MiB" train wide -o wide.model --memory 1M
+enough=$(sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' err.txt | awk '{print int(($1 + 0.1) * 1024)}')
+train wide -o wide.model --epochs 2 --memory "${enough}K" --json >run.json
+peak=$(value peak_rss_bytes <run.json)
+[[ $peak -le $((enough * 1024)) && $peak -gt 20000000 ]] || fail "400 topics: $peak bytes of memory are not within ${enough}K"
+fails 1 "at least" "$tools/drps-predict" wide.model test.txt -o wide.txt --memory 20M --quiet
+enough=$(sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' err.txt | awk '{print int(($1 + 0.1) * 1024)}')
+"$tools/drps-predict" wide.model test.txt -o wide.txt --memory "${enough}K" --json >run.json
+peak=$(value peak_rss_bytes <run.json)
+[[ $peak -le $((enough * 1024)) ]] || fail "codes of 400 topics: $peak bytes of memory are not within ${enough}K"
 echo "ok stores"
 
 # ---- Going on ----

@@ -134,7 +134,8 @@ static void print_features(const struct drps_plan_info *i)
         printf("%s%s %s", join, count(table->rows), what);
         join = ", ";
     }
-    if (i->factors) printf(" with %u factors each", i->factors);
+    const char *what = strcmp(i->algo, "topic") == 0 ? "topics" : "factors";
+    if (i->factors) printf(" with %u %s each", i->factors, what);
 }
 
 static void print_samples(const struct drps_plan_info *i, const struct drps_index_result *r)
@@ -229,8 +230,11 @@ static void print_summary(const struct index_report *report)
                (double)i->label_negative);
     printf("\n  size     ");
     print_features(i);
-    printf(": %s of parameters, %s with adagrad's state in training\n", size(i->rows * i->dim * 4),
-           size(i->rows * i->row_bytes));
+    if (strcmp(i->algo, "topic") == 0)
+        printf(": %s\n", size(i->rows * i->row_bytes));
+    else
+        printf(": %s of parameters, %s with adagrad's state in training\n",
+               size(i->rows * i->dim * 4), size(i->rows * i->row_bytes));
     print_memory(report);
     print_links(r);
     print_handed(i);

@@ -3,9 +3,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "index/plan/drps_algorithm.h"
 #include "tools/drps_progress.h"
 
 enum { SIZE_BYTES = 32 };
@@ -51,11 +53,19 @@ static void note_checkpoint(void *ctx, const struct drps_train_cut *cut)
     if (p->attempt) drps_attempt_reached(p->attempt, cut);
 }
 
+/* An objective has no root of a mean square beside it. */
+static int is_coding(const struct train_progress *p)
+{
+    return strcmp(p->plan->loss, drps_loss_name(DRPS_LOSS_CODING)) == 0;
+}
+
 static void print_head(const struct train_progress *p, const struct drps_epoch *e)
 {
     printf("%5s  %10s", "epoch", "train loss");
     if (e->is_newton) printf("  %16s  %10s  %11s", "objective", "gradient", "step");
-    if (p->plan->eval_batches)
+    if (p->plan->eval_batches && is_coding(p))
+        printf("  %10s", "test loss");
+    else if (p->plan->eval_batches)
         printf(p->plan->classification ? "  %10s  %8s  %8s" : "  %10s  %10s", "test loss",
                p->plan->classification ? "AUC" : "RMSE", "accuracy");
     printf("  %11s  %8s  %10s  %10s  %7s\n", "samples/s", "seconds", "rows read", "written",
@@ -83,6 +93,8 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
                e->newton.step, e->newton.accepted ? " " : "-");
     if (p->plan->eval_batches && p->plan->classification)
         printf("  %10.6f  %8s  %8.5f", e->test.loss, auc_text(e->test.auc, auc), e->test.accuracy);
+    else if (p->plan->eval_batches && is_coding(p))
+        printf("  %10.6f", e->test.loss);
     else if (p->plan->eval_batches)
         printf("  %10.6f  %10.6f", e->test.loss, e->test.rmse);
     printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds,

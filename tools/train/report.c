@@ -99,8 +99,8 @@ static void print_exchange(const struct drps_train_exchange *x)
     if (x->way == DRPS_EXCHANGE_SERVERS && !x->chosen) return;
     printf("  exchange  %s", drps_exchange_name(x->way));
     if (x->chosen)
-        printf(", %s", x->way == x->fewest ? "the fewest bytes"
-                                           : "as a rank has no room for all rows");
+        printf(", %s",
+               x->way == x->fewest ? "the fewest bytes" : "as a rank has no room for all rows");
     printf(": an epoch's training takes");
     for (int way = 0; way < DRPS_EXCHANGES; way++)
         printf("%s %s by %s", way ? "," : "", size(x->forecast_bytes[way]),
@@ -182,6 +182,11 @@ static void print_optimizer(const struct drps_train_result *r)
         [DRPS_NEWTON_STALLED] = "ended where floats have no more digits",
     };
     const struct drps_optim *o = &r->optim;
+    if (o->kind == DRPS_OPTIM_ALTERNATING) {
+        printf("  topics    by alternating minimisation, l1 %g, l2 %g\n", (double)o->l1,
+               (double)o->l2);
+        return;
+    }
     if (!drps_optim_is_newton(o->kind)) {
         printf("  optimizer %s, learning rate %g\n", drps_optim_name(o->kind), (double)o->lr);
         return;

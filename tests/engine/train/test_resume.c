@@ -71,6 +71,15 @@ static void test_resume_topics(void **state)
     check_every_instant(job_begin("topic", 3, "relay"), DRPS_TEST_ONE_IN > 1 ? 83 : 37);
 }
 
+static void test_topics_and_other_models_differ(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    (void)state;
+    j->o.optimizer = "alternating";
+    train_refused(j->plan, &j->o, DRPS_E_CONFIG, "is for topics");
+    job_end(j);
+}
+
 static void test_resume_relay(void **state)
 {
     (void)state;
@@ -181,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_resume_with_patience),
         cmocka_unit_test(test_resume_lbfgs),
         cmocka_unit_test(test_resume_topics),
+        cmocka_unit_test(test_topics_and_other_models_differ),
         cmocka_unit_test(test_resume_relay),
         cmocka_unit_test(test_resume_blocks),
         cmocka_unit_test(test_resume_at_the_end),
