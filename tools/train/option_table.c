@@ -42,8 +42,9 @@ const struct argp_option train_option_table[] = {
      "of "
      "a batch)",
      2},
-    {"l1", KEY_L1, "X", 0, "L1 regularisation of weights and biases (default 0)", 2},
-    {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0)", 2},
+    {"l1", KEY_L1, "X", 0,
+     "L1 regularisation of weights and biases, or of codes of topics (default 0)", 2},
+    {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0, of topics 1)", 2},
     {"eps", KEY_EPS, "X", 0,
      "adagrad: added to the sum of squares (default 1e-8, for lmf 0.1); larger makes first steps "
      "smaller",
