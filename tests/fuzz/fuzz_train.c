@@ -65,7 +65,7 @@ static void choose(struct drps_train_options *o, const struct base *b, struct sc
     o->epochs = 1 + (bits & 1);
     o->threads = 1 + (bits >> 1 & 1);
     o->local_steps = (bits >> 2 & 3) == 3;
-    o->optimizer = optimizers[(bits >> 4) % 3];
+    o->optimizer = b == base_plan(BASE_TOPICS) ? NULL : optimizers[(bits >> 4) % 3];
     o->patience = bits >> 6 == 3;
     o->l2 = more & 1 ? 0.01f : 0;
     o->no_keep = more >> 1 & 1;

@@ -39,6 +39,9 @@ static void choose(struct drps_index_options *o, enum base_plan which)
         o->grid_items = 3;
         o->lanes = 2;
         break;
+    case BASE_TOPICS:
+        o->factors = 5;
+        break;
     case BASE_RANKS:
         o->workers = 2;
         break;
@@ -76,6 +79,7 @@ static void make(struct base *b, enum base_plan which)
         [BASE_CIRCULATING] = {"lmf", CASE_RATINGS, 400, 40},
         [BASE_SERVER] = {"lor", CASE_LIBSVM, 160, 60},
         [BASE_SEPARATE] = {"fm", CASE_LIBSVM, 160, 60},
+        [BASE_TOPICS] = {"topic", CASE_LIBSVM, 120, 60},
     };
     struct drps_err err = DRPS_ERR_INIT;
     struct case_run run;

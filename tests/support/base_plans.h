@@ -16,6 +16,7 @@ enum base_plan {
     BASE_CIRCULATING, /* ratings of two workers, between which ranges of rows circulate */
     BASE_SERVER,      /* three workers, of which one is the server, too */
     BASE_SEPARATE,    /* two servers, and a worker that has no rows */
+    BASE_TOPICS,      /* documents with rows of their own */
     BASE_PLANS
 };
 

@@ -32,6 +32,7 @@ int drps_topic_check(const struct drps_plan *plan, const struct drps_train_optio
         {o->local_steps, "local steps do", "a step codes documents on one dictionary"},
         {o->patience > 0, "patience does", "the objective does not rise: give fewer epochs"},
         {o->from != NULL, "rows of another model do", "a dictionary has no sums to go on with"},
+        {o->one_by_one || plan->info.lanes > 1, "lanes do", "all documents change the same sums"},
         {o->emulate != NULL, "emulated times do", "they are of gradients"},
     };
     int rc = check_optimizer(plan, optim, is_topic, err);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "index/dictionary/drps_dict.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_names.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
@@ -85,12 +86,23 @@ struct placed {
     uint32_t *row; /* [nnz] placed id of each entry */
 };
 
-static int place(const struct drps_io *io, const char *dir, uint64_t memory,
-                 const struct data *data, int by_field, uint32_t first_row, struct placed *out,
-                 struct drps_err *err)
+/* What decides on the table of a name. */
+enum tables { ONE, BY_FIELD, BY_KEY, WAYS };
+
+static unsigned table_of(enum tables tables, uint32_t number, uint64_t key)
 {
-    struct dict_options o = {
-        .memory_bytes = memory, .strings = data->strings, .table_by_field = by_field};
+    if (tables == BY_KEY) return key < DRPS_SAMPLE_KEYS;
+    return tables == BY_FIELD ? number % 2 : 0;
+}
+
+static int place(const struct drps_io *io, const char *dir, uint64_t memory,
+                 const struct data *data, enum tables tables, uint32_t first_row,
+                 struct placed *out, struct drps_err *err)
+{
+    struct dict_options o = {.memory_bytes = memory,
+                             .strings = data->strings,
+                             .table_by_field = tables == BY_FIELD,
+                             .table_by_key = tables == BY_KEY};
     struct dict *d = NULL;
     size_t nnz = data->n * data->per_sample;
     uint32_t *ids = malloc(nnz * sizeof(*ids));
@@ -218,18 +230,17 @@ static void test_dict_rows_follow_counts_and_patterns(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = random_begin("dict order");
-    for (int by_field = 0; by_field < 2; by_field++) {
-        struct data d = make(&r, 20000, 7, 3000, by_field);
+    for (enum tables by = ONE; by < WAYS; by++) {
+        struct data d = make(&r, 20000, 7, 3000, by == BY_FIELD);
         struct placed p;
         struct drps_err err = DRPS_ERR_INIT;
         struct naive n = count(&d);
-        if (place(drps_io_os(), s->dir, 1 << 28, &d, by_field, 1, &p, &err))
-            fail_msg("%s", err.text);
+        if (place(drps_io_os(), s->dir, 1 << 28, &d, by, 1, &p, &err)) fail_msg("%s", err.text);
         uint32_t *by_row = calloc(d.keys + 1, sizeof(*by_row));
         uint64_t trained[2] = {0, 0};
         assert_non_null(by_row);
         for (size_t k = 0; k < d.keys; k++)
-            if (n.count[k]) trained[by_field && k % 2]++;
+            if (n.count[k]) trained[table_of(by, (uint32_t)k, n.key[k])]++;
         assert_int_equal(p.rows[0], trained[0]);
         assert_int_equal(p.rows[1], trained[1]);
         for (size_t k = 0; k < d.n * d.per_sample; k++) {
@@ -239,7 +250,7 @@ static void test_dict_rows_follow_counts_and_patterns(void **state)
                 continue;
             }
             assert_true(p.row[k] >= 1 && p.row[k] <= p.rows[0] + p.rows[1]);
-            if (by_field) assert_int_equal(p.row[k] > p.rows[0], number % 2);
+            assert_int_equal(p.row[k] > p.rows[0], table_of(by, number, d.key[k]));
             by_row[p.row[k] - 1] = number;
         }
         assert_placed_order(&n, by_row, (size_t)p.rows[0]);
@@ -258,15 +269,15 @@ static void test_dict_generations_do_not_show(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = random_begin("dict generations");
-    for (int strings = 0; strings < 2; strings++) {
-        struct data d = make(&r, 20000, 8, 60000, strings);
+    for (enum tables by = ONE; by < WAYS; by++) {
+        struct data d = make(&r, 20000, 8, 60000, by == BY_FIELD);
         struct placed one, many;
         struct drps_err err = DRPS_ERR_INIT;
         assert_int_equal(mkdir(scratch_path(s, "one"), 0777) && errno != EEXIST, 0);
         assert_int_equal(mkdir(scratch_path(s, "many"), 0777) && errno != EEXIST, 0);
-        if (place(drps_io_os(), scratch_path(s, "one"), 1 << 30, &d, strings, 1, &one, &err))
+        if (place(drps_io_os(), scratch_path(s, "one"), 1 << 30, &d, by, 1, &one, &err))
             fail_msg("%s", err.text);
-        if (place(drps_io_os(), scratch_path(s, "many"), 0, &d, strings, 1, &many, &err))
+        if (place(drps_io_os(), scratch_path(s, "many"), 0, &d, by, 1, &many, &err))
             fail_msg("%s", err.text);
         assert_int_equal(one.generations, 1);
         if (many.generations < 4)
@@ -294,7 +305,7 @@ static void test_dict_names_file_lists_rows_and_strings(void **state)
         struct listed l = {.data = &d, .row_of = malloc(d.keys * sizeof(uint32_t))};
         assert_non_null(l.row_of);
         memset(l.row_of, 0xff, d.keys * sizeof(uint32_t));
-        if (place(drps_io_os(), s->dir, 1 << 28, &d, 0, 1, &p, &err)) fail_msg("%s", err.text);
+        if (place(drps_io_os(), s->dir, 1 << 28, &d, ONE, 1, &p, &err)) fail_msg("%s", err.text);
         assert_int_equal(drps_names_open(drps_io_os(), s->dir, &names, &err), 0);
         assert_int_equal(drps_names_scan(names, list_name, &l, &err), 0);
         assert_int_equal(l.n, p.rows[0]);
