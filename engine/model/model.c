@@ -127,7 +127,7 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
     if (!a->has_factors && factors)
         return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s has no factors: %u do not fit",
                             a->name, factors);
-    const int is_topic = a->predictor == DRPS_PREDICTOR_TOPIC;
+    const int is_topic = drps_algorithm_is_topic(a);
     const int most = is_topic ? DRPS_TOPICS_MOST : DRPS_FACTORS_MAX;
     if (factors > (uint32_t)most)
         return drps_err_set(err, DRPS_E_CONFIG, "%u factors are too many: at most %d", factors,
@@ -259,7 +259,7 @@ void drps_model_init_row(const struct drps_model *model, uint64_t id, float *par
     const float scale =
         model->init_scale > 0 ? model->init_scale : 0.1f / sqrtf((float)model->factors);
 
-    if (drps_algorithm(model->algo)->predictor == DRPS_PREDICTOR_TOPIC) {
+    if (drps_algorithm_is_topic(drps_algorithm(model->algo))) {
         memset(params, 0, model->dim * sizeof(*params)); /* nothing is coded yet */
         return;
     }

@@ -37,7 +37,7 @@ enum { GRAM_NUMBER_BYTES = 128 }; /* of a number in a list, and its text twice *
 
 uint64_t drps_modeldir_gram_memory(const struct drps_model *model)
 {
-    if (!drps_algorithm_has_sample_rows(drps_algorithm(model->algo))) return 0;
+    if (!drps_algorithm_is_topic(drps_algorithm(model->algo))) return 0;
     return drps_topic_gram_n(model->factors) * (uint64_t)GRAM_NUMBER_BYTES;
 }
 
@@ -232,7 +232,7 @@ static int topics_from_json(struct drps_modeldir *md, const char *path, struct d
     const json_t *gram = json_object_get(topics, "gram");
     const struct drps_model *model = &md->info.model;
     const size_t n = drps_topic_gram_n(model->factors);
-    if (!drps_algorithm_has_sample_rows(drps_algorithm(model->algo))) return 0;
+    if (!drps_algorithm_is_topic(drps_algorithm(model->algo))) return 0;
     int rc = drps_manifest_get_real(topics, "l1", path, &md->info.topic_l1, err);
     if (rc == 0 && (!(md->info.topic_l1 >= 0) || json_array_size(gram) != n))
         rc = drps_err_set(err, DRPS_E_CORRUPT,

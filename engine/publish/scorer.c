@@ -24,7 +24,7 @@ static size_t shared_bytes(size_t dim)
 
 static int has_topics(const struct drps_model *model)
 {
-    return drps_algorithm_has_sample_rows(drps_algorithm(model->algo));
+    return drps_algorithm_is_topic(drps_algorithm(model->algo));
 }
 
 static struct drps_topic_options topic_options(const struct drps_modeldir_info *info)

@@ -17,7 +17,7 @@ static void change_sums(struct drps_topic *t, const struct drps_topic_step *step
 {
     const size_t n = t->topics;
     for (size_t s = 0; s < step->batch->samples; s++) {
-        const size_t own = topic_own_row(step->batch, s);
+        const size_t own = drps_batch_sample_row(step->batch, s);
         if (own == step->batch->rows) continue;
         const float *old = topic_code(t, step->before, own);
         const float *new = topic_code(t, step->after, own);
@@ -40,8 +40,8 @@ static void add_words(const struct drps_topic *t, const struct drps_topic_step *
     const struct drps_batch *b = step->batch;
     const size_t n = t->topics, end = drps_batch_start(b, sample + 1);
     for (size_t e = drps_batch_start(b, sample); e < end; e++) {
-        const size_t row = topic_local(b, e);
-        const double d = (double)topic_value(b, e);
+        const size_t row = drps_batch_local(b, e);
+        const double d = (double)drps_batch_value(b, e);
         if (row < first || row >= last || d == 0) continue;
         float *to = step->after + row * (n + 1) + 1;
         for (size_t j = 0; j < n; j++)
@@ -53,7 +53,7 @@ static void add_words(const struct drps_topic *t, const struct drps_topic_step *
 static int change_of(const struct drps_topic *t, const struct drps_topic_step *step, size_t sample,
                      double *change)
 {
-    const size_t own = topic_own_row(step->batch, sample);
+    const size_t own = drps_batch_sample_row(step->batch, sample);
     if (own == step->batch->rows) return 0;
     const float *old = topic_code(t, step->before, own), *new = topic_code(t, step->after, own);
     int any = 0;

@@ -5,20 +5,12 @@
 
 #include "engine/topic/topic_internal.h"
 
-size_t topic_own_row(const struct drps_batch *b, size_t sample)
-{
-    const size_t end = drps_batch_start(b, sample + 1);
-    for (size_t j = drps_batch_start(b, sample); j < end; j++)
-        if (topic_value(b, j) == 0) return topic_local(b, j);
-    return b->rows;
-}
-
 double topic_squares(const struct drps_batch *b, size_t sample)
 {
     const size_t end = drps_batch_start(b, sample + 1);
     double squares = 0;
     for (size_t e = drps_batch_start(b, sample); e < end; e++)
-        squares += (double)topic_value(b, e) * (double)topic_value(b, e);
+        squares += (double)drps_batch_value(b, e) * (double)drps_batch_value(b, e);
     return squares;
 }
 
@@ -30,9 +22,9 @@ static void words(const struct drps_topic *t, const struct drps_topic_step *step
     const size_t end = drps_batch_start(b, sample + 1);
     memset(q, 0, t->topics * sizeof(*q));
     for (size_t e = drps_batch_start(b, sample); e < end; e++) {
-        const double d = (double)topic_value(b, e);
+        const double d = (double)drps_batch_value(b, e);
         if (d == 0) continue;
-        const float *c = topic_code(t, step->before, topic_local(b, e));
+        const float *c = topic_code(t, step->before, drps_batch_local(b, e));
         for (size_t j = 0; j < t->topics; j++)
             q[j] += d * (double)c[j];
     }
@@ -86,7 +78,7 @@ static void code_one(struct drps_topic *t, const struct drps_topic_step *step, s
 {
     const size_t n = t->topics;
     double *q = scratch, *p = q + n, *a = p + n, *ha = a + n;
-    const size_t own = step->rows ? topic_own_row(step->batch, sample) : step->batch->rows;
+    const size_t own = step->rows ? drps_batch_sample_row(step->batch, sample) : step->batch->rows;
     const int has_row = own < step->batch->rows;
     const double squares = topic_squares(step->batch, sample);
     words(t, step, sample, q);

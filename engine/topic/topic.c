@@ -113,7 +113,7 @@ static void find_seeds(struct drps_topic *t, const struct drps_topic_step *step)
     t->first_seed = (size_t)t->sums[SUM_BEGUN];
     t->seeds_n = 0;
     for (size_t s = 0; step->rows && s < b->samples; s++) {
-        const size_t own = topic_own_row(b, s);
+        const size_t own = drps_batch_sample_row(b, s);
         const size_t entries = drps_batch_start(b, s + 1) - drps_batch_start(b, s);
         if (t->first_seed + t->seeds_n == t->topics) break;
         if (own == b->rows || entries < 2 || topic_is_document(t, step->before, own)) continue;

@@ -45,20 +45,6 @@ static inline int topic_is_document(const struct drps_topic *t, const float *row
     return rows[row * (t->topics + 1)] != 0;
 }
 
-static inline size_t topic_local(const struct drps_batch *b, size_t entry)
-{
-    return b->local32 ? b->local32[entry] : b->local16[entry];
-}
-
-/* Returns an entry's value: 0 of the one that is the document's own row. */
-static inline float topic_value(const struct drps_batch *b, size_t entry)
-{
-    return b->values ? b->values[entry] : 1.0f;
-}
-
-/* Returns the local row of a sample's own; batch->rows: it has none. */
-size_t topic_own_row(const struct drps_batch *b, size_t sample);
-
 /* Returns |d|^2 of a sample. */
 double topic_squares(const struct drps_batch *b, size_t sample);
 

@@ -95,7 +95,7 @@ static inline struct drps_checkpoint_held drps_job_held(const struct drps_job *j
 {
     const struct drps_plan_info *info = &job->plan->info;
     const struct drps_algorithm *a = drps_algorithm_find(info->algo);
-    if (a && drps_algorithm_has_sample_rows(a))
+    if (a && drps_algorithm_is_topic(a))
         return (struct drps_checkpoint_held){drps_topic_state_rows(info->factors),
                                              drps_topic_state_row_bytes(info->factors)};
     if (!push->on || !drps_push_needs_own_slots(push)) return (struct drps_checkpoint_held){0};

@@ -80,6 +80,7 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                          .loss_of_classes = DRPS_LOSS_CODING,
                          .has_factors = 1,
                          .tables = {"doc", "word"},
+                         .sample_rows = 1,
                          .optimizer = "alternating"},
 };
 
@@ -106,9 +107,14 @@ int drps_algorithm_rates(const struct drps_algorithm *a)
     return a->predictor == DRPS_PREDICTOR_MF;
 }
 
-int drps_algorithm_has_sample_rows(const struct drps_algorithm *a)
+int drps_algorithm_is_topic(const struct drps_algorithm *a)
 {
     return a->predictor == DRPS_PREDICTOR_TOPIC;
+}
+
+int drps_algorithm_has_sample_rows(const struct drps_algorithm *a)
+{
+    return a->sample_rows;
 }
 
 int drps_algorithm_takes_names(const struct drps_algorithm *a)

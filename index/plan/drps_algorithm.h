@@ -73,6 +73,7 @@ struct drps_algorithm {
     /* Names of the tables behind the intercept: of users and items where samples are ratings, of
      * samples and features where each training sample has a row of its own. */
     const char *tables[DRPS_ALGORITHM_TABLES];
+    int sample_rows;       /* 1: the first table is of samples: drps_algorithm_has_sample_rows() */
     const char *optimizer; /* the one that is meant where none is named */
     float adagrad_lr;      /* learning rate with AdaGrad where none is given */
     float adagrad_eps;     /* its eps where none is given; 0: the optimizer's own */
@@ -86,10 +87,15 @@ const struct drps_algorithm *drps_algorithm(enum drps_algo algo);
 /* 1: samples are a user, an item and a rating; 0: any number of features and a label. */
 int drps_algorithm_rates(const struct drps_algorithm *a);
 
+/* 1: a topic model. */
+int drps_algorithm_is_topic(const struct drps_algorithm *a);
+
 /*
  * 1: each training sample has a row of its own, which stays from epoch to epoch, as documents of a
- * topic model have their codes. It is an entry of the sample with the value 0, which no feature
- * has; its key is drps_algorithm_sample_key(number of the sample in the input, from 1).
+ * topic model have their codes ("Orpheus", section 4: data-dependent variables). It is an entry of
+ * the sample with the value 0, which no feature has (drps_batch_sample_row()); its key is
+ * drps_algorithm_sample_key(number of the sample in the input, from 1). These rows are the first
+ * table. Held-out samples have none.
  */
 int drps_algorithm_has_sample_rows(const struct drps_algorithm *a);
 

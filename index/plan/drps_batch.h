@@ -49,6 +49,26 @@ static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)
     return b->starts ? b->starts[s] : s * b->per_sample;
 }
 
+/* Returns the index of an entry in the row list, and its value. */
+static inline size_t drps_batch_local(const struct drps_batch *b, size_t entry)
+{
+    return b->local32 ? b->local32[entry] : b->local16[entry];
+}
+static inline float drps_batch_value(const struct drps_batch *b, size_t entry)
+{
+    return b->values ? b->values[entry] : 1.0f;
+}
+
+/* Returns the index of a sample's own row, which its entry of value 0 has; b->rows: it has none.
+ * See drps_algorithm_has_sample_rows(). */
+static inline size_t drps_batch_sample_row(const struct drps_batch *b, size_t sample)
+{
+    const size_t end = drps_batch_start(b, sample + 1);
+    for (size_t j = drps_batch_start(b, sample); j < end; j++)
+        if (drps_batch_value(b, j) == 0) return drps_batch_local(b, j);
+    return b->rows;
+}
+
 /* Head of a body record, 32 bytes, then labels, starts, values, local indices, each padded to 8
  * bytes. */
 enum { DRPS_BATCH_HEAD_BYTES = 32, DRPS_BATCH_LANES = 16 };

@@ -117,7 +117,7 @@ static int begin(struct index_run *r, struct drps_err *err)
     const struct drps_algorithm *a = drps_algorithm_find(info->algo);
     info->dim = drps_algorithm_dim(a, info->factors, 0);
     /* With adagrad's state; what is alternated has none. */
-    info->row_bytes = info->dim * sizeof(float) * (drps_algorithm_has_sample_rows(a) ? 1 : 2);
+    info->row_bytes = info->dim * sizeof(float) * (drps_algorithm_is_topic(a) ? 1 : 2);
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;
     info->memory_bytes = r->options.memory_bytes;

@@ -237,7 +237,7 @@ static int check_hand_on(const struct drps_index_options *o, struct drps_err *er
 static int check_topic(struct drps_index_options *o, const struct drps_algorithm *a,
                        struct drps_err *err)
 {
-    if (!drps_algorithm_has_sample_rows(a)) return 0;
+    if (!drps_algorithm_is_topic(a)) return 0;
     o->no_bias = 1;
     if (o->factors < DRPS_TOPICS_LEAST || o->factors > DRPS_TOPICS_MOST)
         return drps_err_set(err, DRPS_E_CONFIG, "%u topics: give %d to %d factors", o->factors,

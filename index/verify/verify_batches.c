@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_batch.h"
 
 /* ---- A body by itself ---- */
@@ -48,17 +49,12 @@ static int labels_fit(const struct drps_plan_info *info, const struct drps_batch
     return 1;
 }
 
-static uint32_t local_index(const struct drps_batch *b, size_t j)
-{
-    return b->local16 ? b->local16[j] : b->local32[j];
-}
-
 /* A sample's entries are in the order of their rows. */
 static int entries_are_sorted(const struct drps_batch *b)
 {
     for (size_t s = 0; s < b->samples; s++)
         for (size_t j = drps_batch_start(b, s) + 1; j < drps_batch_start(b, s + 1); j++)
-            if (local_index(b, j) < local_index(b, j - 1)) return 0;
+            if (drps_batch_local(b, j) < drps_batch_local(b, j - 1)) return 0;
     return 1;
 }
 
@@ -74,7 +70,7 @@ static int check_used(const struct drps_plan_info *info, struct verify_bodies *v
         return drps_err_set(err, -ENOMEM, "no memory for %zu rows", b->rows);
     memset(v->used, 0, b->rows + 1);
     for (size_t j = 0; j < b->nnz; j++)
-        v->used[local_index(b, j)] = 1;
+        v->used[drps_batch_local(b, j)] = 1;
     for (size_t i = fixed; i < b->rows; i++)
         if (!v->used[i])
             return drps_err_set(err, DRPS_E_CORRUPT, "no entry has row %zu of its %zu", i, b->rows);
@@ -83,8 +79,35 @@ static int check_used(const struct drps_plan_info *info, struct verify_bodies *v
     return 0;
 }
 
+/* A training sample has one row of its own, which no other has, where the algorithm has such; a
+ * held-out one has none. */
+static int check_sample_rows(const struct drps_plan_info *info, struct verify_bodies *v,
+                             const struct drps_batch *b, int eval, struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    if (!a || !drps_algorithm_has_sample_rows(a)) return 0;
+    if (drps_array_reserve(&v->used, &v->used_cap, b->rows + 1, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for %zu rows", b->rows);
+    memset(v->used, 0, b->rows + 1);
+    for (size_t s = 0; s < b->samples; s++) {
+        size_t own = 0;
+        for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
+            own += drps_batch_value(b, j) == 0;
+        if (own != (eval ? 0 : 1))
+            return drps_err_set(err, DRPS_E_CORRUPT, "sample %zu has %zu rows of its own", s, own);
+        if (eval) continue;
+        const size_t row = drps_batch_sample_row(b, s);
+        if (v->used[row]++)
+            return drps_err_set(err, DRPS_E_CORRUPT, "sample %zu has the own row of another", s);
+    }
+    for (size_t j = 0; j < b->nnz; j++)
+        if (v->used[drps_batch_local(b, j)] && drps_batch_value(b, j) != 0)
+            return drps_err_set(err, DRPS_E_CORRUPT, "a sample's own row is a feature's, too");
+    return 0;
+}
+
 static int check_body(const struct drps_plan_info *info, struct verify_bodies *v,
-                      const struct drps_batch *b, struct drps_err *err)
+                      const struct drps_batch *b, int eval, struct drps_err *err)
 {
     if (!labels_fit(info, b))
         return drps_err_set(err, DRPS_E_CORRUPT, "a label is %s",
@@ -93,6 +116,8 @@ static int check_body(const struct drps_plan_info *info, struct verify_bodies *v
                                                    : "no number");
     if (b->values && !all_finite(b->values, b->nnz))
         return drps_err_set(err, DRPS_E_CORRUPT, "a value is no number");
+    int rc = check_sample_rows(info, v, b, eval, err);
+    if (rc < 0) return rc;
     if (!entries_are_sorted(b))
         return drps_err_set(err, DRPS_E_CORRUPT, "entries that are not in the order of their rows");
     if (b->stratum && !info->lanes)
@@ -127,7 +152,7 @@ int drps_verify_body(struct verify *v, struct verify_bodies *bodies, uint64_t st
     rc = drps_batch_unpack(record, bytes, bodies->plain, (size_t)v->info->max_body_bytes, &bytes,
                            err);
     if (rc == 0) rc = drps_batch_decode_unpacked(bodies->plain, bytes, &b, err);
-    if (rc == 0) rc = check_body(v->info, bodies, &b, err);
+    if (rc == 0) rc = check_body(v->info, bodies, &b, step >= v->info->batches, err);
     if (rc < 0) return drps_steps_fault(bodies->file, step, err);
     add_to_sums(&v->sums, &b, bytes, step >= v->info->batches);
     *rows_out = b.rows;

@@ -22,7 +22,7 @@ static int check_optimizer(const struct drps_plan *plan, const struct drps_optim
 int drps_topic_check(const struct drps_plan *plan, const struct drps_train_options *o,
                      const struct drps_optim *optim, struct drps_err *err)
 {
-    const int is_topic = drps_algorithm_has_sample_rows(drps_algorithm_find(plan->info.algo));
+    const int is_topic = drps_algorithm_is_topic(drps_algorithm_find(plan->info.algo));
     const struct {
         int given;
         const char *what, *why;

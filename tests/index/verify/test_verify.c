@@ -908,14 +908,65 @@ static void test_verify_follows_rows_that_are_handed_on(void **state)
     check_handed_forged(*state, OTHER_SLOT, "rank-1/handed.rec: record|have slot");
 }
 
+/* Rows of samples: of the second sample of a batch the k-th entry, in the order of rows, gets
+ * another value and another row than it has. The first is its own. */
+static void change_entry(struct records *r, size_t k, float value, int row)
+{
+    unsigned char plain[1 << 16] __attribute__((aligned(8))), record[1 << 16];
+    struct drps_batch b;
+    struct drps_batch_pieces out;
+    size_t bytes, n = 0;
+    assert_int_equal(drps_batch_unpack(r->pieces[1].data, r->pieces[1].bytes, plain, sizeof(plain),
+                                       &bytes, NULL),
+                     0);
+    assert_int_equal(drps_batch_decode_unpacked(plain, bytes, &b, NULL), 0);
+    const size_t j = drps_batch_start(&b, 1) + k;
+    assert_true(drps_batch_value(&b, drps_batch_start(&b, 1)) == 0 && b.local16);
+    ((float *)(uintptr_t)b.values)[j] = value;
+    if (row) ((uint16_t *)(uintptr_t)b.local16)[j] = (uint16_t)drps_batch_sample_row(&b, 0);
+    drps_batch_encode(&b, &out);
+    for (size_t i = 0; i < out.n; n += out.pieces[i++].bytes)
+        memcpy(record + n, out.pieces[i].data, out.pieces[i].bytes);
+    replace(r, 1, record, n);
+}
+
+static void test_verify_follows_rows_of_samples(void **state)
+{
+    static const struct {
+        size_t entry;
+        float value;
+        int row;
+        const char *wants;
+    } cases[] = {{0, 1, 0, "data.rec: record 1|sample 1 has 0 rows of its own"},
+                 {1, 0, 0, "data.rec: record 1|sample 1 has 2 rows of its own"},
+                 {0, 0, 1, "data.rec: record 1|sample 1 has the own row of another"},
+                 {1, 1, 1, "data.rec: record 1|own row is a feature's"}};
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        static struct records r;
+        char dir[SCRATCH_PATH_BYTES];
+        (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+        make(s, CASE_LIBSVM, "topic", 1);
+        read_records(&r, dir, "data.rec", DRPS_KIND_DATA);
+        change_entry(&r, cases[i].entry, cases[i].value, cases[i].row);
+        write_records(&r);
+        sign(dir);
+        const struct drps_findings found = check(dir);
+        if (!says(&found, cases[i].wants))
+            fail_msg("%zu: %s", i, found.problems ? found.kept[0].text : "whole");
+        edited_remove(dir);
+    }
+}
+
 static void test_verify_is_whole_for_every_kind(void **state)
 {
     static const struct {
         enum case_format format;
         const char *algo;
         uint32_t workers;
-    } cases[] = {{CASE_LIBSVM, "svm", 1},  {CASE_LIBSVM, "fm", 3}, {CASE_RATINGS, "lmf", 1},
-                 {CASE_RATINGS, "lmf", 2}, {CASE_CSV, "lor", 1},   {CASE_CSV, "fm", 2}};
+    } cases[] = {{CASE_LIBSVM, "topic", 1}, {CASE_LIBSVM, "svm", 1},  {CASE_LIBSVM, "fm", 3},
+                 {CASE_RATINGS, "lmf", 1},  {CASE_RATINGS, "lmf", 2}, {CASE_CSV, "lor", 1},
+                 {CASE_CSV, "fm", 2}};
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *dir = scratch_path(s, "plan");
@@ -1040,6 +1091,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_verify_follows_rows_that_are_handed_on),
+        SCRATCH_TEST(test_verify_follows_rows_of_samples),
         SCRATCH_TEST(test_verify_is_whole_for_every_kind),
         SCRATCH_TEST(test_verify_finds_consistent_damage),
         SCRATCH_TEST(test_verify_finds_other_numbers),
