@@ -42,7 +42,7 @@ echo
 {
     echo "| 20 News Groups, 50 topics, 10 epochs | rows | of them in memory | read an epoch | written an epoch | objective | held-out | seconds an epoch |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    for way in "resident 8G 1" "resident 8G 4" "relay 48M 1" "relay 48M 4" "file 48M 1"; do
+    for way in "resident 8G 1" "resident 8G 4" "relay 48M 1" "relay 48M 4" "file 50M 1"; do
         read -r store memory threads <<<"$way"
         train "$work/news" -o "$work/news.model" --l1 0.5 --epochs 10 --store "$store" --memory "$memory" --threads "$threads" >"$work/run.json"
         content=$(jq -r .content "$work/run.json")
