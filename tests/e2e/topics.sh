@@ -58,10 +58,10 @@ near "$(value test_loss <predict.json)" "$(all_values test_loss <train.json | ta
 awk -F '\t' 'NF != 4 { exit 1 } { for (i = 1; i <= 4; i++) if ($i < 0) exit 1 } END { if (NR != 90) exit 1 }' codes.txt || fail "a line is no code"
 "$tools/drps-predict" model test.svm -o svm.txt --format libsvm --quiet
 cmp -s codes.txt svm.txt || fail "the format of documents matters"
-# Documents of one topic have the same largest entry, those of others another one.
+# Documents with the same largest entry are mostly of one topic.
 paste codes.txt <(awk 'NR > 3 && $1 != d { d = $1; print d % 3 }' test.txt) | awk '
     { best = 1; for (i = 2; i <= 4; i++) if ($i > $best) best = i; n[$5, best]++; all++ }
-    END { for (t = 0; t < 3; t++) { most = 0; for (i = 1; i <= 4; i++) if (n[t, i] > most) most = n[t, i]; sum += most } exit sum < .8 * all }' ||
+    END { for (i = 1; i <= 4; i++) { most = 0; for (t = 0; t < 3; t++) if (n[t, i] > most) most = n[t, i]; sum += most } exit sum < .7 * all }' ||
     fail "codes do not tell topics apart"
 echo '0 9223372036854775809:1' | "$tools/drps-predict" model - --format libsvm -o - --quiet | awk '$0 != "0\t0\t0\t0" { exit 1 }' ||
     fail "a training document's number is a word"
@@ -143,6 +143,7 @@ refused "a learning rate does not go with topics.*--lr" plan --lr 0.1
 refused "eps does not go with topics" plan --eps 0.1
 refused "local steps do not go with topics" plan --local-steps
 refused "patience does not go with topics" plan --patience 1
+refused "lanes do not go with topics" plan --one-by-one
 refused "rows of another model do not go with topics" plan --from model
 "$tools/drps-index" train.svm --algo lir -o lir --quiet
 refused "alternating.* is not one of" lir --optimizer alternating
