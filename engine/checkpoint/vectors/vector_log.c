@@ -229,28 +229,49 @@ static int cut(struct drps_vector_log *log, struct drps_err *err)
     return rc;
 }
 
-int drps_vector_log_resume(const struct drps_checkpoints *c,
-                           const struct drps_vector_log_options *options, uint64_t round,
-                           struct drps_vector_log **log_out, struct drps_err *err)
+/* Go on with the log of this checkpoint; `newer`: checkpoints after it are removed before. */
+static int open_log(const struct drps_checkpoints *c, const struct snapshot *s,
+                    const struct drps_vector_log_options *options, uint64_t round, int newer,
+                    struct drps_vector_log **log_out, struct drps_err *err)
 {
     struct drps_vector_log *log = NULL;
-    struct drps_checkpoint *cp;
-    struct snapshot s;
-    *log_out = NULL;
-    int rc = snapshot_open(c, round, &cp, &s, err);
-    drps_checkpoint_close(cp);
-    if (rc == 0) rc = log_new(c, &s.shape, options, &log, err);
+    int rc = log_new(c, &s->shape, options, &log, err);
     if (rc < 0) return rc;
-    log->snapshot = s;
-    log->path = snapshot_log(c, s.number);
+    log->snapshot = *s;
+    log->path = snapshot_log(c, s->number);
     rc = log->path ? find_end(log, round, err) : no_memory(err);
-    if (rc == 0) rc = drps_checkpoints_keep(c, 1, s.number, err);
+    if (rc == 0 && newer) rc = drps_checkpoints_keep(c, 1, s->number, err);
     if (rc == 0) rc = cut(log, err);
     if (rc == 0)
         *log_out = log;
     else
         drps_vector_log_close(log);
     return rc;
+}
+
+int drps_vector_log_resume(const struct drps_checkpoints *c,
+                           const struct drps_vector_log_options *options, uint64_t round,
+                           struct drps_vector_log **log_out, struct drps_err *err)
+{
+    struct drps_checkpoint *cp;
+    struct snapshot s;
+    *log_out = NULL;
+    int rc = snapshot_open(c, round, &cp, &s, err);
+    drps_checkpoint_close(cp);
+    return rc == 0 ? open_log(c, &s, options, round, 1, log_out, err) : rc;
+}
+
+int drps_vector_log_open(const struct drps_checkpoints *c, uint64_t number,
+                         const struct drps_vector_log_options *options, uint64_t round,
+                         struct drps_vector_log **log_out, struct drps_err *err)
+{
+    struct drps_checkpoint *cp;
+    struct snapshot s;
+    *log_out = NULL;
+    int rc = drps_checkpoint_open(c, number, &cp, err);
+    if (rc == 0) rc = snapshot_read(cp, number, &s, err);
+    drps_checkpoint_close(cp);
+    return rc == 0 ? open_log(c, &s, options, round, 0, log_out, err) : rc;
 }
 
 /* ---- Rounds ---- */
@@ -263,13 +284,15 @@ static int add_round(struct drps_vector_log *log, const struct drps_vector_round
     const uint64_t as_rows = drps_vector_log_rows_bytes(shape, log->changed.n);
     const uint64_t as_vectors = drps_vector_log_bytes(shape, round);
     const int rows = round->all_rows || as_rows <= as_vectors;
-    const uint64_t payload = rows ? as_rows : as_vectors;
+    const uint64_t bytes = rows ? as_rows : as_vectors, payload = bytes + round->note_bytes;
     int rc = reserve(log, payload, err);
     if (rc < 0) return rc;
     if (rows)
         payload_put_rows(shape, &log->changed, matrix, payload_at(log));
     else
         payload_put_vectors(shape, round, payload_at(log));
+    drps_put_u32(payload_at(log) + 4, round->note_bytes);
+    if (round->note_bytes) memcpy(payload_at(log) + bytes, round->note, round->note_bytes);
     put_frame(log, rows ? FRAME_ROWS : FRAME_VECTORS, round->number, payload, apply_ns);
     *(rows ? &log->stats.as_rows : &log->stats.as_vectors) += 1;
     log->logged += frame_bytes(payload);
@@ -284,6 +307,8 @@ int drps_vector_log_add(struct drps_vector_log *log, const struct drps_vector_ro
         return drps_err_set(err, -EINVAL, "round %llu cannot be logged after round %llu",
                             (unsigned long long)round->number,
                             (unsigned long long)log->stats.round);
+    if (round->note_bytes > DRPS_VECTOR_NOTE_MOST)
+        return drps_err_set(err, -EINVAL, "a note of %u bytes cannot be logged", round->note_bytes);
     for (uint32_t b = 0; b < round->n; b++)
         if (round->batches[b].dim != log->snapshot.shape.dim)
             return drps_err_set(err, -EINVAL, "vectors of %u floats cannot be logged, only of %u",
