@@ -75,7 +75,7 @@ static void forget(struct drps_job *job, uint64_t first, uint64_t last)
 static int needs_rows(const struct drps_job *job, const struct drps_state *state)
 {
     const struct drps_train_options *o = job->options;
-    return o->checkpoint_rows || o->checkpoint_dir || state->epoch > o->epochs ||
+    return o->checkpoint_rows || o->checkpoint_vectors || o->checkpoint_dir || state->epoch > o->epochs ||
            job->result->stopped_early;
 }
 
@@ -170,8 +170,10 @@ static json_t *describe(const struct drps_job *job, const struct drps_state *sta
                         ? json_pack("{s:I, s:o}", "bytes", (json_int_t)job->trained.names_bytes,
                                     "checksum", drps_manifest_hex(job->trained.names_sum))
                         : json_null();
+    const uint64_t round = drps_job_round(job, state->epoch, state->part.step);
     if (json_object_set_new(of, "names", names) == 0 &&
-        json_object_set(j, DRPS_WARM_MEMBER, of) == 0) {
+        json_object_set(j, DRPS_WARM_MEMBER, of) == 0 &&
+        (!job->log || drps_vector_log_describe(j, round, job->server.model.dim) == 0)) {
         json_decref(of);
         return j;
     }
@@ -288,6 +290,7 @@ static void accept(struct drps_job *job, const struct drps_state *state, enum wa
         remove_old(job);
     else
         drps_log(o->log, DRPS_LOG_WARN, "earlier checkpoints stay: %s", why.text);
+    if (job->log) drps_job_log_after(job, c->next, state);
     c->newest = c->next++;
     c->linked_best = job->result->best_epoch;
     job->result->checkpoints.n++;
@@ -317,6 +320,7 @@ int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part 
     uint64_t bytes = 0;
     enum way way;
     int any;
+    if (job->log) drps_job_sync_log(job); /* up to this checkpoint, each round can be restored */
     fill_state(job, epoch, done, &state);
     const int failed = write_one(job, &state, &way, &bytes, &why) < 0;
     int rc = any_failed(job, failed, &any, err);

@@ -249,6 +249,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     describe(job);
     rc = drps_job_start(job, &config, err);
     if (rc == 0) rc = drps_job_take_up(job, err);
+    if (rc == 0) rc = drps_job_begin_log(job, err);
     if (rc == 0) rc = run_epochs(job, err);
     if (rc == 0) rc = export_last(job, err);
     drps_job_collect(job);
@@ -273,6 +274,7 @@ static void finish(struct drps_job *job)
     drps_newton_close(job->newton);
     drps_async_close(job->async);
     drps_exchange_close(job->exchange);
+    drps_round_log_free(job->log);
     drps_stratum_close(job->stratum);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);

@@ -19,6 +19,7 @@
 #include "engine/train/drps_memory.h"
 #include "engine/train/epoch.h"
 #include "engine/train/space.h"
+#include "engine/train/vectors/drps_round_log.h"
 #include "engine/warm/drps_warm.h"
 
 struct drps_job {
@@ -52,6 +53,7 @@ struct drps_job {
     enum drps_exchange way; /* settled: never auto */
     struct drps_exchange_bytes exchange_bytes, all_exchange_bytes; /* of this rank, and of all */
     struct drps_exchanging *exchange;                              /* NULL: way is servers */
+    struct drps_round_log *log;          /* own; NULL: vectors are not logged */
     struct drps_async *async;            /* NULL: bsp, as of the next one */
     struct drps_async_listener listener; /* that the store tells */
     struct drps_stratum *stratum;        /* NULL: one batch after another */

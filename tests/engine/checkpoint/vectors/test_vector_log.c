@@ -21,7 +21,7 @@
 #include "base/drps_endian.h"
 #include "engine/checkpoint/vectors/drps_vector_log.h"
 #include "engine/checkpoint/vectors/frame.h"
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 #include "support/vector_rounds.h"

@@ -1,6 +1,6 @@
 /* One rank after another, one checkpoint after another; what is known of a number from the first
  * rank that has it, the others must have, too. */
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 
 #include <dirent.h>
 #include <errno.h>
