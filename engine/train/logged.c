@@ -301,5 +301,6 @@ int drps_job_end_round(void *ctx, uint64_t epoch, const struct drps_epoch_part *
     if (drps_round_log_end(job->log, round, drps_exchange_replica(job->exchange), &note, &why) < 0)
         give_up(job, &why);
     if (is_sync_due(job, round)) sync_now(job, epoch, done->step);
-    return drps_round_log_due(job->log);
+    /* After an epoch's last round it waits until the epoch is evaluated. */
+    return done->step < job->plan->info.batches && drps_round_log_due(job->log);
 }
