@@ -254,12 +254,21 @@ static void remove_other_ranks(const struct drps_job *job)
         rank++;
 }
 
-/* Checkpoints of this run are kept but for the newest two; what cannot be removed stays. */
+/* The first that is kept: of the newest two, or of three, so that a log that was cut short by the
+ * last one does not leave but few rounds covered. */
+static uint64_t first_kept(const struct drps_job *job)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    if (job->log && c->before && !drps_round_log_due(job->log)) return c->before;
+    return c->newest ? c->newest : c->next;
+}
+
+/* Checkpoints of this run are kept but for the newest; what cannot be removed stays. */
 static void remove_old(struct drps_job *job)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err err = DRPS_ERR_INIT;
-    const uint64_t first = c->newest ? c->newest : c->next;
+    const uint64_t first = first_kept(job);
     if (drps_checkpoints_keep(&c->place, first, c->next, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
     forget(job, 1, first - 1);
@@ -291,6 +300,7 @@ static void accept(struct drps_job *job, const struct drps_state *state, enum wa
     else
         drps_log(o->log, DRPS_LOG_WARN, "earlier checkpoints stay: %s", why.text);
     if (job->log) drps_job_log_after(job, c->next, state);
+    c->before = c->newest;
     c->newest = c->next++;
     c->linked_best = job->result->best_epoch;
     job->result->checkpoints.n++;

@@ -26,6 +26,7 @@ struct drps_job_checkpoints {
     struct drps_state state; /* own: what it says; else of a run that has not begun */
     uint64_t next, newest;   /* number of the next one; of the newest that this run may go on from,
                                 0: none */
+    uint64_t before;         /* of the one before that; 0: none, or it is not known */
     int marks_rows;          /* 1: the store marks the rows that change */
     int shares_rows;      /* 1: the newest has all rows but for those that the store has marked as
                              changed, and the next one may share their files */

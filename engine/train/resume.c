@@ -33,6 +33,7 @@ static enum drps_log_level level(const struct drps_job *job)
 /* ---- Which checkpoint ---- */
 
 /* One that was looked at. */
+enum { FOUND_MOST = 3 };
 struct found {
     uint64_t number;
     struct drps_checkpoint *cp; /* own; NULL: it is of no use */
@@ -130,14 +131,14 @@ static void let_go(struct found *f)
     f->cp = NULL;
 }
 
-/* The newest checkpoint of the rank that is whole, and of several ranks the one before, too, as
- * some rank may lack the newest. A damaged one is told of and left out. Those that a warm start
+/* The newest checkpoint of the rank that is whole, and of several ranks those before, too, as some
+ * rank may lack the newest. A damaged one is told of and left out. Those that a warm start
  * begins with may be of another plan, and are no obstacle. Where all that there is has another
  * version the run is not begun anew unasked. */
 static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_t n,
-                      struct found found[2], struct drps_err *err)
+                      struct found found[FOUND_MOST], struct drps_err *err)
 {
-    const size_t most = job->ranks ? 2 : 1;
+    const size_t most = job->ranks ? FOUND_MOST : 1;
     struct drps_err other = DRPS_ERR_INIT; /* of one of another version */
     size_t have = 0;
     for (size_t i = 0; i < n && have < most; i++) {
@@ -164,14 +165,16 @@ static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_
                         other.text);
 }
 
-/* The newest of two that all ranks have. */
-static int agree(const struct drps_job *job, const struct found found[2], uint64_t *number_out,
+/* The newest that all ranks have. */
+static int agree(const struct drps_job *job, const struct found found[FOUND_MOST], uint64_t *number_out,
                  struct drps_err *err)
 {
-    const uint64_t mine[2] = {found[0].number, found[1].number};
+    uint64_t mine[FOUND_MOST];
+    for (size_t i = 0; i < FOUND_MOST; i++)
+        mine[i] = found[i].number;
     *number_out = mine[0];
     if (!job->ranks) return 0;
-    return drps_cluster_common(&job->cluster, mine, 2, number_out, err);
+    return drps_cluster_common(&job->cluster, mine, FOUND_MOST, number_out, err);
 }
 
 /* ---- What it settles ---- */
@@ -303,12 +306,12 @@ static size_t of_this_run(const uint64_t *numbers, size_t n, uint64_t first)
 }
 
 /* Go on from the newest checkpoint that all ranks have. */
-static int resume_newest(struct drps_job *job, struct found found[2], int *any_out,
+static int resume_newest(struct drps_job *job, struct found found[FOUND_MOST], int *any_out,
                          struct drps_err *err)
 {
     uint64_t number = 0;
     int rc = agree(job, found, &number, err);
-    for (size_t i = 0; i < 2 && rc == 0 && number; i++)
+    for (size_t i = 0; i < FOUND_MOST && rc == 0 && number; i++)
         if (found[i].number == number) settle(job, &found[i]);
     *any_out = number != 0;
     return rc;
@@ -316,15 +319,16 @@ static int resume_newest(struct drps_job *job, struct found found[2], int *any_o
 
 /* Go on from a round that some rank may have logged. Rounds after a newer checkpoint are that one's.
  */
-static int resume_logged(struct drps_job *job, struct found found[2], int *any_out,
+static int resume_logged(struct drps_job *job, struct found found[FOUND_MOST], int *any_out,
                          struct drps_err *err)
 {
-    struct drps_job_span spans[2];
+    struct drps_job_span spans[FOUND_MOST];
     uint64_t place;
     size_t n = 0, which = 0;
-    for (; n < 2 && found[n].number; n++) {
+    for (; n < FOUND_MOST && found[n].number; n++) {
         spans[n] = drps_job_span(job, &found[n].state, found[n].last_round);
-        if (n && spans[1].last > spans[0].first) spans[1].last = spans[0].first & ~UINT64_C(1);
+        if (n && spans[n].last > spans[n - 1].first)
+            spans[n].last = spans[n - 1].first & ~UINT64_C(1);
     }
     int rc = drps_job_agree_on_place(job, spans, n, &place, &which, err);
     *any_out = rc == 1;
@@ -334,10 +338,12 @@ static int resume_logged(struct drps_job *job, struct found found[2], int *any_o
 }
 
 /* Whether some rank has logged vectors, as all ranks learn. */
-static int any_logged(const struct drps_job *job, const struct found found[2], int *any_out,
+static int any_logged(const struct drps_job *job, const struct found found[FOUND_MOST], int *any_out,
                       struct drps_err *err)
 {
-    uint64_t any = found[0].logged || found[1].logged || job->options->resume_at;
+    uint64_t any = job->options->resume_at != 0;
+    for (size_t i = 0; i < FOUND_MOST; i++)
+        any |= found[i].logged != 0;
     int rc = job->ranks ? drps_cluster_least(&job->cluster, &any, err) : 0;
     *any_out = any != 0;
     return rc;
@@ -346,7 +352,7 @@ static int any_logged(const struct drps_job *job, const struct found found[2], i
 static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, uint64_t first,
                   struct drps_err *err)
 {
-    struct found found[2] = {{0}};
+    struct found found[FOUND_MOST] = {{0}};
     int logged = 0, any = 0;
     const size_t own = of_this_run(numbers, n, first);
     int rc = find_whole(job, numbers, own, found, err);
@@ -355,8 +361,8 @@ static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, uint6
         rc = logged ? resume_logged(job, found, &any, err) : resume_newest(job, found, &any, err);
     if (rc == 0) rc = check_epochs(job, err);
     if (rc == 0 && !any) rc = begin_anew(job, own < n, err);
-    let_go(&found[0]);
-    let_go(&found[1]);
+    for (size_t i = 0; i < FOUND_MOST; i++)
+        let_go(&found[i]);
     return rc;
 }
 
