@@ -191,15 +191,15 @@ struct drps_train_options {
                                        checkpoint before */
     uint64_t checkpoint_part_bytes; /* of rows in a file, about; default 1 MiB, or more where there
                                        would be too many files */
-    int checkpoint_vectors; /* 1: exchange of vectors: what is applied in each round is logged beside
-                               a checkpoint (engine/checkpoint/vectors/), and is durable as often as
-                               checkpoint_every says, by default each 10 seconds; checkpoints are
-                               written when the log is as large */
-    int keep_checkpoints; /* 1: they stay when the model is written, with one after the last
-                             epoch, so that more epochs can follow */
-    int resume; /* 1: go on from the newest checkpoint that all ranks have; where there is none,
-                   begin anew. What of the options has its default value is then that of the
-                   interrupted run; replaces a model that it left */
+    int checkpoint_vectors; /* 1: exchange of vectors: what is applied in each round is logged
+                               beside a checkpoint (engine/checkpoint/vectors/), and is durable as
+                               often as checkpoint_every says, by default each 10 seconds;
+                               checkpoints are written when the log is as large */
+    int keep_checkpoints;   /* 1: they stay when the model is written, with one after the last
+                               epoch, so that more epochs can follow */
+    int resume;    /* 1: go on from the newest checkpoint that all ranks have; where there is none,
+                      begin anew. What of the options has its default value is then that of the
+                      interrupted run; replaces a model that it left */
     int resume_at; /* 1: go on after round resume_round of the run, counted over its epochs, which
                       checkpoints of vectors still cover */
     uint64_t resume_round;
@@ -412,8 +412,8 @@ struct drps_train_result {
         int state;     /* 1: with the optimizer's state */
     } from;
     struct drps_train_checkpoints {
-        uint64_t n, failed, bytes; /* that this rank has written, that could not be */
-        double seconds;            /* that training stood still for them */
+        uint64_t n, failed, bytes;  /* that this rank has written, that could not be */
+        double seconds;             /* that training stood still for them */
         uint64_t rounds, log_bytes; /* of vectors, that this rank has logged */
     } checkpoints;
     struct drps_store_stats store_stats;

@@ -75,8 +75,8 @@ static void forget(struct drps_job *job, uint64_t first, uint64_t last)
 static int needs_rows(const struct drps_job *job, const struct drps_state *state)
 {
     const struct drps_train_options *o = job->options;
-    return o->checkpoint_rows || o->checkpoint_vectors || o->checkpoint_dir || state->epoch > o->epochs ||
-           job->result->stopped_early;
+    return o->checkpoint_rows || o->checkpoint_vectors || o->checkpoint_dir ||
+           state->epoch > o->epochs || job->result->stopped_early;
 }
 
 /* A store that saves itself goes on at its own next step, which is that of the state unless some

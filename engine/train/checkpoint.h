@@ -57,8 +57,8 @@ struct drps_job_checkpoints {
 DRPS_MUST_CHECK
 int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err);
 
-/* Places that a run can go on from: a checkpoint, and the rounds that are logged after it. Twice the
- * round, and 1 more where the epoch that ends with it is evaluated, too. */
+/* Places that a run can go on from: a checkpoint, and the rounds that are logged after it. Twice
+ * the round, and 1 more where the epoch that ends with it is evaluated, too. */
 struct drps_job_span {
     uint64_t first, last;
 };
@@ -92,7 +92,8 @@ int drps_job_replay(struct drps_job *job, const struct drps_store_config *config
 DRPS_MUST_CHECK
 int drps_job_new_log(struct drps_job *job, struct drps_err *err);
 
-/* Before the first step: go on with the log, or write a checkpoint, which gets a new one. */
+/* Before the first step: go on with the log beside the checkpoint. Returns 1 on all ranks where
+ * some rank has none: then a checkpoint is due, which gets one. */
 DRPS_MUST_CHECK
 int drps_job_begin_log(struct drps_job *job, struct drps_err *err);
 

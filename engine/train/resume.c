@@ -166,8 +166,8 @@ static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_
 }
 
 /* The newest that all ranks have. */
-static int agree(const struct drps_job *job, const struct found found[FOUND_MOST], uint64_t *number_out,
-                 struct drps_err *err)
+static int agree(const struct drps_job *job, const struct found found[FOUND_MOST],
+                 uint64_t *number_out, struct drps_err *err)
 {
     uint64_t mine[FOUND_MOST];
     for (size_t i = 0; i < FOUND_MOST; i++)
@@ -317,7 +317,8 @@ static int resume_newest(struct drps_job *job, struct found found[FOUND_MOST], i
     return rc;
 }
 
-/* Go on from a round that some rank may have logged. Rounds after a newer checkpoint are that one's.
+/* Go on from a round that some rank may have logged. Rounds after a newer checkpoint are that
+ * one's.
  */
 static int resume_logged(struct drps_job *job, struct found found[FOUND_MOST], int *any_out,
                          struct drps_err *err)
@@ -338,8 +339,8 @@ static int resume_logged(struct drps_job *job, struct found found[FOUND_MOST], i
 }
 
 /* Whether some rank has logged vectors, as all ranks learn. */
-static int any_logged(const struct drps_job *job, const struct found found[FOUND_MOST], int *any_out,
-                      struct drps_err *err)
+static int any_logged(const struct drps_job *job, const struct found found[FOUND_MOST],
+                      int *any_out, struct drps_err *err)
 {
     uint64_t any = job->options->resume_at != 0;
     for (size_t i = 0; i < FOUND_MOST; i++)

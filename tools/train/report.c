@@ -99,8 +99,8 @@ static void print_exchange(const struct drps_train_exchange *x)
     if (x->way == DRPS_EXCHANGE_SERVERS && !x->chosen) return;
     printf("  exchange  %s", drps_exchange_name(x->way));
     if (x->chosen)
-        printf(", %s", x->way == x->fewest ? "the fewest bytes"
-                                           : "as a rank has no room for all rows");
+        printf(", %s",
+               x->way == x->fewest ? "the fewest bytes" : "as a rank has no room for all rows");
     printf(": an epoch's training takes");
     for (int way = 0; way < DRPS_EXCHANGES; way++)
         printf("%s %s by %s", way ? "," : "", size(x->forecast_bytes[way]),

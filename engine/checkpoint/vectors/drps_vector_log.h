@@ -101,8 +101,8 @@ int drps_vector_log_open(const struct drps_checkpoints *c, uint64_t number,
 /*
  * Log a round, whose vectors have been applied to `matrix` in `apply_ns`. It is copied, and durable
  * after the next sync, which may be this call's. -EINVAL: the number is not the next, or vectors
- * have another dim, or the note is too long; -ENOMEM: the round is not logged. On another failure it is, but not durable:
- * the next sync tries again.
+ * have another dim, or the note is too long; -ENOMEM: the round is not logged. On another failure
+ * it is, but not durable: the next sync tries again.
  */
 DRPS_MUST_CHECK
 int drps_vector_log_add(struct drps_vector_log *log, const struct drps_vector_round *round,

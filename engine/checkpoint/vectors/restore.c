@@ -119,10 +119,9 @@ static int replay_log(struct replay *p, const struct drps_io *io, const struct d
     }
     free(path);
     if (rc == 0 && round != UINT64_MAX && *round_out < round)
-        rc = drps_err_set(err, DRPS_E_NOT_FOUND,
-                          "round %llu is not covered by %s: the last one there is %llu",
-                          (unsigned long long)round, drps_checkpoint_dir(cp),
-                          (unsigned long long)*round_out);
+        rc = drps_err_set(
+            err, DRPS_E_NOT_FOUND, "round %llu is not covered by %s: the last one there is %llu",
+            (unsigned long long)round, drps_checkpoint_dir(cp), (unsigned long long)*round_out);
     return rc;
 }
 

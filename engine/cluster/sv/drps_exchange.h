@@ -33,8 +33,8 @@
 
 struct drps_exchanging; /* opaque */
 
-/* A batch whose vectors are applied in a round: of its samples, rows ids [batch->rows] by placed id,
- * and slopes u [batch->samples][dim]. All borrowed. */
+/* A batch whose vectors are applied in a round: of its samples, rows ids [batch->rows] by placed
+ * id, and slopes u [batch->samples][dim]. All borrowed. */
 struct drps_exchange_applied {
     uint32_t rank; /* whose it is */
     const struct drps_batch *batch;

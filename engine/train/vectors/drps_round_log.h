@@ -4,8 +4,8 @@
  * log: of each batch that is applied, the rank's own and those of others, all u, and the entries of
  * its samples in those rows. The intercept is a feature of each sample, with the value 1.
  *
- * A restored round is stepped as it was in training, by the same functions in the same order, and so
- * gives the same bits. Shared inside engine/train/. Not thread-safe.
+ * A restored round is stepped as it was in training, by the same functions in the same order, and
+ * so gives the same bits. Shared inside engine/train/. Not thread-safe.
  *
  * Source: Xie et al., "Orpheus", section 3.3.2.
  */
@@ -90,7 +90,7 @@ struct drps_round_replay {
     int touches;                      /* the optimizer needs them */
     uint64_t rows;                    /* own */
     uint64_t batches;                 /* of an epoch */
-    struct drps_epoch *done;          /* [epochs] filled in by notes of rounds, as far as they say */
+    struct drps_epoch *done; /* [epochs] filled in by notes of rounds, as far as they say */
     uint64_t epochs;
     struct drps_round_note last; /* of the last round; its `done` is NULL */
 };

@@ -1,8 +1,8 @@
 /*
- * Rounds once more. A row's bytes depend on the batches that touch it, their order and that of their
- * samples alone (engine/model/matrix.c, engine/model/optim.c), so they come out as they were though
- * only the rank's own rows are here: each batch's gradient on its own, added up in the order of
- * batches, then the step.
+ * Rounds once more. A row's bytes depend on the batches that touch it, their order and that of
+ * their samples alone (engine/model/matrix.c, engine/model/optim.c), so they come out as they were
+ * though only the rank's own rows are here: each batch's gradient on its own, added up in the order
+ * of batches, then the step.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -110,8 +110,7 @@ static int take_note(struct drps_round_replay *r, const struct drps_vector_round
     int rc = drps_round_note_read(round->note, round->note_bytes, &r->last, &done, err);
     const uint64_t epoch = (round->number - 1) / r->batches; /* that is done */
     if (rc == 0 && r->last.done && (done.epoch != epoch || !epoch || epoch > r->epochs))
-        rc = drps_err_set(err, DRPS_E_CORRUPT,
-                          "results of epoch %llu in a round of epoch %llu",
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "results of epoch %llu in a round of epoch %llu",
                           (unsigned long long)done.epoch, (unsigned long long)epoch + 1);
     if (rc == 0 && r->last.done) r->done[epoch - 1] = done;
     r->last.done = NULL;

@@ -12,7 +12,7 @@ static const uint64_t usual_buffer_bytes = 4 << 20;
 
 struct drps_round_log {
     struct drps_round_log_job job;
-    uint64_t first, rows; /* the rank's own, by placed id */
+    uint64_t first, rows;        /* the rank's own, by placed id */
     struct drps_vector_log *log; /* own; NULL: rounds are not logged */
     int gathers;                 /* 1: the log is open since the round began */
 
@@ -20,14 +20,14 @@ struct drps_round_log {
     struct drps_vectors *batches; /* own: [ranks] */
     uint32_t *sources;            /* own: [ranks] */
     uint32_t n;
-    float *u;        /* own: of all batches, as the next three */
+    float *u; /* own: of all batches, as the next three */
     uint32_t *starts, *ids;
     float *values;
     size_t u_n, starts_n, entries_n;
 
-    uint64_t all_bytes;           /* of all ranks' logs, since the last checkpoint, about */
-    uint64_t rounds, bytes;       /* logged before the log that is open */
-    uint64_t began;               /* round after which that was opened */
+    uint64_t all_bytes;     /* of all ranks' logs, since the last checkpoint, about */
+    uint64_t rounds, bytes; /* logged before the log that is open */
+    uint64_t began;         /* round after which that was opened */
 };
 
 /* ---- Sizes ---- */

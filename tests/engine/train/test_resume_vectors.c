@@ -1,6 +1,6 @@
-/* Runs that log vectors beside their checkpoints: they go on after any round that is covered, within
- * an epoch too, and end with the bits of a run that nobody disturbed; also where the power goes, or
- * the log is damaged, or cannot be written. */
+/* Runs that log vectors beside their checkpoints: they go on after any round that is covered,
+ * within an epoch too, and end with the bits of a run that nobody disturbed; also where the power
+ * goes, or the log is damaged, or cannot be written. */
 #include "support/plan_maker.h"
 
 #include <errno.h>
@@ -80,8 +80,7 @@ static struct world *begin(struct drps_train_options *o)
 }
 
 /* Without checkpoints. */
-static void train_plain(struct world *w, struct drps_train_options o,
-                        struct drps_train_result *r)
+static void train_plain(struct world *w, struct drps_train_options o, struct drps_train_result *r)
 {
     o.checkpoint_vectors = 0;
     o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
@@ -141,9 +140,9 @@ static void go_on(struct world *w, struct drps_train_options o, const uint64_t *
     drps_train_result_free(&r);
 }
 
-/* A rank may hear that another has failed before it finds the same itself: the text is that one's. */
-static void refused(struct world *w, const struct drps_train_options *o, int code,
-                    const char *says)
+/* A rank may hear that another has failed before it finds the same itself: the text is that one's.
+ */
+static void refused(struct world *w, const struct drps_train_options *o, int code, const char *says)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_train_result r;
@@ -186,6 +185,7 @@ static void set_ftrl(struct drps_train_options *o)
 static void set_chosen(struct drps_train_options *o)
 {
     o->sv_count = 7;
+    o->sv_random = 1;
 }
 static void set_relay(struct drps_train_options *o)
 {
@@ -209,8 +209,8 @@ static void test_each_covered_round_is_gone_on_from(void **state)
     static const struct {
         const char *name;
         void (*set)(struct drps_train_options *o);
-    } cases[] = {{"adagrad", set_nothing}, {"sgd with l2", set_sgd},    {"ftrl", set_ftrl},
-                 {"chosen", set_chosen},   {"store relay", set_relay}, {"store file", set_file},
+    } cases[] = {{"adagrad", set_nothing},  {"sgd with l2", set_sgd},   {"ftrl", set_ftrl},
+                 {"chosen", set_chosen},    {"store relay", set_relay}, {"store file", set_file},
                  {"patience", set_patience}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -404,9 +404,8 @@ static void test_a_damaged_log(void **state)
     free(data);
     struct drps_findings found = {0};
     struct drps_err err = DRPS_ERR_INIT;
-    assert_int_equal(drps_checkpoints_verify(drps_io_os(), at(w, "disk/model.checkpoint"), &found,
-                                             &err),
-                     0);
+    assert_int_equal(
+        drps_checkpoints_verify(drps_io_os(), at(w, "disk/model.checkpoint"), &found, &err), 0);
     assert_int_equal(found.problems, 1);
     assert_non_null(strstr(found.kept[0].text, part));
     o.log = &log;
@@ -454,7 +453,7 @@ static void test_a_disk_that_stays_full(void **state)
     struct world *w = begin(&o);
     (void)state;
     train_plain(w, o, &want);
-    for (long k = 30; k < 330; k += DRPS_TEST_ONE_IN > 1 ? 100 : 30) {
+    for (long k = 30; k<330; k += DRPS_TEST_ONE_IN> 1 ? 100 : 30) {
         struct drps_err err = DRPS_ERR_INIT;
         struct fault_io *f = fault_io_new(drps_io_os());
         fault_io_arm(f, FAULT_PWRITE, k, 1, FAULT_TORN, -ENOSPC);

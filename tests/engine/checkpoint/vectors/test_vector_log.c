@@ -353,8 +353,8 @@ static void test_notes_come_back(void **state)
     }
     sync_log(f);
     check_latest(f, FIRST + 4);
-    must(drps_vector_log_restore(&f->c, &f->v.shape, UINT64_MAX, take_note, &n, f->got, &got,
-                                 &err));
+    must(
+        drps_vector_log_restore(&f->c, &f->v.shape, UINT64_MAX, take_note, &n, f->got, &got, &err));
     assert_string_equal(n.text, "abcdefghijklm");
     assert_int_equal(n.rounds, 4);
     assert_int_equal(n.as_rows, 2);
