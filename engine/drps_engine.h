@@ -242,7 +242,8 @@ struct drps_train_options {
     uint64_t staleness;        /* ssp, wsp: labels that a worker may be ahead of the slowest;
                                   default: drps_sched_defaults() */
     int no_overlap;            /* 1: parameters of a batch travel only when it is the batch's turn,
-                                  not while the one before is computed; bsp: results are the same */
+                                  not while the one before is computed, and logs of vectors are
+                                  written between batches; bsp: results are the same */
     int no_fresh;              /* 1: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     /* Of several ranks. Training stops, and writes checkpoints, between epochs alone then. */

@@ -45,7 +45,8 @@ struct drps_job_checkpoints {
     uint64_t due_step;  /* counted from the first epoch; UINT64_MAX: steps do not count */
     uint64_t due_epoch; /* after it; UINT64_MAX: epochs do not count */
     uint64_t due_ns;    /* the clock; UINT64_MAX: time does not count */
-    uint64_t synced_round, synced_ns; /* when the log of vectors was made durable last */
+    uint64_t synced_round, synced_ns; /* up to where, and when, the log of vectors was flushed */
+    uint64_t told_round;              /* up to where it is known to be durable */
 };
 
 /*

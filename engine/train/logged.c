@@ -85,7 +85,8 @@ int drps_job_replay(struct drps_job *job, const struct drps_store_config *config
 
 int drps_job_new_log(struct drps_job *job, struct drps_err *err)
 {
-    const struct drps_round_log_job log = {.info = &job->plan->info, .server = &job->server};
+    const struct drps_round_log_job log = {
+        .info = &job->plan->info, .server = &job->server, .background = !job->options->no_overlap};
     return job->options->checkpoint_vectors ? drps_round_log_new(&log, &job->log, err) : 0;
 }
 
@@ -104,6 +105,7 @@ void drps_job_log_after(struct drps_job *job, uint64_t number, const struct drps
     struct drps_err why = DRPS_ERR_INIT;
     c->synced_round = drps_job_round(job, state->epoch, state->part.step);
     c->synced_ns = drps_clock_ns();
+    c->told_round = c->synced_round;
     if (drps_round_log_open(job->log, &c->place, number, c->synced_round, &why) < 0)
         give_up(job, &why);
 }
@@ -121,12 +123,38 @@ int drps_job_begin_log(struct drps_job *job, struct drps_err *err)
     return rc < 0 ? rc : without != 0;
 }
 
+/* Rounds up to this one are durable, which is told as a checkpoint is. */
+static void tell(struct drps_job *job, uint64_t round)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    const uint64_t batches = job->plan->info.batches;
+    if (round <= c->told_round || !job->options->on_checkpoint) return;
+    const uint64_t epoch = (round - 1) / batches + 1;
+    const struct drps_train_cut cut = {
+        .number = c->newest, .epoch = epoch, .step = round - (epoch - 1) * batches};
+    c->told_round = round;
+    job->options->on_checkpoint(job->options->ctx, &cut);
+}
+
 void drps_job_sync_log(struct drps_job *job)
 {
     struct drps_err why = DRPS_ERR_INIT;
     const uint64_t start = drps_clock_ns();
     if (drps_round_log_sync(job->log, &why) < 0) give_up(job, &why);
     job->result->checkpoints.seconds += drps_seconds_since(start);
+}
+
+/* What was flushed before is durable then. */
+static void flush(struct drps_job *job, uint64_t round)
+{
+    struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_err why = DRPS_ERR_INIT;
+    const uint64_t start = drps_clock_ns();
+    if (drps_round_log_flush(job->log, &why) < 0) give_up(job, &why);
+    job->result->checkpoints.seconds += drps_seconds_since(start);
+    if (drps_round_log_is_open(job->log)) tell(job, c->synced_round);
+    c->synced_round = round;
+    c->synced_ns = drps_clock_ns();
 }
 
 static int is_sync_due(const struct drps_job *job, uint64_t round)
@@ -146,18 +174,6 @@ static int is_sync_due(const struct drps_job *job, uint64_t round)
     }
 }
 
-/* Makes the log durable, which is told as a checkpoint is. */
-static void sync_now(struct drps_job *job, uint64_t epoch, uint64_t step)
-{
-    struct drps_job_checkpoints *c = &job->checkpoints;
-    const struct drps_train_cut cut = {.number = c->newest, .epoch = epoch, .step = step};
-    drps_job_sync_log(job);
-    c->synced_round = drps_job_round(job, epoch, step);
-    c->synced_ns = drps_clock_ns();
-    if (drps_round_log_is_open(job->log) && job->options->on_checkpoint)
-        job->options->on_checkpoint(job->options->ctx, &cut);
-}
-
 int drps_job_end_round(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,
                        struct drps_err *err)
 {
@@ -173,7 +189,7 @@ int drps_job_end_round(void *ctx, uint64_t epoch, const struct drps_epoch_part *
     (void)err; /* a log that cannot be written ends no run */
     if (drps_round_log_end(job->log, round, drps_exchange_replica(job->exchange), &note, &why) < 0)
         give_up(job, &why);
-    if (is_sync_due(job, round)) sync_now(job, epoch, done->step);
+    if (is_sync_due(job, round)) flush(job, round);
     /* After an epoch's last round it waits until the epoch is evaluated. */
     return done->step < job->plan->info.batches && drps_round_log_due(job->log);
 }

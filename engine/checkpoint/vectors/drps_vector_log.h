@@ -58,6 +58,8 @@ struct drps_vector_log_options {
     uint64_t buffer_bytes; /* rounds are held until they have so many, then synced; 0: 4 MiB */
     uint64_t replay_ns;    /* a checkpoint is due when applying all that is logged has taken longer;
                               0: however long */
+    int background;        /* 1: a thread makes rounds durable that are flushed, or fill the buffer,
+                              while others are added; 0: the caller waits. The log is the same */
     uint64_t keep;         /* checkpoints that are kept, 1 to DRPS_CHECKPOINT_LIST_MOST; 0: 1 */
 };
 
@@ -107,6 +109,14 @@ int drps_vector_log_open(const struct drps_checkpoints *c, uint64_t number,
 DRPS_MUST_CHECK
 int drps_vector_log_add(struct drps_vector_log *log, const struct drps_vector_round *round,
                         const void *matrix, uint64_t apply_ns, struct drps_err *err);
+
+/*
+ * Begin to make all rounds durable, and wait for those that were flushed before. The next flush or
+ * sync says whether it has succeeded; after a failure it is tried again. Without options.background
+ * this is drps_vector_log_sync().
+ */
+DRPS_MUST_CHECK
+int drps_vector_log_flush(struct drps_vector_log *log, struct drps_err *err);
 
 /* Make all rounds durable. After a failure it may be called again. */
 DRPS_MUST_CHECK

@@ -42,7 +42,8 @@ struct drps_round_log; /* opaque */
 struct drps_round_log_job {
     const struct drps_plan_info *info; /* of the rank's part */
     const struct drps_server *server;  /* which rows are the rank's own, and their size */
-    uint64_t buffer_bytes;             /* see drps_vector_log_options */
+    uint64_t buffer_bytes;             /* see drps_vector_log_options, as for the next */
+    int background;
 };
 
 /* What the job points to is borrowed until it is freed. Nothing is logged before it is opened. */
@@ -68,7 +69,9 @@ DRPS_MUST_CHECK
 int drps_round_log_end(struct drps_round_log *l, uint64_t round, const void *replica,
                        const struct drps_round_note *note, struct drps_err *err);
 
-/* Make all rounds durable. */
+/* As drps_vector_log_flush() and drps_vector_log_sync(). */
+DRPS_MUST_CHECK
+int drps_round_log_flush(struct drps_round_log *l, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_round_log_sync(struct drps_round_log *l, struct drps_err *err);
 

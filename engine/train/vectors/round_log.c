@@ -8,7 +8,7 @@
 
 #include "base/drps_alloc.h"
 
-static const uint64_t usual_buffer_bytes = 4 << 20;
+static const uint64_t usual_buffer_bytes = 2 << 20;
 
 struct drps_round_log {
     struct drps_round_log_job job;
@@ -47,11 +47,12 @@ static uint64_t round_bytes(const struct drps_plan_info *info)
             most_entries(info) * (sizeof(uint32_t) + sizeof(float)));
 }
 
-/* A round's arrays, what is held until it is synced, and a mark for each row. */
+/* A round's arrays; what is held until it is durable, twice, and up to twice as large as it is
+ * filled; and a mark for each row. */
 uint64_t drps_round_log_memory(const struct drps_plan_info *info)
 {
     const uint64_t round = round_bytes(info);
-    return round + 2 * (usual_buffer_bytes + round) + info->rows / 8;
+    return round + 4 * (usual_buffer_bytes + round) + info->rows / 8;
 }
 
 /* ---- Opening ---- */
@@ -105,7 +106,8 @@ void drps_round_log_free(struct drps_round_log *l)
 int drps_round_log_open(struct drps_round_log *l, const struct drps_checkpoints *c, uint64_t number,
                         uint64_t round, struct drps_err *err)
 {
-    const struct drps_vector_log_options options = {.buffer_bytes = l->job.buffer_bytes};
+    const struct drps_vector_log_options options = {.buffer_bytes = l->job.buffer_bytes,
+                                                    .background = l->job.background};
     drps_round_log_close(l);
     l->all_bytes = 0;
     l->began = round;
@@ -228,6 +230,11 @@ int drps_round_log_end(struct drps_round_log *l, uint64_t round, const void *rep
     l->gathers = 0;
     l->u_n = l->starts_n = l->entries_n = 0;
     return rc;
+}
+
+int drps_round_log_flush(struct drps_round_log *l, struct drps_err *err)
+{
+    return l->log ? drps_vector_log_flush(l->log, err) : 0;
 }
 
 int drps_round_log_sync(struct drps_round_log *l, struct drps_err *err)

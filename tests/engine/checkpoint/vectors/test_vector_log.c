@@ -364,6 +364,76 @@ static void test_notes_come_back(void **state)
     end(f);
 }
 
+/* ---- Writing aside ---- */
+
+/* A file, and the round that comes back last. */
+static char *log_of(int background, size_t *n_out)
+{
+    struct fixture *f = begin_sized(400, DIM, SAMPLES, NNZ);
+    open_log(f, (struct drps_vector_log_options){.buffer_bytes = 1000, .background = background});
+    for (int i = 0; i < 20; i++) {
+        add(f);
+        if (i % 7 == 0) must(drps_vector_log_flush(f->log, &err));
+    }
+    sync_log(f);
+    check_latest(f, FIRST + 20);
+    char *bytes = scratch_read(log_path(f, 1), n_out);
+    end(f);
+    return bytes;
+}
+
+/* The rounds are the same, whoever writes them; only what a frame says to be durable may be less.
+ */
+static void test_a_thread_writes_the_same(void **state)
+{
+    size_t n[2];
+    char *bytes[2] = {log_of(0, &n[0]), log_of(1, &n[1])};
+    struct frame a, b;
+    (void)state;
+    assert_int_equal(n[0], n[1]);
+    for (size_t at = 0; at < n[0]; at += FRAME_HEAD_BYTES + (size_t)frame_padded(a.bytes)) {
+        assert_true(frame_decode((unsigned char *)bytes[0] + at, at, &a));
+        assert_true(frame_decode((unsigned char *)bytes[1] + at, at, &b));
+        assert_true(b.synced <= a.synced && a.kind == b.kind && a.round == b.round);
+        assert_int_equal(a.checksum, b.checksum);
+        assert_memory_equal(bytes[0] + at + FRAME_HEAD_BYTES, bytes[1] + at + FRAME_HEAD_BYTES,
+                            a.bytes);
+    }
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/* What a thread could not write is told by the next call, and written by the one after that. */
+static void test_a_thread_that_fails(void **state)
+{
+    for (int torn = 0; torn < 2; torn++) {
+        struct fixture *f = begin();
+        struct fault_io *io = fault_io_new(drps_io_os());
+        struct drps_err why = DRPS_ERR_INIT;
+        (void)state;
+        open_log(f, (struct drps_vector_log_options){.background = 1});
+        f->c.io = &io->io;
+        add(f);
+        sync_log(f);
+        fault_io_arm(io, FAULT_PWRITE, 1, 0, torn ? FAULT_TORN : FAULT_ERROR, -ENOSPC);
+        add(f);
+        add(f);
+        must(drps_vector_log_flush(f->log, &err));
+        add(f);
+        assert_int_equal(drps_vector_log_sync(f->log, &why), -ENOSPC);
+        assert_non_null(strstr(why.text, "vectors.log"));
+        add(f);
+        must(drps_vector_log_flush(f->log, &err));
+        add(f);
+        sync_log(f);
+        for (uint64_t r = FIRST; r <= FIRST + 6; r++)
+            check_round(f, r);
+        f->c.io = drps_io_os();
+        end(f);
+        fault_io_free(io);
+    }
+}
+
 /* ---- What is logged, and when checkpoints are due ---- */
 
 /* 20 classes, 1000 features, 100 dense samples: 408,000 bytes of vectors, 80,000 of the matrix. */
@@ -915,6 +985,8 @@ int main(void)
         cmocka_unit_test(test_resume_after_an_earlier_round),
         cmocka_unit_test(test_a_log_beside_any_checkpoint),
         cmocka_unit_test(test_notes_come_back),
+        cmocka_unit_test(test_a_thread_writes_the_same),
+        cmocka_unit_test(test_a_thread_that_fails),
         cmocka_unit_test(test_the_matrix_where_it_is_smaller),
         cmocka_unit_test(test_bytes_of_logs),
         cmocka_unit_test(test_rows_where_both_are_equal),
