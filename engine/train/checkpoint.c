@@ -308,6 +308,14 @@ static void accept(struct drps_job *job, const struct drps_state *state, enum wa
     if (o->on_checkpoint) o->on_checkpoint(o->ctx, &cut);
 }
 
+/* Rounds are logged beside the checkpoint before; but that has not the best epoch, if it was this
+ * one, and a run that went on from it would not know of that. */
+static void put_off(struct drps_job *job)
+{
+    drps_round_log_put_off(job->log);
+    if (job->options->patience) drps_round_log_close(job->log);
+}
+
 static void reject(struct drps_job *job, const struct drps_err *why)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
@@ -315,6 +323,7 @@ static void reject(struct drps_job *job, const struct drps_err *why)
     const int rc = drps_checkpoints_remove(&c->place, c->next, NULL);
     (void)rc; /* else the next one replaces it */
     job->result->checkpoints.failed++;
+    if (job->log) put_off(job);
     if (!why->code) return; /* the rank that failed says why */
     drps_log(job->options->log, DRPS_LOG_WARN, "no checkpoint was written, training goes on%s: %s",
              c->newest ? " (the one before stays)" : "", why->text);

@@ -75,18 +75,26 @@ struct drps_job {
 
 /* ---- The beginning ---- */
 
-/* The epochs that are left; one that is begun in the middle counts. At least one, though nothing
- * may be left to do. */
+/* 1: the run goes on where all steps of its epoch are done, but for the results of the epoch. */
+static inline int drps_job_is_over(const struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    return job->checkpoints.state.part.step == info->batches + info->eval_batches;
+}
+
+/* The epochs of which steps are left; one that is begun in the middle counts. At least one, though
+ * nothing may be left to do. */
 static inline uint64_t drps_job_epochs_left(const struct drps_job *job)
 {
-    const uint64_t epoch = job->checkpoints.state.epoch, epochs = job->options->epochs;
+    const uint64_t epoch = job->checkpoints.state.epoch + (uint64_t)drps_job_is_over(job);
+    const uint64_t epochs = job->options->epochs;
     return epoch < epochs ? epochs - epoch + 1 : 1;
 }
 
 /* The step at which the first of them begins. */
 static inline uint64_t drps_job_first_step(const struct drps_job *job)
 {
-    return job->checkpoints.state.part.step;
+    return drps_job_is_over(job) ? 0 : job->checkpoints.state.part.step;
 }
 
 /* What of gradients is held back between two epochs of a run of such filters; 0 slots: nothing. */

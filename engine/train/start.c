@@ -290,7 +290,7 @@ static int open_exchange(struct drps_job *job, struct drps_err *err)
                    .count = o->sv_count},
         .seed = o->seed,
         .first_round =
-            (job->checkpoints.state.epoch - 1) * job->plan->info.batches + drps_job_first_step(job),
+            drps_job_round(job, job->checkpoints.state.epoch, job->checkpoints.state.part.step),
         .slots = job->windows != NULL,
         .wait_ms = job->cluster.wait_ms,
         .applied = job->log ? drps_round_log_take : NULL,

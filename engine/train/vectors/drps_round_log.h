@@ -79,6 +79,9 @@ int drps_round_log_sync(struct drps_round_log *l, struct drps_err *err);
  * ranks, which apply the same vectors, find the same. */
 int drps_round_log_due(const struct drps_round_log *l);
 
+/* The checkpoint could not be written: it is due again when the logs have grown by as much. */
+void drps_round_log_put_off(struct drps_round_log *l);
+
 /* Rounds and bytes that were logged so far. */
 void drps_round_log_counts(const struct drps_round_log *l, uint64_t *rounds_out,
                            uint64_t *bytes_out);

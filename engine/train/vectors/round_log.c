@@ -246,3 +246,8 @@ int drps_round_log_due(const struct drps_round_log *l)
 {
     return l->all_bytes >= drps_exchange_rows(l->job.info) * l->job.server->row_bytes;
 }
+
+void drps_round_log_put_off(struct drps_round_log *l)
+{
+    l->all_bytes = 0;
+}

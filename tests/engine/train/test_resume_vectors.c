@@ -46,7 +46,8 @@ static void write_samples(FILE *to)
     }
 }
 
-static struct world *begin(struct drps_train_options *o)
+/* `held_out`: the share of samples to evaluate with. */
+static struct world *begin_with(double held_out, struct drps_train_options *o)
 {
     struct world *w = calloc(1, sizeof(*w));
     struct case_run run;
@@ -66,8 +67,8 @@ static struct world *begin(struct drps_train_options *o)
     free(text);
     (void)snprintf(run.out, sizeof(run.out), "%s", w->plan);
     run.options.workers = WORLD_WORKERS;
-    run.options.batch_size = 25;
-    run.options.test_fraction = 0.2;
+    run.options.test_fraction = held_out;
+    run.options.batch_size = held_out > 0 ? 25 : 30;
     case_compile(&run);
     assert_int_equal(run.result.info.batches, BATCHES);
     *o = world_options(w);
@@ -77,6 +78,11 @@ static struct world *begin(struct drps_train_options *o)
     o->checkpoint_vectors = 1;
     o->checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 2};
     return w;
+}
+
+static struct world *begin(struct drps_train_options *o)
+{
+    return begin_with(.2, o);
 }
 
 /* Without checkpoints. */
@@ -232,6 +238,26 @@ static void test_each_covered_round_is_gone_on_from(void **state)
         }
         end(w, &want);
     }
+}
+
+/* Without samples to evaluate with, an epoch is over with its last round. */
+static void test_epochs_that_are_not_evaluated(void **state)
+{
+    struct drps_train_options o;
+    struct drps_train_result want;
+    struct world *w = begin_with(0, &o);
+    uint64_t first, last;
+    (void)state;
+    set_chosen(&o); /* logs that cover more rounds */
+    train_plain(w, o, &want);
+    leave_checkpoints(w, o);
+    covered(w, &first, &last);
+    assert_true(first < LAST - BATCHES && last == LAST);
+    for (uint64_t round = first; round <= last; round++) {
+        put_disk(w, at(w, "kept"));
+        go_on(w, o, &round, &want, "without evaluation");
+    }
+    end(w, &want);
 }
 
 /* A run of fewer epochs, or of servers that was stopped, has the same rows after a round. */
@@ -522,6 +548,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_covered_round_is_gone_on_from),
+        cmocka_unit_test(test_epochs_that_are_not_evaluated),
         cmocka_unit_test(test_a_round_is_what_a_run_was_then),
         cmocka_unit_test(test_rounds_that_are_not_covered),
         cmocka_unit_test(test_what_does_not_go_together),
