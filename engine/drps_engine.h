@@ -195,8 +195,10 @@ struct drps_train_options {
                                beside a checkpoint (engine/checkpoint/vectors/), and is durable as
                                often as checkpoint_every says, by default each 10 seconds;
                                checkpoints are written when the log is as large */
-    int keep_checkpoints;   /* 1: they stay when the model is written, with one after the last
-                               epoch, so that more epochs can follow */
+    uint64_t checkpoint_log_bytes; /* and has at least so many bytes, of each rank, about; default
+                                      16 MiB, which are soon restored */
+    int keep_checkpoints; /* 1: they stay when the model is written, with one after the last
+                             epoch, so that more epochs can follow */
     int resume;    /* 1: go on from the newest checkpoint that all ranks have; where there is none,
                       begin anew. What of the options has its default value is then that of the
                       interrupted run; replaces a model that it left */

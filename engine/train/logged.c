@@ -85,8 +85,10 @@ int drps_job_replay(struct drps_job *job, const struct drps_store_config *config
 
 int drps_job_new_log(struct drps_job *job, struct drps_err *err)
 {
-    const struct drps_round_log_job log = {
-        .info = &job->plan->info, .server = &job->server, .background = !job->options->no_overlap};
+    const struct drps_round_log_job log = {.info = &job->plan->info,
+                                           .server = &job->server,
+                                           .least_bytes = job->options->checkpoint_log_bytes,
+                                           .background = !job->options->no_overlap};
     return job->options->checkpoint_vectors ? drps_round_log_new(&log, &job->log, err) : 0;
 }
 

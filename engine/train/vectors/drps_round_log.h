@@ -44,6 +44,7 @@ struct drps_round_log_job {
     const struct drps_server *server;  /* which rows are the rank's own, and their size */
     uint64_t buffer_bytes;             /* see drps_vector_log_options, as for the next */
     int background;
+    uint64_t least_bytes; /* of a log beside which a checkpoint is due; 0: 16 MiB */
 };
 
 /* What the job points to is borrowed until it is freed. Nothing is logged before it is opened. */
@@ -75,8 +76,8 @@ int drps_round_log_flush(struct drps_round_log *l, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_round_log_sync(struct drps_round_log *l, struct drps_err *err);
 
-/* 1: the logs of all ranks together have become as large as all rows: a checkpoint is due. All
- * ranks, which apply the same vectors, find the same. */
+/* 1: the logs of all ranks together have become as large as all rows, and each has least_bytes,
+ * about: a checkpoint is due. All ranks, which apply the same vectors, find the same. */
 int drps_round_log_due(const struct drps_round_log *l);
 
 /* The checkpoint could not be written: it is due again when the logs have grown by as much. */

@@ -8,7 +8,7 @@
 
 #include "base/drps_alloc.h"
 
-static const uint64_t usual_buffer_bytes = 2 << 20;
+static const uint64_t usual_buffer_bytes = 2 << 20, usual_least_bytes = 16 << 20;
 
 struct drps_round_log {
     struct drps_round_log_job job;
@@ -81,6 +81,7 @@ int drps_round_log_new(const struct drps_round_log_job *job, struct drps_round_l
         l->first = job->server->first_row;
         l->rows = drps_plan_own_rows(job->info).rows;
         if (!l->job.buffer_bytes) l->job.buffer_bytes = usual_buffer_bytes;
+        if (!l->job.least_bytes) l->job.least_bytes = usual_least_bytes;
     }
     if (!l || allocate(l) < 0) {
         drps_round_log_free(l);
@@ -244,7 +245,9 @@ int drps_round_log_sync(struct drps_round_log *l, struct drps_err *err)
 
 int drps_round_log_due(const struct drps_round_log *l)
 {
-    return l->all_bytes >= drps_exchange_rows(l->job.info) * l->job.server->row_bytes;
+    const struct drps_plan_info *info = l->job.info;
+    return l->all_bytes >= drps_exchange_rows(info) * l->job.server->row_bytes &&
+           l->all_bytes / info->ranks.count >= l->job.least_bytes;
 }
 
 void drps_round_log_put_off(struct drps_round_log *l)

@@ -76,6 +76,7 @@ static struct world *begin_with(double held_out, struct drps_train_options *o)
     o->log = &quiet;
     o->exchange = DRPS_EXCHANGE_VECTORS;
     o->checkpoint_vectors = 1;
+    o->checkpoint_log_bytes = 1;
     o->checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 2};
     return w;
 }
@@ -166,7 +167,7 @@ static void covered(struct world *w, uint64_t *first_out, uint64_t *last_out)
     for (uint32_t r = 0; r < WORLD_WORKERS; r++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_checkpoints c;
-        uint64_t first, last;
+        uint64_t first = 0, last = 0;
         if (drps_checkpoints_init(&c, drps_io_os(), at(w, "kept/model.checkpoint"), r, &err) < 0 ||
             drps_vector_log_covered(&c, &first, &last, &err) < 0)
             fail_msg("%s", err.text);
