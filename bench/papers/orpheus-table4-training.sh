@@ -2,7 +2,7 @@
 # Xie et al., "Orpheus", Table 4, with training: MLR of 20 News Groups on 4 ranks of this machine, which exchange vectors: seconds of a run
 # without checkpoints; with all rows every 100 rounds (at the next end of an epoch: of 29 rounds here); with logs of vectors; and of the
 # latter two where a rank is killed (-9), and all go on with --resume, after so many rounds of each attempt as a draw with probability
-# .01 a round says, counted by the clock of a run that nobody disturbs. All end with the same model, or the script fails. "1 round": each
+# .01 a round says, counted in epochs that it has told of, and the rest by the clock. All end with the same model, or the script fails. "1 round": each
 # round is made durable; "10 s": the default. Bytes are those of rank 0.
 #   bench/papers/orpheus-table4-training.sh [--quick] [DATA]
 # Environment: bench/lib.sh's; DRPS_BENCH_RUNS (default 3; medians), DRPS_BENCH_SEED.
@@ -12,7 +12,8 @@ epochs=$(quickly 6 60) runs=${DRPS_BENCH_RUNS:-$(quickly 1 3)} seed=${DRPS_BENCH
 packed 20news/20news.train.libsvm.xz >"$work/train.svm"
 packed 20news/20news.test.libsvm.xz >"$work/test.svm"
 "$tools/drps-index" "$work/train.svm" --test "$work/test.svm" --algo mlr --workers 4 --batch-size 100 -o "$work/plan" --force --quiet
-rounds=$((epochs * $(jq .batches "$work/plan/rank-0/plan.json")))
+batches=$(jq .batches "$work/plan/rank-0/plan.json")
+rounds=$((epochs * batches))
 
 train() { "$tools/drps-train" "$work/plan" -o "$work/model" --local 4 --epochs "$epochs" --exchange vectors "$@" --quiet --json; }
 now() { date +%s.%N; }
@@ -38,6 +39,15 @@ draw() {
     awk -v seed=$((seed * 1000 + drawn)) 'BEGIN { srand(seed); rand(); print 1 + int(log(1 - rand()) / log(.99)) }'
 }
 
+# passed RUN EPOCHS SECONDS: waits until a run has told of so many epochs in $work/out, and then so long; fails when it has ended before
+passed() {
+    while (($(grep -cE '^ +[0-9]+ ' "$work/out" || true) < $2)); do
+        kill -0 "$1" 2>/dev/null || return 1
+        sleep .01
+    done
+    ! timeout "$3" tail -s .01 --pid="$1" -f /dev/null
+}
+
 # failing NAME OPTIONS...: attempts that each are killed after some rounds, until one comes to its end before that
 failing() {
     local name=$1 began k run ranks failures=0
@@ -47,18 +57,18 @@ failing() {
     began=$(now)
     while :; do
         k=$(draw)
-        train "$@" --resume >"$work/$name.json" 2>"$work/$name.err" &
+        "$tools/drps-train" "$work/plan" -o "$work/model" --local 4 --epochs "$epochs" --exchange vectors "$@" --resume >"$work/out" 2>"$work/err" &
         run=$!
-        # Ends with the run, or when it is time to kill a rank.
-        timeout "$(awk -v k="$k" -v s="$start" -v r="$round" 'BEGIN { print s + k * r }')" tail -s .02 --pid="$run" -f /dev/null && break
+        passed $run $((k / batches)) "$(awk -v k=$((k % batches)) -v r="$round" -v s="$start" 'BEGIN { print s + k * r }')" || break
         mapfile -t ranks < <(pgrep -P "$run")
         ((${#ranks[@]} == 0)) || kill -9 "${ranks[$((k % ${#ranks[@]}))]}" 2>/dev/null || true
         if wait "$run"; then break; fi # its work was done
         failures=$((failures + 1))
     done
-    wait "$run" || { cat "$work/$name.err" >&2 && exit 1; }
+    wait "$run" || { cat "$work/err" >&2 && exit 1; }
     since "$began" >>"$work/$name.times"
     echo "$failures" >>"$work/$name.failures"
+    "$tools/drps-stat" "$work/model" --json >"$work/$name.json"
     same "$name"
 }
 
@@ -98,12 +108,13 @@ done
 
 # row LABEL PAPER NAME: of its runs
 row() {
-    local seconds none failures=0 first="" bytes log
+    local seconds none failures=0 first="" bytes="" log=""
     seconds=$(median <"$work/$3.times") none=$(median <"$work/none.times")
     [[ ! -e $work/$3.failures ]] || failures=$(median <"$work/$3.failures")
     [[ ! -e $work/$3.first ]] || first=$(median <"$work/$3.first" | xargs printf '%.3f')
-    bytes=$(jq '.checkpoints.bytes / 1e6' "$work/$3.json") log=$(jq '(.checkpoints.log_bytes // 0) / 1e6' "$work/$3.json")
-    [[ $3 != *-failing ]] || bytes="" log=""
+    if [[ $3 != *-failing ]]; then # of a run in attempts the last one's are known alone
+        bytes=$(jq '.checkpoints.bytes / 1e6' "$work/$3.json") log=$(jq '(.checkpoints.log_bytes // 0) / 1e6' "$work/$3.json")
+    fi
     printf '| %s | %s | %.2f | %.2f | %s | %s | %s | %s |\n' "$1" "$2" "$seconds" \
         "$(awk -v a="$seconds" -v b="$none" 'BEGIN { print a / b }')" "$failures" "${bytes:+$(printf %.1f "$bytes")}" "${log:+$(printf %.1f "$log")}" "$first"
 }
