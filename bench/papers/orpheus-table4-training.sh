@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Xie et al., "Orpheus", Table 4, with training: MLR of 20 News Groups on 4 ranks of this machine, which exchange vectors: seconds of a run
 # without checkpoints; with all rows every 100 rounds (at the next end of an epoch: of 29 rounds here); with logs of vectors; and of the
-# latter two where a rank is killed (-9), and all go on with --resume, after so many rounds of each attempt as a draw with probability
+# latter two where all ranks are killed (-9), and go on with --resume, after so many rounds of each attempt as a draw with probability
 # .01 a round says, counted in epochs that it has told of, and the rest by the clock. All end with the same model, or the script fails. "1 round": each
 # round is made durable; "10 s": the default. Bytes are those of rank 0.
 #   bench/papers/orpheus-table4-training.sh [--quick] [DATA]
@@ -57,11 +57,12 @@ failing() {
     began=$(now)
     while :; do
         k=$(draw)
+        : >"$work/out"
         "$tools/drps-train" "$work/plan" -o "$work/model" --local 4 --epochs "$epochs" --exchange vectors "$@" --resume >"$work/out" 2>"$work/err" &
         run=$!
         passed $run $((k / batches)) "$(awk -v k=$((k % batches)) -v r="$round" -v s="$start" 'BEGIN { print s + k * r }')" || break
         mapfile -t ranks < <(pgrep -P "$run")
-        ((${#ranks[@]} == 0)) || kill -9 "${ranks[$((k % ${#ranks[@]}))]}" 2>/dev/null || true
+        kill -9 "$run" "${ranks[@]}" 2>/dev/null || true
         if wait "$run"; then break; fi # its work was done
         failures=$((failures + 1))
     done
