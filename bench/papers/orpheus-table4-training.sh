@@ -33,10 +33,9 @@ once() {
     since "$began" >>"$work/$name.times"
 }
 
-# draw: rounds until the next failure
+# draw N: rounds until the Nth failure, from the one before
 draw() {
-    drawn=$((drawn + 1))
-    awk -v seed=$((seed * 1000 + drawn)) 'BEGIN { srand(seed); rand(); print 1 + int(log(1 - rand()) / log(.99)) }'
+    awk -v seed=$((seed * 1000 + $1)) 'BEGIN { srand(seed); rand(); print 1 + int(log(1 - rand()) / log(.99)) }'
 }
 
 # passed RUN EPOCHS SECONDS: waits until a run has told of so many epochs in $work/out, and then so long; fails when it has ended before
@@ -53,17 +52,16 @@ failing() {
     local name=$1 began k run ranks failures=0
     shift
     clear
-    drawn=0
     began=$(now)
     while :; do
-        k=$(draw)
+        k=$(draw $failures)
         : >"$work/out"
         "$tools/drps-train" "$work/plan" -o "$work/model" --local 4 --epochs "$epochs" --exchange vectors "$@" --resume >"$work/out" 2>"$work/err" &
         run=$!
         passed $run $((k / batches)) "$(awk -v k=$((k % batches)) -v r="$round" -v s="$start" 'BEGIN { print s + k * r }')" || break
         mapfile -t ranks < <(pgrep -P "$run")
         kill -9 "$run" "${ranks[@]}" 2>/dev/null || true
-        if wait "$run"; then break; fi # its work was done
+        if wait "$run" 2>/dev/null; then break; fi # its work was done
         failures=$((failures + 1))
     done
     wait "$run" || { cat "$work/err" >&2 && exit 1; }
