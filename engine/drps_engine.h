@@ -191,11 +191,20 @@ struct drps_train_options {
                                        checkpoint before */
     uint64_t checkpoint_part_bytes; /* of rows in a file, about; default 1 MiB, or more where there
                                        would be too many files */
+    int checkpoint_vectors; /* 1: exchange of vectors: what is applied in each round is logged
+                               beside a checkpoint (engine/checkpoint/vectors/), and is durable as
+                               often as checkpoint_every says, by default each 10 seconds;
+                               checkpoints are written when the log is as large */
+    uint64_t checkpoint_log_bytes; /* and has at least so many bytes, of each rank, about; default
+                                      16 MiB, which are soon restored */
     int keep_checkpoints; /* 1: they stay when the model is written, with one after the last
                              epoch, so that more epochs can follow */
-    int resume; /* 1: go on from the newest checkpoint that all ranks have; where there is none,
-                   begin anew. What of the options has its default value is then that of the
-                   interrupted run; replaces a model that it left */
+    int resume;    /* 1: go on from the newest checkpoint that all ranks have; where there is none,
+                      begin anew. What of the options has its default value is then that of the
+                      interrupted run; replaces a model that it left */
+    int resume_at; /* 1: go on after round resume_round of the run, counted over its epochs, which
+                      checkpoints of vectors still cover */
+    uint64_t resume_round;
     const char *from; /* where training begins anew, it begins with the parameters of this model, or
                          with the rows of this folder of checkpoints, of whichever plan; rows that
                          it does not have are fresh. NULL: all are fresh */
@@ -235,7 +244,8 @@ struct drps_train_options {
     uint64_t staleness;        /* ssp, wsp: labels that a worker may be ahead of the slowest;
                                   default: drps_sched_defaults() */
     int no_overlap;            /* 1: parameters of a batch travel only when it is the batch's turn,
-                                  not while the one before is computed; bsp: results are the same */
+                                  not while the one before is computed, and logs of vectors are
+                                  written between batches; bsp: results are the same */
     int no_fresh;              /* 1: parameters that nobody has trained are sent, too */
     int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
     /* Of several ranks. Training stops, and writes checkpoints, between epochs alone then. */
@@ -405,8 +415,9 @@ struct drps_train_result {
         int state;     /* 1: with the optimizer's state */
     } from;
     struct drps_train_checkpoints {
-        uint64_t n, failed, bytes; /* that this rank has written, that could not be */
-        double seconds;            /* that training stood still for them */
+        uint64_t n, failed, bytes;  /* that this rank has written, that could not be */
+        double seconds;             /* that training stood still for them */
+        uint64_t rounds, log_bytes; /* of vectors, that this rank has logged */
     } checkpoints;
     struct drps_store_stats store_stats;
     struct drps_window_stats *windows; /* own: [windows_n] of an epoch, summed over epochs; relay */

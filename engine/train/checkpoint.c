@@ -75,8 +75,8 @@ static void forget(struct drps_job *job, uint64_t first, uint64_t last)
 static int needs_rows(const struct drps_job *job, const struct drps_state *state)
 {
     const struct drps_train_options *o = job->options;
-    return o->checkpoint_rows || o->checkpoint_dir || state->epoch > o->epochs ||
-           job->result->stopped_early;
+    return o->checkpoint_rows || o->checkpoint_vectors || o->checkpoint_dir ||
+           state->epoch > o->epochs || job->result->stopped_early;
 }
 
 /* A store that saves itself goes on at its own next step, which is that of the state unless some
@@ -172,8 +172,10 @@ static json_t *describe(const struct drps_job *job, const struct drps_state *sta
                         ? json_pack("{s:I, s:o}", "bytes", (json_int_t)job->trained.names_bytes,
                                     "checksum", drps_manifest_hex(job->trained.names_sum))
                         : json_null();
+    const uint64_t round = drps_job_round(job, state->epoch, state->part.step);
     if (json_object_set_new(of, "names", names) == 0 &&
-        json_object_set(j, DRPS_WARM_MEMBER, of) == 0) {
+        json_object_set(j, DRPS_WARM_MEMBER, of) == 0 &&
+        (!job->log || drps_vector_log_describe(j, round, job->server.model.dim) == 0)) {
         json_decref(of);
         return j;
     }
@@ -254,12 +256,21 @@ static void remove_other_ranks(const struct drps_job *job)
         rank++;
 }
 
-/* Checkpoints of this run are kept but for the newest two; what cannot be removed stays. */
+/* The first that is kept: of the newest two, or of three, so that a log that was cut short by the
+ * last one does not leave but few rounds covered. */
+static uint64_t first_kept(const struct drps_job *job)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    if (job->log && c->before && !drps_round_log_due(job->log)) return c->before;
+    return c->newest ? c->newest : c->next;
+}
+
+/* Checkpoints of this run are kept but for the newest; what cannot be removed stays. */
 static void remove_old(struct drps_job *job)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err err = DRPS_ERR_INIT;
-    const uint64_t first = c->newest ? c->newest : c->next;
+    const uint64_t first = first_kept(job);
     if (drps_checkpoints_keep(&c->place, first, c->next, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
     forget(job, 1, first - 1);
@@ -290,11 +301,21 @@ static void accept(struct drps_job *job, const struct drps_state *state, enum wa
         remove_old(job);
     else
         drps_log(o->log, DRPS_LOG_WARN, "earlier checkpoints stay: %s", why.text);
+    if (job->log) drps_job_log_after(job, c->next, state);
+    c->before = c->newest;
     c->newest = c->next++;
     c->linked_best = job->result->best_epoch;
     job->result->checkpoints.n++;
     job->result->checkpoints.bytes += bytes;
     if (o->on_checkpoint) o->on_checkpoint(o->ctx, &cut);
+}
+
+/* Rounds are logged beside the checkpoint before; but that has not the best epoch, if it was this
+ * one, and a run that went on from it would not know of that. */
+static void put_off(struct drps_job *job)
+{
+    drps_round_log_put_off(job->log);
+    if (job->options->patience) drps_round_log_close(job->log);
 }
 
 static void reject(struct drps_job *job, const struct drps_err *why)
@@ -304,6 +325,7 @@ static void reject(struct drps_job *job, const struct drps_err *why)
     const int rc = drps_checkpoints_remove(&c->place, c->next, NULL);
     (void)rc; /* else the next one replaces it */
     job->result->checkpoints.failed++;
+    if (job->log) put_off(job);
     if (!why->code) return; /* the rank that failed says why */
     drps_log(job->options->log, DRPS_LOG_WARN, "no checkpoint was written, training goes on%s: %s",
              c->newest ? " (the one before stays)" : "", why->text);
@@ -319,6 +341,7 @@ int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part 
     uint64_t bytes = 0;
     enum way way;
     int any;
+    if (job->log) drps_job_sync_log(job); /* up to this checkpoint, each round can be restored */
     fill_state(job, epoch, done, &state);
     const int failed = write_one(job, &state, &way, &bytes, &why) < 0;
     int rc = any_failed(job, failed, &any, err);

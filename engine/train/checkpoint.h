@@ -26,11 +26,15 @@ struct drps_job_checkpoints {
     struct drps_state state; /* own: what it says; else of a run that has not begun */
     uint64_t next, newest;   /* number of the next one; of the newest that this run may go on from,
                                 0: none */
+    uint64_t before;         /* of the one before that; 0: none, or it is not known */
     int marks_rows;          /* 1: the store marks the rows that change */
     int shares_rows;      /* 1: the newest has all rows but for those that the store has marked as
                              changed, and the next one may share their files */
     uint64_t linked_best; /* the epoch whose parameters the newest one has; 0: none */
     int begins_over;      /* anew, beside checkpoints of an earlier run */
+    int logged;           /* 1: vectors are logged beside `from`, */
+    uint64_t round;       /* up to this round, and more */
+    int replays;          /* 1: the run goes on from that one, and not from `from` itself */
     int begins_with_own;  /* a warm start with the checkpoints that lie where the run's will */
     struct drps_job_save saves[DRPS_STORE_SAVES_MOST];
     struct drps_relay_saved saved; /* of a store in `from`: what it was opened with */
@@ -41,6 +45,8 @@ struct drps_job_checkpoints {
     uint64_t due_step;  /* counted from the first epoch; UINT64_MAX: steps do not count */
     uint64_t due_epoch; /* after it; UINT64_MAX: epochs do not count */
     uint64_t due_ns;    /* the clock; UINT64_MAX: time does not count */
+    uint64_t synced_round, synced_ns; /* up to where, and when, the log of vectors was flushed */
+    uint64_t told_round;              /* up to where it is known to be durable */
 };
 
 /*
@@ -51,6 +57,61 @@ struct drps_job_checkpoints {
  */
 DRPS_MUST_CHECK
 int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err);
+
+/* Places that a run can go on from: a checkpoint, and the rounds that are logged after it. Twice
+ * the round, and 1 more where the epoch that ends with it is evaluated, too. */
+struct drps_job_span {
+    uint64_t first, last;
+};
+
+/* The span of a checkpoint of this state, alone or with rounds up to last_round. */
+struct drps_job_span drps_job_span(const struct drps_job *job, const struct drps_state *state,
+                                   uint64_t last_round);
+
+/*
+ * Called by all ranks together: the last place that all have, or that of options->resume_round.
+ * spans [n], newest first; n may be 0. Returns 1, and which of them it is in, or 0: there is none.
+ * DRPS_E_NOT_FOUND: the round is not covered.
+ */
+DRPS_MUST_CHECK
+int drps_job_agree_on_place(const struct drps_job *job, const struct drps_job_span *spans, size_t n,
+                            uint64_t *place_out, size_t *which_out, struct drps_err *err);
+
+/* The place becomes that of the run: where it is after the checkpoint's own, its state lacks the
+ * results of epochs and the sums of the one under way until rounds are replayed. */
+DRPS_MUST_CHECK
+int drps_job_take_place(struct drps_job *job, const struct drps_job_span *span, uint64_t place,
+                        struct drps_err *err);
+
+/* Put the rounds that are logged after the checkpoint to its rows, into a copy of them; the folder
+ * of the run's store is there, and empty. */
+DRPS_MUST_CHECK
+int drps_job_replay(struct drps_job *job, const struct drps_store_config *config,
+                    struct drps_err *err);
+
+/* Room to log rounds, and how they get there; before ranks exchange vectors. */
+DRPS_MUST_CHECK
+int drps_job_new_log(struct drps_job *job, struct drps_err *err);
+
+/* Before the first step: go on with the log beside the checkpoint. Returns 1 on all ranks where
+ * some rank has none: then a checkpoint is due, which gets one. */
+DRPS_MUST_CHECK
+int drps_job_begin_log(struct drps_job *job, struct drps_err *err);
+
+/* Have rounds logged beside checkpoint `number`, which is of this state. */
+void drps_job_log_after(struct drps_job *job, uint64_t number, const struct drps_state *state);
+
+/* Make what is logged durable. Where that fails, rounds are not logged any more until the next
+ * checkpoint, which all ranks write after the epoch; a warning says so. */
+void drps_job_sync_log(struct drps_job *job);
+
+/* The loop's end_round(). */
+DRPS_MUST_CHECK
+int drps_job_end_round(void *job, uint64_t epoch, const struct drps_epoch_part *done,
+                       struct drps_err *err);
+
+/* How many rounds are done in this state. */
+uint64_t drps_job_round(const struct drps_job *job, uint64_t epoch, uint64_t step);
 
 /* The model's name with a suffix, in a new string (free() it); NULL when memory is gone. */
 char *drps_job_beside(const struct drps_job *job, const char *suffix);

@@ -75,6 +75,9 @@ int drps_job_due_after(struct drps_job *job, uint64_t epoch, int *due_out, struc
     const int last = epoch >= job->options->epochs || job->result->stopped_early;
     uint64_t due = epoch >= c->due_epoch || epoch * job->plan->info.batches >= c->due_step ||
                    drps_clock_ns() >= c->due_ns;
+    if (job->log) /* beside which checkpoints are written as it grows; the best epoch is in none */
+        due = !drps_round_log_is_open(job->log) || drps_round_log_due(job->log) ||
+              job->result->best_epoch == epoch;
     if (last) due = job->options->keep_checkpoints != 0;
     int rc = job->ranks ? drps_cluster_least(&job->cluster, &due, err) : 0;
     *due_out = due != 0;

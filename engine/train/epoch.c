@@ -380,12 +380,18 @@ static int train_async(struct run *run, struct drps_err *err)
     return rc;
 }
 
-/* Each rank has all rows. */
+/* Each rank has all rows. Returns PAUSED where a pause is due. */
 static int train_exchanging(struct run *run, struct drps_err *err)
 {
+    struct drps_epoch_loop *loop = run->loop;
     int rc = 0;
-    while (run->step < run->loop->train_steps && rc == 0)
+    while (run->step < loop->train_steps && rc == 0) {
         rc = ranks_step(run, 1, err);
+        if (rc < 0 || !loop->end_round) continue;
+        const struct drps_epoch_part done = done_part(run, run->now_ns);
+        rc = loop->end_round(loop->pause_ctx, run->epoch, &done, err);
+        if (rc == 1) rc = PAUSED;
+    }
     run->trained_ns = drps_clock_ns();
     return rc;
 }

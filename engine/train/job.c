@@ -247,6 +247,14 @@ static int run_pilot(struct drps_job *job, struct drps_store_config *config, str
     return rc == 0 ? drps_cluster_finish(&job->cluster, err) : rc;
 }
 
+/* Vectors are logged beside a checkpoint: that which the run goes on from, or a new one. */
+static int begin_log(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_state *from = &job->checkpoints.state;
+    int rc = drps_job_begin_log(job, err);
+    return rc == 1 ? drps_job_checkpoint(job, from->epoch, &from->part, err) : rc;
+}
+
 static int run(struct drps_job *job, struct drps_err *err)
 {
     const int is_pilot = job->options->pilot.on;
@@ -262,6 +270,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     describe(job);
     rc = drps_job_start(job, &config, err);
     if (rc == 0) rc = drps_job_take_up(job, err);
+    if (rc == 0) rc = begin_log(job, err);
     if (rc == 0) rc = run_epochs(job, err);
     if (rc == 0) rc = export_last(job, err);
     drps_job_collect(job);
@@ -287,6 +296,7 @@ static void finish(struct drps_job *job)
     drps_topic_close(job->topic);
     drps_async_close(job->async);
     drps_exchange_close(job->exchange);
+    drps_round_log_free(job->log);
     drps_stratum_close(job->stratum);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);

@@ -19,6 +19,7 @@
 #include "engine/train/drps_memory.h"
 #include "engine/train/epoch.h"
 #include "engine/train/space.h"
+#include "engine/train/vectors/drps_round_log.h"
 #include "engine/warm/drps_warm.h"
 
 struct drps_job {
@@ -53,6 +54,7 @@ struct drps_job {
     enum drps_exchange way; /* settled: never auto */
     struct drps_exchange_bytes exchange_bytes, all_exchange_bytes; /* of this rank, and of all */
     struct drps_exchanging *exchange;                              /* NULL: way is servers */
+    struct drps_round_log *log;          /* own; NULL: vectors are not logged */
     struct drps_async *async;            /* NULL: bsp, as of the next one */
     struct drps_async_listener listener; /* that the store tells */
     struct drps_stratum *stratum;        /* NULL: one batch after another */
@@ -74,18 +76,26 @@ struct drps_job {
 
 /* ---- The beginning ---- */
 
-/* The epochs that are left; one that is begun in the middle counts. At least one, though nothing
- * may be left to do. */
+/* 1: the run goes on where all steps of its epoch are done, but for the results of the epoch. */
+static inline int drps_job_is_over(const struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    return job->checkpoints.state.part.step == info->batches + info->eval_batches;
+}
+
+/* The epochs of which steps are left; one that is begun in the middle counts. At least one, though
+ * nothing may be left to do. */
 static inline uint64_t drps_job_epochs_left(const struct drps_job *job)
 {
-    const uint64_t epoch = job->checkpoints.state.epoch, epochs = job->options->epochs;
+    const uint64_t epoch = job->checkpoints.state.epoch + (uint64_t)drps_job_is_over(job);
+    const uint64_t epochs = job->options->epochs;
     return epoch < epochs ? epochs - epoch + 1 : 1;
 }
 
 /* The step at which the first of them begins. */
 static inline uint64_t drps_job_first_step(const struct drps_job *job)
 {
-    return job->checkpoints.state.part.step;
+    return drps_job_is_over(job) ? 0 : job->checkpoints.state.part.step;
 }
 
 /* What a checkpoint has beside rows: sums of a topic model; or what of gradients is held back

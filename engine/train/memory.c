@@ -15,6 +15,7 @@
 #include "engine/publish/drps_modeldir.h"
 #include "engine/step/drps_batch_cache.h"
 #include "engine/step/drps_stratum.h"
+#include "engine/train/vectors/drps_round_log.h"
 #include "storage/kv/drps_kv.h"
 #include "storage/pib/drps_pib.h"
 
@@ -112,6 +113,8 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
             take(b, "all rows, and what ranks exchange",
                  drps_exchange_memory(&p->plan->info, p->server->row_bytes, p->worker->touches,
                                       p->way, p->options->sv_count));
+        if (p->options->checkpoint_vectors)
+            take(b, "a log of vectors", drps_round_log_memory(&p->plan->info));
         if (p->options->push.on)
             take(b, "what gradients hold back",
                  drps_push_memory(&p->plan->info, p->worker->touches));

@@ -183,6 +183,21 @@ static int no_exchange(const struct drps_job *job, const char *why, struct drps_
                         job->plan->dir, why, drps_exchange_name(job->options->exchange));
 }
 
+/* What is logged are vectors, which ranks exchange under bsp: then all have the same rows. */
+static int check_log(const struct drps_train_options *o, struct drps_err *err)
+{
+    if (!o->checkpoint_vectors) return 0;
+    if (o->exchange != DRPS_EXCHANGE_VECTORS && o->exchange != DRPS_EXCHANGE_AUTO)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "checkpoints of vectors are of ranks that exchange vectors: exchange "
+                            "vectors, or have checkpoints of rows written");
+    if (o->checkpoint_every.unit == DRPS_CHECKPOINT_NEVER)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "vectors are logged beside checkpoints, and there are to be none: "
+                            "leave one of both out");
+    return 0;
+}
+
 /* Replicas are of models whose gradient is a sum of outer products. */
 static int check_exchange(const struct drps_job *job, struct drps_err *err)
 {
@@ -235,6 +250,7 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
                             "forbid");
     int rc = check_filters(job, err);
     if (rc == 0) rc = check_exchange(job, err);
+    if (rc == 0) rc = check_log(o, err);
     if (rc < 0) return rc;
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
@@ -372,6 +388,12 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     if (o->exchange == DRPS_EXCHANGE_AUTO && found->fits) job->way = found->fewest;
     found->way = job->way;
     found->chosen = o->exchange == DRPS_EXCHANGE_AUTO;
+    if (o->checkpoint_vectors && job->way != DRPS_EXCHANGE_VECTORS)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s sends the fewest bytes by exchange of %s, and checkpoints of "
+                            "vectors are of exchange of vectors: ask for that, or have checkpoints "
+                            "of rows written",
+                            job->plan->dir, drps_exchange_name(job->way));
     return 0;
 }
 

@@ -73,6 +73,9 @@ static json_t *checkpoints_to_json(const struct drps_train_checkpoints *c)
     drps_manifest_put(&j, "failed", count(c->failed));
     drps_manifest_put(&j, "bytes", count(c->bytes));
     drps_manifest_put(&j, "seconds", number(c->seconds));
+    if (!c->rounds) return j;
+    drps_manifest_put(&j, "rounds", count(c->rounds));
+    drps_manifest_put(&j, "log_bytes", count(c->log_bytes));
     return j;
 }
 

@@ -80,6 +80,8 @@ void drps_job_collect(struct drps_job *job)
     struct drps_feed_stats feed;
     if (job->server.store) job->server.ops->stats(job->server.store, &r->store_stats);
     collect_windows(job);
+    if (job->log)
+        drps_round_log_counts(job->log, &r->checkpoints.rounds, &r->checkpoints.log_bytes);
     if (job->feed) {
         drps_feed_stats(job->feed, &feed);
         r->plan_read_bytes = feed.read_bytes;

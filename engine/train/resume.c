@@ -33,10 +33,13 @@ static enum drps_log_level level(const struct drps_job *job)
 /* ---- Which checkpoint ---- */
 
 /* One that was looked at. */
+enum { FOUND_MOST = 3 };
 struct found {
     uint64_t number;
     struct drps_checkpoint *cp; /* own; NULL: it is of no use */
     struct drps_state state;    /* own */
+    int logged;                 /* rounds of vectors follow it, up to this one: */
+    uint64_t last_round;
 };
 
 static int check_fit(const struct drps_job *job, const struct drps_state *s, const char *path,
@@ -79,6 +82,25 @@ static int check_held(const struct drps_job *job, const struct found *f, struct 
                         drps_checkpoint_path(f->cp));
 }
 
+/* Which rounds of vectors follow it. What is damaged of them is told of, and left out. */
+static int look_at_log(const struct drps_job *job, struct found *f, struct drps_err *err)
+{
+    struct drps_err why = DRPS_ERR_INIT;
+    uint64_t first;
+    f->logged = drps_vector_log_is_of(f->cp);
+    f->last_round = drps_job_round(job, f->state.epoch, f->state.part.step);
+    if (!f->logged) return 0;
+    int rc = drps_vector_log_verify(job->plan->io, f->cp, &first, &f->last_round, &why);
+    if (rc == 0 && first != drps_job_round(job, f->state.epoch, f->state.part.step))
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts itself in its round",
+                            drps_checkpoint_path(f->cp));
+    if (rc == 0) return 0;
+    if (rc != DRPS_E_CORRUPT) return drps_err_set(err, rc, "%s", why.text);
+    drps_log(job->options->log, DRPS_LOG_WARN, "rounds after %llu cannot be used: %s",
+             (unsigned long long)f->last_round, why.text);
+    return 0;
+}
+
 /* Open a checkpoint and read all of it: later it is too late to take another. */
 static int look_at(const struct drps_job *job, struct found *f, struct drps_err *err)
 {
@@ -97,6 +119,7 @@ static int look_at(const struct drps_job *job, struct found *f, struct drps_err 
     if (rc == 0 && drps_checkpoint_store(f->cp))
         rc = drps_relay_verify_saved(job->plan->io, drps_checkpoint_store(f->cp), err);
     if (rc == 0) rc = check_best(job, f, err);
+    if (rc == 0) rc = look_at_log(job, f, err);
     return rc;
 }
 
@@ -107,14 +130,14 @@ static void let_go(struct found *f)
     f->cp = NULL;
 }
 
-/* The newest checkpoint of the rank that is whole, and of several ranks the one before, too, as
- * some rank may lack the newest. A damaged one is told of and left out. Those that a warm start
+/* The newest checkpoint of the rank that is whole, and of several ranks those before, too, as some
+ * rank may lack the newest. A damaged one is told of and left out. Those that a warm start
  * begins with may be of another plan, and are no obstacle. Where all that there is has another
  * version the run is not begun anew unasked. */
 static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_t n,
-                      struct found found[2], struct drps_err *err)
+                      struct found found[FOUND_MOST], struct drps_err *err)
 {
-    const size_t most = job->ranks ? 2 : 1;
+    const size_t most = job->ranks ? FOUND_MOST : 1;
     struct drps_err other = DRPS_ERR_INIT; /* of one of another version */
     size_t have = 0;
     for (size_t i = 0; i < n && have < most; i++) {
@@ -141,14 +164,16 @@ static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_
                         other.text);
 }
 
-/* The newest of two that all ranks have. */
-static int agree(const struct drps_job *job, const struct found found[2], uint64_t *number_out,
-                 struct drps_err *err)
+/* The newest that all ranks have. */
+static int agree(const struct drps_job *job, const struct found found[FOUND_MOST],
+                 uint64_t *number_out, struct drps_err *err)
 {
-    const uint64_t mine[2] = {found[0].number, found[1].number};
+    uint64_t mine[FOUND_MOST];
+    for (size_t i = 0; i < FOUND_MOST; i++)
+        mine[i] = found[i].number;
     *number_out = mine[0];
     if (!job->ranks) return 0;
-    return drps_cluster_common(&job->cluster, mine, 2, number_out, err);
+    return drps_cluster_common(&job->cluster, mine, FOUND_MOST, number_out, err);
 }
 
 /* ---- What it settles ---- */
@@ -183,6 +208,7 @@ static void settle(struct drps_job *job, struct found *f)
     c->from_number = c->newest = f->number;
     c->state = f->state;
     c->linked_best = f->state.best_epoch;
+    c->logged = f->logged;
     memset(f, 0, sizeof(*f));
     take_options(&job->settled, &c->state);
     job->settled.replace = 1; /* a model that the interrupted run left */
@@ -278,20 +304,65 @@ static size_t of_this_run(const uint64_t *numbers, size_t n, uint64_t first)
     return n;
 }
 
+/* Go on from the newest checkpoint that all ranks have. */
+static int resume_newest(struct drps_job *job, struct found found[FOUND_MOST], int *any_out,
+                         struct drps_err *err)
+{
+    uint64_t number = 0;
+    int rc = agree(job, found, &number, err);
+    for (size_t i = 0; i < FOUND_MOST && rc == 0 && number; i++)
+        if (found[i].number == number) settle(job, &found[i]);
+    *any_out = number != 0;
+    return rc;
+}
+
+/* Go on from a round that some rank may have logged. Rounds after a newer checkpoint are that
+ * one's.
+ */
+static int resume_logged(struct drps_job *job, struct found found[FOUND_MOST], int *any_out,
+                         struct drps_err *err)
+{
+    struct drps_job_span spans[FOUND_MOST];
+    uint64_t place;
+    size_t n = 0, which = 0;
+    for (; n < FOUND_MOST && found[n].number; n++) {
+        spans[n] = drps_job_span(job, &found[n].state, found[n].last_round);
+        if (n && spans[n].last > spans[n - 1].first)
+            spans[n].last = spans[n - 1].first & ~UINT64_C(1);
+    }
+    int rc = drps_job_agree_on_place(job, spans, n, &place, &which, err);
+    *any_out = rc == 1;
+    if (rc <= 0) return rc;
+    settle(job, &found[which]);
+    return drps_job_take_place(job, &spans[which], place, err);
+}
+
+/* Whether some rank has logged vectors, as all ranks learn. */
+static int any_logged(const struct drps_job *job, const struct found found[FOUND_MOST],
+                      int *any_out, struct drps_err *err)
+{
+    uint64_t any = job->options->resume_at != 0;
+    for (size_t i = 0; i < FOUND_MOST; i++)
+        any |= found[i].logged != 0;
+    int rc = job->ranks ? drps_cluster_least(&job->cluster, &any, err) : 0;
+    *any_out = any != 0;
+    return rc;
+}
+
 static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, uint64_t first,
                   struct drps_err *err)
 {
-    struct found found[2] = {{0}};
-    uint64_t number = 0;
+    struct found found[FOUND_MOST] = {{0}};
+    int logged = 0, any = 0;
     const size_t own = of_this_run(numbers, n, first);
     int rc = find_whole(job, numbers, own, found, err);
-    if (rc == 0) rc = agree(job, found, &number, err);
-    for (size_t i = 0; i < 2 && rc == 0 && number; i++)
-        if (found[i].number == number) settle(job, &found[i]);
+    if (rc == 0) rc = any_logged(job, found, &logged, err);
+    if (rc == 0)
+        rc = logged ? resume_logged(job, found, &any, err) : resume_newest(job, found, &any, err);
     if (rc == 0) rc = check_epochs(job, err);
-    if (rc == 0 && !number) rc = begin_anew(job, own < n, err);
-    let_go(&found[0]);
-    let_go(&found[1]);
+    if (rc == 0 && !any) rc = begin_anew(job, own < n, err);
+    for (size_t i = 0; i < FOUND_MOST; i++)
+        let_go(&found[i]);
     return rc;
 }
 

@@ -151,6 +151,8 @@ uint64_t drps_job_copy_space(const struct drps_job *job, uint64_t beside)
     const struct drps_relay_saved *saved = &job->checkpoints.saved;
     const uint64_t rows = saved->rows * saved->row_bytes;
     const uint64_t scan = rows + saved->rows * 2 * sizeof(uint32_t); /* while they are copied */
+    if (job->checkpoints.replays)
+        return job->checkpoints.state.rows * job->checkpoints.state.row_bytes;
     if (!job->checkpoints.copies) return 0;
     return rows + (scan > beside ? scan - beside : 0);
 }

@@ -290,9 +290,11 @@ static int open_exchange(struct drps_job *job, struct drps_err *err)
                    .count = o->sv_count},
         .seed = o->seed,
         .first_round =
-            (job->checkpoints.state.epoch - 1) * job->plan->info.batches + drps_job_first_step(job),
+            drps_job_round(job, job->checkpoints.state.epoch, job->checkpoints.state.part.step),
         .slots = job->windows != NULL,
-        .wait_ms = job->cluster.wait_ms};
+        .wait_ms = job->cluster.wait_ms,
+        .applied = job->log ? drps_round_log_take : NULL,
+        .applied_ctx = job->log};
     if (job->way == DRPS_EXCHANGE_SERVERS) return 0;
     return drps_exchange_open(&exchange, &job->exchange, err);
 }
@@ -376,6 +378,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
     if (rc == 0) rc = drps_job_begin_export(job, err);
     if (rc == 0) rc = drps_job_use_saved(job, config, err);
+    if (rc == 0) rc = drps_job_replay(job, config, err);
     if (rc == 0) rc = drps_job_make_rows(job, err);
     if (rc == 0) rc = open_windows(job, config, err);
     if (rc == 0)
@@ -396,6 +399,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
     if (rc == 0 && job->ranks) rc = open_async(job, err);
+    if (rc == 0) rc = drps_job_new_log(job, err);
     if (rc == 0 && job->ranks) rc = open_exchange(job, err);
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
@@ -412,8 +416,9 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .exchange = job->exchange,
         .cluster = job->ranks ? &job->cluster : NULL,
         /* There is no cut inside an epoch of these. */
-        .pause = job->async || has_whole_epochs(job) ? NULL : drps_job_checkpoint,
+        .pause = job->async || (has_whole_epochs(job) && !job->log) ? NULL : drps_job_checkpoint,
         .pause_ctx = job,
+        .end_round = job->log ? drps_job_end_round : NULL,
         .train_steps = drps_pilot_train_steps(job->options, &job->plan->info),
         .eval_steps = drps_pilot_eval_steps(job->options, &job->plan->info),
     };

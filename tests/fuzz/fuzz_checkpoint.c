@@ -9,7 +9,7 @@
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 #include "support/base_plans.h"
 #include "support/edited.h"
 #include "support/fuzz_check.h"

@@ -114,6 +114,8 @@ static int apply(void *ctx, const struct drps_vector_round *round, void *matrix,
     uint32_t *rounds = ctx;
     (void)err;
     ++*rounds;
+    for (uint32_t i = 0; i < round->note_bytes; i++)
+        *(char *)matrix ^= ((const char *)round->note)[i];
     for (uint32_t b = 0; b < round->n; b++) {
         const struct drps_vectors *v = &round->batches[b];
         for (uint32_t i = 0; i < v->n; i++)
@@ -132,7 +134,7 @@ static int restore(const struct drps_checkpoints *c, uint64_t round, char *matri
 {
     uint32_t rounds = 0;
     int rc = drps_vector_log_restore(c, &shape, round, apply, &rounds, matrix, round_out, err);
-    if (rc == 0) CHECK(*round_out >= FIRST && rounds <= *round_out - FIRST);
+    if (rc == 0) CHECK(*round_out >= FIRST && rounds == *round_out - FIRST);
     return rc;
 }
 
@@ -155,7 +157,10 @@ static int verify(const struct drps_checkpoints *c, uint64_t *rounds, struct drp
 {
     struct drps_checkpoint *cp;
     CHECK(drps_checkpoint_open(c, 1, &cp, err) == 0);
-    const int rc = drps_vector_log_verify(drps_io_os(), cp, rounds, err);
+    uint64_t first, last;
+    const int rc = drps_vector_log_verify(drps_io_os(), cp, &first, &last, err);
+    CHECK(first == FIRST && last >= first);
+    *rounds = last - first;
     drps_checkpoint_close(cp);
     return rc;
 }

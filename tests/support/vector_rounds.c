@@ -76,7 +76,8 @@ void vector_rounds_next(struct vector_rounds *v)
         v->batches[b] = v->own[b].v;
         v->sources[b] = (b + 1) % ROUND_BATCHES;
     }
-    v->round = (struct drps_vector_round){v->last, ROUND_BATCHES, v->batches, v->sources, 0};
+    v->round = (struct drps_vector_round){
+        .number = v->last, .n = ROUND_BATCHES, .batches = v->batches, .sources = v->sources};
     if (vector_rounds_apply(v, &v->round, v->matrix, NULL) < 0) abort();
     remember(v);
 }

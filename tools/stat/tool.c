@@ -12,6 +12,7 @@
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "tools/drps_cli.h"
 #include "tools/drps_link.h"
+#include "tools/stat/checkpoints.h"
 #include "tools/stat/print.h"
 #include "tools/stat/topics.h"
 #include "tools/stat/values.h"
@@ -165,10 +166,11 @@ static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, cons
                             struct drps_err *err)
 {
     if (o->verify) return stat_verify_checkpoints(cli, io, o->path, err);
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s holds checkpoints: --verify checks them, and drps-train --resume goes "
-                        "on from them",
-                        o->path);
+    if (o->shown.epoch || o->shown.windows)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--epoch and --windows are for models, and %s holds checkpoints",
+                            o->path);
+    return stat_print_checkpoints(cli, io, o->path, err);
 }
 
 /* The folder is a model if it has model.json, or checkpoints, or a plan. */
@@ -200,10 +202,10 @@ int stat_tool_main(int argc, char **argv)
 {
     static const struct drps_cli_tool tool = {
         .name = "drps-stat",
-        .args_doc = "PLAN|MODEL",
+        .args_doc = "PLAN|MODEL|CHECKPOINTS",
         .doc = "Show what a plan or a model is: counts, blocks and windows, the forecast of disk "
-               "I/O, the loss of every "
-               "epoch, and where time, memory and disk I/O of training went.",
+               "I/O, the loss of every epoch, and where time, memory and disk I/O of training "
+               "went; or from where training can go on that left checkpoints.",
         .options = option_table,
         .parse = parse,
     };

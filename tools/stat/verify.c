@@ -7,7 +7,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 #include "index/verify/drps_verify.h"
 #include "tools/drps_progress.h"
 

@@ -81,6 +81,10 @@ const struct argp_option train_option_table[] = {
      "Go on from the newest checkpoint, with the options of the run that wrote it where none are "
      "given; begin anew where there is none",
      4},
+    {"resume-round", KEY_RESUME_ROUND, "N", 0,
+     "--resume after round N of the run, counted over its epochs, which checkpoints of vectors "
+     "still cover",
+     4},
     {"checkpoint-every", KEY_CHECKPOINT_EVERY, "TIME", 0,
      "Write one every so often: 30s, 5m, 2h, 1000b (batches), 1e (epochs), or never (default: 5m, "
      "or longer where they would take more than 1 % of the time)",
@@ -91,6 +95,11 @@ const struct argp_option train_option_table[] = {
      "Write all rows at each. Otherwise files of rows that have not changed are those of the one "
      "before, and store relay writes only what is in memory and keeps what is on disk (not with "
      "--checkpoint-dir)",
+     4},
+    {"checkpoint-vectors", KEY_CHECKPOINT_VECTORS, NULL, 0,
+     "With --exchange vectors: log what is applied in each round, and write one when the logs are "
+     "as large as the model; every TIME (default: 10s) the log is made durable. Training goes on "
+     "from any round that is covered",
      4},
     {"keep-checkpoints", KEY_KEEP_CHECKPOINTS, NULL, 0,
      "Leave them when the model is written, with one of the last epoch, so that more epochs can "

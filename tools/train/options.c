@@ -34,6 +34,7 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
         {.key = KEY_ONE_BY_ONE, .flag = &o->train.one_by_one},
         {.key = KEY_RESUME, .flag = &o->train.resume},
         {.key = KEY_CHECKPOINT_ROWS, .flag = &o->train.checkpoint_rows},
+        {.key = KEY_CHECKPOINT_VECTORS, .flag = &o->train.checkpoint_vectors},
         {.key = KEY_KEEP_CHECKPOINTS, .flag = &o->train.keep_checkpoints},
         {.key = KEY_INSECURE, .flag = &o->ranks.insecure},
         {.key = KEY_NO_CLAIM, .flag = &o->train.no_claim},
@@ -134,6 +135,10 @@ static int parse_running(struct drps_cli *cli, struct drps_train_options *o, int
         return 0;
     case KEY_CHECKPOINT_EVERY:
         o->checkpoint_every = every(cli, arg);
+        return 0;
+    case KEY_RESUME_ROUND:
+        o->resume = o->resume_at = 1;
+        o->resume_round = drps_cli_count(cli, arg, 0, UINT64_MAX / 4);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

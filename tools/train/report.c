@@ -118,6 +118,8 @@ static void print_checkpoints(const struct drps_train_result *r)
     if (!c->n && !c->failed) return;
     printf("  saved     %llu checkpoints, %s, %.2f s", (unsigned long long)c->n, size(c->bytes),
            c->seconds);
+    if (c->rounds)
+        printf("; vectors of %llu rounds, %s", (unsigned long long)c->rounds, size(c->log_bytes));
     if (c->failed) printf("; %llu could not be written", (unsigned long long)c->failed);
     printf("\n");
 }

@@ -183,6 +183,7 @@ static int attempt(void *ctx, struct drps_attempt *a)
     const struct work *w = ctx;
     struct drps_train_options *train = &w->options->train;
     struct drps_err err = DRPS_ERR_INIT;
+    if (!drps_attempt_is_first(a) && drps_attempt_has_checkpoint(a)) train->resume_at = 0;
     if (!drps_attempt_is_first(a))
         train->resume |= !train->replace || drps_attempt_has_checkpoint(a);
     const int rc = run(w->cli, w->options, a, &err);

@@ -147,7 +147,8 @@ int payload_get_vectors(struct payload_round *p, uint64_t number, const void *pa
         rc = get_batch(p, &r, &p->batches[b], &p->sources[b], err);
     if (rc == 0 && r.bytes)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "a round has %zu bytes too many", r.bytes);
-    p->round = (struct drps_vector_round){number, n, p->batches, p->sources, 0};
+    p->round = (struct drps_vector_round){
+        .number = number, .n = n, .batches = p->batches, .sources = p->sources};
     if (rc == 0) *round_out = &p->round;
     return rc;
 }

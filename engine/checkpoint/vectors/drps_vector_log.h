@@ -34,11 +34,16 @@ struct drps_vector_round {
     const uint32_t *sources;            /* [n] ranks that they came from */
     /* 1: rows changed that no batch names, as when replicas are averaged; all rows are logged. */
     int all_rows;
+    /* Borrowed: what the caller wants to know again when the round is restored; logged with it. */
+    const void *note;
+    uint32_t note_bytes; /* at most DRPS_VECTOR_NOTE_MOST */
 };
+enum { DRPS_VECTOR_NOTE_MOST = 1 << 16 };
 
 /*
  * Apply the batches of a round to the matrix, as when it was trained: the same bits must come of
- * it, and no row may change that no batch names. Returns 0 or a code with err set, which ends the
+ * it, and no row may change that no batch names. A round that was logged as rows has no batches
+ * here: the matrix has its rows already. Returns 0 or a code with err set, which ends the
  * restoring.
  */
 typedef int (*drps_vector_apply)(void *ctx, const struct drps_vector_round *round, void *matrix,
@@ -53,6 +58,8 @@ struct drps_vector_log_options {
     uint64_t buffer_bytes; /* rounds are held until they have so many, then synced; 0: 4 MiB */
     uint64_t replay_ns;    /* a checkpoint is due when applying all that is logged has taken longer;
                               0: however long */
+    int background;        /* 1: a thread makes rounds durable that are flushed, or fill the buffer,
+                              while others are added; 0: the caller waits. The log is the same */
     uint64_t keep;         /* checkpoints that are kept, 1 to DRPS_CHECKPOINT_LIST_MOST; 0: 1 */
 };
 
@@ -78,15 +85,38 @@ int drps_vector_log_resume(const struct drps_checkpoints *c,
                            const struct drps_vector_log_options *options, uint64_t round,
                            struct drps_vector_log **log_out, struct drps_err *err);
 
+/* Have `manifest` say that it is of rows after `round`, of a matrix with so many floats in a u: for
+ * a checkpoint that the caller writes. -ENOMEM, without a text. */
+DRPS_MUST_CHECK
+int drps_vector_log_describe(json_t *manifest, uint64_t round, uint32_t dim);
+
+/*
+ * Log after `round` beside checkpoint `number`, whose manifest has been described so: its own
+ * round, or one that its log has. What the log has of later rounds is cut off. Checkpoints are
+ * written and removed by the caller: options->keep is not read. Errors as those of restoring.
+ */
+DRPS_MUST_CHECK
+int drps_vector_log_open(const struct drps_checkpoints *c, uint64_t number,
+                         const struct drps_vector_log_options *options, uint64_t round,
+                         struct drps_vector_log **log_out, struct drps_err *err);
+
 /*
  * Log a round, whose vectors have been applied to `matrix` in `apply_ns`. It is copied, and durable
  * after the next sync, which may be this call's. -EINVAL: the number is not the next, or vectors
- * have another dim; -ENOMEM: the round is not logged. On another failure it is, but not durable:
- * the next sync tries again.
+ * have another dim, or the note is too long; -ENOMEM: the round is not logged. On another failure
+ * it is, but not durable: the next sync tries again.
  */
 DRPS_MUST_CHECK
 int drps_vector_log_add(struct drps_vector_log *log, const struct drps_vector_round *round,
                         const void *matrix, uint64_t apply_ns, struct drps_err *err);
+
+/*
+ * Begin to make all rounds durable, and wait for those that were flushed before. The next flush or
+ * sync says whether it has succeeded; after a failure it is tried again. Without options.background
+ * this is drps_vector_log_sync().
+ */
+DRPS_MUST_CHECK
+int drps_vector_log_flush(struct drps_vector_log *log, struct drps_err *err);
 
 /* Make all rounds durable. After a failure it may be called again. */
 DRPS_MUST_CHECK
@@ -141,10 +171,20 @@ int drps_vector_log_restore(const struct drps_checkpoints *c, const struct drps_
                             uint64_t round, drps_vector_apply apply, void *ctx, void *matrix,
                             uint64_t *round_out, struct drps_err *err);
 
-/* Read and check the log of one open checkpoint, if it has one, but not its rows. *rounds_out:
- * whole ones. */
+/* The same of one open checkpoint: its rows, then the rounds of its log up to `round`. */
+DRPS_MUST_CHECK
+int drps_vector_log_replay(const struct drps_io *io, struct drps_checkpoint *cp,
+                           const struct drps_matrix_shape *shape, uint64_t round,
+                           drps_vector_apply apply, void *ctx, void *matrix, uint64_t *round_out,
+                           struct drps_err *err);
+
+/* 1: the checkpoint is of a matrix whose vectors are logged. */
+int drps_vector_log_is_of(const struct drps_checkpoint *cp);
+
+/* Read and check the log of one open checkpoint, if it has one, but not its rows. It has rounds
+ * *first_out .. *last_out; where it is damaged, those before the damage. */
 DRPS_MUST_CHECK
 int drps_vector_log_verify(const struct drps_io *io, const struct drps_checkpoint *cp,
-                           uint64_t *rounds_out, struct drps_err *err);
+                           uint64_t *first_out, uint64_t *last_out, struct drps_err *err);
 
 #endif

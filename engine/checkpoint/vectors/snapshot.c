@@ -20,17 +20,22 @@ char *snapshot_log(const struct drps_checkpoints *c, uint64_t number)
 
 /* ---- Writing ---- */
 
+int drps_vector_log_describe(json_t *manifest, uint64_t round, uint32_t dim)
+{
+    json_t *vectors = json_pack("{s:I, s:I}", "round", (json_int_t)round, "dim", (json_int_t)dim);
+    return vectors && json_object_set_new(manifest, "vectors", vectors) == 0 ? 0 : -ENOMEM;
+}
+
+int drps_vector_log_is_of(const struct drps_checkpoint *cp)
+{
+    return json_object_get(drps_checkpoint_manifest(cp), "vectors") != NULL;
+}
+
 /* What the caller says, and what the checkpoint is of. */
 static json_t *describe(const struct snapshot *s, const json_t *manifest)
 {
     json_t *own = json_copy((json_t *)(uintptr_t)manifest); /* it is only read */
-    json_t *vectors =
-        json_pack("{s:I, s:I}", "round", (json_int_t)s->round, "dim", (json_int_t)s->shape.dim);
-    if (own && vectors && json_object_set(own, "vectors", vectors) == 0) {
-        json_decref(vectors);
-        return own;
-    }
-    json_decref(vectors);
+    if (own && drps_vector_log_describe(own, s->round, s->shape.dim) == 0) return own;
     json_decref(own);
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* Writing: rounds are gathered as frames in memory, and stay there until they are durable. */
 #include <errno.h>
+#include <pthread.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,16 @@
 enum { BEGIN_BYTES = 24 };
 static const uint64_t usual_buffer_bytes = 4 << 20;
 
+/* Frames that a thread makes durable; nobody else touches them, the file or `named` meanwhile. */
+struct writing {
+    int under_way;
+    pthread_t thread;
+    unsigned char *bytes; /* own */
+    size_t n, cap;        /* n: 0 when there are none */
+    int rc;
+    struct drps_err err;
+};
+
 struct drps_vector_log {
     const struct drps_checkpoints *c;
     struct drps_vector_log_options options;
@@ -23,8 +34,9 @@ struct drps_vector_log {
     int fd;                   /* -1: the file is not there yet */
     int named;                /* 1: its name is durable */
     uint64_t synced;          /* its bytes that are durable */
-    unsigned char *buffer;    /* own: frames that follow them */
+    unsigned char *buffer;    /* own: frames that follow them, and those that are being written */
     size_t buffered, cap;
+    struct writing writing;
     uint64_t logged, replay_ns; /* since the checkpoint: bytes of rounds, time to apply them */
     struct drps_vector_log_stats stats;
 };
@@ -62,7 +74,7 @@ static void put_frame(struct drps_vector_log *log, enum frame_kind kind, uint64_
     unsigned char *at = payload_at(log);
     const struct frame f = {.kind = kind,
                             .round = round,
-                            .offset = log->synced + log->buffered,
+                            .offset = log->synced + log->writing.n + log->buffered,
                             .synced = log->synced,
                             .bytes = payload,
                             .apply_ns = apply_ns,
@@ -166,6 +178,8 @@ static int log_new(const struct drps_checkpoints *c, const struct drps_matrix_sh
 void drps_vector_log_close(struct drps_vector_log *log)
 {
     if (!log) return;
+    if (log->writing.under_way) (void)pthread_join(log->writing.thread, NULL);
+    free(log->writing.bytes);
     drps_io_close(log->c->io, log->fd);
     row_set_destroy(&log->changed);
     free(log->buffer);
@@ -229,28 +243,49 @@ static int cut(struct drps_vector_log *log, struct drps_err *err)
     return rc;
 }
 
-int drps_vector_log_resume(const struct drps_checkpoints *c,
-                           const struct drps_vector_log_options *options, uint64_t round,
-                           struct drps_vector_log **log_out, struct drps_err *err)
+/* Go on with the log of this checkpoint; `newer`: checkpoints after it are removed before. */
+static int open_log(const struct drps_checkpoints *c, const struct snapshot *s,
+                    const struct drps_vector_log_options *options, uint64_t round, int newer,
+                    struct drps_vector_log **log_out, struct drps_err *err)
 {
     struct drps_vector_log *log = NULL;
-    struct drps_checkpoint *cp;
-    struct snapshot s;
-    *log_out = NULL;
-    int rc = snapshot_open(c, round, &cp, &s, err);
-    drps_checkpoint_close(cp);
-    if (rc == 0) rc = log_new(c, &s.shape, options, &log, err);
+    int rc = log_new(c, &s->shape, options, &log, err);
     if (rc < 0) return rc;
-    log->snapshot = s;
-    log->path = snapshot_log(c, s.number);
+    log->snapshot = *s;
+    log->path = snapshot_log(c, s->number);
     rc = log->path ? find_end(log, round, err) : no_memory(err);
-    if (rc == 0) rc = drps_checkpoints_keep(c, 1, s.number, err);
+    if (rc == 0 && newer) rc = drps_checkpoints_keep(c, 1, s->number, err);
     if (rc == 0) rc = cut(log, err);
     if (rc == 0)
         *log_out = log;
     else
         drps_vector_log_close(log);
     return rc;
+}
+
+int drps_vector_log_resume(const struct drps_checkpoints *c,
+                           const struct drps_vector_log_options *options, uint64_t round,
+                           struct drps_vector_log **log_out, struct drps_err *err)
+{
+    struct drps_checkpoint *cp;
+    struct snapshot s;
+    *log_out = NULL;
+    int rc = snapshot_open(c, round, &cp, &s, err);
+    drps_checkpoint_close(cp);
+    return rc == 0 ? open_log(c, &s, options, round, 1, log_out, err) : rc;
+}
+
+int drps_vector_log_open(const struct drps_checkpoints *c, uint64_t number,
+                         const struct drps_vector_log_options *options, uint64_t round,
+                         struct drps_vector_log **log_out, struct drps_err *err)
+{
+    struct drps_checkpoint *cp;
+    struct snapshot s;
+    *log_out = NULL;
+    int rc = drps_checkpoint_open(c, number, &cp, err);
+    if (rc == 0) rc = snapshot_read(cp, number, &s, err);
+    drps_checkpoint_close(cp);
+    return rc == 0 ? open_log(c, &s, options, round, 0, log_out, err) : rc;
 }
 
 /* ---- Rounds ---- */
@@ -263,13 +298,15 @@ static int add_round(struct drps_vector_log *log, const struct drps_vector_round
     const uint64_t as_rows = drps_vector_log_rows_bytes(shape, log->changed.n);
     const uint64_t as_vectors = drps_vector_log_bytes(shape, round);
     const int rows = round->all_rows || as_rows <= as_vectors;
-    const uint64_t payload = rows ? as_rows : as_vectors;
+    const uint64_t bytes = rows ? as_rows : as_vectors, payload = bytes + round->note_bytes;
     int rc = reserve(log, payload, err);
     if (rc < 0) return rc;
     if (rows)
         payload_put_rows(shape, &log->changed, matrix, payload_at(log));
     else
         payload_put_vectors(shape, round, payload_at(log));
+    drps_put_u32(payload_at(log) + 4, round->note_bytes);
+    if (round->note_bytes) memcpy(payload_at(log) + bytes, round->note, round->note_bytes);
     put_frame(log, rows ? FRAME_ROWS : FRAME_VECTORS, round->number, payload, apply_ns);
     *(rows ? &log->stats.as_rows : &log->stats.as_vectors) += 1;
     log->logged += frame_bytes(payload);
@@ -284,6 +321,8 @@ int drps_vector_log_add(struct drps_vector_log *log, const struct drps_vector_ro
         return drps_err_set(err, -EINVAL, "round %llu cannot be logged after round %llu",
                             (unsigned long long)round->number,
                             (unsigned long long)log->stats.round);
+    if (round->note_bytes > DRPS_VECTOR_NOTE_MOST)
+        return drps_err_set(err, -EINVAL, "a note of %u bytes cannot be logged", round->note_bytes);
     for (uint32_t b = 0; b < round->n; b++)
         if (round->batches[b].dim != log->snapshot.shape.dim)
             return drps_err_set(err, -EINVAL, "vectors of %u floats cannot be logged, only of %u",
@@ -292,24 +331,94 @@ int drps_vector_log_add(struct drps_vector_log *log, const struct drps_vector_ro
     if (rc < 0) return rc;
     log->stats.round = round->number;
     log->replay_ns += apply_ns;
-    return log->buffered < log->options.buffer_bytes ? 0 : drps_vector_log_sync(log, err);
+    return log->buffered < log->options.buffer_bytes ? 0 : drps_vector_log_flush(log, err);
+}
+
+/* ---- Making them durable ---- */
+
+/* Writes frames behind those that are durable. */
+static int write_out(struct drps_vector_log *log, const unsigned char *bytes, size_t n,
+                     struct drps_err *err)
+{
+    const struct drps_io *io = log->c->io;
+    int rc = 0;
+    if (log->fd < 0) rc = drps_io_open(io, log->path, O_RDWR | O_CREAT | O_NOFOLLOW, &log->fd, err);
+    if (rc == 0) rc = drps_io_write_at(io, log->fd, bytes, n, log->synced, log->path, err);
+    if (rc == 0) rc = drps_io_sync(io, log->fd, log->path, err);
+    if (rc == 0 && !log->named) rc = drps_sync_parent(io, log->path, err);
+    if (rc == 0) log->named = 1;
+    return rc;
+}
+
+static void *write_aside(void *ctx)
+{
+    struct drps_vector_log *log = ctx;
+    struct writing *w = &log->writing;
+    w->rc = write_out(log, w->bytes, w->n, &w->err);
+    return NULL;
+}
+
+/* Frames that could not be written come before those that were added since. */
+static int take_back(struct drps_vector_log *log, struct drps_err *err)
+{
+    struct writing *w = &log->writing;
+    if (drps_array_reserve(&w->bytes, &w->cap, w->n + log->buffered, 1)) return no_memory(err);
+    if (log->buffered) memcpy(w->bytes + w->n, log->buffer, log->buffered);
+    unsigned char *spare = log->buffer;
+    const size_t cap = log->cap;
+    log->buffer = w->bytes;
+    log->cap = w->cap;
+    log->buffered += w->n;
+    w->bytes = spare;
+    w->cap = cap;
+    w->n = 0;
+    return 0;
+}
+
+/* Waits for the thread. */
+static int wait_for_writing(struct drps_vector_log *log, struct drps_err *err)
+{
+    struct writing *w = &log->writing;
+    if (w->under_way) {
+        (void)pthread_join(w->thread, NULL); /* it is there, and joined once */
+        w->under_way = 0;
+        if (w->rc == 0) {
+            log->synced += w->n;
+            w->n = 0;
+        }
+    }
+    if (!w->n) return 0;
+    int rc = take_back(log, err);
+    return rc < 0 ? rc : drps_err_set(err, w->rc, "%s", w->err.text);
 }
 
 int drps_vector_log_sync(struct drps_vector_log *log, struct drps_err *err)
 {
-    const struct drps_io *io = log->c->io;
-    int rc = 0;
-    if (!log->buffered) return 0;
-    if (log->fd < 0) rc = drps_io_open(io, log->path, O_RDWR | O_CREAT | O_NOFOLLOW, &log->fd, err);
-    if (rc == 0)
-        rc = drps_io_write_at(io, log->fd, log->buffer, log->buffered, log->synced, log->path, err);
-    if (rc == 0) rc = drps_io_sync(io, log->fd, log->path, err);
-    if (rc == 0 && !log->named) rc = drps_sync_parent(io, log->path, err);
+    int rc = wait_for_writing(log, err);
+    if (rc < 0 || !log->buffered) return rc;
+    rc = write_out(log, log->buffer, log->buffered, err);
     if (rc < 0) return rc;
-    log->named = 1;
     log->synced += log->buffered;
     log->buffered = 0;
     return 0;
+}
+
+int drps_vector_log_flush(struct drps_vector_log *log, struct drps_err *err)
+{
+    struct writing *w = &log->writing;
+    if (!log->options.background) return drps_vector_log_sync(log, err);
+    int rc = wait_for_writing(log, err);
+    if (rc < 0 || !log->buffered) return rc;
+    const struct writing spare = *w;
+    *w = (struct writing){.bytes = log->buffer, .n = log->buffered, .cap = log->cap};
+    log->buffer = spare.bytes;
+    log->cap = spare.cap;
+    log->buffered = 0;
+    rc = pthread_create(&w->thread, NULL, write_aside, log);
+    w->under_way = rc == 0;
+    if (rc == 0) return 0;
+    rc = take_back(log, err); /* there is nothing to move: it cannot fail for memory */
+    return rc < 0 ? rc : drps_vector_log_sync(log, err);
 }
 
 int drps_vector_log_due(const struct drps_vector_log *log)

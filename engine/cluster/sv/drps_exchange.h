@@ -33,6 +33,15 @@
 
 struct drps_exchanging; /* opaque */
 
+/* A batch whose vectors are applied in a round: of its samples, rows ids [batch->rows] by placed
+ * id, and slopes u [batch->samples][dim]. All borrowed. */
+struct drps_exchange_applied {
+    uint32_t rank; /* whose it is */
+    const struct drps_batch *batch;
+    const uint32_t *ids;
+    const float *slopes;
+};
+
 struct drps_exchange_job {
     const struct drps_plan *plan; /* the rank's part, of several classes */
     struct drps_net *net;
@@ -45,6 +54,10 @@ struct drps_exchange_job {
     uint64_t seed, first_round;        /* of the run: what is drawn */
     int slots;                         /* 1: unions list slots */
     uint32_t wait_ms;
+    /* vectors: called in each round for the batch of each rank, in the order in which their
+     * gradients are added up. An error ends the round. NULL: nobody wants to know. */
+    int (*applied)(void *ctx, const struct drps_exchange_applied *applied, struct drps_err *err);
+    void *applied_ctx;
 };
 
 /* Called by all ranks together: rows are copied to all. Everything in job is borrowed until close.
@@ -58,6 +71,9 @@ void drps_exchange_close(struct drps_exchanging *x); /* NULL-safe */
 DRPS_MUST_CHECK
 int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,
                        struct drps_err *err);
+
+/* All rows as they are between two rounds, [rows][row_bytes] by placed id; borrowed until close. */
+const void *drps_exchange_replica(const struct drps_exchanging *x);
 
 /* What was sent in training rounds so far is added to *sum; returns what was received. */
 uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum);

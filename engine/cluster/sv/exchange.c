@@ -209,25 +209,33 @@ static int receive_part(struct drps_exchanging *x, uint32_t from, uint64_t step,
     return rc;
 }
 
+/* The batch of rank r that its vectors are of. */
+static int batch_of(struct drps_exchanging *x, uint32_t r, struct drps_batch *out,
+                    struct drps_err *err)
+{
+    const struct part *p = &x->parts[r];
+    *out = x->batch.body;
+    if (r == x->rank && !x->job.select.count) return 0;
+    int rc = drps_feed_decode_body(x->job.feed, &p->parts.body, out, err);
+    if (rc == 0 && (out->samples != p->parts.n || out->rows != p->n))
+        rc = drps_err_set(err, DRPS_E_PROTO,
+                          "%zu samples of %zu rows, with vectors of %" PRIu32 " and %zu",
+                          out->samples, out->rows, p->parts.n, p->n);
+    if (rc < 0) (void)drps_err_context(err, "the batch of rank %" PRIu32, r);
+    return rc;
+}
+
 /* The gradient of rank r's batch to x->grads and x->touches. */
 static int gradient_of(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
 {
-    struct part *p = &x->parts[r];
-    struct drps_batch other;
-    if (r == x->rank && !x->job.select.count) {
-        make_gradient(x, &x->batch.body, p->parts.values);
-        return 0;
-    }
-    int rc = drps_feed_decode_body(x->job.feed, &p->parts.body, &other, err);
-    if (rc == 0 && (other.samples != p->parts.n || other.rows != p->n))
-        rc = drps_err_set(err, DRPS_E_PROTO,
-                          "%zu samples of %zu rows, with vectors of %" PRIu32 " and %zu",
-                          other.samples, other.rows, p->parts.n, p->n);
-    if (rc < 0)
-        (void)drps_err_context(err, "the batch of rank %" PRIu32, r);
-    else
-        make_gradient(x, &other, p->parts.values);
-    return rc;
+    const struct part *p = &x->parts[r];
+    struct drps_batch b;
+    int rc = batch_of(x, r, &b, err);
+    if (rc < 0) return rc;
+    make_gradient(x, &b, p->parts.values);
+    const struct drps_exchange_applied applied = {
+        .rank = r, .batch = &b, .ids = p->ids, .slopes = p->parts.values};
+    return x->job.applied ? x->job.applied(x->job.applied_ctx, &applied, err) : 0;
 }
 
 static int add_part(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
@@ -357,6 +365,11 @@ uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traf
 {
     drps_traffic_merge(sum, &x->traffic);
     return x->received;
+}
+
+const void *drps_exchange_replica(const struct drps_exchanging *x)
+{
+    return x->replica.data;
 }
 
 /* ---- Opening ---- */

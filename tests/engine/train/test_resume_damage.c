@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 #include "support/train_runs.h"
 
 enum { FLIPS = 24 }; /* of bytes in a file */

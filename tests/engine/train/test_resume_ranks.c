@@ -2,7 +2,7 @@
  * from the newest one that all have. */
 #include "support/plan_maker.h"
 
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 #include "support/train_runs.h"
 #include "support/world.h"
 

@@ -21,7 +21,7 @@
 #include "base/drps_endian.h"
 #include "engine/checkpoint/vectors/drps_vector_log.h"
 #include "engine/checkpoint/vectors/frame.h"
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
 #include "support/vector_rounds.h"
@@ -179,7 +179,7 @@ static void test_each_covered_round_comes_back(void **state)
         check_round(f, r);
     check_latest(f, last);
     check_refused(f, last + 1, DRPS_E_NOT_FOUND, "round 31 is not covered by ");
-    check_refused(f, last + 1, DRPS_E_NOT_FOUND, "rank-0: the last one there is 30");
+    check_refused(f, last + 1, DRPS_E_NOT_FOUND, ": the last one there is 30");
     check_refused(f, first - 1, DRPS_E_NOT_FOUND, "the first one there is ");
     end(f);
 }
@@ -276,6 +276,161 @@ static void test_resume_after_an_earlier_round(void **state)
             check_round(f, r);
         check_latest(f, FIRST + back + 3);
         end(f);
+    }
+}
+
+/* A checkpoint that the caller writes has a log of its own, too: one that is new, and one that goes
+ * on, without rounds that are not wanted. */
+static void test_a_log_beside_any_checkpoint(void **state)
+{
+    struct fixture *f = begin();
+    struct drps_checkpoint_writer *w;
+    struct drps_checkpoint *cp;
+    const struct drps_vector_log_options o = {0};
+    uint64_t bytes, got;
+    (void)state;
+    must(drps_vector_log_describe(f->manifest, FIRST, DIM));
+    must(drps_checkpoint_begin(&f->c, 3, ROWS, f->v.shape.row_bytes, &w, &err));
+    must(drps_checkpoint_add(w, 0, ROWS, f->v.matrix, &err));
+    must(drps_checkpoint_commit(w, f->manifest, &bytes, &err));
+    must(drps_vector_log_open(&f->c, 3, &o, FIRST, &f->log, &err));
+    for (int i = 0; i < 4; i++)
+        add(f);
+    sync_log(f);
+    close_log(f);
+    must(drps_vector_log_open(&f->c, 3, &o, FIRST + 2, &f->log, &err));
+    vector_rounds_go_back(&f->v, FIRST + 2);
+    add(f);
+    sync_log(f);
+    check_latest(f, FIRST + 3);
+    must(drps_checkpoint_open(&f->c, 3, &cp, &err));
+    must(drps_vector_log_replay(drps_io_os(), cp, &f->v.shape, FIRST + 1, vector_rounds_apply,
+                                &f->v, f->got, &got, &err));
+    assert_int_equal(got, FIRST + 1);
+    assert_memory_equal(f->got, vector_rounds_after(&f->v, got), vector_rounds_bytes(&f->v));
+    drps_checkpoint_close(cp);
+    close_log(f);
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_int_equal(drps_vector_log_open(&f->c, 3, &o, FIRST + 4, &f->log, &err),
+                     DRPS_E_NOT_FOUND);
+    assert_null(f->log);
+    end(f);
+}
+
+/* ---- Notes ---- */
+
+struct noted {
+    char text[64];
+    uint32_t rounds, as_rows;
+};
+
+static int take_note(void *ctx, const struct drps_vector_round *round, void *matrix,
+                     struct drps_err *err)
+{
+    struct noted *n = ctx;
+    (void)matrix, (void)err;
+    memcpy(n->text + strlen(n->text), round->note, round->note_bytes);
+    n->as_rows += round->n == 0;
+    n->rounds++;
+    return 0;
+}
+
+/* What was noted comes back with each round, whether it was logged as vectors or as rows. */
+static void test_notes_come_back(void **state)
+{
+    static const char *const notes[] = {"a", "", "bcd", "efghijklm"};
+    struct fixture *f = begin();
+    struct noted n = {{0}, 0, 0};
+    uint64_t got;
+    (void)state;
+    open_log(f, (struct drps_vector_log_options){0});
+    for (int i = 0; i < 4; i++) {
+        vector_rounds_next(&f->v);
+        f->v.round.note = notes[i];
+        f->v.round.note_bytes = (uint32_t)strlen(notes[i]);
+        f->v.round.all_rows = i % 2;
+        must(drps_vector_log_add(f->log, &f->v.round, f->v.matrix, 0, &err));
+    }
+    sync_log(f);
+    check_latest(f, FIRST + 4);
+    must(
+        drps_vector_log_restore(&f->c, &f->v.shape, UINT64_MAX, take_note, &n, f->got, &got, &err));
+    assert_string_equal(n.text, "abcdefghijklm");
+    assert_int_equal(n.rounds, 4);
+    assert_int_equal(n.as_rows, 2);
+    vector_rounds_next(&f->v);
+    f->v.round.note_bytes = DRPS_VECTOR_NOTE_MOST + 1;
+    assert_int_equal(drps_vector_log_add(f->log, &f->v.round, f->v.matrix, 0, NULL), -EINVAL);
+    end(f);
+}
+
+/* ---- Writing aside ---- */
+
+/* A file, and the round that comes back last. */
+static char *log_of(int background, size_t *n_out)
+{
+    struct fixture *f = begin_sized(400, DIM, SAMPLES, NNZ);
+    open_log(f, (struct drps_vector_log_options){.buffer_bytes = 1000, .background = background});
+    for (int i = 0; i < 20; i++) {
+        add(f);
+        if (i % 7 == 0) must(drps_vector_log_flush(f->log, &err));
+    }
+    sync_log(f);
+    check_latest(f, FIRST + 20);
+    char *bytes = scratch_read(log_path(f, 1), n_out);
+    end(f);
+    return bytes;
+}
+
+/* The rounds are the same, whoever writes them; only what a frame says to be durable may be less.
+ */
+static void test_a_thread_writes_the_same(void **state)
+{
+    size_t n[2];
+    char *bytes[2] = {log_of(0, &n[0]), log_of(1, &n[1])};
+    struct frame a, b;
+    (void)state;
+    assert_int_equal(n[0], n[1]);
+    for (size_t at = 0; at < n[0]; at += FRAME_HEAD_BYTES + (size_t)frame_padded(a.bytes)) {
+        assert_true(frame_decode((unsigned char *)bytes[0] + at, at, &a));
+        assert_true(frame_decode((unsigned char *)bytes[1] + at, at, &b));
+        assert_true(b.synced <= a.synced && a.kind == b.kind && a.round == b.round);
+        assert_int_equal(a.checksum, b.checksum);
+        assert_memory_equal(bytes[0] + at + FRAME_HEAD_BYTES, bytes[1] + at + FRAME_HEAD_BYTES,
+                            a.bytes);
+    }
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/* What a thread could not write is told by the next call, and written by the one after that. */
+static void test_a_thread_that_fails(void **state)
+{
+    for (int torn = 0; torn < 2; torn++) {
+        struct fixture *f = begin();
+        struct fault_io *io = fault_io_new(drps_io_os());
+        struct drps_err why = DRPS_ERR_INIT;
+        (void)state;
+        open_log(f, (struct drps_vector_log_options){.background = 1});
+        f->c.io = &io->io;
+        add(f);
+        sync_log(f);
+        fault_io_arm(io, FAULT_PWRITE, 1, 0, torn ? FAULT_TORN : FAULT_ERROR, -ENOSPC);
+        add(f);
+        add(f);
+        must(drps_vector_log_flush(f->log, &err));
+        add(f);
+        assert_int_equal(drps_vector_log_sync(f->log, &why), -ENOSPC);
+        assert_non_null(strstr(why.text, "vectors.log"));
+        add(f);
+        must(drps_vector_log_flush(f->log, &err));
+        add(f);
+        sync_log(f);
+        for (uint64_t r = FIRST; r <= FIRST + 6; r++)
+            check_round(f, r);
+        f->c.io = drps_io_os();
+        end(f);
+        fault_io_free(io);
     }
 }
 
@@ -629,6 +784,9 @@ static void test_hostile_rounds(void **state)
         const char *text;
     } cases[] = {
         {0, 4, "ends within a batch"},
+        {4, 4, "ends within a batch"},
+        {4, 1 << 16, "a note of 65536 bytes does not fit its round"},
+        {4, UINT32_MAX, "a note of 4294967295 bytes does not fit its round"},
         {0, 2, "bytes too many"},
         {0, UINT32_MAX, "ends within a batch"},
         {12, 1 << 30, "ends within a batch"},
@@ -695,13 +853,15 @@ static void test_verify(void **state)
     struct fixture *f = begin_written();
     const char *path = log_path(f, 1);
     struct drps_checkpoint *cp;
-    uint64_t rounds, problems[2];
+    uint64_t first, last, problems[2];
     size_t n;
     char *bytes = scratch_read(path, &n);
     (void)state;
     must(drps_checkpoint_open(&f->c, 1, &cp, &err));
-    must(drps_vector_log_verify(drps_io_os(), cp, &rounds, &err));
-    assert_int_equal(rounds, 5);
+    must(drps_vector_log_verify(drps_io_os(), cp, &first, &last, &err));
+    assert_int_equal(first, FIRST);
+    assert_int_equal(last, FIRST + 5);
+    assert_true(drps_vector_log_is_of(cp));
     drps_checkpoint_close(cp);
     /* As part of the check of all checkpoints: one problem more, where the log is damaged. */
     for (int damaged = 0; damaged < 2; damaged++) {
@@ -823,6 +983,10 @@ int main(void)
         cmocka_unit_test(test_rows_that_no_batch_names),
         cmocka_unit_test(test_resume_goes_on),
         cmocka_unit_test(test_resume_after_an_earlier_round),
+        cmocka_unit_test(test_a_log_beside_any_checkpoint),
+        cmocka_unit_test(test_notes_come_back),
+        cmocka_unit_test(test_a_thread_writes_the_same),
+        cmocka_unit_test(test_a_thread_that_fails),
         cmocka_unit_test(test_the_matrix_where_it_is_smaller),
         cmocka_unit_test(test_bytes_of_logs),
         cmocka_unit_test(test_rows_where_both_are_equal),

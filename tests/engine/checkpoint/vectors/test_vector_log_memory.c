@@ -73,9 +73,9 @@ static int resume(struct fixture *f, struct drps_err *err)
 static int verify(struct fixture *f, struct drps_err *err)
 {
     struct drps_checkpoint *cp;
-    uint64_t rounds;
+    uint64_t first, last;
     int rc = drps_checkpoint_open(&f->c, 1, &cp, err);
-    if (rc == 0) rc = drps_vector_log_verify(drps_io_os(), cp, &rounds, err);
+    if (rc == 0) rc = drps_vector_log_verify(drps_io_os(), cp, &first, &last, err);
     drps_checkpoint_close(cp);
     return rc;
 }

@@ -20,6 +20,7 @@ struct job {
     struct vector_rounds v;
     uint64_t durable; /* the last round that was promised; 0: none */
     uint64_t keep;
+    int background;
     int later; /* found with rounds that were not promised */
     int cut_off;
 };
@@ -42,8 +43,10 @@ static int write_rounds(struct job *j, struct drps_vector_log *log, uint64_t las
             rc = drps_vector_log_snapshot(log, j->v.matrix, manifest, NULL);
         else if (rc == 0 && j->v.last % 2 == 0)
             rc = drps_vector_log_sync(log, NULL);
-        else
+        else {
+            if (rc == 0 && j->background) rc = drps_vector_log_flush(log, NULL);
             continue;
+        }
         if (rc == 0) j->durable = j->v.last;
     }
     json_decref(manifest);
@@ -53,7 +56,7 @@ static int write_rounds(struct job *j, struct drps_vector_log *log, uint64_t las
 static int write_all(void *ctx, const struct drps_io *io, const char *disk)
 {
     struct job *j = ctx;
-    const struct drps_vector_log_options o = {.keep = j->keep};
+    const struct drps_vector_log_options o = {.keep = j->keep, .background = j->background};
     struct drps_checkpoints c;
     struct drps_vector_log *log;
     vector_rounds_go_back(&j->v, FIRST);
@@ -93,7 +96,7 @@ static void go_on(struct job *j, const struct power_after *a, const struct drps_
                   uint64_t round, char *matrix)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    const struct drps_vector_log_options o = {.keep = j->keep};
+    const struct drps_vector_log_options o = {.keep = j->keep, .background = j->background};
     struct drps_vector_log *log;
     uint64_t got = 0;
     const struct drps_vector_round next = {.number = round + 1, .all_rows = 1};
@@ -148,7 +151,7 @@ static void look(void *ctx, const struct power_after *a)
 static void test_promised_rounds_come_back(void **state)
 {
     for (uint64_t keep = 1; keep < 3; keep++) {
-        struct job j = {.keep = keep};
+        struct job j = {.keep = keep, .background = keep == 2};
         vector_rounds_begin(&j.v, ROWS, DIM, 1, 3, FIRST);
         const struct power_case c = {.ctx = &j,
                                      .job = write_all,

@@ -23,7 +23,7 @@
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/cluster/filters/drps_held.h"
 #include "engine/cluster/filters/drps_push.h"
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 #include "index/plan/drps_residuals.h"
 #include "support/round_rows.h"
 #include "support/world.h"

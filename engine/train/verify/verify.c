@@ -1,8 +1,7 @@
 /* One rank after another, one checkpoint after another; what is known of a number from the first
  * rank that has it, the others must have, too. */
-#include "engine/train/drps_verify.h"
+#include "engine/train/verify/drps_verify.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +15,8 @@
 #include "engine/cluster/filters/drps_push.h"
 #include "engine/publish/drps_trained.h"
 #include "engine/checkpoint/drps_state.h"
+#include "engine/train/verify/drps_covered.h"
 #include "storage/relay/drps_relay.h"
-
-enum { RANKS_MOST = 1 << 20 };
 
 /* The cut that a number stands for, as the first rank says. */
 struct cut {
@@ -80,10 +78,10 @@ static int check_rows(const struct verify *v, struct drps_checkpoint *cp, struct
 /* The rounds of vectors that followed the rows, where such are logged. */
 static int check_vectors(struct verify *v, const struct drps_checkpoint *cp, struct drps_err *err)
 {
-    uint64_t rounds;
-    if (!json_object_get(drps_checkpoint_manifest(cp), "vectors")) return 0;
-    int rc = drps_vector_log_verify(v->io, cp, &rounds, err);
-    v->found->records += rounds;
+    uint64_t first, last;
+    if (!drps_vector_log_is_of(cp)) return 0;
+    int rc = drps_vector_log_verify(v->io, cp, &first, &last, err);
+    v->found->records += last - first;
     return rc;
 }
 
@@ -172,25 +170,6 @@ static int check_rank(struct verify *v, uint32_t rank, size_t *n_out, struct drp
     return rc;
 }
 
-/* The ranks that the folder may have: one more than the largest number of a "rank-R". */
-static int count_ranks(const struct verify *v, uint32_t *n_out, struct drps_err *err)
-{
-    const size_t prefix = strlen(DRPS_CHECKPOINT_RANK);
-    const struct dirent *entry;
-    DIR *dir = opendir(v->root);
-    *n_out = 0;
-    if (!dir) return drps_err_set(err, -errno, "cannot list %s: %s", v->root, strerror(errno));
-    while ((entry = readdir(dir))) {
-        char *end;
-        if (strncmp(entry->d_name, DRPS_CHECKPOINT_RANK, prefix) != 0) continue;
-        const unsigned long rank = strtoul(entry->d_name + prefix, &end, 10);
-        if (end != entry->d_name + prefix && !*end && rank < RANKS_MOST && rank >= *n_out)
-            *n_out = (uint32_t)rank + 1;
-    }
-    (void)closedir(dir);
-    return 0;
-}
-
 /* A machine may have the checkpoints of one rank alone, or of some that follow each other: no more
  * can be told of ranks that are not there than of those between two that are. */
 static void check_missing(const struct verify *v, uint32_t first, uint32_t end)
@@ -207,7 +186,7 @@ int drps_checkpoints_verify(const struct drps_io *io, const char *root, struct d
 {
     struct verify v = {.io = io, .root = root, .found = found};
     uint32_t ranks, next = 0; /* after the last that has some; 0: none has */
-    int rc = count_ranks(&v, &ranks, err);
+    int rc = drps_checkpoints_ranks(root, &ranks, err);
     for (uint32_t rank = 0; rank < ranks && rc == 0; rank++) {
         size_t n;
         rc = check_rank(&v, rank, &n, err);

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Ranks that exchange vectors and log them: whatever is killed with -9, and when, the run ends with the bits of one that nobody
+# disturbed; drps-stat says which rounds are covered, and the run goes on after any of them.
+. "$(dirname "$0")/lib.sh"
+
+# Five classes, a feature each that tells them apart, and noise.
+awk 'BEGIN {srand(7); split("ash beech elm oak yew", name, " ")
+    for (i = 0; i < 2400; i++) {
+        c = int(rand() * 5) + 1; printf "%s %d:1", name[c], rand() < 0.9 ? c : int(rand() * 5) + 1
+        for (f = 10; f < 3000; f += 1 + int(rand() * 200)) printf " %d:%.2f", f, rand()
+        printf "\n"}}' >all.svm
+head -2100 all.svm >train.svm
+tail -300 all.svm >test.svm
+"$tools/drps-index" train.svm --test test.svm --algo mlr --workers 3 --batch-size 40 -o plan --quiet
+
+# undisturbed OPTIONS...: what a run without checkpoints comes to; `logged` are the options of one with them
+undisturbed() {
+    options=(--local 3 --epochs 60 --exchange vectors --sv-count 30 "$@" --quiet --json)
+    logged=("${options[@]}" --checkpoint-vectors --checkpoint-every 1b)
+    "$tools/drps-train" plan -o undisturbed --force "${options[@]}" >train.json 2>err.txt || return 1
+    want=$(value content <train.json)
+    losses=$(all_values train_loss <train.json | xargs)
+}
+if ! undisturbed; then
+    grep -q "this build has no ZeroMQ" err.txt || fail "$(cat err.txt)"
+    skip "this build has no ZeroMQ"
+fi
+
+# reached N: waits until a run, whose process is $run, has logged N kilobytes
+reached() {
+    until (($(cat model.checkpoint/rank-0/*/vectors.log 2>/dev/null | wc -c) >= $1 * 1000)); do
+        kill -0 "$run" 2>/dev/null || fail "the run ended before it had logged $1 kB: $(cat err.txt)"
+    done
+}
+same() {
+    [[ $(value content <train.json) = "$want" ]] || fail "$1: $(value content <train.json), not $want"
+    [[ $(all_values train_loss <train.json | xargs) = "$losses" ]] || fail "$1: the losses of epochs are others"
+}
+
+# One rank is killed, several times; the others and a new one go on.
+"$tools/drps-train" plan -o model "${logged[@]}" --on-failure resume >train.json 2>err.txt &
+run=$!
+for at in 700 2600 6000; do
+    reached $at
+    # The watching process has an attempt, the attempt a process a rank.
+    attempt=$(pgrep -P $run | head -1)
+    rank=$(pgrep -P "${attempt:-0}" | sed -n "$((at / 100 % 3 + 1))p") || true
+    [[ -z $rank ]] || kill -9 "$rank" 2>/dev/null || true
+done
+wait $run || fail "a rank was killed: $(cat err.txt)"
+grep -q "starting anew, from epoch" err.txt || fail "no rank was killed: $(cat err.txt)"
+same "ranks were killed"
+[[ $(value resumed_step <train.json) != 0 || $(value resumed_epoch <train.json) -gt 1 ]] || fail "it went on from nothing"
+absent model.checkpoint
+echo "ok ranks killed"
+
+# All are killed, and start again.
+undisturbed --sv-rule random
+rm -rf model
+within=0
+for at in 300 2100 5500; do
+    "$tools/drps-train" plan -o model "${logged[@]}" --resume --transport inproc >train.json 2>err.txt &
+    run=$!
+    reached $at
+    kill -9 $run
+    wait $run 2>/dev/null || true
+    "$tools/drps-stat" model.checkpoint --json >stat.json || fail "after $at kB: nothing is covered"
+    (($(value last_round <stat.json) % 18)) && within=1
+done
+"$tools/drps-train" plan -o model "${logged[@]}" --resume >train.json 2>err.txt
+same "all were killed"
+((within)) || fail "no run was killed within an epoch"
+echo "ok all killed"
+
+# Any covered round, and those that are not.
+"$tools/drps-train" plan -o model --force "${logged[@]}" --keep-checkpoints >train.json
+same "nobody was killed"
+(($(all_values rounds <train.json) == 60 * 18)) || fail "$(all_values rounds <train.json) rounds were logged"
+"$tools/drps-stat" model.checkpoint >out.txt
+grep -q "covered  drps-train --resume goes on after round 1080" out.txt || fail "$(cat out.txt)"
+"$tools/drps-stat" model.checkpoint --verify >/dev/null || fail "the checkpoints do not verify"
+"$tools/drps-stat" model.checkpoint --json >stat.json
+first=$(value first_round <stat.json)
+cp -r model.checkpoint kept
+for round in "$first" $((first + 1)) 1079; do
+    rm -rf model model.checkpoint
+    cp -r kept model.checkpoint
+    "$tools/drps-train" plan -o model "${logged[@]}" --resume-round "$round" >train.json
+    same "after round $round"
+done
+rm -rf model model.checkpoint
+cp -r kept model.checkpoint
+fails 1 "round 1081 is not covered by model.checkpoint: rounds $first to 1080 are" \
+    "$tools/drps-train" plan -o model "${logged[@]}" --resume-round 1081
+absent model
+fails 2 "of ranks that exchange vectors" "$tools/drps-train" plan -o never --local 3 --checkpoint-vectors
+fails 2 "there are to be none" "$tools/drps-train" plan -o never --local 3 --exchange vectors --checkpoint-vectors --checkpoint-every never
+absent never
+echo "ok rounds"
