@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Xie et al., "Orpheus", Table 3: the parts of the system, one added after another: MLR.
+#   bench/papers/orpheus-table3.sh [--quick] [DATA]
+# What it needs, its environment and what is printed: orpheus.sh.
+figure=paper-orpheus-table3
+. "$(dirname "${BASH_SOURCE[0]}")/orpheus.sh"
+ways <<'TEXT'
+Matrix+PS: --exchange dense
+SVB: --exchange vectors
+SVB+SVS: --exchange vectors --sv-count 25
+SVB+SVS+RM: --exchange vectors --sv-count 25 --exchange-to 4
+SVB+SVS+RM+PCS: --exchange vectors --sv-count 25 --exchange-to 4 --average 10
+SVB+SVS+RM+PCS+PRR: --exchange vectors --sv-count 25 --exchange-to 4 --average 10 --rotate 10
+TEXT
