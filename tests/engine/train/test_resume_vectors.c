@@ -226,7 +226,7 @@ static void test_each_covered_round_is_gone_on_from(void **state)
         struct drps_train_result want;
         struct world *w = begin(&o);
         uint64_t first, last;
-        const uint64_t step = FEW ? 9 : i ? 3 : 1;
+        const uint64_t step = FEW ? 9 : i ? 5 : 1;
         cases[i].set(&o);
         train_plain(w, o, &want);
         leave_checkpoints(w, o);
