@@ -175,6 +175,37 @@ enum drps_exchange {
 };
 enum { DRPS_EXCHANGES = DRPS_EXCHANGE_AUTO }; /* ways to choose from */
 
+/* Which of a batch's sufficient vectors are sent. */
+enum drps_sv_rule {
+    DRPS_SV_JMCSS,  /* those that the others say least of */
+    DRPS_SV_RANDOM, /* any */
+    DRPS_SV_PROJECT /* as jmcss, projected: what is left wrong is added to the next batch */
+};
+
+/* To which of the other ranks a rank sends its vectors in a round. */
+enum drps_multicast_rule { DRPS_MULTICAST_RANDOM, DRPS_MULTICAST_ROBIN, DRPS_MULTICAST_FIXED };
+
+/*
+ * Replicas that need not be the same, of exchange vectors; zeros: each round's vectors go to all,
+ * and replicas are the same. Else replicas are averaged at the end of each epoch, so that there is
+ * one model.
+ */
+struct drps_train_multicast {
+    uint32_t to; /* how many ranks a rank sends to in a round; 0: all */
+    enum drps_multicast_rule rule;
+    double loss;      /* for experiments: share of pairs of ranks whose link is broken in a round */
+    uint64_t average; /* rounds after which replicas are averaged, too; 0: none */
+    uint64_t rotate;  /* rounds after which each replica moves to the next rank; 0: never */
+    uint64_t late;    /* rounds that vectors may come late (ssp), at most DRPS_LATE_MOST; 0: bsp */
+};
+enum { DRPS_LATE_MOST = 4 };
+
+/* Returns whether replicas may differ within an epoch. */
+static inline int drps_multicast_differs(const struct drps_train_multicast *m)
+{
+    return m->to || m->loss > 0 || m->late;
+}
+
 struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
                                others keep their rows beside it meanwhile). Required */
@@ -255,7 +286,8 @@ struct drps_train_options {
                         have what the bound asks for; the plan has residual slots */
     enum drps_exchange exchange; /* bsp, models of several classes; default: servers */
     uint32_t sv_count;           /* vectors: how many of a batch's are sent; 0: all */
-    int sv_random;  /* 1: drawn evenly; else those that the others say least of (jmcss) */
+    enum drps_sv_rule sv_rule;
+    struct drps_train_multicast multicast;
     int no_hand_on; /* 1: rows go to their servers after each batch, also where the plan says that
                        they stay with workers */
     struct drps_train_pilot pilot;

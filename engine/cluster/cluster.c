@@ -119,7 +119,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "10"
+#define MESSAGES "11"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -129,7 +129,8 @@ struct terms {
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, sv_count,
-        sv_random, logged;
+        sv_rule, logged;
+    struct drps_train_multicast multicast;
     uint64_t pilot; /* 0: it is none; or 1 and its rounds */
     struct drps_push_options push;
     struct drps_pull_options pull;
@@ -158,7 +159,8 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->hands_on = (uint64_t)drps_handing_applies(&c->part->info, o, optim);
     t->exchange = (uint64_t)o->exchange;
     t->sv_count = o->sv_count;
-    t->sv_random = o->sv_random != 0;
+    t->sv_rule = o->sv_rule;
+    t->multicast = o->multicast;
     t->logged = o->checkpoint_vectors != 0;
     t->pilot = o->pilot.on ? 1 + o->pilot.rounds : 0;
     t->push = o->push;
@@ -206,8 +208,10 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
         return differs("set of filters of parameters", rank, err);
     if (t->exchange != first->exchange) return differs("way to exchange gradients", rank, err);
-    if (t->sv_count != first->sv_count || t->sv_random != first->sv_random)
+    if (t->sv_count != first->sv_count || t->sv_rule != first->sv_rule)
         return differs("choice of vectors", rank, err);
+    if (memcmp(&t->multicast, &first->multicast, sizeof(t->multicast)) != 0)
+        return differs("choice of whom vectors are sent to, and when replicas meet", rank, err);
     if (t->logged != first->logged) return differs("kind of checkpoints", rank, err);
     if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
     if (t->hands_on != first->hands_on)

@@ -108,6 +108,8 @@ static inline struct drps_checkpoint_held drps_job_held(const struct drps_job *j
     if (a && drps_algorithm_is_topic(a))
         return (struct drps_checkpoint_held){drps_topic_state_rows(info->factors),
                                              drps_topic_state_row_bytes(info->factors)};
+    if (job->options->sv_rule == DRPS_SV_PROJECT)
+        return (struct drps_checkpoint_held){drps_exchange_rows(info), info->dim * sizeof(float)};
     if (!push->on || !drps_push_needs_own_slots(push)) return (struct drps_checkpoint_held){0};
     return (struct drps_checkpoint_held){info->ranks.residual_slots, info->dim * sizeof(float)};
 }

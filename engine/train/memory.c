@@ -103,6 +103,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         take(b, "products of topics",
              drps_topic_memory(&topics) + drps_modeldir_gram_memory(&p->server->model));
     }
+    const struct drps_select_options select = drps_exchange_selection(p->options);
     if (drps_plan_circulates(&p->plan->info)) {
         take(b, "ranges of rows between ranks",
              drps_circulation_memory(&p->plan->info, p->server->row_bytes) + drps_cluster_memory());
@@ -112,7 +113,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (p->way != DRPS_EXCHANGE_SERVERS)
             take(b, "all rows, and what ranks exchange",
                  drps_exchange_memory(&p->plan->info, p->server->row_bytes, p->worker->touches,
-                                      p->way, p->options->sv_count));
+                                      p->way, &select));
         if (p->options->checkpoint_vectors)
             take(b, "a log of vectors", drps_round_log_memory(&p->plan->info));
         if (p->options->push.on)

@@ -198,6 +198,62 @@ static int check_log(const struct drps_train_options *o, struct drps_err *err)
     return 0;
 }
 
+/* Replicas that differ are written as a whole when they meet, which the resident store can. */
+static int check_replicas_that_differ(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    const int is_resident = !o->store || strcmp(o->store, "auto") == 0 || strcmp(o->store, "resident") == 0;
+    if (!is_resident)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "ranks whose rows differ within an epoch have all of them in memory: "
+                            "store %s cannot be, take resident",
+                            o->store);
+    if (o->checkpoint_vectors)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "vectors are logged where all ranks apply the same in a round: have "
+                            "checkpoints of rows written, or send all vectors to all ranks at once");
+    return 0;
+}
+
+/* To whom vectors go, when they must have come, and when replicas meet. */
+static int check_multicast(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    const struct drps_train_multicast *m = &o->multicast;
+    const uint32_t others = job->plan->info.ranks.count - 1;
+    const int differs = drps_multicast_differs(m);
+    if ((differs || m->average || m->rotate || m->rule) && o->exchange != DRPS_EXCHANGE_VECTORS)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "to whom vectors go, when they must have come, and when replicas meet "
+                            "is of exchange of vectors: ask for that, or leave it to servers");
+    if (o->sv_rule && !o->sv_count)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a rule chooses some of a batch's vectors: say how many");
+    if (m->to >= others && m->to)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "vectors cannot go to %u of %u other ranks alone: without the number "
+                            "they go to all",
+                            m->to, others);
+    if (m->rule && !m->to)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a rule chooses some of the other ranks: say to how many vectors go");
+    if (!(m->loss >= 0 && m->loss < 1))
+        return drps_err_set(err, DRPS_E_CONFIG, "a share of %g of the links cannot be broken",
+                            m->loss);
+    if (m->late > DRPS_LATE_MOST)
+        return drps_err_set(err, DRPS_E_CONFIG, "vectors come at most %d rounds late, not %llu",
+                            DRPS_LATE_MOST, (unsigned long long)m->late);
+    if (m->rotate && m->late)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "replicas move to other ranks between rounds that end together, and "
+                            "here vectors may come late: leave one of both out");
+    if ((m->average || m->rotate) && !differs)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "where all vectors go to all ranks at once, replicas are the same: "
+                            "there is nothing to average, or to rotate");
+    return differs ? check_replicas_that_differ(job, err) : 0;
+}
+
 /* Replicas are of models whose gradient is a sum of outer products. */
 static int check_exchange(const struct drps_job *job, struct drps_err *err)
 {
@@ -207,11 +263,12 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "vectors are chosen where vectors are exchanged: exchange vectors, or "
                             "choose none");
-    if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
+    int rc = check_multicast(job, err);
+    if (rc < 0 || o->exchange == DRPS_EXCHANGE_SERVERS) return rc;
     if (info->ranks.count < 2) return no_exchange(job, "a plan for one worker", err);
     if (!info->classes) return no_exchange(job, "its model has not several classes", err);
     if (o->sync != DRPS_SCHED_BSP)
-        return no_exchange(job, "ranks with all rows are of synchronisation bsp", err);
+        return no_exchange(job, "ranks with all rows are of synchronisation bsp, or ssp of vectors", err);
     if (!drps_ranks_are_alike(&info->ranks))
         return no_exchange(job, "not every rank is a worker and a server", err);
     if (drps_cluster_exchange_bytes(info) > DRPS_NET_MESSAGE_MAX)
@@ -373,13 +430,14 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     struct drps_train_exchange *found = &job->result->exchange;
     struct drps_exchange_bytes *all = &job->all_exchange_bytes;
+    const struct drps_select_options all_sent = {0};
     job->way = o->exchange == DRPS_EXCHANGE_AUTO ? DRPS_EXCHANGE_SERVERS : o->exchange;
     if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
     const uint64_t room = drps_exchange_memory(&job->plan->info, job->server.row_bytes,
-                                               job->worker_size.touches, DRPS_EXCHANGE_VECTORS, 0);
+                                               job->worker_size.touches, DRPS_EXCHANGE_VECTORS, &all_sent);
     const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
     int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, o->sv_count,
-                                    &job->exchange_bytes, err);
+                                    &o->multicast, &job->exchange_bytes, err);
     *all = job->exchange_bytes;
     if (rc == 0)
         rc = drps_exchange_choose(&job->cluster, fits, all, &found->fewest, &found->fits, err);

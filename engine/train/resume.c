@@ -78,6 +78,11 @@ static int check_held(const struct drps_job *job, const struct found *f, struct 
     const struct drps_checkpoint_held due = drps_job_held(job, &f->state.push);
     const struct drps_checkpoint_held *held = drps_checkpoint_held(f->cp);
     if (held->slots == due.slots && held->row_bytes == due.row_bytes) return 0;
+    if (job->options->sv_rule == DRPS_SV_PROJECT || !due.slots)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s was written by a run that %s: go on with the options of that run",
+                            drps_checkpoint_path(f->cp),
+                            held->slots ? "keeps what was not sent" : "did not project vectors");
     return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its plan in what it holds beside rows",
                         drps_checkpoint_path(f->cp));
 }

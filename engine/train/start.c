@@ -286,8 +286,8 @@ static int open_exchange(struct drps_job *job, struct drps_err *err)
         .server = &job->server,
         .worker = &job->worker,
         .way = job->way,
-        .select = {.rule = o->sv_random ? DRPS_SELECT_RANDOM : DRPS_SELECT_JMCSS,
-                   .count = o->sv_count},
+        .select = drps_exchange_selection(o),
+        .multicast = o->multicast,
         .seed = o->seed,
         .first_round =
             drps_job_round(job, job->checkpoints.state.epoch, job->checkpoints.state.part.step),
@@ -295,8 +295,11 @@ static int open_exchange(struct drps_job *job, struct drps_err *err)
         .wait_ms = job->cluster.wait_ms,
         .applied = job->log ? drps_round_log_take : NULL,
         .applied_ctx = job->log};
+    const struct drps_checkpoint *from = job->checkpoints.from;
     if (job->way == DRPS_EXCHANGE_SERVERS) return 0;
-    return drps_exchange_open(&exchange, &job->exchange, err);
+    int rc = drps_exchange_open(&exchange, &job->exchange, err);
+    if (rc < 0 || !from || !drps_exchange_left(job->exchange)) return rc;
+    return drps_checkpoint_read_held(from, drps_exchange_left(job->exchange), err);
 }
 
 static int open_async(struct drps_job *job, struct drps_err *err)

@@ -8,7 +8,8 @@
 #include "tools/train/pull_options.h"
 #include "tools/train/push_options.h"
 
-enum { EPOCHS_MAX = 100000 }; /* what a model's manifest has room for */
+enum { EPOCHS_MAX = 100000, /* what a model's manifest has room for */
+       LATE = 3 };           /* rounds that vectors may come late under ssp */
 
 /* Options whose value is kept as it is given. */
 static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, const char *arg)
@@ -149,7 +150,8 @@ static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, c
 {
     static const char *const transports[] = {"zmq", "inproc", NULL};
     static const char *const exchanges[] = {"servers", "vectors", "rows", "dense", "auto", NULL};
-    static const char *const rules[] = {"jmcss", "random", NULL};
+    static const char *const rules[] = {"jmcss", "random", "project", NULL};
+    static const char *const multicast_rules[] = {"random", "robin", "fixed", NULL};
     static const char *const failures[] = {"stop", "resume", NULL};
 #define NAME(mode, name) [mode] = (name),
     static const char *const modes[] = {DRPS_SCHED_MODES(NAME) NULL};
@@ -186,7 +188,23 @@ static int parse_ranks(struct drps_cli *cli, struct train_options *o, int key, c
         o->train.sv_count = (uint32_t)drps_cli_count(cli, arg, 1, 65536);
         return 0;
     case KEY_SV_RULE:
-        o->train.sv_random = drps_cli_choice(cli, arg, rules) == 1;
+        o->train.sv_rule = (enum drps_sv_rule)drps_cli_choice(cli, arg, rules);
+        return 0;
+    case KEY_EXCHANGE_TO:
+        o->train.multicast.to = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_PLAN_WORKERS_MAX);
+        return 0;
+    case KEY_EXCHANGE_RULE:
+        o->train.multicast.rule =
+            (enum drps_multicast_rule)drps_cli_choice(cli, arg, multicast_rules);
+        return 0;
+    case KEY_EXCHANGE_LOSS:
+        o->train.multicast.loss = drps_cli_share(cli, arg);
+        return 0;
+    case KEY_AVERAGE:
+        o->train.multicast.average = drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_ROTATE:
+        o->train.multicast.rotate = drps_cli_count(cli, arg, 1, UINT32_MAX);
         return 0;
     case KEY_FILTER_TARGET:
         o->filter_target = drps_cli_share(cli, arg);
@@ -233,6 +251,15 @@ static void check(struct drps_cli *cli, const struct train_options *o)
         drps_cli_usage(cli, "--filter-target is of several ranks: it needs --local or --peers");
 }
 
+/* Under ssp vectors come late, and no worker asks when it may start. */
+static void settle_sync(struct drps_train_options *o)
+{
+    if (o->exchange != DRPS_EXCHANGE_VECTORS || o->sync != DRPS_SCHED_SSP) return;
+    o->multicast.late = o->staleness ? o->staleness : LATE;
+    o->staleness = 0;
+    o->sync = DRPS_SCHED_BSP;
+}
+
 /* Says how a model is written, which --publish takes, too. */
 static int publishes(int key)
 {
@@ -250,6 +277,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     }
     if (key == ARGP_KEY_END) {
         check(cli, o);
+        settle_sync(&o->train);
         return 0;
     }
     int rc = parse_plain(cli, o, key, arg);

@@ -11,7 +11,7 @@
 /* ---- Opening ---- */
 
 int chosen_open(struct chosen *c, const struct drps_plan_info *info,
-                const struct drps_select_options *options, struct drps_err *err)
+                const struct drps_select_options *options, uint64_t model_rows, struct drps_err *err)
 {
     const size_t samples = (size_t)info->max_batch_samples, rows = (size_t)info->max_batch_rows;
     const size_t entries = (size_t)info->max_batch_nnz + samples; /* with the intercept's */
@@ -32,6 +32,11 @@ int chosen_open(struct chosen *c, const struct drps_plan_info *info,
     c->local = drps_array_new(rows > entries ? rows : entries, sizeof(*c->local));
     c->rows = drps_array_new(rows, sizeof(*c->rows));
     c->narrow = drps_array_new(entries, sizeof(*c->narrow));
+    if (options->rule == DRPS_SELECT_PROJECT) {
+        c->error = drps_array_new((size_t)model_rows, info->dim * sizeof(*c->error));
+        if (!c->error) return drps_err_set(err, -ENOMEM, "no memory to project vectors");
+        memset(c->error, 0, (size_t)model_rows * info->dim * sizeof(*c->error));
+    }
     if (!c->slopes || !c->first || !c->starts || !c->ids || !c->values || !c->labels || !c->u ||
         !c->picks || !c->local || !c->rows || !c->narrow)
         return drps_err_set(err, -ENOMEM, "no memory to choose vectors");
@@ -41,21 +46,24 @@ int chosen_open(struct chosen *c, const struct drps_plan_info *info,
 void chosen_close(struct chosen *c)
 {
     void *const own[] = {c->slopes, c->first, c->starts, c->ids,    c->values,  c->labels, c->u,
-                         c->picks,  c->local, c->rows,   c->narrow, c->scratch, c->packed, c->room};
+                         c->picks,  c->local, c->rows,   c->narrow, c->scratch, c->packed, c->room,
+                         c->error};
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
         free(own[i]);
     memset(c, 0, sizeof(*c));
 }
 
-/* Arrays of a batch's samples, rows and entries; and scratch, list and body. */
-uint64_t chosen_memory(const struct drps_plan_info *info, uint32_t count)
+/* Arrays of a batch's samples, rows and entries; scratch, list and body; what is left wrong. */
+uint64_t chosen_memory(const struct drps_plan_info *info, const struct drps_select_options *options,
+                       uint64_t rows)
 {
-    const struct drps_select_options options = {.rule = DRPS_SELECT_JMCSS, .count = count};
     const uint64_t samples = info->max_batch_samples, entries = info->max_batch_nnz + samples;
-    if (!count || samples > DRPS_SELECT_VECTORS_MOST || entries > UINT32_MAX) return 0;
+    const uint64_t error =
+        options->rule == DRPS_SELECT_PROJECT ? rows * info->dim * sizeof(float) : 0;
+    if (!options->count || samples > DRPS_SELECT_VECTORS_MOST || entries > UINT32_MAX) return 0;
     return samples * (2 * info->dim + 4) * sizeof(float) + entries * 14 +
-           info->max_batch_rows * 12 + 2 * info->max_body_bytes +
-           drps_select_scratch((uint32_t)samples, (uint32_t)entries, &options);
+           info->max_batch_rows * 12 + 2 * info->max_body_bytes + error +
+           drps_select_scratch((uint32_t)samples, (uint32_t)entries, options);
 }
 
 /* ---- Choosing ---- */
@@ -122,7 +130,7 @@ static int pick(struct chosen *c, const struct drps_batch *b, const uint32_t *id
         if (!c->scratch) return drps_err_set(err, -ENOMEM, "no memory to choose vectors");
     }
     c->picked = (struct drps_selected){.picks = c->picks, .u = c->u};
-    return drps_select(&all, &options, NULL, c->scratch, &c->picked, err);
+    return drps_select(&all, &options, c->error, c->scratch, &c->picked, err);
 }
 
 /* ---- The batch that is sent ---- */

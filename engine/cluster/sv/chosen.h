@@ -24,20 +24,22 @@ struct chosen {
     float *values, *labels, *u;             /* own */
     uint32_t *picks, *rows;                 /* own */
     uint16_t *narrow;                       /* own */
+    float *error; /* own: [rows][dim] what projecting has left wrong; NULL: nothing is projected */
     void *scratch;                          /* own: grows */
     size_t scratch_cap;
     unsigned char *packed, *room; /* own: list and body; what a body is packed in */
     size_t packed_cap, room_cap;
 };
 
-/* Room for batches of the plan. options->count is not 0. */
+/* Room for batches of the plan, of a model of so many rows. options->count is not 0. */
 DRPS_MUST_CHECK
 int chosen_open(struct chosen *c, const struct drps_plan_info *info,
-                const struct drps_select_options *options, struct drps_err *err);
+                const struct drps_select_options *options, uint64_t rows, struct drps_err *err);
 void chosen_close(struct chosen *c);
 
-/* Returns its memory; count 0: none. */
-uint64_t chosen_memory(const struct drps_plan_info *info, uint32_t count);
+/* Returns its memory, of a model of so many rows; count 0: none. */
+uint64_t chosen_memory(const struct drps_plan_info *info, const struct drps_select_options *options,
+                       uint64_t rows);
 
 /* Choose of a batch whose rows are ids, and whose vectors u are in c->slopes. `seed`: another one
  * for each batch. -EDOM: training has diverged. */

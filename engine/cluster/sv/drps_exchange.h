@@ -51,6 +51,7 @@ struct drps_exchange_job {
     enum drps_exchange way;            /* vectors, rows or dense */
     struct drps_select_options select; /* vectors: how many of a batch are sent, and which; count 0:
                                           all; its seed is not read */
+    struct drps_train_multicast multicast; /* of vectors; zeros: to all, under bsp */
     uint64_t seed, first_round;        /* of the run: what is drawn */
     int slots;                         /* 1: unions list slots */
     uint32_t wait_ms;
@@ -67,7 +68,8 @@ int drps_exchange_open(const struct drps_exchange_job *job, struct drps_exchangi
                        struct drps_err *err);
 void drps_exchange_close(struct drps_exchanging *x); /* NULL-safe */
 
-/* The next training round, of the epoch's `step`. */
+/* The next training round, of the epoch's `step`. After the last one of an epoch all ranks have the
+ * same rows. */
 DRPS_MUST_CHECK
 int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,
                        struct drps_err *err);
@@ -75,12 +77,19 @@ int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_rou
 /* All rows as they are between two rounds, [rows][row_bytes] by placed id; borrowed until close. */
 const void *drps_exchange_replica(const struct drps_exchanging *x);
 
+/* What projected vectors leave wrong, [rows][dim] by placed id, which checkpoints keep; borrowed
+ * until close. NULL: nothing is projected. */
+void *drps_exchange_left(struct drps_exchanging *x);
+
 /* What was sent in training rounds so far is added to *sum; returns what was received. */
 uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum);
 
-/* Returns the memory that it takes beside rounds; `select`: vectors that are chosen, or 0. */
+/* Returns how vectors are chosen; count 0: all are sent. */
+struct drps_select_options drps_exchange_selection(const struct drps_train_options *options);
+
+/* Returns the memory that it takes beside rounds. */
 uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
-                              enum drps_exchange way, uint32_t select);
+                              enum drps_exchange way, const struct drps_select_options *select);
 
 /* ---- Which way (exchange_bytes.c) ---- */
 
@@ -90,10 +99,18 @@ struct drps_exchange_bytes {
     uint64_t of[DRPS_EXCHANGES];
 };
 
-/* Reads the part's files. `select`: so many vectors of a batch are sent, about, or all (0). */
+/* Reads the part's files. `select`: so many vectors of a batch are sent, about, or all (0); to as
+ * many ranks as m says, on average of broken links. */
 DRPS_MUST_CHECK
 int drps_exchange_forecast(const struct drps_plan *part, int touches, uint32_t select,
-                           struct drps_exchange_bytes *out, struct drps_err *err);
+                           const struct drps_train_multicast *m, struct drps_exchange_bytes *out,
+                           struct drps_err *err);
+
+/* Returns what averages and rotation of replicas, in that many epochs from `first` on, let the rank
+ * at this place send. */
+uint64_t drps_exchange_meeting_bytes(const struct drps_plan_info *info, size_t row_bytes,
+                                     const struct drps_train_multicast *m, uint64_t first,
+                                     uint64_t epochs, uint32_t place);
 
 /* Bytes to each other rank, to_out [count], of what this rank sends by a way that is not servers.
  */

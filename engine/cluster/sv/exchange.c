@@ -10,8 +10,10 @@
 #include "base/drps_clock.h"
 #include "base/drps_rng.h"
 #include "engine/cluster/drps_messages.h"
+#include "engine/cluster/sv/average.h"
 #include "engine/cluster/sv/chosen.h"
 #include "engine/cluster/sv/message.h"
+#include "engine/cluster/sv/receivers.h"
 #include "engine/cluster/sv/replica.h"
 #include "engine/cluster/sv/sums.h"
 #include "index/plan/codec/drps_list.h"
@@ -21,7 +23,9 @@
 
 /* What came of a rank in this round, or is of this one. */
 struct part {
-    struct drps_net_message *message; /* own; NULL: this rank's, or none yet */
+    struct drps_net_message *message; /* own; NULL: this rank's, or none */
+    uint64_t next;                    /* the epoch's step of which its next vectors are */
+    int taken;                        /* 1: it is applied now */
     struct sv_message parts;
     uint32_t *ids; /* own: [max_batch_rows] */
     size_t n;
@@ -30,12 +34,14 @@ struct part {
 struct drps_exchanging {
     struct drps_exchange_job job;
     uint32_t rank, ranks, dim;
+    struct receivers receivers;
     struct replica replica;
     struct sums sums;
     struct steps *numbers; /* own: the rows of the rank's batches */
     struct steps *lists;   /* own: the rows of its server in each round; job.slots alone */
     struct chosen chosen;  /* job.select.count alone */
     uint64_t round;        /* of the run */
+    int begun;             /* a round was */
     struct part *parts;    /* own: [ranks] */
     struct drps_shared_buffer *sent;
     float *grads;      /* own: [max_batch_rows][dim], of a rank at a time */
@@ -175,6 +181,7 @@ static int send_round(struct drps_exchanging *x, uint64_t step, struct drps_err 
     int rc = 0;
     for (uint32_t i = 1; i < x->ranks && rc == 0; i++) {
         const uint32_t to = (x->rank + i) % x->ranks;
+        if (!receivers_has(&x->receivers, x->round, x->rank, to)) continue;
         const struct drps_net_send send = {.to = to,
                                            .part = DRPS_NET_WORKER,
                                            .type = (uint8_t)type_of(x),
@@ -187,26 +194,32 @@ static int send_round(struct drps_exchanging *x, uint64_t step, struct drps_err 
     return rc;
 }
 
-static int receive_part(struct drps_exchanging *x, uint32_t from, uint64_t step,
+/* Takes what rank `from` sends for its next step; if it has not come within wait_ms, *taken is 0. */
+static int receive_part(struct drps_exchanging *x, uint32_t from, uint32_t wait_ms,
                         struct drps_err *err)
 {
     struct part *p = &x->parts[from];
+    struct drps_err why = DRPS_ERR_INIT;
     p->parts = (struct sv_message){
         .dim = x->dim, .is_sparse = !is_vectors(x), .has_touches = x->job.worker->has_touches};
-    int rc = drps_net_receive(x->job.net, DRPS_NET_WORKER, from, x->job.wait_ms, &p->message, err);
-    if (rc < 0) return rc;
+    int rc = drps_net_receive(x->job.net, DRPS_NET_WORKER, from, wait_ms, &p->message, &why);
+    if (rc == -ETIMEDOUT && !wait_ms) return 0;
+    if (rc < 0) return drps_err_set(err, rc, "%s", why.text);
     x->received += p->message->bytes;
-    if (p->message->type != type_of(x) || p->message->round != step)
+    if (p->message->type != type_of(x) || p->message->round != p->next)
         return drps_err_set(err, DRPS_E_PROTO,
                             "rank %" PRIu32 " sent message %u of round %" PRIu64
                             ", where message %u of round %" PRIu64 " was due",
-                            from, p->message->type, p->message->round, type_of(x), step);
+                            from, p->message->type, p->message->round, type_of(x), p->next);
     rc = sv_message_read(&p->parts, p->message, err);
     if (rc == 0)
         rc = sv_message_ids(&p->parts, x->replica.rows, (size_t)x->job.plan->info.max_batch_rows,
                             p->ids, &p->n, err);
-    if (rc < 0) (void)drps_err_context(err, "round %" PRIu64 " of rank %" PRIu32, step, from);
-    return rc;
+    if (rc < 0)
+        return drps_err_context(err, "round %" PRIu64 " of rank %" PRIu32, p->next, from);
+    p->taken = 1;
+    p->next++;
+    return 0;
 }
 
 /* The batch of rank r that its vectors are of. */
@@ -238,13 +251,25 @@ static int gradient_of(struct drps_exchanging *x, uint32_t r, struct drps_err *e
     return x->job.applied ? x->job.applied(x->job.applied_ctx, &applied, err) : 0;
 }
 
+/* What is received stands for what was sent to others. */
+static void scale_gradient(struct drps_exchanging *x, size_t n)
+{
+    const float by = receivers_scale(&x->receivers);
+    for (size_t i = 0; i < n * x->dim; i++)
+        x->grads[i] *= by;
+    for (size_t i = 0; i < n && x->sums.has_touches; i++)
+        x->touches[i] = (uint32_t)((float)x->touches[i] * by + .5F);
+}
+
 static int add_part(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
 {
     const struct part *p = &x->parts[r];
     if (is_vectors(x)) {
         int rc = gradient_of(x, r, err);
-        if (rc == 0) sums_add(&x->sums, p->ids, p->n, x->grads, x->touches);
-        return rc;
+        if (rc < 0) return rc;
+        if (r != x->rank && x->receivers.to < x->ranks - 1) scale_gradient(x, p->n);
+        sums_add(&x->sums, p->ids, p->n, x->grads, x->touches);
+        return 0;
     }
     if (p->parts.n != p->n)
         return drps_err_set(err, DRPS_E_PROTO,
@@ -259,22 +284,109 @@ static void forget(struct drps_exchanging *x)
     for (uint32_t r = 0; r < x->ranks; r++) {
         drps_net_message_free(x->parts[r].message);
         x->parts[r].message = NULL;
+        x->parts[r].taken = 0;
     }
 }
 
-/* All ranks' gradients to the sums. */
-static int exchange_parts(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
+/* Returns whether rank r sends something for a step up to this one that has not been taken; its
+ * next step is the first of these. */
+static int is_due(struct drps_exchanging *x, uint32_t r, uint64_t step)
 {
-    int rc = send_round(x, step, err);
+    const uint64_t begin = x->round - step; /* of the epoch, in rounds of the run */
+    uint64_t *next = &x->parts[r].next;
+    while (*next <= step && !receivers_has(&x->receivers, begin + *next, r, x->rank))
+        (*next)++;
+    return *next <= step;
+}
+
+/* Steps with this rank's gradient (own) and one of each other rank, as far as they have come; those
+ * of steps up to `step` - `late` are waited for. */
+static int apply(struct drps_exchanging *x, uint64_t step, uint64_t late, int own,
+                 struct drps_err *err)
+{
+    int rc = 0;
     sums_begin(&x->sums);
-    for (uint32_t i = 0; i < x->ranks && rc == 0; i++) {
-        if (i != x->rank) rc = receive_part(x, i, step, err);
-        if (rc == 0) sums_unite(&x->sums, x->parts[i].ids, x->parts[i].n);
+    x->parts[x->rank].taken = own;
+    for (uint32_t r = 0; r < x->ranks && rc == 0; r++) {
+        struct part *p = &x->parts[r];
+        if (r != x->rank && is_due(x, r, step))
+            rc = receive_part(x, r, p->next + late <= step ? x->job.wait_ms : 0, err);
+        if (rc == 0 && p->taken) sums_unite(&x->sums, p->ids, p->n);
     }
     sums_zero(&x->sums);
     for (uint32_t r = 0; r < x->ranks && rc == 0; r++)
-        rc = add_part(x, r, err);
+        if (x->parts[r].taken) rc = add_part(x, r, err);
     forget(x);
+    if (rc == 0)
+        replica_step(&x->replica, x->sums.ids, x->sums.n, x->sums.grads,
+                     x->sums.has_touches ? x->sums.touches : NULL);
+    return rc;
+}
+
+/* Is some rank's step up to `step` - `late` still to be applied? */
+static int is_behind(struct drps_exchanging *x, uint64_t step, uint64_t late)
+{
+    int behind = 0;
+    for (uint32_t r = 0; r < x->ranks; r++)
+        behind |= r != x->rank && is_due(x, r, step) && x->parts[r].next + late <= step;
+    return behind;
+}
+
+/* The first round may be within an epoch: nothing is due of those before it. */
+static void begin(struct drps_exchanging *x, uint64_t step)
+{
+    for (uint32_t r = 0; r < x->ranks && !x->begun; r++)
+        x->parts[r].next = step;
+    x->begun = 1;
+}
+
+/* Do replicas meet after this round, which is the epoch's last one or not? */
+static int is_average_due(const struct drps_exchanging *x, int last)
+{
+    const struct drps_train_multicast *m = &x->job.multicast;
+    return drps_multicast_differs(m) && (last || (m->average && (x->round + 1) % m->average == 0));
+}
+
+static int is_last(const struct drps_exchanging *x, uint64_t step)
+{
+    return step + 1 == x->job.plan->info.batches;
+}
+
+static int exchange_parts(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
+{
+    const uint64_t late =
+        is_average_due(x, is_last(x, step)) ? 0 : x->job.multicast.late;
+    int rc = send_round(x, step, err);
+    if (rc == 0) rc = apply(x, step, late, 1, err);
+    while (rc == 0 && is_behind(x, step, late))
+        rc = apply(x, step, late, 0, err);
+    return rc;
+}
+
+/* ---- Replicas meet ---- */
+
+static void count_sent(struct drps_exchanging *x, uint64_t bytes, uint64_t received)
+{
+    drps_traffic_add(&x->traffic, DRPS_TRAFFIC_EXCHANGED, (x->rank + 1) % x->ranks,
+                     x->replica.rows, bytes);
+    x->received += received;
+}
+
+static int meet(struct drps_exchanging *x, int last, struct drps_err *err)
+{
+    const struct drps_train_multicast *m = &x->job.multicast;
+    const uint32_t before = (x->rank + x->ranks - 1) % x->ranks;
+    const uint64_t rows = x->replica.rows;
+    const size_t bytes = x->replica.row_bytes;
+    int rc = 0;
+    if (is_average_due(x, last)) {
+        rc = replica_average(&x->replica, x->job.net, &x->sums_done, x->job.wait_ms, err);
+        count_sent(x, replica_average_bytes(rows, bytes, x->ranks, x->rank),
+                   replica_average_bytes(rows, bytes, x->ranks, before));
+    } else if (m->rotate && (x->round + 1) % m->rotate == 0) {
+        rc = replica_rotate(&x->replica, x->job.net, x->job.wait_ms, err);
+        count_sent(x, rows * bytes, rows * bytes);
+    }
     return rc;
 }
 
@@ -320,6 +432,8 @@ static int sum_dense(struct drps_exchanging *x, struct drps_err *err)
     x->received += drps_net_allreduce_bytes(
         DRPS_NET_RING, x->ranks, (x->rank + x->ranks - 1) % x->ranks, n, DRPS_NET_FLOAT32);
     find_touched(x);
+    replica_step(&x->replica, x->sums.ids, x->sums.n, x->sums.grads,
+                 x->sums.has_touches ? x->sums.touches : NULL);
     return 0;
 }
 
@@ -340,11 +454,41 @@ static int give_own(struct drps_exchanging *x, uint64_t step, struct drps_err *e
     return drps_server_close_step(server, 1, err);
 }
 
+/* Copies all rows of this rank's server to its store: those that no round of its own has opened
+ * since have changed, too. */
+static int give_all(struct drps_exchanging *x, struct drps_err *err)
+{
+    struct drps_server *server = x->job.server;
+    const uint64_t rows = x->job.plan->info.rows;
+    const size_t most = (size_t)x->job.plan->info.max_batch_rows;
+    uint32_t *ids = x->parts[x->rank].ids;
+    int rc = 0;
+    for (uint64_t first = 0; first < rows && rc == 0; first += most) {
+        const size_t n = rows - first < most ? (size_t)(rows - first) : most;
+        for (size_t i = 0; i < n; i++)
+            ids[i] = (uint32_t)(first + i);
+        rc = drps_server_open_step(server, ids, n, err);
+        if (rc < 0) return rc;
+        replica_give(&x->replica, server->first_row, ids, n, &server->rows);
+        rc = drps_server_close_step(server, 1, err);
+    }
+    return rc;
+}
+
+static int end_epoch(struct drps_exchanging *x, struct drps_err *err)
+{
+    for (uint32_t r = 0; r < x->ranks; r++)
+        x->parts[r].next = 0;
+    return drps_multicast_differs(&x->job.multicast) ? give_all(x, err) : 0;
+}
+
 int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,
                        struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
+    const int last = is_last(x, step);
     *out = (struct drps_round){.batch = &x->batch.body};
+    begin(x, step);
     int rc = open_round(x, step, err);
     if (rc < 0) return rc;
     const uint64_t ready = drps_clock_ns();
@@ -353,12 +497,12 @@ int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_rou
     out->compute_ns = drps_clock_ns() - ready;
     if (rc == 0)
         rc = x->job.way == DRPS_EXCHANGE_DENSE ? sum_dense(x, err) : exchange_parts(x, step, err);
+    if (rc == 0) rc = meet(x, last, err);
     out->wait_ns = drps_clock_ns() - ready - out->compute_ns;
     if (rc < 0) return rc;
     x->round++;
-    replica_step(&x->replica, x->sums.ids, x->sums.n, x->sums.grads,
-                 x->sums.has_touches ? x->sums.touches : NULL);
-    return give_own(x, step, err);
+    rc = give_own(x, step, err);
+    return rc == 0 && last ? end_epoch(x, err) : rc;
 }
 
 uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum)
@@ -367,12 +511,26 @@ uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traf
     return x->received;
 }
 
+void *drps_exchange_left(struct drps_exchanging *x)
+{
+    return x->chosen.error;
+}
+
 const void *drps_exchange_replica(const struct drps_exchanging *x)
 {
     return x->replica.data;
 }
 
 /* ---- Opening ---- */
+
+struct drps_select_options drps_exchange_selection(const struct drps_train_options *options)
+{
+    static const enum drps_select_rule rules[] = {[DRPS_SV_JMCSS] = DRPS_SELECT_JMCSS,
+                                                  [DRPS_SV_RANDOM] = DRPS_SELECT_RANDOM,
+                                                  [DRPS_SV_PROJECT] = DRPS_SELECT_PROJECT};
+    return (struct drps_select_options){.rule = rules[options->sv_rule],
+                                        .count = options->sv_count};
+}
 
 uint64_t drps_exchange_rows(const struct drps_plan_info *info)
 {
@@ -391,7 +549,7 @@ static uint64_t most_rows(const struct drps_plan_info *info)
 }
 
 uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
-                              enum drps_exchange way, uint32_t select)
+                              enum drps_exchange way, const struct drps_select_options *select)
 {
     const uint64_t rows = drps_exchange_rows(info), count = info->ranks.count;
     const uint64_t a_row = info->dim * sizeof(float) + (touches ? sizeof(uint32_t) : 0);
@@ -400,7 +558,7 @@ uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_byte
     const uint64_t messages = (2 * count + 2) * drps_cluster_exchange_bytes(info);
     const uint64_t dense = rows * (info->dim + 1) * sizeof(float);
     return rows * row_bytes + lists + sums + info->max_batch_rows * a_row + info->max_body_bytes +
-           (way == DRPS_EXCHANGE_DENSE ? dense : messages) + chosen_memory(info, select);
+           (way == DRPS_EXCHANGE_DENSE ? dense : messages) + chosen_memory(info, select, rows);
 }
 
 static int allocate(struct drps_exchanging *x, struct drps_err *err)
@@ -458,7 +616,8 @@ static int open_all(struct drps_exchanging *x, struct drps_err *err)
     if (rc == 0 && x->job.slots)
         rc = drps_steps_open(plan->io, plan->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS,
                              info->batches + info->eval_batches, 1 << 18, &x->lists, err);
-    if (rc == 0 && x->job.select.count) rc = chosen_open(&x->chosen, info, &x->job.select, err);
+    if (rc == 0 && x->job.select.count) rc = 
+        chosen_open(&x->chosen, info, &x->job.select, x->replica.rows, err);
     if (rc == 0) rc = find_ranges(x, own, err);
     if (rc == 0) rc = replica_fill(&x->replica, x->job.net, own, x->job.wait_ms, err);
     free(own);
@@ -476,6 +635,11 @@ int drps_exchange_open(const struct drps_exchange_job *job, struct drps_exchangi
     x->ranks = job->plan->info.ranks.count;
     x->dim = job->plan->info.dim;
     x->round = job->first_round;
+    x->receivers = (struct receivers){.ranks = x->ranks,
+                                      .to = job->multicast.to ? job->multicast.to : x->ranks - 1,
+                                      .rule = job->multicast.rule,
+                                      .loss = job->multicast.loss,
+                                      .seed = job->seed};
     int rc = open_all(x, err);
     if (rc < 0) {
         drps_exchange_close(x);

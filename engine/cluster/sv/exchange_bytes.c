@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/cluster/sv/drps_exchange.h"
+#include "engine/cluster/sv/average.h"
 #include "engine/cluster/sv/message.h"
 #include "index/plan/codec/drps_list.h"
 #include "index/plan/drps_steps.h"
@@ -83,8 +84,44 @@ uint64_t drps_exchange_received(const struct drps_plan_info *info, enum drps_exc
     return (all_bytes->of[way] - bytes->of[way]) / (ranks->count - 1);
 }
 
+/* How many ranks get a rank's vectors in a round, on average. */
+static double receivers_of(const struct drps_plan_ranks *ranks, const struct drps_train_multicast *m)
+{
+    return (m->to ? m->to : ranks->count - 1) * (1 - m->loss);
+}
+
+/* Multiples of `every` among the rounds after which something is done, which are the last of each
+ * epoch, too, if `ends`. */
+static uint64_t times(uint64_t batches, uint64_t first, uint64_t epochs, uint64_t every, int ends)
+{
+    uint64_t n = 0;
+    for (uint64_t e = first; e < first + epochs; e++) {
+        const uint64_t end = (e + 1) * batches;
+        if (every) n += end / every - e * batches / every;
+        if (ends) n += !every || end % every != 0;
+    }
+    return n;
+}
+
+uint64_t drps_exchange_meeting_bytes(const struct drps_plan_info *info, size_t row_bytes,
+                                     const struct drps_train_multicast *m, uint64_t first,
+                                     uint64_t epochs, uint32_t place)
+{
+    const uint64_t rows = drps_exchange_rows(info);
+    if (!drps_multicast_differs(m)) return 0;
+    const uint64_t averages = times(info->batches, first, epochs, m->average, 1);
+    uint64_t moves = 0; /* not where replicas are averaged instead */
+    for (uint64_t end = info->batches, t = m->rotate; m->rotate; t += m->rotate) {
+        if (t > (first + epochs) * end) break;
+        moves += t > first * end && t % end != 0 && (!m->average || t % m->average != 0);
+    }
+    return averages * replica_average_bytes(rows, row_bytes, info->ranks.count, place) +
+           moves * rows * row_bytes;
+}
+
 int drps_exchange_forecast(const struct drps_plan *part, int touches, uint32_t select,
-                           struct drps_exchange_bytes *out, struct drps_err *err)
+                           const struct drps_train_multicast *m, struct drps_exchange_bytes *out,
+                           struct drps_err *err)
 {
     const struct drps_plan_info *info = &part->info;
     const struct drps_plan_ranks *ranks = &info->ranks;
@@ -101,7 +138,8 @@ int drps_exchange_forecast(const struct drps_plan *part, int touches, uint32_t s
         rc = add_round(numbers, bodies, t, select, &shape, out, err);
     drps_steps_close(numbers);
     drps_steps_close(bodies);
-    out->of[DRPS_EXCHANGE_VECTORS] *= ranks->count - 1;
+    out->of[DRPS_EXCHANGE_VECTORS] =
+        (uint64_t)((double)out->of[DRPS_EXCHANGE_VECTORS] * receivers_of(ranks, m) + .5);
     out->of[DRPS_EXCHANGE_ROWS] *= ranks->count - 1;
     out->of[DRPS_EXCHANGE_SERVERS] =
         ranks->served_rows * row + ranks->pulled_rows * (row + (touches ? sizeof(uint32_t) : 0));

@@ -41,35 +41,35 @@ static int visit(void *ctx, uint64_t first, size_t n, const void *rows, struct d
     return 0;
 }
 
-/* Rows [first, first + n) to all other ranks. */
-static int send_rows(const struct replica *r, struct drps_net *net, uint64_t first, uint64_t n,
-                     uint32_t wait_ms, struct drps_err *err)
+/* Rows [first, end), or as many of them as a message has. Returns how many. */
+static uint64_t chunk_of(const struct replica *r, uint64_t first, uint64_t end)
 {
-    const struct drps_piece piece = {r->data + first * r->row_bytes, (size_t)n * r->row_bytes};
-    const uint32_t rank = drps_net_rank(net), count = drps_net_count(net);
-    int rc = 0;
-    for (uint32_t i = 1; i < count && rc == 0; i++) {
-        const struct drps_net_send send = {.to = (rank + i) % count,
-                                           .part = DRPS_NET_WORKER,
-                                           .type = DRPS_MESSAGE_REPLICA,
-                                           .round = first,
-                                           .pieces = &piece,
-                                           .n = 1};
-        rc = drps_net_send(net, &send, wait_ms, err);
-    }
-    return rc;
+    const uint64_t most = DRPS_CLUSTER_COPY_BYTES / r->row_bytes, left = end - first;
+    return left < most ? left : most ? most : 1;
 }
 
-/* The next rows of a rank, the first of which is `first`, at most n. Returns how many in *n_out. */
-static int receive_rows(struct replica *r, struct drps_net *net, uint32_t from, uint64_t first,
-                        uint64_t n, uint64_t *n_out, uint32_t wait_ms, struct drps_err *err)
+int replica_send_chunk(const struct replica *r, struct drps_net *net, uint32_t to, uint64_t first,
+                       uint64_t end, uint32_t wait_ms, struct drps_err *err)
+{
+    const struct drps_piece piece = {r->data + first * r->row_bytes,
+                                     (size_t)chunk_of(r, first, end) * r->row_bytes};
+    const struct drps_net_send send = {.to = to,
+                                       .part = DRPS_NET_WORKER,
+                                       .type = DRPS_MESSAGE_REPLICA,
+                                       .round = first,
+                                       .pieces = &piece,
+                                       .n = 1};
+    return drps_net_send(net, &send, wait_ms, err);
+}
+
+int replica_receive_chunk(struct replica *r, struct drps_net *net, uint32_t from, uint64_t first,
+                          uint64_t end, uint64_t *n_out, uint32_t wait_ms, struct drps_err *err)
 {
     struct drps_net_message *m;
     int rc = drps_net_receive(net, DRPS_NET_WORKER, from, wait_ms, &m, err);
     if (rc < 0) return rc;
-    *n_out = m->bytes / r->row_bytes;
-    if (m->type != DRPS_MESSAGE_REPLICA || m->round != first || !*n_out || *n_out > n ||
-        m->bytes % r->row_bytes)
+    *n_out = chunk_of(r, first, end);
+    if (m->type != DRPS_MESSAGE_REPLICA || m->round != first || m->bytes != *n_out * r->row_bytes)
         rc = drps_err_set(err, DRPS_E_PROTO,
                           "rank %u sent message %u of %zu bytes, where its rows from %llu on were "
                           "due",
@@ -80,20 +80,29 @@ static int receive_rows(struct replica *r, struct drps_net *net, uint32_t from, 
     return rc;
 }
 
+/* The next rows of this rank, to all others. */
+static int send_to_all(const struct replica *r, struct drps_net *net, uint64_t first, uint64_t end,
+                       uint32_t wait_ms, struct drps_err *err)
+{
+    const uint32_t rank = drps_net_rank(net), count = drps_net_count(net);
+    int rc = 0;
+    for (uint32_t i = 1; i < count && rc == 0; i++)
+        rc = replica_send_chunk(r, net, (rank + i) % count, first, end, wait_ms, err);
+    return rc;
+}
+
 /* One rank's rows, to all others. */
 static int share_rows(struct replica *r, struct drps_net *net, uint32_t from,
                       const struct drps_row_range *own, uint32_t wait_ms, struct drps_err *err)
 {
     const uint64_t end = own->first + own->rows;
-    const uint64_t most = DRPS_CLUSTER_COPY_BYTES / r->row_bytes;
-    const uint64_t step = most ? most : 1;
     int rc = 0;
     for (uint64_t at = own->first, n = 0; at < end && rc == 0; at += n) {
-        n = end - at < step ? end - at : step;
+        n = chunk_of(r, at, end);
         if (from == drps_net_rank(net))
-            rc = send_rows(r, net, at, n, wait_ms, err);
+            rc = send_to_all(r, net, at, end, wait_ms, err);
         else
-            rc = receive_rows(r, net, from, at, n, &n, wait_ms, err);
+            rc = replica_receive_chunk(r, net, from, at, end, &n, wait_ms, err);
     }
     return rc;
 }

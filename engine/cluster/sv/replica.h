@@ -31,6 +31,16 @@ DRPS_MUST_CHECK
 int replica_fill(struct replica *r, struct drps_net *net, const struct drps_row_range *own,
                  uint32_t wait_ms, struct drps_err *err);
 
+/* Send rows [first, end), or as many as a message has. */
+DRPS_MUST_CHECK
+int replica_send_chunk(const struct replica *r, struct drps_net *net, uint32_t to, uint64_t first,
+                       uint64_t end, uint32_t wait_ms, struct drps_err *err);
+
+/* Take what another rank has so sent, *n_out rows. DRPS_E_PROTO. */
+DRPS_MUST_CHECK
+int replica_receive_chunk(struct replica *r, struct drps_net *net, uint32_t from, uint64_t first,
+                          uint64_t end, uint64_t *n_out, uint32_t wait_ms, struct drps_err *err);
+
 /* Parameters of rows ids [n] to params [n][dim]. */
 void replica_gather(const struct replica *r, const uint32_t *ids, size_t n, float *params);
 

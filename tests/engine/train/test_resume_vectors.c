@@ -193,7 +193,7 @@ static void set_ftrl(struct drps_train_options *o)
 static void set_chosen(struct drps_train_options *o)
 {
     o->sv_count = 7;
-    o->sv_random = 1;
+    o->sv_rule = DRPS_SV_RANDOM;
 }
 static void set_relay(struct drps_train_options *o)
 {
