@@ -146,9 +146,9 @@ static int add_held(const struct drps_job *job, struct drps_checkpoint_writer *w
 {
     const struct drps_checkpoint_held held = drps_job_held(job, &job->options->push);
     if (!held.slots) return 0;
-    const void *rows = job->topic     ? (const void *)drps_topic_state(job->topic)
-                       : job->push    ? drps_push_slots(job->push)
-                                      : drps_exchange_left(job->exchange);
+    const void *rows = job->topic  ? (const void *)drps_topic_state(job->topic)
+                       : job->push ? drps_push_slots(job->push)
+                                   : drps_exchange_left(job->exchange);
     return drps_checkpoint_add_held(w, &held, rows, err);
 }
 

@@ -202,16 +202,18 @@ static int check_log(const struct drps_train_options *o, struct drps_err *err)
 static int check_replicas_that_differ(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
-    const int is_resident = !o->store || strcmp(o->store, "auto") == 0 || strcmp(o->store, "resident") == 0;
+    const int is_resident =
+        !o->store || strcmp(o->store, "auto") == 0 || strcmp(o->store, "resident") == 0;
     if (!is_resident)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "ranks whose rows differ within an epoch have all of them in memory: "
                             "store %s cannot be, take resident",
                             o->store);
     if (o->checkpoint_vectors)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "vectors are logged where all ranks apply the same in a round: have "
-                            "checkpoints of rows written, or send all vectors to all ranks at once");
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "vectors are logged where all ranks apply the same in a round: have "
+            "checkpoints of rows written, or send all vectors to all ranks at once");
     return 0;
 }
 
@@ -268,7 +270,8 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
     if (info->ranks.count < 2) return no_exchange(job, "a plan for one worker", err);
     if (!info->classes) return no_exchange(job, "its model has not several classes", err);
     if (o->sync != DRPS_SCHED_BSP)
-        return no_exchange(job, "ranks with all rows are of synchronisation bsp, or ssp of vectors", err);
+        return no_exchange(job, "ranks with all rows are of synchronisation bsp, or ssp of vectors",
+                           err);
     if (!drps_ranks_are_alike(&info->ranks))
         return no_exchange(job, "not every rank is a worker and a server", err);
     if (drps_cluster_exchange_bytes(info) > DRPS_NET_MESSAGE_MAX)
@@ -433,11 +436,12 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     const struct drps_select_options all_sent = {0};
     job->way = o->exchange == DRPS_EXCHANGE_AUTO ? DRPS_EXCHANGE_SERVERS : o->exchange;
     if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
-    const uint64_t room = drps_exchange_memory(&job->plan->info, job->server.row_bytes,
-                                               job->worker_size.touches, DRPS_EXCHANGE_VECTORS, &all_sent);
+    const uint64_t room =
+        drps_exchange_memory(&job->plan->info, job->server.row_bytes, job->worker_size.touches,
+                             DRPS_EXCHANGE_VECTORS, &all_sent);
     const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
-    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, o->sv_count,
-                                    &o->multicast, &job->exchange_bytes, err);
+    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, o->sv_count, &o->multicast,
+                                    &job->exchange_bytes, err);
     *all = job->exchange_bytes;
     if (rc == 0)
         rc = drps_exchange_choose(&job->cluster, fits, all, &found->fewest, &found->fits, err);

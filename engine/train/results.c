@@ -11,6 +11,12 @@
 #include "engine/cluster/drps_links.h"
 #include "engine/train/job.h"
 
+/* Epochs of this run: a resumed one has those before it among its results, too. */
+static uint64_t run_epochs(const struct drps_train_result *r)
+{
+    return r->epochs_n - (r->resumed_epoch ? r->resumed_epoch - 1 : 0);
+}
+
 enum { FORECAST_MOST_USES = 64 << 20 }; /* of blocks in an epoch: beyond, it would take seconds */
 
 static void forecast_blocks(struct drps_job *job)
@@ -41,8 +47,8 @@ static void forecast_blocks(struct drps_job *job)
 void drps_job_forecast(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
-    if (!r->epochs_n || r->interrupted) return;
-    if (job->memory.kv && r->store_stats.blocks_needed / r->epochs_n <= FORECAST_MOST_USES)
+    if (!run_epochs(r) || r->interrupted) return;
+    if (job->memory.kv && r->store_stats.blocks_needed / run_epochs(r) <= FORECAST_MOST_USES)
         forecast_blocks(job);
     if (job->windows) {
         drps_windows_forecast(job->windows, &r->store_stats, job->server.row_bytes, &r->forecast);
@@ -108,7 +114,7 @@ static double count_circulated(const struct drps_job *job, struct drps_rounds_by
 {
     struct drps_circulation_stats was, said;
     drps_circulation_stats(job->circulation, &was);
-    drps_circulation_forecast(&job->plan->info, job->server.row_bytes, job->result->epochs_n,
+    drps_circulation_forecast(&job->plan->info, job->server.row_bytes, run_epochs(job->result),
                               &said);
     *done = (struct drps_rounds_bytes){.sent = was.sent_bytes, .received = was.received_bytes};
     *planned = (struct drps_rounds_bytes){.sent = said.sent_bytes, .received = said.received_bytes};
@@ -140,8 +146,8 @@ static void forecast_bytes(const struct drps_job *job, const struct drps_rounds_
 {
     const struct drps_plan_info *info = &job->plan->info;
     const uint64_t row = info->dim * sizeof(float);
-    drps_rounds_forecast(info, job->worker.has_touches, job->result->epochs_n, out);
-    if (!job->result->epochs_n) return;
+    drps_rounds_forecast(info, job->worker.has_touches, run_epochs(job->result), out);
+    if (!run_epochs(job->result)) return;
     out->sent -= fresh->left_out * row;
     for (uint32_t s = 0; s < info->ranks.count; s++)
         out->received -= fresh->made[s] * row;
@@ -151,16 +157,18 @@ static void forecast_bytes(const struct drps_job *job, const struct drps_rounds_
 static void forecast_exchanged(const struct drps_job *job, struct drps_rounds_bytes *out)
 {
     const struct drps_plan_info *info = &job->plan->info;
-    const uint64_t row = info->dim * sizeof(float), epochs = job->result->epochs_n;
+    const uint64_t row = info->dim * sizeof(float), epochs = run_epochs(job->result);
     const uint64_t received =
         drps_exchange_received(info, job->way, &job->exchange_bytes, &job->all_exchange_bytes);
     const struct drps_train_multicast *m = &job->options->multicast;
-    const uint64_t first = job->result->resumed_epoch;
-    const uint32_t rank = info->ranks.rank, before = (rank + info->ranks.count - 1) % info->ranks.count;
+    const uint64_t first = job->result->epochs_n - epochs;
+    const uint32_t rank = info->ranks.rank,
+                   before = (rank + info->ranks.count - 1) % info->ranks.count;
     out->sent = epochs * (info->ranks.eval_served_rows * row + job->exchange_bytes.of[job->way]) +
                 drps_exchange_meeting_bytes(info, job->server.row_bytes, m, first, epochs, rank);
-    out->received = epochs * (info->ranks.eval_pulled_rows * row + received) +
-                    drps_exchange_meeting_bytes(info, job->server.row_bytes, m, first, epochs, before);
+    out->received =
+        epochs * (info->ranks.eval_pulled_rows * row + received) +
+        drps_exchange_meeting_bytes(info, job->server.row_bytes, m, first, epochs, before);
 }
 
 static void add_emulated(struct drps_train_emulated *sum, const struct drps_train_emulated *e)
@@ -210,7 +218,7 @@ static int gather_links(struct drps_job *job, const struct drps_traffic *sent,
     const struct drps_links_job links = {.touches = job->worker.has_touches,
                                          .hands_on = job->handing != NULL,
                                          .row_bytes = job->server.row_bytes,
-                                         .epochs = job->result->epochs_n,
+                                         .epochs = run_epochs(job->result),
                                          .exchanged = job->exchange ? exchanged : NULL};
     struct drps_err why = DRPS_ERR_INIT;
     struct drps_links_mine *mine = calloc(1, sizeof(*mine));
@@ -254,7 +262,7 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         if (job->exchange) forecast_exchanged(job, &planned);
         if (job->handing)
             drps_rounds_forecast_handed(&job->plan->info, job->worker.has_touches,
-                                        job->server.row_bytes, r->epochs_n, &planned);
+                                        job->server.row_bytes, run_epochs(r), &planned);
     }
     struct drps_train_rank mine = {
         .sent_bytes = done.sent,

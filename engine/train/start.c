@@ -200,7 +200,7 @@ static int open_push(struct drps_job *job, struct drps_err *err)
                                        .seed = job->options->seed};
     const struct drps_checkpoint *from = job->checkpoints.from;
     int rc = job->options->push.on ? drps_push_open(&push, &job->push, err) : 0;
-    if (rc < 0 || !from || !drps_checkpoint_held(from)->slots) return rc;
+    if (rc < 0 || !from || !job->push || !drps_checkpoint_held(from)->slots) return rc;
     return drps_checkpoint_read_held(from, drps_push_slots(job->push), err);
 }
 

@@ -138,7 +138,8 @@ const struct argp_option train_option_table[] = {
     {"sv-count", KEY_SV_COUNT, "C", 0,
      "With --exchange vectors: of the vectors of a batch C are sent, which stand for all", 5},
     {"sv-rule", KEY_SV_RULE, "RULE", 0,
-     "Which: jmcss (default), those that the others say least of; random; or project, as jmcss, and "
+     "Which: jmcss (default), those that the others say least of; random; or project, as jmcss, "
+     "and "
      "what they cannot say is added to later batches",
      5},
     {"exchange-to", KEY_EXCHANGE_TO, "Q", 0,

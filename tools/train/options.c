@@ -8,8 +8,10 @@
 #include "tools/train/pull_options.h"
 #include "tools/train/push_options.h"
 
-enum { EPOCHS_MAX = 100000, /* what a model's manifest has room for */
-       LATE = 3 };           /* rounds that vectors may come late under ssp */
+enum {
+    EPOCHS_MAX = 100000, /* what a model's manifest has room for */
+    LATE = 3
+}; /* rounds that vectors may come late under ssp */
 
 /* Options whose value is kept as it is given. */
 static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, const char *arg)

@@ -11,7 +11,8 @@
 /* ---- Opening ---- */
 
 int chosen_open(struct chosen *c, const struct drps_plan_info *info,
-                const struct drps_select_options *options, uint64_t model_rows, struct drps_err *err)
+                const struct drps_select_options *options, uint64_t model_rows,
+                struct drps_err *err)
 {
     const size_t samples = (size_t)info->max_batch_samples, rows = (size_t)info->max_batch_rows;
     const size_t entries = (size_t)info->max_batch_nnz + samples; /* with the intercept's */
@@ -45,9 +46,9 @@ int chosen_open(struct chosen *c, const struct drps_plan_info *info,
 
 void chosen_close(struct chosen *c)
 {
-    void *const own[] = {c->slopes, c->first, c->starts, c->ids,    c->values,  c->labels, c->u,
-                         c->picks,  c->local, c->rows,   c->narrow, c->scratch, c->packed, c->room,
-                         c->error};
+    void *const own[] = {c->slopes, c->first,   c->starts, c->ids,   c->values,
+                         c->labels, c->u,       c->picks,  c->local, c->rows,
+                         c->narrow, c->scratch, c->packed, c->room,  c->error};
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
         free(own[i]);
     memset(c, 0, sizeof(*c));

@@ -24,8 +24,8 @@ struct chosen {
     float *values, *labels, *u;             /* own */
     uint32_t *picks, *rows;                 /* own */
     uint16_t *narrow;                       /* own */
-    float *error; /* own: [rows][dim] what projecting has left wrong; NULL: nothing is projected */
-    void *scratch;                          /* own: grows */
+    float *error;  /* own: [rows][dim] what projecting has left wrong; NULL: nothing is projected */
+    void *scratch; /* own: grows */
     size_t scratch_cap;
     unsigned char *packed, *room; /* own: list and body; what a body is packed in */
     size_t packed_cap, room_cap;

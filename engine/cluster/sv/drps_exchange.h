@@ -52,8 +52,8 @@ struct drps_exchange_job {
     struct drps_select_options select; /* vectors: how many of a batch are sent, and which; count 0:
                                           all; its seed is not read */
     struct drps_train_multicast multicast; /* of vectors; zeros: to all, under bsp */
-    uint64_t seed, first_round;        /* of the run: what is drawn */
-    int slots;                         /* 1: unions list slots */
+    uint64_t seed, first_round;            /* of the run: what is drawn */
+    int slots;                             /* 1: unions list slots */
     uint32_t wait_ms;
     /* vectors: called in each round for the batch of each rank, in the order in which their
      * gradients are added up. An error ends the round. NULL: nobody wants to know. */

@@ -194,7 +194,8 @@ static int send_round(struct drps_exchanging *x, uint64_t step, struct drps_err 
     return rc;
 }
 
-/* Takes what rank `from` sends for its next step; if it has not come within wait_ms, *taken is 0. */
+/* Takes what rank `from` sends for its next step; if it has not come within wait_ms, *taken is 0.
+ */
 static int receive_part(struct drps_exchanging *x, uint32_t from, uint32_t wait_ms,
                         struct drps_err *err)
 {
@@ -215,8 +216,7 @@ static int receive_part(struct drps_exchanging *x, uint32_t from, uint32_t wait_
     if (rc == 0)
         rc = sv_message_ids(&p->parts, x->replica.rows, (size_t)x->job.plan->info.max_batch_rows,
                             p->ids, &p->n, err);
-    if (rc < 0)
-        return drps_err_context(err, "round %" PRIu64 " of rank %" PRIu32, p->next, from);
+    if (rc < 0) return drps_err_context(err, "round %" PRIu64 " of rank %" PRIu32, p->next, from);
     p->taken = 1;
     p->next++;
     return 0;
@@ -354,8 +354,7 @@ static int is_last(const struct drps_exchanging *x, uint64_t step)
 
 static int exchange_parts(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
 {
-    const uint64_t late =
-        is_average_due(x, is_last(x, step)) ? 0 : x->job.multicast.late;
+    const uint64_t late = is_average_due(x, is_last(x, step)) ? 0 : x->job.multicast.late;
     int rc = send_round(x, step, err);
     if (rc == 0) rc = apply(x, step, late, 1, err);
     while (rc == 0 && is_behind(x, step, late))
@@ -367,8 +366,8 @@ static int exchange_parts(struct drps_exchanging *x, uint64_t step, struct drps_
 
 static void count_sent(struct drps_exchanging *x, uint64_t bytes, uint64_t received)
 {
-    drps_traffic_add(&x->traffic, DRPS_TRAFFIC_EXCHANGED, (x->rank + 1) % x->ranks,
-                     x->replica.rows, bytes);
+    drps_traffic_add(&x->traffic, DRPS_TRAFFIC_EXCHANGED, (x->rank + 1) % x->ranks, x->replica.rows,
+                     bytes);
     x->received += received;
 }
 
@@ -616,8 +615,8 @@ static int open_all(struct drps_exchanging *x, struct drps_err *err)
     if (rc == 0 && x->job.slots)
         rc = drps_steps_open(plan->io, plan->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS,
                              info->batches + info->eval_batches, 1 << 18, &x->lists, err);
-    if (rc == 0 && x->job.select.count) rc = 
-        chosen_open(&x->chosen, info, &x->job.select, x->replica.rows, err);
+    if (rc == 0 && x->job.select.count)
+        rc = chosen_open(&x->chosen, info, &x->job.select, x->replica.rows, err);
     if (rc == 0) rc = find_ranges(x, own, err);
     if (rc == 0) rc = replica_fill(&x->replica, x->job.net, own, x->job.wait_ms, err);
     free(own);

@@ -85,7 +85,8 @@ uint64_t drps_exchange_received(const struct drps_plan_info *info, enum drps_exc
 }
 
 /* How many ranks get a rank's vectors in a round, on average. */
-static double receivers_of(const struct drps_plan_ranks *ranks, const struct drps_train_multicast *m)
+static double receivers_of(const struct drps_plan_ranks *ranks,
+                           const struct drps_train_multicast *m)
 {
     return (m->to ? m->to : ranks->count - 1) * (1 - m->loss);
 }

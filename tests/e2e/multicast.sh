@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Ranks whose rows differ within an epoch: vectors that go to some of the others, come late, or do not come; replicas that are averaged
+# and rotate. The model is the same again but under ssp, bytes are those forecast, losses are near those of all vectors, runs that
+# stop go on, and what cannot be is refused.
+. "$(dirname "$0")/lib.sh"
+
+# Five classes, a feature each that tells them apart, and noise.
+awk 'BEGIN {srand(7); split("ash beech elm oak yew", name, " ")
+    for (i = 0; i < 2400; i++) {
+        c = int(rand() * 5) + 1; printf "%s %d:1", name[c], rand() < 0.9 ? c : int(rand() * 5) + 1
+        for (f = 10; f < 3000; f += 1 + int(rand() * 200)) printf " %d:%.2f", f, rand()
+        printf "\n"}}' >all.svm
+head -2100 all.svm >train.svm
+tail -300 all.svm >test.svm
+"$tools/drps-index" train.svm --test test.svm --algo mlr --workers 4 --batch-size 40 -o plan --quiet
+
+# train OPTIONS...: its JSON is left in train.json
+train() { "$tools/drps-train" plan -o model --force --local 4 --epochs 3 --exchange vectors "$@" --quiet --json >train.json; }
+content() { value content <train.json; }
+all_bytes() { all_values "$1" <train.json | awk '{ sum += $1 } END { print sum }'; }
+loss() { all_values test_loss <train.json | tail -1; }
+
+if ! train 2>err.txt; then
+    grep -q "this build has no ZeroMQ" err.txt || fail "$(cat err.txt)"
+    skip "this build has no ZeroMQ"
+fi
+best=$(loss) all=$(all_bytes sent_bytes) want=$(content)
+
+for options in "--exchange-to 1" "--exchange-to 2 --exchange-rule robin --average 3" "--exchange-to 2 --exchange-rule fixed" \
+    "--exchange-to 2 --rotate 4 --average 6" "--exchange-to 2 --sv-count 8 --sv-rule random" "--exchange-to 1 --l2 1e-4"; do
+    # shellcheck disable=SC2086  # several words
+    train $options
+    first=$(content)
+    near "$(loss)" "$best" 0.35 || fail "$options: loss $(loss), with all vectors $best"
+    [[ $first != "$want" ]] || fail "$options: the model of all vectors"
+    [[ $options == *sv-count* || $(all_values sent_bytes <train.json) = "$(all_values forecast_sent_bytes <train.json)" ]] ||
+        fail "$options: sent $(all_values sent_bytes <train.json | xargs), forecast $(all_values forecast_sent_bytes <train.json | xargs)"
+    [[ $(all_bytes sent_bytes) = "$(all_bytes received_bytes)" ]] || fail "$options: what is sent is not what is received"
+    # shellcheck disable=SC2086
+    train $options --transport inproc
+    [[ $(content) = "$first" ]] || fail "$options: $(content) between threads, not $first"
+done
+echo "ok some receivers"
+
+# A tenth of the links is broken: fewer bytes of vectors, and rows are averaged at the end of an epoch.
+train --exchange-loss 0.3
+first=$(content)
+near "$(loss)" "$best" 0.35 || fail "broken links: loss $(loss), without $best"
+train --exchange-loss 0.3
+[[ $(content) = "$first" ]] || fail "broken links: another model again"
+averages=$(($("$tools/drps-train" plan -o two --force --local 4 --epochs 3 --exchange vectors --exchange-to 2 --quiet --json | all_values sent_bytes | awk '{ sum += $1 } END { print sum }') - all * 2 / 3))
+train --exchange-loss 0.3
+share=$(awk -v sent=$(($(all_bytes sent_bytes) - averages)) -v all="$all" 'BEGIN { print sent / all }')
+near "$share" 0.7 0.1 || fail "broken links: a share of $share was sent"
+echo "ok broken links"
+
+# Late by at most S rounds: each time another model, about as good; all that was sent is received.
+for options in "" "--staleness 1" "--staleness 4 --exchange-to 2 --average 5"; do
+    # shellcheck disable=SC2086
+    train --sync ssp $options
+    near "$(loss)" "$best" 0.35 || fail "ssp $options: loss $(loss), in step $best"
+    [[ $(all_bytes sent_bytes) = "$(all_bytes received_bytes)" ]] || fail "ssp $options: what is sent is not what is received"
+done
+echo "ok late vectors"
+
+# What projection leaves wrong is kept, in checkpoints too.
+train --sv-count 8 --sv-rule project --checkpoint-every never
+first=$(content)
+near "$(loss)" "$best" 0.5 || fail "projected: loss $(loss), with all vectors $best"
+train --sv-count 8 --checkpoint-every never
+[[ $(content) != "$first" ]] || fail "projected: the model of jmcss"
+for options in "--sv-count 8 --sv-rule project" "--exchange-to 1 --average 7"; do
+    # shellcheck disable=SC2086
+    train $options --checkpoint-every never
+    first=$(content)
+    rm -rf model model.checkpoint
+    # shellcheck disable=SC2086
+    "$tools/drps-train" plan -o model --local 4 --epochs 2 --exchange vectors $options --checkpoint-every 1e --keep-checkpoints --quiet
+    # shellcheck disable=SC2086
+    train $options --resume
+    [[ $(content) = "$first" ]] || fail "$options: resumed $(content), not $first"
+    [[ $options == *sv-count* || $(all_values sent_bytes <train.json) = "$(all_values forecast_sent_bytes <train.json)" ]] ||
+        fail "$options, resumed: sent $(all_values sent_bytes <train.json | xargs), forecast $(all_values forecast_sent_bytes <train.json | xargs)"
+    [[ $(value resumed_epoch <train.json) = 3 ]] || fail "$options: resumed epoch $(value resumed_epoch <train.json)"
+done
+rm -rf model model.checkpoint
+"$tools/drps-train" plan -o model --local 4 --epochs 2 --exchange vectors --sv-count 8 --checkpoint-every 1e --keep-checkpoints --quiet
+fails 2 "did not project vectors" "$tools/drps-train" plan -o model --force --local 4 --epochs 3 --exchange vectors --sv-count 8 --sv-rule project --resume
+rm -rf model model.checkpoint
+echo "ok projected, resumed"
+
+refused() { # TEXT OPTIONS...
+    local text=$1
+    shift
+    fails 2 "$text" "$tools/drps-train" plan -o never --local 4 "$@"
+}
+refused "is of exchange of vectors" --exchange-to 2
+refused "is of exchange of vectors" --exchange rows --average 3
+refused "cannot go to 3 of 3 other ranks alone" --exchange vectors --exchange-to 3
+refused "say to how many" --exchange vectors --exchange-rule robin
+refused "say how many" --exchange vectors --sv-rule random
+refused "nothing to average" --exchange vectors --average 3
+refused "nothing to average, or to rotate" --exchange vectors --rotate 3
+refused "store relay cannot be" --exchange vectors --exchange-to 2 --store relay
+refused "at most 4 rounds late" --exchange vectors --sync ssp --staleness 5
+refused "leave one of both out" --exchange vectors --sync ssp --rotate 3
+refused "logged where all ranks apply the same" --exchange vectors --exchange-to 1 --checkpoint-vectors
+refused "of synchronisation bsp, or ssp" --exchange vectors --sync wsp
+refused "is out of range" --exchange vectors --exchange-loss 1.5
+absent never
+echo "ok what is refused"
