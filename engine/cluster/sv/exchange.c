@@ -50,6 +50,7 @@ struct drps_exchanging {
     struct drps_feed_share batch;
     struct drps_feed_union opened;
     uint64_t sums_done; /* all-reduces so far */
+    uint64_t wait_ns;   /* in this round: sending, and waiting for others */
     uint64_t received;
     struct drps_traffic traffic;
 };
@@ -178,6 +179,7 @@ static int send_round(struct drps_exchanging *x, uint64_t step, struct drps_err 
 {
     const struct sv_message *m = &x->parts[x->rank].parts;
     const struct drps_piece piece = {x->sent->data, sv_message_bytes(m)};
+    const uint64_t start = drps_clock_ns();
     int rc = 0;
     for (uint32_t i = 1; i < x->ranks && rc == 0; i++) {
         const uint32_t to = (x->rank + i) % x->ranks;
@@ -191,6 +193,7 @@ static int send_round(struct drps_exchanging *x, uint64_t step, struct drps_err 
         drps_traffic_add(&x->traffic, DRPS_TRAFFIC_EXCHANGED, to, m->n, piece.bytes);
         rc = drps_shared_buffer_send(x->sent, x->job.net, &send, x->job.wait_ms, err);
     }
+    x->wait_ns += drps_clock_ns() - start;
     return rc;
 }
 
@@ -203,7 +206,9 @@ static int receive_part(struct drps_exchanging *x, uint32_t from, uint32_t wait_
     struct drps_err why = DRPS_ERR_INIT;
     p->parts = (struct sv_message){
         .dim = x->dim, .is_sparse = !is_vectors(x), .has_touches = x->job.worker->has_touches};
+    const uint64_t start = drps_clock_ns();
     int rc = drps_net_receive(x->job.net, DRPS_NET_WORKER, from, wait_ms, &p->message, &why);
+    x->wait_ns += drps_clock_ns() - start;
     if (rc == -ETIMEDOUT && !wait_ms) return 0;
     if (rc < 0) return drps_err_set(err, rc, "%s", why.text);
     x->received += p->message->bytes;
@@ -377,6 +382,7 @@ static int meet(struct drps_exchanging *x, int last, struct drps_err *err)
     const uint32_t before = (x->rank + x->ranks - 1) % x->ranks;
     const uint64_t rows = x->replica.rows;
     const size_t bytes = x->replica.row_bytes;
+    const uint64_t start = drps_clock_ns();
     int rc = 0;
     if (is_average_due(x, last)) {
         rc = replica_average(&x->replica, x->job.net, &x->sums_done, x->job.wait_ms, err);
@@ -386,6 +392,7 @@ static int meet(struct drps_exchanging *x, int last, struct drps_err *err)
         rc = replica_rotate(&x->replica, x->job.net, x->job.wait_ms, err);
         count_sent(x, rows * bytes, rows * bytes);
     }
+    x->wait_ns += drps_clock_ns() - start;
     return rc;
 }
 
@@ -422,7 +429,9 @@ static int sum_dense(struct drps_exchanging *x, struct drps_err *err)
                                            .type = DRPS_NET_FLOAT32,
                                            .way = DRPS_NET_RING,
                                            .round = x->sums_done++};
+    const uint64_t start = drps_clock_ns();
     int rc = drps_net_allreduce(x->job.net, &sum, x->job.wait_ms, err);
+    x->wait_ns += drps_clock_ns() - start;
     if (rc < 0) return rc;
     const uint64_t bytes =
         drps_net_allreduce_bytes(DRPS_NET_RING, x->ranks, x->rank, n, DRPS_NET_FLOAT32);
@@ -497,7 +506,8 @@ int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_rou
     if (rc == 0)
         rc = x->job.way == DRPS_EXCHANGE_DENSE ? sum_dense(x, err) : exchange_parts(x, step, err);
     if (rc == 0) rc = meet(x, last, err);
-    out->wait_ns = drps_clock_ns() - ready - out->compute_ns;
+    out->wait_ns = x->wait_ns;
+    x->wait_ns = 0;
     if (rc < 0) return rc;
     x->round++;
     rc = give_own(x, step, err);
