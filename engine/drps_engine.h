@@ -200,10 +200,10 @@ struct drps_train_multicast {
 };
 enum { DRPS_LATE_MOST = 4 };
 
-/* Returns whether replicas may differ within an epoch. */
-static inline int drps_multicast_differs(const struct drps_train_multicast *m)
+/* Returns whether replicas of that many ranks may differ within an epoch. */
+static inline int drps_multicast_differs(const struct drps_train_multicast *m, uint32_t ranks)
 {
-    return m->to || m->loss > 0 || m->late;
+    return (m->to && m->to + 1 < ranks) || m->loss > 0 || m->late;
 }
 
 struct drps_train_options {

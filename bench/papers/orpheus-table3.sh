@@ -10,5 +10,13 @@ SVB: --exchange vectors
 SVB+SVS: --exchange vectors --sv-count 25
 SVB+SVS+RM: --exchange vectors --sv-count 25 --exchange-to 4
 SVB+SVS+RM+PCS: --exchange vectors --sv-count 25 --exchange-to 4 --average 10
-SVB+SVS+RM+PCS+PRR: --exchange vectors --sv-count 25 --exchange-to 4 --average 10 --rotate 10
+SVB+SVS+RM+PCS+PRR: --exchange vectors --sv-count 25 --exchange-to 4 --average 10 --rotate 5
+TEXT
+while read -r name hours; do record "$figure|$name|paper: hours" "$hours"; done <<'TEXT'
+Matrix+PS 7.1
+SVB 2.7
+SVB+SVS 2.3
+SVB+SVS+RM 2.1
+SVB+SVS+RM+PCS 2.0
+SVB+SVS+RM+PCS+PRR 1.9
 TEXT

@@ -217,31 +217,9 @@ static int check_replicas_that_differ(const struct drps_job *job, struct drps_er
     return 0;
 }
 
-/* To whom vectors go, when they must have come, and when replicas meet. */
-static int check_multicast(const struct drps_job *job, struct drps_err *err)
+/* When vectors must have come, and when replicas meet. */
+static int check_meetings(const struct drps_train_multicast *m, int differs, struct drps_err *err)
 {
-    const struct drps_train_options *o = job->options;
-    const struct drps_train_multicast *m = &o->multicast;
-    const uint32_t others = job->plan->info.ranks.count - 1;
-    const int differs = drps_multicast_differs(m);
-    if ((differs || m->average || m->rotate || m->rule) && o->exchange != DRPS_EXCHANGE_VECTORS)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "to whom vectors go, when they must have come, and when replicas meet "
-                            "is of exchange of vectors: ask for that, or leave it to servers");
-    if (o->sv_rule && !o->sv_count)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "a rule chooses some of a batch's vectors: say how many");
-    if (m->to >= others && m->to)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "vectors cannot go to %u of %u other ranks alone: without the number "
-                            "they go to all",
-                            m->to, others);
-    if (m->rule && !m->to)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "a rule chooses some of the other ranks: say to how many vectors go");
-    if (!(m->loss >= 0 && m->loss < 1))
-        return drps_err_set(err, DRPS_E_CONFIG, "a share of %g of the links cannot be broken",
-                            m->loss);
     if (m->late > DRPS_LATE_MOST)
         return drps_err_set(err, DRPS_E_CONFIG, "vectors come at most %d rounds late, not %llu",
                             DRPS_LATE_MOST, (unsigned long long)m->late);
@@ -253,7 +231,42 @@ static int check_multicast(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "where all vectors go to all ranks at once, replicas are the same: "
                             "there is nothing to average, or to rotate");
-    return differs ? check_replicas_that_differ(job, err) : 0;
+    if (m->average && m->rotate && m->rotate % m->average == 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "replicas that are averaged every %llu rounds are the same whenever "
+                            "they were to move, every %llu: move them in between",
+                            (unsigned long long)m->average, (unsigned long long)m->rotate);
+    return 0;
+}
+
+/* To whom vectors go. */
+static int check_multicast(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    const struct drps_train_multicast *m = &o->multicast;
+    const uint32_t others = job->plan->info.ranks.count - 1;
+    const int differs = drps_multicast_differs(m, others + 1);
+    if ((differs || m->to || m->average || m->rotate || m->rule) &&
+        o->exchange != DRPS_EXCHANGE_VECTORS)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "to whom vectors go, when they must have come, and when replicas meet "
+                            "is of exchange of vectors: ask for that, or leave it to servers");
+    if (o->sv_rule && !o->sv_count)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a rule chooses some of a batch's vectors: say how many");
+    if (m->to > others)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "vectors cannot go to %u other ranks where there are %u: without the "
+                            "number they go to all",
+                            m->to, others);
+    if (m->rule && !m->to)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a rule chooses some of the other ranks: say to how many vectors go");
+    if (!(m->loss >= 0 && m->loss < 1))
+        return drps_err_set(err, DRPS_E_CONFIG, "a share of %g of the links cannot be broken",
+                            m->loss);
+    int rc = check_meetings(m, differs, err);
+    return rc == 0 && differs ? check_replicas_that_differ(job, err) : rc;
 }
 
 /* Replicas are of models whose gradient is a sum of outer products. */

@@ -42,6 +42,9 @@ for options in "--exchange-to 1" "--exchange-to 2 --exchange-rule robin --averag
 done
 echo "ok some receivers"
 
+train --exchange-to 3
+[[ $(content) = "$want" ]] || fail "to all three others: $(content), not $want"
+
 # A tenth of the links is broken: fewer bytes of vectors, and rows are averaged at the end of an epoch.
 train --exchange-loss 0.3
 first=$(content)
@@ -96,11 +99,12 @@ refused() { # TEXT OPTIONS...
 }
 refused "is of exchange of vectors" --exchange-to 2
 refused "is of exchange of vectors" --exchange rows --average 3
-refused "cannot go to 3 of 3 other ranks alone" --exchange vectors --exchange-to 3
+refused "cannot go to 4 other ranks where there are 3" --exchange vectors --exchange-to 4
 refused "say to how many" --exchange vectors --exchange-rule robin
 refused "say how many" --exchange vectors --sv-rule random
 refused "nothing to average" --exchange vectors --average 3
 refused "nothing to average, or to rotate" --exchange vectors --rotate 3
+refused "move them in between" --exchange vectors --exchange-to 2 --average 3 --rotate 6
 refused "store relay cannot be" --exchange vectors --exchange-to 2 --store relay
 refused "at most 4 rounds late" --exchange vectors --sync ssp --staleness 5
 refused "leave one of both out" --exchange vectors --sync ssp --rotate 3

@@ -349,7 +349,8 @@ static void begin(struct drps_exchanging *x, uint64_t step)
 static int is_average_due(const struct drps_exchanging *x, int last)
 {
     const struct drps_train_multicast *m = &x->job.multicast;
-    return drps_multicast_differs(m) && (last || (m->average && (x->round + 1) % m->average == 0));
+    return drps_multicast_differs(m, x->ranks) &&
+           (last || (m->average && (x->round + 1) % m->average == 0));
 }
 
 static int is_last(const struct drps_exchanging *x, uint64_t step)
@@ -487,7 +488,7 @@ static int end_epoch(struct drps_exchanging *x, struct drps_err *err)
 {
     for (uint32_t r = 0; r < x->ranks; r++)
         x->parts[r].next = 0;
-    return drps_multicast_differs(&x->job.multicast) ? give_all(x, err) : 0;
+    return drps_multicast_differs(&x->job.multicast, x->ranks) ? give_all(x, err) : 0;
 }
 
 int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,

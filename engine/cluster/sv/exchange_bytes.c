@@ -109,7 +109,7 @@ uint64_t drps_exchange_meeting_bytes(const struct drps_plan_info *info, size_t r
                                      uint64_t epochs, uint32_t place)
 {
     const uint64_t rows = drps_exchange_rows(info);
-    if (!drps_multicast_differs(m)) return 0;
+    if (!drps_multicast_differs(m, info->ranks.count)) return 0;
     const uint64_t averages = times(info->batches, first, epochs, m->average, 1);
     uint64_t moves = 0; /* not where replicas are averaged instead */
     for (uint64_t end = info->batches, t = m->rotate; m->rotate; t += m->rotate) {
