@@ -7,9 +7,11 @@ figure=paper-orpheus-fig7
 . "$(dirname "${BASH_SOURCE[0]}")/orpheus.sh"
 for ranks in 1 2 4 8; do
     ((ranks <= hosts)) || continue
-    q=$((ranks > 4 ? 4 : ranks - 1))
+    parts="--exchange-to $((ranks > 4 ? 4 : ranks / 2)) --average 10"
+    ((ranks > 2)) || parts= # there is one to send to
     way "$ranks" "$ranks, servers" --exchange servers
     ((ranks > 1)) || continue
     way "$ranks" "$ranks, SVB" --exchange vectors
-    way "$ranks" "$ranks, Orpheus" --exchange vectors --sv-count 25 --exchange-to $q --average 10
+    # shellcheck disable=SC2086 # options
+    way "$ranks" "$ranks, Orpheus" --exchange vectors --sv-count 25 $parts
 done | table "$figure" 1 "$titles"
