@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Xie et al., "Orpheus", Table 3: the parts of the system, one added after another: MLR.
+# Xie et al., "Orpheus", Table 3, Figures 6 and 8: the parts of the system, one added after another: MLR.
 #   bench/papers/orpheus-table3.sh [--quick] [DATA]
 # What it needs, its environment and what is printed: orpheus.sh.
 figure=paper-orpheus-table3
