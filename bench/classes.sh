@@ -9,29 +9,8 @@ epochs=${1:-20} data=$root/../shared/data
 command -v liblinear-train >/dev/null || { echo "bench: install LIBLINEAR (liblinear-tools)" >&2; exit 1; }
 [[ -d $data/20news && -d $data/mnist ]] || { echo "bench: there is no 20news and mnist in $data" >&2; exit 77; }
 
-for part in train test; do xz -dc "$data/20news/20news.$part.libsvm.xz" >"$work/news.$part"; done
-# tfidf FILE: as bench/quality.sh makes it, by the training part's frequencies
-tfidf() {
-    awk 'FNR == 1 {file++}
-        file == 1 {n++; for (i = 2; i <= NF; i++) {split($i, a, ":"); df[a[1]]++}}
-        file == 2 {
-            sum = 0
-            for (i = 2; i <= NF; i++) {
-                split($i, a, ":"); id[i] = a[1]; x[i] = (1 + log(a[2])) * (1 + log((1 + n) / (1 + df[a[1]])))
-                sum += x[i] * x[i]
-            }
-            printf "%s", $1
-            for (i = 2; i <= NF; i++) printf " %s:%.5g", id[i], x[i] / sqrt(sum)
-            print ""}' "$work/news.train" "$1"
-}
-for part in train test; do tfidf "$work/news.$part" >"$work/tfidf.$part"; done
-digits() {
-    paste -d ' ' <(xz -dc "$data/mnist/$1-labels-idx1-ubyte.xz" | tail -c +9 | od -An -v -tu1 -w1) \
-        <(xz -dc "$data/mnist/$1-images-idx3-ubyte.xz" | tail -c +17 | od -An -v -tu1 -w784) |
-        awk '{printf "%s", $1; for (i = 2; i <= NF; i++) if ($i) printf " %d:%.4g", i - 1, $i / 255; print ""}'
-}
-digits train >"$work/mnist.train"
-digits t10k >"$work/mnist.test"
+cd "$work"
+. "$root/bench/sets_of_classes.sh"
 
 row() { # NAME C TRAIN-OPTIONS...
     local name=$1 c=$2 began accuracy products

@@ -3,14 +3,7 @@
 # says; the way of fewest bytes is found; a run that is stopped or killed goes on; what cannot be is refused.
 . "$(dirname "$0")/lib.sh"
 
-# Five classes, a feature each that tells them apart, and noise.
-awk 'BEGIN {srand(7); split("ash beech elm oak yew", name, " ")
-    for (i = 0; i < 2400; i++) {
-        c = int(rand() * 5) + 1; printf "%s %d:1", name[c], rand() < 0.9 ? c : int(rand() * 5) + 1
-        for (f = 10; f < 3000; f += 1 + int(rand() * 200)) printf " %d:%.2f", f, rand()
-        printf "\n"}}' >all.svm
-head -2100 all.svm >train.svm
-tail -300 all.svm >test.svm
+five_classes
 "$tools/drps-index" train.svm --test test.svm --algo mlr --workers 3 --batch-size 40 -o plan --quiet
 "$tools/drps-stat" plan --verify >/dev/null || fail "the plan does not verify"
 

@@ -54,6 +54,17 @@ ports() {
     done
 }
 
+# five_classes: train.svm and test.svm, of five names of classes, a feature each that tells them apart, and noise
+five_classes() {
+    awk 'BEGIN {srand(7); split("ash beech elm oak yew", name, " ")
+        for (i = 0; i < 2400; i++) {
+            c = int(rand() * 5) + 1; printf "%s %d:1", name[c], rand() < 0.9 ? c : int(rand() * 5) + 1
+            for (f = 10; f < 3000; f += 1 + int(rand() * 200)) printf " %d:%.2f", f, rand()
+            printf "\n"}}' >all.svm
+    head -2100 all.svm >train.svm
+    tail -300 all.svm >test.svm
+}
+
 # Run "$@" in a memory cgroup of $1 bytes; skips the test where that is not possible.
 in_cgroup() {
     local limit=$1 status=0 group=/sys/fs/cgroup/memory/drps-e2e.$$

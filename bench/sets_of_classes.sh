@@ -1,0 +1,29 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what the script that sources this sets
+# Sets of several classes, a training and a test file each, in the current folder: news, tfidf and mnist. Source it after lib.sh, with `data` set.
+
+# 20 News Groups: word counts, and their tf-idf (1 + log of the count, times 1 + log((1 + n) / (1 + documents with the word)), lengths 1).
+tfidf() { # TRAINING-FILE FILE
+    awk 'FNR == 1 {file++}
+        file == 1 {n++; for (i = 2; i <= NF; i++) {split($i, a, ":"); df[a[1]]++}}
+        file == 2 {
+            sum = 0
+            for (i = 2; i <= NF; i++) {
+                split($i, a, ":"); id[i] = a[1]; x[i] = (1 + log(a[2])) * (1 + log((1 + n) / (1 + df[a[1]])))
+                sum += x[i] * x[i]
+            }
+            printf "%s", $1
+            for (i = 2; i <= NF; i++) printf " %s:%.5g", id[i], x[i] / sqrt(sum)
+            print ""}' "$1" "$2"
+}
+xz -dc "$data/20news/20news.train.libsvm.xz" >news.train
+xz -dc "$data/20news/20news.test.libsvm.xz" >news.test
+tfidf news.train news.train >tfidf.train
+tfidf news.train news.test >tfidf.test
+digits() { # SET: a line an image, grey values of 0 to 1
+    paste -d ' ' <(xz -dc "$data/mnist/$1-labels-idx1-ubyte.xz" | tail -c +9 | od -An -v -tu1 -w1) \
+        <(xz -dc "$data/mnist/$1-images-idx3-ubyte.xz" | tail -c +17 | od -An -v -tu1 -w784) |
+        awk '{printf "%s", $1; for (i = 2; i <= NF; i++) if ($i) printf " %d:%.4g", i - 1, $i / 255; print ""}'
+}
+digits train >mnist.train
+digits t10k >mnist.test
