@@ -198,7 +198,7 @@ static void count_times(const struct drps_job *job, struct drps_train_rank *mine
     if (job->rounds) drps_rounds_times(job->rounds, &t);
     mine->network_seconds = (double)t.network_ns * 1e-9;
     mine->store_seconds = (double)t.store_ns * 1e-9;
-    mine->compute_seconds = r->phases.compute + (job->exchange ? r->phases.step : 0);
+    mine->compute_seconds = r->phases.compute;
     mine->reduce_seconds = (double)t.reduce_ns * 1e-9;
     mine->broadcast_seconds = (double)t.broadcast_ns * 1e-9;
     if (job->async) mine->store_seconds = (double)r->store_stats.stall_ns * 1e-9;

@@ -51,6 +51,7 @@ struct drps_exchanging {
     struct drps_feed_union opened;
     uint64_t sums_done; /* all-reduces so far */
     uint64_t wait_ns;   /* in this round: sending, and waiting for others */
+    uint64_t others_ns; /* in this round: gradients of others' vectors */
     uint64_t received;
     struct drps_traffic traffic;
 };
@@ -270,7 +271,9 @@ static int add_part(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
 {
     const struct part *p = &x->parts[r];
     if (is_vectors(x)) {
+        const uint64_t start = drps_clock_ns();
         int rc = gradient_of(x, r, err);
+        x->others_ns += drps_clock_ns() - start;
         if (rc < 0) return rc;
         if (r != x->rank && x->receivers.to < x->ranks - 1) scale_gradient(x, p->n);
         sums_add(&x->sums, p->ids, p->n, x->grads, x->touches);
@@ -494,7 +497,8 @@ static int end_epoch(struct drps_exchanging *x, struct drps_err *err)
 int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,
                        struct drps_err *err)
 {
-    const uint64_t start = drps_clock_ns();
+    struct drps_worker *w = x->job.worker;
+    const uint64_t start = drps_clock_ns(), counted = w->gather_ns + w->compute_ns;
     const int last = is_last(x, step);
     *out = (struct drps_round){.batch = &x->batch.body};
     begin(x, step);
@@ -507,8 +511,10 @@ int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_rou
     if (rc == 0)
         rc = x->job.way == DRPS_EXCHANGE_DENSE ? sum_dense(x, err) : exchange_parts(x, step, err);
     if (rc == 0) rc = meet(x, last, err);
+    out->compute_ns += x->others_ns;
     out->wait_ns = x->wait_ns;
-    x->wait_ns = 0;
+    x->others_ns = x->wait_ns = 0;
+    w->compute_ns += out->compute_ns - (w->gather_ns + w->compute_ns - counted);
     if (rc < 0) return rc;
     x->round++;
     rc = give_own(x, step, err);
