@@ -27,6 +27,7 @@ struct parser {
     struct drps_expr *e;
     const char *text, *at;
     int depth, has_scores;
+    int scores; /* the operation that is the scores, wherever they stand */
     struct drps_err *err;
 };
 
@@ -72,9 +73,12 @@ static int scores_of(struct parser *p, const char *at, int vector)
         return wrong(p, at, "W and w stand only in W*x and w*x, the scores of a sample");
     if (p->has_scores && p->e->vector_scores != vector)
         return wrong(p, at, "W*x (a vector) and w*x (a number) in one loss; use one of them");
+    if (p->has_scores) return p->scores;
     p->has_scores = 1;
     p->e->vector_scores = vector;
-    return add(p, at, (struct drps_expr_node){.op = OP_SCORES, .a = -1, .b = -1, .vector = vector});
+    p->scores =
+        add(p, at, (struct drps_expr_node){.op = OP_SCORES, .a = -1, .b = -1, .vector = vector});
+    return p->scores;
 }
 
 static int call(struct parser *p, const char *at, const struct function *f)

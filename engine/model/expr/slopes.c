@@ -1,4 +1,5 @@
 /* Values of all operations, forward; then derivatives of the loss by each of them, backward. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -216,6 +217,14 @@ static int check_finite(const struct drps_expr_node *node, const char *what, con
     return 0;
 }
 
+/* Slopes are floats. */
+static int too_large(const struct drps_expr_node *node, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "loss, column %d: a derivative is too large; train with a smaller --lr",
+                        node->column);
+}
+
 int drps_expr_slopes(const struct drps_expr *e, size_t outputs, const float *scores, const float *y,
                      double *work, double *loss_out, float *slopes, struct drps_err *err)
 {
@@ -236,9 +245,11 @@ int drps_expr_slopes(const struct drps_expr *e, size_t outputs, const float *sco
     for (int i = e->n - 1; i >= 0 && rc == 0; i--) {
         const struct place p = place_of(e, i, outputs, work);
         rc = check_finite(&e->nodes[i], "a derivative", p.d, p.n, err);
+        for (size_t c = 0; c < p.n && rc == 0 && e->nodes[i].op == OP_SCORES; c++)
+            rc = fabs(p.d[c]) > (double)FLT_MAX ? too_large(&e->nodes[i], err) : 0;
         if (rc == 0 && e->nodes[i].a >= 0) backward(e->nodes[i].op, &p);
         for (size_t c = 0; c < p.n && e->nodes[i].op == OP_SCORES; c++)
-            slopes[c] += (float)p.d[c];
+            slopes[c] = (float)p.d[c];
     }
     *loss_out = rc == 0 ? work[(size_t)(e->n - 1) * outputs] : (double)NAN;
     return rc;
