@@ -17,7 +17,6 @@ enum {
     WAIT_MS = 600000,
     TURN_MS =
         24 * 3600 * 1000,    /* until the rows of the ranks before are written, or the model is */
-    QUEUE = 6,               /* asynchronous rounds: docs/wire.md counts them */
     HANDING_QUEUE = 10,      /* rounds in which rows are handed on */
     ROWS_BYTES = 160 * 1024, /* of a message */
     METRICS_BYTES = 6 * 1024 * 1024, /* holds drps_metrics_bound() */
@@ -55,7 +54,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
         .message_bytes = {[DRPS_NET_WORKER] = larger(to_worker, needs),
                           [DRPS_NET_SERVER] = larger(to_server, pull),
                           [DRPS_NET_MASTER] = METRICS_BYTES},
-        .queue_messages = QUEUE,
+        .queue_messages = DRPS_CLUSTER_QUEUE,
     };
     if (info->classes && drps_cluster_exchange_bytes(info) <= DRPS_NET_MESSAGE_MAX)
         out->message_bytes[DRPS_NET_WORKER] =
@@ -71,7 +70,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
 
 uint64_t drps_cluster_memory(void)
 {
-    return METRICS_BYTES + 2 * QUEUE * ROWS_BYTES;
+    return METRICS_BYTES + 2 * DRPS_CLUSTER_QUEUE * ROWS_BYTES;
 }
 
 /* The part says how rows are trained, the whole how the model is read. */

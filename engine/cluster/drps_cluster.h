@@ -87,6 +87,9 @@ uint64_t drps_cluster_sent(const struct drps_cluster *c);
 /* Returns the bytes of the largest message between ranks that each have all rows (sv/): of a round,
  * or of rows that are copied to all, so many bytes at a time or one row. */
 enum { DRPS_CLUSTER_COPY_BYTES = 1 << 18 };
+
+/* Messages of one rank to another that are under way or wait: docs/wire.md counts them. */
+enum { DRPS_CLUSTER_QUEUE = 6 };
 uint64_t drps_cluster_exchange_bytes(const struct drps_plan_info *info);
 
 /* Returns the memory of an epoch's sums and of a model being put together. */

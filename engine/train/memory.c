@@ -113,7 +113,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (p->way != DRPS_EXCHANGE_SERVERS)
             take(b, "all rows, and what ranks exchange",
                  drps_exchange_memory(&p->plan->info, p->server->row_bytes, p->worker->touches,
-                                      p->way, &select));
+                                      p->way, &select, &p->options->multicast));
         if (p->options->checkpoint_vectors)
             take(b, "a log of vectors", drps_round_log_memory(&p->plan->info));
         if (p->options->push.on)

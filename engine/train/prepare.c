@@ -451,7 +451,7 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
     const uint64_t room =
         drps_exchange_memory(&job->plan->info, job->server.row_bytes, job->worker_size.touches,
-                             DRPS_EXCHANGE_VECTORS, &all_sent);
+                             DRPS_EXCHANGE_VECTORS, &all_sent, &o->multicast);
     const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
     int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, o->sv_count, &o->multicast,
                                     &job->exchange_bytes, err);

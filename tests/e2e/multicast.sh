@@ -85,6 +85,14 @@ fails 2 "did not project vectors" "$tools/drps-train" plan -o model --force --lo
 rm -rf model model.checkpoint
 echo "ok projected, resumed"
 
+# Ranks that do not wait for each other in each round fill queues, which is said to need memory.
+least() {
+    { "$tools/drps-train" plan -o never --local 4 --exchange vectors --memory 1M "$@" 2>&1 || true; } | sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' | awk 'NR == 1'
+}
+in_step=$(least) apart=$(least --exchange-to 1)
+awk "BEGIN { exit !($apart > $in_step + 1) }" || fail "memory: $apart MiB where ranks fill queues, $in_step where they do not"
+echo "ok memory"
+
 refused() { # TEXT OPTIONS...
     local text=$1
     shift

@@ -89,7 +89,8 @@ struct drps_select_options drps_exchange_selection(const struct drps_train_optio
 
 /* Returns the memory that it takes beside rounds. */
 uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
-                              enum drps_exchange way, const struct drps_select_options *select);
+                              enum drps_exchange way, const struct drps_select_options *select,
+                              const struct drps_train_multicast *m);
 
 /* ---- Which way (exchange_bytes.c) ---- */
 
