@@ -42,7 +42,7 @@ static int end_diverged(struct drps_job *job, uint64_t epoch, struct drps_err *e
 {
     struct drps_train_result *r = job->result;
     r->diverged_epoch = epoch;
-    if (!r->best_epoch) return -ERANGE;
+    if (!r->best_epoch) return drps_err_context(err, "no model is written");
     if (job->whole)
         drps_log(job->options->log, DRPS_LOG_WARN, "%s; the model is that of epoch %llu", err->text,
                  (unsigned long long)r->best_epoch);

@@ -24,7 +24,7 @@ int drps_job_check_exploded(const struct drps_job *job, struct drps_err *err)
     const struct drps_epoch *e = &r->epochs[r->epochs_n - 1];
     if (!(e->train_loss > FAR_ABOVE * constant) || !(e->train_loss > e[-1].train_loss)) return 0;
     return drps_err_set(err, -ERANGE,
-                        "the training loss of epoch %llu, %.4g, is %.0f times that of the best "
+                        "the training loss of epoch %llu, %.4g, is %.3g times that of the best "
                         "constant, and grows: training diverged; try a smaller learning rate (it "
                         "is %g, try %g)",
                         (unsigned long long)e->epoch, e->train_loss, e->train_loss / constant, lr,
