@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/publish/drps_publish_stage.h"
+#include "engine/train/learning/drps_learning.h"
 #include "index/plan/drps_names.h"
 #include "storage/pib/drps_evict.h"
 
@@ -249,7 +250,7 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     if (o->evict && drps_evict_find(o->evict, &job->result->evict) < 0)
         return drps_err_set(err, DRPS_E_CONFIG, "eviction rule %s is none of farthest, clock, lru",
                             o->evict);
-    rc = drps_job_check_metric(job, err);
+    rc = drps_learning_check_metric(job->plan, o, err);
     if (rc < 0) return rc;
     if (o->epochs > UINT64_MAX / (info->batches + info->eval_batches))
         return drps_err_set(err, DRPS_E_CONFIG, "%llu epochs are too many",
@@ -265,8 +266,8 @@ int drps_train_check(const struct drps_plan *plan, const struct drps_train_optio
     struct drps_model model;
     struct drps_optim optim;
     int rc = check_options(&job, err);
-    if (rc == 0) rc = drps_job_init_model(&job, &model, err);
-    return rc == 0 ? drps_job_init_optim(&job, &model, &optim, err) : rc;
+    if (rc == 0) rc = drps_learning_model(plan, options, &model, err);
+    return rc == 0 ? drps_learning_optim(plan, options, &model, &optim, err) : rc;
 }
 
 /* Checks the plan's dictionary, which the model gets: that it is missing or another one should not
@@ -323,10 +324,10 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     const struct drps_plan_info *info = &job->plan->info;
     struct drps_model model;
 
-    int rc = drps_job_init_model(job, &model, err);
-    if (rc == 0) rc = drps_job_init_optim(job, &model, &job->asked, err);
+    int rc = drps_learning_model(job->plan, job->options, &model, err);
+    if (rc == 0) rc = drps_learning_optim(job->plan, job->options, &model, &job->asked, err);
     if (rc < 0) return rc;
-    const struct drps_optim optim = drps_job_stepping(job);
+    const struct drps_optim optim = drps_learning_steps(job->plan, job->options, &job->asked);
     drps_server_init(&job->server, &model, &optim);
     job->server.first_row = info->ranks.first_row;
     if (info->ranks.held_n) job->server.holds = &info->ranks;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/train/job.h"
+#include "engine/train/learning/drps_learning.h"
 #include "engine/train/newton/drps_newton_check.h"
 #include "engine/train/topic/drps_topic_check.h"
 
@@ -15,9 +15,9 @@ static double step_samples(const struct drps_plan_info *info, int one_by_one)
 }
 
 /* 1: the batches of different workers step on their own. */
-static int steps_one_by_one(const struct drps_job *job)
+static int steps_one_by_one(const struct drps_plan_info *info, const struct drps_train_options *o)
 {
-    return drps_plan_circulates(&job->plan->info) || job->options->sync != DRPS_SCHED_BSP;
+    return drps_plan_circulates(info) || o->sync != DRPS_SCHED_BSP;
 }
 
 /* The learning rate that is meant where none is given. */
@@ -53,22 +53,23 @@ static float best_constant(enum drps_loss loss, double label_mean)
     return (float)log((1 + label_mean) / (1 - label_mean)); /* log-odds: labels are -1 and +1 */
 }
 
-int drps_job_init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err)
+int drps_learning_model(const struct drps_plan *plan, const struct drps_train_options *o,
+                        struct drps_model *model, struct drps_err *err)
 {
-    const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_plan_info *info = &plan->info;
     int rc = drps_model_init(model, info->algo, info->loss, info->factors,
                              drps_plan_label_classes(info), err);
     if (rc < 0) return rc;
     if (model->dim != info->dim)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: rows of %u floats do not fit algorithm %s with %u factors",
-                            job->plan->dir, info->dim, info->algo, info->factors);
+                            plan->dir, info->dim, info->algo, info->factors);
     model->has_bias = drps_plan_has_bias(info);
     model->fixed_bias = info->lanes > 1;
     model->bias_start = best_constant(model->loss, info->label_mean);
-    model->init_scale = job->options->init_scale;
-    model->seed = job->options->seed;
-    if (job->options->batch_mean) model->mean_of = steps_one_by_one(job) ? 1 : info->ranks.workers;
+    model->init_scale = o->init_scale;
+    model->seed = o->seed;
+    if (o->batch_mean) model->mean_of = steps_one_by_one(&plan->info, o) ? 1 : info->ranks.workers;
     return 0;
 }
 
@@ -98,31 +99,32 @@ static int check_steps(const struct drps_train_options *o, const struct drps_opt
 
 /* What steps the rows. Of a mean over a batch each sample's share of l1 and l2 is one of it; ftrl
  * does not count them by samples. */
-struct drps_optim drps_job_stepping(const struct drps_job *job)
+struct drps_optim drps_learning_steps(const struct drps_plan *plan,
+                                      const struct drps_train_options *o,
+                                      const struct drps_optim *asked)
 {
-    struct drps_optim optim = job->asked;
-    if (!job->options->batch_mean || optim.kind == DRPS_OPTIM_FTRL) return optim;
-    const double samples = step_samples(&job->plan->info, steps_one_by_one(job));
+    struct drps_optim optim = *asked;
+    if (!o->batch_mean || optim.kind == DRPS_OPTIM_FTRL) return optim;
+    const double samples = step_samples(&plan->info, steps_one_by_one(&plan->info, o));
     optim.l1 = (float)((double)optim.l1 / samples);
     optim.l2 = (float)((double)optim.l2 / samples);
     return optim;
 }
 
-int drps_job_init_optim(const struct drps_job *job, const struct drps_model *model,
-                        struct drps_optim *optim, struct drps_err *err)
+int drps_learning_optim(const struct drps_plan *plan, const struct drps_train_options *o,
+                        const struct drps_model *model, struct drps_optim *optim,
+                        struct drps_err *err)
 {
-    const struct drps_train_options *o = job->options;
     int rc = drps_optim_init(
-        optim, o->optimizer ? o->optimizer : drps_algorithm_find(job->plan->info.algo)->optimizer,
-        err);
-    if (rc == 0) rc = drps_newton_settle(job->plan, o, model, optim, err);
-    if (rc == 0) rc = drps_topic_check(job->plan, o, optim, err);
+        optim, o->optimizer ? o->optimizer : drps_algorithm_find(plan->info.algo)->optimizer, err);
+    if (rc == 0) rc = drps_newton_settle(plan, o, model, optim, err);
+    if (rc == 0) rc = drps_topic_check(plan, o, optim, err);
     if (rc < 0) return rc;
-    optim->lr = o->lr > 0 ? o->lr : default_lr(&job->plan->info, optim->kind, o->batch_mean);
-    const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
+    optim->lr = o->lr > 0 ? o->lr : default_lr(&plan->info, optim->kind, o->batch_mean);
+    const float eps = o->eps > 0 ? o->eps : default_eps(&plan->info, optim->kind);
     if (eps > 0) optim->eps = eps;
     optim->l1 = o->l1;
-    optim->l1_all = job->plan->info.classes != NULL;
+    optim->l1_all = plan->info.classes != NULL;
     optim->l2 = o->l2;
     if (optim->kind == DRPS_OPTIM_ALTERNATING && optim->l2 == 0) optim->l2 = DRPS_TOPIC_RHO;
     if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||
@@ -142,12 +144,11 @@ int drps_job_init_optim(const struct drps_job *job, const struct drps_model *mod
 int drps_train_rate(const struct drps_plan *plan, const struct drps_train_options *options,
                     float *lr_out, struct drps_err *err)
 {
-    const struct drps_job job = {.plan = plan, .options = options};
     struct drps_model model;
     struct drps_optim optim;
-    int rc = drps_job_init_model(&job, &model, err);
+    int rc = drps_learning_model(plan, options, &model, err);
     *lr_out = 0;
-    if (rc == 0) rc = drps_job_init_optim(&job, &model, &optim, err);
+    if (rc == 0) rc = drps_learning_optim(plan, options, &model, &optim, err);
     if (rc < 0) return rc;
     *lr_out = optim.lr;
     if (optim.kind <= DRPS_OPTIM_FTRL) return 0;

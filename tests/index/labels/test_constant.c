@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "engine/model/drps_model.h"
-#include "index/plan/drps_constant.h"
+#include "index/labels/drps_constant.h"
 
 enum { MOST = 12 };
 

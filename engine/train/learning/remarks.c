@@ -2,8 +2,9 @@
  * its epochs beside that of the best constant. */
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 
-#include "engine/train/job.h"
+#include "engine/train/learning/drps_learning.h"
 
 enum { GROWS = 3 /* epochs in a row before it is said */ };
 static const double TELLING = 1e-3;  /* a share of a loss that is more than noise */
@@ -16,11 +17,10 @@ static int is_above(double loss, double other)
 
 /* ---- Within a run ---- */
 
-int drps_job_check_exploded(const struct drps_job *job, struct drps_err *err)
+int drps_learning_check_exploded(const struct drps_train_result *r, struct drps_err *err)
 {
-    const struct drps_train_result *r = job->result;
-    const double lr = (double)job->server.optim.lr, constant = r->constant_loss;
-    if (r->epochs_n < 2 || job->newton || !(constant > 0)) return 0;
+    const double lr = (double)r->optim.lr, constant = r->constant_loss;
+    if (r->epochs_n < 2 || !(lr > 0) || !(constant > 0)) return 0;
     const struct drps_epoch *e = &r->epochs[r->epochs_n - 1];
     if (!(e->train_loss > FAR_ABOVE * constant) || !(e->train_loss > e[-1].train_loss)) return 0;
     return drps_err_set(err, -ERANGE,
@@ -40,21 +40,21 @@ static const struct drps_epoch *kept_epoch(const struct drps_train_result *r)
     return &r->epochs[r->epochs_n - 1];
 }
 
-static void remark_untaught(const struct drps_job *job, const struct drps_epoch *e)
+static void remark_untaught(struct drps_train_result *r, const struct drps_log *log,
+                            const struct drps_epoch *e)
 {
-    struct drps_train_result *r = job->result;
     const double lr = (double)r->optim.lr;
-    drps_remark(&r->remarks, job->options->log,
+    drps_remark(&r->remarks, log,
                 "nothing was learnt: the training loss of epoch %llu, %.6f, is above that of the "
                 "best constant, %.6f; try a smaller learning rate (it is %g, try %g), or more "
                 "epochs",
                 (unsigned long long)e->epoch, e->train_loss, r->constant_loss, lr, lr / 10);
 }
 
-static void remark_unlike(const struct drps_job *job, const struct drps_epoch *e)
+static void remark_unlike(struct drps_train_result *r, const struct drps_log *log,
+                          const struct drps_epoch *e)
 {
-    struct drps_train_result *r = job->result;
-    drps_remark(&r->remarks, job->options->log,
+    drps_remark(&r->remarks, log,
                 "the model of epoch %llu is worse than none on test samples: their loss, %.6f, is "
                 "above that of the best constant, %.6f, while that of training samples, %.6f, is "
                 "not; what it learnt holds for these alone: try fewer epochs, patience, or an l2 "
@@ -64,18 +64,17 @@ static void remark_unlike(const struct drps_job *job, const struct drps_epoch *e
 
 /* Whether the model is no better than one score for all samples: returns 1 if nothing was learnt.
  */
-static int remark_constant(const struct drps_job *job)
+static int remark_constant(struct drps_train_result *r, const struct drps_log *log)
 {
-    const struct drps_train_result *r = job->result;
     const struct drps_epoch *e = kept_epoch(r);
     const int has_test = e->test.samples && isfinite(r->test_constant_loss);
     const int learnt = !is_above(e->train_loss, r->constant_loss);
     if (isnan(r->constant_loss)) return 0;
     if (has_test && !is_above(e->test.loss, r->test_constant_loss)) return 0;
     if (!learnt)
-        remark_untaught(job, e);
+        remark_untaught(r, log, e);
     else if (has_test)
-        remark_unlike(job, e);
+        remark_unlike(r, log, e);
     return !learnt;
 }
 
@@ -103,10 +102,10 @@ static size_t grown_for(const struct drps_train_result *r,
                                                                                               : 0;
 }
 
-static void remark_growth(const struct drps_job *job, int learnt)
+static void remark_growth(struct drps_train_result *r, const struct drps_train_options *o,
+                          int learnt)
 {
-    struct drps_train_result *r = job->result;
-    const struct drps_log *log = job->options->log;
+    const struct drps_log *log = o->log;
     const struct drps_epoch *last = &r->epochs[r->epochs_n - 1];
     const double lr = (double)r->optim.lr;
     const size_t train = grown_for(r, train_loss_of), test = grown_for(r, test_loss_of);
@@ -115,7 +114,7 @@ static void remark_growth(const struct drps_job *job, int learnt)
                     "the training loss has grown for %zu epochs, from %.6f to %.6f: try a smaller "
                     "learning rate (it is %g, try %g)",
                     train, last[-(ptrdiff_t)train].train_loss, last->train_loss, lr, lr / 10);
-    } else if (test && learnt && !job->options->patience) {
+    } else if (test && learnt && !o->patience) {
         const struct drps_epoch *best = &last[-(ptrdiff_t)test];
         drps_remark(&r->remarks, log,
                     "the test loss has grown for %zu epochs, from %.6f in epoch %llu to %.6f: "
@@ -124,9 +123,11 @@ static void remark_growth(const struct drps_job *job, int learnt)
     }
 }
 
-void drps_job_remark(const struct drps_job *job)
+/* Methods without a rate end by themselves, and their losses are those of points that were tried.
+ */
+void drps_learning_remark(struct drps_train_result *r, const struct drps_train_options *options)
 {
-    if (!job->whole || !job->result->epochs_n || job->newton || job->topic) return;
-    const int learnt = !remark_constant(job);
-    remark_growth(job, learnt);
+    if (!r->epochs_n || !(r->optim.lr > 0)) return;
+    const int learnt = !remark_constant(r, options->log);
+    remark_growth(r, options, learnt);
 }

@@ -8,8 +8,8 @@
  *   hinge              +1 or -1, as most labels are; of named classes for each, one versus the rest
  *   squared hinge      2 p - 1, where p is the share of the class
  */
-#ifndef DRPS_INDEX_PLAN_CONSTANT_H
-#define DRPS_INDEX_PLAN_CONSTANT_H
+#ifndef DRPS_INDEX_LABELS_CONSTANT_H
+#define DRPS_INDEX_LABELS_CONSTANT_H
 
 #include <stddef.h>
 

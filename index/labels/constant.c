@@ -1,5 +1,5 @@
 /* Labels are counted, and the best constant's loss is made of the counts. */
-#include "index/plan/drps_constant.h"
+#include "index/labels/drps_constant.h"
 
 #include <errno.h>
 #include <math.h>
