@@ -15,7 +15,7 @@
 #include "base/drps_size.h"
 #include "engine/publish/drps_modeldata.h"
 #include "engine/publish/drps_modeldir.h"
-#include "engine/publish/drps_textfile.h"
+#include "base/folder/drps_textfile.h"
 #include "engine/publish/scorer.h"
 
 enum {

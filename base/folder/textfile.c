@@ -1,6 +1,6 @@
 /* A text file is written under another name, synced and renamed; standard output is written as it
  * comes. */
-#include "engine/publish/drps_textfile.h"
+#include "base/folder/drps_textfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* A text file that appears under its name when it is complete, made by one process at a time; or
- * standard output. Shared inside engine/. */
-#ifndef DRPS_ENGINE_PUBLISH_TEXTFILE_H
-#define DRPS_ENGINE_PUBLISH_TEXTFILE_H
+ * standard output. */
+#ifndef DRPS_BASE_FOLDER_TEXTFILE_H
+#define DRPS_BASE_FOLDER_TEXTFILE_H
 
 #include <stddef.h>
 #include <stdint.h>
