@@ -23,6 +23,7 @@ enum {
     QUERIES_FEW = 1 << 14, /* enough for a block where items are held */
     QUERIES_MOST = 1 << 24,
     SEEN_LEAST = 4096,
+    SEEN_MOST = 1 << 28,
     SEEN_EACH = 128, /* room for so many seen items a query */
 };
 
@@ -95,9 +96,10 @@ static void more_queries(const struct drps_share_needs *n, uint64_t bytes, uint6
     }
     out->queries = (size_t)low;
     /* Some users have seen far more than others: what is left is theirs. */
-    const uint64_t rest = limit - queries_bytes(n, out->queries, 0);
-    if (n->ratings) out->seen = (size_t)least_of(rest / sizeof(uint32_t), UINT32_MAX);
-    if (!n->ratings || out->seen < seen_of(n, out->queries)) out->seen = seen_of(n, out->queries);
+    const uint64_t rest = (limit - queries_bytes(n, out->queries, 0)) / sizeof(uint32_t);
+    const uint64_t all = n->items < SEEN_MOST / low ? low * n->items : SEEN_MOST;
+    out->seen = seen_of(n, out->queries);
+    if (n->ratings && all > out->seen) out->seen = (size_t)least_of(rest, all);
 }
 
 int drps_share_out(const struct drps_share_needs *needs, struct drps_share *out,

@@ -75,15 +75,19 @@ void drps_top_sort(struct drps_top *t)
 
 /* ---- The filter ---- */
 
+/* No sum of products whose error is below this overflows. */
+#define LARGEST_ERROR ((double)FLT_EPSILON / 2 * (double)FLT_MAX / 4)
+
 /* Products below what this returns are of items that are not better; -infinity: any may be. The
  * error is taken a little larger, for what is rounded here and in double. */
 static float bound_of(const struct drps_top *t, double item_norm)
 {
-    if (t->n < t->most) return -INFINITY;
+    const double error = t->error * item_norm;
+    if (t->n < t->most || !(error < LARGEST_ERROR)) return -INFINITY;
     const double worst = t->heap[0].score, off = worst - t->base;
-    const double bound = off - 1.001 * t->error * item_norm - DRPS_PRODUCT_TINY -
-                         (double)FLT_EPSILON * fabs(off) - 1e-14 * (fabs(worst) + fabs(t->base));
-    return bound > -(double)FLT_MAX / 4 && bound < (double)FLT_MAX / 4 ? (float)bound : -INFINITY;
+    const double bound = off - 1.001 * error - DRPS_PRODUCT_TINY - (double)FLT_EPSILON * fabs(off) -
+                         1e-14 * (fabs(worst) + fabs(t->base));
+    return bound > -(double)FLT_MAX && bound < (double)FLT_MAX ? (float)bound : -INFINITY;
 }
 
 /* Whether one of so many products is not below the bound. */
