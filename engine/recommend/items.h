@@ -13,7 +13,7 @@
 
 /* Items of a tile meet a tile of queries in one product: scores of DRPS_TILE_QUERIES x
  * DRPS_TILE_ITEMS stay in a processor's cache. */
-enum { DRPS_TILE_QUERIES = 240, DRPS_TILE_ITEMS = 512, DRPS_BLOCK_ITEMS = 16 * DRPS_TILE_ITEMS };
+enum { DRPS_TILE_QUERIES = 480, DRPS_TILE_ITEMS = 256, DRPS_BLOCK_ITEMS = 32 * DRPS_TILE_ITEMS };
 
 /* A block; tile t begins with item t * DRPS_TILE_ITEMS. Borrowed until the next one. */
 struct drps_items_block {

@@ -20,6 +20,7 @@ struct drps_queries {
     float *vectors;          /* own: [Q][d] of a user 1 and the factors, so that the product with an
                                 item's row has its bias */
     double *base;            /* own: [Q] */
+    double *error;           /* own: [Q] of struct drps_top, once drps_queries_ready() was called */
     uint64_t *ids;           /* own: [Q] the source's */
     struct drps_best *heaps; /* own: [Q][most] */
     size_t *found;           /* own: [Q] of them */
@@ -43,6 +44,9 @@ int drps_queries_saw(struct drps_queries *q, uint32_t row);
 
 /* The query that comes next is complete: its vector [n] is set. There must be room. */
 void drps_queries_add(struct drps_queries *q, uint64_t id, double base);
+
+/* The block is complete: what to look for can be asked for. */
+void drps_queries_ready(struct drps_queries *q);
 
 /* What to look for for query i, with what was found so far. */
 struct drps_top drps_queries_top(const struct drps_queries *q, size_t i);

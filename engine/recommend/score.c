@@ -131,6 +131,7 @@ static size_t tile_of(size_t queries, unsigned threads)
 int drps_scores_run(struct drps_scores *s, struct drps_queries *q, struct drps_items *items,
                     struct drps_err *err)
 {
+    drps_queries_ready(q);
     s->queries = q;
     s->tile = tile_of(q->n, s->o.threads);
     drps_items_rewind(items);

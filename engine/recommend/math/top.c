@@ -11,7 +11,7 @@
 
 #include "engine/recommend/math/drps_products.h"
 
-enum { RUN = 64, SUMS = 8 };
+enum { RUN = 256, SMALL_RUN = 32, SUMS = 8 };
 
 /* Products of floats are exact in double, so that only the order of additions matters: eight sums
  * of every eighth product, added pairwise. */
@@ -91,12 +91,19 @@ static float bound_of(const struct drps_top *t, double item_norm)
 }
 
 /* Whether one of so many products is not below the bound. */
-static int any_left(const float *products, size_t n, float bound)
+static inline int any_of(const float *products, size_t n, float bound)
 {
     int any = 0;
     for (size_t j = 0; j < n; j++)
         any |= !(products[j] < bound);
     return any;
+}
+
+/* The same; whole runs, which most are, at a known length. */
+static int any_left(const float *products, size_t n, float bound)
+{
+    if (n == RUN) return any_of(products, RUN, bound);
+    return n == SMALL_RUN ? any_of(products, SMALL_RUN, bound) : any_of(products, n, bound);
 }
 
 static int is_seen(const struct drps_top *t, uint32_t row)
@@ -112,20 +119,37 @@ static int is_seen(const struct drps_top *t, uint32_t row)
     return low < t->seen_n && t->seen[low] == row;
 }
 
-uint64_t drps_top_look(struct drps_top *t, const struct drps_top_items *items)
+/* Items [from, end) one by one. Returns how many scores it computed. */
+static uint64_t look_at(struct drps_top *t, const struct drps_top_items *items, size_t from,
+                        size_t end)
 {
     float bound = bound_of(t, items->norm);
     uint64_t computed = 0;
-    for (size_t from = 0; from < items->n; from += RUN) {
-        const size_t end = items->n - from < RUN ? items->n : from + RUN;
-        const int any = end - from == RUN ? any_left(items->products + from, RUN, bound)
-                                          : any_left(items->products + from, end - from, bound);
-        for (size_t j = from; any && j < end; j++) {
-            if (items->products[j] < bound || is_seen(t, items->rows[j])) continue;
-            add(t,
-                (struct drps_best){drps_top_score(t, items->vectors + j * t->d), items->rows[j]});
-            bound = bound_of(t, items->norm);
-            computed++;
+    for (size_t j = from; j < end; j++) {
+        if (items->products[j] < bound || is_seen(t, items->rows[j])) continue;
+        add(t, (struct drps_best){drps_top_score(t, items->vectors + j * t->d), items->rows[j]});
+        bound = bound_of(t, items->norm);
+        computed++;
+    }
+    return computed;
+}
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t drps_top_look(struct drps_top *t, const struct drps_top_items *items)
+{
+    const float bound = bound_of(t, items->norm); /* it only grows */
+    uint64_t computed = 0;
+    for (size_t from = 0, end; from < items->n; from = end) {
+        end = from + least_of(items->n - from, RUN);
+        if (!any_left(items->products + from, end - from, bound)) continue;
+        for (size_t at = from, n; at < end; at += n) {
+            n = least_of(end - at, SMALL_RUN);
+            if (any_left(items->products + at, n, bound_of(t, items->norm)))
+                computed += look_at(t, items, at, at + n);
         }
     }
     return computed;
