@@ -72,6 +72,8 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
+enum { TEXT_BYTES = 64 };
+
 /* Values of an option that is given several times. */
 struct list {
     const char **values; /* own */
@@ -194,33 +196,38 @@ static void show_progress(void *ctx, const struct drps_recommend_progress *p)
 
 /* ---- Results ---- */
 
+/* "1,234 users", "1 item". */
+static const char *counted(uint64_t n, const char *what, char *buf, size_t cap)
+{
+    char number[DRPS_CLI_COUNT_BYTES];
+    (void)snprintf(buf, cap, "%s %s%s", drps_cli_grouped(n, number), what, n == 1 ? "" : "s");
+    return buf;
+}
+
 static void print_text(const struct options *o, const struct drps_recommend_result *r)
 {
     const struct drps_recommend_options *in = &o->recommend;
     FILE *to = strcmp(in->output, "-") == 0 ? stderr : stdout; /* never among the results */
     const size_t n = in->n ? in->n : DRPS_RECOMMEND_DEFAULT;
-    char queries[DRPS_CLI_COUNT_BYTES], items[DRPS_CLI_COUNT_BYTES], few[DRPS_CLI_COUNT_BYTES];
-    char item_bytes[32], query_bytes[32];
-    (void)fprintf(to, "%s %s, the best %zu of %s items each, in %.2f s\n",
-                  drps_cli_grouped(r->queries, queries), in->similar ? "items" : "users", n,
-                  drps_cli_grouped(r->items, items), r->seconds);
+    char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
+    (void)fprintf(to, "%s, the best %zu of %s each, in %.2f s\n",
+                  counted(r->queries, in->similar ? "item" : "user", a, sizeof(a)), n,
+                  counted(r->items, "item", b, sizeof(b)), r->seconds);
     (void)fprintf(to, "  read    %s of items in %" PRIu64 " pass%s, %s of %s\n",
-                  drps_size_format(r->item_bytes, item_bytes, sizeof(item_bytes)), r->item_passes,
-                  r->item_passes == 1 ? "" : "es",
-                  drps_size_format(r->query_bytes, query_bytes, sizeof(query_bytes)),
+                  drps_size_format(r->item_bytes, a, sizeof(a)), r->item_passes,
+                  r->item_passes == 1 ? "" : "es", drps_size_format(r->query_bytes, b, sizeof(b)),
                   in->fold_in_n ? "the items that were rated" : "those they are for");
     if (r->few)
         (void)fprintf(to, "  fewer   than %zu for %s of them: there are no more\n", n,
-                      drps_cli_grouped(r->few, few));
+                      drps_cli_grouped(r->few, a));
     if (r->unknown_names)
-        (void)fprintf(to, "  skipped %" PRIu64 " names that the model does not have\n",
-                      r->unknown_names);
+        (void)fprintf(to, "  skipped %s that the model does not have\n",
+                      counted(r->unknown_names, "name", a, sizeof(a)));
     if (r->ratings)
-        (void)fprintf(to,
-                      "  ratings %" PRIu64 ", %" PRIu64 " of users or items that the model does "
-                      "not have\n",
-                      r->ratings, r->unknown_ratings);
-    if (r->skipped_lines) (void)fprintf(to, "  skipped %" PRIu64 " bad lines\n", r->skipped_lines);
+        (void)fprintf(to, "  ratings %s, %s of users or items that the model does not have\n",
+                      drps_cli_grouped(r->ratings, a), drps_cli_grouped(r->unknown_ratings, b));
+    if (r->skipped_lines)
+        (void)fprintf(to, "  skipped %s\n", counted(r->skipped_lines, "bad line", c, sizeof(c)));
 }
 
 static int print_json(const struct drps_recommend_result *r, struct drps_err *err)
