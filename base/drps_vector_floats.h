@@ -3,8 +3,8 @@
  * where a load must wait for several stores: three times the time of factorization machines with
  * 16 factors and twice that of matrix factorization.
  */
-#ifndef DRPS_MODEL_VECTORS_H
-#define DRPS_MODEL_VECTORS_H
+#ifndef DRPS_VECTOR_FLOATS_H
+#define DRPS_VECTOR_FLOATS_H
 
 #if defined(__AVX512F__)
 #define DRPS_VECTOR_FLOATS 16

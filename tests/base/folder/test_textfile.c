@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "engine/publish/textfile.h"
+#include "base/folder/drps_textfile.h"
 #include "support/scratch.h"
 
 enum { LINES = 50000, LINE_BYTES = 16 }; /* more than one buffer */

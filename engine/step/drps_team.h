@@ -1,6 +1,6 @@
 /*
  * A team of threads that work on one step after another: the caller is member 0, the others wait
- * between runs. Private to engine/step/.
+ * between runs.
  */
 #ifndef DRPS_ENGINE_STEP_TEAM_H
 #define DRPS_ENGINE_STEP_TEAM_H
