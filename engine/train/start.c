@@ -231,6 +231,19 @@ static void tell_plain(const struct drps_job *job)
                  drps_plan_states_name(states), drps_optim_name(job->server.optim.kind));
 }
 
+/* Some ways to train begin with an epoch's first batch: `what` says which one, and how else the run
+ * can go on. */
+static int check_begins(const struct drps_job *job, const char *what, const char *else_how,
+                        struct drps_err *err)
+{
+    const uint64_t first = drps_job_first_step(job);
+    if (!first || first >= job->plan->info.batches) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "the checkpoint lies inside an epoch, at its batch %llu, and %s from the "
+                        "beginning of one: go on %s",
+                        (unsigned long long)first, what, else_how);
+}
+
 /* Rows are handed on from the first batch of an epoch on. */
 static int open_handing(struct drps_job *job, struct drps_err *err)
 {
@@ -242,12 +255,8 @@ static int open_handing(struct drps_job *job, struct drps_err *err)
         tell_plain(job);
         return 0;
     }
-    if (first && !is_over)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "the checkpoint lies inside an epoch, at its batch %llu, and rows are "
-                            "handed on from the beginning of one: go on without handing rows on",
-                            (unsigned long long)first);
-    int rc = drps_handing_open(&handing, &job->handing, err);
+    int rc = check_begins(job, "rows are handed on", "without handing rows on", err);
+    if (rc == 0) rc = drps_handing_open(&handing, &job->handing, err);
     if (rc == 0) rc = drps_lending_open(&lending, &job->lending, err);
     return rc;
 }
@@ -322,7 +331,8 @@ static int open_async(struct drps_job *job, struct drps_err *err)
         .slots = job->windows != NULL,
         .batches = {.first = drps_job_first_step(job), .epochs = drps_job_epochs_left(job)}};
     if (!job->memory.window_steps) return 0;
-    int rc = drps_async_open(&options, &job->async, err);
+    int rc = check_begins(job, "batches are handed out", "under synchronisation bsp", err);
+    if (rc == 0) rc = drps_async_open(&options, &job->async, err);
     if (rc == 0) job->result->claim_steps = drps_async_window_steps(job->async);
     return rc;
 }
