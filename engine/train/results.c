@@ -160,15 +160,15 @@ static void forecast_exchanged(const struct drps_job *job, struct drps_rounds_by
     const uint64_t row = info->dim * sizeof(float), epochs = run_epochs(job->result);
     const uint64_t received =
         drps_exchange_received(info, job->way, &job->exchange_bytes, &job->all_exchange_bytes);
-    const struct drps_train_multicast *m = &job->options->multicast;
+    const struct drps_train_options *o = job->options;
     const uint64_t first = job->result->epochs_n - epochs;
     const uint32_t rank = info->ranks.rank,
                    before = (rank + info->ranks.count - 1) % info->ranks.count;
     out->sent = epochs * (info->ranks.eval_served_rows * row + job->exchange_bytes.of[job->way]) +
-                drps_exchange_meeting_bytes(info, job->server.row_bytes, m, first, epochs, rank);
+                drps_exchange_meeting_bytes(info, job->server.row_bytes, o, first, epochs, rank);
     out->received =
         epochs * (info->ranks.eval_pulled_rows * row + received) +
-        drps_exchange_meeting_bytes(info, job->server.row_bytes, m, first, epochs, before);
+        drps_exchange_meeting_bytes(info, job->server.row_bytes, o, first, epochs, before);
 }
 
 static void add_emulated(struct drps_train_emulated *sum, const struct drps_train_emulated *e)

@@ -295,9 +295,7 @@ static int open_exchange(struct drps_job *job, struct drps_err *err)
         .server = &job->server,
         .worker = &job->worker,
         .way = job->way,
-        .select = drps_exchange_selection(o),
-        .multicast = o->multicast,
-        .seed = o->seed,
+        .train = o,
         .first_round =
             drps_job_round(job, job->checkpoints.state.epoch, job->checkpoints.state.part.step),
         .slots = job->windows != NULL,
@@ -321,16 +319,17 @@ static int open_async(struct drps_job *job, struct drps_err *err)
         .server = &job->server,
         .worker = &job->worker,
         .train = o,
-        .window_steps = job->memory.window_steps,
+        .window_steps = job->exchange ? DRPS_ASYNC_WINDOW_STEPS : job->memory.window_steps,
         .ahead = job->memory.async_ahead,
         .wait_ms = job->cluster.wait_ms,
         .push = job->push,
+        .exchange = job->exchange,
         .half = o->pull.on && o->pull.bits == 16,
         .cached = o->pull_cached,
         .fresh = has_fresh_rows(job) && !o->pull.on && !o->pull_cached,
         .slots = job->windows != NULL,
         .batches = {.first = drps_job_first_step(job), .epochs = drps_job_epochs_left(job)}};
-    if (!job->memory.window_steps) return 0;
+    if (!job->memory.window_steps && !drps_replicas_go_apart(o)) return 0;
     int rc = check_begins(job, "batches are handed out", "under synchronisation bsp", err);
     if (rc == 0) rc = drps_async_open(&options, &job->async, err);
     if (rc == 0) job->result->claim_steps = drps_async_window_steps(job->async);
@@ -411,9 +410,9 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_job_check_space(job, config, 1, err);
     if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
-    if (rc == 0 && job->ranks) rc = open_async(job, err);
     if (rc == 0) rc = drps_job_new_log(job, err);
     if (rc == 0 && job->ranks) rc = open_exchange(job, err);
+    if (rc == 0 && job->ranks) rc = open_async(job, err);
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
         .feed = job->feed,
