@@ -33,6 +33,10 @@ for options in "--exchange-to 1" "--exchange-to 2 --exchange-rule robin --averag
     train $options --transport inproc
     [[ $(content) = "$first" ]] || fail "$options: $(content) between threads, not $first"
 done
+# The table of links counts averages, too: they go to the next rank.
+train --exchange-to 2 --exchange-rule robin --average 3
+"$tools/drps-stat" model >stat.txt
+awk '/from rank to rank [0-9]/ { found = $5 > 90 && $7 < 110 } END { exit !found }' stat.txt || fail "links: $(grep "from rank to rank" stat.txt)"
 echo "ok some receivers"
 
 train --exchange-to 3
