@@ -85,6 +85,11 @@ int drps_worker_renew(struct drps_worker *worker, struct drps_err *err);
  */
 double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch);
 
+/* The slopes of the batch's losses by its scores at worker->params, to slopes_out
+ * [samples][outputs]: of a model of several classes. Returns the sum of the losses. */
+double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,
+                          float *slopes_out);
+
 /* worker->scores[0 .. samples) of worker->params. */
 void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch);
 

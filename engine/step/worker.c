@@ -378,3 +378,13 @@ void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batc
     worker->batch = batch;
     drps_team_run(worker->team, score, worker);
 }
+
+double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,
+                          float *slopes_out)
+{
+    const uint64_t start = drps_clock_ns();
+    drps_worker_score(worker, batch);
+    const double loss = drps_model_slopes(worker->model, batch, worker->scores, slopes_out);
+    worker->compute_ns += drps_emulate_wait(&worker->emulate, start);
+    return loss;
+}

@@ -108,11 +108,11 @@ static void print_exchange(const struct drps_plan *plan)
         !drps_ranks_are_alike(&info->ranks))
         return;
     for (uint32_t r = 0; r < info->ranks.count; r++) {
-        const struct drps_train_multicast to_all = {0};
+        const struct drps_train_options usual = {0};
         struct drps_exchange_bytes bytes = {{0}};
         struct drps_plan *part = NULL;
         int rc = drps_plan_open_rank(plan->io, plan->dir, r, &part, NULL);
-        if (rc == 0) rc = drps_exchange_forecast(part, 0, 0, &to_all, &bytes, NULL);
+        if (rc == 0) rc = drps_exchange_forecast(part, 0, &usual, &bytes, NULL);
         drps_plan_close(part);
         if (rc < 0) return; /* --verify says what it is */
         for (int way = 0; way < DRPS_EXCHANGES; way++)
