@@ -290,24 +290,26 @@ static int begin_classes(struct predictor *p, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has no named classes to give probabilities of: algorithm %s",
                             p->options->model, drps_algo_name(p->info->model.algo));
-    if (p->info->model.loss != DRPS_LOSS_SOFTMAX)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s has no probabilities: the scores of algorithm %s are margins; use "
-                            "the algorithm mlr for probabilities of classes",
-                            p->options->model, drps_algo_name(p->info->model.algo));
+    const struct drps_model *model = &p->info->model;
+    if (model->loss != DRPS_LOSS_SOFTMAX && !drps_expr_has_softmax(&model->expr))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "%s has no probabilities: the scores of algorithm %s are margins, or no "
+            "softmax is taken of them; use the algorithm mlr for probabilities of "
+            "classes",
+            p->options->model, drps_algo_name(model->algo));
     p->chances = drps_array_new(p->info->model.outputs, sizeof(*p->chances));
     if (!p->chances) return drps_err_set(err, -ENOMEM, "no memory for probabilities");
     return write_head(p, err);
 }
 
-/* Of a topic model: a document's code. */
-static int write_codes(struct predictor *p, struct drps_err *err)
+/* Lines of n numbers: a document's code, or a sample's scores. */
+static int write_numbers(struct predictor *p, const float *numbers, size_t n, struct drps_err *err)
 {
-    const size_t n = p->info->model.factors;
     char text[SCORE_CHARS];
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->scorer.n * n; i++) {
-        const int chars = snprintf(text, sizeof(text), "%.9g", (double)p->scorer.codes[i]);
+        const int chars = snprintf(text, sizeof(text), "%.9g", (double)numbers[i]);
         rc = put(p, text, chars > 0 ? (size_t)chars : 0, (i + 1) % n ? '\t' : '\n', err);
     }
     return rc;
@@ -316,14 +318,15 @@ static int write_codes(struct predictor *p, struct drps_err *err)
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
     if (p->info->classes) return write_classes(p, err);
-    if (p->scorer.topic) return write_codes(p, err);
+    const struct drps_model *model = &p->info->model;
+    if (p->scorer.topic) return write_numbers(p, p->scorer.codes, model->factors, err);
+    if (model->outputs > 1) return write_numbers(p, p->scorer.scores, model->outputs, err);
 
     for (size_t i = 0; i < p->scorer.n; i++) {
         char *at;
         int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
         if (rc < 0) return rc;
-        const int n =
-            snprintf(at, SCORE_CHARS, "%.9g\n", answer(&p->info->model, p->scorer.scores[i]));
+        const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(model, p->scorer.scores[i]));
         drps_textfile_used(&p->out, n > 0 ? (size_t)n : 0);
     }
     return 0;
@@ -514,7 +517,7 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     if (rc == 0) rc = begin_classes(p, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {
-        p->metrics = drps_metrics_new(p->info->model.loss, p->info->model.outputs);
+        p->metrics = drps_metrics_of(&p->info->model);
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = predict_all(p, err);

@@ -56,6 +56,8 @@ struct drps_worker {
     /* The step under way. */
     struct drps_server *server;
     const struct drps_batch *batch;
+    struct drps_err why; /* of the first batch whose loss was no finite number, if the loss is a
+                            text and says so */
     uint64_t gather_ns, compute_ns; /* by member 0's clock, since the start */
     struct drps_emulate emulate;    /* the caller sets it after the start; zero: none */
 };
@@ -87,5 +89,10 @@ double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch 
 
 /* worker->scores[0 .. samples) of worker->params. */
 void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch);
+
+/* drps_worker_score(), and slopes [samples][outputs] get the derivatives of the losses by scores:
+ * drps_model_slopes(). Returns the sum of the losses. */
+double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,
+                          float *slopes);
 
 #endif

@@ -29,8 +29,7 @@ static int compute_chosen(struct drps_exchanging *x, double *loss_out, struct dr
     struct chosen *c = &x->chosen;
     struct drps_worker *w = x->job.worker;
     const uint64_t seed = drps_rng_at(x->job.seed + x->rank, x->round);
-    drps_worker_score(w, &x->batch.body);
-    *loss_out = drps_model_slopes(w->model, &x->batch.body, w->scores, c->slopes);
+    *loss_out = drps_worker_slopes(w, &x->batch.body, c->slopes);
     int rc = chosen_make(c, &x->batch.body, own->ids, seed, err);
     if (rc == 0) rc = begin_message(x, c->picked.n, c->list, c->body, err);
     if (rc < 0) return rc;
@@ -51,8 +50,7 @@ static int compute_vectors(struct drps_exchanging *x, uint64_t step, double *los
     if (rc == 0) rc = drps_feed_read_record(x->job.feed, step, &record, err);
     if (rc == 0) rc = begin_message(x, b->samples, list, record.body, err);
     if (rc < 0) return rc;
-    drps_worker_score(w, b);
-    *loss_out = drps_model_slopes(w->model, b, w->scores, x->parts[x->rank].parts.values);
+    *loss_out = drps_worker_slopes(w, b, x->parts[x->rank].parts.values);
     return 0;
 }
 
