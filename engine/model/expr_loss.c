@@ -78,7 +78,8 @@ int drps_expr_explain(const struct drps_model *model, const struct drps_batch *b
                                                 .slopes = r.slopes,
                                                 .own_slopes = r.own_slopes};
         int rc = drps_expr_slopes(&model->expr, n, &sample, r.work, &loss, err);
-        if (rc < 0) return drps_err_context(err, "sample %zu of its %zu", s + 1, b->samples);
+        if (rc < 0)
+            return drps_err_context(err, "sample %zu of its %zu, the loss", s + 1, b->samples);
     }
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/publish/drps_modeldir.h"
+#include "engine/model/expr/drps_slopes.h"
 #include "engine/publish/scorer.h"
 #include "engine/publish/textfile.h"
 
@@ -46,6 +47,8 @@ struct predictor {
     uint64_t *keys;  /* own: [keys_cap] one sample's keys by the model's fields */
     float *values;   /* own: [values_cap] */
     double *chances; /* own: [outputs] of a sample's classes */
+    struct drps_expr expr; /* what is written, if that is a text */
+    double *work;          /* own: for it; NULL: it is none */
     size_t keys_cap, values_cap;
     size_t fields_known; /* of the reader's, where `fields` is not NULL */
     uint64_t given;      /* features of the model's fields in all samples so far */
@@ -315,8 +318,46 @@ static int write_numbers(struct predictor *p, const float *numbers, size_t n, st
     return rc;
 }
 
+static int begin_value(struct predictor *p, struct drps_err *err)
+{
+    const struct drps_predict_options *o = p->options;
+    const size_t outputs = p->info->model.outputs;
+    if (!o->value) return 0;
+    if (o->probabilities)
+        return drps_err_set(err, DRPS_E_CONFIG, "a value and probabilities exclude each other");
+    if (drps_algorithm_is_topic(drps_algorithm(p->info->model.algo)))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no scores to make a value of: it is of topics", o->model);
+    int rc = drps_expr_parse_value(&p->expr, o->value, outputs, err);
+    if (rc < 0) return rc;
+    p->work = drps_array_new(drps_expr_work(&p->expr, outputs), sizeof(*p->work));
+    return p->work ? 0 : drps_err_set(err, -ENOMEM, "no memory for values");
+}
+
+static int write_values(struct predictor *p, struct drps_err *err)
+{
+    const size_t outputs = p->info->model.outputs;
+    const double *value;
+    char text[SCORE_CHARS];
+    size_t n;
+    int rc = 0;
+    for (size_t i = 0; i < p->scorer.n && rc == 0; i++) {
+        rc = drps_expr_value(&p->expr, outputs, p->scorer.scores + i * outputs, p->work, &value, &n,
+                             err);
+        if (rc < 0)
+            return drps_err_context(err, "sample %llu, the value",
+                                    (unsigned long long)(p->result->samples + i + 1));
+        for (size_t c = 0; c < n && rc == 0; c++) {
+            const int chars = snprintf(text, sizeof(text), "%.9g", value[c]);
+            rc = put(p, text, chars > 0 ? (size_t)chars : 0, c + 1 < n ? '\t' : '\n', err);
+        }
+    }
+    return rc;
+}
+
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
+    if (p->work) return write_values(p, err);
     if (p->info->classes) return write_classes(p, err);
     const struct drps_model *model = &p->info->model;
     if (p->scorer.topic) return write_numbers(p, p->scorer.codes, model->factors, err);
@@ -514,6 +555,7 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     if (rc == 0) rc = open_model(p, io, err);
     /* The output comes before the data, which may come late: others who want it hear at once. */
     if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
+    if (rc == 0) rc = begin_value(p, err);
     if (rc == 0) rc = begin_classes(p, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {
@@ -549,6 +591,7 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     free(p.keys);
     free(p.values);
     free(p.chances);
+    free(p.work);
     result->seconds = drps_seconds_since(start);
     return rc;
 }

@@ -52,6 +52,12 @@ struct drps_expr {
 DRPS_MUST_CHECK
 int drps_expr_parse(struct drps_expr *e, const char *text, int number_y, struct drps_err *err);
 
+/* Parse a value that is made of the scores alone, J = outputs of them: a number or a vector,
+ * without y and own. Errors are those of drps_expr_parse(). */
+DRPS_MUST_CHECK
+int drps_expr_parse_value(struct drps_expr *e, const char *text, size_t outputs,
+                          struct drps_err *err);
+
 /* 1: the loss has a softmax of the scores, which are log-probabilities then, up to a constant. */
 int drps_expr_has_softmax(const struct drps_expr *e);
 

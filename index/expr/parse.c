@@ -47,8 +47,10 @@ enum { FUNCTIONS = sizeof(functions) / sizeof(*functions) };
 
 struct parser {
     struct drps_expr *e;
+    const char *what; /* the text is */
     const char *text, *at;
     int depth;
+    int number_y;    /* labels are numbers in any case */
     int scores, own; /* the operations that are these, wherever they stand; -1: none yet */
     struct drps_err *err;
 };
@@ -73,7 +75,8 @@ static int wrong(struct parser *p, const char *at, const char *what)
     const size_t column = (size_t)(at - p->text);
     char place[2 * SHOWN + 16];
     show_place(p->text, column, place);
-    return drps_err_set(p->err, DRPS_E_CONFIG, "the loss, column %zu: %s\n%s", column + 1, what, place);
+    return drps_err_set(p->err, DRPS_E_CONFIG, "the %s, column %zu: %s\n%s", p->what, column + 1,
+                        what, place);
 }
 
 static int take(struct parser *p, char c)
@@ -258,33 +261,70 @@ static int sum_of(struct parser *p)
     return a;
 }
 
-static int check_whole(struct parser *p, int root)
+/* Returns the last operation, which has the value of all. */
+static int whole(struct parser *p)
 {
-    const struct drps_expr *e = p->e;
+    memset(p->e, 0, sizeof(*p->e));
+    const size_t bytes = strnlen(p->text, DRPS_EXPR_TEXT);
+    if (bytes == DRPS_EXPR_TEXT)
+        return drps_err_set(p->err, DRPS_E_CONFIG, "the %s has more than %d characters", p->what,
+                            DRPS_EXPR_TEXT - 1);
+    p->e->vector_y = !p->number_y && has_matrix(p->text);
+    const int root = sum_of(p);
+    if (root < 0) return root;
     (void)take(p, ' ');
     if (*p->at) return wrong(p, p->at, "nothing can follow here but an operator");
-    if (p->scores < 0) return wrong(p, p->text, "the loss has no scores; it needs W*x or w*x");
-    if (!e->nodes[root].vector) return 0;
-    return wrong(p, p->text,
-                 e->vector_y ? "the loss is a vector; make it a number with sum(), or say how many "
-                               "outputs W*x has, if y is to be a number"
-                             : "the loss is a vector; make it a number with sum()");
+    if (p->scores < 0) return wrong(p, p->text, "no scores in it; it needs W*x or w*x");
+    memcpy(p->e->text, p->text, bytes);
+    return root;
 }
 
 int drps_expr_parse(struct drps_expr *e, const char *text, int number_y, struct drps_err *err)
 {
-    struct parser p = {.e = e, .text = text, .at = text, .scores = -1, .own = -1, .err = err};
-    memset(e, 0, sizeof(*e));
-    const size_t bytes = strnlen(text, DRPS_EXPR_TEXT);
-    if (bytes == DRPS_EXPR_TEXT)
-        return drps_err_set(err, DRPS_E_CONFIG, "the loss has more than %d characters",
-                            DRPS_EXPR_TEXT - 1);
-    e->vector_y = !number_y && has_matrix(text);
-    const int root = sum_of(&p);
-    int rc = root < 0 ? root : check_whole(&p, root);
-    if (rc == 0) memcpy(e->text, text, bytes);
+    struct parser p = {.e = e,
+                       .what = "loss",
+                       .text = text,
+                       .at = text,
+                       .number_y = number_y,
+                       .scores = -1,
+                       .own = -1,
+                       .err = err};
+    int rc = whole(&p);
+    if (rc >= 0 && e->nodes[rc].vector)
+        rc = wrong(&p, text,
+                   e->vector_y ? "the loss is a vector; make it a number with sum(), or say how "
+                                 "many outputs W*x has, if y is to be a number"
+                               : "the loss is a vector; make it a number with sum()");
     if (rc < 0) e->n = 0;
-    return rc;
+    return rc < 0 ? rc : 0;
+}
+
+/* What is predicted is of the scores alone. */
+static int check_value(struct parser *p, size_t outputs)
+{
+    const struct drps_expr *e = p->e;
+    for (int i = 0; i < e->n; i++) {
+        const char *at = p->text + e->nodes[i].column - 1;
+        if (e->nodes[i].op == OP_Y) return wrong(p, at, "y is the label, which is to be predicted");
+        if (e->nodes[i].op == OP_OWN)
+            return wrong(p, at, "own is of samples of training, and 0 for others");
+        if (e->nodes[i].op == OP_SCORES && e->vector_scores != (outputs > 1))
+            return wrong(p, at,
+                         outputs > 1 ? "samples of this model have several scores: write W*x"
+                                     : "samples of this model have one score: write w*x");
+    }
+    return 0;
+}
+
+int drps_expr_parse_value(struct drps_expr *e, const char *text, size_t outputs,
+                          struct drps_err *err)
+{
+    struct parser p = {
+        .e = e, .what = "value", .text = text, .at = text, .scores = -1, .own = -1, .err = err};
+    int rc = whole(&p);
+    if (rc >= 0) rc = check_value(&p, outputs);
+    if (rc < 0) e->n = 0;
+    return rc < 0 ? rc : 0;
 }
 
 /* Whether a softmax of node `a` is one of the scores, to which a sample may add what it has. */

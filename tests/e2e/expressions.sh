@@ -53,6 +53,8 @@ content text >text.txt
 content built-in >/dev/null
 "$tools/drps-predict" model test.svm -o built-in.names --quiet
 "$tools/drps-predict" model test.svm -o built-in.txt --probabilities --metrics --json --quiet >built-in.json
+"$tools/drps-predict" model test.svm -o softmax.txt --value 'softmax(W*x)' --quiet
+tail -n +2 built-in.txt | cmp - softmax.txt || fail "softmax as a value gives other probabilities"
 cmp same.txt built-in.txt || fail "other probabilities than those of mlr"
 cmp text.names built-in.names || fail "another rounding gives other classes"
 near "$(value test_loss <text.json)" "$(value test_loss <built-in.json)" 1e-4 || fail "another held-out loss: $(cat text.json)"
@@ -131,6 +133,13 @@ awk "BEGIN {exit !($(all_values test_loss <net.json | tail -1) < 0.01)}" || fail
 [[ $(content net) != "$(content net --seed 2)" ]] || fail "rows do not begin by the seed"
 "$tools/drps-predict" net-model xor.svm -o net.txt --quiet
 [[ $(awk '{print NF}' net.txt | sort -u) = 8 ]] || fail "not eight scores a line: $(head -1 net.txt)"
+"$tools/drps-predict" net-model xor.svm -o value.txt --value 'sum(W*x * sigmoid(W*x))' --quiet
+paste xor.svm value.txt | awk '{d = $1 - $NF; sum += d * d} END {exit !(sum / NR < 0.01)}' || fail "values are not the labels: $(head -2 value.txt)"
+fails 2 "the value, column 1: y is the label" "$tools/drps-predict" net-model xor.svm -o none --value 'y - sum(W*x)'
+fails 2 "the value, column 1: samples of this model have several scores" "$tools/drps-predict" net-model xor.svm -o none --value 'w*x'
+fails 2 "sample 1, the value: in column 1" "$tools/drps-predict" net-model xor.svm -o none --value 'log(sum(W*x) - 1000)'
+fails 2 "exclude each other" "$tools/drps-predict" model xor.svm -o none --value 'w*x' --probabilities
+absent none
 index xor.svm --algo expr --loss "$net" --outputs 8 --workers 2 -o net-two
 want=$(content net-two --local 2)
 for options in "--exchange vectors" "--exchange rows" --no-fresh; do
@@ -143,10 +152,10 @@ echo "ok numbers"
 # ---- a loss that is no finite number ends the run, and says where ----
 
 index xor.svm --algo expr --loss 'log(y - 2*(w*x))' --no-bias -o log
-fails 1 "epoch 1, step 1, sample [0-9]+ of its 100: the loss, column 1: a value is not a number" "$tools/drps-train" log -o none
+fails 1 "epoch 1, step 1, sample [0-9]+ of its 100, the loss: in column 1 a value is not a number" "$tools/drps-train" log -o none
 absent none
 index xor.svm --algo expr --loss 'log(y - 2*(w*x))' --no-bias --workers 2 -o log-two
-fails 1 "epoch 1, step 1, sample [0-9]+ of its 100: the loss, column 1: a value is not a number" "$tools/drps-train" log-two -o none --local 2
+fails 1 "epoch 1, step 1, sample [0-9]+ of its 100, the loss: in column 1 a value is not a number" "$tools/drps-train" log-two -o none --local 2
 absent none
 index xor.svm --algo expr --loss 'abs(y - (w*x))' -o kinks
 fails 2 "abs in the loss of kinks has kinks" "$tools/drps-train" kinks -o none --optimizer lbfgs

@@ -28,4 +28,10 @@ DRPS_MUST_CHECK
 int drps_expr_slopes(const struct drps_expr *e, size_t outputs, const struct drps_expr_sample *s,
                      double *work, double *loss_out, struct drps_err *err);
 
+/* The value of drps_expr_parse_value() for these scores: *n_out numbers, 1 or J, in `work`. Returns
+ * 0, or DRPS_E_CONFIG where a value is not finite: err names the column. */
+DRPS_MUST_CHECK
+int drps_expr_value(const struct drps_expr *e, size_t outputs, const float *scores, double *work,
+                    const double **value_out, size_t *n_out, struct drps_err *err);
+
 #endif

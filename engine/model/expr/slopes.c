@@ -117,7 +117,7 @@ static int check_finite(const struct drps_expr_node *node, const char *what, con
     for (size_t i = 0; i < n; i++)
         if (!isfinite(v[i]))
             return drps_err_set(err, DRPS_E_CONFIG,
-                                "the loss, column %d: %s is %s; divide by and take log of nothing "
+                                "in column %d %s is %s; divide by and take log of nothing "
                                 "that can be 0, or train with a smaller learning rate",
                                 node->column, what,
                                 isnan(v[i]) ? "not a number"
@@ -163,7 +163,7 @@ static int give_slopes(const struct drps_expr_node *node, const struct place *p,
     for (size_t c = 0; c < p->n && out; c++) {
         if (fabs(p->d[c]) > (double)FLT_MAX)
             return drps_err_set(err, DRPS_E_CONFIG,
-                                "the loss, column %d: a derivative is too large; train with a "
+                                "in column %d a derivative is too large; train with a "
                                 "smaller learning rate",
                                 node->column);
         out[c] = (float)p->d[c];
@@ -197,4 +197,13 @@ int drps_expr_slopes(const struct drps_expr *e, size_t outputs, const struct drp
     if (rc == 0 && (s->slopes || s->own_slopes)) rc = derivatives(e, outputs, s, work, err);
     *loss_out = rc == 0 ? work[(size_t)(e->n - 1) * outputs] : (double)NAN;
     return rc;
+}
+
+int drps_expr_value(const struct drps_expr *e, size_t outputs, const float *scores, double *work,
+                    const double **value_out, size_t *n_out, struct drps_err *err)
+{
+    const struct drps_expr_sample s = {.scores = scores};
+    *value_out = work + (size_t)(e->n - 1) * outputs;
+    *n_out = e->nodes[e->n - 1].vector ? outputs : 1;
+    return values(e, outputs, &s, work, err);
 }
