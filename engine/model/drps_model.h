@@ -6,7 +6,8 @@
  * [start(s), start(s + 1)); entry j touches batch-local row l = local[j] < m with value x (1 when
  * values is NULL).
  *   params [m][D]  the batch's rows, gathered
- *   grads  [m][D]  sums over samples of the loss's derivative by each parameter; kernels add to it
+ *   grads  [m][D]  sums over samples of the loss's derivative by each parameter, or means
+ *                  (`mean_of`); kernels add to it
  *   scores [n][J]
  * A loss that is a text (model->expr) may have a row of each sample, own (drps_batch_sample_row()).
  * Row 0 of a batch is the intercept where `has_bias` is set: its first float is added to every
@@ -46,6 +47,8 @@ struct drps_model {
     struct drps_expr expr;                  /* the loss as a text; n is 0 where it is none */
     const struct drps_callbacks *callbacks; /* borrowed; in place of the loss. NULL: none */
     int has_bias;                           /* row 0 of every batch is the intercept */
+    uint32_t mean_of; /* 0: gradients are sums over samples; else they are means over the batch's,
+                         and divided by so many workers, whose gradients are summed */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
     float init_scale; /* random numbers (drps_model_random(), n of a row) start uniform in

@@ -32,15 +32,15 @@ static size_t own_row(const struct drps_model *model, const struct drps_batch *b
     return model->expr.has_own && params ? drps_batch_sample_row(b, s) : b->rows;
 }
 
-static void add(float *to, const float *by, size_t n)
+static void add(float *to, const float *by, float share, size_t n)
 {
     for (size_t c = 0; c < n; c++)
-        to[c] += by[c];
+        to[c] += share * by[c];
 }
 
 double drps_expr_loss(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                      size_t last, const float *params, const float *scores, float *slopes,
-                      float *grads, void *room)
+                      size_t last, const float *params, const float *scores, float share,
+                      float *slopes, float *grads, void *room)
 {
     const size_t n = model->outputs;
     const struct room r = room_of(model, room);
@@ -58,7 +58,7 @@ double drps_expr_loss(const struct drps_model *model, const struct drps_batch *b
         if (drps_expr_slopes(&model->expr, n, &sample, r.work, &loss, NULL) < 0)
             loss = (double)NAN;
         else if (sample.own_slopes)
-            add(grads + row * n, r.own_slopes, n);
+            add(grads + row * n, r.own_slopes, share, n);
         total += loss;
     }
     return total;

@@ -13,11 +13,12 @@ size_t drps_expr_room_bytes(const struct drps_model *model);
 /*
  * Returns the sum of the losses of samples [first, last): NaN where one, or a derivative, is not
  * finite. slopes [last - first][J] get the derivatives by scores; what those by rows of samples are
- * is added to grads [m][J]. Both may be NULL; `params` too, where no sample has a row.
+ * is added, times `share`, to grads [m][J]. Both may be NULL; `params` too, where no sample has a
+ * row.
  */
 double drps_expr_loss(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                      size_t last, const float *params, const float *scores, float *slopes,
-                      float *grads, void *room);
+                      size_t last, const float *params, const float *scores, float share,
+                      float *slopes, float *grads, void *room);
 
 /* Says of the first sample of the batch that is not finite which it is, and why: returns err's
  * code, 0 if all are finite. */

@@ -257,10 +257,10 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
 }
 
 /* The losses of samples [first, last), and their derivatives: by scores to slopes [last - first],
- * by rows of samples to grads. */
-static double loss_of(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                      size_t last, const float *params, const float *scores, float *slopes,
-                      float *grads, void *room)
+ * by rows of samples, times `share`, to grads. */
+static double loss_sum(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                       size_t last, const float *params, const float *scores, float share,
+                       float *slopes, float *grads, void *room)
 {
     const float *of_first = scores + first * model->outputs, *labels = b->labels + first;
     const size_t n = last - first;
@@ -268,10 +268,23 @@ static double loss_of(const struct drps_model *model, const struct drps_batch *b
         return model->callbacks->compute_svg(model->callbacks->ctx, n, model->outputs, of_first,
                                              labels, slopes);
     if (model->loss == DRPS_LOSS_EXPRESSION)
-        return drps_expr_loss(model, b, first, last, params, scores, slopes, grads, room);
+        return drps_expr_loss(model, b, first, last, params, scores, share, slopes, grads, room);
     if (model->outputs > 1)
         return drps_class_loss_sum(model->loss, of_first, labels, n, model->outputs, slopes);
     return drps_loss_sum(model->loss, of_first, labels, n, slopes);
+}
+
+/* The same; the gradient of a mean is one of smaller slopes. */
+static double loss_of(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                      size_t last, const float *params, const float *scores, float *slopes,
+                      float *grads, void *room)
+{
+    const float share = model->mean_of ? (float)(1 / ((double)b->samples * model->mean_of)) : 1;
+    const double loss = loss_sum(model, b, first, last, params, scores, share, slopes, grads, room);
+    if (!model->mean_of || !slopes) return loss;
+    for (size_t i = 0; i < (last - first) * model->outputs; i++)
+        slopes[i] *= share;
+    return loss;
 }
 
 double drps_model_slopes(const struct drps_model *model, const struct drps_batch *b,

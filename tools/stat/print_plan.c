@@ -104,7 +104,7 @@ static void print_exchange(const struct drps_plan *plan)
 {
     const struct drps_plan_info *info = &plan->info;
     struct drps_exchange_bytes sum = {{0}};
-    if (!info->classes || drps_plan_shape(info) != DRPS_PLAN_ALL ||
+    if (!drps_plan_is_matrix(info) || drps_plan_shape(info) != DRPS_PLAN_ALL ||
         !drps_ranks_are_alike(&info->ranks))
         return;
     for (uint32_t r = 0; r < info->ranks.count; r++) {
@@ -204,6 +204,11 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
+    if (json_is_number(json_object_get(j, "constant_loss")))
+        printf(
+            "  constant the best score for all training samples has a loss of %s, of test samples "
+            "%s\n",
+            number_of(j, "constant_loss", "%.6f"), number_of(j, "test_constant_loss", "%.6f"));
     printf("  entries  %s training, %s test (features of samples that are not 0); %s more are left "
            "out, as training never saw these features\n",
            count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));
