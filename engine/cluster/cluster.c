@@ -56,9 +56,10 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = DRPS_CLUSTER_QUEUE,
     };
-    if (drps_plan_is_matrix(info) && drps_cluster_exchange_bytes(info) <= DRPS_NET_MESSAGE_MAX)
-        out->message_bytes[DRPS_NET_WORKER] =
-            larger(out->message_bytes[DRPS_NET_WORKER], drps_cluster_exchange_bytes(info));
+    const uint64_t exchanged = drps_cluster_exchange_bytes(info);
+    for (int p = DRPS_NET_WORKER; drps_plan_is_matrix(info) && p <= DRPS_NET_SERVER; p++)
+        if (exchanged <= DRPS_NET_MESSAGE_MAX)
+            out->message_bytes[p] = larger(out->message_bytes[p], exchanged);
     if (info->ranks.handed.slots) out->queue_messages = HANDING_QUEUE;
     if (drps_plan_circulates(info)) {
         out->message_bytes[DRPS_NET_WORKER] = drps_circulation_message_bytes(info);

@@ -9,7 +9,7 @@
 
 #include "base/drps_rng.h"
 #include "engine/model/drps_callbacks.h"
-#include "engine/model/expr_loss.h"
+#include "engine/model/expr/drps_expr_loss.h"
 #include "index/classes/drps_classes.h"
 
 /* What a predictor brings: its passes, and how many samples go through both while what they read
@@ -212,7 +212,7 @@ static int has_text(const struct drps_model *model)
 /* What a text is computed in comes first in scratch, then the slopes of a chunk. */
 static size_t room_bytes(const struct drps_model *model)
 {
-    return has_text(model) ? drps_expr_room_bytes(model) : 0;
+    return has_text(model) ? drps_expr_room_bytes(&model->expr, model->outputs) : 0;
 }
 
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows)
@@ -268,7 +268,8 @@ static double loss_sum(const struct drps_model *model, const struct drps_batch *
         return model->callbacks->compute_svg(model->callbacks->ctx, n, model->outputs, of_first,
                                              labels, slopes);
     if (model->loss == DRPS_LOSS_EXPRESSION)
-        return drps_expr_loss(model, b, first, last, params, scores, share, slopes, grads, room);
+        return drps_expr_loss(&model->expr, model->outputs, b, first, last, params, scores, share,
+                              slopes, grads, room);
     if (model->outputs > 1)
         return drps_class_loss_sum(model->loss, of_first, labels, n, model->outputs, slopes);
     return drps_loss_sum(model->loss, of_first, labels, n, slopes);
@@ -305,7 +306,7 @@ int drps_model_explain(const struct drps_model *model, const struct drps_batch *
                        struct drps_err *err)
 {
     if (!has_text(model)) return 0;
-    return drps_expr_explain(model, b, params, scores, scratch, err);
+    return drps_expr_explain(&model->expr, model->outputs, b, params, scores, scratch, err);
 }
 
 /* What the callback makes of each entry's u and x; the intercept is a feature that is always 1. */

@@ -21,7 +21,7 @@
 #include "engine/step/drps_server.h"
 #include "engine/step/emulate.h"
 #include "engine/step/local_steps.h"
-#include "engine/step/team.h"
+#include "engine/step/drps_team.h"
 #include "net/drps_shared_buffer.h"
 
 enum { DRPS_WORKER_PARTS = 8 }; /* of a batch, at most, whose gradients are summed apart */
@@ -87,12 +87,12 @@ int drps_worker_renew(struct drps_worker *worker, struct drps_err *err);
  */
 double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch);
 
+/* The slopes of the batch's losses by its scores at worker->params, to slopes_out
+ * [samples][outputs]: of a model of several classes. Returns the sum of the losses. */
+double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,
+                          float *slopes_out);
+
 /* worker->scores[0 .. samples) of worker->params. */
 void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch);
-
-/* drps_worker_score(), and slopes [samples][outputs] get the derivatives of the losses by scores:
- * drps_model_slopes(). Returns the sum of the losses. */
-double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,
-                          float *slopes);
 
 #endif

@@ -391,10 +391,13 @@ void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batc
     drps_team_run(worker->team, score, worker);
 }
 
-double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch, float *slopes)
+double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,
+                          float *slopes_out)
 {
+    const uint64_t start = drps_clock_ns();
     drps_worker_score(worker, batch);
-    return checked(
-        worker, batch,
-        drps_model_slopes(worker->model, batch, worker->scores, slopes, worker->scratch[0]));
+    const double loss =
+        drps_model_slopes(worker->model, batch, worker->scores, slopes_out, worker->scratch[0]);
+    worker->compute_ns += drps_emulate_wait(&worker->emulate, start);
+    return checked(worker, batch, loss);
 }

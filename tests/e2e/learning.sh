@@ -118,7 +118,7 @@ near "$constant" "$(awk -v p="$share" 'BEGIN { printf "%.17g", -p * log(p) - (1 
 "$tools/drps-train" plan -o model --force --epochs 1 >out.txt
 grep -qE "^const +$(printf %.6f "$constant") +0\.[0-9]{6}$" out.txt || fail "$(cat out.txt)"
 "$tools/drps-stat" model | grep -qE "^ +const +$(printf %.5f "$constant") " || fail "$("$tools/drps-stat" model)"
-"$tools/drps-index" sound.svm --algo lor -o one.plan | grep -qF "constant the best score for all training samples has a loss of $(printf %.6f "$constant")" ||
+"$tools/drps-index" sound.svm --algo lor -o one.plan | grep -qF "logistic loss (the best constant has $(printf %.6f "$constant")); label 1" ||
     fail "drps-index does not say what a constant has"
 
 # number KEY: of the last epoch in out.json; the second argument counts from the end

@@ -108,11 +108,11 @@ static void print_exchange(const struct drps_plan *plan)
         !drps_ranks_are_alike(&info->ranks))
         return;
     for (uint32_t r = 0; r < info->ranks.count; r++) {
-        const struct drps_train_multicast to_all = {0};
+        const struct drps_train_options usual = {0};
         struct drps_exchange_bytes bytes = {{0}};
         struct drps_plan *part = NULL;
         int rc = drps_plan_open_rank(plan->io, plan->dir, r, &part, NULL);
-        if (rc == 0) rc = drps_exchange_forecast(part, 0, 0, &to_all, &bytes, NULL);
+        if (rc == 0) rc = drps_exchange_forecast(part, 0, &usual, &bytes, NULL);
         drps_plan_close(part);
         if (rc < 0) return; /* --verify says what it is */
         for (int way = 0; way < DRPS_EXCHANGES; way++)
@@ -205,10 +205,8 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
     if (json_is_number(json_object_get(j, "constant_loss")))
-        printf(
-            "  constant the best score for all training samples has a loss of %s, of test samples "
-            "%s\n",
-            number_of(j, "constant_loss", "%.6f"), number_of(j, "test_constant_loss", "%.6f"));
+        printf("  constant the best one has a loss of %s, on test samples %s\n",
+               number_of(j, "constant_loss", "%.6f"), number_of(j, "test_constant_loss", "%.6f"));
     printf("  entries  %s training, %s test (features of samples that are not 0); %s more are left "
            "out, as training never saw these features\n",
            count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));

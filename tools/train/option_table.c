@@ -146,9 +146,10 @@ const struct argp_option train_option_table[] = {
      "worker, at least 1024)",
      5},
     {"exchange", KEY_EXCHANGE, "WAY", 0,
-     "bsp, models of several classes or outputs: how gradients are exchanged: servers (default), "
-     "or between "
-     "ranks that each have all rows: vectors, rows, dense, or auto, the way of fewest bytes",
+     "Models of several classes or outputs: how gradients are exchanged: servers (default), or "
+     "between ranks "
+     "that each have all rows: vectors, with any --sync; under bsp rows, dense, or auto, the way "
+     "of fewest bytes",
      5},
     {"sv-count", KEY_SV_COUNT, "C", 0,
      "With --exchange vectors: of the vectors of a batch C are sent, which stand for all", 5},
