@@ -202,13 +202,15 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     o.label_optional = !p->options->metrics;
     o.known_classes = p->info->classes;
     o.stop = p->options->stop;
-    if (strcmp(p->info->format, "csv") == 0 && strcmp(o.format, "csv") == 0) {
+    if (drps_reader_has_columns(p->info->format) && strcmp(o.format, p->info->format) == 0) {
         p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields,
                                              p->info->fields_n);
         if (!p->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
         if (!o.csv_label && !names_label(o.csv_kinds) && p->info->label_column[0])
             o.csv_label = p->info->label_column;
-        if (!o.csv_separator) o.csv_separator = p->info->separator;
+        if (!o.csv_separator) o.csv_separator = p->info->separator; /* 0 but of csv */
+        if (!o.csv_header && strcmp(o.format, "csv") == 0)
+            o.csv_header = drps_csv_header_of(p->info->headless);
         o.csv_kinds = p->csv_kinds;
         o.csv_only_kinds = 1;
     }

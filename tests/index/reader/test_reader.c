@@ -722,15 +722,14 @@ static void test_reader_csv_options(void **state)
          .kinds = "b:text",
          .separator = 0,
          .input = "y,b\n1,2\n",
-         .error =
-             "kinds of columns: 'b:text' is not column:number, column:category, column:ignore or "
-             "column:label"},
+         .error = "kinds of columns: 'b:text' is not column:number, column:category, column:date, "
+                  "column:bins(10), column:ignore or column:label"},
         {.name = "no kind",
          .kinds = "b",
          .separator = 0,
          .input = "y,b\n1,2\n",
-         .error = "kinds of columns: 'b' is not column:number, column:category, column:ignore or "
-                  "column:label"},
+         .error = "kinds of columns: 'b' is not column:number, column:category, column:date, "
+                  "column:bins(10), column:ignore or column:label"},
         {.name = "digit as separator",
          .separator = '1',
          .input = "y,b\n1,2\n",
@@ -985,7 +984,7 @@ static void test_reader_asks_for_the_format(void **state)
          .input = "\nIt was a dark and stormy night.\n",
          .error = "0: no format fits the first lines: 'It was a dark and stormy night.'; name one "
                   "of libsvm, "
-                  "libffm, ratings, criteo, avazu, csv, docword"},
+                  "libffm, ratings, criteo, avazu, csv, jsonl, vw, docword"},
         {.name = "csv without label",
          .input = "a,b,c,d\n1,2,3,4\n",
          .error = "0: looks like csv, but no column is named label, target, y or click; the label "
@@ -996,19 +995,19 @@ static void test_reader_asks_for_the_format(void **state)
          .input = "a,b,c,d\n1,2,3\n",
          .error = "0: no format fits the first lines: 'a,b,c,d'; name one of libsvm, libffm, "
                   "ratings, criteo, "
-                  "avazu, csv, docword"},
+                  "avazu, csv, jsonl, vw, docword"},
         {.name = "binary",
          .input = "\x7f"
                   "ELF\x01\xff\n",
          .error = "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one of libsvm, "
                   "libffm, ratings, "
-                  "criteo, avazu, csv, docword"},
+                  "criteo, avazu, csv, jsonl, vw, docword"},
         {.name = "unknown",
          .format = "svm",
          .input = "1 1:1\n",
          .error =
              "unknown input format 'svm', known are: libsvm, libffm, ratings, criteo, avazu, csv, "
-             "docword"},
+             "jsonl, vw, docword"},
     };
     (void)state;
     CHECK_ROWS(rows);
@@ -1266,7 +1265,8 @@ static void test_reader_named_labels(void **state)
          .error = "0:1:1: label is no UTF-8 text, or has a control character in it: '\\xff'"},
         {.name = "ratings",
          .input = "u1\ti1\t3\nu2\ti1\t4\n",
-         .error = "0: labels that are classes are read from libsvm, libffm and csv, and this is "
+         .error = "0: labels that are classes are read from libsvm, libffm, csv, jsonl and vw, and "
+                  "this is "
                   "read as ratings"},
     };
     (void)state;
