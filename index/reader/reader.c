@@ -171,9 +171,11 @@ static int choose_lines(const struct drps_reader *r, struct drps_samples *s, siz
     return prepare_arrays(s, &k, budget, err);
 }
 
+/* Up to a blank, or to the zero that a format has put behind a text. */
 static const char *excerpt_end(const char *p, const char *end)
 {
-    while (p < end && !drps_is_blank(*p))
+    const char *start = p;
+    while (p < end && !drps_is_blank(*p) && (*p || p == start))
         p++;
     return p;
 }

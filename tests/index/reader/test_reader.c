@@ -962,6 +962,15 @@ static void test_reader_detects_the_format(void **state)
         {"csv", "label,a,b,c\n1,2,3,4\n", "csv"},
         {"csv of three columns", "a,b,y\nx,2,3\n", "csv"},
         {"csv, quoted names", "\"a\";\"y\"\n1;2\n", "csv"},
+        {"csv, numbers without a header", "1,0.5,3,4,5\n0,1,2,3,4\n", "csv"},
+        {"csv, three decimals are no rating", "1,0.5,3\n0,1.5,3\n", "csv"},
+        {"csv, blanks", "1 2 3 4 5\n0 2 3 4 5\n", "csv"},
+        {"jsonl", "{\"y\":1}\n", "jsonl"},
+        {"jsonl, blanks", "\n { \"y\" : 1 }\n", "jsonl"},
+        {"vw", "1 |f a:1 b\n", "vw"},
+        {"vw, no namespace, no label", "| a b\n", "vw"},
+        {"vw, several without a name", "1 | 0:4.5 | 1:9.4\n", "vw"},
+        {"vw, weight and tag", "1 1.0 'x|f a\n", "vw"},
         {"docword", "3\n9\n1\n1 1 2\n", "docword"},
         {"docword without lines", "3\n9\n0\n", "docword"},
     };
@@ -991,6 +1000,10 @@ static void test_reader_asks_for_the_format(void **state)
                   "column "
                   "must be one "
                   "of: a, b, c, d (or name another format)"},
+        {.name = "a table within bars",
+         .input = "1 | 2 | 3\n4 | 5 | 6\n",
+         .error = "0: no format fits the first lines: '1 | 2 | 3'; name one of libsvm, libffm, "
+                  "ratings, criteo, avazu, csv, jsonl, vw, docword"},
         {.name = "lines of other columns",
          .input = "a,b,c,d\n1,2,3\n",
          .error = "0: no format fits the first lines: 'a,b,c,d'; name one of libsvm, libffm, "
