@@ -162,7 +162,7 @@ static int is_number_column(const struct head_line *c)
     return q && q == c->end;
 }
 
-/* Users and items are no decimals: those are numbers of a table. */
+/* Users, items and times are no decimals: those are numbers of a table. */
 static int is_decimal(const struct head_line *c)
 {
     return is_number_column(c) && strcspn(c->p, ".eE") < (size_t)(c->end - c->p);
@@ -199,8 +199,8 @@ static int rating_columns(const struct head_line *l)
         }
     }
     return (n == 3 || n == 4) && c[0].p < c[0].end && c[1].p < c[1].end &&
-           is_number_column(&c[2]) && (n == 3 || is_number_column(&c[3])) && !is_decimal(&c[0]) &&
-           !is_decimal(&c[1]);
+           is_number_column(&c[2]) && !is_decimal(&c[0]) && !is_decimal(&c[1]) &&
+           (n == 3 || (is_number_column(&c[3]) && !is_decimal(&c[3])));
 }
 
 static int looks_ratings(const struct head_line *lines, size_t n)

@@ -964,6 +964,7 @@ static void test_reader_detects_the_format(void **state)
         {"csv, quoted names", "\"a\";\"y\"\n1;2\n", "csv"},
         {"csv, numbers without a header", "1,0.5,3,4,5\n0,1,2,3,4\n", "csv"},
         {"csv, three decimals are no rating", "1,0.5,3\n0,1.5,3\n", "csv"},
+        {"csv, a fourth decimal is no time", "1,5,3,0.5\n0,5,3,1.5\n", "csv"},
         {"csv, blanks", "1 2 3 4 5\n0 2 3 4 5\n", "csv"},
         {"jsonl", "{\"y\":1}\n", "jsonl"},
         {"jsonl, blanks", "\n { \"y\" : 1 }\n", "jsonl"},
