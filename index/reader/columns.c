@@ -178,6 +178,24 @@ struct drps_column *drps_columns_find(const struct drps_columns *c, const char *
     return NULL;
 }
 
+char *drps_columns_list(const struct drps_columns *c, char *text, size_t cap)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < c->n; i++) {
+        char name[64];
+        const char *p = c->columns[i].name;
+        (void)drps_parse_excerpt(p, p + strlen(p), name, sizeof(name));
+        const size_t n = strlen(name);
+        if (used + n + 40 > cap) {
+            (void)snprintf(text + used, cap - used, ", ... (%zu in all)", c->n);
+            break;
+        }
+        used += (size_t)snprintf(text + used, cap - used, "%s%s", i ? ", " : "", name);
+    }
+    return text;
+}
+
 void drps_columns_close(struct drps_reader *r)
 {
     drps_columns_free(r->state);

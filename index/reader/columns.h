@@ -64,6 +64,7 @@ struct drps_span {
 
 struct drps_columns {
     char separator;
+    int known_kinds;                  /* of the format: fields are called by the names alone */
     int headless;                     /* files have no header: columns are "1", "2", ... */
     int named;                        /* 1: labels are names, whatever the first one is */
     const char *label_at, *label_end; /* of the line, where they are; NULL: it has none */
@@ -105,6 +106,10 @@ void drps_columns_free(struct drps_columns *c); /* NULL-safe; frees c too */
 /* Find the column of this name; NULL if there is none. */
 struct drps_column *drps_columns_find(const struct drps_columns *c, const char *name, size_t bytes,
                                       int any_case);
+
+/* Write names of the columns, "a, b, c", as many as there is room for. Returns `text`. */
+char *drps_columns_list(const struct drps_columns *c, char *text, size_t cap);
+enum { DRPS_LIST_BYTES = 300 };
 
 /*
  * Take the field at p: its text becomes *text .. *text_end, with quotes taken off and doubled ones
@@ -201,10 +206,6 @@ int drps_columns_choose_label(const struct drps_reader *r, struct drps_columns *
  */
 DRPS_MUST_CHECK
 int drps_columns_finish(struct drps_columns *c, struct drps_reader *r, struct drps_err *err);
-
-/* Write names of the columns, "a, b, c", as many as there is room for. Returns `text`. */
-char *drps_columns_list(const struct drps_columns *c, char *text, size_t cap);
-enum { DRPS_LIST_BYTES = 300 };
 
 /* ---- first_lines.c: columns that nobody named ---- */
 

@@ -16,9 +16,10 @@
  *   no sample at all                      end of input after 0 samples (the caller decides)
  *   last line without a line feed, CRLF   accepted, as is a UTF-8 byte order mark in front
  *   lines longer than a piece             the piece grows, up to memory_bytes / 2; beyond: an error
- *   labels that are names of classes      where options have classes, in libsvm, libffm and csv:
- *                                         what index/classes/drps_classes.h takes, and but in csv
- *                                         without blanks and colons; labels are their numbers
+ *   labels that are names of classes      where options have classes, in libsvm, libffm, csv, jsonl
+ *                                         and vw: what index/classes/drps_classes.h takes, and but
+ *                                         in csv and jsonl without blanks and colons; labels are
+ *                                         their numbers
  *   several files                         each has its own header, if the format has one; no line
  *                                         or sample goes on in the next; one named twice is read
  *                                         twice
@@ -37,10 +38,15 @@
  *            floor(ln(v)^2) is 7); an empty column is a value of its own ("I3=", "C7=").
  *   avazu    csv with the header id,click,hour,...: label click, id dropped, hour (YYMMDDHH) gives
  *            "hour=00" to "hour=23", all other columns are categories.
- *   csv      a header, then RFC 4180 lines; a quoted field may hold separators and doubled quotes
- *            but no line end. All files must have the same header. Fields are the feature columns,
- *            in its order. A label is a number, or yes or no, true or false, y or n (1 or 0): one
- *            of these pairs for the whole column.
+ *   csv      a header or none, then RFC 4180 lines; a quoted field may hold separators and doubled
+ *            quotes but no line end. All files must have the same header. Fields are the feature
+ *            columns, in its order, then crosses. A label is a number, or yes or no, true or false,
+ * y or n (1 or 0): one of these pairs for the whole column. jsonl    a JSON object a line. Keys are
+ * columns, of objects in it joined by dots, in the order in which the first lines have them; an
+ * array's values are categories of one column. null is missing, as is a key that is not there.
+ * Later keys are bad lines. vw       Vowpal Wabbit's "[label [weight [base]]]
+ * [tag]|namespace[:scale] feature[:value] ..."; one field "feature", names are "namespace^feature",
+ * or "feature" without a namespace. Tags are dropped; weights but 1 and bases but 0 are bad lines.
  *   docword  UCI bag of words: number of documents, of words, of lines, then "doc word count"
  *            sorted by doc. A document with lines is a sample of label 0. Ids outside the header's
  *            range, going back to a smaller document and negative counts are bad lines; another

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "index/reader/columns.h"
-#include "index/reader/date.h"
+#include "index/reader/text/drps_date.h"
 
 static int add_hour(struct drps_parse *ps, const struct drps_column *column, const char *p,
                     const char *end)

@@ -7,25 +7,6 @@
 
 enum { MOST_FIELDS = 65535 /* field numbers have 16 bits in the dictionary */ };
 
-/* Write names of the columns, "a, b, c", as many as there is room for. */
-char *drps_columns_list(const struct drps_columns *c, char *text, size_t cap)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < c->n; i++) {
-        char name[64];
-        const char *p = c->columns[i].name;
-        (void)drps_parse_excerpt(p, p + strlen(p), name, sizeof(name));
-        const size_t n = strlen(name);
-        if (used + n + 40 > cap) {
-            (void)snprintf(text + used, cap - used, ", ... (%zu in all)", c->n);
-            break;
-        }
-        used += (size_t)snprintf(text + used, cap - used, "%s%s", i ? ", " : "", name);
-    }
-    return text;
-}
-
 /* ---- The label ---- */
 
 /* Fail, as no column is the label. The text says which may be. */
@@ -43,8 +24,9 @@ static int no_label(const struct drps_reader *r, const struct drps_columns *c, s
         detected       ? "looks like "
         : o->csv_label ? "the header "
                        : "",
-        detected ? r->format == &drps_format_csv ? "csv, but " : "JSON lines, but " : "", what,
-        drps_columns_list(c, list, sizeof(list)), detected ? " (or name another format)" : "");
+        detected ? strcmp(r->format->name, "csv") == 0 ? "csv, but " : "JSON lines, but " : "",
+        what, drps_columns_list(c, list, sizeof(list)),
+        detected ? " (or name another format)" : "");
 }
 
 int drps_columns_choose_label(const struct drps_reader *r, struct drps_columns *c,
@@ -90,13 +72,12 @@ static size_t features_of(const struct drps_column *column)
     return !is_feature(column) ? 0 : column->kind == DRPS_COLUMN_DATE ? 3 : 1;
 }
 
-/* avazu knows its columns' kinds: its fields have their names alone. */
-static int add_field(struct drps_columns *c, const struct drps_reader *r, const char *name,
-                     const char *kind, struct drps_err *err)
+static int add_field(struct drps_columns *c, const char *name, const char *kind,
+                     struct drps_err *err)
 {
     char **field = &c->fields[c->n_fields];
-    const int bytes = r->format == &drps_format_avazu ? asprintf(field, "%s", name)
-                                                      : asprintf(field, "%s:%s", name, kind);
+    const int bytes =
+        c->known_kinds ? asprintf(field, "%s", name) : asprintf(field, "%s:%s", name, kind);
     if (bytes < 0) return drps_err_set(err, -ENOMEM, "csv header");
     c->n_fields++;
     return 0;
@@ -110,14 +91,13 @@ static int name_fields(struct drps_columns *c, struct drps_reader *r, char *kind
         if (!is_feature(&c->columns[i])) continue;
         c->columns[i].field = (uint32_t)c->n_fields;
         c->line_features += features_of(&c->columns[i]);
-        if (r->format != &drps_format_avazu)
-            (void)drps_kind_text(&c->columns[i], kind, DRPS_KIND_BYTES);
-        rc = add_field(c, r, c->columns[i].name, kind, err);
+        if (!c->known_kinds) (void)drps_kind_text(&c->columns[i], kind, DRPS_KIND_BYTES);
+        rc = add_field(c, c->columns[i].name, kind, err);
     }
     for (size_t i = 0; rc == 0 && i < c->n_crosses; i++) {
         c->crosses[i].field = (uint32_t)c->n_fields;
         c->line_features++;
-        rc = add_field(c, r, c->crosses[i].name, "cross", err);
+        rc = add_field(c, c->crosses[i].name, "cross", err);
     }
     for (size_t i = 0; i < c->n_fields; i++)
         r->fields[i] = c->fields[i];
@@ -166,7 +146,7 @@ char *drps_reader_csv_kinds(const char *wanted, const char *const *fields, size_
 const char *drps_reader_csv_label(const struct drps_reader *r)
 {
     const struct drps_columns *c = r->state;
-    if (!c || (r->format != &drps_format_csv && r->format != &drps_format_jsonl)) return NULL;
+    if (!c || !drps_reader_has_columns(r->format->name)) return NULL;
     for (size_t i = 0; i < c->n; i++)
         if (c->columns[i].kind == DRPS_COLUMN_LABEL) return c->columns[i].name;
     return NULL;
@@ -180,5 +160,5 @@ int drps_reader_has_columns(const char *format)
 int drps_reader_csv_headless(const struct drps_reader *r)
 {
     const struct drps_columns *c = r->state;
-    return r->format == &drps_format_csv && c && c->headless;
+    return strcmp(r->format->name, "csv") == 0 && c && c->headless;
 }

@@ -10,7 +10,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/reader/columns.h"
-#include "index/reader/date.h"
+#include "index/reader/text/drps_date.h"
 
 enum {
     FEW_VALUES = 50, /* fewer numbers say neither that they are codes nor how large they are */

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "index/reader/chunks.h"
+#include "index/reader/input/drps_chunks.h"
 #include "index/reader/drps_reader.h"
-#include "index/reader/number.h"
+#include "index/reader/text/drps_number.h"
 
 enum { DRPS_PARSE_BAD = -1 }; /* a line function's result after drps_parse_bad() */
 

@@ -1,16 +1,21 @@
 /* Reads dates. The weekday is Sakamoto's, the month of a day number Hinnant's civil_from_days. */
-#include "index/reader/date.h"
+#include "index/reader/text/drps_date.h"
 
 #include <stdint.h>
 #include <stddef.h>
 
-#include "index/reader/parse.h"
+#include "index/reader/text/drps_number.h"
+
+static int is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
 
 static void trim(const char **p, const char **end)
 {
-    while (*p < *end && drps_is_blank(**p))
+    while (*p < *end && is_blank(**p))
         (*p)++;
-    while (*p < *end && drps_is_blank((*end)[-1]))
+    while (*p < *end && is_blank((*end)[-1]))
         (*end)--;
 }
 

@@ -1,6 +1,6 @@
 /* Dates in text, of which the hour, the weekday and the month are categories. */
-#ifndef DRPS_READER_DATE_H
-#define DRPS_READER_DATE_H
+#ifndef DRPS_READER_TEXT_DATE_H
+#define DRPS_READER_TEXT_DATE_H
 
 struct drps_date {
     int month;   /* 1 .. 12 */
