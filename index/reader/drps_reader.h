@@ -40,13 +40,14 @@
  *            "hour=00" to "hour=23", all other columns are categories.
  *   csv      a header or none, then RFC 4180 lines; a quoted field may hold separators and doubled
  *            quotes but no line end. All files must have the same header. Fields are the feature
- *            columns, in its order, then crosses. A label is a number, or yes or no, true or false,
- * y or n (1 or 0): one of these pairs for the whole column. jsonl    a JSON object a line. Keys are
- * columns, of objects in it joined by dots, in the order in which the first lines have them; an
- * array's values are categories of one column. null is missing, as is a key that is not there.
- * Later keys are bad lines. vw       Vowpal Wabbit's "[label [weight [base]]]
- * [tag]|namespace[:scale] feature[:value] ..."; one field "feature", names are "namespace^feature",
- * or "feature" without a namespace. Tags are dropped; weights but 1 and bases but 0 are bad lines.
+ *            columns, in its order, then crosses. A label is a number, or yes or no, true or
+ *            false, y or n (1 or 0): one of these pairs for the whole column.
+ *   jsonl    a JSON object a line. Keys are columns, of objects in it joined by dots, in the order
+ *            in which the first lines have them; an array's values are categories of one column.
+ *            null is missing, as is a key that is not there. Later keys are bad lines.
+ *   vw       Vowpal Wabbit's "[label [weight [base]]] [tag]|namespace[:scale] feature[:value] ...".
+ *            One field, "feature"; names are "namespace^feature", or "feature" without a namespace.
+ *            Tags are dropped; weights but 1 and bases but 0 are bad lines.
  *   docword  UCI bag of words: number of documents, of words, of lines, then "doc word count"
  *            sorted by doc. A document with lines is a sample of label 0. Ids outside the header's
  *            range, going back to a smaller document and negative counts are bad lines; another
