@@ -36,23 +36,35 @@ static char *take_quoted(struct drps_parse *ps, char separator, char *p, char *e
     return p;
 }
 
-char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
-                        char **text_end)
+/* Take a field whose separator is no blank. */
+static inline char *take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
+                         char **text_end)
 {
-    while (separator == ' ' && p < end && *p == ' ')
+    if (p < end && *p == '"') return take_quoted(ps, separator, p, end, text, text_end);
+    *text = p;
+    while (p < end && *p != separator)
         p++;
-    if (p < end && *p == '"') {
-        p = take_quoted(ps, separator, p, end, text, text_end);
-    } else {
-        *text = p;
-        while (p < end && *p != separator)
-            p++;
-        *text_end = p;
-    }
-    if (separator != ' ' || !p || p == end) return p;
+    *text_end = p;
+    return p;
+}
+
+/* Take a field that any run of blanks ends. */
+static char *take_blank(struct drps_parse *ps, char *p, char *end, char **text, char **text_end)
+{
+    while (p < end && *p == ' ')
+        p++;
+    p = take(ps, ' ', p, end, text, text_end);
+    if (!p || p == end) return p;
     while (p + 1 < end && p[1] == ' ')
         p++;
     return p + 1 == end ? end : p;
+}
+
+char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
+                        char **text_end)
+{
+    return separator == ' ' ? take_blank(ps, p, end, text, text_end)
+                            : take(ps, separator, p, end, text, text_end);
 }
 
 /* ---- The header ---- */
@@ -245,6 +257,22 @@ int drps_columns_end(struct drps_reader *r, struct drps_parse *ps, float label, 
     return drps_parse_sample(ps, label, check);
 }
 
+/* Most fields are plain numbers or categories: add one here, without a call. Returns 0 if it is
+ * neither. */
+static inline int add_plain(struct drps_parse *ps, const struct drps_column *column, const char *p,
+                            const char *end)
+{
+    float v;
+    if (column->kind == DRPS_COLUMN_CATEGORY)
+        drps_parse_name(ps, column->field, p, (size_t)(end - p), 1);
+    else if (column->kind != DRPS_COLUMN_NUMBER || column->scale != DRPS_SCALE_NONE ||
+             !drps_columns_number(p, end, &v))
+        return 0;
+    else if (v != 0)
+        drps_parse_name(ps, column->field, p, 0, v);
+    return 1;
+}
+
 int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
 {
     struct drps_columns *c = r->state;
@@ -258,7 +286,8 @@ int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
         char *text, *text_end;
         p = drps_columns_take(ps, c->separator, p, end, &text, &text_end);
         if (!p) return DRPS_PARSE_BAD;
-        if (i < c->n && drps_columns_add(r, ps, &c->columns[i], text, text_end, &label) < 0)
+        if (i < c->n && !add_plain(ps, &c->columns[i], text, text_end) &&
+            drps_columns_add(r, ps, &c->columns[i], text, text_end, &label) < 0)
             return DRPS_PARSE_BAD;
         if (c->texts && i < c->n) c->texts[i] = (struct drps_text){text, text_end};
         i++;

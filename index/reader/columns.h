@@ -150,7 +150,14 @@ int drps_columns_label_word(const char *p, const char *end, float *label_out, in
 const char *drps_columns_pair_word(int pair, int label);
 
 /* Read a number that has nothing but blanks around it. Returns 0 if there is none. */
-int drps_columns_number(const char *p, const char *end, float *v_out);
+static inline int drps_columns_number(const char *p, const char *end, float *v_out)
+{
+    while (p < end && drps_is_blank(*p))
+        p++;
+    while (p < end && drps_is_blank(end[-1]))
+        end--;
+    return p < end && drps_number_float(p, v_out) == end;
+}
 
 /* Returns 1 if a number is missing here: the field has blanks alone, or a word that stands for
  * that. */

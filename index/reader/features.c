@@ -22,14 +22,11 @@ static float scaled(const struct drps_column *column, float v)
     return v;
 }
 
-/* Read a number, which may be missing: then *missing is 1. */
-static int read_number(struct drps_parse *ps, const struct drps_column *column, const char *p,
-                       const char *end, float *v_out, int *missing)
+/* What is no number may be a missing one: 0. Else it is bad. */
+static int check_missing(struct drps_parse *ps, const struct drps_column *column, const char *p,
+                         const char *end)
 {
-    *missing = 0;
-    if (drps_columns_number(p, end, v_out)) return 0;
-    *missing = drps_columns_missing(p, end);
-    if (*missing) return 0;
+    if (drps_columns_missing(p, end)) return 0;
     while (p < end && drps_is_blank(*p))
         p++;
     if (column->guessed)
@@ -42,12 +39,13 @@ static int add_number(struct drps_parse *ps, const struct drps_column *column, c
                       const char *end)
 {
     float v;
-    int missing;
-    if (read_number(ps, column, p, end, &v, &missing) < 0) return DRPS_PARSE_BAD;
-    if (missing) return 0;
-    v = scaled(column, v);
-    if (!isfinite(v))
-        return drps_parse_bad(ps, p, "%.100s, scaled, is above the largest float", column->name);
+    if (!drps_columns_number(p, end, &v)) return check_missing(ps, column, p, end);
+    if (column->scale != DRPS_SCALE_NONE) {
+        v = scaled(column, v);
+        if (!isfinite(v))
+            return drps_parse_bad(ps, p, "%.100s, scaled, is above the largest float",
+                                  column->name);
+    }
     if (v != 0) drps_parse_name(ps, column->field, p, 0, v);
     return 0;
 }
@@ -70,9 +68,11 @@ static int add_bin(struct drps_parse *ps, const struct drps_column *column, cons
                    const char *end)
 {
     float v;
-    int missing;
-    if (read_number(ps, column, p, end, &v, &missing) < 0) return DRPS_PARSE_BAD;
-    const char *name = missing ? "" : bin_of(column, v);
+    const char *name = "";
+    if (drps_columns_number(p, end, &v))
+        name = bin_of(column, v);
+    else if (check_missing(ps, column, p, end) < 0)
+        return DRPS_PARSE_BAD;
     drps_parse_name(ps, column->field, name, strlen(name), 1);
     return 0;
 }

@@ -5,15 +5,6 @@
 
 #include "index/reader/columns.h"
 
-int drps_columns_number(const char *p, const char *end, float *v_out)
-{
-    while (p < end && drps_is_blank(*p))
-        p++;
-    while (p < end && drps_is_blank(end[-1]))
-        end--;
-    return p < end && drps_number_float(p, v_out) == end;
-}
-
 static const char *const label_pairs[][2] = {{"no", "yes"}, {"false", "true"}, {"n", "y"}};
 
 int drps_columns_label_word(const char *p, const char *end, float *label_out, int *pair_out)
