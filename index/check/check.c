@@ -290,7 +290,7 @@ int drps_check_plan(const struct drps_plan *plan, uint64_t memory_bytes, const s
                     struct drps_check *out, struct drps_err *err)
 {
     const struct drps_plan_info *info = &plan->info;
-    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    const struct drps_algorithm *a = drps_plan_algorithm(info);
     struct walk w;
     *out = (struct drps_check){.samples = info->samples, .test_samples = info->test_samples};
     if (drps_plan_shape(info) != DRPS_PLAN_ONE)
@@ -298,7 +298,7 @@ int drps_check_plan(const struct drps_plan *plan, uint64_t memory_bytes, const s
                             "%s is dealt to several workers: check the plan for one that it is "
                             "made of",
                             plan->dir);
-    out->of_features = a && !drps_algorithm_rates(a) && !drps_algorithm_is_topic(a);
+    out->of_features = a && !drps_algorithm_rates(a) && !drps_algorithm_has_sample_rows(a);
     int rc = walk_open(&w, plan, err);
     if (rc == 0) rc = walk_all(&w, memory_bytes ? memory_bytes : DRPS_CHECK_MEMORY, out, err);
     if (rc == 0) rc = finish(&w, out, log, err);
