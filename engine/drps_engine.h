@@ -16,6 +16,9 @@
 #include "base/drps_budget.h"
 #include "base/drps_err.h"
 #include "base/drps_log.h"
+#include "base/drps_remarks.h"
+#include "engine/model/drps_callbacks.h"
+#include "engine/model/drps_decay.h"
 #include "engine/model/drps_metrics.h"
 #include "engine/model/drps_optim.h"
 #include "engine/newton/drps_newton.h"
@@ -149,15 +152,32 @@ struct drps_train_cut {
     int resumed;          /* 1: the run goes on from it; 0: it has just written it */
 };
 
-/* A pilot: a trial of options, of several ranks. It trains and evaluates one epoch, or less, and
+/* A pilot: a trial of options. It trains and evaluates one epoch, or less, and
  * leaves neither a model nor checkpoints, nor anything else; where `resume` finds something to go
  * on from, or nothing to do, it trains nothing, and the result says that (engine/cluster/target/).
  */
 struct drps_train_pilot {
     int on;
+    int of_filters;  /* 1: the plan must be one in which traffic can be filtered */
     uint64_t rounds; /* training batches of each worker, at most; if that is less than an epoch,
                         nothing is evaluated. 0: an epoch */
 };
+
+/* What tells which of two epochs is better, on test samples: the smaller loss or root mean square
+ * error, the larger AUC or accuracy. */
+enum drps_metric {
+    DRPS_METRIC_USUAL, /* not asked for: loss */
+    DRPS_METRIC_LOSS,
+    DRPS_METRIC_AUC,
+    DRPS_METRIC_RMSE,
+    DRPS_METRIC_ACCURACY,
+    DRPS_METRICS
+};
+const char *drps_metric_name(enum drps_metric metric);         /* that of usual is loss's */
+int drps_metric_find(const char *name, enum drps_metric *out); /* 1: there is one of this name */
+
+/* Returns what the metric says of test samples: less is better. NaN: it says nothing. */
+double drps_metric_score(enum drps_metric metric, const struct drps_quality *q);
 
 struct drps_timing;
 
@@ -186,9 +206,9 @@ enum drps_sv_rule {
 enum drps_multicast_rule { DRPS_MULTICAST_RANDOM, DRPS_MULTICAST_ROBIN, DRPS_MULTICAST_FIXED };
 
 /*
- * Replicas that need not be the same, of exchange vectors; zeros: each round's vectors go to all,
- * and replicas are the same. Else replicas are averaged at the end of each epoch, so that there is
- * one model.
+ * Replicas that need not be the same, of exchange vectors; zeros, under bsp: each round's vectors
+ * go to all, and replicas are the same. Else replicas are averaged at the end of each epoch, so
+ * that there is one model.
  */
 struct drps_train_multicast {
     uint32_t to; /* how many ranks a rank sends to in a round; 0: all */
@@ -199,12 +219,6 @@ struct drps_train_multicast {
     uint64_t late;    /* rounds that vectors may come late (ssp), at most DRPS_LATE_MOST; 0: bsp */
 };
 enum { DRPS_LATE_MOST = 4 };
-
-/* Returns whether replicas of that many ranks may differ within an epoch. */
-static inline int drps_multicast_differs(const struct drps_train_multicast *m, uint32_t ranks)
-{
-    return (m->to && m->to + 1 < ranks) || m->loss > 0 || m->late;
-}
 
 struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
@@ -246,15 +260,20 @@ struct drps_train_options {
     float tolerance;       /* quasi-Newton: end when the gradient's norm is this share of the first
                               one; default 1e-5 */
     float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
-                              sum over the batch: 1 / (entries of a sample + 1) / samples of a round */
+                              sum over the batch: 1 / (entries of a sample + 1) / samples of a
+                              round, without the last where it steps a mean */
     float l1, l2;          /* default 0 */
     float eps;             /* adagrad: added to the sum of squares; default: the algorithm's,
                               or else the optimizer's own */
     float init_scale;      /* of factors; default 0.1 / sqrt(factors) */
     uint64_t seed;         /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
-    uint64_t patience; /* stop after this many epochs without a better held-out loss and keep the
-                          best; 0: off */
+    uint64_t patience; /* stop after this many epochs that were no better on held-out samples and
+                          keep the best; 0: off */
+    enum drps_metric metric;  /* of patience: which epoch is better */
+    enum drps_decay lr_decay; /* not of ftrl, which has its own */
+    int batch_mean; /* 1: what steps is the mean over a batch's samples, of several workers that of
+                       their means; l1 and l2 count 1 / (samples of a full batch) for each sample */
     const char *store; /* auto, resident, relay, or an engine (block store on it): file, rocksdb,
                           leveldb; default auto: resident if all rows fit, else relay */
     const char *evict; /* which block a full pool gives up: farthest (default), clock, lru */
@@ -284,10 +303,13 @@ struct drps_train_options {
     struct drps_pull_options pull;
     int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
                         have what the bound asks for; the plan has residual slots */
-    enum drps_exchange exchange; /* bsp, models of several classes; default: servers */
+    enum drps_exchange exchange; /* models with several scores a sample; bsp, or asp and wsp of
+                                    vectors; default: servers */
     uint32_t sv_count;           /* vectors: how many of a batch's are sent; 0: all */
     enum drps_sv_rule sv_rule;
     struct drps_train_multicast multicast;
+    const struct drps_callbacks *callbacks; /* in place of the plan's loss:
+                                               engine/model/drps_callbacks.h. NULL: none */
     int no_hand_on; /* 1: rows go to their servers after each batch, also where the plan says that
                        they stay with workers */
     struct drps_train_pilot pilot;
@@ -315,6 +337,20 @@ struct drps_train_options {
                                 ranks. May be NULL */
     void *ctx;
 };
+
+/* 1: exchange of vectors without rounds: a rank computes a batch when the scheduler says so, and
+ * applies what others send as it comes. */
+static inline int drps_replicas_go_apart(const struct drps_train_options *o)
+{
+    return o->exchange == DRPS_EXCHANGE_VECTORS && o->sync != DRPS_SCHED_BSP;
+}
+
+/* Returns whether replicas of that many ranks may differ within an epoch. */
+static inline int drps_replicas_differ(const struct drps_train_options *o, uint32_t ranks)
+{
+    const struct drps_train_multicast *m = &o->multicast;
+    return (m->to && m->to + 1 < ranks) || m->loss > 0 || m->late || drps_replicas_go_apart(o);
+}
 
 /* Training batches whose computation was emulated, and how well. */
 struct drps_train_emulated {
@@ -366,7 +402,8 @@ struct drps_train_rank {
     double network_seconds; /* of them, its worker waited for messages, and for other ranks that had
                                not sent them yet, but not for the scheduler */
     double store_seconds; /* a step of its server, or of asynchronous rounds any, waited for rows */
-    double compute_seconds; /* training steps: gradients; and of rounds alone, else 0: */
+    double compute_seconds; /* training: gradients, those of others' vectors too, which without
+                               rounds are made beside its own; and of rounds alone, else 0: */
     double reduce_seconds;  /* from its worker's gradient until its server has stepped its rows, and
                                with them the gradients of all */
     double broadcast_seconds; /* from then on until its worker has the next parameters */
@@ -406,7 +443,8 @@ struct drps_train_exchange {
     int chosen;                              /* 1: by itself, */
     int fits;                                /* and all ranks have room for all rows */
     enum drps_exchange fewest;               /* the way of fewest bytes */
-    uint64_t forecast_bytes[DRPS_EXCHANGES]; /* of all ranks, in the training of an epoch, by way */
+    uint64_t forecast_bytes[DRPS_EXCHANGES]; /* of all ranks, in the training of an epoch, by way;
+                                                0: that cannot be taken */
 };
 
 struct drps_train_result {
@@ -414,11 +452,14 @@ struct drps_train_result {
     char model_store[DRPS_TRAIN_NAME_BYTES];
     struct drps_optim optim;
     uint64_t rows;
-    uint64_t model_bytes;      /* of parameters */
-    uint64_t row_bytes;        /* with the optimizer's state */
-    uint64_t content;          /* XXH3 over all parameters in placed order; of several ranks known
-                                  to rank 0 alone */
-    struct drps_budget memory; /* who was given how much */
+    uint64_t model_bytes;                     /* of parameters */
+    uint64_t row_bytes;                       /* with the optimizer's state */
+    double constant_loss, test_constant_loss; /* of the plan: of the score that is best for all
+                                                 training samples; NaN: it does not say */
+    struct drps_remarks remarks; /* on what went wrong in learning; of several ranks at rank 0 */
+    uint64_t content;            /* XXH3 over all parameters in placed order; of several ranks known
+                                    to rank 0 alone */
+    struct drps_budget memory;   /* who was given how much */
     uint64_t peak_rss_bytes;
     double seconds;
     struct drps_phases phases;
@@ -493,6 +534,12 @@ struct drps_net_options;
 /* Fill in what the messages of a job depend on, but for rank and job_id, which are the caller's.
  * `part` is the plan of a rank. */
 void drps_train_net_options(const struct drps_plan *part, struct drps_net_options *out);
+
+/* *lr_out is the learning rate that a run with these options has. DRPS_E_CONFIG: the optimizer has
+ * none; or as drps_train_check(). */
+DRPS_MUST_CHECK
+int drps_train_rate(const struct drps_plan *plan, const struct drps_train_options *options,
+                    float *lr_out, struct drps_err *err);
 
 /* Whether the options fit the plan, or a rank's part, and each other, as far as drps_train_run()
  * sees without reading more than the manifest: before any of several ranks is started. Returns 0 or

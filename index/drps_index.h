@@ -26,6 +26,7 @@
 
 #include "base/drps_io.h"
 #include "base/drps_log.h"
+#include "base/drps_remarks.h"
 #include "index/blocks/remote/drps_remote_counts.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
@@ -60,7 +61,9 @@ struct drps_index_options {
         reader; /* format and its options; memory, log and stop are taken from below */
 
     const char *algo; /* a name of index/plan/drps_algorithm.h */
-    const char *loss; /* NULL: the algorithm's usual one */
+    const char *loss; /* NULL: the algorithm's usual one; expr: the text (index/expr/) */
+    uint32_t outputs; /* expr, W*x: how many scores a sample has, DRPS_EXPR_OUTPUTS_LEAST or more;
+                         labels are numbers then; 0: as many as named classes */
     const char
         *task; /* fm: auto (two distinct labels: classification), regression, classification */
     uint32_t factors; /* lmf, fm: the length of a row's vector, >= 1; 0: 16 */
@@ -117,6 +120,8 @@ struct drps_index_options {
 
     int no_forecast; /* 1: left out */
 
+    const struct drps_algorithm *algorithm; /* set by the run, in its copy: of `algo` with `loss` */
+
     const char *out; /* folder to make */
     int force;       /* replace it */
 
@@ -160,6 +165,7 @@ struct drps_index_result {
     uint64_t input_bytes, input_lines, skipped_lines;
     char classes[160];   /* their first names, and how many there are; "": labels are numbers */
     uint64_t plan_bytes; /* on disk */
+    struct drps_remarks remarks; /* on what may go wrong in learning */
     double seconds;
     double phase_seconds[DRPS_INDEX_PHASES]; /* 0 for one that did not apply; those of windows and
                                                 forecast overlap */

@@ -56,9 +56,10 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
                           [DRPS_NET_MASTER] = METRICS_BYTES},
         .queue_messages = DRPS_CLUSTER_QUEUE,
     };
-    if (info->classes && drps_cluster_exchange_bytes(info) <= DRPS_NET_MESSAGE_MAX)
-        out->message_bytes[DRPS_NET_WORKER] =
-            larger(out->message_bytes[DRPS_NET_WORKER], drps_cluster_exchange_bytes(info));
+    const uint64_t exchanged = drps_cluster_exchange_bytes(info);
+    for (int p = DRPS_NET_WORKER; drps_plan_is_matrix(info) && p <= DRPS_NET_SERVER; p++)
+        if (exchanged <= DRPS_NET_MESSAGE_MAX)
+            out->message_bytes[p] = larger(out->message_bytes[p], exchanged);
     if (info->ranks.handed.slots) out->queue_messages = HANDING_QUEUE;
     if (drps_plan_circulates(info)) {
         out->message_bytes[DRPS_NET_WORKER] = drps_circulation_message_bytes(info);
@@ -82,7 +83,8 @@ static int check_whole(const struct drps_plan *whole, const struct drps_plan *pa
         return drps_err_set(err, DRPS_E_CONFIG, "%s is a part of plan %s, not of %s (%s)",
                             part->dir, p->ranks.whole, whole->dir, w->id);
     if (strcmp(w->algo, p->algo) != 0 || strcmp(w->loss, p->loss) != 0 ||
-        w->factors != p->factors || w->dim != p->dim || w->classification != p->classification)
+        strcmp(w->expression, p->expression) != 0 || w->factors != p->factors || w->dim != p->dim ||
+        w->classification != p->classification)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s and %s disagree on what the model is: make the plan anew",
                             whole->dir, part->dir);
@@ -118,7 +120,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "11"
+#define MESSAGES "12"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -128,9 +130,10 @@ struct terms {
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, sv_count,
-        sv_rule, logged;
+        sv_rule, logged, metric, lr_decay, batch_mean;
     struct drps_train_multicast multicast;
     uint64_t pilot; /* 0: it is none; or 1 and its rounds */
+    uint64_t of_filters;
     struct drps_push_options push;
     struct drps_pull_options pull;
 };
@@ -161,7 +164,11 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->sv_rule = o->sv_rule;
     t->multicast = o->multicast;
     t->logged = o->checkpoint_vectors != 0;
+    t->metric = (uint64_t)o->metric;
+    t->lr_decay = (uint64_t)o->lr_decay;
+    t->batch_mean = o->batch_mean != 0;
     t->pilot = o->pilot.on ? 1 + o->pilot.rounds : 0;
+    t->of_filters = o->pilot.of_filters != 0;
     t->push = o->push;
     t->pull = o->pull;
 }
@@ -201,7 +208,9 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->plan, first->plan) != 0) return differs("plan", rank, err);
     if (strcmp(t->optimizer, first->optimizer) != 0) return differs("optimizer", rank, err);
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
-    if (t->pilot != first->pilot) return differs("target of filters", rank, err);
+    if (t->of_filters != first->of_filters) return differs("target of filters", rank, err);
+    if (t->pilot != first->pilot)
+        return differs(t->of_filters ? "target of filters" : "choice of rates", rank, err);
     if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
         return differs("set of filters of gradients", rank, err);
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
@@ -211,6 +220,10 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
         return differs("choice of vectors", rank, err);
     if (memcmp(&t->multicast, &first->multicast, sizeof(t->multicast)) != 0)
         return differs("choice of whom vectors are sent to, and when replicas meet", rank, err);
+    if (t->metric != first->metric) return differs("metric", rank, err);
+    if (t->lr_decay != first->lr_decay) return differs("decay of the learning rate", rank, err);
+    if (t->batch_mean != first->batch_mean)
+        return differs("choice of a sum or mean over batches", rank, err);
     if (t->logged != first->logged) return differs("kind of checkpoints", rank, err);
     if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
     if (t->hands_on != first->hands_on)

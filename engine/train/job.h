@@ -32,8 +32,10 @@ struct drps_job {
     struct drps_warm *warm;       /* an earlier run that the rows are to come from; NULL: none */
     struct drps_io warm_io;       /* that it is read with: ends where the run is to end */
     struct drps_checkpoint *rows; /* own: the rows that were made of it */
-    double best_loss;             /* on held-out samples, so far; infinite: none */
+    double best_score; /* of epochs so far, by the metric; less is better; infinite: none */
     struct drps_memory memory;
+    struct drps_optim asked; /* settled; the server's has the rate of the epoch, and what l1 and l2
+                                are in a mean over a batch */
     struct drps_server server;
     struct drps_newton *newton; /* own; NULL: no quasi-Newton method */
     struct drps_topic *topic;   /* own; NULL: no topic model */

@@ -8,93 +8,9 @@
 #include <string.h>
 
 #include "engine/publish/drps_publish_stage.h"
-#include "engine/train/newton/drps_newton_check.h"
-#include "engine/train/topic/drps_topic_check.h"
+#include "engine/train/learning/drps_learning.h"
 #include "index/plan/drps_names.h"
 #include "storage/pib/drps_evict.h"
-
-/* ---- Model and optimizer ---- */
-
-/* The learning rate that is meant where none is given. */
-static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind)
-{
-    switch (kind) {
-    case DRPS_OPTIM_ADAGRAD:
-        return drps_algorithm_find(info->algo)->adagrad_lr;
-    case DRPS_OPTIM_FTRL:
-        return 0.1f;
-    case DRPS_OPTIM_SGD:
-        break;
-    default: /* quasi-Newton, alternating: no rate */
-        return 0;
-    }
-    /* SGD steps a sum over a round's samples, whose entries may all lie along one dense direction:
-     * the step stays under the curvature there. */
-    const double samples = info->samples ? (double)info->samples : 1;
-    const double entries = 1 + (double)info->nnz / samples;
-    return (float)(1 /
-                   (entries * (double)(info->ranks.round_samples ? info->ranks.round_samples : 1)));
-}
-
-static float default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)
-{
-    return kind == DRPS_OPTIM_ADAGRAD ? drps_algorithm_find(info->algo)->adagrad_eps : 0;
-}
-
-/* The score that a model without features would settle on: where the intercept starts. */
-static float best_constant(enum drps_loss loss, double label_mean)
-{
-    if (loss == DRPS_LOSS_SQUARED) return (float)label_mean;
-    if (loss != DRPS_LOSS_LOGISTIC || fabs(label_mean) >= 1) return 0;
-    return (float)log((1 + label_mean) / (1 - label_mean)); /* log-odds: labels are -1 and +1 */
-}
-
-static int init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err)
-{
-    const struct drps_plan_info *info = &job->plan->info;
-    int rc = drps_model_init(model, info->algo, info->loss, info->factors,
-                             drps_plan_label_classes(info), err);
-    if (rc < 0) return rc;
-    if (model->dim != info->dim)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: rows of %u floats do not fit algorithm %s with %u factors",
-                            job->plan->dir, info->dim, info->algo, info->factors);
-    model->has_bias = drps_plan_has_bias(info);
-    model->fixed_bias = info->lanes > 1;
-    model->bias_start = best_constant(model->loss, info->label_mean);
-    model->init_scale = job->options->init_scale;
-    model->seed = job->options->seed;
-    return 0;
-}
-
-static int init_optim(const struct drps_job *job, const struct drps_model *model,
-                      struct drps_optim *optim, struct drps_err *err)
-{
-    const struct drps_train_options *o = job->options;
-    int rc = drps_optim_init(
-        optim, o->optimizer ? o->optimizer : drps_algorithm_find(job->plan->info.algo)->optimizer,
-        err);
-    if (rc == 0) rc = drps_newton_settle(job->plan, o, model, optim, err);
-    if (rc == 0) rc = drps_topic_check(job->plan, o, optim, err);
-    if (rc < 0) return rc;
-    optim->lr = o->lr > 0 ? o->lr : default_lr(&job->plan->info, optim->kind);
-    const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
-    if (eps > 0) optim->eps = eps;
-    optim->l1 = o->l1;
-    optim->l1_all = job->plan->info.classes != NULL;
-    optim->l2 = o->l2;
-    if (optim->kind == DRPS_OPTIM_ALTERNATING && optim->l2 == 0) optim->l2 = DRPS_TOPIC_RHO;
-    if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||
-        !isfinite(o->l2))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "learning rate %g, l1 %g, l2 %g: give finite numbers, none negative",
-                            (double)o->lr, (double)o->l1, (double)o->l2);
-    if (o->pull_cached && optim->kind == DRPS_OPTIM_FTRL)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "copies of parameters cannot be stepped with another optimizer than "
-                            "sgd and adagrad: leave them out, or train with one of these");
-    return 0;
-}
 
 /* ---- Options and files of the plan ---- */
 
@@ -152,8 +68,9 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     const struct drps_plan_info *info = &job->plan->info;
     const int is_bsp = o->sync == DRPS_SCHED_BSP;
-    const int push = o->push.on || o->pilot.on, pull = o->pull.on || o->pilot.on;
-    const char *what = o->pilot.on ? "traffic" : push ? "gradients" : "parameters";
+    const int tries = o->pilot.of_filters;
+    const int push = o->push.on || tries, pull = o->pull.on || tries;
+    const char *what = tries ? "traffic" : push ? "gradients" : "parameters";
     int rc = o->pull_cached ? check_copies(job, err) : 0;
     if (rc < 0 || (!push && !pull)) return rc;
     if (drps_plan_circulates(info))
@@ -218,8 +135,14 @@ static int check_replicas_that_differ(const struct drps_job *job, struct drps_er
 }
 
 /* When vectors must have come, and when replicas meet. */
-static int check_meetings(const struct drps_train_multicast *m, int differs, struct drps_err *err)
+static int check_meetings(const struct drps_train_options *o, int differs, struct drps_err *err)
 {
+    const struct drps_train_multicast *m = &o->multicast;
+    if (drps_replicas_go_apart(o) && (m->average || m->rotate || m->late))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "under synchronisation %s there are no rounds, after which replicas "
+                            "meet, or by which vectors have come: leave that out",
+                            drps_sched_mode_name(o->sync));
     if (m->late > DRPS_LATE_MOST)
         return drps_err_set(err, DRPS_E_CONFIG, "vectors come at most %d rounds late, not %llu",
                             DRPS_LATE_MOST, (unsigned long long)m->late);
@@ -245,7 +168,7 @@ static int check_multicast(const struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     const struct drps_train_multicast *m = &o->multicast;
     const uint32_t others = job->plan->info.ranks.count - 1;
-    const int differs = drps_multicast_differs(m, others + 1);
+    const int differs = drps_replicas_differ(o, others + 1);
     if ((differs || m->to || m->average || m->rotate || m->rule) &&
         o->exchange != DRPS_EXCHANGE_VECTORS)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -265,7 +188,7 @@ static int check_multicast(const struct drps_job *job, struct drps_err *err)
     if (!(m->loss >= 0 && m->loss < 1))
         return drps_err_set(err, DRPS_E_CONFIG, "a share of %g of the links cannot be broken",
                             m->loss);
-    int rc = check_meetings(m, differs, err);
+    int rc = check_meetings(o, differs, err);
     return rc == 0 && differs ? check_replicas_that_differ(job, err) : rc;
 }
 
@@ -281,17 +204,24 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
     int rc = check_multicast(job, err);
     if (rc < 0 || o->exchange == DRPS_EXCHANGE_SERVERS) return rc;
     if (info->ranks.count < 2) return no_exchange(job, "a plan for one worker", err);
-    if (!info->classes) return no_exchange(job, "its model has not several classes", err);
-    if (o->sync != DRPS_SCHED_BSP)
-        return no_exchange(job, "ranks with all rows are of synchronisation bsp, or ssp of vectors",
-                           err);
+    if (!drps_plan_is_matrix(info))
+        return no_exchange(job, "samples of its model have not several scores", err);
+    if (o->exchange == DRPS_EXCHANGE_VECTORS &&
+        drps_algorithm_has_sample_rows(drps_plan_algorithm(info)))
+        return no_exchange(job, "rows of samples are no outer products of vectors", err);
+    if (o->sync == DRPS_SCHED_SSP || (o->sync != DRPS_SCHED_BSP && !drps_replicas_go_apart(o)))
+        return no_exchange(
+            job,
+            "ranks that each have all rows are of synchronisation bsp, and those that "
+            "exchange vectors of ssp (by how late these may come), asp and wsp, too",
+            err);
     if (!drps_ranks_are_alike(&info->ranks))
         return no_exchange(job, "not every rank is a worker and a server", err);
     if (drps_cluster_exchange_bytes(info) > DRPS_NET_MESSAGE_MAX)
         return no_exchange(job, "what a rank would send at a time is too large", err);
     if (info->ranks.handed.slots && !o->no_hand_on)
         return no_exchange(job, "its rows are handed on", err);
-    if (o->push.on || o->pull.on || o->pilot.on)
+    if (o->push.on || o->pull.on || o->pilot.of_filters)
         return no_exchange(job, "filters are for what goes to servers, or comes from there", err);
     return 0;
 }
@@ -333,11 +263,8 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     if (o->evict && drps_evict_find(o->evict, &job->result->evict) < 0)
         return drps_err_set(err, DRPS_E_CONFIG, "eviction rule %s is none of farthest, clock, lru",
                             o->evict);
-    if (o->patience && !info->eval_batches)
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "patience needs test samples, and %s has none: make a plan that has some",
-            job->plan->dir);
+    rc = drps_learning_check_metric(job->plan, o, err);
+    if (rc < 0) return rc;
     if (o->epochs > UINT64_MAX / (info->batches + info->eval_batches))
         return drps_err_set(err, DRPS_E_CONFIG, "%llu epochs are too many",
                             (unsigned long long)o->epochs);
@@ -352,8 +279,8 @@ int drps_train_check(const struct drps_plan *plan, const struct drps_train_optio
     struct drps_model model;
     struct drps_optim optim;
     int rc = check_options(&job, err);
-    if (rc == 0) rc = init_model(&job, &model, err);
-    return rc == 0 ? init_optim(&job, &model, &optim, err) : rc;
+    if (rc == 0) rc = drps_learning_model(plan, options, &model, err);
+    return rc == 0 ? drps_learning_optim(plan, options, &model, &optim, err) : rc;
 }
 
 /* Checks the plan's dictionary, which the model gets: that it is missing or another one should not
@@ -409,11 +336,11 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
 {
     const struct drps_plan_info *info = &job->plan->info;
     struct drps_model model;
-    struct drps_optim optim;
 
-    int rc = init_model(job, &model, err);
-    if (rc == 0) rc = init_optim(job, &model, &optim, err);
+    int rc = drps_learning_model(job->plan, job->options, &model, err);
+    if (rc == 0) rc = drps_learning_optim(job->plan, job->options, &model, &job->asked, err);
     if (rc < 0) return rc;
+    const struct drps_optim optim = drps_learning_steps(job->plan, job->options, &job->asked);
     drps_server_init(&job->server, &model, &optim);
     job->server.first_row = info->ranks.first_row;
     if (info->ranks.held_n) job->server.holds = &info->ranks;
@@ -446,15 +373,16 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     struct drps_train_exchange *found = &job->result->exchange;
     struct drps_exchange_bytes *all = &job->all_exchange_bytes;
-    const struct drps_select_options all_sent = {0};
+    struct drps_train_options all_sent = *o;
     job->way = o->exchange == DRPS_EXCHANGE_AUTO ? DRPS_EXCHANGE_SERVERS : o->exchange;
     if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
+    all_sent.sv_count = 0;
     const uint64_t room =
         drps_exchange_memory(&job->plan->info, job->server.row_bytes, job->worker_size.touches,
-                             DRPS_EXCHANGE_VECTORS, &all_sent, &o->multicast);
+                             DRPS_EXCHANGE_VECTORS, &all_sent);
     const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
-    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, o->sv_count, &o->multicast,
-                                    &job->exchange_bytes, err);
+    int rc =
+        drps_exchange_forecast(job->plan, job->worker_size.touches, o, &job->exchange_bytes, err);
     *all = job->exchange_bytes;
     if (rc == 0)
         rc = drps_exchange_choose(&job->cluster, fits, all, &found->fewest, &found->fits, err);

@@ -24,6 +24,8 @@ const struct argp_option train_option_table[] = {
      "Stop after P epochs without a better test loss and keep the best epoch's model (default: "
      "train all epochs and keep the last)",
      2},
+    {"metric", KEY_METRIC, "NAME", 0,
+     "With --patience: judge epochs by loss (default), auc, rmse or accuracy of test samples", 2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0,
      "sgd, adagrad (default), ftrl, or for lir, lor and mlr a quasi-Newton method, which steps "
      "once "
@@ -42,6 +44,16 @@ const struct argp_option train_option_table[] = {
      "of "
      "a batch)",
      2},
+    {"auto", KEY_AUTO, NULL, 0,
+     "Choose the learning rate: before training, a share of the batches is trained with the usual "
+     "one and with some that are larger and smaller, of which nothing stays",
+     2},
+    {"lr-decay", KEY_LR_DECAY, "NAME", 0,
+     "sgd, adagrad: rate of epoch e of E: constant (default), inverse: RATE / e, sqrt: RATE / "
+     "sqrt(e), cosine: RATE (1 + cos(pi (e - 1) / E)) / 2",
+     2},
+    {"batch-mean", KEY_BATCH_MEAN, NULL, 0,
+     "Step with the mean of a batch's gradients, not their sum", 2},
     {"l1", KEY_L1, "X", 0,
      "L1 regularisation of weights and biases, or of codes of topics (default 0)", 2},
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0, of topics 1)", 2},
@@ -53,7 +65,9 @@ const struct argp_option train_option_table[] = {
      "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
     {"init-scale", KEY_INIT_SCALE, "X", 0,
-     "Factors start between -X and X (default 0.1 / sqrt(factors a row))", 2},
+     "Factors start between -X and X (default 0.1 / sqrt(factors a row)), and rows of drps-index "
+     "--outputs",
+     2},
     {NULL, 0, NULL, 0, "Memory and disk:", 3},
     {"store", KEY_STORE, "NAME", 0,
      "Where rows live: resident (all in memory), relay (in memory while a few batches need them, "
@@ -132,8 +146,10 @@ const struct argp_option train_option_table[] = {
      "worker, at least 1024)",
      5},
     {"exchange", KEY_EXCHANGE, "WAY", 0,
-     "bsp, models of several classes: how gradients are exchanged: servers (default), or between "
-     "ranks that each have all rows: vectors, rows, dense, or auto, the way of fewest bytes",
+     "Models of several classes or outputs: how gradients are exchanged: servers (default), or "
+     "between ranks "
+     "that each have all rows: vectors, with any --sync; under bsp rows, dense, or auto, the way "
+     "of fewest bytes",
      5},
     {"sv-count", KEY_SV_COUNT, "C", 0,
      "With --exchange vectors: of the vectors of a batch C are sent, which stand for all", 5},
