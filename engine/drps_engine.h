@@ -338,6 +338,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_FRESH,     /* parameters that nobody has trained: made by the worker, not sent */
     DRPS_TRAFFIC_UNCHANGED, /* parameters of which the worker has a copy: not sent */
     DRPS_TRAFFIC_BELOW,     /* the same that have changed since, by too little */
+    DRPS_TRAFFIC_SUMS,      /* of all documents, which each rank has: topic models; no rows */
     DRPS_TRAFFIC_EXCHANGED, /* what gradients are made of, between ranks that have all rows */
     DRPS_TRAFFIC_CACHED,  /* parameters of which an asynchronous worker has a copy: not asked for */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */

@@ -299,40 +299,56 @@ static double run_pass(struct drps_worker *worker, const struct drps_batch *batc
 
 /* ---- Topic models ---- */
 
-static void topic_phases(struct drps_worker *w, unsigned member, int trains)
+/* Documents are coded where `after` is not NULL, and rows changed where `rows` is not. */
+static void topic_phases(struct drps_worker *w, unsigned member, float *after,
+                         const struct drps_rows *rows)
 {
-    const struct drps_topic_step step = {.batch = w->batch,
-                                         .rows = trains ? &w->server->rows : NULL,
-                                         .before = w->params,
-                                         .after = w->grads[0],
-                                         .scores = w->scores};
+    const struct drps_topic_step step = {
+        .batch = w->batch, .rows = rows, .before = w->params, .after = after, .scores = w->scores};
     const uint64_t start = drps_clock_ns();
-    pull(w, member);
-    drps_team_barrier(w->team);
-    uint64_t now = trains ? lap(member, start, &w->gather_ns) : 0;
     for (unsigned phase = 0; phase < DRPS_TOPIC_PHASES; phase++) {
         drps_topic_work(w->server->topic, &step, phase, member);
         drps_team_barrier(w->team);
     }
-    if (trains) (void)lap(member, now, &w->compute_ns);
+    if (after) (void)lap(member, start, &w->compute_ns);
 }
 
 static void topic_step(void *ctx, unsigned member)
 {
-    topic_phases(ctx, member, 1);
+    struct drps_worker *w = ctx;
+    const uint64_t start = drps_clock_ns();
+    pull(w, member);
+    drps_team_barrier(w->team);
+    (void)lap(member, start, &w->gather_ns);
+    topic_phases(w, member, w->grads[0], &w->server->rows);
+}
+
+static void topic_gradient(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    topic_phases(w, member, w->grads[0], NULL);
 }
 
 static void topic_score(void *ctx, unsigned member)
 {
-    topic_phases(ctx, member, 0);
+    topic_phases(ctx, member, NULL, NULL);
+}
+
+static void topic_predict(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    pull(w, member);
+    drps_team_barrier(w->team);
+    topic_score(w, member);
 }
 
 /* The sum is that of one member's order, with any number of them. */
-static double run_topic(struct drps_worker *worker, const struct drps_batch *batch)
+static double run_topic(struct drps_worker *worker, drps_team_work step,
+                        const struct drps_batch *batch)
 {
     double loss = 0;
     worker->batch = batch;
-    drps_team_run(worker->team, topic_step, worker);
+    drps_team_run(worker->team, step, worker);
     for (size_t s = 0; s < batch->samples; s++)
         loss += (double)worker->scores[s];
     return loss;
@@ -340,13 +356,14 @@ static double run_topic(struct drps_worker *worker, const struct drps_batch *bat
 
 double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
 {
-    if (worker->server->topic) return run_topic(worker, batch);
+    if (worker->server->topic) return run_topic(worker, topic_step, batch);
     if (worker->server->newton) return run_pass(worker, batch);
     return run(worker, worker->size.local_steps ? local_step : batch_step, batch);
 }
 
 double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch)
 {
+    if (worker->server->topic) return run_topic(worker, topic_gradient, batch);
     return run(worker, gradient_step, batch);
 }
 
@@ -370,11 +387,11 @@ static void predict(void *ctx, unsigned member)
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch)
 {
     worker->batch = batch;
-    drps_team_run(worker->team, worker->server->topic ? topic_score : predict, worker);
+    drps_team_run(worker->team, worker->server->topic ? topic_predict : predict, worker);
 }
 
 void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch)
 {
     worker->batch = batch;
-    drps_team_run(worker->team, score, worker);
+    drps_team_run(worker->team, worker->server->topic ? topic_score : score, worker);
 }

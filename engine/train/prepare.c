@@ -75,7 +75,7 @@ static int init_optim(const struct drps_job *job, const struct drps_model *model
         optim, o->optimizer ? o->optimizer : drps_algorithm_find(job->plan->info.algo)->optimizer,
         err);
     if (rc == 0) rc = drps_newton_settle(job->plan, o, model, optim, err);
-    if (rc == 0) rc = drps_topic_check(job->plan, o, optim, err);
+    if (rc == 0) rc = drps_topic_check_optimizer(job->plan, optim, err);
     if (rc < 0) return rc;
     optim->lr = o->lr > 0 ? o->lr : default_lr(&job->plan->info, optim->kind);
     const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
@@ -321,7 +321,8 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "under synchronisation bsp nobody claims batches: there is nothing to "
                             "forbid");
-    int rc = check_filters(job, err);
+    int rc = drps_topic_check(job->plan, o, err);
+    if (rc == 0) rc = check_filters(job, err);
     if (rc == 0) rc = check_exchange(job, err);
     if (rc == 0) rc = check_log(o, err);
     if (rc < 0) return rc;
