@@ -233,25 +233,42 @@ void drps_model_backward(const struct drps_model *model, const struct drps_batch
     add_bias_gradient(model, b->samples, slopes, grads);
 }
 
-double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                           size_t last, const float *params, float *grads, float *scores,
-                           void *scratch)
+/* Samples [first, last), chunk by chunk, whose slopes are `stride` floats a sample apart: 0: each
+ * chunk's take the place of those before. */
+static double run_chunks(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                         size_t last, const float *params, float *grads, float *scores,
+                         float *slopes, size_t stride, void *scratch)
 {
     const struct kernels *k = kernels_of(model);
     const size_t chunk = k->chunk_samples;
     const float bias = bias_of(model, params);
-    float of_chunk[DRPS_MAX_CHUNK];
-    float *slopes = model->outputs > 1 ? scratch : of_chunk;
     double loss = 0;
 
     for (size_t s = first; s < last; s += chunk) {
         const size_t end = last - s < chunk ? last : s + chunk;
+        float *u = slopes + s * stride;
         k->forward(model, b, bias, s, end, params, scores, scratch);
-        loss += loss_of(model, scores + s * model->outputs, b->labels + s, end - s, slopes);
-        k->backward(model, b, s, end, slopes, params, scratch, grads);
-        add_bias_gradient(model, end - s, slopes, grads);
+        loss += loss_of(model, scores + s * model->outputs, b->labels + s, end - s, u);
+        k->backward(model, b, s, end, u, params, scratch, grads);
+        add_bias_gradient(model, end - s, u, grads);
     }
     return loss;
+}
+
+double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                           size_t last, const float *params, float *grads, float *scores,
+                           void *scratch)
+{
+    float of_chunk[DRPS_MAX_CHUNK];
+    float *slopes = model->outputs > 1 ? scratch : of_chunk;
+    return run_chunks(model, b, first, last, params, grads, scores, slopes, 0, scratch);
+}
+
+double drps_model_gradient_slopes(const struct drps_model *model, const struct drps_batch *b,
+                                  size_t first, size_t last, const float *params, float *grads,
+                                  float *scores, float *slopes)
+{
+    return run_chunks(model, b, first, last, params, grads, scores, slopes, model->outputs, NULL);
 }
 
 void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params)

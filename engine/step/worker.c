@@ -46,6 +46,7 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
 
     w->params = take(&a, rows * dim, sizeof(float));
     w->scores = take(&a, size->samples * server->model.outputs, sizeof(float));
+    if (size->slopes) w->slopes = take(&a, size->samples * server->model.outputs, sizeof(float));
     for (unsigned k = 0; k < size->members; k++) {
         const int here = k ? !size->one_array : !size->sends;
         if (here) w->grads[k] = take(&a, rows * dim, sizeof(float));
@@ -160,16 +161,25 @@ static void push(struct drps_worker *w, unsigned member)
         drps_server_push(w->server, first, last, &g, member);
 }
 
+void drps_worker_share(const struct drps_worker *w, unsigned member, size_t *first_out,
+                       size_t *last_out)
+{
+    *first_out = part(w->batch->samples, member, w->size.members);
+    *last_out = part(w->batch->samples, member + 1, w->size.members);
+}
+
 static void compute_gradient(struct drps_worker *w, unsigned member)
 {
     const struct drps_batch *b = w->batch;
-    const unsigned members = w->size.members;
-    const size_t first = part(b->samples, member, members);
-    const size_t last = part(b->samples, member + 1, members);
+    size_t first, last;
 
+    drps_worker_share(w, member, &first, &last);
     memset(w->grads[member], 0, b->rows * w->model->dim * sizeof(float));
-    w->loss[member] = drps_model_gradient(w->model, b, first, last, w->params, w->grads[member],
-                                          w->scores, w->scratch[member]);
+    w->loss[member] = w->slopes
+                          ? drps_model_gradient_slopes(w->model, b, first, last, w->params,
+                                                       w->grads[member], w->scores, w->slopes)
+                          : drps_model_gradient(w->model, b, first, last, w->params,
+                                                w->grads[member], w->scores, w->scratch[member]);
     if (!w->has_touches) return;
     memset(w->touches[member], 0, b->rows * sizeof(uint32_t));
     drps_batch_touches(b, first, last, w->model->has_bias, w->touches[member]);
