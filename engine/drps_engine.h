@@ -16,6 +16,8 @@
 #include "base/drps_budget.h"
 #include "base/drps_err.h"
 #include "base/drps_log.h"
+#include "base/drps_remarks.h"
+#include "engine/model/drps_decay.h"
 #include "engine/model/drps_metrics.h"
 #include "engine/model/drps_optim.h"
 #include "engine/newton/drps_newton.h"
@@ -149,15 +151,32 @@ struct drps_train_cut {
     int resumed;          /* 1: the run goes on from it; 0: it has just written it */
 };
 
-/* A pilot: a trial of options, of several ranks. It trains and evaluates one epoch, or less, and
+/* A pilot: a trial of options. It trains and evaluates one epoch, or less, and
  * leaves neither a model nor checkpoints, nor anything else; where `resume` finds something to go
  * on from, or nothing to do, it trains nothing, and the result says that (engine/cluster/target/).
  */
 struct drps_train_pilot {
     int on;
+    int of_filters;  /* 1: the plan must be one in which traffic can be filtered */
     uint64_t rounds; /* training batches of each worker, at most; if that is less than an epoch,
                         nothing is evaluated. 0: an epoch */
 };
+
+/* What tells which of two epochs is better, on test samples: the smaller loss or root mean square
+ * error, the larger AUC or accuracy. */
+enum drps_metric {
+    DRPS_METRIC_USUAL, /* not asked for: loss */
+    DRPS_METRIC_LOSS,
+    DRPS_METRIC_AUC,
+    DRPS_METRIC_RMSE,
+    DRPS_METRIC_ACCURACY,
+    DRPS_METRICS
+};
+const char *drps_metric_name(enum drps_metric metric);         /* that of usual is loss's */
+int drps_metric_find(const char *name, enum drps_metric *out); /* 1: there is one of this name */
+
+/* Returns what the metric says of test samples: less is better. NaN: it says nothing. */
+double drps_metric_score(enum drps_metric metric, const struct drps_quality *q);
 
 struct drps_timing;
 
@@ -247,15 +266,20 @@ struct drps_train_options {
     float tolerance;       /* quasi-Newton: end when the gradient's norm is this share of the first
                               one; default 1e-5 */
     float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
-                              sum over the batch: 1 / (entries of a sample + 1) / samples of a round */
+                              sum over the batch: 1 / (entries of a sample + 1) / samples of a
+                              round, without the last where it steps a mean */
     float l1, l2;          /* default 0 */
     float eps;             /* adagrad: added to the sum of squares; default: the algorithm's,
                               or else the optimizer's own */
     float init_scale;      /* of factors; default 0.1 / sqrt(factors) */
     uint64_t seed;         /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
-    uint64_t patience; /* stop after this many epochs without a better held-out loss and keep the
-                          best; 0: off */
+    uint64_t patience; /* stop after this many epochs that were no better on held-out samples and
+                          keep the best; 0: off */
+    enum drps_metric metric;  /* of patience: which epoch is better */
+    enum drps_decay lr_decay; /* not of ftrl, which has its own */
+    int batch_mean; /* 1: what steps is the mean over a batch's samples, of several workers that of
+                       their means; l1 and l2 count 1 / (samples of a full batch) for each sample */
     const char *store; /* auto, resident, relay, or an engine (block store on it): file, rocksdb,
                           leveldb; default auto: resident if all rows fit, else relay */
     const char *evict; /* which block a full pool gives up: farthest (default), clock, lru */
@@ -416,11 +440,14 @@ struct drps_train_result {
     char model_store[DRPS_TRAIN_NAME_BYTES];
     struct drps_optim optim;
     uint64_t rows;
-    uint64_t model_bytes;      /* of parameters */
-    uint64_t row_bytes;        /* with the optimizer's state */
-    uint64_t content;          /* XXH3 over all parameters in placed order; of several ranks known
-                                  to rank 0 alone */
-    struct drps_budget memory; /* who was given how much */
+    uint64_t model_bytes;                     /* of parameters */
+    uint64_t row_bytes;                       /* with the optimizer's state */
+    double constant_loss, test_constant_loss; /* of the plan: of the score that is best for all
+                                                 training samples; NaN: it does not say */
+    struct drps_remarks remarks; /* on what went wrong in learning; of several ranks at rank 0 */
+    uint64_t content;            /* XXH3 over all parameters in placed order; of several ranks known
+                                    to rank 0 alone */
+    struct drps_budget memory;   /* who was given how much */
     uint64_t peak_rss_bytes;
     double seconds;
     struct drps_phases phases;
@@ -495,6 +522,12 @@ struct drps_net_options;
 /* Fill in what the messages of a job depend on, but for rank and job_id, which are the caller's.
  * `part` is the plan of a rank. */
 void drps_train_net_options(const struct drps_plan *part, struct drps_net_options *out);
+
+/* *lr_out is the learning rate that a run with these options has. DRPS_E_CONFIG: the optimizer has
+ * none; or as drps_train_check(). */
+DRPS_MUST_CHECK
+int drps_train_rate(const struct drps_plan *plan, const struct drps_train_options *options,
+                    float *lr_out, struct drps_err *err);
 
 /* Whether the options fit the plan, or a rank's part, and each other, as far as drps_train_run()
  * sees without reading more than the manifest: before any of several ranks is started. Returns 0 or

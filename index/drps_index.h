@@ -26,6 +26,7 @@
 
 #include "base/drps_io.h"
 #include "base/drps_log.h"
+#include "base/drps_remarks.h"
 #include "index/blocks/remote/drps_remote_counts.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
@@ -160,6 +161,7 @@ struct drps_index_result {
     uint64_t input_bytes, input_lines, skipped_lines;
     char classes[160];   /* their first names, and how many there are; "": labels are numbers */
     uint64_t plan_bytes; /* on disk */
+    struct drps_remarks remarks; /* on what may go wrong in learning */
     double seconds;
     double phase_seconds[DRPS_INDEX_PHASES]; /* 0 for one that did not apply; those of windows and
                                                 forecast overlap */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/drps_io.h"
+#include "base/drps_remarks.h"
 
 /* Write `j` (borrowed) as path, with a key "checksum" added. */
 DRPS_MUST_CHECK
@@ -66,6 +67,9 @@ void drps_manifest_append(json_t **list, json_t *value);
 
 /* 64 bits as 16 hex digits, since JSON integers are signed and JSON numbers often doubles. */
 json_t *drps_manifest_hex(uint64_t v);
+
+/* The texts, as a list. */
+json_t *drps_manifest_remarks(const struct drps_remarks *r);
 
 /* Let a member that older files call `before` be called `now`. -ENOMEM. */
 DRPS_MUST_CHECK

@@ -55,6 +55,14 @@ void drps_manifest_append(json_t **list, json_t *value)
     drop_unless(json_array_append_new(*list, value) == 0, list);
 }
 
+json_t *drps_manifest_remarks(const struct drps_remarks *r)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->n; i++)
+        drps_manifest_append(&list, json_string(r->text[i]));
+    return list;
+}
+
 json_t *drps_manifest_hex(uint64_t v)
 {
     return json_sprintf("%016" PRIx64, v);

@@ -27,7 +27,9 @@ struct drps_state {
     struct drps_optim optim;
     enum drps_sched_mode sync;
     uint64_t epochs, patience, staleness;
-    int local_steps, no_claim;
+    int local_steps, no_claim, batch_mean;
+    enum drps_metric metric;
+    enum drps_decay lr_decay;
     struct drps_push_options push;
     struct drps_pull_options pull;
     int pull_cached;
@@ -38,7 +40,7 @@ struct drps_state {
     uint64_t epoch; /* under way, from 1; or the one after the last */
     struct drps_epoch_part part;
     uint64_t best_epoch, best_content; /* 0, 0: none yet, or no patience */
-    double best_loss;                  /* infinite: none yet */
+    double best_score;                 /* by the metric, less is better; infinite: none yet */
     struct drps_newton_state newton;   /* of a quasi-Newton method */
     struct drps_epoch *done;           /* own: [epoch - 1] */
 };

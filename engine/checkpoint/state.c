@@ -59,7 +59,7 @@ static json_t *plain_to_json(const struct drps_state *s)
                                  s->part.loss, "ns", count(s->part.ns));
     json_t *best = json_pack("{s:o, s:o, s:o}", "epoch", count(s->best_epoch), "content",
                              drps_manifest_hex(s->best_content), "loss",
-                             isfinite(s->best_loss) ? json_real(s->best_loss) : json_null());
+                             isfinite(s->best_score) ? json_real(s->best_score) : json_null());
     return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:b, s:o, s:f, s:o, s:o, s:o}",
                      "plan", s->plan_id, "rows", count(s->rows), "row_bytes", count(s->row_bytes),
                      "optimizer", optimizer, "sync", drps_sched_mode_name(s->sync), "epochs",
@@ -79,10 +79,19 @@ static void put_newton(json_t **j, const struct drps_state *s)
         drps_manifest_put(j, "newton", NULL);
 }
 
+/* How steps are made and epochs judged, where it is not as usual. */
+static void put_learning(json_t **j, const struct drps_state *s)
+{
+    if (s->batch_mean) drps_manifest_put(j, "batch_mean", json_true());
+    if (s->lr_decay) drps_manifest_put(j, "lr_decay", json_string(drps_decay_name(s->lr_decay)));
+    if (s->metric) drps_manifest_put(j, "metric", json_string(drps_metric_name(s->metric)));
+}
+
 /* Filters are there where a run has any, and so is what a quasi-Newton method goes on with. */
 json_t *drps_state_to_json(const struct drps_state *s)
 {
     json_t *j = plain_to_json(s);
+    if (j) put_learning(&j, s);
     if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
     if (j && s->pull.on) drps_manifest_put(&j, "pull", pull_to_json(&s->pull));
     if (j && drps_optim_is_newton(s->optim.kind)) put_newton(&j, s);
@@ -193,6 +202,26 @@ static int read_pull(const json_t *pull, const char *path, struct drps_pull_opti
                         path);
 }
 
+/* Members that may be missing, and are as usual then. */
+static int read_learning(const json_t *j, const char *path, struct drps_state *out,
+                         struct drps_err *err)
+{
+    char decay[DRPS_TRAIN_NAME_BYTES] = "", metric[DRPS_TRAIN_NAME_BYTES] = "";
+    const int has_decay = json_object_get(j, "lr_decay") != NULL;
+    const int has_metric = json_object_get(j, "metric") != NULL;
+    int rc = has_decay ? drps_manifest_get_text(j, "lr_decay", path, decay, sizeof(decay), err) : 0;
+    if (rc == 0 && has_metric)
+        rc = drps_manifest_get_text(j, "metric", path, metric, sizeof(metric), err);
+    out->batch_mean = json_is_true(json_object_get(j, "batch_mean"));
+    if (rc < 0) return rc;
+    if (has_decay && !drps_decay_find(decay, &out->lr_decay))
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: there is no decay '%s' of rates", path,
+                            decay);
+    if (has_metric && !drps_metric_find(metric, &out->metric))
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: there is no metric '%s'", path, metric);
+    return 0;
+}
+
 static int read_options(const json_t *j, const char *path, struct drps_state *out,
                         struct drps_err *err)
 {
@@ -209,6 +238,7 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     out->local_steps = json_is_true(json_object_get(j, "local_steps"));
     out->no_claim = json_is_true(json_object_get(j, "no_claim"));
     out->pull_cached = json_is_true(json_object_get(j, "pull_cached"));
+    if (rc == 0) rc = read_learning(j, path, out, err);
     const json_t *push = json_object_get(j, "push"), *pull = json_object_get(j, "pull");
     if (rc == 0 && push) rc = read_push(push, path, &out->push, err);
     return rc == 0 && pull ? read_pull(pull, path, &out->pull, err) : rc;
@@ -235,9 +265,9 @@ static int read_best(const json_t *j, const char *path, struct drps_state *out,
     const json_t *b = json_object_get(j, "best");
     int rc = drps_manifest_get_count(b, "epoch", path, &out->best_epoch, err);
     if (rc == 0) rc = drps_manifest_get_hex(b, "content", path, &out->best_content, err);
-    out->best_loss = INFINITY;
+    out->best_score = INFINITY;
     if (rc == 0 && !json_is_null(json_object_get(b, "loss")))
-        rc = drps_manifest_get_real(b, "loss", path, &out->best_loss, err);
+        rc = drps_manifest_get_real(b, "loss", path, &out->best_score, err);
     if (rc < 0) return rc;
     const struct drps_bound bounds[] = {
         {"epoch of the best loss", out->best_epoch, 0, out->epoch - 1, "the epochs that are done"}};

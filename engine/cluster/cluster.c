@@ -128,9 +128,10 @@ struct terms {
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, sv_count,
-        sv_rule, logged;
+        sv_rule, logged, metric, lr_decay, batch_mean;
     struct drps_train_multicast multicast;
     uint64_t pilot; /* 0: it is none; or 1 and its rounds */
+    uint64_t of_filters;
     struct drps_push_options push;
     struct drps_pull_options pull;
 };
@@ -161,7 +162,11 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->sv_rule = o->sv_rule;
     t->multicast = o->multicast;
     t->logged = o->checkpoint_vectors != 0;
+    t->metric = (uint64_t)o->metric;
+    t->lr_decay = (uint64_t)o->lr_decay;
+    t->batch_mean = o->batch_mean != 0;
     t->pilot = o->pilot.on ? 1 + o->pilot.rounds : 0;
+    t->of_filters = o->pilot.of_filters != 0;
     t->push = o->push;
     t->pull = o->pull;
 }
@@ -201,7 +206,9 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (strcmp(t->plan, first->plan) != 0) return differs("plan", rank, err);
     if (strcmp(t->optimizer, first->optimizer) != 0) return differs("optimizer", rank, err);
     if (strcmp(t->sync, first->sync) != 0) return differs("synchronisation", rank, err);
-    if (t->pilot != first->pilot) return differs("target of filters", rank, err);
+    if (t->of_filters != first->of_filters) return differs("target of filters", rank, err);
+    if (t->pilot != first->pilot)
+        return differs(t->of_filters ? "target of filters" : "choice of rates", rank, err);
     if (memcmp(&t->push, &first->push, sizeof(t->push)) != 0)
         return differs("set of filters of gradients", rank, err);
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
@@ -211,6 +218,10 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
         return differs("choice of vectors", rank, err);
     if (memcmp(&t->multicast, &first->multicast, sizeof(t->multicast)) != 0)
         return differs("choice of whom vectors are sent to, and when replicas meet", rank, err);
+    if (t->metric != first->metric) return differs("metric", rank, err);
+    if (t->lr_decay != first->lr_decay) return differs("decay of the learning rate", rank, err);
+    if (t->batch_mean != first->batch_mean)
+        return differs("choice of a sum or mean over batches", rank, err);
     if (t->logged != first->logged) return differs("kind of checkpoints", rank, err);
     if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
     if (t->hands_on != first->hands_on)

@@ -6,7 +6,8 @@
  * [start(s), start(s + 1)); entry j touches batch-local row l = local[j] < m with value x (1 when
  * values is NULL).
  *   params [m][D]  the batch's rows, gathered
- *   grads  [m][D]  sums over samples of the loss's derivative by each parameter; kernels add to it
+ *   grads  [m][D]  sums over samples of the loss's derivative by each parameter, or means
+ *                  (`mean_of`); kernels add to it
  *   scores [n][J]
  * Row 0 of a batch is the intercept where `has_bias` is set: its first float is added to every
  * score; with J scores float c to score c.
@@ -41,6 +42,8 @@ struct drps_model {
     uint32_t dim;     /* floats a row: the bias or weight, then the factors; or J weights */
     uint32_t outputs; /* J: scores of a sample */
     int has_bias;     /* row 0 of every batch is the intercept */
+    uint32_t mean_of; /* 0: gradients are sums over samples; else they are means over the batch's,
+                         and divided by so many workers, whose gradients are summed */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
     float

@@ -212,18 +212,31 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
 }
 
 /* The loss of n samples, and its derivatives by their scores. */
-static double loss_of(const struct drps_model *model, const float *scores, const float *labels,
-                      size_t n, float *slopes)
+static double loss_sum(const struct drps_model *model, const float *scores, const float *labels,
+                       size_t n, float *slopes)
 {
     if (model->outputs > 1)
         return drps_class_loss_sum(model->loss, scores, labels, n, model->outputs, slopes);
     return drps_loss_sum(model->loss, scores, labels, n, slopes);
 }
 
+/* The same of n samples of the batch from the first on; the gradient of a mean is one of smaller
+ * slopes. */
+static double loss_of(const struct drps_model *model, const struct drps_batch *b,
+                      const float *scores, size_t first, size_t n, float *slopes)
+{
+    const double loss = loss_sum(model, scores, b->labels + first, n, slopes);
+    if (!model->mean_of) return loss;
+    const float share = (float)(1 / ((double)b->samples * model->mean_of));
+    for (size_t i = 0; i < n * model->outputs; i++)
+        slopes[i] *= share;
+    return loss;
+}
+
 double drps_model_slopes(const struct drps_model *model, const struct drps_batch *b,
                          const float *scores, float *slopes)
 {
-    return loss_of(model, scores, b->labels, b->samples, slopes);
+    return loss_of(model, b, scores, 0, b->samples, slopes);
 }
 
 void drps_model_backward(const struct drps_model *model, const struct drps_batch *b,
@@ -248,7 +261,7 @@ static double run_chunks(const struct drps_model *model, const struct drps_batch
         const size_t end = last - s < chunk ? last : s + chunk;
         float *u = slopes + s * stride;
         k->forward(model, b, bias, s, end, params, scores, scratch);
-        loss += loss_of(model, scores + s * model->outputs, b->labels + s, end - s, u);
+        loss += loss_of(model, b, scores + s * model->outputs, s, end - s, u);
         k->backward(model, b, s, end, u, params, scratch, grads);
         add_bias_gradient(model, end - s, u, grads);
     }

@@ -119,6 +119,12 @@ static double class_loss(const struct drps_model *model, double score, double al
     return is_label ? all - score : 0;
 }
 
+/* What a sample's slope is multiplied by: 1 of a sum, its share of a mean. */
+static double share_of(const struct drps_model *model, const struct drps_batch *b)
+{
+    return model->mean_of ? 1.0 / ((double)b->samples * model->mean_of) : 1;
+}
+
 /* Adds the gradient of sample s by the floats c of its rows; *loss grows by its loss. */
 static void class_gradient(const struct drps_model *model, const struct drps_batch *b, size_t s,
                            const float *params, float *grads, double *loss)
@@ -129,6 +135,7 @@ static void class_gradient(const struct drps_model *model, const struct drps_bat
         const int is_label = b->labels[s] == (float)c;
         double slope;
         *loss += class_loss(model, score, all, is_label, &slope);
+        slope *= share_of(model, b);
         if (model->has_bias) add(&grads[c], slope);
         for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
             add(&grads[row_of(b, j) * model->dim + c], slope * value_of(b, j));
@@ -154,6 +161,7 @@ double drps_model_gradient_ref(const struct drps_model *model, const struct drps
         double slope;
         scores[s] = (float)score;
         loss += loss_of(model->loss, score, (double)b->labels[s], &slope);
+        slope *= share_of(model, b);
         if (model->has_bias) add(&grads[0], slope);
         for (size_t j = start; j < end; j++)
             add(&grads[row_of(b, j) * dim], slope * value_of(b, j));

@@ -28,27 +28,6 @@ static int keep_epoch(struct drps_job *job, const struct drps_epoch *epoch, stru
     return 0;
 }
 
-/* Whether too many epochs up to `epoch` were no better than the best one. */
-static int is_out_of_patience(const struct drps_job *job, uint64_t epoch)
-{
-    const uint64_t best = job->result->best_epoch, patience = job->options->patience;
-    return patience && best && epoch - best >= patience;
-}
-
-/* Early stopping: write what is better than all before. Returns 1 when patience has run out. */
-static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, struct drps_err *err)
-{
-    struct drps_train_result *r = job->result;
-    if (epoch->test.loss < job->best_loss) {
-        job->best_loss = epoch->test.loss;
-        int rc = drps_job_export(job, epoch->epoch, err);
-        if (rc == 0) r->best_epoch = epoch->epoch;
-        return rc;
-    }
-    r->stopped_early = is_out_of_patience(job, epoch->epoch);
-    return r->stopped_early;
-}
-
 static int test_loss_diverged(uint64_t epoch, struct drps_err *err)
 {
     return drps_err_set(
@@ -63,7 +42,7 @@ static int end_diverged(struct drps_job *job, uint64_t epoch, struct drps_err *e
 {
     struct drps_train_result *r = job->result;
     r->diverged_epoch = epoch;
-    if (!r->best_epoch) return -ERANGE;
+    if (!r->best_epoch) return drps_err_context(err, "no model is written");
     if (job->whole)
         drps_log(job->options->log, DRPS_LOG_WARN, "%s; the model is that of epoch %llu", err->text,
                  (unsigned long long)r->best_epoch);
@@ -145,6 +124,8 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
 {
     struct drps_epoch epoch;
     drps_job_arm(job, e);
+    job->server.optim.lr =
+        drps_decay_rate(job->options->lr_decay, job->asked.lr, e, job->options->epochs);
     int rc = drps_epoch_run(&job->loop, e, begin, &epoch, err);
     if (rc == DRPS_E_INTERRUPTED) {
         rc = interrupt(job, e, err);
@@ -156,7 +137,8 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
     const int goes_back = epoch.is_newton && !epoch.newton.accepted;
     if (rc == 0 && job->loop.eval_steps && !goes_back && !isfinite(epoch.test.loss))
         rc = test_loss_diverged(e, err);
-    if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
+    if (rc == 0) rc = drps_job_check_exploded(job, err);
+    if (rc == 0 && job->options->patience) rc = drps_job_judge(job, &epoch, err);
     const int more = rc >= 0 ? end_epoch(job, e, err) : 0;
     return more < 0 ? more : rc == 0 ? ends : rc;
 }
@@ -167,7 +149,7 @@ static int run_epochs(struct drps_job *job, struct drps_err *err)
     const struct drps_state *from = &job->checkpoints.state;
     uint64_t e = from->epoch;
     job->result->newton_end = from->newton.end;
-    if (is_out_of_patience(job, e - 1) || from->newton.end != DRPS_NEWTON_GOES_ON) {
+    if (drps_job_is_out_of_patience(job, e - 1) || from->newton.end != DRPS_NEWTON_GOES_ON) {
         job->result->stopped_early = 1; /* as the run has that left the checkpoint at its end */
         return 0;
     }
@@ -198,10 +180,12 @@ static void describe(const struct drps_job *job)
     const char *store = job->memory.kv ? job->memory.kv->name : job->memory.store->name;
     strncpy(r->store, store, sizeof(r->store) - 1); /* zeroed before, as is the next */
     strncpy(r->model_store, job->model_kv->name, sizeof(r->model_store) - 1);
-    r->optim = job->server.optim;
+    r->optim = job->asked;
     r->rows = (job->whole ? job->whole : job->plan)->info.rows;
     r->model_bytes = r->rows * job->server.model.dim * sizeof(float);
     r->row_bytes = job->server.row_bytes;
+    r->constant_loss = job->plan->info.constant_loss;
+    r->test_constant_loss = job->plan->info.test_constant_loss;
 }
 
 /* Closes what training read from: the forecast and the manifest get its memory. */
@@ -230,21 +214,21 @@ static int clear_up(struct drps_job *job, struct drps_err *err)
 static int leave_pilot(struct drps_job *job, struct drps_err *err)
 {
     if (job->checkpoints.from) job->result->resumed_epoch = job->checkpoints.state.epoch;
-    return drps_cluster_finish(&job->cluster, err);
+    return job->ranks ? drps_cluster_finish(&job->cluster, err) : 0;
 }
 
 /* A prepared run of a pilot: nothing is exported, and nothing that was there before is touched. */
 static int run_pilot(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
-    int rc = drps_cluster_agree(&job->cluster, job->options, &job->server.optim, err);
+    int rc = job->ranks ? drps_cluster_agree(&job->cluster, job->options, &job->asked, err) : 0;
     if (rc < 0) return rc;
     describe(job);
     rc = drps_job_start(job, config, err);
     if (rc == 0) rc = run_epochs(job, err);
     drps_job_collect(job);
-    if (rc == 0) rc = drps_job_collect_ranks(job, err);
+    if (rc == 0 && job->ranks) rc = drps_job_collect_ranks(job, err);
     stop_reading(job);
-    return rc == 0 ? drps_cluster_finish(&job->cluster, err) : rc;
+    return rc == 0 && job->ranks ? drps_cluster_finish(&job->cluster, err) : rc;
 }
 
 /* Vectors are logged beside a checkpoint: that which the run goes on from, or a new one. */
@@ -265,7 +249,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0 && is_pilot) return run_pilot(job, &config, err);
     if (rc == 0 && job->result->already) return clear_up(job, err);
     if (rc == 0 && job->ranks)
-        rc = drps_cluster_agree(&job->cluster, job->options, &job->server.optim, err);
+        rc = drps_cluster_agree(&job->cluster, job->options, &job->asked, err);
     if (rc < 0) return rc;
     describe(job);
     rc = drps_job_start(job, &config, err);
@@ -273,6 +257,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = begin_log(job, err);
     if (rc == 0) rc = run_epochs(job, err);
     if (rc == 0) rc = export_last(job, err);
+    if (rc == 0) drps_job_remark(job);
     drps_job_collect(job);
     if (rc == 0 && job->ranks) rc = drps_job_collect_ranks(job, err);
     stop_reading(job);

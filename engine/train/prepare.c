@@ -8,93 +8,9 @@
 #include <string.h>
 
 #include "engine/publish/drps_publish_stage.h"
-#include "engine/train/newton/drps_newton_check.h"
 #include "engine/train/topic/drps_topic_check.h"
 #include "index/plan/drps_names.h"
 #include "storage/pib/drps_evict.h"
-
-/* ---- Model and optimizer ---- */
-
-/* The learning rate that is meant where none is given. */
-static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind)
-{
-    switch (kind) {
-    case DRPS_OPTIM_ADAGRAD:
-        return drps_algorithm_find(info->algo)->adagrad_lr;
-    case DRPS_OPTIM_FTRL:
-        return 0.1f;
-    case DRPS_OPTIM_SGD:
-        break;
-    default: /* quasi-Newton, alternating: no rate */
-        return 0;
-    }
-    /* SGD steps a sum over a round's samples, whose entries may all lie along one dense direction:
-     * the step stays under the curvature there. */
-    const double samples = info->samples ? (double)info->samples : 1;
-    const double entries = 1 + (double)info->nnz / samples;
-    return (float)(1 /
-                   (entries * (double)(info->ranks.round_samples ? info->ranks.round_samples : 1)));
-}
-
-static float default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)
-{
-    return kind == DRPS_OPTIM_ADAGRAD ? drps_algorithm_find(info->algo)->adagrad_eps : 0;
-}
-
-/* The score that a model without features would settle on: where the intercept starts. */
-static float best_constant(enum drps_loss loss, double label_mean)
-{
-    if (loss == DRPS_LOSS_SQUARED) return (float)label_mean;
-    if (loss != DRPS_LOSS_LOGISTIC || fabs(label_mean) >= 1) return 0;
-    return (float)log((1 + label_mean) / (1 - label_mean)); /* log-odds: labels are -1 and +1 */
-}
-
-static int init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err)
-{
-    const struct drps_plan_info *info = &job->plan->info;
-    int rc = drps_model_init(model, info->algo, info->loss, info->factors,
-                             drps_plan_label_classes(info), err);
-    if (rc < 0) return rc;
-    if (model->dim != info->dim)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: rows of %u floats do not fit algorithm %s with %u factors",
-                            job->plan->dir, info->dim, info->algo, info->factors);
-    model->has_bias = drps_plan_has_bias(info);
-    model->fixed_bias = info->lanes > 1;
-    model->bias_start = best_constant(model->loss, info->label_mean);
-    model->init_scale = job->options->init_scale;
-    model->seed = job->options->seed;
-    return 0;
-}
-
-static int init_optim(const struct drps_job *job, const struct drps_model *model,
-                      struct drps_optim *optim, struct drps_err *err)
-{
-    const struct drps_train_options *o = job->options;
-    int rc = drps_optim_init(
-        optim, o->optimizer ? o->optimizer : drps_algorithm_find(job->plan->info.algo)->optimizer,
-        err);
-    if (rc == 0) rc = drps_newton_settle(job->plan, o, model, optim, err);
-    if (rc == 0) rc = drps_topic_check_optimizer(job->plan, optim, err);
-    if (rc < 0) return rc;
-    optim->lr = o->lr > 0 ? o->lr : default_lr(&job->plan->info, optim->kind);
-    const float eps = o->eps > 0 ? o->eps : default_eps(&job->plan->info, optim->kind);
-    if (eps > 0) optim->eps = eps;
-    optim->l1 = o->l1;
-    optim->l1_all = job->plan->info.classes != NULL;
-    optim->l2 = o->l2;
-    if (optim->kind == DRPS_OPTIM_ALTERNATING && optim->l2 == 0) optim->l2 = DRPS_TOPIC_RHO;
-    if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||
-        !isfinite(o->l2))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "learning rate %g, l1 %g, l2 %g: give finite numbers, none negative",
-                            (double)o->lr, (double)o->l1, (double)o->l2);
-    if (o->pull_cached && optim->kind == DRPS_OPTIM_FTRL)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "copies of parameters cannot be stepped with another optimizer than "
-                            "sgd and adagrad: leave them out, or train with one of these");
-    return 0;
-}
 
 /* ---- Options and files of the plan ---- */
 
@@ -152,8 +68,9 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     const struct drps_plan_info *info = &job->plan->info;
     const int is_bsp = o->sync == DRPS_SCHED_BSP;
-    const int push = o->push.on || o->pilot.on, pull = o->pull.on || o->pilot.on;
-    const char *what = o->pilot.on ? "traffic" : push ? "gradients" : "parameters";
+    const int tries = o->pilot.of_filters;
+    const int push = o->push.on || tries, pull = o->pull.on || tries;
+    const char *what = tries ? "traffic" : push ? "gradients" : "parameters";
     int rc = o->pull_cached ? check_copies(job, err) : 0;
     if (rc < 0 || (!push && !pull)) return rc;
     if (drps_plan_circulates(info))
@@ -328,7 +245,7 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
         return no_exchange(job, "what a rank would send at a time is too large", err);
     if (info->ranks.handed.slots && !o->no_hand_on)
         return no_exchange(job, "its rows are handed on", err);
-    if (o->push.on || o->pull.on || o->pilot.on)
+    if (o->push.on || o->pull.on || o->pilot.of_filters)
         return no_exchange(job, "filters are for what goes to servers, or comes from there", err);
     return 0;
 }
@@ -371,11 +288,8 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     if (o->evict && drps_evict_find(o->evict, &job->result->evict) < 0)
         return drps_err_set(err, DRPS_E_CONFIG, "eviction rule %s is none of farthest, clock, lru",
                             o->evict);
-    if (o->patience && !info->eval_batches)
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "patience needs test samples, and %s has none: make a plan that has some",
-            job->plan->dir);
+    rc = drps_job_check_metric(job, err);
+    if (rc < 0) return rc;
     if (o->epochs > UINT64_MAX / (info->batches + info->eval_batches))
         return drps_err_set(err, DRPS_E_CONFIG, "%llu epochs are too many",
                             (unsigned long long)o->epochs);
@@ -390,8 +304,8 @@ int drps_train_check(const struct drps_plan *plan, const struct drps_train_optio
     struct drps_model model;
     struct drps_optim optim;
     int rc = check_options(&job, err);
-    if (rc == 0) rc = init_model(&job, &model, err);
-    return rc == 0 ? init_optim(&job, &model, &optim, err) : rc;
+    if (rc == 0) rc = drps_job_init_model(&job, &model, err);
+    return rc == 0 ? drps_job_init_optim(&job, &model, &optim, err) : rc;
 }
 
 /* Checks the plan's dictionary, which the model gets: that it is missing or another one should not
@@ -448,11 +362,11 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
 {
     const struct drps_plan_info *info = &job->plan->info;
     struct drps_model model;
-    struct drps_optim optim;
 
-    int rc = init_model(job, &model, err);
-    if (rc == 0) rc = init_optim(job, &model, &optim, err);
+    int rc = drps_job_init_model(job, &model, err);
+    if (rc == 0) rc = drps_job_init_optim(job, &model, &job->asked, err);
     if (rc < 0) return rc;
+    const struct drps_optim optim = drps_job_stepping(job);
     drps_server_init(&job->server, &model, &optim);
     job->server.first_row = info->ranks.first_row;
     if (info->ranks.held_n) job->server.holds = &info->ranks;

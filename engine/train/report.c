@@ -51,6 +51,9 @@ static void put_options(json_t **j, const struct drps_train_options *o,
     drps_manifest_put(j, "one_by_one", json_boolean(o->one_by_one));
     drps_manifest_put(j, "local_steps", json_boolean(o->local_steps));
     drps_manifest_put(j, "patience", count(o->patience));
+    drps_manifest_put(j, "metric", json_string(drps_metric_name(o->metric)));
+    drps_manifest_put(j, "lr_decay", json_string(drps_decay_name(o->lr_decay)));
+    drps_manifest_put(j, "batch_mean", json_boolean(o->batch_mean));
     drps_manifest_put(j, "sync", json_string(drps_sched_mode_name(o->sync)));
     drps_manifest_put(j, "staleness", count(o->staleness));
     drps_manifest_put(j, "claim", json_boolean(o->sync != DRPS_SCHED_BSP && !o->no_claim));
@@ -361,6 +364,9 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     drps_manifest_put(&j, "peak_rss_bytes", count(r->peak_rss_bytes));
     drps_manifest_put(&j, "content", drps_manifest_hex(r->content));
     put_options(&j, options, r);
+    drps_manifest_put(&j, "constant_loss", number(r->constant_loss));
+    drps_manifest_put(&j, "test_constant_loss", number(r->test_constant_loss));
+    drps_manifest_put(&j, "warnings", drps_manifest_remarks(&r->remarks));
     put_epochs(&j, r);
     drps_manifest_put(&j, "seconds", number(r->seconds));
     drps_manifest_put(&j, "phase_seconds", phases_to_json(&r->phases));

@@ -200,6 +200,9 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     o->init_scale = s->init_scale;
     o->local_steps |= s->local_steps;
     o->no_claim |= s->no_claim;
+    o->batch_mean |= s->batch_mean;
+    if (!o->metric) o->metric = s->metric;
+    if (!o->lr_decay) o->lr_decay = s->lr_decay;
     if (!o->push.on) o->push = s->push;
     if (!o->pull.on && (o->sync == DRPS_SCHED_BSP) == (s->sync == DRPS_SCHED_BSP))
         o->pull = s->pull;
@@ -427,8 +430,8 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
     struct drps_job_checkpoints *c = &job->checkpoints;
     uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST], first = 1;
     size_t n = 0;
-    c->state = (struct drps_state){.epoch = 1, .best_loss = INFINITY};
-    job->best_loss = INFINITY;
+    c->state = (struct drps_state){.epoch = 1, .best_score = INFINITY};
+    job->best_score = INFINITY;
     int rc = init_place(job, err);
     if (rc == 0) rc = lock_place(job, err);
     if (rc == 0) rc = drps_checkpoints_list(&c->place, numbers, &n, err);
@@ -448,7 +451,7 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
 int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
-    const struct drps_optim *mine = &job->server.optim, *before = &c->state.optim;
+    const struct drps_optim *mine = &job->asked, *before = &c->state.optim;
     if (!c->from) return 0;
     if (c->state.row_bytes != job->server.row_bytes || before->kind != mine->kind)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -459,7 +462,7 @@ int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
                             "%s was trained with l2 %g, of which its rows have the gradients: go "
                             "on with that, or begin anew with its parameters",
                             drps_checkpoint_dir(c->from), (double)before->l2);
-    return 0;
+    return drps_job_check_judged(job, err);
 }
 
 /* ---- Taking up ---- */
@@ -490,7 +493,7 @@ static int take_epochs(struct drps_job *job, struct drps_err *err)
     r->best_epoch = c->state.best_epoch;
     r->resumed_epoch = c->state.epoch;
     r->resumed_step = c->state.part.step;
-    job->best_loss = c->state.best_loss;
+    job->best_score = c->state.best_score;
     if (!job->whole || !c->state.best_epoch) return 0;
     char *best; /* not of c->from, which may be a copy of the rows */
     if (asprintf(&best, "%s/%llu/" DRPS_CHECKPOINT_BEST, c->place.dir,

@@ -342,7 +342,7 @@ static struct drps_emulate emulation_of(const struct drps_job *job)
 static int has_whole_epochs(const struct drps_job *job)
 {
     return job->exchange || job->circulation || job->push || job->pull || job->handing ||
-           job->options->pilot.on;
+           (job->ranks && job->options->pilot.on);
 }
 
 /* Before the store is open, as its rows need it. */

@@ -164,6 +164,9 @@ struct drps_plan_info {
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
     double label_mean;  /* of training labels as stored */
+    /* Mean losses of the score that is best for all training samples (drps_constant.h); NaN: there
+     * is none, or an older drps-index has not counted it. */
+    double constant_loss, test_constant_loss;
     uint64_t seed, hash_seed;
     uint64_t grid_users, grid_items; /* order grid: groups of each; else 0 */
     uint64_t lanes; /* 2 or more: training batches are marked with strata and lanes; 0: not */

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,12 @@ static int file_checksum(const struct drps_io *io, const char *path, drps_plan_b
     return rc;
 }
 
+/* What could not be counted is null. */
+static json_t *json_loss(double loss)
+{
+    return isfinite(loss) ? json_real(loss) : json_null();
+}
+
 static json_t *json_u64(uint64_t v)
 {
     return json_integer((json_int_t)v);
@@ -169,6 +176,8 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
 #define PUT(name, member) drps_manifest_put(&j, member, json_u64(info->name));
     PLAN_TEST_NUMBERS(PUT)
 #undef PUT
+    drps_manifest_put(&j, "constant_loss", json_loss(info->constant_loss));
+    drps_manifest_put(&j, "test_constant_loss", json_loss(info->test_constant_loss));
     drps_manifest_put(&j, "seed", drps_manifest_hex(info->seed));
     drps_manifest_put(&j, "hash_seed", drps_manifest_hex(info->hash_seed));
     for (size_t i = 0; i < info->tables_n; i++)
@@ -461,6 +470,18 @@ static int get_ranks(struct drps_plan *plan, const char *path, struct drps_err *
     return drps_manifest_check(&rank, 1, path, err);
 }
 
+/* A loss that may be missing, or null: NaN. */
+static int get_loss(const json_t *j, const char *key, const char *path, double *out,
+                    struct drps_err *err)
+{
+    const json_t *value = json_object_get(j, key);
+    *out = NAN;
+    if (!value || json_is_null(value)) return 0;
+    int rc = drps_manifest_get_real(j, key, path, out, err);
+    if (rc < 0 || *out >= 0) return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"%s\" is negative", path, key);
+}
+
 static int get_labels(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
@@ -471,6 +492,8 @@ static int get_labels(struct drps_plan *plan, const char *path, struct drps_err 
         rc = drps_manifest_get_float(j, "label_positive", path, &info->label_positive, err);
     if (rc == 0) rc = drps_manifest_get_float(j, "label_mean", path, &mean, err);
     if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
+    if (rc == 0) rc = get_loss(j, "constant_loss", path, &info->constant_loss, err);
+    if (rc == 0) rc = get_loss(j, "test_constant_loss", path, &info->test_constant_loss, err);
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #include "base/drps_alloc.h"
 #include "index/batches/drps_batcher.h"
 #include "index/batches/drps_lanes.h"
+#include "index/plan/drps_constant.h"
 #include "index/plan/drps_names.h"
 #include "index/run/run.h"
 
@@ -20,6 +21,7 @@ struct batching {
     float *values;       /* of a sample that lost entries */
     size_t values_cap;
     double label_sum;
+    struct drps_label_sums labels[2]; /* of training, of test */
     uint64_t done, total;
     int test;
     struct lanes *lanes; /* batches are marked, and end with their stratum; or NULL */
@@ -93,6 +95,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     if (rc < 0) return rc;
     const float label = stored_label(r, s->label);
     if (!b->test) b->label_sum += (double)label;
+    drps_label_sums_add(&b->labels[b->test], (double)label, 1);
     if (++b->done % REPORT_EVERY == 0) {
         rc = drps_index_report(&r->progress, b->done, b->total, err);
         if (rc < 0) return rc;
@@ -148,6 +151,26 @@ static int open_records(struct index_run *r, const char *name, uint32_t kind,
     return rc;
 }
 
+static int begin_labels(struct batching *b, struct drps_err *err)
+{
+    const struct drps_plan_info *info = b->r->info;
+    const size_t classes = drps_classes_count(info->classes);
+    enum drps_loss loss = DRPS_LOSS_CODING; /* for any that has no constant */
+    (void)drps_loss_find(info->loss, &loss);
+    int rc = drps_label_sums_init(&b->labels[0], loss, classes, err);
+    return rc == 0 ? drps_label_sums_init(&b->labels[1], loss, classes, err) : rc;
+}
+
+static void end_labels(struct batching *b, int rc)
+{
+    struct drps_plan_info *info = b->r->info;
+    if (rc == 0) drps_run_remark_labels(b->r, &b->labels[0], &b->labels[1]);
+    info->constant_loss = drps_constant_loss(&b->labels[0], &b->labels[0]);
+    info->test_constant_loss = drps_constant_loss(&b->labels[0], &b->labels[1]);
+    drps_label_sums_destroy(&b->labels[0]);
+    drps_label_sums_destroy(&b->labels[1]);
+}
+
 int drps_phase_batch(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -157,7 +180,8 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
 
     if (!drps_run_places_samples(&r->options)) b.map = drps_dict_placed(r->parsed.dict);
     begin_batches(&b, &r->train);
-    int rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);
+    int rc = begin_labels(&b, err);
+    if (rc == 0) rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);
     if (rc == 0) rc = open_records(r, DRPS_FILE_ROWS, DRPS_KIND_ROWS, &rows, err);
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
     if (rc == 0) {
@@ -173,6 +197,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drps_recwriter_finish(rows, err);
     drps_recwriter_close(data);
     drps_recwriter_close(rows);
+    end_labels(&b, rc);
     free(b.values);
     drps_read_samples_free(&r->parsed);
     return rc;

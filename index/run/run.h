@@ -13,6 +13,7 @@
 #include "index/drps_progress.h"
 #include "index/order/drps_grid.h"
 #include "index/plan/drps_algorithm.h"
+#include "index/plan/drps_constant.h"
 #include "index/run/parts.h"
 #include "index/samples/drps_assign.h"
 #include "index/samples/drps_read_samples.h"
@@ -107,6 +108,10 @@ int drps_run_has_lanes(const struct drps_plan_info *info, int test);
 
 /* How blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
+
+/* Say what labels there is nothing, or little, to be learnt from (label_remarks.c). */
+void drps_run_remark_labels(struct index_run *r, const struct drps_label_sums *train,
+                            const struct drps_label_sums *test);
 
 /* Number rows by lane (lane_numbers.c). */
 DRPS_MUST_CHECK

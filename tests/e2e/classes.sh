@@ -39,7 +39,7 @@ awk "BEGIN {exit !($(all_values test_accuracy <train.json | tail -1) > 0.8)}" ||
 want=$(content --store relay --memory "${least}K")
 rm -rf model model.checkpoint
 # Wherever it is killed, if it is, it goes on to the same model.
-{ timeout -s KILL 0.1 "$tools/drps-train" plan -o model --epochs 3 --store relay --memory "${least}K" --checkpoint-every 7b --quiet >killed.txt || true; } 2>/dev/null
+{ timeout --foreground -s KILL 0.1 "$tools/drps-train" plan -o model --epochs 3 --store relay --memory "${least}K" --checkpoint-every 7b --quiet >killed.txt || true; } 2>/dev/null
 "$tools/drps-train" plan -o model --epochs 3 --store relay --memory "${least}K" --resume --quiet
 [[ $("$tools/drps-stat" model --json | value content) = "${want##* }" ]] || fail "another model after a checkpoint"
 echo "ok stores"

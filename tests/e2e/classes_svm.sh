@@ -34,7 +34,7 @@ for loss in squared-hinge hinge; do
 done
 awk "BEGIN {exit !($(all_values test_accuracy <train.json | tail -1) > 0.8)}" || fail "accuracies $(all_values test_accuracy <train.json)"
 rm -rf model model.checkpoint
-{ timeout -s KILL 0.1 "$tools/drps-train" plan-hinge -o model --epochs 3 --store relay --memory "${least}K" --checkpoint-every 7b --quiet >killed.txt || true; } 2>/dev/null
+{ timeout --foreground -s KILL 0.1 "$tools/drps-train" plan-hinge -o model --epochs 3 --store relay --memory "${least}K" --checkpoint-every 7b --quiet >killed.txt || true; } 2>/dev/null
 "$tools/drps-train" plan-hinge -o model --epochs 3 --store relay --memory "${least}K" --resume --quiet
 [[ $("$tools/drps-stat" model --json | value content) = "${want##* }" ]] || fail "another model after a checkpoint"
 echo "ok stores"

@@ -6,6 +6,7 @@
 #ifndef DRPS_TESTS_SUPPORT_PLAN_MAKER_H
 #define DRPS_TESTS_SUPPORT_PLAN_MAKER_H
 
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -302,6 +303,7 @@ static inline void maker_info(const struct maker *m, struct drps_plan_info *info
     for (size_t i = 0; i < m->test_n; i++)
         info->test_nnz += m->test[i].n;
     info->label_mean = sum / (double)mean_n;
+    info->constant_loss = info->test_constant_loss = (double)NAN;
     if (!m->no_bias)
         info->tables[info->tables_n++] = (struct drps_table){.name = "bias", .first = 0, .rows = 1};
     info->tables[info->tables_n++] =

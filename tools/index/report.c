@@ -207,6 +207,16 @@ static void print_handed(const struct drps_plan_info *i)
            index_report_handed_on(i));
 }
 
+/* What a model must be better than. */
+static void print_constant(const struct drps_plan_info *i)
+{
+    if (isnan(i->constant_loss)) return;
+    printf("  constant the best score for all training samples has a loss of %.6f",
+           i->constant_loss);
+    if (!isnan(i->test_constant_loss)) printf(", of test samples %.6f", i->test_constant_loss);
+    printf("\n");
+}
+
 static void print_summary(const struct index_report *report)
 {
     const struct drps_index_result *r = report->result;
@@ -228,7 +238,9 @@ static void print_summary(const struct index_report *report)
     else if (i->classification)
         printf("; label %g is the positive class, %g the negative", (double)i->label_positive,
                (double)i->label_negative);
-    printf("\n  size     ");
+    printf("\n");
+    print_constant(i);
+    printf("  size     ");
     print_features(i);
     if (strcmp(i->algo, "topic") == 0)
         printf(": %s\n", size(i->rows * i->row_bytes));

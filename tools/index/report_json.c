@@ -164,6 +164,7 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
             drps_manifest_put(&j, "fresh_of_pulled", drps_cli_json_real(index_report_fresh(r)));
         }
     }
+    drps_manifest_put(&j, "warnings", drps_manifest_remarks(&r->remarks));
     drps_manifest_put(&j, "phase_seconds", phases_json(r));
     drps_manifest_put(&j, "seconds", drps_cli_json_real(r->seconds));
     return drps_cli_json_print(j, err);

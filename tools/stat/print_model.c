@@ -11,6 +11,10 @@ static void print_epochs(const json_t *training, uint64_t only)
     printf("\n  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", "epoch", "seconds",
            "samples/s", "train loss", "test loss", "AUC", "accuracy", "RMSE", "rows read",
            "written", "waited");
+    if (json_is_number(json_object_get(training, "constant_loss")))
+        printf("  %5s %9s %12s %10s %10s\n", "const", "", "",
+               number_of(training, "constant_loss", "%.5f"),
+               number_of(training, "test_constant_loss", "%.5f"));
     json_array_foreach(json_object_get(training, "epochs"), i, e)
     {
         if (only && (uint64_t)json_integer_value(json_object_get(e, "epoch")) != only) continue;
@@ -21,6 +25,15 @@ static void print_epochs(const json_t *training, uint64_t only)
                number_of(e, "test_rmse", "%.4f"), size_of(e, "read_bytes"),
                size_of(e, "written_bytes"), percent_of(e, "stall_share"));
     }
+}
+
+/* What was said of the run when it ended. */
+static void print_warnings(const json_t *training)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach(json_object_get(training, "warnings"), i, text)
+        printf("%swarning: %s\n", i ? "" : "\n", json_string_value(text));
 }
 
 static void print_phases(const json_t *training)
@@ -105,6 +118,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
                : "");
     stat_print_tables(json_object_get(j, "tables"));
     print_epochs(training, shown->epoch);
+    print_warnings(training);
     stat_print_loads(json_object_get(training, "ranks"));
     stat_print_traffic(training, shown->link_bits);
     print_phases(training);

@@ -215,6 +215,11 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
+    if (json_is_number(json_object_get(j, "constant_loss")))
+        printf(
+            "  constant the best score for all training samples has a loss of %s, of test samples "
+            "%s\n",
+            number_of(j, "constant_loss", "%.6f"), number_of(j, "test_constant_loss", "%.6f"));
     printf("  entries  %s training, %s test (features of samples that are not 0); %s more are left "
            "out, as training never saw these features\n",
            count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));

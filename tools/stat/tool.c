@@ -12,18 +12,28 @@
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "tools/drps_cli.h"
 #include "tools/drps_link.h"
+#include "tools/stat/check.h"
 #include "tools/stat/checkpoints.h"
 #include "tools/stat/print.h"
 #include "tools/stat/topics.h"
 #include "tools/stat/values.h"
 #include "tools/stat/verify.h"
 
-enum { KEY_VERIFY = DRPS_CLI_KEY, KEY_EPOCH, KEY_WINDOWS, KEY_LINK, KEY_TOPICS, KEY_WORDS };
+enum {
+    KEY_VERIFY = DRPS_CLI_KEY,
+    KEY_CHECK,
+    KEY_EPOCH,
+    KEY_WINDOWS,
+    KEY_LINK,
+    KEY_TOPICS,
+    KEY_WORDS
+};
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
 
 struct options {
     const char *path;
     int verify;
+    int check;          /* the samples of a plan */
     size_t topic_words; /* of each topic are shown instead; 0: not asked for */
     const char *words;  /* file of their names */
     struct stat_shown shown;
@@ -32,6 +42,10 @@ struct options {
 static const struct argp_option option_table[] = {
     {"verify", KEY_VERIFY, NULL, 0,
      "Instead: read every file whole, and check every checksum and what files say of each other",
+     1},
+    {"check", KEY_CHECK, NULL, 0,
+     "Instead, of a plan: look for what goes wrong in learning: features that are the same in all "
+     "samples, one that alone decides the label, test samples that are in training, too",
      1},
     {"epoch", KEY_EPOCH, "E", 0, "Only this epoch of a model's training", 1},
     {"windows", KEY_WINDOWS, NULL, 0,
@@ -59,6 +73,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     case KEY_VERIFY:
         o->verify = 1;
         return 0;
+    case KEY_CHECK:
+        o->check = 1;
+        return 0;
     case KEY_EPOCH:
         o->shown.epoch = drps_cli_count(cli, arg, 1, UINT32_MAX);
         return 0;
@@ -84,6 +101,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
             drps_cli_usage(cli, "--words names the words of --topics: give that, too");
         if (o->verify && o->topic_words)
             drps_cli_usage(cli, "--verify and --topics are two questions: ask one");
+        if (o->check && (o->verify || o->topic_words))
+            drps_cli_usage(cli, "--check is a question of its own: ask --verify or --topics "
+                                "without it");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -104,6 +124,8 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
     if (rc == 0) {
         if (o->verify)
             rc = stat_verify_plan(cli, plan, err);
+        else if (o->check)
+            rc = stat_check_plan(cli, plan, err);
         else if (cli->json)
             rc = drps_cli_json_print(json_incref(plan->json), err);
         else
@@ -115,6 +137,9 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
 
 static int check_parts(const struct options *o, const json_t *j, struct drps_err *err)
 {
+    if (o->check)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--check is of a plan, and %s is a model: name the plan", o->path);
     const json_t *training = json_object_get(j, "training");
     const size_t n = json_array_size(json_object_get(training, "epochs"));
     if (o->shown.epoch > n)
@@ -166,10 +191,11 @@ static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, cons
                             struct drps_err *err)
 {
     if (o->verify) return stat_verify_checkpoints(cli, io, o->path, err);
-    if (o->shown.epoch || o->shown.windows)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "--epoch and --windows are for models, and %s holds checkpoints",
-                            o->path);
+    if (o->shown.epoch || o->shown.windows || o->check)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "--epoch and --windows are for models, --check is of plans, and %s holds checkpoints",
+            o->path);
     return stat_print_checkpoints(cli, io, o->path, err);
 }
 

@@ -24,6 +24,8 @@ const struct argp_option train_option_table[] = {
      "Stop after P epochs without a better test loss and keep the best epoch's model (default: "
      "train all epochs and keep the last)",
      2},
+    {"metric", KEY_METRIC, "NAME", 0,
+     "With --patience: judge epochs by loss (default), auc, rmse or accuracy of test samples", 2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0,
      "sgd, adagrad (default), ftrl, or for lir, lor and mlr a quasi-Newton method, which steps "
      "once "
@@ -42,6 +44,16 @@ const struct argp_option train_option_table[] = {
      "of "
      "a batch)",
      2},
+    {"auto", KEY_AUTO, NULL, 0,
+     "Choose the learning rate: before training, a share of the batches is trained with the usual "
+     "one and with some that are larger and smaller, of which nothing stays",
+     2},
+    {"lr-decay", KEY_LR_DECAY, "NAME", 0,
+     "sgd, adagrad: rate of epoch e of E: constant (default), inverse: RATE / e, sqrt: RATE / "
+     "sqrt(e), cosine: RATE (1 + cos(pi (e - 1) / E)) / 2",
+     2},
+    {"batch-mean", KEY_BATCH_MEAN, NULL, 0,
+     "Step with the mean of a batch's gradients, not their sum", 2},
     {"l1", KEY_L1, "X", 0,
      "L1 regularisation of weights and biases, or of codes of topics (default 0)", 2},
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0, of topics 1)", 2},

@@ -32,6 +32,8 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
         {.key = KEY_MAKE_KEYS, .text = &o->make_keys},
         {.key = KEY_EMULATE, .text = &o->emulate},
         {.key = KEY_FORCE, .flag = &o->train.replace},
+        {.key = KEY_AUTO, .flag = &o->chooses_rate},
+        {.key = KEY_BATCH_MEAN, .flag = &o->train.batch_mean},
         {.key = KEY_LOCAL_STEPS, .flag = &o->train.local_steps},
         {.key = KEY_NO_KEEP, .flag = &o->train.no_keep},
         {.key = KEY_ONE_BY_ONE, .flag = &o->train.one_by_one},
@@ -56,7 +58,15 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
 static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, int key,
                           const char *arg)
 {
+    static const char *const metrics[] = {"loss", "auc", "rmse", "accuracy", NULL};
+    static const char *const decays[] = {"constant", "inverse", "sqrt", "cosine", NULL};
     switch (key) {
+    case KEY_METRIC:
+        o->metric = (enum drps_metric)(DRPS_METRIC_LOSS + drps_cli_choice(cli, arg, metrics));
+        return 0;
+    case KEY_LR_DECAY:
+        o->lr_decay = (enum drps_decay)(DRPS_DECAY_CONSTANT + drps_cli_choice(cli, arg, decays));
+        return 0;
     case KEY_EPOCHS:
         o->epochs = drps_cli_count(cli, arg, 1, EPOCHS_MAX);
         return 0;
@@ -244,6 +254,11 @@ static void check(struct drps_cli *cli, const struct train_options *o)
     if (o->resumes && o->ranks.peers && !o->train.resume)
         drps_cli_usage(cli, "--on-failure resume with --peers needs --resume on every rank: one "
                             "that is started again must be told the same as the others");
+    if (o->chooses_rate && o->train.lr > 0)
+        drps_cli_usage(cli, "--auto chooses the learning rate: leave --lr out, or give it without");
+    if (o->train.metric && !o->train.patience && !o->train.resume)
+        drps_cli_usage(cli, "--metric says which epoch is the best, which --patience keeps: give "
+                            "that, too");
     if (o->has_transport && !o->local) drps_cli_usage(cli, "--transport needs --local");
     if (o->filter_target > 0 && (o->train.push.on || o->train.pull.on || o->train.pull_cached))
         drps_cli_usage(cli, "--filter-target chooses the filters: leave --push-values, "

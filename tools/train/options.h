@@ -17,6 +17,7 @@ struct train_options {
     int resumes; /* --on-failure resume */
     double
         filter_target; /* share of the loss by which filters may change it; 0: they are as given */
+    int chooses_rate;  /* --auto */
     const char *make_keys;
     const char *emulate;
     const char *plan;

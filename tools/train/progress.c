@@ -80,13 +80,26 @@ static const char *auc_text(double auc, char text[SIZE_BYTES])
     return text;
 }
 
+/* What every loss is to be compared with: that of the best constant. */
+static void print_constant(const struct train_progress *p, const struct drps_epoch *e)
+{
+    if (isnan(p->plan->constant_loss)) return;
+    printf("const  %10.6f", p->plan->constant_loss);
+    if (e->is_newton) printf("  %16s  %10s  %11s", "", "", "");
+    if (!isnan(p->plan->test_constant_loss)) printf("  %10.6f", p->plan->test_constant_loss);
+    printf("\n");
+}
+
 static void print_epoch(void *ctx, const struct drps_epoch *e)
 {
     struct train_progress *p = ctx;
     char read[SIZE_BYTES], written[SIZE_BYTES], auc[SIZE_BYTES];
     drps_cli_progress_end(p->cli);
     if (p->cli->json || p->cli->log.level < DRPS_LOG_INFO) return;
-    if (!p->epochs++) print_head(p, e);
+    if (!p->epochs++) {
+        print_head(p, e);
+        print_constant(p, e);
+    }
     printf("%5llu  %10.6f", (unsigned long long)e->epoch, e->train_loss);
     if (e->is_newton)
         printf("  %16.10g  %10.4g  %10.4g%s", e->newton.objective, e->newton.gradient_norm,

@@ -17,6 +17,11 @@ static const char *const measures[] = {
     [DRPS_TARGET_TRAIN_RMSE] = "train RMSE",
 };
 
+const char *train_measure_name(enum drps_target_measure measure)
+{
+    return measures[measure];
+}
+
 /* ---- Options ---- */
 
 static void add(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -88,8 +93,7 @@ static void print_choice(const struct drps_target *t)
            drps_size_format(drps_target_bytes(t), all, sizeof(all)));
 }
 
-/* All ranks try and see the same; one says so. */
-static int is_told(const struct train_target *job)
+int train_target_is_told(const struct train_target *job)
 {
     const struct drps_ranks_options *ranks = &job->options->ranks;
     return !job->cli->json && job->cli->log.level >= DRPS_LOG_INFO &&
@@ -100,7 +104,7 @@ static void show_pilot(void *ctx, const struct drps_target *t)
 {
     const struct train_target *job = ctx;
     drps_cli_progress_end(job->cli);
-    if (!is_told(job)) return;
+    if (!train_target_is_told(job)) return;
     print_pilot(t, &t->pilots[t->pilots_n - 1]);
     (void)fflush(stdout); /* a failure is told at the end of main */
 }
@@ -126,7 +130,7 @@ int train_target_find(const struct train_target *job, struct drps_target *out, s
     drps_cli_progress_end(job->cli);
     if (rc < 0) return rc;
     drps_target_apply(out, &o->train);
-    if (is_told(job) && !out->resumes) print_choice(out);
+    if (train_target_is_told(job) && !out->resumes) print_choice(out);
     return 0;
 }
 

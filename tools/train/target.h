@@ -16,6 +16,12 @@ struct train_target {
     void *ctx;
 };
 
+/* Returns what pilots are compared by, in words. */
+const char *train_measure_name(enum drps_target_measure measure);
+
+/* All ranks try and see the same; 1: this one says so. */
+int train_target_is_told(const struct train_target *job);
+
 /* Run the pilots, print what each came to, and give the options the filters that were chosen. */
 DRPS_MUST_CHECK
 int train_target_find(const struct train_target *job, struct drps_target *out,

@@ -11,6 +11,7 @@
 #include "sched/drps_timing.h"
 #include "tools/train/options.h"
 #include "tools/train/progress.h"
+#include "tools/train/rates.h"
 #include "tools/train/report.h"
 #include "tools/train/target.h"
 
@@ -67,11 +68,21 @@ static int train(void *ctx, const struct drps_train_options *options,
     return drps_train_run(job->plan, options, result, err);
 }
 
-static int find_filters(struct job *job, struct drps_target *target, struct drps_err *err)
+/* What pilots have found. */
+struct found {
+    struct drps_rates rates;
+    struct drps_target target;
+};
+
+/* Chooses by pilots what is to be chosen: the rate, and with it the filters. */
+static int run_pilots(struct job *job, struct found *found, struct drps_err *err)
 {
     const struct train_target find = {
         .cli = job->cli, .options = job->options, .plan = job->plan, .run = train, .ctx = job};
-    return train_target_find(&find, target, err);
+    int rc = job->options->chooses_rate ? train_rates_find(&find, &found->rates, err) : 0;
+    if (rc == 0 && job->options->filter_target > 0)
+        rc = train_target_find(&find, &found->target, err);
+    return rc;
 }
 
 /* Opens the whole plan where this process writes the model, else the part of its rank. */
@@ -96,19 +107,21 @@ static void say_how_to_publish(struct drps_cli *cli, const struct drps_train_res
 /* The report that model.json has, too, and what stands beside it there; and what pilots came to, if
  * there were any. */
 static int print_json(const struct train_options *o, const struct drps_plan_info *plan,
-                      const struct drps_train_result *r, const struct drps_target *target,
+                      const struct drps_train_result *r, const struct found *found,
                       struct drps_err *err)
 {
     json_t *j = drps_report_json(&o->train, r);
     if (plan->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(plan->classes));
-    if (o->filter_target > 0) drps_manifest_put(&j, "filter_target", train_target_json(target));
+    if (o->chooses_rate) drps_manifest_put(&j, "auto", train_rates_json(&found->rates));
+    if (o->filter_target > 0)
+        drps_manifest_put(&j, "filter_target", train_target_json(&found->target));
     return drps_cli_json_print(j, err);
 }
 
 /* Prints what a run of training came to. Only the process that writes the model knows all of it. */
 static int tell_result(const struct drps_cli *cli, const struct train_options *o,
                        const struct drps_plan_info *plan, const struct drps_train_result *r,
-                       const struct drps_target *target, struct drps_err *err)
+                       const struct found *found, struct drps_err *err)
 {
     char peak[32];
     if (o->ranks.peers && o->ranks.rank)
@@ -118,7 +131,7 @@ static int tell_result(const struct drps_cli *cli, const struct train_options *o
                  o->ranks.rank, r->epochs_n, r->epochs_n == 1 ? "" : "s", r->seconds,
                  drps_size_format(r->peak_rss_bytes, peak, sizeof(peak)));
     else if (cli->json)
-        return print_json(o, plan, r, target, err);
+        return print_json(o, plan, r, found, err);
     else if (cli->log.level >= DRPS_LOG_INFO && r->published)
         train_report_text(r, o->train.model_path, cli->log.level >= DRPS_LOG_DEBUG);
     return 0;
@@ -128,21 +141,21 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
                       struct drps_attempt *attempt, struct drps_err *err)
 {
     struct drps_train_result result = {0};
-    struct drps_target target = {0};
+    struct found found = {0};
     struct job job = {cli, o, plan};
     struct train_progress progress = {.cli = cli, .plan = &plan->info, .attempt = attempt};
     o->train.stop = drps_cli_stop();
     o->train.log = &cli->log;
     train_progress_follow(&progress, &o->train);
     o->ranks.plan = o->plan;
-    int rc = o->filter_target > 0 ? find_filters(&job, &target, err) : 0;
+    int rc = run_pilots(&job, &found, err);
     if (rc == 0) rc = train(&job, &o->train, &result, err);
     drps_cli_progress_end(cli);
     say_how_to_publish(cli, &result, o->train.model_path);
     /* What is kept is worth more than another start. */
     cli->again = rc != DRPS_E_INTERRUPTED && drps_err_may_pass(rc) && !result.kept;
     if (rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted)) {
-        const int told = tell_result(cli, o, &plan->info, &result, &target, err);
+        const int told = tell_result(cli, o, &plan->info, &result, &found, err);
         if (rc == 0) rc = told;
     }
     drps_train_result_free(&result);

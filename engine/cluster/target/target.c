@@ -5,20 +5,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/drps_clock.h"
 #include "engine/cluster/target/drps_ladder.h"
 #include "engine/cluster/target/drps_pilot.h"
+#include "engine/cluster/target/pilots.h"
 #include "index/plan/drps_algorithm.h"
 
 /* One search. */
 struct finding {
     const struct drps_target_options *o;
-    struct drps_train_options train; /* of the pilots */
-    struct drps_log log;             /* what every run says is said by the one that follows */
+    struct drps_pilots pilots;
     struct drps_target *out;
 };
-
-/* ---- The options of pilots ---- */
 
 static int may_copy(const struct drps_train_options *o, const struct drps_plan_info *info)
 {
@@ -26,67 +23,17 @@ static int may_copy(const struct drps_train_options *o, const struct drps_plan_i
     return strcmp(name, drps_optim_name(DRPS_OPTIM_FTRL)) != 0;
 }
 
-static void quieten(struct finding *f)
-{
-    if (!f->train.log) return;
-    f->log = *f->train.log;
-    if (f->log.level == DRPS_LOG_INFO) f->log.level = DRPS_LOG_WARN;
-    f->train.log = &f->log;
-}
-
 static void begin(struct finding *f)
 {
     const struct drps_target_options *o = f->o;
-    struct drps_train_options *t = &f->train;
-    *t = *o->train;
-    t->pilot = (struct drps_train_pilot){1, o->rounds ? o->rounds : DRPS_TARGET_ROUNDS};
-    t->emulate = NULL;
-    t->on_epoch = NULL;
-    t->on_batch = NULL;
-    t->on_write = NULL;
-    t->on_checkpoint = NULL;
-    quieten(f);
-    *f->out = (struct drps_target){.share = o->share,
-                                   .rounds = drps_pilot_train_steps(t, &o->plan->info)};
-}
-
-/* The first pilot is refused where the run would be: over a model, or checkpoints, that it may not
- * replace. Those that follow know. */
-static void go_on(struct drps_train_options *t)
-{
-    t->resume = 0;
-    t->replace = 1;
+    const struct drps_train_pilot pilot = {
+        .on = 1, .of_filters = 1, .rounds = o->rounds ? o->rounds : DRPS_TARGET_ROUNDS};
+    drps_pilots_begin(&f->pilots, o->train, pilot, "filters", o->run, o->ctx);
+    *f->out = (struct drps_target){
+        .share = o->share, .rounds = drps_pilot_train_steps(&f->pilots.train, &o->plan->info)};
 }
 
 /* ---- A pilot ---- */
-
-static int is_squared(const struct drps_plan_info *info)
-{
-    return strcmp(info->loss, drps_loss_name(DRPS_LOSS_SQUARED)) == 0;
-}
-
-static enum drps_target_measure measure_of(const struct drps_plan_info *info,
-                                           const struct drps_epoch *e)
-{
-    if (is_squared(info)) return e->test.samples ? DRPS_TARGET_TEST_RMSE : DRPS_TARGET_TRAIN_RMSE;
-    return e->test.samples ? DRPS_TARGET_TEST_LOSS : DRPS_TARGET_TRAIN_LOSS;
-}
-
-/* A squared loss is half the square of the error. */
-static double loss_of(enum drps_target_measure measure, const struct drps_epoch *e)
-{
-    switch (measure) {
-    case DRPS_TARGET_TEST_LOSS:
-        return e->test.loss;
-    case DRPS_TARGET_TEST_RMSE:
-        return e->test.rmse;
-    case DRPS_TARGET_TRAIN_LOSS:
-        return e->train_loss;
-    case DRPS_TARGET_TRAIN_RMSE:
-        return sqrt(2 * e->train_loss);
-    }
-    return NAN;
-}
 
 static uint64_t bytes_of(const struct drps_train_result *r)
 {
@@ -109,24 +56,9 @@ static int judge(struct finding *f, const struct drps_train_result *r, int rc,
         return 0;
     }
     if (rc < 0 || t->resumes) return rc;
-    if (!r->epochs_n) return drps_err_set(err, -EINVAL, "a pilot has ended without an epoch");
-    if (!p->rung) t->measure = measure_of(&f->o->plan->info, r->epochs);
-    p->loss = loss_of(t->measure, r->epochs);
+    if (!p->rung) t->measure = drps_pilots_measure(&f->o->plan->info, r->epochs);
+    p->loss = drps_pilots_loss(t->measure, r->epochs);
     return 0;
-}
-
-/* Where in a pilot it was does not matter, nor that one rank had seen it before another. */
-static int is_asked_to_stop(const struct finding *f)
-{
-    const atomic_int *stop = f->train.stop;
-    return stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
-}
-
-static int interrupted(struct drps_err *err)
-{
-    drps_err_clear(err);
-    return drps_err_set(err, DRPS_E_INTERRUPTED,
-                        "interrupted while filters were tried: nothing is written");
 }
 
 static int run_pilot(struct finding *f, unsigned rung, struct drps_err *err)
@@ -134,17 +66,17 @@ static int run_pilot(struct finding *f, unsigned rung, struct drps_err *err)
     struct drps_target *t = f->out;
     struct drps_target_pilot *p = &t->pilots[t->pilots_n];
     const struct drps_plan_info *info = &f->o->plan->info;
+    struct drps_train_options *train = &f->pilots.train;
     struct drps_train_result r;
-    const uint64_t start = drps_clock_ns();
-    drps_ladder_set(&f->train, rung, info->dim, may_copy(&f->train, info));
-    *p = (struct drps_target_pilot){.rung = rung, .filters = f->train};
-    int rc = f->o->run(f->o->ctx, &f->train, &r, err);
-    t->resumes = rc == 0 && (r.already || r.resumed_epoch);
+    double seconds;
+    drps_ladder_set(train, rung, info->dim, may_copy(train, info));
+    *p = (struct drps_target_pilot){.rung = rung, .filters = *train};
+    int rc = drps_pilots_run(&f->pilots, &r, &seconds, err);
+    t->resumes = f->pilots.resumes;
     rc = judge(f, &r, rc, p, err);
     drps_train_result_free(&r);
-    p->seconds = drps_seconds_since(start);
+    p->seconds = seconds;
     t->pilots_n += rc == 0 && !t->resumes;
-    if (rc == DRPS_E_INTERRUPTED || (rc < 0 && is_asked_to_stop(f))) return interrupted(err);
     return rc;
 }
 
@@ -159,7 +91,7 @@ static int search(struct finding *f, struct drps_err *err)
 {
     struct drps_target *t = f->out;
     struct drps_ladder_search s =
-        drps_ladder_begin(t->pilots[0].loss, t->share, drps_ladder_rungs(f->train.sync));
+        drps_ladder_begin(t->pilots[0].loss, t->share, drps_ladder_rungs(f->pilots.train.sync));
     unsigned rung;
     while ((rung = drps_ladder_next(&s)) != 0) {
         const int rc = run_pilot(f, rung, err);
@@ -181,7 +113,6 @@ int drps_target_find(const struct drps_target_options *options, struct drps_targ
     if (rc < 0 || out->resumes) return rc;
     out->pilots[0].is_within = 1;
     tell(&f);
-    go_on(&f.train);
     return search(&f, err);
 }
 

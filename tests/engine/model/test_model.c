@@ -256,6 +256,55 @@ static void test_model_kernels_match_the_twins(void **state)
             }
 }
 
+/* A mean over the batch is its sum, divided; parts of a batch are parts of its mean. */
+static void check_mean(const struct drps_model *sum, unsigned form)
+{
+    enum { SAMPLES = 40, ROWS = 54, WORKERS = 3 };
+    const size_t dim = sum->dim;
+    struct drps_model mean = *sum;
+    struct sample_set set;
+    mean.mean_of = WORKERS;
+    make_batch(&set, SAMPLES, ROWS, sum->algo == DRPS_ALGO_LMF ? 2 : 9, form_of(form),
+               classes_of(sum));
+    float *params = random_params(ROWS * dim), *scores = must(calloc(SAMPLES * 8, sizeof(float)));
+    float *grads[3];
+    for (int i = 0; i < 3; i++)
+        grads[i] = must(calloc(ROWS * dim, sizeof(float)));
+    void *scratch = must(malloc(drps_model_scratch_bytes(sum, SAMPLES, ROWS) + 1));
+    (void)drps_model_gradient(sum, &set.b, 0, SAMPLES, params, grads[0], scores, scratch);
+    (void)drps_model_gradient(&mean, &set.b, 0, 11, params, grads[1], scores, scratch);
+    (void)drps_model_gradient(&mean, &set.b, 11, SAMPLES, params, grads[1], scores, scratch);
+    (void)drps_model_gradient_ref(&mean, &set.b, 0, SAMPLES, params, grads[2], scores, scratch);
+    for (size_t i = 0; i < ROWS * dim; i++) {
+        const double want = (double)grads[0][i] / (SAMPLES * WORKERS);
+        for (int k = 1; k < 3; k++)
+            if (fabs(want - (double)grads[k][i]) > 1e-6)
+                fail_msg("%s, form %u, %s: mean gradient[%zu] expected %.9g, found %.9g",
+                         drps_algo_name(sum->algo), form, k > 1 ? "twin" : "kernel", i, want,
+                         (double)grads[k][i]);
+    }
+    free(scratch);
+    for (int i = 0; i < 3; i++)
+        free(grads[i]);
+    free(scores);
+    free(params);
+    drop_batch(&set);
+}
+
+static void test_model_gradient_may_be_a_mean(void **state)
+{
+    (void)state;
+    for (unsigned form = 0; form < FORMS; form++) {
+        const struct drps_model models[] = {
+            model_of(DRPS_ALGO_LOR, DRPS_LOSS_LOGISTIC, 0, form_of(form).bias),
+            model_of(DRPS_ALGO_FM, DRPS_LOSS_SQUARED, 4, form_of(form).bias),
+            model_of(DRPS_ALGO_MLR, DRPS_LOSS_SOFTMAX, 5, form_of(form).bias),
+        };
+        for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
+            check_mean(&models[i], form);
+    }
+}
+
 /* Hinge losses have a kink (or a jump of the second derivative) at margin 0: no sample may lie
  * close to it. */
 static int near_kink(const struct drps_model *model, const struct drps_batch *b,
@@ -986,6 +1035,7 @@ static void test_init_row_intercept_starts_at_bias_start(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model_gradient_may_be_a_mean),
         cmocka_unit_test(test_model_kernels_match_the_twins),
         cmocka_unit_test(test_model_matrix_matches_its_twin),
         cmocka_unit_test(test_softmax_at_its_edges),

@@ -45,7 +45,7 @@ static struct drps_train_options pilot_options(const struct world *w, enum drps_
 {
     struct drps_train_options o = world_options(w);
     o.sync = sync;
-    o.pilot = (struct drps_train_pilot){1, ROUNDS};
+    o.pilot = (struct drps_train_pilot){.on = 1, .of_filters = 1, .rounds = ROUNDS};
     o.patience = 1;
     o.keep_checkpoints = 1;
     o.checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 1};
