@@ -50,6 +50,25 @@ echo
         echo "| $store, threads: $threads | $(of '.rows * .row_bytes') | $(of '.blocks.pool_bytes // .windows.pool_bytes // (.rows * .row_bytes)') | $(of '.epochs[8].read_bytes') | $(of '.epochs[8].written_bytes') | $(jq '.epochs[9].train_loss' "$work/run.json") | $(jq '.epochs[9].test_loss' "$work/run.json") | $(jq '.epochs[8].seconds' "$work/run.json") |"
     done
 } | tables topics
+
+# ---- Ranks: rounds of 200 documents, whoever codes them ----
+
 echo
-echo "all with the same bits; some topics:"
+{
+    echo "| ranks, documents of a batch, rows placed by | objective | held-out | rows of other ranks in a round, each | kB of them there, and as many back | kB of sums |"
+    echo "| --- | --- | --- | --- | --- | --- |"
+    for way in "1 200 auto" "2 100 auto" "4 50 auto" "4 50 range" "8 25 auto"; do
+        read -r ranks batch partition <<<"$way"
+        options=()
+        ((ranks == 1)) || options=(--workers "$ranks" --partition "$partition")
+        "$tools/drps-index" "$work/train.svm" --test "$work/test.svm" --algo topic --factors 50 --batch-size "$batch" "${options[@]}" -o "$work/of" --quiet --force
+        train "$work/of" -o "$work/news.model" --l1 0.5 --epochs 10 --local "$ranks" >"$work/run.json"
+        rounds=$((10 * $("$tools/drps-stat" "$work/of" --json | jq .batches)))
+        jq -r --arg way "$ranks, $batch, $partition" --argjson rounds "$rounds" --argjson ranks "$ranks" '
+            def kb(f): [.ranks[]?.sent | f] | (add // 0) / $rounds / $ranks / 1000 * 10 | round / 10;
+            "| \($way) | \(.epochs[9].train_loss) | \(.epochs[9].test_loss) | \(kb(1000 * .pushed.rows)) | \(kb(.pushed.bytes)) | \(kb(.sums.bytes)) |"' "$work/run.json"
+    done
+} | tables topics-ranks
+echo
+echo "all of one rank with the same bits; some topics:"
 "$tools/drps-stat" "$work/news.model" --topics 12 --words "$work/words.txt" | sed -n '1,12p'

@@ -236,10 +236,11 @@ struct drps_train_options {
                                        checkpoint before */
     uint64_t checkpoint_part_bytes; /* of rows in a file, about; default 1 MiB, or more where there
                                        would be too many files */
-    int checkpoint_vectors; /* 1: exchange of vectors: what is applied in each round is logged
-                               beside a checkpoint (engine/checkpoint/vectors/), and is durable as
-                               often as checkpoint_every says, by default each 10 seconds;
-                               checkpoints are written when the log is as large */
+    int checkpoint_vectors; /* 1: exchange of vectors, or one process with a model of several
+                               classes and all rows in memory: what is applied in each round is
+                               logged beside a checkpoint (engine/checkpoint/vectors/), and is
+                               durable as often as checkpoint_every says, by default each 10
+                               seconds; checkpoints are written when the log is as large */
     uint64_t checkpoint_log_bytes; /* and has at least so many bytes, of each rank, about; default
                                       16 MiB, which are soon restored */
     int keep_checkpoints; /* 1: they stay when the model is written, with one after the last
@@ -374,6 +375,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_FRESH,     /* parameters that nobody has trained: made by the worker, not sent */
     DRPS_TRAFFIC_UNCHANGED, /* parameters of which the worker has a copy: not sent */
     DRPS_TRAFFIC_BELOW,     /* the same that have changed since, by too little */
+    DRPS_TRAFFIC_SUMS,      /* of all documents, which each rank has: topic models; no rows */
     DRPS_TRAFFIC_EXCHANGED, /* what gradients are made of, between ranks that have all rows */
     DRPS_TRAFFIC_CACHED,  /* parameters of which an asynchronous worker has a copy: not asked for */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */

@@ -497,7 +497,7 @@ static int send_all_rows(const struct drps_cluster *c, const struct drps_server 
     s.cap = ROWS_BYTES / s.param_bytes ? ROWS_BYTES / s.param_bytes : 1;
     s.params = malloc(s.cap * s.param_bytes);
     if (!s.params) return drps_err_set(err, -ENOMEM, "no memory to send the model");
-    int rc = drps_server_scan(server, s.param_bytes, add_rows, &s, err);
+    int rc = drps_server_scan_parameters(server, add_rows, &s, err);
     if (rc == 0 && s.n) rc = send_rows(&s, err);
     if (rc == 0) rc = send_rows(&s, err); /* an empty one: that was all */
     free(s.params);
@@ -525,7 +525,7 @@ int drps_cluster_export(const struct drps_cluster *c, const struct drps_server *
 {
     if (c->rank) return send_all_rows(c, server, err);
     const size_t param_bytes = server->model.dim * sizeof(float);
-    int rc = drps_server_scan(server, param_bytes, drps_params_add, out, err);
+    int rc = drps_server_scan_parameters(server, drps_params_add, out, err);
     for (uint32_t r = 1; r < c->count && rc == 0; r++)
         rc = take_rows(c, r, param_bytes, out, err);
     return rc;

@@ -42,6 +42,8 @@ enum drps_message {
     DRPS_MESSAGE_REPLICA = DRPS_NET_TYPE_FIRST + 26, /* rows, when training begins */
     DRPS_MESSAGE_VECTORS,                            /* a round's sufficient vectors, */
     DRPS_MESSAGE_SPARSE,                             /* or its gradient's rows */
+
+    DRPS_MESSAGE_STEPPED, /* of a topic model, to the rank's own worker: the round's rows are */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank

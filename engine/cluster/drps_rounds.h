@@ -142,6 +142,13 @@ void drps_rounds_fresh(const struct drps_rounds *rounds, struct drps_rounds_fres
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
                           struct drps_rounds_bytes *out);
 
+/* Returns how many sums of all documents each rank has: of a topic model; else 0. */
+size_t drps_rounds_sums_n(const struct drps_plan_info *info);
+
+/* Add the bytes of what ranks add to them in so many whole epochs, which go to the next rank. */
+void drps_rounds_forecast_sums(const struct drps_plan_info *info, uint64_t epochs,
+                               struct drps_rounds_bytes *out);
+
 /* Correct that by the rows that are handed on, of row_bytes each with their state. */
 void drps_rounds_forecast_handed(const struct drps_plan_info *info, int touches, uint64_t row_bytes,
                                  uint64_t epochs, struct drps_rounds_bytes *out);

@@ -64,6 +64,9 @@ int drps_links_forecast(const struct drps_plan *part, const struct drps_links_jo
         mine->to[s] = epochs * (job->exchanged ? job->exchanged[s] : trained * back);
         mine->from[s] = epochs * (trained + rows.evaluation[s]) * there;
     }
+    struct drps_rounds_bytes sums = {0};
+    drps_rounds_forecast_sums(info, epochs, &sums);
+    mine->to[(info->ranks.rank + 1) % info->ranks.count] += sums.sent;
     return rc == 0 && job->hands_on ? forecast_handed(part, there, back, job, mine, err) : rc;
 }
 

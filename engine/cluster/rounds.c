@@ -51,7 +51,8 @@ size_t drps_rounds_ahead_bytes(const struct drps_plan_info *info)
 
 /* What goes out is sent from where it lies; what has come in is there once: a worker's parameters
  * from all servers, of this round and of the next one, and a server's gradients from all workers. A
- * bit a row of the store is for marks of frames, and one says which rows are trained. */
+ * bit a row of the store is for marks of frames, and one says which rows are trained. Of sums no
+ * more is on its way than they have. */
 uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches)
 {
     const uint64_t row = rounds_row_bytes(info), count = touches ? sizeof(uint32_t) : 0;
@@ -61,7 +62,7 @@ uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches)
     const uint64_t arrays = ranks->max_round_uses * a_use + ranks->max_round_rows * a_row;
     const uint64_t batch_rows = drps_rank_trains(ranks, ranks->rank) ? info->max_batch_rows : 0;
     const uint64_t messages = batch_rows * (2 * row + 1) + ranks->max_round_uses * (row + count);
-    return arrays + messages + info->rows / 4;
+    return arrays + messages + info->rows / 4 + drps_rounds_sums_n(info) * sizeof(double);
 }
 
 void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64_t epochs,
@@ -75,6 +76,7 @@ void drps_rounds_forecast(const struct drps_plan_info *info, int touches, uint64
         .received =
             epochs * ((r->pulled_rows + r->eval_pulled_rows) * there + r->served_rows * back),
     };
+    drps_rounds_forecast_sums(info, epochs, out);
 }
 
 /* ---- Epochs ---- */

@@ -1,8 +1,8 @@
 /*
  * What the halves of rounds share: rounds.c opens and closes them and has their sizes,
  * rounds_server.c and rounds_worker.c are the halves, rounds_message.c takes messages for both,
- * rounds_pull.c has what pulls that are filtered leave out.
- * Private to engine/cluster/.
+ * rounds_pull.c has what pulls that are filtered leave out, rounds_topic.c the sums of topic
+ * models. Private to engine/cluster/.
  */
 #ifndef DRPS_ENGINE_CLUSTER_ROUNDS_INTERNAL_H
 #define DRPS_ENGINE_CLUSTER_ROUNDS_INTERNAL_H
@@ -241,6 +241,15 @@ int drps_rounds_regain(struct drps_rounds *r, uint32_t from, struct drps_err *er
 void drps_rounds_add_plain(struct drps_rounds *r, uint32_t from,
                            const struct drps_message_here *here);
 void drps_rounds_step_plain(struct drps_rounds *r);
+
+/* ---- Topic models (rounds_topic.c) ---- */
+
+/* The server tells its worker that the rows of a training round are stepped; the worker adds what
+ * the round changes of the sums to that of all ranks. */
+DRPS_MUST_CHECK
+int drps_rounds_tell_stepped(struct drps_rounds *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_rounds_add_sums(struct drps_rounds *r, struct drps_err *err);
 
 /* ---- The server (rounds_server.c) ---- */
 

@@ -410,6 +410,8 @@ static int serve_round(struct drps_rounds *r, struct drps_err *err)
     else if (training)
         drps_server_step(server, &s->now->rows, 0, s->now->u.n, s->sum,
                          r->touches ? s->count : NULL);
+    if (training && server->topic) rc = drps_rounds_tell_stepped(r, err);
+    if (rc < 0) return rc;
     if (s->now->is_filtered) drps_rounds_publish(r);
     if (s->now->has_ids) drps_fresh_step(s->fresh, s->now->ids, s->now->u.n);
     const uint64_t stepped = drps_clock_ns();

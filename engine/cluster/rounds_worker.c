@@ -339,6 +339,17 @@ static void tell_hook(const struct drps_rounds *r, enum drps_batch_moment moment
     if (train->on_batch && r->worker.at < r->train) train->on_batch(train->ctx, &batch);
 }
 
+/* The next parameters are waited for less long then. */
+static int add_sums(struct drps_rounds *r, struct drps_round *out, struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    int rc = drps_rounds_add_sums(r, err);
+    const uint64_t took = drps_clock_ns() - start;
+    r->worker.times.network_ns += took;
+    out->wait_ns += took;
+    return rc;
+}
+
 int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_err *err)
 {
     struct rounds_worker *w = &r->worker;
@@ -372,6 +383,7 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
         w->times.compute_ns += out->compute_ns;
         w->trained_ns = w->pushed_ns = drps_clock_ns();
     }
+    if (rc == 0 && training && r->o.server->topic) rc = add_sums(r, out, err);
     tell_hook(r, DRPS_BATCH_DONE);
     w->at++;
     w->round++;

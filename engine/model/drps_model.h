@@ -100,6 +100,12 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
                            size_t last, const float *params, float *grads, float *scores,
                            void *scratch);
 
+/* The same of models with J > 1 scores, which leaves the slopes that the gradient is made of:
+ * slopes [n][J], of the range alone, as drps_model_slopes() has them. */
+double drps_model_gradient_slopes(const struct drps_model *model, const struct drps_batch *b,
+                                  size_t first, size_t last, const float *params, float *grads,
+                                  float *scores, float *slopes, void *scratch);
+
 /*
  * The two halves of drps_model_gradient() that do not need parameters, for models with J > 1
  * scores, whose gradient is a sum of outer products: slopes u [n][J], the loss's derivatives by the

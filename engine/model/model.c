@@ -344,25 +344,43 @@ void drps_model_backward(const struct drps_model *model, const struct drps_batch
     backward(model, b, 0, b->samples, slopes, NULL, NULL, grads);
 }
 
-double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                           size_t last, const float *params, float *grads, float *scores,
-                           void *scratch)
+/* Samples [first, last), chunk by chunk, whose slopes are `stride` floats a sample apart: 0: each
+ * chunk's take the place of those before. */
+static double run_chunks(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                         size_t last, const float *params, float *grads, float *scores,
+                         float *slopes, size_t stride, void *scratch)
 {
     const struct kernels *k = kernels_of(model);
     const size_t chunk = k->chunk_samples;
     const float bias = bias_of(model, params);
-    float of_chunk[DRPS_MAX_CHUNK];
-    float *slopes =
-        model->outputs > 1 ? (float *)(void *)((char *)scratch + room_bytes(model)) : of_chunk;
     double loss = 0;
 
     for (size_t s = first; s < last; s += chunk) {
         const size_t end = last - s < chunk ? last : s + chunk;
+        float *u = slopes + s * stride;
         k->forward(model, b, bias, s, end, params, scores, scratch);
-        loss += loss_of(model, b, s, end, params, scores, slopes, grads, scratch);
-        backward(model, b, s, end, slopes, params, scratch, grads);
+        loss += loss_of(model, b, s, end, params, scores, u, grads, scratch);
+        backward(model, b, s, end, u, params, scratch, grads);
     }
     return loss;
+}
+
+double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                           size_t last, const float *params, float *grads, float *scores,
+                           void *scratch)
+{
+    float of_chunk[DRPS_MAX_CHUNK];
+    float *slopes =
+        model->outputs > 1 ? (float *)(void *)((char *)scratch + room_bytes(model)) : of_chunk;
+    return run_chunks(model, b, first, last, params, grads, scores, slopes, 0, scratch);
+}
+
+double drps_model_gradient_slopes(const struct drps_model *model, const struct drps_batch *b,
+                                  size_t first, size_t last, const float *params, float *grads,
+                                  float *scores, float *slopes, void *scratch)
+{
+    return run_chunks(model, b, first, last, params, grads, scores, slopes, model->outputs,
+                      scratch);
 }
 
 uint32_t drps_model_random(const struct drps_model *model)

@@ -43,7 +43,7 @@ struct drps_server {
     struct drps_rows rows;    /* of the step opened last */
 };
 
-/* What a topic model takes from model and optimizer. */
+/* What a topic model takes from model and optimizer, of one rank. */
 static inline struct drps_topic_options drps_topic_options_of(const struct drps_model *model,
                                                               const struct drps_optim *optim,
                                                               unsigned members)
@@ -127,7 +127,8 @@ void drps_gradients_sum(uint32_t dim, size_t first, size_t last, const struct dr
 void drps_server_push(struct drps_server *server, size_t first, size_t last,
                       const struct drps_gradients *g, unsigned into);
 
-/* The step of drps_server_push() alone, on the rows of any open step. */
+/* The step of drps_server_push() alone, on the rows of any open step. Of a topic model `grads` are
+ * changes, and `first` is 0: drps_topic_change_rows(). */
 void drps_server_step(const struct drps_server *server, const struct drps_rows *rows, size_t first,
                       size_t last, const float *grads, const uint32_t *touches);
 

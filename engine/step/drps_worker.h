@@ -34,6 +34,7 @@ struct drps_worker_size {
     int local_steps;
     int sends;     /* gradients go to servers: see drps_worker_renew() */
     int one_array; /* all members share the first array of gradients: a topic model */
+    int slopes;    /* those of each sample are kept: of models with several scores */
 };
 
 struct drps_worker {
@@ -44,6 +45,7 @@ struct drps_worker {
     size_t arena_bytes;
     float *params; /* [rows + 1][dim]: local steps may hold a row twice */
     float *scores; /* [samples][outputs] */
+    float *slopes; /* [samples][outputs] that the last gradient is made of; size.slopes */
     int has_touches;
     float *grads[DRPS_TRAIN_THREADS_MAX];      /* [members] of [rows + 1][dim] */
     uint32_t *touches[DRPS_TRAIN_THREADS_MAX]; /* [members] of [rows + 1]; has_touches */
@@ -71,6 +73,11 @@ uint64_t drps_worker_memory(const struct drps_server *server, const struct drps_
 
 /* One step on the server's open rows. Returns the sum of the losses before it. */
 double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch);
+
+/* Samples [*first_out, *last_out) of the last batch, whose gradient the member has computed; these
+ * were added in the members' order. */
+void drps_worker_share(const struct drps_worker *worker, unsigned member, size_t *first_out,
+                       size_t *last_out);
 
 /* worker->scores[0 .. samples) of the server's open rows. */
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch);

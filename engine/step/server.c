@@ -216,6 +216,10 @@ void drps_server_step(const struct drps_server *server, const struct drps_rows *
 {
     const struct drps_model *model = &server->model;
     const int has_bias = has_intercept(server);
+    if (server->topic) {
+        drps_topic_change_rows(server->topic, rows, last, grads);
+        return;
+    }
     if (has_bias && model->fixed_bias && !first) first = 1;
     drps_optim_step(&server->optim, model->dim, rows, first, last, grads, touches, has_bias);
 }

@@ -47,6 +47,7 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
 
     w->params = take(&a, rows * dim, sizeof(float));
     w->scores = take(&a, size->samples * server->model.outputs, sizeof(float));
+    if (size->slopes) w->slopes = take(&a, size->samples * server->model.outputs, sizeof(float));
     for (unsigned k = 0; k < size->members; k++) {
         const int here = k ? !size->one_array : !size->sends;
         if (here) w->grads[k] = take(&a, rows * dim, sizeof(float));
@@ -161,16 +162,26 @@ static void push(struct drps_worker *w, unsigned member)
         drps_server_push(w->server, first, last, &g, member);
 }
 
+void drps_worker_share(const struct drps_worker *w, unsigned member, size_t *first_out,
+                       size_t *last_out)
+{
+    *first_out = part(w->batch->samples, member, w->size.members);
+    *last_out = part(w->batch->samples, member + 1, w->size.members);
+}
+
 static void compute_gradient(struct drps_worker *w, unsigned member)
 {
     const struct drps_batch *b = w->batch;
-    const unsigned members = w->size.members;
-    const size_t first = part(b->samples, member, members);
-    const size_t last = part(b->samples, member + 1, members);
+    size_t first, last;
 
+    drps_worker_share(w, member, &first, &last);
     memset(w->grads[member], 0, b->rows * w->model->dim * sizeof(float));
-    w->loss[member] = drps_model_gradient(w->model, b, first, last, w->params, w->grads[member],
-                                          w->scores, w->scratch[member]);
+    w->loss[member] =
+        w->slopes
+            ? drps_model_gradient_slopes(w->model, b, first, last, w->params, w->grads[member],
+                                         w->scores, w->slopes, w->scratch[member])
+            : drps_model_gradient(w->model, b, first, last, w->params, w->grads[member], w->scores,
+                                  w->scratch[member]);
     if (!w->has_touches) return;
     memset(w->touches[member], 0, b->rows * sizeof(uint32_t));
     drps_batch_touches(b, first, last, w->model->has_bias, w->touches[member]);
@@ -311,40 +322,56 @@ static double run_pass(struct drps_worker *worker, const struct drps_batch *batc
 
 /* ---- Topic models ---- */
 
-static void topic_phases(struct drps_worker *w, unsigned member, int trains)
+/* Documents are coded where `after` is not NULL, and rows changed where `rows` is not. */
+static void topic_phases(struct drps_worker *w, unsigned member, float *after,
+                         const struct drps_rows *rows)
 {
-    const struct drps_topic_step step = {.batch = w->batch,
-                                         .rows = trains ? &w->server->rows : NULL,
-                                         .before = w->params,
-                                         .after = w->grads[0],
-                                         .scores = w->scores};
+    const struct drps_topic_step step = {
+        .batch = w->batch, .rows = rows, .before = w->params, .after = after, .scores = w->scores};
     const uint64_t start = drps_clock_ns();
-    pull(w, member);
-    drps_team_barrier(w->team);
-    uint64_t now = trains ? lap(member, start, &w->gather_ns) : 0;
     for (unsigned phase = 0; phase < DRPS_TOPIC_PHASES; phase++) {
         drps_topic_work(w->server->topic, &step, phase, member);
         drps_team_barrier(w->team);
     }
-    if (trains) (void)lap(member, now, &w->compute_ns);
+    if (after) (void)lap(member, start, &w->compute_ns);
 }
 
 static void topic_step(void *ctx, unsigned member)
 {
-    topic_phases(ctx, member, 1);
+    struct drps_worker *w = ctx;
+    const uint64_t start = drps_clock_ns();
+    pull(w, member);
+    drps_team_barrier(w->team);
+    (void)lap(member, start, &w->gather_ns);
+    topic_phases(w, member, w->grads[0], &w->server->rows);
+}
+
+static void topic_gradient(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    topic_phases(w, member, w->grads[0], NULL);
 }
 
 static void topic_score(void *ctx, unsigned member)
 {
-    topic_phases(ctx, member, 0);
+    topic_phases(ctx, member, NULL, NULL);
+}
+
+static void topic_predict(void *ctx, unsigned member)
+{
+    struct drps_worker *w = ctx;
+    pull(w, member);
+    drps_team_barrier(w->team);
+    topic_score(w, member);
 }
 
 /* The sum is that of one member's order, with any number of them. */
-static double run_topic(struct drps_worker *worker, const struct drps_batch *batch)
+static double run_topic(struct drps_worker *worker, drps_team_work step,
+                        const struct drps_batch *batch)
 {
     double loss = 0;
     worker->batch = batch;
-    drps_team_run(worker->team, topic_step, worker);
+    drps_team_run(worker->team, step, worker);
     for (size_t s = 0; s < batch->samples; s++)
         loss += (double)worker->scores[s];
     return loss;
@@ -352,13 +379,14 @@ static double run_topic(struct drps_worker *worker, const struct drps_batch *bat
 
 double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
 {
-    if (worker->server->topic) return run_topic(worker, batch);
+    if (worker->server->topic) return run_topic(worker, topic_step, batch);
     if (worker->server->newton) return run_pass(worker, batch);
     return run(worker, worker->size.local_steps ? local_step : batch_step, batch);
 }
 
 double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch)
 {
+    if (worker->server->topic) return run_topic(worker, topic_gradient, batch);
     return run(worker, gradient_step, batch);
 }
 
@@ -382,13 +410,13 @@ static void predict(void *ctx, unsigned member)
 void drps_worker_predict(struct drps_worker *worker, const struct drps_batch *batch)
 {
     worker->batch = batch;
-    drps_team_run(worker->team, worker->server->topic ? topic_score : predict, worker);
+    drps_team_run(worker->team, worker->server->topic ? topic_predict : predict, worker);
 }
 
 void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch)
 {
     worker->batch = batch;
-    drps_team_run(worker->team, score, worker);
+    drps_team_run(worker->team, worker->server->topic ? topic_score : score, worker);
 }
 
 double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,

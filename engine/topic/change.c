@@ -6,28 +6,36 @@
 
 /* ---- Sums over documents ---- */
 
+static double *sums_of(const struct drps_topic *t)
+{
+    return t->change + 2 * drps_topic_gram_n(t->options.topics);
+}
+
+/* Adds code code', with the sign, to an upper triangle. */
 static void add_code(size_t n, const float *code, double sign, double *a)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; code[i] != 0 && j < n; j++)
-            a[i * n + j] += sign * ((double)code[i] * (double)code[j]);
+    for (size_t i = 0; i < n; a += n - i++)
+        for (size_t j = i; code[i] != 0 && j < n; j++)
+            a[j - i] += sign * ((double)code[i] * (double)code[j]);
 }
 
 static void change_sums(struct drps_topic *t, const struct drps_topic_step *step)
 {
     const size_t n = t->topics;
+    double *sums = sums_of(t);
+    memset(t->change, 0, drps_topic_changes_n(t->options.topics) * sizeof(*t->change));
     for (size_t s = 0; s < step->batch->samples; s++) {
         const size_t own = drps_batch_sample_row(step->batch, s);
         if (own == step->batch->rows) continue;
         const float *old = topic_code(t, step->before, own);
         const float *new = topic_code(t, step->after, own);
         if (!topic_is_document(t, step->before, own))
-            t->sums[SUM_SQUARES] += topic_squares(step->batch, s);
+            sums[SUM_SQUARES] += topic_squares(step->batch, s);
         if (memcmp(old, new, n * sizeof(*new)) == 0) continue;
-        add_code(n, new, 1, t->a);
-        add_code(n, old, -1, t->a);
+        add_code(n, new, 1, t->change);
+        add_code(n, old, -1, t->change);
         for (size_t j = 0; j < n; j++)
-            t->sums[SUM_CODES] += (double)new[j] - (double)old[j];
+            sums[SUM_CODES] += (double)new[j] - (double)old[j];
     }
 }
 
@@ -87,37 +95,95 @@ void topic_change_words(struct drps_topic *t, const struct drps_topic_step *step
     if (!member) change_sums(t, step);
     for (size_t s = 0; s < step->batch->samples; s++)
         if (change_of(t, step, s, change)) add_words(t, step, s, first, last, change);
-    put_rows(t, step, first, last);
+    if (step->rows) put_rows(t, step, first, last);
 }
 
 /* ---- Squares of words' rows: c c' grows by x y' + y x', of the change x and the mean y ---- */
 
-/* The member's rows of the sum of x y' over all words, in t->work. */
-void topic_change_squares(struct drps_topic *t, const struct drps_topic_step *step, unsigned member)
+/* Adds every `members`-th row of x y' of a word to t->work, from row `member` on. */
+static void add_square(struct drps_topic *t, const float *old, const float *new, unsigned member,
+                       unsigned members)
 {
-    const size_t n = t->topics, members = t->options.members;
+    const size_t n = t->topics;
     double *mean = t->member + (size_t)member * 4 * n;
-    for (size_t i = member; i < n; i += members)
-        memset(t->work + i * n, 0, n * sizeof(*t->work));
-    for (size_t row = 0; row < step->batch->rows; row++) {
-        const float *old = topic_code(t, step->before, row);
-        const float *new = topic_code(t, step->after, row);
-        if (topic_is_document(t, step->after, row) || memcmp(old, new, n * sizeof(*new)) == 0)
-            continue;
-        for (size_t j = 0; j < n; j++)
-            mean[j] = ((double)old[j] + (double)new[j]) / 2;
-        for (size_t i = member; i < n; i += members) {
-            const double x = (double)new[i] - (double)old[i];
-            for (size_t j = 0; x != 0 && j < n; j++)
-                t->work[i * n + j] += x * mean[j];
-        }
+    if (memcmp(old, new, n * sizeof(*new)) == 0) return;
+    for (size_t j = 0; j < n; j++)
+        mean[j] = ((double)old[j] + (double)new[j]) / 2;
+    for (size_t i = member; i < n; i += members) {
+        const double x = (double)new[i] - (double)old[i];
+        for (size_t j = 0; x != 0 && j < n; j++)
+            t->work[i * n + j] += x * mean[j];
     }
 }
 
-void topic_add_squares(struct drps_topic *t, unsigned member)
+/* The member's rows of the sum over all words, in t->work. */
+void topic_change_squares(struct drps_topic *t, const struct drps_topic_step *step, unsigned member)
 {
     const size_t n = t->topics;
-    for (size_t i = member; i < n; i += t->options.members)
-        for (size_t j = 0; j < n; j++)
-            t->g[i * n + j] += t->work[i * n + j] + t->work[j * n + i];
+    const unsigned members = t->options.members;
+    for (size_t i = member; i < n; i += members)
+        memset(t->work + i * n, 0, n * sizeof(*t->work));
+    for (size_t row = 0; row < step->batch->rows; row++)
+        if (!topic_is_document(t, step->after, row))
+            add_square(t, topic_code(t, step->before, row), topic_code(t, step->after, row), member,
+                       members);
+}
+
+void topic_add_squares(struct drps_topic *t, unsigned member, unsigned members)
+{
+    const size_t n = t->topics;
+    double *g = t->change + drps_topic_gram_n(t->options.topics);
+    for (size_t i = member; i < n; i += members)
+        for (size_t j = i; j < n; j++)
+            g[topic_triangle(n, i, j)] = t->work[i * n + j] + t->work[j * n + i];
+}
+
+/* ---- Rows of several ranks ---- */
+
+void drps_topic_change_rows(struct drps_topic *t, const struct drps_rows *rows, size_t n,
+                            const float *changes)
+{
+    const size_t topics = t->topics, dim = topics + 1;
+    memset(t->work, 0, topics * topics * sizeof(*t->work));
+    for (size_t row = 0; row < n; row++, changes += dim) {
+        float *to = drps_row_at(rows, row), *old = t->rows;
+        if (changes[0] != 0) { /* a document's */
+            memcpy(to, changes, dim * sizeof(*to));
+            continue;
+        }
+        memcpy(old, to, dim * sizeof(*old));
+        for (size_t j = 1; j < dim; j++)
+            to[j] += changes[j];
+        add_square(t, old + 1, to + 1, 0, 1);
+    }
+    topic_add_squares(t, 0, 1);
+}
+
+/* ---- What the step changes is taken up ---- */
+
+/* The member's rows of A and G; member 0 takes the sums. */
+void topic_apply(struct drps_topic *t, unsigned member, unsigned members)
+{
+    const size_t n = t->topics;
+    const double *g = t->change + drps_topic_gram_n(t->options.topics), *sums = sums_of(t);
+    for (size_t i = member; i < n; i += members)
+        for (size_t j = 0; j < n; j++) {
+            const size_t at = i < j ? topic_triangle(n, i, j) : topic_triangle(n, j, i);
+            t->a[i * n + j] += t->change[at];
+            t->g[i * n + j] += g[at];
+        }
+    if (member) return;
+    t->sums[SUM_SQUARES] += sums[SUM_SQUARES];
+    t->sums[SUM_CODES] += sums[SUM_CODES];
+    t->stale = 1;
+}
+
+double *drps_topic_changes(struct drps_topic *t)
+{
+    return t->change;
+}
+
+void drps_topic_apply(struct drps_topic *t)
+{
+    topic_apply(t, 0, 1);
 }

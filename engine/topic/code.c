@@ -58,7 +58,7 @@ static double objective(const struct drps_topic *t, double squares, const double
 static size_t seed_of(const struct drps_topic *t, size_t sample)
 {
     for (size_t i = 0; i < t->seeds_n; i++)
-        if (t->seeds[i] == sample) return t->first_seed + i;
+        if (t->seeds[i] == sample) return topic_of_seed(t, t->first_seed + i);
     return t->topics;
 }
 
@@ -78,7 +78,7 @@ static void code_one(struct drps_topic *t, const struct drps_topic_step *step, s
 {
     const size_t n = t->topics;
     double *q = scratch, *p = q + n, *a = p + n, *ha = a + n;
-    const size_t own = step->rows ? drps_batch_sample_row(step->batch, sample) : step->batch->rows;
+    const size_t own = step->after ? drps_batch_sample_row(step->batch, sample) : step->batch->rows;
     const int has_row = own < step->batch->rows;
     const double squares = topic_squares(step->batch, sample);
     words(t, step, sample, q);

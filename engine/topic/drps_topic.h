@@ -21,8 +21,14 @@
  * In a document's first step its code is 0; of the first J documents with words the j-th gets the
  * code |d| e_j, unsolved: topics begin as documents.
  *
- * A, G and sums are in double; what changes a number is added in the order of samples and rows.
- * Results are the same with any number of members. Shared inside engine/.
+ * A, G and sums are in double; what changes a number is added in the order of samples and rows, and
+ * then to the number. Results are the same with any number of members.
+ *
+ * Of several ranks each has A, G and sums. In a round all code their batches with the same B; then
+ * the rows' servers add up what the codes change, and all ranks what rows and codes change of A, G
+ * and sums: it is the step of one batch that has the documents of all. Topics are begun in turn:
+ * the m-th document of worker i that begins one begins topic i + m (workers). Shared inside
+ * engine/.
  */
 #ifndef DRPS_ENGINE_TOPIC_H
 #define DRPS_ENGINE_TOPIC_H
@@ -41,6 +47,8 @@ struct drps_topic_options {
     double l1;       /* >= 0 */
     double rho;      /* > 0 */
     unsigned members;
+    uint32_t workers; /* ranks that have documents; 0: there is one rank */
+    uint32_t worker;  /* which of them this is; `workers`: it has none */
 };
 
 /* Returns the bytes of memory. */
@@ -58,7 +66,7 @@ uint64_t drps_topic_state_rows(uint32_t topics);
 size_t drps_topic_state_row_bytes(uint32_t topics);
 
 /* Borrowed: [state_rows][J] doubles: A, G, then |D|^2, the sum of codes, and how many topics have
- * begun. drps_topic_restore() must follow where it was written over. */
+ * begun on this rank. drps_topic_restore() must follow where it was written over. */
 double *drps_topic_state(struct drps_topic *t);
 
 /* Take up a state that was read. DRPS_E_CORRUPT: no run comes to it; `path` is named. */
@@ -70,20 +78,45 @@ int drps_topic_restore(struct drps_topic *t, const char *path, struct drps_err *
 /* A batch under way; m = batch->rows, D = 1 + J. All borrowed. */
 struct drps_topic_step {
     const struct drps_batch *batch;
-    const struct drps_rows *rows; /* that are changed; NULL: documents are only scored */
+    const struct drps_rows *rows; /* that are changed; NULL: servers change them, of what is in
+                                     `after` then, or documents are only scored */
     const float *before;          /* [m][D] the rows */
-    float *after;                 /* [m][D] scratch; NULL where documents are only scored */
+    float *after;                 /* [m][D] scratch; NULL: documents are only scored */
     float *scores;                /* [samples] what a document adds to F, with B before the step */
     float *codes;                 /* [samples][J] codes of scored documents; NULL: not wanted */
 };
 
-enum { DRPS_TOPIC_PHASES = 7 };
+enum { DRPS_TOPIC_PHASES = 8 };
 
 /* Do the member's share of a phase: 0 .. DRPS_TOPIC_PHASES - 1, one after another; all members must
  * have done one before any begins the next. A document that is scored begins with the code 0, and
  * entries of value 0 in it are left out. */
 void drps_topic_work(struct drps_topic *t, const struct drps_topic_step *step, unsigned phase,
                      unsigned member);
+
+/* ---- Steps of several ranks ----
+ *
+ * A worker's step with rows NULL leaves in `after` what goes to the rows' servers: documents' rows
+ * as they are to be, and what words' rows gain, whose first float is 0. Then, one after another:
+ * the rank's server has all workers' sums of that and calls drps_topic_change_rows(); all ranks add
+ * up drps_topic_changes(); each calls drps_topic_apply().
+ */
+
+/* Change rows [n] by changes [n][D], and note what that adds to G. */
+void drps_topic_change_rows(struct drps_topic *t, const struct drps_rows *rows, size_t n,
+                            const float *changes);
+
+/* Returns how many numbers a rank has to add to those of the others; 0: of no topics. */
+static inline size_t drps_topic_changes_n(uint32_t topics)
+{
+    return topics ? (size_t)topics * (topics + 1) + 2 : 0;
+}
+
+/* Borrowed: [changes_n] what the step adds to A and G, upper triangles, |D|^2 and codes. */
+double *drps_topic_changes(struct drps_topic *t);
+
+/* Take up the sum over all ranks. */
+void drps_topic_apply(struct drps_topic *t);
 
 /* ---- Results, between steps ---- */
 

@@ -23,7 +23,9 @@ size_t drps_topic_state_row_bytes(uint32_t topics)
 uint64_t drps_topic_memory(const struct drps_topic_options *options)
 {
     const uint64_t n = options->topics;
-    return (5 * n * n + 2 * n + n * (n + 1) / 2 + 4 * n * options->members) * sizeof(double) +
+    return (5 * n * n + 2 * n + drps_topic_gram_n(options->topics) +
+            drps_topic_changes_n(options->topics) + 4 * n * options->members) *
+               sizeof(double) +
            TOPIC_VISIT_ROWS * (n + 1) * sizeof(float) + n * sizeof(size_t) +
            sizeof(struct drps_topic);
 }
@@ -35,11 +37,13 @@ static int make_arrays(struct drps_topic *t, struct drps_err *err)
     t->m = calloc(n * n, sizeof(*t->m));
     t->h = calloc(n * n, sizeof(*t->h));
     t->work = calloc(n * n, sizeof(*t->work));
+    t->change = calloc(drps_topic_changes_n(t->options.topics), sizeof(*t->change));
     t->gram = calloc(drps_topic_gram_n(t->options.topics), sizeof(*t->gram));
     t->member = calloc(4 * n * t->options.members, sizeof(*t->member));
     t->rows = calloc(TOPIC_VISIT_ROWS * (n + 1), sizeof(*t->rows));
     t->seeds = calloc(n, sizeof(*t->seeds));
-    if (!t->state || !t->m || !t->h || !t->work || !t->gram || !t->member || !t->rows || !t->seeds)
+    if (!t->state || !t->m || !t->h || !t->work || !t->change || !t->gram || !t->member ||
+        !t->rows || !t->seeds)
         return drps_err_set(err, -ENOMEM, "no memory for %zu topics", n);
     t->a = t->state;
     t->g = t->a + n * n;
@@ -71,6 +75,7 @@ void drps_topic_close(struct drps_topic *t)
     free(t->m);
     free(t->h);
     free(t->work);
+    free(t->change);
     free(t->gram);
     free(t->member);
     free(t->rows);
@@ -106,16 +111,16 @@ int drps_topic_restore(struct drps_topic *t, const char *path, struct drps_err *
 
 /* ---- The phases ---- */
 
-/* The j-th document with words begins topic j. */
+/* Documents with words begin the rank's topics, one after another. */
 static void find_seeds(struct drps_topic *t, const struct drps_topic_step *step)
 {
     const struct drps_batch *b = step->batch;
     t->first_seed = (size_t)t->sums[SUM_BEGUN];
     t->seeds_n = 0;
-    for (size_t s = 0; step->rows && s < b->samples; s++) {
+    for (size_t s = 0; step->after && s < b->samples; s++) {
         const size_t own = drps_batch_sample_row(b, s);
         const size_t entries = drps_batch_start(b, s + 1) - drps_batch_start(b, s);
-        if (t->first_seed + t->seeds_n == t->topics) break;
+        if (topic_of_seed(t, t->first_seed + t->seeds_n) >= t->topics) break;
         if (own == b->rows || entries < 2 || topic_is_document(t, step->before, own)) continue;
         t->seeds[t->seeds_n++] = s;
     }
@@ -141,7 +146,7 @@ static void begin(struct drps_topic *t, const struct drps_topic_step *step, unsi
     const unsigned members = t->options.members;
     const size_t first = topic_part(rows, member, members);
     const size_t last = topic_part(rows, member + 1, members);
-    if (step->rows) memset(step->after + first * dim, 0, (last - first) * dim * sizeof(float));
+    if (step->after) memset(step->after + first * dim, 0, (last - first) * dim * sizeof(float));
     if (member) return;
     find_seeds(t, step);
     if (t->stale) topic_inverse(t->topics, t->a, t->options.rho, t->m, t->work);
@@ -164,14 +169,17 @@ void drps_topic_work(struct drps_topic *t, const struct drps_topic_step *step, u
         topic_code_documents(t, step, member);
         break;
     case 4:
-        if (!member) t->stale = step->rows != NULL;
-        if (step->rows) topic_change_words(t, step, member);
+        if (!member) t->stale = 0;
+        if (step->after) topic_change_words(t, step, member);
         break;
     case 5:
         if (step->rows) topic_change_squares(t, step, member);
         break;
+    case 6:
+        if (step->rows) topic_add_squares(t, member, t->options.members);
+        break;
     default:
-        if (step->rows) topic_add_squares(t, member);
+        if (step->rows) topic_apply(t, member, t->options.members);
         break;
     }
 }

@@ -14,14 +14,15 @@ struct drps_topic {
     double *sums;   /* in state: enum topic_sum */
     double *m, *h;  /* own: [J][J] M and B'B of a and g, unless stale */
     double *work;   /* own: [J][J] */
+    double *change; /* own: as drps_topic_changes() says */
     double *gram;   /* own: [J (J + 1) / 2] */
     double *member; /* own: [members][4 J] */
     float *rows;    /* own: [TOPIC_VISIT_ROWS][1 + J] */
     int stale;      /* a or g have changed since m and h were made */
     int is_scorer;  /* rows have b, and m is not there */
 
-    /* Documents of this step whose codes are not solved: sample seeds[i] begins topic
-     * first_seed + i. */
+    /* Documents of this step whose codes are not solved: sample seeds[i] begins the topic
+     * topic_of_seed(t, first_seed + i). */
     size_t *seeds; /* own: [J] */
     size_t first_seed, seeds_n;
 };
@@ -32,6 +33,21 @@ enum topic_sum { SUM_SQUARES, SUM_CODES, SUM_BEGUN };
 static inline size_t topic_part(size_t count, unsigned k, unsigned n)
 {
     return count / n * k + count % n * k / n;
+}
+
+/* Returns the topic that the i-th of this rank's documents begins which begin one; J or more: none.
+ */
+static inline size_t topic_of_seed(const struct drps_topic *t, size_t i)
+{
+    const struct drps_topic_options *o = &t->options;
+    if (!o->workers) return i;
+    return o->worker < o->workers ? i * o->workers + o->worker : t->topics;
+}
+
+/* Returns the place of row i, column j, j >= i, in an upper triangle. */
+static inline size_t topic_triangle(size_t n, size_t i, size_t j)
+{
+    return i * n - i * (i + 1) / 2 + j;
 }
 
 /* The J numbers behind the first float of a row. */
@@ -65,6 +81,7 @@ void topic_code_documents(struct drps_topic *t, const struct drps_topic_step *st
 void topic_change_words(struct drps_topic *t, const struct drps_topic_step *step, unsigned member);
 void topic_change_squares(struct drps_topic *t, const struct drps_topic_step *step,
                           unsigned member);
-void topic_add_squares(struct drps_topic *t, unsigned member);
+void topic_add_squares(struct drps_topic *t, unsigned member, unsigned members);
+void topic_apply(struct drps_topic *t, unsigned member, unsigned members);
 
 #endif

@@ -62,6 +62,26 @@ static void tell_progress(struct run *run, uint64_t now)
     loop->options->on_progress(loop->options->ctx, &p);
 }
 
+/* What is done, for the one who pauses. Evaluation changes nothing and begins anew. */
+static struct drps_epoch_part done_part(const struct run *run, uint64_t now)
+{
+    const uint64_t train = run->loop->train_steps;
+    return (struct drps_epoch_part){.step = run->step < train ? run->step : train,
+                                    .samples = run->samples,
+                                    .loss = run->loss,
+                                    .ns = now - run->start_ns};
+}
+
+/* A training step is done: who logs it is told. Returns PAUSED where a pause is due. */
+static int end_round(struct run *run, struct drps_err *err)
+{
+    const struct drps_epoch_loop *loop = run->loop;
+    const struct drps_epoch_part done = done_part(run, run->now_ns);
+    if (!loop->end_round) return 0;
+    int rc = loop->end_round(loop->pause_ctx, run->epoch, &done, err);
+    return rc == 1 ? PAUSED : rc;
+}
+
 /* Next batch and its rows; the time of both. Returns the clock in *now_out. */
 static int open_step(struct drps_epoch_loop *loop, struct drps_feed_batch *batch, uint64_t *now_out,
                      struct drps_err *err)
@@ -85,6 +105,11 @@ static int not_finite(const struct run *run, uint64_t step, struct drps_err *err
         return drps_err_set(
             err, -ERANGE, "the training loss is no finite number in epoch %llu, step %llu, %s",
             (unsigned long long)run->epoch, (unsigned long long)step, run->loop->worker->why.text);
+    if (run->loop->server->topic)
+        return drps_err_set(err, -ERANGE,
+                            "in epoch %llu, step %llu, a document's objective is no finite number: "
+                            "scale the data's values",
+                            (unsigned long long)run->epoch, (unsigned long long)step);
     return drps_err_set(
         err, -ERANGE,
         "the training loss is no finite number in epoch %llu, step %llu: training diverged; "
@@ -154,7 +179,7 @@ static int train_step(struct run *run, struct drps_err *err)
     run->loss += loss;
     rc = isfinite(loss) ? 0 : diverged(run, err);
     tell_progress(run, end);
-    return rc;
+    return rc == 0 ? end_round(run, err) : rc;
 }
 
 /* Trains several batches of one stratum, where train_step() trains one. */
@@ -307,16 +332,6 @@ static int is_due(const struct run *run)
            (run->step >= loop->pause_step || run->now_ns >= loop->pause_ns);
 }
 
-/* What is done, for the one who pauses. Evaluation changes nothing and begins anew. */
-static struct drps_epoch_part done_part(const struct run *run, uint64_t now)
-{
-    const uint64_t train = run->loop->train_steps;
-    return (struct drps_epoch_part){.step = run->step < train ? run->step : train,
-                                    .samples = run->samples,
-                                    .loss = run->loss,
-                                    .ns = now - run->start_ns};
-}
-
 /* Calls pause(); the clocks of the epoch stand still meanwhile. */
 static int pause_run(struct run *run, struct mark *from, struct drps_err *err)
 {
@@ -347,7 +362,7 @@ static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
         if (rc) return rc;
         if (run->step == loop->train_steps && training && !loop->rounds)
             run->trained_ns = drps_clock_ns();
-        if (!is_due(run)) continue;
+        if (loop->end_round || !is_due(run)) continue;
         if (!loop->rounds) return PAUSED;
         if (!run->asked++) drps_rounds_pause(loop->rounds);
     }
@@ -391,10 +406,7 @@ static int train_exchanging(struct run *run, struct drps_err *err)
     int rc = 0;
     while (run->step < loop->train_steps && rc == 0) {
         rc = ranks_step(run, 1, err);
-        if (rc < 0 || !loop->end_round) continue;
-        const struct drps_epoch_part done = done_part(run, run->now_ns);
-        rc = loop->end_round(loop->pause_ctx, run->epoch, &done, err);
-        if (rc == 1) rc = PAUSED;
+        if (rc == 0) rc = end_round(run, err);
     }
     run->trained_ns = drps_clock_ns();
     return rc;

@@ -43,8 +43,9 @@ struct drps_epoch_loop {
     int (*pause)(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,
                  struct drps_err *err);
     void *pause_ctx;
-    /* Ranks that each have all rows: called after each training round with what is done, as by
-     * pause(), whose ctx it gets. Returns 1 on all ranks where a pause is due now. NULL: never. */
+    /* Where vectors are logged: called after each training round, or step of one process, with what
+     * is done, as by pause(), whose ctx it gets. Returns 1, on all ranks, where a pause is due now;
+     * no other is. NULL: never. */
     int (*end_round)(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,
                      struct drps_err *err);
     uint64_t pause_step, pause_ns; /* UINT64_MAX: none */

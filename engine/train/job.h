@@ -116,6 +116,9 @@ static inline struct drps_checkpoint_held drps_job_held(const struct drps_job *j
     return (struct drps_checkpoint_held){info->ranks.residual_slots, info->dim * sizeof(float)};
 }
 
+/* Returns how many batches a round has at most that is logged. */
+uint32_t drps_job_logged_batches(const struct drps_job *job);
+
 /* Settle model and optimizer and open the files of the plan: what the split of memory depends on.
  * *config and *parts are filled in and borrow the job's. */
 DRPS_MUST_CHECK

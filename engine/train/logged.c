@@ -1,7 +1,8 @@
 /*
  * Checkpoints of vectors: a run that logs what its ranks apply in each round, beside checkpoints of
  * rows that are written when the logs have become as large. Each rank logs on its own; checkpoints
- * are written by all together.
+ * are written by all together. One process without ranks logs its steps, and has all rows in its
+ * store.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -83,10 +84,16 @@ int drps_job_replay(struct drps_job *job, const struct drps_store_config *config
 
 /* ---- Logging ---- */
 
+uint32_t drps_job_logged_batches(const struct drps_job *job)
+{
+    return job->ranks ? job->plan->info.ranks.count : job->worker_size.members;
+}
+
 int drps_job_new_log(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_round_log_job log = {.info = &job->plan->info,
                                            .server = &job->server,
+                                           .batches = drps_job_logged_batches(job),
                                            .least_bytes = job->options->checkpoint_log_bytes,
                                            .background = !job->options->no_overlap};
     return job->options->checkpoint_vectors ? drps_round_log_new(&log, &job->log, err) : 0;
@@ -176,6 +183,18 @@ static int is_sync_due(const struct drps_job *job, uint64_t round)
     }
 }
 
+/* Logs the round. The frames of the resident store are row numbers: its rows lie one behind another
+ * from where those of a step have their base. */
+static int log_round(struct drps_job *job, uint64_t round, const struct drps_round_note *note,
+                     struct drps_err *err)
+{
+    const struct drps_rows *rows = &job->server.rows;
+    if (job->exchange)
+        return drps_round_log_end(job->log, round, drps_exchange_replica(job->exchange), note, err);
+    int rc = drps_round_log_take_step(job->log, &job->worker, rows->index, err);
+    return rc == 0 ? drps_round_log_end(job->log, round, rows->base, note, err) : rc;
+}
+
 int drps_job_end_round(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,
                        struct drps_err *err)
 {
@@ -189,8 +208,7 @@ int drps_job_end_round(void *ctx, uint64_t epoch, const struct drps_epoch_part *
         .ns = done->ns,
         .done = done->step == 1 && r->epochs_n ? &r->epochs[r->epochs_n - 1] : NULL};
     (void)err; /* a log that cannot be written ends no run */
-    if (drps_round_log_end(job->log, round, drps_exchange_replica(job->exchange), &note, &why) < 0)
-        give_up(job, &why);
+    if (log_round(job, round, &note, &why) < 0) give_up(job, &why);
     if (is_sync_due(job, round)) flush(job, round);
     /* After an epoch's last round it waits until the epoch is evaluated. */
     return done->step < job->plan->info.batches && drps_round_log_due(job->log);

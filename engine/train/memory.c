@@ -115,8 +115,6 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
             take(b, "all rows, and what ranks exchange",
                  drps_exchange_memory(&p->plan->info, p->server->row_bytes, p->worker->touches,
                                       p->way, p->options));
-        if (p->options->checkpoint_vectors)
-            take(b, "a log of vectors", drps_round_log_memory(&p->plan->info));
         if (p->options->push.on)
             take(b, "what gradients hold back",
                  drps_push_memory(&p->plan->info, p->worker->touches));
@@ -137,6 +135,10 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (is_async && !p->options->no_overlap && !p->options->pull_cached)
             take_async_ahead(m, &p->plan->info, least);
     }
+    if (p->logged) take(b, "a log of vectors", drps_round_log_memory(&p->plan->info, p->logged));
+    if (p->replays)
+        take(b, "restoring a round",
+             drps_round_replay_memory(p->plan->info.rows, p->server->model.dim));
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }
 
@@ -286,7 +288,7 @@ static int find_engine(const char *name, const struct drps_kv_ops **kv_out, stru
 static int split(struct drps_memory *m, const struct drps_memory_parts *parts, uint64_t limit,
                  int least, struct drps_err *err)
 {
-    const char *name = parts->options->store;
+    const char *name = parts->replays ? "resident" : parts->options->store;
     uint64_t resident, least_windows = 0, most;
 
     memset(m, 0, sizeof(*m));

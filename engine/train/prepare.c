@@ -9,6 +9,7 @@
 
 #include "engine/publish/drps_publish_stage.h"
 #include "engine/train/learning/drps_learning.h"
+#include "engine/train/topic/drps_topic_check.h"
 #include "index/plan/drps_names.h"
 #include "storage/pib/drps_evict.h"
 
@@ -100,11 +101,49 @@ static int no_exchange(const struct drps_job *job, const char *why, struct drps_
                         job->plan->dir, why, drps_exchange_name(job->options->exchange));
 }
 
-/* What is logged are vectors, which ranks exchange under bsp: then all have the same rows. */
-static int check_log(const struct drps_train_options *o, struct drps_err *err)
+static int is_alone(const struct drps_job *job)
 {
-    if (!o->checkpoint_vectors) return 0;
-    if (o->exchange != DRPS_EXCHANGE_VECTORS && o->exchange != DRPS_EXCHANGE_AUTO)
+    return !job->options->ranks && job->plan->info.ranks.count < 2;
+}
+
+/* 1: one process without ranks restores rounds that were logged, or may when it goes on. */
+static int restores_all_rows(const struct drps_job *job)
+{
+    return is_alone(job) && (job->options->checkpoint_vectors || job->checkpoints.replays);
+}
+
+/* One process restores rounds in memory, from the rows of its whole model. */
+static int check_own_log(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    const int is_resident =
+        !o->store || strcmp(o->store, "auto") == 0 || strcmp(o->store, "resident") == 0;
+    if (!restores_all_rows(job)) return 0;
+    if (!is_resident)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "rounds of checkpoints of vectors are restored in memory: store %s "
+                            "cannot be, take resident, or have checkpoints of rows written",
+                            o->store);
+    if (!drps_plan_is_matrix(&job->plan->info) ||
+        drps_algorithm_has_sample_rows(drps_plan_algorithm(&job->plan->info)))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "checkpoints of vectors are of models of several classes, and %s has "
+                            "none: have checkpoints of rows written",
+                            job->plan->dir);
+    if (o->local_steps)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "local steps apply no vectors of a whole batch: leave them out, or "
+                            "have checkpoints of rows written instead of checkpoints of vectors");
+    return 0;
+}
+
+/* What is logged are vectors, which ranks exchange under bsp: then all have the same rows. */
+static int check_log(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_train_options *o = job->options;
+    int rc = check_own_log(job, err);
+    if (rc < 0 || !o->checkpoint_vectors) return rc;
+    if (!is_alone(job) && o->exchange != DRPS_EXCHANGE_VECTORS && o->exchange != DRPS_EXCHANGE_AUTO)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "checkpoints of vectors are of ranks that exchange vectors: exchange "
                             "vectors, or have checkpoints of rows written");
@@ -251,9 +290,10 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "under synchronisation bsp nobody claims batches: there is nothing to "
                             "forbid");
-    int rc = check_filters(job, err);
+    int rc = drps_topic_check(job->plan, o, err);
+    if (rc == 0) rc = check_filters(job, err);
     if (rc == 0) rc = check_exchange(job, err);
-    if (rc == 0) rc = check_log(o, err);
+    if (rc == 0) rc = check_log(job, err);
     if (rc < 0) return rc;
     if (!info->batches || !info->samples)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no training samples", job->plan->dir);
@@ -309,6 +349,7 @@ static struct drps_worker_size worker_size(const struct drps_job *job)
         .local_steps = job->options->local_steps,
         .sends = job->ranks && !drps_plan_circulates(info),
         .one_array = optim->kind == DRPS_OPTIM_ALTERNATING,
+        .slopes = job->options->checkpoint_vectors && is_alone(job),
     };
 }
 
@@ -352,6 +393,7 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     }
     if (rc < 0) return rc;
 
+    const int logs = job->options->checkpoint_vectors;
     job->worker_size = worker_size(job);
     *config = store_config(job, job->options->epochs * (info->batches + info->eval_batches));
     drps_server_configure(&job->server, config, info->rows);
@@ -362,6 +404,8 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
                                         .uses = job->uses,
                                         .worker = &job->worker_size,
                                         .way = job->way,
+                                        .logged = logs ? drps_job_logged_batches(job) : 0,
+                                        .replays = restores_all_rows(job),
                                         .config = config};
     return 0;
 }

@@ -135,22 +135,22 @@ static void let_go(struct found *f)
     f->cp = NULL;
 }
 
-/* The newest checkpoint of the rank that is whole, and of several ranks those before, too, as some
- * rank may lack the newest. A damaged one is told of and left out. Those that a warm start
- * begins with may be of another plan, and are no obstacle. Where all that there is has another
- * version the run is not begun anew unasked. */
+/* The newest checkpoint of the rank that is whole, and where ranks may lack it, or it is of rounds
+ * that are logged, those before, too. A damaged one is told of and left out. Those that a warm
+ * start begins with may be of another plan, and are no obstacle. Where all that there is has
+ * another version the run is not begun anew unasked. */
 static int find_whole(const struct drps_job *job, const uint64_t *numbers, size_t n,
                       struct found found[FOUND_MOST], struct drps_err *err)
 {
-    const size_t most = job->ranks ? FOUND_MOST : 1;
-    struct drps_err other = DRPS_ERR_INIT; /* of one of another version */
+    struct drps_err other = DRPS_ERR_INIT;   /* of one of another version */
+    int goes_back = job->options->resume_at; /* to a round that an older one may have */
     size_t have = 0;
-    for (size_t i = 0; i < n && have < most; i++) {
+    for (size_t i = 0; i < n && have < FOUND_MOST && (!have || job->ranks || goes_back); i++) {
         struct drps_err why = DRPS_ERR_INIT;
         found[have].number = numbers[i];
         int rc = look_at(job, &found[have], &why);
         if (rc == 0) {
-            have++;
+            goes_back |= found[have++].logged;
             continue;
         }
         let_go(&found[have]);

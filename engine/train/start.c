@@ -370,9 +370,15 @@ static int open_newton(struct drps_job *job, struct drps_err *err)
 static int open_topic(struct drps_job *job, struct drps_err *err)
 {
     const struct drps_checkpoint *from = job->checkpoints.from;
-    const struct drps_topic_options options =
+    const struct drps_plan_ranks *ranks = &job->plan->info.ranks;
+    struct drps_topic_options options =
         drps_topic_options_of(&job->server.model, &job->server.optim, job->worker_size.members);
     if (job->server.optim.kind != DRPS_OPTIM_ALTERNATING) return 0;
+    if (job->ranks) {
+        options.workers = ranks->workers;
+        options.worker = drps_rank_trains(ranks, ranks->rank) ? ranks->rank - ranks->first_worker
+                                                              : ranks->workers;
+    }
     int rc = drps_topic_open(&options, &job->topic, err);
     job->server.topic = job->topic;
     if (rc == 0 && from) {

@@ -242,11 +242,11 @@ static int check_topic(struct drps_index_options *o, const struct drps_algorithm
     if (o->factors < DRPS_TOPICS_LEAST || o->factors > DRPS_TOPICS_MOST)
         return drps_err_set(err, DRPS_E_CONFIG, "%u topics: give %d to %d factors", o->factors,
                             DRPS_TOPICS_LEAST, DRPS_TOPICS_MOST);
-    if (o->workers < 2 && o->servers < 2) return 0;
+    if (!o->residual_slots && !o->hand_on) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "the algorithm %s is trained by one rank: make a plan for one worker and "
-                        "one server",
-                        a->name);
+                        "servers of topics add up what all documents change, whole and in each "
+                        "round: leave %s out",
+                        o->residual_slots ? "residual slots" : "handing rows on");
 }
 
 static int no_outputs(const char *why, struct drps_err *err)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Topic models: topics that documents were made of are found; the model is the same from every store, with little memory, with more
-# threads, and after an interruption; new documents are coded as held-out ones were; what cannot be is refused.
+# threads, and after an interruption; new documents are coded as held-out ones were; ranks come to the model of one with larger
+# batches; what cannot be is refused.
 . "$(dirname "$0")/lib.sh"
 
 # Documents of 3 topics with 10 words each, of which the first are the most frequent, and of some words that all share; word numbers
@@ -122,9 +123,81 @@ rm -rf gone gone.checkpoint && cp -r kept.checkpoint gone.checkpoint
 grep "held.rec" err.txt >/dev/null || fail "damaged sums are not told of: $(cat err.txt)"
 echo "ok going on"
 
+# ---- Several ranks ----
+
+# A round is a step of one batch with the documents of all, taken in turn: 3 batches of 40 are one of 120.
+grep -v '^$' train.svm | awk '{ line[NR - 1] = $0 } END { for (t = 0; t < NR; t += 120) for (m = 0; m < 40; m++) for (i = 0; i < 3; i++) print line[t + 40 * i + m] }' >turns.svm
+index train.svm --test test.svm --factors 4 --workers 3 --batch-size 40 --order given --samples dealt -o dealt
+"$tools/drps-stat" dealt --verify >/dev/null || fail "the plan of ranks does not verify"
+index turns.svm --test test.svm --factors 4 --batch-size 120 --order given -o turns
+no_zmq=0
+if ! train dealt --local 3 -o ranks --epochs 12 --l1 0.5 --l2 0.1 --json >ranks.json 2>err.txt; then
+    grep -q "this build has no ZeroMQ" err.txt || fail "$(cat err.txt)"
+    no_zmq=1
+    train dealt --local 3 --transport inproc -o ranks --epochs 12 --l1 0.5 --l2 0.1 --json >ranks.json
+fi
+train turns -o turns.model --epochs 12 --l1 0.5 --l2 0.1 --json >turns.json
+for key in train_loss test_loss; do
+    near "$(all_values $key <ranks.json | xargs)" "$(all_values $key <turns.json | xargs)" 1e-5 ||
+        fail "ranks have the $key $(all_values $key <ranks.json | xargs), one rank $(all_values $key <turns.json | xargs)"
+done
+all_values train_loss <ranks.json | awk 'NR > 1 && $1 > last * (1 + 1e-6) { exit 1 } { last = $1 } END { if (NR != 12) exit 1 }' ||
+    fail "the objective of ranks rises: $(all_values train_loss <ranks.json | xargs)"
+"$tools/drps-stat" ranks --verify >/dev/null || fail "the ranks' model does not verify"
+"$tools/drps-stat" ranks --topics 4 | awk -F '\t' '{ print $2 }' | sort >got.txt
+"$tools/drps-stat" turns.model --topics 4 | awk -F '\t' '{ print $2 }' | sort | cmp - got.txt || fail "ranks have other topics"
+"$tools/drps-predict" ranks test.svm -o ranks.txt --metrics --json >predict.json
+near "$(value test_loss <predict.json)" "$(all_values test_loss <ranks.json | tail -1)" 1e-6 || fail "prediction with the ranks' model has another objective"
+
+# Documents with words of their worker alone send nothing: their rows are with it, as are the words'; sums go round.
+awk '{ printf 0; for (f = 2; f <= NF; f++) { split($f, e, ":"); printf " %d:%s", 3 * e[1] + int((NR - 1) / 40) % 3, e[2] } print "" }' train.svm >apart.svm
+index apart.svm --factors 4 --workers 3 --batch-size 40 --order given --samples dealt -o apart
+train apart --local 3 --transport inproc -o apart.model --epochs 2 --json >apart.json
+[[ $(awk '/"(pulled|ahead|pushed)"/ { n = 2 } n-- > 0 && /"rows"/ { gsub(/[^0-9]/, ""); sum += $0 } END { print sum + 0 }' apart.json) = 0 ]] ||
+    fail "rows of documents went to other ranks: $(cat apart.json)"
+paste <(all_values sent_bytes <apart.json) <(all_values forecast_sent_bytes <apart.json) | awk '$1 != $2 || !$1 { exit 1 }' ||
+    fail "sums are not forecast: $(all_values sent_bytes <apart.json | xargs), $(all_values forecast_sent_bytes <apart.json | xargs)"
+
+# The same bits: transports, stores, threads, and where servers and workers are apart.
+ranks() { # PLAN RANKS OPTIONS...: as run() of so many
+    local plan=$1 n=$2
+    shift 2
+    train "$plan" --local "$n" -o run --epochs 3 --l1 0.05 "$@" --json >run.json || return 1
+    paste <(all_values sent_bytes <run.json) <(all_values forecast_sent_bytes <run.json) | awk '$1 != $2 || !$1 { exit 1 }' ||
+        fail "$plan: $(all_values sent_bytes <run.json | xargs) bytes are sent, $(all_values forecast_sent_bytes <run.json | xargs) forecast"
+    echo "$(all_values train_loss <run.json) $(all_values test_loss <run.json) $(content run)"
+}
+for plan in "placed 3 --workers 3" "parted 4 --workers 2 --servers 2 --separate" "more 3 --workers 2 --servers 3" "fewer 3 --workers 3 --servers 2"; do
+    read -r name n options <<<"$plan"
+    # shellcheck disable=SC2086 # options
+    index many.svm --test-fraction 0.1 --factors 6 --batch-size 70 $options -o $name
+    want=$(ranks $name "$n" --transport inproc --store resident) || fail "$name is not trained"
+    ways=("inproc --no-overlap" "inproc --threads 3" "inproc --no-fresh")
+    [[ $name != placed ]] || ways+=("inproc --store file" "inproc --store rocksdb" "inproc --store leveldb" "inproc --store relay --memory 136M")
+    ((no_zmq)) || ways+=("zmq")
+    for way in "${ways[@]}"; do
+        # shellcheck disable=SC2086 # options
+        got=$(ranks $name "$n" --transport $way) || fail "$name is not trained by $way"
+        [[ $got = "$want" ]] || fail "$name, $way: $got instead of $want"
+    done
+done
+echo "ok ranks"
+
+# Ranks go on after an epoch, within one, and when one was killed.
+want=$(ranks placed 3 --transport inproc)
+"$tools/drps-train" placed --local 3 --transport inproc -o killed --epochs 3 --l1 0.05 --checkpoint-every 5b --quiet &
+run=$!
+until [[ $(newest killed.checkpoint/rank-2) -gt 4 ]]; do kill -0 $run 2>/dev/null || break; done
+kill -9 $run 2>/dev/null || true
+wait $run 2>/dev/null || true
+rm -rf killed
+"$tools/drps-train" placed --local 3 --transport inproc -o killed --resume --quiet --json >run.json
+[[ "$(all_values train_loss <run.json) $(all_values test_loss <run.json) $(content killed)" = "$want" ]] || fail "ranks that were killed have another model"
+[[ $(value resumed_step <run.json) -gt 0 ]] || fail "no run was killed within an epoch"
+echo "ok ranks going on"
+
 # ---- What is refused ----
 
-fails 2 "trained by one rank" index train.txt --workers 2 -o refused
 fails 2 "1 topics: give 2 to 1024" index train.txt --factors 1 -o refused
 fails 2 "2000 topics: give 2 to 1024" index train.txt --factors 2000 -o refused
 echo '1 9223372036854775808:2' >large.svm
@@ -145,6 +218,11 @@ refused "local steps do not go with topics" plan --local-steps
 refused "patience does not go with topics" plan --patience 1
 refused "lanes do not go with topics" plan --one-by-one
 refused "rows of another model do not go with topics" plan --from model
+refused "asynchronous rounds do not go with topics" dealt --local 3 --sync asp
+refused "filters of traffic do not go with topics" dealt --local 3 --pull-values 16bit
+refused "has not several classes" dealt --local 3 --exchange vectors
+fails 2 "leave residual slots out" index train.txt --workers 2 --residuals all -o refused
+fails 2 "leave handing rows on out" index train.txt --workers 2 --hand-on 100 -o refused
 "$tools/drps-index" train.svm --algo lir -o lir --quiet
 refused "alternating.* is not one of" lir --optimizer alternating
 "$tools/drps-train" lir -o lir.model --quiet

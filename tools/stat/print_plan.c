@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/drps_size.h"
+#include "engine/cluster/drps_rounds.h"
 #include "engine/cluster/sv/drps_exchange.h"
 #include "tools/drps_forecast_text.h"
 #include "tools/drps_link.h"
@@ -125,6 +126,16 @@ static void print_exchange(const struct drps_plan *plan)
     printf("\n");
 }
 
+/* Prints what goes round of sums that each rank has. */
+static void print_sums(const struct drps_plan_info *info)
+{
+    struct drps_rounds_bytes bytes = {0};
+    drps_rounds_forecast_sums(info, 1, &bytes);
+    if (bytes.sent)
+        printf("           each rank sends the next one sums of all documents, about %s an epoch\n",
+               size_text((double)bytes.sent));
+}
+
 static void print_ranks(const struct drps_plan *plan)
 {
     const struct drps_plan_ranks *k = &plan->info.ranks;
@@ -160,6 +171,7 @@ static void print_ranks(const struct drps_plan *plan)
                k->own_slots ? "; each row has a place of its own, also from epoch to epoch" : "");
     print_handed(&plan->info);
     print_exchange(plan);
+    print_sums(&plan->info);
 }
 
 /* Prints what an epoch asks of each machine whose part is here, without the gradients, which go

@@ -111,9 +111,9 @@ const struct argp_option train_option_table[] = {
      "--checkpoint-dir)",
      4},
     {"checkpoint-vectors", KEY_CHECKPOINT_VECTORS, NULL, 0,
-     "With --exchange vectors: log what is applied in each round, and write one when the logs are "
-     "as large as the model; every TIME (default: 10s) the log is made durable. Training goes on "
-     "from any round that is covered",
+     "With --exchange vectors, or without ranks for a model of several classes: log what is applied "
+     "in each round, and write one when the logs are as large as the model; every TIME (default: "
+     "10s) the log is made durable. Training goes on from any round that is covered",
      4},
     {"keep-checkpoints", KEY_KEEP_CHECKPOINTS, NULL, 0,
      "Leave them when the model is written, with one of the last epoch, so that more epochs can "

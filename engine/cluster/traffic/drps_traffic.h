@@ -21,7 +21,7 @@ static inline void drps_traffic_add(struct drps_traffic *t, enum drps_traffic_ki
     t->to[to] += bytes;
 }
 
-/* Returns the bytes of parameters, gradients and rows that circulate. */
+/* Returns the bytes of parameters, gradients, rows that circulate, and sums. */
 uint64_t drps_traffic_values(const struct drps_traffic *t);
 
 /* Add `more` to *sum. */

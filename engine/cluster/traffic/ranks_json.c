@@ -25,7 +25,7 @@ static const char *const kinds[DRPS_TRAFFIC_KINDS] = {
     [DRPS_TRAFFIC_MARKS] = "marks",         [DRPS_TRAFFIC_BATCHES] = "batches",
     [DRPS_TRAFFIC_FRESH] = "fresh",         [DRPS_TRAFFIC_UNCHANGED] = "unchanged",
     [DRPS_TRAFFIC_BELOW] = "below",         [DRPS_TRAFFIC_CACHED] = "cached",
-    [DRPS_TRAFFIC_EXCHANGED] = "exchanged",
+    [DRPS_TRAFFIC_EXCHANGED] = "exchanged", [DRPS_TRAFFIC_SUMS] = "sums",
 };
 
 static json_t *sent_to_json(const struct drps_traffic_sum *sent)

@@ -143,7 +143,7 @@ int drps_learning_optim(const struct drps_plan *plan, const struct drps_train_op
     int rc = drps_optim_init(
         optim, o->optimizer ? o->optimizer : drps_algorithm_find(plan->info.algo)->optimizer, err);
     if (rc == 0) rc = drps_newton_settle(plan, o, model, optim, err);
-    if (rc == 0) rc = drps_topic_check(plan, o, optim, err);
+    if (rc == 0) rc = drps_topic_check_optimizer(plan, optim, err);
     if (rc < 0) return rc;
     optim->lr = o->lr > 0 ? o->lr : default_lr(&plan->info, optim->kind, o->batch_mean);
     const float eps = o->eps > 0 ? o->eps : default_eps(&plan->info, optim->kind);

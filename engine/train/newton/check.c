@@ -41,6 +41,7 @@ static int check_options(const struct drps_plan *plan, const struct drps_train_o
         {o->local_steps, "local steps do", "it steps once in a pass over all samples"},
         {o->patience > 0, "patience does", "it ends by itself: give a tolerance"},
         {o->one_by_one || plan->info.lanes > 1, "lanes do", "it has one order of batches"},
+        {o->checkpoint_vectors, "checkpoints of vectors do", "it steps once in a pass"},
     };
     for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
         if (options[i].given)

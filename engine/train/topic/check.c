@@ -3,9 +3,16 @@
 
 #include <math.h>
 
-static int check_optimizer(const struct drps_plan *plan, const struct drps_optim *optim,
-                           int is_topic, struct drps_err *err)
+static int is_of_topics(const struct drps_plan *plan)
 {
+    const struct drps_algorithm *a = drps_algorithm_find(plan->info.algo);
+    return a && drps_algorithm_is_topic(a);
+}
+
+int drps_topic_check_optimizer(const struct drps_plan *plan, const struct drps_optim *optim,
+                               struct drps_err *err)
+{
+    const int is_topic = is_of_topics(plan);
     const int alternates = optim->kind == DRPS_OPTIM_ALTERNATING;
     if (alternates == is_topic) return 0;
     if (is_topic)
@@ -20,9 +27,8 @@ static int check_optimizer(const struct drps_plan *plan, const struct drps_optim
 }
 
 int drps_topic_check(const struct drps_plan *plan, const struct drps_train_options *o,
-                     const struct drps_optim *optim, struct drps_err *err)
+                     struct drps_err *err)
 {
-    const int is_topic = drps_algorithm_is_topic(drps_algorithm_find(plan->info.algo));
     const struct {
         int given;
         const char *what, *why;
@@ -34,16 +40,17 @@ int drps_topic_check(const struct drps_plan *plan, const struct drps_train_optio
         {o->from != NULL, "rows of another model do", "a dictionary has no sums to go on with"},
         {o->one_by_one || plan->info.lanes > 1, "lanes do", "all documents change the same sums"},
         {o->emulate != NULL, "emulated times do", "they are of gradients"},
+        {o->sync != DRPS_SCHED_BSP, "asynchronous rounds do",
+         "ranks code documents on the same dictionary"},
+        {o->push.on || o->pull.on || o->pull_cached || o->pilot.on, "filters of traffic do",
+         "the dictionary is of all words and codes, to the last bit"},
+        {plan->info.ranks.handed.slots && !o->no_hand_on, "rows that are handed on do",
+         "servers add up what words gain; make a plan without"},
     };
-    int rc = check_optimizer(plan, optim, is_topic, err);
-    if (rc < 0 || !is_topic) return rc;
+    if (!is_of_topics(plan)) return 0;
     for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
         if (options[i].given)
             return drps_err_set(err, DRPS_E_CONFIG, "%s not go with topics: %s", options[i].what,
                                 options[i].why);
-    if (!o->ranks && plan->info.ranks.count < 2) return 0;
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "topics are trained by one rank, and %s is a plan for %u: make a plan for "
-                        "one worker",
-                        plan->dir, plan->info.ranks.count);
+    return 0;
 }

@@ -2,7 +2,8 @@
  * The rounds of a rank that exchanges sufficient vectors, as a log beside its checkpoints
  * (engine/checkpoint/vectors/). A checkpoint has the rows of the rank's own server, and so has its
  * log: of each batch that is applied, the rank's own and those of others, all u, and the entries of
- * its samples in those rows. The intercept is a feature of each sample, with the value 1.
+ * its samples in those rows. The intercept is a feature of each sample, with the value 1. One
+ * process without ranks has all rows; its round is a step, in which each thread applies a batch.
  *
  * A restored round is stepped as it was in training, by the same functions in the same order, and
  * so gives the same bits. Shared inside engine/train/. Not thread-safe.
@@ -16,6 +17,7 @@
 #include "engine/checkpoint/vectors/drps_vector_log.h"
 #include "engine/cluster/sv/drps_exchange.h"
 #include "engine/step/drps_server.h"
+#include "engine/step/drps_worker.h"
 
 /* ---- What is noted with each round ---- */
 
@@ -42,6 +44,7 @@ struct drps_round_log; /* opaque */
 struct drps_round_log_job {
     const struct drps_plan_info *info; /* of the rank's part */
     const struct drps_server *server;  /* which rows are the rank's own, and their size */
+    uint32_t batches;                  /* of a round, at most: ranks, or threads */
     uint64_t buffer_bytes;             /* see drps_vector_log_options, as for the next */
     int background;
     uint64_t least_bytes; /* of a log beside which a checkpoint is due; 0: 16 MiB */
@@ -65,6 +68,12 @@ int drps_round_log_is_open(const struct drps_round_log *l);
 /* An `applied` of drps_exchange_job: a batch of the round under way. */
 int drps_round_log_take(void *l, const struct drps_exchange_applied *applied, struct drps_err *err);
 
+/* The batches of a step of one process, whose worker keeps slopes and is done with it: of all its
+ * threads, of rows ids [batch->rows]. */
+DRPS_MUST_CHECK
+int drps_round_log_take_step(struct drps_round_log *l, const struct drps_worker *worker,
+                             const uint32_t *ids, struct drps_err *err);
+
 /* The round's end. `replica`: all rows after it. Errors as drps_vector_log_add(). */
 DRPS_MUST_CHECK
 int drps_round_log_end(struct drps_round_log *l, uint64_t round, const void *replica,
@@ -87,8 +96,8 @@ void drps_round_log_put_off(struct drps_round_log *l);
 void drps_round_log_counts(const struct drps_round_log *l, uint64_t *rounds_out,
                            uint64_t *bytes_out);
 
-/* Returns the memory that it takes. */
-uint64_t drps_round_log_memory(const struct drps_plan_info *info);
+/* Returns the memory that it takes, with so many batches of a round. */
+uint64_t drps_round_log_memory(const struct drps_plan_info *info, uint32_t batches);
 
 /* ---- Restoring ---- */
 
@@ -101,6 +110,9 @@ struct drps_round_replay {
     uint64_t epochs;
     struct drps_round_note last; /* of the last round; its `done` is NULL */
 };
+
+/* Returns the memory that restoring takes beside the rows. */
+uint64_t drps_round_replay_memory(uint64_t rows, uint32_t dim);
 
 /* All own rows as they are after `round`, [rows][row_bytes]: the checkpoint's, then its log. Errors
  * as drps_vector_log_replay(). */

@@ -131,6 +131,12 @@ static int apply(void *ctx, const struct drps_vector_round *round, void *matrix,
     return take_note(s->r, round, err);
 }
 
+uint64_t drps_round_replay_memory(uint64_t rows, uint32_t dim)
+{
+    const uint64_t met = sizeof(uint64_t) + sizeof(uint32_t);
+    return 2 * rows * (dim * sizeof(float) + sizeof(uint32_t) + met);
+}
+
 static int stepping_init(struct stepping *s, struct drps_round_replay *r, struct drps_err *err)
 {
     const size_t rows = (size_t)r->rows, bytes = r->server->model.dim * sizeof(float);

@@ -17,8 +17,8 @@ struct drps_round_log {
     int gathers;                 /* 1: the log is open since the round began */
 
     /* The round under way: */
-    struct drps_vectors *batches; /* own: [ranks] */
-    uint32_t *sources;            /* own: [ranks] */
+    struct drps_vectors *batches; /* own: [job.batches] */
+    uint32_t *sources;            /* own: [job.batches] */
     uint32_t n;
     float *u; /* own: of all batches, as the next three */
     uint32_t *starts, *ids;
@@ -37,21 +37,25 @@ static uint64_t most_entries(const struct drps_plan_info *info)
     return info->max_batch_nnz + info->max_batch_samples; /* with the intercept's */
 }
 
-/* Returns the bytes of a round's arrays. */
-static uint64_t round_bytes(const struct drps_plan_info *info)
+/* Samples of a round: a rank's or, of one process, a step's are those of a batch of the plan. */
+static uint64_t most_samples(const struct drps_plan_info *info)
 {
-    const uint64_t samples = info->max_batch_samples;
-    return info->ranks.count *
-           (sizeof(struct drps_vectors) + sizeof(uint32_t) + samples * info->dim * sizeof(float) +
-            (samples + 1) * sizeof(uint32_t) +
-            most_entries(info) * (sizeof(uint32_t) + sizeof(float)));
+    return info->ranks.count * info->max_batch_samples;
+}
+
+/* Returns the bytes of a round's arrays. */
+static uint64_t round_bytes(const struct drps_plan_info *info, uint32_t batches)
+{
+    return batches * (sizeof(struct drps_vectors) + 2 * sizeof(uint32_t)) +
+           most_samples(info) * (info->dim * sizeof(float) + sizeof(uint32_t)) +
+           info->ranks.count * most_entries(info) * (sizeof(uint32_t) + sizeof(float));
 }
 
 /* A round's arrays; what is held until it is durable, twice, and up to twice as large as it is
  * filled; and a mark for each row. */
-uint64_t drps_round_log_memory(const struct drps_plan_info *info)
+uint64_t drps_round_log_memory(const struct drps_plan_info *info, uint32_t batches)
 {
-    const uint64_t round = round_bytes(info);
+    const uint64_t round = round_bytes(info, batches);
     return round + 4 * (usual_buffer_bytes + round) + info->rows / 8;
 }
 
@@ -60,12 +64,12 @@ uint64_t drps_round_log_memory(const struct drps_plan_info *info)
 static int allocate(struct drps_round_log *l)
 {
     const struct drps_plan_info *info = l->job.info;
-    const size_t ranks = info->ranks.count, samples = (size_t)info->max_batch_samples;
-    const size_t entries = ranks * (size_t)most_entries(info);
-    l->batches = drps_array_new(ranks, sizeof(*l->batches));
-    l->sources = drps_array_new(ranks, sizeof(*l->sources));
-    l->u = drps_array_new(ranks * samples, info->dim * sizeof(*l->u));
-    l->starts = drps_array_new(ranks * (samples + 1), sizeof(*l->starts));
+    const size_t batches = l->job.batches, samples = (size_t)most_samples(info);
+    const size_t entries = info->ranks.count * (size_t)most_entries(info);
+    l->batches = drps_array_new(batches, sizeof(*l->batches));
+    l->sources = drps_array_new(batches, sizeof(*l->sources));
+    l->u = drps_array_new(samples, info->dim * sizeof(*l->u));
+    l->starts = drps_array_new(samples + batches, sizeof(*l->starts));
     l->ids = drps_array_new(entries, sizeof(*l->ids));
     l->values = drps_array_new(entries, sizeof(*l->values));
     return l->batches && l->sources && l->u && l->starts && l->ids && l->values ? 0 : -ENOMEM;

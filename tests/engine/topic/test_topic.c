@@ -111,17 +111,19 @@ struct batch {
     float before[(BATCH + WORDS) * DIM], after[(BATCH + WORDS) * DIM], scores[BATCH];
 };
 
-/* Row WORDS + s of the batch is that of document first + s; those of words come in falling order.
- */
-static void fill(struct batch *x, const struct run *run, size_t first, size_t samples, int own)
+/* Row WORDS + s of the batch is that of document first + s stride; those of words come in falling
+ * order. */
+static void fill(struct batch *x, const struct run *run, size_t first, size_t samples,
+                 size_t stride, int own)
 {
     uint32_t n = 0;
     memset(x, 0, sizeof(*x));
     for (uint32_t s = 0; s < samples; s++) {
         for (uint32_t k = 0; k < WORDS; k++) {
-            if (run->corpus->d[first + s][k] == 0) continue;
+            const double d = run->corpus->d[first + s * stride][k];
+            if (d == 0) continue;
             x->local[n] = WORDS - 1 - k;
-            x->values[n++] = (float)run->corpus->d[first + s][k];
+            x->values[n++] = (float)d;
         }
         if (own) x->local[n++] = WORDS + s;
         x->starts[s + 1] = n;
@@ -129,7 +131,7 @@ static void fill(struct batch *x, const struct run *run, size_t first, size_t sa
     for (uint32_t k = 0; k < WORDS; k++)
         x->index[WORDS - 1 - k] = DOCS + k;
     for (uint32_t s = 0; s < samples; s++)
-        x->index[WORDS + s] = (uint32_t)(first + s);
+        x->index[WORDS + s] = (uint32_t)(first + s * stride);
     for (size_t i = 0; i < WORDS + samples; i++)
         memcpy(x->before + i * DIM, run->rows[x->index[i]], sizeof(run->rows[0]));
     x->b = (struct drps_batch){.samples = samples,
@@ -151,7 +153,7 @@ static void work(struct run *run, const struct drps_topic_step *step)
 static void train(struct run *run, size_t first, size_t samples)
 {
     static struct batch x;
-    fill(&x, run, first, samples, 1);
+    fill(&x, run, first, samples, 1, 1);
     const struct drps_rows rows = {(char *)run->rows, sizeof(run->rows[0]), x.index,
                                    WORDS + samples};
     const struct drps_topic_step step = {
@@ -162,7 +164,7 @@ static void train(struct run *run, size_t first, size_t samples)
 static double score(struct run *run, size_t doc, float code[J])
 {
     static struct batch x;
-    fill(&x, run, doc, 1, 0);
+    fill(&x, run, doc, 1, 1, 0);
     const struct drps_topic_step step = {
         .batch = &x.b, .before = x.before, .scores = x.scores, .codes = code};
     work(run, &step);
@@ -423,6 +425,154 @@ static void test_a_run_goes_on(void **state)
     drps_topic_close(other.topic);
 }
 
+/* ---- Several ranks: server k of R has every R-th row, worker k every R-th document of a round
+ * ----
+ */
+
+enum { RANKS_MOST = 3 };
+
+/* What a step of the worker changes is added to `sums`. */
+static void rank_step(struct run *rank, const struct run *store, size_t first, size_t samples,
+                      size_t ranks, float sums[DOCS + WORDS][DIM])
+{
+    static struct batch x;
+    memcpy(rank->rows, store->rows, sizeof(rank->rows));
+    fill(&x, rank, first, samples, ranks, 1);
+    const struct drps_topic_step step = {
+        .batch = &x.b, .before = x.before, .after = x.after, .scores = x.scores};
+    work(rank, &step);
+    for (size_t i = 0; i < x.b.rows; i++)
+        for (size_t j = 0; j < DIM; j++)
+            sums[x.index[i]][j] += x.after[i * DIM + j];
+}
+
+static void server_step(struct run *rank, struct run *store, size_t k, size_t ranks,
+                        float sums[DOCS + WORDS][DIM])
+{
+    uint32_t index[DOCS + WORDS];
+    float changes[(DOCS + WORDS) * DIM];
+    size_t n = 0;
+    for (size_t row = DOCS + WORDS; row--;) { /* words in the order of batches */
+        if (row % ranks != k) continue;
+        index[n] = (uint32_t)row;
+        memcpy(changes + n++ * DIM, sums[row], sizeof(sums[row]));
+    }
+    const struct drps_rows rows = {(char *)store->rows, sizeof(store->rows[0]), index, n};
+    drps_topic_change_rows(rank->topic, &rows, n, changes);
+}
+
+static void all_reduce(struct run *rank, size_t ranks)
+{
+    const size_t n = drps_topic_changes_n(J);
+    double sum[J * (J + 1) + 2] = {0};
+    for (size_t k = 0; k < ranks; k++)
+        for (size_t i = 0; i < n; i++)
+            sum[i] += drps_topic_changes(rank[k].topic)[i];
+    for (size_t k = 0; k < ranks; k++) {
+        memcpy(drps_topic_changes(rank[k].topic), sum, sizeof(sum));
+        drps_topic_apply(rank[k].topic);
+    }
+}
+
+/* The rows are those of *store. */
+static void ranks_epoch(struct run *rank, struct run *store, size_t ranks)
+{
+    static float sums[DOCS + WORDS][DIM];
+    for (size_t first = 0; first < DOCS; first += BATCH) {
+        const size_t all = DOCS - first < BATCH ? DOCS - first : BATCH;
+        memset(sums, 0, sizeof(sums));
+        for (size_t k = 0; k < ranks; k++)
+            rank_step(&rank[k], store, first + k, (all + ranks - 1 - k) / ranks, ranks, sums);
+        for (size_t k = 0; k < ranks; k++)
+            server_step(&rank[k], store, k, ranks, sums);
+        all_reduce(rank, ranks);
+    }
+}
+
+static void begin_ranks(struct run *rank, const struct corpus *c, size_t ranks)
+{
+    for (size_t k = 0; k < ranks; k++) {
+        const struct drps_topic_options o = {.topics = J,
+                                             .l1 = 0.5,
+                                             .rho = 1,
+                                             .members = 2,
+                                             .workers = (uint32_t)ranks,
+                                             .worker = (uint32_t)k};
+        begin(&rank[k], c, 0.5, 1, 2);
+        drps_topic_close(rank[k].topic);
+        assert_int_equal(drps_topic_open(&o, &rank[k].topic, NULL), 0);
+    }
+}
+
+/* All ranks have the same sums, and of one rank rows and sums are those of a step without ranks. */
+static void check_states(const struct run *rank, size_t ranks, const struct run *one)
+{
+    const size_t bytes = (2 * J * J + SUM_BEGUN) * sizeof(double);
+    const double *first = drps_topic_state(rank[0].topic);
+    for (size_t k = 1; k < ranks; k++)
+        assert_memory_equal(drps_topic_state(rank[k].topic), first, bytes);
+    if (ranks == 1) assert_memory_equal(drps_topic_state(one->topic), first, bytes);
+}
+
+/* A round is one step with the documents of all ranks' batches, taken in turn. */
+static void test_ranks_are_one_with_larger_batches(void **state)
+{
+    static struct corpus c;
+    static struct run one, store, rank[RANKS_MOST];
+    (void)state;
+    make_corpus(&c, 10);
+    memset(c.d[EMPTY], 0, sizeof(c.d[EMPTY]));
+    c.d[EMPTY][1] = 1; /* each worker has as many documents that begin a topic */
+    for (size_t ranks = 1; ranks <= RANKS_MOST; ranks++) {
+        double before = INFINITY;
+        memset(&store, 0, sizeof(store));
+        begin(&one, &c, 0.5, 1, 1);
+        begin_ranks(rank, &c, ranks);
+        const double near = 1e-6 * all_squares(&c);
+        for (size_t e = 0; e < EPOCHS; e++) {
+            epoch(&one);
+            ranks_epoch(rank, &store, ranks);
+            const double got = drps_topic_objective(rank[0].topic);
+            const double want = drps_topic_objective(one.topic);
+            if (!(fabs(got - want) < near) || !(got < before + near))
+                fail_msg("%zu ranks, epoch %zu: %.9g after %.9g; one rank has %.9g", ranks, e, got,
+                         before, want);
+            before = got;
+            check_states(rank, ranks, &one);
+        }
+        if (ranks == 1) assert_memory_equal(one.rows, store.rows, sizeof(one.rows));
+        for (size_t i = 0; i < DOCS + WORDS; i++)
+            for (size_t j = 0; j < DIM; j++)
+                assert_true(fabsf(one.rows[i][j] - store.rows[i][j]) <
+                            1e-4f * (1 + fabsf(one.rows[i][j])));
+        for (size_t k = 0; k < ranks; k++)
+            drps_topic_close(rank[k].topic);
+        drps_topic_close(one.topic);
+    }
+}
+
+/* Of topics the workers begin every R-th, as long as each has documents; one without has none. */
+static void test_ranks_begin_topics_in_turn(void **state)
+{
+    static struct corpus c;
+    static struct run store, rank[RANKS_MOST];
+    (void)state;
+    make_corpus(&c, 11);
+    begin_ranks(rank, &c, RANKS_MOST);
+    memset(&store, 0, sizeof(store));
+    rank[2].topic->options.worker = RANKS_MOST; /* it has only rows */
+    ranks_epoch(rank, &store, RANKS_MOST);
+    const size_t began[] = {0, 1, 6}; /* by documents 0, 1 and 6; 3 has no words */
+    const size_t topics[] = {0, 1, 3};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < J; j++) {
+            const float code = store.rows[began[i]][1 + j];
+            assert_true(j == topics[i] ? code > 0 : code == 0);
+        }
+    for (size_t k = 0; k < RANKS_MOST; k++)
+        drps_topic_close(rank[k].topic);
+}
+
 static void test_damaged_states_are_refused(void **state)
 {
     const struct drps_topic_options o = {.topics = J, .l1 = 0.5, .rho = 1, .members = 1};
@@ -518,6 +668,8 @@ int main(void)
         cmocka_unit_test(test_a_model_has_the_objective),
         cmocka_unit_test(test_members_do_not_matter),
         cmocka_unit_test(test_a_run_goes_on),
+        cmocka_unit_test(test_ranks_are_one_with_larger_batches),
+        cmocka_unit_test(test_ranks_begin_topics_in_turn),
         cmocka_unit_test(test_damaged_states_are_refused),
         cmocka_unit_test(test_new_documents_are_coded),
         cmocka_unit_test(test_small_and_large_values),

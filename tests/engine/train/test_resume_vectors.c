@@ -1,6 +1,6 @@
-/* Runs that log vectors beside their checkpoints: they go on after any round that is covered,
- * within an epoch too, and end with the bits of a run that nobody disturbed; also where the power
- * goes, or the log is damaged, or cannot be written. */
+/* Runs that log vectors beside their checkpoints, of ranks and of one process: they go on after any
+ * round that is covered, within an epoch too, and end with the bits of a run that nobody disturbed;
+ * also where the power goes, or the log is damaged, or cannot be written. */
 #include "support/plan_maker.h"
 
 #include <errno.h>
@@ -32,6 +32,21 @@ const struct drps_io *__wrap_drps_io_os(void)
 /* ---- Runs ---- */
 
 static uint64_t seed = 20261124;
+static uint32_t workers = WORLD_WORKERS; /* 1: one process without ranks */
+static const char *algo = "mlr";
+static int are_alike; /* 1: samples have as many entries each, of value 1 */
+
+static void write_noise(FILE *to, uint64_t *drawn)
+{
+    for (unsigned f = 10; f < 2400; f += 1 + (unsigned)(drps_rng_at(3, (*drawn)++) % 400))
+        (void)fprintf(to, " %u:%.2f", f, (double)(drps_rng_at(3, (*drawn)++) % 100) / 99);
+}
+
+static void write_noise_alike(FILE *to, uint64_t *drawn)
+{
+    for (unsigned f = 10; f < 2400; f += 400)
+        (void)fprintf(to, " %u:1", f + (unsigned)(drps_rng_at(3, (*drawn)++) % 400));
+}
 
 /* Five classes, a feature each that tells them apart, and noise. */
 static void write_samples(FILE *to)
@@ -41,8 +56,7 @@ static void write_samples(FILE *to)
     for (int i = 0; i < SAMPLES; i++) {
         const unsigned label = (unsigned)(drps_rng_at(3, drawn++) % 5);
         (void)fprintf(to, "%s %u:1", names[label], label + 1);
-        for (unsigned f = 10; f < 2400; f += 1 + (unsigned)(drps_rng_at(3, drawn++) % 400))
-            (void)fprintf(to, " %u:%.2f", f, (double)(drps_rng_at(3, drawn++) % 100) / 99);
+        (are_alike ? write_noise_alike : write_noise)(to, &drawn);
         (void)fputs("\n", to);
     }
 }
@@ -57,25 +71,25 @@ static struct world *begin_with(double held_out, struct drps_train_options *o)
     assert_non_null(w);
     FILE *to = open_memstream(&text, &bytes);
     assert_non_null(to);
-    w->workers = WORLD_WORKERS;
+    w->workers = workers;
     scratch_begin(&w->scratch);
     (void)snprintf(w->plan, sizeof(w->plan), "%s", scratch_path(&w->scratch, "plan"));
     assert_int_equal(mkdir(scratch_path(&w->scratch, "disk"), 0777), 0);
     (void)snprintf(w->model, sizeof(w->model), "%s", scratch_path(&w->scratch, "disk/model"));
     write_samples(to);
     (void)fclose(to);
-    case_begin(&run, &w->scratch, scratch_file(&w->scratch, "in", text, bytes), "mlr");
+    case_begin(&run, &w->scratch, scratch_file(&w->scratch, "in", text, bytes), algo);
     free(text);
     (void)snprintf(run.out, sizeof(run.out), "%s", w->plan);
-    run.options.workers = WORLD_WORKERS;
+    run.options.workers = workers;
     run.options.test_fraction = held_out;
-    run.options.batch_size = held_out > 0 ? 25 : 30;
+    run.options.batch_size = (held_out > 0 ? 75 : 90) / workers;
     case_compile(&run);
     assert_int_equal(run.result.info.batches, BATCHES);
     *o = world_options(w);
     o->epochs = EPOCHS;
     o->log = &quiet;
-    o->exchange = DRPS_EXCHANGE_VECTORS;
+    if (workers > 1) o->exchange = DRPS_EXCHANGE_VECTORS;
     o->checkpoint_vectors = 1;
     o->checkpoint_log_bytes = 1;
     o->checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 2};
@@ -87,12 +101,33 @@ static struct world *begin(struct drps_train_options *o)
     return begin_with(.2, o);
 }
 
+/* All ranks, or the one process. */
+static int run_world(const struct world *w, const struct drps_train_options *o,
+                     struct drps_train_result *r, struct drps_err *err)
+{
+    struct drps_plan *plan;
+    if (workers > 1) return world_run(w, o, r, err);
+    *r = (struct drps_train_result){0};
+    int rc = drps_plan_open(drps_io_os(), w->plan, &plan, err);
+    if (rc < 0) return rc;
+    rc = drps_train_run(plan, o, r, err);
+    drps_plan_close(plan);
+    return rc;
+}
+
+static void train_world(const struct world *w, const struct drps_train_options *o,
+                        struct drps_train_result *r)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    if (run_world(w, o, r, &err) < 0) fail_msg("%s", err.text);
+}
+
 /* Without checkpoints. */
 static void train_plain(struct world *w, struct drps_train_options o, struct drps_train_result *r)
 {
     o.checkpoint_vectors = 0;
     o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
-    world_train(w, &o, r);
+    train_world(w, &o, r);
 }
 
 static void end(struct world *w, struct drps_train_result *want)
@@ -121,7 +156,7 @@ static void leave_checkpoints(struct world *w, struct drps_train_options o)
     struct drps_train_result r;
     char kept[SCRATCH_PATH_BYTES];
     o.keep_checkpoints = 1;
-    world_train(w, &o, &r);
+    train_world(w, &o, &r);
     if (r.checkpoints.rounds != LAST || !r.checkpoints.log_bytes || r.checkpoints.n < 3)
         fail_msg("%llu rounds, %llu checkpoints", (unsigned long long)r.checkpoints.rounds,
                  (unsigned long long)r.checkpoints.n);
@@ -139,7 +174,7 @@ static void go_on(struct world *w, struct drps_train_options o, const uint64_t *
     o.resume = 1;
     o.resume_at = round != NULL;
     o.resume_round = round ? *round : 0;
-    world_train(w, &o, &r);
+    train_world(w, &o, &r);
     train_check_same(&r, want, what, round ? (long)*round : -1);
     if (round && (r.resumed_epoch - 1) * BATCHES + r.resumed_step != *round)
         fail_msg("%s: after epoch %llu, batch %llu, not round %llu", what,
@@ -154,7 +189,7 @@ static void refused(struct world *w, const struct drps_train_options *o, int cod
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_train_result r;
-    const int rc = world_run(w, o, &r, &err);
+    const int rc = run_world(w, o, &r, &err);
     if (rc != DRPS_E_PEER_FAILED) assert_int_equal(rc, code);
     if (!strstr(err.text, says)) fail_msg("does not say '%s' but: %s", says, err.text);
     drps_train_result_free(&r);
@@ -165,7 +200,7 @@ static void covered(struct world *w, uint64_t *first_out, uint64_t *last_out)
 {
     *first_out = 0;
     *last_out = UINT64_MAX;
-    for (uint32_t r = 0; r < WORLD_WORKERS; r++) {
+    for (uint32_t r = 0; r < workers; r++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_checkpoints c;
         uint64_t first = 0, last = 0;
@@ -207,6 +242,11 @@ static void set_patience(struct drps_train_options *o)
 {
     o->patience = 2;
 }
+static void set_threads(struct drps_train_options *o)
+{
+    o->threads = 3;
+    o->l1 = 1e-3f;
+}
 static void set_nothing(struct drps_train_options *o)
 {
     (void)o;
@@ -217,11 +257,14 @@ static void test_each_covered_round_is_gone_on_from(void **state)
     static const struct {
         const char *name;
         void (*set)(struct drps_train_options *o);
-    } cases[] = {{"adagrad", set_nothing},  {"sgd with l2", set_sgd},   {"ftrl", set_ftrl},
-                 {"chosen", set_chosen},    {"store relay", set_relay}, {"store file", set_file},
-                 {"patience", set_patience}};
+        int of_ranks; /* alone */
+    } cases[] = {
+        {"adagrad", set_nothing, 0},   {"sgd with l2", set_sgd, 0},       {"ftrl", set_ftrl, 0},
+        {"patience", set_patience, 0}, {"three threads", set_threads, 0}, {"chosen", set_chosen, 1},
+        {"store relay", set_relay, 1}, {"store file", set_file, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        if (cases[i].of_ranks && workers == 1) continue;
         struct drps_train_options o;
         struct drps_train_result want;
         struct world *w = begin(&o);
@@ -250,11 +293,11 @@ static void test_epochs_that_are_not_evaluated(void **state)
     struct world *w = begin_with(0, &o);
     uint64_t first, last;
     (void)state;
-    set_chosen(&o); /* logs that cover more rounds */
+    if (workers > 1) set_chosen(&o); /* logs that cover more rounds */
     train_plain(w, o, &want);
     leave_checkpoints(w, o);
     covered(w, &first, &last);
-    assert_true(first < LAST - BATCHES && last == LAST);
+    assert_true(first < LAST - (workers > 1 ? BATCHES : 2) && last == LAST);
     for (uint64_t round = first; round <= last; round += FEW ? 6 : 1) {
         put_disk(w, at(w, "kept"));
         go_on(w, o, &round, &want, "without evaluation");
@@ -283,7 +326,7 @@ static void test_a_round_is_what_a_run_was_then(void **state)
         servers.checkpoint_vectors = 0;
         servers.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
         stop_by(&servers, &s);
-        assert_int_equal(world_run(w, &servers, &want, &err), DRPS_E_INTERRUPTED);
+        assert_int_equal(run_world(w, &servers, &want, &err), DRPS_E_INTERRUPTED);
         put_disk(w, at(w, "kept"));
         shorter = o;
         shorter.resume = shorter.resume_at = 1;
@@ -294,7 +337,7 @@ static void test_a_round_is_what_a_run_was_then(void **state)
             continue;
         }
         drps_err_clear(&err);
-        assert_int_equal(world_run(w, &shorter, &r, &err), DRPS_E_INTERRUPTED);
+        assert_int_equal(run_world(w, &shorter, &r, &err), DRPS_E_INTERRUPTED);
         if (r.content != want.content)
             fail_msg("after round %llu: %016llx, of servers %016llx",
                      (unsigned long long)shorter.resume_round, (unsigned long long)r.content,
@@ -326,8 +369,50 @@ static void test_rounds_that_are_not_covered(void **state)
     o.resume_round = last + 1;
     refused(w, &o, DRPS_E_NOT_FOUND, says);
     train_remove(at(w, "disk/model.checkpoint"));
-    refused(w, &o, DRPS_E_NOT_FOUND, "holds no round that all ranks have");
+    refused(w, &o, DRPS_E_NOT_FOUND, "holds no round that");
     world_end(w);
+}
+
+/* What one process logs is restored in memory, and applied batch by batch. */
+static void test_what_does_not_go_with_one_process(void **state)
+{
+    struct drps_train_options o, p;
+    struct world *w = begin(&o);
+    (void)state;
+    p = o;
+    set_relay(&p);
+    refused(w, &p, DRPS_E_CONFIG, "store relay cannot be, take resident");
+    p = o;
+    p.local_steps = 1;
+    refused(w, &p, DRPS_E_CONFIG, "local steps apply no vectors");
+    p = o;
+    p.optimizer = "lbfgs";
+    refused(w, &p, DRPS_E_CONFIG, "checkpoints of vectors do not go with lbfgs");
+    p = o;
+    p.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
+    refused(w, &p, DRPS_E_CONFIG, "and there are to be none");
+    p = o;
+    p.memory_bytes = 1 << 20;
+    refused(w, &p, DRPS_E_MEMORY_BUDGET, "restoring a round");
+    assert_false(path_exists(w->model));
+    leave_checkpoints(w, o); /* rounds that are logged are not restored elsewhere either */
+    o.checkpoint_vectors = 0;
+    o.resume = o.resume_at = 1;
+    o.resume_round = LAST - 1;
+    set_file(&o);
+    refused(w, &o, DRPS_E_CONFIG, "store file cannot be, take resident");
+    world_end(w);
+}
+
+/* A model without classes has no vectors. */
+static void test_models_without_vectors(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_options o = j->o;
+    (void)state;
+    o.checkpoint_vectors = 1;
+    train_refused(j->plan, &o, DRPS_E_CONFIG, "of models of several classes");
+    job_end(j);
 }
 
 static void test_what_does_not_go_together(void **state)
@@ -375,7 +460,7 @@ static void test_ranks_go_on_from_what_all_have(void **state)
     assert_true(train_checkpoints(at(w, "kept/model.checkpoint"), 0, numbers) >= 2);
     for (int i = 0; i < 24 / DRPS_TEST_ONE_IN; i++) {
         put_disk(w, at(w, "kept"));
-        for (uint32_t r = 0; r < WORLD_WORKERS; r++) {
+        for (uint32_t r = 0; r < workers; r++) {
             const uint64_t what = drps_rng_at(seed, drawn++) % 4;
             (void)snprintf(name, sizeof(name), "disk/model.checkpoint/rank-%u/%llu", r,
                            (unsigned long long)numbers[0]);
@@ -418,12 +503,12 @@ static void test_a_damaged_log(void **state)
     put_disk(w, at(w, "kept"));
     const size_t all = train_checkpoints(at(w, "kept/model.checkpoint"), 0, numbers);
     assert_true(all >= 2);
-    for (size_t i = 0; i < WORLD_WORKERS * (all - 1); i++) {
-        (void)snprintf(name, sizeof(name), "disk/model.checkpoint/rank-%zu/%llu", i % WORLD_WORKERS,
-                       (unsigned long long)numbers[i / WORLD_WORKERS]);
+    for (size_t i = 0; i < workers * (all - 1); i++) {
+        (void)snprintf(name, sizeof(name), "disk/model.checkpoint/rank-%zu/%llu", i % workers,
+                       (unsigned long long)numbers[i / workers]);
         train_remove(at(w, name));
     }
-    (void)snprintf(part, sizeof(part), "model.checkpoint/rank-1/%llu/vectors.log",
+    (void)snprintf(part, sizeof(part), "model.checkpoint/rank-%u/%llu/vectors.log", workers - 1,
                    (unsigned long long)numbers[all - 1]);
     (void)snprintf(name, sizeof(name), "disk/%s", part);
     char *data = scratch_read(at(w, name), &n);
@@ -461,7 +546,7 @@ static void test_a_log_that_cannot_be_written(void **state)
         train_remove(at(w, "disk"));
         assert_int_equal(mkdir(at(w, "disk"), 0777), 0);
         replaced = &f->io;
-        world_train(w, &o, &r);
+        train_world(w, &o, &r);
         replaced = NULL;
         const int fired = atomic_load(&f->fired);
         fault_io_free(f);
@@ -488,13 +573,13 @@ static void test_a_disk_that_stays_full(void **state)
         train_remove(at(w, "disk"));
         assert_int_equal(mkdir(at(w, "disk"), 0777), 0);
         replaced = &f->io;
-        const int rc = world_run(w, &o, &r, &err);
+        const int rc = run_world(w, &o, &r, &err);
         replaced = NULL;
         fault_io_free(f);
         drps_train_result_free(&r);
         if (rc == 0) break;
         o.resume = 1;
-        world_train(w, &o, &r);
+        train_world(w, &o, &r);
         train_check_same(&r, &want, "after a disk that stays full", k);
         drps_train_result_free(&r);
         o.resume = 0;
@@ -521,9 +606,11 @@ static void test_power_loss(void **state)
         train_remove(disk);
         assert_int_equal(mkdir(disk, 0777), 0);
         struct power *p = power_new(__real_drps_io_os(), disk);
-        power_cut_at(p, POWER_CHANGES | POWER_SYNCS, 20 + (long)(drps_rng_at(seed, i) % 900));
+        const long most = workers > 1 ? 900 : 250; /* a run has more calls */
+        power_cut_at(p, POWER_CHANGES | POWER_SYNCS,
+                     20 + (long)(drps_rng_at(seed, i) % (uint64_t)most));
         replaced = &p->io;
-        const int rc = world_run(w, &o, &r, &err);
+        const int rc = run_world(w, &o, &r, &err);
         replaced = NULL;
         drps_train_result_free(&r);
         for (uint64_t choice = 0; choice < 3 && rc < 0; choice++) {
@@ -531,7 +618,7 @@ static void test_power_loss(void **state)
             assert_int_equal(power_found(p, choice < 2 ? choice : i + 2, found), 0);
             put_disk(w, found);
             o.resume = 1;
-            world_train(w, &o, &r);
+            train_world(w, &o, &r);
             train_check_same(&r, &want, "after the power was gone", (long)i);
             resumed += r.resumed_step > 0;
             drps_train_result_free(&r);
@@ -548,7 +635,7 @@ static void test_power_loss(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest of_ranks[] = {
         cmocka_unit_test(test_each_covered_round_is_gone_on_from),
         cmocka_unit_test(test_epochs_that_are_not_evaluated),
         cmocka_unit_test(test_a_round_is_what_a_run_was_then),
@@ -560,6 +647,28 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_disk_that_stays_full),
         cmocka_unit_test(test_power_loss),
     };
+    const struct CMUnitTest of_one[] = {
+        cmocka_unit_test(test_each_covered_round_is_gone_on_from),
+        cmocka_unit_test(test_epochs_that_are_not_evaluated),
+        cmocka_unit_test(test_rounds_that_are_not_covered),
+        cmocka_unit_test(test_what_does_not_go_with_one_process),
+        cmocka_unit_test(test_models_without_vectors),
+        cmocka_unit_test(test_ranks_go_on_from_what_all_have),
+        cmocka_unit_test(test_a_damaged_log),
+        cmocka_unit_test(test_a_log_that_cannot_be_written),
+        cmocka_unit_test(test_a_disk_that_stays_full),
+        cmocka_unit_test(test_power_loss),
+    };
+    const struct CMUnitTest of_svm[] = {
+        cmocka_unit_test(test_each_covered_round_is_gone_on_from),
+        cmocka_unit_test(test_epochs_that_are_not_evaluated),
+    };
     if (argc > 1) seed = strtoull(argv[1], NULL, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+    int failed = cmocka_run_group_tests(of_ranks, NULL, NULL);
+    workers = 1;
+    failed += cmocka_run_group_tests(of_one, NULL, NULL);
+    algo = "svm"; /* one against the rest */
+    are_alike = 1;
+    failed += cmocka_run_group_tests(of_svm, NULL, NULL);
+    return failed ? 1 : 0;
 }
