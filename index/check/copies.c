@@ -1,7 +1,7 @@
 /*
- * Equal samples. A sample is known by a hash of its entries and its label, which does not depend on
- * the order of the entries. Test samples of a slice of the hashes lie in a table; training samples
- * are looked up in it.
+ * Equal samples. A sample is known by a hash of its label and its entries, but for those of value 0,
+ * as the entry of a sample's own row is; it does not depend on their order. Test samples of a slice
+ * of the hashes lie in a table; training samples are looked up in it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,8 +39,10 @@ static uint64_t hash_of(const struct drps_batch *b, const uint32_t *rows, size_t
 {
     uint64_t sum = 0;
     const size_t end = drps_batch_start(b, s + 1);
-    for (size_t j = drps_batch_start(b, s); j < end; j++)
-        sum += mix((uint64_t)rows[drps_batch_local(b, j)] << 32 | bits_of(drps_batch_value(b, j)));
+    for (size_t j = drps_batch_start(b, s); j < end; j++) {
+        const uint32_t value = bits_of(drps_batch_value(b, j));
+        if (value) sum += mix((uint64_t)rows[drps_batch_local(b, j)] << 32 | value);
+    }
     const uint64_t hash = mix(sum ^ (uint64_t)bits_of(b->labels[s]) << 16);
     return hash ? hash : 1;
 }

@@ -13,7 +13,7 @@ static struct maker_sample *add(struct maker *m, int test, size_t i, float label
 {
     struct maker_sample *s = maker_add(m, test, label);
     maker_entry(s, 2 + (uint32_t)(i % 7), 1);
-    maker_entry(s, 20 + (uint32_t)(i % 11), (float)(i % 13));
+    maker_entry(s, 20 + (uint32_t)(i % 11), (float)(1 + i % 13));
     return s;
 }
 
@@ -41,7 +41,11 @@ static void test_slices_count_the_same(void **state)
     for (size_t i = 0; i < N; i++)
         maker_entry(add(&m, 0, i, label_of(i)), 1, 3);
     for (size_t i = 0; i < N / 4; i++) /* every second one is that of training */
-        maker_entry(add(&m, 1, i, i % 2 ? label_of(i) : -label_of(i)), 1, 3);
+    {
+        struct maker_sample *s = add(&m, 1, i, i % 2 ? label_of(i) : -label_of(i));
+        maker_entry(s, 1, 3);
+        maker_entry(s, 35 + (uint32_t)(i % 3), 0); /* as if it was not there */
+    }
     const struct drps_check whole = checked(&m, 0, "whole"), sliced = checked(&m, 600, "sliced");
     assert_int_equal(whole.passes, 1);
     assert_true(sliced.passes > 3);
