@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Recommending beside the bare products of the same users and items (bench_products), one thread each: seconds of the processor, which
 # other processes on the machine change less than those of the clock. Models are random: each user and item has one rating, an epoch.
-#   bench/recommend.sh [--quick]      1 M users x 1 M items of 64 factors, for 16,000 of the users (--quick: 1,000), and 50,000 x 50,000
-#                                     whole; the first then out of memory, 4,000 users (1,000), with --memory 128M in a cgroup of that + 10 %
+#   bench/recommend.sh [USERS]      1 M users x 1 M items of 64 factors, for 16,000 of the users, or so many; 50,000 x 50,000 whole; the
+#                                   first then out of memory, a quarter as many users, with --memory 128M in a cgroup of that + 10 %
 # All 10^12 pairs of the first are hours of one processor: what a user costs is the same for all. OPENBLAS_CORETYPE helps an OpenBLAS that
 # does not know the processor. The times of drps-recommend have all in them: reading names and model, and writing.
 . "$(dirname "$0")/lib.sh"
-slice=16000 outside=4000
-[[ ${1:-} != --quick ]] || slice=1000 outside=1000
+slice=${1:-16000}
+outside=$((slice / 4))
 cd "$work"
 
 model() { # NAME ROWS: a model of so many users and items

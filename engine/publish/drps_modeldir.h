@@ -51,6 +51,7 @@ struct drps_modeldir_info {
                       borrowed */
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* as in the plan */
     char separator;
+    int headless;
     /* Topics: what documents are coded with beside rows. When reading the model's, when writing
      * borrowed: drps_topic_gram(); NULL: no topic model. */
     const double *gram;

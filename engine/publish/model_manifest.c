@@ -75,6 +75,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
+    if (info->headless) drps_manifest_put(&j, "headless", json_true());
     return j;
 }
 
@@ -158,7 +159,9 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc == 0) rc = drps_manifest_get_real(j, "label_mean", path, &info->label_mean, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "content", path, &info->content, err);
-    if (rc == 0) rc = drps_plan_get_columns(j, path, info->label_column, &info->separator, err);
+    if (rc == 0)
+        rc = drps_plan_get_columns(j, path, info->label_column, &info->separator, &info->headless,
+                                   err);
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));

@@ -39,13 +39,15 @@ static int set_columns(struct drps_modeldata *d, struct drps_reader_options *o,
                        struct drps_err *err)
 {
     const struct drps_modeldir_info *info = d->info;
-    if (strcmp(info->format, "csv") != 0 || strcmp(o->format, "csv") != 0) return 0;
+    if (!drps_reader_has_columns(info->format) || strcmp(o->format, info->format) != 0) return 0;
     d->csv_kinds =
         drps_reader_csv_kinds(o->csv_kinds, (const char *const *)info->fields, info->fields_n);
     if (!d->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
     if (!o->csv_label && !names_label(o->csv_kinds) && info->label_column[0])
         o->csv_label = info->label_column;
-    if (!o->csv_separator) o->csv_separator = info->separator;
+    if (!o->csv_separator) o->csv_separator = info->separator; /* 0 but of csv */
+    if (!o->csv_header && strcmp(o->format, "csv") == 0)
+        o->csv_header = drps_csv_header_of(info->headless);
     o->csv_kinds = d->csv_kinds;
     o->csv_only_kinds = 1;
     return 0;

@@ -239,13 +239,15 @@ static int begin_classes(struct predictor *p, struct drps_err *err)
                             "%s has no named classes to give probabilities of: algorithm %s",
                             p->options->model, drps_algo_name(p->info->model.algo));
     const struct drps_model *model = &p->info->model;
-    if (model->loss != DRPS_LOSS_SOFTMAX && !drps_expr_has_softmax(&model->expr))
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "%s has no probabilities: the scores of algorithm %s are margins, or no "
-            "softmax is taken of them; use the algorithm mlr for probabilities of "
-            "classes",
-            p->options->model, drps_algo_name(model->algo));
+    if (model->loss == DRPS_LOSS_EXPRESSION && !drps_expr_has_softmax(&model->expr))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no probabilities: its loss takes no softmax of the scores",
+                            p->options->model);
+    if (model->loss != DRPS_LOSS_SOFTMAX && model->loss != DRPS_LOSS_EXPRESSION)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no probabilities: the scores of algorithm %s are margins; use "
+                            "the algorithm mlr",
+                            p->options->model, drps_algo_name(model->algo));
     p->chances = drps_array_new(p->info->model.outputs, sizeof(*p->chances));
     if (!p->chances) return drps_err_set(err, -ENOMEM, "no memory for probabilities");
     return write_head(p, err);

@@ -20,7 +20,8 @@ struct drps_queries {
     float *vectors;          /* own: [Q][d] of a user 1 and the factors, so that the product with an
                                 item's row has its bias */
     double *base;            /* own: [Q] */
-    double *error;           /* own: [Q] of struct drps_top, once drps_queries_ready() was called */
+    double *floor;           /* own: [Q] of struct drps_top, as is the next */
+    double *error;           /* own: [Q] once drps_queries_ready() was called */
     uint64_t *ids;           /* own: [Q] the source's */
     struct drps_best *heaps; /* own: [Q][most] */
     size_t *found;           /* own: [Q] of them */
@@ -50,6 +51,8 @@ void drps_queries_ready(struct drps_queries *q);
 
 /* What to look for for query i, with what was found so far. */
 struct drps_top drps_queries_top(const struct drps_queries *q, size_t i);
+/* It has gone on. */
+void drps_queries_found(struct drps_queries *q, size_t i, const struct drps_top *top);
 
 /* Where queries come from. */
 struct drps_query_source {

@@ -102,7 +102,7 @@ static void meet(struct drps_scores *s, struct room *room, size_t first, size_t 
         struct drps_top top = drps_queries_top(s->queries, first + i);
         items.products = room->products + i * items_n;
         room->exact += drps_top_look(&top, &items);
-        s->queries->found[first + i] = top.n;
+        drps_queries_found(s->queries, first + i, &top);
     }
 }
 

@@ -213,6 +213,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .fields_n = plan->fields_n,
         .fields = job->whole->fields,
         .separator = plan->separator,
+        .headless = plan->headless,
     };
     if (job->topic) info->gram = drps_topic_gram(job->topic);
     info->topic_l1 = (double)job->server.optim.l1;

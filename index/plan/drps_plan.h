@@ -201,6 +201,7 @@ struct drps_plan_info {
     size_t fields_n;                           /* string names: field prefixes */
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv; "" in other plans, and where not known */
     char separator;                            /* of csv, as given; 0 if it was not */
+    int headless;                              /* csv has no header: columns are numbers */
     struct drps_plan_ranks ranks;
 };
 
@@ -308,13 +309,13 @@ int drps_plan_get_expression(const void *manifest, const char *path, char text_o
  */
 void drps_plan_put_expression(void *manifest, const char *text, uint32_t outputs);
 
-/* The columns of csv data that are no features, as plan.json and model.json have them: two members
+/* The columns of csv data that are no features, as plan.json and model.json have them: three members
  * that may be missing. `manifest` is a json_t object, `path` its file, for the message.
  * DRPS_E_CORRUPT. */
 DRPS_MUST_CHECK
 int drps_plan_get_columns(const void *manifest, const char *path,
                           char label_out[DRPS_PLAN_COLUMN_BYTES], char *separator_out,
-                          struct drps_err *err);
+                          int *headless_out, struct drps_err *err);
 
 /* Open one of the plan's record files, whose kind must be this; drps_recfile_close() it. */
 DRPS_MUST_CHECK

@@ -193,6 +193,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
+    if (info->headless) drps_manifest_put(&j, "headless", json_true());
     if (info->ranks.count > 1) drps_manifest_put(&j, "cluster", ranks_to_json(&info->ranks));
     return j;
 }
@@ -348,7 +349,7 @@ int drps_plan_get_expression(const void *manifest, const char *path, char text_o
 
 int drps_plan_get_columns(const void *manifest, const char *path,
                           char label_out[DRPS_PLAN_COLUMN_BYTES], char *separator_out,
-                          struct drps_err *err)
+                          int *headless_out, struct drps_err *err)
 {
     const json_t *j = manifest;
     char separator[2] = "";
@@ -360,6 +361,7 @@ int drps_plan_get_columns(const void *manifest, const char *path,
     if (rc == 0 && json_object_get(j, "separator"))
         rc = drps_manifest_get_text(j, "separator", path, separator, sizeof(separator), err);
     *separator_out = separator[0];
+    *headless_out = json_is_true(json_object_get(j, "headless"));
     return rc;
 }
 
@@ -556,7 +558,9 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);
     if (rc == 0) rc = get_tables(plan, path, err);
     if (rc == 0) rc = get_fields(plan, err);
-    if (rc == 0) rc = drps_plan_get_columns(j, path, info->label_column, &info->separator, err);
+    if (rc == 0)
+        rc = drps_plan_get_columns(j, path, info->label_column, &info->separator, &info->headless,
+                                   err);
     if (rc < 0) return rc;
     rc = get_ranks(plan, path, err);
     if (rc == 0) rc = drps_manifest_get_text(j, "id", path, info->id, sizeof(info->id), err);

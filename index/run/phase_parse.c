@@ -195,6 +195,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     info->fields_n = p->fields_n;
     memcpy(info->label_column, p->label_column, sizeof(info->label_column));
     info->separator = strcmp(p->format, "csv") == 0 ? r->options.reader.csv_separator : '\0';
+    info->headless = p->headless;
     r->fields = p->fields; /* moved */
     r->fields_n = p->fields_n;
     p->fields = NULL;

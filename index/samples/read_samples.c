@@ -356,11 +356,13 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.labels = p->read_as;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;
-    if (p->dict &&
-        strcmp(p->format, "csv") == 0) { /* the columns mean what they mean in training */
+    if (p->dict && drps_reader_has_columns(p->format)) { /* they mean what they mean in training */
         kinds = drps_reader_csv_kinds(r.csv_kinds, (const char *const *)p->fields, p->fields_n);
         if (!kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
         r.csv_kinds = kinds;
+        r.csv_cross = NULL; /* the kinds have them */
+        r.csv_only_kinds = strcmp(p->format, "jsonl") == 0;
+        if (strcmp(p->format, "csv") == 0) r.csv_header = drps_csv_header_of(p->headless);
     }
     if (p->dict) r.on_columns = NULL; /* told before */
     int rc = drps_reader_open(io, paths, n, &r, &a.reader, err);
@@ -368,6 +370,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         (void)snprintf(p->format, sizeof(p->format), "%s", drps_reader_format(a.reader));
         p->string_names = drps_reader_has_names(a.reader);
         copy_label(p, a.reader);
+        p->headless = drps_reader_csv_headless(a.reader);
         if (!drps_reader_has_classes(a.reader)) drop_classes(p);
         rc = copy_fields(p, a.reader, err);
         if (rc == 0) rc = open_dict(io, o, dir, p, err);

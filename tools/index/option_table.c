@@ -21,7 +21,9 @@ const struct argp_option index_option_table[] = {
     {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},
 
     {NULL, 0, NULL, 0, "Input:", 2},
-    READER_OPTIONS(2, "default auto", "label, target, y or click", "numbers where all are"),
+    READER_OPTIONS(2, "default auto", "label, target, y or click; 1 without a header",
+                   "what the first lines say"),
+    READER_LEARN_OPTIONS(2),
     {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names (default 0)", 2},
     {"test", KEY_TEST, "FILE", 0, "Test samples, which are not trained on; may be given several times", 2},
     {"test-fraction", KEY_TEST_FRACTION, "P", 0,

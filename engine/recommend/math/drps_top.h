@@ -18,8 +18,10 @@ struct drps_best {
 struct drps_top {
     const float *vector; /* [d] */
     size_t d;
-    double error;         /* of a product with an item whose norm is 1, at most */
-    double base;          /* is added to each inner product */
+    double error; /* of a product with an item whose norm is 1, at most */
+    double base;  /* is added to each inner product */
+    double floor; /* a product without error below this is no better than the worst; begin with
+                     -infinity */
     const uint32_t *seen; /* [seen_n] rows that are left out, increasing */
     size_t seen_n;
     struct drps_best *heap; /* [most] */

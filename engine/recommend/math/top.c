@@ -49,18 +49,29 @@ static void sift_down(struct drps_best *heap, size_t n, size_t i, struct drps_be
     heap[i] = best;
 }
 
+/* The heap has changed. What is rounded, in double and in floats, is taken off. */
+static void set_floor(struct drps_top *t)
+{
+    const double worst = t->heap[0].score, off = worst - t->base;
+    if (t->n < t->most) return;
+    t->floor = off - DRPS_PRODUCT_TINY - (double)FLT_EPSILON * fabs(off) -
+               1e-14 * (fabs(worst) + fabs(t->base));
+}
+
 static void add(struct drps_top *t, struct drps_best best)
 {
     if (t->n == t->most) {
-        if (is_better(&best, &t->heap[0])) sift_down(t->heap, t->n, 0, best);
-        return;
+        if (!is_better(&best, &t->heap[0])) return;
+        sift_down(t->heap, t->n, 0, best);
+    } else {
+        size_t i = t->n++;
+        while (i && is_better(&t->heap[(i - 1) / 2], &best)) {
+            t->heap[i] = t->heap[(i - 1) / 2];
+            i = (i - 1) / 2;
+        }
+        t->heap[i] = best;
     }
-    size_t i = t->n++;
-    while (i && is_better(&t->heap[(i - 1) / 2], &best)) {
-        t->heap[i] = t->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    t->heap[i] = best;
+    set_floor(t);
 }
 
 static int by_rank(const void *a, const void *b)
@@ -79,15 +90,12 @@ void drps_top_sort(struct drps_top *t)
 #define LARGEST_ERROR ((double)FLT_EPSILON / 2 * (double)FLT_MAX / 4)
 
 /* Products below what this returns are of items that are not better; -infinity: any may be. The
- * error is taken a little larger, for what is rounded here and in double. */
+ * error is taken a little larger, for what is rounded in the bound itself. */
 static float bound_of(const struct drps_top *t, double item_norm)
 {
-    const double error = t->error * item_norm;
-    if (t->n < t->most || !(error < LARGEST_ERROR)) return -INFINITY;
-    const double worst = t->heap[0].score, off = worst - t->base;
-    const double bound = off - 1.001 * error - DRPS_PRODUCT_TINY - (double)FLT_EPSILON * fabs(off) -
-                         1e-14 * (fabs(worst) + fabs(t->base));
-    return bound > -(double)FLT_MAX && bound < (double)FLT_MAX ? (float)bound : -INFINITY;
+    const double error = t->error * item_norm, bound = t->floor - 1.001 * error;
+    if (!(error < LARGEST_ERROR) || !(fabs(bound) < (double)FLT_MAX)) return -INFINITY;
+    return (float)bound;
 }
 
 /* Whether one of so many products is not below the bound. */
@@ -119,16 +127,15 @@ static int is_seen(const struct drps_top *t, uint32_t row)
     return low < t->seen_n && t->seen[low] == row;
 }
 
-/* Items [from, end) one by one. Returns how many scores it computed. */
+/* Items [from, end) one by one; the bound grows. Returns how many scores it computed. */
 static uint64_t look_at(struct drps_top *t, const struct drps_top_items *items, size_t from,
-                        size_t end)
+                        size_t end, float *bound)
 {
-    float bound = bound_of(t, items->norm);
     uint64_t computed = 0;
     for (size_t j = from; j < end; j++) {
-        if (items->products[j] < bound || is_seen(t, items->rows[j])) continue;
+        if (items->products[j] < *bound || is_seen(t, items->rows[j])) continue;
         add(t, (struct drps_best){drps_top_score(t, items->vectors + j * t->d), items->rows[j]});
-        bound = bound_of(t, items->norm);
+        *bound = bound_of(t, items->norm);
         computed++;
     }
     return computed;
@@ -141,15 +148,15 @@ static size_t least_of(size_t a, size_t b)
 
 uint64_t drps_top_look(struct drps_top *t, const struct drps_top_items *items)
 {
-    const float bound = bound_of(t, items->norm); /* it only grows */
+    float bound = bound_of(t, items->norm);
     uint64_t computed = 0;
     for (size_t from = 0, end; from < items->n; from = end) {
         end = from + least_of(items->n - from, RUN);
         if (!any_left(items->products + from, end - from, bound)) continue;
         for (size_t at = from, n; at < end; at += n) {
             n = least_of(end - at, SMALL_RUN);
-            if (any_left(items->products + at, n, bound_of(t, items->norm)))
-                computed += look_at(t, items, at, at + n);
+            if (any_left(items->products + at, n, bound))
+                computed += look_at(t, items, at, at + n, &bound);
         }
     }
     return computed;

@@ -120,7 +120,8 @@ static void check_best(const struct case_of_best *c, struct random_source *r)
     double longest = 0;
     for (size_t k = 0; k < c->d; k++)
         query[k] = (float)random_below(r, c->levels) * c->scale;
-    struct drps_top top = {.vector = query, .d = c->d, .base = c->base, .heap = heap};
+    struct drps_top top = {
+        .vector = query, .d = c->d, .base = c->base, .floor = -INFINITY, .heap = heap};
     for (size_t i = 0; i < c->n; i++) {
         float *v = items + i * c->d;
         for (size_t k = 0; k < c->d; k++)
@@ -207,6 +208,7 @@ static void test_products_that_are_off_change_nothing(void **state)
     struct drps_top top = {.vector = query,
                            .d = D,
                            .error = drps_product_error(D) * drps_norm(query, D),
+                           .floor = -INFINITY,
                            .heap = heap,
                            .most = MOST};
     for (size_t i = 0; i < N; i++) {
@@ -235,6 +237,7 @@ static void test_a_sum_that_overflows_hides_nothing(void **state)
     struct drps_top top = {.vector = query,
                            .d = D,
                            .error = drps_product_error(D) * drps_norm(query, D),
+                           .floor = -INFINITY,
                            .heap = &best,
                            .most = 1};
     const struct drps_top_items tile = {.vectors = items,

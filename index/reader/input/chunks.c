@@ -1,5 +1,5 @@
 /* Cuts the input into pieces of whole lines. Needs input/ for the bytes. */
-#include "index/reader/chunks.h"
+#include "index/reader/input/drps_chunks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  * must be readable that far, and must be stopped by a byte that is not a digit. Neither looks at
  * the locale.
  */
-#ifndef DRPS_READER_NUMBER_H
-#define DRPS_READER_NUMBER_H
+#ifndef DRPS_READER_TEXT_NUMBER_H
+#define DRPS_READER_TEXT_NUMBER_H
 
 #include <stdint.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/drps_rng.h"
-#include "index/reader/number.h"
+#include "index/reader/text/drps_number.h"
 #include "index/reader/reader_files.h"
 
 enum { ROUNDS = 3000000 / DRPS_TEST_ONE_IN };

@@ -5,8 +5,8 @@
  * What was read beyond the last line feed is carried to the next piece, as are lines that the
  * reader gives back.
  */
-#ifndef DRPS_READER_CHUNKS_H
-#define DRPS_READER_CHUNKS_H
+#ifndef DRPS_READER_INPUT_CHUNKS_H
+#define DRPS_READER_INPUT_CHUNKS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
  * strtof() decides; it gets an integer and an exponent, so that the locale's decimal point does not
  * matter.
  */
-#include "index/reader/number.h"
+#include "index/reader/text/drps_number.h"
 
 #include <errno.h>
 #include <math.h>
