@@ -12,6 +12,10 @@ enum {
     READER_KEY_LABEL,
     READER_KEY_COLUMNS,
     READER_KEY_SEPARATOR,
+    READER_KEY_HEADER,
+    READER_KEY_NO_HEADER,
+    READER_KEY_SCALE,
+    READER_KEY_CROSS,
 };
 
 /* Entries of a tool's table; `usual`, `label` and `columns` say what is taken without --format,
@@ -19,16 +23,29 @@ enum {
 /* clang-format off */
 #define READER_OPTIONS(group, usual, label, columns)                                               \
     {"format", READER_KEY_FORMAT, "NAME", 0,                                                       \
-     "auto, libsvm, libffm, ratings, criteo, avazu, csv, docword (" usual ")", group},     \
+     "auto, libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword (" usual ")", group},     \
     {"on-error", READER_KEY_ON_ERROR, "WHAT", 0,                                                   \
      "At a bad line: stop (default), or skip and count it", group},                                \
-    {"label", READER_KEY_LABEL, "COLUMN", 0, "csv: the label's column (default: " label ")", group},                    \
-    {"columns", READER_KEY_COLUMNS, "NAME:KIND", 0,                                            \
-     "csv: number, category or ignore, of columns as NAME:KIND,NAME:KIND,...; * names all others "    \
-     "(default: " columns ")",    \
+    {"label", READER_KEY_LABEL, "COLUMN", 0,                                                       \
+     "csv, jsonl: the label's column (default: " label ")", group},                                \
+    {"columns", READER_KEY_COLUMNS, "NAME:KIND", 0,                                                \
+     "csv, jsonl: number, category, date, bins(N) or ignore, of columns as "                       \
+     "NAME:KIND,NAME:KIND,...; * names all others (default: " columns ")",                         \
      group},                                                                                       \
     {"separator", READER_KEY_SEPARATOR, "CHAR", 0,                                                 \
-     "csv: column separator, or 'tab' (default: from the header)", group}
+     "csv: column separator, or 'tab' (default: from the first line)", group},                     \
+    {"header", READER_KEY_HEADER, NULL, 0, "csv: the first line is a header", group},              \
+    {"no-header", READER_KEY_NO_HEADER, NULL, 0,                                                   \
+     "csv: there is no header; columns are called 1, 2, ... (default: if the first line is all "   \
+     "numbers)", group}
+
+/* Entries of a tool that learns what columns mean. */
+#define READER_LEARN_OPTIONS(group)                                                                \
+    {"scale", READER_KEY_SCALE, "HOW", 0,                                                          \
+     "csv, jsonl: standard, robust, log or none, of numbers (default: standard of those that "     \
+     "are large, else none)", group},                                                              \
+    {"cross", READER_KEY_CROSS, "A*B", 0,                                                          \
+     "csv, jsonl: categories of what columns hold together, as A*B,A*C*D,...", group}
 /* clang-format on */
 
 /* 0, or ARGP_ERR_UNKNOWN: it is none of them. What the option names is borrowed. */

@@ -12,6 +12,7 @@ static const char *format_named(struct drps_cli *cli, const char *arg)
 int reader_option(struct drps_cli *cli, struct drps_reader_options *o, int key, char *arg)
 {
     static const char *const on_error[] = {"stop", "skip", NULL};
+    static const char *const scales[] = {"standard", "robust", "log", "none", NULL};
     switch (key) {
     case READER_KEY_FORMAT:
         o->format = format_named(cli, arg);
@@ -29,6 +30,18 @@ int reader_option(struct drps_cli *cli, struct drps_reader_options *o, int key, 
         if (strcmp(arg, "tab") != 0 && strlen(arg) != 1)
             drps_cli_usage(cli, "one character, or 'tab', not '%s'", arg);
         o->csv_separator = strlen(arg) == 1 ? arg[0] : '\t';
+        return 0;
+    case READER_KEY_HEADER:
+        o->csv_header = DRPS_CSV_HEADER;
+        return 0;
+    case READER_KEY_NO_HEADER:
+        o->csv_header = DRPS_CSV_NO_HEADER;
+        return 0;
+    case READER_KEY_SCALE:
+        o->csv_scale = scales[drps_cli_choice(cli, arg, scales)];
+        return 0;
+    case READER_KEY_CROSS:
+        o->csv_cross = arg;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -3,6 +3,7 @@
 #include "engine/step/drps_worker.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
@@ -175,11 +176,12 @@ static void compute_gradient(struct drps_worker *w, unsigned member)
 
     drps_worker_share(w, member, &first, &last);
     memset(w->grads[member], 0, b->rows * w->model->dim * sizeof(float));
-    w->loss[member] = w->slopes
-                          ? drps_model_gradient_slopes(w->model, b, first, last, w->params,
-                                                       w->grads[member], w->scores, w->slopes)
-                          : drps_model_gradient(w->model, b, first, last, w->params,
-                                                w->grads[member], w->scores, w->scratch[member]);
+    w->loss[member] =
+        w->slopes
+            ? drps_model_gradient_slopes(w->model, b, first, last, w->params, w->grads[member],
+                                         w->scores, w->slopes, w->scratch[member])
+            : drps_model_gradient(w->model, b, first, last, w->params, w->grads[member], w->scores,
+                                  w->scratch[member]);
     if (!w->has_touches) return;
     memset(w->touches[member], 0, b->rows * sizeof(uint32_t));
     drps_batch_touches(b, first, last, w->model->has_bias, w->touches[member]);
@@ -285,6 +287,17 @@ static void gradient_step(void *ctx, unsigned member)
     (void)lap(member, now, &w->compute_ns);
 }
 
+/* A loss that is no finite number is explained while scores and parameters are there; local steps
+ * have changed the latter. */
+static double checked(struct drps_worker *worker, const struct drps_batch *batch, double loss)
+{
+    const float *params = worker->size.local_steps ? NULL : worker->params;
+    if (!isfinite(loss) && !worker->why.code)
+        (void)drps_model_explain(worker->model, batch, params, worker->scores, worker->scratch[0],
+                                 &worker->why);
+    return loss;
+}
+
 static double run(struct drps_worker *worker, drps_team_work step, const struct drps_batch *batch)
 {
     const uint64_t start = drps_clock_ns();
@@ -294,7 +307,7 @@ static double run(struct drps_worker *worker, drps_team_work step, const struct 
     worker->compute_ns += drps_emulate_wait(&worker->emulate, start);
     for (unsigned k = 0; k < worker->size.members; k++)
         loss += worker->loss[k];
-    return loss;
+    return checked(worker, batch, loss);
 }
 
 /* A batch of a quasi-Newton method's pass. */
@@ -404,4 +417,15 @@ void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batc
 {
     worker->batch = batch;
     drps_team_run(worker->team, worker->server->topic ? topic_score : score, worker);
+}
+
+double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,
+                          float *slopes_out)
+{
+    const uint64_t start = drps_clock_ns();
+    drps_worker_score(worker, batch);
+    const double loss =
+        drps_model_slopes(worker->model, batch, worker->scores, slopes_out, worker->scratch[0]);
+    worker->compute_ns += drps_emulate_wait(&worker->emulate, start);
+    return checked(worker, batch, loss);
 }

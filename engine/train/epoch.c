@@ -106,6 +106,10 @@ static int not_finite(const struct run *run, uint64_t step, struct drps_err *err
                             "in epoch %llu, step %llu, a document's objective is no finite number: "
                             "scale the data's values",
                             (unsigned long long)run->epoch, (unsigned long long)step);
+    if (run->loop->worker->why.code)
+        return drps_err_set(
+            err, -ERANGE, "the training loss is no finite number in epoch %llu, step %llu, %s",
+            (unsigned long long)run->epoch, (unsigned long long)step, run->loop->worker->why.text);
     return drps_err_set(
         err, -ERANGE,
         "the training loss is no finite number in epoch %llu, step %llu: training diverged; "

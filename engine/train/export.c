@@ -13,7 +13,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "base/drps_space.h"
+#include "base/folder/drps_space.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_publish_stage.h"
 #include "engine/train/drps_report.h"
@@ -213,6 +213,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .fields_n = plan->fields_n,
         .fields = job->whole->fields,
         .separator = plan->separator,
+        .headless = plan->headless,
     };
     if (job->topic) info->gram = drps_topic_gram(job->topic);
     info->topic_l1 = (double)job->server.optim.l1;

@@ -41,6 +41,7 @@ static int avazu_open(struct drps_reader *r, const char *head, size_t n, struct 
     const char *feed = memchr(head, '\n', (size_t)(end - head));
     if (!feed) feed = end;
     if (feed[-1] == '\r') feed--; /* head is no '\r', so feed > head */
+    c->known_kinds = 1;
     int rc = drps_columns_init(c, head, (size_t)(feed - head), ',', file, err);
     if (rc == 0) rc = set_kinds(c, file, err);
     return rc < 0 ? rc : drps_columns_finish(c, r, err);

@@ -2,10 +2,12 @@
 #include "index/reader/columns.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
+
+#include "base/drps_alloc.h"
+
+/* ---- Fields of a line ---- */
 
 /* Take the quoted field behind the quote at p. */
 static char *take_quoted(struct drps_parse *ps, char separator, char *p, char *end, char **text,
@@ -34,8 +36,9 @@ static char *take_quoted(struct drps_parse *ps, char separator, char *p, char *e
     return p;
 }
 
-char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
-                        char **text_end)
+/* Take a field whose separator is no blank. */
+static inline char *take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
+                         char **text_end)
 {
     if (p < end && *p == '"') return take_quoted(ps, separator, p, end, text, text_end);
     *text = p;
@@ -45,65 +48,26 @@ char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *en
     return p;
 }
 
-int drps_columns_number(const char *p, const char *end, float *v_out)
+/* Take a field that any run of blanks ends. */
+static char *take_blank(struct drps_parse *ps, char *p, char *end, char **text, char **text_end)
 {
-    while (p < end && drps_is_blank(*p))
+    while (p < end && *p == ' ')
         p++;
-    while (p < end && drps_is_blank(end[-1]))
-        end--;
-    return p < end && drps_number_float(p, v_out) == end;
-}
-
-static const char *const label_pairs[][2] = {{"no", "yes"}, {"false", "true"}, {"n", "y"}};
-
-int drps_columns_label_word(const char *p, const char *end, float *label_out, int *pair_out)
-{
-    while (p < end && drps_is_blank(*p))
+    p = take(ps, ' ', p, end, text, text_end);
+    if (!p || p == end) return p;
+    while (p + 1 < end && p[1] == ' ')
         p++;
-    while (p < end && drps_is_blank(end[-1]))
-        end--;
-    for (size_t i = 0; i < sizeof(label_pairs) / sizeof(label_pairs[0]); i++)
-        for (int label = 0; label < 2; label++) {
-            const char *word = label_pairs[i][label];
-            if (strlen(word) != (size_t)(end - p) || strncasecmp(word, p, (size_t)(end - p)) != 0)
-                continue;
-            *label_out = (float)label;
-            *pair_out = DRPS_LABEL_WORDS + (int)i;
-            return 1;
-        }
-    return 0;
+    return p + 1 == end ? end : p;
 }
 
-float drps_reader_label_number(const char *name)
+char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
+                        char **text_end)
 {
-    char text[DRPS_CLASS_NAME_BYTES + DRPS_CHUNK_PAD] = "";
-    const char *end = text + snprintf(text, DRPS_CLASS_NAME_BYTES, "%s", name);
-    float number = NAN;
-    int pair;
-    if (!drps_columns_number(text, end, &number))
-        (void)drps_columns_label_word(text, end, &number, &pair);
-    return number;
+    return separator == ' ' ? take_blank(ps, p, end, text, text_end)
+                            : take(ps, separator, p, end, text, text_end);
 }
 
-const char *drps_columns_pair_word(int pair, int label)
-{
-    return label_pairs[pair - DRPS_LABEL_WORDS][label];
-}
-
-int drps_columns_missing(const char *p, const char *end)
-{
-    static const char *const words[] = {"",     "na",   "n/a", "#n/a", "nan",
-                                        "null", "none", "-",   "?",    "\\N"};
-    while (p < end && drps_is_blank(*p))
-        p++;
-    while (p < end && drps_is_blank(end[-1]))
-        end--;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strlen(words[i]) == (size_t)(end - p) &&
-            strncasecmp(words[i], p, (size_t)(end - p)) == 0)
-            return 1;
-    return 0;
-}
+/* ---- The header ---- */
 
 static int compare_columns(const void *a, const void *b)
 {
@@ -129,6 +93,7 @@ static int check_names(const struct drps_columns *c, const char *file, struct dr
     return rc;
 }
 
+/* Split the line in c->names, which this changes. */
 static int split_header(struct drps_columns *c, size_t bytes, const char *file,
                         struct drps_err *err)
 {
@@ -142,50 +107,75 @@ static int split_header(struct drps_columns *c, size_t bytes, const char *file,
         int last = p == end;
         *text_end = '\0'; /* on the separator, the closing quote, or behind the line */
         c->columns[c->n++] = (struct drps_column){.name = text, .kind = -1};
-        if (last) return check_names(c, file, err);
+        if (last) return 0;
         p++;
     }
+}
+
+static int split_first_line(struct drps_columns *c, const char *p, size_t bytes, char separator,
+                            const char *file, struct drps_err *err)
+{
+    c->separator = separator;
+    c->rest = -1;
+    c->names = malloc(bytes + 1);
+    c->columns = malloc((drps_parse_count(p, bytes, separator) + 1) * sizeof(*c->columns));
+    if (!c->names || !c->columns) return drps_err_set(err, -ENOMEM, "csv header");
+    memcpy(c->names, p, bytes);
+    c->names[bytes] = '\0';
+    return split_header(c, bytes, file, err);
 }
 
 int drps_columns_init(struct drps_columns *c, const char *p, size_t bytes, char separator,
                       const char *file, struct drps_err *err)
 {
-    c->separator = separator;
+    int rc = split_first_line(c, p, bytes, separator, file, err);
+    if (rc < 0) return rc;
     c->header = malloc(bytes + 1);
-    c->names = malloc(bytes + 1);
-    c->columns = malloc((drps_parse_count(p, bytes, separator) + 1) * sizeof(*c->columns));
-    if (!c->header || !c->names || !c->columns) return drps_err_set(err, -ENOMEM, "csv header");
+    if (!c->header) return drps_err_set(err, -ENOMEM, "csv header");
     memcpy(c->header, p, bytes);
-    memcpy(c->names, p, bytes);
-    c->names[bytes] = '\0';
     c->header_bytes = bytes;
-    return split_header(c, bytes, file, err);
+    return check_names(c, file, err);
+}
+
+enum { NUMBER_CHARS = 12 };
+
+int drps_columns_init_headless(struct drps_columns *c, const char *p, size_t bytes, char separator,
+                               size_t skipped, const char *file, struct drps_err *err)
+{
+    int rc = split_first_line(c, p, bytes, separator, file, err);
+    if (rc < 0) return rc;
+    c->headless = 1;
+    free(c->names);
+    c->names = drps_array_new(c->n, NUMBER_CHARS);
+    if (!c->names) return drps_err_set(err, -ENOMEM, "%zu csv columns", c->n);
+    for (size_t i = 0; i < c->n; i++) {
+        c->columns[i].name = c->names + i * NUMBER_CHARS;
+        (void)snprintf(c->columns[i].name, NUMBER_CHARS, "%u",
+                       (unsigned)(i + 1 + (skipped && i + 1 >= skipped)));
+    }
+    return 0;
 }
 
 void drps_columns_free(struct drps_columns *c)
 {
     if (!c) return;
-    free(c->header);
-    for (size_t i = 0; c->fields && i < c->n_features; i++)
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->columns[i].cuts);
+        free(c->columns[i].bin_names);
+        if (!c->names) free(c->columns[i].name);
+    }
+    for (size_t i = 0; i < c->n_crosses; i++)
+        free(c->crosses[i].name);
+    for (size_t i = 0; c->fields && i < c->n_fields; i++)
         free(c->fields[i]);
     free(c->fields);
+    free(c->table);
+    free(c->crosses);
+    free(c->texts);
+    free(c->header);
     free(c->names);
     free(c->columns);
     free(c);
-}
-
-int drps_columns_finish(struct drps_columns *c, struct drps_reader *r, struct drps_err *err)
-{
-    r->fields = malloc((c->n + 1) * sizeof(*r->fields));
-    if (!r->fields) return drps_err_set(err, -ENOMEM, "csv header");
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->columns[i].kind == DRPS_COLUMN_IGNORE || c->columns[i].kind == DRPS_COLUMN_LABEL)
-            continue;
-        c->columns[i].field = (uint32_t)r->n_fields;
-        r->fields[r->n_fields++] = c->columns[i].name;
-    }
-    c->n_features = r->n_fields;
-    return 0;
 }
 
 struct drps_column *drps_columns_find(const struct drps_columns *c, const char *name, size_t bytes,
@@ -200,6 +190,24 @@ struct drps_column *drps_columns_find(const struct drps_columns *c, const char *
     return NULL;
 }
 
+char *drps_columns_list(const struct drps_columns *c, char *text, size_t cap)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < c->n; i++) {
+        char name[64];
+        const char *p = c->columns[i].name;
+        (void)drps_parse_excerpt(p, p + strlen(p), name, sizeof(name));
+        const size_t n = strlen(name);
+        if (used + n + 40 > cap) {
+            (void)snprintf(text + used, cap - used, ", ... (%zu in all)", c->n);
+            break;
+        }
+        used += (size_t)snprintf(text + used, cap - used, "%s%s", i ? ", " : "", name);
+    }
+    return text;
+}
+
 void drps_columns_close(struct drps_reader *r)
 {
     drps_columns_free(r->state);
@@ -209,14 +217,24 @@ size_t drps_columns_bound(const struct drps_reader *r, const char *text, size_t 
 {
     const struct drps_columns *c = r->state;
     (void)text;
-    /* Each feature has a separator or the line's end of its own. */
-    return c->n_features == 0 ? 0 : lines > n / c->n_features ? n : lines * c->n_features;
+    /* Each column has a separator or the line's end of its own; other lines are bad. */
+    if (c->line_features == 0) return 0;
+    const size_t most = c->n ? n / c->n + 1 : lines;
+    return (lines < most ? lines : most) * c->line_features;
+}
+
+/* Each part of a cross, a byte of which may take two, and what stands between them. */
+size_t drps_columns_made(const struct drps_reader *r, const char *text, size_t n, size_t lines)
+{
+    const struct drps_columns *c = r->state;
+    (void)text;
+    return c->n_crosses * (2 * n + lines * DRPS_CROSS_PARTS * (DRPS_COLUMN_BIN_BYTES + 1));
 }
 
 void drps_columns_begin_file(struct drps_reader *r)
 {
     struct drps_columns *c = r->state;
-    c->header_next = 1;
+    c->header_next = !c->headless;
 }
 
 static int check_header(struct drps_columns *c, struct drps_parse *ps, const char *p,
@@ -229,73 +247,30 @@ static int check_header(struct drps_columns *c, struct drps_parse *ps, const cha
     return drps_parse_bad(ps, p, "the header differs from that of the first file");
 }
 
-static int add_hour(struct drps_parse *ps, const struct drps_column *column, const char *p,
-                    const char *end)
+/* ---- Lines ---- */
+
+int drps_columns_end(struct drps_reader *r, struct drps_parse *ps, float label, int check)
 {
-    uint64_t v;
-    if (end - p != 8 || drps_number_u64(p, &v) != end || v % 100 > 23)
-        return drps_parse_bad(ps, p, "%.100s is not YYMMDDHH", column->name);
-    drps_parse_name(ps, column->field, end - 2, 2, 1);
-    return 0;
+    const struct drps_columns *c = r->state;
+    if (c->label_at && drps_parse_class(r, ps, c->label_at, c->label_end, &label) < 0)
+        return DRPS_PARSE_BAD;
+    return drps_parse_sample(ps, label, check);
 }
 
-static int add_number(struct drps_parse *ps, const struct drps_column *column, const char *p,
-                      const char *end)
+/* Most fields are plain numbers or categories: add one here, without a call. Returns 0 if it is
+ * neither. */
+static inline int add_plain(struct drps_parse *ps, const struct drps_column *column, const char *p,
+                            const char *end)
 {
     float v;
-    if (!drps_columns_number(p, end, &v)) {
-        if (drps_columns_missing(p, end)) return 0;
-        while (p < end && drps_is_blank(*p))
-            p++;
-        if (column->guessed)
-            return drps_parse_bad(ps, p, "%.60s %s; for words give the kind %.60s:category",
-                                  column->name, drps_number_why(p), column->name);
-        return drps_parse_bad(ps, p, "%.100s %s", column->name, drps_number_why(p));
-    }
-    if (v != 0) drps_parse_name(ps, column->field, p, 0, v);
-    return 0;
-}
-
-static int add_label(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
-                     const char *p, const char *end, float *label)
-{
-    struct drps_columns *c = r->state;
-    int words = DRPS_LABEL_NUMBERS;
-    const int known =
-        drps_columns_number(p, end, label) || drps_columns_label_word(p, end, label, &words);
-    c->label_at = drps_reads_classes(&r->options) ? p : NULL;
-    c->label_end = end;
-    if (drps_parse_names(r, known)) return 0;
-    while (p < end && drps_is_blank(*p))
-        p++;
-    if (!known)
-        return drps_parse_bad(ps, p, "label (column %.100s) %s", column->name, drps_number_why(p));
-    if (c->label_words == DRPS_LABEL_UNKNOWN) c->label_words = words;
-    if (c->label_words == words) return 0;
-    if (c->label_words == DRPS_LABEL_NUMBERS)
-        return drps_parse_bad(ps, p, "label (column %.100s): all labels before are numbers",
-                              column->name);
-    return drps_parse_bad(ps, p, "label (column %.100s): all labels before are %s or %s",
-                          column->name, drps_columns_pair_word(c->label_words, 1),
-                          drps_columns_pair_word(c->label_words, 0));
-}
-
-static int add_field(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
-                     const char *p, const char *end, float *label)
-{
-    switch (column->kind) {
-    case DRPS_COLUMN_LABEL:
-        return add_label(r, ps, column, p, end, label);
-    case DRPS_COLUMN_NUMBER:
-        return add_number(ps, column, p, end);
-    case DRPS_COLUMN_CATEGORY:
+    if (column->kind == DRPS_COLUMN_CATEGORY)
         drps_parse_name(ps, column->field, p, (size_t)(end - p), 1);
+    else if (column->kind != DRPS_COLUMN_NUMBER || column->scale != DRPS_SCALE_NONE ||
+             !drps_columns_number(p, end, &v))
         return 0;
-    case DRPS_COLUMN_HOUR:
-        return add_hour(ps, column, p, end);
-    default:
-        return 0;
-    }
+    else if (v != 0)
+        drps_parse_name(ps, column->field, p, 0, v);
+    return 1;
 }
 
 int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
@@ -311,13 +286,16 @@ int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
         char *text, *text_end;
         p = drps_columns_take(ps, c->separator, p, end, &text, &text_end);
         if (!p) return DRPS_PARSE_BAD;
-        if (i < c->n && add_field(r, ps, &c->columns[i], text, text_end, &label) < 0)
+        if (i < c->n && !add_plain(ps, &c->columns[i], text, text_end) &&
+            drps_columns_add(r, ps, &c->columns[i], text, text_end, &label) < 0)
             return DRPS_PARSE_BAD;
+        if (c->texts && i < c->n) c->texts[i] = (struct drps_text){text, text_end};
         i++;
         if (p == end) break;
     }
-    if (i != c->n) return drps_parse_bad(ps, NULL, "%zu columns, the header has %zu", i, c->n);
-    if (c->label_at && drps_parse_class(r, ps, c->label_at, c->label_end, &label) < 0)
-        return DRPS_PARSE_BAD;
-    return drps_parse_sample(ps, label, 0);
+    if (i != c->n)
+        return drps_parse_bad(ps, NULL, "%zu columns, the %s has %zu", i,
+                              c->headless ? "first line" : "header", c->n);
+    if (c->n_crosses) drps_columns_cross(c, ps);
+    return drps_columns_end(r, ps, label, 0);
 }

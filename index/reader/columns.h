@@ -1,6 +1,7 @@
 /*
- * Comma separated values: a header, and what each column means. csv.c and avazu.c differ in how
- * they decide it.
+ * Columns: what each one means, and how its text becomes features. csv.c, avazu.c and jsonl.c
+ * differ in how they find the columns and the text; first_lines.c decides about columns that nobody
+ * named.
  */
 #ifndef DRPS_READER_COLUMNS_H
 #define DRPS_READER_COLUMNS_H
@@ -8,33 +9,83 @@
 #include "index/reader/parse.h"
 
 /* A kind that no user may name: the column has YYMMDDHH, of which the hour is a category. */
-enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_CATEGORY + 1 };
+enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_DATE + 1 };
+
+enum {
+    DRPS_COLUMN_BINS_MOST = 256,
+    DRPS_COLUMN_BIN_BYTES = 48,
+    DRPS_CROSS_PARTS = 8, /* columns of a cross, at most */
+};
+
+/* How a number becomes a value. LINEAR is (number - shift) / unit. The two after it are learned
+ * from the first lines and are LINEAR then; AUTO may become NONE. */
+enum drps_scale {
+    DRPS_SCALE_AUTO,
+    DRPS_SCALE_NONE,
+    DRPS_SCALE_LOG, /* sign(v) ln(1 + |v|) */
+    DRPS_SCALE_LINEAR,
+    DRPS_SCALE_STANDARD,
+    DRPS_SCALE_ROBUST,
+};
 
 struct drps_column {
-    char *name;     /* in drps_columns.names */
-    int kind;       /* enum drps_column_kind, DRPS_COLUMN_HOUR, or -1: not decided */
-    int given;      /* an option says what it is */
-    int guessed;    /* the first lines say it */
-    uint32_t field; /* of a feature column */
+    char *name;            /* in drps_columns.names, or own */
+    int kind;              /* enum drps_column_kind, DRPS_COLUMN_HOUR, or -1: not decided */
+    int given;             /* an option says what it is */
+    int final;             /* it was decided for an earlier file: nothing is learned */
+    int guessed;           /* the first lines say it */
+    uint32_t field;        /* of a feature column */
+    enum drps_scale scale; /* of a number */
+    float shift, unit;
+    uint32_t bins; /* so many are to be learned; 0: they are, or there are none */
+    float *cuts;   /* own: [n_cuts] increasing; bin i is from cut i - 1 to below cut i */
+    size_t n_cuts;
+    char (*bin_names)[DRPS_COLUMN_BIN_BYTES]; /* own: [n_cuts + 1] */
+};
+
+/* A category of what several columns hold together. */
+struct drps_cross {
+    size_t parts[DRPS_CROSS_PARTS]; /* columns */
+    size_t n;
+    uint32_t field;
+    char *name; /* own: "a*b" */
 };
 
 /* The labels of a file are numbers, or words of one pair. */
 enum drps_label_words { DRPS_LABEL_UNKNOWN, DRPS_LABEL_NUMBERS, DRPS_LABEL_WORDS };
 
+struct drps_text {
+    char *p, *end;
+};
+
+struct drps_span {
+    const char *p, *end;
+};
+
 struct drps_columns {
     char separator;
+    int known_kinds;                  /* of the format: fields are called by the names alone */
+    int headless;                     /* files have no header: columns are "1", "2", ... */
     int named;                        /* 1: labels are names, whatever the first one is */
     const char *label_at, *label_end; /* of the line, where they are; NULL: it has none */
     int label_words; /* as the first label had it: DRPS_LABEL_WORDS and more for the pairs */
     char *header;    /* own: the header line as it is, to compare with other files' */
     size_t header_bytes;
     char *names;                 /* own: the columns' names, zero-terminated, unquoted */
-    struct drps_column *columns; /* own */
-    char **fields; /* own, csv: [n_features] "name:kind", what the reader calls its fields */
-    size_t n, n_features;
-    size_t header_line; /* its number in the file, from 1 */
-    int header_next;    /* the file's header is still to come */
+    struct drps_column *columns; /* own: [n] */
+    struct drps_cross *crosses;  /* own: [n_crosses] */
+    struct drps_text *texts;     /* own: [n] a line's, where there are crosses */
+    char **fields; /* own, but of avazu: [n_fields] "name:kind", what the reader calls its fields */
+    size_t n, n_crosses, n_fields;
+    size_t line_features; /* of a line, at most */
+    size_t header_line;   /* its number in the file, from 1; 0: there is none */
+    int header_next;      /* the file's header is still to come */
+    uint32_t *table;      /* own, jsonl: [table_cap] 1 + number of the column of a name, 0: none */
+    size_t table_cap, next_column;
+    int rest; /* the kind of columns that nothing else is said of; -1: none */
 };
+
+/* ---- columns.c: headers, lines, features ---- */
 
 /*
  * Split the header line p[0..bytes) into columns of undecided kind; DRPS_E_FORMAT for a bad or
@@ -44,23 +95,49 @@ struct drps_columns {
 DRPS_MUST_CHECK
 int drps_columns_init(struct drps_columns *c, const char *p, size_t bytes, char separator,
                       const char *file, struct drps_err *err);
-void drps_columns_free(struct drps_columns *c); /* NULL-safe; frees c too */
 
-/* Number the feature columns and hand their names to the reader as its fields. */
+/* The same of a file's first line where files have no header: columns are called by their numbers,
+ * from 1, but that `skipped` is no column of this file; 0: all are. */
 DRPS_MUST_CHECK
-int drps_columns_finish(struct drps_columns *c, struct drps_reader *r, struct drps_err *err);
+int drps_columns_init_headless(struct drps_columns *c, const char *p, size_t bytes, char separator,
+                               size_t skipped, const char *file, struct drps_err *err);
+void drps_columns_free(struct drps_columns *c); /* NULL-safe; frees c too */
 
 /* Find the column of this name; NULL if there is none. */
 struct drps_column *drps_columns_find(const struct drps_columns *c, const char *name, size_t bytes,
                                       int any_case);
 
+/* Write names of the columns, "a, b, c", as many as there is room for. Returns `text`. */
+char *drps_columns_list(const struct drps_columns *c, char *text, size_t cap);
+enum { DRPS_LIST_BYTES = 300 };
+
 /*
  * Take the field at p: its text becomes *text .. *text_end, with quotes taken off and doubled ones
- * halved in place. Returns the end of the field in the line, at a separator or at `end`, or NULL
- * after naming the fault.
+ * halved in place. A separator of one blank stands for any run of blanks. Returns the end of the
+ * field in the line, at a separator or at `end`, or NULL after naming the fault.
  */
 char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *end, char **text,
                         char **text_end);
+
+/* Add the features of a field's text, or take the label from it. Returns DRPS_PARSE_BAD after
+ * naming the fault. */
+int drps_columns_add(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
+                     char *p, char *end, float *label);
+
+/* Add the features of crosses, of the texts of a line. */
+void drps_columns_cross(const struct drps_columns *c, struct drps_parse *ps);
+
+/* End the line's sample, with the class of its label if labels are classes. */
+int drps_columns_end(struct drps_reader *r, struct drps_parse *ps, float label, int check);
+
+/* The next five are members of struct drps_format; r->state is a struct drps_columns. */
+void drps_columns_close(struct drps_reader *r);
+size_t drps_columns_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines);
+size_t drps_columns_made(const struct drps_reader *r, const char *text, size_t n, size_t lines);
+void drps_columns_begin_file(struct drps_reader *r);
+int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end);
+
+/* ---- words.c: what a field's text is ---- */
 
 /*
  * Find the label that a word stands for, blanks around it taken off: 1 for yes, true and y, 0 for
@@ -73,16 +150,104 @@ int drps_columns_label_word(const char *p, const char *end, float *label_out, in
 const char *drps_columns_pair_word(int pair, int label);
 
 /* Read a number that has nothing but blanks around it. Returns 0 if there is none. */
-int drps_columns_number(const char *p, const char *end, float *v_out);
+static inline int drps_columns_number(const char *p, const char *end, float *v_out)
+{
+    while (p < end && drps_is_blank(*p))
+        p++;
+    while (p < end && drps_is_blank(end[-1]))
+        end--;
+    return p < end && drps_number_float(p, v_out) == end;
+}
 
 /* Returns 1 if a number is missing here: the field has blanks alone, or a word that stands for
  * that. */
 int drps_columns_missing(const char *p, const char *end);
 
-/* The next four are members of struct drps_format; r->state is a struct drps_columns. */
-void drps_columns_close(struct drps_reader *r);
-size_t drps_columns_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines);
-void drps_columns_begin_file(struct drps_reader *r);
-int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end);
+/* ---- kinds.c, crosses.c: kinds and crosses as texts ---- */
+
+/*
+ * Apply csv_kinds (NULL allowed). Where `add` is set, a column that is not there yet is added, for
+ * formats without a header.
+ */
+DRPS_MUST_CHECK
+int drps_kinds_apply(struct drps_columns *c, const char *kinds, int add, struct drps_err *err);
+
+/* Once all columns are there and the label is chosen: kinds and scales of columns that nothing is
+ * said of, and crosses. */
+DRPS_MUST_CHECK
+int drps_kinds_apply_rest(struct drps_columns *c, const struct drps_reader_options *o,
+                          struct drps_err *err);
+
+/* Add the cross "a*b", or all of "a*b,c*d" (NULL allowed). */
+DRPS_MUST_CHECK
+int drps_cross_add(struct drps_columns *c, const char *p, size_t n, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_crosses_apply(struct drps_columns *c, const char *crosses, struct drps_err *err);
+
+/* Give the column these cuts, increasing, which are copied. */
+DRPS_MUST_CHECK
+int drps_column_set_cuts(struct drps_column *column, const float *cuts, size_t n,
+                         struct drps_err *err);
+
+/* The kind as a text that drps_kinds_apply() reads. Returns `text`. */
+char *drps_kind_text(const struct drps_column *column, char *text, size_t cap);
+enum { DRPS_KIND_BYTES = 32 + DRPS_COLUMN_BINS_MOST * 20 };
+
+/* ---- fields.c: the label, and the features' fields ---- */
+
+/* Add a column, which owns a copy of the name; NULL when memory is gone. */
+struct drps_column *drps_columns_append(struct drps_columns *c, const char *name, size_t bytes);
+
+/*
+ * Exactly one column is the label: the one that an option names, or else one with a usual name; of
+ * files without a header the first. DRPS_E_CONFIG where there is none, and one is needed.
+ */
+DRPS_MUST_CHECK
+int drps_columns_choose_label(const struct drps_reader *r, struct drps_columns *c,
+                              struct drps_err *err);
+
+/*
+ * Once all is decided: number the feature columns and crosses and hand their fields, called
+ * "column:kind", to the reader. A file that is read later for the same model is told these kinds
+ * (see drps_reader_csv_kinds()), so that what its first lines happen to hold decides nothing.
+ */
+DRPS_MUST_CHECK
+int drps_columns_finish(struct drps_columns *c, struct drps_reader *r, struct drps_err *err);
+
+/* ---- first_lines.c: columns that nobody named ---- */
+
+struct drps_first_lines; /* opaque: what the first lines hold, column by column */
+
+struct drps_first_lines *drps_first_lines_new(void);
+void drps_first_lines_free(struct drps_first_lines *f); /* NULL-safe */
+
+/* Weigh a field's text in line `line`; 1 is the file's first. `is_text`: it is none for a number,
+ * whatever it looks like. -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_first_lines_add(struct drps_first_lines *f, const struct drps_columns *c, size_t column,
+                         const char *text, const char *text_end, uint64_t line, int is_text,
+                         struct drps_err *err);
+
+/* Whether the first lines have anything to say: else nothing need be added. */
+int drps_first_lines_wanted(const struct drps_columns *c);
+
+/* Decide, learn scales and bins, and tell options.on_columns. */
+DRPS_MUST_CHECK
+int drps_first_lines_decide(struct drps_first_lines *f, const struct drps_reader *r,
+                            struct drps_columns *c, struct drps_err *err);
+
+/* The next line with something on it; an empty text is the end of the block. */
+struct drps_span drps_next_line(const char *p, const char *end);
+
+/*
+ * Reads ahead in the file whose first block the reader has, and calls `take` for each of its first
+ * DRPS_FIRST_LINES lines after `skipped` lines, or those in DRPS_FIRST_BYTES, with a copy that it
+ * may write into: readable DRPS_CHUNK_PAD bytes beyond its end, and zero there.
+ */
+enum { DRPS_FIRST_LINES = 1000, DRPS_FIRST_BYTES = 1 << 20 };
+typedef int (*drps_take_line)(void *ctx, char *p, char *end, uint64_t line, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_first_lines_each(struct drps_reader *r, uint64_t skipped, drps_take_line take, void *ctx,
+                          struct drps_err *err);
 
 #endif

@@ -2,9 +2,9 @@
  * Finds the format of a file from its first lines. Each test is narrow, so that a wrong guess is
  * unlikely and an unusual file is an error that asks for the format's name.
  */
-#include "index/reader/parse.h"
-
 #include <strings.h>
+
+#include "index/reader/columns.h"
 
 enum { LINES = 8, TOKENS = 6, COLUMNS = 64 };
 
@@ -162,6 +162,12 @@ static int is_number_column(const struct head_line *c)
     return q && q == c->end;
 }
 
+/* Users, items and times are no decimals: those are numbers of a table. */
+static int is_decimal(const struct head_line *c)
+{
+    return is_number_column(c) && strcspn(c->p, ".eE") < (size_t)(c->end - c->p);
+}
+
 /* Returns 1 if the line is user, item and a number. A fourth column must be a number, too. */
 static int rating_columns(const struct head_line *l)
 {
@@ -193,7 +199,8 @@ static int rating_columns(const struct head_line *l)
         }
     }
     return (n == 3 || n == 4) && c[0].p < c[0].end && c[1].p < c[1].end &&
-           is_number_column(&c[2]) && (n == 3 || is_number_column(&c[3]));
+           is_number_column(&c[2]) && !is_decimal(&c[0]) && !is_decimal(&c[1]) &&
+           (n == 3 || (is_number_column(&c[3]) && !is_decimal(&c[3])));
 }
 
 static int looks_ratings(const struct head_line *lines, size_t n)
@@ -278,6 +285,80 @@ static int looks_table(const struct head_line *lines, size_t n)
     return 0;
 }
 
+/* ---- Tables of numbers, Vowpal Wabbit's text, JSON lines ---- */
+
+/* Count the line's columns; 0: some are no number and not missing, or all are missing. Runs of
+ * blanks are one separator. */
+static size_t number_columns(const struct head_line *l, char separator)
+{
+    size_t n = 0, numbers = 0;
+    for (const char *p = l->p; p <= l->end; n++) {
+        struct head_line c = {p, p};
+        while (c.end < l->end && *c.end != separator)
+            c.end++;
+        const int number = is_number_column(&c);
+        if (!number && !drps_columns_missing(c.p, c.end)) return 0;
+        numbers += (size_t)number;
+        p = c.end + 1;
+        while (separator == ' ' && p < l->end && *p == ' ')
+            p++;
+        if (separator == ' ' && p >= l->end) p = l->end + 1;
+    }
+    return numbers ? n : 0;
+}
+
+/* Returns 1 if the first line is all numbers, and most lines have as many. */
+static int looks_numbers(const struct head_line *lines, size_t n)
+{
+    static const char separators[] = ",\t; ";
+    for (const char *s = separators; *s; s++) {
+        const size_t columns = number_columns(&lines[0], *s);
+        size_t fit = 0;
+        for (size_t i = 0; i < n; i++)
+            fit += columns == number_columns(&lines[i], *s);
+        if (columns > 1 && 2 * fit > n) return 1;
+    }
+    return 0;
+}
+
+/* Returns 1 if the text before the first bar is nothing, or begins with a number. */
+static int vw_head(const struct head_line *l, const char *bar)
+{
+    float v;
+    const char *q = l->p;
+    if (q == bar) return 1;
+    q = drps_number_float(q, &v);
+    return q && q < bar && drps_is_blank(*q);
+}
+
+/* Returns 1 if most lines have a label, and a bar before features. Tables whose columns are
+ * separated by bars within blanks have neither names of spaces nor values. */
+static int looks_vw(const struct head_line *lines, size_t n)
+{
+    size_t fit = 0, sure = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *bar = memchr(lines[i].p, '|', (size_t)(lines[i].end - lines[i].p));
+        if (!bar || !vw_head(&lines[i], bar)) continue;
+        const struct head_line rest = {bar + 1, lines[i].end};
+        fit++;
+        sure += rest.p < rest.end && (!drps_is_blank(*rest.p) || count_byte(&rest, ':') > 0 ||
+                                      count_byte(&rest, '|') == 0);
+    }
+    return 2 * fit > n && sure > 0;
+}
+
+static int looks_jsonl(const struct head_line *lines, size_t n)
+{
+    size_t fit = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *p = lines[i].p + 1;
+        while (p < lines[i].end && drps_is_blank(*p))
+            p++;
+        fit += *lines[i].p == '{' && p < lines[i].end && (*p == '"' || *p == '}');
+    }
+    return 2 * fit > n;
+}
+
 const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
                                              const char *csv_label, int named)
 {
@@ -288,10 +369,13 @@ const struct drps_format *drps_format_detect(const char *head, size_t n, int who
     if (lines[0].end - lines[0].p >= 9 && memcmp(lines[0].p, "id,click,", 9) == 0)
         return &drps_format_avazu;
     if (looks_criteo(&lines[0])) return &drps_format_criteo;
+    if (looks_jsonl(lines, count)) return &drps_format_jsonl;
+    if (looks_vw(lines, count)) return &drps_format_vw;
     if (looks_docword(lines, count)) return &drps_format_docword;
     if (most_features(lines, count, 1, 1, named)) return &drps_format_libsvm;
     if (most_features(lines, count, 2, 1, named)) return &drps_format_libffm;
     if (looks_ratings(lines, count)) return &drps_format_ratings;
+    if (looks_numbers(lines, count)) return &drps_format_csv;
     if (looks_csv(&lines[0], csv_label)) return &drps_format_csv;
     if (most_features(lines, count, 1, 0, 0)) return &drps_format_libsvm; /* labels only */
     if (looks_table(lines, count)) return &drps_format_csv;

@@ -16,9 +16,10 @@
  *   no sample at all                      end of input after 0 samples (the caller decides)
  *   last line without a line feed, CRLF   accepted, as is a UTF-8 byte order mark in front
  *   lines longer than a piece             the piece grows, up to memory_bytes / 2; beyond: an error
- *   labels that are names of classes      where options have classes, in libsvm, libffm and csv:
- *                                         what index/classes/drps_classes.h takes, and but in csv
- *                                         without blanks and colons; labels are their numbers
+ *   labels that are names of classes      where options have classes, in libsvm, libffm, csv, jsonl
+ *                                         and vw: what index/classes/drps_classes.h takes, and but
+ *                                         in csv and jsonl without blanks and colons; labels are
+ *                                         their numbers
  *   several files                         each has its own header, if the format has one; no line
  *                                         or sample goes on in the next; one named twice is read
  *                                         twice
@@ -37,10 +38,16 @@
  *            floor(ln(v)^2) is 7); an empty column is a value of its own ("I3=", "C7=").
  *   avazu    csv with the header id,click,hour,...: label click, id dropped, hour (YYMMDDHH) gives
  *            "hour=00" to "hour=23", all other columns are categories.
- *   csv      a header, then RFC 4180 lines; a quoted field may hold separators and doubled quotes
- *            but no line end. All files must have the same header. Fields are the feature columns,
- *            in its order. A label is a number, or yes or no, true or false, y or n (1 or 0): one
- *            of these pairs for the whole column.
+ *   csv      a header or none, then RFC 4180 lines; a quoted field may hold separators and doubled
+ *            quotes but no line end. All files must have the same header. Fields are the feature
+ *            columns, in its order, then crosses. A label is a number, or yes or no, true or
+ *            false, y or n (1 or 0): one of these pairs for the whole column.
+ *   jsonl    a JSON object a line. Keys are columns, of objects in it joined by dots, in the order
+ *            in which the first lines have them; an array's values are categories of one column.
+ *            null is missing, as is a key that is not there. Later keys are bad lines.
+ *   vw       Vowpal Wabbit's "[label [weight [base]]] [tag]|namespace[:scale] feature[:value] ...".
+ *            One field, "feature"; names are "namespace^feature", or "feature" without a namespace.
+ *            Tags are dropped; weights but 1 and bases but 0 are bad lines.
  *   docword  UCI bag of words: number of documents, of words, of lines, then "doc word count"
  *            sorted by doc. A document with lines is a sample of label 0. Ids outside the header's
  *            range, going back to a smaller document and negative counts are bad lines; another
@@ -61,7 +68,7 @@ struct drps_reader; /* opaque: an open list of input files */
 
 /* The string of one feature: fields[field], "=", text. Valid as long as the piece it came with. */
 struct drps_name {
-    const char *text; /* borrowed from the piece; any bytes, not zero-terminated */
+    const char *text; /* borrowed from the piece or the reader; any bytes, not zero-terminated */
     uint32_t bytes;
     uint32_t check; /* 32 more bits of the name's hash: tells two names with one key apart */
     uint32_t field; /* index into drps_reader_fields() */
@@ -81,7 +88,8 @@ struct drps_samples {
     int all_ones;            /* every value of the piece is 1; true when it has none */
 
     char *text; /* own: the lines this piece was made from; quotes may have been taken off within */
-    size_t text_cap, label_cap, start_cap, key_cap, value_cap, name_cap; /* capacities, elements */
+    char *made; /* own: names that lie nowhere in it */
+    size_t text_cap, label_cap, start_cap, key_cap, value_cap, name_cap, made_cap; /* elements */
 };
 
 void drps_samples_free(struct drps_samples *s);
@@ -92,13 +100,23 @@ enum drps_column_kind {
     DRPS_COLUMN_NUMBER, /* one feature named by the column, its value the number; left out where it
                            is empty, NA, N/A, #N/A, NaN, null, none (in any case), -, ? or \N */
     DRPS_COLUMN_CATEGORY, /* one feature "column=text" of value 1; empty: the category "" */
+    DRPS_COLUMN_BINS,     /* one feature "column=from..to" of value 1; missing: the category "" */
+    DRPS_COLUMN_DATE,     /* features "column=hour=14", "column=weekday=Mon" and "column=month=11";
+                             none where it is missing, as a number */
+    DRPS_COLUMN_CROSS,    /* a category of what several columns hold together, "a*b=3*x" */
 };
 
 struct drps_reader_column {
     const char *name;
     enum drps_column_kind kind;
-    char why[96]; /* "as given", "'z3' in line 2 is no number", ... */
+    int guessed_codes; /* a category, although it has whole numbers */
+    int scaled;        /* a number whose value is not the one in the text */
+    char why[96];      /* "as given", "'z3' in line 2 is no number", ... */
 };
+
+/* Whether the first line of a csv file is a header: it is not if it is all numbers; it is; or it is
+ * not. Columns without a header are called 1, 2, ... */
+enum drps_csv_header { DRPS_CSV_HEADER_BY_LINE, DRPS_CSV_HEADER, DRPS_CSV_NO_HEADER };
 
 /*
  * Labels that may be names: they are; all are numbers, or words of a pair that csv takes for such,
@@ -128,23 +146,44 @@ struct drps_reader_options {
     /* How these labels are read. But for DRPS_READER_NAMES a format without classes is read, too,
      * with labels that are numbers: see drps_reader_has_classes(). */
     enum drps_reader_labels labels;
-    const char *csv_label; /* csv: the label column; NULL: "label", "target", "y" or "click" */
-    const char *csv_kinds; /* csv: "col:category,col2:number,col3:ignore,col4:label"; "*:category"
-                              stands for all columns that nothing else is said of. Without it these
-                              are numbers where the first 1,000 lines below the header, or those in
-                              the first MiB, have numbers and nothing else, a missing one aside;
-                              else categories */
-    int csv_only_kinds;    /* csv: columns that csv_kinds does not name, and that are not the label,
-                              are ignored */
-    /* csv: called once while the reader opens, with all columns, borrowed until it returns. NULL
-       allowed. */
+    const char *csv_label; /* csv, jsonl: the label column; NULL: "label", "target", "y" or "click",
+                              or without a header the first */
+    enum drps_csv_header csv_header; /* csv */
+    const char *csv_scale; /* csv, jsonl: how numbers become values where csv_kinds does not say it:
+                              "standard": (number - mean) / standard deviation; "robust": (number -
+                              median) / (upper - lower quartile); "log": sign(number) ln(1 +
+                              |number|); "none". Mean, median and so on are of the first lines.
+                              NULL: standard where the root mean square of 50 numbers or more is
+                              above 10, without the mean where most are 0; else none */
+    const char *csv_cross; /* csv, jsonl: "a*b,a*c*d": crosses of columns, of at most 8 each */
+    /*
+     * csv, jsonl: "col:category,col2:number,col3:ignore,col4:label,col5:date,col6:bins(10)";
+     * "*:category" stands for all columns that nothing else is said of. A number may have its scale
+     * ("number(log)", or "number(120;35)" for (number - 120) / 35), bins their cuts ("cuts(1;5)").
+     * Bins that are counted hold about equally many of the first lines' numbers.
+     *
+     * Without it the first 1,000 lines below the header, or those in the first MiB, decide. A
+     * column that has words there is a category, one of dates is a date, missing ones aside. One of
+     * numbers is a number, but whole numbers are categories where
+     *   one has zeros in front; or there are 50 of them or more, they are not only 0 and 1, and
+     *   the name's last word is id, ip, zip, zipcode, postcode, uid or uuid; or
+     *   each occurs four times on average, not more than half are 0, and there are at most 10, or
+     *   at least half of the numbers from the least to the largest do not occur.
+     */
+    const char *csv_kinds;
+    int csv_only_kinds; /* csv, jsonl: columns that csv_kinds does not name, and that are not the
+                           label, are ignored */
+    /* csv, jsonl: called once while the reader opens, with all columns, borrowed until it returns.
+       NULL allowed. */
     void (*on_columns)(void *ctx, const struct drps_reader_column *columns, size_t n);
     void *columns_ctx;
-    char csv_separator;         /* csv: 0 means detect from the header (comma, tab, semicolon) */
+    char csv_separator;         /* csv: 0 means detect from the first line (comma, tab, semicolon,
+                                   else blanks); ' ' stands for any run of blanks */
     const struct drps_log *log; /* borrowed; told of the first 10 skipped lines */
 };
 
-/* Names of the formats, NULL-terminated: libsvm libffm ratings criteo avazu csv docword. */
+/* Names of the formats, NULL-terminated: libsvm libffm ratings criteo avazu csv jsonl vw
+ * docword. */
 const char *const *drps_reader_formats(void);
 
 /*
@@ -188,8 +227,20 @@ float drps_reader_label_number(const char *name);
 /* Field names, *n_out of them; valid until close. None when the features are numbers. */
 const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out);
 
-/* csv: the name of the label column, valid until close; NULL where there is none. */
+/* csv, jsonl: the name of the label column, valid until close; NULL where there is none. */
 const char *drps_reader_csv_label(const struct drps_reader *r);
+
+/* 1 if the format of this name has columns: csv or jsonl. */
+int drps_reader_has_columns(const char *format);
+
+/* What more files of the same shape are read with. */
+static inline enum drps_csv_header drps_csv_header_of(int headless)
+{
+    return headless ? DRPS_CSV_NO_HEADER : DRPS_CSV_HEADER;
+}
+
+/* csv: 1 if files have no header. */
+int drps_reader_csv_headless(const struct drps_reader *r);
 
 uint64_t drps_reader_lines(const struct drps_reader *r);
 uint64_t drps_reader_bytes(const struct drps_reader *r);      /* text bytes, after decompression */

@@ -122,38 +122,53 @@ size_t drps_parse_count(const char *text, size_t n, char c)
     return count;
 }
 
-/*
- * Sort values by their keys by heap sort, in place and never slowly, for the rare sample that is
- * not in order.
- */
-static void sift(uint64_t *keys, float *values, size_t i, size_t n)
-{
-    uint64_t key = keys[i];
-    float value = values[i];
+/* A sample's features; names is NULL where they have none. */
+struct features {
+    uint64_t *keys;
+    float *values;
+    struct drps_name *names;
+};
 
-    for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
-        if (child + 1 < n && keys[child + 1] > keys[child]) child++;
-        if (keys[child] <= key) break;
-        keys[i] = keys[child];
-        values[i] = values[child];
-        i = child;
-    }
-    keys[i] = key;
-    values[i] = value;
+static void move(const struct features *f, size_t to, size_t from)
+{
+    f->keys[to] = f->keys[from];
+    f->values[to] = f->values[from];
+    if (f->names) f->names[to] = f->names[from];
 }
 
-static void sort(uint64_t *keys, float *values, size_t n)
+static void swap(const struct features *f, size_t a, size_t b)
+{
+    const uint64_t key = f->keys[a];
+    const float value = f->values[a];
+    const struct drps_name name = f->names ? f->names[a] : (struct drps_name){.text = NULL};
+    move(f, a, b);
+    f->keys[b] = key;
+    f->values[b] = value;
+    if (f->names) f->names[b] = name;
+}
+
+/*
+ * Sort features by their keys by heap sort, in place and never slowly, for the rare sample that is
+ * not in order.
+ */
+static void sift(const struct features *f, size_t i, size_t n)
+{
+    const uint64_t *keys = f->keys;
+    for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
+        if (child + 1 < n && keys[child + 1] > keys[child]) child++;
+        if (keys[child] <= keys[i]) break;
+        swap(f, i, child);
+        i = child;
+    }
+}
+
+static void sort(const struct features *f, size_t n)
 {
     for (size_t i = n / 2; i-- > 0;)
-        sift(keys, values, i, n);
+        sift(f, i, n);
     for (size_t end = n; end-- > 1;) {
-        uint64_t key = keys[0];
-        float value = values[0];
-        keys[0] = keys[end];
-        values[0] = values[end];
-        keys[end] = key;
-        values[end] = value;
-        sift(keys, values, 0, end);
+        swap(f, 0, end);
+        sift(f, 0, end);
     }
 }
 
@@ -181,20 +196,20 @@ static int has_duplicate(const uint64_t *keys, size_t n)
  * Add up the values of equal keys, sorted; a sum of 0 leaves the feature out. Returns how many are
  * left.
  */
-static size_t merge(uint64_t *keys, float *values, size_t n, int *finite)
+static size_t merge(const struct features *f, size_t n, int *finite)
 {
     size_t kept = 0;
 
     *finite = 1;
     for (size_t i = 0; i < n;) {
-        uint64_t key = keys[i];
+        const size_t first = i;
         double sum = 0; /* so that the order, which the sort does not keep, hardly matters */
-        for (; i < n && keys[i] == key; i++)
-            sum += (double)values[i];
-        float value = (float)sum;
+        for (; i < n && f->keys[i] == f->keys[first]; i++)
+            sum += (double)f->values[i];
+        const float value = (float)sum;
         *finite &= isfinite(value) != 0;
-        keys[kept] = key;
-        values[kept] = value;
+        move(f, kept, first);
+        f->values[kept] = value;
         kept += value != 0;
     }
     return kept;
@@ -204,12 +219,13 @@ int drps_parse_sample(struct drps_parse *ps, float label, int check)
 {
     struct drps_samples *s = ps->out;
     size_t first = s->starts[s->n], n = ps->nnz - first;
-    uint64_t *keys = s->keys + first;
+    const struct features f = {s->keys + first, s->values + first,
+                               s->names ? s->names + first : NULL};
 
-    if (check && (n > TABLE_ENTRIES / 2 || has_duplicate(keys, n))) {
+    if (check && (n > TABLE_ENTRIES / 2 || has_duplicate(f.keys, n))) {
         int finite;
-        sort(keys, s->values + first, n);
-        ps->nnz = first + merge(keys, s->values + first, n, &finite);
+        sort(&f, n);
+        ps->nnz = first + merge(&f, n, &finite);
         if (!finite)
             return drps_parse_bad(ps, NULL, "the values of a repeated feature add up to infinity");
     }

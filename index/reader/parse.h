@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "index/reader/chunks.h"
+#include "index/reader/input/drps_chunks.h"
 #include "index/reader/drps_reader.h"
-#include "index/reader/number.h"
+#include "index/reader/text/drps_number.h"
 
 enum { DRPS_PARSE_BAD = -1 }; /* a line function's result after drps_parse_bad() */
 
@@ -21,6 +21,7 @@ struct drps_parse {
     struct drps_samples *out;
     size_t nnz; /* features written, those of the sample in progress included */
     uint64_t seed;
+    char *made;         /* where the next name goes that lies nowhere in the text; has room */
     const char *bad_at; /* where in the line; NULL: the line as a whole */
     int bad_fatal;      /* not to be skipped: the file's header */
     char bad_why[200];
@@ -36,8 +37,10 @@ struct drps_format {
      */
     int (*open)(struct drps_reader *r, const char *head, size_t n, struct drps_err *err);
     void (*close)(struct drps_reader *r); /* free r->state; NULL: nothing to free */
-    /* At most so many features come from this text; never more than twice its bytes. */
+    /* At most so many features come from this text. */
     size_t (*bound)(const struct drps_reader *r, const char *text, size_t n, size_t lines);
+    /* At most so many bytes of names come from this text that lie nowhere in it; NULL: none. */
+    size_t (*made)(const struct drps_reader *r, const char *text, size_t n, size_t lines);
     void (*begin_file)(struct drps_reader *r); /* NULL: files have no header */
     /*
      * One line, without its end; *end is '\r' or '\n', and the format may write into the line. Adds
@@ -66,7 +69,8 @@ struct drps_reader {
 };
 
 extern const struct drps_format drps_format_libsvm, drps_format_libffm, drps_format_ratings,
-    drps_format_criteo, drps_format_avazu, drps_format_csv, drps_format_docword;
+    drps_format_criteo, drps_format_avazu, drps_format_csv, drps_format_jsonl, drps_format_vw,
+    drps_format_docword;
 
 /* All formats follow each other here, then NULL. */
 extern const struct drps_format *const drps_formats[];
@@ -116,8 +120,8 @@ size_t drps_parse_count(const char *text, size_t n, char c);
 
 /*
  * End the sample whose features lie at starts[n] .. nnz. `check` says that keys may repeat: then
- * equal ones are merged, which may change the order of the features. DRPS_PARSE_BAD when a sum
- * overflows.
+ * equal ones are merged, with their names, which may change the order of the features.
+ * DRPS_PARSE_BAD when a sum overflows.
  */
 int drps_parse_sample(struct drps_parse *ps, float label, int check);
 

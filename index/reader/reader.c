@@ -11,16 +11,18 @@
 enum { SKIPS_TOLD = 10 };
 static const uint64_t default_memory_bytes = 64u << 20, min_memory_bytes = 1u << 20;
 
-const struct drps_format *const drps_formats[] = {
-    &drps_format_libsvm, &drps_format_libffm, &drps_format_ratings, &drps_format_criteo,
-    &drps_format_avazu,  &drps_format_csv,    &drps_format_docword, NULL};
+const struct drps_format *const drps_formats[] = {&drps_format_libsvm,  &drps_format_libffm,
+                                                  &drps_format_ratings, &drps_format_criteo,
+                                                  &drps_format_avazu,   &drps_format_csv,
+                                                  &drps_format_jsonl,   &drps_format_vw,
+                                                  &drps_format_docword, NULL};
 
-#define FORMAT_NAMES "libsvm, libffm, ratings, criteo, avazu, csv, docword"
+#define FORMAT_NAMES "libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword"
 
 const char *const *drps_reader_formats(void)
 {
-    static const char *const names[] = {"libsvm", "libffm", "ratings", "criteo",
-                                        "avazu",  "csv",    "docword", NULL};
+    static const char *const names[] = {"libsvm", "libffm", "ratings", "criteo",  "avazu",
+                                        "csv",    "jsonl",  "vw",      "docword", NULL};
     return names;
 }
 
@@ -31,12 +33,14 @@ static void free_arrays(struct drps_samples *s)
     free(s->keys);
     free(s->values);
     free(s->names);
+    free(s->made);
     s->labels = NULL;
     s->starts = NULL;
     s->keys = NULL;
     s->values = NULL;
     s->names = NULL;
-    s->label_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = 0;
+    s->made = NULL;
+    s->label_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = s->made_cap = 0;
 }
 
 void drps_samples_free(struct drps_samples *s)
@@ -49,21 +53,21 @@ void drps_samples_free(struct drps_samples *s)
 
 /* How many elements a piece needs of each array. */
 struct need {
-    size_t labels, starts, features, names;
+    size_t labels, starts, features, names, made;
 };
 
 static uint64_t need_bytes(const struct need *k)
 {
     return (uint64_t)k->labels * sizeof(float) + (uint64_t)k->starts * sizeof(size_t) +
            (uint64_t)k->features * (sizeof(uint64_t) + sizeof(float)) +
-           (uint64_t)k->names * sizeof(struct drps_name);
+           (uint64_t)k->names * sizeof(struct drps_name) + k->made;
 }
 
 static uint64_t held_bytes(const struct drps_samples *s)
 {
     return (uint64_t)s->label_cap * sizeof(float) + (uint64_t)s->start_cap * sizeof(size_t) +
            (uint64_t)s->key_cap * sizeof(uint64_t) + (uint64_t)s->value_cap * sizeof(float) +
-           (uint64_t)s->name_cap * sizeof(struct drps_name);
+           (uint64_t)s->name_cap * sizeof(struct drps_name) + s->made_cap;
 }
 
 /* The old contents are not needed, so nothing is copied and old and new never exist together. */
@@ -87,6 +91,7 @@ static int renew_all(struct drps_samples *s, const struct need *k)
     if (rc == 0) rc = renew(&s->keys, &s->key_cap, k->features, sizeof(*s->keys));
     if (rc == 0) rc = renew(&s->values, &s->value_cap, k->features, sizeof(*s->values));
     if (rc == 0 && k->names > 0) rc = renew(&s->names, &s->name_cap, k->names, sizeof(*s->names));
+    if (rc == 0 && k->made > 0) rc = renew(&s->made, &s->made_cap, k->made, 1);
     return rc;
 }
 
@@ -105,9 +110,10 @@ static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t
         s->name_cap = 0;
     }
     if (k->labels <= s->label_cap && k->starts <= s->start_cap && k->features <= s->key_cap &&
-        k->features <= s->value_cap && k->names <= s->name_cap)
+        k->features <= s->value_cap && k->names <= s->name_cap && k->made <= s->made_cap)
         return 0;
-    struct need roomy = {slack(k->labels), slack(k->starts), slack(k->features), slack(k->names)};
+    struct need roomy = {slack(k->labels), slack(k->starts), slack(k->features), slack(k->names),
+                         slack(k->made)};
     if (held_bytes(s) + need_bytes(&roomy) > budget) {
         free_arrays(s);
         if (need_bytes(&roomy) > budget) roomy = *k;
@@ -130,7 +136,11 @@ static struct need measure(const struct drps_reader *r, const char *text, size_t
     size_t lines = drps_parse_count(text, n, '\n');
     size_t features =
         r->format->bound(r, text, n, lines) + 1; /* a bad line may write one too many */
-    return (struct need){lines + 1, lines + 2, features, r->format->has_names ? features : 0};
+    return (struct need){.labels = lines + 1,
+                         .starts = lines + 2,
+                         .features = features,
+                         .names = r->format->has_names ? features : 0,
+                         .made = r->format->made ? r->format->made(r, text, n, lines) : 0};
 }
 
 /*
@@ -161,9 +171,11 @@ static int choose_lines(const struct drps_reader *r, struct drps_samples *s, siz
     return prepare_arrays(s, &k, budget, err);
 }
 
+/* Up to a blank, or to the zero that a format has put behind a text. */
 static const char *excerpt_end(const char *p, const char *end)
 {
-    while (p < end && !drps_is_blank(*p))
+    const char *start = p;
+    while (p < end && !drps_is_blank(*p) && (*p || p == start))
         p++;
     return p;
 }
@@ -233,6 +245,7 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     if (rc < 0) return rc;
     last = last && taken == n;
     out->starts[0] = 0;
+    ps.made = out->made;
     if (r->format->begin_piece) r->format->begin_piece(r, &ps);
     rc = parse_lines(r, &ps, taken, err);
     if (rc == 0 && r->format->end_piece) rc = r->format->end_piece(r, &ps, last, err);
@@ -325,7 +338,8 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
     char text[100] = "";
 
     const int names = drps_reads_classes(&r->options);
-    if (!names || r->options.labels != DRPS_READER_NAMES)
+    if (r->options.csv_header == DRPS_CSV_NO_HEADER) r->format = &drps_format_csv;
+    if (!r->format && (!names || r->options.labels != DRPS_READER_NAMES))
         r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label, 0);
     if (!r->format && names)
         r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label, 1);
@@ -346,10 +360,13 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
 static int check_csv_options(const struct drps_reader *r, struct drps_err *err)
 {
     const struct drps_reader_options *o = &r->options;
-    const char *given = o->csv_label       ? "a label column"
-                        : o->csv_kinds     ? "kinds of columns"
-                        : o->csv_separator ? "a separator"
-                                           : NULL;
+    const char *of_lines = o->csv_separator ? "a separator" : o->csv_header ? "a header" : NULL;
+    const char *given = o->csv_label   ? "a label column"
+                        : o->csv_kinds ? "kinds of columns"
+                        : o->csv_scale ? "a scale"
+                        : o->csv_cross ? "crosses of columns"
+                                       : of_lines;
+    if (r->format == &drps_format_jsonl) given = of_lines;
     if (!given || r->format == &drps_format_csv) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "%s: to name %s is for csv, and this is read as %s: leave it out, or name "
@@ -367,8 +384,8 @@ static int check_classes(struct drps_reader *r, struct drps_err *err)
     }
     return drps_err_set(
         err, DRPS_E_CONFIG,
-        "%s: labels that are classes are read from libsvm, libffm and csv, and this "
-        "is read as %s",
+        "%s: labels that are classes are read from libsvm, libffm, csv, jsonl and vw, and "
+        "this is read as %s",
         r->chunks.in.name, r->format->name);
 }
 

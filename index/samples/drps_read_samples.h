@@ -26,6 +26,7 @@ struct read_samples {
     char **fields; /* own: [fields_n] */
     size_t fields_n;
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */
+    int headless; /* csv has no header */
     uint64_t bytes, lines, skipped;
 };
 

@@ -4,7 +4,8 @@
  *
  * Input: byte 0 chooses the format (a letter of `selectors`, anything else by its value), byte 1
  * the options (bit 0: skip bad lines; bits 1-5: size of the small pieces), the rest is the file.
- * For 'k' (csv with options) the first line of the rest is csv_kinds.
+ * For 'k' (csv with options), 'n' (the same without a header) and 'x' (JSON lines with options) the
+ * first line of the rest is csv_kinds, and what follows a blank in it csv_cross.
  *
  * Built with DRPS_FUZZ_MAIN it is a plain program that replays the files and folders named on its
  * command line.
@@ -20,9 +21,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char selectors[] = "alfrcvsdk";
+static const char selectors[] = "alfrcvsdkjwnx";
 static const char *const formats[] = {"auto",  "libsvm", "libffm",  "ratings", "criteo",
-                                      "avazu", "csv",    "docword", "csv"};
+                                      "avazu", "csv",    "docword", "csv",     "jsonl",
+                                      "vw",    "csv",    "jsonl"};
 
 /* One file in memory, read in short pieces. */
 struct memory_file {
@@ -177,12 +179,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t piece_bytes = 1 + (data[1] >> 1 & 31);
     data += 2;
     size -= 2;
-    if (selectors[which] == 'k') {
+    if (strchr("knx", selectors[which])) {
         const uint8_t *feed = size ? memchr(data, '\n', size) : NULL;
         size_t n = feed ? (size_t)(feed - data) : 0;
         if (!feed || n >= sizeof(kinds)) return 0;
         memcpy(kinds, data, n);
         o.csv_kinds = kinds;
+        if (selectors[which] == 'n') o.csv_header = DRPS_CSV_NO_HEADER;
+        char *blank = strchr(kinds, ' ');
+        if (blank) *blank = '\0';
+        if (blank) o.csv_cross = blank + 1;
         data += n + 1;
         size -= n + 1;
     }

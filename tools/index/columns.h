@@ -1,4 +1,4 @@
-/* What drps-index says of the columns of csv data. Private to tools/index/. */
+/* What drps-index says of the columns of csv data and JSON lines. Private to tools/index/. */
 #ifndef DRPS_TOOLS_INDEX_COLUMNS_H
 #define DRPS_TOOLS_INDEX_COLUMNS_H
 
@@ -15,8 +15,8 @@ struct index_columns {
     json_t *list; /* own: a list of them; NULL: there are none, or no memory */
 };
 
-/* For struct drps_reader_options; ctx is the columns. Tells each column on a line; of very many
- * columns, neighbours of one kind together. */
+/* For struct drps_reader_options; ctx is the columns. Tells the columns of each kind, what may not
+ * be meant, and with --verbose each column on a line. */
 void index_columns_show(void *ctx, const struct drps_reader_column *columns, size_t n);
 
 #endif

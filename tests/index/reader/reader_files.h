@@ -92,11 +92,11 @@ static inline void text_add(struct text *t, const char *fmt, ...)
     va_end(ap);
 }
 
-/* csv fields are "column:kind"; the tables show the column. test_reader_csv_kinds looks at the
- * kind. */
+/* Fields of csv and JSON lines are "column:kind"; the tables show the column. test_reader_csv_kinds
+ * looks at the kind. */
 static inline int column_bytes(const struct drps_reader *r, const char *field)
 {
-    const char *colon = strcmp(drps_reader_format(r), "csv") == 0 ? strrchr(field, ':') : NULL;
+    const char *colon = drps_reader_has_columns(drps_reader_format(r)) ? strrchr(field, ':') : NULL;
     return (int)(colon ? (size_t)(colon - field) : strlen(field));
 }
 

@@ -722,15 +722,14 @@ static void test_reader_csv_options(void **state)
          .kinds = "b:text",
          .separator = 0,
          .input = "y,b\n1,2\n",
-         .error =
-             "kinds of columns: 'b:text' is not column:number, column:category, column:ignore or "
-             "column:label"},
+         .error = "kinds of columns: 'b:text' is not column:number, column:category, column:date, "
+                  "column:bins(10), column:ignore or column:label"},
         {.name = "no kind",
          .kinds = "b",
          .separator = 0,
          .input = "y,b\n1,2\n",
-         .error = "kinds of columns: 'b' is not column:number, column:category, column:ignore or "
-                  "column:label"},
+         .error = "kinds of columns: 'b' is not column:number, column:category, column:date, "
+                  "column:bins(10), column:ignore or column:label"},
         {.name = "digit as separator",
          .separator = '1',
          .input = "y,b\n1,2\n",
@@ -963,6 +962,16 @@ static void test_reader_detects_the_format(void **state)
         {"csv", "label,a,b,c\n1,2,3,4\n", "csv"},
         {"csv of three columns", "a,b,y\nx,2,3\n", "csv"},
         {"csv, quoted names", "\"a\";\"y\"\n1;2\n", "csv"},
+        {"csv, numbers without a header", "1,0.5,3,4,5\n0,1,2,3,4\n", "csv"},
+        {"csv, three decimals are no rating", "1,0.5,3\n0,1.5,3\n", "csv"},
+        {"csv, a fourth decimal is no time", "1,5,3,0.5\n0,5,3,1.5\n", "csv"},
+        {"csv, blanks", "1 2 3 4 5\n0 2 3 4 5\n", "csv"},
+        {"jsonl", "{\"y\":1}\n", "jsonl"},
+        {"jsonl, blanks", "\n { \"y\" : 1 }\n", "jsonl"},
+        {"vw", "1 |f a:1 b\n", "vw"},
+        {"vw, no namespace, no label", "| a b\n", "vw"},
+        {"vw, several without a name", "1 | 0:4.5 | 1:9.4\n", "vw"},
+        {"vw, weight and tag", "1 1.0 'x|f a\n", "vw"},
         {"docword", "3\n9\n1\n1 1 2\n", "docword"},
         {"docword without lines", "3\n9\n0\n", "docword"},
     };
@@ -985,30 +994,34 @@ static void test_reader_asks_for_the_format(void **state)
          .input = "\nIt was a dark and stormy night.\n",
          .error = "0: no format fits the first lines: 'It was a dark and stormy night.'; name one "
                   "of libsvm, "
-                  "libffm, ratings, criteo, avazu, csv, docword"},
+                  "libffm, ratings, criteo, avazu, csv, jsonl, vw, docword"},
         {.name = "csv without label",
          .input = "a,b,c,d\n1,2,3,4\n",
          .error = "0: looks like csv, but no column is named label, target, y or click; the label "
                   "column "
                   "must be one "
                   "of: a, b, c, d (or name another format)"},
+        {.name = "a table within bars",
+         .input = "1 | 2 | 3\n4 | 5 | 6\n",
+         .error = "0: no format fits the first lines: '1 | 2 | 3'; name one of libsvm, libffm, "
+                  "ratings, criteo, avazu, csv, jsonl, vw, docword"},
         {.name = "lines of other columns",
          .input = "a,b,c,d\n1,2,3\n",
          .error = "0: no format fits the first lines: 'a,b,c,d'; name one of libsvm, libffm, "
                   "ratings, criteo, "
-                  "avazu, csv, docword"},
+                  "avazu, csv, jsonl, vw, docword"},
         {.name = "binary",
          .input = "\x7f"
                   "ELF\x01\xff\n",
          .error = "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one of libsvm, "
                   "libffm, ratings, "
-                  "criteo, avazu, csv, docword"},
+                  "criteo, avazu, csv, jsonl, vw, docword"},
         {.name = "unknown",
          .format = "svm",
          .input = "1 1:1\n",
          .error =
              "unknown input format 'svm', known are: libsvm, libffm, ratings, criteo, avazu, csv, "
-             "docword"},
+             "jsonl, vw, docword"},
     };
     (void)state;
     CHECK_ROWS(rows);
@@ -1266,7 +1279,8 @@ static void test_reader_named_labels(void **state)
          .error = "0:1:1: label is no UTF-8 text, or has a control character in it: '\\xff'"},
         {.name = "ratings",
          .input = "u1\ti1\t3\nu2\ti1\t4\n",
-         .error = "0: labels that are classes are read from libsvm, libffm and csv, and this is "
+         .error = "0: labels that are classes are read from libsvm, libffm, csv, jsonl and vw, and "
+                  "this is "
                   "read as ratings"},
     };
     (void)state;

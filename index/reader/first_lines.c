@@ -1,0 +1,389 @@
+/*
+ * Columns that nobody named: what the first lines hold decides what they are, how numbers are
+ * scaled, and where bins are cut.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/drps_alloc.h"
+#include "index/reader/columns.h"
+#include "index/reader/text/drps_date.h"
+
+enum {
+    FEW_VALUES = 50, /* fewer numbers say neither that they are codes nor how large they are */
+    FEW_CODES = 10,  /* whole numbers of so few values are codes */
+    LARGE = 10,      /* a root mean square above it asks for a scale */
+};
+
+struct seen {
+    uint64_t numbers, missing, dates;
+    uint64_t other_line; /* 1 is the file's first; 0: nothing that is no number */
+    char other[32];
+    int padded, broken; /* a number begins with 0 and more digits; is none that is whole */
+    int pair;           /* of words that are labels; 0: none */
+    size_t first;       /* of its numbers among all values, once these are sorted */
+    const char *as;     /* why whole numbers are categories; NULL: they are not */
+};
+
+struct value {
+    uint32_t column;
+    float v;
+};
+
+struct drps_first_lines {
+    struct seen *seen; /* own: [columns] */
+    size_t columns, columns_cap;
+    struct value *values; /* own: numbers of all columns */
+    size_t n, cap;
+};
+
+/* ---- Lines ---- */
+
+struct drps_span drps_next_line(const char *p, const char *end)
+{
+    while (p < end) {
+        const char *feed = memchr(p, '\n', (size_t)(end - p));
+        const char *stop = feed ? feed : end;
+        struct drps_span line = {p, stop > p && stop[-1] == '\r' ? stop - 1 : stop};
+        while (p < line.end && drps_is_blank(*p))
+            p++;
+        if (p < line.end) return line;
+        p = stop + 1;
+    }
+    return (struct drps_span){end, end};
+}
+
+static int take_lines(struct drps_reader *r, uint64_t skipped, char *copy, drps_take_line take,
+                      void *ctx, struct drps_err *err)
+{
+    const char *p = r->chunks.carry, *end = p + r->chunks.carry_n;
+    uint64_t number = 1;
+    for (int rc = 0; rc == 0;) {
+        const char *from = p;
+        const struct drps_span line = drps_next_line(p, end);
+        number += drps_parse_count(from, (size_t)(line.p - from), '\n');
+        const int cut = line.end == end && !r->chunks.in.ended;
+        if (line.p == line.end || number > skipped + DRPS_FIRST_LINES || cut) return 0;
+        const size_t bytes = (size_t)(line.end - line.p);
+        p = line.end;
+        if (number <= skipped) continue;
+        memcpy(copy, line.p, bytes);
+        memset(copy + bytes, 0, DRPS_CHUNK_PAD);
+        rc = take(ctx, copy, copy + bytes, number, err);
+        if (rc < 0) return rc;
+    }
+    return 0;
+}
+
+int drps_first_lines_each(struct drps_reader *r, uint64_t skipped, drps_take_line take, void *ctx,
+                          struct drps_err *err)
+{
+    int rc = drps_chunks_look_ahead(&r->chunks, skipped + DRPS_FIRST_LINES, DRPS_FIRST_BYTES, err);
+    if (rc < 0) return rc;
+    char *copy = malloc(r->chunks.carry_n + DRPS_CHUNK_PAD);
+    rc = copy ? take_lines(r, skipped, copy, take, ctx, err)
+              : drps_err_set(err, -ENOMEM, "the first lines");
+    free(copy);
+    return rc;
+}
+
+/* ---- Weighing ---- */
+
+struct drps_first_lines *drps_first_lines_new(void)
+{
+    return calloc(1, sizeof(struct drps_first_lines));
+}
+
+void drps_first_lines_free(struct drps_first_lines *f)
+{
+    if (!f) return;
+    free(f->seen);
+    free(f->values);
+    free(f);
+}
+
+static int reserve(struct drps_first_lines *f, size_t columns, struct drps_err *err)
+{
+    if (drps_array_reserve(&f->seen, &f->columns_cap, columns, sizeof(*f->seen)) ||
+        drps_array_reserve(&f->values, &f->cap, f->n + 1, sizeof(*f->values)))
+        return drps_err_set(err, -ENOMEM, "the first lines");
+    if (columns > f->columns) {
+        memset(f->seen + f->columns, 0, (columns - f->columns) * sizeof(*f->seen));
+        f->columns = columns;
+    }
+    return 0;
+}
+
+/* Returns 1 for what can only be meant for a number: it is infinite, or too large. */
+static int number_shaped(const char *p, const char *end)
+{
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    const size_t n = (size_t)(end - p);
+    if ((n == 3 && strncasecmp(p, "inf", n) == 0) || (n == 8 && strncasecmp(p, "infinity", n) == 0))
+        return 1;
+    return n > 0 && strspn(p, "0123456789.eE+-") >= n &&
+           strcmp(drps_number_why(p), "is too large") == 0;
+}
+
+static void weigh_number(struct seen *s, const char *p, const char *end)
+{
+    s->numbers++;
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    s->padded |= end - p > 1 && p[0] == '0' && p[1] >= '0' && p[1] <= '9';
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    s->broken |= p != end;
+}
+
+static void weigh(struct drps_first_lines *f, size_t column, const char *p, const char *end,
+                  uint64_t line, int is_text)
+{
+    struct seen *s = &f->seen[column];
+    struct drps_date date;
+    float v;
+    if (!is_text)
+        while (p < end && drps_is_blank(*p))
+            p++;
+    if (!is_text)
+        while (p < end && drps_is_blank(end[-1]))
+            end--;
+    if (drps_columns_missing(p, end)) {
+        s->missing++;
+    } else if (!is_text && drps_columns_number(p, end, &v)) {
+        weigh_number(s, p, end);
+        f->values[f->n++] = (struct value){(uint32_t)column, v};
+    } else if (!is_text && number_shaped(p, end)) {
+        s->numbers++;
+        s->broken = 1;
+    } else if (drps_date_read(p, end, &date)) {
+        s->dates++;
+    } else if (!s->other_line) {
+        s->other_line = line;
+        (void)drps_parse_excerpt(p, end, s->other, sizeof(s->other));
+    }
+}
+
+/* Whether something is to be learned of the column. */
+static int is_open(const struct drps_column *c)
+{
+    return c->kind == -1 || (c->kind == DRPS_COLUMN_BINS && c->bins) ||
+           (c->kind == DRPS_COLUMN_NUMBER && !c->final &&
+            (c->scale == DRPS_SCALE_AUTO || c->scale >= DRPS_SCALE_STANDARD));
+}
+
+int drps_first_lines_wanted(const struct drps_columns *c)
+{
+    for (size_t i = 0; i < c->n; i++) /* which words the label has is told */
+        if (is_open(&c->columns[i]) || c->columns[i].kind == DRPS_COLUMN_LABEL) return 1;
+    return 0;
+}
+
+int drps_first_lines_add(struct drps_first_lines *f, const struct drps_columns *c, size_t column,
+                         const char *text, const char *text_end, uint64_t line, int is_text,
+                         struct drps_err *err)
+{
+    float label;
+    const int rc = reserve(f, c->n, err);
+    if (rc < 0) return rc;
+    if (is_open(&c->columns[column])) weigh(f, column, text, text_end, line, is_text);
+    if (c->columns[column].kind == DRPS_COLUMN_LABEL && !c->named && !f->seen[column].pair)
+        (void)drps_columns_label_word(text, text_end, &label, &f->seen[column].pair);
+    return 0;
+}
+
+/* ---- Numbers of a column, sorted ---- */
+
+struct numbers {
+    const struct value *v; /* [n] increasing */
+    size_t n, distinct, zeros;
+};
+
+static int compare_values(const void *a, const void *b)
+{
+    const struct value *x = a, *y = b;
+    if (x->column != y->column) return x->column < y->column ? -1 : 1;
+    return (x->v > y->v) - (x->v < y->v);
+}
+
+/* The column's numbers; *at goes on to those of the next. */
+static struct numbers take_numbers(const struct drps_first_lines *f, size_t column, size_t *at)
+{
+    struct numbers x = {.v = f->values ? f->values + *at : NULL};
+    for (; *at < f->n && f->values[*at].column == column; ++*at, x.n++) {
+        x.zeros += x.v[x.n].v == 0;
+        x.distinct += !x.n || x.v[x.n].v != x.v[x.n - 1].v;
+    }
+    return x;
+}
+
+/* ---- Deciding ---- */
+
+/* Whether a column's name says that it names things: its last word is id, ip or zip. */
+static int names_things(const char *name)
+{
+    static const char *const words[] = {"id", "ip", "zip", "zipcode", "postcode", "uid", "uuid"};
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        const size_t bytes = strlen(words[i]);
+        if (n < bytes || strcasecmp(name + n - bytes, words[i]) != 0) continue;
+        if (n == bytes || strchr("_-. ", name[n - bytes - 1])) return 1;
+        if (name[n - bytes] <= 'Z' && name[n - bytes - 1] >= 'a') return 1; /* userId */
+    }
+    return 0;
+}
+
+/* Returns why whole numbers are codes, of which each is a category; NULL: they are numbers. */
+static const char *codes(const struct seen *s, const struct numbers *x, const char *name)
+{
+    if (s->broken || !x->n) return NULL;
+    if (s->padded) return "with zeros in front";
+    if (x->n < FEW_VALUES || (x->v[0].v >= 0 && x->v[x->n - 1].v <= 1)) return NULL;
+    if (names_things(name)) return "that name things, by the column's name";
+    if (2 * x->zeros > x->n || x->n < 4 * x->distinct) return NULL;
+    const double range = (double)x->v[x->n - 1].v - (double)x->v[0].v + 1;
+    if (x->distinct <= FEW_CODES) return "of few values";
+    return range >= 2 * (double)x->distinct ? "that repeat, with gaps between them" : NULL;
+}
+
+static void decide_kind(struct drps_column *c, struct seen *s, const struct numbers *x)
+{
+    c->guessed = 1;
+    s->as = codes(s, x, c->name);
+    if (s->other_line || (s->dates && s->numbers))
+        c->kind = DRPS_COLUMN_CATEGORY;
+    else if (s->dates)
+        c->kind = DRPS_COLUMN_DATE;
+    else
+        c->kind = s->numbers && !s->as ? DRPS_COLUMN_NUMBER : DRPS_COLUMN_CATEGORY;
+}
+
+static void set_linear(struct drps_column *c, double shift, double unit)
+{
+    const float u = (float)unit, s = (float)shift;
+    c->scale = DRPS_SCALE_LINEAR;
+    c->unit = isfinite(u) && u > 0 ? u : 1;
+    c->shift = isfinite(s) ? s : 0;
+}
+
+static double mean_of(const struct numbers *x, double shift, int squares)
+{
+    double sum = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        const double d = (double)x->v[i].v - shift;
+        sum += squares ? d * d : d;
+    }
+    return x->n ? sum / (double)x->n : 0;
+}
+
+static void learn_standard(struct drps_column *c, const struct numbers *x)
+{
+    const double mean = mean_of(x, 0, 0);
+    set_linear(c, mean, sqrt(mean_of(x, mean, 1)));
+}
+
+static void learn_robust(struct drps_column *c, const struct numbers *x)
+{
+    const double middle = x->n ? (double)x->v[x->n / 2].v : 0;
+    const double quarters = x->n ? (double)x->v[3 * x->n / 4].v - (double)x->v[x->n / 4].v : 0;
+    set_linear(c, middle, quarters > 0 ? quarters : sqrt(mean_of(x, middle, 1)));
+}
+
+/* Numbers that are not large stay as they are; where most are 0, they stay 0. */
+static void learn_auto(struct drps_column *c, const struct numbers *x)
+{
+    const double size = sqrt(mean_of(x, 0, 1));
+    if (x->n < FEW_VALUES || size <= LARGE)
+        c->scale = DRPS_SCALE_NONE;
+    else if (2 * x->zeros > x->n)
+        set_linear(c, 0, size);
+    else
+        learn_standard(c, x);
+}
+
+static void learn_scale(struct drps_column *c, const struct numbers *x)
+{
+    if (c->final && c->scale == DRPS_SCALE_AUTO) c->scale = DRPS_SCALE_NONE;
+    if (c->scale == DRPS_SCALE_AUTO) learn_auto(c, x);
+    if (c->scale == DRPS_SCALE_STANDARD) learn_standard(c, x);
+    if (c->scale == DRPS_SCALE_ROBUST) learn_robust(c, x);
+}
+
+/* Cuts between bins of about equally many numbers; equal numbers are in one bin. */
+static int learn_bins(struct drps_column *c, const struct numbers *x, struct drps_err *err)
+{
+    float cuts[DRPS_COLUMN_BINS_MOST];
+    size_t n = 0;
+    for (uint32_t k = 1; k < c->bins && x->n; k++) {
+        const float cut = x->v[x->n * k / c->bins].v;
+        if (cut > (n ? cuts[n - 1] : x->v[0].v)) cuts[n++] = cut;
+    }
+    return drps_column_set_cuts(c, cuts, n, err);
+}
+
+/* ---- Telling ---- */
+
+static void explain(const struct drps_column *c, const struct seen *s, char *why, size_t n)
+{
+    if (c->guessed && s->other_line)
+        (void)snprintf(why, n, "'%s' in line %llu is no number", s->other,
+                       (unsigned long long)s->other_line);
+    else if (c->guessed && s->dates)
+        (void)snprintf(why, n, "%llu dates, %llu numbers, %llu missing, in the first lines",
+                       (unsigned long long)s->dates, (unsigned long long)s->numbers,
+                       (unsigned long long)s->missing);
+    else if (c->guessed && s->as)
+        (void)snprintf(why, n, "whole numbers %s", s->as);
+    else if (c->guessed && s->numbers)
+        (void)snprintf(why, n, "%llu numbers, %llu missing, in the first lines",
+                       (unsigned long long)s->numbers, (unsigned long long)s->missing);
+    else if (c->guessed)
+        (void)snprintf(why, n, "nothing in the first lines");
+    else if (s->pair)
+        (void)snprintf(why, n, "%s; %s is 1, the positive class, and %s is 0",
+                       c->given ? "as given" : "by its name", drps_columns_pair_word(s->pair, 1),
+                       drps_columns_pair_word(s->pair, 0));
+    else
+        (void)snprintf(why, n, c->given ? "as given" : "by its name");
+}
+
+static int tell(const struct drps_first_lines *f, const struct drps_reader *r,
+                const struct drps_columns *c, struct drps_err *err)
+{
+    if (!r->options.on_columns) return 0;
+    const size_t n = c->n + c->n_crosses;
+    struct drps_reader_column *told = calloc(n + 1, sizeof(*told));
+    if (!told) return drps_err_set(err, -ENOMEM, "csv columns");
+    for (size_t i = 0; i < c->n; i++) {
+        const struct drps_column *column = &c->columns[i];
+        told[i].name = column->name;
+        told[i].kind = (enum drps_column_kind)column->kind;
+        told[i].guessed_codes = column->guessed && f->seen[i].as != NULL;
+        told[i].scaled = column->kind == DRPS_COLUMN_NUMBER && column->scale != DRPS_SCALE_NONE;
+        explain(column, &f->seen[i], told[i].why, sizeof(told[i].why));
+    }
+    for (size_t i = 0; i < c->n_crosses; i++)
+        told[c->n + i] = (struct drps_reader_column){
+            .name = c->crosses[i].name, .kind = DRPS_COLUMN_CROSS, .why = "as given"};
+    r->options.on_columns(r->options.columns_ctx, told, n);
+    free(told);
+    return 0;
+}
+
+int drps_first_lines_decide(struct drps_first_lines *f, const struct drps_reader *r,
+                            struct drps_columns *c, struct drps_err *err)
+{
+    size_t at = 0;
+    int rc = reserve(f, c->n, err);
+    if (rc == 0 && f->n) qsort(f->values, f->n, sizeof(*f->values), compare_values);
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        struct drps_column *column = &c->columns[i];
+        const struct numbers x = take_numbers(f, i, &at);
+        if (column->kind == -1) decide_kind(column, &f->seen[i], &x);
+        if (column->kind == DRPS_COLUMN_NUMBER) learn_scale(column, &x);
+        if (column->kind == DRPS_COLUMN_BINS && column->bins) rc = learn_bins(column, &x, err);
+    }
+    return rc < 0 ? rc : tell(f, r, c, err);
+}
