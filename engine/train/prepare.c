@@ -129,6 +129,11 @@ static int check_own_log(const struct drps_job *job, struct drps_err *err)
                             "checkpoints of vectors are of models of several scores, and %s has "
                             "one: have checkpoints of rows written",
                             job->plan->dir);
+    if (drps_algorithm_has_sample_rows(drps_plan_algorithm(&job->plan->info)))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples of %s have rows of their own, which no vectors change: have "
+                            "checkpoints of rows written instead of checkpoints of vectors",
+                            job->plan->dir);
     if (o->local_steps)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "local steps apply no vectors of a whole batch: leave them out, or "
