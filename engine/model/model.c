@@ -365,13 +365,17 @@ static double run_chunks(const struct drps_model *model, const struct drps_batch
     return loss;
 }
 
+static float *chunk_slopes(const struct drps_model *model, void *scratch)
+{
+    return (float *)(void *)((char *)scratch + room_bytes(model));
+}
+
 double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
                            size_t last, const float *params, float *grads, float *scores,
                            void *scratch)
 {
     float of_chunk[DRPS_MAX_CHUNK];
-    float *slopes =
-        model->outputs > 1 ? (float *)(void *)((char *)scratch + room_bytes(model)) : of_chunk;
+    float *slopes = model->outputs > 1 ? chunk_slopes(model, scratch) : of_chunk;
     return run_chunks(model, b, first, last, params, grads, scores, slopes, 0, scratch);
 }
 

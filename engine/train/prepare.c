@@ -124,11 +124,15 @@ static int check_own_log(const struct drps_job *job, struct drps_err *err)
                             "rounds of checkpoints of vectors are restored in memory: store %s "
                             "cannot be, take resident, or have checkpoints of rows written",
                             o->store);
-    if (!drps_plan_is_matrix(&job->plan->info) ||
-        drps_algorithm_has_sample_rows(drps_plan_algorithm(&job->plan->info)))
+    if (!drps_plan_is_matrix(&job->plan->info))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "checkpoints of vectors are of models of several classes, and %s has "
-                            "none: have checkpoints of rows written",
+                            "checkpoints of vectors are of models of several scores, and %s has "
+                            "one: have checkpoints of rows written",
+                            job->plan->dir);
+    if (drps_algorithm_has_sample_rows(drps_plan_algorithm(&job->plan->info)))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples of %s have rows of their own, which no vectors change: have "
+                            "checkpoints of rows written instead of checkpoints of vectors",
                             job->plan->dir);
     if (o->local_steps)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -244,7 +248,7 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
     if (rc < 0 || o->exchange == DRPS_EXCHANGE_SERVERS) return rc;
     if (info->ranks.count < 2) return no_exchange(job, "a plan for one worker", err);
     if (!drps_plan_is_matrix(info))
-        return no_exchange(job, "its model has not several classes or outputs", err);
+        return no_exchange(job, "samples of its model have not several scores", err);
     if (o->exchange == DRPS_EXCHANGE_VECTORS &&
         drps_algorithm_has_sample_rows(drps_plan_algorithm(info)))
         return no_exchange(job, "rows of samples are no outer products of vectors", err);

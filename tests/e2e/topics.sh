@@ -220,7 +220,7 @@ refused "lanes do not go with topics" plan --one-by-one
 refused "rows of another model do not go with topics" plan --from model
 refused "asynchronous rounds do not go with topics" dealt --local 3 --sync asp
 refused "filters of traffic do not go with topics" dealt --local 3 --pull-values 16bit
-refused "has not several classes" dealt --local 3 --exchange vectors
+refused "have not several scores" dealt --local 3 --exchange vectors
 fails 2 "leave residual slots out" index train.txt --workers 2 --residuals all -o refused
 fails 2 "leave handing rows on out" index train.txt --workers 2 --hand-on 100 -o refused
 "$tools/drps-index" train.svm --algo lir -o lir --quiet

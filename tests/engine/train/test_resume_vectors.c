@@ -411,7 +411,7 @@ static void test_models_without_vectors(void **state)
     struct drps_train_options o = j->o;
     (void)state;
     o.checkpoint_vectors = 1;
-    train_refused(j->plan, &o, DRPS_E_CONFIG, "of models of several classes");
+    train_refused(j->plan, &o, DRPS_E_CONFIG, "of models of several scores");
     job_end(j);
 }
 
