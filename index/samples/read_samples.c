@@ -326,9 +326,10 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                             a->name, p->format);
     if (d.table_by_key && p->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "samples with rows of their own need features by number, in format "
-                            "libsvm or docword; the input is in format %s",
-                            p->format);
+                            "the algorithm %s needs %s by number, in format docword or libsvm; the "
+                            "input is in format %s",
+                            drps_algorithm_is_topic(a) ? a->name : "expr with own",
+                            drps_algorithm_is_topic(a) ? "words" : "features", p->format);
     return drps_dict_open(io, dir, &d, &p->dict, err);
 }
 

@@ -183,6 +183,11 @@ for options in "--lr-decay inverse" "--lr-decay sqrt" "--lr-decay cosine --batch
     [[ $(content) = "$want" ]] || fail "$options, resumed: $(content), not $want"
     rm -rf model model.checkpoint
 done
+# A mean over 20 samples is a sum with a rate of a 20th, l2 included.
+train plan -o model --epochs 3 --optimizer sgd --lr .002 --l2 .2 --json >out.json
+sum=$(all_values test_loss <out.json | tr '\n' ' ')
+train plan -o model --epochs 3 --optimizer sgd --lr .04 --l2 .2 --batch-mean --json >out.json
+near "${sum% }" "$(all_values test_loss <out.json | tr '\n' ' ' | sed 's/ $//')" 1e-5 || fail "a sum has $sum, a mean $(all_values test_loss <out.json | tr '\n' ' ')"
 "$tools/drps-train" plan -o model --epochs 1 --lr .03 --quiet --force
 want=$(content)
 train plan -o model --epochs 1 --lr .03 --lr-decay inverse

@@ -114,6 +114,24 @@ static void test_expr_loss_gradients_are_differences(void **state)
     free(d);
 }
 
+/* The gradient of a mean is a share of that of a sum, rows of samples included. */
+static void test_expr_loss_means_are_shares_of_sums(void **state)
+{
+    struct drps_model m = model_of(&(struct text){"square(y - w*x - own)", 0, 0});
+    struct data *d = malloc(sizeof(*d));
+    float sums[ROWS];
+    (void)state;
+    assert_non_null(d);
+    make(d, &m);
+    const double loss = gradient(&m, d);
+    memcpy(sums, d->grads, sizeof(sums));
+    m.mean_of = 2;
+    assert_true(gradient(&m, d) == loss);
+    for (size_t i = 0; i < ROWS; i++)
+        assert_true(fabsf(d->grads[i] - sums[i] / (2 * SAMPLES)) < 1e-6f);
+    free(d);
+}
+
 /* What is computed in double as a text is the built-in loss, to rounding; own rows have none. */
 static void test_expr_loss_is_the_builtin(void **state)
 {
@@ -243,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expr_loss_gradients_are_differences),
+        cmocka_unit_test(test_expr_loss_means_are_shares_of_sums),
         cmocka_unit_test(test_expr_loss_is_the_builtin),
         cmocka_unit_test(test_expr_loss_says_which_sample),
         cmocka_unit_test(test_expr_loss_rows_begin),
