@@ -16,6 +16,7 @@ to 4 at random: --exchange vectors --exchange-to 4
 to 4 at random, averaged every 10 rounds: --exchange vectors --exchange-to 4 --average 10
 25 to 4, averaged every 10 rounds: --exchange vectors --sv-count 25 --exchange-to 4 --average 10
 vectors, ssp 4: --exchange vectors --sync ssp --staleness 4
+vectors, wsp: --exchange vectors --sync wsp
 vectors, a tenth broken: --exchange vectors --exchange-loss .1
 to 4 at random, a tenth broken: --exchange vectors --exchange-to 4 --exchange-loss .1
 25 to 4, averaged every 10 rounds, a tenth broken: --exchange vectors --sv-count 25 --exchange-to 4 --average 10 --exchange-loss .1

@@ -17,6 +17,7 @@
 #include "base/drps_err.h"
 #include "base/drps_log.h"
 #include "base/drps_remarks.h"
+#include "engine/model/drps_callbacks.h"
 #include "engine/model/drps_decay.h"
 #include "engine/model/drps_metrics.h"
 #include "engine/model/drps_optim.h"
@@ -205,9 +206,9 @@ enum drps_sv_rule {
 enum drps_multicast_rule { DRPS_MULTICAST_RANDOM, DRPS_MULTICAST_ROBIN, DRPS_MULTICAST_FIXED };
 
 /*
- * Replicas that need not be the same, of exchange vectors; zeros: each round's vectors go to all,
- * and replicas are the same. Else replicas are averaged at the end of each epoch, so that there is
- * one model.
+ * Replicas that need not be the same, of exchange vectors; zeros, under bsp: each round's vectors
+ * go to all, and replicas are the same. Else replicas are averaged at the end of each epoch, so
+ * that there is one model.
  */
 struct drps_train_multicast {
     uint32_t to; /* how many ranks a rank sends to in a round; 0: all */
@@ -218,12 +219,6 @@ struct drps_train_multicast {
     uint64_t late;    /* rounds that vectors may come late (ssp), at most DRPS_LATE_MOST; 0: bsp */
 };
 enum { DRPS_LATE_MOST = 4 };
-
-/* Returns whether replicas of that many ranks may differ within an epoch. */
-static inline int drps_multicast_differs(const struct drps_train_multicast *m, uint32_t ranks)
-{
-    return (m->to && m->to + 1 < ranks) || m->loss > 0 || m->late;
-}
 
 struct drps_train_options {
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
@@ -308,10 +303,13 @@ struct drps_train_options {
     struct drps_pull_options pull;
     int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
                         have what the bound asks for; the plan has residual slots */
-    enum drps_exchange exchange; /* bsp, models of several classes; default: servers */
+    enum drps_exchange exchange; /* models with several scores a sample; bsp, or asp and wsp of
+                                    vectors; default: servers */
     uint32_t sv_count;           /* vectors: how many of a batch's are sent; 0: all */
     enum drps_sv_rule sv_rule;
     struct drps_train_multicast multicast;
+    const struct drps_callbacks *callbacks; /* in place of the plan's loss:
+                                               engine/model/drps_callbacks.h. NULL: none */
     int no_hand_on; /* 1: rows go to their servers after each batch, also where the plan says that
                        they stay with workers */
     struct drps_train_pilot pilot;
@@ -339,6 +337,20 @@ struct drps_train_options {
                                 ranks. May be NULL */
     void *ctx;
 };
+
+/* 1: exchange of vectors without rounds: a rank computes a batch when the scheduler says so, and
+ * applies what others send as it comes. */
+static inline int drps_replicas_go_apart(const struct drps_train_options *o)
+{
+    return o->exchange == DRPS_EXCHANGE_VECTORS && o->sync != DRPS_SCHED_BSP;
+}
+
+/* Returns whether replicas of that many ranks may differ within an epoch. */
+static inline int drps_replicas_differ(const struct drps_train_options *o, uint32_t ranks)
+{
+    const struct drps_train_multicast *m = &o->multicast;
+    return (m->to && m->to + 1 < ranks) || m->loss > 0 || m->late || drps_replicas_go_apart(o);
+}
 
 /* Training batches whose computation was emulated, and how well. */
 struct drps_train_emulated {
@@ -390,7 +402,8 @@ struct drps_train_rank {
     double network_seconds; /* of them, its worker waited for messages, and for other ranks that had
                                not sent them yet, but not for the scheduler */
     double store_seconds; /* a step of its server, or of asynchronous rounds any, waited for rows */
-    double compute_seconds; /* training steps: gradients; and of rounds alone, else 0: */
+    double compute_seconds; /* training: gradients, those of others' vectors too, which without
+                               rounds are made beside its own; and of rounds alone, else 0: */
     double reduce_seconds;  /* from its worker's gradient until its server has stepped its rows, and
                                with them the gradients of all */
     double broadcast_seconds; /* from then on until its worker has the next parameters */
@@ -430,7 +443,8 @@ struct drps_train_exchange {
     int chosen;                              /* 1: by itself, */
     int fits;                                /* and all ranks have room for all rows */
     enum drps_exchange fewest;               /* the way of fewest bytes */
-    uint64_t forecast_bytes[DRPS_EXCHANGES]; /* of all ranks, in the training of an epoch, by way */
+    uint64_t forecast_bytes[DRPS_EXCHANGES]; /* of all ranks, in the training of an epoch, by way;
+                                                0: that cannot be taken */
 };
 
 struct drps_train_result {

@@ -3,7 +3,7 @@
 # machine (bench/namespaces.sh), trained in one way after another. Source it with "$@", after `figure` is set to the topic of its rows.
 #   bench/papers/orpheus-*.sh [--quick] [DATA]
 # A way's epochs to the goal are whole and a share of the last one, as if its loss fell evenly. Times are of hosts that share this
-# machine's cores; bytes and losses do not depend on it, but with --sync ssp. Needs root, iproute2 and util-linux.
+# machine's cores; bytes and losses do not depend on it, but with --sync ssp and wsp. Needs root, iproute2 and util-linux.
 # Environment: bench/lib.sh's; DRPS_BENCH_HOSTS (default 8), DRPS_BENCH_RATE (Mbit/s of a link, default 1000), DRPS_BENCH_EPOCHS
 # (default 12), DRPS_BENCH_GOAL (held-out loss, default .9), DRPS_BENCH_RUNS (default 3; times are medians).
 # shellcheck source=lib.sh
@@ -52,7 +52,8 @@ once() {
 }
 
 # The results of runs, a line each: loss after the last epoch, epochs to the goal, seconds to it, MB that a rank sends in an epoch, share
-# of the forecast, seconds that the busiest link needs for the bytes to the goal, a rank's seconds of computing and of waiting.
+# of the forecast, seconds that the busiest link needs for the bytes to the goal; of a rank, in all epochs, the seconds in which it made
+# gradients (its own, and those of others' vectors; not stepping with them), and those of waiting.
 # shellcheck disable=SC2016 # jq expands
 result='
     def to_goal: . as $e | [range(length) | select($e[.].test_loss <= $goal)][0] as $i
@@ -63,10 +64,10 @@ result='
        (if $ranks == [] then 0 else [$ranks[].sent_bytes] | add / length / $all / 1e6 end),
        (if $ranks == [] or ([$ranks[].forecast_sent_bytes] | add) == 0 then "-" else ([$ranks[].sent_bytes] | add) / ([$ranks[].forecast_sent_bytes] | add) end),
        (if $n and $ranks != [] then ([$ranks[] | .sent_bytes, .received_bytes] | max) / $all * $n * 8e-6 / $rate else "-" end),
-       (if $ranks == [] then .seconds else [$ranks[].compute_seconds] | add / length end),
+       (if $ranks == [] then .phase_seconds.compute else [$ranks[].compute_seconds] | add / length end),
        (if $ranks == [] then 0 else [$ranks[].waiting_seconds] | add / length end)] | @tsv'
 
-titles="way | loss at the end | epochs to the goal | s to the goal | of the first | MB a rank sends in an epoch | of the forecast | s of the busiest link | s computing | s waiting"
+titles="way | loss at the end | epochs to the goal | s to the goal | of the first | MB a rank sends in an epoch | of the forecast | s of the busiest link | s of gradients | s waiting"
 
 # way RANKS NAME OPTIONS...: runs it, and prints a line of the table
 first= # seconds of the first way

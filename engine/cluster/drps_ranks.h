@@ -30,7 +30,7 @@ struct drps_ranks_options {
  * All ranks of the plan, `count` of them, on this machine. memory_bytes is each process's (of the
  * transport inproc, of all); its default is shared among them. *result is rank 0's. Processes are
  * forked: call it before there are threads. One that is killed by a signal ends all within a
- * second. DRPS_E_CONFIG: the plan is for another number.
+ * second, unless this process ignores SIGCHLD. DRPS_E_CONFIG: the plan is for another number.
  */
 DRPS_MUST_CHECK
 int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t count,

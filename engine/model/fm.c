@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "engine/model/vectors.h"
+#include "base/drps_vector_floats.h"
 
 #define ELEMENTS 4
 #include "engine/model/fm_passes.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/model/kernels.h"
-#include "engine/model/vectors.h"
+#include "base/drps_vector_floats.h"
 
 enum { MATRIX_VECTORS = 4, LEAST_WIDTH = 4 };
 

@@ -15,7 +15,10 @@ _Static_assert(2 * DRPS_SCORES_BYTES <= DRPS_METRICS_BYTES, "see drps_metrics.h"
 
 struct drps_metrics {
     enum drps_loss loss;
-    size_t outputs; /* scores of a sample */
+    const struct drps_model *model; /* borrowed; NULL: the loss is a built-in one */
+    void *scratch;                  /* own: of the model */
+    int named;                      /* labels are numbers of named classes */
+    size_t outputs;                 /* scores of a sample */
     uint64_t samples;
     uint64_t right;
     uint64_t unordered; /* two classes: scores that are not a number, so that there is no AUC */
@@ -25,14 +28,9 @@ struct drps_metrics {
     struct drps_scores classes[2]; /* negatives, positives; of two classes */
 };
 
-struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs)
+/* What is kept for two classes. */
+static struct drps_metrics *with_scores(struct drps_metrics *m)
 {
-    struct drps_metrics *m = calloc(1, sizeof(*m));
-
-    if (!m) return NULL;
-    m->loss = loss;
-    m->outputs = outputs;
-    m->two_classes = outputs == 1 && drps_loss_is_classification(loss);
     for (int i = 0; m->two_classes && i < 2; i++)
         if (drps_scores_init(&m->classes[i]) < 0) {
             drps_metrics_free(m);
@@ -41,11 +39,40 @@ struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs)
     return m;
 }
 
+struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs)
+{
+    struct drps_metrics *m = calloc(1, sizeof(*m));
+    if (!m) return NULL;
+    m->loss = loss;
+    m->outputs = outputs;
+    m->named = outputs > 1;
+    m->two_classes = outputs == 1 && drps_loss_is_classification(loss);
+    return with_scores(m);
+}
+
+struct drps_metrics *drps_metrics_of(const struct drps_model *model)
+{
+    if (model->loss != DRPS_LOSS_EXPRESSION && !model->callbacks)
+        return drps_metrics_new(model->loss, model->outputs);
+    struct drps_metrics *m = calloc(1, sizeof(*m));
+    if (!m) return NULL;
+    m->loss = DRPS_LOSS_EXPRESSION;
+    m->outputs = model->outputs;
+    m->model = model;
+    m->named = model->classes > 1;
+    m->two_classes = model->classes == 1 && model->outputs == 1;
+    m->scratch = malloc(drps_model_scratch_bytes(model, 1, 1) + 1);
+    if (m->scratch) return with_scores(m);
+    free(m);
+    return NULL;
+}
+
 void drps_metrics_free(struct drps_metrics *m)
 {
     if (!m) return;
     drps_scores_destroy(&m->classes[0]);
     drps_scores_destroy(&m->classes[1]);
+    free(m->scratch);
     free(m);
 }
 
@@ -66,6 +93,20 @@ static inline uint32_t ordered(float score)
     return bits ^ (bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31);
 }
 
+/* Of n samples. */
+static double loss_of(const struct drps_metrics *m, const float *scores, const float *labels,
+                      size_t n)
+{
+    double sum = 0;
+    if (m->model) {
+        for (size_t i = 0; i < n; i++)
+            sum += drps_model_loss(m->model, scores + i * m->outputs, labels[i], m->scratch);
+        return sum;
+    }
+    return m->named ? drps_class_loss_sum(m->loss, scores, labels, n, m->outputs, NULL)
+                    : drps_loss_sum(m->loss, scores, labels, n, NULL);
+}
+
 /* Samples of named classes. */
 static void add_named(struct drps_metrics *m, const float *scores, const float *labels, size_t n)
 {
@@ -75,7 +116,7 @@ static void add_named(struct drps_metrics *m, const float *scores, const float *
             m->unknown++;
             continue;
         }
-        m->loss_sum += drps_class_loss_sum(m->loss, of_sample, &labels[i], 1, m->outputs, NULL);
+        m->loss_sum += loss_of(m, of_sample, &labels[i], 1);
         m->right += drps_softmax_best(of_sample, m->outputs) == (size_t)labels[i];
     }
 }
@@ -83,11 +124,11 @@ static void add_named(struct drps_metrics *m, const float *scores, const float *
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n)
 {
     m->samples += n;
-    if (m->outputs > 1) {
+    if (m->named) {
         add_named(m, scores, labels, n);
         return;
     }
-    m->loss_sum += drps_loss_sum(m->loss, scores, labels, n, NULL);
+    m->loss_sum += loss_of(m, scores, labels, n);
     if (!m->two_classes) return;
     for (size_t i = 0; i < n; i++) {
         const int positive = labels[i] > 0;
@@ -112,7 +153,7 @@ void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
         .rmse = none,
     };
     if (!m->samples) return;
-    if (m->outputs > 1) {
+    if (m->named) {
         out->accuracy = (double)m->right / n;
     } else if (m->two_classes) {
         if (!m->unordered) out->auc = drps_scores_in_order(&m->classes[0], &m->classes[1]);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "engine/model/vectors.h"
+#include "base/drps_vector_floats.h"
 
 enum { WIDTH = DRPS_VECTOR_FLOATS < 8 ? DRPS_VECTOR_FLOATS : 8, PARTS = 16 / WIDTH };
 

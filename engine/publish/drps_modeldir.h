@@ -18,6 +18,7 @@
 #include "base/folder/drps_findings.h"
 #include "engine/model/drps_model.h"
 #include "engine/publish/drps_model_files.h"
+#include "index/plan/drps_names.h"
 #include "index/plan/drps_plan.h"
 #include "storage/kv/drps_kv.h"
 
@@ -124,6 +125,11 @@ int drps_modeldir_open_rows(struct drps_modeldir *md, uint64_t memory_bytes, str
 DRPS_MUST_CHECK
 int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t n,
                          uint32_t *rows_out, struct drps_err *err);
+
+/* Visit all names in the order of keys; a non-zero result ends the visit. One calling thread. */
+DRPS_MUST_CHECK
+int drps_modeldir_scan_names(struct drps_modeldir *md, drps_names_visit visit, void *ctx,
+                             struct drps_err *err);
 
 /* Parameters of rows ids [n], strictly increasing, into params [n][dim]. One calling thread. */
 DRPS_MUST_CHECK

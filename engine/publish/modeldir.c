@@ -194,6 +194,12 @@ int drps_modeldir_lookup(struct drps_modeldir *md, const uint64_t *keys, size_t 
     return drps_names_lookup(md->names, keys, n, rows_out, err);
 }
 
+int drps_modeldir_scan_names(struct drps_modeldir *md, drps_names_visit visit, void *ctx,
+                             struct drps_err *err)
+{
+    return drps_names_scan(md->names, visit, ctx, err);
+}
+
 int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n, float *params,
                          struct drps_err *err)
 {

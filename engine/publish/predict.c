@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_budget.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
+#include "engine/publish/drps_modeldata.h"
 #include "engine/publish/drps_modeldir.h"
+#include "base/folder/drps_textfile.h"
+#include "engine/model/expr/drps_slopes.h"
 #include "engine/publish/scorer.h"
-#include "engine/publish/textfile.h"
 
 enum {
     MIB = 1 << 20,
@@ -35,20 +36,14 @@ struct predictor {
     struct drps_predict_result *result;
     struct drps_modeldir *md;
     const struct drps_modeldir_info *info; /* of md */
-    struct drps_reader *reader;
-    struct drps_samples piece;
+    struct drps_modeldata data;
     struct drps_scorer scorer;
     struct drps_metrics *metrics;
     struct drps_textfile out;
-    char *csv_kinds; /* own: what the columns meant in training; NULL for other formats */
-    int64_t *fields; /* own: reader's field -> model's, -1: the model has no such field; NULL: the
-                        same */
-    uint64_t *keys;  /* own: [keys_cap] one sample's keys by the model's fields */
-    float *values;   /* own: [values_cap] */
-    double *chances; /* own: [outputs] of a sample's classes */
-    size_t keys_cap, values_cap;
-    size_t fields_known; /* of the reader's, where `fields` is not NULL */
-    uint64_t given;      /* features of the model's fields in all samples so far */
+    double *chances;       /* own: [outputs] of a sample's classes */
+    struct drps_expr expr; /* what is written, if that is a text */
+    double *work;          /* own: for it; NULL: it is none */
+    uint64_t given;        /* features of the model's fields in all samples so far */
     uint64_t limit_bytes, reader_bytes;
     uint64_t input_bytes; /* of all files; 0: not known */
 };
@@ -151,33 +146,6 @@ static int sample_too_large(const struct predictor *p, size_t n, struct drps_err
                         (unsigned long long)tenths % 10);
 }
 
-/* The two field lists may differ, for instance where a csv file has its columns in another order.
- */
-static int map_fields(struct predictor *p, struct drps_err *err)
-{
-    size_t n;
-    const char *const *fields = drps_reader_fields(p->reader, &n);
-    int same = n == p->info->fields_n;
-    for (size_t i = 0; same && i < n; i++)
-        same = strcmp(fields[i], p->info->fields[i]) == 0;
-    if (same) return 0;
-    p->fields = drps_array_new(n, sizeof(*p->fields));
-    if (!p->fields) return drps_err_set(err, -ENOMEM, "no memory for %zu fields", n);
-    for (size_t i = 0; i < n; i++) {
-        p->fields[i] = -1;
-        for (size_t k = 0; k < p->info->fields_n; k++)
-            if (strcmp(fields[i], p->info->fields[k]) == 0) p->fields[i] = (int64_t)k;
-        p->fields_known += p->fields[i] >= 0;
-    }
-    return 0;
-}
-
-/* Whether a user's --columns says which column is the label. */
-static int names_label(const char *csv_kinds)
-{
-    return csv_kinds && strstr(csv_kinds, ":label") != NULL;
-}
-
 /* The bytes of all inputs, or 0 if one of them is no file. */
 static uint64_t bytes_of_inputs(const struct drps_predict_options *o)
 {
@@ -195,34 +163,12 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
 {
     struct drps_reader_options o = p->options->reader;
     p->input_bytes = bytes_of_inputs(p->options);
-    if (!o.format) o.format = p->info->format;
     o.memory_bytes = p->reader_bytes;
-    o.hash_seed = p->info->hash_seed;
     o.log = p->options->log;
     o.label_optional = !p->options->metrics;
-    o.known_classes = p->info->classes;
     o.stop = p->options->stop;
-    if (drps_reader_has_columns(p->info->format) && strcmp(o.format, p->info->format) == 0) {
-        p->csv_kinds = drps_reader_csv_kinds(o.csv_kinds, (const char *const *)p->info->fields,
-                                             p->info->fields_n);
-        if (!p->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
-        if (!o.csv_label && !names_label(o.csv_kinds) && p->info->label_column[0])
-            o.csv_label = p->info->label_column;
-        if (!o.csv_separator) o.csv_separator = p->info->separator; /* 0 but of csv */
-        if (!o.csv_header && strcmp(o.format, "csv") == 0)
-            o.csv_header = drps_csv_header_of(p->info->headless);
-        o.csv_kinds = p->csv_kinds;
-        o.csv_only_kinds = 1;
-    }
-    int rc = drps_reader_open(io, p->options->inputs, p->options->inputs_n, &o, &p->reader, err);
-    if (rc < 0) return rc;
-    if (drps_reader_has_names(p->reader) != p->info->string_names)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "features in format %s are %s, but those of %s are %s: name the format",
-                            drps_reader_format(p->reader),
-                            p->info->string_names ? "numbers" : "strings", p->options->model,
-                            p->info->string_names ? "strings" : "numbers");
-    return p->info->string_names ? map_fields(p, err) : 0;
+    return drps_modeldata_open(io, p->options->model, p->info, p->options->inputs,
+                               p->options->inputs_n, &o, &p->data, err);
 }
 
 /* ---- Scores ---- */
@@ -292,40 +238,83 @@ static int begin_classes(struct predictor *p, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has no named classes to give probabilities of: algorithm %s",
                             p->options->model, drps_algo_name(p->info->model.algo));
-    if (p->info->model.loss != DRPS_LOSS_SOFTMAX)
+    const struct drps_model *model = &p->info->model;
+    if (model->loss == DRPS_LOSS_EXPRESSION && !drps_expr_has_softmax(&model->expr))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no probabilities: its loss takes no softmax of the scores",
+                            p->options->model);
+    if (model->loss != DRPS_LOSS_SOFTMAX && model->loss != DRPS_LOSS_EXPRESSION)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has no probabilities: the scores of algorithm %s are margins; use "
-                            "the algorithm mlr for probabilities of classes",
-                            p->options->model, drps_algo_name(p->info->model.algo));
+                            "the algorithm mlr",
+                            p->options->model, drps_algo_name(model->algo));
     p->chances = drps_array_new(p->info->model.outputs, sizeof(*p->chances));
     if (!p->chances) return drps_err_set(err, -ENOMEM, "no memory for probabilities");
     return write_head(p, err);
 }
 
-/* Of a topic model: a document's code. */
-static int write_codes(struct predictor *p, struct drps_err *err)
+/* Lines of n numbers: a document's code, or a sample's scores. */
+static int write_numbers(struct predictor *p, const float *numbers, size_t n, struct drps_err *err)
 {
-    const size_t n = p->info->model.factors;
     char text[SCORE_CHARS];
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->scorer.n * n; i++) {
-        const int chars = snprintf(text, sizeof(text), "%.9g", (double)p->scorer.codes[i]);
+        const int chars = snprintf(text, sizeof(text), "%.9g", (double)numbers[i]);
         rc = put(p, text, chars > 0 ? (size_t)chars : 0, (i + 1) % n ? '\t' : '\n', err);
+    }
+    return rc;
+}
+
+static int begin_value(struct predictor *p, struct drps_err *err)
+{
+    const struct drps_predict_options *o = p->options;
+    const size_t outputs = p->info->model.outputs;
+    if (!o->value) return 0;
+    if (o->probabilities)
+        return drps_err_set(err, DRPS_E_CONFIG, "a value and probabilities exclude each other");
+    if (drps_algorithm_is_topic(drps_algorithm(p->info->model.algo)))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no scores to make a value of: it is of topics", o->model);
+    int rc = drps_expr_parse_value(&p->expr, o->value, outputs, err);
+    if (rc < 0) return rc;
+    p->work = drps_array_new(drps_expr_work(&p->expr, outputs), sizeof(*p->work));
+    return p->work ? 0 : drps_err_set(err, -ENOMEM, "no memory for values");
+}
+
+static int write_values(struct predictor *p, struct drps_err *err)
+{
+    const size_t outputs = p->info->model.outputs;
+    const double *value;
+    char text[SCORE_CHARS];
+    size_t n;
+    int rc = 0;
+    for (size_t i = 0; i < p->scorer.n && rc == 0; i++) {
+        rc = drps_expr_value(&p->expr, outputs, p->scorer.scores + i * outputs, p->work, &value, &n,
+                             err);
+        if (rc < 0)
+            return drps_err_context(err, "sample %llu, the value",
+                                    (unsigned long long)(p->result->samples + i + 1));
+        for (size_t c = 0; c < n && rc == 0; c++) {
+            const int chars = snprintf(text, sizeof(text), "%.9g", value[c]);
+            rc = put(p, text, chars > 0 ? (size_t)chars : 0, c + 1 < n ? '\t' : '\n', err);
+        }
     }
     return rc;
 }
 
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
+    if (p->work) return write_values(p, err);
     if (p->info->classes) return write_classes(p, err);
-    if (p->scorer.topic) return write_codes(p, err);
+    const struct drps_model *model = &p->info->model;
+    if (p->scorer.topic) return write_numbers(p, p->scorer.codes, model->factors, err);
+    if (model->outputs > 1) return write_numbers(p, p->scorer.scores, model->outputs, err);
 
     for (size_t i = 0; i < p->scorer.n; i++) {
         char *at;
         int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
         if (rc < 0) return rc;
-        const int n =
-            snprintf(at, SCORE_CHARS, "%.9g\n", answer(&p->info->model, p->scorer.scores[i]));
+        const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(model, p->scorer.scores[i]));
         drps_textfile_used(&p->out, n > 0 ? (size_t)n : 0);
     }
     return 0;
@@ -355,7 +344,7 @@ static int measure(struct predictor *p, struct drps_err *err)
 static void tell_progress(const struct predictor *p)
 {
     const struct drps_predict_progress now = {.samples = p->result->samples,
-                                              .read_bytes = drps_reader_file_bytes(p->reader),
+                                              .read_bytes = drps_reader_file_bytes(p->data.reader),
                                               .input_bytes = p->input_bytes};
     if (p->options->on_progress) p->options->on_progress(p->options->ctx, &now);
 }
@@ -375,52 +364,24 @@ static int score_batch(struct predictor *p, struct drps_err *err)
     return 0;
 }
 
-/* Sample i's keys under the model's fields, without features of fields it does not have. Returns
- * how many. */
-static size_t translate(struct predictor *p, size_t i)
-{
-    const struct drps_samples *d = &p->piece;
-    size_t n = 0;
-    for (size_t j = d->starts[i]; j < d->starts[i + 1]; j++) {
-        const struct drps_name *name = &d->names[j];
-        const int64_t field = p->fields[name->field];
-        uint32_t check;
-        if (field < 0) continue;
-        drps_name_hash((uint32_t)field, name->text, name->bytes, p->info->hash_seed, &p->keys[n],
-                       &check);
-        p->values[n++] = d->values[j];
-    }
-    return n;
-}
-
 static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
 {
-    const struct drps_samples *d = &p->piece;
-    const uint64_t *keys = d->keys + d->starts[i];
-    const float *values = d->values + d->starts[i];
-    size_t n = d->starts[i + 1] - d->starts[i];
-
-    if (p->fields) {
-        if (drps_array_reserve(&p->keys, &p->keys_cap, n, sizeof(*p->keys)) ||
-            drps_array_reserve(&p->values, &p->values_cap, n, sizeof(*p->values)))
-            return drps_err_set(err, -ENOMEM, "no memory for a sample of %zu features", n);
-        n = translate(p, i);
-        keys = p->keys;
-        values = p->values;
-    }
-    p->given += n;
-    if (drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return 0;
-    int rc = score_batch(p, err);
-    if (rc < 0 || drps_scorer_add(&p->scorer, d->labels[i], keys, values, n)) return rc;
-    return sample_too_large(p, n, err);
+    struct drps_modeldata_sample s;
+    int rc = drps_modeldata_sample(&p->data, i, &s, err);
+    if (rc < 0) return rc;
+    p->given += s.n;
+    if (drps_scorer_add(&p->scorer, s.label, s.keys, s.values, s.n)) return 0;
+    rc = score_batch(p, err);
+    if (rc < 0 || drps_scorer_add(&p->scorer, s.label, s.keys, s.values, s.n)) return rc;
+    return sample_too_large(p, s.n, err);
 }
 
 static int predict_all(struct predictor *p, struct drps_err *err)
 {
     const atomic_int *stop = p->options->stop;
     int rc;
-    while ((rc = drps_reader_next(p->reader, &p->piece, err)) > 0) {
-        for (size_t i = 0; i < p->piece.n; i++) {
+    while ((rc = drps_reader_next(p->data.reader, &p->data.piece, err)) > 0) {
+        for (size_t i = 0; i < p->data.piece.n; i++) {
             if (stop && atomic_load_explicit(stop, memory_order_relaxed)) /* it publishes nothing */
                 return drps_err_set(err, DRPS_E_INTERRUPTED,
                                     "interrupted after %llu samples; nothing was written",
@@ -439,7 +400,7 @@ static void warn_if_nothing_is_known(const struct predictor *p)
     const char *more = o->inputs_n > 1 ? " and the files after it" : "";
     const char *input = strcmp(o->inputs[0], "-") == 0 ? "standard input" : o->inputs[0];
     if (!p->result->samples || p->result->nnz) return;
-    if (p->fields && !p->fields_known)
+    if (p->data.fields && !p->data.fields_known)
         drps_log(
             o->log, DRPS_LOG_WARN,
             "none of the columns of %s%s is in %s: is it the right file, read in the right format?",
@@ -451,78 +412,24 @@ static void warn_if_nothing_is_known(const struct predictor *p)
                  (unsigned long long)p->result->unseen, input, more, o->model);
 }
 
-/* ---- The output ---- */
-
-static int same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* Whether the file `path`, which may not exist, lies in `folder` or in a folder below it. */
-static int lies_in(const char *path, const char *folder, int *lies_out, struct drps_err *err)
-{
-    struct stat of_folder, at, above;
-    const char *slash = strrchr(path, '/');
-    char *dir = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
-
-    *lies_out = 0;
-    int rc = dir ? 0 : drps_err_set(err, -ENOMEM, "no memory for the folder of %s", path);
-    int more = rc == 0 && !stat(folder, &of_folder) && !stat(dir, &at);
-    while (more && !same_file(&at, &of_folder)) { /* up to the root, which is above itself */
-        char *up = drps_path_join(dir, "..");
-        free(dir);
-        dir = up;
-        if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the folder of %s", path);
-        more = !stat(dir, &above) && !same_file(&at, &above);
-        at = above;
-    }
-    *lies_out = more;
-    free(dir);
-    return rc;
-}
-
-/* A name that leads to what is read must not be written, not even where it may be replaced. */
-static int check_output(const struct drps_predict_options *o, struct drps_err *err)
-{
-    struct stat output, input;
-    int in_model;
-    if (strcmp(o->output, "-") == 0) return 0;
-    int rc = lies_in(o->output, o->model, &in_model, err);
-    if (rc == 0 && in_model)
-        rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "%s lies in the model %s, which keeps its own files only: choose another "
-                          "place",
-                          o->output, o->model);
-    if (rc < 0 || stat(o->output, &output) || !S_ISREG(output.st_mode)) return rc;
-    for (size_t i = 0; i < o->inputs_n; i++) {
-        const char *name = o->inputs[i];
-        const int is_stdin = strcmp(name, "-") == 0;
-        if ((is_stdin ? fstat(STDIN_FILENO, &input) : stat(name, &input)) == 0 &&
-            same_file(&output, &input))
-            return drps_err_set(err, DRPS_E_CONFIG,
-                                "%s is the input %s: the scores need another file", o->output,
-                                is_stdin ? "on standard input" : name);
-    }
-    return 0;
-}
-
 static int run(struct predictor *p, const struct drps_io *io, struct drps_err *err)
 {
     const struct drps_predict_options *o = p->options;
-    int rc = check_output(o, err);
+    int rc = drps_textfile_check(o->output, o->model, o->inputs, o->inputs_n, err);
     if (rc == 0) rc = open_model(p, io, err);
     /* The output comes before the data, which may come late: others who want it hear at once. */
     if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
+    if (rc == 0) rc = begin_value(p, err);
     if (rc == 0) rc = begin_classes(p, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {
-        p->metrics = drps_metrics_new(p->info->model.loss, p->info->model.outputs);
+        p->metrics = drps_metrics_of(&p->info->model);
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = predict_all(p, err);
     if (rc == 0) rc = drps_textfile_commit(&p->out, err);
     if (rc == 0) warn_if_nothing_is_known(p);
-    if (p->reader) p->result->skipped_lines = drps_reader_skipped(p->reader);
+    if (p->data.reader) p->result->skipped_lines = drps_reader_skipped(p->data.reader);
     if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
     return rc;
 }
@@ -540,14 +447,10 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     drps_textfile_close(&p.out);
     drps_metrics_free(p.metrics);
     drps_scorer_destroy(&p.scorer);
-    drps_samples_free(&p.piece);
-    drps_reader_close(p.reader);
+    drps_modeldata_close(&p.data);
     drps_modeldir_close(p.md);
-    free(p.fields);
-    free(p.csv_kinds);
-    free(p.keys);
-    free(p.values);
     free(p.chances);
+    free(p.work);
     result->seconds = drps_seconds_since(start);
     return rc;
 }

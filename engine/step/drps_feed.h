@@ -114,9 +114,10 @@ int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step
                             const struct drps_feed_record *record, struct drps_feed_share *out,
                             struct drps_err *err);
 
-/* The same of a body alone. */
+/* The same of a body alone, unpacked to room [max_body_bytes], aligned to 8, where *out lies. Any
+ * thread. */
 DRPS_MUST_CHECK
-int drps_feed_decode_body(struct drps_feed *feed, const struct drps_piece *body,
+int drps_feed_decode_body(const struct drps_feed *feed, const struct drps_piece *body, void *room,
                           struct drps_batch *out, struct drps_err *err);
 
 /* Returns the largest body and shares of any rank's, together. */

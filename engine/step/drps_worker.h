@@ -21,7 +21,7 @@
 #include "engine/step/drps_server.h"
 #include "engine/step/emulate.h"
 #include "engine/step/local_steps.h"
-#include "engine/step/team.h"
+#include "engine/step/drps_team.h"
 #include "net/drps_shared_buffer.h"
 
 enum { DRPS_WORKER_PARTS = 8 }; /* of a batch, at most, whose gradients are summed apart */
@@ -56,6 +56,8 @@ struct drps_worker {
     /* The step under way. */
     struct drps_server *server;
     const struct drps_batch *batch;
+    struct drps_err why; /* of the first batch whose loss was no finite number, if the loss is a
+                            text and says so */
     uint64_t gather_ns, compute_ns; /* by member 0's clock, since the start */
     struct drps_emulate emulate;    /* the caller sets it after the start; zero: none */
 };
@@ -84,6 +86,11 @@ int drps_worker_renew(struct drps_worker *worker, struct drps_err *err);
  * worker->touches[0] hold the sums over the batch. Returns the sum of the losses.
  */
 double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch);
+
+/* The slopes of the batch's losses by its scores at worker->params, to slopes_out
+ * [samples][outputs]: of a model of several classes. Returns the sum of the losses. */
+double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,
+                          float *slopes_out);
 
 /* worker->scores[0 .. samples) of worker->params. */
 void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch);

@@ -299,14 +299,12 @@ int drps_feed_read_record(struct drps_feed *feed, uint64_t step, struct drps_fee
     return rc == 0 ? read_record(feed, SHARES, step, &out->shares, err) : rc;
 }
 
-int drps_feed_decode_body(struct drps_feed *feed, const struct drps_piece *body,
+int drps_feed_decode_body(const struct drps_feed *feed, const struct drps_piece *body, void *room,
                           struct drps_batch *out, struct drps_err *err)
 {
     size_t bytes = (size_t)feed->plan->info.max_body_bytes;
-    if (!feed->plain) feed->plain = drps_array_new(bytes, 1);
-    if (!feed->plain) return drps_err_set(err, -ENOMEM, "no memory for a batch of another rank");
-    int rc = drps_batch_unpack(body->data, body->bytes, feed->plain, bytes, &bytes, err);
-    if (rc == 0) rc = drps_batch_decode_unpacked(feed->plain, bytes, out, err);
+    int rc = drps_batch_unpack(body->data, body->bytes, room, bytes, &bytes, err);
+    if (rc == 0) rc = drps_batch_decode_unpacked(room, bytes, out, err);
     return rc == 0 ? check_body(feed, out, err) : rc;
 }
 
@@ -315,7 +313,9 @@ int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step
                             struct drps_err *err)
 {
     out->shares = feed->shares;
-    int rc = drps_feed_decode_body(feed, &record->body, &out->body, err);
+    if (!feed->plain) feed->plain = drps_array_new((size_t)feed->plan->info.max_body_bytes, 1);
+    if (!feed->plain) return drps_err_set(err, -ENOMEM, "no memory for a batch of another rank");
+    int rc = drps_feed_decode_body(feed, &record->body, feed->plain, &out->body, err);
     if (rc == 0)
         rc = drps_shares_decode(record->shares.data, record->shares.bytes,
                                 feed->plan->info.ranks.count, out->body.rows, feed->shares, err);

@@ -3,7 +3,7 @@
  * microseconds, so members spin a little before they sleep in the kernel, unless there are fewer
  * processors than members.
  */
-#include "engine/step/team.h"
+#include "engine/step/drps_team.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/drps_clock.h"
+#include "engine/train/learning/drps_learning.h"
 #include "storage/kv/drps_kv.h"
 
 /* ---- Epochs ---- */
@@ -26,6 +27,33 @@ static int keep_epoch(struct drps_job *job, const struct drps_epoch *epoch, stru
     r->epochs[r->epochs_n++] = *epoch;
     if (job->options->on_epoch) job->options->on_epoch(job->options->ctx, epoch);
     return 0;
+}
+
+/* Whether too many epochs up to `epoch` were no better than the best one. */
+static int is_out_of_patience(const struct drps_job *job, uint64_t epoch)
+{
+    const uint64_t best = job->result->best_epoch, patience = job->options->patience;
+    return patience && best && epoch - best >= patience;
+}
+
+/* Early stopping: write what is better than all before. Returns 1 when patience has run out. */
+static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, struct drps_err *err)
+{
+    struct drps_train_result *r = job->result;
+    const double score = drps_metric_score(job->options->metric, &epoch->test);
+    if (isnan(score))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the test samples of %s have no %s, as all are of one class: judge "
+                            "epochs by another metric",
+                            job->plan->dir, drps_metric_name(job->options->metric));
+    if (score < job->best_score) {
+        job->best_score = score;
+        int rc = drps_job_export(job, epoch->epoch, err);
+        if (rc == 0) r->best_epoch = epoch->epoch;
+        return rc;
+    }
+    r->stopped_early = is_out_of_patience(job, epoch->epoch);
+    return r->stopped_early;
 }
 
 static int test_loss_diverged(uint64_t epoch, struct drps_err *err)
@@ -137,8 +165,8 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
     const int goes_back = epoch.is_newton && !epoch.newton.accepted;
     if (rc == 0 && job->loop.eval_steps && !goes_back && !isfinite(epoch.test.loss))
         rc = test_loss_diverged(e, err);
-    if (rc == 0) rc = drps_job_check_exploded(job, err);
-    if (rc == 0 && job->options->patience) rc = drps_job_judge(job, &epoch, err);
+    if (rc == 0) rc = drps_learning_check_exploded(job->result, err);
+    if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
     const int more = rc >= 0 ? end_epoch(job, e, err) : 0;
     return more < 0 ? more : rc == 0 ? ends : rc;
 }
@@ -149,7 +177,7 @@ static int run_epochs(struct drps_job *job, struct drps_err *err)
     const struct drps_state *from = &job->checkpoints.state;
     uint64_t e = from->epoch;
     job->result->newton_end = from->newton.end;
-    if (drps_job_is_out_of_patience(job, e - 1) || from->newton.end != DRPS_NEWTON_GOES_ON) {
+    if (is_out_of_patience(job, e - 1) || from->newton.end != DRPS_NEWTON_GOES_ON) {
         job->result->stopped_early = 1; /* as the run has that left the checkpoint at its end */
         return 0;
     }
@@ -257,7 +285,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = begin_log(job, err);
     if (rc == 0) rc = run_epochs(job, err);
     if (rc == 0) rc = export_last(job, err);
-    if (rc == 0) drps_job_remark(job);
+    if (rc == 0 && job->whole) drps_learning_remark(job->result, job->options);
     drps_job_collect(job);
     if (rc == 0 && job->ranks) rc = drps_job_collect_ranks(job, err);
     stop_reading(job);

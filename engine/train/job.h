@@ -116,15 +116,6 @@ static inline struct drps_checkpoint_held drps_job_held(const struct drps_job *j
     return (struct drps_checkpoint_held){info->ranks.residual_slots, info->dim * sizeof(float)};
 }
 
-/* Model and optimizer as plan and options settle them, and the optimizer that steps rows in the
- * first epoch: of a mean over a batch l1 and l2 are smaller (learner.c). */
-DRPS_MUST_CHECK
-int drps_job_init_model(const struct drps_job *job, struct drps_model *model, struct drps_err *err);
-DRPS_MUST_CHECK
-int drps_job_init_optim(const struct drps_job *job, const struct drps_model *model,
-                        struct drps_optim *optim, struct drps_err *err);
-struct drps_optim drps_job_stepping(const struct drps_job *job);
-
 /* Settle model and optimizer and open the files of the plan: what the split of memory depends on.
  * *config and *parts are filled in and borrow the job's. */
 DRPS_MUST_CHECK
@@ -213,32 +204,6 @@ int drps_job_export(struct drps_job *job, uint64_t epoch, struct drps_err *err);
  */
 DRPS_MUST_CHECK
 int drps_job_conclude(struct drps_job *job, int rc, struct drps_err *err);
-
-/* ---- Early stopping: engine/train/judge.c ---- */
-
-/* DRPS_E_CONFIG: the plan has no test samples, or no such metric. */
-DRPS_MUST_CHECK
-int drps_job_check_metric(const struct drps_job *job, struct drps_err *err);
-
-/* DRPS_E_CONFIG: the checkpoint has a best epoch by another metric. */
-DRPS_MUST_CHECK
-int drps_job_check_judged(const struct drps_job *job, struct drps_err *err);
-
-/* Whether too many epochs up to `epoch` were no better than the best one. */
-int drps_job_is_out_of_patience(const struct drps_job *job, uint64_t epoch);
-
-/* Write what is better than all before. Returns 1 when patience has run out. */
-DRPS_MUST_CHECK
-int drps_job_judge(struct drps_job *job, const struct drps_epoch *epoch, struct drps_err *err);
-
-/* ---- When learning goes wrong: engine/train/remarks.c ---- */
-
-/* -ERANGE: the loss of the last epoch is finite, but far above that of a constant, and grows. */
-DRPS_MUST_CHECK
-int drps_job_check_exploded(const struct drps_job *job, struct drps_err *err);
-
-/* Say what was wrong with the losses of the run's epochs. */
-void drps_job_remark(const struct drps_job *job);
 
 /* ---- Results ---- */
 

@@ -86,6 +86,8 @@ static uint64_t bound_of(const struct drps_memory_parts *p)
 static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     struct drps_budget *b = &m->budget;
+    /* Asynchronous rounds open steps of servers; where ranks have all rows nobody does. */
+    const int is_async = p->options->sync != DRPS_SCHED_BSP && p->way == DRPS_EXCHANGE_SERVERS;
     m->buffer_bytes = least ? BUFFER_LEAST : clamp(b->limit_bytes / 128, BUFFER_LEAST, BUFFER_MOST);
     m->export_bytes = least ? EXPORT_LEAST : clamp(b->limit_bytes / 8, EXPORT_LEAST, EXPORT_MOST);
     take(b, "program", PROGRAM_BYTES);
@@ -103,7 +105,6 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         take(b, "products of topics",
              drps_topic_memory(&topics) + drps_modeldir_gram_memory(&p->server->model));
     }
-    const struct drps_select_options select = drps_exchange_selection(p->options);
     if (drps_plan_circulates(&p->plan->info)) {
         take(b, "ranges of rows between ranks",
              drps_circulation_memory(&p->plan->info, p->server->row_bytes) + drps_cluster_memory());
@@ -113,7 +114,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (p->way != DRPS_EXCHANGE_SERVERS)
             take(b, "all rows, and what ranks exchange",
                  drps_exchange_memory(&p->plan->info, p->server->row_bytes, p->worker->touches,
-                                      p->way, &select, &p->options->multicast));
+                                      p->way, p->options));
         if (p->options->checkpoint_vectors)
             take(b, "a log of vectors", drps_round_log_memory(&p->plan->info));
         if (p->options->push.on)
@@ -124,17 +125,16 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (drps_handing_applies(&p->plan->info, p->options, &p->server->optim))
             take(b, "rows that workers have",
                  drps_handing_memory(&p->plan->info, p->server->row_bytes));
-        if (p->options->sync == DRPS_SCHED_BSP)
-            m->rounds_ahead = !p->options->no_overlap;
-        else
+        if (is_async)
             take_async(m, &p->plan->info, least);
-        if (p->options->sync != DRPS_SCHED_BSP && p->options->push.on)
+        else
+            m->rounds_ahead = !p->options->no_overlap;
+        if (is_async && p->options->push.on)
             take(b, "what others hold back of gradients",
                  drps_async_filters_memory(&p->plan->info, p->worker->touches, m->window_steps));
         if (p->options->pull_cached)
             take(b, "copies of parameters", drps_async_cache_memory(&p->plan->info, bound_of(p)));
-        if (p->options->sync != DRPS_SCHED_BSP && !p->options->no_overlap &&
-            !p->options->pull_cached)
+        if (is_async && !p->options->no_overlap && !p->options->pull_cached)
             take_async_ahead(m, &p->plan->info, least);
     }
     take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));

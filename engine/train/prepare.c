@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/publish/drps_publish_stage.h"
+#include "engine/train/learning/drps_learning.h"
 #include "index/plan/drps_names.h"
 #include "storage/pib/drps_evict.h"
 
@@ -134,8 +135,14 @@ static int check_replicas_that_differ(const struct drps_job *job, struct drps_er
 }
 
 /* When vectors must have come, and when replicas meet. */
-static int check_meetings(const struct drps_train_multicast *m, int differs, struct drps_err *err)
+static int check_meetings(const struct drps_train_options *o, int differs, struct drps_err *err)
 {
+    const struct drps_train_multicast *m = &o->multicast;
+    if (drps_replicas_go_apart(o) && (m->average || m->rotate || m->late))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "under synchronisation %s there are no rounds, after which replicas "
+                            "meet, or by which vectors have come: leave that out",
+                            drps_sched_mode_name(o->sync));
     if (m->late > DRPS_LATE_MOST)
         return drps_err_set(err, DRPS_E_CONFIG, "vectors come at most %d rounds late, not %llu",
                             DRPS_LATE_MOST, (unsigned long long)m->late);
@@ -161,7 +168,7 @@ static int check_multicast(const struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     const struct drps_train_multicast *m = &o->multicast;
     const uint32_t others = job->plan->info.ranks.count - 1;
-    const int differs = drps_multicast_differs(m, others + 1);
+    const int differs = drps_replicas_differ(o, others + 1);
     if ((differs || m->to || m->average || m->rotate || m->rule) &&
         o->exchange != DRPS_EXCHANGE_VECTORS)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -181,7 +188,7 @@ static int check_multicast(const struct drps_job *job, struct drps_err *err)
     if (!(m->loss >= 0 && m->loss < 1))
         return drps_err_set(err, DRPS_E_CONFIG, "a share of %g of the links cannot be broken",
                             m->loss);
-    int rc = check_meetings(m, differs, err);
+    int rc = check_meetings(o, differs, err);
     return rc == 0 && differs ? check_replicas_that_differ(job, err) : rc;
 }
 
@@ -197,10 +204,17 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
     int rc = check_multicast(job, err);
     if (rc < 0 || o->exchange == DRPS_EXCHANGE_SERVERS) return rc;
     if (info->ranks.count < 2) return no_exchange(job, "a plan for one worker", err);
-    if (!info->classes) return no_exchange(job, "its model has not several classes", err);
-    if (o->sync != DRPS_SCHED_BSP)
-        return no_exchange(job, "ranks with all rows are of synchronisation bsp, or ssp of vectors",
-                           err);
+    if (!drps_plan_is_matrix(info))
+        return no_exchange(job, "samples of its model have not several scores", err);
+    if (o->exchange == DRPS_EXCHANGE_VECTORS &&
+        drps_algorithm_has_sample_rows(drps_plan_algorithm(info)))
+        return no_exchange(job, "rows of samples are no outer products of vectors", err);
+    if (o->sync == DRPS_SCHED_SSP || (o->sync != DRPS_SCHED_BSP && !drps_replicas_go_apart(o)))
+        return no_exchange(
+            job,
+            "ranks that each have all rows are of synchronisation bsp, and those that "
+            "exchange vectors of ssp (by how late these may come), asp and wsp, too",
+            err);
     if (!drps_ranks_are_alike(&info->ranks))
         return no_exchange(job, "not every rank is a worker and a server", err);
     if (drps_cluster_exchange_bytes(info) > DRPS_NET_MESSAGE_MAX)
@@ -249,7 +263,7 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     if (o->evict && drps_evict_find(o->evict, &job->result->evict) < 0)
         return drps_err_set(err, DRPS_E_CONFIG, "eviction rule %s is none of farthest, clock, lru",
                             o->evict);
-    rc = drps_job_check_metric(job, err);
+    rc = drps_learning_check_metric(job->plan, o, err);
     if (rc < 0) return rc;
     if (o->epochs > UINT64_MAX / (info->batches + info->eval_batches))
         return drps_err_set(err, DRPS_E_CONFIG, "%llu epochs are too many",
@@ -265,8 +279,8 @@ int drps_train_check(const struct drps_plan *plan, const struct drps_train_optio
     struct drps_model model;
     struct drps_optim optim;
     int rc = check_options(&job, err);
-    if (rc == 0) rc = drps_job_init_model(&job, &model, err);
-    return rc == 0 ? drps_job_init_optim(&job, &model, &optim, err) : rc;
+    if (rc == 0) rc = drps_learning_model(plan, options, &model, err);
+    return rc == 0 ? drps_learning_optim(plan, options, &model, &optim, err) : rc;
 }
 
 /* Checks the plan's dictionary, which the model gets: that it is missing or another one should not
@@ -323,10 +337,10 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     const struct drps_plan_info *info = &job->plan->info;
     struct drps_model model;
 
-    int rc = drps_job_init_model(job, &model, err);
-    if (rc == 0) rc = drps_job_init_optim(job, &model, &job->asked, err);
+    int rc = drps_learning_model(job->plan, job->options, &model, err);
+    if (rc == 0) rc = drps_learning_optim(job->plan, job->options, &model, &job->asked, err);
     if (rc < 0) return rc;
-    const struct drps_optim optim = drps_job_stepping(job);
+    const struct drps_optim optim = drps_learning_steps(job->plan, job->options, &job->asked);
     drps_server_init(&job->server, &model, &optim);
     job->server.first_row = info->ranks.first_row;
     if (info->ranks.held_n) job->server.holds = &info->ranks;
@@ -359,15 +373,16 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     const struct drps_train_options *o = job->options;
     struct drps_train_exchange *found = &job->result->exchange;
     struct drps_exchange_bytes *all = &job->all_exchange_bytes;
-    const struct drps_select_options all_sent = {0};
+    struct drps_train_options all_sent = *o;
     job->way = o->exchange == DRPS_EXCHANGE_AUTO ? DRPS_EXCHANGE_SERVERS : o->exchange;
     if (o->exchange == DRPS_EXCHANGE_SERVERS) return 0;
+    all_sent.sv_count = 0;
     const uint64_t room =
         drps_exchange_memory(&job->plan->info, job->server.row_bytes, job->worker_size.touches,
-                             DRPS_EXCHANGE_VECTORS, &all_sent, &o->multicast);
+                             DRPS_EXCHANGE_VECTORS, &all_sent);
     const int fits = room <= o->memory_bytes / 2 || !o->memory_bytes;
-    int rc = drps_exchange_forecast(job->plan, job->worker_size.touches, o->sv_count, &o->multicast,
-                                    &job->exchange_bytes, err);
+    int rc =
+        drps_exchange_forecast(job->plan, job->worker_size.touches, o, &job->exchange_bytes, err);
     *all = job->exchange_bytes;
     if (rc == 0)
         rc = drps_exchange_choose(&job->cluster, fits, all, &found->fewest, &found->fits, err);

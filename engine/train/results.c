@@ -153,6 +153,14 @@ static void forecast_bytes(const struct drps_job *job, const struct drps_rounds_
         out->received -= fresh->made[s] * row;
 }
 
+/* What averages and rotation let the rank at this place send. */
+static uint64_t meeting_bytes(const struct drps_job *job, uint32_t place)
+{
+    const uint64_t epochs = run_epochs(job->result);
+    return drps_exchange_meeting_bytes(&job->plan->info, job->server.row_bytes, job->options,
+                                       job->result->epochs_n - epochs, epochs, place);
+}
+
 /* The same where each rank has all rows: rounds are those of evaluation alone. */
 static void forecast_exchanged(const struct drps_job *job, struct drps_rounds_bytes *out)
 {
@@ -160,15 +168,12 @@ static void forecast_exchanged(const struct drps_job *job, struct drps_rounds_by
     const uint64_t row = info->dim * sizeof(float), epochs = run_epochs(job->result);
     const uint64_t received =
         drps_exchange_received(info, job->way, &job->exchange_bytes, &job->all_exchange_bytes);
-    const struct drps_train_multicast *m = &job->options->multicast;
-    const uint64_t first = job->result->epochs_n - epochs;
     const uint32_t rank = info->ranks.rank,
                    before = (rank + info->ranks.count - 1) % info->ranks.count;
     out->sent = epochs * (info->ranks.eval_served_rows * row + job->exchange_bytes.of[job->way]) +
-                drps_exchange_meeting_bytes(info, job->server.row_bytes, m, first, epochs, rank);
+                meeting_bytes(job, rank);
     out->received =
-        epochs * (info->ranks.eval_pulled_rows * row + received) +
-        drps_exchange_meeting_bytes(info, job->server.row_bytes, m, first, epochs, before);
+        epochs * (info->ranks.eval_pulled_rows * row + received) + meeting_bytes(job, before);
 }
 
 static void add_emulated(struct drps_train_emulated *sum, const struct drps_train_emulated *e)
@@ -226,6 +231,9 @@ static int gather_links(struct drps_job *job, const struct drps_traffic *sent,
     memcpy(mine->sent, sent->to, sizeof(mine->sent));
     if (drps_links_forecast(job->plan, &links, mine, &why) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "no forecast from rank to rank: %s", why.text);
+    if (job->exchange)
+        mine->to[(info->ranks.rank + 1) % info->ranks.count] +=
+            meeting_bytes(job, info->ranks.rank);
     for (uint32_t s = 0; s < info->ranks.count; s++)
         if (mine->from[s]) mine->from[s] -= fresh->made[s] * info->dim * sizeof(float);
     const int rc = drps_links_gather(&job->cluster, mine, &job->result->links, err);

@@ -448,6 +448,20 @@ int drps_job_find_checkpoint(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* The best epoch of the checkpoint must be so by the same metric. */
+static int check_judged(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_state *s = &job->checkpoints.state;
+    if (!job->checkpoints.from || !s->best_epoch ||
+        strcmp(drps_metric_name(s->metric), drps_metric_name(job->options->metric)) == 0)
+        return 0;
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "the epochs of %s were judged by the metric %s, not %s: go on with that one",
+        drps_checkpoint_dir(job->checkpoints.from), drps_metric_name(s->metric),
+        drps_metric_name(job->options->metric));
+}
+
 int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_job_checkpoints *c = &job->checkpoints;
@@ -462,7 +476,7 @@ int drps_job_check_rows(const struct drps_job *job, struct drps_err *err)
                             "%s was trained with l2 %g, of which its rows have the gradients: go "
                             "on with that, or begin anew with its parameters",
                             drps_checkpoint_dir(c->from), (double)before->l2);
-    return drps_job_check_judged(job, err);
+    return check_judged(job, err);
 }
 
 /* ---- Taking up ---- */

@@ -231,6 +231,19 @@ static void tell_plain(const struct drps_job *job)
                  drps_plan_states_name(states), drps_optim_name(job->server.optim.kind));
 }
 
+/* Some ways to train begin with an epoch's first batch: `what` says which one, and how else the run
+ * can go on. */
+static int check_begins(const struct drps_job *job, const char *what, const char *else_how,
+                        struct drps_err *err)
+{
+    const uint64_t first = drps_job_first_step(job);
+    if (!first || first >= job->plan->info.batches) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "the checkpoint lies inside an epoch, at its batch %llu, and %s from the "
+                        "beginning of one: go on %s",
+                        (unsigned long long)first, what, else_how);
+}
+
 /* Rows are handed on from the first batch of an epoch on. */
 static int open_handing(struct drps_job *job, struct drps_err *err)
 {
@@ -242,12 +255,8 @@ static int open_handing(struct drps_job *job, struct drps_err *err)
         tell_plain(job);
         return 0;
     }
-    if (first && !is_over)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "the checkpoint lies inside an epoch, at its batch %llu, and rows are "
-                            "handed on from the beginning of one: go on without handing rows on",
-                            (unsigned long long)first);
-    int rc = drps_handing_open(&handing, &job->handing, err);
+    int rc = check_begins(job, "rows are handed on", "without handing rows on", err);
+    if (rc == 0) rc = drps_handing_open(&handing, &job->handing, err);
     if (rc == 0) rc = drps_lending_open(&lending, &job->lending, err);
     return rc;
 }
@@ -286,9 +295,7 @@ static int open_exchange(struct drps_job *job, struct drps_err *err)
         .server = &job->server,
         .worker = &job->worker,
         .way = job->way,
-        .select = drps_exchange_selection(o),
-        .multicast = o->multicast,
-        .seed = o->seed,
+        .train = o,
         .first_round =
             drps_job_round(job, job->checkpoints.state.epoch, job->checkpoints.state.part.step),
         .slots = job->windows != NULL,
@@ -312,17 +319,19 @@ static int open_async(struct drps_job *job, struct drps_err *err)
         .server = &job->server,
         .worker = &job->worker,
         .train = o,
-        .window_steps = job->memory.window_steps,
+        .window_steps = job->exchange ? DRPS_ASYNC_WINDOW_STEPS : job->memory.window_steps,
         .ahead = job->memory.async_ahead,
         .wait_ms = job->cluster.wait_ms,
         .push = job->push,
+        .exchange = job->exchange,
         .half = o->pull.on && o->pull.bits == 16,
         .cached = o->pull_cached,
         .fresh = has_fresh_rows(job) && !o->pull.on && !o->pull_cached,
         .slots = job->windows != NULL,
         .batches = {.first = drps_job_first_step(job), .epochs = drps_job_epochs_left(job)}};
-    if (!job->memory.window_steps) return 0;
-    int rc = drps_async_open(&options, &job->async, err);
+    if (!job->memory.window_steps && !drps_replicas_go_apart(o)) return 0;
+    int rc = check_begins(job, "batches are handed out", "under synchronisation bsp", err);
+    if (rc == 0) rc = drps_async_open(&options, &job->async, err);
     if (rc == 0) job->result->claim_steps = drps_async_window_steps(job->async);
     return rc;
 }
@@ -392,7 +401,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &job->worker_size, err);
     job->worker.emulate = emulation_of(job);
     if (rc == 0 && job->plan->info.eval_batches) {
-        job->metrics = drps_metrics_new(job->server.model.loss, job->server.model.outputs);
+        job->metrics = drps_metrics_of(&job->server.model);
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = open_newton(job, err);
@@ -401,9 +410,9 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_job_check_space(job, config, 1, err);
     if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
-    if (rc == 0 && job->ranks) rc = open_async(job, err);
     if (rc == 0) rc = drps_job_new_log(job, err);
     if (rc == 0 && job->ranks) rc = open_exchange(job, err);
+    if (rc == 0 && job->ranks) rc = open_async(job, err);
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
         .feed = job->feed,

@@ -8,7 +8,7 @@
 
 #include "index/check/drps_check.h"
 #include "index/plan/drps_batch.h"
-#include "index/plan/drps_constant.h"
+#include "index/labels/drps_constant.h"
 
 /* ---- Features: those of rows [first, end), training samples ---- */
 

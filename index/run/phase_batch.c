@@ -8,7 +8,7 @@
 #include "base/drps_alloc.h"
 #include "index/batches/drps_batcher.h"
 #include "index/batches/drps_lanes.h"
-#include "index/plan/drps_constant.h"
+#include "index/labels/drps_constant.h"
 #include "index/plan/drps_names.h"
 #include "index/run/run.h"
 

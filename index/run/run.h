@@ -13,7 +13,7 @@
 #include "index/drps_progress.h"
 #include "index/order/drps_grid.h"
 #include "index/plan/drps_algorithm.h"
-#include "index/plan/drps_constant.h"
+#include "index/labels/drps_constant.h"
 #include "index/run/parts.h"
 #include "index/samples/drps_assign.h"
 #include "index/samples/drps_read_samples.h"

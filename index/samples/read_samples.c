@@ -309,7 +309,7 @@ static int in_grid(const struct drps_index_options *o)
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                      struct read_samples *p, struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    const struct drps_algorithm *a = o->algorithm;
     const int rates = drps_algorithm_rates(a);
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
                              .strings = p->string_names,
@@ -326,9 +326,10 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                             a->name, p->format);
     if (d.table_by_key && p->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "the algorithm %s needs words by number, in format docword or libsvm; "
-                            "the input is in format %s",
-                            a->name, p->format);
+                            "the algorithm %s needs %s by number, in format docword or libsvm; the "
+                            "input is in format %s",
+                            drps_algorithm_is_topic(a) ? a->name : "expr with own",
+                            drps_algorithm_is_topic(a) ? "words" : "features", p->format);
     return drps_dict_open(io, dir, &d, &p->dict, err);
 }
 
@@ -397,7 +398,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
 static int open_classes(const struct drps_index_options *o, struct read_samples *p,
                         struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    const struct drps_algorithm *a = o->algorithm;
     if (!drps_algorithm_takes_names(a)) return 0;
     p->read_as = a->labels == DRPS_LABELS_NAMES ? DRPS_READER_NAMES : DRPS_READER_AS_FIRST;
     p->classes = drps_classes_new();
@@ -410,7 +411,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
 {
     const struct drps_index_options *options = progress->options;
     struct taker t = {.progress = progress, .options = options, .out = out};
-    t.sample_rows = drps_algorithm_has_sample_rows(drps_algorithm_find(options->algo));
+    t.sample_rows = drps_algorithm_has_sample_rows(options->algorithm);
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
     /* A grid is chosen, and samples get their cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;

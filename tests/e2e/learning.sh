@@ -118,7 +118,7 @@ near "$constant" "$(awk -v p="$share" 'BEGIN { printf "%.17g", -p * log(p) - (1 
 "$tools/drps-train" plan -o model --force --epochs 1 >out.txt
 grep -qE "^const +$(printf %.6f "$constant") +0\.[0-9]{6}$" out.txt || fail "$(cat out.txt)"
 "$tools/drps-stat" model | grep -qE "^ +const +$(printf %.5f "$constant") " || fail "$("$tools/drps-stat" model)"
-"$tools/drps-index" sound.svm --algo lor -o one.plan | grep -qF "constant the best score for all training samples has a loss of $(printf %.6f "$constant")" ||
+"$tools/drps-index" sound.svm --algo lor -o one.plan | grep -qF "logistic loss (the best constant has $(printf %.6f "$constant")); label 1" ||
     fail "drps-index does not say what a constant has"
 
 # number KEY: of the last epoch in out.json; the second argument counts from the end
@@ -183,6 +183,11 @@ for options in "--lr-decay inverse" "--lr-decay sqrt" "--lr-decay cosine --batch
     [[ $(content) = "$want" ]] || fail "$options, resumed: $(content), not $want"
     rm -rf model model.checkpoint
 done
+# A mean over 20 samples is a sum with a rate of a 20th, l2 included.
+train plan -o model --epochs 3 --optimizer sgd --lr .002 --l2 .2 --json >out.json
+sum=$(all_values test_loss <out.json | tr '\n' ' ')
+train plan -o model --epochs 3 --optimizer sgd --lr .04 --l2 .2 --batch-mean --json >out.json
+near "${sum% }" "$(all_values test_loss <out.json | tr '\n' ' ' | sed 's/ $//')" 1e-5 || fail "a sum has $sum, a mean $(all_values test_loss <out.json | tr '\n' ' ')"
 "$tools/drps-train" plan -o model --epochs 1 --lr .03 --quiet --force
 want=$(content)
 train plan -o model --epochs 1 --lr .03 --lr-decay inverse

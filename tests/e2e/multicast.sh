@@ -33,6 +33,10 @@ for options in "--exchange-to 1" "--exchange-to 2 --exchange-rule robin --averag
     train $options --transport inproc
     [[ $(content) = "$first" ]] || fail "$options: $(content) between threads, not $first"
 done
+# The table of links counts averages, too: they go to the next rank.
+train --exchange-to 2 --exchange-rule robin --average 3
+"$tools/drps-stat" model >stat.txt
+awk '/from rank to rank [0-9]/ { found = $5 > 90 && $7 < 110 } END { exit !found }' stat.txt || fail "links: $(grep "from rank to rank" stat.txt)"
 echo "ok some receivers"
 
 train --exchange-to 3
@@ -59,12 +63,38 @@ for options in "" "--staleness 1" "--staleness 4 --exchange-to 2 --average 5"; d
 done
 echo "ok late vectors"
 
+# Without rounds, by batches that workers take over from each other: another model each time, about as good; all that was sent is
+# received, each batch goes to all others once whoever computes it, and none is left out.
+good() { awk -v loss="$(loss)" -v best="$best" 'BEGIN { exit !(loss < 1.4 * best) }'; } # steps are smaller, and more: it may be less
+steps=$("$tools/drps-stat" plan | awk '$1 == "batches" { print $2 }')
+for options in "wsp" "asp" "wsp --staleness 2 --threads 2" "wsp --no-claim" "wsp --exchange-to 2 --l2 1e-4" "wsp --sv-count 8 --sv-rule project"; do
+    # shellcheck disable=SC2086
+    train --sync $options
+    good || fail "$options: loss $(loss), in step $best"
+    [[ $(all_bytes sent_bytes) = "$(all_bytes received_bytes)" ]] || fail "$options: what is sent is not what is received"
+    [[ $options == *sv-count* || $options == *exchange-to* || $(all_bytes sent_bytes) = "$(all_bytes forecast_sent_bytes)" ]] ||
+        fail "$options: all ranks sent $(all_bytes sent_bytes), forecast $(all_bytes forecast_sent_bytes)"
+    [[ $(all_bytes iterations) = $((3 * 4 * steps)) ]] || fail "$options: $(all_bytes iterations) batches"
+    if [[ $options == *no-claim* ]]; then [[ $(all_bytes claimed) = 0 ]] || fail "$options: batches were claimed"; fi
+    "$tools/drps-stat" model --verify >/dev/null || fail "$options: the model is not whole"
+done
+# One of four takes three times as long: it computes fewer batches than the others.
+train --sync wsp --emulate straggler:0.01
+all_values iterations <train.json | awk 'NR == 1 { slow = $1 } NR > 1 && $1 <= slow { wrong = 1 } END { exit wrong }' ||
+    fail "a straggler computed $(all_values iterations <train.json | xargs) batches"
+echo "ok without rounds"
+
 # What projection leaves wrong is kept, in checkpoints too.
 train --sv-count 8 --sv-rule project --checkpoint-every never
 first=$(content)
 near "$(loss)" "$best" 0.5 || fail "projected: loss $(loss), with all vectors $best"
 train --sv-count 8 --checkpoint-every never
 [[ $(content) != "$first" ]] || fail "projected: the model of jmcss"
+"$tools/drps-train" plan -o model --force --local 4 --epochs 2 --exchange vectors --sync wsp --checkpoint-every 1e --keep-checkpoints --quiet
+train --sync wsp --resume
+[[ $(value resumed_epoch <train.json) = 3 ]] || fail "wsp: resumed epoch $(value resumed_epoch <train.json)"
+good || fail "wsp, resumed: loss $(loss), in step $best"
+rm -rf model model.checkpoint
 for options in "--sv-count 8 --sv-rule project" "--exchange-to 1 --average 7"; do
     # shellcheck disable=SC2086
     train $options --checkpoint-every never
@@ -89,8 +119,9 @@ echo "ok projected, resumed"
 least() {
     { "$tools/drps-train" plan -o never --local 4 --exchange vectors --memory 1M "$@" 2>&1 || true; } | sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' | awk 'NR == 1'
 }
-in_step=$(least) apart=$(least --exchange-to 1)
+in_step=$(least) apart=$(least --exchange-to 1) wsp=$(least --sync wsp)
 awk "BEGIN { exit !($apart > $in_step + 1) }" || fail "memory: $apart MiB where ranks fill queues, $in_step where they do not"
+awk "BEGIN { exit !($wsp >= $apart) }" || fail "memory: $wsp MiB without rounds, $apart where ranks fill queues"
 echo "ok memory"
 
 refused() { # TEXT OPTIONS...
@@ -110,7 +141,12 @@ refused "store relay cannot be" --exchange vectors --exchange-to 2 --store relay
 refused "at most 4 rounds late" --exchange vectors --sync ssp --staleness 5
 refused "leave one of both out" --exchange vectors --sync ssp --rotate 3
 refused "logged where all ranks apply the same" --exchange vectors --exchange-to 1 --checkpoint-vectors
-refused "of synchronisation bsp, or ssp" --exchange vectors --sync wsp
+refused "ranks that each have all rows are of synchronisation bsp" --exchange rows --sync wsp
+refused "ranks that each have all rows are of synchronisation bsp" --exchange auto --sync asp
+refused "there are no rounds, after which replicas" --exchange vectors --sync wsp --average 3
+refused "there are no rounds, after which replicas" --exchange vectors --sync asp --rotate 3
+refused "store relay cannot be" --exchange vectors --sync wsp --store relay
+refused "logged where all ranks apply the same" --exchange vectors --sync wsp --checkpoint-vectors
 refused "is out of range" --exchange vectors --exchange-loss 1.5
 absent never
 echo "ok what is refused"

@@ -23,3 +23,15 @@ wait $one || fail "rank 1 failed: $(cat one.err)"
 grep -qE "rank 1 is done: 2 epochs in [0-9.]+ s, .* of memory at most; rank 0 writes the model" one.err || fail "rank 1 does not say that it is done: $(cat one.err)"
 [[ ! -s one.txt ]] || fail "rank 1 has printed: $(cat one.txt)"
 echo "ok done"
+
+# A rank that is killed while ranks meet is noticed, also where whoever started the run ignores the ends of processes, which is inherited.
+(trap '' CHLD && exec "$tools/drps-train" plan -o lost --local 2 --epochs 100000 --timeout 60 --quiet) 2>lost.err &
+run=$!
+until child=$(pgrep -P $run); do kill -0 $run || fail "it has ended: $(cat lost.err)"; done
+kill -KILL "$child"
+status=0
+wait $run || status=$?
+[[ $status = 75 ]] || fail "a run whose rank was killed ended with $status: $(cat lost.err)"
+grep -q "rank 1 was killed by signal 9" lost.err || fail "nobody says that a rank was killed: $(cat lost.err)"
+absent lost
+echo "ok killed"

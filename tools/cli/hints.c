@@ -19,6 +19,8 @@ static const struct hint hints[] = {
     {"have it replaced", "--force", NULL},
     {"resume it", "--resume", NULL},
     {"or start anew", "--force", NULL},
+    {"unknown names can be skipped", "--on-unknown", NULL},
+    {"to fold a user", "--fold-l2", NULL},
     {"with all rows", "--checkpoint-rows", NULL},
     {"checkpoints of vectors", "--checkpoint-vectors", NULL},
     {"vectors are logged beside", "--checkpoint-vectors", NULL},
@@ -98,6 +100,8 @@ static const struct hint hints[] = {
 
     {"the algorithm", "--algo", NULL},
     {"the loss", "--loss", NULL},
+    {"how many outputs", "--outputs", NULL},
+    {"the outputs", "--outputs", NULL},
     {"has no factors", "--factors", "drps-index"},
     {"the task", "--task", NULL},
     {"the order must", "--order", NULL},

@@ -37,11 +37,15 @@ int drps_cli_share_stop(struct drps_err *err)
 void cli_handle_signals(void)
 {
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
     sigemptyset(&stop.sa_mask);
     sigemptyset(&ignore.sa_mask);
+    sigemptyset(&usual.sa_mask);
     /* These fail only for wrong numbers. */
     (void)sigaction(SIGINT, &stop, NULL);
     (void)sigaction(SIGTERM, &stop, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    /* Whoever started this process may have ignored it, which is inherited: then processes end
+     * without a trace, and nobody sees that a rank was killed. */
+    (void)sigaction(SIGCHLD, &usual, NULL);
 }

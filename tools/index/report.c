@@ -211,10 +211,9 @@ static void print_handed(const struct drps_plan_info *i)
 static void print_constant(const struct drps_plan_info *i)
 {
     if (isnan(i->constant_loss)) return;
-    printf("  constant the best score for all training samples has a loss of %.6f",
-           i->constant_loss);
-    if (!isnan(i->test_constant_loss)) printf(", of test samples %.6f", i->test_constant_loss);
-    printf("\n");
+    printf(" (the best constant has %.6f", i->constant_loss);
+    if (!isnan(i->test_constant_loss)) printf(", on test samples %.6f", i->test_constant_loss);
+    printf(")");
 }
 
 static void print_summary(const struct index_report *report)
@@ -233,14 +232,15 @@ static void print_summary(const struct index_report *report)
     printf("\n");
     print_samples(i, r);
     printf("  model    %s, %s loss", i->algo, i->loss);
+    print_constant(i);
     if (r->classes[0])
         printf("; classes %s", r->classes);
     else if (i->classification)
         printf("; label %g is the positive class, %g the negative", (double)i->label_positive,
                (double)i->label_negative);
-    printf("\n");
-    print_constant(i);
-    printf("  size     ");
+    if (i->expression[0]) printf("\n  loss     %s", i->expression);
+    if (i->outputs) printf(", of %u outputs", i->outputs);
+    printf("\n  size     ");
     print_features(i);
     if (strcmp(i->algo, "topic") == 0)
         printf(": %s\n", size(i->rows * i->row_bytes));

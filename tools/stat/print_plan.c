@@ -104,15 +104,15 @@ static void print_exchange(const struct drps_plan *plan)
 {
     const struct drps_plan_info *info = &plan->info;
     struct drps_exchange_bytes sum = {{0}};
-    if (!info->classes || drps_plan_shape(info) != DRPS_PLAN_ALL ||
+    if (!drps_plan_is_matrix(info) || drps_plan_shape(info) != DRPS_PLAN_ALL ||
         !drps_ranks_are_alike(&info->ranks))
         return;
     for (uint32_t r = 0; r < info->ranks.count; r++) {
-        const struct drps_train_multicast to_all = {0};
+        const struct drps_train_options usual = {0};
         struct drps_exchange_bytes bytes = {{0}};
         struct drps_plan *part = NULL;
         int rc = drps_plan_open_rank(plan->io, plan->dir, r, &part, NULL);
-        if (rc == 0) rc = drps_exchange_forecast(part, 0, 0, &to_all, &bytes, NULL);
+        if (rc == 0) rc = drps_exchange_forecast(part, 0, &usual, &bytes, NULL);
         drps_plan_close(part);
         if (rc < 0) return; /* --verify says what it is */
         for (int way = 0; way < DRPS_EXCHANGES; way++)
@@ -200,14 +200,13 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     const json_t *j = plan->json;
     printf("plan %s: %s, %s loss, %s input, %s order\n", plan->dir, text_of(j, "algo"),
            text_of(j, "loss"), text_of(j, "format"), order_of(&plan->info));
+    stat_print_expression(plan->info.expression, plan->info.outputs);
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
     if (json_is_number(json_object_get(j, "constant_loss")))
-        printf(
-            "  constant the best score for all training samples has a loss of %s, of test samples "
-            "%s\n",
-            number_of(j, "constant_loss", "%.6f"), number_of(j, "test_constant_loss", "%.6f"));
+        printf("  constant the best one has a loss of %s, on test samples %s\n",
+               number_of(j, "constant_loss", "%.6f"), number_of(j, "test_constant_loss", "%.6f"));
     printf("  entries  %s training, %s test (features of samples that are not 0); %s more are left "
            "out, as training never saw these features\n",
            count_of(j, "nnz"), count_of(j, "test_nnz"), count_of(j, "test_unseen"));

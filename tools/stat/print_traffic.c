@@ -29,6 +29,7 @@ static const struct {
     {"unchanged", "unchanged", "parameters that the worker had as they were: not sent"},
     {"below", "below", "the same, but changed by too little: not sent"},
     {"cached", "cached", "parameters of which the worker had copies"},
+    {"exchanged", "exchanged", "vectors, gradients and rows between ranks that have all rows"},
     {"batches", "batches", "samples, for a worker that took a batch over"},
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/cluster/async/parts.h"
+#include "engine/cluster/sv/drps_exchange.h"
 #include "engine/cluster/target/drps_pilot.h"
 
 /* A part with a thread of its own, and what its epoch came to. */
@@ -18,9 +19,10 @@ struct part_thread {
 
 struct drps_async {
     struct async_job job;
-    struct async_worker *worker; /* own, as are the next two */
-    struct async_server *server;
-    struct async_master *master; /* NULL above rank 0 */
+    struct drps_plan_ranks shape; /* job.shape */
+    struct async_worker *worker;  /* own, as are the next two */
+    struct async_server *server;  /* NULL: nobody serves rows */
+    struct async_master *master;  /* NULL above rank 0 */
     struct part_thread serving, scheduling;
     int stopped; /* END said so */
 };
@@ -109,7 +111,7 @@ static int open_parts(struct drps_async *a, struct drps_err *err)
 {
     int rc = agree(&a->job, err);
     if (rc == 0) rc = drps_async_worker_new(&a->job, &a->worker, err);
-    if (rc == 0) rc = drps_async_server_new(&a->job, &a->server, err);
+    if (rc == 0 && !a->job.o.exchange) rc = drps_async_server_new(&a->job, &a->server, err);
     if (rc == 0 && a->job.rank == 0) rc = drps_async_master_new(&a->job, &a->master, err);
     return rc;
 }
@@ -121,11 +123,13 @@ int drps_async_open(const struct drps_async_options *options, struct drps_async 
     *async_out = NULL;
     struct drps_async *a = calloc(1, sizeof(*a));
     if (!a) return drps_err_set(err, -ENOMEM, "no memory for asynchronous rounds");
+    a->shape = info->ranks;
+    if (options->exchange) a->shape.servers = 0;
     a->job = (struct async_job){
         .o = *options,
         .rank = info->ranks.rank,
         .ranks = info->ranks.count,
-        .shape = &info->ranks,
+        .shape = &a->shape,
         .dim = info->dim,
         .steps = drps_pilot_train_steps(options->train, info),
         .has_needs = options->train->sync == DRPS_SCHED_SSP,
@@ -155,10 +159,25 @@ void drps_async_close(struct drps_async *a)
 
 /* ---- Epochs ---- */
 
+/* Takes what comes to the rank's server, where that has no rows of its own. */
+static int take_exchanged(struct drps_async *a, struct drps_err *err)
+{
+    int rc = 0;
+    while (rc == 0) {
+        struct drps_net_message *m;
+        rc = drps_async_receive(&a->job, DRPS_NET_SERVER, ASYNC_TURN_MS, &m, err);
+        if (rc < 0) return rc;
+        rc = drps_exchange_take(a->job.o.exchange, m, err);
+        drps_net_message_free(m);
+    }
+    return rc < 0 ? rc : 0;
+}
+
 static void *serve(void *async)
 {
     struct drps_async *a = async;
-    a->serving.rc = drps_async_server_run(a->server, &a->serving.err);
+    a->serving.rc = a->server ? drps_async_server_run(a->server, &a->serving.err)
+                              : take_exchanged(a, &a->serving.err);
     if (a->serving.rc < 0) drps_async_tell_failed(&a->job, DRPS_NET_WORKER);
     return NULL;
 }
@@ -222,6 +241,7 @@ int drps_async_end(struct drps_async *a, int rc, struct drps_err *err)
     if (rc < 0) return rc;
     /* Messages of the evaluation must not come to those who still wait for END. */
     rc = drps_net_barrier(a->job.o.net, a->job.o.wait_ms, err);
+    if (rc == 0 && a->job.o.exchange && !a->stopped) rc = drps_exchange_end(a->job.o.exchange, err);
     return rc < 0 ? rc : a->stopped;
 }
 
@@ -245,14 +265,14 @@ void drps_async_bytes(const struct drps_async *a, struct drps_rounds_bytes *out)
     struct drps_traffic sent = {0};
     drps_async_traffic(a, &sent);
     *out = (struct drps_rounds_bytes){.sent = drps_traffic_values(&sent),
-                                      .received = drps_async_worker_received(a->worker) +
-                                                  drps_async_server_received(a->server)};
+                                      .received = drps_async_worker_received(a->worker)};
+    if (a->server) out->received += drps_async_server_received(a->server);
 }
 
 void drps_async_traffic(const struct drps_async *a, struct drps_traffic *sum)
 {
     drps_async_worker_traffic(a->worker, sum);
-    drps_async_server_traffic(a->server, sum);
+    if (a->server) drps_async_server_traffic(a->server, sum);
 }
 
 void drps_async_report(const struct drps_async *a, struct drps_train_rank *out)

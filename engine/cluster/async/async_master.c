@@ -238,7 +238,8 @@ static int end(struct async_master *m, struct drps_err *err)
         rc = drps_net_send(m->job->o.net, &send, m->job->o.wait_ms, err);
         send.part = DRPS_NET_SERVER;
         send.n = 0;
-        if (rc == 0) rc = drps_net_send(m->job->o.net, &send, m->job->o.wait_ms, err);
+        if (rc == 0 && !m->job->o.exchange) /* else workers say so */
+            rc = drps_net_send(m->job->o.net, &send, m->job->o.wait_ms, err);
     }
     return rc;
 }

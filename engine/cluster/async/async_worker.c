@@ -14,6 +14,7 @@
 
 #include "base/drps_clock.h"
 #include "engine/cluster/async/parts.h"
+#include "engine/cluster/sv/drps_exchange.h"
 
 struct async_worker {
     const struct async_job *job;
@@ -164,6 +165,7 @@ static int read_to(struct async_worker *w, uint64_t step, struct drps_err *err)
 static int decode_record(struct async_worker *w, struct drps_err *err)
 {
     const struct drps_net_message *m = w->record;
+    if (w->job->o.exchange) return 0; /* whoever computes it decodes it */
     if (m->tag > m->bytes) return drps_async_undue(m, "worker", err);
     const size_t body = m->bytes - m->tag;
     const struct drps_feed_record record = {{m->data, body},
@@ -173,16 +175,16 @@ static int decode_record(struct async_worker *w, struct drps_err *err)
 
 /* ---- Parameters ---- */
 
-/* 1: the batch's record comes from another rank. */
-static int is_claimed(const struct async_worker *w)
+/* 1: the batch's record comes as a message, from the rank that it is of. */
+static int is_record_sent(const struct async_worker *w)
 {
-    return w->share != w->job->rank;
+    return w->share != w->job->rank || w->job->o.exchange;
 }
 
 /* 1: other servers' rows are asked for where no copy will do. */
 static int keeps_copies(const struct async_worker *w)
 {
-    return w->cache && !is_claimed(w);
+    return w->cache && !is_record_sent(w);
 }
 
 /* Ask all ranks that have rows, and, for its record, the one that the batch is of. */
@@ -203,7 +205,7 @@ static int pull(struct async_worker *w, struct drps_err *err)
                                            .round = w->step,
                                            .pieces = pieces,
                                            .n = pieces[1].bytes ? 2 : 1};
-        if (drps_rank_serves(job->shape, s) || (s == w->share && is_claimed(w)))
+        if (drps_rank_serves(job->shape, s) || (s == w->share && is_record_sent(w)))
             rc = drps_net_send(job->o.net, &send, job->o.wait_ms, err);
     }
     return rc;
@@ -216,7 +218,7 @@ static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_
                            (m->tag & ~(uint32_t)ASYNC_FRESH) == w->share &&
                            drps_rank_serves(w->job->shape, m->from) && !w->from[m->from];
     const int record = m->type == DRPS_MESSAGE_RECORD && m->round == w->step &&
-                       m->from == w->share && is_claimed(w) && !w->record;
+                       m->from == w->share && is_record_sent(w) && !w->record;
     if (parameters)
         w->from[m->from] = m;
     else if (record)
@@ -226,7 +228,7 @@ static int keep(struct async_worker *w, struct drps_net_message *m, struct drps_
 
 static int collect(struct async_worker *w, struct drps_err *err)
 {
-    const uint32_t due = w->job->shape->servers + (is_claimed(w) ? 1 : 0);
+    const uint32_t due = w->job->shape->servers + (is_record_sent(w) ? 1 : 0);
     for (uint32_t n = 0; n < due; n++) {
         struct drps_net_message *m;
         int rc = receive(w, 0, w->job->o.wait_ms, &m, err);
@@ -349,7 +351,8 @@ static int renew(struct async_worker *w, struct drps_err *err)
 /* A loss that is no finite number ends training on all ranks. */
 static int arrive(const struct async_worker *w, double loss, struct drps_err *err)
 {
-    const atomic_int *stop = w->job->filters ? NULL : w->job->o.train->stop; /* between epochs */
+    const int whole_epochs = w->job->filters || w->job->o.exchange;
+    const atomic_int *stop = whole_epochs ? NULL : w->job->o.train->stop;
     const int wants_to_stop =
         stop && atomic_load_explicit(stop, memory_order_relaxed); /* only a flag */
     const struct drps_net_send send = {.part = DRPS_NET_MASTER,
@@ -382,7 +385,7 @@ static int read_own(struct async_worker *w, struct drps_round *out, struct drps_
 /* Get the batch's rows and samples. */
 static int fetch(struct async_worker *w, struct drps_round *out, struct drps_err *err)
 {
-    const int own = !is_claimed(w), ahead = is_asked(w), copies = keeps_copies(w);
+    const int own = !is_record_sent(w), ahead = is_asked(w), copies = keeps_copies(w);
     int rc = copies ? read_own(w, out, err) : 0; /* which rows these are must be known */
     if (rc == 0 && copies)
         rc = drps_async_cache_look(w->cache, &w->batch, w->needs, w->job->o.worker->params, err);
@@ -396,6 +399,18 @@ static int fetch(struct async_worker *w, struct drps_round *out, struct drps_err
     return rc == 0 ? renew(w, err) : rc;
 }
 
+/* Computes the batch, and sends what it says to where rows are. */
+static int compute(struct async_worker *w, struct drps_round *out, struct drps_err *err)
+{
+    if (w->job->o.exchange)
+        return drps_exchange_turn(w->job->o.exchange, w->record, w->share, out, err);
+    const uint64_t ready = drps_clock_ns();
+    out->loss = drps_worker_gradient(w->job->o.worker, &w->batch.body);
+    out->compute_ns = drps_clock_ns() - ready;
+    if (keeps_copies(w)) drps_async_cache_step(w->cache, &w->batch, w->job->o.worker->grads[0]);
+    return drps_async_push(w->push, &w->batch, w->share, w->step, err);
+}
+
 /* What others have executed of its share is skipped, so that the feed is where evaluation begins.
  * Answers that are due come before that, too: servers answer all before they end. */
 static int finish(struct async_worker *w, int rc, struct drps_err *err)
@@ -403,6 +418,7 @@ static int finish(struct async_worker *w, int rc, struct drps_err *err)
     if (rc < 0) return rc;
     drps_async_ahead_drop(&w->ahead, w->job);
     int failed = await_answers(w, err);
+    if (failed == 0 && w->job->o.exchange) failed = drps_exchange_last(w->job->o.exchange, err);
     if (failed == 0 && rc == 1) failed = skip_to(w, w->job->steps, err);
     return failed < 0 ? failed : rc;
 }
@@ -424,11 +440,7 @@ int drps_async_worker_step(struct async_worker *w, struct drps_round *out, struc
     w->wait_ns += fetched - released - out->plan_ns;
     out->wait_ns = fetched - start - out->plan_ns;
     tell_hook(w, DRPS_BATCH_PULLED);
-    const uint64_t ready = drps_clock_ns();
-    out->loss = drps_worker_gradient(w->job->o.worker, &w->batch.body);
-    out->compute_ns = drps_clock_ns() - ready;
-    if (keeps_copies(w)) drps_async_cache_step(w->cache, &w->batch, w->job->o.worker->grads[0]);
-    rc = drps_async_push(w->push, &w->batch, w->share, w->step, err);
+    rc = compute(w, out, err);
     if (rc < 0) return rc;
     w->iterations++;
     w->claimed += w->share != w->job->rank;

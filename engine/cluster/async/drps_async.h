@@ -57,6 +57,22 @@
  * A store whose own thread opens what a step needs (relay) is not waited for either: the pull is
  * put aside until that thread has sent OPENED, and the server goes on with the steps that are open.
  *
+ * Replicas. Where each rank has all rows nobody opens steps, and windows are those of claims alone:
+ *
+ *   master, on rank 0          worker                              the server's part of a rank
+ *     GO (share, step)  ------>
+ *                                PULL (share, step)  ------------->  of the rank that the share is
+ * of RECORD, own ones too  <----------- vectors  ------------------------>  of all others: step the
+ * replica
+ *                       <------  ARRIVE
+ *     END  ------------------->
+ *                                END, so many vectors  ----------->  of all: when it has all, the
+ * end
+ *
+ * When all ranks have ended replicas become their average (engine/cluster/sv/apart.c). What
+ * parameters contain are the worker's own batches, and what has come; with wsp, what its waits are
+ * for.
+ *
  * Ending: with its arrival a worker says whether its rank wants to stop. The master then hands out
  * no more batches, waits for those that are out, and tells all ranks how many there were. Where one
  * part of a rank fails it tells the others by a message, and closing the net tells the other ranks.
@@ -78,6 +94,7 @@
 enum { DRPS_ASYNC_WINDOW_STEPS = 16 };
 
 struct drps_async; /* opaque */
+struct drps_exchanging;
 
 struct drps_async_options {
     const struct drps_plan *plan; /* the rank's part */
@@ -92,8 +109,11 @@ struct drps_async_options {
     uint32_t wait_ms;       /* for a message that is due */
     struct drps_push *push; /* gradients for other ranks are filtered so, and ranks stop between
                                epochs alone; NULL: they are not */
-    int half;               /* 1: parameters go to other ranks as float16 */
-    int cached;             /* 1: ssp, not ftrl: workers keep copies of rows */
+    struct drps_exchanging *exchange; /* each rank has all rows: workers exchange vectors, nobody
+                                         serves rows, and ranks stop between epochs alone; NULL:
+                                         servers have them */
+    int half;                         /* 1: parameters go to other ranks as float16 */
+    int cached;                       /* 1: ssp, not ftrl: workers keep copies of rows */
     int fresh; /* 1: all rows are fresh when the first epoch begins, and servers do not send those
                   that nobody has trained; not with half or cached */
     int slots; /* 1: unions list slots */

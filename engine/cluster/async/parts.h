@@ -14,7 +14,8 @@
 struct async_job {
     struct drps_async_options o;
     uint32_t rank, ranks, dim;
-    const struct drps_plan_ranks *shape; /* of the plan */
+    const struct drps_plan_ranks *shape; /* of the plan; where each rank has all rows: without
+                                            servers */
     uint64_t steps;                      /* training steps of an epoch: batches of each share */
     uint64_t window_steps;               /* agreed */
     int ahead;                           /* agreed; 1: workers pull ahead */

@@ -16,6 +16,8 @@
  * batch's vectors stand for all (select/) it is another model, on all ranks the same. Ranks stop
  * between epochs alone.
  *
+ * Under asp and wsp there are no rounds: see below.
+ *
  * Source: Xie et al., "Orpheus", sections 3 and 4. Shared inside engine/.
  */
 #ifndef DRPS_ENGINE_CLUSTER_SV_EXCHANGE_H
@@ -45,15 +47,13 @@ struct drps_exchange_applied {
 struct drps_exchange_job {
     const struct drps_plan *plan; /* the rank's part, of several classes */
     struct drps_net *net;
-    struct drps_feed *feed;            /* started */
-    struct drps_server *server;        /* its store is open */
-    struct drps_worker *worker;        /* started */
-    enum drps_exchange way;            /* vectors, rows or dense */
-    struct drps_select_options select; /* vectors: how many of a batch are sent, and which; count 0:
-                                          all; its seed is not read */
-    struct drps_train_multicast multicast; /* of vectors; zeros: to all, under bsp */
-    uint64_t seed, first_round;            /* of the run: what is drawn */
-    int slots;                             /* 1: unions list slots */
+    struct drps_feed *feed;                 /* started */
+    struct drps_server *server;             /* its store is open */
+    struct drps_worker *worker;             /* started */
+    enum drps_exchange way;                 /* vectors, rows or dense */
+    const struct drps_train_options *train; /* sync, seed; vectors: sv_count, sv_rule, multicast */
+    uint64_t first_round;                   /* of the run */
+    int slots;                              /* 1: unions list slots */
     uint32_t wait_ms;
     /* vectors: called in each round for the batch of each rank, in the order in which their
      * gradients are added up. An error ends the round. NULL: nobody wants to know. */
@@ -84,13 +84,38 @@ void *drps_exchange_left(struct drps_exchanging *x);
 /* What was sent in training rounds so far is added to *sum; returns what was received. */
 uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum);
 
-/* Returns how vectors are chosen; count 0: all are sent. */
-struct drps_select_options drps_exchange_selection(const struct drps_train_options *options);
-
-/* Returns the memory that it takes beside rounds. */
+/* Returns the memory that it takes beside rounds; `way` is not read from the options. */
 uint64_t drps_exchange_memory(const struct drps_plan_info *info, size_t row_bytes, int touches,
-                              enum drps_exchange way, const struct drps_select_options *select,
-                              const struct drps_train_multicast *m);
+                              enum drps_exchange way, const struct drps_train_options *options);
+
+/* ---- Without rounds (apart.c) ----
+ *
+ * Asynchronous rounds (engine/cluster/async/) say which batch a rank computes next, of its own
+ * share or of another's. Two threads of a rank call: the worker takes its turns, and another thread
+ * takes what comes to the rank's server: it applies the vectors of others, and reads batches of its
+ * share for whoever computes them.
+ */
+
+/* A batch of `share`, whose record has come: computes its vectors with the replica as it is,
+ * applies them, and sends them to the others. `record` is borrowed until return. */
+DRPS_MUST_CHECK
+int drps_exchange_turn(struct drps_exchanging *x, const struct drps_net_message *record,
+                       uint32_t share, struct drps_round *out, struct drps_err *err);
+
+/* The worker has had its last turn of the epoch: tells all ranks how much it has sent them. */
+DRPS_MUST_CHECK
+int drps_exchange_last(struct drps_exchanging *x, struct drps_err *err);
+
+/* Takes a message to this rank's server, borrowed until return. Returns 0, or 1 when all that ranks
+ * send it in this epoch is applied. DRPS_E_PROTO. */
+DRPS_MUST_CHECK
+int drps_exchange_take(struct drps_exchanging *x, const struct drps_net_message *m,
+                       struct drps_err *err);
+
+/* All ranks together, when all have all of the epoch applied, in one thread: replicas become their
+ * average, and stores have it. */
+DRPS_MUST_CHECK
+int drps_exchange_end(struct drps_exchanging *x, struct drps_err *err);
 
 /* ---- Which way (exchange_bytes.c) ---- */
 
@@ -100,17 +125,17 @@ struct drps_exchange_bytes {
     uint64_t of[DRPS_EXCHANGES];
 };
 
-/* Reads the part's files. `select`: so many vectors of a batch are sent, about, or all (0); to as
- * many ranks as m says, on average of broken links. */
+/* Reads the part's files. Of the options it reads how many vectors of a batch are sent, which is
+ * about so, and to how many ranks, on average of broken links. */
 DRPS_MUST_CHECK
-int drps_exchange_forecast(const struct drps_plan *part, int touches, uint32_t select,
-                           const struct drps_train_multicast *m, struct drps_exchange_bytes *out,
-                           struct drps_err *err);
+int drps_exchange_forecast(const struct drps_plan *part, int touches,
+                           const struct drps_train_options *options,
+                           struct drps_exchange_bytes *out, struct drps_err *err);
 
 /* Returns what averages and rotation of replicas, in that many epochs from `first` on, let the rank
  * at this place send. */
 uint64_t drps_exchange_meeting_bytes(const struct drps_plan_info *info, size_t row_bytes,
-                                     const struct drps_train_multicast *m, uint64_t first,
+                                     const struct drps_train_options *options, uint64_t first,
                                      uint64_t epochs, uint32_t place);
 
 /* Bytes to each other rank, to_out [count], of what this rank sends by a way that is not servers.

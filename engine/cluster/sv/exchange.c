@@ -28,9 +28,9 @@ static int open_round(struct drps_exchanging *x, uint64_t step, struct drps_err 
 /* Do replicas meet after this round, which is the epoch's last one or not? */
 static int is_average_due(const struct drps_exchanging *x, int last)
 {
-    const struct drps_train_multicast *m = &x->job.multicast;
-    return drps_multicast_differs(m, x->ranks) &&
-           (last || (m->average && (x->round + 1) % m->average == 0));
+    const uint64_t every = x->job.train->multicast.average;
+    return drps_replicas_differ(x->job.train, x->ranks) &&
+           (last || (every && (x->round + 1) % every == 0));
 }
 
 static int is_last(const struct drps_exchanging *x, uint64_t step)
@@ -47,9 +47,9 @@ static void count_sent(struct drps_exchanging *x, uint64_t bytes, uint64_t recei
     x->received += received;
 }
 
-static int meet(struct drps_exchanging *x, int last, struct drps_err *err)
+int exchange_meet(struct drps_exchanging *x, int last, struct drps_err *err)
 {
-    const struct drps_train_multicast *m = &x->job.multicast;
+    const struct drps_train_multicast *m = &x->job.train->multicast;
     const uint32_t before = (x->rank + x->ranks - 1) % x->ranks;
     const uint64_t rows = x->replica.rows;
     const size_t bytes = x->replica.row_bytes;
@@ -105,11 +105,11 @@ static int give_all(struct drps_exchanging *x, struct drps_err *err)
     return rc;
 }
 
-static int end_epoch(struct drps_exchanging *x, struct drps_err *err)
+int exchange_end_epoch(struct drps_exchanging *x, struct drps_err *err)
 {
     for (uint32_t r = 0; r < x->ranks; r++)
-        x->parts[r].next = 0;
-    return drps_multicast_differs(&x->job.multicast, x->ranks) ? give_all(x, err) : 0;
+        x->parts[r].next = x->parts[r].sent = 0;
+    return drps_replicas_differ(x->job.train, x->ranks) ? give_all(x, err) : 0;
 }
 
 int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_round *out,
@@ -118,20 +118,21 @@ int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_rou
     struct drps_worker *w = x->job.worker;
     const uint64_t start = drps_clock_ns(), counted = w->gather_ns + w->compute_ns;
     const int last = is_last(x, step);
+    const struct turn turn = {x->rank, step, x->round};
     *out = (struct drps_round){.batch = &x->batch.body};
     exchange_begin(x, step);
     int rc = open_round(x, step, err);
     if (rc < 0) return rc;
     const uint64_t ready = drps_clock_ns();
     out->plan_ns = ready - start;
-    rc = exchange_compute(x, step, &out->loss, err);
+    rc = exchange_compute(x, &turn, &out->loss, err);
     out->compute_ns = drps_clock_ns() - ready;
     if (rc == 0)
         rc = x->job.way == DRPS_EXCHANGE_DENSE
                  ? exchange_dense(x, err)
-                 : exchange_with_others(x, step,
-                                        is_average_due(x, last) ? 0 : x->job.multicast.late, err);
-    if (rc == 0) rc = meet(x, last, err);
+                 : exchange_with_others(
+                       x, step, is_average_due(x, last) ? 0 : x->job.train->multicast.late, err);
+    if (rc == 0) rc = exchange_meet(x, last, err);
     out->compute_ns += x->others_ns;
     out->wait_ns = x->wait_ns;
     x->others_ns = x->wait_ns = 0;
@@ -139,12 +140,13 @@ int drps_exchange_work(struct drps_exchanging *x, uint64_t step, struct drps_rou
     if (rc < 0) return rc;
     x->round++;
     rc = give_own(x, step, err);
-    return rc == 0 && last ? end_epoch(x, err) : rc;
+    return rc == 0 && last ? exchange_end_epoch(x, err) : rc;
 }
 
 uint64_t drps_exchange_traffic(const struct drps_exchanging *x, struct drps_traffic *sum)
 {
     drps_traffic_merge(sum, &x->traffic);
+    drps_traffic_merge(sum, &x->lent);
     return x->received;
 }
 

@@ -105,11 +105,12 @@ static uint64_t times(uint64_t batches, uint64_t first, uint64_t epochs, uint64_
 }
 
 uint64_t drps_exchange_meeting_bytes(const struct drps_plan_info *info, size_t row_bytes,
-                                     const struct drps_train_multicast *m, uint64_t first,
+                                     const struct drps_train_options *options, uint64_t first,
                                      uint64_t epochs, uint32_t place)
 {
+    const struct drps_train_multicast *m = &options->multicast;
     const uint64_t rows = drps_exchange_rows(info);
-    if (!drps_multicast_differs(m, info->ranks.count)) return 0;
+    if (!drps_replicas_differ(options, info->ranks.count)) return 0;
     const uint64_t averages = times(info->batches, first, epochs, m->average, 1);
     uint64_t moves = 0; /* not where replicas are averaged instead */
     for (uint64_t end = info->batches, t = m->rotate; m->rotate; t += m->rotate) {
@@ -120,9 +121,9 @@ uint64_t drps_exchange_meeting_bytes(const struct drps_plan_info *info, size_t r
            moves * rows * row_bytes;
 }
 
-int drps_exchange_forecast(const struct drps_plan *part, int touches, uint32_t select,
-                           const struct drps_train_multicast *m, struct drps_exchange_bytes *out,
-                           struct drps_err *err)
+int drps_exchange_forecast(const struct drps_plan *part, int touches,
+                           const struct drps_train_options *options,
+                           struct drps_exchange_bytes *out, struct drps_err *err)
 {
     const struct drps_plan_info *info = &part->info;
     const struct drps_plan_ranks *ranks = &info->ranks;
@@ -136,11 +137,14 @@ int drps_exchange_forecast(const struct drps_plan *part, int touches, uint32_t s
         rc = drps_steps_open(part->io, part->dir, DRPS_FILE_DATA, DRPS_KIND_DATA, steps, 1 << 20,
                              &bodies, err);
     for (uint64_t t = 0; t < info->batches && rc == 0; t++)
-        rc = add_round(numbers, bodies, t, select, &shape, out, err);
+        rc = add_round(numbers, bodies, t, options->sv_count, &shape, out, err);
     drps_steps_close(numbers);
     drps_steps_close(bodies);
-    out->of[DRPS_EXCHANGE_VECTORS] =
-        (uint64_t)((double)out->of[DRPS_EXCHANGE_VECTORS] * receivers_of(ranks, m) + .5);
+    out->of[DRPS_EXCHANGE_VECTORS] = (uint64_t)((double)out->of[DRPS_EXCHANGE_VECTORS] *
+                                                    receivers_of(ranks, &options->multicast) +
+                                                .5);
+    if (drps_algorithm_has_sample_rows(drps_plan_algorithm(info)))
+        out->of[DRPS_EXCHANGE_VECTORS] = 0; /* whose gradient is no outer product */
     out->of[DRPS_EXCHANGE_ROWS] *= ranks->count - 1;
     out->of[DRPS_EXCHANGE_SERVERS] =
         ranks->served_rows * row + ranks->pulled_rows * (row + (touches ? sizeof(uint32_t) : 0));
@@ -166,7 +170,7 @@ int drps_exchange_choose(const struct drps_cluster *c, int fits, struct drps_exc
     }
     *fewest_out = DRPS_EXCHANGE_SERVERS;
     for (int way = 0; way < DRPS_EXCHANGES; way++)
-        if (sum.of[way] < sum.of[*fewest_out]) *fewest_out = (enum drps_exchange)way;
+        if (sum.of[way] && sum.of[way] < sum.of[*fewest_out]) *fewest_out = (enum drps_exchange)way;
     *bytes = sum;
     return 0;
 }

@@ -51,8 +51,8 @@ void sv_message_begin(struct sv_message *m, void *out)
     const struct layout at = layout_of(m);
     const uint32_t head[4] = {m->n, (uint32_t)m->list.bytes, (uint32_t)m->body.bytes, 0};
     unsigned char *data = out;
-    memcpy(data, head, sizeof(head));
     memset(data + at.touches - 8, 0, at.list - at.touches + 8); /* the caller fills the rest */
+    memcpy(data, head, sizeof(head));
     put(data + at.list, &m->list);
     if (m->body.bytes) put(data + at.body, &m->body);
     point(m, data);

@@ -9,15 +9,15 @@
 #include "engine/cluster/drps_messages.h"
 
 /* The gradient of samples with these slopes. */
-static void make_gradient(struct drps_exchanging *x, const struct drps_batch *b,
-                          const float *slopes)
+static void make_gradient(const struct drps_exchanging *x, const struct drps_batch *b,
+                          const float *slopes, struct gradient_room *room)
 {
     const struct drps_model *model = &x->job.server->model;
-    memset(x->grads, 0, b->rows * x->dim * sizeof(*x->grads));
-    drps_model_backward(model, b, slopes, x->grads);
+    memset(room->grads, 0, b->rows * x->dim * sizeof(*room->grads));
+    drps_model_backward(model, b, slopes, room->grads);
     if (!x->job.worker->has_touches) return;
-    memset(x->touches, 0, b->rows * sizeof(*x->touches));
-    drps_batch_touches(b, 0, b->samples, model->has_bias, x->touches);
+    memset(room->touches, 0, b->rows * sizeof(*room->touches));
+    drps_batch_touches(b, 0, b->samples, model->has_bias, room->touches);
 }
 
 static enum drps_message type_of(const struct drps_exchanging *x)
@@ -25,7 +25,7 @@ static enum drps_message type_of(const struct drps_exchanging *x)
     return sends_vectors(x) ? DRPS_MESSAGE_VECTORS : DRPS_MESSAGE_SPARSE;
 }
 
-static int send_round(struct drps_exchanging *x, uint64_t step, struct drps_err *err)
+int exchange_send(struct drps_exchanging *x, const struct turn *turn, struct drps_err *err)
 {
     const struct sv_message *m = &x->parts[x->rank].parts;
     const struct drps_piece piece = {x->sent->data, sv_message_bytes(m)};
@@ -33,17 +33,34 @@ static int send_round(struct drps_exchanging *x, uint64_t step, struct drps_err 
     int rc = 0;
     for (uint32_t i = 1; i < x->ranks && rc == 0; i++) {
         const uint32_t to = (x->rank + i) % x->ranks;
-        if (!receivers_has(&x->receivers, x->round, x->rank, to)) continue;
+        if (!receivers_has(&x->receivers, turn->round, x->rank, to)) continue;
         const struct drps_net_send send = {.to = to,
-                                           .part = DRPS_NET_WORKER,
+                                           .part = x->apart ? DRPS_NET_SERVER : DRPS_NET_WORKER,
                                            .type = (uint8_t)type_of(x),
-                                           .round = step,
+                                           .tag = turn->share,
+                                           .round = turn->step,
                                            .pieces = &piece,
                                            .n = 1};
         drps_traffic_add(&x->traffic, DRPS_TRAFFIC_EXCHANGED, to, m->n, piece.bytes);
+        x->parts[to].sent++;
         rc = drps_shared_buffer_send(x->sent, x->job.net, &send, x->job.wait_ms, err);
     }
     x->wait_ns += drps_clock_ns() - start;
+    return rc;
+}
+
+int exchange_read(struct drps_exchanging *x, const struct drps_net_message *m, struct drps_err *err)
+{
+    struct part *p = &x->parts[m->from];
+    p->parts = (struct sv_message){
+        .dim = x->dim, .is_sparse = !sends_vectors(x), .has_touches = x->job.worker->has_touches};
+    x->received += m->bytes;
+    int rc = sv_message_read(&p->parts, m, err);
+    if (rc == 0)
+        rc = sv_message_ids(&p->parts, x->replica.rows, (size_t)x->job.plan->info.max_batch_rows,
+                            p->ids, &p->n, err);
+    if (rc < 0)
+        (void)drps_err_context(err, "round %" PRIu64 " of rank %" PRIu32, m->round, m->from);
     return rc;
 }
 
@@ -54,37 +71,31 @@ static int receive_part(struct drps_exchanging *x, uint32_t from, uint32_t wait_
 {
     struct part *p = &x->parts[from];
     struct drps_err why = DRPS_ERR_INIT;
-    p->parts = (struct sv_message){
-        .dim = x->dim, .is_sparse = !sends_vectors(x), .has_touches = x->job.worker->has_touches};
     const uint64_t start = drps_clock_ns();
     int rc = drps_net_receive(x->job.net, DRPS_NET_WORKER, from, wait_ms, &p->message, &why);
     x->wait_ns += drps_clock_ns() - start;
     if (rc == -ETIMEDOUT && !wait_ms) return 0;
     if (rc < 0) return drps_err_set(err, rc, "%s", why.text);
-    x->received += p->message->bytes;
     if (p->message->type != type_of(x) || p->message->round != p->next)
         return drps_err_set(err, DRPS_E_PROTO,
                             "rank %" PRIu32 " sent message %u of round %" PRIu64
                             ", where message %u of round %" PRIu64 " was due",
                             from, p->message->type, p->message->round, type_of(x), p->next);
-    rc = sv_message_read(&p->parts, p->message, err);
-    if (rc == 0)
-        rc = sv_message_ids(&p->parts, x->replica.rows, (size_t)x->job.plan->info.max_batch_rows,
-                            p->ids, &p->n, err);
-    if (rc < 0) return drps_err_context(err, "round %" PRIu64 " of rank %" PRIu32, p->next, from);
     p->taken = 1;
     p->next++;
-    return 0;
+    return exchange_read(x, p->message, err);
 }
 
 /* The batch of rank r that its vectors are of. */
-static int batch_of(struct drps_exchanging *x, uint32_t r, struct drps_batch *out,
+static int batch_of(struct drps_exchanging *x, uint32_t r, void *plain, struct drps_batch *out,
                     struct drps_err *err)
 {
     const struct part *p = &x->parts[r];
-    *out = x->batch.body;
-    if (r == x->rank && !x->job.select.count) return 0;
-    int rc = drps_feed_decode_body(x->job.feed, &p->parts.body, out, err);
+    if (r == x->rank && !x->chosen.options.count) {
+        *out = x->batch.body;
+        return 0;
+    }
+    int rc = drps_feed_decode_body(x->job.feed, &p->parts.body, plain, out, err);
     if (rc == 0 && (out->samples != p->parts.n || out->rows != p->n))
         rc = drps_err_set(err, DRPS_E_PROTO,
                           "%zu samples of %zu rows, with vectors of %" PRIu32 " and %zu",
@@ -93,27 +104,29 @@ static int batch_of(struct drps_exchanging *x, uint32_t r, struct drps_batch *ou
     return rc;
 }
 
-/* The gradient of rank r's batch to x->grads and x->touches. */
-static int gradient_of(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
-{
-    const struct part *p = &x->parts[r];
-    struct drps_batch b;
-    int rc = batch_of(x, r, &b, err);
-    if (rc < 0) return rc;
-    make_gradient(x, &b, p->parts.values);
-    const struct drps_exchange_applied applied = {
-        .rank = r, .batch = &b, .ids = p->ids, .slopes = p->parts.values};
-    return x->job.applied ? x->job.applied(x->job.applied_ctx, &applied, err) : 0;
-}
-
 /* What is received stands for what was sent to others. */
-static void scale_gradient(struct drps_exchanging *x, size_t n)
+static void scale_gradient(const struct drps_exchanging *x, size_t n, struct gradient_room *room)
 {
     const float by = receivers_scale(&x->receivers);
     for (size_t i = 0; i < n * x->dim; i++)
-        x->grads[i] *= by;
+        room->grads[i] *= by;
     for (size_t i = 0; i < n && x->sums.has_touches; i++)
-        x->touches[i] = (uint32_t)((float)x->touches[i] * by + .5F);
+        room->touches[i] = (uint32_t)((float)room->touches[i] * by + .5F);
+}
+
+int exchange_gradient(struct drps_exchanging *x, uint32_t r, struct gradient_room *room,
+                      struct drps_err *err)
+{
+    const struct part *p = &x->parts[r];
+    struct drps_batch b;
+    int rc = batch_of(x, r, room->plain, &b, err);
+    if (rc < 0) return rc;
+    make_gradient(x, &b, p->parts.values, room);
+    const struct drps_exchange_applied applied = {
+        .rank = r, .batch = &b, .ids = p->ids, .slopes = p->parts.values};
+    if (x->job.applied) rc = x->job.applied(x->job.applied_ctx, &applied, err);
+    if (r != x->rank && x->receivers.to < x->ranks - 1) scale_gradient(x, p->n, room);
+    return rc;
 }
 
 static int add_part(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
@@ -121,12 +134,10 @@ static int add_part(struct drps_exchanging *x, uint32_t r, struct drps_err *err)
     const struct part *p = &x->parts[r];
     if (sends_vectors(x)) {
         const uint64_t start = drps_clock_ns();
-        int rc = gradient_of(x, r, err);
+        int rc = exchange_gradient(x, r, &x->room, err);
         x->others_ns += drps_clock_ns() - start;
-        if (rc < 0) return rc;
-        if (r != x->rank && x->receivers.to < x->ranks - 1) scale_gradient(x, p->n);
-        sums_add(&x->sums, p->ids, p->n, x->grads, x->touches);
-        return 0;
+        if (rc == 0) sums_add(&x->sums, p->ids, p->n, x->room.grads, x->room.touches);
+        return rc;
     }
     if (p->parts.n != p->n)
         return drps_err_set(err, DRPS_E_PROTO,
@@ -199,7 +210,8 @@ void exchange_begin(struct drps_exchanging *x, uint64_t step)
 int exchange_with_others(struct drps_exchanging *x, uint64_t step, uint64_t late,
                          struct drps_err *err)
 {
-    int rc = send_round(x, step, err);
+    const struct turn turn = {x->rank, step, x->round};
+    int rc = exchange_send(x, &turn, err);
     if (rc == 0) rc = apply(x, step, late, 1, err);
     while (rc == 0 && is_behind(x, step, late))
         rc = apply(x, step, late, 0, err);

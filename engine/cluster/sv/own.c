@@ -23,14 +23,13 @@ static int begin_message(struct drps_exchanging *x, size_t n, struct drps_piece 
 }
 
 /* Some of the batch's samples stand for all of them: those are the rank's batch from now on. */
-static int compute_chosen(struct drps_exchanging *x, double *loss_out, struct drps_err *err)
+static int compute_chosen(struct drps_exchanging *x, const struct turn *turn, double *loss_out,
+                          struct drps_err *err)
 {
     struct part *own = &x->parts[x->rank];
     struct chosen *c = &x->chosen;
-    struct drps_worker *w = x->job.worker;
-    const uint64_t seed = drps_rng_at(x->job.seed + x->rank, x->round);
-    drps_worker_score(w, &x->batch.body);
-    *loss_out = drps_model_slopes(w->model, &x->batch.body, w->scores, c->slopes);
+    const uint64_t seed = drps_rng_at(x->job.train->seed + turn->share, turn->round);
+    *loss_out = drps_worker_slopes(x->job.worker, &x->batch.body, c->slopes);
     int rc = chosen_make(c, &x->batch.body, own->ids, seed, err);
     if (rc == 0) rc = begin_message(x, c->picked.n, c->list, c->body, err);
     if (rc < 0) return rc;
@@ -40,19 +39,14 @@ static int compute_chosen(struct drps_exchanging *x, double *loss_out, struct dr
     return 0;
 }
 
-static int compute_vectors(struct drps_exchanging *x, uint64_t step, double *loss_out,
-                           struct drps_err *err)
+int exchange_compute_vectors(struct drps_exchanging *x, const struct own_record *record,
+                             const struct turn *turn, double *loss_out, struct drps_err *err)
 {
     const struct drps_batch *b = &x->batch.body;
-    struct drps_worker *w = x->job.worker;
-    struct drps_feed_record record;
-    struct drps_piece list;
-    int rc = drps_steps_record(x->numbers, step, &list.data, &list.bytes, err);
-    if (rc == 0) rc = drps_feed_read_record(x->job.feed, step, &record, err);
-    if (rc == 0) rc = begin_message(x, b->samples, list, record.body, err);
+    if (x->chosen.options.count) return compute_chosen(x, turn, loss_out, err);
+    int rc = begin_message(x, b->samples, record->list, record->body, err);
     if (rc < 0) return rc;
-    drps_worker_score(w, b);
-    *loss_out = drps_model_slopes(w->model, b, w->scores, x->parts[x->rank].parts.values);
+    *loss_out = drps_worker_slopes(x->job.worker, b, x->parts[x->rank].parts.values);
     return 0;
 }
 
@@ -73,11 +67,22 @@ static int compute_rows(struct drps_exchanging *x, uint64_t step, double *loss_o
     return 0;
 }
 
-int exchange_compute(struct drps_exchanging *x, uint64_t step, double *loss_out,
+int exchange_read_own(struct drps_exchanging *x, uint64_t step, struct own_record *out,
+                      struct drps_err *err)
+{
+    struct drps_feed_record record;
+    int rc = drps_steps_record(x->numbers, step, &out->list.data, &out->list.bytes, err);
+    if (rc == 0) rc = drps_feed_read_record(x->job.feed, step, &record, err);
+    if (rc == 0) out->body = record.body;
+    return rc;
+}
+
+int exchange_compute(struct drps_exchanging *x, const struct turn *turn, double *loss_out,
                      struct drps_err *err)
 {
+    struct own_record record = {{NULL, 0}, {NULL, 0}};
     replica_gather(&x->replica, x->parts[x->rank].ids, x->batch.body.rows, x->job.worker->params);
-    return !sends_vectors(x)         ? compute_rows(x, step, loss_out, err)
-           : x->job.select.count > 0 ? compute_chosen(x, loss_out, err)
-                                     : compute_vectors(x, step, loss_out, err);
+    if (!sends_vectors(x)) return compute_rows(x, turn->step, loss_out, err);
+    int rc = x->chosen.options.count ? 0 : exchange_read_own(x, turn->step, &record, err);
+    return rc == 0 ? exchange_compute_vectors(x, &record, turn, loss_out, err) : rc;
 }

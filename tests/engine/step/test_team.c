@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "engine/drps_engine.h"
-#include "engine/step/team.h"
+#include "engine/step/drps_team.h"
 
 enum { RUNS = 2000, MEMBERS_MOST = 8 };
 

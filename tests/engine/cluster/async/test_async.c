@@ -378,6 +378,42 @@ static void test_stopping_keeps_the_model_so_far(void **state)
     world_end(w);
 }
 
+/* Batches are handed out from the beginning of an epoch: what was stopped in its middle, in rounds,
+ * goes on in rounds. */
+static void test_the_middle_of_an_epoch_is_refused(void **state)
+{
+    struct world *w = world_begin("lor", CASE_LIBSVM, SMALL, BATCH, seed);
+    struct drps_train_options o = world_options(w);
+    struct drps_train_result r;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct watch watch;
+    (void)state;
+    watch_begin(&watch);
+    o.on_batch = just_count;
+    o.ctx = &watch;
+    o.stop = &watch.stop;
+    watch.stop_after = 2 * WORKERS;
+    assert_int_equal(world_run(w, &o, &r, &err), DRPS_E_INTERRUPTED);
+    assert_true(r.steps > 0 && r.steps < steps_of(w));
+    drps_train_result_free(&r);
+    watch_end(&watch);
+    for (size_t m = 0; m < MODES; m++) {
+        o = world_options(w);
+        o.resume = 1;
+        o.sync = modes[m];
+        err = (struct drps_err)DRPS_ERR_INIT;
+        const int rc = world_run(w, &o, &r, &err);
+        assert_true(rc == DRPS_E_CONFIG || rc == DRPS_E_PEER_FAILED);
+        if (!strstr(err.text, "inside an epoch")) fail_msg("%s", err.text);
+        drps_train_result_free(&r);
+    }
+    o.sync = DRPS_SCHED_BSP;
+    world_train(w, &o, &r);
+    assert_int_equal(r.resumed_epoch, 1);
+    drps_train_result_free(&r);
+    world_end(w);
+}
+
 static void test_a_rank_that_fails_ends_all(void **state)
 {
     static const char *const files[] = {"data.rec", "rows.rec", "shares.rec", "positions.rec"};
@@ -468,6 +504,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_stores_on_disk),
         cmocka_unit_test(test_a_slow_workers_batches_are_claimed),
         cmocka_unit_test(test_stopping_keeps_the_model_so_far),
+        cmocka_unit_test(test_the_middle_of_an_epoch_is_refused),
         cmocka_unit_test(test_a_rank_that_fails_ends_all),
         cmocka_unit_test(test_a_loss_without_end_ends_all),
         cmocka_unit_test(test_options_that_do_not_fit_are_refused),

@@ -93,6 +93,27 @@ static void test_messages_come_back_as_they_were(void **state)
     }
 }
 
+/* A batch on its way to whoever computes it has no values yet. */
+static void test_a_message_may_have_no_values(void **state)
+{
+    struct written w;
+    struct sv_message m = {.dim = DIM};
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        write_message(0, 0, &w);
+        w.parts.n = 0;
+        memset(w.data, 0xee, sizeof(w.data));
+        sv_message_begin(&w.parts, w.data);
+        w.message.bytes = sv_message_bytes(&w.parts);
+        assert_int_equal(sv_message_read(&m, &w.message, NULL), 0);
+        assert_int_equal(m.n, 0);
+        assert_int_equal(m.list.bytes, w.parts.list.bytes);
+        assert_memory_equal(m.list.data, w.list, m.list.bytes);
+        assert_int_equal(m.body.bytes, w.parts.body.bytes);
+        assert_memory_equal(m.body.data, w.body, m.body.bytes);
+    }
+}
+
 static void test_messages_of_another_size_are_refused(void **state)
 {
     struct written w;
@@ -194,6 +215,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_messages_come_back_as_they_were),
+        cmocka_unit_test(test_a_message_may_have_no_values),
         cmocka_unit_test(test_messages_of_another_size_are_refused),
         cmocka_unit_test(test_lists_of_rows_that_are_not_there_are_refused),
         cmocka_unit_test(test_sums_are_those_of_a_plain_loop),

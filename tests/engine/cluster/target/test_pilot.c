@@ -318,7 +318,7 @@ static void test_refusals(void **state)
     }
     o.sync = DRPS_SCHED_BSP;
     if (drps_plan_open(drps_io_os(), w->one, &plan, &one) < 0) fail_msg("%s", one.text);
-    o.pilot.on = 1;
+    o.pilot = (struct drps_train_pilot){.on = 1, .of_filters = 1};
     assert_int_equal(drps_train_check(plan, &o, &one), DRPS_E_CONFIG);
     check_says(&one, "filters of traffic are for what goes to other workers");
     drps_plan_close(plan);

@@ -1,0 +1,21 @@
+/* Asking the file system how much room it has. */
+#include "base/folder/drps_space.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+
+#include "base/drps_size.h"
+
+int drps_space_check(const char *dir, const char *what, uint64_t need_bytes, struct drps_err *err)
+{
+    struct statvfs disk;
+    char need[32], room[32];
+    if (statvfs(dir, &disk) < 0) return 0;
+    const uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (need_bytes <= free_bytes) return 0;
+    return drps_err_set(err, -ENOSPC,
+                        "no space left for %s: %s %s at least, and the disk has %s; free some, "
+                        "or use another disk",
+                        dir, what, drps_size_format(need_bytes, need, sizeof(need)),
+                        drps_size_format(free_bytes, room, sizeof(room)));
+}

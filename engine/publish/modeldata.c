@@ -1,0 +1,130 @@
+/* Opens text as a model's data, and gives features the model's keys. It needs a reader. */
+#include "engine/publish/drps_modeldata.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+
+/* The two field lists may differ, for instance where a csv file has its columns in another order.
+ */
+static int map_fields(struct drps_modeldata *d, struct drps_err *err)
+{
+    size_t n;
+    const char *const *fields = drps_reader_fields(d->reader, &n);
+    int same = n == d->info->fields_n;
+    for (size_t i = 0; same && i < n; i++)
+        same = strcmp(fields[i], d->info->fields[i]) == 0;
+    if (same) return 0;
+    d->fields = drps_array_new(n, sizeof(*d->fields));
+    if (!d->fields) return drps_err_set(err, -ENOMEM, "no memory for %zu fields", n);
+    for (size_t i = 0; i < n; i++) {
+        d->fields[i] = -1;
+        for (size_t k = 0; k < d->info->fields_n; k++)
+            if (strcmp(fields[i], d->info->fields[k]) == 0) d->fields[i] = (int64_t)k;
+        d->fields_known += d->fields[i] >= 0;
+    }
+    return 0;
+}
+
+/* Whether the given kinds of columns say which column is the label. */
+static int names_label(const char *csv_kinds)
+{
+    return csv_kinds && strstr(csv_kinds, ":label") != NULL;
+}
+
+/* Columns mean what they meant in training. */
+static int set_columns(struct drps_modeldata *d, struct drps_reader_options *o,
+                       struct drps_err *err)
+{
+    const struct drps_modeldir_info *info = d->info;
+    if (!drps_reader_has_columns(info->format) || strcmp(o->format, info->format) != 0) return 0;
+    d->csv_kinds =
+        drps_reader_csv_kinds(o->csv_kinds, (const char *const *)info->fields, info->fields_n);
+    if (!d->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
+    if (!o->csv_label && !names_label(o->csv_kinds) && info->label_column[0])
+        o->csv_label = info->label_column;
+    if (!o->csv_separator) o->csv_separator = info->separator; /* 0 but of csv */
+    if (!o->csv_header && strcmp(o->format, "csv") == 0)
+        o->csv_header = drps_csv_header_of(info->headless);
+    o->csv_kinds = d->csv_kinds;
+    o->csv_only_kinds = 1;
+    return 0;
+}
+
+int drps_modeldata_open(const struct drps_io *io, const char *model,
+                        const struct drps_modeldir_info *info, const char *const *inputs, size_t n,
+                        const struct drps_reader_options *reader, struct drps_modeldata *d,
+                        struct drps_err *err)
+{
+    struct drps_reader_options o = *reader;
+    *d = (struct drps_modeldata){.info = info};
+    if (!o.format) o.format = info->format;
+    o.hash_seed = info->hash_seed;
+    o.known_classes = info->classes;
+    int rc = set_columns(d, &o, err);
+    if (rc == 0) rc = drps_reader_open(io, inputs, n, &o, &d->reader, err);
+    if (rc < 0) return rc;
+    if (drps_reader_has_names(d->reader) != info->string_names)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "features in format %s are %s, but those of %s are %s: name the format",
+                            drps_reader_format(d->reader),
+                            info->string_names ? "numbers" : "strings", model,
+                            info->string_names ? "strings" : "numbers");
+    return info->string_names ? map_fields(d, err) : 0;
+}
+
+void drps_modeldata_close(struct drps_modeldata *d)
+{
+    drps_samples_free(&d->piece);
+    drps_reader_close(d->reader);
+    free(d->fields);
+    free(d->csv_kinds);
+    free(d->keys);
+    free(d->values);
+    *d = (struct drps_modeldata){.info = NULL};
+}
+
+int drps_modeldata_key(const struct drps_modeldata *d, size_t j, uint64_t *key_out,
+                       uint32_t *field_out)
+{
+    const struct drps_name *name = d->piece.names ? &d->piece.names[j] : NULL;
+    uint32_t check;
+    *key_out = d->piece.keys[j];
+    *field_out = name ? name->field : 0;
+    if (!d->fields) return 1;
+    if (d->fields[name->field] < 0) return 0;
+    *field_out = (uint32_t)d->fields[name->field];
+    drps_name_hash(*field_out, name->text, name->bytes, d->info->hash_seed, key_out, &check);
+    return 1;
+}
+
+/* Sample i's keys under the model's fields. Returns how many. */
+static size_t translate(struct drps_modeldata *d, size_t i)
+{
+    size_t n = 0;
+    uint32_t field;
+    for (size_t j = d->piece.starts[i]; j < d->piece.starts[i + 1]; j++) {
+        if (!drps_modeldata_key(d, j, &d->keys[n], &field)) continue;
+        d->values[n++] = d->piece.values[j];
+    }
+    return n;
+}
+
+int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeldata_sample *out,
+                          struct drps_err *err)
+{
+    const struct drps_samples *p = &d->piece;
+    const size_t first = p->starts[i], n = p->starts[i + 1] - first;
+    *out = (struct drps_modeldata_sample){
+        .label = p->labels[i], .keys = p->keys + first, .values = p->values + first, .n = n};
+    if (!d->fields) return 0;
+    if (drps_array_reserve(&d->keys, &d->keys_cap, n, sizeof(*d->keys)) ||
+        drps_array_reserve(&d->values, &d->values_cap, n, sizeof(*d->values)))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample of %zu features", n);
+    out->n = translate(d, i);
+    out->keys = d->keys;
+    out->values = d->values;
+    return 0;
+}

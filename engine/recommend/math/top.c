@@ -1,0 +1,163 @@
+/*
+ * Products in floats are only a filter. While the worst of the best has score t, an item whose
+ * product is below t - base by more than the error that a product may have cannot be better; nearly
+ * all are passed over so, many at a time. What is left is computed in double.
+ */
+#include "engine/recommend/math/drps_top.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/recommend/math/drps_products.h"
+
+enum { RUN = 256, SMALL_RUN = 32, SUMS = 8 };
+
+/* Products of floats are exact in double, so that only the order of additions matters: eight sums
+ * of every eighth product, added pairwise. */
+double drps_top_score(const struct drps_top *t, const float *vector)
+{
+    double sums[SUMS] = {0};
+    size_t k = 0;
+    for (; k + SUMS <= t->d; k += SUMS)
+#pragma omp simd
+        for (size_t i = 0; i < SUMS; i++)
+            sums[i] += (double)t->vector[k + i] * (double)vector[k + i];
+    for (size_t i = 0; k + i < t->d; i++)
+        sums[i] += (double)t->vector[k + i] * (double)vector[k + i];
+    for (size_t half = SUMS / 2; half; half /= 2)
+        for (size_t i = 0; i < half; i++)
+            sums[i] += sums[i + half];
+    return t->base + sums[0];
+}
+
+/* ---- The heap ---- */
+
+static int is_better(const struct drps_best *a, const struct drps_best *b)
+{
+    return a->score > b->score || (a->score == b->score && a->row < b->row);
+}
+
+/* Put `best` at place i or below. */
+static void sift_down(struct drps_best *heap, size_t n, size_t i, struct drps_best best)
+{
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && is_better(&heap[child], &heap[child + 1])) child++;
+        if (!is_better(&best, &heap[child])) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = best;
+}
+
+/* The heap has changed. What is rounded, in double and in floats, is taken off. */
+static void set_floor(struct drps_top *t)
+{
+    const double worst = t->heap[0].score, off = worst - t->base;
+    if (t->n < t->most) return;
+    t->floor = off - DRPS_PRODUCT_TINY - (double)FLT_EPSILON * fabs(off) -
+               1e-14 * (fabs(worst) + fabs(t->base));
+}
+
+static void add(struct drps_top *t, struct drps_best best)
+{
+    if (t->n == t->most) {
+        if (!is_better(&best, &t->heap[0])) return;
+        sift_down(t->heap, t->n, 0, best);
+    } else {
+        size_t i = t->n++;
+        while (i && is_better(&t->heap[(i - 1) / 2], &best)) {
+            t->heap[i] = t->heap[(i - 1) / 2];
+            i = (i - 1) / 2;
+        }
+        t->heap[i] = best;
+    }
+    set_floor(t);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    return is_better(a, b) ? -1 : is_better(b, a);
+}
+
+void drps_top_sort(struct drps_top *t)
+{
+    qsort(t->heap, t->n, sizeof(*t->heap), by_rank);
+}
+
+/* ---- The filter ---- */
+
+/* No sum of products whose error is below this overflows. */
+#define LARGEST_ERROR ((double)FLT_EPSILON / 2 * (double)FLT_MAX / 4)
+
+/* Products below what this returns are of items that are not better; -infinity: any may be. The
+ * error is taken a little larger, for what is rounded in the bound itself. */
+static float bound_of(const struct drps_top *t, double item_norm)
+{
+    const double error = t->error * item_norm, bound = t->floor - 1.001 * error;
+    if (!(error < LARGEST_ERROR) || !(fabs(bound) < (double)FLT_MAX)) return -INFINITY;
+    return (float)bound;
+}
+
+/* Whether one of so many products is not below the bound. */
+static inline int any_of(const float *products, size_t n, float bound)
+{
+    int any = 0;
+    for (size_t j = 0; j < n; j++)
+        any |= !(products[j] < bound);
+    return any;
+}
+
+/* The same; whole runs, which most are, at a known length. */
+static int any_left(const float *products, size_t n, float bound)
+{
+    if (n == RUN) return any_of(products, RUN, bound);
+    return n == SMALL_RUN ? any_of(products, SMALL_RUN, bound) : any_of(products, n, bound);
+}
+
+static int is_seen(const struct drps_top *t, uint32_t row)
+{
+    size_t low = 0, high = t->seen_n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (t->seen[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->seen_n && t->seen[low] == row;
+}
+
+/* Items [from, end) one by one; the bound grows. Returns how many scores it computed. */
+static uint64_t look_at(struct drps_top *t, const struct drps_top_items *items, size_t from,
+                        size_t end, float *bound)
+{
+    uint64_t computed = 0;
+    for (size_t j = from; j < end; j++) {
+        if (items->products[j] < *bound || is_seen(t, items->rows[j])) continue;
+        add(t, (struct drps_best){drps_top_score(t, items->vectors + j * t->d), items->rows[j]});
+        *bound = bound_of(t, items->norm);
+        computed++;
+    }
+    return computed;
+}
+
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t drps_top_look(struct drps_top *t, const struct drps_top_items *items)
+{
+    float bound = bound_of(t, items->norm);
+    uint64_t computed = 0;
+    for (size_t from = 0, end; from < items->n; from = end) {
+        end = from + least_of(items->n - from, RUN);
+        if (!any_left(items->products + from, end - from, bound)) continue;
+        for (size_t at = from, n; at < end; at += n) {
+            n = least_of(end - at, SMALL_RUN);
+            if (any_left(items->products + at, n, bound))
+                computed += look_at(t, items, at, at + n, &bound);
+        }
+    }
+    return computed;
+}

@@ -1,0 +1,183 @@
+/* Model and optimizer of a run, as plan and options settle them: what is meant where nothing is
+ * said, and what does not go together. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/train/learning/drps_learning.h"
+#include "engine/train/newton/drps_newton_check.h"
+#include "engine/train/topic/drps_topic_check.h"
+
+/* Samples of a full step: of all workers together, or where they step one by one, of a batch. */
+static double step_samples(const struct drps_plan_info *info, int one_by_one)
+{
+    const uint64_t n = one_by_one ? info->batch_size : info->ranks.round_samples;
+    return n ? (double)n : 1;
+}
+
+/* 1: the batches of different workers step on their own. */
+static int steps_one_by_one(const struct drps_plan_info *info, const struct drps_train_options *o)
+{
+    return drps_plan_circulates(info) || o->sync != DRPS_SCHED_BSP;
+}
+
+/* The learning rate that is meant where none is given. */
+static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind, int mean)
+{
+    switch (kind) {
+    case DRPS_OPTIM_ADAGRAD:
+        return drps_plan_algorithm(info)->adagrad_lr;
+    case DRPS_OPTIM_FTRL:
+        return 0.1f;
+    case DRPS_OPTIM_SGD:
+        break;
+    default: /* quasi-Newton, alternating: no rate */
+        return 0;
+    }
+    /* SGD steps a sum over a round's samples, whose entries may all lie along one dense direction:
+     * the step stays under the curvature there. */
+    const double samples = info->samples ? (double)info->samples : 1;
+    const double entries = 1 + (double)info->nnz / samples;
+    return (float)(1 / (entries * (mean ? 1 : step_samples(info, 0))));
+}
+
+static float default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)
+{
+    return kind == DRPS_OPTIM_ADAGRAD ? drps_algorithm_find(info->algo)->adagrad_eps : 0;
+}
+
+/* The score that a model without features would settle on: where the intercept starts. */
+static float best_constant(enum drps_loss loss, double label_mean)
+{
+    if (loss == DRPS_LOSS_SQUARED) return (float)label_mean;
+    if (loss != DRPS_LOSS_LOGISTIC || fabs(label_mean) >= 1) return 0;
+    return (float)log((1 + label_mean) / (1 - label_mean)); /* log-odds: labels are -1 and +1 */
+}
+
+/* Callbacks are of scores that are sums of a sample's rows, and of nothing else. */
+static int check_callbacks(const struct drps_plan *plan, const struct drps_train_options *o,
+                           struct drps_model *model, struct drps_err *err)
+{
+    const struct drps_callbacks *calls = o->callbacks;
+    const struct drps_algorithm *a = drps_plan_algorithm(&plan->info);
+    if (!calls) return 0;
+    if (!calls->compute_svg)
+        return drps_err_set(err, DRPS_E_CONFIG, "callbacks without compute_svg");
+    if ((a->predictor != DRPS_PREDICTOR_LINEAR && a->predictor != DRPS_PREDICTOR_MATRIX) ||
+        drps_algorithm_has_sample_rows(a))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "callbacks are for linear scores of features, and %s is a plan for %s%s", plan->dir,
+            a->name, drps_algorithm_has_sample_rows(a) ? " with rows of samples" : "");
+    model->callbacks = calls;
+    return 0;
+}
+
+int drps_learning_model(const struct drps_plan *plan, const struct drps_train_options *o,
+                        struct drps_model *model, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &plan->info;
+    const struct drps_model_terms terms = {.algo = info->algo,
+                                           .loss = info->loss,
+                                           .expression = info->expression,
+                                           .factors = info->factors,
+                                           .outputs = info->outputs,
+                                           .classes = drps_plan_label_classes(info)};
+    int rc = drps_model_settle(model, &terms, err);
+    if (rc == 0) rc = check_callbacks(plan, o, model, err);
+    if (rc < 0) return rc;
+    if (model->dim != info->dim)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: rows of %u floats do not fit algorithm %s with %u factors",
+                            plan->dir, info->dim, info->algo, info->factors);
+    model->has_bias = drps_plan_has_bias(info);
+    model->fixed_bias = info->lanes > 1;
+    model->bias_start = best_constant(model->loss, info->label_mean);
+    model->init_scale = o->init_scale;
+    model->seed = o->seed;
+    if (o->batch_mean) model->mean_of = steps_one_by_one(&plan->info, o) ? 1 : info->ranks.workers;
+    return 0;
+}
+
+/* Whether the optimizer steps as the options want it to. */
+static int check_steps(const struct drps_train_options *o, const struct drps_optim *optim,
+                       struct drps_err *err)
+{
+    const char *name = drps_optim_name(optim->kind);
+    const int decays = o->lr_decay > DRPS_DECAY_CONSTANT;
+    if (decays && optim->kind > DRPS_OPTIM_ADAGRAD)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the optimizer %s has no learning rate that could decay: leave the decay "
+            "of the learning rate out, or take sgd or adagrad",
+            name);
+    if (decays && o->checkpoint_vectors)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "checkpoints of vectors are replayed with one learning rate: leave the "
+                            "decay of the learning rate out, or have checkpoints of rows written");
+    if (o->batch_mean && (optim->kind > DRPS_OPTIM_FTRL || o->local_steps))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "there is no mean over a batch where %s: leave it out",
+                            o->local_steps ? "local steps step after each sample"
+                                           : "the optimizer does not step after batches");
+    return 0;
+}
+
+/* What steps the rows. Of a mean over a batch each sample's share of l1 and l2 is one of it; ftrl
+ * does not count them by samples. */
+struct drps_optim drps_learning_steps(const struct drps_plan *plan,
+                                      const struct drps_train_options *o,
+                                      const struct drps_optim *asked)
+{
+    struct drps_optim optim = *asked;
+    if (!o->batch_mean || optim.kind == DRPS_OPTIM_FTRL) return optim;
+    const double samples = step_samples(&plan->info, steps_one_by_one(&plan->info, o));
+    optim.l1 = (float)((double)optim.l1 / samples);
+    optim.l2 = (float)((double)optim.l2 / samples);
+    return optim;
+}
+
+int drps_learning_optim(const struct drps_plan *plan, const struct drps_train_options *o,
+                        const struct drps_model *model, struct drps_optim *optim,
+                        struct drps_err *err)
+{
+    int rc = drps_optim_init(
+        optim, o->optimizer ? o->optimizer : drps_algorithm_find(plan->info.algo)->optimizer, err);
+    if (rc == 0) rc = drps_newton_settle(plan, o, model, optim, err);
+    if (rc == 0) rc = drps_topic_check(plan, o, optim, err);
+    if (rc < 0) return rc;
+    optim->lr = o->lr > 0 ? o->lr : default_lr(&plan->info, optim->kind, o->batch_mean);
+    const float eps = o->eps > 0 ? o->eps : default_eps(&plan->info, optim->kind);
+    if (eps > 0) optim->eps = eps;
+    optim->l1 = o->l1;
+    optim->l1_all = drps_plan_is_matrix(&plan->info);
+    optim->l2 = o->l2;
+    if (optim->kind == DRPS_OPTIM_ALTERNATING && optim->l2 == 0) optim->l2 = DRPS_TOPIC_RHO;
+    if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||
+        !isfinite(o->l2))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "learning rate %g, l1 %g, l2 %g: give finite numbers, none negative",
+                            (double)o->lr, (double)o->l1, (double)o->l2);
+    rc = check_steps(o, optim, err);
+    if (rc < 0) return rc;
+    if (o->pull_cached && optim->kind == DRPS_OPTIM_FTRL)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "copies of parameters cannot be stepped with another optimizer than "
+                            "sgd and adagrad: leave them out, or train with one of these");
+    return 0;
+}
+
+int drps_train_rate(const struct drps_plan *plan, const struct drps_train_options *options,
+                    float *lr_out, struct drps_err *err)
+{
+    struct drps_model model;
+    struct drps_optim optim;
+    int rc = drps_learning_model(plan, options, &model, err);
+    *lr_out = 0;
+    if (rc == 0) rc = drps_learning_optim(plan, options, &model, &optim, err);
+    if (rc < 0) return rc;
+    *lr_out = optim.lr;
+    if (optim.kind <= DRPS_OPTIM_FTRL) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "the optimizer %s has no learning rate: leave the choice of rates out",
+                        drps_optim_name(optim.kind));
+}

@@ -1,0 +1,133 @@
+/* What is said of a run in which learning goes wrong: sentences for the user, made of the losses of
+ * its epochs beside that of the best constant. */
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "engine/train/learning/drps_learning.h"
+
+enum { GROWS = 3 /* epochs in a row before it is said */ };
+static const double TELLING = 1e-3;  /* a share of a loss that is more than noise */
+static const double FAR_ABOVE = 100; /* times the constant's loss */
+
+static int is_above(double loss, double other)
+{
+    return loss > other * (1 + TELLING);
+}
+
+/* ---- Within a run ---- */
+
+int drps_learning_check_exploded(const struct drps_train_result *r, struct drps_err *err)
+{
+    const double lr = (double)r->optim.lr, constant = r->constant_loss;
+    if (r->epochs_n < 2 || !(lr > 0) || !(constant > 0)) return 0;
+    const struct drps_epoch *e = &r->epochs[r->epochs_n - 1];
+    if (!(e->train_loss > FAR_ABOVE * constant) || !(e->train_loss > e[-1].train_loss)) return 0;
+    return drps_err_set(err, -ERANGE,
+                        "the training loss of epoch %llu, %.4g, is %.3g times that of the best "
+                        "constant, and grows: training diverged; try a smaller learning rate (it "
+                        "is %g, try %g)",
+                        (unsigned long long)e->epoch, e->train_loss, e->train_loss / constant, lr,
+                        lr / 10);
+}
+
+/* ---- At its end ---- */
+
+/* The epoch whose model is kept: the best, or the last one. */
+static const struct drps_epoch *kept_epoch(const struct drps_train_result *r)
+{
+    if (r->best_epoch && r->best_epoch <= r->epochs_n) return &r->epochs[r->best_epoch - 1];
+    return &r->epochs[r->epochs_n - 1];
+}
+
+static void remark_untaught(struct drps_train_result *r, const struct drps_log *log,
+                            const struct drps_epoch *e)
+{
+    const double lr = (double)r->optim.lr;
+    drps_remark(&r->remarks, log,
+                "nothing was learnt: the training loss of epoch %llu, %.6f, is above that of the "
+                "best constant, %.6f; try a smaller learning rate (it is %g, try %g), or more "
+                "epochs",
+                (unsigned long long)e->epoch, e->train_loss, r->constant_loss, lr, lr / 10);
+}
+
+static void remark_unlike(struct drps_train_result *r, const struct drps_log *log,
+                          const struct drps_epoch *e)
+{
+    drps_remark(&r->remarks, log,
+                "the model of epoch %llu is worse than none on test samples: their loss, %.6f, is "
+                "above that of the best constant, %.6f, while that of training samples, %.6f, is "
+                "not; what it learnt holds for these alone: try fewer epochs, patience, or an l2 "
+                "regularisation",
+                (unsigned long long)e->epoch, e->test.loss, r->test_constant_loss, e->train_loss);
+}
+
+/* Whether the model is no better than one score for all samples: returns 1 if nothing was learnt.
+ */
+static int remark_constant(struct drps_train_result *r, const struct drps_log *log)
+{
+    const struct drps_epoch *e = kept_epoch(r);
+    const int has_test = e->test.samples && isfinite(r->test_constant_loss);
+    const int learnt = !is_above(e->train_loss, r->constant_loss);
+    if (isnan(r->constant_loss)) return 0;
+    if (has_test && !is_above(e->test.loss, r->test_constant_loss)) return 0;
+    if (!learnt)
+        remark_untaught(r, log, e);
+    else if (has_test)
+        remark_unlike(r, log, e);
+    return !learnt;
+}
+
+static double train_loss_of(const struct drps_epoch *e)
+{
+    return e->train_loss;
+}
+
+static double test_loss_of(const struct drps_epoch *e)
+{
+    return e->test.loss;
+}
+
+/* Returns in how many epochs in a row, up to the last, the loss has grown: 0 where that is few, or
+ * little. */
+static size_t grown_for(const struct drps_train_result *r,
+                        double (*loss)(const struct drps_epoch *))
+{
+    size_t n = 0;
+    while (n + 1 < r->epochs_n &&
+           loss(&r->epochs[r->epochs_n - 1 - n]) > loss(&r->epochs[r->epochs_n - 2 - n]))
+        n++;
+    if (n < GROWS) return 0;
+    return is_above(loss(&r->epochs[r->epochs_n - 1]), loss(&r->epochs[r->epochs_n - 1 - n])) ? n
+                                                                                              : 0;
+}
+
+static void remark_growth(struct drps_train_result *r, const struct drps_train_options *o,
+                          int learnt)
+{
+    const struct drps_log *log = o->log;
+    const struct drps_epoch *last = &r->epochs[r->epochs_n - 1];
+    const double lr = (double)r->optim.lr;
+    const size_t train = grown_for(r, train_loss_of), test = grown_for(r, test_loss_of);
+    if (train) {
+        drps_remark(&r->remarks, log,
+                    "the training loss has grown for %zu epochs, from %.6f to %.6f: try a smaller "
+                    "learning rate (it is %g, try %g)",
+                    train, last[-(ptrdiff_t)train].train_loss, last->train_loss, lr, lr / 10);
+    } else if (test && learnt && !o->patience) {
+        const struct drps_epoch *best = &last[-(ptrdiff_t)test];
+        drps_remark(&r->remarks, log,
+                    "the test loss has grown for %zu epochs, from %.6f in epoch %llu to %.6f: "
+                    "train for fewer epochs, or with patience, which keeps the best one",
+                    test, best->test.loss, (unsigned long long)best->epoch, last->test.loss);
+    }
+}
+
+/* Methods without a rate end by themselves, and their losses are those of points that were tried.
+ */
+void drps_learning_remark(struct drps_train_result *r, const struct drps_train_options *options)
+{
+    if (!r->epochs_n || !(r->optim.lr > 0)) return;
+    const int learnt = !remark_constant(r, options->log);
+    remark_growth(r, options, learnt);
+}

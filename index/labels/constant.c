@@ -1,0 +1,99 @@
+/* Labels are counted, and the best constant's loss is made of the counts. */
+#include "index/labels/drps_constant.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int drps_label_sums_init(struct drps_label_sums *s, enum drps_loss loss, size_t classes,
+                         struct drps_err *err)
+{
+    *s = (struct drps_label_sums){.loss = loss, .classes = classes};
+    if (!classes) return 0;
+    s->of_class = calloc(classes, sizeof(*s->of_class));
+    return s->of_class ? 0 : drps_err_set(err, -ENOMEM, "no memory for %zu classes", classes);
+}
+
+void drps_label_sums_destroy(struct drps_label_sums *s)
+{
+    if (!s) return;
+    free(s->of_class);
+    memset(s, 0, sizeof(*s));
+}
+
+void drps_label_sums_add(struct drps_label_sums *s, double label, double weight)
+{
+    if (s->n == 0) s->origin = label;
+    const double from_origin = label - s->origin;
+    s->n += weight;
+    s->sum += weight * from_origin;
+    s->squares += weight * from_origin * from_origin;
+    s->positive += label > 0 ? weight : 0;
+    if (label >= 0 && label < (double)s->classes) s->of_class[(size_t)label] += weight;
+}
+
+static double mean_of(const struct drps_label_sums *s)
+{
+    return s->origin + s->sum / s->n;
+}
+
+static double squared(const struct drps_label_sums *train, const struct drps_label_sums *of)
+{
+    const double mean = of->sum / of->n, off = mean_of(of) - mean_of(train);
+    const double variance = of->squares / of->n - mean * mean;
+    return ((variance > 0 ? variance : 0) + off * off) / 2;
+}
+
+/* -q log p of a class of share q that is taken to have share p. */
+static double surprise(double q, double p)
+{
+    return q > 0 ? -q * log(p) : 0;
+}
+
+/* One class of share q, told from all others by the score that is best where its share is p. */
+static double of_hinge(double q, double p, int is_squared)
+{
+    const double score = is_squared ? 2 * p - 1 : p > 0.5 ? 1 : p < 0.5 ? -1 : 0;
+    const double own = 1 - score, others = 1 + score;
+    return is_squared ? q * own * own + (1 - q) * others * others : q * own + (1 - q) * others;
+}
+
+/* A class of share q in `of`, and p in training. */
+static double of_class(enum drps_loss loss, double q, double p)
+{
+    return loss == DRPS_LOSS_SOFTMAX ? surprise(q, p)
+                                     : of_hinge(q, p, loss == DRPS_LOSS_SQUARED_HINGE);
+}
+
+static double named(const struct drps_label_sums *train, const struct drps_label_sums *of)
+{
+    double sum = 0;
+    for (size_t c = 0; c < train->classes; c++)
+        sum += of_class(train->loss, of->of_class[c] / of->n, train->of_class[c] / train->n);
+    return sum;
+}
+
+static double of_labels(const struct drps_label_sums *train, const struct drps_label_sums *of)
+{
+    const double p = train->positive / train->n, q = of->positive / of->n;
+    if (train->classes) return named(train, of);
+    switch (train->loss) {
+    case DRPS_LOSS_SQUARED:
+        return squared(train, of);
+    case DRPS_LOSS_LOGISTIC:
+        return surprise(q, p) + surprise(1 - q, 1 - p);
+    case DRPS_LOSS_HINGE:
+    case DRPS_LOSS_SQUARED_HINGE:
+        return of_hinge(q, p, train->loss == DRPS_LOSS_SQUARED_HINGE);
+    default: /* of named classes alone, or without labels */
+        return NAN;
+    }
+}
+
+double drps_constant_loss(const struct drps_label_sums *train, const struct drps_label_sums *of)
+{
+    if (!(train->n > 0) || !(of->n > 0) || train->loss == DRPS_LOSS_EXPRESSION) return NAN;
+    const double loss = of_labels(train, of);
+    return isfinite(loss) ? loss : NAN;
+}

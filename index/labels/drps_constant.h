@@ -1,0 +1,44 @@
+/*
+ * The loss of the best constant: the mean loss where all samples get one score, or one score for
+ * each class, that is best for the training samples. It follows from the labels alone, and is what
+ * a model must be better than to have learnt something.
+ *
+ *   squared            the labels' mean            (variance + difference of means squared) / 2
+ *   logistic, softmax  log-odds, log of the shares   the (cross) entropy of the classes' shares
+ *   hinge              +1 or -1, as most labels are; of named classes for each, one versus the rest
+ *   squared hinge      2 p - 1, where p is the share of the class
+ */
+#ifndef DRPS_INDEX_LABELS_CONSTANT_H
+#define DRPS_INDEX_LABELS_CONSTANT_H
+
+#include <stddef.h>
+
+#include "base/drps_err.h"
+#include "index/plan/drps_algorithm.h"
+
+/* What is counted of labels. */
+struct drps_label_sums {
+    enum drps_loss loss;
+    double n;      /* weights of all samples */
+    double origin; /* squared: the first label; the next two are of differences to it */
+    double sum, squares;
+    double positive;  /* two classes: weights of the samples of +1 */
+    double *of_class; /* own: [classes] the same of each named class; NULL: none are named */
+    size_t classes;
+};
+
+/* Labels for this loss; `classes` have names (0: none have). -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_label_sums_init(struct drps_label_sums *s, enum drps_loss loss, size_t classes,
+                         struct drps_err *err);
+void drps_label_sums_destroy(struct drps_label_sums *s); /* NULL-safe */
+
+/* Count a label, as batches store it: a number, -1 or +1, or the number of a class. */
+void drps_label_sums_add(struct drps_label_sums *s, double label, double weight);
+
+/* Returns the mean loss over the samples of `of` with the constant that is best for those of
+ * `train`. NaN: there are no samples, the loss has no such constant, or a class of `of` is not in
+ * `train`, so that no share of it is known. */
+double drps_constant_loss(const struct drps_label_sums *train, const struct drps_label_sums *of);
+
+#endif

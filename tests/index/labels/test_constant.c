@@ -1,0 +1,144 @@
+/* The loss of the best constant, against a search for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "engine/model/drps_model.h"
+#include "index/labels/drps_constant.h"
+
+enum { MOST = 12 };
+
+struct row {
+    const char *name;
+    enum drps_loss loss;
+    double train[MOST], test[MOST]; /* labels, 99 ends */
+    double want, want_test;         /* NaN: there is none */
+};
+
+static struct drps_label_sums sums_of(enum drps_loss loss, size_t classes, const double *labels)
+{
+    struct drps_label_sums s;
+    assert_int_equal(drps_label_sums_init(&s, loss, classes, NULL), 0);
+    for (size_t i = 0; i < MOST && labels[i] < 99; i++)
+        drps_label_sums_add(&s, labels[i], 1);
+    return s;
+}
+
+static void check(const char *name, const char *what, double want, double got)
+{
+    if ((isnan(want) && isnan(got)) || fabs(want - got) <= 1e-12) return;
+    fail_msg("%s, %s: expected %.15g, found %.15g", name, what, want, got);
+}
+
+static void check_row(const struct row *r, size_t classes)
+{
+    struct drps_label_sums train = sums_of(r->loss, classes, r->train),
+                           test = sums_of(r->loss, classes, r->test);
+    check(r->name, "training", r->want, drps_constant_loss(&train, &train));
+    check(r->name, "test", r->want_test, drps_constant_loss(&train, &test));
+    drps_label_sums_destroy(&train);
+    drps_label_sums_destroy(&test);
+}
+
+/* Of numbers and two classes, by hand. */
+static void test_constant_of_numbers_and_signs(void **state)
+{
+    (void)state;
+    const struct row rows[] = {
+        /* mean 3, variance 2; the test labels are 4 and 6: (1 + 9) / 2 / 2 */
+        {"squared", DRPS_LOSS_SQUARED, {1, 2, 3, 4, 5, 99}, {4, 6, 99}, 1, 2.5},
+        {"squared, far from 0", DRPS_LOSS_SQUARED, {-1e9 + 1, -1e9 + 3, 99}, {99}, 0.5, NAN},
+        {"squared, all alike", DRPS_LOSS_SQUARED, {7, 7, 99}, {7, 99}, 0, 0},
+        /* one in four is +1 */
+        {"logistic",
+         DRPS_LOSS_LOGISTIC,
+         {-1, 1, -1, -1, 99},
+         {1, -1, 99},
+         -.25 * log(.25) - .75 * log(.75),
+         -.5 * log(.25) - .5 * log(.75)},
+        {"logistic, one class", DRPS_LOSS_LOGISTIC, {-1, -1, 99}, {1, 99}, 0, NAN},
+        {"hinge", DRPS_LOSS_HINGE, {-1, 1, -1, -1, 99}, {1, 1, -1, 1, 99}, .5, 1.5},
+        {"hinge, halves", DRPS_LOSS_HINGE, {-1, 1, 99}, {1, 99}, 1, 1},
+        /* score -1/2: (1/4 (3/2)^2 + 3/4 (1/2)^2 */
+        {"squared hinge", DRPS_LOSS_SQUARED_HINGE, {-1, 1, -1, -1, 99}, {1, 99}, .75, 2.25},
+        {"no samples", DRPS_LOSS_LOGISTIC, {99}, {1, 99}, NAN, NAN},
+        {"no constant", DRPS_LOSS_CODING, {1, 99}, {1, 99}, NAN, NAN},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        check_row(&rows[i], 0);
+}
+
+static void test_constant_of_named_classes(void **state)
+{
+    (void)state;
+    const struct row rows[] = {
+        {"softmax",
+         DRPS_LOSS_SOFTMAX,
+         {0, 1, 2, 2, 99},
+         {2, 0, 99},
+         -.5 * log(.25) - .5 * log(.5),
+         -.5 * log(.5) - .5 * log(.25)},
+        {"softmax, a class of test samples alone",
+         DRPS_LOSS_SOFTMAX,
+         {0, 1, 99},
+         {2, 99},
+         log(2),
+         NAN},
+        /* class 0 and 1: -1, half a sample each; class 2: 0, a score of none */
+        {"hinges", DRPS_LOSS_HINGE, {0, 1, 2, 2, 99}, {0, 0, 99}, .5 + .5 + 1, 2 + 0 + 1},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        check_row(&rows[i], 3);
+}
+
+/* No score is better, by a search over many. */
+static void test_no_constant_is_better(void **state)
+{
+    (void)state;
+    static const double labels[] = {-1, 1, 1, -1, 1, 1, 1, 99, 99, 99, 99, 99};
+    for (int loss = DRPS_LOSS_SQUARED; loss <= DRPS_LOSS_SQUARED_HINGE; loss++) {
+        struct drps_label_sums s = sums_of((enum drps_loss)loss, 0, labels);
+        double best = INFINITY;
+        for (int k = -3000; k <= 3000; k++) {
+            double sum = 0;
+            for (size_t i = 0; i < 7; i++)
+                sum +=
+                    drps_loss_value((enum drps_loss)loss, (float)k * 1e-3f, (float)labels[i], NULL);
+            best = fmin(best, sum / 7);
+        }
+        if (fabs(best - drps_constant_loss(&s, &s)) > 1e-6)
+            fail_msg("%s: a search finds %.9g, not %.9g", drps_loss_name((enum drps_loss)loss),
+                     best, drps_constant_loss(&s, &s));
+        drps_label_sums_destroy(&s);
+    }
+}
+
+static void test_weights_count_as_samples(void **state)
+{
+    (void)state;
+    struct drps_label_sums twice, heavy;
+    assert_int_equal(drps_label_sums_init(&twice, DRPS_LOSS_SQUARED, 0, NULL), 0);
+    assert_int_equal(drps_label_sums_init(&heavy, DRPS_LOSS_SQUARED, 0, NULL), 0);
+    drps_label_sums_add(&twice, 1, 1);
+    drps_label_sums_add(&twice, 4, 1);
+    drps_label_sums_add(&twice, 4, 1);
+    drps_label_sums_add(&heavy, 1, 1);
+    drps_label_sums_add(&heavy, 4, 2);
+    check("weights", "loss", drps_constant_loss(&twice, &twice),
+          drps_constant_loss(&heavy, &heavy));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_constant_of_numbers_and_signs),
+        cmocka_unit_test(test_constant_of_named_classes),
+        cmocka_unit_test(test_no_constant_is_better),
+        cmocka_unit_test(test_weights_count_as_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
