@@ -1,15 +1,19 @@
 /*
  * Vowpal Wabbit's text: "[label [weight [base]]] [tag]|namespace[:scale] feature[:value] ... |...".
  *
- * A feature is called "namespace^feature"; one without a namespace has its own name. Drops tags.
- * The text before the first bar is the tag alone where no blank stands before the bar, as in
- * Vowpal Wabbit itself.
+ * A feature is called "namespace^feature"; one without a namespace has its own name, and one
+ * without a name is called by its place among those of its namespace, from 0. Drops tags. The text
+ * before the first bar is the tag alone where no blank stands before the bar, as in Vowpal Wabbit
+ * itself.
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "index/reader/parse.h"
+
+enum { NUMBER_CHARS = 12 };
 
 static int vw_open(struct drps_reader *r, const char *head, size_t n, struct drps_err *err)
 {
@@ -35,11 +39,12 @@ static size_t vw_bound(const struct drps_reader *r, const char *text, size_t n, 
            drps_parse_count(text, n, '|') + lines;
 }
 
-/* The names of features, each behind the name of its namespace and two bytes at most. */
+/* The names of features, each behind the name of its namespace and two bytes at most, or a number.
+ */
 static size_t vw_made(const struct drps_reader *r, const char *text, size_t n, size_t lines)
 {
     const char *end = text + n;
-    size_t sum = n + 2 * vw_bound(r, text, n, lines);
+    size_t sum = n + (2 + NUMBER_CHARS) * vw_bound(r, text, n, lines);
     for (const char *bar = memchr(text, '|', n); bar;) {
         const char *name = bar + 1, *p = name;
         while (p < end && *p != '\n' && !ends_token(*p))
@@ -133,6 +138,7 @@ static int take_head(struct drps_reader *r, struct drps_parse *ps, const char *p
 struct space {
     const char *name, *end; /* empty: the namespace without a name */
     float scale;
+    unsigned nameless; /* features without a name so far: they are called by their number */
 };
 
 /* Take "name" or "name:scale" behind the bar at p. Returns what follows, or NULL. */
@@ -143,6 +149,7 @@ static char *take_space(struct drps_parse *ps, char *p, const char *end, struct 
         p++;
     out->end = p;
     out->scale = 1;
+    out->nameless = 0;
     if (p == end || *p != ':') return p;
     const char *q = drps_number_float(++p, &out->scale);
     if (q && q <= end && (q == end || ends_token(*q))) return p + (q - p);
@@ -164,14 +171,14 @@ static void add_feature(struct drps_parse *ps, const struct space *space, const 
 }
 
 /* Take "name" or "name:value" at p. Returns what follows, or NULL. */
-static char *take_feature(struct drps_parse *ps, char *p, const char *end,
-                          const struct space *space)
+static char *take_feature(struct drps_parse *ps, char *p, const char *end, struct space *space)
 {
-    const char *name = p;
+    const char *name = p, *start = p;
+    char number[NUMBER_CHARS];
     float value = 1;
     while (p < end && !ends_token(*p) && *p != ':')
         p++;
-    const size_t bytes = (size_t)(p - name);
+    size_t bytes = (size_t)(p - name);
     if (p < end && *p == ':') {
         const char *q = drps_number_float(++p, &value);
         if (!q || q > end || (q < end && !ends_token(*q))) {
@@ -181,12 +188,12 @@ static char *take_feature(struct drps_parse *ps, char *p, const char *end,
         p += q - p;
     }
     if (!bytes) {
-        (void)drps_parse_bad(ps, name, "a feature without a name is not supported");
-        return NULL;
+        bytes = (size_t)snprintf(number, sizeof(number), "%u", space->nameless++);
+        name = number;
     }
     value *= space->scale;
     if (!isfinite(value)) {
-        (void)drps_parse_bad(ps, name, "value and the namespace's scale give infinity");
+        (void)drps_parse_bad(ps, start, "value and the namespace's scale give infinity");
         return NULL;
     }
     if (value != 0) add_feature(ps, space, name, bytes, value);

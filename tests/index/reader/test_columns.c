@@ -378,6 +378,11 @@ static void test_columns_scale_what_is_large(void **state)
         read_text(input, &(struct drps_reader_options){.format = "csv", .csv_scale = "none"}, &o);
         if (i == 0) assert_memory_equal(o.text.p, "1\n1 x=:1\n", 9);
         outcome_free(&o);
+        /* An earlier file had small numbers: nothing is learned from this one. */
+        read_text(input, &(struct drps_reader_options){.format = "csv", .csv_kinds = "\nx:number"},
+                  &o);
+        if (i == 0) assert_memory_equal(o.text.p, "1\n1 x=:1\n", 9);
+        outcome_free(&o);
         free(input);
     }
 }
@@ -426,6 +431,11 @@ static void test_columns_crosses(void **state)
          .options = {.csv_cross = "a*z"},
          .input = "y,a,b\n1,p,q\n",
          .error = "cross 'a*z' is not of 2 to 8 columns, joined by stars; there are: y, a, b"},
+        {.name = "nine columns",
+         .options = {.csv_cross = "a*b*c*d*e*f*g*h*i"},
+         .input = "y,a,b,c,d,e,f,g,h,i\n1,p,p,p,p,p,p,p,p,p\n",
+         .error = "cross 'a*b*c*d*e*f*g*h*i' is not of 2 to 8 columns, joined by stars; there are: "
+                  "y, a, b, c, d, e, f, g, h, i"},
         {.name = "one column",
          .options = {.csv_cross = "a"},
          .input = "y,a,b\n1,p,q\n",

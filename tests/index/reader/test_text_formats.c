@@ -260,6 +260,9 @@ static void test_vw_lines(void **state)
         {.name = "bars and tabs without blanks",
          .input = "1\t|f a\tb|g\tc\n",
          .expected = "1 feature=f^a:1 feature=f^b:1 feature=g^c:1\n"},
+        {.name = "features without names are counted",
+         .input = "1 | :2 :0 a :3 |f :4\n",
+         .expected = "1 feature=0:2 feature=a:1 feature=2:3 feature=f^0:4\n"},
         {.name = "no features, blank lines, CRLF",
          .input = "1 |\r\n\n0 |f\n",
          .expected = "1\n0\n"},
@@ -314,9 +317,6 @@ static void test_vw_bad_lines(void **state)
         {.name = "a scale that makes it infinite",
          .input = "1 |f:1e30 a:1e30\n",
          .error = "0:1:11: value and the namespace's scale give infinity: 'a:1e30'"},
-        {.name = "no name",
-         .input = "1 |f :1\n",
-         .error = "0:1:6: a feature without a name is not supported: ':1'"},
     };
     (void)state;
     check_rows("vw", rows, sizeof(rows) / sizeof(rows[0]));
