@@ -24,6 +24,12 @@ cmp <(cut -f1 small.tsv | head -50 | best small --users -) <(awk 'NR == FNR {wan
     fail "--users - gives others"
 best small --seen small.tsv -o unseen.txt
 awk -F'\t' 'NR == FNR {seen[$1, $2] = 1; next} ($1, $3) in seen {exit 1}' small.tsv unseen.txt || fail "--seen: an item that was rated"
+(echo item,stars,user && awk -v OFS=, '{print $2, $3, $1}' small.tsv) >small.csv
+cmp <(best small --seen small.csv --format csv) unseen.txt || fail "--seen in csv: other items"
+awk '{printf "{\"user\": \"%s\", \"item\": %s, \"stars\": %s}\n", $1, $2, $3}' small.tsv >small.jsonl
+cmp <(best small --fold-in small.jsonl --format jsonl --label stars) <(best small --fold-in small.tsv) || fail "--fold-in as jsonl: other items"
+fails 2 "the columns of ids.csv are not the users and items of small: name the columns, or the format ratings" bash -c \
+    "(echo id,item && echo 1,2) >ids.csv; $tools/drps-recommend small --seen ids.csv --format csv"
 cut -f2 small.tsv | sort -u | head -20 >twenty.txt
 best small --candidates twenty.txt -n 100 >candidates.txt
 cmp <(cut -f3 candidates.txt | sort -u) twenty.txt || fail "--candidates: other items"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/publish/drps_modeldata.h"
 #include "engine/recommend/input/keyrows.h"
@@ -54,13 +55,17 @@ static int add(struct batch *b, size_t i, struct drps_err *err)
         uint32_t field;
         if (!drps_modeldata_key(&b->data, j, &key, &field) || field >= DRPS_FIELDS) continue;
         keys[field] = key;
-        has[field] = 1;
+        has[field]++;
         if (field == DRPS_FIELD_USER && b->sink->keep_name)
             rc = b->sink->keep_name(b->sink->ctx, key, p->names[j].text, p->names[j].bytes, &name,
                                     err);
     }
     b->read->ratings++;
-    if (rc < 0 || !has[DRPS_FIELD_USER] || !has[DRPS_FIELD_ITEM]) return rc;
+    if (rc == 0 && (has[DRPS_FIELD_USER] != 1 || has[DRPS_FIELD_ITEM] != 1)) {
+        b->read->unknown++;
+        return 0;
+    }
+    if (rc < 0) return rc;
     b->waiting[b->n++] = (struct drps_rating){
         .user_key = keys[DRPS_FIELD_USER], .value = p->labels[i], .name = name};
     drps_keyrows_add(&b->keys, keys[DRPS_FIELD_USER]);
@@ -79,6 +84,19 @@ static int read_all(struct batch *b, struct drps_err *err)
     return rc == 0 ? flush(b, err) : rc;
 }
 
+/* An empty file has no columns. */
+static int check_fields(const struct batch *b, struct drps_err *err)
+{
+    size_t n;
+    (void)drps_reader_fields(b->data.reader, &n);
+    if (!n || !b->data.fields || b->data.fields_known == DRPS_FIELDS) return 0;
+    const char *path = b->files->paths[0];
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "the columns of %s are not the users and items of %s: name the columns, or "
+                        "the format ratings",
+                        strcmp(path, "-") == 0 ? "standard input" : path, b->files->model);
+}
+
 int drps_ratings_read(const struct drps_io *io, struct drps_modeldir *md,
                       const struct drps_ratings_files *files, const struct drps_rating_sink *sink,
                       struct drps_ratings_read *read_out, struct drps_err *err)
@@ -86,6 +104,7 @@ int drps_ratings_read(const struct drps_io *io, struct drps_modeldir *md,
     struct batch b = {.md = md, .files = files, .sink = sink, .read = read_out};
     int rc = drps_modeldata_open(io, files->model, drps_modeldir_info(md), files->paths, files->n,
                                  &files->reader, &b.data, err);
+    if (rc == 0) rc = check_fields(&b, err);
     b.waiting = malloc(BATCH * sizeof(*b.waiting));
     if (rc == 0 && !b.waiting) rc = drps_err_set(err, -ENOMEM, "no memory to read ratings");
     if (rc == 0) rc = drps_keyrows_init(&b.keys, (size_t)2 * BATCH, err);

@@ -257,6 +257,66 @@ static void test_lists_and_seen_items_are_heeded(void **state)
     ratings_model_free(&m);
 }
 
+/* Names are texts, also where they look like numbers: columns of a model's user and item. */
+static void test_ratings_may_be_columns(void **state)
+{
+    static const struct {
+        const char *format, *text, *label;
+        uint64_t ratings, unknown;
+    } cases[] = {
+        {"csv", "item,when,user\ni2,3,u1\ni1,5,u1\nnone,4,u0\n", NULL, 3, 1},
+        {"csv", "stars;item;user\n1;i2;u1\n2;i1;u1\n", "stars", 2, 0},
+        {"jsonl",
+         "{\"item\": \"i2\", \"user\": \"u1\"}\n{\"user\": \"u1\", \"item\": \"i1\", \"new\": 1}\n"
+         "{\"user\": \"u1\"}\n{\"item\": [\"i0\", \"i1\"], \"user\": \"u1\"}\n",
+         NULL, 4, 2},
+    };
+    struct random_source r = random_begin(__func__);
+    struct scratch *s = *state;
+    struct ratings_model m;
+    static const char *const who[] = {"u1"};
+    ratings_model_init(&m, 3, 3, 2, 0, 40, &r);
+    ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *seen = scratch_file(s, "columns", cases[i].text, SIZE_MAX);
+        const struct drps_recommend_options o = {
+            .names = who,
+            .names_n = 1,
+            .seen = &seen,
+            .seen_n = 1,
+            .reader = {.format = cases[i].format, .csv_label = cases[i].label}};
+        const struct drps_recommend_result got = run(s, o);
+        assert_int_equal(got.ratings, cases[i].ratings);
+        assert_int_equal(got.unknown_ratings, cases[i].unknown);
+        assert_int_equal(got.recommended, 1); /* i0 */
+    }
+    ratings_model_free(&m);
+}
+
+static void test_other_columns_are_refused(void **state)
+{
+    static const struct {
+        const char *format, *text;
+    } cases[] = {
+        {"csv", "who,item,rating\nu1,i1,3\n"},
+        {"csv", "1,2,3\n4,5,6\n"},
+        {"jsonl", "{\"who\": \"u1\", \"item\": \"i1\"}\n"},
+        {"vw", "1 |user u1 |item i1\n"},
+    };
+    struct random_source r = random_begin(__func__);
+    struct scratch *s = *state;
+    struct ratings_model m;
+    ratings_model_init(&m, 3, 3, 2, 0, 40, &r);
+    ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *seen = scratch_file(s, "columns", cases[i].text, SIZE_MAX);
+        const struct drps_recommend_options o = {
+            .seen = &seen, .seen_n = 1, .reader = {.format = cases[i].format}};
+        fails(s, o, DRPS_E_CONFIG, "name the columns, or the format ratings");
+    }
+    ratings_model_free(&m);
+}
+
 static void test_users_are_chosen_by_name(void **state)
 {
     struct random_source r = random_begin(__func__);
@@ -523,6 +583,8 @@ int main(void)
         IN_SCRATCH(test_the_best_are_those_of_all_pairs),
         IN_SCRATCH(test_the_least_memory_is_named_and_does),
         IN_SCRATCH(test_lists_and_seen_items_are_heeded),
+        IN_SCRATCH(test_ratings_may_be_columns),
+        IN_SCRATCH(test_other_columns_are_refused),
         IN_SCRATCH(test_users_are_chosen_by_name),
         IN_SCRATCH(test_nothing_left_is_no_error),
         IN_SCRATCH(test_similar_items_are_those_of_the_largest_cosine),
