@@ -224,8 +224,9 @@ static void print_text(const struct options *o, const struct drps_recommend_resu
         (void)fprintf(to, "  skipped %s that the model does not have\n",
                       counted(r->unknown_names, "name", a, sizeof(a)));
     if (r->ratings)
-        (void)fprintf(to, "  ratings %s, %s of users or items that the model does not have\n",
-                      drps_cli_grouped(r->ratings, a), drps_cli_grouped(r->unknown_ratings, b));
+        (void)fprintf(to, "  ratings %s, %s of %s that the model does not have\n",
+                      drps_cli_grouped(r->ratings, a), drps_cli_grouped(r->unknown_ratings, b),
+                      in->fold_in_n ? "items" : "users or items");
     if (r->skipped_lines)
         (void)fprintf(to, "  skipped %s\n", counted(r->skipped_lines, "bad line", c, sizeof(c)));
 }

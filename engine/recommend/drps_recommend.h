@@ -96,7 +96,8 @@ struct drps_recommend_result {
     uint64_t few;                     /* queries that got fewer than n, as there were no more */
     uint64_t unknown_names;           /* skipped */
     uint64_t ratings;                 /* read, of `seen` and `fold_in` */
-    uint64_t unknown_ratings;         /* of these: whose user or item the model does not have */
+    uint64_t unknown_ratings;         /* of these: whose item the model does not have, or, but with
+                                         `fold_in`, whose user */
     uint64_t skipped_lines;           /* bad ones of ratings */
     uint64_t item_passes;             /* times that the items were read */
     uint64_t item_bytes, query_bytes; /* of parameters, read for items and for queries */

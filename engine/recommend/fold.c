@@ -153,9 +153,12 @@ static int take_seen(void *ctx, const struct drps_rating *rating, struct drps_er
 
 struct drps_rating_sink drps_fold_sink(struct drps_fold *f, int only_seen)
 {
-    return only_seen
-               ? (struct drps_rating_sink){.ctx = f, .take = take_seen}
-               : (struct drps_rating_sink){.ctx = f, .take = take_rating, .keep_name = keep_name};
+    struct drps_rating_sink sink = {.ctx = f, .new_users = 1, .take = take_seen};
+    if (!only_seen) {
+        sink.take = take_rating;
+        sink.keep_name = keep_name;
+    }
+    return sink;
 }
 
 static int step(struct drps_fold *f, struct drps_err *err)

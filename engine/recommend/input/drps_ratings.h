@@ -21,6 +21,7 @@ struct drps_rating {
 /* Who takes ratings. */
 struct drps_rating_sink {
     void *ctx;
+    int new_users; /* users whom the model does not have are not counted as unknown */
     int (*take)(void *ctx, const struct drps_rating *rating, struct drps_err *err);
     /* The user's name, borrowed until it returns, before its rating: *name_out goes with it. NULL:
      * names are not wanted. */
@@ -30,8 +31,8 @@ struct drps_rating_sink {
 
 struct drps_ratings_read {
     uint64_t ratings; /* read */
-    uint64_t unknown; /* of these: the item is not in the model, or, where names are not wanted, the
-                         user is not; or the line has none or several of one */
+    uint64_t unknown; /* of these: the item is not in the model, or, but with new_users, the user is
+                         not; or the line has none or several of one */
     uint64_t skipped; /* bad lines */
 };
 

@@ -36,7 +36,7 @@ static int flush(struct batch *b, struct drps_err *err)
         r->user = b->keys.rows[2 * i];
         r->item = b->keys.rows[2 * i + 1];
         b->read->unknown +=
-            r->item == DRPS_NO_ROW || (r->user == DRPS_NO_ROW && !b->sink->keep_name);
+            r->item == DRPS_NO_ROW || (r->user == DRPS_NO_ROW && !b->sink->new_users);
         rc = b->sink->take(b->sink->ctx, r, err);
     }
     b->n = b->keys.n = 0;

@@ -469,10 +469,12 @@ static void test_users_of_few_ratings_are_folded_in(void **state)
         m.params[m.item[i] * m.d] = (float)i;
     ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
     const char *ratings = scratch_file(s, "ratings", "a unknown 5\nb i0 5\n", SIZE_MAX);
-    const char *seen = scratch_file(s, "seen", "b i2 1\nu1 i1 1\n", SIZE_MAX);
+    const char *seen = scratch_file(s, "seen", "b i2 1\nu1 i1 1\nc none 1\n", SIZE_MAX);
     const struct drps_recommend_options o = {
         .fold_in = &ratings, .fold_in_n = 1, .fold_l2 = 1e9, .seen = &seen, .seen_n = 1};
-    assert_int_equal(run(s, o).recommended, 4);
+    const struct drps_recommend_result got = run(s, o);
+    assert_int_equal(got.recommended, 4);
+    assert_int_equal(got.unknown_ratings, 2); /* of items, not of new users */
     size_t n;
     char *text = scratch_read(scratch_path(s, "out"), &n);
     assert_non_null(strstr(text, "a\t1\ti2\t2\na\t2\ti1\t1\na\t3\ti0\t0\nb\t1\ti1\t1"));
