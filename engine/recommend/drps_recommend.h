@@ -49,7 +49,8 @@ struct drps_recommend_progress {
     uint64_t done, total; /* total 0: not known */
 };
 
-/* Files of names have one a line; blanks at both ends of a line and empty lines do not count. */
+/* Files of names have one a line; blanks at both ends of a line and empty lines do not count. "-"
+ * is stdin, for one of all files. */
 struct drps_recommend_options {
     const char *model;  /* folder that drps-train made. Required */
     const char *output; /* file to write, "-" for stdout. Required. It appears when it is complete;

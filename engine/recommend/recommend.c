@@ -62,6 +62,21 @@ static unsigned threads_of(const struct drps_recommend_options *o)
 
 /* ---- What is wanted ---- */
 
+static int is_stdin(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static size_t count_stdin(const struct drps_recommend_options *o)
+{
+    size_t n = (size_t)(is_stdin(o->names_file) + is_stdin(o->candidates) + is_stdin(o->exclude));
+    for (size_t i = 0; i < o->seen_n; i++)
+        n += (size_t)is_stdin(o->seen[i]);
+    for (size_t i = 0; i < o->fold_in_n; i++)
+        n += (size_t)is_stdin(o->fold_in[i]);
+    return n;
+}
+
 static int check_options(const struct drps_recommend_options *o, struct drps_err *err)
 {
     const int named = o->names_n || o->names_file;
@@ -80,6 +95,9 @@ static int check_options(const struct drps_recommend_options *o, struct drps_err
     if (o->similar && o->seen_n)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "items have seen nothing: similar items go without ratings");
+    if (count_stdin(o) > 1)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "standard input is read once: '-' stands for one input alone");
     return 0;
 }
 
@@ -175,7 +193,7 @@ static int read_files(struct run *r, const char *const *paths, size_t n, int val
                  "none of the %" PRIu64
                  " ratings of %s%s is of this model's users and items: is it the right file, read "
                  "in the right format?",
-                 read.ratings, strcmp(paths[0], "-") == 0 ? "standard input" : paths[0],
+                 read.ratings, is_stdin(paths[0]) ? "standard input" : paths[0],
                  n > 1 ? " and the files after it" : "");
     return rc;
 }

@@ -534,7 +534,7 @@ static void test_what_cannot_be_is_refused(void **state)
     ratings_model_write(&m, scratch_path(s, "nan"), drps_kv_engines()[0]->name);
     char bad_file[SCRATCH_PATH_BYTES], same_file[SCRATCH_PATH_BYTES], inside[SCRATCH_PATH_BYTES],
         nan_model[SCRATCH_PATH_BYTES], absent[SCRATCH_PATH_BYTES];
-    const char *bad = bad_file, *same = same_file;
+    const char *bad = bad_file, *same = same_file, *twice[] = {"-", "-"};
     keep(bad_file, scratch_file(s, "bad", "u1 i1 3\nu2 i2 x\n", SIZE_MAX));
     keep(same_file, scratch_file(s, "same", "u1 i1 1\n", SIZE_MAX));
     keep(inside, scratch_path(s, "model/out"));
@@ -557,6 +557,12 @@ static void test_what_cannot_be_is_refused(void **state)
         {{.candidates = same, .output = same}, DRPS_E_CONFIG, "is the input"},
         {{.output = inside}, DRPS_E_CONFIG, "lies in the model"},
         {{.candidates = absent}, -ENOENT, "absent"},
+        {{.names_file = "-", .candidates = "-"}, DRPS_E_CONFIG, "is read once"},
+        {{.exclude = "-", .seen = twice, .seen_n = 1}, DRPS_E_CONFIG, "is read once"},
+        {{.seen = twice, .seen_n = 2}, DRPS_E_CONFIG, "is read once"},
+        {{.fold_in = twice, .fold_in_n = 1, .seen = twice, .seen_n = 1},
+         DRPS_E_CONFIG,
+         "is read once"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         fails(s, cases[i].o, cases[i].rc, cases[i].text);
