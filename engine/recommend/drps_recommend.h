@@ -110,11 +110,11 @@ struct drps_recommend_result {
 
 /*
  * Returns 0, or among others DRPS_E_NOT_FOUND (no model there, or a name that it does not have),
- * DRPS_E_CORRUPT (a damaged one), DRPS_E_FORMAT (bad ratings: file:line:column), DRPS_E_CONFIG (a
- * model without users and items, options that do not go together, or an output that is read),
- * -EEXIST (there is an output already), -EBUSY (another process makes it), DRPS_E_MEMORY_BUDGET,
- * DRPS_E_INTERRUPTED. Then the output is as it was before, or, where nothing failed but the sync of
- * its folder, complete.
+ * DRPS_E_CORRUPT (a damaged one), DRPS_E_FORMAT (bad ratings: file:line:column, or a user whose
+ * factors would be no floats), DRPS_E_CONFIG (a model without users and items, options that do not
+ * go together, or an output that is read), -EEXIST (there is an output already), -EBUSY (another
+ * process makes it), DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED. Then the output is as it was before,
+ * or, where nothing failed but the sync of its folder, complete.
  */
 DRPS_MUST_CHECK
 int drps_recommend_run(const struct drps_io *io, const struct drps_recommend_options *options,

@@ -517,6 +517,51 @@ static void test_json_is_an_object_a_line(void **state)
     ratings_model_free(&m);
 }
 
+static void test_a_score_that_fits_no_float_is_a_double(void **state)
+{
+    struct random_source r = random_begin(__func__);
+    struct scratch *s = *state;
+    struct ratings_model m;
+    char want[256];
+    ratings_model_init(&m, 1, 2, 1, 0, 0, &r);
+    m.params[m.user[0] * m.d + 1] = 3e25f;
+    m.params[m.item[0] * m.d + 1] = -7e25f;
+    m.params[m.item[1] * m.d + 1] = 1e13f; /* just fits */
+    ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
+    for (int json = 0; json < 2; json++) {
+        run(s, (struct drps_recommend_options){.json = json});
+        (void)snprintf(want, sizeof(want),
+                       json ? "{\"user\": \"u0\", \"items\": [{\"item\": \"i1\", \"score\": %.9g}, "
+                              "{\"item\": \"i0\", \"score\": %.17g}]}\n"
+                            : "u0\t1\ti1\t%.9g\nu0\t2\ti0\t%.17g\n",
+                       (double)(float)score_of(&m, 0, 1), score_of(&m, 0, 0));
+        check_output(s, want, "large scores");
+    }
+    ratings_model_free(&m);
+}
+
+/* With -3e38 for an item without factors and 3e38 for one of 1 / 8 the factor is about 4.8e39; with
+ * 3e38 for an item of bias -3e38 the user's bias is about 6e38. */
+static void test_a_user_whose_factors_fit_no_floats_is_named(void **state)
+{
+    static const char *const texts[] = {"a i0 1\nbig i0 -3e38\nbig i1 3e38\n",
+                                        "a i0 1\nbig i2 3e38\n"};
+    struct random_source r = random_begin(__func__);
+    struct scratch *s = *state;
+    struct ratings_model m;
+    ratings_model_init(&m, 1, 3, 1, 0, 0, &r);
+    m.params[m.item[1] * m.d + 1] = 0.125f;
+    m.params[m.item[2] * m.d] = -3e38f;
+    ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
+    for (size_t i = 0; i < 2; i++) {
+        const char *ratings = scratch_file(s, "ratings", texts[i], SIZE_MAX);
+        fails(s,
+              (struct drps_recommend_options){.fold_in = &ratings, .fold_in_n = 1, .fold_l2 = 1e-9},
+              DRPS_E_FORMAT, "user 'big' are too large");
+    }
+    ratings_model_free(&m);
+}
+
 /* Paths of a scratch folder last for some calls. */
 static void keep(char *to, const char *path)
 {
@@ -599,6 +644,8 @@ int main(void)
         IN_SCRATCH(test_a_user_who_is_folded_in_gets_the_factors_of_the_ratings),
         IN_SCRATCH(test_users_of_few_ratings_are_folded_in),
         IN_SCRATCH(test_json_is_an_object_a_line),
+        IN_SCRATCH(test_a_score_that_fits_no_float_is_a_double),
+        IN_SCRATCH(test_a_user_whose_factors_fit_no_floats_is_named),
         IN_SCRATCH(test_what_cannot_be_is_refused),
         IN_SCRATCH(test_who_stops_it_gets_nothing),
     };
