@@ -112,6 +112,20 @@ static int check_output(const struct drps_recommend_options *o, struct drps_err 
     return rc;
 }
 
+/* How many items a query gets at most, of a model or a choice of this many; no less than 1. */
+static size_t most_of(const struct drps_recommend_options *o, uint64_t items)
+{
+    const size_t wanted = o->n ? o->n : DRPS_RECOMMEND_DEFAULT;
+    if (wanted <= items) return wanted;
+    return items ? (size_t)items : 1;
+}
+
+/* The last table has all items, and where they are mixed with users these, too. */
+static uint64_t items_at_most(const struct drps_modeldir_info *info)
+{
+    return info->tables_n ? info->tables[info->tables_n - 1].rows : 0;
+}
+
 static int open_model(struct run *r, struct drps_err *err)
 {
     const struct drps_recommend_options *o = r->o;
@@ -127,7 +141,7 @@ static int open_model(struct run *r, struct drps_err *err)
     r->needs = (struct drps_share_needs){
         .md = r->md,
         .limit_bytes = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2,
-        .most = o->n ? o->n : DRPS_RECOMMEND_DEFAULT,
+        .most = most_of(o, items_at_most(info)),
         .threads = threads_of(o),
         .ratings = o->seen_n || o->fold_in_n,
         .folds = o->fold_in_n > 0,
@@ -157,7 +171,7 @@ static int choose(struct run *r, struct drps_err *err)
     r->result->unknown_names = p->unknown;
     r->result->items = r->needs.items = items->n;
     if (!o->fold_in_n) r->needs.queries = queries->n;
-    if (r->needs.most > r->needs.items) r->needs.most = r->needs.items ? r->needs.items : 1;
+    r->needs.most = most_of(o, items->n);
     return drps_share_out(&r->needs, &r->share, err);
 }
 

@@ -143,7 +143,7 @@ static void test_the_best_are_those_of_all_pairs(void **state)
         {"all equal", 9, 50, 3, 4, 0, 0},
         {"one item", 30, 1, 4, 10, 0, 40},
         {"one user, one factor", 1, 90, 1, 3, 0, 40},
-        {"more than there are", 5, 30, 3, 1000, 1, 40},
+        {"more than there are", 5, 30, 3, DRPS_RECOMMEND_MOST, 1, 40},
         {"wide rows", 30, 40, 300, 10, 0, 10},
         {"more than a block of items", 30, 9000, 3, 5, 1, 40},
         {"more than a tile of queries", 600, 600, 3, 5, 0, 40},
