@@ -287,7 +287,8 @@ int main(int argc, char **argv)
         .args_doc = "MODEL [-n N] [-o FILE]",
         .doc = "Find the items with the largest scores for users of a model that drps-train --algo "
                "lmf made: exact, and from a model that need not fit the memory.\v"
-               "A score is what drps-predict says of a user and an item. Of equal scores the item "
+               "A score is, but for rounding, what drps-predict says of a user and an item. Of "
+               "equal scores the item "
                "that comes first in the model is first. RATINGS are files as in training, plain or "
                "compressed (.gz .zst .xz), or - for stdin.",
         .options = option_table,

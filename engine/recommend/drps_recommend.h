@@ -1,11 +1,12 @@
 /*
  * Recommendation: the items with the largest scores for users of a finished model of ratings.
  *
- * The score of an item for a user is what prediction says of the pair: intercept + bias of the user
- * + bias of the item + <user's factors, item's factors>. It is computed in double from the model's
- * floats, the sum of products front to back. Of equal scores the item comes first whose row does,
- * which is the one with more ratings in a plan of one worker. So the result is exact: it depends
- * neither on memory nor on threads, nor on which library multiplies.
+ * The score of an item for a user is, but for rounding, what prediction says of the pair: intercept
+ * + bias of the user + bias of the item + <user's factors, item's factors>. It is computed in
+ * double from the model's floats: eight sums of every eighth product, then added pairwise. Of equal
+ * scores the item comes first whose row does, which is the one with more ratings in a plan of one
+ * worker. So the result is exact: it depends neither on memory nor on threads, nor on which library
+ * multiplies.
  *
  * All scores are first computed as products of blocks of users and blocks of items in floats. Only
  * those that may be among the best, by a bound on the error of such a product, are computed in

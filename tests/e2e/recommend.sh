@@ -48,6 +48,8 @@ fails 2 "is the input" "$tools/drps-recommend" small --seen small.tsv -o small.t
 fails 2 "lies in the model" "$tools/drps-recommend" small -o small/best.txt
 fails 1 "has no user 'nobody'.*--on-unknown" "$tools/drps-recommend" small --user nobody
 fails 1 "twenty-one.txt:21: small has no item 'none'" bash -c "(cat twenty.txt; echo none) >twenty-one.txt; $tools/drps-recommend small --candidates twenty-one.txt"
+fails 1 "standard input:2: small has no user 'nobody'" bash -c "printf '%s\nnobody\n' $someone | $tools/drps-recommend small --users -"
+fails 2 "standard input is read once" "$tools/drps-recommend" small --users - --candidates -
 [[ $(best small --on-unknown skip --user nobody --user "$someone" | wc -l) = 10 ]] || fail "--on-unknown skip"
 fails 2 "give no users" "$tools/drps-recommend" small --similar "$item" --user "$someone"
 fails 2 "goes with --fold-in" "$tools/drps-recommend" small --fold-l2 1

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/publish/drps_modeldata.h"
 #include "engine/recommend/input/keyrows.h"
 #include "engine/recommend/input/drps_people.h"
+#include "engine/recommend/input/lines.h"
 
 enum { BATCH = 32768 };
 
@@ -90,11 +90,10 @@ static int check_fields(const struct batch *b, struct drps_err *err)
     size_t n;
     (void)drps_reader_fields(b->data.reader, &n);
     if (!n || !b->data.fields || b->data.fields_known == DRPS_FIELDS) return 0;
-    const char *path = b->files->paths[0];
     return drps_err_set(err, DRPS_E_CONFIG,
                         "the columns of %s are not the users and items of %s: name the columns, or "
                         "the format ratings",
-                        strcmp(path, "-") == 0 ? "standard input" : path, b->files->model);
+                        drps_lines_name(b->files->paths[0]), b->files->model);
 }
 
 int drps_ratings_read(const struct drps_io *io, struct drps_modeldir *md,
