@@ -26,6 +26,8 @@ best small --seen small.tsv -o unseen.txt
 awk -F'\t' 'NR == FNR {seen[$1, $2] = 1; next} ($1, $3) in seen {exit 1}' small.tsv unseen.txt || fail "--seen: an item that was rated"
 (echo item,stars,user && awk -v OFS=, '{print $2, $3, $1}' small.tsv) >small.csv
 cmp <(best small --seen small.csv --format csv) unseen.txt || fail "--seen in csv: other items"
+"$tools/drps-predict" small small.tsv -o scores.tsv.txt --quiet && "$tools/drps-predict" small small.csv --format csv --label stars -o scores.csv.txt --quiet
+cmp scores.tsv.txt scores.csv.txt || fail "drps-predict scores ratings in csv otherwise"
 awk '{printf "{\"user\": \"%s\", \"item\": %s, \"stars\": %s}\n", $1, $2, $3}' small.tsv >small.jsonl
 cmp <(best small --fold-in small.jsonl --format jsonl --label stars) <(best small --fold-in small.tsv) || fail "--fold-in as jsonl: other items"
 fails 2 "the columns of ids.csv are not the users and items of small: name the columns, or the format ratings" bash -c \
