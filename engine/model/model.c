@@ -211,23 +211,36 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
         k->forward(model, b, bias, s, last - s < chunk ? last : s + chunk, params, scores, scratch);
 }
 
-/* The loss of n samples, and its derivatives by their scores. */
-static double loss_sum(const struct drps_model *model, const float *scores, const float *labels,
-                       size_t n, float *slopes)
+/* What slopes are multiplied by: 1 of a sum, else the share of a mean that a weight of 1 has. */
+static float share_of(const struct drps_model *model, const struct drps_batch *b)
 {
+    double weight = b->weights ? 0 : (double)b->samples;
+    if (!model->mean_of) return 1;
+    for (size_t s = 0; b->weights && s < b->samples; s++)
+        weight += (double)b->weights[s];
+    return (float)(1 / (weight * model->mean_of));
+}
+
+/* The loss of n samples of the batch from the first on, times their weights, and its derivatives by
+ * their scores. */
+static double loss_sum(const struct drps_model *model, const struct drps_batch *b,
+                       const float *scores, size_t first, size_t n, float *slopes)
+{
+    const float *labels = b->labels + first;
+    if (b->weights)
+        return drps_weighted_loss_sum(model->loss, scores, labels, b->weights + first, n,
+                                      model->outputs, slopes);
     if (model->outputs > 1)
         return drps_class_loss_sum(model->loss, scores, labels, n, model->outputs, slopes);
     return drps_loss_sum(model->loss, scores, labels, n, slopes);
 }
 
-/* The same of n samples of the batch from the first on; the gradient of a mean is one of smaller
- * slopes. */
-static double loss_of(const struct drps_model *model, const struct drps_batch *b,
+/* The same; the gradient of a mean is one of smaller slopes. */
+static double loss_of(const struct drps_model *model, const struct drps_batch *b, float share,
                       const float *scores, size_t first, size_t n, float *slopes)
 {
-    const double loss = loss_sum(model, scores, b->labels + first, n, slopes);
+    const double loss = loss_sum(model, b, scores, first, n, slopes);
     if (!model->mean_of) return loss;
-    const float share = (float)(1 / ((double)b->samples * model->mean_of));
     for (size_t i = 0; i < n * model->outputs; i++)
         slopes[i] *= share;
     return loss;
@@ -236,7 +249,7 @@ static double loss_of(const struct drps_model *model, const struct drps_batch *b
 double drps_model_slopes(const struct drps_model *model, const struct drps_batch *b,
                          const float *scores, float *slopes)
 {
-    return loss_of(model, b, scores, 0, b->samples, slopes);
+    return loss_of(model, b, share_of(model, b), scores, 0, b->samples, slopes);
 }
 
 void drps_model_backward(const struct drps_model *model, const struct drps_batch *b,
@@ -255,12 +268,13 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
     const float bias = bias_of(model, params);
     float of_chunk[DRPS_MAX_CHUNK];
     float *slopes = model->outputs > 1 ? scratch : of_chunk;
+    const float share = share_of(model, b);
     double loss = 0;
 
     for (size_t s = first; s < last; s += chunk) {
         const size_t end = last - s < chunk ? last : s + chunk;
         k->forward(model, b, bias, s, end, params, scores, scratch);
-        loss += loss_of(model, b, scores + s * model->outputs, s, end - s, slopes);
+        loss += loss_of(model, b, share, scores + s * model->outputs, s, end - s, slopes);
         k->backward(model, b, s, end, slopes, params, scratch, grads);
         add_bias_gradient(model, end - s, slopes, grads);
     }

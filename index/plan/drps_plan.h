@@ -77,6 +77,12 @@ struct drps_plan_handed {
     uint64_t away, given, regained; /* the same of the server's rows: used, taken, returned */
 };
 
+/* What samples weigh. All 0: each weighs 1. */
+struct drps_plan_weights {
+    double sum, test_sum; /* of training samples, and of those of evaluation */
+    double most;          /* of a training sample */
+};
+
 /* What a plan for several ranks says of them. */
 struct drps_plan_ranks {
     uint32_t count;                 /* of ranks; 1: none of what follows is in plan.json */
@@ -163,7 +169,8 @@ struct drps_plan_info {
                                            labels are numbers */
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
-    double label_mean;  /* of training labels as stored */
+    double label_mean;  /* of training labels as stored, each times its weight */
+    struct drps_plan_weights weights;
     /* Mean losses of the score that is best for all training samples (drps_constant.h); NaN: there
      * is none, or an older drps-index has not counted it. */
     double constant_loss, test_constant_loss;
@@ -209,6 +216,11 @@ struct drps_plan {
     struct drps_classes *classes; /* own: info.classes */
     void *json;                   /* own: the whole manifest, a json_t object */
 };
+
+/* Returns what so many of an epoch's training samples weigh: all of them exactly, fewer in the
+ * mean.
+ */
+double drps_plan_weight_of(const struct drps_plan_info *info, uint64_t samples);
 
 /* Open and check plan.json; drps_plan_close() it. DRPS_E_NOT_FOUND: the folder holds no plan;
  * DRPS_E_VERSION; DRPS_E_CORRUPT names what does not fit. */

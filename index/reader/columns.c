@@ -179,8 +179,7 @@ int drps_columns_finish(struct drps_columns *c, struct drps_reader *r, struct dr
     r->fields = malloc((c->n + 1) * sizeof(*r->fields));
     if (!r->fields) return drps_err_set(err, -ENOMEM, "csv header");
     for (size_t i = 0; i < c->n; i++) {
-        if (c->columns[i].kind == DRPS_COLUMN_IGNORE || c->columns[i].kind == DRPS_COLUMN_LABEL)
-            continue;
+        if (!drps_column_is_feature(c->columns[i].kind)) continue;
         c->columns[i].field = (uint32_t)r->n_fields;
         r->fields[r->n_fields++] = c->columns[i].name;
     }
@@ -256,6 +255,24 @@ static int add_number(struct drps_parse *ps, const struct drps_column *column, c
     return 0;
 }
 
+/* Read a weight, or how many clicks or impressions there were. */
+static int take_count(struct drps_parse *ps, const struct drps_column *column, const char *p,
+                      const char *end, float *to)
+{
+    const char *what = column->kind == DRPS_COLUMN_WEIGHT   ? "weight"
+                       : column->kind == DRPS_COLUMN_CLICKS ? "clicks"
+                                                            : "impressions";
+    const int number = drps_columns_number(p, end, to);
+    while (p < end && drps_is_blank(*p))
+        p++;
+    if (!number)
+        return drps_parse_bad(ps, p, "%s (column %.100s): %s", what, column->name,
+                              drps_number_why(p));
+    if (*to < 0)
+        return drps_parse_bad(ps, p, "%s (column %.100s): is negative", what, column->name);
+    return 0;
+}
+
 static int add_label(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
                      const char *p, const char *end, float *label)
 {
@@ -283,6 +300,7 @@ static int add_label(struct drps_reader *r, struct drps_parse *ps, const struct 
 static int add_field(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
                      const char *p, const char *end, float *label)
 {
+    struct drps_columns *c = r->state;
     switch (column->kind) {
     case DRPS_COLUMN_LABEL:
         return add_label(r, ps, column, p, end, label);
@@ -293,9 +311,51 @@ static int add_field(struct drps_reader *r, struct drps_parse *ps, const struct 
         return 0;
     case DRPS_COLUMN_HOUR:
         return add_hour(ps, column, p, end);
+    case DRPS_COLUMN_WEIGHT:
+        return take_count(ps, column, p, end, &ps->weight);
+    case DRPS_COLUMN_CLICKS:
+        return take_count(ps, column, p, end, &c->clicks);
+    case DRPS_COLUMN_IMPRESSIONS:
+        return take_count(ps, column, p, end, &c->impressions);
     default:
         return 0;
     }
+}
+
+/* One of a line's two samples, whose n features lie at `from`. */
+static int end_counted(const struct drps_reader *r, struct drps_parse *ps, size_t from, size_t n,
+                       const char *label, float weight)
+{
+    struct drps_samples *s = ps->out;
+    const size_t first = s->starts[s->n];
+    float value;
+    if (first != from) {
+        memcpy(s->keys + first, s->keys + from, n * sizeof(*s->keys));
+        memcpy(s->values + first, s->values + from, n * sizeof(*s->values));
+        memcpy(s->names + first, s->names + from, n * sizeof(*s->names));
+    }
+    ps->nnz = first + n;
+    ps->weight = weight;
+    (void)drps_columns_number(label, label + strlen(label), &value);
+    if (drps_reads_classes(&r->options) &&
+        drps_parse_class(r, ps, label, label + strlen(label), &value) < 0)
+        return DRPS_PARSE_BAD;
+    return drps_parse_sample(ps, value, 0);
+}
+
+/* As many samples of label 1 as there were clicks, and of label -1 as there were other impressions:
+ * one each, with these weights. */
+static int end_clicks(struct drps_reader *r, struct drps_parse *ps)
+{
+    static const char positive[DRPS_CHUNK_PAD] = "1", negative[DRPS_CHUNK_PAD] = "-1";
+    const struct drps_columns *c = r->state;
+    const size_t from = ps->out->starts[ps->out->n], n = ps->nnz - from;
+    if (c->clicks > c->impressions)
+        return drps_parse_bad(ps, NULL, "%g clicks of %g impressions", (double)c->clicks,
+                              (double)c->impressions);
+    (void)drps_parse_names(r, 1);
+    if (end_counted(r, ps, from, n, positive, c->clicks) < 0) return DRPS_PARSE_BAD;
+    return end_counted(r, ps, from, n, negative, c->impressions - c->clicks);
 }
 
 int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
@@ -319,5 +379,5 @@ int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
     if (i != c->n) return drps_parse_bad(ps, NULL, "%zu columns, the header has %zu", i, c->n);
     if (c->label_at && drps_parse_class(r, ps, c->label_at, c->label_end, &label) < 0)
         return DRPS_PARSE_BAD;
-    return drps_parse_sample(ps, label, 0);
+    return r->options.clicks ? end_clicks(r, ps) : drps_parse_sample(ps, label, 0);
 }

@@ -8,7 +8,13 @@
 #include "index/reader/parse.h"
 
 /* A kind that no user may name: the column has YYMMDDHH, of which the hour is a category. */
-enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_CATEGORY + 1 };
+enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_IMPRESSIONS + 1 };
+
+/* 1: the column has features. */
+static inline int drps_column_is_feature(int kind)
+{
+    return kind == DRPS_COLUMN_NUMBER || kind == DRPS_COLUMN_CATEGORY || kind == DRPS_COLUMN_HOUR;
+}
 
 struct drps_column {
     char *name;     /* in drps_columns.names */
@@ -25,6 +31,7 @@ struct drps_columns {
     char separator;
     int named;                        /* 1: labels are names, whatever the first one is */
     const char *label_at, *label_end; /* of the line, where they are; NULL: it has none */
+    float clicks, impressions;        /* of the line */
     int label_words; /* as the first label had it: DRPS_LABEL_WORDS and more for the pairs */
     char *header;    /* own: the header line as it is, to compare with other files' */
     size_t header_bytes;

@@ -176,6 +176,7 @@ static int choose_label(const struct drps_reader *r, struct drps_columns *c, str
     const char *name = r->options.csv_label;
     size_t labels = 0;
 
+    if (r->options.clicks) return 0; /* they say it */
     if (name) {
         struct drps_column *column = drps_columns_find(c, name, strlen(name), 0);
         if (!column && r->options.label_optional) return 0;
@@ -194,6 +195,41 @@ static int choose_label(const struct drps_reader *r, struct drps_columns *c, str
         labels = 1;
     }
     return labels || r->options.label_optional ? 0 : no_label(r, c, err);
+}
+
+/* Find the column of weights, clicks or impressions that an option names. */
+static int choose_count(const struct drps_reader *r, struct drps_columns *c, const char *name,
+                        enum drps_column_kind kind, const char *what, struct drps_err *err)
+{
+    char list[LIST_BYTES];
+    struct drps_column *column = name ? drps_columns_find(c, name, strlen(name), 0) : NULL;
+    if (!name) return 0;
+    if (!column)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: the header has no column '%.100s' for %s; it has: %s",
+                            r->chunks.in.name, name, what, list_columns(c, list, sizeof(list)));
+    if (column->kind != -1)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s: column '%.100s' cannot be %s and %s at once",
+                            r->chunks.in.name, name, what,
+                            column->kind == DRPS_COLUMN_LABEL ? "the label" : "something else");
+    column->kind = (int)kind;
+    column->given = 1;
+    return 0;
+}
+
+static int choose_counts(const struct drps_reader *r, struct drps_columns *c, struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    int rc = choose_count(r, c, o->weight, DRPS_COLUMN_WEIGHT, "the weight", err);
+    if (rc == 0) rc = choose_count(r, c, o->clicks, DRPS_COLUMN_CLICKS, "clicks", err);
+    if (rc == 0)
+        rc = choose_count(r, c, o->impressions, DRPS_COLUMN_IMPRESSIONS, "impressions", err);
+    for (size_t i = 0; rc == 0 && o->clicks && i < c->n; i++)
+        if (c->columns[i].kind == DRPS_COLUMN_LABEL)
+            rc = drps_err_set(err, DRPS_E_CONFIG,
+                              "%s: clicks and impressions are the labels: name no label column",
+                              r->chunks.in.name);
+    return rc;
 }
 
 /* Give this kind to all columns that nothing else is said of. */
@@ -368,7 +404,7 @@ static int name_fields(struct drps_columns *c, struct drps_reader *r, struct drp
     if (!c->fields) return drps_err_set(err, -ENOMEM, "csv header");
     for (size_t i = 0; i < c->n; i++) {
         const struct drps_column *column = &c->columns[i];
-        if (column->kind == DRPS_COLUMN_IGNORE || column->kind == DRPS_COLUMN_LABEL) continue;
+        if (!drps_column_is_feature(column->kind)) continue;
         char **field = &c->fields[column->field];
         if (asprintf(field, "%s:%s", column->name,
                      column->kind == DRPS_COLUMN_NUMBER ? "number" : "category") < 0) {
@@ -414,6 +450,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
     int rest = -1;
     if (rc == 0 && o->csv_kinds) rc = apply_kinds(c, o->csv_kinds, &rest, err);
     if (rc == 0) rc = choose_label(r, c, err);
+    if (rc == 0) rc = choose_counts(r, c, err);
     if (rc < 0) return rc;
     if (rest >= 0) give_rest(c, rest);
     for (size_t i = 0; o->csv_only_kinds && i < c->n; i++)

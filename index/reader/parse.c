@@ -213,6 +213,13 @@ int drps_parse_sample(struct drps_parse *ps, float label, int check)
         if (!finite)
             return drps_parse_bad(ps, NULL, "the values of a repeated feature add up to infinity");
     }
+    ps->ended++;
+    if (s->weights && ps->weight == 0 && !ps->keep_weightless) {
+        ps->weightless++;
+        ps->nnz = first;
+        return 0;
+    }
+    if (s->weights) s->weights[s->n] = ps->weight;
     s->labels[s->n++] = label;
     s->starts[s->n] = ps->nnz;
     return 0;

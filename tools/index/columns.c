@@ -7,10 +7,11 @@ enum { COLUMNS_TOLD = 100 };
 
 static const char *kind_name(enum drps_column_kind kind)
 {
-    static const char *const names[] = {[DRPS_COLUMN_IGNORE] = "ignore",
-                                        [DRPS_COLUMN_LABEL] = "label",
-                                        [DRPS_COLUMN_NUMBER] = "number",
-                                        [DRPS_COLUMN_CATEGORY] = "category"};
+    static const char *const names[] = {
+        [DRPS_COLUMN_IGNORE] = "ignore",          [DRPS_COLUMN_LABEL] = "label",
+        [DRPS_COLUMN_NUMBER] = "number",          [DRPS_COLUMN_CATEGORY] = "category",
+        [DRPS_COLUMN_WEIGHT] = "weight",          [DRPS_COLUMN_CLICKS] = "clicks",
+        [DRPS_COLUMN_IMPRESSIONS] = "impressions"};
     return names[kind];
 }
 
