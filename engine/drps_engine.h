@@ -17,6 +17,7 @@
 #include "base/drps_err.h"
 #include "base/drps_log.h"
 #include "base/drps_remarks.h"
+#include "engine/model/drps_callbacks.h"
 #include "engine/model/drps_decay.h"
 #include "engine/model/drps_metrics.h"
 #include "engine/model/drps_optim.h"
@@ -302,11 +303,13 @@ struct drps_train_options {
     struct drps_pull_options pull;
     int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
                         have what the bound asks for; the plan has residual slots */
-    enum drps_exchange exchange; /* models of several classes; bsp, or asp and wsp of vectors;
-                                    default: servers */
+    enum drps_exchange exchange; /* models with several scores a sample; bsp, or asp and wsp of
+                                    vectors; default: servers */
     uint32_t sv_count;           /* vectors: how many of a batch's are sent; 0: all */
     enum drps_sv_rule sv_rule;
     struct drps_train_multicast multicast;
+    const struct drps_callbacks *callbacks; /* in place of the plan's loss:
+                                               engine/model/drps_callbacks.h. NULL: none */
     int no_hand_on; /* 1: rows go to their servers after each batch, also where the plan says that
                        they stay with workers */
     struct drps_train_pilot pilot;
@@ -440,7 +443,8 @@ struct drps_train_exchange {
     int chosen;                              /* 1: by itself, */
     int fits;                                /* and all ranks have room for all rows */
     enum drps_exchange fewest;               /* the way of fewest bytes */
-    uint64_t forecast_bytes[DRPS_EXCHANGES]; /* of all ranks, in the training of an epoch, by way */
+    uint64_t forecast_bytes[DRPS_EXCHANGES]; /* of all ranks, in the training of an epoch, by way;
+                                                0: that cannot be taken */
 };
 
 struct drps_train_result {

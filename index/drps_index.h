@@ -68,7 +68,9 @@ struct drps_index_options {
         reader; /* format and its options; memory, log, stop and files of weights are not */
 
     const char *algo; /* a name of index/plan/drps_algorithm.h */
-    const char *loss; /* NULL: the algorithm's usual one */
+    const char *loss; /* NULL: the algorithm's usual one; expr: the text (index/expr/) */
+    uint32_t outputs; /* expr, W*x: how many scores a sample has, DRPS_EXPR_OUTPUTS_LEAST or more;
+                         labels are numbers then; 0: as many as named classes */
     const char
         *task; /* fm: auto (two distinct labels: classification), regression, classification */
     uint32_t factors; /* lmf, fm: the length of a row's vector, >= 1; 0: 16 */
@@ -124,6 +126,8 @@ struct drps_index_options {
                               the process may use */
 
     int no_forecast; /* 1: left out */
+
+    const struct drps_algorithm *algorithm; /* set by the run, in its copy: of `algo` with `loss` */
 
     const char *out; /* folder to make */
     int force;       /* replace it */

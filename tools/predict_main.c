@@ -17,6 +17,7 @@
 enum {
     KEY_METRICS = DRPS_CLI_KEY,
     KEY_PROBABILITIES,
+    KEY_VALUE,
     KEY_MEMORY,
     KEY_FORCE,
 };
@@ -29,8 +30,13 @@ static const struct argp_option option_table[] = {
      "Compare with the labels in DATA, too: loss, and accuracy (of two classes AUC, too) or RMSE",
      1},
     {"probabilities", KEY_PROBABILITIES, NULL, 0,
-     "For mlr: the probability of each class in place of a class's name; the first line has the "
+     "For mlr, and expr with softmax(W*x): the probability of each class in place of a class's "
+     "name; the first line has the "
      "names",
+     1},
+    {"value", KEY_VALUE, "EXPRESSION", 0,
+     "What is made of a sample's scores W*x, or one score w*x, in place of scores and names: "
+     "'sum(sigmoid(W*x))'",
      1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 1},
@@ -105,6 +111,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_PROBABILITIES:
         o->predict.probabilities = 1;
+        return 0;
+    case KEY_VALUE:
+        o->predict.value = arg;
         return 0;
     case KEY_FORCE:
         o->predict.replace = 1;

@@ -57,7 +57,7 @@ void drps_train_net_options(const struct drps_plan *part, struct drps_net_option
         .queue_messages = DRPS_CLUSTER_QUEUE,
     };
     const uint64_t exchanged = drps_cluster_exchange_bytes(info);
-    for (int p = DRPS_NET_WORKER; info->classes && p <= DRPS_NET_SERVER; p++)
+    for (int p = DRPS_NET_WORKER; drps_plan_is_matrix(info) && p <= DRPS_NET_SERVER; p++)
         if (exchanged <= DRPS_NET_MESSAGE_MAX)
             out->message_bytes[p] = larger(out->message_bytes[p], exchanged);
     if (info->ranks.handed.slots) out->queue_messages = HANDING_QUEUE;
@@ -83,7 +83,8 @@ static int check_whole(const struct drps_plan *whole, const struct drps_plan *pa
         return drps_err_set(err, DRPS_E_CONFIG, "%s is a part of plan %s, not of %s (%s)",
                             part->dir, p->ranks.whole, whole->dir, w->id);
     if (strcmp(w->algo, p->algo) != 0 || strcmp(w->loss, p->loss) != 0 ||
-        w->factors != p->factors || w->dim != p->dim || w->classification != p->classification)
+        strcmp(w->expression, p->expression) != 0 || w->factors != p->factors || w->dim != p->dim ||
+        w->classification != p->classification)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s and %s disagree on what the model is: make the plan anew",
                             whole->dir, part->dir);

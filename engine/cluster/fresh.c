@@ -24,7 +24,7 @@ static size_t mark_bytes(size_t rows)
 /* Bytes of a fresh row in a message. */
 static size_t id_bytes(const struct drps_model *model)
 {
-    return model->factors ? sizeof(uint32_t) : 0;
+    return drps_model_random(model) ? sizeof(uint32_t) : 0;
 }
 
 /* ---- The server ---- */
@@ -75,12 +75,12 @@ void drps_fresh_step(struct drps_fresh *f, const uint32_t *ids, size_t n)
         f->stepped[ids[i] / 64] |= UINT64_C(1) << ids[i] % 64;
 }
 
-/* The intercept of a model without factors has no id that would say so. */
+/* The intercept of a model whose other rows begin as zeros has no id that would say so. */
 static int is_fresh(const struct drps_fresh *f, uint32_t id)
 {
     const struct drps_model *model = &f->server->model;
     const int intercept = model->has_bias && f->server->first_row + id == 0;
-    return !(f->stepped[id / 64] >> id % 64 & 1) && (model->factors || !intercept);
+    return !(f->stepped[id / 64] >> id % 64 & 1) && (drps_model_random(model) || !intercept);
 }
 
 size_t drps_fresh_pack(const struct drps_fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
@@ -137,7 +137,7 @@ int drps_fresh_read(const struct drps_model *model, const void *data, size_t byt
 void drps_fresh_make(struct drps_fresh_reader *reader, char *to)
 {
     uint32_t id = 0;
-    if (!reader->model->factors) {
+    if (!drps_model_random(reader->model)) {
         memset(to, 0, reader->model->dim * sizeof(float));
         return;
     }

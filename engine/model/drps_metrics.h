@@ -28,6 +28,8 @@ struct drps_quality {
  */
 enum { DRPS_METRICS_BYTES = (4 << 20) + (1 << 18) };
 struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs);
+/* The same of a model, whose loss may be a text or callbacks; it is borrowed while *m is used. */
+struct drps_metrics *drps_metrics_of(const struct drps_model *model);
 void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
 void drps_metrics_reset(struct drps_metrics *m);
 /* scores [n][outputs]; weights [n], finite and not below 0, or NULL: all 1. */

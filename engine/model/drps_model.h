@@ -9,6 +9,7 @@
  *   grads  [m][D]  sums over samples of the loss's derivative by each parameter, or means
  *                  (`mean_of`); kernels add to it
  *   scores [n][J]
+ * A loss that is a text (model->expr) may have a row of each sample, own (drps_batch_sample_row()).
  * Row 0 of a batch is the intercept where `has_bias` is set: its first float is added to every
  * score; with J scores float c to score c.
  *
@@ -31,6 +32,7 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
+#include "index/expr/drps_expr.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_batch.h"
 #include "storage/drps_store.h"
@@ -41,15 +43,33 @@ struct drps_model {
     uint32_t factors; /* of a row; 0 for linear models */
     uint32_t dim;     /* floats a row: the bias or weight, then the factors; or J weights */
     uint32_t outputs; /* J: scores of a sample */
-    int has_bias;     /* row 0 of every batch is the intercept */
+    int classes;      /* of labels: 0: they are numbers; 1: -1 and +1; else how many have names */
+    struct drps_expr expr;                  /* the loss as a text; n is 0 where it is none */
+    const struct drps_callbacks *callbacks; /* borrowed; in place of the loss. NULL: none */
+    int has_bias;                           /* row 0 of every batch is the intercept */
     uint32_t mean_of; /* 0: gradients are sums over samples; else they are means over the batch's,
                          and divided by so many workers, whose gradients are summed */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
-    float
-        init_scale; /* factors start uniform in (-init_scale, init_scale); 0: 0.1 / sqrt(factors) */
+    float init_scale; /* random numbers (drps_model_random(), n of a row) start uniform in
+                         (-init_scale, init_scale); 0: 0.1 / sqrt(n) */
     uint64_t seed;
 };
+
+/* What a model is, as plans and models say. */
+struct drps_model_terms {
+    const char *algo;
+    const char *loss; /* a name; NULL: the algorithm's usual one, or the one that the text is */
+    const char *expression; /* the loss as a text; "" or NULL: it is none */
+    uint32_t factors;       /* as drps_model_init() takes them, as are classes */
+    uint32_t outputs;       /* J of a text with W*x and labels that are numbers; else 0 */
+    int classes;
+};
+
+/* drps_model_init() for these, also of algorithms whose loss is a text. */
+DRPS_MUST_CHECK
+int drps_model_settle(struct drps_model *model, const struct drps_model_terms *terms,
+                      struct drps_err *err);
 
 /*
  * Fill in algo, loss, factors, dim, has_bias (1); the other members become 0, so set them after.
@@ -63,7 +83,7 @@ DRPS_MUST_CHECK
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
                     int classes, struct drps_err *err);
 
-/* Returns the bytes of scratch (aligned for floats) that one thread needs for any batch with at
+/* Returns the bytes of scratch (aligned for doubles) that one thread needs for any batch with at
  * most `samples` samples and `rows` rows. It may be 0; scratch may then be NULL. */
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows);
 
@@ -84,12 +104,24 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
  * The two halves of drps_model_gradient() that do not need parameters, for models with J > 1
  * scores, whose gradient is a sum of outer products: slopes u [n][J], the loss's derivatives by the
  * scores of the whole batch; and what is added to grads for given slopes, from first sample to
- * last. The first returns the sum of the losses.
+ * last. The first returns the sum of the losses; its scratch is that of any samples. Not for losses
+ * with rows of samples.
  */
 double drps_model_slopes(const struct drps_model *model, const struct drps_batch *b,
-                         const float *scores, float *slopes);
+                         const float *scores, float *slopes, void *scratch);
 void drps_model_backward(const struct drps_model *model, const struct drps_batch *b,
                          const float *slopes, float *grads);
+
+/* Loss of one sample that has no row of its own; scratch is that of any samples. */
+double drps_model_loss(const struct drps_model *model, const float *scores, float label,
+                       void *scratch);
+
+/* After a loss that is no finite number: err gets which sample of the batch, and where in the text
+ * of the loss. `params` may be NULL. Returns err's code; 0: the loss is no text, or all are finite.
+ */
+int drps_model_explain(const struct drps_model *model, const struct drps_batch *b,
+                       const float *params, const float *scores, void *scratch,
+                       struct drps_err *err);
 
 /* The plain twins of drps_model_predict() and drps_model_gradient(), with their contracts: one
  * obvious loop each, for tests. */
@@ -131,6 +163,10 @@ double drps_weighted_loss_sum(enum drps_loss loss, const float *scores, const fl
 size_t drps_softmax_best(const float *scores, size_t outputs);
 /* probabilities [outputs], in double: exp(score) over their sum. */
 void drps_softmax_probabilities(const float *scores, size_t outputs, double *probabilities);
+
+/* Returns how many floats of a row, the last ones, start as random numbers: its factors, or the
+ * outputs that no label tells apart, which would stay alike if they were so; others are 0. */
+uint32_t drps_model_random(const struct drps_model *model);
 
 /* Initial parameters of row `id` (placed id; id 0 is the intercept when has_bias): params [dim]. */
 void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params);

@@ -37,7 +37,8 @@ double drps_loss_value(enum drps_loss loss, float score, float label, float *slo
     case DRPS_LOSS_CODING: /* the score is what a document adds to the objective */
         value = s;
         break;
-    case DRPS_LOSS_SOFTMAX: /* of no single score: engine/model/softmax.c */
+    case DRPS_LOSS_SOFTMAX:    /* of no single score: engine/model/softmax.c */
+    case DRPS_LOSS_EXPRESSION: /* engine/model/expr/ */
         value = slope = (double)NAN;
         break;
     }

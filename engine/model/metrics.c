@@ -15,7 +15,10 @@ _Static_assert(2 * DRPS_SCORES_BYTES <= DRPS_METRICS_BYTES, "see drps_metrics.h"
 
 struct drps_metrics {
     enum drps_loss loss;
-    size_t outputs; /* scores of a sample */
+    const struct drps_model *model; /* borrowed; NULL: the loss is a built-in one */
+    void *scratch;                  /* own: of the model */
+    int named;                      /* labels are numbers of named classes */
+    size_t outputs;                 /* scores of a sample */
     uint64_t samples;
     double weight; /* of all; next, of those that are right */
     double right;
@@ -27,14 +30,9 @@ struct drps_metrics {
     struct drps_scores classes[2]; /* negatives, positives; of two classes */
 };
 
-struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs)
+/* What is kept for two classes. */
+static struct drps_metrics *with_scores(struct drps_metrics *m)
 {
-    struct drps_metrics *m = calloc(1, sizeof(*m));
-
-    if (!m) return NULL;
-    m->loss = loss;
-    m->outputs = outputs;
-    m->two_classes = outputs == 1 && drps_loss_is_classification(loss);
     for (int i = 0; m->two_classes && i < 2; i++)
         if (drps_scores_init(&m->classes[i]) < 0) {
             drps_metrics_free(m);
@@ -43,11 +41,40 @@ struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs)
     return m;
 }
 
+struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs)
+{
+    struct drps_metrics *m = calloc(1, sizeof(*m));
+    if (!m) return NULL;
+    m->loss = loss;
+    m->outputs = outputs;
+    m->named = outputs > 1;
+    m->two_classes = outputs == 1 && drps_loss_is_classification(loss);
+    return with_scores(m);
+}
+
+struct drps_metrics *drps_metrics_of(const struct drps_model *model)
+{
+    if (model->loss != DRPS_LOSS_EXPRESSION && !model->callbacks)
+        return drps_metrics_new(model->loss, model->outputs);
+    struct drps_metrics *m = calloc(1, sizeof(*m));
+    if (!m) return NULL;
+    m->loss = DRPS_LOSS_EXPRESSION;
+    m->outputs = model->outputs;
+    m->model = model;
+    m->named = model->classes > 1;
+    m->two_classes = model->classes == 1 && model->outputs == 1;
+    m->scratch = malloc(drps_model_scratch_bytes(model, 1, 1) + 1);
+    if (m->scratch) return with_scores(m);
+    free(m);
+    return NULL;
+}
+
 void drps_metrics_free(struct drps_metrics *m)
 {
     if (!m) return;
     drps_scores_destroy(&m->classes[0]);
     drps_scores_destroy(&m->classes[1]);
+    free(m->scratch);
     free(m);
 }
 
@@ -73,6 +100,23 @@ static double weight_of(const float *weights, size_t i)
     return weights ? (double)weights[i] : 1;
 }
 
+/* Of n samples. */
+static double loss_of(const struct drps_metrics *m, const float *scores, const float *labels,
+                      const float *weights, size_t n)
+{
+    double sum = 0;
+    if (m->model) {
+        for (size_t i = 0; i < n; i++)
+            sum += weight_of(weights, i) *
+                   drps_model_loss(m->model, scores + i * m->outputs, labels[i], m->scratch);
+        return sum;
+    }
+    if (weights)
+        return drps_weighted_loss_sum(m->loss, scores, labels, weights, n, m->outputs, NULL);
+    return m->named ? drps_class_loss_sum(m->loss, scores, labels, n, m->outputs, NULL)
+                    : drps_loss_sum(m->loss, scores, labels, n, NULL);
+}
+
 /* Samples of named classes. */
 static void add_named(struct drps_metrics *m, const float *scores, const float *labels,
                       const float *weights, size_t n)
@@ -85,8 +129,7 @@ static void add_named(struct drps_metrics *m, const float *scores, const float *
             m->unknown_weight += weight;
             continue;
         }
-        m->loss_sum +=
-            weight * drps_class_loss_sum(m->loss, of_sample, &labels[i], 1, m->outputs, NULL);
+        m->loss_sum += weight * loss_of(m, of_sample, &labels[i], NULL, 1);
         if (drps_softmax_best(of_sample, m->outputs) == (size_t)labels[i]) m->right += weight;
     }
 }
@@ -115,12 +158,11 @@ void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *
     for (size_t i = 0; weights && i < n; i++)
         m->weight += (double)weights[i];
     if (!weights) m->weight += (double)n;
-    if (m->outputs > 1) {
+    if (m->named) {
         add_named(m, scores, labels, weights, n);
         return;
     }
-    m->loss_sum += weights ? drps_weighted_loss_sum(m->loss, scores, labels, weights, n, 1, NULL)
-                           : drps_loss_sum(m->loss, scores, labels, n, NULL);
+    m->loss_sum += loss_of(m, scores, labels, weights, n);
     if (m->two_classes) add_two(m, scores, labels, weights, n);
 }
 
@@ -137,7 +179,7 @@ void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
         .rmse = none,
     };
     if (!(n > 0)) return;
-    if (m->outputs > 1) {
+    if (m->named) {
         out->accuracy = m->right / n;
     } else if (m->two_classes) {
         if (!m->unordered) out->auc = drps_scores_in_order(&m->classes[0], &m->classes[1]);

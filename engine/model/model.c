@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/drps_rng.h"
+#include "engine/model/drps_callbacks.h"
+#include "engine/model/expr/drps_expr_loss.h"
 #include "index/classes/drps_classes.h"
 
 /* What a predictor brings: its passes, and how many samples go through both while what they read
@@ -100,20 +102,35 @@ static const struct kernels *kernels_of(const struct drps_model *model)
 
 /* ---- Settling a model ---- */
 
-static int settle_loss(struct drps_model *m, const char *name, int classification,
-                       struct drps_err *err)
+static int settle_text(struct drps_model *m, const struct drps_model_terms *t, struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm(m->algo);
+    const int given = t->expression && t->expression[0];
+    if (drps_algorithm_has_text(a) != given)
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s %s expression", a->name,
+                            given ? "does not go with an" : "needs an");
+    return given ? drps_expr_parse(&m->expr, t->expression, t->outputs > 0, err) : 0;
+}
+
+static int settle_loss(struct drps_model *m, const struct drps_model_terms *t, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm(m->algo);
     char names[DRPS_ALGORITHM_NAMES_BYTES];
 
-    m->loss = drps_algorithm_loss(a, classification);
-    if (name && !drps_loss_find(name, &m->loss))
-        return drps_err_set(err, DRPS_E_CONFIG, "loss \"%s\" is none of %s", name,
+    m->loss = m->expr.n ? drps_algorithm_text_loss(&m->expr, t->classes)
+                        : drps_algorithm_loss(a, t->classes != 0);
+    enum drps_loss loss = m->loss;
+    if (t->loss && !drps_loss_find(t->loss, &loss))
+        return drps_err_set(err, DRPS_E_CONFIG, "loss \"%s\" is none of %s", t->loss,
                             drps_loss_names(names));
+    if (m->expr.n && loss != m->loss)
+        return drps_err_set(err, DRPS_E_CONFIG, "the expression is not the loss %s but %s", t->loss,
+                            drps_loss_name(m->loss));
+    m->loss = loss;
     if (!drps_algorithm_has_loss(a, m->loss))
         return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s does not go with the %s loss",
                             a->name, drps_loss_name(m->loss));
-    if (!classification && drps_loss_is_classification(m->loss))
+    if (!t->classes && drps_loss_is_classification(m->loss))
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "the %s loss of %s needs labels of two classes, and these are real numbers",
@@ -139,44 +156,72 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
     return 0;
 }
 
-static int settle_outputs(struct drps_model *m, int classes, struct drps_err *err)
+static int settle_outputs(struct drps_model *m, const struct drps_model_terms *t,
+                          struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm(m->algo);
-    const int named = classes >= DRPS_CLASSES_LEAST;
+    const struct drps_algorithm *a = drps_algorithm_of(drps_algorithm(m->algo), &m->expr);
+    const int classes = t->classes, named = classes >= DRPS_CLASSES_LEAST;
+    const int is_matrix = m->expr.n && m->expr.vector_scores && !m->expr.vector_y;
     if (classes < 0 || classes > DRPS_CLASSES_MOST ||
         (named ? !drps_algorithm_takes_names(a) : a->labels == DRPS_LABELS_NAMES))
         return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s does not go with %d named classes",
                             a->name, classes);
-    m->outputs = named ? (uint32_t)classes : 1;
-    m->dim = drps_algorithm_dim(a, m->factors, m->outputs);
+    if (is_matrix ? t->outputs < DRPS_EXPR_OUTPUTS_LEAST || t->outputs > DRPS_EXPR_OUTPUTS_MOST
+                  : t->outputs != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s does not go with %u outputs", a->name,
+                            t->outputs);
+    m->classes = classes;
+    m->outputs = named ? (uint32_t)classes : is_matrix ? t->outputs : 1;
+    m->dim = is_matrix ? m->outputs : drps_algorithm_dim(a, m->factors, m->outputs);
     return 0;
+}
+
+int drps_model_settle(struct drps_model *model, const struct drps_model_terms *terms,
+                      struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(terms->algo);
+    char names[DRPS_ALGORITHM_NAMES_BYTES];
+
+    memset(model, 0, sizeof(*model));
+    if (!a)
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm \"%s\" is none of %s", terms->algo,
+                            drps_algo_names(names));
+    struct drps_model m = {.algo = a->algo, .has_bias = 1};
+    int rc = settle_text(&m, terms, err);
+    if (rc == 0) rc = settle_loss(&m, terms, err);
+    if (rc == 0) rc = settle_factors(&m, terms->factors, err);
+    if (rc == 0) rc = settle_outputs(&m, terms, err);
+    if (rc == 0) *model = m;
+    return rc;
 }
 
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
                     int classes, struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm_find(algo);
-    char names[DRPS_ALGORITHM_NAMES_BYTES];
+    const struct drps_model_terms terms = {
+        .algo = algo, .loss = loss, .factors = factors, .classes = classes};
+    return drps_model_settle(model, &terms, err);
+}
 
-    memset(model, 0, sizeof(*model));
-    if (!a)
-        return drps_err_set(err, DRPS_E_CONFIG, "algorithm \"%s\" is none of %s", algo,
-                            drps_algo_names(names));
-    struct drps_model m = {.algo = a->algo, .has_bias = 1};
-    int rc = settle_loss(&m, loss, classes != 0, err);
-    if (rc == 0) rc = settle_factors(&m, factors, err);
-    if (rc == 0) rc = settle_outputs(&m, classes, err);
-    if (rc == 0) *model = m;
-    return rc;
+/* Whether the loss is computed from its text, which none of the others is. */
+static int has_text(const struct drps_model *model)
+{
+    return model->loss == DRPS_LOSS_EXPRESSION && !model->callbacks;
+}
+
+/* What a text is computed in comes first in scratch, then the slopes of a chunk. */
+static size_t room_bytes(const struct drps_model *model)
+{
+    return has_text(model) ? drps_expr_room_bytes(&model->expr, model->outputs) : 0;
 }
 
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows)
 {
     const struct kernels *k = kernels_of(model);
-    (void)rows; /* no pass keeps anything for each row */
-    if (!k->has_sums && model->outputs == 1) return 0;
     const size_t chunk = samples < k->chunk_samples ? samples : k->chunk_samples;
-    return chunk * (k->has_sums ? model->factors : model->outputs) * sizeof(float);
+    const size_t slopes = model->outputs > 1 ? chunk * model->outputs * sizeof(float) : 0;
+    (void)rows; /* no pass keeps anything for each row */
+    return k->has_sums ? chunk * model->factors * sizeof(float) : room_bytes(model) + slopes;
 }
 
 /* ---- The passes ---- */
@@ -221,42 +266,113 @@ static float share_of(const struct drps_model *model, const struct drps_batch *b
     return (float)(1 / (weight * model->mean_of));
 }
 
-/* The loss of n samples of the batch from the first on, times their weights, and its derivatives by
- * their scores. */
-static double loss_sum(const struct drps_model *model, const struct drps_batch *b,
-                       const float *scores, size_t first, size_t n, float *slopes)
+/* The losses that a callback gives, times weights, and slopes. */
+static double callback_sum(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                           size_t n, const float *scores, float *slopes)
 {
-    const float *labels = b->labels + first;
+    const struct drps_callbacks *calls = model->callbacks;
+    const size_t outputs = model->outputs;
+    double sum = 0;
+    if (!b->weights)
+        return calls->compute_svg(calls->ctx, n, outputs, scores, b->labels + first, slopes);
+    for (size_t i = 0; i < n; i++) {
+        float *of_sample = slopes ? slopes + i * outputs : NULL;
+        sum += (double)b->weights[first + i] * calls->compute_svg(calls->ctx, 1, outputs,
+                                                                  scores + i * outputs,
+                                                                  b->labels + first + i, of_sample);
+        for (size_t c = 0; of_sample && c < outputs; c++)
+            of_sample[c] *= b->weights[first + i];
+    }
+    return sum;
+}
+
+/* The losses of samples [first, last), times their weights, and their derivatives: by scores to
+ * slopes [last - first], by rows of samples, times `share`, to grads. */
+static double loss_sum(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                       size_t last, const float *params, const float *scores, float share,
+                       float *slopes, float *grads, void *room)
+{
+    const float *of_first = scores + first * model->outputs, *labels = b->labels + first;
+    const size_t n = last - first;
+    if (model->callbacks) return callback_sum(model, b, first, n, of_first, slopes);
+    if (model->loss == DRPS_LOSS_EXPRESSION)
+        return drps_expr_loss(&model->expr, model->outputs, b, first, last, params, scores, share,
+                              slopes, grads, room);
     if (b->weights)
-        return drps_weighted_loss_sum(model->loss, scores, labels, b->weights + first, n,
+        return drps_weighted_loss_sum(model->loss, of_first, labels, b->weights + first, n,
                                       model->outputs, slopes);
     if (model->outputs > 1)
-        return drps_class_loss_sum(model->loss, scores, labels, n, model->outputs, slopes);
-    return drps_loss_sum(model->loss, scores, labels, n, slopes);
+        return drps_class_loss_sum(model->loss, of_first, labels, n, model->outputs, slopes);
+    return drps_loss_sum(model->loss, of_first, labels, n, slopes);
 }
 
 /* The same; the gradient of a mean is one of smaller slopes. */
-static double loss_of(const struct drps_model *model, const struct drps_batch *b, float share,
-                      const float *scores, size_t first, size_t n, float *slopes)
+static double loss_of(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                      size_t last, float share, const float *params, const float *scores,
+                      float *slopes, float *grads, void *room)
 {
-    const double loss = loss_sum(model, b, scores, first, n, slopes);
-    if (!model->mean_of) return loss;
-    for (size_t i = 0; i < n * model->outputs; i++)
+    const double loss = loss_sum(model, b, first, last, params, scores, share, slopes, grads, room);
+    if (!model->mean_of || !slopes) return loss;
+    for (size_t i = 0; i < (last - first) * model->outputs; i++)
         slopes[i] *= share;
     return loss;
 }
 
 double drps_model_slopes(const struct drps_model *model, const struct drps_batch *b,
-                         const float *scores, float *slopes)
+                         const float *scores, float *slopes, void *scratch)
 {
-    return loss_of(model, b, share_of(model, b), scores, 0, b->samples, slopes);
+    return loss_of(model, b, 0, b->samples, share_of(model, b), NULL, scores, slopes, NULL,
+                   scratch);
+}
+
+double drps_model_loss(const struct drps_model *model, const float *scores, float label,
+                       void *scratch)
+{
+    const struct drps_batch one = {.samples = 1, .labels = &label};
+    return loss_of(model, &one, 0, 1, 1, NULL, scores, NULL, NULL, scratch);
+}
+
+int drps_model_explain(const struct drps_model *model, const struct drps_batch *b,
+                       const float *params, const float *scores, void *scratch,
+                       struct drps_err *err)
+{
+    if (!has_text(model)) return 0;
+    return drps_expr_explain(&model->expr, model->outputs, b, params, scores, scratch, err);
+}
+
+/* What the callback makes of each entry's u and x; the intercept is a feature that is always 1. */
+static void update_backward(const struct drps_model *model, const struct drps_batch *b,
+                            size_t first, size_t last, const float *slopes, float *grads)
+{
+    const struct drps_callbacks *calls = model->callbacks;
+    const size_t n = model->outputs;
+    for (size_t s = first; s < last; s++) {
+        const float *u = slopes + (s - first) * n;
+        const size_t end = drps_batch_start(b, s + 1);
+        if (model->has_bias && !model->fixed_bias)
+            calls->compute_update(calls->ctx, n, u, 1, grads);
+        for (size_t j = drps_batch_start(b, s); j < end; j++)
+            calls->compute_update(calls->ctx, n, u, drps_batch_value(b, j),
+                                  grads + drps_batch_local(b, j) * n);
+    }
+}
+
+static void backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                     size_t last, const float *slopes, const float *params, const float *sums,
+                     float *grads)
+{
+    if (model->callbacks && model->callbacks->compute_update) {
+        update_backward(model, b, first, last, slopes, grads);
+        return;
+    }
+    kernels_of(model)->backward(model, b, first, last, slopes, params, sums, grads);
+    add_bias_gradient(model, last - first, slopes, grads);
 }
 
 void drps_model_backward(const struct drps_model *model, const struct drps_batch *b,
                          const float *slopes, float *grads)
 {
-    kernels_of(model)->backward(model, b, 0, b->samples, slopes, NULL, NULL, grads);
-    add_bias_gradient(model, b->samples, slopes, grads);
+    backward(model, b, 0, b->samples, slopes, NULL, NULL, grads);
 }
 
 double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
@@ -267,39 +383,44 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
     const size_t chunk = k->chunk_samples;
     const float bias = bias_of(model, params);
     float of_chunk[DRPS_MAX_CHUNK];
-    float *slopes = model->outputs > 1 ? scratch : of_chunk;
+    float *slopes =
+        model->outputs > 1 ? (float *)(void *)((char *)scratch + room_bytes(model)) : of_chunk;
     const float share = share_of(model, b);
     double loss = 0;
 
     for (size_t s = first; s < last; s += chunk) {
         const size_t end = last - s < chunk ? last : s + chunk;
         k->forward(model, b, bias, s, end, params, scores, scratch);
-        loss += loss_of(model, b, share, scores + s * model->outputs, s, end - s, slopes);
-        k->backward(model, b, s, end, slopes, params, scratch, grads);
-        add_bias_gradient(model, end - s, slopes, grads);
+        loss += loss_of(model, b, s, end, share, params, scores, slopes, grads, scratch);
+        backward(model, b, s, end, slopes, params, scratch, grads);
     }
     return loss;
 }
 
+uint32_t drps_model_random(const struct drps_model *model)
+{
+    const int is_mixed = model->outputs > 1 && model->classes < DRPS_CLASSES_LEAST;
+    return is_mixed ? model->outputs : model->factors;
+}
+
 void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params)
 {
-    const float scale =
-        model->init_scale > 0 ? model->init_scale : 0.1f / sqrtf((float)model->factors);
+    const uint32_t random = drps_model_random(model);
+    const size_t first = model->dim - random;
+    const float scale = model->init_scale > 0 ? model->init_scale : 0.1f / sqrtf((float)random);
 
     if (drps_algorithm_is_topic(drps_algorithm(model->algo))) {
         memset(params, 0, model->dim * sizeof(*params)); /* nothing is coded yet */
         return;
     }
-    memset(params, 0, (model->dim - model->factors) * sizeof(*params));
+    memset(params, 0, model->dim * sizeof(*params));
     if (model->has_bias && id == 0) {
         params[0] = model->bias_start;
-        for (uint32_t f = 0; f < model->factors; f++)
-            params[1 + f] = 0;
         return;
     }
-    for (uint32_t f = 0; f < model->factors; f++) {
+    for (uint32_t f = 0; f < random; f++) {
         /* multiples of 2^-24 between -1 and 1, both excluded, symmetric about 0 */
-        const float u = drps_unit_float(drps_rng_at(model->seed, id * model->factors + f));
-        params[1 + f] = scale * ((2 * u - 1) + 0x1p-24f);
+        const float u = drps_unit_float(drps_rng_at(model->seed, id * random + f));
+        params[first + f] = scale * ((2 * u - 1) + 0x1p-24f);
     }
 }

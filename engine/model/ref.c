@@ -69,7 +69,8 @@ static double loss_of(enum drps_loss loss, double score, double y, double *slope
         return margin > 0 ? margin * margin : 0;
     case DRPS_LOSS_CODING:
         return score;
-    case DRPS_LOSS_SOFTMAX: /* has many scores: class_loss() */
+    case DRPS_LOSS_SOFTMAX:    /* has many scores: class_loss() */
+    case DRPS_LOSS_EXPRESSION: /* is compared with finite differences, and with these */
         break;
     }
     return 0;

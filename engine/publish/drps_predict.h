@@ -45,6 +45,8 @@ struct drps_predict_options {
                                           log are set here. Weights need metrics */
     int metrics;                       /* also compare scores with the data's labels */
     int probabilities;                 /* of softmax, in place of names of classes */
+    const char *value;      /* in place of scores and names: a text (drps_expr_parse_value()), of a
+                               number or J of them a line. NULL: none */
     uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
     const atomic_int *stop; /* non-zero: give up. May be NULL */
     const struct drps_log *log;
@@ -64,10 +66,10 @@ struct drps_predict_result {
 /*
  * Returns 0, or among others DRPS_E_NOT_FOUND (no model there), DRPS_E_CORRUPT (a damaged one),
  * DRPS_E_FORMAT (file:line:column, or a label that is neither of the model's two when metrics are
- * asked for), DRPS_E_CONFIG (data of another kind than the model's, probabilities of no classes, or
- * an output that is read), -EEXIST (there is an output already), -EBUSY (another process makes it),
- * DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED. Then the output is as it was before, or, where
- * nothing failed but the sync of its folder, complete.
+ * asked for), DRPS_E_CONFIG (data of another kind than the model's, probabilities of no classes, a
+ * text that is no value, or an output that is read), -EEXIST (there is an output already), -EBUSY
+ * (another process makes it), DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED. Then the output is as it
+ * was before, or, where nothing failed but the sync of its folder, complete.
  */
 DRPS_MUST_CHECK
 int drps_predict_run(const struct drps_io *io, const struct drps_predict_options *options,

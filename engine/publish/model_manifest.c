@@ -69,6 +69,8 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
         drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
         fields_to_json(info));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
+    drps_plan_put_expression(&j, m->expr.text,
+                             m->expr.vector_scores && !m->expr.vector_y ? m->outputs : 0);
     if (info->gram) drps_manifest_put(&j, "topics", topics_to_json(info));
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
@@ -132,15 +134,16 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *
 static int info_from_json(struct drps_modeldir_info *info, const json_t *j, const char *path,
                           struct drps_err *err)
 {
-    char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES];
+    char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES], expression[DRPS_EXPR_TEXT];
     struct drps_model *m = &info->model;
     float mean, bias_start, init_scale;
-    uint32_t factors;
+    uint32_t factors, outputs;
     uint64_t seed;
 
     int rc = drps_manifest_get_text(j, "plan", path, info->plan_id, sizeof(info->plan_id), err);
     if (rc == 0) rc = drps_manifest_get_text(j, "algo", path, algo, sizeof(algo), err);
     if (rc == 0) rc = drps_manifest_get_text(j, "loss", path, loss, sizeof(loss), err);
+    if (rc == 0) rc = drps_plan_get_expression(j, path, expression, &outputs, err);
     if (rc == 0)
         rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
     if (rc == 0) rc = drps_manifest_get_u32(j, "factors", path, &factors, err);
@@ -160,9 +163,14 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     struct drps_err inner = DRPS_ERR_INIT;
-    const int classes =
-        info->classes ? (int)drps_classes_count(info->classes) : info->classification;
-    if (drps_model_init(m, algo, loss, factors, classes, &inner) < 0)
+    const struct drps_model_terms terms = {
+        .algo = algo,
+        .loss = loss,
+        .expression = expression,
+        .factors = factors,
+        .outputs = outputs,
+        .classes = info->classes ? (int)drps_classes_count(info->classes) : info->classification};
+    if (drps_model_settle(m, &terms, &inner) < 0)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, inner.text);
     m->has_bias = json_is_true(json_object_get(j, "has_bias"));
     m->bias_start = bias_start;
@@ -187,7 +195,7 @@ static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const ch
     if (rc < 0) return rc;
     rc = drps_tables_check(info->tables, info->tables_n, path, &rows, err);
     const struct drps_bound bounds[] = {
-        {"dim", has_dim, dim, dim, info->classes ? "the classes" : "the factors"},
+        {"dim", has_dim, dim, dim, "the classes, outputs or factors"},
         {"rows", info->rows, rows, rows, "the tables"},
         {"block_rows", info->block_rows, 1, drps_modeldir_block_rows(info->model.dim), "the dim"},
     };

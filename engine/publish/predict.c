@@ -16,6 +16,7 @@
 #include "engine/publish/drps_modeldata.h"
 #include "engine/publish/drps_modeldir.h"
 #include "base/folder/drps_textfile.h"
+#include "engine/model/expr/drps_slopes.h"
 #include "engine/publish/scorer.h"
 
 enum {
@@ -39,8 +40,10 @@ struct predictor {
     struct drps_scorer scorer;
     struct drps_metrics *metrics;
     struct drps_textfile out;
-    double *chances;  /* own: [outputs] of a sample's classes */
-    uint64_t scored;  /* samples so far */
+    double *chances;       /* own: [outputs] of a sample's classes */
+    struct drps_expr expr; /* what is written, if that is a text */
+    double *work;          /* own: for it; NULL: it is none */
+    uint64_t scored;       /* samples so far */
     unsigned of_line; /* samples that share a line of the output, the same but for their labels */
     uint64_t given;   /* features of the model's fields in all samples so far */
     uint64_t limit_bytes, reader_bytes;
@@ -252,41 +255,84 @@ static int begin_classes(struct predictor *p, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has no named classes to give probabilities of: algorithm %s",
                             p->options->model, drps_algo_name(p->info->model.algo));
-    if (p->info->model.loss != DRPS_LOSS_SOFTMAX)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s has no probabilities: the scores of algorithm %s are margins; use "
-                            "the algorithm mlr for probabilities of classes",
-                            p->options->model, drps_algo_name(p->info->model.algo));
+    const struct drps_model *model = &p->info->model;
+    if (model->loss != DRPS_LOSS_SOFTMAX && !drps_expr_has_softmax(&model->expr))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "%s has no probabilities: the scores of algorithm %s are margins, or no "
+            "softmax is taken of them; use the algorithm mlr for probabilities of "
+            "classes",
+            p->options->model, drps_algo_name(model->algo));
     p->chances = drps_array_new(p->info->model.outputs, sizeof(*p->chances));
     if (!p->chances) return drps_err_set(err, -ENOMEM, "no memory for probabilities");
     return write_head(p, err);
 }
 
-/* Of a topic model: a document's code. */
-static int write_codes(struct predictor *p, struct drps_err *err)
+/* Lines of n numbers: a document's code, or a sample's scores. */
+static int write_numbers(struct predictor *p, const float *numbers, size_t n, struct drps_err *err)
 {
-    const size_t n = p->info->model.factors;
     char text[SCORE_CHARS];
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->scorer.n * n; i++) {
-        const int chars = snprintf(text, sizeof(text), "%.9g", (double)p->scorer.codes[i]);
+        if (!begins_line(p, i / n)) continue;
+        const int chars = snprintf(text, sizeof(text), "%.9g", (double)numbers[i]);
         rc = put(p, text, chars > 0 ? (size_t)chars : 0, (i + 1) % n ? '\t' : '\n', err);
+    }
+    return rc;
+}
+
+static int begin_value(struct predictor *p, struct drps_err *err)
+{
+    const struct drps_predict_options *o = p->options;
+    const size_t outputs = p->info->model.outputs;
+    if (!o->value) return 0;
+    if (o->probabilities)
+        return drps_err_set(err, DRPS_E_CONFIG, "a value and probabilities exclude each other");
+    if (drps_algorithm_is_topic(drps_algorithm(p->info->model.algo)))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no scores to make a value of: it is of topics", o->model);
+    int rc = drps_expr_parse_value(&p->expr, o->value, outputs, err);
+    if (rc < 0) return rc;
+    p->work = drps_array_new(drps_expr_work(&p->expr, outputs), sizeof(*p->work));
+    return p->work ? 0 : drps_err_set(err, -ENOMEM, "no memory for values");
+}
+
+static int write_values(struct predictor *p, struct drps_err *err)
+{
+    const size_t outputs = p->info->model.outputs;
+    const double *value;
+    char text[SCORE_CHARS];
+    size_t n;
+    int rc = 0;
+    for (size_t i = 0; i < p->scorer.n && rc == 0; i++) {
+        if (!begins_line(p, i)) continue;
+        rc = drps_expr_value(&p->expr, outputs, p->scorer.scores + i * outputs, p->work, &value, &n,
+                             err);
+        if (rc < 0)
+            return drps_err_context(err, "sample %llu, the value",
+                                    (unsigned long long)((p->scored + i) / p->of_line + 1));
+        for (size_t c = 0; c < n && rc == 0; c++) {
+            const int chars = snprintf(text, sizeof(text), "%.9g", value[c]);
+            rc = put(p, text, chars > 0 ? (size_t)chars : 0, c + 1 < n ? '\t' : '\n', err);
+        }
     }
     return rc;
 }
 
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
+    if (p->work) return write_values(p, err);
     if (p->info->classes) return write_classes(p, err);
-    if (p->scorer.topic) return write_codes(p, err);
+    const struct drps_model *model = &p->info->model;
+    if (p->scorer.topic) return write_numbers(p, p->scorer.codes, model->factors, err);
+    if (model->outputs > 1) return write_numbers(p, p->scorer.scores, model->outputs, err);
 
     for (size_t i = 0; i < p->scorer.n; i++) {
         char *at;
         if (!begins_line(p, i)) continue;
         int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
         if (rc < 0) return rc;
-        const int n =
-            snprintf(at, SCORE_CHARS, "%.9g\n", answer(&p->info->model, p->scorer.scores[i]));
+        const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(model, p->scorer.scores[i]));
         drps_textfile_used(&p->out, n > 0 ? (size_t)n : 0);
     }
     return 0;
@@ -392,10 +438,11 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     if (rc == 0) rc = open_model(p, io, err);
     /* The output comes before the data, which may come late: others who want it hear at once. */
     if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
+    if (rc == 0) rc = begin_value(p, err);
     if (rc == 0) rc = begin_classes(p, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {
-        p->metrics = drps_metrics_new(p->info->model.loss, p->info->model.outputs);
+        p->metrics = drps_metrics_of(&p->info->model);
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = predict_all(p, err);
@@ -425,6 +472,7 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     drps_modeldata_close(&p.data);
     drps_modeldir_close(p.md);
     free(p.chances);
+    free(p.work);
     result->seconds = drps_seconds_since(start);
     return rc;
 }

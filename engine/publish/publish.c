@@ -10,7 +10,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "base/drps_space.h"
+#include "base/folder/drps_space.h"
 #include "base/folder/drps_durable.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_trained.h"

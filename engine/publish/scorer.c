@@ -220,10 +220,14 @@ static int check_entries(const struct drps_scorer *s, struct drps_err *err)
     return 0;
 }
 
-/* Words of a topic model have ids below those of its documents. */
-static void forget_documents(struct drps_scorer *s, size_t names)
+/* Where training samples have rows of their own these have the largest ids, and no feature has
+ * such. */
+static void forget_samples(struct drps_scorer *s, size_t names)
 {
-    for (size_t i = names; s->topic && i && s->names[i - 1] >= DRPS_SAMPLE_KEYS; i--)
+    const struct drps_model *model = &drps_modeldir_info(s->md)->model;
+    const struct drps_algorithm *a = drps_algorithm_of(drps_algorithm(model->algo), &model->expr);
+    if (!drps_algorithm_has_sample_rows(a)) return;
+    for (size_t i = names; i && s->names[i - 1] >= DRPS_SAMPLE_KEYS; i--)
         s->rows[i - 1] = DRPS_NO_ROW;
 }
 
@@ -246,7 +250,7 @@ int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
     if (rc < 0) return rc;
     const size_t names = number_names(s);
     rc = drps_modeldir_lookup(s->md, s->names, names, s->rows, err);
-    if (rc == 0) forget_documents(s, names);
+    if (rc == 0) forget_samples(s, names);
     if (rc == 0) rc = number_rows(s, names, &ids, err);
     if (rc == 0) rc = drps_modeldir_gather(s->md, s->ids, ids, s->params, err);
     if (rc < 0) return rc;

@@ -56,6 +56,8 @@ struct drps_worker {
     /* The step under way. */
     struct drps_server *server;
     const struct drps_batch *batch;
+    struct drps_err why; /* of the first batch whose loss was no finite number, if the loss is a
+                            text and says so */
     uint64_t gather_ns, compute_ns; /* by member 0's clock, since the start */
     struct drps_emulate emulate;    /* the caller sets it after the start; zero: none */
 };

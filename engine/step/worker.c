@@ -3,6 +3,7 @@
 #include "engine/step/drps_worker.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
@@ -275,6 +276,17 @@ static void gradient_step(void *ctx, unsigned member)
     (void)lap(member, now, &w->compute_ns);
 }
 
+/* A loss that is no finite number is explained while scores and parameters are there; local steps
+ * have changed the latter. */
+static double checked(struct drps_worker *worker, const struct drps_batch *batch, double loss)
+{
+    const float *params = worker->size.local_steps ? NULL : worker->params;
+    if (!isfinite(loss) && !worker->why.code)
+        (void)drps_model_explain(worker->model, batch, params, worker->scores, worker->scratch[0],
+                                 &worker->why);
+    return loss;
+}
+
 static double run(struct drps_worker *worker, drps_team_work step, const struct drps_batch *batch)
 {
     const uint64_t start = drps_clock_ns();
@@ -284,7 +296,7 @@ static double run(struct drps_worker *worker, drps_team_work step, const struct 
     worker->compute_ns += drps_emulate_wait(&worker->emulate, start);
     for (unsigned k = 0; k < worker->size.members; k++)
         loss += worker->loss[k];
-    return loss;
+    return checked(worker, batch, loss);
 }
 
 /* A batch of a quasi-Newton method's pass. */
@@ -384,7 +396,8 @@ double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *b
 {
     const uint64_t start = drps_clock_ns();
     drps_worker_score(worker, batch);
-    const double loss = drps_model_slopes(worker->model, batch, worker->scores, slopes_out);
+    const double loss =
+        drps_model_slopes(worker->model, batch, worker->scores, slopes_out, worker->scratch[0]);
     worker->compute_ns += drps_emulate_wait(&worker->emulate, start);
-    return loss;
+    return checked(worker, batch, loss);
 }

@@ -82,6 +82,10 @@ static int open_step(struct drps_epoch_loop *loop, struct drps_feed_batch *batch
 static int not_finite(const struct run *run, uint64_t step, struct drps_err *err)
 {
     const double lr = (double)run->loop->server->optim.lr;
+    if (run->loop->worker->why.code)
+        return drps_err_set(
+            err, -ERANGE, "the training loss is no finite number in epoch %llu, step %llu, %s",
+            (unsigned long long)run->epoch, (unsigned long long)step, run->loop->worker->why.text);
     return drps_err_set(
         err, -ERANGE,
         "the training loss is no finite number in epoch %llu, step %llu: training diverged; "

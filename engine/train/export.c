@@ -13,7 +13,7 @@
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "base/drps_space.h"
+#include "base/folder/drps_space.h"
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_publish_stage.h"
 #include "engine/train/drps_report.h"

@@ -204,7 +204,11 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
     int rc = check_multicast(job, err);
     if (rc < 0 || o->exchange == DRPS_EXCHANGE_SERVERS) return rc;
     if (info->ranks.count < 2) return no_exchange(job, "a plan for one worker", err);
-    if (!info->classes) return no_exchange(job, "its model has not several classes", err);
+    if (!drps_plan_is_matrix(info))
+        return no_exchange(job, "samples of its model have not several scores", err);
+    if (o->exchange == DRPS_EXCHANGE_VECTORS &&
+        drps_algorithm_has_sample_rows(drps_plan_algorithm(info)))
+        return no_exchange(job, "rows of samples are no outer products of vectors", err);
     if (o->sync == DRPS_SCHED_SSP || (o->sync != DRPS_SCHED_BSP && !drps_replicas_go_apart(o)))
         return no_exchange(
             job,

@@ -401,7 +401,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = drps_worker_start(&job->worker, &job->server, &job->worker_size, err);
     job->worker.emulate = emulation_of(job);
     if (rc == 0 && job->plan->info.eval_batches) {
-        job->metrics = drps_metrics_new(job->server.model.loss, job->server.model.outputs);
+        job->metrics = drps_metrics_of(&job->server.model);
         if (!job->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = open_newton(job, err);

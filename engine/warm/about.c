@@ -42,6 +42,7 @@ int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
                                .rows = info->rows};
     memcpy(out->algo, info->algo, sizeof(out->algo));
     memcpy(out->loss, info->loss, sizeof(out->loss));
+    memcpy(out->expression, info->expression, sizeof(out->expression));
     int rc = copy_classes(out, info->classes, err);
     return rc < 0 ? rc : copy_fields(out, whole->fields, info->fields_n, err);
 }
@@ -58,6 +59,7 @@ int drps_warm_about_model(const struct drps_modeldir_info *info, struct warm_abo
                                .rows = info->rows};
     strncpy(out->algo, drps_algo_name(m->algo), sizeof(out->algo) - 1);
     strncpy(out->loss, drps_loss_name(m->loss), sizeof(out->loss) - 1);
+    memcpy(out->expression, m->expr.text, sizeof(out->expression));
     int rc = copy_classes(out, info->classes, err);
     return rc < 0 ? rc : copy_fields(out, info->fields, info->fields_n, err);
 }
@@ -97,6 +99,7 @@ void *drps_warm_describe(const struct drps_plan *part, const struct drps_plan *w
                   drps_plan_has_bias(&all->info), "string_names", info->string_names, "hash_seed",
                   drps_manifest_hex(info->hash_seed), "fields", fields_to_json(all));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
+    drps_plan_put_expression(&j, info->expression, info->outputs);
     return j;
 }
 
@@ -115,18 +118,33 @@ static int read_fields(const json_t *list, const char *path, struct warm_about *
     return rc;
 }
 
-/* As drps_model_init() takes it. */
+/* As drps_model_settle() takes it. */
 static int label_classes(const json_t *of, const struct warm_about *a)
 {
     if (a->classes) return (int)drps_classes_count(a->classes);
     return json_is_true(json_object_get(of, "classification"));
 }
 
-int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *out,
-                         struct drps_err *err)
+/* A row has as many floats as the rest says. */
+static int check_dim(const json_t *of, const char *path, struct warm_about *a, struct drps_err *err)
 {
     struct drps_err why = DRPS_ERR_INIT;
     struct drps_model model;
+    struct drps_model_terms terms = {.algo = a->algo,
+                                     .loss = a->loss,
+                                     .expression = a->expression,
+                                     .factors = a->factors,
+                                     .classes = label_classes(of, a)};
+    int rc = drps_plan_get_expression(of, path, a->expression, &terms.outputs, err);
+    if (rc < 0) return rc;
+    if (drps_model_settle(&model, &terms, &why) == 0 && model.dim == a->dim) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: rows of %u floats do not fit algorithm %s", path,
+                        a->dim, a->algo);
+}
+
+int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *out,
+                         struct drps_err *err)
+{
     memset(out, 0, sizeof(*out));
     int rc = drps_manifest_get_text(of, "algo", path, out->algo, sizeof(out->algo), err);
     if (rc == 0) rc = drps_manifest_get_text(of, "loss", path, out->loss, sizeof(out->loss), err);
@@ -140,11 +158,7 @@ int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *
     const struct drps_bound bounds[] = {{"rows", out->rows, 1, UINT32_MAX, "32 bits"}};
     rc = drps_manifest_check(bounds, 1, path, err);
     if (rc == 0) rc = drps_classes_get(of, path, &out->classes, err);
-    if (rc == 0 && (drps_model_init(&model, out->algo, out->loss, out->factors,
-                                    label_classes(of, out), &why) < 0 ||
-                    model.dim != out->dim))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: rows of %u floats do not fit algorithm %s",
-                          path, out->dim, out->algo);
+    if (rc == 0) rc = check_dim(of, path, out, err);
     return rc == 0 ? read_fields(json_object_get(of, "fields"), path, out, err) : rc;
 }
 
@@ -153,6 +167,11 @@ int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *
 static const char *kind_of_names(const struct warm_about *a)
 {
     return a->string_names ? "strings" : "numbers";
+}
+
+static const char *loss_of(const struct warm_about *a)
+{
+    return a->expression[0] ? a->expression : a->loss;
 }
 
 int drps_warm_check(const struct warm_about *old, const char *path, const struct warm_about *now,
@@ -169,10 +188,10 @@ int drps_warm_check(const struct warm_about *old, const char *path, const struct
     if (old->factors != now->factors || old->dim != now->dim)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has %u factors a row, the plan %u: %s", path,
                             old->factors, now->factors, todo);
-    if (strcmp(old->loss, now->loss) != 0)
+    if (strcmp(old->loss, now->loss) != 0 || strcmp(old->expression, now->expression) != 0)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s was trained for loss %s, the plan is for %s: %s", path, old->loss,
-                            now->loss, todo);
+                            "%s was trained for loss %s, the plan is for %s: %s", path,
+                            loss_of(old), loss_of(now), todo);
     if (old->string_names != now->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "features of %s are called by %s, those of the plan by %s: no name "

@@ -11,6 +11,7 @@
 
 struct warm_about {
     char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES];
+    char expression[DRPS_EXPR_TEXT]; /* the loss as a text; "": it is none */
     uint32_t factors, dim;
     int has_bias; /* row 0 is the intercept, which has no name */
     int string_names;

@@ -23,6 +23,7 @@ struct walk {
     struct drps_label_sums labels;
     struct features features;
     struct copies copies;
+    uint64_t samples, test_samples; /* seen in the first slice */
 };
 
 /* ---- Batches ---- */
@@ -65,6 +66,7 @@ static int walk_tests(struct walk *w, struct drps_err *err)
     for (uint64_t s = 0; s < info->eval_batches && rc == 0; s++) {
         rc = read_batch(w, info->batches + s, &b, &rows, err);
         if (rc == 0) rc = copies_add(&w->copies, &b, rows, err);
+        if (rc == 0 && !w->copies.slice) w->test_samples += b.samples;
     }
     return rc;
 }
@@ -86,6 +88,7 @@ static int walk_training(struct walk *w, int counts_labels, int of_features, str
         rc = read_batch(w, s, &b, &rows, err);
         if (rc < 0) break;
         if (counts_labels) add_labels(w, &b);
+        w->samples += counts_labels ? b.samples : 0;
         if (of_features) features_add(&w->features, &b, rows);
         if (info->test_samples) copies_look(&w->copies, &b, rows);
     }
@@ -110,6 +113,9 @@ static int walk_slice(struct walk *w, uint32_t slice, uint32_t slices, int of_fe
         rc = features_begin(&w->features, first < end ? first : end, end, err);
     if (rc == 0) rc = walk_tests(w, err);
     if (rc == 0) rc = walk_training(w, !slice, of_features, err);
+    if (rc == 0 && (w->samples != info->samples || w->test_samples != info->test_samples))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s has other samples than its plan.json says",
+                          w->plan->dir);
     if (rc < 0) return rc;
     if (of_features) features_end(&w->features, &w->labels);
     copies_end(&w->copies);
@@ -284,7 +290,7 @@ int drps_check_plan(const struct drps_plan *plan, uint64_t memory_bytes, const s
                     struct drps_check *out, struct drps_err *err)
 {
     const struct drps_plan_info *info = &plan->info;
-    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    const struct drps_algorithm *a = drps_plan_algorithm(info);
     struct walk w;
     *out = (struct drps_check){.samples = info->samples, .test_samples = info->test_samples};
     if (drps_plan_shape(info) != DRPS_PLAN_ONE)
@@ -292,7 +298,7 @@ int drps_check_plan(const struct drps_plan *plan, uint64_t memory_bytes, const s
                             "%s is dealt to several workers: check the plan for one that it is "
                             "made of",
                             plan->dir);
-    out->of_features = a && !drps_algorithm_rates(a) && !drps_algorithm_is_topic(a);
+    out->of_features = a && !drps_algorithm_rates(a) && !drps_algorithm_has_sample_rows(a);
     int rc = walk_open(&w, plan, err);
     if (rc == 0) rc = walk_all(&w, memory_bytes ? memory_bytes : DRPS_CHECK_MEMORY, out, err);
     if (rc == 0) rc = finish(&w, out, log, err);

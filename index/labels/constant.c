@@ -93,7 +93,7 @@ static double of_labels(const struct drps_label_sums *train, const struct drps_l
 
 double drps_constant_loss(const struct drps_label_sums *train, const struct drps_label_sums *of)
 {
-    if (!(train->n > 0) || !(of->n > 0)) return NAN;
+    if (!(train->n > 0) || !(of->n > 0) || train->loss == DRPS_LOSS_EXPRESSION) return NAN;
     const double loss = of_labels(train, of);
     return isfinite(loss) ? loss : NAN;
 }

@@ -1,10 +1,25 @@
-/* The table of algorithms, and the names of losses. It needs nothing else of drps. */
+/* The table of algorithms, and the names of losses. It needs nothing else of drps but the language
+ * of losses that are texts. */
 #include "index/plan/drps_algorithm.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "index/expr/drps_expr_ops.h"
+
 #define LOSS(name) (1u << DRPS_LOSS_##name)
+
+#define TEXT_ENTRY(is_matrix, takes, learning_rate, ...)                                           \
+    {                                                                                              \
+        .algo = DRPS_ALGO_EXPR, .name = "expr",                                                    \
+        .predictor = (is_matrix) ? DRPS_PREDICTOR_MATRIX : DRPS_PREDICTOR_LINEAR,                  \
+        .labels = (takes),                                                                         \
+        .losses = LOSS(SQUARED) | LOSS(LOGISTIC) | LOSS(SOFTMAX) | LOSS(EXPRESSION),               \
+        .loss_of_reals = DRPS_LOSS_EXPRESSION, .loss_of_classes = DRPS_LOSS_EXPRESSION,            \
+        .optimizer = "adagrad", .adagrad_lr = (learning_rate), __VA_ARGS__                         \
+    }
+#define OF_FEATURES .tables = {"w"}
+#define OF_SAMPLES .tables = {"own", "w"}, .sample_rows = 1
 
 /* AdaGrad's numbers were measured: docs/quality.md, bench/quality.sh. */
 static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
@@ -82,12 +97,25 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                          .tables = {"doc", "word"},
                          .sample_rows = 1,
                          .optimizer = "alternating"},
+    [DRPS_ALGO_EXPR] = TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
+};
+
+/* By the scores and labels of the loss, and whether samples have rows of their own. Learning rates
+ * are those of the algorithms with the same predictor. */
+static const struct drps_algorithm of_texts[3][2] = {
+    {TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
+     TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_SAMPLES)},
+    {TEXT_ENTRY(1, DRPS_LABELS_EITHER, 0.1f, OF_FEATURES),
+     TEXT_ENTRY(1, DRPS_LABELS_EITHER, 0.1f, OF_SAMPLES)},
+    {TEXT_ENTRY(1, DRPS_LABELS_NAMES, 0.1f, OF_FEATURES),
+     TEXT_ENTRY(1, DRPS_LABELS_NAMES, 0.1f, OF_SAMPLES)},
 };
 
 static const char *const losses[DRPS_LOSSES] = {
-    [DRPS_LOSS_SQUARED] = "squared", [DRPS_LOSS_LOGISTIC] = "logistic",
-    [DRPS_LOSS_HINGE] = "hinge",     [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
-    [DRPS_LOSS_SOFTMAX] = "softmax", [DRPS_LOSS_CODING] = "coding",
+    [DRPS_LOSS_SQUARED] = "squared",       [DRPS_LOSS_LOGISTIC] = "logistic",
+    [DRPS_LOSS_HINGE] = "hinge",           [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
+    [DRPS_LOSS_SOFTMAX] = "softmax",       [DRPS_LOSS_CODING] = "coding",
+    [DRPS_LOSS_EXPRESSION] = "expression",
 };
 
 const struct drps_algorithm *drps_algorithm_find(const char *name)
@@ -100,6 +128,40 @@ const struct drps_algorithm *drps_algorithm_find(const char *name)
 const struct drps_algorithm *drps_algorithm(enum drps_algo algo)
 {
     return &algorithms[algo];
+}
+
+int drps_algorithm_has_text(const struct drps_algorithm *a)
+{
+    return a->algo == DRPS_ALGO_EXPR;
+}
+
+const struct drps_algorithm *drps_algorithm_of(const struct drps_algorithm *a,
+                                               const struct drps_expr *e)
+{
+    if (!drps_algorithm_has_text(a) || !e || !e->n) return a;
+    return &of_texts[e->vector_y ? 2 : e->vector_scores][e->has_own];
+}
+
+enum drps_loss drps_algorithm_text_loss(const struct drps_expr *e, int classes)
+{
+    static const struct {
+        enum drps_expr_op op;
+        int vector_y;
+        enum drps_loss loss;
+    } built_in[] = {
+        {OP_SOFTMAX_ENTROPY, 1, DRPS_LOSS_SOFTMAX},
+        {OP_LOGISTIC, 0, DRPS_LOSS_LOGISTIC},
+        {OP_SQUARED, 0, DRPS_LOSS_SQUARED},
+    };
+    const struct drps_expr_node *root = &e->nodes[e->n - 1];
+    if (e->n != 3 || root->b < 0 || e->nodes[root->a].op != OP_Y ||
+        e->nodes[root->b].op != OP_SCORES)
+        return DRPS_LOSS_EXPRESSION;
+    for (size_t i = 0; i < sizeof(built_in) / sizeof(*built_in); i++)
+        if (root->op == built_in[i].op && e->vector_y == built_in[i].vector_y &&
+            drps_loss_is_classification(built_in[i].loss) == (classes != 0))
+            return built_in[i].loss;
+    return DRPS_LOSS_EXPRESSION;
 }
 
 int drps_algorithm_rates(const struct drps_algorithm *a)
@@ -160,7 +222,7 @@ int drps_loss_find(const char *name, enum drps_loss *loss_out)
 
 int drps_loss_is_classification(enum drps_loss loss)
 {
-    return loss != DRPS_LOSS_SQUARED && loss != DRPS_LOSS_CODING;
+    return loss != DRPS_LOSS_SQUARED && loss != DRPS_LOSS_CODING && loss != DRPS_LOSS_EXPRESSION;
 }
 
 /* Appends a name to the list that `out` holds; what does not fit is cut. */
@@ -181,7 +243,7 @@ const char *drps_algo_names(char out[DRPS_ALGORITHM_NAMES_BYTES])
 const char *drps_loss_names(char out[DRPS_ALGORITHM_NAMES_BYTES])
 {
     out[0] = '\0';
-    for (size_t i = 0; i < DRPS_LOSSES; i++)
+    for (size_t i = 0; i < DRPS_LOSS_EXPRESSION; i++) /* which nobody calls by its name */
         append(out, losses[i]);
     return out;
 }

@@ -9,12 +9,15 @@
  * A matrix predictor makes a score of each class:
  *   mlr = matrix + softmax          svm of several classes = matrix + hinges, one versus the rest
  * A topic model has no labels: each document is coded on a dictionary of topics (engine/topic/).
+ * expr is linear, or a matrix, with a loss that is a text (index/expr/drps_expr.h).
  */
 #ifndef DRPS_INDEX_PLAN_ALGORITHM_H
 #define DRPS_INDEX_PLAN_ALGORITHM_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "index/expr/drps_expr.h"
 
 enum drps_algo {
     DRPS_ALGO_LIR,
@@ -23,7 +26,8 @@ enum drps_algo {
     DRPS_ALGO_LMF,
     DRPS_ALGO_FM,
     DRPS_ALGO_MLR,
-    DRPS_ALGO_TOPIC
+    DRPS_ALGO_TOPIC,
+    DRPS_ALGO_EXPR
 };
 enum drps_loss {
     DRPS_LOSS_SQUARED,
@@ -31,9 +35,10 @@ enum drps_loss {
     DRPS_LOSS_HINGE,
     DRPS_LOSS_SQUARED_HINGE,
     DRPS_LOSS_SOFTMAX,
-    DRPS_LOSS_CODING
+    DRPS_LOSS_CODING,
+    DRPS_LOSS_EXPRESSION /* a text that is none of the others */
 };
-enum { DRPS_ALGOS = DRPS_ALGO_TOPIC + 1, DRPS_LOSSES = DRPS_LOSS_CODING + 1 };
+enum { DRPS_ALGOS = DRPS_ALGO_EXPR + 1, DRPS_LOSSES = DRPS_LOSS_EXPRESSION + 1 };
 
 enum drps_predictor {
     DRPS_PREDICTOR_LINEAR,
@@ -84,6 +89,18 @@ struct drps_algorithm {
 const struct drps_algorithm *drps_algorithm_find(const char *name);
 const struct drps_algorithm *drps_algorithm(enum drps_algo algo);
 
+/* 1: its loss is a text. Labels, predictor and rows are those of drps_algorithm_of() then. */
+int drps_algorithm_has_text(const struct drps_algorithm *a);
+
+/* Returns the entry of an algorithm with this loss, static; `e` is not used by algorithms whose
+ * loss is no text, and may be NULL. */
+const struct drps_algorithm *drps_algorithm_of(const struct drps_algorithm *a,
+                                               const struct drps_expr *e);
+
+/* The built-in loss that a text is, word for word, with labels of so many classes (0: real numbers;
+ * 1: -1 and +1); DRPS_LOSS_EXPRESSION: none. */
+enum drps_loss drps_algorithm_text_loss(const struct drps_expr *e, int classes);
+
 /* 1: samples are a user, an item and a rating; 0: any number of features and a label. */
 int drps_algorithm_rates(const struct drps_algorithm *a);
 
@@ -120,10 +137,12 @@ const char *drps_algo_name(enum drps_algo algo); /* "unknown" outside of the enu
 const char *drps_loss_name(enum drps_loss loss);
 /* 1: found; 0: there is none of this name. */
 int drps_loss_find(const char *name, enum drps_loss *loss_out);
-/* 1: the loss takes labels of -1 and +1, or numbers of classes; 0: real numbers. */
+/* 1: the loss takes labels of -1 and +1, or numbers of classes; 0: real numbers, or, where it is a
+ * text, any. */
 int drps_loss_is_classification(enum drps_loss loss);
 
-/* Names for messages: "lir, lor, svm, lmf, fm, mlr, topic", "squared, logistic, hinge, ...". */
+/* Names for messages: "lir, lor, svm, lmf, fm, mlr, topic, expr", "squared, logistic, hinge, ...".
+ */
 enum { DRPS_ALGORITHM_NAMES_BYTES = 80 };
 const char *drps_algo_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);
 const char *drps_loss_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);

@@ -35,6 +35,7 @@
 #include "base/drps_io.h"
 #include "base/folder/drps_stage.h"
 #include "index/classes/drps_classes.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_plan_files.h"
 
 enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
@@ -160,10 +161,12 @@ struct drps_plan_info {
     char id[DRPS_PLAN_ID_BYTES];     /* hex hash of the plan's content */
     char algo[DRPS_PLAN_NAME_BYTES]; /* a name of drps_algorithm.h, as is the loss */
     char loss[DRPS_PLAN_NAME_BYTES];
+    char expression[DRPS_EXPR_TEXT]; /* the loss as a text; "": it is none */
+    uint32_t outputs; /* scores of a sample whose label is a number; 0: one, or that of classes */
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
-    uint32_t factors, dim; /* dim is 1 + factors, or the number of classes */
+    uint32_t factors, dim; /* dim is 1 + factors, the outputs, or the number of classes */
     int classification;
     const struct drps_classes *classes; /* of labels; of an open plan its own, else borrowed; NULL:
                                            labels are numbers */
@@ -221,6 +224,10 @@ struct drps_plan {
  * mean.
  */
 double drps_plan_weight_of(const struct drps_plan_info *info, uint64_t samples);
+
+/* Returns `hash`, changed by the text that the loss is: plans that differ in it alone are not the
+ * same. */
+uint64_t drps_plan_hash_text(const struct drps_plan_info *info, uint64_t hash);
 
 /* Open and check plan.json; drps_plan_close() it. DRPS_E_NOT_FOUND: the folder holds no plan;
  * DRPS_E_VERSION; DRPS_E_CORRUPT names what does not fit. */
@@ -284,6 +291,14 @@ int drps_plan_has_file(const struct drps_plan_info *info, size_t file);
  * are. */
 int drps_plan_label_classes(const struct drps_plan_info *info);
 
+/* 1: rows are those of a matrix: a sample has several scores, and a gradient is a sum of outer
+ * products. */
+int drps_plan_is_matrix(const struct drps_plan_info *info);
+
+/* Returns the entry of the plan's algorithm, with its loss where that is a text; NULL: it is
+ * unknown. */
+const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *info);
+
 /* 1: row 0 is the intercept; 0: there is none. */
 int drps_plan_has_bias(const struct drps_plan_info *info);
 
@@ -292,6 +307,18 @@ int drps_plan_has_bias(const struct drps_plan_info *info);
 DRPS_MUST_CHECK
 int drps_tables_check(const struct drps_table *tables, size_t n, const char *path,
                       uint64_t *rows_out, struct drps_err *err);
+
+/* A loss that is a text, and its number of outputs, as plan.json, model.json and checkpoints have
+ * them: two members that may be missing ("" and 0 then). `manifest` is a json_t object, `path` its
+ * file, for the message. DRPS_E_CORRUPT. What it says is not checked. */
+DRPS_MUST_CHECK
+int drps_plan_get_expression(const void *manifest, const char *path, char text_out[DRPS_EXPR_TEXT],
+                             uint32_t *outputs_out, struct drps_err *err);
+
+/* Write both, where there is such a loss; `manifest` is a json_t **, as drps_manifest_put() takes
+ * it.
+ */
+void drps_plan_put_expression(void *manifest, const char *text, uint32_t outputs);
 
 /* The columns of csv data that are no features, as plan.json and model.json have them: two members
  * that may be missing. `manifest` is a json_t object, `path` its file, for the message.

@@ -44,7 +44,7 @@ int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
     const int hands_on = type->kind == DRPS_KIND_HANDED || type->kind == DRPS_KIND_LENT;
     if (type->kind == DRPS_KIND_RESIDUALS && !info->ranks.residual_slots) return 0;
     if (type->kind == DRPS_KIND_PUBLISHED && !info->ranks.published_slots) return 0;
-    if (type->kind == DRPS_KIND_NUMBERS && !info->classes) return 0;
+    if (type->kind == DRPS_KIND_NUMBERS && !drps_plan_is_matrix(info)) return 0;
     if (hands_on && !info->ranks.handed.slots) return 0;
     return (type->shapes & drps_plan_shape(info)) != 0;
 }
@@ -195,6 +195,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     drps_manifest_put(&j, "fields", names);
     if (info->weights.most > 0) drps_manifest_put(&j, "weights", weights_to_json(&info->weights));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
+    drps_plan_put_expression(&j, info->expression, info->outputs);
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
@@ -246,12 +247,19 @@ static int files_to_json(const struct drps_io *io, const char *dir,
     return rc;
 }
 
+uint64_t drps_plan_hash_text(const struct drps_plan_info *info, uint64_t hash)
+{
+    const uint64_t chain[2] = {hash, drps_checksum(info->expression, strlen(info->expression))};
+    return info->expression[0] ? drps_checksum(chain, sizeof(chain)) : hash;
+}
+
 /* Returns the plan's id. That of a whole plan for several workers is the one that its ranks name.
  */
 static json_t *id_to_json(const struct drps_plan_info *info, uint64_t files_hash)
 {
-    return drps_plan_shape(info) == DRPS_PLAN_ALL ? json_string(info->ranks.whole)
-                                                  : drps_manifest_hex(files_hash);
+    return drps_plan_shape(info) == DRPS_PLAN_ALL
+               ? json_string(info->ranks.whole)
+               : drps_manifest_hex(drps_plan_hash_text(info, files_hash));
 }
 
 int drps_plan_save(const struct drps_io *io, const char *dir, const struct drps_plan_info *info,
@@ -321,6 +329,27 @@ static int get_tables(struct drps_plan *plan, const char *path, struct drps_err 
         if (rc < 0) return rc;
     }
     return 0;
+}
+
+void drps_plan_put_expression(void *manifest, const char *text, uint32_t outputs)
+{
+    json_t **j = manifest;
+    if (text[0]) drps_manifest_put(j, "expression", json_string(text));
+    if (outputs) drps_manifest_put(j, "outputs", json_u64(outputs));
+}
+
+int drps_plan_get_expression(const void *manifest, const char *path, char text_out[DRPS_EXPR_TEXT],
+                             uint32_t *outputs_out, struct drps_err *err)
+{
+    const json_t *j = manifest;
+    int rc = 0;
+    text_out[0] = '\0';
+    *outputs_out = 0;
+    if (json_object_get(j, "expression"))
+        rc = drps_manifest_get_text(j, "expression", path, text_out, DRPS_EXPR_TEXT, err);
+    if (rc == 0 && json_object_get(j, "outputs"))
+        rc = drps_manifest_get_u32(j, "outputs", path, outputs_out, err);
+    return rc;
 }
 
 int drps_plan_get_columns(const void *manifest, const char *path,
@@ -538,6 +567,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
 #undef GET
     rc = get_name(j, "algo", path, info->algo, err);
     if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
+    if (rc == 0) rc = drps_plan_get_expression(j, path, info->expression, &info->outputs, err);
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
     if (rc == 0) rc = get_name(j, "order", path, info->order, err);
     if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);

@@ -75,10 +75,11 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
     const uint64_t most = s->circulates ? COUNT_MOST : count_most(i->batches, round);
     const uint64_t eval_most = s->circulates ? COUNT_MOST : count_most(i->eval_batches, round);
     const uint64_t classes = drps_classes_count(i->classes);
-    const uint64_t dim = classes ? classes : (uint64_t)i->factors + 1;
+    const uint64_t dim = classes ? classes : i->outputs ? i->outputs : (uint64_t)i->factors + 1;
+    const char *of = classes ? "the classes" : i->outputs ? "the outputs" : "the factors";
     const struct drps_bound bounds[] = {
-        {"factors", i->factors, 0, classes ? 0 : FACTORS_MOST, "an algorithm"},
-        {"dim", i->dim, dim, dim, classes ? "the classes" : "the factors"},
+        {"factors", i->factors, 0, classes || i->outputs ? 0 : FACTORS_MOST, "an algorithm"},
+        {"dim", i->dim, dim, dim, of},
         {"row_bytes", i->row_bytes, 0, i->dim * sizeof(float) * FLOATS_OF_A_PARAMETER, "the dim"},
         {"batches", i->batches, 0, INT32_MAX, "an epoch"},
         {"test_batches", i->eval_batches, 0, INT32_MAX - least_of(i->batches, INT32_MAX),
@@ -264,6 +265,28 @@ double drps_plan_weight_of(const struct drps_plan_info *info, uint64_t samples)
     return samples == info->samples ? sum : sum / (double)info->samples * (double)samples;
 }
 
+/* A loss is a text of an algorithm for such, and its scores are those of the rows. */
+static int check_text(const struct drps_plan_info *i, const char *path, struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(i->algo);
+    const int due = a && drps_algorithm_has_text(a);
+    struct drps_err why = DRPS_ERR_INIT;
+    struct drps_expr e;
+    if (!i->expression[0] && !due && !i->outputs) return 0;
+    if (!due || !i->expression[0])
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: the algorithm %s with %s expression", path,
+                            i->algo, i->expression[0] ? "an" : "no");
+    if (drps_expr_parse(&e, i->expression, i->outputs > 0, &why) < 0)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, why.text);
+    const uint64_t least = e.vector_scores && !e.vector_y ? DRPS_EXPR_OUTPUTS_LEAST : 0;
+    const struct drps_bound outputs = {"outputs", i->outputs, least,
+                                       least ? DRPS_EXPR_OUTPUTS_MOST : 0, "the expression"};
+    if (e.vector_y != (i->classes != NULL))
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: the expression is of %s", path,
+                            e.vector_y ? "classes, and there are none" : "numbers, not of classes");
+    return drps_manifest_check(&outputs, 1, path, err);
+}
+
 int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
     const struct drps_plan_ranks *r = &i->ranks;
@@ -274,7 +297,8 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
     s.no_rows = s.part && !drps_rank_serves(r, r->rank);
     if (!i->classification && i->classes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: classes, and labels that are numbers", path);
-    int rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
+    int rc = check_text(i, path, err);
+    if (rc == 0) rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
     s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
     const struct drps_bound first_row = {"first_row", r->first_row, 0, s.part ? s.all_rows : 0,
                                          "the tables"};
@@ -295,6 +319,21 @@ int drps_plan_label_classes(const struct drps_plan_info *info)
 {
     if (!info->classes) return info->classification != 0;
     return (int)drps_classes_count(info->classes);
+}
+
+int drps_plan_is_matrix(const struct drps_plan_info *info)
+{
+    return info->classes || info->outputs;
+}
+
+const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *info)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    struct drps_expr e;
+    if (!a || !drps_algorithm_has_text(a)) return a;
+    return drps_expr_parse(&e, info->expression, info->outputs > 0, NULL) < 0
+               ? a
+               : drps_algorithm_of(a, &e);
 }
 
 int drps_plan_has_bias(const struct drps_plan_info *info)

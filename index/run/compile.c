@@ -114,8 +114,9 @@ static int begin(struct index_run *r, struct drps_err *err)
     (void)snprintf(info->order, sizeof(info->order), "%s",
                    r->options.order ? r->options.order : "shuffled");
     info->factors = r->options.factors;
-    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
-    info->dim = drps_algorithm_dim(a, info->factors, 0);
+    const struct drps_algorithm *a = r->options.algorithm;
+    info->outputs = r->options.outputs;
+    info->dim = info->outputs ? info->outputs : drps_algorithm_dim(a, info->factors, 0);
     /* With adagrad's state; what is alternated has none. */
     info->row_bytes = info->dim * sizeof(float) * (drps_algorithm_is_topic(a) ? 1 : 2);
     info->seed = r->options.seed;

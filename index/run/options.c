@@ -253,6 +253,34 @@ static int check_topic(struct drps_index_options *o, const struct drps_algorithm
                         a->name);
 }
 
+static int no_outputs(const char *why, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG, "the outputs are of %s: leave their number out", why);
+}
+
+/* A loss that is a text says which labels and rows there are. */
+static int check_text(struct drps_index_options *o, const struct drps_algorithm *a,
+                      struct drps_err *err)
+{
+    struct drps_expr e;
+    o->algorithm = a;
+    if (!drps_algorithm_has_text(a))
+        return o->outputs ? no_outputs("losses that are expressions", err) : 0;
+    if (!o->loss)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the algorithm %s needs a loss, such as "
+                            "'cross_entropy(y, softmax(W*x))' or 'squared(y, w*x)'",
+                            a->name);
+    if (o->outputs && (o->outputs < DRPS_EXPR_OUTPUTS_LEAST || o->outputs > DRPS_EXPR_OUTPUTS_MOST))
+        return drps_err_set(err, DRPS_E_CONFIG, "%u outputs: give %d to %d", o->outputs,
+                            DRPS_EXPR_OUTPUTS_LEAST, DRPS_EXPR_OUTPUTS_MOST);
+    int rc = drps_expr_parse(&e, o->loss, o->outputs > 0, err);
+    if (rc == 0 && o->outputs && !e.vector_scores)
+        rc = no_outputs("W*x, and this loss has w*x, which is one number", err);
+    if (rc == 0) o->algorithm = drps_algorithm_of(a, &e);
+    return rc;
+}
+
 int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
@@ -276,6 +304,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the share of samples for tests must lie between 0 and 0.9");
     int rc = check_order(o, err);
+    if (rc == 0) rc = check_text(o, a, err);
     if (rc < 0) return rc;
     if (!o->workers) o->workers = 1;
     if (o->workers > DRPS_PLAN_WORKERS_MAX)
@@ -308,7 +337,8 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
 void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o)
 {
     o->algo = info->algo;
-    o->loss = info->loss;
+    o->loss = info->expression[0] ? info->expression : info->loss;
+    o->outputs = info->outputs;
     o->factors = info->factors;
     o->order = info->order;
     o->grid_users = (uint32_t)info->grid_users;

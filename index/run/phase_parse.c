@@ -58,7 +58,7 @@ static int settle_classes(struct index_run *r, struct drps_err *err)
 static int settle_numbers(struct index_run *r, struct drps_err *err)
 {
     const struct label_set *set = &r->parsed.labels;
-    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
+    const struct drps_algorithm *a = r->options.algorithm;
     const char *task = r->options.task ? r->options.task : "auto";
     const int either = a->labels == DRPS_LABELS_EITHER;
     const int wanted = a->labels == DRPS_LABELS_CLASSES ||
@@ -121,9 +121,23 @@ static int settle_labels(struct index_run *r, struct drps_err *err)
                                                     : settle_classes(r, err);
 }
 
+/* The plan has the text, and says which of the other losses it is. */
+static int settle_text(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    struct drps_expr e;
+    int rc = drps_expr_parse(&e, r->options.loss, r->options.outputs > 0, err);
+    if (rc < 0) return rc;
+    const enum drps_loss loss = drps_algorithm_text_loss(&e, drps_plan_label_classes(info));
+    (void)snprintf(info->loss, sizeof(info->loss), "%s", drps_loss_name(loss));
+    (void)snprintf(info->expression, sizeof(info->expression), "%s", e.text);
+    return 0;
+}
+
 static int settle_loss(struct index_run *r, struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
+    if (drps_algorithm_has_text(r->options.algorithm)) return settle_text(r, err);
+    const struct drps_algorithm *a = r->options.algorithm;
     enum drps_loss loss = drps_algorithm_loss(a, r->info->classification);
     const char *name = r->options.loss ? r->options.loss : drps_loss_name(loss);
     const int fits = drps_loss_find(name, &loss) && drps_algorithm_has_loss(a, loss) &&

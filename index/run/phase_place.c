@@ -38,7 +38,7 @@ static int relabel(struct index_run *r, struct drps_err *err)
 int drps_phase_place(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    const struct drps_algorithm *a = drps_algorithm_find(r->options.algo);
+    const struct drps_algorithm *a = r->options.algorithm;
     uint64_t rows[DRPS_ALGORITHM_TABLES];
 
     if (!r->options.no_bias) add_table(info, DRPS_PLAN_BIAS, 1);

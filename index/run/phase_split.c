@@ -51,7 +51,7 @@ int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_
     int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);
     *ranks = drps_run_ranks(&r->options);
     hash[1] = shape_hash(ranks, drps_checksum(first, (ranks->count + 1) * sizeof(*first)));
-    hash[1] = handed_hash(&r->options, hash[1]);
+    hash[1] = drps_plan_hash_text(r->info, handed_hash(&r->options, hash[1]));
     ranks->round_samples = r->info->batch_size * ranks->workers;
     if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
     (void)snprintf(ranks->whole, sizeof(ranks->whole), "%016llx",
@@ -219,7 +219,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
                                   .ranks = &info->ranks,
                                   .batch_rows = &batch_rows,
                                   .fresh_rows = &r->result->links.fresh_rows,
-                                  .numbers = info->classes != NULL,
+                                  .numbers = drps_plan_is_matrix(info),
                                   .memory_bytes = r->options.memory_bytes};
     const struct handing_job handed = {.split = &job,
                                        .scratch = r->stage.dir,

@@ -176,12 +176,15 @@ static int add_own_row(struct taker *t, const struct drps_samples *s, size_t i,
     struct drps_samples *own = &t->own;
     const size_t first = s->starts[i], n = s->starts[i + 1] - first;
     if (drps_array_reserve(&own->labels, &own->label_cap, 1, sizeof(*own->labels)) ||
+        (s->weights &&
+         drps_array_reserve(&own->weights, &own->weight_cap, 1, sizeof(*own->weights))) ||
         drps_array_reserve(&own->starts, &own->start_cap, 2, sizeof(*own->starts)) ||
         drps_array_reserve(&own->keys, &own->key_cap, n + 1, sizeof(*own->keys)) ||
         drps_array_reserve(&own->values, &own->value_cap, n + 1, sizeof(*own->values)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     own->n = 1;
     own->labels[0] = s->labels[i];
+    if (s->weights) own->weights[0] = s->weights[i];
     own->starts[0] = 0;
     own->starts[1] = n + 1;
     own->keys[0] = drps_algorithm_sample_key(t->number + 1);
@@ -313,7 +316,7 @@ static int in_grid(const struct drps_index_options *o)
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                      struct read_samples *p, struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    const struct drps_algorithm *a = o->algorithm;
     const int rates = drps_algorithm_rates(a);
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
                              .strings = p->string_names,
@@ -330,9 +333,9 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                             a->name, p->format);
     if (d.table_by_key && p->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "the algorithm %s needs words by number, in format docword or libsvm; "
-                            "the input is in format %s",
-                            a->name, p->format);
+                            "samples with rows of their own need features by number, in format "
+                            "libsvm or docword; the input is in format %s",
+                            p->format);
     return drps_dict_open(io, dir, &d, &p->dict, err);
 }
 
@@ -401,7 +404,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
 static int open_classes(const struct drps_index_options *o, struct read_samples *p,
                         struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    const struct drps_algorithm *a = o->algorithm;
     if (!drps_algorithm_takes_names(a)) return 0;
     p->read_as = a->labels == DRPS_LABELS_NAMES ? DRPS_READER_NAMES : DRPS_READER_AS_FIRST;
     p->classes = drps_classes_new();
@@ -414,7 +417,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
 {
     const struct drps_index_options *options = progress->options;
     struct taker t = {.progress = progress, .options = options, .out = out};
-    t.sample_rows = drps_algorithm_has_sample_rows(drps_algorithm_find(options->algo));
+    t.sample_rows = drps_algorithm_has_sample_rows(options->algorithm);
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
     /* A grid is chosen, and samples get their cells, once their rows are placed. */
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;

@@ -67,7 +67,7 @@ static int applies(const struct check *c, const struct drps_plan_info *info)
     if (c->only == WITH_LANES && !info->lanes) return 0;
     if (c->only == WITH_RESIDUALS && !info->ranks.residual_slots) return 0;
     if (c->only == WITH_PUBLISHED && !info->ranks.published_slots) return 0;
-    if (c->only == WITH_NUMBERS && !info->classes) return 0;
+    if (c->only == WITH_NUMBERS && !drps_plan_is_matrix(info)) return 0;
     if (c->only == WITH_HANDED && !info->ranks.handed.slots) return 0;
     return (c->shapes & drps_plan_shape(info)) != 0;
 }
@@ -192,7 +192,8 @@ static int belongs(struct whole *w, const struct drps_plan *part, struct drps_er
         info->ranks.workers != whole->ranks.workers ||
         info->ranks.first_worker != whole->ranks.first_worker ||
         info->ranks.first_row != w->parts.rows || strcmp(info->algo, whole->algo) != 0 ||
-        info->dim != whole->dim || info->row_bytes != whole->row_bytes)
+        strcmp(info->expression, whole->expression) != 0 || info->dim != whole->dim ||
+        info->row_bytes != whole->row_bytes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
     raise(&w->most.batches, info->batches);
     raise(&w->most.eval_batches, info->eval_batches);

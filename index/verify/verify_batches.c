@@ -84,7 +84,7 @@ static int check_used(const struct drps_plan_info *info, struct verify_bodies *v
 static int check_sample_rows(const struct drps_plan_info *info, struct verify_bodies *v,
                              const struct drps_batch *b, int eval, struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    const struct drps_algorithm *a = drps_plan_algorithm(info);
     if (!a || !drps_algorithm_has_sample_rows(a)) return 0;
     if (drps_array_reserve(&v->used, &v->used_cap, b->rows + 1, 1))
         return drps_err_set(err, -ENOMEM, "no memory for %zu rows", b->rows);

@@ -113,6 +113,7 @@ static int check_id(struct verify *v, struct drps_err *err)
         chain[0] = drps_checksum(chain, sizeof(chain));
     }
     if (rc == 0) rc = drps_manifest_get_hex(v->plan->json, "id", DRPS_FILE_MANIFEST, &id, err);
+    chain[0] = drps_plan_hash_text(v->info, chain[0]);
     if (rc == 0 && id != chain[0])
         drps_findings_add(v->found,
                           "%s/" DRPS_FILE_MANIFEST ": the id is %016" PRIx64

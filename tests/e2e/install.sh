@@ -28,6 +28,11 @@ xz -dkc "$source/examples/abalone.libsvm.xz" >"$work/data"
 "$tools/drps-train" --quiet "$work/plan" -o "$work/model" --epochs 2
 "$tools/drps-predict" --quiet "$work/model" "$work/data" -o "$work/scores"
 
+# A loss of its own is that of mlr.
+printf '%s\n' 'a 1:1 2:.5' 'b 2:1 3:1' 'c 3:1 1:.25' 'a 1:1' 'b 2:2' 'c 3:1' >"$work/three"
+"$tools/drps-index" --quiet --algo mlr --workers 3 --batch-size 1 "$work/three" -o "$work/ranks"
+"$tools/drps-train" --quiet --json "$work/ranks" -o "$work/mlr" --local 3 --epochs 3 >"$work/mlr.json"
+
 # program NAME LINK-OPTION...: the example linked so gives the scores of drps-predict.
 program() {
     local name=$1
@@ -37,6 +42,12 @@ program() {
         fail "$name: examples/predict.c is not built"
     "$work/$name" "$work/model" "$work/data" >"$work/$name.scores" 2>"$work/$name.log" || fail "$name: $(cat "$work/$name.log")"
     cmp "$work/$name.scores" "$work/scores" || fail "$name: other scores than drps-predict's"
+    "$CC" -std=c17 -Wall -Wextra -Werror "${flags[@]}" "${compile[@]}" "$source/examples/callbacks.c" "$@" -lm -o "$work/$name" ||
+        fail "$name: examples/callbacks.c is not built"
+    rm -rf "$work/called"
+    "$work/$name" "$work/ranks" 3 "$work/called" >"$work/$name.losses" 2>"$work/$name.log" || fail "$name: $(cat "$work/$name.log")"
+    near "$(awk '{print $2}' "$work/$name.losses" | paste -sd ' ')" "$(all_values train_loss <"$work/mlr.json" | paste -sd ' ')" 1e-5 ||
+        fail "$name: other losses than those of mlr: $(cat "$work/$name.losses")"
 }
 
 read -ra link < <(pkg-config --libs drps)

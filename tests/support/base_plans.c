@@ -42,6 +42,14 @@ static void choose(struct drps_index_options *o, enum base_plan which)
     case BASE_TOPICS:
         o->factors = 5;
         break;
+    case BASE_OWN:
+        o->loss = "cross_entropy(y, softmax(W*x + own)) + 0.1*norm2(own)";
+        break;
+    case BASE_OUTPUTS:
+        o->loss = "square(y - sum(W*x * sigmoid(W*x)))";
+        o->outputs = 3;
+        o->workers = 2;
+        break;
     case BASE_RANKS:
         o->workers = 2;
         break;
@@ -80,6 +88,8 @@ static void make(struct base *b, enum base_plan which)
         [BASE_SERVER] = {"lor", CASE_LIBSVM, 160, 60},
         [BASE_SEPARATE] = {"fm", CASE_LIBSVM, 160, 60},
         [BASE_TOPICS] = {"topic", CASE_LIBSVM, 120, 60},
+        [BASE_OWN] = {"expr", CASE_LIBSVM, 120, 60},
+        [BASE_OUTPUTS] = {"expr", CASE_LIBSVM, 160, 60},
     };
     struct drps_err err = DRPS_ERR_INIT;
     struct case_run run;

@@ -17,6 +17,8 @@ enum base_plan {
     BASE_SERVER,      /* three workers, of which one is the server, too */
     BASE_SEPARATE,    /* two servers, and a worker that has no rows */
     BASE_TOPICS,      /* documents with rows of their own */
+    BASE_OWN,         /* a loss that is a text, samples with rows of their own */
+    BASE_OUTPUTS, /* a loss that is a text, numbers as labels and several outputs; two workers */
     BASE_PLANS
 };
 

@@ -100,6 +100,8 @@ static const struct hint hints[] = {
 
     {"the algorithm", "--algo", NULL},
     {"the loss", "--loss", NULL},
+    {"how many outputs", "--outputs", NULL},
+    {"the outputs", "--outputs", NULL},
     {"has no factors", "--factors", "drps-index"},
     {"the task", "--task", NULL},
     {"the order must", "--order", NULL},

@@ -31,7 +31,9 @@ void cli_log_sink(void *ctx, enum drps_log_level level, const char *text)
     flockfile(stderr);
     erase_progress_locked(cli);
     /* stderr is where a failure would be told: nothing to do when it is gone */
-    (void)fprintf(stderr, "%s: %s%s%s\n", cli->tool->name, kind, text, hints);
+    const int first_line = (int)strcspn(text, "\n"); /* what follows shows a place */
+    (void)fprintf(stderr, "%s: %s%.*s%s%s\n", cli->tool->name, kind, first_line, text, hints,
+                  text + first_line);
     funlockfile(stderr);
 }
 

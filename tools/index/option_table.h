@@ -7,6 +7,7 @@
 enum {
     KEY_ALGO = DRPS_CLI_KEY,
     KEY_LOSS,
+    KEY_OUTPUTS,
     KEY_TASK,
     KEY_FACTORS,
     KEY_RANK, /* of drps-train; here a mistake that is told */

@@ -164,7 +164,6 @@ static void parse_grid(struct drps_cli *cli, struct drps_index_options *o, char 
 static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o, int key, char *arg)
 {
     char names[DRPS_ALGORITHM_NAMES_BYTES];
-    enum drps_loss loss;
     switch (key) {
     case KEY_ALGO:
         if (!drps_algorithm_find(arg))
@@ -172,9 +171,11 @@ static int parse_plan_option(struct drps_cli *cli, struct drps_index_options *o,
         o->algo = arg;
         return 0;
     case KEY_LOSS:
-        if (!drps_loss_find(arg, &loss))
-            drps_cli_usage(cli, "'%s' is not one of: %s", arg, drps_loss_names(names));
         o->loss = arg;
+        return 0;
+    case KEY_OUTPUTS:
+        o->outputs =
+            (uint32_t)drps_cli_count(cli, arg, DRPS_EXPR_OUTPUTS_LEAST, DRPS_EXPR_OUTPUTS_MOST);
         return 0;
     case KEY_FACTORS:
         o->factors = (uint32_t)drps_cli_count(cli, arg, 1, 65535);
@@ -237,8 +238,24 @@ static void check_ranks(struct drps_cli *cli, const struct index_options *o)
             by);
 }
 
+/* A name, but for expr, whose loss is a text. */
+static void check_loss(struct drps_cli *cli, const struct drps_index_options *o)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    char names[DRPS_ALGORITHM_NAMES_BYTES];
+    enum drps_loss loss;
+    const int has_text = a && drps_algorithm_has_text(a);
+    if (o->outputs && !has_text) drps_cli_usage(cli, "--outputs needs --algo expr");
+    if (has_text && !o->loss)
+        drps_cli_usage(cli, "--algo expr needs --loss, such as --loss 'squared(y, w*x)'");
+    if (!o->loss || has_text || drps_loss_find(o->loss, &loss)) return;
+    drps_cli_usage(cli, "'%s' is not one of: %s; an expression needs --algo expr", o->loss,
+                   drps_loss_names(names));
+}
+
 static void check(struct drps_cli *cli, struct index_options *o)
 {
+    check_loss(cli, &o->index);
     check_ranks(cli, o);
     if (o->has_hand_on_for && !o->index.hand_on)
         drps_cli_usage(cli, "--hand-on-for says for which optimizer --hand-on counts: give both");

@@ -244,6 +244,8 @@ static void print_summary(const struct index_report *report)
     else if (i->classification)
         printf("; label %g is the positive class, %g the negative", (double)i->label_positive,
                (double)i->label_negative);
+    if (i->expression[0]) printf("\n  loss     %s", i->expression);
+    if (i->outputs) printf(", of %u outputs", i->outputs);
     printf("\n  size     ");
     print_features(i);
     if (strcmp(i->algo, "topic") == 0)

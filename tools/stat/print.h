@@ -29,6 +29,10 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
 
 void stat_print_tables(const json_t *tables);
 
+/* A loss that is a text ("": nothing), and how many scores W*x has where labels do not say (0, 1:
+ * they do). */
+void stat_print_expression(const char *text, uint32_t outputs);
+
 /* How many named classes there are, and their names, as many as fit some lines; NULL: nothing. */
 void stat_print_classes(const struct drps_classes *classes);
 

@@ -106,6 +106,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     printf("model %s: %s, %s loss, %llu rows of %u floats\n", path,
            drps_algo_name(info->model.algo), drps_loss_name(info->model.loss),
            (unsigned long long)info->rows, info->model.dim);
+    stat_print_expression(info->model.expr.text, info->classes ? 0 : info->model.outputs);
     stat_print_classes(info->classes);
     printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
            info->plan_id, info->store);

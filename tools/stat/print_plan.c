@@ -104,7 +104,7 @@ static void print_exchange(const struct drps_plan *plan)
 {
     const struct drps_plan_info *info = &plan->info;
     struct drps_exchange_bytes sum = {{0}};
-    if (!info->classes || drps_plan_shape(info) != DRPS_PLAN_ALL ||
+    if (!drps_plan_is_matrix(info) || drps_plan_shape(info) != DRPS_PLAN_ALL ||
         !drps_ranks_are_alike(&info->ranks))
         return;
     for (uint32_t r = 0; r < info->ranks.count; r++) {
@@ -200,6 +200,7 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     const json_t *j = plan->json;
     printf("plan %s: %s, %s loss, %s input, %s order\n", plan->dir, text_of(j, "algo"),
            text_of(j, "loss"), text_of(j, "format"), order_of(&plan->info));
+    stat_print_expression(plan->info.expression, plan->info.outputs);
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));

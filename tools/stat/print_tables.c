@@ -10,9 +10,10 @@ static const char *rows_are(const char *table)
 {
     static const char *const known[][2] = {
         {"bias", "the intercept"},
-        {"w", "a feature's weight each, or its weights, one a class"},
+        {"w", "a feature's weight each, or its weights, one a class or output"},
         {"wv", "a feature's weight and factors each"},
         {"user", "a user's bias and factors each"},
+        {"own", "a training sample's own numbers each"},
         {"doc", "a training document's code each"},
         {"word", "a word's weights, one a topic"},
         {"item", "an item's bias and factors each"},
@@ -20,6 +21,13 @@ static const char *rows_are(const char *table)
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(table, known[i][0]) == 0) return known[i][1];
     return "unknown";
+}
+
+void stat_print_expression(const char *text, uint32_t outputs)
+{
+    if (text[0]) printf("  loss     %s", text);
+    if (text[0] && outputs > 1) printf(", of %u outputs", outputs);
+    if (text[0]) printf("\n");
 }
 
 void stat_print_classes(const struct drps_classes *classes)

@@ -65,7 +65,9 @@ const struct argp_option train_option_table[] = {
      "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
     {"init-scale", KEY_INIT_SCALE, "X", 0,
-     "Factors start between -X and X (default 0.1 / sqrt(factors a row))", 2},
+     "Factors start between -X and X (default 0.1 / sqrt(factors a row)), and rows of drps-index "
+     "--outputs",
+     2},
     {NULL, 0, NULL, 0, "Memory and disk:", 3},
     {"store", KEY_STORE, "NAME", 0,
      "Where rows live: resident (all in memory), relay (in memory while a few batches need them, "
@@ -144,7 +146,8 @@ const struct argp_option train_option_table[] = {
      "worker, at least 1024)",
      5},
     {"exchange", KEY_EXCHANGE, "WAY", 0,
-     "Models of several classes: how gradients are exchanged: servers (default), or between ranks "
+     "Models of several classes or outputs: how gradients are exchanged: servers (default), or "
+     "between ranks "
      "that each have all rows: vectors, with any --sync; under bsp rows, dense, or auto, the way "
      "of fewest bytes",
      5},

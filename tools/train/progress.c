@@ -53,21 +53,25 @@ static void note_checkpoint(void *ctx, const struct drps_train_cut *cut)
     if (p->attempt) drps_attempt_reached(p->attempt, cut);
 }
 
-/* An objective has no root of a mean square beside it. */
-static int is_coding(const struct train_progress *p)
+/* Only a squared loss has the root of a mean square beside it, and several scores of a number have
+ * no class. */
+static int has_rmse(const struct train_progress *p)
 {
-    return strcmp(p->plan->loss, drps_loss_name(DRPS_LOSS_CODING)) == 0;
+    return strcmp(p->plan->loss, drps_loss_name(DRPS_LOSS_SQUARED)) == 0;
+}
+
+static int has_accuracy(const struct train_progress *p)
+{
+    return p->plan->classification && !p->plan->outputs;
 }
 
 static void print_head(const struct train_progress *p, const struct drps_epoch *e)
 {
     printf("%5s  %10s", "epoch", "train loss");
     if (e->is_newton) printf("  %16s  %10s  %11s", "objective", "gradient", "step");
-    if (p->plan->eval_batches && is_coding(p))
-        printf("  %10s", "test loss");
-    else if (p->plan->eval_batches)
-        printf(p->plan->classification ? "  %10s  %8s  %8s" : "  %10s  %10s", "test loss",
-               p->plan->classification ? "AUC" : "RMSE", "accuracy");
+    if (p->plan->eval_batches) printf("  %10s", "test loss");
+    if (p->plan->eval_batches && has_accuracy(p)) printf("  %8s  %8s", "AUC", "accuracy");
+    if (p->plan->eval_batches && has_rmse(p)) printf("  %10s", "RMSE");
     printf("  %11s  %8s  %10s  %10s  %7s\n", "samples/s", "seconds", "rows read", "written",
            "waited");
 }
@@ -104,12 +108,10 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
     if (e->is_newton)
         printf("  %16.10g  %10.4g  %10.4g%s", e->newton.objective, e->newton.gradient_norm,
                e->newton.step, e->newton.accepted ? " " : "-");
-    if (p->plan->eval_batches && p->plan->classification)
-        printf("  %10.6f  %8s  %8.5f", e->test.loss, auc_text(e->test.auc, auc), e->test.accuracy);
-    else if (p->plan->eval_batches && is_coding(p))
-        printf("  %10.6f", e->test.loss);
-    else if (p->plan->eval_batches)
-        printf("  %10.6f  %10.6f", e->test.loss, e->test.rmse);
+    if (p->plan->eval_batches) printf("  %10.6f", e->test.loss);
+    if (p->plan->eval_batches && has_accuracy(p))
+        printf("  %8s  %8.5f", auc_text(e->test.auc, auc), e->test.accuracy);
+    if (p->plan->eval_batches && has_rmse(p)) printf("  %10.6f", e->test.rmse);
     printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds,
            drps_size_format(e->read_bytes, read, sizeof(read)),
            drps_size_format(e->written_bytes, written, sizeof(written)), 100 * e->stall_share);

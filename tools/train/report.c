@@ -103,8 +103,9 @@ static void print_exchange(const struct drps_train_exchange *x)
                x->way == x->fewest ? "the fewest bytes" : "as a rank has no room for all rows");
     printf(": an epoch's training takes");
     for (int way = 0; way < DRPS_EXCHANGES; way++)
-        printf("%s %s by %s", way ? "," : "", size(x->forecast_bytes[way]),
-               drps_exchange_name((enum drps_exchange)way));
+        if (x->forecast_bytes[way]) /* 0: this way cannot be taken */
+            printf("%s %s by %s", way ? "," : "", size(x->forecast_bytes[way]),
+                   drps_exchange_name((enum drps_exchange)way));
     printf("\n");
 }
 

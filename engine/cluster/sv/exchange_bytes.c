@@ -143,6 +143,8 @@ int drps_exchange_forecast(const struct drps_plan *part, int touches,
     out->of[DRPS_EXCHANGE_VECTORS] = (uint64_t)((double)out->of[DRPS_EXCHANGE_VECTORS] *
                                                     receivers_of(ranks, &options->multicast) +
                                                 .5);
+    if (drps_algorithm_has_sample_rows(drps_plan_algorithm(info)))
+        out->of[DRPS_EXCHANGE_VECTORS] = 0; /* whose gradient is no outer product */
     out->of[DRPS_EXCHANGE_ROWS] *= ranks->count - 1;
     out->of[DRPS_EXCHANGE_SERVERS] =
         ranks->served_rows * row + ranks->pulled_rows * (row + (touches ? sizeof(uint32_t) : 0));
@@ -168,7 +170,7 @@ int drps_exchange_choose(const struct drps_cluster *c, int fits, struct drps_exc
     }
     *fewest_out = DRPS_EXCHANGE_SERVERS;
     for (int way = 0; way < DRPS_EXCHANGES; way++)
-        if (sum.of[way] < sum.of[*fewest_out]) *fewest_out = (enum drps_exchange)way;
+        if (sum.of[way] && sum.of[way] < sum.of[*fewest_out]) *fewest_out = (enum drps_exchange)way;
     *bytes = sum;
     return 0;
 }

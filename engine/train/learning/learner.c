@@ -33,7 +33,7 @@ static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind 
 {
     switch (kind) {
     case DRPS_OPTIM_ADAGRAD:
-        return drps_algorithm_find(info->algo)->adagrad_lr;
+        return drps_plan_algorithm(info)->adagrad_lr;
     case DRPS_OPTIM_FTRL:
         return 0.1f;
     case DRPS_OPTIM_SGD:
@@ -61,12 +61,37 @@ static float best_constant(enum drps_loss loss, double label_mean)
     return (float)log((1 + label_mean) / (1 - label_mean)); /* log-odds: labels are -1 and +1 */
 }
 
+/* Callbacks are of scores that are sums of a sample's rows, and of nothing else. */
+static int check_callbacks(const struct drps_plan *plan, const struct drps_train_options *o,
+                           struct drps_model *model, struct drps_err *err)
+{
+    const struct drps_callbacks *calls = o->callbacks;
+    const struct drps_algorithm *a = drps_plan_algorithm(&plan->info);
+    if (!calls) return 0;
+    if (!calls->compute_svg)
+        return drps_err_set(err, DRPS_E_CONFIG, "callbacks without compute_svg");
+    if ((a->predictor != DRPS_PREDICTOR_LINEAR && a->predictor != DRPS_PREDICTOR_MATRIX) ||
+        drps_algorithm_has_sample_rows(a))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "callbacks are for linear scores of features, and %s is a plan for %s%s", plan->dir,
+            a->name, drps_algorithm_has_sample_rows(a) ? " with rows of samples" : "");
+    model->callbacks = calls;
+    return 0;
+}
+
 int drps_learning_model(const struct drps_plan *plan, const struct drps_train_options *o,
                         struct drps_model *model, struct drps_err *err)
 {
     const struct drps_plan_info *info = &plan->info;
-    int rc = drps_model_init(model, info->algo, info->loss, info->factors,
-                             drps_plan_label_classes(info), err);
+    const struct drps_model_terms terms = {.algo = info->algo,
+                                           .loss = info->loss,
+                                           .expression = info->expression,
+                                           .factors = info->factors,
+                                           .outputs = info->outputs,
+                                           .classes = drps_plan_label_classes(info)};
+    int rc = drps_model_settle(model, &terms, err);
+    if (rc == 0) rc = check_callbacks(plan, o, model, err);
     if (rc < 0) return rc;
     if (model->dim != info->dim)
         return drps_err_set(err, DRPS_E_CORRUPT,
@@ -132,7 +157,7 @@ int drps_learning_optim(const struct drps_plan *plan, const struct drps_train_op
     const float eps = o->eps > 0 ? o->eps : default_eps(&plan->info, optim->kind);
     if (eps > 0) optim->eps = eps;
     optim->l1 = o->l1;
-    optim->l1_all = plan->info.classes != NULL;
+    optim->l1_all = drps_plan_is_matrix(&plan->info);
     optim->l2 = o->l2;
     if (optim->kind == DRPS_OPTIM_ALTERNATING && optim->l2 == 0) optim->l2 = DRPS_TOPIC_RHO;
     if (!(o->lr >= 0) || !isfinite(o->lr) || !(o->l1 >= 0) || !isfinite(o->l1) || !(o->l2 >= 0) ||

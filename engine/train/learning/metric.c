@@ -42,9 +42,9 @@ static int has_metric(const struct drps_plan_info *info, enum drps_metric metric
 {
     switch (metric) {
     case DRPS_METRIC_AUC:
-        return info->classification && !info->classes;
+        return info->classification && !drps_plan_is_matrix(info);
     case DRPS_METRIC_ACCURACY:
-        return info->classification;
+        return info->classification && !info->outputs;
     case DRPS_METRIC_RMSE:
         return strcmp(info->loss, drps_loss_name(DRPS_LOSS_SQUARED)) == 0;
     default:

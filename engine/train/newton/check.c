@@ -6,12 +6,19 @@
 static int check_model(const struct drps_plan *plan, const struct drps_model *model,
                        const char *name, struct drps_err *err)
 {
-    const enum drps_predictor predictor = drps_algorithm(model->algo)->predictor;
+    const enum drps_predictor predictor =
+        drps_algorithm_of(drps_algorithm(model->algo), &model->expr)->predictor;
+    const char *kink = drps_expr_kink(&model->expr);
     if (model->loss == DRPS_LOSS_HINGE || model->loss == DRPS_LOSS_SQUARED_HINGE)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s needs a loss with a curvature, and %s has kinks or flat parts: "
                             "train %s with adagrad, or take lor in place of svm",
                             name, drps_loss_name(model->loss), plan->dir);
+    if (kink)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s needs a loss with a curvature, and %s in the loss of %s has kinks: "
+                            "train it with adagrad",
+                            name, kink, plan->dir);
     if (predictor != DRPS_PREDICTOR_LINEAR && predictor != DRPS_PREDICTOR_MATRIX)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is for linear models, and %s is a plan for %s: train it with "

@@ -120,6 +120,28 @@ static void test_a_number_that_is_the_label_decides(void **state)
     maker_free(&m);
 }
 
+/* Numbers of plan.json are not trusted: they say how many passes there are. */
+static void test_other_samples_than_said_are_refused(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct drps_check c;
+    struct drps_err err = DRPS_ERR_INIT;
+    maker_init(&m, "lor", "logistic", 40, 16);
+    for (size_t i = 0; i < N; i++)
+        add(&m, i % 4 == 0, i, label_of(i));
+    struct drps_plan *plan = maker_write(&m, parent, "said");
+    plan->info.test_samples += UINT64_C(1) << 30;
+    assert_int_equal(drps_check_plan(plan, 0, NULL, &c, &err), DRPS_E_CORRUPT);
+    drps_err_clear(&err);
+    plan->info.test_samples -= UINT64_C(1) << 30;
+    plan->info.samples--;
+    assert_int_equal(drps_check_plan(plan, 0, NULL, &c, &err), DRPS_E_CORRUPT);
+    if (!strstr(err.text, "other samples than its plan.json says")) fail_msg("%s", err.text);
+    drps_plan_close(plan);
+    maker_free(&m);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -140,6 +162,7 @@ int main(void)
         cmocka_unit_test(test_a_feature_that_decides_may_be_wrong_a_little),
         cmocka_unit_test(test_values_that_are_apart_decide),
         cmocka_unit_test(test_a_number_that_is_the_label_decides),
+        cmocka_unit_test(test_other_samples_than_said_are_refused),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,5 +1,5 @@
 /* Asking the file system how much room it has. */
-#include "base/drps_space.h"
+#include "base/folder/drps_space.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
