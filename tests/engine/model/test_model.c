@@ -625,8 +625,8 @@ static void check_weight_is_copies(const struct drps_model *model, size_t sample
         memset(grads[1], 0, floats * sizeof(float));
         float *slopes = must(calloc(samples * model->outputs, sizeof(float)));
         drps_model_predict(model, &set.b, 0, samples, params, scores, scratch);
-        check_close("loss", 1, expected, drps_model_slopes(model, &set.b, scores, slopes), model,
-                    form);
+        check_close("loss", 1, expected, drps_model_slopes(model, &set.b, scores, slopes, scratch),
+                    model, form);
         drps_model_backward(model, &set.b, slopes, grads[1]);
         for (size_t i = 0; i < floats; i++)
             check_close("gradient of vectors", i, (double)grads[0][i], (double)grads[1][i], model,
