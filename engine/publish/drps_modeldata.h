@@ -27,7 +27,7 @@ struct drps_modeldata {
 
 /* A sample's features by the model's fields, without those of fields that it does not have. */
 struct drps_modeldata_sample {
-    float label;
+    float label, weight;
     const uint64_t *keys; /* [n], as `values` borrowed until the next call */
     const float *values;
     size_t n;

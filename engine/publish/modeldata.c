@@ -75,7 +75,7 @@ static int set_columns(struct drps_modeldata *d, struct drps_reader_options *o,
     d->csv_kinds =
         drps_reader_csv_kinds(o->csv_kinds, (const char *const *)info->fields, info->fields_n);
     if (!d->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
-    if (!o->csv_label && !names_label(o->csv_kinds) && info->label_column[0])
+    if (!o->csv_label && !o->clicks && !names_label(o->csv_kinds) && info->label_column[0])
         o->csv_label = info->label_column;
     if (!o->csv_separator) o->csv_separator = info->separator; /* 0 but of csv */
     if (!o->csv_header && strcmp(o->format, "csv") == 0)
@@ -149,8 +149,11 @@ int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeld
 {
     const struct drps_samples *p = &d->piece;
     const size_t first = p->starts[i], n = p->starts[i + 1] - first;
-    *out = (struct drps_modeldata_sample){
-        .label = p->labels[i], .keys = p->keys + first, .values = p->values + first, .n = n};
+    *out = (struct drps_modeldata_sample){.label = p->labels[i],
+                                          .weight = p->weights ? p->weights[i] : 1,
+                                          .keys = p->keys + first,
+                                          .values = p->values + first,
+                                          .n = n};
     if (!d->fields) return 0;
     if (drps_array_reserve(&d->keys, &d->keys_cap, n, sizeof(*d->keys)) ||
         drps_array_reserve(&d->values, &d->values_cap, n, sizeof(*d->values)))

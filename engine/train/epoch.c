@@ -57,7 +57,8 @@ static void tell_progress(struct run *run, uint64_t now)
         .evaluates = run->step >= loop->train_steps,
         .seconds = (double)(now - run->start_ns) * 1e-9,
         .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
-        .train_loss = run->samples ? run->loss / (double)run->samples : NAN,
+        .train_loss =
+            run->samples ? run->loss / drps_plan_weight_of(loop->info, run->samples) : NAN,
     };
     loop->options->on_progress(loop->options->ctx, &p);
 }
@@ -220,7 +221,8 @@ static int evaluate_step(struct run *run, struct drps_err *err)
     if (rc < 0) return rc;
     if (batch.body.hand_over) return hand_over(run, &batch.body, now, err);
     drps_worker_predict(loop->worker, &batch.body);
-    drps_metrics_add(loop->metrics, loop->worker->scores, batch.body.labels, batch.body.samples);
+    drps_metrics_add(loop->metrics, loop->worker->scores, batch.body.labels, batch.body.weights,
+                     batch.body.samples);
     rc = drps_server_close_step(loop->server, 0, err);
     const uint64_t end = drps_clock_ns();
     loop->evaluate_ns += end - now;
@@ -244,7 +246,8 @@ static int ranks_step(struct run *run, int training, struct drps_err *err)
     if (rc) return rc;
     const struct drps_batch *batch = round.batch;
     if (!training)
-        drps_metrics_add(loop->metrics, loop->worker->scores, batch->labels, batch->samples);
+        drps_metrics_add(loop->metrics, loop->worker->scores, batch->labels, batch->weights,
+                         batch->samples);
     const uint64_t end = drps_clock_ns();
     const uint64_t rest = end - start - round.plan_ns - round.wait_ns;
     loop->plan_ns += round.plan_ns;
@@ -308,7 +311,7 @@ static int finish(const struct run *run, const struct mark *from, uint64_t train
     else if (loop->metrics)
         drps_metrics_result(loop->metrics, &out->test);
     out->samples_per_s = (double)sums.samples / ((double)sums.train_ns * 1e-9);
-    out->train_loss = sums.loss_sum / (double)sums.samples;
+    out->train_loss = sums.loss_sum / drps_plan_weight_of(loop->info, sums.samples);
     return rc;
 }
 
