@@ -59,6 +59,8 @@ static void softmax_entropy_backward(const struct place *p)
         total += p->a[i];
     for (size_t i = 0; i < p->nb; i++)
         p->db[i] += p->d[0] * (total * exp(p->b[i] - log_total) - p->a[i]);
+    for (size_t i = 0; i < p->na; i++)
+        p->da[i] += p->d[0] * (log_total - p->b[i]);
 }
 
 static void parts_backward(int op, const struct place *p)
