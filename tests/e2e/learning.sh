@@ -224,6 +224,12 @@ grep -qF "rate      --lr $rate: test loss $least," out.txt || fail "$least is no
 train plan -o model --auto --epochs 3 --store relay --json >out.json
 [[ $(content) = "$want" && $(sed -n 's/^    "lr": "\(.*\)",$/\1/p' out.json) = "$rate" ]] || fail "relay: $(content), not $want"
 train plan -o model --auto --epochs 1 --local-steps
+# Values near 3000: sgd diverges with all but tiny rates.
+awk 'BEGIN { srand(3); for (i = 0; i < 2000; i++) { a = 3000 + 100 * (rand() - .5); b = 3000 + 100 * (rand() - .5); print a / 3000 - b / 3000 " 1:" a " 2:" b } }' >large.svm
+"$tools/drps-index" large.svm --algo lir --quiet -o large
+train large -o model --auto --optimizer sgd --batch-mean --epochs 1 --json >out.json
+rate=$(sed -n 's/^    "lr": "\(.*\)",$/\1/p' out.json)
+awk -v rate="$rate" 'BEGIN { exit !(rate > 0 && rate < 1e-6) }' || fail "--auto took --lr $rate"
 fails 2 "the optimizer lbfgs has no learning rate" train plan -o model --auto --optimizer lbfgs
 fails 2 "--auto chooses the learning rate: leave --lr out" train plan -o model --auto --lr .1
 echo "ok auto"
