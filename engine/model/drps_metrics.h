@@ -33,6 +33,8 @@ void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
 void drps_metrics_reset(struct drps_metrics *m);
 /* scores [n][outputs]. */
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n);
+/* 0: the sum of the losses so far is no finite number. */
+int drps_metrics_is_finite(const struct drps_metrics *m);
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out);
 
 /* What was counted, for drps_metrics_merge() elsewhere: out has room for drps_metrics_bound()

@@ -140,6 +140,11 @@ void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *
     }
 }
 
+int drps_metrics_is_finite(const struct drps_metrics *m)
+{
+    return isfinite(m->loss_sum);
+}
+
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
 {
     const double n = (double)m->samples, none = (double)NAN;
