@@ -103,6 +103,10 @@ checked ""
 [[ $(value test_copies <out.json) -gt 100 ]] || fail "$(cat out.json)"
 "$tools/drps-stat" --check plan >out.txt
 grep -q "^plan plan: 600 training samples and 200 test samples checked in" out.txt && grep -q "^  copies " out.txt || fail "$(cat out.txt)"
+awk 'BEGIN { for (u = 1; u <= 30; u++) for (i = 1; i <= 5; i++) print u "\t" i "\t" (u * i) % 5 + 1 }' >ratings.tsv
+"$tools/drps-index" ratings.tsv --algo lmf --quiet -o rated
+"$tools/drps-stat" --check rated | grep -q "nothing looks wrong; features of ratings are not checked$" || fail "ratings: $("$tools/drps-stat" --check rated)"
+[[ $("$tools/drps-stat" --check rated --json | value constant_features) = null ]] || fail "features of ratings are counted"
 fails 1 "no-plan is neither a plan nor a model" "$tools/drps-stat" --check no-plan
 echo "ok samples"
 
