@@ -266,7 +266,7 @@ struct drps_train_options {
     float l1, l2;          /* default 0 */
     float eps;             /* adagrad: added to the sum of squares; default: the algorithm's,
                               or else the optimizer's own */
-    float init_scale;      /* of factors; default 0.1 / sqrt(factors) */
+    float init_scale;      /* of factors; default 0.1 / sqrt(factors), of ffm 0.5 / sqrt(factors) */
     uint64_t seed;         /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
     uint64_t patience; /* stop after this many epochs that were no better on held-out samples and

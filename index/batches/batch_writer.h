@@ -14,10 +14,12 @@ struct gathered {
     float *labels;
     uint32_t *starts;
     size_t n, label_cap, start_cap;
-    uint32_t *rows; /* [nnz] */
-    float *values;  /* [nnz] if has_values */
-    size_t nnz, row_cap, value_cap;
+    uint32_t *rows;   /* [nnz] */
+    float *values;    /* [nnz] if has_values */
+    uint16_t *fields; /* [nnz] if field_count */
+    size_t nnz, row_cap, value_cap, field_cap;
     int has_values;
+    uint32_t field_count; /* fields are below it; 0: there are none */
     uint32_t stratum, lane;
 };
 

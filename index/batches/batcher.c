@@ -18,6 +18,7 @@ struct batcher {
 
     struct gathered batch, handed; /* the one being gathered, and the writer's */
     uint32_t stratum, lane;        /* of the one being gathered */
+    uint32_t field_count;          /* of all; 0: they have no fields */
     struct batch_writer *writer;
 };
 
@@ -27,9 +28,11 @@ static uint64_t batch_bytes(const struct batcher *b, size_t n)
     enum {
         ENTRY = 4 + ENCODER_ENTRY_BYTES,
         VALUE = 4 + ENCODER_VALUE_BYTES,
+        FIELD = 2 + ENCODER_FIELD_BYTES,
         SAMPLE = 8 + ENCODER_SAMPLE_BYTES
     };
-    const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0);
+    const uint64_t entry =
+        ENTRY + (b->batch.has_values ? VALUE : 0U) + (b->field_count ? FIELD : 0U);
     return (b->batch.nnz + n) * entry + b->batch.n * SAMPLE;
 }
 
@@ -47,7 +50,9 @@ static int make_room(struct batcher *b, size_t n)
     struct gathered *g = &b->batch;
     if (drps_array_reserve(&g->labels, &g->label_cap, g->n + 1, sizeof(*g->labels)) ||
         drps_array_reserve(&g->starts, &g->start_cap, g->n + 2, sizeof(*g->starts)) ||
-        drps_array_reserve(&g->rows, &g->row_cap, g->nnz + n, sizeof(*g->rows)))
+        drps_array_reserve(&g->rows, &g->row_cap, g->nnz + n, sizeof(*g->rows)) ||
+        drps_array_reserve(&g->fields, &g->field_cap, b->field_count ? g->nnz + n : 0,
+                           sizeof(*g->fields)))
         return -ENOMEM;
     return 0;
 }
@@ -62,6 +67,7 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->batch_size = options->batch_size;
     b->memory_bytes = options->memory_bytes;
     b->map = options->map;
+    b->field_count = options->field_count;
     int rc = drps_batch_writer_open(data, rows, options->has_bias, &b->writer, err);
     if (rc < 0) {
         drps_batcher_close(b);
@@ -143,6 +149,7 @@ static int end_batch(struct batcher *b, struct drps_err *err)
     int rc;
     b->batch.stratum = b->stratum;
     b->batch.lane = b->lane;
+    b->batch.field_count = b->field_count;
     if (!leaves_room(b))
         rc = write_alone(b, err);
     else if (b->batch.nnz >= LARGE_NNZ) /* a thread pays */
@@ -154,7 +161,7 @@ static int end_batch(struct batcher *b, struct drps_err *err)
 }
 
 int drps_batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
-                     const float *values, struct drps_err *err)
+                     const float *values, const uint16_t *fields, struct drps_err *err)
 {
     if (b->batch.nnz + n > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -165,6 +172,7 @@ int drps_batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t 
     b->batch.starts[b->batch.n] = (uint32_t)b->batch.nnz;
     b->batch.labels[b->batch.n++] = label;
     add_rows(b, ids, n);
+    if (b->field_count && n) memcpy(b->batch.fields + b->batch.nnz, fields, n * sizeof(*fields));
     if ((values || b->batch.has_values) && keep_values(b, n, values))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->batch.n);
     b->batch.nnz += n;

@@ -14,6 +14,7 @@ struct batcher_options {
     uint64_t memory_bytes; /* a batch that takes more while it is built is DRPS_E_MEMORY_BUDGET; 0:
                               no bound */
     const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */
+    uint32_t field_count;  /* each entry has a field below it; 0: entries have no fields */
 };
 
 /* Open a batcher, which writes to data and rows, both borrowed. */
@@ -22,10 +23,11 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
                       const struct batcher_options *options, struct batcher **b_out,
                       struct drps_err *err);
 
-/* One sample: n ids (distinct) and values (NULL: all 1). */
+/* One sample: n ids (distinct, but that of one id and several fields) and values (NULL: all 1), and
+ * fields if batches have them. */
 DRPS_MUST_CHECK
 int drps_batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
-                     const float *values, struct drps_err *err);
+                     const float *values, const uint16_t *fields, struct drps_err *err);
 
 /* A sample that will be added soon: request what it needs from memory. */
 void drps_batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n);

@@ -98,7 +98,7 @@ static int cut(struct lanes *l, uint32_t number, struct drps_err *err)
                                 q->starts[s + AHEAD + 1] - q->starts[s + AHEAD]);
         rc = drps_batcher_add(l->to, q->labels[s], q->starts[s + 1] - q->starts[s],
                               q->ids + q->starts[s],
-                              q->has_values ? q->values + q->starts[s] : NULL, err);
+                              q->has_values ? q->values + q->starts[s] : NULL, NULL, err);
     }
     if (rc == 0 && q->n < l->batch_size) rc = drps_batcher_end(l->to, err);
     q->n = 0;

@@ -160,7 +160,10 @@ struct drps_plan_info {
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
-    uint32_t factors, dim; /* dim is 1 + factors, the outputs, or the number of classes */
+    uint32_t factors, dim; /* dim is 1 + factors, with fields 1 + factors * field_count; the
+                              outputs, or the number of classes */
+    uint32_t field_count;  /* of entries: each field is below it; 0: entries have no fields */
+    int normalized;        /* samples are divided by their length; of field-aware models */
     int classification;
     const struct drps_classes *classes; /* of labels; of an open plan its own, else borrowed; NULL:
                                            labels are numbers */
@@ -309,8 +312,8 @@ int drps_plan_get_expression(const void *manifest, const char *path, char text_o
  */
 void drps_plan_put_expression(void *manifest, const char *text, uint32_t outputs);
 
-/* The columns of csv data that are no features, as plan.json and model.json have them: three members
- * that may be missing. `manifest` is a json_t object, `path` its file, for the message.
+/* The columns of csv data that are no features, as plan.json and model.json have them: three
+ * members that may be missing. `manifest` is a json_t object, `path` its file, for the message.
  * DRPS_E_CORRUPT. */
 DRPS_MUST_CHECK
 int drps_plan_get_columns(const void *manifest, const char *path,

@@ -168,6 +168,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
 const struct drps_format drps_format_csv = {
     .name = "csv",
     .has_names = 1,
+    .has_fields = 1,
     .has_classes = 1,
     .open = csv_open,
     .close = drps_columns_close,

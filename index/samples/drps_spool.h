@@ -30,8 +30,9 @@ struct spool_sample {
     uint64_t order;
     float label;
     uint32_t n;
-    uint32_t *ids;       /* [n] */
-    const float *values; /* [n], or NULL: all 1 */
+    uint32_t *ids;          /* [n] */
+    const float *values;    /* [n], or NULL: all 1 */
+    const uint16_t *fields; /* [n], or NULL: entries have none */
 };
 
 struct spool;

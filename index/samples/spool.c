@@ -13,10 +13,13 @@
 #include "base/drps_endian.h"
 #include "index/samples/bucket.h"
 
-/* A sample: order u64 | label f32 | n u32 (top bit: values follow) | ids u32[n] | values f32[n]. */
+/* A sample: order u64 | label f32 | n u32 (top bits: values and fields follow) | ids u32[n] |
+ * values f32[n] | fields u16[n], to a multiple of four bytes. */
 enum { HEAD_BYTES = 16, BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
 enum { SLACK = 16, AHEAD = 8, SOON = 2 };
 #define HAS_VALUES 0x80000000u
+#define HAS_FIELDS 0x40000000u
+#define N_BITS (~(HAS_VALUES | HAS_FIELDS))
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
 /* A sample's order, and where it lies in a bucket. */
@@ -93,8 +96,16 @@ static void encode_head(const struct spool_sample *sample, void *head)
     memcpy(&label, &sample->label, sizeof(label));
     drps_put_u64(at, sample->order);
     drps_put_u32(at + 8, label);
-    drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0));
+    drps_put_u32(at + 12,
+                 sample->n | (sample->values ? HAS_VALUES : 0) | (sample->fields ? HAS_FIELDS : 0));
 }
+
+static size_t fields_bytes(size_t n)
+{
+    return (n + 1) / 2 * 2 * sizeof(uint16_t);
+}
+
+static const char no_field[sizeof(uint16_t)]; /* fills the last four bytes */
 
 /* Adds a sample for all of which the buffer has no room. */
 static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sample *sample,
@@ -108,7 +119,22 @@ static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sa
     if (rc == 0 && sample->values)
         rc =
             drps_bucket_put(&s->store, b, sample->values, sample->n * sizeof(*sample->values), err);
+    if (rc == 0 && sample->fields)
+        rc =
+            drps_bucket_put(&s->store, b, sample->fields, sample->n * sizeof(*sample->fields), err);
+    if (rc == 0 && sample->fields && sample->n % 2)
+        rc = drps_bucket_put(&s->store, b, no_field, sizeof(no_field), err);
     return rc;
+}
+
+/* Adds the fields of a sample, for which the buffer has room. */
+static void add_fields(struct bucket *b, const struct spool_sample *sample)
+{
+    const size_t bytes = sample->n * sizeof(*sample->fields);
+    char *to = bucket_tail(b);
+    memcpy(to, sample->fields, bytes);
+    memset(to + bytes, 0, fields_bytes(sample->n) - bytes);
+    b->buffered += fields_bytes(sample->n);
 }
 
 int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err)
@@ -119,7 +145,7 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     struct bucket *b = &s->buckets[number];
 
     b->samples++;
-    if (HEAD_BYTES + 2 * each > BUCKET_BUFFER_BYTES - b->buffered)
+    if (HEAD_BYTES + 3 * each > BUCKET_BUFFER_BYTES - b->buffered)
         return add_in_parts(s, b, sample, err);
     char *to = bucket_tail(b);
     encode_head(sample, to);
@@ -128,6 +154,7 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     memcpy(to + HEAD_BYTES, sample->ids, each);
     if (sample->values) memcpy(to + HEAD_BYTES + each, sample->values, each);
     b->buffered += each * (sample->values ? 2 : 1);
+    if (sample->fields) add_fields(b, sample);
     return 0;
 }
 
@@ -153,6 +180,14 @@ int drps_spool_finish(struct spool *s, struct drps_err *err)
     return rc;
 }
 
+/* n_bits: as written, with what follows. */
+static size_t bytes_with(uint32_t n_bits)
+{
+    const size_t n = n_bits & N_BITS;
+    return HEAD_BYTES + n * (n_bits & HAS_VALUES ? 8 : 4) +
+           (n_bits & HAS_FIELDS ? fields_bytes(n) : 0);
+}
+
 /* Point sample into `data` (room bytes left). Returns its size, or 0 when it is not whole. */
 static size_t sample_decode(char *data, size_t room, struct spool_sample *sample)
 {
@@ -161,18 +196,20 @@ static size_t sample_decode(char *data, size_t room, struct spool_sample *sample
     uint32_t label = drps_get_u32(data + 8);
     sample->order = drps_get_u64(data);
     memcpy(&sample->label, &label, sizeof(label));
-    sample->n = n & ~HAS_VALUES;
-    size_t bytes = HEAD_BYTES + (size_t)sample->n * (n & HAS_VALUES ? 8 : 4);
+    sample->n = n & N_BITS;
+    const size_t bytes = bytes_with(n);
     if (bytes > room) return 0;
     sample->ids = (uint32_t *)(void *)(data + HEAD_BYTES);
-    sample->values = n & HAS_VALUES ? (const float *)(const void *)(sample->ids + sample->n) : NULL;
+    const uint32_t *end = sample->ids + sample->n;
+    sample->values = n & HAS_VALUES ? (const float *)(const void *)end : NULL;
+    if (n & HAS_VALUES) end += sample->n;
+    sample->fields = n & HAS_FIELDS ? (const uint16_t *)(const void *)end : NULL;
     return bytes;
 }
 
 static size_t sample_bytes(const char *head)
 {
-    uint32_t n = drps_get_u32(head + 12);
-    return HEAD_BYTES + (size_t)(n & ~HAS_VALUES) * (n & HAS_VALUES ? 8 : 4);
+    return bytes_with(drps_get_u32(head + 12));
 }
 
 /* A window over a bucket file that always starts at a sample. */
