@@ -236,11 +236,11 @@ struct drps_train_options {
                                        checkpoint before */
     uint64_t checkpoint_part_bytes; /* of rows in a file, about; default 1 MiB, or more where there
                                        would be too many files */
-    int checkpoint_vectors; /* 1: exchange of vectors, or one process with a model of several
-                               classes and all rows in memory: what is applied in each round is
-                               logged beside a checkpoint (engine/checkpoint/vectors/), and is
-                               durable as often as checkpoint_every says, by default each 10
-                               seconds; checkpoints are written when the log is as large */
+    int checkpoint_vectors;        /* 1: exchange of vectors, or one process with a model of several
+                                      classes and all rows in memory: what is applied in each round is
+                                      logged beside a checkpoint (engine/checkpoint/vectors/), and is
+                                      durable as often as checkpoint_every says, by default each 10
+                                      seconds; checkpoints are written when the log is as large */
     uint64_t checkpoint_log_bytes; /* and has at least so many bytes, of each rank, about; default
                                       16 MiB, which are soon restored */
     int keep_checkpoints; /* 1: they stay when the model is written, with one after the last
@@ -266,7 +266,7 @@ struct drps_train_options {
     float l1, l2;          /* default 0 */
     float eps;             /* adagrad: added to the sum of squares; default: the algorithm's,
                               or else the optimizer's own */
-    float init_scale;      /* of factors; default 0.1 / sqrt(factors) */
+    float init_scale;      /* of factors; default 0.1 / sqrt(factors), of ffm 0.5 / sqrt(factors) */
     uint64_t seed;         /* of initial factors */
     int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
     uint64_t patience; /* stop after this many epochs that were no better on held-out samples and

@@ -73,12 +73,14 @@ struct drps_index_options {
                          labels are numbers then; 0: as many as named classes */
     const char
         *task; /* fm: auto (two distinct labels: classification), regression, classification */
-    uint32_t factors; /* lmf, fm: the length of a row's vector, >= 1; 0: 16 */
-    int no_bias;      /* 1: no intercept */
-    uint32_t workers; /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
-    uint32_t servers; /* ranks that hold rows, from 0 on; 0: as many as workers */
-    int separate;     /* 1: servers are ranks of their own, and those of workers follow. At most
-                         DRPS_PLAN_WORKERS_MAX ranks */
+    uint32_t factors; /* lmf, fm: the length of a row's vector, >= 1; 0: 16; ffm: for each field; 0:
+                         4 */
+    int not_normalized; /* ffm: samples are taken as they are, not divided by their length */
+    int no_bias;        /* 1: no intercept */
+    uint32_t workers;   /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
+    uint32_t servers;   /* ranks that hold rows, from 0 on; 0: as many as workers */
+    int separate;       /* 1: servers are ranks of their own, and those of workers follow. At most
+                           DRPS_PLAN_WORKERS_MAX ranks */
     const char
         *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
                             and in the order grid rows circulate between at most 16 workers */

@@ -9,6 +9,7 @@
  *   grads  [m][D]  sums over samples of the loss's derivative by each parameter, or means
  *                  (`mean_of`); kernels add to it
  *   scores [n][J]
+ * Of a field-aware model, entry j has a field f[j] too, below F = fields.
  * A loss that is a text (model->expr) may have a row of each sample, own (drps_batch_sample_row()).
  * Row 0 of a batch is the intercept where `has_bias` is set: its first float is added to every
  * score; with J scores float c to score c.
@@ -22,8 +23,13 @@
  * classes is one versus the rest: the sum over c of the hinge of score c, with +1 for class y and
  * -1 for others.
  *
- * Sources: fm is Rendle (ICDM 2010), Eq. 1; mf is Koren, Bell and Volinsky (Computer 2009), with
- * biases.
+ * ffm: score = bias + sum of x w + sum over pairs of entries i, j of x_i x_j <v_i[f_j], v_j[f_i]>,
+ * w a row's first float, v[f] its factors for field f, which begin at 1 + f * factors. With
+ * `normalized` x is divided by the sample's length, the root of the sum of x^2. A row may have
+ * several entries in a sample, of different fields.
+ *
+ * Sources: fm is Rendle (ICDM 2010), Eq. 1; ffm is Juan et al. (RecSys 2016), Eq. 4; mf is Koren,
+ * Bell and Volinsky (Computer 2009), with biases.
  */
 #ifndef DRPS_ENGINE_MODEL_MODEL_H
 #define DRPS_ENGINE_MODEL_MODEL_H
@@ -41,7 +47,9 @@ struct drps_model {
     enum drps_algo algo;
     enum drps_loss loss;
     uint32_t factors; /* of a row; 0 for linear models */
+    uint32_t fields;  /* F: a row has factors for each; 0: the model is not field-aware */
     uint32_t dim;     /* floats a row: the bias or weight, then the factors; or J weights */
+    int normalized;   /* field-aware: each sample is divided by its length |x| */
     uint32_t outputs; /* J: scores of a sample */
     int classes;      /* of labels: 0: they are numbers; 1: -1 and +1; else how many have names */
     struct drps_expr expr;                  /* the loss as a text; n is 0 where it is none */
@@ -52,7 +60,8 @@ struct drps_model {
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
     float init_scale; /* random numbers (drps_model_random(), n of a row) start uniform in
-                         (-init_scale, init_scale); 0: 0.1 / sqrt(n) */
+                          (-init_scale, init_scale); 0: the algorithm's `init` over sqrt(n), or of
+                          factors for a field over the root of these */
     uint64_t seed;
 };
 
@@ -82,6 +91,12 @@ int drps_model_settle(struct drps_model *model, const struct drps_model_terms *t
 DRPS_MUST_CHECK
 int drps_model_init(struct drps_model *model, const char *algo, const char *loss, uint32_t factors,
                     int classes, struct drps_err *err);
+
+/* After drps_model_init(), set fields, dim and normalized of a field-aware model; of any other both
+ * numbers must be 0. DRPS_E_CONFIG: they do not fit the algorithm, or a row would be too long. */
+DRPS_MUST_CHECK
+int drps_model_set_fields(struct drps_model *model, uint32_t fields, int normalized,
+                          struct drps_err *err);
 
 /* Returns the bytes of scratch (aligned for doubles) that one thread needs for any batch with at
  * most `samples` samples and `rows` rows. It may be 0; scratch may then be NULL. */

@@ -2,6 +2,7 @@
  * A model as its description says (index/plan/drps_algorithm.h), and the pass over a batch:
  * forward, loss, backward, in chunks that stay in the caches.
  */
+#include "engine/model/ffm/drps_ffm.h"
 #include "engine/model/kernels.h"
 
 #include <math.h>
@@ -69,6 +70,23 @@ static void fm_backward(const struct drps_model *model, const struct drps_batch 
     drps_fm_backward(b, model->factors, first, last, slopes, params, sums, grads);
 }
 
+static void ffm_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
+                        size_t first, size_t last, const float *params, float *scores, float *sums)
+{
+    (void)sums;
+    drps_ffm_forward(b, model->factors, model->dim, model->normalized, bias, first, last, params,
+                     scores);
+}
+
+static void ffm_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                         size_t last, const float *slopes, const float *params, const float *sums,
+                         float *grads)
+{
+    (void)sums;
+    drps_ffm_backward(b, model->factors, model->dim, model->normalized, first, last, slopes, params,
+                      grads);
+}
+
 static void matrix_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
                            size_t first, size_t last, const float *params, float *scores,
                            float *sums)
@@ -90,6 +108,7 @@ static const struct kernels predictors[] = {
     [DRPS_PREDICTOR_LINEAR] = {DRPS_LINEAR_CHUNK, 0, linear_forward, linear_backward},
     [DRPS_PREDICTOR_MF] = {DRPS_MF_CHUNK, 0, mf_forward, mf_backward},
     [DRPS_PREDICTOR_FM] = {DRPS_FM_CHUNK, 1, fm_forward, fm_backward},
+    [DRPS_PREDICTOR_FFM] = {DRPS_FFM_CHUNK, 0, ffm_forward, ffm_backward},
     [DRPS_PREDICTOR_MATRIX] = {DRPS_MATRIX_CHUNK, 0, matrix_forward, matrix_backward},
     [DRPS_PREDICTOR_TOPIC] = {DRPS_LINEAR_CHUNK, 0, NULL, NULL}, /* engine/topic/ has its passes */
 };
@@ -149,7 +168,7 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
     if (factors > (uint32_t)most)
         return drps_err_set(err, DRPS_E_CONFIG, "%u factors are too many: at most %d", factors,
                             most);
-    m->factors = a->has_factors && !factors ? DRPS_FACTORS_DEFAULT : factors;
+    m->factors = factors ? factors : drps_algorithm_default_factors(a);
     if (is_topic && m->factors < DRPS_TOPICS_LEAST)
         return drps_err_set(err, DRPS_E_CONFIG, "%u topics are too few: at least %d", m->factors,
                             DRPS_TOPICS_LEAST);
@@ -213,6 +232,22 @@ static int has_text(const struct drps_model *model)
 static size_t room_bytes(const struct drps_model *model)
 {
     return has_text(model) ? drps_expr_room_bytes(&model->expr, model->outputs) : 0;
+}
+
+int drps_model_set_fields(struct drps_model *model, uint32_t fields, int normalized,
+                          struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm(model->algo);
+    const uint32_t dim = drps_algorithm_field_dim(model->factors, fields);
+    if (!drps_algorithm_has_fields(a) && !fields && !normalized) return 0;
+    if (!drps_algorithm_has_fields(a) || !fields || !dim)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "algorithm %s does not go with %u fields of %u factors", a->name,
+                            fields, model->factors);
+    model->fields = fields;
+    model->dim = dim;
+    model->normalized = normalized != 0;
+    return 0;
 }
 
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows)
@@ -422,16 +457,20 @@ double drps_model_gradient_slopes(const struct drps_model *model, const struct d
 uint32_t drps_model_random(const struct drps_model *model)
 {
     const int is_mixed = model->outputs > 1 && model->classes < DRPS_CLASSES_LEAST;
+    if (model->fields) return model->factors * model->fields;
     return is_mixed ? model->outputs : model->factors;
 }
 
 void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params)
 {
+    const struct drps_algorithm *a = drps_algorithm(model->algo);
     const uint32_t random = drps_model_random(model);
     const size_t first = model->dim - random;
-    const float scale = model->init_scale > 0 ? model->init_scale : 0.1f / sqrtf((float)random);
+    const float init = a->init > 0 ? a->init : DRPS_INIT;
+    const uint32_t each = model->fields ? model->factors : random;
+    const float scale = model->init_scale > 0 ? model->init_scale : init / sqrtf((float)each);
 
-    if (drps_algorithm_is_topic(drps_algorithm(model->algo))) {
+    if (drps_algorithm_is_topic(a)) {
         memset(params, 0, model->dim * sizeof(*params)); /* nothing is coded yet */
         return;
     }

@@ -22,29 +22,47 @@ static double weight_of(const struct drps_batch *b, size_t s)
     return b->weights ? (double)b->weights[s] : 1.0;
 }
 
+/* What the values of a sample are multiplied with. */
+static double scale_of(const struct drps_model *model, const struct drps_batch *b, size_t s)
+{
+    double squares = 0;
+    for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
+        squares += value_of(b, j) * value_of(b, j);
+    return model->normalized && squares > 0 ? 1 / sqrt(squares) : 1;
+}
+
+/* Where the factors begin that entry i's row has for entry j. */
+static size_t factors_at(const struct drps_model *model, const struct drps_batch *b, size_t i,
+                         size_t j)
+{
+    return row_of(b, i) * model->dim + 1 + (model->fields ? b->fields[j] * model->factors : 0);
+}
+
 /* Factorization machines sum over all pairs of entries, matrix factorization over its one pair. */
 static int has_pairs(const struct drps_model *model, size_t entries)
 {
     const enum drps_predictor predictor = drps_algorithm(model->algo)->predictor;
-    return predictor == DRPS_PREDICTOR_FM || (predictor == DRPS_PREDICTOR_MF && entries == 2);
+    return predictor == DRPS_PREDICTOR_FM || predictor == DRPS_PREDICTOR_FFM ||
+           (predictor == DRPS_PREDICTOR_MF && entries == 2);
 }
 
 static double score_of(const struct drps_model *model, const struct drps_batch *b, size_t s,
                        const float *params)
 {
     const size_t start = drps_batch_start(b, s), end = drps_batch_start(b, s + 1), dim = model->dim;
+    const double scale = scale_of(model, b, s);
     double score = model->has_bias ? (double)params[0] : 0;
 
     for (size_t j = start; j < end; j++)
-        score += value_of(b, j) * (double)params[row_of(b, j) * dim];
+        score += scale * value_of(b, j) * (double)params[row_of(b, j) * dim];
     if (!has_pairs(model, end - start)) return score;
     for (size_t i = start; i < end; i++)
         for (size_t j = i + 1; j < end; j++) {
             double dot = 0;
-            for (size_t f = 1; f < dim; f++)
-                dot +=
-                    (double)params[row_of(b, i) * dim + f] * (double)params[row_of(b, j) * dim + f];
-            score += value_of(b, i) * value_of(b, j) * dot;
+            for (size_t f = 0; f < model->factors; f++)
+                dot += (double)params[factors_at(model, b, i, j) + f] *
+                       (double)params[factors_at(model, b, j, i) + f];
+            score += scale * value_of(b, i) * scale * value_of(b, j) * dot;
         }
     return score;
 }
@@ -166,21 +184,22 @@ double drps_model_gradient_ref(const struct drps_model *model, const struct drps
     }
     for (size_t s = first; s < last; s++) {
         const size_t start = drps_batch_start(b, s), end = drps_batch_start(b, s + 1);
-        const double score = score_of(model, b, s, params);
+        const double score = score_of(model, b, s, params), scale = scale_of(model, b, s);
         double slope;
         scores[s] = (float)score;
         loss += weight_of(b, s) * loss_of(model->loss, score, (double)b->labels[s], &slope);
         slope *= weight_of(b, s) * share_of(model, b);
         if (model->has_bias) add(&grads[0], slope);
         for (size_t j = start; j < end; j++)
-            add(&grads[row_of(b, j) * dim], slope * value_of(b, j));
+            add(&grads[row_of(b, j) * dim], slope * scale * value_of(b, j));
         if (!has_pairs(model, end - start)) continue;
         for (size_t i = start; i < end; i++)
             for (size_t j = start; j < end; j++) {
                 if (i == j) continue;
-                const double x = slope * value_of(b, i) * value_of(b, j);
-                for (size_t f = 1; f < dim; f++)
-                    add(&grads[row_of(b, i) * dim + f], x * (double)params[row_of(b, j) * dim + f]);
+                const double x = slope * scale * value_of(b, i) * scale * value_of(b, j);
+                for (size_t f = 0; f < model->factors; f++)
+                    add(&grads[factors_at(model, b, i, j) + f],
+                        x * (double)params[factors_at(model, b, j, i) + f]);
             }
     }
     return loss;

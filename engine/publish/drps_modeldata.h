@@ -22,7 +22,8 @@ struct drps_modeldata {
     char *csv_kinds;     /* own: what the columns mean; NULL: what `reader` says */
     uint64_t *keys;      /* own: [keys_cap] of one sample */
     float *values;       /* own: [values_cap] */
-    size_t keys_cap, values_cap;
+    uint16_t *of;        /* own: [of_cap] fields, of a field-aware model */
+    size_t keys_cap, values_cap, of_cap;
 };
 
 /* A sample's features by the model's fields, without those of fields that it does not have. */
@@ -30,6 +31,7 @@ struct drps_modeldata_sample {
     float label, weight;
     const uint64_t *keys; /* [n], as `values` borrowed until the next call */
     const float *values;
+    const uint16_t *fields; /* NULL: the model is not field-aware */
     size_t n;
 };
 

@@ -68,6 +68,8 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
         (json_int_t)info->rows, "block_rows", (json_int_t)info->block_rows, "content",
         drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
         fields_to_json(info));
+    if (m->fields) drps_manifest_put(&j, "field_count", json_integer(m->fields));
+    if (m->normalized) drps_manifest_put(&j, "normalized", json_true());
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     drps_plan_put_expression(&j, m->expr.text,
                              m->expr.vector_scores && !m->expr.vector_y ? m->outputs : 0);
@@ -138,7 +140,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES], expression[DRPS_EXPR_TEXT];
     struct drps_model *m = &info->model;
     float mean, bias_start, init_scale;
-    uint32_t factors, outputs;
+    uint32_t factors, outputs, fields = 0;
     uint64_t seed;
 
     int rc = drps_manifest_get_text(j, "plan", path, info->plan_id, sizeof(info->plan_id), err);
@@ -148,6 +150,8 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc == 0)
         rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
     if (rc == 0) rc = drps_manifest_get_u32(j, "factors", path, &factors, err);
+    if (rc == 0 && json_object_get(j, "field_count"))
+        rc = drps_manifest_get_u32(j, "field_count", path, &fields, err);
     if (rc == 0) rc = drps_manifest_get_float(j, "bias_start", path, &bias_start, err);
     if (rc == 0) rc = drps_manifest_get_float(j, "init_scale", path, &init_scale, err);
     if (rc == 0) rc = drps_manifest_get_hex(j, "seed", path, &seed, err);
@@ -173,7 +177,9 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
         .factors = factors,
         .outputs = outputs,
         .classes = info->classes ? (int)drps_classes_count(info->classes) : info->classification};
-    if (drps_model_settle(m, &terms, &inner) < 0)
+    if (drps_model_settle(m, &terms, &inner) < 0 ||
+        drps_model_set_fields(m, fields, json_is_true(json_object_get(j, "normalized")), &inner) <
+            0)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, inner.text);
     m->has_bias = json_is_true(json_object_get(j, "has_bias"));
     m->bias_start = bias_start;

@@ -95,6 +95,7 @@ int drps_modeldata_open(const struct drps_io *io, const char *model,
     if (!o.format) o.format = info->format;
     o.hash_seed = info->hash_seed;
     o.known_classes = info->classes;
+    o.fields = info->model.fields != 0;
     int rc = set_columns(d, &o, err);
     if (rc == 0) rc = drps_reader_open(io, inputs, n, &o, &d->reader, err);
     if (rc < 0) return rc;
@@ -115,6 +116,7 @@ void drps_modeldata_close(struct drps_modeldata *d)
     free(d->csv_kinds);
     free(d->keys);
     free(d->values);
+    free(d->of);
     *d = (struct drps_modeldata){.info = NULL};
 }
 
@@ -139,6 +141,7 @@ static size_t translate(struct drps_modeldata *d, size_t i)
     uint32_t field;
     for (size_t j = d->piece.starts[i]; j < d->piece.starts[i + 1]; j++) {
         if (!drps_modeldata_key(d, j, &d->keys[n], &field)) continue;
+        if (d->piece.fields) d->of[n] = (uint16_t)field;
         d->values[n++] = d->piece.values[j];
     }
     return n;
@@ -153,13 +156,16 @@ int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeld
                                           .weight = p->weights ? p->weights[i] : 1,
                                           .keys = p->keys + first,
                                           .values = p->values + first,
+                                          .fields = p->fields ? p->fields + first : NULL,
                                           .n = n};
     if (!d->fields) return 0;
     if (drps_array_reserve(&d->keys, &d->keys_cap, n, sizeof(*d->keys)) ||
-        drps_array_reserve(&d->values, &d->values_cap, n, sizeof(*d->values)))
+        drps_array_reserve(&d->values, &d->values_cap, n, sizeof(*d->values)) ||
+        drps_array_reserve(&d->of, &d->of_cap, p->fields ? n : 0, sizeof(*d->of)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample of %zu features", n);
     out->n = translate(d, i);
     out->keys = d->keys;
     out->values = d->values;
+    out->fields = p->fields ? d->of : NULL;
     return 0;
 }

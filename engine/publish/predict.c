@@ -391,9 +391,10 @@ static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
     int rc = drps_modeldata_sample(&p->data, i, &s, err);
     if (rc < 0) return rc;
     p->given += s.n;
-    if (drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.n)) return 0;
+    if (drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.fields, s.n)) return 0;
     rc = score_batch(p, err);
-    if (rc < 0 || drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.n)) return rc;
+    if (rc < 0 || drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.fields, s.n))
+        return rc;
     return sample_too_large(p, s.n, err);
 }
 

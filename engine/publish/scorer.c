@@ -45,7 +45,7 @@ uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size
 {
     return topic_memory(model, samples) +
            samples * ((2 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
-           entries * (sizeof(float) + 3 * sizeof(uint32_t)) +
+           entries * (sizeof(float) + 3 * sizeof(uint32_t) + (model->fields ? 2 : 0)) +
            (entries + 1) * (uint64_t)shared_bytes(model->dim) +
            drps_model_scratch_bytes(model, samples, entries + 1);
 }
@@ -73,13 +73,14 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
     s->scores = drps_array_new(samples * model->outputs, sizeof(*s->scores));
     s->starts = drps_array_new(samples + 1, sizeof(*s->starts));
     s->values = drps_array_new(entries, sizeof(*s->values));
+    if (model->fields) s->fields = drps_array_new(entries, sizeof(*s->fields));
     s->local = drps_array_new(entries, sizeof(*s->local));
     s->rows = drps_array_new(entries, sizeof(*s->rows));
     s->ids = drps_array_new(entries + 1, sizeof(*s->ids));
     s->shared = drps_array_new(entries + 1, shared_bytes(model->dim));
     s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
-    if (!s->labels || !s->weights || !s->scores || !s->starts || !s->values || !s->local ||
-        !s->rows || !s->ids || !s->shared || !s->scratch)
+    if ((model->fields && !s->fields) || !s->labels || !s->weights || !s->scores || !s->starts ||
+        !s->values || !s->local || !s->rows || !s->ids || !s->shared || !s->scratch)
         return drps_err_set(err, -ENOMEM, "no memory for batches of %zu features", entries);
     s->keys = (uint64_t *)(void *)s->shared;
     s->names = s->keys + entries;
@@ -97,6 +98,7 @@ void drps_scorer_destroy(struct drps_scorer *s)
     free(s->scores);
     free(s->starts);
     free(s->values);
+    free(s->fields);
     free(s->local);
     free(s->rows);
     free(s->ids);
@@ -114,12 +116,13 @@ void drps_scorer_clear(struct drps_scorer *s)
 }
 
 int drps_scorer_add(struct drps_scorer *s, float label, float weight, const uint64_t *keys,
-                    const float *values, size_t n)
+                    const float *values, const uint16_t *fields, size_t n)
 {
     if (s->n == s->samples_cap || n > s->entries_cap - s->entries) return 0;
     memcpy(s->keys + s->entries, keys, n * sizeof(*keys));
     memcpy(s->values + s->entries, values, n * sizeof(*values));
     s->weights[s->n] = weight;
+    if (s->fields) memcpy(s->fields + s->entries, fields, n * sizeof(*fields));
     s->labels[s->n++] = label;
     s->entries += n;
     s->starts[s->n] = (uint32_t)s->entries;
@@ -192,12 +195,14 @@ static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struc
 /* Turn names into local rows and close the gaps of unseen features. */
 static size_t keep_seen(struct drps_scorer *s)
 {
+    const uint32_t fields = drps_modeldir_info(s->md)->model.fields;
     size_t kept = 0, from = 0;
     for (size_t i = 0; i < s->n; i++) {
         const size_t end = s->starts[i + 1];
         for (size_t j = from; j < end; j++) {
             const uint32_t row = s->rows[s->local[j]];
-            if (row == DRPS_NO_ROW) continue;
+            if (row == DRPS_NO_ROW || (s->fields && s->fields[j] >= fields)) continue;
+            if (s->fields) s->fields[kept] = s->fields[j];
             s->values[kept] = s->values[j];
             s->local[kept++] = row;
         }
@@ -261,7 +266,9 @@ int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
                                      .labels = s->labels,
                                      .starts = s->starts,
                                      .local32 = s->local,
-                                     .values = s->values};
+                                     .values = s->values,
+                                     .fields = s->fields,
+                                     .field_count = drps_modeldir_info(s->md)->model.fields};
     score(s, &batch);
     return 0;
 }

@@ -21,13 +21,14 @@ struct drps_scorer {
     struct drps_modeldir *md; /* borrowed */
     size_t samples_cap, entries_cap;
     size_t n, entries; /* collected */
-    uint64_t unseen;   /* entries without a row, ever */
+    uint64_t unseen;   /* entries without a row, or of a field that training had not, ever */
 
     float *labels;    /* [samples_cap] as given */
     float *weights;   /* [samples_cap] */
     float *scores;    /* [samples_cap][outputs] */
     uint32_t *starts; /* [samples_cap + 1] */
     float *values;    /* [entries_cap] */
+    uint16_t *fields; /* [entries_cap] of a field-aware model, else NULL */
     uint32_t *local;  /* [entries_cap] */
     uint32_t *rows;   /* [entries_cap] of the distinct names */
     uint32_t *ids;    /* [entries_cap + 1] distinct rows, increasing, the intercept first */
@@ -52,10 +53,10 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
                      size_t entries, struct drps_err *err);
 void drps_scorer_destroy(struct drps_scorer *s); /* half-built too */
 
-/* Take one sample of n <= entries_cap features; 0 when there is no room left: run, then add it
- * again. */
+/* Take one sample of n <= entries_cap features, with fields if the model is field-aware; 0 when
+ * there is no room left: run, then add it again. */
 int drps_scorer_add(struct drps_scorer *s, float label, float weight, const uint64_t *keys,
-                    const float *values, size_t n);
+                    const float *values, const uint16_t *fields, size_t n);
 
 /*
  * Score what was collected: scores [n][outputs], and of a topic model codes [n][factors]. labels

@@ -39,6 +39,10 @@ static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "lane %u of a stratum, " DRPS_FILE_MANIFEST " says %llu lanes", b->lane,
                             (unsigned long long)info->lanes);
+    if (b->nnz && b->field_count != info->field_count)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "entries of %u fields, " DRPS_FILE_MANIFEST " says %u", b->field_count,
+                            info->field_count);
     if (b->hand_over && !drps_plan_circulates(info))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "it hands rows over in a plan where none circulate");

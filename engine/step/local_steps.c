@@ -44,7 +44,9 @@ static struct drps_batch one_sample(struct drps_local *local, const struct drps_
                                .per_sample = (uint32_t)n,
                                .local16 = narrow ? local->narrow + bias : NULL,
                                .local32 = narrow ? NULL : local->identity + bias,
-                               .values = b->values ? b->values + start : NULL};
+                               .values = b->values ? b->values + start : NULL,
+                               .fields = b->fields ? b->fields + start : NULL,
+                               .field_count = b->field_count};
 }
 
 double drps_local_train(struct drps_local *local, const struct drps_model *model,

@@ -36,6 +36,8 @@ int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
     const struct drps_plan_info *info = &whole->info;
     *out = (struct warm_about){.factors = info->factors,
                                .dim = info->dim,
+                               .field_count = info->field_count,
+                               .normalized = info->normalized,
                                .has_bias = drps_plan_has_bias(info),
                                .string_names = info->string_names,
                                .hash_seed = info->hash_seed,
@@ -53,6 +55,8 @@ int drps_warm_about_model(const struct drps_modeldir_info *info, struct warm_abo
     const struct drps_model *m = &info->model;
     *out = (struct warm_about){.factors = m->factors,
                                .dim = m->dim,
+                               .field_count = m->fields,
+                               .normalized = m->normalized,
                                .has_bias = m->has_bias,
                                .string_names = info->string_names,
                                .hash_seed = info->hash_seed,
@@ -98,6 +102,8 @@ void *drps_warm_describe(const struct drps_plan *part, const struct drps_plan *w
                   (json_int_t)info->dim, "classification", info->classification, "has_bias",
                   drps_plan_has_bias(&all->info), "string_names", info->string_names, "hash_seed",
                   drps_manifest_hex(info->hash_seed), "fields", fields_to_json(all));
+    if (info->field_count) drps_manifest_put(&j, "field_count", json_integer(info->field_count));
+    if (info->normalized) drps_manifest_put(&j, "normalized", json_true());
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     drps_plan_put_expression(&j, info->expression, info->outputs);
     return j;
@@ -137,7 +143,10 @@ static int check_dim(const json_t *of, const char *path, struct warm_about *a, s
                                      .classes = label_classes(of, a)};
     int rc = drps_plan_get_expression(of, path, a->expression, &terms.outputs, err);
     if (rc < 0) return rc;
-    if (drps_model_settle(&model, &terms, &why) == 0 && model.dim == a->dim) return 0;
+    if (drps_model_settle(&model, &terms, &why) == 0 &&
+        drps_model_set_fields(&model, a->field_count, a->normalized, &why) == 0 &&
+        model.dim == a->dim)
+        return 0;
     return drps_err_set(err, DRPS_E_CORRUPT, "%s: rows of %u floats do not fit algorithm %s", path,
                         a->dim, a->algo);
 }
@@ -150,10 +159,13 @@ int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *
     if (rc == 0) rc = drps_manifest_get_text(of, "loss", path, out->loss, sizeof(out->loss), err);
     if (rc == 0) rc = drps_manifest_get_u32(of, "factors", path, &out->factors, err);
     if (rc == 0) rc = drps_manifest_get_u32(of, "dim", path, &out->dim, err);
+    if (rc == 0 && json_object_get(of, "field_count"))
+        rc = drps_manifest_get_u32(of, "field_count", path, &out->field_count, err);
     if (rc == 0) rc = drps_manifest_get_count(of, "rows", path, &out->rows, err);
     if (rc == 0) rc = drps_manifest_get_hex(of, "hash_seed", path, &out->hash_seed, err);
     if (rc < 0) return rc;
     out->has_bias = json_is_true(json_object_get(of, "has_bias"));
+    out->normalized = json_is_true(json_object_get(of, "normalized"));
     out->string_names = json_is_true(json_object_get(of, "string_names"));
     const struct drps_bound bounds[] = {{"rows", out->rows, 1, UINT32_MAX, "32 bits"}};
     rc = drps_manifest_check(bounds, 1, path, err);
@@ -167,6 +179,31 @@ int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *
 static const char *kind_of_names(const struct warm_about *a)
 {
     return a->string_names ? "strings" : "numbers";
+}
+
+static int same_columns(const struct warm_about *a, const struct warm_about *b)
+{
+    int same = a->fields_n == b->fields_n;
+    for (size_t i = 0; i < a->fields_n && same; i++)
+        same = strcmp(a->fields[i], b->fields[i]) == 0;
+    return same;
+}
+
+/* A row of a field-aware model has its numbers in the order of the fields. */
+static int check_fields(const struct warm_about *old, const char *path,
+                        const struct warm_about *now, struct drps_err *err)
+{
+    if (!now->field_count) return 0;
+    if (old->normalized != now->normalized)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples of %s are %s, those of the plan are %s: make the plan like it",
+                            path, old->normalized ? "normalised" : "not normalised",
+                            now->normalized ? "normalised" : "not");
+    if (old->field_count == now->field_count && same_columns(old, now)) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s has %u fields, and the plan %u, or others, or in another order: a row "
+                        "has numbers for each, so training cannot begin with it",
+                        path, old->field_count, now->field_count);
 }
 
 static const char *loss_of(const struct warm_about *a)
@@ -185,6 +222,7 @@ int drps_warm_check(const struct warm_about *old, const char *path, const struct
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "%s has other classes than the plan: a row has a number for each, so %s", path, todo);
+    if (old->factors == now->factors && check_fields(old, path, now, err) < 0) return DRPS_E_CONFIG;
     if (old->factors != now->factors || old->dim != now->dim)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has %u factors a row, the plan %u: %s", path,
                             old->factors, now->factors, todo);
@@ -202,9 +240,6 @@ int drps_warm_check(const struct warm_about *old, const char *path, const struct
 
 int drps_warm_same_keys(const struct warm_about *old, const struct warm_about *now)
 {
-    int same = old->hash_seed == now->hash_seed && old->fields_n == now->fields_n;
     if (!old->string_names) return 1; /* the numbers are the keys */
-    for (size_t i = 0; i < old->fields_n && same; i++)
-        same = strcmp(old->fields[i], now->fields[i]) == 0;
-    return same;
+    return old->hash_seed == now->hash_seed && same_columns(old, now);
 }

@@ -12,7 +12,8 @@
 struct warm_about {
     char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES];
     char expression[DRPS_EXPR_TEXT]; /* the loss as a text; "": it is none */
-    uint32_t factors, dim;
+    uint32_t factors, dim, field_count;
+    int normalized;
     int has_bias; /* row 0 is the intercept, which has no name */
     int string_names;
     uint64_t hash_seed;           /* of string names */

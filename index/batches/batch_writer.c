@@ -36,6 +36,7 @@ void drps_gathered_free(struct gathered *g)
     free(g->rows);
     free(g->values);
     free(g->weights);
+    free(g->fields);
     *g = (struct gathered){0};
 }
 
@@ -75,6 +76,8 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
                                .labels = g->labels,
                                .values = g->has_values ? g->values : NULL,
                                .weights = g->has_weights ? g->weights : NULL,
+                               .fields = g->field_count ? g->fields : NULL,
+                               .field_count = g->field_count,
                                .stratum = g->stratum,
                                .lane = g->lane};
     struct encoded out;

@@ -14,11 +14,13 @@ struct gathered {
     float *labels;
     uint32_t *starts;
     size_t n, label_cap, start_cap;
-    uint32_t *rows; /* [nnz] */
-    float *values;  /* [nnz] if has_values */
-    float *weights; /* [n] if has_weights */
-    size_t nnz, row_cap, value_cap, weight_cap;
+    uint32_t *rows;   /* [nnz] */
+    float *values;    /* [nnz] if has_values */
+    float *weights;   /* [n] if has_weights */
+    uint16_t *fields; /* [nnz] if field_count */
+    size_t nnz, row_cap, value_cap, weight_cap, field_cap;
     int has_values, has_weights;
+    uint32_t field_count; /* fields are below it; 0: there are none */
     uint32_t stratum, lane;
 };
 

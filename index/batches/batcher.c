@@ -18,6 +18,7 @@ struct batcher {
 
     struct gathered batch, handed; /* the one being gathered, and the writer's */
     uint32_t stratum, lane;        /* of the one being gathered */
+    uint32_t field_count;          /* of all; 0: they have no fields */
     struct batch_writer *writer;
 };
 
@@ -27,11 +28,13 @@ static uint64_t batch_bytes(const struct batcher *b, size_t n)
     enum {
         ENTRY = 4 + ENCODER_ENTRY_BYTES,
         VALUE = 4 + ENCODER_VALUE_BYTES,
+        FIELD = 2 + ENCODER_FIELD_BYTES,
         SAMPLE = 8 + ENCODER_SAMPLE_BYTES,
         WEIGHT = 4
     };
-    const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0);
-    const uint64_t sample = SAMPLE + (b->batch.has_weights ? WEIGHT : 0);
+    const uint64_t entry =
+        ENTRY + (b->batch.has_values ? VALUE : 0U) + (b->field_count ? FIELD : 0U);
+    const uint64_t sample = SAMPLE + (b->batch.has_weights ? WEIGHT : 0U);
     return (b->batch.nnz + n) * entry + b->batch.n * sample;
 }
 
@@ -49,7 +52,9 @@ static int make_room(struct batcher *b, size_t n)
     struct gathered *g = &b->batch;
     if (drps_array_reserve(&g->labels, &g->label_cap, g->n + 1, sizeof(*g->labels)) ||
         drps_array_reserve(&g->starts, &g->start_cap, g->n + 2, sizeof(*g->starts)) ||
-        drps_array_reserve(&g->rows, &g->row_cap, g->nnz + n, sizeof(*g->rows)))
+        drps_array_reserve(&g->rows, &g->row_cap, g->nnz + n, sizeof(*g->rows)) ||
+        drps_array_reserve(&g->fields, &g->field_cap, b->field_count ? g->nnz + n : 0,
+                           sizeof(*g->fields)))
         return -ENOMEM;
     return 0;
 }
@@ -64,6 +69,7 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->batch_size = options->batch_size;
     b->memory_bytes = options->memory_bytes;
     b->map = options->map;
+    b->field_count = options->field_count;
     int rc = drps_batch_writer_open(data, rows, options->has_bias, &b->writer, err);
     if (rc < 0) {
         drps_batcher_close(b);
@@ -157,6 +163,7 @@ static int end_batch(struct batcher *b, struct drps_err *err)
     int rc;
     b->batch.stratum = b->stratum;
     b->batch.lane = b->lane;
+    b->batch.field_count = b->field_count;
     if (!leaves_room(b))
         rc = write_alone(b, err);
     else if (b->batch.nnz >= LARGE_NNZ) /* a thread pays */
@@ -180,6 +187,7 @@ int drps_batcher_add(struct batcher *b, const struct spool_sample *s, struct drp
     g->starts[g->n] = (uint32_t)g->nnz;
     g->labels[g->n++] = s->label;
     add_rows(b, s->ids, s->n);
+    if (b->field_count && s->n) memcpy(g->fields + g->nnz, s->fields, s->n * sizeof(*s->fields));
     g->nnz += s->n;
     g->starts[g->n] = (uint32_t)g->nnz;
     return g->n == b->batch_size ? end_batch(b, err) : 0;

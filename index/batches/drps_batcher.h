@@ -15,6 +15,7 @@ struct batcher_options {
     uint64_t memory_bytes; /* a batch that takes more while it is built is DRPS_E_MEMORY_BUDGET; 0:
                               no bound */
     const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */
+    uint32_t field_count;  /* each entry has a field below it; 0: entries have no fields */
 };
 
 /* Open a batcher, which writes to data and rows, both borrowed. */
@@ -23,7 +24,8 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
                       const struct batcher_options *options, struct batcher **b_out,
                       struct drps_err *err);
 
-/* One sample of n distinct ids; its order does not count. */
+/* One sample; the order of its ids does not count. They are distinct, but that of one id and
+ * several fields; it has fields if batches have them. */
 DRPS_MUST_CHECK
 int drps_batcher_add(struct batcher *b, const struct spool_sample *sample, struct drps_err *err);
 

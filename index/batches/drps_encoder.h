@@ -18,20 +18,26 @@
 /* The encoder and its memory, which it keeps from batch to batch. Zero it first. */
 struct batch_encoder {
     uint64_t *pairs,
-        *aux;         /* own: [nnz] row << 32 | its sample, or its entry where these have values;
-                         then, in aux, each sample's entries in order, and their values */
-    uint32_t *sample; /* own: [nnz] of each entry, where they have values */
+        *aux;         /* own: [nnz] row << 32 | its sample, or its entry where these have values or
+                         fields; then, in aux, each sample's entries in order, and their values */
+    uint32_t *sample; /* own: [nnz] of each entry, where they have values or fields */
+    uint16_t *fields; /* own: [nnz] of each sample's entries in order, where they have fields */
     uint32_t *next;   /* own: [samples] where a sample's next entry goes */
     uint32_t *list;   /* own: [rows] that the batch has, in order */
     unsigned char *listed; /* own: the same packed */
     void *packed;          /* own */
-    size_t pairs_cap, aux_cap, sample_cap, next_cap, list_cap, listed_cap, packed_cap;
+    size_t pairs_cap, aux_cap, sample_cap, field_cap, next_cap, list_cap, listed_cap, packed_cap;
     uint64_t max_bytes; /* of the bodies so far, plain */
 };
 
-/* What it takes to encode a batch, at most, beside the batch itself: of an entry, and if it has a
- * value; of a sample. */
-enum { ENCODER_ENTRY_BYTES = 28, ENCODER_VALUE_BYTES = 4, ENCODER_SAMPLE_BYTES = 5 };
+/* What it takes to encode a batch, at most, beside the batch itself: of an entry, if it has a
+ * value, and if it has a field; of a sample. */
+enum {
+    ENCODER_ENTRY_BYTES = 28,
+    ENCODER_VALUE_BYTES = 4,
+    ENCODER_FIELD_BYTES = 8,
+    ENCODER_SAMPLE_BYTES = 5
+};
 
 /* What is written of one batch. */
 struct encoded {

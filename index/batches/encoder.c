@@ -12,12 +12,20 @@
 
 enum { NARROW_ROWS = 65536 };
 
+/* 1: entries have more than their rows, so that a pair is of an entry, not of a sample. */
+static int by_entry(const struct drps_batch *b)
+{
+    return b->values || b->fields;
+}
+
 static int reserve(struct batch_encoder *e, const struct drps_batch *b)
 {
     return drps_array_reserve(&e->pairs, &e->pairs_cap, b->nnz, sizeof(*e->pairs)) ||
            drps_array_reserve(&e->aux, &e->aux_cap, b->nnz, sizeof(*e->aux)) ||
-           drps_array_reserve(&e->sample, &e->sample_cap, b->values ? b->nnz : 0,
+           drps_array_reserve(&e->sample, &e->sample_cap, by_entry(b) ? b->nnz : 0,
                               sizeof(*e->sample)) ||
+           drps_array_reserve(&e->fields, &e->field_cap, b->fields ? b->nnz : 0,
+                              sizeof(*e->fields)) ||
            drps_array_reserve(&e->next, &e->next_cap, b->samples, sizeof(*e->next)) ||
            drps_array_reserve(&e->packed, &e->packed_cap, drps_batch_pack_bound(b), 1);
 }
@@ -63,11 +71,12 @@ static void begin_pairs(struct batch_encoder *e, const struct drps_batch *b, con
                         struct digits *d)
 {
     uint64_t *restrict to = e->pairs;
+    const int entries = by_entry(b);
     for (size_t s = 0; s < b->samples; s++) {
         const size_t end = drps_batch_start(b, s + 1);
         for (size_t j = drps_batch_start(b, s); j < end; j++) {
-            to[d->next[0][digit(d, 0, rows[j])]++] = (uint64_t)rows[j] << 32 | (b->values ? j : s);
-            if (b->values) e->sample[j] = (uint32_t)s;
+            to[d->next[0][digit(d, 0, rows[j])]++] = (uint64_t)rows[j] << 32 | (entries ? j : s);
+            if (entries) e->sample[j] = (uint32_t)s;
         }
     }
 }
@@ -117,10 +126,10 @@ static inline void put(void *local, size_t at, uint32_t rank, int wide)
         memcpy((char *)local + 2 * at, &narrow, sizeof(narrow));
 }
 
-/* Put what the pairs have into e->list and e->aux, and into `values` if there are any. The first
- * row that an entry has is e->list[first]. */
+/* Put what the pairs have into e->list and e->aux, and into `values` and `fields` if there are any.
+ * The first row that an entry has is e->list[first]. */
 static inline void regroup(struct batch_encoder *e, const struct drps_batch *b, uint32_t first,
-                           int wide, float *restrict values)
+                           int wide, float *restrict values, uint16_t *restrict fields)
 {
     const uint64_t *restrict pairs = e->pairs;
     uint32_t *restrict next = e->next, *restrict list = e->list;
@@ -129,16 +138,17 @@ static inline void regroup(struct batch_encoder *e, const struct drps_batch *b, 
     for (size_t i = 0; i < b->nnz; i++) {
         const uint64_t row = pairs[i] >> 32;
         const uint32_t number = (uint32_t)pairs[i];
-        const size_t at = next[values ? e->sample[number] : number]++;
+        const size_t at = next[values || fields ? e->sample[number] : number]++;
         rank += row != before; /* no branch: it could hardly be predicted */
         before = row;
         list[rank] = (uint32_t)row;
         put(e->aux, at, rank, wide);
         if (values) values[at] = b->values[number];
+        if (fields) fields[at] = b->fields[number];
     }
 }
 
-/* Make e->list, and b's indices and values, from the sorted pairs. */
+/* Make e->list, and b's indices, values and fields, from the sorted pairs. */
 static void regroup_by_sample(struct batch_encoder *e, int bias, struct drps_batch *b)
 {
     const int wide = b->rows > NARROW_ROWS;
@@ -146,13 +156,14 @@ static void regroup_by_sample(struct batch_encoder *e, int bias, struct drps_bat
     for (size_t s = 0; s < b->samples; s++)
         e->next[s] = (uint32_t)drps_batch_start(b, s);
     if (bias) e->list[0] = 0;
-    if (b->values)
-        regroup(e, b, bias != 0, wide, values);
+    if (by_entry(b))
+        regroup(e, b, bias != 0, wide, b->values ? values : NULL, b->fields ? e->fields : NULL);
     else if (wide)
-        regroup(e, b, bias != 0, 1, NULL);
+        regroup(e, b, bias != 0, 1, NULL, NULL);
     else
-        regroup(e, b, bias != 0, 0, NULL);
+        regroup(e, b, bias != 0, 0, NULL, NULL);
     if (b->values) b->values = values;
+    if (b->fields) b->fields = e->fields;
     b->local32 = wide ? (const uint32_t *)(const void *)e->aux : NULL;
     b->local16 = wide ? NULL : (const uint16_t *)(const void *)e->aux;
 }
@@ -178,7 +189,9 @@ static void encode_body(struct batch_encoder *e, const struct drps_batch *b,
     drps_batch_pack(b, e->packed, &packed);
     if (bytes_of(&packed) >= bytes) return;
     *out = packed;
-    out->pieces[0].data = out->head; /* its own copy */
+    out->pieces[0].data = out->head; /* its own copies */
+    for (size_t i = 1; i < out->n; i++)
+        if (out->pieces[i].data == packed.fields_head) out->pieces[i].data = out->fields_head;
 }
 
 int drps_batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b,
@@ -204,6 +217,7 @@ void drps_batch_encoder_end(struct batch_encoder *e)
     free(e->pairs);
     free(e->aux);
     free(e->sample);
+    free(e->fields);
     free(e->next);
     free(e->list);
     free(e->listed);

@@ -171,7 +171,8 @@ static int share_steps(struct renumbering *m, int shared, struct drps_err *err)
  * (drps_renumber.h). */
 static int is_shared(const struct drps_plan_info *info)
 {
-    const uint64_t entry = sizeof(uint32_t) + ENCODER_ENTRY_BYTES + ENCODER_VALUE_BYTES;
+    const uint64_t entry = sizeof(uint32_t) + ENCODER_ENTRY_BYTES + ENCODER_VALUE_BYTES +
+                           (info->field_count ? ENCODER_FIELD_BYTES : 0);
     const uint64_t bytes = info->max_batch_nnz * entry + info->max_batch_rows * sizeof(uint32_t) +
                            2 * info->max_body_bytes;
     return info->max_batch_nnz >= SHARED_NNZ && bytes <= SHARED_BYTES;

@@ -97,6 +97,21 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                          .tables = {"doc", "word"},
                          .sample_rows = 1,
                          .optimizer = "alternating"},
+    [DRPS_ALGO_FFM] = {.algo = DRPS_ALGO_FFM,
+                       .name = "ffm",
+                       .predictor = DRPS_PREDICTOR_FFM,
+                       .labels = DRPS_LABELS_EITHER,
+                       .losses = LOSS(LOGISTIC) | LOSS(SQUARED),
+                       .loss_of_reals = DRPS_LOSS_SQUARED,
+                       .loss_of_classes = DRPS_LOSS_LOGISTIC,
+                       .has_factors = 1,
+                       .has_fields = 1,
+                       .default_factors = 4,
+                       .tables = {"wv"},
+                       .optimizer = "adagrad",
+                       .init = 0.5f,
+                       .adagrad_lr = 0.1f,
+                       .adagrad_eps = 0.01f},
     [DRPS_ALGO_EXPR] = TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
 };
 
@@ -179,6 +194,17 @@ int drps_algorithm_has_sample_rows(const struct drps_algorithm *a)
     return a->sample_rows;
 }
 
+int drps_algorithm_has_fields(const struct drps_algorithm *a)
+{
+    return a->has_fields;
+}
+
+uint32_t drps_algorithm_default_factors(const struct drps_algorithm *a)
+{
+    if (!a->has_factors) return 0;
+    return a->default_factors ? a->default_factors : DRPS_FACTORS_DEFAULT;
+}
+
 int drps_algorithm_takes_names(const struct drps_algorithm *a)
 {
     return a->labels == DRPS_LABELS_NAMES || a->labels == DRPS_LABELS_CLASSES_OR_NAMES;
@@ -188,6 +214,12 @@ uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, si
 {
     if (drps_algorithm_takes_names(a) && classes > 1) return (uint32_t)classes;
     return a->has_factors ? 1 + factors : 1;
+}
+
+uint32_t drps_algorithm_field_dim(uint32_t factors, uint32_t fields)
+{
+    const uint64_t dim = 1 + (uint64_t)factors * fields;
+    return dim <= DRPS_DIM_MAX ? (uint32_t)dim : 0;
 }
 
 enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification)

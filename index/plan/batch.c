@@ -1,5 +1,5 @@
 /* Body records: see drps_batch.h. Layout: head, labels, weights if any, starts unless uniform,
- * values if any, local indices. */
+ * values and fields if any, local indices. */
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -12,12 +12,18 @@
 /* Head, 32 bytes: samples u32 | rows u32 | nnz u64 | flags u32 | per_sample u32 | stratum u32 |
  * lane u32. */
 enum {
-    FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM | DRPS_BATCH_WEIGHTS,
+    FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM | DRPS_BATCH_FIELDS |
+            DRPS_BATCH_WEIGHTS,
     HANDS = DRPS_DEPARTS | DRPS_ARRIVES,
     HAND_FLAGS = HANDS | DRPS_HANDS_LAST | DRPS_HANDS_PARAMETERS, /* of plain bodies alone */
     FLAGS_AT = 16,
     DIAGONAL_AT = 24
 };
+
+/* Fields begin with 8 bytes: how many there are u32 | of what they are u32, in a plain body of
+ * entries. Then, 16 bits each, or 8 in a packed body of at most 256 fields: */
+enum { FIELDS_HEAD_BYTES = 8, FIELDS_NARROW = 256, FIELDS_MOST = 65535 };
+enum fields_of { FIELDS_OF_ENTRIES, FIELDS_OF_ROWS };
 
 static void add_piece(struct drps_batch_pieces *out, const void *data, size_t bytes)
 {
@@ -30,8 +36,8 @@ static void add_piece(struct drps_batch_pieces *out, const void *data, size_t by
 static uint32_t flags_of(const struct drps_batch *b)
 {
     return (b->local32 ? DRPS_BATCH_WIDE : 0u) | (b->values ? DRPS_BATCH_VALUES : 0u) |
-           (b->starts ? 0u : DRPS_BATCH_UNIFORM) | (b->weights ? DRPS_BATCH_WEIGHTS : 0u) |
-           b->hand_over;
+           (b->starts ? 0u : DRPS_BATCH_UNIFORM) | (b->fields ? DRPS_BATCH_FIELDS : 0u) |
+           (b->weights ? DRPS_BATCH_WEIGHTS : 0u) | b->hand_over;
 }
 
 static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, uint32_t flags)
@@ -47,7 +53,7 @@ static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, 
     add_piece(out, out->head, DRPS_BATCH_HEAD_BYTES);
 }
 
-/* The sections between labels and indices, which are the same in a packed body. */
+/* The sections between labels and fields, which are the same in a packed body. */
 static void add_middle(struct drps_batch_pieces *out, const struct drps_batch *b)
 {
     if (b->weights) add_piece(out, b->weights, b->samples * sizeof(*b->weights));
@@ -55,22 +61,35 @@ static void add_middle(struct drps_batch_pieces *out, const struct drps_batch *b
     if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
 }
 
+static void add_fields(struct drps_batch_pieces *out, uint32_t count, enum fields_of of,
+                       const void *fields, size_t bytes)
+{
+    drps_put_u32(out->fields_head, count);
+    drps_put_u32(out->fields_head + 4, of);
+    add_piece(out, out->fields_head, FIELDS_HEAD_BYTES);
+    add_piece(out, fields, bytes);
+}
+
 void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out)
 {
     add_head(out, b, flags_of(b));
     add_piece(out, b->labels, b->samples * sizeof(*b->labels));
     add_middle(out, b);
+    if (b->fields)
+        add_fields(out, b->field_count, FIELDS_OF_ENTRIES, b->fields, b->nnz * sizeof(*b->fields));
     if (b->local32)
         add_piece(out, b->local32, b->nnz * sizeof(*b->local32));
     else
         add_piece(out, b->local16, b->nnz * sizeof(*b->local16));
 }
 
-/* Labels, weights and starts, values and wide indices: four bytes each, and each section padded. */
+/* Labels, weights and starts, values and wide indices: four bytes each; fields two; each section
+ * padded. */
 uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz)
 {
     enum { PADDED = 7 };
-    return DRPS_BATCH_HEAD_BYTES + 4 * (3 * samples + 1) + 4 * (2 * nnz) + 5 * PADDED;
+    return DRPS_BATCH_HEAD_BYTES + 4 * (3 * samples + 1) + 4 * (2 * nnz) + FIELDS_HEAD_BYTES +
+           2 * nnz + 6 * PADDED;
 }
 
 /* The next section of a record, or NULL when it would leave it. */
@@ -82,11 +101,17 @@ static const void *section(const char *record, size_t bytes, size_t *at, uint64_
     return start;
 }
 
-static int indices_fit(const struct drps_batch *b)
+static uint32_t largest(const uint16_t *numbers, size_t n)
 {
     uint32_t most = 0;
-    for (size_t j = 0; b->local16 && j < b->nnz; j++)
-        most = b->local16[j] > most ? b->local16[j] : most;
+    for (size_t j = 0; j < n; j++)
+        most = numbers[j] > most ? numbers[j] : most;
+    return most;
+}
+
+static int indices_fit(const struct drps_batch *b)
+{
+    uint32_t most = b->local16 ? largest(b->local16, b->nnz) : 0;
     for (size_t j = 0; b->local32 && j < b->nnz; j++)
         most = b->local32[j] > most ? b->local32[j] : most;
     return !b->nnz || most < b->rows;
@@ -99,6 +124,11 @@ static int weights_fit(const struct drps_batch *b)
     for (size_t s = 0; b->weights && s < b->samples; s++)
         fit &= b->weights[s] > 0 && b->weights[s] <= FLT_MAX;
     return fit;
+}
+
+static int fields_fit(const struct drps_batch *b)
+{
+    return !b->fields || !b->nnz || largest(b->fields, b->nnz) < b->field_count;
 }
 
 static int starts_fit(const struct drps_batch *b)
@@ -145,7 +175,17 @@ static int hand_over_fits(const struct drps_batch *b)
            !b->stratum;
 }
 
-/* `checked`: its indices are in range. */
+/* Point b to the fields of a plain body. */
+static int take_fields(const char *data, size_t bytes, size_t *at, struct drps_batch *b)
+{
+    const char *head = section(data, bytes, at, FIELDS_HEAD_BYTES, 1);
+    if (!head || drps_get_u32(head + 4) != FIELDS_OF_ENTRIES) return 0;
+    b->field_count = drps_get_u32(head);
+    b->fields = section(data, bytes, at, b->nnz, sizeof(*b->fields));
+    return b->fields && b->field_count && b->field_count <= FIELDS_MOST;
+}
+
+/* `checked`: its indices and fields are in range. */
 static int decode(const void *record, size_t bytes, int checked, struct drps_batch *b,
                   struct drps_err *err)
 {
@@ -181,6 +221,7 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
         whole = (b->starts = section(data, bytes, &at, b->samples + 1, sizeof(*b->starts))) != NULL;
     if (whole && flags & DRPS_BATCH_VALUES)
         whole = (b->values = section(data, bytes, &at, b->nnz, sizeof(*b->values))) != NULL;
+    if (whole && flags & DRPS_BATCH_FIELDS) whole = take_fields(data, bytes, &at, b);
     if (whole && flags & DRPS_BATCH_WIDE)
         whole = (b->local32 = section(data, bytes, &at, b->nnz, sizeof(*b->local32))) != NULL;
     else if (whole)
@@ -188,7 +229,8 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
     if (whole && !weights_fit(b))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "a batch has a weight that is no finite number above 0");
-    if (whole && at == bytes && starts_fit(b) && (checked || indices_fit(b))) return 0;
+    if (whole && at == bytes && starts_fit(b) && (checked || (indices_fit(b) && fields_fit(b))))
+        return 0;
     return drps_err_set(
         err, DRPS_E_CORRUPT,
         "a batch of %zu bytes does not hold its %zu samples with %zu entries over %zu rows", bytes,
@@ -210,7 +252,9 @@ int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batc
 
 size_t drps_batch_pack_bound(const struct drps_batch *b)
 {
-    return b->samples / 8 + 1 + drps_pack16_bound(b->nnz);
+    const size_t fields = b->nnz > b->rows ? b->nnz : b->rows;
+    return b->samples / 8 + 1 + (b->fields ? FIELDS_HEAD_BYTES + fields * sizeof(*b->fields) : 0) +
+           drps_pack16_bound(b->nnz);
 }
 
 static int labels_are_signs(const struct drps_batch *b)
@@ -229,6 +273,33 @@ static size_t pack_signs(const struct drps_batch *b, unsigned char *out)
     return bytes;
 }
 
+/* Each row's field to rows [b->rows]; 0: one has several. */
+static int fields_of_rows(const struct drps_batch *b, uint16_t *rows)
+{
+    uint16_t differ = 0;
+    memset(rows, 0, b->rows * sizeof(*rows));
+    for (size_t j = 0; j < b->nnz; j++)
+        rows[drps_batch_local(b, j)] = b->fields[j];
+    for (size_t j = 0; j < b->nnz; j++)
+        differ |= rows[drps_batch_local(b, j)] ^ b->fields[j];
+    return !differ;
+}
+
+/* Pack the fields to `at`, aligned to 8 bytes. Returns how many bytes they take there. */
+static size_t pack_fields(const struct drps_batch *b, unsigned char *at,
+                          struct drps_batch_pieces *out)
+{
+    uint16_t *fields = (uint16_t *)(void *)at;
+    const int of_rows = fields_of_rows(b, fields);
+    const size_t n = of_rows ? b->rows : b->nnz;
+    const size_t each = b->field_count <= FIELDS_NARROW ? 1 : sizeof(*fields);
+    if (!of_rows && n) memcpy(fields, b->fields, n * sizeof(*fields));
+    for (size_t i = 0; each == 1 && i < n; i++)
+        at[i] = (unsigned char)fields[i]; /* behind what is still read */
+    add_fields(out, b->field_count, of_rows ? FIELDS_OF_ROWS : FIELDS_OF_ENTRIES, at, n * each);
+    return n * each;
+}
+
 void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out)
 {
     unsigned char *at = room;
@@ -242,6 +313,10 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
         add_piece(out, b->labels, b->samples * sizeof(*b->labels));
     }
     add_middle(out, b);
+    if (b->fields) {
+        at = (unsigned char *)room + drps_align_up((size_t)(at - (unsigned char *)room), 8);
+        at += pack_fields(b, at, out);
+    }
     add_piece(out, at, drps_pack16_encode(b->local16, b->nnz, at));
 }
 
@@ -300,22 +375,64 @@ static int unpack_signs(struct packed *r, uint64_t n, struct plain *out)
     return 0;
 }
 
+/* The fields of a packed body, which are given to the entries once these have their rows. */
+struct packed_fields {
+    uint32_t count;
+    enum fields_of of;
+    const void *fields; /* [rows or entries] */
+    uint16_t *entries;  /* where they go; NULL: there are none */
+};
+
+static int find_fields(struct packed *r, uint64_t n, uint32_t rows, struct packed_fields *f,
+                       struct plain *out)
+{
+    const char *head = section(r->record, r->bytes, &r->at, FIELDS_HEAD_BYTES, 1);
+    if (!head) return DRPS_E_CORRUPT;
+    const uint32_t of = drps_get_u32(head + 4);
+    f->count = drps_get_u32(head);
+    if (!f->count || f->count > FIELDS_MOST || of > FIELDS_OF_ROWS) return DRPS_E_CORRUPT;
+    f->of = (enum fields_of)of;
+    f->fields = section(r->record, r->bytes, &r->at, f->of == FIELDS_OF_ROWS ? rows : n,
+                        f->count <= FIELDS_NARROW ? 1 : sizeof(uint16_t));
+    char *head_out = next_room(out, FIELDS_HEAD_BYTES, 1);
+    f->entries = next_room(out, n, sizeof(*f->entries));
+    if (!f->fields) return DRPS_E_CORRUPT;
+    if (!head_out || !f->entries) return -ENOSPC;
+    drps_put_u32(head_out, f->count);
+    drps_put_u32(head_out + 4, FIELDS_OF_ENTRIES);
+    return 0;
+}
+
+static int give_fields(const struct packed_fields *f, size_t n, const uint16_t *local)
+{
+    const unsigned char *narrow = f->fields;
+    const uint16_t *wide = f->fields;
+    for (size_t j = 0; j < n; j++) {
+        const size_t i = f->of == FIELDS_OF_ROWS ? local[j] : j;
+        f->entries[j] = f->count <= FIELDS_NARROW ? narrow[i] : wide[i];
+    }
+    return !n || largest(f->entries, n) < f->count ? 0 : DRPS_E_CORRUPT;
+}
+
 /* Indices below `rows`. */
-static int unpack_local(struct packed *r, uint64_t n, uint32_t rows, struct plain *out)
+static int unpack_local(struct packed *r, uint64_t n, uint32_t rows, struct plain *out,
+                        const uint16_t **local_out)
 {
     const char *from = r->record + r->at;
     const size_t left = r->bytes - r->at;
-    uint16_t largest, *local = next_room(out, n, sizeof(*local));
+    uint16_t most, *local = next_room(out, n, sizeof(*local));
+    *local_out = local;
     if (!local) return -ENOSPC;
-    const size_t used = drps_pack16_decode(from, left, (size_t)n, local, &largest);
-    if (!used != !n || drps_align_up(used, 8) != left || (n && largest >= rows))
-        return DRPS_E_CORRUPT;
+    const size_t used = drps_pack16_decode(from, left, (size_t)n, local, &most);
+    if (!used != !n || drps_align_up(used, 8) != left || (n && most >= rows)) return DRPS_E_CORRUPT;
     return 0;
 }
 
 static int unpack_sections(struct packed *r, struct plain *out)
 {
     enum { KNOWN = FLAGS | DRPS_BATCH_PACKED | DRPS_BATCH_SIGNS };
+    struct packed_fields fields = {0};
+    const uint16_t *local;
     char *head = out->at;
     int rc = copy_section(r, DRPS_BATCH_HEAD_BYTES, 1, out);
     if (rc < 0) return rc;
@@ -329,7 +446,10 @@ static int unpack_sections(struct packed *r, struct plain *out)
     if (rc == 0 && !(flags & DRPS_BATCH_UNIFORM))
         rc = copy_section(r, samples + 1, sizeof(uint32_t), out);
     if (rc == 0 && flags & DRPS_BATCH_VALUES) rc = copy_section(r, nnz, sizeof(float), out);
-    return rc == 0 ? unpack_local(r, nnz, drps_get_u32(head + 4), out) : rc;
+    const uint32_t rows = drps_get_u32(head + 4);
+    if (rc == 0 && flags & DRPS_BATCH_FIELDS) rc = find_fields(r, nnz, rows, &fields, out);
+    if (rc == 0) rc = unpack_local(r, nnz, rows, out, &local);
+    return rc == 0 && fields.entries ? give_fields(&fields, (size_t)nnz, local) : rc;
 }
 
 static int is_packed(const void *record, size_t bytes)

@@ -6,6 +6,7 @@
  * A score is what a predictor makes of a sample's rows; a loss turns score and label into a number:
  *   lir = linear + squared          svm = linear + hinge or squared hinge
  *   lor = linear + logistic         lmf = mf + squared          fm = fm + logistic or squared
+ *   ffm = ffm + logistic or squared: its entries have a field
  * A matrix predictor makes a score of each class:
  *   mlr = matrix + softmax          svm of several classes = matrix + hinges, one versus the rest
  * A topic model has no labels: each document is coded on a dictionary of topics (engine/topic/).
@@ -27,7 +28,8 @@ enum drps_algo {
     DRPS_ALGO_FM,
     DRPS_ALGO_MLR,
     DRPS_ALGO_TOPIC,
-    DRPS_ALGO_EXPR
+    DRPS_ALGO_EXPR,
+    DRPS_ALGO_FFM
 };
 enum drps_loss {
     DRPS_LOSS_SQUARED,
@@ -38,14 +40,15 @@ enum drps_loss {
     DRPS_LOSS_CODING,
     DRPS_LOSS_EXPRESSION /* a text that is none of the others */
 };
-enum { DRPS_ALGOS = DRPS_ALGO_EXPR + 1, DRPS_LOSSES = DRPS_LOSS_EXPRESSION + 1 };
+enum { DRPS_ALGOS = DRPS_ALGO_FFM + 1, DRPS_LOSSES = DRPS_LOSS_EXPRESSION + 1 };
 
 enum drps_predictor {
     DRPS_PREDICTOR_LINEAR,
     DRPS_PREDICTOR_MF,
     DRPS_PREDICTOR_FM,
     DRPS_PREDICTOR_MATRIX,
-    DRPS_PREDICTOR_TOPIC
+    DRPS_PREDICTOR_TOPIC,
+    DRPS_PREDICTOR_FFM
 };
 
 /* What labels an algorithm takes: numbers, two classes; with either, the task or the data decides;
@@ -60,6 +63,10 @@ enum drps_labels {
 
 /* Factors of a row where nothing is said, and at most. */
 enum { DRPS_FACTORS_DEFAULT = 16, DRPS_FACTORS_MAX = 4096 };
+/* See `init`. */
+#define DRPS_INIT 0.1f
+/* The largest `dim`, and the largest number of a field: they fit 16 bits. */
+enum { DRPS_DIM_MAX = 65535, DRPS_FIELD_MAX = 65534 };
 /* Topics, which are factors of algorithm topic. */
 enum { DRPS_TOPICS_LEAST = 2, DRPS_TOPICS_MOST = 1024 };
 
@@ -75,11 +82,14 @@ struct drps_algorithm {
     /* The loss that is meant where none is named, by what the labels are. */
     enum drps_loss loss_of_reals, loss_of_classes;
     int has_factors; /* 1: a row is a weight (or bias) and the factors; 0: a weight alone */
+    int has_fields;  /* 1: each entry has a field, and a row has `factors` floats for each field */
+    uint32_t default_factors; /* of a row where nothing is said; 0: DRPS_FACTORS_DEFAULT */
     /* Names of the tables behind the intercept: of users and items where samples are ratings, of
      * samples and features where each training sample has a row of its own. */
     const char *tables[DRPS_ALGORITHM_TABLES];
     int sample_rows;       /* 1: the first table is of samples: drps_algorithm_has_sample_rows() */
     const char *optimizer; /* the one that is meant where none is named */
+    float init;            /* factors start between -init / sqrt(factors) and that; 0: DRPS_INIT */
     float adagrad_lr;      /* learning rate with AdaGrad where none is given */
     float adagrad_eps;     /* its eps where none is given; 0: the optimizer's own */
 };
@@ -126,9 +136,17 @@ static inline uint64_t drps_algorithm_sample_key(uint64_t number)
 /* 1: labels may be names of classes. */
 int drps_algorithm_takes_names(const struct drps_algorithm *a);
 
+/* 1: each entry has a field. */
+int drps_algorithm_has_fields(const struct drps_algorithm *a);
+
+/* Returns the factors of a row where nothing is said; 0 for algorithms without. */
+uint32_t drps_algorithm_default_factors(const struct drps_algorithm *a);
+
 /* Returns how many floats a row's parameters are; `factors` is 0 for algorithms without, and
  * `classes` is how many classes have names, 1 or less where none have. */
 uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, size_t classes);
+/* The same of algorithms with fields, of which there are so many; 0: above DRPS_DIM_MAX. */
+uint32_t drps_algorithm_field_dim(uint32_t factors, uint32_t fields);
 
 enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification);
 int drps_algorithm_has_loss(const struct drps_algorithm *a, enum drps_loss loss);
@@ -141,7 +159,8 @@ int drps_loss_find(const char *name, enum drps_loss *loss_out);
  * text, any. */
 int drps_loss_is_classification(enum drps_loss loss);
 
-/* Names for messages: "lir, lor, svm, lmf, fm, mlr, topic, expr", "squared, logistic, hinge, ...".
+/* Names for messages: "lir, lor, svm, lmf, fm, mlr, topic, expr, ffm", "squared, logistic, hinge,
+ * ...".
  */
 enum { DRPS_ALGORITHM_NAMES_BYTES = 80 };
 const char *drps_algo_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);

@@ -40,6 +40,8 @@ struct drps_batch {
     const uint16_t *local16; /* [nnz] when m <= 65536, else NULL */
     const uint32_t *local32; /* [nnz] otherwise */
     const float *values;     /* [nnz], or NULL: all 1 */
+    const uint16_t *fields;  /* [nnz] each below field_count; NULL: entries have none */
+    uint32_t field_count;    /* 0 where entries have none */
     uint32_t stratum, lane;  /* batches of one stratum, not 0, and different lanes share no row but
                               the intercept's; they follow on each other */
     uint32_t hand_over;      /* of drps_hand_over; 0: the step is a batch */
@@ -70,8 +72,8 @@ static inline size_t drps_batch_sample_row(const struct drps_batch *b, size_t sa
     return b->rows;
 }
 
-/* Head of a body record, 32 bytes, then labels, weights, starts, values, local indices, each padded
- * to 8 bytes. */
+/* Head of a body record, 32 bytes, then labels, weights, starts, values, fields, local indices,
+ * each padded to 8 bytes. */
 enum { DRPS_BATCH_HEAD_BYTES = 32, DRPS_BATCH_LANES = 16 };
 enum {
     DRPS_BATCH_WIDE = 1,
@@ -80,13 +82,14 @@ enum {
     DRPS_BATCH_PACKED = 8, /* not in a plain body */
     DRPS_BATCH_SIGNS = 16, /* of a packed one: labels are -1 or 1, a bit each */
     /* 32 to 256: drps_hand_over */
+    DRPS_BATCH_FIELDS = 512,
     DRPS_BATCH_WEIGHTS = 1024, /* its samples have weights */
 };
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */
-enum { DRPS_BATCH_PIECES = 11 };
+enum { DRPS_BATCH_PIECES = 14 };
 struct drps_batch_pieces {
-    unsigned char head[DRPS_BATCH_HEAD_BYTES];
+    unsigned char head[DRPS_BATCH_HEAD_BYTES], fields_head[8];
     struct drps_piece pieces[DRPS_BATCH_PIECES];
     size_t n;
 };
@@ -112,8 +115,9 @@ DRPS_MUST_CHECK
 int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, struct drps_err *err);
 
 /*
- * Packed bodies: labels of -1 and 1 take a bit, local indices 6 to 18 bits (drps_pack16.h). All
- * readers of data.rec unpack them; a plain body comes out as it is.
+ * Packed bodies: labels of -1 and 1 take a bit, local indices 6 to 18 bits (drps_pack16.h), and
+ * fields a byte or two for each row, where no row has entries of two fields. All readers of
+ * data.rec unpack them; a plain body comes out as it is.
  */
 size_t drps_batch_pack_bound(const struct drps_batch *b);
 /* Encode as drps_batch_encode() does, packed, a batch of narrow indices; `room` has

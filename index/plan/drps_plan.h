@@ -166,7 +166,10 @@ struct drps_plan_info {
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
-    uint32_t factors, dim; /* dim is 1 + factors, the outputs, or the number of classes */
+    uint32_t factors, dim; /* dim is 1 + factors, with fields 1 + factors * field_count; the
+                              outputs, or the number of classes */
+    uint32_t field_count;  /* of entries: each field is below it; 0: entries have no fields */
+    int normalized;        /* samples are divided by their length; of field-aware models */
     int classification;
     const struct drps_classes *classes; /* of labels; of an open plan its own, else borrowed; NULL:
                                            labels are numbers */

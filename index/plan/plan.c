@@ -195,6 +195,8 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     drps_manifest_put(&j, "fields", names);
     if (info->weights.most > 0) drps_manifest_put(&j, "weights", weights_to_json(&info->weights));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
+    if (info->field_count) drps_manifest_put(&j, "field_count", json_u64(info->field_count));
+    if (info->normalized) drps_manifest_put(&j, "normalized", json_true());
     drps_plan_put_expression(&j, info->expression, info->outputs);
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
@@ -568,6 +570,8 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     PLAN_LATER_NUMBERS(GET)
 #undef GET
     rc = get_name(j, "algo", path, info->algo, err);
+    if (rc == 0 && json_object_get(j, "field_count"))
+        rc = drps_manifest_get_u32(j, "field_count", path, &info->field_count, err);
     if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
     if (rc == 0) rc = drps_plan_get_expression(j, path, info->expression, &info->outputs, err);
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
@@ -585,6 +589,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
+    info->normalized = json_is_true(json_object_get(j, "normalized"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     rc = get_labels(plan, path, err);
     if (rc == 0) rc = get_weights(plan, path, err);

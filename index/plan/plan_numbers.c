@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/folder/drps_manifest.h"
+#include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
 
@@ -75,10 +76,16 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
     const uint64_t most = s->circulates ? COUNT_MOST : count_most(i->batches, round);
     const uint64_t eval_most = s->circulates ? COUNT_MOST : count_most(i->eval_batches, round);
     const uint64_t classes = drps_classes_count(i->classes);
-    const uint64_t dim = classes ? classes : i->outputs ? i->outputs : (uint64_t)i->factors + 1;
+    const uint64_t fields = i->field_count ? i->field_count : 1;
+    const uint64_t dim = classes      ? classes
+                         : i->outputs ? i->outputs
+                                      : (uint64_t)i->factors * fields + 1;
     const char *of = classes ? "the classes" : i->outputs ? "the outputs" : "the factors";
+    const uint64_t fields_most =
+        classes || i->outputs || !i->factors ? 0 : (DRPS_DIM_MAX - 1) / (uint64_t)i->factors;
     const struct drps_bound bounds[] = {
         {"factors", i->factors, 0, classes || i->outputs ? 0 : FACTORS_MOST, "an algorithm"},
+        {"field_count", i->field_count, 0, fields_most, "the factors"},
         {"dim", i->dim, dim, dim, of},
         {"row_bytes", i->row_bytes, 0, i->dim * sizeof(float) * FLOATS_OF_A_PARAMETER, "the dim"},
         {"batches", i->batches, 0, INT32_MAX, "an epoch"},

@@ -50,6 +50,7 @@ static int avazu_open(struct drps_reader *r, const char *head, size_t n, struct 
 const struct drps_format drps_format_avazu = {
     .name = "avazu",
     .has_names = 1,
+    .has_fields = 1,
     .open = avazu_open,
     .close = drps_columns_close,
     .begin_file = drps_columns_begin_file,

@@ -124,6 +124,7 @@ static int criteo_line(struct drps_reader *r, struct drps_parse *ps, char *p, ch
 const struct drps_format drps_format_criteo = {
     .name = "criteo",
     .has_names = 1,
+    .has_fields = 1,
     .open = criteo_open,
     .bound = criteo_bound,
     .line = criteo_line,

@@ -31,15 +31,17 @@ static char detect_separator(const struct drps_span *header)
     return count_columns(header, best) == 1 && count_columns(header, ' ') > 1 ? ' ' : best;
 }
 
-/* Whether the line is all numbers and missing ones, but not all missing: no header has such names.
- */
-static int all_numbers(const struct drps_span *line, char separator)
+/* *found_out: whether the line is all numbers and missing ones, but not all missing: no header has
+ * such names. */
+static int find_all_numbers(const struct drps_span *line, char separator, int *found_out,
+                            struct drps_err *err)
 {
     struct drps_parse ps = {.out = NULL};
     size_t numbers = 0, missing = 0, n = 0;
     const size_t bytes = (size_t)(line->end - line->p);
     char *copy = malloc(bytes + DRPS_CHUNK_PAD), *p = copy;
-    if (!copy) return 0; /* reading fails soon for the same reason */
+    *found_out = 0;
+    if (!copy) return drps_err_set(err, -ENOMEM, "no memory for the first line of csv");
     memcpy(copy, line->p, bytes);
     memset(copy + bytes, 0, DRPS_CHUNK_PAD);
     for (;; p++) {
@@ -55,7 +57,8 @@ static int all_numbers(const struct drps_span *line, char separator)
         if (p == copy + bytes) break;
     }
     free(copy);
-    return p && numbers > 0 && numbers + missing == n;
+    *found_out = p && numbers > 0 && numbers + missing == n;
+    return 0;
 }
 
 /* The number of a column that is called so, or 0. */
@@ -135,8 +138,11 @@ static int split_first(const struct drps_reader *r, struct drps_columns *c,
     const struct drps_reader_options *o = &r->options;
     const char separator = o->csv_separator ? o->csv_separator : detect_separator(line);
     const size_t bytes = (size_t)(line->end - line->p);
-    const int headless = o->csv_header == DRPS_CSV_NO_HEADER ||
-                         (o->csv_header == DRPS_CSV_HEADER_BY_LINE && all_numbers(line, separator));
+    int headless = o->csv_header == DRPS_CSV_NO_HEADER;
+    if (o->csv_header == DRPS_CSV_HEADER_BY_LINE) {
+        int rc = find_all_numbers(line, separator, &headless, err);
+        if (rc < 0) return rc;
+    }
     if (!headless) return drps_columns_init(c, line->p, bytes, separator, r->chunks.in.name, err);
     return drps_columns_init_headless(c, line->p, bytes, separator,
                                       skipped_label(o, count_columns(line, separator)),
@@ -169,6 +175,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
 const struct drps_format drps_format_csv = {
     .name = "csv",
     .has_names = 1,
+    .has_fields = 1,
     .has_classes = 1,
     .open = csv_open,
     .close = drps_columns_close,

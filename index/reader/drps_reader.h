@@ -7,7 +7,8 @@
  * can keep it and detect two names that share a key.
  *
  * Decided for all formats:
- *   a feature given twice in a sample     values are added; its sample's features may change order
+ *   a feature given twice in a sample     values are added, of one field where fields are read; its
+ *                                         sample's features may change order
  *   a value (or sum) of 0                 the feature is left out
  *   NaN, infinite or above FLT_MAX        bad line, for labels and values
  *   an id above 2^64 - 1 or negative      bad line
@@ -29,8 +30,9 @@
  * Formats ("auto" tells them apart by the first lines):
  *   libsvm   "label [qid:N] id:value ... [# comment]", ids from 0 or 1; qid is checked and dropped.
  *            libFM's text is the same.
- *   libffm   "label field:id:value ..."; the key is the id, the field is checked and dropped.
- *   ratings  "user item rating [timestamp]"; the separator of each file is what its first line has:
+ *   libffm   "label field:id:value ..."; the key is the id. The field is checked, and dropped
+ * unless fields are read; then it is at most 65534. ratings  "user item rating [timestamp]"; the
+ * separator of each file is what its first line has:
  *            "::", tab, comma, or blanks. Fields user and item. A first line whose third column
  *            begins with a letter is a header; "auto" takes a file with a header for ratings only
  *            if it begins with "user". With label_optional the rating may be missing; a header of
@@ -88,12 +90,13 @@ struct drps_samples {
     uint64_t *keys;          /* [starts[n]] */
     float *values;           /* [starts[n]] */
     struct drps_name *names; /* [starts[n]], or NULL when the format's features are numbers */
+    uint16_t *fields;        /* [starts[n]], or NULL where they are not read */
     int all_ones;            /* every value of the piece is 1; true when it has none */
 
     char *text; /* own: the lines this piece was made from; quotes may have been taken off within */
     char *made; /* own: names that lie nowhere in it */
-    size_t text_cap, label_cap, weight_cap, start_cap, key_cap, value_cap, name_cap,
-        made_cap; /* capacities, elements */
+    size_t text_cap, label_cap, weight_cap, start_cap, key_cap, value_cap, name_cap, made_cap,
+        field_cap; /* capacities, elements */
 };
 
 void drps_samples_free(struct drps_samples *s);
@@ -153,6 +156,8 @@ struct drps_reader_options {
     /* How these labels are read. But for DRPS_READER_NAMES a format without classes is read, too,
      * with labels that are numbers: see drps_reader_has_classes(). */
     enum drps_reader_labels labels;
+    int fields; /* 1: entries have fields: of libffm their numbers, of formats with names which
+                   field it is; other formats are an error */
     const char *csv_label; /* csv, jsonl: the label column; NULL: "label", "target", "y" or "click",
                               or without a header the first */
     enum drps_csv_header csv_header; /* csv */
@@ -212,8 +217,9 @@ const char *const *drps_reader_formats(void);
  * none. All files must have one format. Paths, the strings of options and the log are borrowed
  * until close. Returns 0, or
  *   -ENOENT, -EISDIR ...  from the system; the text names the path. All paths are looked at.
- *   DRPS_E_CONFIG         bad options, a compression that this build cannot read, or weights of
- *                         several kinds, or that this format cannot have
+ *   DRPS_E_CONFIG         bad options, a format without fields where these are to be read, a
+ *                         compression that this build cannot read, or weights of several kinds, or
+ *                         that this format cannot have
  *   DRPS_E_FORMAT         no format fits the first lines (the text shows one), or a bad csv header
  *   DRPS_E_CORRUPT and DRPS_E_MEMORY_BUDGET as below
  */

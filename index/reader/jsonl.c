@@ -203,6 +203,7 @@ static size_t jsonl_bound(const struct drps_reader *r, const char *text, size_t 
 const struct drps_format drps_format_jsonl = {
     .name = "jsonl",
     .has_names = 1,
+    .has_fields = 1,
     .has_classes = 1,
     .open = jsonl_open,
     .close = drps_columns_close,

@@ -1,7 +1,8 @@
 /*
- * LIBFFM text: "label field:id:value ...". The feature's id is its key; drps's models do not use
- * the field, so it is checked to be a number and dropped.
+ * LIBFFM text: "label field:id:value ...". The feature's id is its key. The field is checked to be
+ * a number, and kept where the model has fields.
  */
+#include "index/plan/drps_algorithm.h"
 #include "index/reader/parse.h"
 
 static size_t libffm_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines)
@@ -48,6 +49,8 @@ static int libffm_line(struct drps_reader *r, struct drps_parse *ps, char *p, ch
         if (p == end || *p == '#') break;
         const char *at = parse_part(ps, p, "field", &field);
         if (!at) return DRPS_PARSE_BAD;
+        if (ps->out->fields && field > DRPS_FIELD_MAX)
+            return drps_parse_bad(ps, p, "field is above %d", DRPS_FIELD_MAX);
         const char *value = parse_part(ps, at, "feature id", &id);
         if (!value) return DRPS_PARSE_BAD;
         float v;
@@ -55,6 +58,7 @@ static int libffm_line(struct drps_reader *r, struct drps_parse *ps, char *p, ch
         if (!q || !ends_token(q, end)) return drps_parse_bad_number(ps, value, "value");
         ps->out->keys[n] = id;
         ps->out->values[n] = v;
+        if (ps->out->fields) ps->out->fields[n] = (uint16_t)field;
         disorder |= (id <= before) & (n != first);
         before = id;
         n += v != 0;
@@ -65,5 +69,8 @@ static int libffm_line(struct drps_reader *r, struct drps_parse *ps, char *p, ch
     return drps_parse_sample(ps, label, disorder);
 }
 
-const struct drps_format drps_format_libffm = {
-    .name = "libffm", .has_classes = 1, .bound = libffm_bound, .line = libffm_line};
+const struct drps_format drps_format_libffm = {.name = "libffm",
+                                               .has_classes = 1,
+                                               .has_fields = 1,
+                                               .bound = libffm_bound,
+                                               .line = libffm_line};

@@ -97,18 +97,27 @@ size_t drps_parse_count(const char *text, size_t n, char c)
     return count;
 }
 
-/* A sample's features; names is NULL where they have none. */
+/* A sample's features; names and fields are NULL where they have none. */
 struct features {
     uint64_t *keys;
     float *values;
     struct drps_name *names;
+    uint16_t *fields;
 };
+
+/* Feature i before feature j: by key, then by field. */
+static int before(const struct features *f, size_t i, size_t j)
+{
+    if (f->keys[i] != f->keys[j]) return f->keys[i] < f->keys[j];
+    return f->fields && f->fields[i] < f->fields[j];
+}
 
 static void move(const struct features *f, size_t to, size_t from)
 {
     f->keys[to] = f->keys[from];
     f->values[to] = f->values[from];
     if (f->names) f->names[to] = f->names[from];
+    if (f->fields) f->fields[to] = f->fields[from];
 }
 
 static void swap(const struct features *f, size_t a, size_t b)
@@ -116,10 +125,12 @@ static void swap(const struct features *f, size_t a, size_t b)
     const uint64_t key = f->keys[a];
     const float value = f->values[a];
     const struct drps_name name = f->names ? f->names[a] : (struct drps_name){.text = NULL};
+    const uint16_t field = f->fields ? f->fields[a] : 0;
     move(f, a, b);
     f->keys[b] = key;
     f->values[b] = value;
     if (f->names) f->names[b] = name;
+    if (f->fields) f->fields[b] = field;
 }
 
 /*
@@ -128,10 +139,9 @@ static void swap(const struct features *f, size_t a, size_t b)
  */
 static void sift(const struct features *f, size_t i, size_t n)
 {
-    const uint64_t *keys = f->keys;
     for (size_t child = 2 * i + 1; child < n; child = 2 * i + 1) {
-        if (child + 1 < n && keys[child + 1] > keys[child]) child++;
-        if (keys[child] <= keys[i]) break;
+        if (child + 1 < n && before(f, child, child + 1)) child++;
+        if (!before(f, i, child)) break;
         swap(f, i, child);
         i = child;
     }
@@ -168,8 +178,8 @@ static int has_duplicate(const uint64_t *keys, size_t n)
 }
 
 /*
- * Add up the values of equal keys, sorted; a sum of 0 leaves the feature out. Returns how many are
- * left.
+ * Add up the values of equal keys, and fields, sorted; a sum of 0 leaves the feature out. Returns
+ * how many are left.
  */
 static size_t merge(const struct features *f, size_t n, int *finite)
 {
@@ -179,7 +189,7 @@ static size_t merge(const struct features *f, size_t n, int *finite)
     for (size_t i = 0; i < n;) {
         const size_t first = i;
         double sum = 0; /* so that the order, which the sort does not keep, hardly matters */
-        for (; i < n && f->keys[i] == f->keys[first]; i++)
+        for (; i < n && !before(f, first, i); i++)
             sum += (double)f->values[i];
         const float value = (float)sum;
         *finite &= isfinite(value) != 0;
@@ -195,8 +205,11 @@ int drps_parse_sample(struct drps_parse *ps, float label, int check)
     struct drps_samples *s = ps->out;
     size_t first = s->starts[s->n], n = ps->nnz - first;
     const struct features f = {s->keys + first, s->values + first,
-                               s->names ? s->names + first : NULL};
+                               s->names ? s->names + first : NULL,
+                               s->fields ? s->fields + first : NULL};
 
+    for (size_t j = 0; f.fields && f.names && j < n; j++)
+        f.fields[j] = (uint16_t)f.names[j].field;
     if (check && (n > TABLE_ENTRIES / 2 || has_duplicate(f.keys, n))) {
         int finite;
         sort(&f, n);

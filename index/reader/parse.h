@@ -36,6 +36,7 @@ struct drps_format {
     const char *name;
     int has_names;
     int has_classes; /* labels may be names */
+    int has_fields;  /* entries have fields: of their own, or those of their names */
     /*
      * Look at the first block of the first file that is not empty, set up, and set reader->fields.
      * NULL: not needed. n may be 0 when all files are empty.
@@ -129,9 +130,8 @@ static inline int drps_reads_weights(const struct drps_reader_options *o)
 
 /*
  * End the sample whose features lie at starts[n] .. nnz; ps->weight is its weight. `check` says
- * that keys may repeat: then equal ones are merged, with their names, which may change the order of
- * the features.
- * DRPS_PARSE_BAD when a sum overflows.
+ * that keys may repeat: then equal ones of one field are merged, with their names, which may change
+ * the order of the features. DRPS_PARSE_BAD when a sum overflows.
  */
 int drps_parse_sample(struct drps_parse *ps, float label, int check);
 

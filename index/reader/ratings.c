@@ -164,6 +164,7 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
 const struct drps_format drps_format_ratings = {
     .name = "ratings",
     .has_names = 1,
+    .has_fields = 1,
     .open = ratings_open,
     .close = ratings_close,
     .begin_file = ratings_begin_file,

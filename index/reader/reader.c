@@ -34,6 +34,7 @@ static void free_arrays(struct drps_samples *s)
     free(s->keys);
     free(s->values);
     free(s->names);
+    free(s->fields);
     free(s->made);
     s->labels = NULL;
     s->weights = NULL;
@@ -42,8 +43,9 @@ static void free_arrays(struct drps_samples *s)
     s->values = NULL;
     s->names = NULL;
     s->made = NULL;
+    s->fields = NULL;
     s->label_cap = s->weight_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = 0;
-    s->made_cap = 0;
+    s->made_cap = s->field_cap = 0;
 }
 
 void drps_samples_free(struct drps_samples *s)
@@ -56,7 +58,7 @@ void drps_samples_free(struct drps_samples *s)
 
 /* How many elements a piece needs of each array. */
 struct need {
-    size_t labels, weights, starts, features, names, made;
+    size_t labels, weights, starts, features, names, made, fields;
 };
 
 static uint64_t need_bytes(const struct need *k)
@@ -64,7 +66,8 @@ static uint64_t need_bytes(const struct need *k)
     return (uint64_t)(k->labels + k->weights) * sizeof(float) +
            (uint64_t)k->starts * sizeof(size_t) +
            (uint64_t)k->features * (sizeof(uint64_t) + sizeof(float)) +
-           (uint64_t)k->names * sizeof(struct drps_name) + k->made;
+           (uint64_t)k->names * sizeof(struct drps_name) + k->made +
+           (uint64_t)k->fields * sizeof(uint16_t);
 }
 
 static uint64_t held_bytes(const struct drps_samples *s)
@@ -72,7 +75,8 @@ static uint64_t held_bytes(const struct drps_samples *s)
     return (uint64_t)(s->label_cap + s->weight_cap) * sizeof(float) +
            (uint64_t)s->start_cap * sizeof(size_t) + (uint64_t)s->key_cap * sizeof(uint64_t) +
            (uint64_t)s->value_cap * sizeof(float) +
-           (uint64_t)s->name_cap * sizeof(struct drps_name) + s->made_cap;
+           (uint64_t)s->name_cap * sizeof(struct drps_name) + s->made_cap +
+           (uint64_t)s->field_cap * sizeof(uint16_t);
 }
 
 /* The old contents are not needed, so nothing is copied and old and new never exist together. */
@@ -99,6 +103,8 @@ static int renew_all(struct drps_samples *s, const struct need *k)
     if (rc == 0) rc = renew(&s->values, &s->value_cap, k->features, sizeof(*s->values));
     if (rc == 0 && k->names > 0) rc = renew(&s->names, &s->name_cap, k->names, sizeof(*s->names));
     if (rc == 0 && k->made > 0) rc = renew(&s->made, &s->made_cap, k->made, 1);
+    if (rc == 0 && k->fields > 0)
+        rc = renew(&s->fields, &s->field_cap, k->fields, sizeof(*s->fields));
     return rc;
 }
 
@@ -121,12 +127,17 @@ static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t
         s->weights = NULL;
         s->weight_cap = 0;
     }
+    if (k->fields == 0) {
+        free(s->fields);
+        s->fields = NULL;
+        s->field_cap = 0;
+    }
     if (k->labels <= s->label_cap && k->weights <= s->weight_cap && k->starts <= s->start_cap &&
         k->features <= s->key_cap && k->features <= s->value_cap && k->names <= s->name_cap &&
-        k->made <= s->made_cap)
+        k->made <= s->made_cap && k->fields <= s->field_cap)
         return 0;
-    struct need roomy = {slack(k->labels),   slack(k->weights), slack(k->starts),
-                         slack(k->features), slack(k->names),   slack(k->made)};
+    struct need roomy = {slack(k->labels), slack(k->weights), slack(k->starts), slack(k->features),
+                         slack(k->names),  slack(k->made),    slack(k->fields)};
     if (held_bytes(s) + need_bytes(&roomy) > budget) {
         free_arrays(s);
         if (need_bytes(&roomy) > budget) roomy = *k;
@@ -156,7 +167,8 @@ static struct need measure(const struct drps_reader *r, const char *text, size_t
                          .starts = samples + 2,
                          .features = features,
                          .names = r->format->has_names ? features : 0,
-                         .made = r->format->made ? r->format->made(r, text, n, lines) : 0};
+                         .made = r->format->made ? r->format->made(r, text, n, lines) : 0,
+                         .fields = r->options.fields ? features : 0};
 }
 
 /*
@@ -495,6 +507,16 @@ static int check_weights(const struct drps_reader *r, struct drps_err *err)
                         o->weight);
 }
 
+static int check_fields(const struct drps_reader *r, struct drps_err *err)
+{
+    if (!r->options.fields || r->format->has_fields) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s: a field-aware model needs fields, and format %s has none: give the "
+                        "data as libffm, or as csv, jsonl, criteo, avazu or ratings, whose "
+                        "columns are the fields",
+                        r->chunks.in.name, r->format->name);
+}
+
 static int choose_format(struct drps_reader *r, struct drps_err *err)
 {
     const char *name = r->options.format;
@@ -514,6 +536,7 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
         rc = detect_format(r, err);
     }
     if (rc == 0) rc = check_csv_options(r, err);
+    if (rc == 0) rc = check_fields(r, err);
     if (rc == 0) rc = check_classes(r, err);
     if (rc == 0) rc = check_weights(r, err);
     if (rc == 0 && r->format->open)

@@ -117,6 +117,7 @@ static int begin(struct index_run *r, struct drps_err *err)
     const struct drps_algorithm *a = r->options.algorithm;
     info->outputs = r->options.outputs;
     info->dim = info->outputs ? info->outputs : drps_algorithm_dim(a, info->factors, 0);
+    info->normalized = drps_algorithm_has_fields(a) && !r->options.not_normalized;
     /* With adagrad's state; what is alternated has none. */
     info->row_bytes = info->dim * sizeof(float) * (drps_algorithm_is_topic(a) ? 1 : 2);
     info->seed = r->options.seed;

@@ -319,7 +319,12 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (rc < 0) return rc;
     if (o->factors && !a->has_factors)
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s has no factors", a->name);
-    if (!o->factors && a->has_factors) o->factors = DRPS_FACTORS_DEFAULT;
+    if (!o->factors) o->factors = drps_algorithm_default_factors(a);
+    if (o->not_normalized && !drps_algorithm_has_fields(a))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples that are not normalised are a choice of field-aware models: "
+                            "the algorithm %s normalises none",
+                            a->name);
     rc = check_topic(o, a, err);
     if (rc == 0) rc = drps_run_check_class_weights(o, err);
     if (rc < 0) return rc;
@@ -340,6 +345,7 @@ void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_
     o->loss = info->expression[0] ? info->expression : info->loss;
     o->outputs = info->outputs;
     o->factors = info->factors;
+    o->not_normalized = info->field_count && !info->normalized;
     o->order = info->order;
     o->grid_users = (uint32_t)info->grid_users;
     o->grid_items = (uint32_t)info->grid_items;

@@ -19,7 +19,8 @@ struct batching {
     struct batcher *batcher;
     const uint32_t *map; /* provisional to placed ids; NULL: they are placed already */
     float *values;       /* of a sample that lost entries */
-    size_t values_cap;
+    uint16_t *fields;
+    size_t values_cap, fields_cap;
     double label_sum; /* of training labels, each times its weight */
     struct drps_plan_weights weights;
     int weighted;                     /* a weight is not 1 */
@@ -50,22 +51,32 @@ static void begin_batches(struct batching *b, const struct assignment *a)
     b->left = a->rounds ? assigned_batch(a, 0) : 0;
 }
 
-/* Drop entries that training never touches, from samples of evaluation; values follow. */
+/* Whether training has touched what entry i of a sample touches. */
+static int is_seen(const struct batching *b, const struct spool_sample *s, uint32_t i)
+{
+    const uint32_t row = b->map ? b->map[s->ids[i]] : s->ids[i];
+    return row != DRPS_NO_ROW && (!s->fields || s->fields[i] < b->r->info->field_count);
+}
+
+/* Drop entries that training never touches, from samples of evaluation; values and fields follow.
+ */
 static int drop_unseen(struct batching *b, struct spool_sample *s, struct drps_err *err)
 {
     uint32_t kept = 0;
-    if (s->values && drps_array_reserve(&b->values, &b->values_cap, s->n, sizeof(*b->values)))
+    if (drps_array_reserve(&b->values, &b->values_cap, s->values ? s->n : 0, sizeof(*b->values)) ||
+        drps_array_reserve(&b->fields, &b->fields_cap, s->fields ? s->n : 0, sizeof(*b->fields)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %u features", s->n);
     for (uint32_t i = 0; i < s->n; i++) {
-        uint32_t row = b->map ? b->map[s->ids[i]] : s->ids[i];
-        if (row == DRPS_NO_ROW) continue;
+        if (!is_seen(b, s, i)) continue;
         s->ids[kept] = s->ids[i];
         if (s->values) b->values[kept] = s->values[i];
+        if (s->fields) b->fields[kept] = s->fields[i];
         kept++;
     }
     b->r->info->test_unseen += s->n - kept;
     s->n = kept;
     if (s->values) s->values = b->values;
+    if (s->fields) s->fields = b->fields;
     return 0;
 }
 
@@ -140,7 +151,8 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
     const struct batcher_options options = {.batch_size = (size_t)most,
                                             .has_bias = !r->options.no_bias,
                                             .memory_bytes = r->options.memory_bytes / 3,
-                                            .map = b->map};
+                                            .map = b->map,
+                                            .field_count = r->info->field_count};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
     if (rc == 0 && drps_run_has_lanes(r->info, b->test))
@@ -216,6 +228,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     drps_recwriter_close(rows);
     end_labels(&b, rc);
     free(b.values);
+    free(b.fields);
     drps_read_samples_free(&r->parsed);
     return rc;
 }

@@ -121,6 +121,22 @@ static int settle_labels(struct index_run *r, struct drps_err *err)
                                                     : settle_classes(r, err);
 }
 
+/* How many fields there are is how many times the factors a row has. */
+static int settle_fields(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    if (!drps_algorithm_has_fields(drps_algorithm_find(r->options.algo))) return 0;
+    info->field_count = r->parsed.field_count ? r->parsed.field_count : 1;
+    info->dim = drps_algorithm_field_dim(info->factors, info->field_count);
+    if (!info->dim)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u fields of %u factors are more than the %d numbers that a row may "
+                            "have: use fewer factors, or number fields from 0 without gaps",
+                            info->field_count, info->factors, DRPS_DIM_MAX);
+    info->row_bytes = info->dim * sizeof(float) * 2;
+    return 0;
+}
+
 /* The plan has the text, and says which of the other losses it is. */
 static int settle_text(struct index_run *r, struct drps_err *err)
 {
@@ -190,6 +206,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     rc = settle_labels(r, err);
     if (rc == 0) rc = settle_loss(r, err);
     if (rc == 0) rc = drps_run_weigh_classes(r, err);
+    if (rc == 0) rc = settle_fields(r, err);
     if (rc < 0) return rc;
     info->samples = p->samples;
     info->test_samples = p->test_samples;

@@ -27,6 +27,7 @@ struct read_samples {
     int string_names;
     char **fields; /* own: [fields_n] */
     size_t fields_n;
+    uint32_t field_count; /* fields of training entries are below it; 0: entries have none */
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */
     int headless;                              /* csv has no header */
     uint64_t bytes, lines, skipped, weightless;

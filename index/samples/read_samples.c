@@ -194,6 +194,13 @@ static int add_own_row(struct taker *t, const struct drps_samples *s, size_t i,
     return 0;
 }
 
+/* Fields are numbered up to the largest that a training sample has. */
+static void count_fields(struct read_samples *p, const uint16_t *fields, size_t n)
+{
+    for (size_t j = 0; fields && j < n; j++)
+        if (fields[j] >= p->field_count) p->field_count = fields[j] + 1u;
+}
+
 static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, struct drps_err *err)
 {
     struct read_samples *p = t->out;
@@ -201,12 +208,14 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, s
     size_t n = s->starts[i + 1] - first;
     uint64_t number = t->number++;
     int test = is_test(t, number);
-    struct spool_sample sample = {
-        .label = s->labels[i], .weight = s->weights ? s->weights[i] : 1, .n = (uint32_t)n};
+    struct spool_sample sample = {.label = s->labels[i],
+                                  .weight = s->weights ? s->weights[i] : 1,
+                                  .n = (uint32_t)n,
+                                  .fields = s->fields ? s->fields + first : NULL};
     uint32_t time = DICT_TEST;
 
     if (n >= SPOOL_ENTRIES_MOST)
-        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^30 features");
+        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^29 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     sample.order = order_of(t, number);
@@ -217,6 +226,7 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, s
     if (rc > 0) rc = mark_generation(p, err);
     if (rc < 0) return rc;
     sample.ids = t->ids;
+    if (!test) count_fields(p, sample.fields, n);
     if (!s->all_ones && !all_ones(s->values + first, n)) sample.values = s->values + first;
     if (!p->classes)
         drps_label_set_add(test ? &p->test_labels : &p->labels, sample.label,
@@ -359,6 +369,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.memory_bytes = o->memory_bytes / 8 * 3;
     r.log = o->log;
     r.stop = o->interrupt;
+    r.fields = drps_algorithm_has_fields(drps_algorithm_find(o->algo));
     r.classes = p->classes;
     r.labels = p->read_as;
     r.weights = t->test_input ? o->test_weights : o->weights;

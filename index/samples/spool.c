@@ -13,13 +13,15 @@
 #include "base/drps_endian.h"
 #include "index/samples/bucket.h"
 
-/* A sample: order u64 | label f32 | n u32 (top bit: values follow; next: a weight that is not 1) |
- * ids u32[n] | values f32[n] | weight f32. */
+/* A sample: order u64 | label f32 | n u32 (top bits: what follows: values; a weight that is not 1;
+ * fields) | ids u32[n] | values f32[n] | fields u16[n], to a multiple of four bytes | weight f32.
+ */
 enum { HEAD_BYTES = 16, BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
 enum { SLACK = 16, AHEAD = 8, SOON = 2 };
 #define HAS_VALUES 0x80000000u
 #define HAS_WEIGHT 0x40000000u
-_Static_assert(SPOOL_ENTRIES_MOST == HAS_WEIGHT, "flags lie above the number of entries");
+#define HAS_FIELDS 0x20000000u
+_Static_assert(SPOOL_ENTRIES_MOST == HAS_FIELDS, "flags lie above the number of entries");
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
 /* A sample's order, and where it lies in a bucket. */
@@ -102,8 +104,16 @@ static void encode_head(const struct spool_sample *sample, void *head)
     drps_put_u64(at, sample->order);
     drps_put_u32(at + 8, label);
     drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0) |
-                              (has_weight(sample) ? HAS_WEIGHT : 0));
+                              (has_weight(sample) ? HAS_WEIGHT : 0) |
+                              (sample->fields ? HAS_FIELDS : 0));
 }
+
+static size_t fields_bytes(size_t n)
+{
+    return (n + 1) / 2 * 2 * sizeof(uint16_t);
+}
+
+static const char no_field[sizeof(uint16_t)]; /* fills the last four bytes */
 
 /* Adds a sample for all of which the buffer has no room. */
 static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sample *sample,
@@ -117,9 +127,23 @@ static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sa
     if (rc == 0 && sample->values)
         rc =
             drps_bucket_put(&s->store, b, sample->values, sample->n * sizeof(*sample->values), err);
+    if (rc == 0 && sample->fields)
+        rc =
+            drps_bucket_put(&s->store, b, sample->fields, sample->n * sizeof(*sample->fields), err);
+    if (rc == 0 && sample->fields && sample->n % 2)
+        rc = drps_bucket_put(&s->store, b, no_field, sizeof(no_field), err);
     if (rc == 0 && has_weight(sample))
         rc = drps_bucket_put(&s->store, b, &sample->weight, sizeof(sample->weight), err);
     return rc;
+}
+
+/* Writes the fields of a sample, for which there is room. Returns how many bytes they take. */
+static size_t put_fields(const struct spool_sample *sample, char *to)
+{
+    const size_t used = sample->n * sizeof(*sample->fields), bytes = fields_bytes(sample->n);
+    if (used) memcpy(to, sample->fields, used);
+    memset(to + used, 0, bytes - used);
+    return bytes;
 }
 
 int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct drps_err *err)
@@ -130,7 +154,7 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     struct bucket *b = &s->buckets[number];
 
     b->samples++;
-    if (HEAD_BYTES + 2 * each + sizeof(float) > BUCKET_BUFFER_BYTES - b->buffered)
+    if (HEAD_BYTES + 3 * each + sizeof(float) > BUCKET_BUFFER_BYTES - b->buffered)
         return add_in_parts(s, b, sample, err);
     char *to = bucket_tail(b);
     encode_head(sample, to);
@@ -139,6 +163,7 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     to += each;
     if (each && sample->values) memcpy(to, sample->values, each);
     if (sample->values) to += each;
+    if (sample->fields) to += put_fields(sample, to);
     if (has_weight(sample)) {
         memcpy(to, &sample->weight, sizeof(sample->weight));
         to += sizeof(sample->weight);
@@ -173,7 +198,8 @@ static size_t sample_bytes(const char *head)
 {
     const uint32_t n = drps_get_u32(head + 12);
     const size_t entries = n & (SPOOL_ENTRIES_MOST - 1);
-    return HEAD_BYTES + entries * (n & HAS_VALUES ? 8 : 4) + (n & HAS_WEIGHT ? 4 : 0);
+    return HEAD_BYTES + entries * (n & HAS_VALUES ? 8 : 4) +
+           (n & HAS_FIELDS ? fields_bytes(entries) : 0) + (n & HAS_WEIGHT ? 4 : 0);
 }
 
 /* Point sample into `data` (room bytes left). Returns its size, or 0 when it is not whole. */
@@ -188,7 +214,10 @@ static size_t sample_decode(char *data, size_t room, struct spool_sample *sample
     memcpy(&sample->label, &label, sizeof(label));
     sample->n = n & (SPOOL_ENTRIES_MOST - 1);
     sample->ids = (uint32_t *)(void *)(data + HEAD_BYTES);
-    sample->values = n & HAS_VALUES ? (const float *)(const void *)(sample->ids + sample->n) : NULL;
+    const uint32_t *end = sample->ids + sample->n;
+    sample->values = n & HAS_VALUES ? (const float *)(const void *)end : NULL;
+    if (n & HAS_VALUES) end += sample->n;
+    sample->fields = n & HAS_FIELDS ? (const uint16_t *)(const void *)end : NULL;
     sample->weight = 1;
     if (n & HAS_WEIGHT) memcpy(&sample->weight, data + bytes - sizeof(float), sizeof(float));
     return bytes;

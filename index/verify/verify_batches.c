@@ -116,6 +116,9 @@ static int check_body(const struct drps_plan_info *info, struct verify_bodies *v
                                                    : "no number");
     if (b->weights && !(info->weights.most > 0))
         return drps_err_set(err, DRPS_E_CORRUPT, "weights in a plan without");
+    if (b->nnz && b->field_count != info->field_count)
+        return drps_err_set(err, DRPS_E_CORRUPT, "entries of %u fields, where the plan has %u",
+                            b->field_count, info->field_count);
     if (b->values && !all_finite(b->values, b->nnz))
         return drps_err_set(err, DRPS_E_CORRUPT, "a value is no number");
     int rc = check_sample_rows(info, v, b, eval, err);

@@ -18,6 +18,7 @@ static void check_entries(const struct drps_batch *b)
 {
     CHECK(drps_batch_start(b, 0) == 0 && drps_batch_start(b, b->samples) == b->nnz);
     CHECK((b->local16 != NULL) + (b->local32 != NULL) == 1);
+    CHECK(!b->fields == !b->field_count);
     for (size_t s = 0; s < b->samples; s++) {
         float label = b->labels[s];
         CHECK(label == label || label != label); /* read it */
@@ -26,6 +27,7 @@ static void check_entries(const struct drps_batch *b)
         for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++) {
             CHECK((b->local32 ? b->local32[j] : b->local16[j]) < b->rows);
             if (b->values) CHECK(b->values[j] == b->values[j] || b->values[j] != b->values[j]);
+            if (b->fields) CHECK(b->fields[j] < b->field_count);
         }
     }
 }

@@ -18,16 +18,19 @@
 /* --- inputs
  * --------------------------------------------------------------------------------------------- */
 
-static void put_libsvm(FILE *f, struct random_source *r, size_t features)
+/* `fields`: libffm, each feature in one of five fields, but some in two. */
+static void put_libsvm(FILE *f, struct random_source *r, size_t features, int fields)
 {
     size_t n = (size_t)random_below(r, 8);
     uint64_t id = random_below(r, features / 4 + 1);
     (void)fprintf(f, "%d", (int)random_below(r, 2));
     for (size_t j = 0; j < n && id < features; j++) {
+        (void)fputc(' ', f);
+        if (fields) (void)fprintf(f, "%u:", (unsigned)(id % 11 ? id % 5 : random_below(r, 5)));
         if (random_below(r, 3))
-            (void)fprintf(f, " %" PRIu64 ":1", id);
+            (void)fprintf(f, "%" PRIu64 ":1", id);
         else
-            (void)fprintf(f, " %" PRIu64 ":%.3g", id, 0.25 + (double)random_below(r, 40) / 8);
+            (void)fprintf(f, "%" PRIu64 ":%.3g", id, 0.25 + (double)random_below(r, 40) / 8);
         id += 1 + random_below(r, features / 6 + 1);
     }
     (void)fputc('\n', f);
@@ -44,8 +47,8 @@ const char *case_input(struct scratch *s, const char *name, enum case_format for
     for (size_t i = 0; i < n; i++) {
         unsigned a = (unsigned)random_below(&r, features);
         unsigned b = (unsigned)random_below(&r, features);
-        if (format == CASE_LIBSVM)
-            put_libsvm(f, &r, features);
+        if (format == CASE_LIBSVM || format == CASE_LIBFFM)
+            put_libsvm(f, &r, features, format == CASE_LIBFFM);
         else if (format == CASE_RATINGS)
             (void)fprintf(f, "u%u\ti%u\t%u\n", a, b, 1 + (unsigned)random_below(&r, 5));
         else
@@ -119,16 +122,20 @@ int case_lines_equal(const struct case_lines *a, const struct case_lines *b)
     return a->n == b->n;
 }
 
+enum { NO_FIELD = -1 };
+
 struct entry {
     uint64_t key;
     float value;
+    int field;
 };
 
 static int by_key(const void *x, const void *y)
 {
     const struct entry *a = x;
     const struct entry *b = y;
-    return a->key < b->key ? -1 : a->key > b->key;
+    if (a->key != b->key) return a->key < b->key ? -1 : 1;
+    return a->field - b->field;
 }
 
 static int by_text(const void *x, const void *y)
@@ -150,9 +157,14 @@ static void add_line(struct case_lines *l, float label, float weight, struct ent
     qsort(entries, n, sizeof(*entries), by_key);
     at = (size_t)snprintf(line, room, "%.9g", (double)label);
     if (weight != 1) at += (size_t)snprintf(line + at, room - at, "*%.9g", (double)weight);
-    for (size_t j = 0; j < n; j++)
-        at += (size_t)snprintf(line + at, room - at, " %" PRIu64 ":%.9g", entries[j].key,
+    for (size_t j = 0; j < n; j++) {
+        line[at++] = ' ';
+        if (entries[j].field != NO_FIELD)
+            at += (size_t)snprintf(line + at, room - at, "%d:", entries[j].field);
+        at += (size_t)snprintf(line + at, room - at, "%" PRIu64 ":%.9g", entries[j].key,
                                (double)entries[j].value);
+    }
+    line[at] = '\0';
     l->line[l->n++] = line;
 }
 
@@ -208,7 +220,8 @@ static void step_lines(const struct key_map *m, struct drps_recfile *data,
         for (size_t j = first; j < last; j++) {
             uint32_t placed = row[b.local32 ? b.local32[j] : b.local16[j]];
             assert_true(placed < m->rows);
-            entries[j - first] = (struct entry){m->key[placed], b.values ? b.values[j] : 1.0f};
+            entries[j - first] = (struct entry){m->key[placed], b.values ? b.values[j] : 1.0f,
+                                                b.fields ? b.fields[j] : NO_FIELD};
         }
         add_line(out, b.labels[i], b.weights ? b.weights[i] : 1, entries, last - first);
     }
@@ -249,7 +262,7 @@ void case_plan_lines(const char *plan_dir, int evaluation, int sort, struct case
 void case_input_lines(const char *path, float negative, float positive, int sort,
                       struct case_lines *out)
 {
-    const struct drps_reader_options o = {0};
+    struct drps_reader_options o = {0};
     struct drps_reader *r;
     struct drps_samples s = {0};
     struct drps_err err = DRPS_ERR_INIT;
@@ -257,6 +270,11 @@ void case_input_lines(const char *path, float negative, float positive, int sort
 
     memset(out, 0, sizeof(*out));
     if (drps_reader_open(drps_io_os(), &path, 1, &o, &r, &err)) fail_msg("%s", err.text);
+    if (strcmp(drps_reader_format(r), "libffm") == 0) {
+        o.fields = 1;
+        drps_reader_close(r);
+        if (drps_reader_open(drps_io_os(), &path, 1, &o, &r, &err)) fail_msg("%s", err.text);
+    }
     while ((rc = drps_reader_next(r, &s, &err)) > 0) {
         for (size_t i = 0; i < s.n; i++) {
             size_t n = s.starts[i + 1] - s.starts[i];
@@ -264,7 +282,8 @@ void case_input_lines(const char *path, float negative, float positive, int sort
             float label = s.labels[i];
             assert_non_null(entries);
             for (size_t j = 0; j < n; j++)
-                entries[j] = (struct entry){s.keys[s.starts[i] + j], s.values[s.starts[i] + j]};
+                entries[j] = (struct entry){s.keys[s.starts[i] + j], s.values[s.starts[i] + j],
+                                            s.fields ? s.fields[s.starts[i] + j] : NO_FIELD};
             if (negative != positive) label = label == positive ? 1.0f : -1.0f;
             add_line(out, label, 1, entries, n);
             free(entries);

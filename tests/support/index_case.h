@@ -8,7 +8,7 @@
 #include "index/drps_index.h"
 #include "support/scratch.h"
 
-enum case_format { CASE_LIBSVM, CASE_RATINGS, CASE_CSV };
+enum case_format { CASE_LIBSVM, CASE_RATINGS, CASE_CSV, CASE_LIBFFM };
 
 /*
  * A file of `n` random samples, its features drawn from `features` names. Labels are 0 and 1, or

@@ -37,6 +37,7 @@ struct maker_sample {
 struct maker {
     const char *algo, *loss;
     uint32_t rank;
+    uint32_t fields; /* entry k of a sample has field k modulo this; 0: entries have none */
     int classification, no_bias;
     uint32_t features;
     size_t batch; /* samples a batch, at most MAKER_BATCH */
@@ -172,7 +173,7 @@ static inline void maker_batch(const struct maker *m, const struct maker_sample 
                                size_t step, struct maker_files *f)
 {
     static uint32_t rows[MAKER_BATCH * MAKER_ENTRIES + 1];
-    static uint16_t local[MAKER_BATCH * MAKER_ENTRIES];
+    static uint16_t local[MAKER_BATCH * MAKER_ENTRIES], fields[MAKER_BATCH * MAKER_ENTRIES];
     static float labels[MAKER_BATCH], values[MAKER_BATCH * MAKER_ENTRIES];
     static uint32_t starts[MAKER_BATCH + 1];
     const uint32_t bias = m->no_bias ? 0 : 1;
@@ -181,6 +182,8 @@ static inline void maker_batch(const struct maker *m, const struct maker_sample 
     struct drps_batch b = {
         .samples = n, .labels = labels, .starts = starts, .local16 = local, .values = values};
 
+    b.fields = m->fields ? fields : NULL;
+    b.field_count = m->fields;
     b.rows = maker_rows(m, s, n, rows);
     for (size_t i = 0; i < n; i++) {
         labels[i] = s[i].label;
@@ -189,6 +192,7 @@ static inline void maker_batch(const struct maker *m, const struct maker_sample 
             const uint32_t row = s[i].features[k] + bias;
             const uint32_t *at = bsearch(&row, rows, b.rows, sizeof(*rows), maker_compare);
             local[b.nnz] = (uint16_t)(at - rows);
+            if (m->fields) fields[b.nnz] = (uint16_t)(k % m->fields);
             values[b.nnz++] = s[i].values[k];
         }
     }
@@ -277,9 +281,12 @@ static inline void maker_windows(const struct maker *m, struct drps_plan_info *i
 
 static inline void maker_info(const struct maker *m, struct drps_plan_info *info)
 {
+    const uint32_t dim = 1 + m->rank * (m->fields ? m->fields : 1);
     double sum = 0;
     *info = (struct drps_plan_info){.factors = m->rank,
-                                    .dim = 1 + m->rank,
+                                    .dim = dim,
+                                    .field_count = m->fields,
+                                    .normalized = m->fields != 0,
                                     .classification = m->classification,
                                     .label_negative = m->classification ? -1.0f : 0.0f,
                                     .label_positive = m->classification ? 1.0f : 0.0f,
@@ -289,10 +296,10 @@ static inline void maker_info(const struct maker *m, struct drps_plan_info *info
                                     .batch_size = m->batch,
                                     .batches = (m->n + m->batch - 1) / m->batch,
                                     .eval_batches = (m->test_n + m->batch - 1) / m->batch,
-                                    .row_bytes = 8 * (1 + m->rank)};
+                                    .row_bytes = 8 * dim};
     (void)snprintf(info->algo, sizeof(info->algo), "%s", m->algo);
     (void)snprintf(info->loss, sizeof(info->loss), "%s", m->loss);
-    (void)snprintf(info->format, sizeof(info->format), "libsvm");
+    (void)snprintf(info->format, sizeof(info->format), m->fields ? "libffm" : "libsvm");
     (void)snprintf(info->order, sizeof(info->order), "given");
     (void)snprintf(info->blocks_by, sizeof(info->blocks_by), "none");
     const size_t mean_n = m->mean_n ? m->mean_n : m->n;

@@ -19,7 +19,8 @@ static void make_plan(struct world *w, const char *input, const char *algo, cons
     (void)snprintf(run.out, sizeof(run.out), "%s", out);
     run.options.workers = workers;
     run.options.batch_size = batch;
-    run.options.factors = strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0 ? 4 : 0;
+    run.options.factors =
+        strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0 || strcmp(algo, "ffm") == 0 ? 4 : 0;
     run.options.test_fraction = 0.2;
     run.options.own_slots = slots == WORLD_EACH;
     run.options.residual_slots = slots == WORLD_EACH ? UINT64_MAX : slots;

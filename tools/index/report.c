@@ -135,7 +135,10 @@ static void print_features(const struct drps_plan_info *i)
         join = ", ";
     }
     const char *what = strcmp(i->algo, "topic") == 0 ? "topics" : "factors";
-    if (i->factors) printf(" with %u %s each", i->factors, what);
+    if (i->field_count)
+        printf(" with %u factors for each of %u fields", i->factors, i->field_count);
+    else if (i->factors)
+        printf(" with %u %s each", i->factors, what);
 }
 
 static void print_samples(const struct drps_plan_info *i, const struct drps_index_result *r)

@@ -65,7 +65,8 @@ const struct argp_option train_option_table[] = {
      "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
     {"init-scale", KEY_INIT_SCALE, "X", 0,
-     "Factors start between -X and X (default 0.1 / sqrt(factors a row)), and rows of drps-index "
+     "Factors start between -X and X (default 0.1 / sqrt(factors a row), for ffm 0.5 / "
+     "sqrt(factors)), and rows of drps-index "
      "--outputs",
      2},
     {NULL, 0, NULL, 0, "Memory and disk:", 3},
@@ -111,7 +112,8 @@ const struct argp_option train_option_table[] = {
      "--checkpoint-dir)",
      4},
     {"checkpoint-vectors", KEY_CHECKPOINT_VECTORS, NULL, 0,
-     "With --exchange vectors, or without ranks for a model of several classes: log what is applied "
+     "With --exchange vectors, or without ranks for a model of several classes: log what is "
+     "applied "
      "in each round, and write one when the logs are as large as the model; every TIME (default: "
      "10s) the log is made durable. Training goes on from any round that is covered",
      4},

@@ -91,6 +91,7 @@ int drps_learning_model(const struct drps_plan *plan, const struct drps_train_op
                                            .outputs = info->outputs,
                                            .classes = drps_plan_label_classes(info)};
     int rc = drps_model_settle(model, &terms, err);
+    if (rc == 0) rc = drps_model_set_fields(model, info->field_count, info->normalized, err);
     if (rc == 0) rc = check_callbacks(plan, o, model, err);
     if (rc < 0) return rc;
     if (model->dim != info->dim)

@@ -107,6 +107,7 @@ static void test_ranks_train_as_one_worker_does(void **state)
     check_case("lor", CASE_LIBSVM, "adagrad", 0);
     check_case("fm", CASE_LIBSVM, "ftrl", 0.01f);
     check_case("lmf", CASE_RATINGS, "sgd", 0.001f);
+    check_case("ffm", CASE_LIBFFM, "adagrad", 0.001f);
 }
 
 /* Far more ranks than cores, and than the bits of a word; in asynchronous rounds, too. */

@@ -50,12 +50,15 @@ static struct form form_of(unsigned i)
     };
 }
 
+/* How many fields entries have: so many neighbouring entries of a sample have all of them. */
+enum { FIELDS = 4 };
+
 /* A batch that owns its arrays. */
 struct sample_set {
     struct drps_batch b;
     float *labels, *weights, *values;
     uint32_t *starts, *local32;
-    uint16_t *local16;
+    uint16_t *local16, *fields;
 };
 
 static void *must(void *p)
@@ -82,6 +85,7 @@ static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entrie
     set->starts = must(malloc((n + 1) * sizeof(uint32_t)));
     set->local32 = must(malloc(cap * sizeof(uint32_t)));
     set->local16 = must(malloc(cap * sizeof(uint16_t)));
+    set->fields = must(malloc(cap * sizeof(uint16_t)));
     for (size_t s = 0; s < n; s++) {
         const size_t count = form.starts ? below(entries + 1) : entries;
         const size_t step =
@@ -92,6 +96,7 @@ static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entrie
             set->local32[nnz] = (uint32_t)(low + (at + e * step) % (m - low));
             set->local16[nnz] = (uint16_t)set->local32[nnz];
             set->values[nnz] = (float)uniform(-1, 1);
+            set->fields[nnz] = (uint16_t)((3 * e + s) % FIELDS);
         }
         set->labels[s] = classes > 1 ? (float)below((size_t)classes)
                          : classes   ? (below(2) ? 1.0f : -1.0f)
@@ -110,6 +115,8 @@ static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entrie
         .local16 = form.wide ? NULL : set->local16,
         .local32 = form.wide ? set->local32 : NULL,
         .values = form.valued ? set->values : NULL,
+        .fields = set->fields,
+        .field_count = FIELDS,
     };
 }
 
@@ -121,17 +128,22 @@ static void drop_batch(struct sample_set *set)
     free(set->starts);
     free(set->local32);
     free(set->local16);
+    free(set->fields);
 }
 
 /* A model for any pair of algorithm and loss, also for pairs that drps_model_init() refuses. The
- * rank of mlr, and of svm where it is not 0, is how many classes there are. */
+ * rank of mlr, and of svm where it is not 0, is how many classes there are. Field-aware ones
+ * normalise samples where there is an intercept. */
 static struct drps_model model_of(enum drps_algo algo, enum drps_loss loss, uint32_t rank, int bias)
 {
+    const uint32_t fields = drps_algorithm_has_fields(drps_algorithm(algo)) ? FIELDS : 0;
     const int named = drps_algorithm_takes_names(drps_algorithm(algo)) && rank;
     return (struct drps_model){.algo = algo,
                                .loss = loss,
                                .factors = named ? 0 : rank,
-                               .dim = named ? rank : 1 + rank,
+                               .fields = fields,
+                               .dim = named ? rank : 1 + rank * (fields ? fields : 1),
+                               .normalized = fields && bias,
                                .outputs = named ? rank : 1,
                                .has_bias = bias,
                                .seed = seed};
@@ -164,7 +176,10 @@ static const struct {
     {DRPS_ALGO_FM, 3, 37, 9},     {DRPS_ALGO_FM, 4, 37, 9},    {DRPS_ALGO_FM, 7, 37, 9},
     {DRPS_ALGO_FM, 8, 37, 9},     {DRPS_ALGO_FM, 16, 37, 9},   {DRPS_ALGO_FM, 16, 20, 1},
     {DRPS_ALGO_FM, 23, 37, 10},   {DRPS_ALGO_FM, 32, 37, 9},   {DRPS_ALGO_FM, 64, 37, 9},
-    {DRPS_ALGO_FM, 100, 18, 9},
+    {DRPS_ALGO_FM, 100, 18, 9},   {DRPS_ALGO_FFM, 1, 37, 4},   {DRPS_ALGO_FFM, 3, 37, 9},
+    {DRPS_ALGO_FFM, 4, 37, 4},    {DRPS_ALGO_FFM, 4, 37, 9},   {DRPS_ALGO_FFM, 4, 20, 1},
+    {DRPS_ALGO_FFM, 7, 37, 4},    {DRPS_ALGO_FFM, 8, 37, 4},   {DRPS_ALGO_FFM, 8, 37, 9},
+    {DRPS_ALGO_FFM, 12, 37, 4},   {DRPS_ALGO_FFM, 16, 37, 4},  {DRPS_ALGO_FFM, 16, 37, 9},
 };
 
 /* The losses of one score are the first. */
@@ -263,6 +278,20 @@ static void test_model_kernels_match_the_twins(void **state)
                                                    predictors[p].rank, form_of(form).bias);
                 check_kernels(&model, predictors[p].samples, predictors[p].entries, form);
             }
+}
+
+/* Samples of more entries than a tile of the kernel has. */
+static void test_model_ffm_long_samples_match_the_twin(void **state)
+{
+    (void)state;
+    for (uint32_t factors = 2; factors <= 8; factors += 2)
+        for (unsigned form = 0; form < FORMS; form++) {
+            const struct drps_model model =
+                model_of(DRPS_ALGO_FFM, DRPS_LOSS_LOGISTIC, factors, form_of(form).bias);
+            check_kernels(&model, 200, 66, form);
+        }
+    const struct drps_model model = model_of(DRPS_ALGO_FFM, DRPS_LOSS_LOGISTIC, 4, 1);
+    check_kernels(&model, 1000, 140, 0);
 }
 
 /* A mean over the batch is its sum, divided; parts of a batch are parts of its mean. */
@@ -385,7 +414,8 @@ static void test_model_gradients_match_finite_differences(void **state)
         enum drps_algo algo;
         uint32_t rank;
     } cases[] = {{DRPS_ALGO_LIR, 0}, {DRPS_ALGO_LMF, 3}, {DRPS_ALGO_LMF, 16},
-                 {DRPS_ALGO_FM, 4},  {DRPS_ALGO_FM, 6},  {DRPS_ALGO_FM, 16}};
+                 {DRPS_ALGO_FM, 4},  {DRPS_ALGO_FM, 6},  {DRPS_ALGO_FM, 16},
+                 {DRPS_ALGO_FFM, 1}, {DRPS_ALGO_FFM, 3}, {DRPS_ALGO_FFM, 4}};
 
     (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
@@ -581,6 +611,7 @@ static void make_copies(const struct drps_batch *b, struct sample_set *out)
     out->values = must(malloc((nnz + 1) * sizeof(float)));
     out->starts = must(malloc((n + 1) * sizeof(uint32_t)));
     out->local32 = must(malloc((nnz + 1) * sizeof(uint32_t)));
+    out->fields = must(malloc((nnz + 1) * sizeof(uint16_t)));
     n = nnz = 0;
     for (size_t s = 0; s < b->samples; s++)
         for (size_t k = 0; k < (size_t)b->weights[s]; k++) {
@@ -588,6 +619,7 @@ static void make_copies(const struct drps_batch *b, struct sample_set *out)
             out->starts[n++] = (uint32_t)nnz;
             for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++) {
                 out->local32[nnz] = (uint32_t)drps_batch_local(b, j);
+                out->fields[nnz] = b->fields ? b->fields[j] : 0;
                 out->values[nnz++] = drps_batch_value(b, j);
             }
         }
@@ -598,6 +630,8 @@ static void make_copies(const struct drps_batch *b, struct sample_set *out)
                                  .labels = out->labels,
                                  .starts = out->starts,
                                  .local32 = out->local32,
+                                 .fields = b->fields ? out->fields : NULL,
+                                 .field_count = b->field_count,
                                  .values = out->values};
 }
 
@@ -1097,6 +1131,70 @@ static void test_model_init_knows_what_fits(void **state)
     }
 }
 
+static void test_model_ffm_scores_by_hand(void **state)
+{
+    static const float params[] = {0.25f, 9, 9, 0.5f, 2, 3, -1, 5, 7}; /* bias, and two rows */
+    static const struct {
+        const char *name;
+        uint16_t rows[2];
+        float values[2], score;
+        int normalized;
+    } cases[] = {
+        {"two rows", {1, 2}, {3, 4}, 0.25f + 1.5f - 4 + 12 * 3 * 5, 0},
+        {"divided by its length, 5", {1, 2}, {3, 4}, 0.25f + (1.5f - 4) / 5 + 12 * 15 / 25.0f, 1},
+        {"a row with two fields", {1, 1}, {1, 1}, 0.25f + 0.5f + 0.5f + 3 * 2, 0},
+    };
+    static const float label = 1;
+    static const uint16_t fields[] = {0, 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_model model;
+        float found[2];
+        const struct drps_batch b = {.samples = 1,
+                                     .rows = 3,
+                                     .nnz = 2,
+                                     .labels = &label,
+                                     .per_sample = 2,
+                                     .local16 = cases[i].rows,
+                                     .values = cases[i].values,
+                                     .fields = fields,
+                                     .field_count = 2};
+        assert_int_equal(drps_model_init(&model, "ffm", "squared", 1, 0, NULL), 0);
+        assert_int_equal(drps_model_set_fields(&model, 2, cases[i].normalized, NULL), 0);
+        drps_model_predict(&model, &b, 0, 1, params, &found[0], NULL);
+        drps_model_predict_ref(&model, &b, 0, 1, params, &found[1], NULL);
+        for (int k = 0; k < 2; k++)
+            if (fabsf(found[k] - cases[i].score) > 1e-4f)
+                fail_msg("%s: expected %g, found %g", cases[i].name, (double)cases[i].score,
+                         (double)found[k]);
+    }
+}
+
+static void test_model_fields_fit_the_algorithm(void **state)
+{
+    static const struct {
+        const char *algo;
+        uint32_t factors, fields;
+        int normalized;
+        uint32_t dim; /* 0: refused */
+    } cases[] = {{"ffm", 4, 39, 1, 157},  {"ffm", 0, 39, 0, 157},     {"ffm", 4, 16383, 1, 65533},
+                 {"ffm", 4, 16384, 1, 0}, {"ffm", 4096, 65535, 1, 0}, {"ffm", 4, 0, 0, 0},
+                 {"fm", 4, 0, 0, 5},      {"fm", 4, 3, 0, 0},         {"fm", 4, 0, 1, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_model model;
+        struct drps_err err = DRPS_ERR_INIT;
+        assert_int_equal(
+            drps_model_init(&model, cases[i].algo, "squared", cases[i].factors, 0, NULL), 0);
+        const int rc = drps_model_set_fields(&model, cases[i].fields, cases[i].normalized, &err);
+        if (rc != (cases[i].dim ? 0 : DRPS_E_CONFIG)) fail_msg("case %zu: %d, %s", i, rc, err.text);
+        if (rc == 0) assert_int_equal(model.dim, cases[i].dim);
+        if (rc == 0) assert_int_equal(model.normalized, cases[i].normalized);
+    }
+}
+
 static void test_init_row_depends_on_seed_and_id_only(void **state)
 {
     struct drps_model model = model_of(DRPS_ALGO_FM, DRPS_LOSS_LOGISTIC, 16, 1);
@@ -1178,6 +1276,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_model_gradient_may_be_a_mean),
         cmocka_unit_test(test_model_kernels_match_the_twins),
         cmocka_unit_test(test_model_matrix_matches_its_twin),
+        cmocka_unit_test(test_model_ffm_long_samples_match_the_twin),
         cmocka_unit_test(test_softmax_at_its_edges),
         cmocka_unit_test(test_hinges_at_their_edges),
         cmocka_unit_test(test_softmax_probabilities_are_those_of_its_loss),
@@ -1189,6 +1288,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_model_weights_of_one_change_nothing),
         cmocka_unit_test(test_model_empty_range_changes_nothing),
         cmocka_unit_test(test_model_fm_scores_by_hand),
+        cmocka_unit_test(test_model_ffm_scores_by_hand),
+        cmocka_unit_test(test_model_fields_fit_the_algorithm),
         cmocka_unit_test(test_model_mf_scores_known_rows_only),
         cmocka_unit_test(test_loss_value_matches_values_by_hand),
         cmocka_unit_test(test_loss_sum_is_within_ulps_of_libm),

@@ -31,9 +31,12 @@ static char *write_libsvm(const char *dir, const char *name, const struct maker 
     for (size_t i = 0; i < n; i++) {
         (void)fprintf(f, "%.9g", (double)samples[i].label);
         if (unseen) (void)fprintf(f, " 1:0.5");
-        for (uint32_t k = 0; k < samples[i].n; k++)
-            (void)fprintf(f, " %llu:%.9g", (unsigned long long)maker_key(samples[i].features[k]),
+        for (uint32_t k = 0; k < samples[i].n; k++) {
+            if (m->fields) (void)fprintf(f, " %u", k % m->fields);
+            (void)fprintf(f, "%c%llu:%.9g", m->fields ? ':' : ' ',
+                          (unsigned long long)maker_key(samples[i].features[k]),
                           (double)samples[i].values[k]);
+        }
         if (unseen)
             (void)fprintf(f, " %llu:2", (unsigned long long)maker_key(m->features + (uint32_t)i));
         (void)fprintf(f, "\n");
@@ -80,6 +83,7 @@ static void setup(struct fixture *f, const char *algo, const char *loss, uint32_
     f->dir = temp_make();
     maker_init(&f->m, algo, loss, 8000, 50);
     f->m.rank = rank;
+    f->m.fields = strcmp(algo, "ffm") == 0 ? 3 : 0; /* two of the entries have one */
     maker_random(&f->m, 2000, entries, 0, 31);
     maker_random(&f->m, 700, entries, 1, 32);
     f->plan = maker_write(&f->m, f->dir, "plan");
@@ -101,19 +105,29 @@ static void teardown(struct fixture *f)
     temp_remove(f->dir);
 }
 
+static uint32_t dim_of(const struct maker *m)
+{
+    return 1 + m->rank * (m->fields ? m->fields : 1);
+}
+
 /* A sample's score in double from the model's parameters. */
 static double score_of(const struct maker *m, const struct maker_sample *s, const float *params)
 {
-    const uint32_t dim = 1 + m->rank;
-    double score = (double)params[0];
+    const uint32_t dim = dim_of(m);
+    double score = (double)params[0], squares = 0;
     for (uint32_t k = 0; k < s->n; k++)
-        score += (double)s->values[k] * (double)params[(s->features[k] + 1) * dim];
+        squares += (double)s->values[k] * (double)s->values[k];
+    const double scale = m->fields ? 1 / sqrt(squares) : 1;
+    for (uint32_t k = 0; k < s->n; k++)
+        score += scale * (double)s->values[k] * (double)params[(s->features[k] + 1) * dim];
     for (uint32_t a = 0; a < s->n; a++)
         for (uint32_t b = a + 1; b < s->n; b++) {
-            const double x = (double)s->values[a] * (double)s->values[b];
-            for (uint32_t d = 1; d < dim; d++)
-                score += x * (double)params[(s->features[a] + 1) * dim + d] *
-                         (double)params[(s->features[b] + 1) * dim + d];
+            const double x = scale * (double)s->values[a] * scale * (double)s->values[b];
+            const uint32_t of_a = m->fields ? b % m->fields * m->rank : 0;
+            const uint32_t of_b = m->fields ? a % m->fields * m->rank : 0;
+            for (uint32_t d = 1; d <= m->rank; d++)
+                score += x * (double)params[(s->features[a] + 1) * dim + of_a + d] *
+                         (double)params[(s->features[b] + 1) * dim + of_b + d];
         }
     return score;
 }
@@ -125,7 +139,8 @@ static void test_predict_equals_the_evaluation_of_training(void **state)
         uint32_t rank;
         int probability;
     } cases[] = {{"lor", "logistic", 0, 1}, {"svm", "hinge", 0, 0},  {"lir", "squared", 0, 0},
-                 {"fm", "logistic", 4, 1},  {"fm", "squared", 3, 0}, {"lmf", "squared", 4, 0}};
+                 {"fm", "logistic", 4, 1},  {"fm", "squared", 3, 0}, {"lmf", "squared", 4, 0},
+                 {"ffm", "logistic", 4, 1}, {"ffm", "squared", 3, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct fixture f;
@@ -149,7 +164,7 @@ static void test_predict_equals_the_evaluation_of_training(void **state)
         /* Each line against the parameters, computed in double: floats of a few terms agree to
          * 1e-5. */
         struct drps_modeldir *md;
-        const uint32_t rows = f.m.features + 1, dim = 1 + f.m.rank;
+        const uint32_t rows = f.m.features + 1, dim = dim_of(&f.m);
         uint32_t *ids = calloc(rows, sizeof(*ids));
         float *params = calloc((size_t)rows * dim, sizeof(*params));
         for (uint32_t k = 0; k < rows; k++)

@@ -132,7 +132,7 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
 {
     static const struct {
         const char *name, *algo, *loss, *optimizer;
-        uint32_t rank;
+        uint32_t rank, fields;
         int local_steps;
         float l1, l2;
     } cases[] = {
@@ -176,6 +176,19 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
          .local_steps = 1,
          .l1 = 0,
          .l2 = 0},
+        {.name = "ffm adagrad l2",
+         .algo = "ffm",
+         .loss = "logistic",
+         .optimizer = "adagrad",
+         .rank = 4,
+         .fields = 4,
+         .l2 = 1e-3f},
+        {.name = "ffm ftrl, fields of several entries",
+         .algo = "ffm",
+         .loss = "squared",
+         .optimizer = "ftrl",
+         .rank = 3,
+         .fields = 2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -183,6 +196,7 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
         struct maker m;
         maker_init(&m, cases[i].algo, cases[i].loss, 600, 20);
         m.rank = cases[i].rank;
+        m.fields = cases[i].fields;
         m.small_windows = 1;
         maker_random(&m, 700, strcmp(cases[i].algo, "lmf") == 0 ? 2 : 4, 0, 7);
         maker_random(&m, 90, strcmp(cases[i].algo, "lmf") == 0 ? 2 : 4, 1, 8);
@@ -326,6 +340,7 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
         int local_steps;
     } cases[] = {{"lor", "logistic", 0, 0.001f, 0},
                  {"fm", "logistic", 8, 0, 0},
+                 {"ffm", "logistic", 4, 0, 0},
                  {"lir", "squared", 0, 0, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -333,6 +348,7 @@ static void test_engine_threads_are_deterministic_and_close_to_one(void **state)
         struct maker m;
         maker_init(&m, cases[i].algo, cases[i].loss, 400, 50);
         m.rank = cases[i].rank;
+        m.fields = strcmp(cases[i].algo, "ffm") == 0 ? 4 : 0;
         maker_random(&m, 1000, 4, 0, 3);
         maker_random(&m, 200, 4, 1, 4);
         struct drps_plan *plan = maker_write(&m, dir, "plan");
@@ -506,7 +522,7 @@ static void test_engine_local_steps_equal_batches_of_one(void **state)
 {
     static const struct {
         const char *algo, *loss, *optimizer;
-        uint32_t rank;
+        uint32_t rank, fields;
         float l1, l2;
         int no_bias;
     } cases[] = {
@@ -559,6 +575,7 @@ static void test_engine_local_steps_equal_batches_of_one(void **state)
          .l1 = 0,
          .l2 = 0,
          .no_bias = 0},
+        {.algo = "ffm", .loss = "logistic", .optimizer = "adagrad", .rank = 4, .fields = 3},
     };
     static const size_t batches[] = {1, 7, 32};
     (void)state;
@@ -570,6 +587,7 @@ static void test_engine_local_steps_equal_batches_of_one(void **state)
             char name[32];
             maker_init(&m, cases[i].algo, cases[i].loss, 60, k ? batches[k - 1] : 1);
             m.rank = cases[i].rank;
+            m.fields = cases[i].fields;
             m.no_bias = cases[i].no_bias;
             maker_random(&m, 100, strcmp(cases[i].algo, "lmf") == 0 ? 2 : 3, 0, 11);
             (void)snprintf(name, sizeof(name), "plan%zu", k);

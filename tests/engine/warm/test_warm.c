@@ -38,6 +38,7 @@ struct data {
     uint64_t hash_seed, order_seed;
     uint32_t workers, factors;
     const char *loss;
+    int not_normalized;
 };
 
 static void make_plan(struct scratch *s, const char *name, const char *algo,
@@ -56,6 +57,7 @@ static void make_plan(struct scratch *s, const char *name, const char *algo,
     run.options.workers = d->workers;
     run.options.seed = d->order_seed + 1;
     run.options.loss = d->loss;
+    run.options.not_normalized = d->not_normalized;
     run.options.reader.hash_seed = d->hash_seed;
     case_compile(&run);
 }
@@ -170,6 +172,7 @@ static void init_server(const struct drps_plan *part, const char *optimizer, str
     assert_int_equal(
         drps_model_init(&model, info->algo, info->loss, info->factors, info->classification, NULL),
         0);
+    assert_int_equal(drps_model_set_fields(&model, info->field_count, info->normalized, NULL), 0);
     model.has_bias = drps_plan_has_bias(info);
     model.bias_start = 0.375f;
     model.seed = 99;
@@ -303,6 +306,11 @@ static void test_rows_are_found_by_name(void **state)
          CASE_RATINGS,
          {.samples = 900, .features = 200, .factors = 4},
          {.samples = 1200, .features = 300, .seed = 6, .hash_seed = 77, .factors = 4}},
+        {"fields",
+         "ffm",
+         CASE_LIBFFM,
+         {.samples = 600, .features = 300, .factors = 3},
+         {.samples = 900, .features = 500, .seed = 4, .order_seed = 8, .factors = 3}},
         {"columns",
          "lor",
          CASE_CSV,
@@ -415,6 +423,18 @@ static void test_what_does_not_fit_is_refused(void **state)
     (void)snprintf(svm_model, sizeof(svm_model), "%s", scratch_path(s, "svmmodel"));
     train(svm, svm_model, "adagrad");
     expect_refusal(svm_model, svm2, DRPS_E_CONFIG, "loss hinge, the plan is for squared-hinge");
+    char ffm[SCRATCH_PATH_BYTES], ffm_csv[SCRATCH_PATH_BYTES], ffm_model[SCRATCH_PATH_BYTES];
+    char whole[SCRATCH_PATH_BYTES];
+    const struct data whole_samples = {.samples = 300, .features = 100, .not_normalized = 1};
+    make_plan(s, "ffm", "ffm", CASE_LIBFFM, &none, ffm);
+    make_plan(s, "ffmcsv", "ffm", CASE_CSV, &none, ffm_csv);
+    make_plan(s, "ffmwhole", "ffm", CASE_LIBFFM, &whole_samples, whole);
+    (void)snprintf(ffm_model, sizeof(ffm_model), "%s", scratch_path(s, "ffmmodel"));
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "ffmmodel.checkpoint"));
+    train(ffm, ffm_model, "adagrad");
+    expect_refusal(ffm_model, ffm_csv, DRPS_E_CONFIG, "has 5 fields, and the plan 3");
+    expect_refusal(ffm_model, whole, DRPS_E_CONFIG, "normalised, those of the plan are not");
+    expect_refusal(checkpoints, whole, DRPS_E_CONFIG, "normalised, those of the plan are not");
     expect_refusal(lor_model, csv, DRPS_E_CONFIG, "numbers");
     expect_refusal(fm3, fm3, DRPS_E_CONFIG, "neither a model");
     expect_refusal(scratch_path(s, "nothing"), fm3, DRPS_E_CONFIG, "neither a model");

@@ -23,6 +23,7 @@ struct shape {
     size_t samples, batch_size;
     uint32_t least, most, rows; /* features of a sample, placed ids */
     int bias, values;           /* values: 0 none, 1 some samples, 2 all */
+    int fields;                 /* 0 none, 1 each id has one, 2 any */
 };
 
 /* Some batches have weights, from some sample on that is not their first. */
@@ -37,17 +38,21 @@ struct samples {
     float *values;
     float *labels;
     int *valued;
+    uint16_t *fields;
 };
+
+enum { FIELDS = 300 };
 
 static struct samples draw(struct random_source *r, const struct shape *shape)
 {
-    struct samples s = {calloc(shape->samples + 1, sizeof(size_t)), NULL, NULL, NULL, NULL};
+    struct samples s = {calloc(shape->samples + 1, sizeof(size_t)), NULL, NULL, NULL, NULL, NULL};
     size_t room = shape->samples * shape->most + 1;
     s.ids = malloc(room * sizeof(*s.ids));
     s.values = malloc(room * sizeof(*s.values));
+    s.fields = malloc(room * sizeof(*s.fields));
     s.labels = malloc(shape->samples * sizeof(*s.labels) + 1);
     s.valued = malloc(shape->samples * sizeof(*s.valued) + 1);
-    assert_true(s.starts && s.ids && s.values && s.labels && s.valued);
+    assert_true(s.starts && s.ids && s.values && s.labels && s.valued && s.fields);
     for (size_t i = 0; i < shape->samples; i++) {
         size_t n = shape->least + (size_t)random_below(r, shape->most - shape->least + 1);
         uint32_t at = shape->bias ? 1 + (uint32_t)random_below(r, shape->rows)
@@ -57,6 +62,8 @@ static struct samples draw(struct random_source *r, const struct shape *shape)
         s.starts[i + 1] = s.starts[i] + n;
         for (size_t j = 0; j < n; j++) { /* distinct, not sorted */
             s.ids[s.starts[i] + j] = at;
+            s.fields[s.starts[i] + j] =
+                (uint16_t)(shape->fields == 2 ? random_below(r, FIELDS) : at % FIELDS);
             s.values[s.starts[i] + j] = s.valued[i] ? (float)random_below(r, 100) : 1.0f;
             at += 1 + (uint32_t)(j * 7);
         }
@@ -71,6 +78,7 @@ static void samples_free(struct samples *s)
     free(s->values);
     free(s->labels);
     free(s->valued);
+    free(s->fields);
 }
 
 static struct drps_recfile *open_file(const char *path, uint32_t kind)
@@ -136,12 +144,15 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
             if (j) assert_true(row[local] > before); /* distinct, so all are found */
             before = row[local];
             if (b.values) assert_true(b.values[at + j] == s->values[of]);
+            if (b.fields) assert_int_equal(b.fields[at + j], s->fields[of]);
             used[local] = 1;
         }
     }
     assert_int_equal(b.starts == NULL, uniform);
     assert_int_equal(b.values != NULL, valued);
     assert_int_equal(b.weights != NULL, weighted);
+    assert_int_equal(b.field_count, shape->fields ? FIELDS : 0);
+    assert_int_equal(b.fields != NULL, shape->fields != 0);
     for (uint32_t i = 0; i < n; i++)
         if (!used[i])
             fail_msg("%s: batch %" PRIu64 " lists row %u for nothing", shape->name, k, row[i]);
@@ -235,6 +246,30 @@ static const struct shape shapes[] = {
      .rows = 4000,
      .bias = 1,
      .values = 1},
+    {.name = "fields of rows",
+     .samples = 400,
+     .batch_size = 50,
+     .least = 90,
+     .most = 120,
+     .rows = 4000,
+     .bias = 1,
+     .fields = 1},
+    {.name = "fields and values",
+     .samples = 105,
+     .batch_size = 10,
+     .least = 1,
+     .most = 20,
+     .rows = 500,
+     .values = 1,
+     .fields = 2},
+    {.name = "fields, wide",
+     .samples = 1500,
+     .batch_size = 1500,
+     .least = 100,
+     .most = 100,
+     .rows = 4000000,
+     .bias = 1,
+     .fields = 2},
     {.name = "batches of one",
      .samples = 40,
      .batch_size = 1,
@@ -257,8 +292,10 @@ static void check_shapes(struct scratch *s, int mapped)
     for (size_t c = 0; c < sizeof(shapes) / sizeof(shapes[0]); c++) {
         const struct shape *shape = &shapes[c];
         struct samples in = draw(&r, shape);
-        const struct batcher_options options = {
-            .batch_size = shape->batch_size, .has_bias = shape->bias, .map = mapped ? map : NULL};
+        const struct batcher_options options = {.batch_size = shape->batch_size,
+                                                .has_bias = shape->bias,
+                                                .map = mapped ? map : NULL,
+                                                .field_count = shape->fields ? FIELDS : 0};
         struct drps_recwriter *data, *rows;
         struct batcher *b;
         struct drps_plan_info info = {0};
@@ -272,12 +309,13 @@ static void check_shapes(struct scratch *s, int mapped)
                          0);
         assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
         for (size_t i = 0; i < shape->samples; i++) {
-            const struct spool_sample sample = {.label = in.labels[i],
-                                                .weight = weight_of(i),
-                                                .n = (uint32_t)(in.starts[i + 1] - in.starts[i]),
-                                                .ids = in.ids + in.starts[i],
-                                                .values =
-                                                    in.valued[i] ? in.values + in.starts[i] : NULL};
+            const struct spool_sample sample = {
+                .label = in.labels[i],
+                .weight = weight_of(i),
+                .n = (uint32_t)(in.starts[i + 1] - in.starts[i]),
+                .ids = in.ids + in.starts[i],
+                .values = in.valued[i] ? in.values + in.starts[i] : NULL,
+                .fields = shape->fields ? in.fields + in.starts[i] : NULL};
             assert_int_equal(drps_batcher_add(b, &sample, &err), 0);
         }
         assert_int_equal(drps_batcher_flush(b, &err), 0);

@@ -163,7 +163,7 @@ static void test_batch_every_shape_comes_back(void **state)
     struct random_source r = random_begin("batch");
     (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-        for (int shape = 0; shape < 8; shape++) {
+        for (int shape = 0; shape < 32; shape++) {
             struct drps_batch b = {.samples = cases[c].samples, .rows = cases[c].rows};
             struct drps_batch back;
             struct drps_err err = DRPS_ERR_INIT;
@@ -172,8 +172,9 @@ static void test_batch_every_shape_comes_back(void **state)
             float val[2000];
             uint32_t sta[101] = {0};
             uint32_t wide[2000];
-            uint16_t narrow[2000];
+            uint16_t narrow[2000], fields[2000];
             size_t bytes;
+            b.field_count = shape & 4 ? (shape & 8 ? 256 : 257) : 0;
             for (size_t s = 0; s < b.samples; s++) {
                 lab[s] = (float)s;
                 wei[s] = 0.5f + (float)s;
@@ -187,14 +188,16 @@ static void test_batch_every_shape_comes_back(void **state)
                 val[j] = (float)j / 4;
                 wide[j] = j ? (uint32_t)random_below(&r, b.rows) : (uint32_t)(b.rows - 1);
                 narrow[j] = (uint16_t)wide[j];
+                fields[j] = (uint16_t)((shape & 8 ? wide[j] : j) % 256);
             }
+            if (shape & 4) b.fields = fields;
             b.labels = lab;
             if (shape & 1)
                 b.per_sample = (uint32_t)cases[c].per_sample;
             else
                 b.starts = sta;
             if (shape & 2) b.values = val;
-            if (shape & 4) b.weights = wei;
+            if (shape & 16) b.weights = wei;
             if (b.rows > 65536)
                 b.local32 = wide;
             else
@@ -206,12 +209,15 @@ static void test_batch_every_shape_comes_back(void **state)
                 fail_msg("%s, shape %d: %s", cases[c].name, shape, err.text);
             assert_true(back.samples == b.samples && back.rows == b.rows && back.nnz == b.nnz);
             assert_true(!back.starts == !b.starts && !back.values == !b.values &&
-                        !back.weights == !b.weights && !back.local32 == !b.local32);
+                        !back.weights == !b.weights && !back.fields == !b.fields &&
+                        !back.local32 == !b.local32);
+            assert_int_equal(back.field_count, b.field_count);
             for (size_t s = 0; s <= b.samples; s++)
                 assert_int_equal(drps_batch_start(&back, s), sta[s]);
             assert_memory_equal(back.labels, lab, b.samples * sizeof(*lab));
             if (b.weights) assert_memory_equal(back.weights, wei, b.samples * sizeof(*wei));
             if (b.values) assert_memory_equal(back.values, val, b.nnz * sizeof(*val));
+            if (b.fields) assert_memory_equal(back.fields, fields, b.nnz * sizeof(*fields));
             for (size_t j = 0; j < b.nnz; j++)
                 assert_int_equal(back.local32 ? back.local32[j] : back.local16[j], wide[j]);
             free(data);
@@ -261,6 +267,85 @@ static void test_batch_damaged_fields_are_refused(void **state)
         if (rc != DRPS_E_CORRUPT || !err.text[0]) fail_msg("%s: found %d", cases[i].name, rc);
         free(data);
     }
+}
+
+/* Two entries of row 2 and one of row 0; fields of rows in a byte each, which a row with two fields
+ * cannot have, or in two bytes each. */
+static void test_batch_fields_golden_bytes(void **state)
+{
+    static const uint16_t rows[] = {2, 0, 2}, one_each[] = {7, 1, 7}, two[] = {7, 1, 6};
+    static const struct {
+        const char *name;
+        const uint16_t *fields;
+        uint32_t count;
+        unsigned char plain[16], packed[16]; /* head, and fields with padding */
+    } cases[] = {
+        {"of rows, narrow",
+         one_each,
+         8,
+         {8, 0, 0, 0, 0, 0, 0, 0, 7, 0, 1, 0, 7, 0, 0, 0},
+         {8, 0, 0, 0, 1, 0, 0, 0, 1, 0, 7, 0, 0, 0, 0, 0}},
+        {"of rows, wide",
+         one_each,
+         257,
+         {1, 1, 0, 0, 0, 0, 0, 0, 7, 0, 1, 0, 7, 0, 0, 0},
+         {1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0}},
+        {"of entries, narrow",
+         two,
+         256,
+         {0, 1, 0, 0, 0, 0, 0, 0, 7, 0, 1, 0, 6, 0, 0, 0},
+         {0, 1, 0, 0, 0, 0, 0, 0, 7, 1, 6, 0, 0, 0, 0, 0}},
+    };
+    enum { PLAIN_AT = 72, PACKED_AT = 72 }; /* behind labels or signs, starts and values */
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_batch b = small;
+        size_t bytes, packed_bytes;
+        b.rows = 3;
+        b.local16 = rows;
+        b.fields = cases[i].fields;
+        b.field_count = cases[i].count;
+        unsigned char *plain = flatten(&b, &bytes);
+        unsigned char *packed = flatten_packed(&b, &packed_bytes);
+        assert_int_equal(drps_get_u32(plain + 16), DRPS_BATCH_VALUES | DRPS_BATCH_FIELDS);
+        if (memcmp(plain + PLAIN_AT, cases[i].plain, 16) != 0) fail_msg("%s: plain", cases[i].name);
+        if (memcmp(packed + PACKED_AT, cases[i].packed, 16) != 0)
+            fail_msg("%s: packed", cases[i].name);
+        check_packed(&b, plain, bytes);
+        free(packed);
+        free(plain);
+    }
+}
+
+static void test_batch_damaged_fields_of_entries_are_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t at, bytes;
+        uint64_t value;
+    } cases[] = {{"no fields", 0, 4, 0},
+                 {"2^16 fields", 0, 4, 65536},
+                 {"a field too large", 0, 4, 7},
+                 {"of something else", 4, 4, 2},
+                 {"the last field", 10, 1, 8}};
+    static const uint16_t rows[] = {2, 0, 2}, fields[] = {7, 1, 7};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (int kind = 0; kind < 2; kind++) {
+            struct drps_batch back, b = small;
+            char room[200];
+            size_t bytes, got;
+            b.rows = 3;
+            b.local16 = rows;
+            b.fields = fields;
+            b.field_count = 8;
+            unsigned char *data = kind ? flatten_packed(&b, &bytes) : flatten(&b, &bytes);
+            memcpy(data + 72 + cases[i].at, &cases[i].value, cases[i].bytes);
+            const int rc = kind ? drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL)
+                                : drps_batch_decode(data, bytes, &back, NULL);
+            if (rc != DRPS_E_CORRUPT) fail_msg("%s, %d: %d", cases[i].name, kind, rc);
+            free(data);
+        }
 }
 
 static void test_batch_uniform_counts_must_agree(void **state)
@@ -322,7 +407,7 @@ static void test_batch_hand_overs(void **state)
         {DRPS_ARRIVES, 0, 0, 0, 0},
         {DRPS_ARRIVES, 3, 0, 1, 0},
         {DRPS_ARRIVES, 3, 1, 0, 0},
-        {2 * DRPS_HANDS_PARAMETERS, 3, 0, 0, 0},
+        {UINT32_C(1) << 30, 3, 0, 0, 0},
     };
     (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -522,6 +607,8 @@ int main(void)
         cmocka_unit_test(test_batch_unpack_survives_damage),
         cmocka_unit_test(test_batch_pack16),
         cmocka_unit_test(test_batch_damaged_fields_are_refused),
+        cmocka_unit_test(test_batch_fields_golden_bytes),
+        cmocka_unit_test(test_batch_damaged_fields_of_entries_are_refused),
         cmocka_unit_test(test_batch_uniform_counts_must_agree),
         cmocka_unit_test(test_batch_marks),
         cmocka_unit_test(test_batch_hand_overs),

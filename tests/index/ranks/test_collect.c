@@ -72,12 +72,13 @@ static void test_a_plan_is_dealt_as_text_is(void **state)
     static const struct {
         const char *algo;
         enum case_format format;
-    } kinds[] = {{"fm", CASE_LIBSVM}, {"lmf", CASE_RATINGS}, {"lor", CASE_CSV}};
+    } kinds[] = {
+        {"fm", CASE_LIBSVM}, {"lmf", CASE_RATINGS}, {"lor", CASE_CSV}, {"ffm", CASE_LIBFFM}};
     static const char *const files[] = {"plan.json",        "names.rec",         "rank-0/plan.json",
                                         "rank-1/plan.json", "rank-2/plan.json",  "rank-0/data.rec",
                                         "rank-1/rows.rec",  "rank-2/windows.rec"};
     struct scratch *s = *state;
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
         char input[SCRATCH_PATH_BYTES], one[32], three[32], dealt[32], name[32], before[32];
         const uint32_t ways[] = {5, 2, 4, 1};
         (void)snprintf(input, sizeof(input), "%s",
@@ -107,14 +108,14 @@ static void test_placed_plans_are_collected(void **state)
     struct scratch *s = *state;
     char input[SCRATCH_PATH_BYTES];
     struct case_lines want, got;
-    (void)snprintf(input, sizeof(input), "%s", case_input(s, "in", CASE_LIBSVM, 900, 150, 8));
-    must_make(s, "fm", input, NULL, 1, NULL, "one");
+    (void)snprintf(input, sizeof(input), "%s", case_input(s, "in", CASE_LIBFFM, 900, 150, 8));
+    must_make(s, "ffm", input, NULL, 1, NULL, "one");
     for (size_t p = 0; p < 4; p++) {
         char placed[32], one[32];
         (void)snprintf(placed, sizeof(placed), "placed%zu", p);
         (void)snprintf(one, sizeof(one), "one%zu", p);
-        must_make(s, "fm", input, NULL, 3, partitions[p], placed);
-        must_make(s, "fm", input, placed, 1, NULL, one);
+        must_make(s, "ffm", input, NULL, 3, partitions[p], placed);
+        must_make(s, "ffm", input, placed, 1, NULL, one);
         for (int evaluation = 0; evaluation < 2; evaluation++) {
             case_plan_lines(scratch_path(s, "one"), evaluation, 1, &want);
             case_plan_lines(scratch_path(s, one), evaluation, 1, &got);
@@ -123,7 +124,7 @@ static void test_placed_plans_are_collected(void **state)
             case_lines_free(&got);
         }
         (void)snprintf(one, sizeof(one), "again%zu", p);
-        must_make(s, "fm", input, placed, 4, partitions[p], one); /* and placed anew */
+        must_make(s, "ffm", input, placed, 4, partitions[p], one); /* and placed anew */
     }
 }
 

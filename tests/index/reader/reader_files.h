@@ -100,7 +100,8 @@ static inline int column_bytes(const struct drps_reader *r, const char *field)
     return (int)(colon ? (size_t)(colon - field) : strlen(field));
 }
 
-/* "label key:value ..." or "label field=text:value ...", a line a sample. */
+/* "label key:value ..." or "label field=text:value ...", a line a sample; where fields are read,
+ * "label number:key:value ...". */
 static inline void text_add_samples(struct text *t, const struct drps_reader *r,
                                     const struct drps_samples *s)
 {
@@ -109,12 +110,14 @@ static inline void text_add_samples(struct text *t, const struct drps_reader *r,
     for (size_t i = 0; i < s->n; i++) {
         text_add(t, "%.9g", (double)s->labels[i]);
         for (size_t j = s->starts[i]; j < s->starts[i + 1]; j++) {
+            text_add(t, " ");
+            if (s->fields) text_add(t, "%u:", (unsigned)s->fields[j]);
             if (s->names)
-                text_add(t, " %.*s=%.*s:%.9g", column_bytes(r, fields[s->names[j].field]),
+                text_add(t, "%.*s=%.*s:%.9g", column_bytes(r, fields[s->names[j].field]),
                          fields[s->names[j].field], (int)s->names[j].bytes, s->names[j].text,
                          (double)s->values[j]);
             else
-                text_add(t, " %llu:%.9g", (unsigned long long)s->keys[j], (double)s->values[j]);
+                text_add(t, "%llu:%.9g", (unsigned long long)s->keys[j], (double)s->values[j]);
         }
         text_add(t, "\n");
     }
@@ -140,7 +143,7 @@ static inline uint64_t piece_bytes(const struct drps_samples *s)
 {
     return s->text_cap + s->label_cap * sizeof(*s->labels) + s->start_cap * sizeof(*s->starts) +
            s->key_cap * sizeof(*s->keys) + s->value_cap * sizeof(*s->values) +
-           s->name_cap * sizeof(*s->names);
+           s->name_cap * sizeof(*s->names) + s->field_cap * sizeof(*s->fields);
 }
 
 /* Read everything; `quiet`: without the text, for large inputs. */

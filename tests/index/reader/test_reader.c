@@ -16,15 +16,19 @@ struct row {
     const char *error;    /* or the error's text */
 };
 
+static void check_row(const struct row *row, int fields)
+{
+    struct outcome o;
+    struct drps_reader_options options = {.format = row->format, .fields = fields};
+    read_text(row->input, &options, &o);
+    check_outcome(row->name, row->input, &o, row->expected, row->error);
+    outcome_free(&o);
+}
+
 static void check_rows(const struct row *rows, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct outcome o;
-        struct drps_reader_options options = {.format = rows[i].format};
-        read_text(rows[i].input, &options, &o);
-        check_outcome(rows[i].name, rows[i].input, &o, rows[i].expected, rows[i].error);
-        outcome_free(&o);
-    }
+    for (size_t i = 0; i < n; i++)
+        check_row(&rows[i], 0);
 }
 #define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof((rows)[0]))
 
@@ -219,9 +223,52 @@ static void test_reader_libffm(void **state)
          .format = "libffm",
          .input = "1 1:2:3:4\n",
          .error = "0:1:7: value is not a number: '3:4'"},
+        {.name = "a large field that is not kept",
+         .format = "libffm",
+         .input = "1 99999:2:3\n",
+         .expected = "1 2:3\n"},
     };
     (void)state;
     CHECK_ROWS(rows);
+}
+
+static void test_reader_fields(void **state)
+{
+    static const struct row rows[] = {
+        {.name = "plain",
+         .format = "libffm",
+         .input = "1 0:5:1 65534:7:0.5\n0 2:1:1\n",
+         .expected = "1 0:5:1 65534:7:0.5\n0 2:1:1\n"},
+        {.name = "one id in two fields, and twice in one",
+         .format = "libffm",
+         .input = "1 1:5:1 0:5:2 1:5:3 2:3:0\n",
+         .expected = "1 0:5:2 1:5:4\n"},
+        {.name = "repeated to zero in one of two fields",
+         .format = "libffm",
+         .input = "1 1:5:1 0:5:2 1:5:-1\n",
+         .expected = "1 0:5:2\n"},
+        {.name = "too large",
+         .format = "libffm",
+         .input = "1 0:5:1 65535:7:1\n",
+         .error = "0:1:9: field is above 65534: '65535:7:1'"},
+        {.name = "columns",
+         .format = "csv",
+         .input = "label,a,b\n1,x,2\n0,,0\n",
+         .expected = "1 0:a=x:1 1:b=:2\n0 0:a=:1\n"},
+        {.name = "users and items",
+         .format = "ratings",
+         .input = "1 2 3\n",
+         .expected = "3 0:user=1:1 1:item=2:1\n"},
+        {.name = "none in the format",
+         .format = "libsvm",
+         .input = "1 2:3\n",
+         .error =
+             "0: a field-aware model needs fields, and format libsvm has none: give the data as "
+             "libffm, or as csv, jsonl, criteo, avazu or ratings, whose columns are the fields"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        check_row(&rows[i], 1);
 }
 
 static void test_reader_ratings(void **state)
@@ -1324,6 +1371,7 @@ int main(void)
         cmocka_unit_test(test_reader_named_labels),
         cmocka_unit_test(test_reader_known_labels),
         cmocka_unit_test(test_reader_libffm),
+        cmocka_unit_test(test_reader_fields),
         cmocka_unit_test(test_reader_ratings),
         cmocka_unit_test(test_reader_without_labels),
         cmocka_unit_test(test_reader_criteo),

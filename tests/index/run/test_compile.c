@@ -63,6 +63,12 @@ static const struct {
      .features = 50,
      .binary = 0},
     {.name = "csv", .algo = "svm", .format = CASE_CSV, .n = 2000, .features = 300, .binary = 1},
+    {.name = "libffm",
+     .algo = "ffm",
+     .format = CASE_LIBFFM,
+     .n = 2000,
+     .features = 300,
+     .binary = 1},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

@@ -55,26 +55,41 @@ static float weight_of(uint32_t i)
     return i % 4 == 1 ? 0.25f * (float)i : 1;
 }
 
+static int has_fields(uint32_t i)
+{
+    return i % 5 < 3;
+}
+
+static uint16_t field_of(uint32_t i, uint32_t j)
+{
+    return (uint16_t)(i * 7 + j);
+}
+
 static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t n,
                struct drps_err *err)
 {
     uint32_t *ids = malloc(n * sizeof(*ids) + 1);
     float *values = malloc(n * sizeof(*values) + 1);
     assert_non_null(ids);
+    uint16_t *fields = malloc(n * sizeof(*fields) + 1);
     assert_non_null(values);
+    assert_non_null(fields);
     for (uint32_t j = 0; j < n; j++) {
         ids[j] = id_of(i, j);
         values[j] = value_of(i, j);
+        fields[j] = field_of(i, j);
     }
     struct spool_sample sample = {.order = order_of(shape, i),
                                   .label = (float)i,
                                   .weight = weight_of(i),
                                   .n = n,
                                   .ids = ids,
-                                  .values = has_values(i) ? values : NULL};
+                                  .values = has_values(i) ? values : NULL,
+                                  .fields = has_fields(i) ? fields : NULL};
     int rc = drps_spool_add(s, &sample, err);
     free(ids);
     free(values);
+    free(fields);
     return rc;
 }
 
@@ -99,11 +114,13 @@ static int look(void *ctx, struct spool_sample *sample, struct drps_err *err)
     assert_int_equal(sample->n, i == seen->huge ? seen->huge_n : features_of(seen->shape, i));
     assert_int_equal(sample->values != NULL, has_values(i));
     assert_true(sample->weight == weight_of(i));
+    assert_int_equal(sample->fields != NULL, has_fields(i));
     for (uint32_t j = 0; j < sample->n; j++) {
         if (sample->ids[j] != id_of(i, j) + seen->add)
             fail_msg("sample %u entry %u: id %u, expected %u", i, j, sample->ids[j],
                      id_of(i, j) + seen->add);
         if (sample->values) assert_true(sample->values[j] == value_of(i, j));
+        if (sample->fields) assert_int_equal(sample->fields[j], field_of(i, j));
     }
     seen->order[seen->n++] = i;
     return 0;

@@ -1033,7 +1033,7 @@ static void test_verify_is_whole_for_every_kind(void **state)
         uint32_t workers;
     } cases[] = {{CASE_LIBSVM, "topic", 1}, {CASE_LIBSVM, "svm", 1},  {CASE_LIBSVM, "fm", 3},
                  {CASE_RATINGS, "lmf", 1},  {CASE_RATINGS, "lmf", 2}, {CASE_CSV, "lor", 1},
-                 {CASE_CSV, "fm", 2}};
+                 {CASE_CSV, "fm", 2},       {CASE_CSV, "ffm", 1},     {CASE_LIBFFM, "ffm", 3}};
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *dir = scratch_path(s, "plan");
