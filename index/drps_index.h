@@ -56,9 +56,16 @@ struct drps_index_options {
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
     size_t tests_n;
-    double test_fraction; /* or this share of the samples, chosen by seed; 0 .. 0.9 */
+    const char *const *weights; /* [weights_n] files of weights, one for each input, and ... */
+    size_t weights_n;
+    const char *const *test_weights; /* ... [test_weights_n] for each test file; 0: none */
+    size_t test_weights_n;
+    const char *class_weights; /* training samples weigh so much more, by their class: "balanced"
+                                  (all classes together the same), or "NAME=W,NAME=W", others 1.
+                                  NULL: they do not */
+    double test_fraction;      /* or this share of the samples, chosen by seed; 0 .. 0.9 */
     struct drps_reader_options
-        reader; /* format and its options; memory, log and stop are taken from below */
+        reader; /* format and its options; memory, log, stop and files of weights are not */
 
     const char *algo; /* a name of index/plan/drps_algorithm.h */
     const char *loss; /* NULL: the algorithm's usual one; expr: the text (index/expr/) */
@@ -163,6 +170,7 @@ struct drps_index_result {
     uint64_t plain_rows; /* where rows circulate: how many an epoch of rounds would move between
                             ranks, if each pulled and pushed every row of its batches; else 0 */
     uint64_t input_bytes, input_lines, skipped_lines;
+    uint64_t weightless; /* samples of weight 0, which were left out */
     char classes[160];   /* their first names, and how many there are; "": labels are numbers */
     uint64_t plan_bytes; /* on disk */
     struct drps_remarks remarks; /* on what may go wrong in learning */

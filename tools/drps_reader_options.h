@@ -16,6 +16,10 @@ enum {
     READER_KEY_NO_HEADER,
     READER_KEY_SCALE,
     READER_KEY_CROSS,
+    READER_KEY_WEIGHTS,
+    READER_KEY_WEIGHT,
+    READER_KEY_CLICKS,
+    READER_KEY_IMPRESSIONS,
 };
 
 /* Entries of a tool's table; `usual`, `label` and `columns` say what is taken without --format,
@@ -46,9 +50,22 @@ enum {
      "are large, else none)", group},                                                              \
     {"cross", READER_KEY_CROSS, "A*B", 0,                                                          \
      "csv, jsonl: categories of what columns hold together, as A*B,A*C*D,...", group}
+
+/* The same of what samples weigh, for tools to which that matters. */
+#define WEIGHT_OPTIONS(group)                                                                      \
+    {"weights", READER_KEY_WEIGHTS, "FILE", 0,                                                     \
+     "Weights of samples: a number a line, for each line of DATA with a sample; one FILE for each "   \
+     "of DATA", group},                                                                            \
+    {"weight", READER_KEY_WEIGHT, "COLUMN", 0,                                                     \
+     "Weights of samples: a column of csv, or 4, the fourth one of ratings", group},               \
+    {"clicks", READER_KEY_CLICKS, "COLUMN", 0,                                                     \
+     "csv: how often a line's sample was clicked: a sample of label 1 with this weight", group},   \
+    {"impressions", READER_KEY_IMPRESSIONS, "COLUMN", 0,                                           \
+     "csv: how often it was shown: those without a click are a sample of label -1", group}
 /* clang-format on */
 
-/* 0, or ARGP_ERR_UNKNOWN: it is none of them. What the option names is borrowed. */
+/* 0, or ARGP_ERR_UNKNOWN: it is none of them, or --weights, whose list is the tool's own. What the
+ * option names is borrowed. */
 int reader_option(struct drps_cli *cli, struct drps_reader_options *o, int key, char *arg);
 
 #endif

@@ -44,6 +44,7 @@ static const struct argp_option option_table[] = {
     {NULL, 0, NULL, 0, "Input:", 2},
     READER_OPTIONS(2, "default: that of the training data", "that of the training data",
                    "as in training"),
+    WEIGHT_OPTIONS(2),
     {0},
 };
 
@@ -51,6 +52,8 @@ struct options {
     struct drps_predict_options predict;
     const char **inputs; /* own */
     size_t inputs_cap;
+    const char **weights; /* own: files beside them */
+    size_t weights_cap;
 };
 
 static void add_argument(struct drps_cli *cli, struct options *o, const char *arg)
@@ -64,6 +67,14 @@ static void add_argument(struct drps_cli *cli, struct options *o, const char *ar
     o->inputs[o->predict.inputs_n++] = arg;
 }
 
+static void add_weights(struct drps_cli *cli, struct options *o, const char *arg)
+{
+    size_t *n = &o->predict.reader.weights_n;
+    if (drps_array_reserve(&o->weights, &o->weights_cap, *n + 1, sizeof(*o->weights)))
+        drps_cli_usage(cli, "no memory for %zu file names", *n + 1);
+    o->weights[(*n)++] = arg;
+}
+
 static void check(struct drps_cli *cli, const struct options *o)
 {
     if (!o->predict.model) drps_cli_usage(cli, "no model: name the folder that drps-train made");
@@ -71,6 +82,10 @@ static void check(struct drps_cli *cli, const struct options *o)
         drps_cli_usage(cli, "no data: name at least one file, or - for stdin");
     if (!o->predict.output)
         drps_cli_usage(cli, "-o FILE is missing: the file to write, or - for standard output");
+    const struct drps_reader_options *r = &o->predict.reader;
+    if (!o->predict.metrics && (r->weights_n || r->weight || r->clicks || r->impressions))
+        drps_cli_usage(cli, "--weights, --weight, --clicks and --impressions need --metrics: they "
+                            "change no score");
     if (cli->json && strcmp(o->predict.output, "-") == 0)
         drps_cli_usage(cli, "--json and -o - both want standard output: give the scores a file");
 }
@@ -90,6 +105,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_METRICS:
         o->predict.metrics = 1;
+        return 0;
+    case READER_KEY_WEIGHTS:
+        add_weights(cli, o, arg);
         return 0;
     case KEY_PROBABILITIES:
         o->predict.probabilities = 1;
@@ -198,6 +216,7 @@ int main(int argc, char **argv)
 
     drps_cli_start(&cli, &tool, &o, argc, argv);
     o.predict.inputs = o.inputs;
+    o.predict.reader.weights = o.weights;
     o.predict.stop = drps_cli_stop();
     o.predict.log = &cli.log;
     o.predict.on_progress = show_progress;
@@ -212,5 +231,6 @@ int main(int argc, char **argv)
             print_text(&o.predict, &result);
     }
     free(o.inputs);
+    free(o.weights);
     return drps_cli_finish(&cli, rc, &err);
 }

@@ -26,6 +26,15 @@ int reader_option(struct drps_cli *cli, struct drps_reader_options *o, int key, 
     case READER_KEY_COLUMNS:
         o->csv_kinds = arg;
         return 0;
+    case READER_KEY_WEIGHT:
+        o->weight = arg;
+        return 0;
+    case READER_KEY_CLICKS:
+        o->clicks = arg;
+        return 0;
+    case READER_KEY_IMPRESSIONS:
+        o->impressions = arg;
+        return 0;
     case READER_KEY_SEPARATOR:
         if (strcmp(arg, "tab") != 0 && strlen(arg) != 1)
             drps_cli_usage(cli, "one character, or 'tab', not '%s'", arg);

@@ -1,4 +1,5 @@
-/* Quality on held-out samples, in bounded memory. */
+/* Quality on held-out samples, in bounded memory. A sample of weight n counts as n of weight 1 do.
+ */
 #ifndef DRPS_ENGINE_MODEL_METRICS_H
 #define DRPS_ENGINE_MODEL_METRICS_H
 
@@ -10,7 +11,7 @@
 struct drps_metrics; /* opaque */
 
 struct drps_quality {
-    uint64_t samples;
+    uint64_t samples; /* whatever they weigh */
     uint64_t unknown; /* of these, whose label is none of the model's named classes: they have no
                          loss, and count as wrong */
     double loss;      /* mean; NaN without samples */
@@ -31,8 +32,9 @@ struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs);
 struct drps_metrics *drps_metrics_of(const struct drps_model *model);
 void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
 void drps_metrics_reset(struct drps_metrics *m);
-/* scores [n][outputs]. */
-void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n);
+/* scores [n][outputs]; weights [n], finite and not below 0, or NULL: all 1. */
+void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels,
+                      const float *weights, size_t n);
 /* 0: the sum of the losses so far is no finite number. */
 int drps_metrics_is_finite(const struct drps_metrics *m);
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out);

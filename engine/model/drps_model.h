@@ -161,6 +161,10 @@ double drps_hinges_sum(enum drps_loss loss, const float *scores, const float *la
 /* One of the two, as the loss says. */
 double drps_class_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
                            size_t outputs, float *slopes);
+/* Returns the sum of n losses of any kind, each times its weight; slopes [n][outputs] get their
+ * derivatives, times the weight too, and may be NULL. */
+double drps_weighted_loss_sum(enum drps_loss loss, const float *scores, const float *labels,
+                              const float *weights, size_t n, size_t outputs, float *slopes);
 /* Returns the class of the largest score, the first of several. */
 size_t drps_softmax_best(const float *scores, size_t outputs);
 /* probabilities [outputs], in double: exp(score) over their sum. */

@@ -137,3 +137,49 @@ double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labe
     }
     return total;
 }
+
+/* ---- With weights ---- */
+
+/* The weighted sum of n losses; slopes, which are there, become those of what is summed. */
+static double weigh(const double *losses, const float *weights, size_t n, size_t outputs,
+                    float *slopes)
+{
+    double total = 0;
+    for (size_t i = 0; i < n; i++) {
+        total += (double)weights[i] * losses[i];
+        for (size_t c = 0; slopes && c < outputs; c++)
+            slopes[i * outputs + c] *= weights[i];
+    }
+    return total;
+}
+
+/* Losses and slopes of at most RUN samples, each by itself. */
+static void losses_of(enum drps_loss loss, const float *scores, const float *labels, size_t n,
+                      size_t outputs, double *losses, float *slopes)
+{
+    float of_run[RUN], unused[RUN];
+    if (outputs == 1 && loss == DRPS_LOSS_LOGISTIC) {
+        logistic(scores, labels, n, of_run, slopes ? slopes : unused);
+        for (size_t i = 0; i < n; i++)
+            losses[i] = (double)of_run[i];
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        losses[i] = outputs == 1
+                        ? drps_loss_value(loss, scores[i], labels[i], slopes ? slopes + i : NULL)
+                        : drps_class_loss_sum(loss, scores + i * outputs, labels + i, 1, outputs,
+                                              slopes ? slopes + i * outputs : NULL);
+}
+
+double drps_weighted_loss_sum(enum drps_loss loss, const float *scores, const float *labels,
+                              const float *weights, size_t n, size_t outputs, float *slopes)
+{
+    double losses[RUN], total = 0;
+    for (size_t i = 0; i < n; i += RUN) {
+        const size_t run = n - i < RUN ? n - i : RUN;
+        float *of_run = slopes ? slopes + i * outputs : NULL;
+        losses_of(loss, scores + i * outputs, labels + i, run, outputs, losses, of_run);
+        total += weigh(losses, weights + i, run, outputs, of_run);
+    }
+    return total;
+}

@@ -20,9 +20,11 @@ struct drps_metrics {
     int named;                      /* labels are numbers of named classes */
     size_t outputs;                 /* scores of a sample */
     uint64_t samples;
-    uint64_t right;
+    double weight; /* of all; next, of those that are right */
+    double right;
     uint64_t unordered; /* two classes: scores that are not a number, so that there is no AUC */
     uint64_t unknown;   /* named classes: labels that are none */
+    double unknown_weight;
     double loss_sum;
     int two_classes;
     struct drps_scores classes[2]; /* negatives, positives; of two classes */
@@ -78,8 +80,8 @@ void drps_metrics_free(struct drps_metrics *m)
 
 void drps_metrics_reset(struct drps_metrics *m)
 {
-    m->samples = m->right = m->unordered = m->unknown = 0;
-    m->loss_sum = 0;
+    m->samples = m->unordered = m->unknown = 0;
+    m->weight = m->right = m->unknown_weight = m->loss_sum = 0;
     drps_scores_reset(&m->classes[0]);
     drps_scores_reset(&m->classes[1]);
 }
@@ -93,51 +95,75 @@ static inline uint32_t ordered(float score)
     return bits ^ (bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31);
 }
 
+static double weight_of(const float *weights, size_t i)
+{
+    return weights ? (double)weights[i] : 1;
+}
+
 /* Of n samples. */
 static double loss_of(const struct drps_metrics *m, const float *scores, const float *labels,
-                      size_t n)
+                      const float *weights, size_t n)
 {
     double sum = 0;
     if (m->model) {
         for (size_t i = 0; i < n; i++)
-            sum += drps_model_loss(m->model, scores + i * m->outputs, labels[i], m->scratch);
+            sum += weight_of(weights, i) *
+                   drps_model_loss(m->model, scores + i * m->outputs, labels[i], m->scratch);
         return sum;
     }
+    if (weights)
+        return drps_weighted_loss_sum(m->loss, scores, labels, weights, n, m->outputs, NULL);
     return m->named ? drps_class_loss_sum(m->loss, scores, labels, n, m->outputs, NULL)
                     : drps_loss_sum(m->loss, scores, labels, n, NULL);
 }
 
 /* Samples of named classes. */
-static void add_named(struct drps_metrics *m, const float *scores, const float *labels, size_t n)
+static void add_named(struct drps_metrics *m, const float *scores, const float *labels,
+                      const float *weights, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const float *of_sample = scores + i * m->outputs;
+        const double weight = weight_of(weights, i);
         if (!(labels[i] >= 0 && labels[i] < (float)m->outputs)) {
             m->unknown++;
+            m->unknown_weight += weight;
             continue;
         }
-        m->loss_sum += loss_of(m, of_sample, &labels[i], 1);
-        m->right += drps_softmax_best(of_sample, m->outputs) == (size_t)labels[i];
+        m->loss_sum += weight * loss_of(m, of_sample, &labels[i], NULL, 1);
+        if (drps_softmax_best(of_sample, m->outputs) == (size_t)labels[i]) m->right += weight;
     }
 }
 
-void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels, size_t n)
+/* Samples of two classes. What weighs nothing makes no pairs. */
+static void add_two(struct drps_metrics *m, const float *scores, const float *labels,
+                    const float *weights, size_t n)
 {
-    m->samples += n;
-    if (m->named) {
-        add_named(m, scores, labels, n);
-        return;
-    }
-    m->loss_sum += loss_of(m, scores, labels, n);
-    if (!m->two_classes) return;
     for (size_t i = 0; i < n; i++) {
         const int positive = labels[i] > 0;
-        m->right += (scores[i] > 0) == positive;
+        if ((scores[i] > 0) == positive) m->right += weight_of(weights, i);
+        if (weights && !(weights[i] > 0)) continue;
         if (isnan(scores[i]))
             m->unordered++;
+        else if (weights)
+            drps_scores_add_weighted(&m->classes[positive], ordered(scores[i]), weights[i]);
         else
             drps_scores_add(&m->classes[positive], ordered(scores[i]));
     }
+}
+
+void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels,
+                      const float *weights, size_t n)
+{
+    m->samples += n;
+    for (size_t i = 0; weights && i < n; i++)
+        m->weight += (double)weights[i];
+    if (!weights) m->weight += (double)n;
+    if (m->named) {
+        add_named(m, scores, labels, weights, n);
+        return;
+    }
+    m->loss_sum += loss_of(m, scores, labels, weights, n);
+    if (m->two_classes) add_two(m, scores, labels, weights, n);
 }
 
 int drps_metrics_is_finite(const struct drps_metrics *m)
@@ -147,22 +173,22 @@ int drps_metrics_is_finite(const struct drps_metrics *m)
 
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
 {
-    const double n = (double)m->samples, none = (double)NAN;
+    const double n = m->weight, known = m->weight - m->unknown_weight, none = (double)NAN;
 
     *out = (struct drps_quality){
         .samples = m->samples,
         .unknown = m->unknown,
-        .loss = m->samples > m->unknown ? m->loss_sum / (double)(m->samples - m->unknown) : none,
+        .loss = m->samples > m->unknown && known > 0 ? m->loss_sum / known : none,
         .auc = none,
         .accuracy = none,
         .rmse = none,
     };
-    if (!m->samples) return;
+    if (!(n > 0)) return;
     if (m->named) {
-        out->accuracy = (double)m->right / n;
+        out->accuracy = m->right / n;
     } else if (m->two_classes) {
         if (!m->unordered) out->auc = drps_scores_in_order(&m->classes[0], &m->classes[1]);
-        out->accuracy = (double)m->right / n;
+        out->accuracy = m->right / n;
     } else if (m->loss == DRPS_LOSS_SQUARED) {
         out->rmse = sqrt(2 * m->loss_sum / n); /* the squared loss is half the square */
     }
@@ -171,9 +197,9 @@ void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
 /* ---- From one process to another ---- */
 
 struct head {
-    uint64_t samples, right;
+    uint64_t samples;
     uint64_t odd; /* scores that are unordered, or labels that are unknown: never both */
-    double loss_sum;
+    double weight, right, unknown_weight, loss_sum;
 };
 
 size_t drps_metrics_bound(const struct drps_metrics *m)
@@ -183,7 +209,12 @@ size_t drps_metrics_bound(const struct drps_metrics *m)
 
 size_t drps_metrics_encode(struct drps_metrics *m, void *out)
 {
-    const struct head head = {m->samples, m->right, m->unordered + m->unknown, m->loss_sum};
+    const struct head head = {.samples = m->samples,
+                              .odd = m->unordered + m->unknown,
+                              .weight = m->weight,
+                              .right = m->right,
+                              .unknown_weight = m->unknown_weight,
+                              .loss_sum = m->loss_sum};
     char *at = out;
     memcpy(at, &head, sizeof(head));
     at += sizeof(head);
@@ -200,6 +231,9 @@ int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, s
     int rc = 0;
     if (bytes < sizeof(head)) return drps_err_set(err, DRPS_E_PROTO, "metrics of %zu bytes", bytes);
     memcpy(&head, at, sizeof(head));
+    if (!(head.weight >= head.right && head.right >= 0 && head.weight >= head.unknown_weight &&
+          head.unknown_weight >= 0 && isfinite(head.weight)))
+        return drps_err_set(err, DRPS_E_PROTO, "metrics with weights that make no sense");
     at += sizeof(head);
     left -= sizeof(head);
     for (int i = 0; rc == 0 && m->two_classes && i < 2; i++)
@@ -207,7 +241,9 @@ int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, s
     if (rc == 0 && left) rc = drps_err_set(err, DRPS_E_PROTO, "metrics of %zu bytes", bytes);
     if (rc < 0) return rc;
     m->samples += head.samples;
+    m->weight += head.weight;
     m->right += head.right;
+    m->unknown_weight += head.unknown_weight;
     *(m->two_classes ? &m->unordered : &m->unknown) += head.odd;
     m->loss_sum += head.loss_sum;
     return 0;

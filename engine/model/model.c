@@ -256,20 +256,51 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
         k->forward(model, b, bias, s, last - s < chunk ? last : s + chunk, params, scores, scratch);
 }
 
-/* The losses of samples [first, last), and their derivatives: by scores to slopes [last - first],
- * by rows of samples, times `share`, to grads. */
+/* What slopes are multiplied by: 1 of a sum, else the share of a mean that a weight of 1 has. */
+static float share_of(const struct drps_model *model, const struct drps_batch *b)
+{
+    double weight = b->weights ? 0 : (double)b->samples;
+    if (!model->mean_of) return 1;
+    for (size_t s = 0; b->weights && s < b->samples; s++)
+        weight += (double)b->weights[s];
+    return (float)(1 / (weight * model->mean_of));
+}
+
+/* The losses that a callback gives, times weights, and slopes. */
+static double callback_sum(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                           size_t n, const float *scores, float *slopes)
+{
+    const struct drps_callbacks *calls = model->callbacks;
+    const size_t outputs = model->outputs;
+    double sum = 0;
+    if (!b->weights)
+        return calls->compute_svg(calls->ctx, n, outputs, scores, b->labels + first, slopes);
+    for (size_t i = 0; i < n; i++) {
+        float *of_sample = slopes ? slopes + i * outputs : NULL;
+        sum += (double)b->weights[first + i] * calls->compute_svg(calls->ctx, 1, outputs,
+                                                                  scores + i * outputs,
+                                                                  b->labels + first + i, of_sample);
+        for (size_t c = 0; of_sample && c < outputs; c++)
+            of_sample[c] *= b->weights[first + i];
+    }
+    return sum;
+}
+
+/* The losses of samples [first, last), times their weights, and their derivatives: by scores to
+ * slopes [last - first], by rows of samples, times `share`, to grads. */
 static double loss_sum(const struct drps_model *model, const struct drps_batch *b, size_t first,
                        size_t last, const float *params, const float *scores, float share,
                        float *slopes, float *grads, void *room)
 {
     const float *of_first = scores + first * model->outputs, *labels = b->labels + first;
     const size_t n = last - first;
-    if (model->callbacks)
-        return model->callbacks->compute_svg(model->callbacks->ctx, n, model->outputs, of_first,
-                                             labels, slopes);
+    if (model->callbacks) return callback_sum(model, b, first, n, of_first, slopes);
     if (model->loss == DRPS_LOSS_EXPRESSION)
         return drps_expr_loss(&model->expr, model->outputs, b, first, last, params, scores, share,
                               slopes, grads, room);
+    if (b->weights)
+        return drps_weighted_loss_sum(model->loss, of_first, labels, b->weights + first, n,
+                                      model->outputs, slopes);
     if (model->outputs > 1)
         return drps_class_loss_sum(model->loss, of_first, labels, n, model->outputs, slopes);
     return drps_loss_sum(model->loss, of_first, labels, n, slopes);
@@ -277,10 +308,9 @@ static double loss_sum(const struct drps_model *model, const struct drps_batch *
 
 /* The same; the gradient of a mean is one of smaller slopes. */
 static double loss_of(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                      size_t last, const float *params, const float *scores, float *slopes,
-                      float *grads, void *room)
+                      size_t last, float share, const float *params, const float *scores,
+                      float *slopes, float *grads, void *room)
 {
-    const float share = model->mean_of ? (float)(1 / ((double)b->samples * model->mean_of)) : 1;
     const double loss = loss_sum(model, b, first, last, params, scores, share, slopes, grads, room);
     if (!model->mean_of || !slopes) return loss;
     for (size_t i = 0; i < (last - first) * model->outputs; i++)
@@ -291,14 +321,15 @@ static double loss_of(const struct drps_model *model, const struct drps_batch *b
 double drps_model_slopes(const struct drps_model *model, const struct drps_batch *b,
                          const float *scores, float *slopes, void *scratch)
 {
-    return loss_of(model, b, 0, b->samples, NULL, scores, slopes, NULL, scratch);
+    return loss_of(model, b, 0, b->samples, share_of(model, b), NULL, scores, slopes, NULL,
+                   scratch);
 }
 
 double drps_model_loss(const struct drps_model *model, const float *scores, float label,
                        void *scratch)
 {
     const struct drps_batch one = {.samples = 1, .labels = &label};
-    return loss_of(model, &one, 0, 1, NULL, scores, NULL, NULL, scratch);
+    return loss_of(model, &one, 0, 1, 1, NULL, scores, NULL, NULL, scratch);
 }
 
 int drps_model_explain(const struct drps_model *model, const struct drps_batch *b,
@@ -353,13 +384,14 @@ static double run_chunks(const struct drps_model *model, const struct drps_batch
     const struct kernels *k = kernels_of(model);
     const size_t chunk = k->chunk_samples;
     const float bias = bias_of(model, params);
+    const float share = share_of(model, b);
     double loss = 0;
 
     for (size_t s = first; s < last; s += chunk) {
         const size_t end = last - s < chunk ? last : s + chunk;
         float *u = slopes + s * stride;
         k->forward(model, b, bias, s, end, params, scores, scratch);
-        loss += loss_of(model, b, s, end, params, scores, u, grads, scratch);
+        loss += loss_of(model, b, s, end, share, params, scores, u, grads, scratch);
         backward(model, b, s, end, u, params, scratch, grads);
     }
     return loss;

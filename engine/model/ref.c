@@ -17,6 +17,11 @@ static double value_of(const struct drps_batch *b, size_t j)
     return b->values ? (double)b->values[j] : 1.0;
 }
 
+static double weight_of(const struct drps_batch *b, size_t s)
+{
+    return b->weights ? (double)b->weights[s] : 1.0;
+}
+
 /* Factorization machines sum over all pairs of entries, matrix factorization over its one pair. */
 static int has_pairs(const struct drps_model *model, size_t entries)
 {
@@ -123,7 +128,10 @@ static double class_loss(const struct drps_model *model, double score, double al
 /* What a sample's slope is multiplied by: 1 of a sum, its share of a mean. */
 static double share_of(const struct drps_model *model, const struct drps_batch *b)
 {
-    return model->mean_of ? 1.0 / ((double)b->samples * model->mean_of) : 1;
+    double weight = 0;
+    for (size_t s = 0; s < b->samples; s++)
+        weight += weight_of(b, s);
+    return model->mean_of ? 1.0 / (weight * model->mean_of) : 1;
 }
 
 /* Adds the gradient of sample s by the floats c of its rows; *loss grows by its loss. */
@@ -135,8 +143,8 @@ static void class_gradient(const struct drps_model *model, const struct drps_bat
         const double score = output_of(model, b, s, params, c);
         const int is_label = b->labels[s] == (float)c;
         double slope;
-        *loss += class_loss(model, score, all, is_label, &slope);
-        slope *= share_of(model, b);
+        *loss += weight_of(b, s) * class_loss(model, score, all, is_label, &slope);
+        slope *= weight_of(b, s) * share_of(model, b);
         if (model->has_bias) add(&grads[c], slope);
         for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
             add(&grads[row_of(b, j) * model->dim + c], slope * value_of(b, j));
@@ -161,8 +169,8 @@ double drps_model_gradient_ref(const struct drps_model *model, const struct drps
         const double score = score_of(model, b, s, params);
         double slope;
         scores[s] = (float)score;
-        loss += loss_of(model->loss, score, (double)b->labels[s], &slope);
-        slope *= share_of(model, b);
+        loss += weight_of(b, s) * loss_of(model->loss, score, (double)b->labels[s], &slope);
+        slope *= weight_of(b, s) * share_of(model, b);
         if (model->has_bias) add(&grads[0], slope);
         for (size_t j = start; j < end; j++)
             add(&grads[row_of(b, j) * dim], slope * value_of(b, j));

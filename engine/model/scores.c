@@ -14,14 +14,16 @@ enum {
     DIGIT_BITS = 8,
     DIGITS = 32 / DIGIT_BITS,
     BUCKETS = 1 << DIGIT_BITS,
+    SUMMED = 16, /* cells whose counts are summed beforehand */
 };
+_Static_assert(DRPS_SCORES_MOST / SUMMED + 1 <= DRPS_SCORES_WAITING / 2, "the sums have room");
 _Static_assert((1 << (32 - LEVELS)) + 4 * DRPS_SCORES_FINE <= DRPS_SCORES_MOST, "see scores.h");
 
 int drps_scores_init(struct drps_scores *s)
 {
     memset(s, 0, sizeof(*s));
     s->cells = drps_array_new(CAPACITY, sizeof(*s->cells));
-    s->waiting = drps_array_new(DRPS_SCORES_WAITING, sizeof(*s->waiting));
+    s->waiting = drps_array_new(DRPS_SCORES_WAITING / 2, sizeof(*s->waiting));
     return s->cells && s->waiting ? 0 : -ENOMEM;
 }
 
@@ -35,6 +37,7 @@ void drps_scores_destroy(struct drps_scores *s)
 void drps_scores_reset(struct drps_scores *s)
 {
     s->n = s->waiting_n = 0;
+    s->weighted = 0;
     s->level = 0;
     s->total = 0;
 }
@@ -61,8 +64,8 @@ static int before(const struct drps_score_cell *a, const struct drps_score_cell 
 /* Cells are read in front of where they are written, which never overtakes. */
 struct reduction {
     struct drps_score_cell *cells;
-    size_t out;    /* cells written */
-    uint64_t most; /* scores of a cell that others may be inside of */
+    size_t out;  /* cells written */
+    double most; /* scores of a cell that others may be inside of */
 };
 
 enum { NONE = -1 };
@@ -90,16 +93,16 @@ static ptrdiff_t join_family(struct reduction *r, ptrdiff_t left, ptrdiff_t righ
     struct drps_score_cell all = *own;
     if (left != NONE) all.count += r->cells[left].count;
     if (right != NONE) all.count += r->cells[right].count;
-    if (all.count > r->most) return own->count ? put(r, own) : NONE;
-    if (!own->count && (left == NONE || right == NONE)) return left != NONE ? left : right;
+    if (all.count > r->most) return own->count > 0 ? put(r, own) : NONE;
+    if (!(own->count > 0) && (left == NONE || right == NONE)) return left != NONE ? left : right;
     if (right != NONE) take_out(r, right);
     if (left != NONE) take_out(r, left);
     return put(r, &all);
 }
 
-static uint64_t count_of(const struct drps_score_cell *cells, size_t from, size_t end)
+static double count_of(const struct drps_score_cell *cells, size_t from, size_t end)
 {
-    uint64_t sum = 0;
+    double sum = 0;
     for (size_t i = from; i < end; i++)
         sum += cells[i].count;
     return sum;
@@ -112,7 +115,7 @@ static ptrdiff_t reduce_interval(struct reduction *r, size_t from, size_t end, u
     struct drps_score_cell own = {last, width, 0};
     if (from == end) return NONE;
     if (end - from == 1) return put(r, &r->cells[from]);
-    const uint64_t sum = count_of(r->cells, from, end);
+    const double sum = count_of(r->cells, from, end);
     if (sum <= r->most) return put(r, &(struct drps_score_cell){last, width, sum});
     /* Two cells or more: it has halves. */
     if (r->cells[end - 1].width == width) own = r->cells[--end];
@@ -125,7 +128,7 @@ static ptrdiff_t reduce_interval(struct reduction *r, size_t from, size_t end, u
     return join_family(r, left, right, &own);
 }
 
-static uint64_t coarse(const struct drps_scores *s)
+static double coarse(const struct drps_scores *s)
 {
     return s->total / DRPS_SCORES_COARSE;
 }
@@ -136,7 +139,7 @@ static void reduce(struct drps_scores *s)
     struct reduction r = {.cells = s->cells, .most = s->total / DRPS_SCORES_FINE};
     for (size_t from = 0, end; from < s->n; from = end) {
         const uint32_t last = s->cells[from].last | spread(s->level);
-        uint64_t sum = s->cells[from].count;
+        double sum = s->cells[from].count;
         for (end = from + 1; end < s->n && s->cells[end].last <= last; end++)
             sum += s->cells[end].count;
         if (end == from + 1 && !s->cells[from].width)
@@ -158,20 +161,28 @@ static void fit(struct drps_scores *s)
     if (s->n > DRPS_SCORES_MOST) reduce(s);
 }
 
-/* What is to be added: cells in order, or values. */
+/* What is to be added: cells in order, or values, or these with weights. */
 struct source {
     const char *cells; /* as in a message: not aligned */
     const uint32_t *values;
+    const uint64_t *weighted;
     size_t n;
 };
 
 static inline struct drps_score_cell cell_at(const struct source *from, size_t i)
 {
     struct drps_score_cell cell = {.count = 1};
-    if (from->cells)
+    if (from->cells) {
         memcpy(&cell, from->cells + i * sizeof(cell), sizeof(cell));
-    else
+    } else if (from->weighted) {
+        const uint32_t bits = (uint32_t)from->weighted[i];
+        float weight;
+        memcpy(&weight, &bits, sizeof(weight));
+        cell.last = (uint32_t)(from->weighted[i] >> 32);
+        cell.count = (double)weight;
+    } else {
         cell.last = from->values[i];
+    }
     return cell;
 }
 
@@ -211,41 +222,68 @@ static void add_cells(struct drps_scores *s, const struct source *more)
 
 /* ---- Values that wait ---- */
 
+/* The value of element i, of `bytes` each: a constant. */
+static inline uint32_t value_at(const char *elements, size_t bytes, size_t i)
+{
+    uint32_t value;
+    memcpy(&value, elements + i * bytes + (bytes - sizeof(value)), sizeof(value));
+    return value;
+}
+
 /* Sorts what waits, byte by byte from the lowest, between `waiting` and the cells that are free;
  * bytes that all share are skipped. */
-static void sort_waiting(struct drps_scores *s)
+static inline void sort_waiting(struct drps_scores *s, size_t bytes)
 {
     size_t count[DIGITS][BUCKETS];
-    uint32_t *from = s->waiting, *to = (uint32_t *)(void *)(s->cells + s->n);
+    char *from = (char *)s->waiting, *to = (char *)(s->cells + s->n);
     memset(count, 0, sizeof(count));
     for (size_t i = 0; i < s->waiting_n; i++)
         for (unsigned d = 0; d < DIGITS; d++)
-            count[d][from[i] >> (d * DIGIT_BITS) & (BUCKETS - 1)]++;
+            count[d][value_at(from, bytes, i) >> (d * DIGIT_BITS) & (BUCKETS - 1)]++;
     for (unsigned d = 0; d < DIGITS; d++) {
         const unsigned shift = d * DIGIT_BITS;
-        if (count[d][from[0] >> shift & (BUCKETS - 1)] == s->waiting_n) continue;
+        if (count[d][value_at(from, bytes, 0) >> shift & (BUCKETS - 1)] == s->waiting_n) continue;
         size_t at = 0;
         for (size_t b = 0; b < BUCKETS; b++) {
             const size_t here = count[d][b];
             count[d][b] = at;
             at += here;
         }
-        for (size_t i = 0; i < s->waiting_n; i++)
-            to[count[d][from[i] >> shift & (BUCKETS - 1)]++] = from[i];
-        uint32_t *sorted = to;
+        for (size_t i = 0; i < s->waiting_n; i++) {
+            const size_t next = count[d][value_at(from, bytes, i) >> shift & (BUCKETS - 1)]++;
+            memcpy(to + next * bytes, from + i * bytes, bytes);
+        }
+        char *sorted = to;
         to = from;
         from = sorted;
     }
-    if (from != s->waiting) memcpy(s->waiting, from, s->waiting_n * sizeof(*from));
+    if (from != (char *)s->waiting) memcpy(s->waiting, from, s->waiting_n * bytes);
+}
+
+static double weight_of(const struct source *from)
+{
+    double sum = 0;
+    for (size_t i = 0; i < from->n; i++)
+        sum += cell_at(from, i).count;
+    return sum;
 }
 
 void drps_scores_sort_in(struct drps_scores *s)
 {
-    if (!s->waiting_n) return;
-    sort_waiting(s);
-    s->total += s->waiting_n;
-    add_cells(s, &(struct source){.values = s->waiting, .n = s->waiting_n});
+    const struct source weighted = {.weighted = s->waiting, .n = s->waiting_n};
+    const struct source values = {.values = (const uint32_t *)(const void *)s->waiting,
+                                  .n = s->waiting_n};
+    if (s->waiting_n && s->weighted) {
+        sort_waiting(s, sizeof(uint64_t));
+        s->total += weight_of(&weighted);
+        add_cells(s, &weighted);
+    } else if (s->waiting_n) {
+        sort_waiting(s, sizeof(uint32_t));
+        s->total += (double)s->waiting_n;
+        add_cells(s, &values);
+    }
     s->waiting_n = 0;
+    s->weighted = 0;
 }
 
 /* Brings the cells into the form that does not depend on when values came. */
@@ -257,9 +295,10 @@ static void settle(struct drps_scores *s)
 
 /* ---- Pairs ---- */
 
-/* Pairs whose one of `low` is less for certain. The counts of `low` are sums, from the first cell
- * on. */
-static double pairs_apart(const struct drps_scores *low, const struct drps_scores *high)
+/* Pairs whose one of `low` is less for certain. before[k]: what the cells of `low` in front of its
+ * SUMMED k-th one count. */
+static double pairs_apart(const struct drps_scores *low, const struct drps_scores *high,
+                          const double *before)
 {
     double pairs = 0;
     for (size_t i = 0; i < high->n; i++) {
@@ -272,27 +311,29 @@ static double pairs_apart(const struct drps_scores *low, const struct drps_score
             else
                 end = middle;
         }
-        if (from) pairs += (double)low->cells[from - 1].count * (double)high->cells[i].count;
+        const size_t run = from / SUMMED;
+        pairs += (before[run] + count_of(low->cells, run * SUMMED, from)) * high->cells[i].count;
     }
     return pairs;
 }
 
+/* The sums lie where values would wait. */
 static double count_apart(struct drps_scores *low, const struct drps_scores *high)
 {
-    for (size_t i = 1; i < low->n; i++)
-        low->cells[i].count += low->cells[i - 1].count;
-    const double pairs = pairs_apart(low, high);
-    for (size_t i = low->n; i-- > 1;)
-        low->cells[i].count -= low->cells[i - 1].count;
-    return pairs;
+    double *before = (double *)(void *)low->waiting, sum = 0;
+    for (size_t i = 0; i <= low->n; i++) {
+        if (i % SUMMED == 0) before[i / SUMMED] = sum;
+        if (i < low->n) sum += low->cells[i].count;
+    }
+    return pairs_apart(low, high, before);
 }
 
 double drps_scores_in_order(struct drps_scores *low, struct drps_scores *high)
 {
     settle(low);
     settle(high);
-    if (!low->total || !high->total) return (double)NAN;
-    const double all = (double)low->total * (double)high->total;
+    if (!(low->total > 0) || !(high->total > 0)) return (double)NAN;
+    const double all = low->total * high->total;
     return 0.5 * (all + count_apart(low, high) - count_apart(high, low)) / all;
 }
 
@@ -313,19 +354,19 @@ size_t drps_scores_encode(struct drps_scores *s, void *out)
 
 /* 1: the cells are in order, each an interval, one in the other or apart; *total is how many scores
  * they count. */
-static int check_cells(const struct source *from, const struct head *head, uint64_t *total)
+static int check_cells(const struct source *from, const struct head *head, double *total)
 {
     struct drps_score_cell last = {0};
     *total = 0;
     for (size_t i = 0; i < from->n; i++) {
         const struct drps_score_cell cell = cell_at(from, i);
         if (cell.width > head->level || (cell.last & spread(cell.width)) != spread(cell.width) ||
-            !cell.count || (i && !before(&last, &cell)) ||
-            __builtin_add_overflow(*total, cell.count, total))
+            !(cell.count > 0) || (i && !before(&last, &cell)))
             return 0;
+        *total += cell.count;
         last = cell;
     }
-    return 1;
+    return isfinite(*total) != 0;
 }
 
 int drps_scores_merge(struct drps_scores *s, const char **data, size_t *bytes, struct drps_err *err)
@@ -333,7 +374,7 @@ int drps_scores_merge(struct drps_scores *s, const char **data, size_t *bytes, s
     const size_t cell_bytes = sizeof(struct drps_score_cell);
     struct source all = {.cells = *data + sizeof(struct head)};
     struct head head = {0};
-    uint64_t total;
+    double total;
     if (*bytes >= sizeof(head)) memcpy(&head, *data, sizeof(head));
     if (*bytes < sizeof(head) || head.cells > (*bytes - sizeof(head)) / cell_bytes ||
         head.cells > DRPS_SCORES_MOST || head.level > LEVELS)
@@ -341,8 +382,9 @@ int drps_scores_merge(struct drps_scores *s, const char **data, size_t *bytes, s
                             (unsigned long long)head.cells);
     all.n = (size_t)head.cells;
     drps_scores_sort_in(s);
-    if (!check_cells(&all, &head, &total) || __builtin_add_overflow(s->total, total, &s->total))
+    if (!check_cells(&all, &head, &total) || !isfinite(s->total + total))
         return drps_err_set(err, DRPS_E_PROTO, "metrics with cells that make no sense");
+    s->total += total;
     if (s->level < head.level) s->level = (unsigned)head.level;
     for (size_t at = 0, n; at < all.n; at += n) {
         n = all.n - at < DRPS_SCORES_WAITING ? all.n - at : DRPS_SCORES_WAITING;

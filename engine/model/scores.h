@@ -2,6 +2,9 @@
  * The scores of one class, counted by value in bounded memory, so that two such counts tell which
  * share of all pairs is in order. Private to engine/model/.
  *
+ * A score counts 1, or its sample's weight; a pair counts the product of the two. Counts are
+ * doubles: exact up to 2^53 where all scores count 1.
+ *
  * A score's value is its float in an order-preserving form of 32 bits. A cell counts the values of
  * a binary interval: 2^width of them, aligned to that. Up to DRPS_SCORES_MOST distinct values there
  * is a cell for each, of width 0, and all is exact. Beyond that, values that share all but their
@@ -23,13 +26,14 @@
  * .00098, whatever the scores.
  *
  * Cells do not depend on the order of the scores, but inside of intervals that are too heavy to be
- * joined.
+ * joined, and but for how sums of weights are rounded.
  */
 #ifndef DRPS_ENGINE_MODEL_SCORES_H
 #define DRPS_ENGINE_MODEL_SCORES_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/drps_err.h"
 
@@ -37,27 +41,29 @@ enum {
     DRPS_SCORES_MOST = 106 * 1024, /* cells */
     DRPS_SCORES_FINE = 25088,
     DRPS_SCORES_COARSE = 4608,
-    DRPS_SCORES_WAITING = 24 * 1024, /* values that wait to be sorted */
+    DRPS_SCORES_WAITING = 24 * 1024, /* values that wait to be sorted; half as many with weights */
 };
 
 struct drps_score_cell {
     uint32_t last;  /* the largest of its values */
     uint32_t width; /* bits: it has 2^width values */
-    uint64_t count;
+    double count;
 };
 
 struct drps_scores {
     struct drps_score_cell *cells; /* own: [MOST + WAITING], by (last, width) */
-    uint32_t *waiting;             /* own: [WAITING] */
+    uint64_t *waiting; /* own: [WAITING / 2] value << 32 | bits of the weight; or, without
+                          weights, [WAITING] values of 32 bits */
     size_t n, waiting_n;
+    int weighted; /* what waits has weights */
     unsigned level;
-    uint64_t total; /* those that wait are not in it */
+    double total; /* those that wait are not in it */
 };
 
 /* Bytes that the two arrays take. */
 #define DRPS_SCORES_BYTES                                                                          \
     ((DRPS_SCORES_MOST + DRPS_SCORES_WAITING) * sizeof(struct drps_score_cell) +                   \
-     DRPS_SCORES_WAITING * sizeof(uint32_t))
+     DRPS_SCORES_WAITING / 2 * sizeof(uint64_t))
 
 /* 0 or -ENOMEM; may be destroyed in either case. */
 DRPS_MUST_CHECK
@@ -65,14 +71,24 @@ int drps_scores_init(struct drps_scores *s);
 void drps_scores_destroy(struct drps_scores *s);
 void drps_scores_reset(struct drps_scores *s);
 
-/* Move the values that wait to the cells. */
+/* Move the values that wait to the cells; none with weights wait then. */
 void drps_scores_sort_in(struct drps_scores *s);
 
 /* Count one score, in the form above; no NaN has one. */
 static inline void drps_scores_add(struct drps_scores *s, uint32_t value)
 {
-    if (s->waiting_n == DRPS_SCORES_WAITING) drps_scores_sort_in(s);
-    s->waiting[s->waiting_n++] = value;
+    if (s->waiting_n == DRPS_SCORES_WAITING || s->weighted) drps_scores_sort_in(s);
+    memcpy((uint32_t *)(void *)s->waiting + s->waiting_n++, &value, sizeof(value));
+}
+
+/* Count one score `weight` times, which is finite and above 0. */
+static inline void drps_scores_add_weighted(struct drps_scores *s, uint32_t value, float weight)
+{
+    uint32_t bits;
+    if (s->waiting_n == DRPS_SCORES_WAITING / 2 || !s->weighted) drps_scores_sort_in(s);
+    memcpy(&bits, &weight, sizeof(bits));
+    s->weighted = 1;
+    s->waiting[s->waiting_n++] = (uint64_t)value << 32 | bits;
 }
 
 /* Returns the share of pairs in which the score of `low` is less than that of `high`, ties counting

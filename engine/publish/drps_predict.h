@@ -10,6 +10,8 @@
  * Features that training never saw count as absent; data of which no feature is in the model gets a
  * warning in the log. Labels in the data may have any value; they are used for metrics only, where
  * those that are no class of the model count as wrong.
+ * Weights count in metrics alone; a sample of weight 0 has a score like any other. Of csv data with
+ * clicks and impressions each line has one score.
  * Without metrics csv data needs no label column and ratings no third one; the other formats that
  * have labels need them here too.
  */
@@ -39,10 +41,10 @@ struct drps_predict_options {
     const char *output; /* file to write, "-" for stdout. It appears when it is complete; neither an
                            input nor in the model's folder */
     int replace;        /* an existing output is replaced at the end */
-    struct drps_reader_options
-        reader;  /* format NULL: that of the training data; memory, seed and log are set here */
-    int metrics; /* also compare scores with the data's labels */
-    int probabilities;      /* of softmax, in place of names of classes */
+    struct drps_reader_options reader; /* format NULL: that of the training data; memory, seed and
+                                          log are set here. Weights need metrics */
+    int metrics;                       /* also compare scores with the data's labels */
+    int probabilities;                 /* of softmax, in place of names of classes */
     const char *value;      /* in place of scores and names: a text (drps_expr_parse_value()), of a
                                number or J of them a line. NULL: none */
     uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */

@@ -2,10 +2,26 @@
 #include "engine/publish/drps_modeldata.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
+
+#define CATEGORY ":category"
+
+/* Its fields have no kinds: in columns, users and items are categories. */
+static int is_of_ratings(const struct drps_modeldir_info *info)
+{
+    return strcmp(info->format, "ratings") == 0;
+}
+
+static int is_same_field(const struct drps_modeldir_info *info, const char *field, size_t k)
+{
+    const size_t n = strlen(info->fields[k]);
+    if (strncmp(field, info->fields[k], n) != 0) return 0;
+    return !field[n] || (is_of_ratings(info) && strcmp(field + n, CATEGORY) == 0);
+}
 
 /* The two field lists may differ, for instance where a csv file has its columns in another order.
  */
@@ -22,7 +38,7 @@ static int map_fields(struct drps_modeldata *d, struct drps_err *err)
     for (size_t i = 0; i < n; i++) {
         d->fields[i] = -1;
         for (size_t k = 0; k < d->info->fields_n; k++)
-            if (strcmp(fields[i], d->info->fields[k]) == 0) d->fields[i] = (int64_t)k;
+            if (is_same_field(d->info, fields[i], k)) d->fields[i] = (int64_t)k;
         d->fields_known += d->fields[i] >= 0;
     }
     return 0;
@@ -34,16 +50,32 @@ static int names_label(const char *csv_kinds)
     return csv_kinds && strstr(csv_kinds, ":label") != NULL;
 }
 
+/* Ratings in columns: names are what the texts say, whatever the first lines hold. */
+static int set_columns_of_ratings(struct drps_modeldata *d, struct drps_reader_options *o,
+                                  struct drps_err *err)
+{
+    const char *given = o->csv_kinds ? o->csv_kinds : "";
+    if (asprintf(&d->csv_kinds, "*" CATEGORY ",%s", given) < 0) {
+        d->csv_kinds = NULL;
+        return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
+    }
+    o->csv_kinds = d->csv_kinds;
+    o->csv_only_kinds = 1;
+    return 0;
+}
+
 /* Columns mean what they meant in training. */
 static int set_columns(struct drps_modeldata *d, struct drps_reader_options *o,
                        struct drps_err *err)
 {
     const struct drps_modeldir_info *info = d->info;
+    if (drps_reader_has_columns(o->format) && is_of_ratings(info))
+        return set_columns_of_ratings(d, o, err);
     if (!drps_reader_has_columns(info->format) || strcmp(o->format, info->format) != 0) return 0;
     d->csv_kinds =
         drps_reader_csv_kinds(o->csv_kinds, (const char *const *)info->fields, info->fields_n);
     if (!d->csv_kinds) return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
-    if (!o->csv_label && !names_label(o->csv_kinds) && info->label_column[0])
+    if (!o->csv_label && !o->clicks && !names_label(o->csv_kinds) && info->label_column[0])
         o->csv_label = info->label_column;
     if (!o->csv_separator) o->csv_separator = info->separator; /* 0 but of csv */
     if (!o->csv_header && strcmp(o->format, "csv") == 0)
@@ -117,8 +149,11 @@ int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeld
 {
     const struct drps_samples *p = &d->piece;
     const size_t first = p->starts[i], n = p->starts[i + 1] - first;
-    *out = (struct drps_modeldata_sample){
-        .label = p->labels[i], .keys = p->keys + first, .values = p->values + first, .n = n};
+    *out = (struct drps_modeldata_sample){.label = p->labels[i],
+                                          .weight = p->weights ? p->weights[i] : 1,
+                                          .keys = p->keys + first,
+                                          .values = p->values + first,
+                                          .n = n};
     if (!d->fields) return 0;
     if (drps_array_reserve(&d->keys, &d->keys_cap, n, sizeof(*d->keys)) ||
         drps_array_reserve(&d->values, &d->values_cap, n, sizeof(*d->values)))

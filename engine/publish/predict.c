@@ -43,7 +43,9 @@ struct predictor {
     double *chances;       /* own: [outputs] of a sample's classes */
     struct drps_expr expr; /* what is written, if that is a text */
     double *work;          /* own: for it; NULL: it is none */
-    uint64_t given;        /* features of the model's fields in all samples so far */
+    uint64_t scored;       /* samples so far */
+    unsigned of_line; /* samples that share a line of the output, the same but for their labels */
+    uint64_t given;   /* features of the model's fields in all samples so far */
     uint64_t limit_bytes, reader_bytes;
     uint64_t input_bytes; /* of all files; 0: not known */
 };
@@ -146,6 +148,12 @@ static int sample_too_large(const struct predictor *p, size_t n, struct drps_err
                         (unsigned long long)tenths % 10);
 }
 
+static int is_weighted(const struct predictor *p)
+{
+    const struct drps_reader_options *o = &p->options->reader;
+    return o->weights_n || o->weight || o->clicks || o->impressions;
+}
+
 /* The bytes of all inputs, or 0 if one of them is no file. */
 static uint64_t bytes_of_inputs(const struct drps_predict_options *o)
 {
@@ -166,6 +174,8 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     o.memory_bytes = p->reader_bytes;
     o.log = p->options->log;
     o.label_optional = !p->options->metrics;
+    o.keep_weightless = 1; /* they have scores */
+    p->of_line = o.clicks ? 2 : 1;
     o.stop = p->options->stop;
     return drps_modeldata_open(io, p->options->model, p->info, p->options->inputs,
                                p->options->inputs_n, &o, &p->data, err);
@@ -187,6 +197,12 @@ static int put(struct predictor *p, const char *text, size_t n, char end, struct
     at[n] = end;
     drps_textfile_used(&p->out, n + 1);
     return 0;
+}
+
+/* 1: sample i of the batch is the first of its line. */
+static int begins_line(const struct predictor *p, size_t i)
+{
+    return (p->scored + i) % p->of_line == 0;
 }
 
 /* Lines of J fields: a tab behind each but the last. */
@@ -223,6 +239,7 @@ static int write_classes(struct predictor *p, struct drps_err *err)
     const size_t outputs = p->info->model.outputs;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->scorer.n; i++) {
+        if (!begins_line(p, i)) continue;
         const float *scores = p->scorer.scores + i * outputs;
         const char *name = drps_classes_name(p->info->classes, drps_softmax_best(scores, outputs));
         rc = p->chances ? write_probabilities(p, scores, err)
@@ -259,6 +276,7 @@ static int write_numbers(struct predictor *p, const float *numbers, size_t n, st
     char text[SCORE_CHARS];
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->scorer.n * n; i++) {
+        if (!begins_line(p, i / n)) continue;
         const int chars = snprintf(text, sizeof(text), "%.9g", (double)numbers[i]);
         rc = put(p, text, chars > 0 ? (size_t)chars : 0, (i + 1) % n ? '\t' : '\n', err);
     }
@@ -289,11 +307,12 @@ static int write_values(struct predictor *p, struct drps_err *err)
     size_t n;
     int rc = 0;
     for (size_t i = 0; i < p->scorer.n && rc == 0; i++) {
+        if (!begins_line(p, i)) continue;
         rc = drps_expr_value(&p->expr, outputs, p->scorer.scores + i * outputs, p->work, &value, &n,
                              err);
         if (rc < 0)
             return drps_err_context(err, "sample %llu, the value",
-                                    (unsigned long long)(p->result->samples + i + 1));
+                                    (unsigned long long)((p->scored + i) / p->of_line + 1));
         for (size_t c = 0; c < n && rc == 0; c++) {
             const int chars = snprintf(text, sizeof(text), "%.9g", value[c]);
             rc = put(p, text, chars > 0 ? (size_t)chars : 0, c + 1 < n ? '\t' : '\n', err);
@@ -312,6 +331,7 @@ static int write_scores(struct predictor *p, struct drps_err *err)
 
     for (size_t i = 0; i < p->scorer.n; i++) {
         char *at;
+        if (!begins_line(p, i)) continue;
         int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
         if (rc < 0) return rc;
         const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(model, p->scorer.scores[i]));
@@ -334,10 +354,10 @@ static int measure(struct predictor *p, struct drps_err *err)
             return drps_err_set(
                 err, DRPS_E_FORMAT,
                 "sample %llu has label %g; metrics need %g or %g, as in the training data",
-                (unsigned long long)(p->result->samples + i + 1), (double)s->labels[i],
+                (unsigned long long)((p->scored + i) / p->of_line + 1), (double)s->labels[i],
                 (double)p->info->label_negative, (double)p->info->label_positive);
     }
-    drps_metrics_add(p->metrics, s->scores, s->labels, s->n);
+    drps_metrics_add(p->metrics, s->scores, s->labels, is_weighted(p) ? s->weights : NULL, s->n);
     return 0;
 }
 
@@ -356,7 +376,8 @@ static int score_batch(struct predictor *p, struct drps_err *err)
     if (rc == 0 && p->metrics) rc = measure(p, err);
     if (rc == 0) rc = write_scores(p, err);
     if (rc < 0) return rc;
-    p->result->samples += s->n;
+    p->scored += s->n;
+    p->result->samples = p->scored / p->of_line;
     p->result->unseen = s->unseen;
     p->result->nnz = p->given - s->unseen;
     drps_scorer_clear(s);
@@ -370,9 +391,9 @@ static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
     int rc = drps_modeldata_sample(&p->data, i, &s, err);
     if (rc < 0) return rc;
     p->given += s.n;
-    if (drps_scorer_add(&p->scorer, s.label, s.keys, s.values, s.n)) return 0;
+    if (drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.n)) return 0;
     rc = score_batch(p, err);
-    if (rc < 0 || drps_scorer_add(&p->scorer, s.label, s.keys, s.values, s.n)) return rc;
+    if (rc < 0 || drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.n)) return rc;
     return sample_too_large(p, s.n, err);
 }
 
@@ -443,6 +464,9 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     memset(result, 0, sizeof(*result));
     if (!options->model || !options->inputs_n || !options->output)
         return drps_err_set(err, DRPS_E_CONFIG, "give a model, data and -o FILE");
+    if (is_weighted(&p) && !options->metrics)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "weights of samples change metrics alone, and none are asked for");
     int rc = run(&p, io, err);
     drps_textfile_close(&p.out);
     drps_metrics_free(p.metrics);

@@ -44,7 +44,7 @@ static uint64_t topic_memory(const struct drps_model *model, size_t samples)
 uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries)
 {
     return topic_memory(model, samples) +
-           samples * ((1 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
+           samples * ((2 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
            entries * (sizeof(float) + 3 * sizeof(uint32_t)) +
            (entries + 1) * (uint64_t)shared_bytes(model->dim) +
            drps_model_scratch_bytes(model, samples, entries + 1);
@@ -69,6 +69,7 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
     s->samples_cap = samples;
     s->entries_cap = entries;
     s->labels = drps_array_new(samples, sizeof(*s->labels));
+    s->weights = drps_array_new(samples, sizeof(*s->weights));
     s->scores = drps_array_new(samples * model->outputs, sizeof(*s->scores));
     s->starts = drps_array_new(samples + 1, sizeof(*s->starts));
     s->values = drps_array_new(entries, sizeof(*s->values));
@@ -77,8 +78,8 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
     s->ids = drps_array_new(entries + 1, sizeof(*s->ids));
     s->shared = drps_array_new(entries + 1, shared_bytes(model->dim));
     s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
-    if (!s->labels || !s->scores || !s->starts || !s->values || !s->local || !s->rows || !s->ids ||
-        !s->shared || !s->scratch)
+    if (!s->labels || !s->weights || !s->scores || !s->starts || !s->values || !s->local ||
+        !s->rows || !s->ids || !s->shared || !s->scratch)
         return drps_err_set(err, -ENOMEM, "no memory for batches of %zu features", entries);
     s->keys = (uint64_t *)(void *)s->shared;
     s->names = s->keys + entries;
@@ -92,6 +93,7 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
 void drps_scorer_destroy(struct drps_scorer *s)
 {
     free(s->labels);
+    free(s->weights);
     free(s->scores);
     free(s->starts);
     free(s->values);
@@ -111,12 +113,13 @@ void drps_scorer_clear(struct drps_scorer *s)
     s->starts[0] = 0;
 }
 
-int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, const float *values,
-                    size_t n)
+int drps_scorer_add(struct drps_scorer *s, float label, float weight, const uint64_t *keys,
+                    const float *values, size_t n)
 {
     if (s->n == s->samples_cap || n > s->entries_cap - s->entries) return 0;
     memcpy(s->keys + s->entries, keys, n * sizeof(*keys));
     memcpy(s->values + s->entries, values, n * sizeof(*values));
+    s->weights[s->n] = weight;
     s->labels[s->n++] = label;
     s->entries += n;
     s->starts[s->n] = (uint32_t)s->entries;

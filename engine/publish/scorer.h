@@ -24,6 +24,7 @@ struct drps_scorer {
     uint64_t unseen;   /* entries without a row, ever */
 
     float *labels;    /* [samples_cap] as given */
+    float *weights;   /* [samples_cap] */
     float *scores;    /* [samples_cap][outputs] */
     uint32_t *starts; /* [samples_cap + 1] */
     float *values;    /* [entries_cap] */
@@ -53,13 +54,13 @@ void drps_scorer_destroy(struct drps_scorer *s); /* half-built too */
 
 /* Take one sample of n <= entries_cap features; 0 when there is no room left: run, then add it
  * again. */
-int drps_scorer_add(struct drps_scorer *s, float label, const uint64_t *keys, const float *values,
-                    size_t n);
+int drps_scorer_add(struct drps_scorer *s, float label, float weight, const uint64_t *keys,
+                    const float *values, size_t n);
 
 /*
  * Score what was collected: scores [n][outputs], and of a topic model codes [n][factors]. labels
- * stay. Call drps_scorer_clear() before adding more. DRPS_E_FORMAT when a sample has more features
- * than the model takes.
+ * and weights stay. Call drps_scorer_clear() before adding more. DRPS_E_FORMAT when a sample has
+ * more features than the model takes.
  */
 DRPS_MUST_CHECK
 int drps_scorer_run(struct drps_scorer *s, struct drps_err *err);

@@ -40,6 +40,7 @@ static struct drps_batch one_sample(struct drps_local *local, const struct drps_
                                .rows = bias + n,
                                .nnz = n,
                                .labels = b->labels + s,
+                               .weights = b->weights ? b->weights + s : NULL,
                                .per_sample = (uint32_t)n,
                                .local16 = narrow ? local->narrow + bias : NULL,
                                .local32 = narrow ? NULL : local->identity + bias,

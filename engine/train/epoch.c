@@ -57,7 +57,8 @@ static void tell_progress(struct run *run, uint64_t now)
         .evaluates = run->step >= loop->train_steps,
         .seconds = (double)(now - run->start_ns) * 1e-9,
         .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
-        .train_loss = run->samples ? run->loss / (double)run->samples : NAN,
+        .train_loss =
+            run->samples ? run->loss / drps_plan_weight_of(loop->info, run->samples) : NAN,
     };
     loop->options->on_progress(loop->options->ctx, &p);
 }
@@ -213,7 +214,8 @@ static int train_steps(struct run *run, struct drps_err *err)
 static void judge(const struct run *run, const struct drps_batch *batch)
 {
     struct drps_worker *worker = run->loop->worker;
-    drps_metrics_add(run->loop->metrics, worker->scores, batch->labels, batch->samples);
+    drps_metrics_add(run->loop->metrics, worker->scores, batch->labels, batch->weights,
+                     batch->samples);
     if (drps_metrics_is_finite(run->loop->metrics)) return;
     if (drps_worker_explain(worker, batch) < 0)
         (void)drps_err_context(&worker->why, "test batch %llu",
@@ -318,7 +320,7 @@ static int finish(const struct run *run, const struct mark *from, uint64_t train
     else if (loop->metrics)
         drps_metrics_result(loop->metrics, &out->test);
     out->samples_per_s = (double)sums.samples / ((double)sums.train_ns * 1e-9);
-    out->train_loss = sums.loss_sum / (double)sums.samples;
+    out->train_loss = sums.loss_sum / drps_plan_weight_of(loop->info, sums.samples);
     return rc;
 }
 

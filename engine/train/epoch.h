@@ -22,6 +22,7 @@
 /* One for all epochs of a run: the times add up. Everything it points to is borrowed. */
 struct drps_epoch_loop {
     const struct drps_train_options *options; /* epochs, stop, on_progress, ctx */
+    const struct drps_plan_info *info;        /* of the plan */
     struct drps_feed *feed;                   /* started */
     struct drps_batch_cache *batch_cache; /* of the feed's batches; NULL: they are decoded anew */
     struct drps_server *server;           /* its store is open */

@@ -111,7 +111,8 @@ static int end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err)
 /* A quasi-Newton method decides on its next pass. Returns 1 if there is to be none. */
 static int end_pass(struct drps_job *job, struct drps_epoch *epoch, struct drps_err *err)
 {
-    const double samples = (double)job->plan->info.samples;
+    const struct drps_plan_info *info = &job->plan->info;
+    const double weight = drps_plan_weight_of(info, info->samples);
     const uint64_t start = drps_clock_ns();
     struct drps_store_stats before, after;
     job->server.ops->stats(job->server.store, &before);
@@ -122,7 +123,7 @@ static int end_pass(struct drps_job *job, struct drps_epoch *epoch, struct drps_
     epoch->read_bytes += after.io.read_bytes - before.io.read_bytes;
     epoch->written_bytes += after.io.written_bytes - before.io.written_bytes;
     epoch->seconds += drps_seconds_since(start);
-    epoch->newton = drps_newton_decide(job->newton, epoch->train_loss * samples);
+    epoch->newton = drps_newton_decide(job->newton, epoch->train_loss * weight);
     epoch->is_newton = 1;
     if (epoch->epoch == 1 && !isfinite(epoch->newton.objective + epoch->newton.gradient_norm))
         return drps_err_set(err, -ERANGE,

@@ -421,6 +421,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0 && job->ranks) rc = open_async(job, err);
     job->loop = (struct drps_epoch_loop){
         .options = job->options,
+        .info = &job->plan->info,
         .feed = job->feed,
         .batch_cache = job->batch_cache,
         .server = &job->server,

@@ -35,6 +35,7 @@ void drps_gathered_free(struct gathered *g)
     free(g->starts);
     free(g->rows);
     free(g->values);
+    free(g->weights);
     *g = (struct gathered){0};
 }
 
@@ -73,6 +74,7 @@ static int write_batch(struct batch_writer *w, struct gathered *g, struct drps_e
                                .nnz = g->nnz,
                                .labels = g->labels,
                                .values = g->has_values ? g->values : NULL,
+                               .weights = g->has_weights ? g->weights : NULL,
                                .stratum = g->stratum,
                                .lane = g->lane};
     struct encoded out;

@@ -16,8 +16,9 @@ struct gathered {
     size_t n, label_cap, start_cap;
     uint32_t *rows; /* [nnz] */
     float *values;  /* [nnz] if has_values */
-    size_t nnz, row_cap, value_cap;
-    int has_values;
+    float *weights; /* [n] if has_weights */
+    size_t nnz, row_cap, value_cap, weight_cap;
+    int has_values, has_weights;
     uint32_t stratum, lane;
 };
 

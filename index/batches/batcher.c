@@ -27,10 +27,12 @@ static uint64_t batch_bytes(const struct batcher *b, size_t n)
     enum {
         ENTRY = 4 + ENCODER_ENTRY_BYTES,
         VALUE = 4 + ENCODER_VALUE_BYTES,
-        SAMPLE = 8 + ENCODER_SAMPLE_BYTES
+        SAMPLE = 8 + ENCODER_SAMPLE_BYTES,
+        WEIGHT = 4
     };
     const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0);
-    return (b->batch.nnz + n) * entry + b->batch.n * SAMPLE;
+    const uint64_t sample = SAMPLE + (b->batch.has_weights ? WEIGHT : 0);
+    return (b->batch.nnz + n) * entry + b->batch.n * sample;
 }
 
 static int too_large(const struct batcher *b, struct drps_err *err)
@@ -94,6 +96,18 @@ static int keep_values(struct batcher *b, size_t n, const float *values)
     return 0;
 }
 
+/* Weights, too, are stored from the first one that is not 1. */
+static int keep_weight(struct gathered *g, float weight)
+{
+    if (drps_array_reserve(&g->weights, &g->weight_cap, g->n + 1, sizeof(*g->weights)))
+        return -ENOMEM;
+    for (size_t i = 0; !g->has_weights && i < g->n; i++)
+        g->weights[i] = 1;
+    g->weights[g->n] = weight;
+    g->has_weights = 1;
+    return 0;
+}
+
 static void add_rows(struct batcher *b, const uint32_t *ids, uint32_t n)
 {
     uint32_t *restrict rows = b->batch.rows + b->batch.nnz;
@@ -116,7 +130,7 @@ static int leaves_room(const struct batcher *b)
 static void gathered_clear(struct gathered *g)
 {
     g->n = g->nnz = 0;
-    g->has_values = 0;
+    g->has_values = g->has_weights = 0;
 }
 
 static int hand(struct batcher *b, struct drps_err *err)
@@ -153,23 +167,22 @@ static int end_batch(struct batcher *b, struct drps_err *err)
     return rc;
 }
 
-int drps_batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
-                     const float *values, struct drps_err *err)
+int drps_batcher_add(struct batcher *b, const struct spool_sample *s, struct drps_err *err)
 {
-    if (b->batch.nnz + n > UINT32_MAX)
+    struct gathered *g = &b->batch;
+    if (g->nnz + s->n > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "a batch has more than 2^32 entries: use smaller batches");
-    if (b->memory_bytes && batch_bytes(b, n) > b->memory_bytes / 2) return too_large(b, err);
-    if (make_room(b, n))
-        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->batch.n);
-    b->batch.starts[b->batch.n] = (uint32_t)b->batch.nnz;
-    b->batch.labels[b->batch.n++] = label;
-    add_rows(b, ids, n);
-    if ((values || b->batch.has_values) && keep_values(b, n, values))
-        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", b->batch.n);
-    b->batch.nnz += n;
-    b->batch.starts[b->batch.n] = (uint32_t)b->batch.nnz;
-    return b->batch.n == b->batch_size ? end_batch(b, err) : 0;
+    if (b->memory_bytes && batch_bytes(b, s->n) > b->memory_bytes / 2) return too_large(b, err);
+    if (make_room(b, s->n) || ((s->weight != 1 || g->has_weights) && keep_weight(g, s->weight)) ||
+        ((s->values || g->has_values) && keep_values(b, s->n, s->values)))
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", g->n);
+    g->starts[g->n] = (uint32_t)g->nnz;
+    g->labels[g->n++] = s->label;
+    add_rows(b, s->ids, s->n);
+    g->nnz += s->n;
+    g->starts[g->n] = (uint32_t)g->nnz;
+    return g->n == b->batch_size ? end_batch(b, err) : 0;
 }
 
 void drps_batcher_mark(struct batcher *b, uint32_t stratum, uint32_t lane)

@@ -5,6 +5,7 @@
 
 #include "base/record/drps_recfile.h"
 #include "index/plan/drps_plan.h"
+#include "index/samples/drps_spool.h"
 
 struct batcher;
 
@@ -22,10 +23,9 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
                       const struct batcher_options *options, struct batcher **b_out,
                       struct drps_err *err);
 
-/* One sample: n ids (distinct) and values (NULL: all 1). */
+/* One sample of n distinct ids; its order does not count. */
 DRPS_MUST_CHECK
-int drps_batcher_add(struct batcher *b, float label, uint32_t n, const uint32_t *ids,
-                     const float *values, struct drps_err *err);
+int drps_batcher_add(struct batcher *b, const struct spool_sample *sample, struct drps_err *err);
 
 /* A sample that will be added soon: request what it needs from memory. */
 void drps_batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t n);

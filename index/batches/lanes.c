@@ -11,11 +11,11 @@ enum { SAMPLE_ENTRIES = 2, AHEAD = 16 };
 
 /* Samples that wait, [n] of them, entries one after another. */
 struct lane {
-    float *labels;
+    float *labels, *weights;
     uint32_t *starts; /* [n + 1] */
     uint32_t *ids;    /* [starts[n]] */
     float *values;    /* [starts[n]], where any sample has some */
-    size_t n, label_cap, start_cap, id_cap, value_cap;
+    size_t n, label_cap, weight_cap, start_cap, id_cap, value_cap;
     int has_values;
 };
 
@@ -29,7 +29,7 @@ struct lanes {
 
 uint64_t drps_lanes_memory(uint64_t lanes, uint64_t batch_size)
 {
-    enum { SAMPLE_BYTES = 8 + SAMPLE_ENTRIES * 8 };
+    enum { SAMPLE_BYTES = 12 + SAMPLE_ENTRIES * 8 };
     return 2 * lanes * batch_size * SAMPLE_BYTES; /* arrays double as they grow */
 }
 
@@ -49,6 +49,7 @@ void drps_lanes_close(struct lanes *l)
 {
     for (uint32_t i = 0; l && i < l->count; i++) {
         free(l->lane[i].labels);
+        free(l->lane[i].weights);
         free(l->lane[i].starts);
         free(l->lane[i].ids);
         free(l->lane[i].values);
@@ -73,6 +74,7 @@ static int keep_values(struct lane *q, const struct spool_sample *s)
 static int keep(struct lane *q, const struct spool_sample *s)
 {
     if (drps_array_reserve(&q->labels, &q->label_cap, q->n + 1, sizeof(*q->labels)) ||
+        drps_array_reserve(&q->weights, &q->weight_cap, q->n + 1, sizeof(*q->weights)) ||
         drps_array_reserve(&q->starts, &q->start_cap, q->n + 2, sizeof(*q->starts)))
         return -ENOMEM;
     if (!q->n) q->starts[0] = 0;
@@ -81,6 +83,7 @@ static int keep(struct lane *q, const struct spool_sample *s)
         ((s->values || q->has_values) && keep_values(q, s)))
         return -ENOMEM;
     memcpy(q->ids + at, s->ids, s->n * sizeof(*q->ids));
+    q->weights[q->n] = s->weight;
     q->labels[q->n++] = s->label;
     q->starts[q->n] = (uint32_t)at + s->n;
     return 0;
@@ -96,9 +99,13 @@ static int cut(struct lanes *l, uint32_t number, struct drps_err *err)
         if (s + AHEAD < q->n)
             drps_batcher_expect(l->to, q->ids + q->starts[s + AHEAD],
                                 q->starts[s + AHEAD + 1] - q->starts[s + AHEAD]);
-        rc = drps_batcher_add(l->to, q->labels[s], q->starts[s + 1] - q->starts[s],
-                              q->ids + q->starts[s],
-                              q->has_values ? q->values + q->starts[s] : NULL, err);
+        const struct spool_sample sample = {.label = q->labels[s],
+                                            .weight = q->weights[s],
+                                            .n = q->starts[s + 1] - q->starts[s],
+                                            .ids = q->ids + q->starts[s],
+                                            .values =
+                                                q->has_values ? q->values + q->starts[s] : NULL};
+        rc = drps_batcher_add(l->to, &sample, err);
     }
     if (rc == 0 && q->n < l->batch_size) rc = drps_batcher_end(l->to, err);
     q->n = 0;

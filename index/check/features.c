@@ -147,13 +147,15 @@ static uint64_t wrong_class(const struct feature *f, const struct drps_label_sum
     return is_apart(f, same_all, others_all) ? 0 : UINT64_MAX;
 }
 
-/* 0: the label is a line of its values, nearly; else UINT64_MAX. */
-static uint64_t wrong_number(const struct feature *f, const struct drps_label_sums *labels)
+/* 0: the label is a line of its values, nearly; else UINT64_MAX. `less` is what labels were counted
+ * less. */
+static uint64_t wrong_number(const struct feature *f, const struct drps_label_sums *labels,
+                             double less)
 {
     const double n = labels->n, mean = f->of_number.x / n, shift = labels->sum / n;
     const double x = f->of_number.xx / n - mean * mean;
     const double y = labels->squares / n - shift * shift;
-    const double xy = f->of_number.xy / n;
+    const double xy = f->of_number.xy / n - mean * (labels->origin + shift - less);
     if (f->n < DRPS_CHECK_LEAST || !(x > ROUNDING * mean * mean) || !(y > 0)) return UINT64_MAX;
     return xy * xy >= CORRELATION * CORRELATION * x * y ? 0 : UINT64_MAX;
 }
@@ -167,7 +169,8 @@ static void judge(struct features *f, uint64_t row, const struct drps_label_sums
         if (!f->constants++) f->first_constant = row;
         return;
     }
-    const uint64_t wrong = classes ? wrong_class(of_row, labels) : wrong_number(of_row, labels);
+    const uint64_t wrong =
+        classes ? wrong_class(of_row, labels) : wrong_number(of_row, labels, f->info->label_mean);
     if (wrong == UINT64_MAX) return;
     f->deciding++;
     if (labels->classes) f->decided[(size_t)of_row->of_class.label] = 1;

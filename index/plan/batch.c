@@ -1,6 +1,7 @@
-/* Body records: see drps_batch.h. Layout: head, labels, starts unless uniform, values if any, local
- * indices. */
+/* Body records: see drps_batch.h. Layout: head, labels, weights if any, starts unless uniform,
+ * values if any, local indices. */
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 /* Head, 32 bytes: samples u32 | rows u32 | nnz u64 | flags u32 | per_sample u32 | stratum u32 |
  * lane u32. */
 enum {
-    FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM,
+    FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM | DRPS_BATCH_WEIGHTS,
     HANDS = DRPS_DEPARTS | DRPS_ARRIVES,
     HAND_FLAGS = HANDS | DRPS_HANDS_LAST | DRPS_HANDS_PARAMETERS, /* of plain bodies alone */
     FLAGS_AT = 16,
@@ -29,7 +30,8 @@ static void add_piece(struct drps_batch_pieces *out, const void *data, size_t by
 static uint32_t flags_of(const struct drps_batch *b)
 {
     return (b->local32 ? DRPS_BATCH_WIDE : 0u) | (b->values ? DRPS_BATCH_VALUES : 0u) |
-           (b->starts ? 0u : DRPS_BATCH_UNIFORM) | b->hand_over;
+           (b->starts ? 0u : DRPS_BATCH_UNIFORM) | (b->weights ? DRPS_BATCH_WEIGHTS : 0u) |
+           b->hand_over;
 }
 
 static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, uint32_t flags)
@@ -45,23 +47,30 @@ static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, 
     add_piece(out, out->head, DRPS_BATCH_HEAD_BYTES);
 }
 
+/* The sections between labels and indices, which are the same in a packed body. */
+static void add_middle(struct drps_batch_pieces *out, const struct drps_batch *b)
+{
+    if (b->weights) add_piece(out, b->weights, b->samples * sizeof(*b->weights));
+    if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
+    if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
+}
+
 void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out)
 {
     add_head(out, b, flags_of(b));
     add_piece(out, b->labels, b->samples * sizeof(*b->labels));
-    if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
-    if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
+    add_middle(out, b);
     if (b->local32)
         add_piece(out, b->local32, b->nnz * sizeof(*b->local32));
     else
         add_piece(out, b->local16, b->nnz * sizeof(*b->local16));
 }
 
-/* Labels and starts, values and wide indices: four bytes each, and each section padded. */
+/* Labels, weights and starts, values and wide indices: four bytes each, and each section padded. */
 uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz)
 {
     enum { PADDED = 7 };
-    return DRPS_BATCH_HEAD_BYTES + 4 * (2 * samples + 1) + 4 * (2 * nnz) + 4 * PADDED;
+    return DRPS_BATCH_HEAD_BYTES + 4 * (3 * samples + 1) + 4 * (2 * nnz) + 5 * PADDED;
 }
 
 /* The next section of a record, or NULL when it would leave it. */
@@ -81,6 +90,15 @@ static int indices_fit(const struct drps_batch *b)
     for (size_t j = 0; b->local32 && j < b->nnz; j++)
         most = b->local32[j] > most ? b->local32[j] : most;
     return !b->nnz || most < b->rows;
+}
+
+/* Whoever adds weights up relies on it. */
+static int weights_fit(const struct drps_batch *b)
+{
+    int fit = 1;
+    for (size_t s = 0; b->weights && s < b->samples; s++)
+        fit &= b->weights[s] > 0 && b->weights[s] <= FLT_MAX;
+    return fit;
 }
 
 static int starts_fit(const struct drps_batch *b)
@@ -157,6 +175,8 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
                             flags, b->samples);
     b->labels = section(data, bytes, &at, b->samples, sizeof(*b->labels));
     int whole = b->labels != NULL;
+    if (whole && flags & DRPS_BATCH_WEIGHTS)
+        whole = (b->weights = section(data, bytes, &at, b->samples, sizeof(*b->weights))) != NULL;
     if (whole && !(flags & DRPS_BATCH_UNIFORM))
         whole = (b->starts = section(data, bytes, &at, b->samples + 1, sizeof(*b->starts))) != NULL;
     if (whole && flags & DRPS_BATCH_VALUES)
@@ -165,6 +185,9 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
         whole = (b->local32 = section(data, bytes, &at, b->nnz, sizeof(*b->local32))) != NULL;
     else if (whole)
         whole = (b->local16 = section(data, bytes, &at, b->nnz, sizeof(*b->local16))) != NULL;
+    if (whole && !weights_fit(b))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a batch has a weight that is no finite number above 0");
     if (whole && at == bytes && starts_fit(b) && (checked || indices_fit(b))) return 0;
     return drps_err_set(
         err, DRPS_E_CORRUPT,
@@ -218,8 +241,7 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
     } else {
         add_piece(out, b->labels, b->samples * sizeof(*b->labels));
     }
-    if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
-    if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
+    add_middle(out, b);
     add_piece(out, at, drps_pack16_encode(b->local16, b->nnz, at));
 }
 
@@ -303,6 +325,7 @@ static int unpack_sections(struct packed *r, struct plain *out)
     drps_put_u32(head + 16, flags & FLAGS);
     rc = flags & DRPS_BATCH_SIGNS ? unpack_signs(r, samples, out)
                                   : copy_section(r, samples, sizeof(float), out);
+    if (rc == 0 && flags & DRPS_BATCH_WEIGHTS) rc = copy_section(r, samples, sizeof(float), out);
     if (rc == 0 && !(flags & DRPS_BATCH_UNIFORM))
         rc = copy_section(r, samples + 1, sizeof(uint32_t), out);
     if (rc == 0 && flags & DRPS_BATCH_VALUES) rc = copy_section(r, nnz, sizeof(float), out);

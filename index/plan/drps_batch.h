@@ -34,6 +34,7 @@ struct drps_batch {
     size_t rows;    /* m: distinct rows, the intercept included */
     size_t nnz;
     const float *labels;    /* [n] */
+    const float *weights;   /* [n], finite and above 0, or NULL: all 1 */
     const uint32_t *starts; /* [n + 1], or NULL when every sample has `per_sample` entries */
     uint32_t per_sample;
     const uint16_t *local16; /* [nnz] when m <= 65536, else NULL */
@@ -69,8 +70,8 @@ static inline size_t drps_batch_sample_row(const struct drps_batch *b, size_t sa
     return b->rows;
 }
 
-/* Head of a body record, 32 bytes, then labels, starts, values, local indices, each padded to 8
- * bytes. */
+/* Head of a body record, 32 bytes, then labels, weights, starts, values, local indices, each padded
+ * to 8 bytes. */
 enum { DRPS_BATCH_HEAD_BYTES = 32, DRPS_BATCH_LANES = 16 };
 enum {
     DRPS_BATCH_WIDE = 1,
@@ -79,10 +80,11 @@ enum {
     DRPS_BATCH_PACKED = 8, /* not in a plain body */
     DRPS_BATCH_SIGNS = 16, /* of a packed one: labels are -1 or 1, a bit each */
     /* 32 to 256: drps_hand_over */
+    DRPS_BATCH_WEIGHTS = 1024, /* its samples have weights */
 };
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */
-enum { DRPS_BATCH_PIECES = 9 };
+enum { DRPS_BATCH_PIECES = 11 };
 struct drps_batch_pieces {
     unsigned char head[DRPS_BATCH_HEAD_BYTES];
     struct drps_piece pieces[DRPS_BATCH_PIECES];
@@ -90,7 +92,7 @@ struct drps_batch_pieces {
 };
 void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out);
 
-/* No plain body of so many samples and entries is larger. Both are below 2^48. */
+/* No plain body of so many samples and entries, with weights, is larger. Both are below 2^48. */
 uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
 
 /* Returns the stratum, and the lane, of a body record, packed or not, that is not decoded yet; 0 as

@@ -78,6 +78,12 @@ struct drps_plan_handed {
     uint64_t away, given, regained; /* the same of the server's rows: used, taken, returned */
 };
 
+/* What samples weigh. All 0: each weighs 1. */
+struct drps_plan_weights {
+    double sum, test_sum; /* of training samples, and of those of evaluation */
+    double most;          /* of a training sample */
+};
+
 /* What a plan for several ranks says of them. */
 struct drps_plan_ranks {
     uint32_t count;                 /* of ranks; 1: none of what follows is in plan.json */
@@ -166,7 +172,8 @@ struct drps_plan_info {
                                            labels are numbers */
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
-    double label_mean;  /* of training labels as stored */
+    double label_mean;  /* of training labels as stored, each times its weight */
+    struct drps_plan_weights weights;
     /* Mean losses of the score that is best for all training samples (drps_constant.h); NaN: there
      * is none, or an older drps-index has not counted it. */
     double constant_loss, test_constant_loss;
@@ -213,6 +220,11 @@ struct drps_plan {
     struct drps_classes *classes; /* own: info.classes */
     void *json;                   /* own: the whole manifest, a json_t object */
 };
+
+/* Returns what so many of an epoch's training samples weigh: all of them exactly, fewer in the
+ * mean.
+ */
+double drps_plan_weight_of(const struct drps_plan_info *info, uint64_t samples);
 
 /* Returns `hash`, changed by the text that the loss is: plans that differ in it alone are not the
  * same. */
@@ -309,8 +321,8 @@ int drps_plan_get_expression(const void *manifest, const char *path, char text_o
  */
 void drps_plan_put_expression(void *manifest, const char *text, uint32_t outputs);
 
-/* The columns of csv data that are no features, as plan.json and model.json have them: three members
- * that may be missing. `manifest` is a json_t object, `path` its file, for the message.
+/* The columns of csv data that are no features, as plan.json and model.json have them: three
+ * members that may be missing. `manifest` is a json_t object, `path` its file, for the message.
  * DRPS_E_CORRUPT. */
 DRPS_MUST_CHECK
 int drps_plan_get_columns(const void *manifest, const char *path,

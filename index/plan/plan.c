@@ -158,6 +158,11 @@ static json_t *ranks_to_json(const struct drps_plan_ranks *ranks)
     return j;
 }
 
+static json_t *weights_to_json(const struct drps_plan_weights *w)
+{
+    return json_pack("{s:f, s:f, s:f}", "sum", w->sum, "test_sum", w->test_sum, "most", w->most);
+}
+
 static json_t *info_to_json(const struct drps_plan_info *info, char *const *fields)
 {
     json_t *j =
@@ -188,6 +193,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
         drps_manifest_append(&names, json_string(fields[i]));
     drps_manifest_put(&j, "tables", tables);
     drps_manifest_put(&j, "fields", names);
+    if (info->weights.most > 0) drps_manifest_put(&j, "weights", weights_to_json(&info->weights));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     drps_plan_put_expression(&j, info->expression, info->outputs);
     if (info->label_column[0])
@@ -528,6 +534,17 @@ static int get_labels(struct drps_plan *plan, const char *path, struct drps_err 
     return rc;
 }
 
+static int get_weights(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_weights *w = &plan->info.weights;
+    const json_t *j = json_object_get(plan->json, "weights");
+    if (!j) return 0;
+    int rc = drps_manifest_get_real(j, "sum", path, &w->sum, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "test_sum", path, &w->test_sum, err);
+    if (rc == 0) rc = drps_manifest_get_real(j, "most", path, &w->most, err);
+    return rc;
+}
+
 static int get_info(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
@@ -570,6 +587,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     rc = get_labels(plan, path, err);
+    if (rc == 0) rc = get_weights(plan, path, err);
     if (rc == 0) rc = drps_classes_get(j, path, &plan->classes, err);
     info->classes = plan->classes;
     return rc == 0 ? drps_plan_check_numbers(info, path, err) : rc;

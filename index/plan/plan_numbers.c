@@ -5,6 +5,7 @@
  */
 #include "index/plan/plan_numbers.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "base/folder/drps_manifest.h"
@@ -242,6 +243,28 @@ static int check_held(const struct drps_plan_info *i, const struct sizes *s, con
                         (unsigned long long)s->workers);
 }
 
+/* All are 0, or those of training are above. No sum is more than as many samples of the largest
+ * float. */
+static int check_weights(const struct drps_plan_info *i, const char *path, struct drps_err *err)
+{
+    const struct drps_plan_weights *w = &i->weights;
+    const double most = (double)COUNT_MOST * (double)FLT_MAX;
+    const int none = w->most == 0 && w->sum == 0 && w->test_sum == 0;
+    if (none || (w->most > 0 && w->most <= (double)FLT_MAX && w->sum >= w->most && w->sum <= most &&
+                 w->test_sum >= 0 && w->test_sum <= most))
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s: samples that weigh %g together, %g at most, and %g of evaluation",
+                        path, w->sum, w->most, w->test_sum);
+}
+
+double drps_plan_weight_of(const struct drps_plan_info *info, uint64_t samples)
+{
+    const double sum = info->weights.sum;
+    if (!(info->weights.most > 0)) return (double)samples;
+    return samples == info->samples ? sum : sum / (double)info->samples * (double)samples;
+}
+
 /* A loss is a text of an algorithm for such, and its scores are those of the rows. */
 static int check_text(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
@@ -281,6 +304,7 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
                                          "the tables"};
     if (rc == 0) rc = drps_manifest_check(&first_row, 1, path, err);
     if (rc == 0) rc = check_samples(i, &s, path, err);
+    if (rc == 0) rc = check_weights(i, path, err);
     if (rc == 0) rc = check_rows(i, &s, path, err);
     if (rc == 0 && several) rc = check_ranks(i, &s, path, err);
     if (rc == 0 && several) rc = check_handed(i, &s, path, err);

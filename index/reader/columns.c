@@ -197,7 +197,7 @@ char *drps_columns_list(const struct drps_columns *c, char *text, size_t cap)
     for (size_t i = 0; i < c->n; i++) {
         char name[64];
         const char *p = c->columns[i].name;
-        (void)drps_parse_excerpt(p, p + strlen(p), name, sizeof(name));
+        (void)drps_excerpt(p, p + strlen(p), name, sizeof(name));
         const size_t n = strlen(name);
         if (used + n + 40 > cap) {
             (void)snprintf(text + used, cap - used, ", ... (%zu in all)", c->n);
@@ -273,6 +273,42 @@ static inline int add_plain(struct drps_parse *ps, const struct drps_column *col
     return 1;
 }
 
+/* One of a line's two samples, whose n features lie at `from`. */
+static int end_counted(const struct drps_reader *r, struct drps_parse *ps, size_t from, size_t n,
+                       const char *label, float weight)
+{
+    struct drps_samples *s = ps->out;
+    const size_t first = s->starts[s->n];
+    float value;
+    if (first != from) {
+        memcpy(s->keys + first, s->keys + from, n * sizeof(*s->keys));
+        memcpy(s->values + first, s->values + from, n * sizeof(*s->values));
+        memcpy(s->names + first, s->names + from, n * sizeof(*s->names));
+    }
+    ps->nnz = first + n;
+    ps->weight = weight;
+    (void)drps_columns_number(label, label + strlen(label), &value);
+    if (drps_reads_classes(&r->options) &&
+        drps_parse_class(r, ps, label, label + strlen(label), &value) < 0)
+        return DRPS_PARSE_BAD;
+    return drps_parse_sample(ps, value, 0);
+}
+
+/* As many samples of label 1 as there were clicks, and of label -1 as there were other impressions:
+ * one each, with these weights. */
+static int end_clicks(struct drps_reader *r, struct drps_parse *ps)
+{
+    static const char positive[DRPS_CHUNK_PAD] = "1", negative[DRPS_CHUNK_PAD] = "-1";
+    const struct drps_columns *c = r->state;
+    const size_t from = ps->out->starts[ps->out->n], n = ps->nnz - from;
+    if (c->clicks > c->impressions)
+        return drps_parse_bad(ps, NULL, "%g clicks of %g impressions", (double)c->clicks,
+                              (double)c->impressions);
+    (void)drps_parse_names(r, 1);
+    if (end_counted(r, ps, from, n, positive, c->clicks) < 0) return DRPS_PARSE_BAD;
+    return end_counted(r, ps, from, n, negative, c->impressions - c->clicks);
+}
+
 int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
 {
     struct drps_columns *c = r->state;
@@ -297,5 +333,5 @@ int drps_columns_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
         return drps_parse_bad(ps, NULL, "%zu columns, the %s has %zu", i,
                               c->headless ? "first line" : "header", c->n);
     if (c->n_crosses) drps_columns_cross(c, ps);
-    return drps_columns_end(r, ps, label, 0);
+    return r->options.clicks ? end_clicks(r, ps) : drps_columns_end(r, ps, label, 0);
 }

@@ -9,7 +9,14 @@
 #include "index/reader/parse.h"
 
 /* A kind that no user may name: the column has YYMMDDHH, of which the hour is a category. */
-enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_DATE + 1 };
+enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_IMPRESSIONS + 1 };
+
+/* 1: the column says how much samples weigh. */
+static inline int drps_column_counts(int kind)
+{
+    return kind == DRPS_COLUMN_WEIGHT || kind == DRPS_COLUMN_CLICKS ||
+           kind == DRPS_COLUMN_IMPRESSIONS;
+}
 
 enum {
     DRPS_COLUMN_BINS_MOST = 256,
@@ -68,6 +75,7 @@ struct drps_columns {
     int headless;                     /* files have no header: columns are "1", "2", ... */
     int named;                        /* 1: labels are names, whatever the first one is */
     const char *label_at, *label_end; /* of the line, where they are; NULL: it has none */
+    float clicks, impressions;        /* of the line */
     int label_words; /* as the first label had it: DRPS_LABEL_WORDS and more for the pairs */
     char *header;    /* own: the header line as it is, to compare with other files' */
     size_t header_bytes;
@@ -205,6 +213,11 @@ struct drps_column *drps_columns_append(struct drps_columns *c, const char *name
 DRPS_MUST_CHECK
 int drps_columns_choose_label(const struct drps_reader *r, struct drps_columns *c,
                               struct drps_err *err);
+
+/* Then the columns of weights, clicks and impressions, if options name such. */
+DRPS_MUST_CHECK
+int drps_columns_choose_counts(const struct drps_reader *r, struct drps_columns *c,
+                               struct drps_err *err);
 
 /*
  * Once all is decided: number the feature columns and crosses and hand their fields, called

@@ -157,6 +157,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
     int rc = split_first(r, c, &first, err);
     if (rc == 0) rc = drps_kinds_apply(c, o->csv_kinds, 0, err);
     if (rc == 0) rc = drps_columns_choose_label(r, c, err);
+    if (rc == 0) rc = drps_columns_choose_counts(r, c, err);
     if (rc == 0) rc = drps_kinds_apply_rest(c, o, err);
     if (rc < 0) return rc;
     c->named = drps_reads_classes(o) && o->labels == DRPS_READER_NAMES;

@@ -20,6 +20,8 @@
  *                                         and vw: what index/classes/drps_classes.h takes, and but
  *                                         in csv and jsonl without blanks and colons; labels are
  *                                         their numbers
+ *   weights                               where options ask for them: of a file beside the data, or
+ *                                         of a column; a sample of weight 0 is left out and counted
  *   several files                         each has its own header, if the format has one; no line
  *                                         or sample goes on in the next; one named twice is read
  *                                         twice
@@ -81,6 +83,7 @@ struct drps_name {
 struct drps_samples {
     size_t n;
     float *labels;           /* [n]; of classes their numbers, -1: none */
+    float *weights;          /* [n], >= 0, or NULL: all 1 */
     size_t *starts;          /* [n + 1]; sample i has features starts[i] .. starts[i + 1] - 1 */
     uint64_t *keys;          /* [starts[n]] */
     float *values;           /* [starts[n]] */
@@ -89,7 +92,8 @@ struct drps_samples {
 
     char *text; /* own: the lines this piece was made from; quotes may have been taken off within */
     char *made; /* own: names that lie nowhere in it */
-    size_t text_cap, label_cap, start_cap, key_cap, value_cap, name_cap, made_cap; /* elements */
+    size_t text_cap, label_cap, weight_cap, start_cap, key_cap, value_cap, name_cap,
+        made_cap; /* capacities, elements */
 };
 
 void drps_samples_free(struct drps_samples *s);
@@ -104,6 +108,9 @@ enum drps_column_kind {
     DRPS_COLUMN_DATE,     /* features "column=hour=14", "column=weekday=Mon" and "column=month=11";
                              none where it is missing, as a number */
     DRPS_COLUMN_CROSS,    /* a category of what several columns hold together, "a*b=3*x" */
+    DRPS_COLUMN_WEIGHT,   /* of the sample, a number; this and the next two are no features */
+    DRPS_COLUMN_CLICKS,
+    DRPS_COLUMN_IMPRESSIONS,
 };
 
 struct drps_reader_column {
@@ -180,6 +187,20 @@ struct drps_reader_options {
     char csv_separator;         /* csv: 0 means detect from the first line (comma, tab, semicolon,
                                    else blanks); ' ' stands for any run of blanks */
     const struct drps_log *log; /* borrowed; told of the first 10 skipped lines */
+    /*
+     * What samples weigh, of one of these; without any, 1. Numbers are finite and not below 0.
+     *   weights      [weights_n] text files, one for each of the data's: a number a line, for each
+     *                line with a sample, bad ones too, which are skipped or not. Not for docword
+     *   weight       a column: of csv its name, of ratings "4"
+     *   clicks, impressions   columns of csv: a line is up to two samples, one of label 1 that
+     *                weighs as many as clicks, and one of label -1 that weighs the other
+     *                impressions. There is no label column then
+     */
+    const char *const *weights;
+    size_t weights_n;
+    const char *weight, *clicks, *impressions;
+    int keep_weightless; /* 1: samples of weight 0 are there like others, and so each line of clicks
+                            is two samples */
 };
 
 /* Names of the formats, NULL-terminated: libsvm libffm ratings criteo avazu csv jsonl vw
@@ -191,7 +212,8 @@ const char *const *drps_reader_formats(void);
  * none. All files must have one format. Paths, the strings of options and the log are borrowed
  * until close. Returns 0, or
  *   -ENOENT, -EISDIR ...  from the system; the text names the path. All paths are looked at.
- *   DRPS_E_CONFIG         bad options, or a compression that this build cannot read
+ *   DRPS_E_CONFIG         bad options, a compression that this build cannot read, or weights of
+ *                         several kinds, or that this format cannot have
  *   DRPS_E_FORMAT         no format fits the first lines (the text shows one), or a bad csv header
  *   DRPS_E_CORRUPT and DRPS_E_MEMORY_BUDGET as below
  */
@@ -246,6 +268,7 @@ uint64_t drps_reader_lines(const struct drps_reader *r);
 uint64_t drps_reader_bytes(const struct drps_reader *r);      /* text bytes, after decompression */
 uint64_t drps_reader_file_bytes(const struct drps_reader *r); /* read from files, as they are */
 uint64_t drps_reader_skipped(const struct drps_reader *r);    /* bad lines skipped */
+uint64_t drps_reader_weightless(const struct drps_reader *r); /* samples of weight 0 left out */
 
 /* Returns the csv_kinds to read more csv data of the same shape with: `wanted` (NULL allowed), then
  * the kinds that a reader's fields record ("column:kind"). A new string (free() it); NULL when

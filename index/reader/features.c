@@ -133,9 +133,28 @@ static int add_label(struct drps_reader *r, struct drps_parse *ps, const struct 
                           drps_columns_pair_word(c->label_words, 0));
 }
 
+/* Read a weight, or how many clicks or impressions there were. */
+static int take_count(struct drps_parse *ps, const struct drps_column *column, const char *p,
+                      const char *end, float *to)
+{
+    const char *what = column->kind == DRPS_COLUMN_WEIGHT   ? "weight"
+                       : column->kind == DRPS_COLUMN_CLICKS ? "clicks"
+                                                            : "impressions";
+    const int number = drps_columns_number(p, end, to);
+    while (p < end && drps_is_blank(*p))
+        p++;
+    if (!number)
+        return drps_parse_bad(ps, p, "%s (column %.100s): %s", what, column->name,
+                              drps_number_why(p));
+    if (*to < 0)
+        return drps_parse_bad(ps, p, "%s (column %.100s): is negative", what, column->name);
+    return 0;
+}
+
 int drps_columns_add(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
                      char *p, char *end, float *label)
 {
+    struct drps_columns *c = r->state;
     switch (column->kind) {
     case DRPS_COLUMN_LABEL:
         return add_label(r, ps, column, p, end, label);
@@ -150,6 +169,12 @@ int drps_columns_add(struct drps_reader *r, struct drps_parse *ps, const struct 
         return add_date(ps, column, p, end);
     case DRPS_COLUMN_HOUR:
         return add_hour(ps, column, p, end);
+    case DRPS_COLUMN_WEIGHT:
+        return take_count(ps, column, p, end, &ps->weight);
+    case DRPS_COLUMN_CLICKS:
+        return take_count(ps, column, p, end, &c->clicks);
+    case DRPS_COLUMN_IMPRESSIONS:
+        return take_count(ps, column, p, end, &c->impressions);
     default:
         return 0;
     }

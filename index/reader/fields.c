@@ -36,6 +36,7 @@ int drps_columns_choose_label(const struct drps_reader *r, struct drps_columns *
     const char *name = r->options.csv_label;
     size_t labels = 0;
 
+    if (r->options.clicks) return 0; /* they say it */
     if (name) {
         struct drps_column *column = drps_columns_find(c, name, strlen(name), 0);
         if (!column && r->options.label_optional) return 0;
@@ -60,11 +61,50 @@ int drps_columns_choose_label(const struct drps_reader *r, struct drps_columns *
     return labels || r->options.label_optional ? 0 : no_label(r, c, err);
 }
 
+/* ---- Weights ---- */
+
+/* Find the column of weights, clicks or impressions that an option names. */
+static int choose_count(const struct drps_reader *r, struct drps_columns *c, const char *name,
+                        enum drps_column_kind kind, const char *what, struct drps_err *err)
+{
+    char list[DRPS_LIST_BYTES];
+    struct drps_column *column = name ? drps_columns_find(c, name, strlen(name), 0) : NULL;
+    if (!name) return 0;
+    if (!column)
+        return drps_err_set(
+            err, DRPS_E_CONFIG, "%s: the header has no column '%.100s' for %s; it has: %s",
+            r->chunks.in.name, name, what, drps_columns_list(c, list, sizeof(list)));
+    if (column->kind != -1)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s: column '%.100s' cannot be %s and %s at once",
+                            r->chunks.in.name, name, what,
+                            column->kind == DRPS_COLUMN_LABEL ? "the label" : "something else");
+    column->kind = (int)kind;
+    column->given = 1;
+    return 0;
+}
+
+int drps_columns_choose_counts(const struct drps_reader *r, struct drps_columns *c,
+                               struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    int rc = choose_count(r, c, o->weight, DRPS_COLUMN_WEIGHT, "the weight", err);
+    if (rc == 0) rc = choose_count(r, c, o->clicks, DRPS_COLUMN_CLICKS, "clicks", err);
+    if (rc == 0)
+        rc = choose_count(r, c, o->impressions, DRPS_COLUMN_IMPRESSIONS, "impressions", err);
+    for (size_t i = 0; rc == 0 && o->clicks && i < c->n; i++)
+        if (c->columns[i].kind == DRPS_COLUMN_LABEL)
+            rc = drps_err_set(err, DRPS_E_CONFIG,
+                              "%s: clicks and impressions are the labels: name no label column",
+                              r->chunks.in.name);
+    return rc;
+}
+
 /* ---- Fields ---- */
 
 static int is_feature(const struct drps_column *column)
 {
-    return column->kind != DRPS_COLUMN_IGNORE && column->kind != DRPS_COLUMN_LABEL;
+    return column->kind != DRPS_COLUMN_IGNORE && column->kind != DRPS_COLUMN_LABEL &&
+           !drps_column_counts(column->kind);
 }
 
 static size_t features_of(const struct drps_column *column)

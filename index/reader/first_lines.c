@@ -162,7 +162,7 @@ static void weigh(struct drps_first_lines *f, size_t column, const char *p, cons
         s->dates++;
     } else if (!s->other_line) {
         s->other_line = line;
-        (void)drps_parse_excerpt(p, end, s->other, sizeof(s->other));
+        (void)drps_excerpt(p, end, s->other, sizeof(s->other));
     }
 }
 

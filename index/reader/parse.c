@@ -22,31 +22,6 @@ int drps_parse_bad_number(struct drps_parse *ps, const char *at, const char *wha
     return drps_parse_bad(ps, at, "%s %s", what, drps_number_why(at));
 }
 
-char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap)
-{
-    static const char hex[] = "0123456789abcdef";
-    size_t n = 0;
-
-    for (const char *q = p; q < end; q++) {
-        unsigned char c = (unsigned char)*q;
-        if (n + 8 > cap) { /* room for one escape, the dots and the end */
-            memcpy(buf + n, "...", 3);
-            n += 3;
-            break;
-        }
-        if (c >= 0x20 && c < 0x7f) {
-            buf[n++] = (char)c;
-        } else {
-            memcpy(buf + n, "\\x", 2);
-            buf[n + 2] = hex[c >> 4];
-            buf[n + 3] = hex[c & 15];
-            n += 4;
-        }
-    }
-    buf[n] = '\0';
-    return buf;
-}
-
 int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const char *p,
                      const char *end, float *label_out)
 {
@@ -229,6 +204,13 @@ int drps_parse_sample(struct drps_parse *ps, float label, int check)
         if (!finite)
             return drps_parse_bad(ps, NULL, "the values of a repeated feature add up to infinity");
     }
+    ps->ended++;
+    if (s->weights && ps->weight == 0 && !ps->keep_weightless) {
+        ps->weightless++;
+        ps->nnz = first;
+        return 0;
+    }
+    if (s->weights) s->weights[s->n] = ps->weight;
     s->labels[s->n++] = label;
     s->starts[s->n] = ps->nnz;
     return 0;

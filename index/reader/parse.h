@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 #include "index/reader/input/drps_chunks.h"
+#include "index/reader/input/drps_weights.h"
 #include "index/reader/drps_reader.h"
+#include "index/reader/text/drps_excerpt.h"
 #include "index/reader/text/drps_number.h"
 
 enum { DRPS_PARSE_BAD = -1 }; /* a line function's result after drps_parse_bad() */
@@ -21,9 +23,12 @@ struct drps_parse {
     struct drps_samples *out;
     size_t nnz; /* features written, those of the sample in progress included */
     uint64_t seed;
-    char *made;         /* where the next name goes that lies nowhere in the text; has room */
-    const char *bad_at; /* where in the line; NULL: the line as a whole */
-    int bad_fatal;      /* not to be skipped: the file's header */
+    char *made;          /* where the next name goes that lies nowhere in the text; has room */
+    float weight;        /* of the sample that ends next; 1 where samples have no weights */
+    int keep_weightless; /* see struct drps_reader_options */
+    uint64_t ended, weightless; /* samples, all and those of weight 0 that were left out */
+    const char *bad_at;         /* where in the line; NULL: the line as a whole */
+    int bad_fatal;              /* not to be skipped: the file's header */
     char bad_why[200];
 };
 
@@ -58,6 +63,7 @@ struct drps_format {
 
 struct drps_reader {
     struct drps_chunks chunks;
+    struct drps_weights weights; /* of options.weights */
     struct drps_reader_options options;
     const struct drps_format *format;
     void *state;         /* own: the format's, freed by its close() */
@@ -65,7 +71,7 @@ struct drps_reader {
     size_t n_fields;
     int begun;  /* the file in `chunks` has had its begin_file() */
     int failed; /* the code that ended reading, or 0 */
-    uint64_t lines, bytes, skipped;
+    uint64_t lines, bytes, skipped, weightless;
 };
 
 extern const struct drps_format drps_format_libsvm, drps_format_libffm, drps_format_ratings,
@@ -112,30 +118,22 @@ int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const c
 const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps, const char *p,
                                    const char *end, float *label_out);
 
-/* Write a printable excerpt of p .. end, for an error. Returns buf. */
-char *drps_parse_excerpt(const char *p, const char *end, char *buf, size_t cap);
-
 /* Returns how often byte c occurs. */
 size_t drps_parse_count(const char *text, size_t n, char c);
 
+/* 1: samples have weights. */
+static inline int drps_reads_weights(const struct drps_reader_options *o)
+{
+    return o->weights_n || o->weight || o->clicks;
+}
+
 /*
- * End the sample whose features lie at starts[n] .. nnz. `check` says that keys may repeat: then
- * equal ones are merged, with their names, which may change the order of the features.
+ * End the sample whose features lie at starts[n] .. nnz; ps->weight is its weight. `check` says
+ * that keys may repeat: then equal ones are merged, with their names, which may change the order of
+ * the features.
  * DRPS_PARSE_BAD when a sum overflows.
  */
 int drps_parse_sample(struct drps_parse *ps, float label, int check);
-
-static inline int drps_is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static inline char *drps_skip_blanks(char *p)
-{
-    while (drps_is_blank(*p))
-        p++;
-    return p;
-}
 
 /* Add feature "field=text". */
 static inline void drps_parse_name(struct drps_parse *ps, uint32_t field, const char *text,

@@ -1,8 +1,9 @@
 /*
- * Ratings: "user item rating [timestamp]", separated by "::", tab, comma or blanks, whichever the
- * first line of the file has (looked for in this order). Ids are strings. A first line whose third
- * column begins with a letter is a header. Where labels are optional, the rating may be missing; a
- * first line of two columns is a header if the first is user or userid.
+ * Ratings: "user item rating [timestamp, or, if asked for, a weight]", separated by "::", tab,
+ * comma or blanks, whichever the first line of the file has (looked for in this order). Ids are
+ * strings. A first line whose third column begins with a letter is a header. Where labels are
+ * optional, the rating may be missing; a first line of two columns is a header if the first is user
+ * or userid.
  */
 #include "index/reader/parse.h"
 
@@ -118,6 +119,15 @@ static int names_users(const struct column *c)
     return 0;
 }
 
+/* Read the fourth column of n as the weight. */
+static int take_weight(struct drps_parse *ps, size_t n, const struct column *c)
+{
+    if (n < COLUMNS) return drps_parse_bad(ps, NULL, "%zu columns, and the weight is column 4", n);
+    if (c->p == c->end || drps_number_float(c->p, &ps->weight) != c->end)
+        return drps_parse_bad_number(ps, c->p, "weight");
+    return ps->weight < 0 ? drps_parse_bad(ps, c->p, "weight is negative") : 0;
+}
+
 static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
 {
     struct ratings *f = r->state;
@@ -145,6 +155,7 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
     if (c[1].p == c[1].end) return drps_parse_bad(ps, c[1].p, "item is empty");
     if (!no_rating && (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end))
         return drps_parse_bad_number(ps, c[2].p, "rating");
+    if (r->options.weight && take_weight(ps, n, &c[3]) < 0) return DRPS_PARSE_BAD;
     drps_parse_name(ps, 0, c[0].p, (size_t)(c[0].end - c[0].p), 1);
     drps_parse_name(ps, 1, c[1].p, (size_t)(c[1].end - c[1].p), 1);
     return drps_parse_sample(ps, rating, 0);

@@ -29,18 +29,21 @@ const char *const *drps_reader_formats(void)
 static void free_arrays(struct drps_samples *s)
 {
     free(s->labels);
+    free(s->weights);
     free(s->starts);
     free(s->keys);
     free(s->values);
     free(s->names);
     free(s->made);
     s->labels = NULL;
+    s->weights = NULL;
     s->starts = NULL;
     s->keys = NULL;
     s->values = NULL;
     s->names = NULL;
     s->made = NULL;
-    s->label_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = s->made_cap = 0;
+    s->label_cap = s->weight_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = 0;
+    s->made_cap = 0;
 }
 
 void drps_samples_free(struct drps_samples *s)
@@ -53,20 +56,22 @@ void drps_samples_free(struct drps_samples *s)
 
 /* How many elements a piece needs of each array. */
 struct need {
-    size_t labels, starts, features, names, made;
+    size_t labels, weights, starts, features, names, made;
 };
 
 static uint64_t need_bytes(const struct need *k)
 {
-    return (uint64_t)k->labels * sizeof(float) + (uint64_t)k->starts * sizeof(size_t) +
+    return (uint64_t)(k->labels + k->weights) * sizeof(float) +
+           (uint64_t)k->starts * sizeof(size_t) +
            (uint64_t)k->features * (sizeof(uint64_t) + sizeof(float)) +
            (uint64_t)k->names * sizeof(struct drps_name) + k->made;
 }
 
 static uint64_t held_bytes(const struct drps_samples *s)
 {
-    return (uint64_t)s->label_cap * sizeof(float) + (uint64_t)s->start_cap * sizeof(size_t) +
-           (uint64_t)s->key_cap * sizeof(uint64_t) + (uint64_t)s->value_cap * sizeof(float) +
+    return (uint64_t)(s->label_cap + s->weight_cap) * sizeof(float) +
+           (uint64_t)s->start_cap * sizeof(size_t) + (uint64_t)s->key_cap * sizeof(uint64_t) +
+           (uint64_t)s->value_cap * sizeof(float) +
            (uint64_t)s->name_cap * sizeof(struct drps_name) + s->made_cap;
 }
 
@@ -87,6 +92,8 @@ static int renew(void *array, size_t *cap, size_t n, size_t size)
 static int renew_all(struct drps_samples *s, const struct need *k)
 {
     int rc = renew(&s->labels, &s->label_cap, k->labels, sizeof(*s->labels));
+    if (rc == 0 && k->weights > 0)
+        rc = renew(&s->weights, &s->weight_cap, k->weights, sizeof(*s->weights));
     if (rc == 0) rc = renew(&s->starts, &s->start_cap, k->starts, sizeof(*s->starts));
     if (rc == 0) rc = renew(&s->keys, &s->key_cap, k->features, sizeof(*s->keys));
     if (rc == 0) rc = renew(&s->values, &s->value_cap, k->features, sizeof(*s->values));
@@ -109,11 +116,17 @@ static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t
         s->names = NULL;
         s->name_cap = 0;
     }
-    if (k->labels <= s->label_cap && k->starts <= s->start_cap && k->features <= s->key_cap &&
-        k->features <= s->value_cap && k->names <= s->name_cap && k->made <= s->made_cap)
+    if (k->weights == 0) {
+        free(s->weights);
+        s->weights = NULL;
+        s->weight_cap = 0;
+    }
+    if (k->labels <= s->label_cap && k->weights <= s->weight_cap && k->starts <= s->start_cap &&
+        k->features <= s->key_cap && k->features <= s->value_cap && k->names <= s->name_cap &&
+        k->made <= s->made_cap)
         return 0;
-    struct need roomy = {slack(k->labels), slack(k->starts), slack(k->features), slack(k->names),
-                         slack(k->made)};
+    struct need roomy = {slack(k->labels),   slack(k->weights), slack(k->starts),
+                         slack(k->features), slack(k->names),   slack(k->made)};
     if (held_bytes(s) + need_bytes(&roomy) > budget) {
         free_arrays(s);
         if (need_bytes(&roomy) > budget) roomy = *k;
@@ -126,18 +139,21 @@ static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t
 
 static uint64_t array_budget(const struct drps_reader *r, const struct drps_samples *s)
 {
-    uint64_t taken = s->text_cap + r->chunks.carry_cap + r->chunks.in.buf_bytes;
+    uint64_t taken = s->text_cap + r->chunks.carry_cap + r->chunks.in.buf_bytes +
+                     (r->options.weights_n ? 2 * DRPS_WEIGHTS_BUFFER : 0);
     uint64_t all = r->options.memory_bytes;
     return taken < all ? all - taken : 0;
 }
 
 static struct need measure(const struct drps_reader *r, const char *text, size_t n)
 {
-    size_t lines = drps_parse_count(text, n, '\n');
-    size_t features =
-        r->format->bound(r, text, n, lines) + 1; /* a bad line may write one too many */
-    return (struct need){.labels = lines + 1,
-                         .starts = lines + 2,
+    const size_t of_line = r->options.clicks ? 2 : 1; /* samples, at most */
+    const size_t lines = drps_parse_count(text, n, '\n'), samples = of_line * lines;
+    const size_t features =
+        of_line * r->format->bound(r, text, n, lines) + 1; /* a bad line may write one too many */
+    return (struct need){.labels = samples + 1,
+                         .weights = drps_reads_weights(&r->options) ? samples + 1 : 0,
+                         .starts = samples + 2,
                          .features = features,
                          .names = r->format->has_names ? features : 0,
                          .made = r->format->made ? r->format->made(r, text, n, lines) : 0};
@@ -190,7 +206,7 @@ static int handle_bad(struct drps_reader *r, const struct drps_parse *ps, const 
 
     if (r->options.skip_bad_lines && !ps->bad_fatal && r->skipped++ >= SKIPS_TOLD) return 0;
     if (at) {
-        (void)drps_parse_excerpt(at, excerpt_end(at, end), text, sizeof(text));
+        (void)drps_excerpt(at, excerpt_end(at, end), text, sizeof(text));
         (void)snprintf(where, sizeof(where),
                        "%llu:", (unsigned long long)(at - line) + 1); /* fits */
     }
@@ -204,6 +220,26 @@ static int handle_bad(struct drps_reader *r, const struct drps_parse *ps, const 
     return 0;
 }
 
+/* A line that has a sample, or is bad, has the next weight of the file beside the data. */
+static int pass_weight(struct drps_reader *r, uint64_t line, struct drps_err *err)
+{
+    struct drps_weights *w = &r->weights;
+    if (w->has) return drps_weights_pass(w, err);
+    return drps_err_set(
+        err, DRPS_E_FORMAT, "%s ends after %llu weights, and line %llu of %s is one sample more",
+        w->in.name, (unsigned long long)w->passed, (unsigned long long)line, r->chunks.in.name);
+}
+
+/* The data's file has ended: so must its weights. */
+static int end_weights(const struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_weights *w = &r->weights;
+    if (!r->options.weights_n || !w->has) return 0;
+    return drps_err_set(
+        err, DRPS_E_FORMAT, "%s:%llu: a weight, but %s has no more than %llu lines with a sample",
+        w->in.name, (unsigned long long)w->line, r->chunks.in.name, (unsigned long long)w->passed);
+}
+
 static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, struct drps_err *err)
 {
     char *stop = ps->out->text + n;
@@ -212,11 +248,16 @@ static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, s
     for (char *p = ps->out->text, *feed; p < stop; p = feed + 1) {
         feed = memchr(p, '\n', (size_t)(stop - p)); /* there is one: these are whole lines */
         char *end = feed > p && feed[-1] == '\r' ? feed - 1 : feed;
-        size_t nnz = ps->nnz;
+        const size_t nnz = ps->nnz;
+        const uint64_t ended = ps->ended;
+        int rc = 0;
         number++;
-        if (r->format->line(r, ps, p, end) == 0) continue;
-        if (ps->nnz > nnz) ps->nnz = nnz;
-        int rc = handle_bad(r, ps, p, end, number, err);
+        ps->weight = r->weights.has ? r->weights.weight : 1;
+        const int bad = r->format->line(r, ps, p, end) != 0;
+        if (bad && ps->nnz > nnz) ps->nnz = nnz;
+        if (bad) rc = handle_bad(r, ps, p, end, number, err);
+        if (rc == 0 && r->options.weights_n && (bad || ps->ended > ended))
+            rc = pass_weight(r, number, err);
         if (rc < 0) return rc;
     }
     r->lines += number - r->chunks.file_lines;
@@ -235,7 +276,10 @@ static int all_ones(const float *values, size_t n)
 /* Parse one piece of the current file into `out`, which may stay without a sample. */
 static int next_piece(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
 {
-    struct drps_parse ps = {.out = out, .seed = r->options.hash_seed};
+    struct drps_parse ps = {.out = out,
+                            .seed = r->options.hash_seed,
+                            .weight = 1,
+                            .keep_weightless = r->options.keep_weightless};
     size_t n, lines_end, taken = 0;
     int last;
 
@@ -249,7 +293,9 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     if (r->format->begin_piece) r->format->begin_piece(r, &ps);
     rc = parse_lines(r, &ps, taken, err);
     if (rc == 0 && r->format->end_piece) rc = r->format->end_piece(r, &ps, last, err);
+    if (rc == 0 && last) rc = end_weights(r, err);
     if (rc < 0) return rc;
+    r->weightless += ps.weightless;
     r->bytes += taken;
     r->chunks.in_file = !last;
     out->all_ones = all_ones(out->values, out->starts[out->n]);
@@ -265,6 +311,10 @@ static int ensure_file(struct drps_reader *r, struct drps_err *err)
         r->begun = 0;
     }
     if (!r->begun && r->format->begin_file) r->format->begin_file(r);
+    if (!r->begun && r->options.weights_n) {
+        int rc = drps_weights_open(&r->weights, r->options.weights[r->chunks.next_path - 1], err);
+        if (rc < 0) return rc;
+    }
     r->begun = 1;
     return 1;
 }
@@ -285,6 +335,31 @@ int drps_reader_next(struct drps_reader *r, struct drps_samples *out, struct drp
         }
     }
     return 1;
+}
+
+static int check_weight_options(const struct drps_reader_options *o, size_t n_paths,
+                                struct drps_err *err)
+{
+    if ((o->weights_n != 0) + (o->weight != NULL) + (o->clicks || o->impressions) > 1)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "weights come from a file beside the data, from a column, or from "
+                            "clicks and impressions: give one of these");
+    if (!o->clicks != !o->impressions)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "clicks and impressions are two columns: name both");
+    if (o->clicks && o->csv_label)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "clicks and impressions are the labels: name no label column");
+    for (size_t i = 0; i < o->weights_n; i++)
+        if (strcmp(o->weights[i], "-") == 0)
+            return drps_err_set(err, DRPS_E_CONFIG,
+                                "weights beside the data are in a file: '-' (stdin) is none");
+    if (o->weights_n && o->weights_n != n_paths)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%zu files of weights for %zu of data: name one for each, in the same "
+                            "order",
+                            o->weights_n, n_paths);
+    return 0;
 }
 
 static int check_options(const struct drps_reader *r, struct drps_err *err)
@@ -338,18 +413,22 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
     char text[100] = "";
 
     const int names = drps_reads_classes(&r->options);
+    const char *label = r->options.clicks ? r->options.clicks : r->options.csv_label;
     if (r->options.csv_header == DRPS_CSV_NO_HEADER) r->format = &drps_format_csv;
     if (!r->format && (!names || r->options.labels != DRPS_READER_NAMES))
-        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label, 0);
+        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, label, 0);
     if (!r->format && names)
-        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, r->options.csv_label, 1);
+        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, label, 1);
+    /* A fourth column that is said to be the weight tells ratings, whatever its numbers are. */
+    if (!r->format && r->options.weight && strcmp(r->options.weight, "4") == 0 && !label)
+        r->format = &drps_format_ratings;
     if (r->format) return 0;
     const char *p = c->carry, *end = c->carry + c->carry_n;
     while (p < end && (*p == '\n' || *p == '\r' || drps_is_blank(*p)))
         p++;
     if (p < end) {
         const char *feed = memchr(p, '\n', (size_t)(end - p));
-        (void)drps_parse_excerpt(p, feed ? feed : end, text, sizeof(text));
+        (void)drps_excerpt(p, feed ? feed : end, text, sizeof(text));
     }
     return drps_err_set(err, DRPS_E_FORMAT,
                         "%s: no format fits the first lines: '%s'; name one of %s", c->in.name,
@@ -389,6 +468,33 @@ static int check_classes(struct drps_reader *r, struct drps_err *err)
         r->chunks.in.name, r->format->name);
 }
 
+/* Whether the format can have what weights are asked for. */
+static int check_weights(const struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    const int csv = r->format == &drps_format_csv;
+    const char *file = r->chunks.in.name, *format = r->format->name;
+    if (o->weights_n && r->format == &drps_format_docword)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: weights are for lines that each have a sample, and in format "
+                            "docword a sample has several",
+                            file);
+    if (o->clicks && !csv)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: clicks and impressions are columns of csv, and this is read as %s",
+                            file, format);
+    if (!o->weight || csv) return 0;
+    if (r->format != &drps_format_ratings)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: a column of weights is for csv and ratings, and this is read as "
+                            "%s: give the weights in a file beside it",
+                            file, format);
+    if (strcmp(o->weight, "4") == 0) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s: of ratings the weight is column 4, which is not '%s'", file,
+                        o->weight);
+}
+
 static int choose_format(struct drps_reader *r, struct drps_err *err)
 {
     const char *name = r->options.format;
@@ -409,6 +515,7 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
     }
     if (rc == 0) rc = check_csv_options(r, err);
     if (rc == 0) rc = check_classes(r, err);
+    if (rc == 0) rc = check_weights(r, err);
     if (rc == 0 && r->format->open)
         rc = r->format->open(r, r->chunks.carry, r->chunks.carry_n, err);
     return rc;
@@ -425,10 +532,16 @@ int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t 
     if (r->options.memory_bytes == 0) r->options.memory_bytes = default_memory_bytes;
 
     int rc = check_options(r, err);
+    if (rc == 0) rc = check_weight_options(&r->options, n_paths, err);
     if (rc == 0) rc = check_paths(io, paths, n_paths, err);
+    if (rc == 0 && r->options.weights_n)
+        rc = check_paths(io, r->options.weights, r->options.weights_n, err);
     if (rc == 0)
         rc = drps_chunks_init(&r->chunks, io, paths, n_paths, r->options.memory_bytes, err);
     r->chunks.in.stop = r->options.stop;
+    if (rc == 0 && r->options.weights_n)
+        rc = drps_weights_init(&r->weights, io, r->options.stop, r->chunks.in.codec_limit_bytes,
+                               err);
     if (rc == 0) rc = choose_format(r, err);
     if (rc == 0) {
         *r_out = r;
@@ -443,6 +556,7 @@ void drps_reader_close(struct drps_reader *r)
     if (!r) return;
     if (r->format && r->format->close && r->state) r->format->close(r);
     drps_chunks_destroy(&r->chunks);
+    drps_weights_destroy(&r->weights);
     free(r->fields);
     free(r);
 }
@@ -491,4 +605,9 @@ uint64_t drps_reader_bytes(const struct drps_reader *r)
 uint64_t drps_reader_skipped(const struct drps_reader *r)
 {
     return r->skipped;
+}
+
+uint64_t drps_reader_weightless(const struct drps_reader *r)
+{
+    return r->weightless;
 }

@@ -295,6 +295,7 @@ static void run_free(struct index_run *r)
     drps_read_samples_free(&r->parsed);
     drps_classes_free(r->classes);
     free(r->label_of);
+    free(r->class_weights);
     drps_plan_close(r->from);
     drps_stage_abort(&r->stage);
     r->info->classes = NULL;

@@ -239,6 +239,10 @@ static int check_topic(struct drps_index_options *o, const struct drps_algorithm
 {
     if (!drps_algorithm_is_topic(a)) return 0;
     o->no_bias = 1;
+    if (o->weights_n || o->test_weights_n || o->reader.weight || o->reader.clicks ||
+        o->reader.impressions || o->class_weights)
+        return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s takes no weights of samples",
+                            a->name);
     if (o->factors < DRPS_TOPICS_LEAST || o->factors > DRPS_TOPICS_MOST)
         return drps_err_set(err, DRPS_E_CONFIG, "%u topics: give %d to %d factors", o->factors,
                             DRPS_TOPICS_LEAST, DRPS_TOPICS_MOST);
@@ -294,6 +298,8 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (o->tests_n && o->test_fraction > 0)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "test files and a share of samples for tests exclude each other");
+    if (o->test_weights_n && !o->tests_n)
+        return drps_err_set(err, DRPS_E_CONFIG, "weights of test files, but no test file");
     if (!(o->test_fraction >= 0 && o->test_fraction <= 0.9))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the share of samples for tests must lie between 0 and 0.9");
@@ -315,6 +321,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s has no factors", a->name);
     if (!o->factors && a->has_factors) o->factors = DRPS_FACTORS_DEFAULT;
     rc = check_topic(o, a, err);
+    if (rc == 0) rc = drps_run_check_class_weights(o, err);
     if (rc < 0) return rc;
     rc = check_blocks(&o->blocks, err);
     if (rc < 0) return rc;

@@ -20,7 +20,9 @@ struct batching {
     const uint32_t *map; /* provisional to placed ids; NULL: they are placed already */
     float *values;       /* of a sample that lost entries */
     size_t values_cap;
-    double label_sum;
+    double label_sum; /* of training labels, each times its weight */
+    struct drps_plan_weights weights;
+    int weighted;                     /* a weight is not 1 */
     struct drps_label_sums labels[2]; /* of training, of test */
     uint64_t done, total;
     int test;
@@ -85,6 +87,21 @@ static float stored_label(const struct index_run *r, float label)
     return label == r->info->label_positive ? 1.0f : -1.0f;
 }
 
+/* Settle what a sample weighs, and count it. */
+static int weigh(struct batching *b, struct spool_sample *s, struct drps_err *err)
+{
+    struct drps_plan_weights *w = &b->weights;
+    int rc = b->test ? 0 : drps_run_weight_of(b->r, s->label, s->weight, &s->weight, err);
+    const double weight = (double)s->weight;
+    b->weighted |= s->weight != 1;
+    drps_label_sums_add(&b->labels[b->test], (double)s->label, weight);
+    *(b->test ? &w->test_sum : &w->sum) += weight;
+    if (b->test) return rc;
+    if (weight > w->most) w->most = weight;
+    b->label_sum += weight * (double)s->label;
+    return rc;
+}
+
 static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     enum { REPORT_EVERY = 1 << 14 };
@@ -93,18 +110,17 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 
     int rc = b->test ? drop_unseen(b, s, err) : 0;
     if (rc < 0) return rc;
-    const float label = stored_label(r, s->label);
-    if (!b->test) b->label_sum += (double)label;
-    drps_label_sums_add(&b->labels[b->test], (double)label, 1);
+    s->label = stored_label(r, s->label);
+    rc = weigh(b, s, err);
+    if (rc < 0) return rc;
     if (++b->done % REPORT_EVERY == 0) {
         rc = drps_index_report(&r->progress, b->done, b->total, err);
         if (rc < 0) return rc;
     }
-    s->label = label;
     if (b->lanes) return add_to_lane(b, s, err);
-    if (!b->assignment) return drps_batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    if (!b->assignment) return drps_batcher_add(b->batcher, s, err);
     rc = end_batches(b, err); /* the first ones may be without samples */
-    if (rc == 0) rc = drps_batcher_add(b->batcher, label, s->n, s->ids, s->values, err);
+    if (rc == 0) rc = drps_batcher_add(b->batcher, s, err);
     b->left--;
     return rc < 0 ? rc : end_batches(b, err);
 }
@@ -186,12 +202,13 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
     if (rc == 0) {
         info->batches = drps_recwriter_count(data);
-        info->label_mean = info->classes ? 0 : b.label_sum / (double)info->samples;
+        info->label_mean = info->classes ? 0 : b.label_sum / b.weights.sum;
         b.test = 1;
         begin_batches(&b, &r->test);
         rc = drain(r, &b, r->parsed.test, data, rows, err);
         info->eval_batches = drps_recwriter_count(data) - info->batches;
         info->test_nnz = r->parsed.test_nnz - info->test_unseen;
+        if (b.weighted) info->weights = b.weights;
     }
     if (rc == 0) rc = drps_recwriter_finish(data, err);
     if (rc == 0) rc = drps_recwriter_finish(rows, err);

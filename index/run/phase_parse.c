@@ -103,7 +103,8 @@ static int settle_number_classes(struct index_run *r, struct drps_err *err)
     if (!numbers) return no_memory(n, err);
     for (size_t i = 0; i < n; i++) {
         numbers[i] = drps_reader_label_number(drps_classes_name(p->classes, i));
-        drps_label_set_add(p->in_training[i] ? &p->labels : &p->test_labels, numbers[i]);
+        drps_label_set_add(p->in_training[i] > 0 ? &p->labels : &p->test_labels, numbers[i],
+                           p->in_training[i]);
     }
     if (p->labels.n > 2) {
         free(numbers);
@@ -181,12 +182,14 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     int rc = drps_read_samples(r->io, &r->progress, r->scratch, p, err);
     if (rc < 0) return rc;
     if (!p->samples)
-        return drps_err_set(err, DRPS_E_FORMAT, "the input holds no %ssample: nothing to train on",
-                            p->test_samples ? "training " : "");
+        return drps_err_set(
+            err, DRPS_E_FORMAT, "the input holds no %ssample%s: nothing to train on",
+            p->test_samples ? "training " : "", p->weightless ? " of a weight above 0" : "");
     if (r->options.tests_n && !p->test_samples)
         return drps_err_set(err, DRPS_E_FORMAT, "the test input holds no sample");
     rc = settle_labels(r, err);
     if (rc == 0) rc = settle_loss(r, err);
+    if (rc == 0) rc = drps_run_weigh_classes(r, err);
     if (rc < 0) return rc;
     info->samples = p->samples;
     info->test_samples = p->test_samples;
@@ -203,5 +206,6 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     r->result->input_bytes = p->bytes;
     r->result->input_lines = p->lines;
     r->result->skipped_lines = p->skipped;
+    r->result->weightless = p->weightless;
     return choose_batch_size(r, err);
 }

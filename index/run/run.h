@@ -33,6 +33,8 @@ struct index_run {
     size_t fields_n;
     struct drps_classes *classes; /* own: of labels; NULL: they are numbers */
     float *label_of; /* own: what labels are that were read as numbers of classes; NULL: as read */
+    float *class_weights; /* own: by what batches hold of a class: its number, or 1 for the larger
+                             label and 0 for the other; NULL: all 1 */
     struct assignment train, test; /* of workers; rounds are 0 where batches go to them in turn */
     uint32_t *block_first;         /* own: [info->blocks + 1] of all rows, until there are parts */
     struct drps_plan_info *info;
@@ -66,6 +68,22 @@ int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
 /* Whether samples that are placed stay in the round that they would be dealt to. */
 int drps_run_keeps_rounds(const struct drps_index_options *o);
+
+/* ---- Weights of classes (class_weights.c) ---- */
+
+/* DRPS_E_CONFIG: what can be known before reading, that they cannot be read, or no label of the
+ * algorithm is a class. */
+DRPS_MUST_CHECK
+int drps_run_check_class_weights(const struct drps_index_options *o, struct drps_err *err);
+
+/* Settle them, once it is known what labels are. DRPS_E_CONFIG: they do not fit the labels. */
+DRPS_MUST_CHECK
+int drps_run_weigh_classes(struct index_run *r, struct drps_err *err);
+
+/* What a training sample weighs, whose label is as batches hold it, by its class, too. */
+DRPS_MUST_CHECK
+int drps_run_weight_of(const struct index_run *r, float label, float weight, float *out,
+                       struct drps_err *err);
 
 /* ---- Phases (phase_*.c) ---- */
 

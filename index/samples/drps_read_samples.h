@@ -11,6 +11,7 @@
 struct label_set {
     size_t n; /* 0 .. 3; 3: more than two */
     float values[3];
+    double weights[3]; /* of the samples with each of the first two */
 };
 
 struct read_samples {
@@ -19,18 +20,19 @@ struct read_samples {
     uint64_t samples, test_samples, nnz, test_nnz;
     struct label_set labels, test_labels;
     struct drps_classes *classes; /* own: labels are their numbers; NULL: they are as read */
-    char *in_training; /* own: [DRPS_CLASSES_MOST] of classes; 1: a training sample has it */
+    double *in_training; /* own: [DRPS_CLASSES_MOST] of classes: what their training samples weigh
+                            together; 0: there are none */
     enum drps_reader_labels read_as; /* of classes */
     char format[DRPS_PLAN_NAME_BYTES];
     int string_names;
     char **fields; /* own: [fields_n] */
     size_t fields_n;
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */
-    int headless; /* csv has no header */
-    uint64_t bytes, lines, skipped;
+    int headless;                              /* csv has no header */
+    uint64_t bytes, lines, skipped, weightless;
 };
 
-void drps_label_set_add(struct label_set *set, float label);
+void drps_label_set_add(struct label_set *set, float label, double weight);
 
 /* Read all inputs that progress->options names. Scratch files go to `dir`. On failure the caller
  * still calls drps_read_samples_free(). */

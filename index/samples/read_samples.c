@@ -116,11 +116,13 @@ struct taker {
     struct drps_samples own; /* one sample with its row's entry; sample_rows */
 };
 
-void drps_label_set_add(struct label_set *set, float label)
+void drps_label_set_add(struct label_set *set, float label, double weight)
 {
-    for (size_t i = 0; i < set->n && i < 2; i++)
-        if (set->values[i] == label) return;
-    if (set->n < 3) set->values[set->n++] = label;
+    size_t i = 0;
+    while (i < set->n && i < 2 && set->values[i] != label)
+        i++;
+    if (i == set->n) set->values[set->n++] = label;
+    set->weights[i] += weight;
 }
 
 static int is_test(const struct taker *t, uint64_t number)
@@ -174,12 +176,15 @@ static int add_own_row(struct taker *t, const struct drps_samples *s, size_t i,
     struct drps_samples *own = &t->own;
     const size_t first = s->starts[i], n = s->starts[i + 1] - first;
     if (drps_array_reserve(&own->labels, &own->label_cap, 1, sizeof(*own->labels)) ||
+        (s->weights &&
+         drps_array_reserve(&own->weights, &own->weight_cap, 1, sizeof(*own->weights))) ||
         drps_array_reserve(&own->starts, &own->start_cap, 2, sizeof(*own->starts)) ||
         drps_array_reserve(&own->keys, &own->key_cap, n + 1, sizeof(*own->keys)) ||
         drps_array_reserve(&own->values, &own->value_cap, n + 1, sizeof(*own->values)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     own->n = 1;
     own->labels[0] = s->labels[i];
+    if (s->weights) own->weights[0] = s->weights[i];
     own->starts[0] = 0;
     own->starts[1] = n + 1;
     own->keys[0] = drps_algorithm_sample_key(t->number + 1);
@@ -196,11 +201,12 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, s
     size_t n = s->starts[i + 1] - first;
     uint64_t number = t->number++;
     int test = is_test(t, number);
-    struct spool_sample sample = {.label = s->labels[i], .n = (uint32_t)n};
+    struct spool_sample sample = {
+        .label = s->labels[i], .weight = s->weights ? s->weights[i] : 1, .n = (uint32_t)n};
     uint32_t time = DICT_TEST;
 
-    if (n >= 1u << 31)
-        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^31 features");
+    if (n >= SPOOL_ENTRIES_MOST)
+        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^30 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     sample.order = order_of(t, number);
@@ -213,9 +219,10 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, s
     sample.ids = t->ids;
     if (!s->all_ones && !all_ones(s->values + first, n)) sample.values = s->values + first;
     if (!p->classes)
-        drps_label_set_add(test ? &p->test_labels : &p->labels, sample.label);
+        drps_label_set_add(test ? &p->test_labels : &p->labels, sample.label,
+                           (double)sample.weight);
     else if (!test)
-        p->in_training[(size_t)sample.label] = 1;
+        p->in_training[(size_t)sample.label] += (double)sample.weight;
     *(test ? &p->test_samples : &p->samples) += 1;
     *(test ? &p->test_nnz : &p->nnz) += n;
     return drps_spool_add(test ? p->test : p->train, &sample, err);
@@ -354,6 +361,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.stop = o->interrupt;
     r.classes = p->classes;
     r.labels = p->read_as;
+    r.weights = t->test_input ? o->test_weights : o->weights;
+    r.weights_n = t->test_input ? o->test_weights_n : o->weights_n;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;
     if (p->dict && drps_reader_has_columns(p->format)) { /* they mean what they mean in training */
@@ -387,6 +396,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         p->bytes += drps_reader_bytes(a.reader);
         p->lines += drps_reader_lines(a.reader);
         p->skipped += drps_reader_skipped(a.reader);
+        p->weightless += drps_reader_weightless(a.reader);
     }
     for (unsigned i = 0; i < PIECES; i++)
         drps_samples_free(&a.pieces[i]);
@@ -402,7 +412,7 @@ static int open_classes(const struct drps_index_options *o, struct read_samples 
     if (!drps_algorithm_takes_names(a)) return 0;
     p->read_as = a->labels == DRPS_LABELS_NAMES ? DRPS_READER_NAMES : DRPS_READER_AS_FIRST;
     p->classes = drps_classes_new();
-    p->in_training = calloc(DRPS_CLASSES_MOST, 1);
+    p->in_training = calloc(DRPS_CLASSES_MOST, sizeof(*p->in_training));
     return p->classes && p->in_training ? 0 : drps_err_set(err, -ENOMEM, "no memory for classes");
 }
 

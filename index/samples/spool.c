@@ -13,10 +13,13 @@
 #include "base/drps_endian.h"
 #include "index/samples/bucket.h"
 
-/* A sample: order u64 | label f32 | n u32 (top bit: values follow) | ids u32[n] | values f32[n]. */
+/* A sample: order u64 | label f32 | n u32 (top bit: values follow; next: a weight that is not 1) |
+ * ids u32[n] | values f32[n] | weight f32. */
 enum { HEAD_BYTES = 16, BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
 enum { SLACK = 16, AHEAD = 8, SOON = 2 };
 #define HAS_VALUES 0x80000000u
+#define HAS_WEIGHT 0x40000000u
+_Static_assert(SPOOL_ENTRIES_MOST == HAS_WEIGHT, "flags lie above the number of entries");
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
 /* A sample's order, and where it lies in a bucket. */
@@ -86,6 +89,11 @@ void drps_spool_close(struct spool *s)
     free(s);
 }
 
+static int has_weight(const struct spool_sample *sample)
+{
+    return sample->weight != 1;
+}
+
 static void encode_head(const struct spool_sample *sample, void *head)
 {
     char *at = head;
@@ -93,7 +101,8 @@ static void encode_head(const struct spool_sample *sample, void *head)
     memcpy(&label, &sample->label, sizeof(label));
     drps_put_u64(at, sample->order);
     drps_put_u32(at + 8, label);
-    drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0));
+    drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0) |
+                              (has_weight(sample) ? HAS_WEIGHT : 0));
 }
 
 /* Adds a sample for all of which the buffer has no room. */
@@ -108,6 +117,8 @@ static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sa
     if (rc == 0 && sample->values)
         rc =
             drps_bucket_put(&s->store, b, sample->values, sample->n * sizeof(*sample->values), err);
+    if (rc == 0 && has_weight(sample))
+        rc = drps_bucket_put(&s->store, b, &sample->weight, sizeof(sample->weight), err);
     return rc;
 }
 
@@ -119,15 +130,20 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     struct bucket *b = &s->buckets[number];
 
     b->samples++;
-    if (HEAD_BYTES + 2 * each > BUCKET_BUFFER_BYTES - b->buffered)
+    if (HEAD_BYTES + 2 * each + sizeof(float) > BUCKET_BUFFER_BYTES - b->buffered)
         return add_in_parts(s, b, sample, err);
     char *to = bucket_tail(b);
     encode_head(sample, to);
-    b->buffered += HEAD_BYTES;
-    if (!each) return 0;
-    memcpy(to + HEAD_BYTES, sample->ids, each);
-    if (sample->values) memcpy(to + HEAD_BYTES + each, sample->values, each);
-    b->buffered += each * (sample->values ? 2 : 1);
+    to += HEAD_BYTES;
+    if (each) memcpy(to, sample->ids, each);
+    to += each;
+    if (each && sample->values) memcpy(to, sample->values, each);
+    if (sample->values) to += each;
+    if (has_weight(sample)) {
+        memcpy(to, &sample->weight, sizeof(sample->weight));
+        to += sizeof(sample->weight);
+    }
+    b->buffered += (size_t)(to - bucket_tail(b));
     return 0;
 }
 
@@ -153,26 +169,29 @@ int drps_spool_finish(struct spool *s, struct drps_err *err)
     return rc;
 }
 
+static size_t sample_bytes(const char *head)
+{
+    const uint32_t n = drps_get_u32(head + 12);
+    const size_t entries = n & (SPOOL_ENTRIES_MOST - 1);
+    return HEAD_BYTES + entries * (n & HAS_VALUES ? 8 : 4) + (n & HAS_WEIGHT ? 4 : 0);
+}
+
 /* Point sample into `data` (room bytes left). Returns its size, or 0 when it is not whole. */
 static size_t sample_decode(char *data, size_t room, struct spool_sample *sample)
 {
     if (room < HEAD_BYTES) return 0;
+    const size_t bytes = sample_bytes(data);
     uint32_t n = drps_get_u32(data + 12);
     uint32_t label = drps_get_u32(data + 8);
+    if (bytes > room) return 0;
     sample->order = drps_get_u64(data);
     memcpy(&sample->label, &label, sizeof(label));
-    sample->n = n & ~HAS_VALUES;
-    size_t bytes = HEAD_BYTES + (size_t)sample->n * (n & HAS_VALUES ? 8 : 4);
-    if (bytes > room) return 0;
+    sample->n = n & (SPOOL_ENTRIES_MOST - 1);
     sample->ids = (uint32_t *)(void *)(data + HEAD_BYTES);
     sample->values = n & HAS_VALUES ? (const float *)(const void *)(sample->ids + sample->n) : NULL;
+    sample->weight = 1;
+    if (n & HAS_WEIGHT) memcpy(&sample->weight, data + bytes - sizeof(float), sizeof(float));
     return bytes;
-}
-
-static size_t sample_bytes(const char *head)
-{
-    uint32_t n = drps_get_u32(head + 12);
-    return HEAD_BYTES + (size_t)(n & ~HAS_VALUES) * (n & HAS_VALUES ? 8 : 4);
 }
 
 /* A window over a bucket file that always starts at a sample. */

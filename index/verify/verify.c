@@ -147,6 +147,9 @@ static void add_sums(struct verify_sums *sum, const struct verify_sums *s)
     raise(&sum->max_rows, s->max_rows);
     raise(&sum->max_entries, s->max_entries);
     raise(&sum->max_body_bytes, s->max_body_bytes);
+    sum->weight += s->weight;
+    sum->eval_weight += s->eval_weight;
+    if (s->most_weight > sum->most_weight) sum->most_weight = s->most_weight;
 }
 
 /* Counts of blocks, rows and bytes are sums, those of steps and windows maxima. */

@@ -15,6 +15,8 @@ enum { VERIFY_BUFFER_BYTES = 1 << 20, VERIFY_SLICE_ROWS = 1 << 23 };
 struct verify_sums {
     uint64_t samples, eval_samples, entries, eval_entries;
     uint64_t max_samples, max_rows, max_entries, max_body_bytes;
+    double weight, eval_weight; /* of all samples: as many as there are where they have none */
+    double most_weight;         /* of a training sample */
 };
 
 /* How often workers and servers exchange rows: number r W + s of each is a hash over all rounds of

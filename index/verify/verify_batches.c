@@ -114,6 +114,8 @@ static int check_body(const struct drps_plan_info *info, struct verify_bodies *v
                             info->classes          ? "no class"
                             : info->classification ? "neither -1 nor 1"
                                                    : "no number");
+    if (b->weights && !(info->weights.most > 0))
+        return drps_err_set(err, DRPS_E_CORRUPT, "weights in a plan without");
     if (b->values && !all_finite(b->values, b->nnz))
         return drps_err_set(err, DRPS_E_CORRUPT, "a value is no number");
     int rc = check_sample_rows(info, v, b, eval, err);
@@ -139,6 +141,11 @@ static void add_to_sums(struct verify_sums *s, const struct drps_batch *b, size_
     raise(&s->max_rows, b->rows);
     raise(&s->max_entries, b->nnz);
     raise(&s->max_body_bytes, bytes);
+    for (size_t i = 0; i < b->samples; i++) {
+        const double weight = b->weights ? (double)b->weights[i] : 1;
+        *(eval ? &s->eval_weight : &s->weight) += weight;
+        if (!eval && weight > s->most_weight) s->most_weight = weight;
+    }
 }
 
 int drps_verify_body(struct verify *v, struct verify_bodies *bodies, uint64_t step,
@@ -179,6 +186,23 @@ static int check_step(struct verify *v, struct verify_bodies *bodies, struct ste
     return drps_steps_fault(lists, step, err);
 }
 
+/* Sums of weights differ in their last digits by the order in which they were made. */
+static void check_weights(struct verify *v, const struct verify_sums *s)
+{
+    const struct drps_plan_weights *w = &v->info->weights;
+    enum { DIGITS = 1000000000 };
+    if (!(w->most > 0) ||
+        (s->most_weight == w->most && fabs(s->weight - w->sum) <= w->sum / DIGITS &&
+         fabs(s->eval_weight - w->test_sum) <= w->test_sum / DIGITS))
+        return;
+    drps_findings_add(v->found,
+                      "%s/" DRPS_FILE_MANIFEST
+                      ": weights sum to %.9g, of evaluation to %.9g, and are %.9g at most; the "
+                      "files have %.9g, %.9g and %.9g",
+                      v->plan->dir, w->sum, w->test_sum, w->most, s->weight, s->eval_weight,
+                      s->most_weight);
+}
+
 void drps_verify_sums(struct verify *v, const struct verify_sums *s)
 {
     const struct drps_plan_info *i = v->info;
@@ -193,6 +217,7 @@ void drps_verify_sums(struct verify *v, const struct verify_sums *s)
         {"max_body_bytes", s->max_body_bytes, i->max_body_bytes, 0},
     };
     drps_verify_numbers(v, numbers, sizeof(numbers) / sizeof(*numbers));
+    check_weights(v, s);
 }
 
 int drps_verify_batches(struct verify *v, struct drps_err *err)

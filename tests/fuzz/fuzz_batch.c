@@ -2,6 +2,7 @@
  * Fuzz target of batch bodies: any bytes give an error or a batch whose arrays lie within the
  * record, and that, encoded again, is the same record but for its padding. Input: the record.
  */
+#include <float.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ static void check_entries(const struct drps_batch *b)
     for (size_t s = 0; s < b->samples; s++) {
         float label = b->labels[s];
         CHECK(label == label || label != label); /* read it */
+        CHECK(!b->weights || (b->weights[s] > 0 && b->weights[s] <= FLT_MAX));
         CHECK(drps_batch_start(b, s) <= drps_batch_start(b, s + 1));
         for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++) {
             CHECK((b->local32 ? b->local32[j] : b->local16[j]) < b->rows);

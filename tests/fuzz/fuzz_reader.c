@@ -6,6 +6,8 @@
  * the options (bit 0: skip bad lines; bits 1-5: size of the small pieces), the rest is the file.
  * For 'k' (csv with options), 'n' (the same without a header) and 'x' (JSON lines with options) the
  * first line of the rest is csv_kinds, and what follows a blank in it csv_cross.
+ * For 'W' csv has the weight in column w, for 'i' clicks in column c and impressions in column i;
+ * for 'b' what is in front of the rest's first zero byte is a file of weights beside libsvm.
  *
  * Built with DRPS_FUZZ_MAIN it is a plain program that replays the files and folders named on its
  * command line.
@@ -21,25 +23,31 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char selectors[] = "alfrcvsdkjwnx";
-static const char *const formats[] = {"auto",  "libsvm", "libffm",  "ratings", "criteo",
-                                      "avazu", "csv",    "docword", "csv",     "jsonl",
-                                      "vw",    "csv",    "jsonl"};
+static const char selectors[] = "alfrcvsdkjwnxWib";
+static const char *const formats[] = {"auto",  "libsvm",  "libffm", "ratings", "criteo", "avazu",
+                                      "csv",   "docword", "csv",    "jsonl",   "vw",     "csv",
+                                      "jsonl", "csv",     "csv",    "libsvm"};
 
-/* One file in memory, read in short pieces. */
+/* Files in memory, read in short pieces: the data, and weights beside it. */
 struct memory_file {
-    const uint8_t *data;
-    size_t n, at, step;
+    struct {
+        const uint8_t *data;
+        size_t n, at;
+    } of[2];
+    size_t step;
 };
+
+enum { FIRST_FD = 3 };
+static const char *const data_path = "input", *const weights_path = "weights";
 
 static int memory_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     struct memory_file *f = ctx;
-    (void)path;
+    const int which = strcmp(path, weights_path) == 0;
     (void)flags;
     (void)mode;
-    f->at = 0;
-    return 3;
+    f->of[which].at = 0;
+    return FIRST_FD + which;
 }
 
 static int memory_close(void *ctx, int fd)
@@ -52,19 +60,18 @@ static int memory_close(void *ctx, int fd)
 static ssize_t memory_read(void *ctx, int fd, void *buf, size_t n)
 {
     struct memory_file *f = ctx;
-    (void)fd;
-    if (n > f->n - f->at) n = f->n - f->at;
+    const int which = fd - FIRST_FD;
+    if (n > f->of[which].n - f->of[which].at) n = f->of[which].n - f->of[which].at;
     if (n > f->step) n = f->step;
-    if (n > 0) memcpy(buf, f->data + f->at, n);
-    f->at += n;
+    if (n > 0) memcpy(buf, f->of[which].data + f->of[which].at, n);
+    f->of[which].at += n;
     return (ssize_t)n;
 }
 
 static int64_t memory_size(void *ctx, int fd)
 {
     const struct memory_file *f = ctx;
-    (void)fd;
-    return (int64_t)f->n;
+    return (int64_t)f->of[fd - FIRST_FD].n;
 }
 
 static const struct drps_io_ops memory_ops = {
@@ -82,7 +89,7 @@ static const struct drps_log quiet = {.level = DRPS_LOG_DEBUG, .sink = drop_log}
 /* All that a pass over the input has given. */
 struct summary {
     int rc;
-    uint64_t n, nnz, hash, skipped, lines;
+    uint64_t n, nnz, hash, skipped, weightless, lines;
     struct drps_err err;
 };
 
@@ -115,6 +122,10 @@ static void check_name(const struct drps_reader *r, const struct drps_name *name
 static void check_piece(const struct drps_reader *r, const struct drps_samples *s, uint64_t seed,
                         struct summary *sum)
 {
+    for (size_t i = 0; s->weights && i < s->n; i++) {
+        CHECK(isfinite(s->weights[i]) && s->weights[i] > 0);
+        mix_float(sum, s->weights[i]);
+    }
     int ones = 1;
 
     CHECK(s->starts[0] == 0);
@@ -142,17 +153,17 @@ static void pass(struct memory_file *f, const struct drps_reader_options *o, siz
                  struct summary *sum)
 {
     const struct drps_io io = {.ops = &memory_ops, .ctx = f};
-    const char *const path = "input";
     struct drps_samples s = {0};
     struct drps_reader *r;
 
     memset(sum, 0, sizeof(*sum));
-    sum->rc = drps_reader_open(&io, &path, 1, o, &r, &sum->err);
+    sum->rc = drps_reader_open(&io, &data_path, 1, o, &r, &sum->err);
     if (sum->rc == 0) {
         if (piece_bytes) r->chunks.piece_bytes = piece_bytes;
         while ((sum->rc = drps_reader_next(r, &s, &sum->err)) > 0)
             check_piece(r, &s, o->hash_seed, sum);
         sum->skipped = drps_reader_skipped(r);
+        sum->weightless = drps_reader_weightless(r);
         sum->lines = drps_reader_lines(r);
         drps_reader_close(r);
     } else {
@@ -192,7 +203,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data += n + 1;
         size -= n + 1;
     }
-    struct memory_file f = {.data = data, .n = size, .step = SIZE_MAX};
+    struct memory_file f = {.step = SIZE_MAX};
+    if (selectors[which] == 'W') o.weight = "w";
+    if (selectors[which] == 'i') {
+        o.clicks = "c";
+        o.impressions = "i";
+    }
+    if (selectors[which] == 'b') {
+        const uint8_t *zero = size ? memchr(data, 0, size) : NULL;
+        if (!zero) return 0;
+        o.weights = &weights_path;
+        o.weights_n = 1;
+        f.of[1].data = data;
+        f.of[1].n = (size_t)(zero - data);
+        size -= f.of[1].n + 1;
+        data = zero + 1;
+    }
+    f.of[0].data = data;
+    f.of[0].n = size;
     pass(&f, &o, 0, &large);
     f.step = piece_bytes + 2;
     pass(&f, &o, piece_bytes, &small);
@@ -207,6 +235,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (large.rc < 0) return 0; /* how many samples came before the error depends on the pieces */
     CHECK(large.n == small.n && large.nnz == small.nnz && large.hash == small.hash);
     CHECK(large.skipped == small.skipped && large.lines == small.lines);
+    CHECK(large.weightless == small.weightless);
     return 0;
 }
 

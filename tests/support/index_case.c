@@ -138,15 +138,18 @@ static int by_text(const void *x, const void *y)
     return strcmp(*a, *b);
 }
 
-static void add_line(struct case_lines *l, float label, struct entry *entries, size_t n)
+/* A weight that is not 1 is written behind the label, as "1*2.5". */
+static void add_line(struct case_lines *l, float label, float weight, struct entry *entries,
+                     size_t n)
 {
-    size_t room = 40 + 60 * n;
+    size_t room = 60 + 60 * n;
     char *line = malloc(room);
     size_t at;
     assert_non_null(line);
     assert_int_equal(drps_array_reserve(&l->line, &l->cap, l->n + 1, sizeof(*l->line)), 0);
     qsort(entries, n, sizeof(*entries), by_key);
     at = (size_t)snprintf(line, room, "%.9g", (double)label);
+    if (weight != 1) at += (size_t)snprintf(line + at, room - at, "*%.9g", (double)weight);
     for (size_t j = 0; j < n; j++)
         at += (size_t)snprintf(line + at, room - at, " %" PRIu64 ":%.9g", entries[j].key,
                                (double)entries[j].value);
@@ -207,7 +210,7 @@ static void step_lines(const struct key_map *m, struct drps_recfile *data,
             assert_true(placed < m->rows);
             entries[j - first] = (struct entry){m->key[placed], b.values ? b.values[j] : 1.0f};
         }
-        add_line(out, b.labels[i], entries, last - first);
+        add_line(out, b.labels[i], b.weights ? b.weights[i] : 1, entries, last - first);
     }
     free(entries);
     free(row);
@@ -263,7 +266,7 @@ void case_input_lines(const char *path, float negative, float positive, int sort
             for (size_t j = 0; j < n; j++)
                 entries[j] = (struct entry){s.keys[s.starts[i] + j], s.values[s.starts[i] + j]};
             if (negative != positive) label = label == positive ? 1.0f : -1.0f;
-            add_line(out, label, entries, n);
+            add_line(out, label, 1, entries, n);
             free(entries);
         }
     }

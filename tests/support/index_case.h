@@ -33,7 +33,8 @@ void case_compile(struct case_run *c);
 /* case_compile(), and the plan that it made; the caller closes it. */
 struct drps_plan *case_plan(struct case_run *c);
 
-/* Samples as text lines "label key:value ...", sorted; keys are feature keys. */
+/* Samples as text lines "label key:value ...", or "label*weight ..." where it is not 1, sorted;
+ * keys are feature keys. */
 struct case_lines {
     char **line; /* own */
     size_t n, cap;

@@ -14,7 +14,8 @@ static const char *kind_name(enum drps_column_kind kind)
         [DRPS_COLUMN_IGNORE] = "ignore", [DRPS_COLUMN_LABEL] = "label",
         [DRPS_COLUMN_NUMBER] = "number", [DRPS_COLUMN_CATEGORY] = "category",
         [DRPS_COLUMN_BINS] = "bins",     [DRPS_COLUMN_DATE] = "date",
-        [DRPS_COLUMN_CROSS] = "cross",
+        [DRPS_COLUMN_CROSS] = "cross",   [DRPS_COLUMN_WEIGHT] = "weight",
+        [DRPS_COLUMN_CLICKS] = "clicks", [DRPS_COLUMN_IMPRESSIONS] = "impressions",
     };
     return names[kind];
 }
@@ -83,10 +84,17 @@ static void tell_groups(const struct drps_log *log, const struct drps_reader_col
                         size_t n)
 {
     static const struct group groups[] = {
-        {"numbers", DRPS_COLUMN_NUMBER, 0}, {"scaled numbers", DRPS_COLUMN_NUMBER, 1},
-        {"bins", DRPS_COLUMN_BINS, 0},      {"categories", DRPS_COLUMN_CATEGORY, 0},
-        {"dates", DRPS_COLUMN_DATE, 0},     {"crosses", DRPS_COLUMN_CROSS, 0},
-        {"ignored", DRPS_COLUMN_IGNORE, 0}, {"label", DRPS_COLUMN_LABEL, 0},
+        {"numbers", DRPS_COLUMN_NUMBER, 0},
+        {"scaled numbers", DRPS_COLUMN_NUMBER, 1},
+        {"bins", DRPS_COLUMN_BINS, 0},
+        {"categories", DRPS_COLUMN_CATEGORY, 0},
+        {"dates", DRPS_COLUMN_DATE, 0},
+        {"crosses", DRPS_COLUMN_CROSS, 0},
+        {"ignored", DRPS_COLUMN_IGNORE, 0},
+        {"label", DRPS_COLUMN_LABEL, 0},
+        {"weight", DRPS_COLUMN_WEIGHT, 0},
+        {"clicks", DRPS_COLUMN_CLICKS, 0},
+        {"impressions", DRPS_COLUMN_IMPRESSIONS, 0},
     };
     struct text text = {.n = 0};
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)

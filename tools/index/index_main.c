@@ -50,6 +50,10 @@ int main(int argc, char **argv)
     o.index.inputs_n = o.inputs.n;
     o.index.tests = o.tests.list;
     o.index.tests_n = o.tests.n;
+    o.index.weights = o.weights.list;
+    o.index.weights_n = o.weights.n;
+    o.index.test_weights = o.test_weights.list;
+    o.index.test_weights_n = o.test_weights.n;
     o.index.log = &cli.log;
     o.index.reader.on_columns = index_columns_show;
     o.index.reader.columns_ctx = &columns;

@@ -24,8 +24,14 @@ const struct argp_option index_option_table[] = {
     READER_OPTIONS(2, "default auto", "label, target, y or click; 1 without a header",
                    "what the first lines say"),
     READER_LEARN_OPTIONS(2),
+    WEIGHT_OPTIONS(2),
     {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names (default 0)", 2},
     {"test", KEY_TEST, "FILE", 0, "Test samples, which are not trained on; may be given several times", 2},
+    {"test-weights", KEY_TEST_WEIGHTS, "FILE", 0,
+     "Weights of test samples, as --weights: one FILE for each --test", 2},
+    {"class-weights", KEY_CLASS_WEIGHTS, "WHAT", 0,
+     "Weights of training samples by their class, times their own: balanced (each class the same "
+     "together), or NAME=W,NAME=W (default: 1)", 2},
     {"test-fraction", KEY_TEST_FRACTION, "P", 0,
      "Take this share of the samples as test samples (0.1 or 10%; default 0)", 2},
 

@@ -50,6 +50,8 @@ enum {
     KEY_RESIDUALS,
     KEY_HAND_ON,
     KEY_HAND_ON_FOR,
+    KEY_TEST_WEIGHTS,
+    KEY_CLASS_WEIGHTS,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

@@ -32,6 +32,7 @@ static int parse_plain(struct drps_cli *cli, struct index_options *o, int key, c
         {.key = KEY_NO_FORECAST, .flag = &o->index.no_forecast},
         {.key = KEY_SEPARATE, .flag = &o->index.separate},
         {.key = KEY_FROM_PLAN, .text = &o->index.from_plan},
+        {.key = KEY_CLASS_WEIGHTS, .text = &o->index.class_weights},
         {.key = KEY_CALIBRATE, .text = &o->index.blocks.calibrate},
         {.key = KEY_TASK, .text = &o->index.task, .names = tasks},
         {.key = KEY_ORDER, .text = &o->index.order, .names = orders},
@@ -259,7 +260,8 @@ static void check(struct drps_cli *cli, struct index_options *o)
     if (o->has_hand_on_for && !o->index.hand_on)
         drps_cli_usage(cli, "--hand-on-for says for which optimizer --hand-on counts: give both");
     if (!o->has_hand_on_for) o->index.hand_on_states = 1; /* adagrad */
-    if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n))
+    if (o->index.from_plan &&
+        (o->of_text || o->inputs.n || o->tests.n || o->weights.n || o->test_weights.n))
         drps_cli_usage(cli, "--from-plan takes all but --workers, --servers, --separate, "
                             "--partition, --residuals, --hand-on, --hand-on-for, --link, --memory "
                             "and --no-forecast from the plan: give no other "
@@ -302,8 +304,12 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         add_path(cli, &o->inputs, arg);
         return 0;
     }
-    if (key == KEY_TEST) {
-        add_path(cli, &o->tests, arg);
+    struct index_paths *list = key == KEY_TEST             ? &o->tests
+                               : key == READER_KEY_WEIGHTS ? &o->weights
+                               : key == KEY_TEST_WEIGHTS   ? &o->test_weights
+                                                           : NULL;
+    if (list) {
+        add_path(cli, list, arg);
         return 0;
     }
     if (key == ARGP_KEY_END) {
@@ -335,4 +341,6 @@ void index_options_free(struct index_options *o)
 {
     free(o->inputs.list);
     free(o->tests.list);
+    free(o->weights.list);
+    free(o->test_weights.list);
 }

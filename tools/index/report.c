@@ -148,6 +148,12 @@ static void print_samples(const struct drps_plan_info *i, const struct drps_inde
         printf("%s batches of %s", count(batches), count(i->batch_size));
     if (i->test_samples) printf("; %s test", count(i->test_samples));
     if (r->skipped_lines) printf("; %s bad lines skipped", count(r->skipped_lines));
+    if (r->weightless) printf("; %s samples of weight 0 left out", count(r->weightless));
+    printf("\n");
+    if (!(i->weights.most > 0)) return;
+    printf("  weights  training samples weigh %g together, %g at most", i->weights.sum,
+           i->weights.most);
+    if (i->test_samples) printf("; test samples %g", i->weights.test_sum);
     printf("\n");
 }
 

@@ -216,6 +216,9 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));
+    if (plan->info.weights.most > 0)
+        printf("  weights  training samples weigh %g together, %g at most; test samples %g\n",
+               plan->info.weights.sum, plan->info.weights.most, plan->info.weights.test_sum);
     if (json_is_number(json_object_get(j, "constant_loss")))
         printf("  constant the best one has a loss of %s, on test samples %s\n",
                number_of(j, "constant_loss", "%.6f"), number_of(j, "test_constant_loss", "%.6f"));

@@ -12,10 +12,10 @@
 size_t drps_expr_room_bytes(const struct drps_expr *e, size_t outputs);
 
 /*
- * Returns the sum of the losses of samples [first, last): NaN where one, or a derivative, is not
- * finite. slopes [last - first][J] get the derivatives by scores; what those by rows of samples are
- * is added, times `share`, to grads [m][J]. Both may be NULL; `params` too, where no sample has a
- * row.
+ * Returns the sum of the losses of samples [first, last), which, like derivatives, are multiplied
+ * by their weights: NaN where one, or a derivative, is not finite. slopes [last - first][J] get the
+ * derivatives by scores; what those by rows of samples are is added, times `share`, to grads
+ * [m][J]. Both may be NULL; `params` too, where no sample has a row.
  */
 double drps_expr_loss(const struct drps_expr *e, size_t outputs, const struct drps_batch *b,
                       size_t first, size_t last, const float *params, const float *scores,

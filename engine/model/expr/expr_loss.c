@@ -47,6 +47,7 @@ double drps_expr_loss(const struct drps_expr *e, size_t outputs, const struct dr
     for (size_t s = first; s < last; s++) {
         const size_t row = own_row(e, b, s, params);
         const int has_own = row < b->rows;
+        const float weight = b->weights ? b->weights[s] : 1;
         const struct drps_expr_sample sample = {
             .scores = scores + s * n,
             .y = b->labels[s],
@@ -57,8 +58,10 @@ double drps_expr_loss(const struct drps_expr *e, size_t outputs, const struct dr
         if (drps_expr_slopes(e, n, &sample, r.work, &loss, NULL) < 0)
             loss = (double)NAN;
         else if (sample.own_slopes)
-            add(grads + row * n, r.own_slopes, share, n);
-        total += loss;
+            add(grads + row * n, r.own_slopes, share * weight, n);
+        for (size_t c = 0; b->weights && slopes && c < n; c++)
+            sample.slopes[c] *= weight;
+        total += (double)weight * loss;
     }
     return total;
 }

@@ -14,6 +14,14 @@ static double step_samples(const struct drps_plan_info *info, int one_by_one)
     return n ? (double)n : 1;
 }
 
+/* What these samples weigh in the mean, but no less than the heaviest alone. */
+static double step_weight(const struct drps_plan_info *info)
+{
+    const double samples = info->samples ? (double)info->samples : 1;
+    const double mean = info->weights.most > 0 ? info->weights.sum / samples : 1;
+    return fmax(step_samples(info, 0) * mean, info->weights.most);
+}
+
 /* 1: the batches of different workers step on their own. */
 static int steps_one_by_one(const struct drps_plan_info *info, const struct drps_train_options *o)
 {
@@ -37,7 +45,7 @@ static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind 
      * the step stays under the curvature there. */
     const double samples = info->samples ? (double)info->samples : 1;
     const double entries = 1 + (double)info->nnz / samples;
-    return (float)(1 / (entries * (mean ? 1 : step_samples(info, 0))));
+    return (float)(1 / (entries * (mean ? 1 : step_weight(info))));
 }
 
 static float default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)

@@ -227,7 +227,7 @@ static void test_expr_loss_of_held_out_samples(void **state)
     struct drps_quality q;
     (void)state;
     assert_non_null(metrics);
-    drps_metrics_add(metrics, scores, labels, 2);
+    drps_metrics_add(metrics, scores, labels, NULL, 2);
     drps_metrics_result(metrics, &q);
     assert_true(q.loss == 1.5 && q.accuracy == 0.5 && isnan(q.auc) && isnan(q.rmse));
     drps_metrics_free(metrics);

@@ -48,7 +48,7 @@ static struct drps_quality quality_of(enum drps_loss loss, const float *scores, 
     struct drps_quality q;
 
     assert_non_null(m);
-    drps_metrics_add(m, scores, labels, n);
+    drps_metrics_add(m, scores, labels, NULL, n);
     drps_metrics_result(m, &q);
     drps_metrics_free(m);
     return q;
@@ -204,11 +204,11 @@ static void test_metrics_reset_forgets(void **state)
         struct drps_metrics *m = drps_metrics_new((enum drps_loss)loss, 1);
         struct drps_quality before, after;
         assert_non_null(m);
-        drps_metrics_add(m, scores, labels, 2);
+        drps_metrics_add(m, scores, labels, NULL, 2);
         drps_metrics_result(m, &before);
         drps_metrics_reset(m);
         for (int i = 0; i < 2; i++)
-            drps_metrics_add(m, &scores[i], &labels[i], 1); /* in parts, too */
+            drps_metrics_add(m, &scores[i], &labels[i], NULL, 1); /* in parts, too */
         drps_metrics_result(m, &after);
         assert_int_equal(after.samples, 2);
         assert_true(fabs(after.loss - before.loss) <= 1e-15);
@@ -233,7 +233,7 @@ static void check_merged(enum drps_loss loss)
     whole = quality_of(loss, scores, labels, N);
     for (size_t first = 0; first < N; first += N / 3) {
         drps_metrics_reset(part);
-        drps_metrics_add(part, scores + first, labels + first, N / 3);
+        drps_metrics_add(part, scores + first, labels + first, NULL, N / 3);
         bytes = drps_metrics_encode(part, data);
         assert_true(bytes <= drps_metrics_bound(part));
         assert_int_equal(drps_metrics_merge(sum, data, bytes, NULL), 0);
@@ -275,7 +275,7 @@ static void test_metrics_of_named_classes(void **state)
 
     (void)state;
     assert_true(m && sum && drps_metrics_bound(m) <= sizeof(data));
-    drps_metrics_add(m, scores, labels, SAMPLES);
+    drps_metrics_add(m, scores, labels, NULL, SAMPLES);
     drps_metrics_result(m, &q);
     const double losses = log(exp(2) + 2) - 2 + 2 * (log(1 + 2 * exp(1)) - 1);
     assert_int_equal(q.samples, SAMPLES);
@@ -285,7 +285,7 @@ static void test_metrics_of_named_classes(void **state)
     assert_true(isnan(q.auc) && isnan(q.rmse));
     for (size_t i = 0; i < SAMPLES; i++) {
         drps_metrics_reset(m);
-        drps_metrics_add(m, scores + i * CLASSES, labels + i, 1);
+        drps_metrics_add(m, scores + i * CLASSES, labels + i, NULL, 1);
         const size_t bytes = drps_metrics_encode(m, data);
         assert_int_equal(drps_metrics_merge(sum, data, bytes, NULL), 0);
     }
@@ -293,7 +293,7 @@ static void test_metrics_of_named_classes(void **state)
     assert_int_equal(merged.unknown, 2);
     assert_true(fabs(merged.loss - q.loss) < 1e-15 && merged.accuracy == q.accuracy);
     drps_metrics_reset(m);
-    drps_metrics_add(m, scores, labels + 3, 1);
+    drps_metrics_add(m, scores, labels + 3, NULL, 1);
     drps_metrics_result(m, &q);
     assert_true(isnan(q.loss) && q.accuracy == 0);
     drps_metrics_free(m);
@@ -310,7 +310,7 @@ static void test_metrics_of_hinges(void **state)
 
     (void)state;
     assert_non_null(m);
-    drps_metrics_add(m, scores, labels, 2);
+    drps_metrics_add(m, scores, labels, NULL, 2);
     drps_metrics_result(m, &q);
     assert_true(fabs(q.loss - (1 + 2.5) / 2) < 1e-6);
     assert_true(q.accuracy == 0.5 && isnan(q.auc));
@@ -427,7 +427,7 @@ static double auc_of_ranks(size_t n, size_t ranks, size_t first)
         for (size_t at = 0, b = 0; at < n; at += BATCH, b++) {
             const size_t whose = !first ? b % ranks : b < first ? 0 : 1 + b % (ranks - 1);
             if (whose == r)
-                drps_metrics_add(m, many_scores + at, many_labels + at,
+                drps_metrics_add(m, many_scores + at, many_labels + at, NULL,
                                  n - at < BATCH ? n - at : BATCH);
         }
         if (!sum) {
@@ -495,23 +495,29 @@ static void test_metrics_refuse_damaged_parts(void **state)
 {
     static const struct {
         const char *name;
-        size_t at; /* behind the head of 32 bytes: cells, level; last, width, count, ... */
+        size_t at; /* behind the head of 48 bytes: cells, level; last, width, count, ... */
         uint64_t value;
         size_t bytes;
-    } cases[] = {{"more cells than there are", 32, 5, 8},
-                 {"very many cells", 32, UINT64_MAX / 16 + 2, 8},
-                 {"a level that is too high", 40, 20, 8},
-                 {"a cell wider than the level", 52, 3, 4},
-                 {"an empty cell", 56, 0, 8},
-                 {"a cell out of order", 48, UINT32_MAX, 4},
-                 {"counts beyond 64 bits", 56, UINT64_MAX, 8}};
+    } cases[] = {{"more cells than there are", 48, 5, 8},
+                 {"very many cells", 48, UINT64_MAX / 16 + 2, 8},
+                 {"a level that is too high", 56, 20, 8},
+                 {"a cell wider than the level", 68, 3, 4},
+                 {"an empty cell", 72, 0, 8},
+                 {"a cell out of order", 64, UINT32_MAX, 4},
+                 {"a count that is no number", 72, UINT64_MAX, 8},
+                 {"an infinite count", 72, UINT64_C(0x7ff0) << 48, 8},
+                 {"a count below 0", 72, UINT64_C(0xbff0) << 48, 8},
+                 {"a weight that is no number", 16, UINT64_MAX, 8},
+                 {"an infinite weight", 16, UINT64_C(0x7ff0) << 48, 8},
+                 {"more that is right than there is", 24, UINT64_C(0x4050) << 48, 8},
+                 {"more that is unknown than there is", 32, UINT64_C(0x4050) << 48, 8}};
     const float scores[] = {1, 2, 3, 1, 2, 3}, labels[] = {-1, -1, -1, 1, 1, 1};
     struct drps_metrics *part = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
     struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
     char *data = malloc(drps_metrics_bound(part));
 
     (void)state;
-    drps_metrics_add(part, scores, labels, 6);
+    drps_metrics_add(part, scores, labels, NULL, 6);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const size_t bytes = drps_metrics_encode(part, data);
         memcpy(data + cases[i].at, &cases[i].value, cases[i].bytes);
@@ -521,6 +527,144 @@ static void test_metrics_refuse_damaged_parts(void **state)
     free(data);
     drps_metrics_free(part);
     drps_metrics_free(sum);
+}
+
+/* ---- Weights ---- */
+
+static struct drps_quality weighted_quality(enum drps_loss loss, uint32_t outputs,
+                                            const float *scores, const float *labels,
+                                            const float *weights, size_t n)
+{
+    struct drps_metrics *m = drps_metrics_new(loss, outputs);
+    struct drps_quality q;
+    assert_non_null(m);
+    drps_metrics_add(m, scores, labels, weights, n);
+    drps_metrics_result(m, &q);
+    drps_metrics_free(m);
+    return q;
+}
+
+/* By hand: positives of score 3 and 1 weigh 2 and 1, negatives of 2, 1 and 0 weigh 1, 4 and 0.5. Of
+ * 3 * 5.5 = 16.5 pairs 2 * 5.5 + 1 * 0.5 are in order, and 1 * 4 tied: (11.5 + 2) / 16.5. What
+ * scores above 0 is called positive: right are 2 + 1 + 0.5 of 8.5. */
+static void test_metrics_golden_weights(void **state)
+{
+    const float scores[] = {3, 2, 1, 1, 0}, labels[] = {1, -1, 1, -1, -1};
+    const float weights[] = {2, 1, 1, 4, 0.5f};
+    (void)state;
+    const struct drps_quality q =
+        weighted_quality(DRPS_LOSS_LOGISTIC, 1, scores, labels, weights, 5);
+    assert_int_equal(q.samples, 5);
+    assert_true(fabs(q.auc - 13.5 / 16.5) < 1e-15);
+    assert_true(fabs(q.accuracy - 3.5 / 8.5) < 1e-15);
+    const double losses =
+        2 * log1p(exp(-3)) + log1p(exp(2)) + log1p(exp(-1)) + 4 * log1p(exp(1)) + 0.5 * log(2);
+    assert_true(fabs(q.loss - losses / 8.5) < 1e-6);
+    const struct drps_quality r =
+        weighted_quality(DRPS_LOSS_SQUARED, 1, scores, labels, weights, 5);
+    assert_true(fabs(r.rmse - sqrt((2 * 4 + 9 + 0 + 4 * 4 + 0.5) / 8.5)) < 1e-7);
+}
+
+/* n copies of a sample count as one of weight n does, in every metric; weight 0 counts nothing. */
+static void check_copies(enum drps_loss loss, uint32_t outputs)
+{
+    enum { SAMPLES = 400, MOST = 5, CLASSES = 3 };
+    float scores[SAMPLES * CLASSES], labels[SAMPLES], weights[SAMPLES];
+    float *copies = malloc(sizeof(scores) * MOST), *copied = malloc(sizeof(labels) * MOST);
+    size_t n = 0;
+    assert_true(copies && copied && outputs <= CLASSES);
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const size_t times = (size_t)uniform(0, MOST);
+        for (size_t c = 0; c < outputs; c++)
+            scores[i * outputs + c] = (float)round(uniform(-3, 3) * 8) / 8;
+        labels[i] = outputs > 1           ? (float)floor(uniform(0, CLASSES + 0.2))
+                    : uniform(0, 1) < 0.4 ? 1.0f
+                                          : -1.0f;
+        weights[i] = (float)times;
+        for (size_t k = 0; k < times; k++, n++) {
+            memcpy(copies + n * outputs, scores + i * outputs, outputs * sizeof(*scores));
+            copied[n] = labels[i];
+        }
+    }
+    const struct drps_quality want = weighted_quality(loss, outputs, copies, copied, NULL, n);
+    const struct drps_quality got =
+        weighted_quality(loss, outputs, scores, labels, weights, SAMPLES);
+    const double pairs[][2] = {{want.loss, got.loss},
+                               {want.auc, got.auc},
+                               {want.accuracy, got.accuracy},
+                               {want.rmse, got.rmse}};
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        if (!(fabs(pairs[i][0] - pairs[i][1]) <= 1e-6 * fabs(pairs[i][0])) &&
+            !(isnan(pairs[i][0]) && isnan(pairs[i][1])))
+            fail_msg("loss %d, metric %zu, seed %llu: copies give %.12g, weights %.12g", (int)loss,
+                     i, (unsigned long long)seed, pairs[i][0], pairs[i][1]);
+    free(copies);
+    free(copied);
+}
+
+static void test_metrics_weights_are_copies(void **state)
+{
+    (void)state;
+    check_copies(DRPS_LOSS_LOGISTIC, 1);
+    check_copies(DRPS_LOSS_HINGE, 1);
+    check_copies(DRPS_LOSS_SQUARED_HINGE, 1);
+    check_copies(DRPS_LOSS_SQUARED, 1);
+    check_copies(DRPS_LOSS_SOFTMAX, 3);
+    check_copies(DRPS_LOSS_HINGE, 3);
+}
+
+/* Weighted samples and others, in parts that are added up, and beyond the scores that are exact. */
+static void test_metrics_weights_of_many(void **state)
+{
+    enum { SAMPLES = 400000, BATCH = 1000 };
+    float *weights = malloc(SAMPLES * sizeof(*weights)), ones[BATCH];
+    struct drps_metrics *whole = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
+    struct drps_metrics *sum = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
+    struct drps_metrics *part = drps_metrics_new(DRPS_LOSS_LOGISTIC, 1);
+    void *data = malloc(drps_metrics_bound(part));
+    struct drps_quality q, merged;
+    double below = 0, right = 0, all[2] = {0};
+    (void)state;
+    assert_true(weights && whole && sum && part && data);
+    draw_samples("logits", SAMPLES);
+    for (size_t i = 0; i < BATCH; i++)
+        ones[i] = 1;
+    for (size_t i = 0; i < SAMPLES; i++)
+        weights[i] = i / BATCH % 2 ? (float)uniform(0, 4) : 1; /* every other batch has some */
+    for (size_t at = 0; at < SAMPLES; at += BATCH) {
+        const float *w = at / BATCH % 2 ? weights + at : at / BATCH % 4 ? ones : NULL;
+        drps_metrics_add(whole, many_scores + at, many_labels + at, w, BATCH);
+        drps_metrics_add(at / BATCH % 3 ? part : sum, many_scores + at, many_labels + at, w, BATCH);
+    }
+    const size_t bytes = drps_metrics_encode(part, data);
+    assert_int_equal(drps_metrics_merge(sum, data, bytes, NULL), 0);
+    drps_metrics_result(whole, &q);
+    drps_metrics_result(sum, &merged);
+    /* Scores are distinct but for some: what ties would change is far below what is allowed. */
+    for (size_t i = 0; i < SAMPLES; i++) {
+        uint32_t bits;
+        const float score = many_scores[i] + 0.0f;
+        memcpy(&bits, &score, sizeof(bits));
+        bits ^= bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31;
+        many_sorted[i] = (uint64_t)bits << 32 | (uint32_t)i;
+    }
+    qsort(many_sorted, SAMPLES, sizeof(many_sorted[0]), compare_u64);
+    for (size_t k = 0; k < SAMPLES; k++) {
+        const size_t i = (uint32_t)many_sorted[k];
+        const int positive = many_labels[i] > 0;
+        all[positive] += (double)weights[i];
+        if (positive) right += below * (double)weights[i];
+        if (!positive) below += (double)weights[i];
+    }
+    assert_true(fabs(q.auc - right / (all[0] * all[1])) < 0.00098);
+    assert_true(fabs(merged.auc - q.auc) < 0.00098);
+    assert_true(fabs(merged.accuracy - q.accuracy) < 1e-12);
+    assert_true(fabs(merged.loss - q.loss) < 1e-12);
+    free(weights);
+    free(data);
+    drps_metrics_free(whole);
+    drps_metrics_free(sum);
+    drps_metrics_free(part);
 }
 
 int main(int argc, char **argv)
@@ -539,6 +683,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_metrics_merge_parts),
         cmocka_unit_test(test_metrics_of_named_classes),
         cmocka_unit_test(test_metrics_of_hinges),
+        cmocka_unit_test(test_metrics_golden_weights),
+        cmocka_unit_test(test_metrics_weights_are_copies),
+        cmocka_unit_test(test_metrics_weights_of_many),
         cmocka_unit_test(test_metrics_refuse_damaged_parts),
         cmocka_unit_test(test_auc_of_many_is_within_a_thousandth),
     };

@@ -34,21 +34,26 @@ static size_t below(size_t n)
 
 /* How a batch is laid out; every combination is a case. */
 struct form {
-    int wide, valued, starts, bias;
+    int wide, valued, starts, bias, weighted;
 };
 
-enum { FORMS = 16 };
+enum { FORMS = 32 };
 
 static struct form form_of(unsigned i)
 {
     return (struct form){
-        .wide = i & 1, .valued = i >> 1 & 1, .starts = i >> 2 & 1, .bias = i >> 3 & 1};
+        .wide = i & 1,
+        .valued = i >> 1 & 1,
+        .starts = i >> 2 & 1,
+        .bias = i >> 3 & 1,
+        .weighted = i >> 4 & 1,
+    };
 }
 
 /* A batch that owns its arrays. */
 struct sample_set {
     struct drps_batch b;
-    float *labels, *values;
+    float *labels, *weights, *values;
     uint32_t *starts, *local32;
     uint16_t *local16;
 };
@@ -72,6 +77,7 @@ static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entrie
 
     memset(set, 0, sizeof(*set));
     set->labels = must(malloc((n + 1) * sizeof(float)));
+    set->weights = must(malloc((n + 1) * sizeof(float)));
     set->values = must(malloc(cap * sizeof(float)));
     set->starts = must(malloc((n + 1) * sizeof(uint32_t)));
     set->local32 = must(malloc(cap * sizeof(uint32_t)));
@@ -90,6 +96,7 @@ static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entrie
         set->labels[s] = classes > 1 ? (float)below((size_t)classes)
                          : classes   ? (below(2) ? 1.0f : -1.0f)
                                      : (float)uniform(-2, 2);
+        set->weights[s] = form.weighted ? (float)(1 + below(5)) : 1;
     }
     set->starts[n] = (uint32_t)nnz;
     set->b = (struct drps_batch){
@@ -97,6 +104,7 @@ static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entrie
         .rows = m,
         .nnz = nnz,
         .labels = set->labels,
+        .weights = form.weighted ? set->weights : NULL,
         .starts = form.starts ? set->starts : NULL,
         .per_sample = (uint32_t)entries,
         .local16 = form.wide ? NULL : set->local16,
@@ -108,6 +116,7 @@ static void make_batch(struct sample_set *set, size_t n, size_t m, size_t entrie
 static void drop_batch(struct sample_set *set)
 {
     free(set->labels);
+    free(set->weights);
     free(set->values);
     free(set->starts);
     free(set->local32);
@@ -275,8 +284,11 @@ static void check_mean(const struct drps_model *sum, unsigned form)
     (void)drps_model_gradient(&mean, &set.b, 0, 11, params, grads[1], scores, scratch);
     (void)drps_model_gradient(&mean, &set.b, 11, SAMPLES, params, grads[1], scores, scratch);
     (void)drps_model_gradient_ref(&mean, &set.b, 0, SAMPLES, params, grads[2], scores, scratch);
+    double weight = 0; /* without weights all are 1 */
+    for (size_t i = 0; i < SAMPLES; i++)
+        weight += (double)set.weights[i];
     for (size_t i = 0; i < ROWS * dim; i++) {
-        const double want = (double)grads[0][i] / (SAMPLES * WORKERS);
+        const double want = (double)grads[0][i] / (weight * WORKERS);
         for (int k = 1; k < 3; k++)
             if (fabs(want - (double)grads[k][i]) > 1e-6)
                 fail_msg("%s, form %u, %s: mean gradient[%zu] expected %.9g, found %.9g",
@@ -554,6 +566,133 @@ static void test_model_gradient_repeats_bit_for_bit(void **state)
         free(params);
         drop_batch(&set);
     }
+}
+
+/* The samples of `set`, each as often as it weighs, in one batch without weights. */
+static void make_copies(const struct drps_batch *b, struct sample_set *out)
+{
+    size_t n = 0, nnz = 0;
+    for (size_t s = 0; s < b->samples; s++) {
+        n += (size_t)b->weights[s];
+        nnz += (size_t)b->weights[s] * (drps_batch_start(b, s + 1) - drps_batch_start(b, s));
+    }
+    memset(out, 0, sizeof(*out));
+    out->labels = must(malloc((n + 1) * sizeof(float)));
+    out->values = must(malloc((nnz + 1) * sizeof(float)));
+    out->starts = must(malloc((n + 1) * sizeof(uint32_t)));
+    out->local32 = must(malloc((nnz + 1) * sizeof(uint32_t)));
+    n = nnz = 0;
+    for (size_t s = 0; s < b->samples; s++)
+        for (size_t k = 0; k < (size_t)b->weights[s]; k++) {
+            out->labels[n] = b->labels[s];
+            out->starts[n++] = (uint32_t)nnz;
+            for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++) {
+                out->local32[nnz] = (uint32_t)drps_batch_local(b, j);
+                out->values[nnz++] = drps_batch_value(b, j);
+            }
+        }
+    out->starts[n] = (uint32_t)nnz;
+    out->b = (struct drps_batch){.samples = n,
+                                 .rows = b->rows,
+                                 .nnz = nnz,
+                                 .labels = out->labels,
+                                 .starts = out->starts,
+                                 .local32 = out->local32,
+                                 .values = out->values};
+}
+
+/* A sample of weight n has the loss and the gradient of n copies. */
+static void check_weight_is_copies(const struct drps_model *model, size_t samples, size_t entries,
+                                   unsigned form)
+{
+    const size_t m = 60, floats = m * model->dim;
+    struct sample_set set, copies;
+    make_batch(&set, samples, m, entries, form_of(form), classes_of(model));
+    make_copies(&set.b, &copies);
+    const size_t n = copies.b.samples;
+    float *params = random_params(floats);
+    float *scores = must(calloc((n + samples) * model->outputs, sizeof(float)));
+    float *grads[2] = {must(calloc(floats, sizeof(float))), must(calloc(floats, sizeof(float)))};
+    void *scratch = must(malloc(drps_model_scratch_bytes(model, n, m) + 1));
+    const double expected =
+        drps_model_gradient(model, &copies.b, 0, n, params, grads[0], scores, scratch);
+    const double found =
+        drps_model_gradient(model, &set.b, 0, samples, params, grads[1], scores, scratch);
+    check_close("loss", 0, expected, found, model, form);
+    for (size_t i = 0; i < floats; i++)
+        check_close("gradient", i, (double)grads[0][i], (double)grads[1][i], model, form);
+    if (model->outputs > 1) { /* sufficient vectors: slopes, then what they add up to */
+        memset(grads[1], 0, floats * sizeof(float));
+        float *slopes = must(calloc(samples * model->outputs, sizeof(float)));
+        drps_model_predict(model, &set.b, 0, samples, params, scores, scratch);
+        check_close("loss", 1, expected, drps_model_slopes(model, &set.b, scores, slopes, scratch),
+                    model, form);
+        drps_model_backward(model, &set.b, slopes, grads[1]);
+        for (size_t i = 0; i < floats; i++)
+            check_close("gradient of vectors", i, (double)grads[0][i], (double)grads[1][i], model,
+                        form);
+        free(slopes);
+    }
+    free(scratch);
+    free(scores);
+    free(params);
+    for (int k = 0; k < 2; k++)
+        free(grads[k]);
+    drop_batch(&set);
+    drop_batch(&copies);
+}
+
+static void test_model_weights_are_copies(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PREDICTORS; p++)
+        for (unsigned loss = 0; loss < LOSSES; loss++)
+            for (unsigned form = FORMS / 2; form < FORMS; form++) {
+                struct drps_model model = model_of(predictors[p].algo, (enum drps_loss)loss,
+                                                   predictors[p].rank, form_of(form).bias);
+                model.mean_of = form % 3; /* a sum, or a mean, which is by weight */
+                check_weight_is_copies(&model,
+                                       predictors[p].samples < 100 ? predictors[p].samples : 100,
+                                       predictors[p].entries, form);
+            }
+    for (size_t k = 0; k < OF_CLASSES; k++)
+        for (size_t c = 0; c < NAMED; c++) {
+            const struct drps_model model =
+                model_of(of_classes[k].algo, of_classes[k].loss, named[c].classes, 1);
+            check_weight_is_copies(&model, named[c].samples, named[c].entries, FORMS - 1);
+        }
+}
+
+/* A weight of 1 changes no bit but where losses are summed. */
+static void test_model_weights_of_one_change_nothing(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < PREDICTORS; p++)
+        for (unsigned loss = 0; loss < LOSSES; loss++) {
+            const struct drps_model model =
+                model_of(predictors[p].algo, (enum drps_loss)loss, predictors[p].rank, 1);
+            const size_t n = predictors[p].samples, m = 60, floats = m * model.dim;
+            struct sample_set set;
+            make_batch(&set, n, m, predictors[p].entries, form_of(14), classes_of(&model));
+            float *params = random_params(floats), *scores = must(calloc(n, sizeof(float)));
+            float *grads[2] = {must(calloc(floats, sizeof(float))),
+                               must(calloc(floats, sizeof(float)))};
+            void *scratch = must(malloc(drps_model_scratch_bytes(&model, n, m) + 1));
+            double sums[2];
+            for (int k = 0; k < 2; k++) {
+                set.b.weights = k ? set.weights : NULL;
+                sums[k] =
+                    drps_model_gradient(&model, &set.b, 0, n, params, grads[k], scores, scratch);
+            }
+            assert_memory_equal(grads[0], grads[1], floats * sizeof(float));
+            assert_true(fabs(sums[0] - sums[1]) <= 1e-12 * fabs(sums[0]));
+            free(scratch);
+            free(scores);
+            free(params);
+            for (int k = 0; k < 2; k++)
+                free(grads[k]);
+            drop_batch(&set);
+        }
 }
 
 static void test_model_empty_range_changes_nothing(void **state)
@@ -1046,6 +1185,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_model_scores_do_not_depend_on_the_range),
         cmocka_unit_test(test_model_gradients_of_ranges_add_up),
         cmocka_unit_test(test_model_gradient_repeats_bit_for_bit),
+        cmocka_unit_test(test_model_weights_are_copies),
+        cmocka_unit_test(test_model_weights_of_one_change_nothing),
         cmocka_unit_test(test_model_empty_range_changes_nothing),
         cmocka_unit_test(test_model_fm_scores_by_hand),
         cmocka_unit_test(test_model_mf_scores_known_rows_only),

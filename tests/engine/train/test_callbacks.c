@@ -114,7 +114,7 @@ static void test_callbacks_of_held_out_samples_give_the_loss(void **state)
         model.callbacks = i ? &calls : NULL;
         struct drps_metrics *m = drps_metrics_of(&model);
         assert_non_null(m);
-        drps_metrics_add(m, scores, labels, 2);
+        drps_metrics_add(m, scores, labels, NULL, 2);
         drps_metrics_result(m, i ? &called : &plain);
         drps_metrics_free(m);
     }

@@ -25,6 +25,12 @@ struct shape {
     int bias, values;           /* values: 0 none, 1 some samples, 2 all */
 };
 
+/* Some batches have weights, from some sample on that is not their first. */
+static float weight_of(size_t sample)
+{
+    return sample % 16 == 5 ? 0.5f + (float)sample : 1;
+}
+
 struct samples {
     size_t *starts;
     uint32_t *ids;
@@ -97,7 +103,7 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
     unsigned char *used = calloc(n + 1, 1);
     uint32_t before = 0;
     int uniform = 1;
-    int valued = 0;
+    int valued = 0, weighted = 0;
 
     assert_true(row && used);
     size_t bytes = (size_t)drps_recfile_bytes(data, k);
@@ -119,6 +125,8 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
         assert_int_equal(drps_batch_start(&b, i - first + 1) - at, s->starts[i + 1] - s->starts[i]);
         uniform &= s->starts[i + 1] - s->starts[i] == s->starts[first + 1] - s->starts[first];
         valued |= s->valued[i];
+        weighted |= weight_of(i) != 1;
+        if (b.weights) assert_true(b.weights[i - first] == weight_of(i));
         for (size_t j = 0; j < s->starts[i + 1] - s->starts[i]; j++) {
             uint32_t local = b.local32 ? b.local32[at + j] : b.local16[at + j];
             size_t of = s->starts[i]; /* the sample's entry with this row */
@@ -133,6 +141,7 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
     }
     assert_int_equal(b.starts == NULL, uniform);
     assert_int_equal(b.values != NULL, valued);
+    assert_int_equal(b.weights != NULL, weighted);
     for (uint32_t i = 0; i < n; i++)
         if (!used[i])
             fail_msg("%s: batch %" PRIu64 " lists row %u for nothing", shape->name, k, row[i]);
@@ -262,12 +271,15 @@ static void check_shapes(struct scratch *s, int mapped)
         assert_int_equal(drps_recwriter_open(drps_io_os(), rows_path, DRPS_KIND_ROWS, &rows, &err),
                          0);
         assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
-        for (size_t i = 0; i < shape->samples; i++)
-            assert_int_equal(drps_batcher_add(b, in.labels[i],
-                                              (uint32_t)(in.starts[i + 1] - in.starts[i]),
-                                              in.ids + in.starts[i],
-                                              in.valued[i] ? in.values + in.starts[i] : NULL, &err),
-                             0);
+        for (size_t i = 0; i < shape->samples; i++) {
+            const struct spool_sample sample = {.label = in.labels[i],
+                                                .weight = weight_of(i),
+                                                .n = (uint32_t)(in.starts[i + 1] - in.starts[i]),
+                                                .ids = in.ids + in.starts[i],
+                                                .values =
+                                                    in.valued[i] ? in.values + in.starts[i] : NULL};
+            assert_int_equal(drps_batcher_add(b, &sample, &err), 0);
+        }
         assert_int_equal(drps_batcher_flush(b, &err), 0);
         assert_int_equal(drps_batcher_flush(b, &err), 0); /* nothing begun */
         for (size_t j = 0; mapped && j < in.starts[shape->samples]; j++)
@@ -336,12 +348,14 @@ static void test_batcher_stays_failed(void **state)
         drps_recwriter_open(&f->io, scratch_path(*state, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
         0);
     assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
+    const struct spool_sample sample = {
+        .label = 1, .weight = 1, .n = EACH, .ids = ids, .values = values};
     for (size_t i = 0; i + 1 < SAMPLES; i++)
-        assert_int_equal(drps_batcher_add(b, 1, EACH, ids, values, &err), 0);
+        assert_int_equal(drps_batcher_add(b, &sample, &err), 0);
     fault_io_arm(f, FAULT_PWRITE, 1, 0, FAULT_ERROR, -EIO);
-    assert_int_equal(drps_batcher_add(b, 1, EACH, ids, values, &err), -EIO);
+    assert_int_equal(drps_batcher_add(b, &sample, &err), -EIO);
     assert_int_equal(f->fired, 1);
-    assert_int_equal(drps_batcher_add(b, 1, EACH, ids, values, &again), 0);
+    assert_int_equal(drps_batcher_add(b, &sample, &again), 0);
     assert_int_equal(drps_batcher_flush(b, &again), -EIO);
     assert_string_equal(again.text, err.text);
     drps_batcher_close(b);
@@ -366,6 +380,7 @@ static void test_batcher_gives_back_a_large_batch(void **state)
     struct batcher *b;
     struct drps_err err = DRPS_ERR_INIT;
     uint32_t ids[EACH];
+    struct spool_sample sample = {.label = 1, .weight = 1, .n = EACH, .ids = ids};
     size_t before, gathered = 0;
 
     assert_int_equal(
@@ -380,12 +395,13 @@ static void test_batcher_gives_back_a_large_batch(void **state)
         if (i + 1 == SAMPLES) gathered = bytes_in_use();
         for (uint32_t j = 0; j < EACH; j++)
             ids[j] = i * EACH + j;
-        if (drps_batcher_add(b, 1, EACH, ids, NULL, &err) < 0) fail_msg("%s", err.text);
+        if (drps_batcher_add(b, &sample, &err) < 0) fail_msg("%s", err.text);
     }
     if (gathered > before) /* where it is counted: not under the sanitizers' allocators */
         assert_in_range(bytes_in_use(), 0, before + (gathered - before) / 16);
+    sample.n = 1;
     for (uint32_t i = 0; i < 2 * SAMPLES; i++)
-        if (drps_batcher_add(b, 1, 1, ids, NULL, &err) < 0) fail_msg("%s", err.text);
+        if (drps_batcher_add(b, &sample, &err) < 0) fail_msg("%s", err.text);
     assert_int_equal(drps_batcher_flush(b, &err), 0);
     drps_batcher_close(b);
     assert_int_equal(drps_recwriter_finish(data, &err), 0);

@@ -1,5 +1,6 @@
 /* Batch bodies: exact bytes, every shape comes back, and each damaged field is refused. */
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,6 +110,45 @@ static void test_batch_golden_bytes(void **state)
     free(data);
 }
 
+/* The same with weights 2 and 0.5, which follow the labels. */
+static void test_batch_golden_bytes_of_weights(void **state)
+{
+    static const unsigned char want[] = {0, 0, 0, 0x40, 0, 0, 0, 0x3f};
+    enum { HEAD_AND_LABELS = DRPS_BATCH_HEAD_BYTES + 8, FLAGS_AT = 16 };
+    struct drps_batch b = small;
+    size_t bytes, plain_bytes;
+    b.weights = (const float[]){2.0f, 0.5f};
+    unsigned char *data = flatten(&b, &bytes), *plain = flatten(&small, &plain_bytes);
+    (void)state;
+    assert_int_equal(bytes, plain_bytes + sizeof(want));
+    assert_int_equal(drps_get_u32(data + FLAGS_AT), DRPS_BATCH_VALUES | 1024);
+    drps_put_u32(data + FLAGS_AT, DRPS_BATCH_VALUES);
+    assert_memory_equal(data, plain, HEAD_AND_LABELS);
+    assert_memory_equal(data + HEAD_AND_LABELS, want, sizeof(want));
+    assert_memory_equal(data + HEAD_AND_LABELS + sizeof(want), plain + HEAD_AND_LABELS,
+                        plain_bytes - HEAD_AND_LABELS);
+    free(plain);
+    free(data);
+}
+
+static void test_batch_weights_are_finite_and_above_zero(void **state)
+{
+    static const float bad[] = {0.0f, -0.0f, -1.0f, NAN, INFINITY};
+    struct drps_batch b = small, back;
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        size_t bytes;
+        b.weights = (const float[]){1.0f, bad[i]};
+        unsigned char *data = flatten(&b, &bytes);
+        struct drps_err err = DRPS_ERR_INIT;
+        const int rc = drps_batch_decode(data, bytes, &back, &err);
+        if (rc != DRPS_E_CORRUPT || !strstr(err.text, "weight"))
+            fail_msg("weight %g: found %d, %s", (double)bad[i], rc, err.text);
+        assert_int_equal(drps_batch_decode_unpacked(data, bytes, &back, NULL), DRPS_E_CORRUPT);
+        free(data);
+    }
+}
+
 static void test_batch_every_shape_comes_back(void **state)
 {
     static const struct {
@@ -123,11 +163,12 @@ static void test_batch_every_shape_comes_back(void **state)
     struct random_source r = random_begin("batch");
     (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-        for (int shape = 0; shape < 4; shape++) {
+        for (int shape = 0; shape < 8; shape++) {
             struct drps_batch b = {.samples = cases[c].samples, .rows = cases[c].rows};
             struct drps_batch back;
             struct drps_err err = DRPS_ERR_INIT;
             float lab[100];
+            float wei[100];
             float val[2000];
             uint32_t sta[101] = {0};
             uint32_t wide[2000];
@@ -135,6 +176,7 @@ static void test_batch_every_shape_comes_back(void **state)
             size_t bytes;
             for (size_t s = 0; s < b.samples; s++) {
                 lab[s] = (float)s;
+                wei[s] = 0.5f + (float)s;
                 size_t n = shape & 1 ? cases[c].per_sample
                                      : (size_t)random_below(&r, cases[c].per_sample + 2);
                 if (!b.rows) n = 0;
@@ -152,6 +194,7 @@ static void test_batch_every_shape_comes_back(void **state)
             else
                 b.starts = sta;
             if (shape & 2) b.values = val;
+            if (shape & 4) b.weights = wei;
             if (b.rows > 65536)
                 b.local32 = wide;
             else
@@ -163,10 +206,11 @@ static void test_batch_every_shape_comes_back(void **state)
                 fail_msg("%s, shape %d: %s", cases[c].name, shape, err.text);
             assert_true(back.samples == b.samples && back.rows == b.rows && back.nnz == b.nnz);
             assert_true(!back.starts == !b.starts && !back.values == !b.values &&
-                        !back.local32 == !b.local32);
+                        !back.weights == !b.weights && !back.local32 == !b.local32);
             for (size_t s = 0; s <= b.samples; s++)
                 assert_int_equal(drps_batch_start(&back, s), sta[s]);
             assert_memory_equal(back.labels, lab, b.samples * sizeof(*lab));
+            if (b.weights) assert_memory_equal(back.weights, wei, b.samples * sizeof(*wei));
             if (b.values) assert_memory_equal(back.values, val, b.nnz * sizeof(*val));
             for (size_t j = 0; j < b.nnz; j++)
                 assert_int_equal(back.local32 ? back.local32[j] : back.local16[j], wide[j]);
@@ -196,6 +240,7 @@ static void test_batch_damaged_fields_are_refused(void **state)
         {"uniform", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM},
         {"wide", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_WIDE},
         {"packed", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_PACKED},
+        {"weights", 16, 4, DRPS_BATCH_VALUES | DRPS_BATCH_WEIGHTS},
         {"a flag that is not known", 16, 4, DRPS_BATCH_VALUES | 32},
         {"a lane of no stratum", 24, 8, (uint64_t)1 << 32},
         {"lane 16", 24, 8, (uint64_t)DRPS_BATCH_LANES << 32 | 1},
@@ -469,6 +514,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch_golden_bytes),
+        cmocka_unit_test(test_batch_golden_bytes_of_weights),
+        cmocka_unit_test(test_batch_weights_are_finite_and_above_zero),
         cmocka_unit_test(test_batch_every_shape_comes_back),
         cmocka_unit_test(test_batch_packed_golden_bytes),
         cmocka_unit_test(test_batch_unpack_checks_indices),

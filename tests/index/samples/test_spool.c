@@ -50,6 +50,11 @@ static int has_values(uint32_t i)
     return i % 3 == 0;
 }
 
+static float weight_of(uint32_t i)
+{
+    return i % 4 == 1 ? 0.25f * (float)i : 1;
+}
+
 static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t n,
                struct drps_err *err)
 {
@@ -63,6 +68,7 @@ static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t 
     }
     struct spool_sample sample = {.order = order_of(shape, i),
                                   .label = (float)i,
+                                  .weight = weight_of(i),
                                   .n = n,
                                   .ids = ids,
                                   .values = has_values(i) ? values : NULL};
@@ -92,6 +98,7 @@ static int look(void *ctx, struct spool_sample *sample, struct drps_err *err)
     assert_true(sample->order == order_of(seen->shape, i));
     assert_int_equal(sample->n, i == seen->huge ? seen->huge_n : features_of(seen->shape, i));
     assert_int_equal(sample->values != NULL, has_values(i));
+    assert_true(sample->weight == weight_of(i));
     for (uint32_t j = 0; j < sample->n; j++) {
         if (sample->ids[j] != id_of(i, j) + seen->add)
             fail_msg("sample %u entry %u: id %u, expected %u", i, j, sample->ids[j],

@@ -490,6 +490,73 @@ static void test_verify_finds_consistent_damage(void **state)
     }
 }
 
+/* Weights of plan.json and of batches say the same. */
+static void test_verify_finds_other_weights(void **state)
+{
+    static const struct {
+        const char *name, *key;
+        double by;         /* the sum is 4.5, of evaluation 3, and the largest is 2 */
+        const char *wants; /* NULL: such a plan is not opened */
+    } cases[] = {
+        {"nothing", "sum", 1, ""},
+        {"another sum", "sum", 1.01, "weights sum to 4.545"},
+        {"another sum of evaluation", "test_sum", 1.01, "of evaluation to 3.03"},
+        {"another largest one", "most", 1.01, "are 2.02 at most"},
+        {"none", NULL, 0, "weights in a plan without"},
+        {"a sum below the largest one", "sum", 0.1, NULL},
+        {"a sum below 0", "sum", -1, NULL},
+        {"a sum of evaluation below 0", "test_sum", -1, NULL},
+        {"a largest one of 0", "most", 0, NULL},
+        {"one that no float is", "most", 1e300, NULL},
+    };
+    struct scratch *s = *state;
+    char weights[SCRATCH_PATH_BYTES];
+    const char *const list[] = {weights};
+    (void)snprintf(weights, sizeof(weights), "%s",
+                   scratch_file(s, "weights", "2\n0.5\n1\n1\n", SIZE_MAX));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        json_t *j;
+        case_begin(&c, s, scratch_file(s, "input", "1 1:1\n0 2:1\n1 3:1\n0 1:1\n", SIZE_MAX),
+                   "lor");
+        (void)snprintf(c.test, sizeof(c.test), "%s",
+                       scratch_file(s, "test", "1 1:1\n0 2:1\n1 3:1\n", SIZE_MAX));
+        c.options.tests_n = 1;
+        c.options.weights = list;
+        c.options.weights_n = 1;
+        c.options.force = 1;
+        case_compile(&c);
+        char *path = drps_path_join(c.out, "plan.json");
+        assert_int_equal(
+            drps_manifest_read(drps_io_os(), path, "drps-plan", DRPS_PLAN_VERSION, &j, &err), 0);
+        json_t *w = json_object_get(j, "weights");
+        if (cases[i].key)
+            assert_int_equal(
+                json_object_set_new(
+                    w, cases[i].key,
+                    json_real(json_real_value(json_object_get(w, cases[i].key)) * cases[i].by)),
+                0);
+        else
+            assert_int_equal(json_object_del(j, "weights"), 0);
+        (void)json_object_del(j, "checksum");
+        assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+        json_decref(j);
+        free(path);
+        if (!cases[i].wants) {
+            struct drps_plan *plan;
+            const int rc = drps_plan_open(drps_io_os(), c.out, &plan, &err);
+            if (rc != DRPS_E_CORRUPT || !strstr(err.text, "samples that weigh"))
+                fail_msg("%s: %d '%s'", cases[i].name, rc, err.text);
+            continue;
+        }
+        const struct drps_findings found = check(c.out);
+        if (*cases[i].wants ? !says(&found, cases[i].wants) : found.problems != 0)
+            fail_msg("%s: %" PRIu64 " problems: %s", cases[i].name, found.problems,
+                     found.problems ? found.kept[0].text : "");
+    }
+}
+
 /* Numbers of plan.json that were changed, with its checksum. */
 static void test_verify_finds_other_numbers(void **state)
 {
@@ -1094,6 +1161,7 @@ int main(void)
         SCRATCH_TEST(test_verify_follows_rows_of_samples),
         SCRATCH_TEST(test_verify_is_whole_for_every_kind),
         SCRATCH_TEST(test_verify_finds_consistent_damage),
+        SCRATCH_TEST(test_verify_finds_other_weights),
         SCRATCH_TEST(test_verify_finds_other_numbers),
         SCRATCH_TEST(test_verify_compares_the_id),
         SCRATCH_TEST(test_verify_compares_ranks),
