@@ -72,4 +72,11 @@ awk 'BEGIN {printf "label"; for (i = 0; i < 300; i++) printf ",f%d", i; print ""
 "$tools/drps-index" wide.csv --algo lor -o plan-wide --json >wide.json 2>wide.txt
 grep -q "numbers: f0 to f299; label: label" wide.txt || fail "300 columns are told so: $(cat wide.txt)"
 [[ $(all_values kind <wide.json | wc -l) = 301 ]] || fail "--json has $(all_values kind <wide.json | wc -l) columns"
+columns() { # NAMES: so many columns, and a line of what they are
+    { echo "$1"; for i in 0 1 2 3; do awk -v i=$i -F, '{ for (f = 1; f <= NF; f++) printf "%s%s", $f ~ /^c/ ? "x" i % 2 : (f + i) % 2, f < NF ? "," : "\n" }' <<<"$1"; done; } >named.csv
+    "$tools/drps-index" named.csv --label y --algo lor -o plan-named --force 2>&1 | grep numbers:
+}
+[[ $(columns "$(seq -f f%g -s , 0 59),y") = *"numbers: f0 to f59; label: y" ]] || fail "60 columns: $(columns "$(seq -f f%g -s , 0 59),y")"
+turns=$(for i in $(seq 50); do printf 'f%s,c%s,' "$i" "$i"; done)y
+[[ $(columns "$turns") = *"f39, f40, ... 50 in all; categories: c1, c2,"*"c39, c40, ... 50 in all; label: y" ]] || fail "50 columns in turns: $(columns "$turns")"
 echo "ok"

@@ -18,7 +18,7 @@ for store in resident relay; do
     : >progress.txt # not by the shell that starts the next command, which may be late: the loop would see the old lines
     "$tools/drps-train" plan -o model --epochs 100000 --store $store --memory $memory >>progress.txt &
     pid=$!
-    until [[ $(wc -l <progress.txt) -ge 3 ]]; do # a head and two epochs
+    until [[ $(wc -l <progress.txt) -ge 4 ]]; do # a head, the best constant and two epochs
         kill -0 $pid 2>/dev/null || fail "drps-train --store $store ended too soon"
         read -rt 0.01 <> <(:) || true
     done

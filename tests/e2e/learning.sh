@@ -211,7 +211,7 @@ rm -rf model model.checkpoint
 fails 2 "--metric says which epoch is the best" train plan -o model --metric auc
 fails 2 "the metric rmse is of labels that are numbers, and plan has the logistic loss" train plan -o model --metric rmse --patience 2
 fails 2 "the metric auc is of two classes, and line has the squared loss" train line -o model --metric auc --patience 2
-fails 2 "the optimizer ftrl has no learning rate that could decay" train plan -o model --optimizer ftrl --lr-decay sqrt
+fails 2 "the rate of ftrl does not decay \(it falls by itself\): leave the decay of the learning rate out" train plan -o model --optimizer ftrl --lr-decay sqrt
 fails 2 "no mean over a batch where local steps step after each sample" train plan -o model --batch-mean --local-steps
 echo "ok steps"
 

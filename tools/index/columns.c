@@ -45,6 +45,21 @@ static int is_of(const struct drps_reader_column *c, const struct group *g)
     return c->kind == g->kind && (c->kind != DRPS_COLUMN_NUMBER || c->scaled == g->scaled);
 }
 
+/* Neighbours of a kind, after so many that were told. Returns how many of them are told. */
+static size_t put_neighbours(struct text *t, const struct drps_reader_column *columns, size_t n,
+                             int joined, size_t told)
+{
+    const size_t room = told < NAMES_TOLD ? NAMES_TOLD - told : 0, names = n < room ? n : room;
+    if (joined) { /* "f1 to f28" */
+        put(t, told ? ", " : "", columns[0].name);
+        put(t, " to ", columns[n - 1].name);
+        return n;
+    }
+    for (size_t k = 0; k < names; k++)
+        put(t, told + k ? ", " : "", columns[k].name);
+    return names;
+}
+
 static void put_group(struct text *t, const struct group *g,
                       const struct drps_reader_column *columns, size_t n)
 {
@@ -58,12 +73,7 @@ static void put_group(struct text *t, const struct group *g,
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && is_of(&columns[end], g);)
             end++;
-        const int joined = n > FEW_COLUMNS && end > i + 2; /* "f1 to f28" */
-        if (joined) put(t, told ? ", " : "", columns[i].name);
-        if (joined) put(t, " to ", columns[end - 1].name);
-        for (size_t k = i; k < end && !joined && told + (k - i) < NAMES_TOLD; k++)
-            put(t, told + (k - i) ? ", " : "", columns[k].name);
-        told += joined || told + (end - i) <= NAMES_TOLD ? end - i : NAMES_TOLD - told;
+        told += put_neighbours(t, columns + i, end - i, n > FEW_COLUMNS && end > i + 2, told);
         if (end == i) end++;
     }
     (void)snprintf(more, sizeof(more), "%zu in all", of_group);

@@ -113,18 +113,22 @@ static struct place place_of(const struct drps_expr *e, int i, size_t outputs, d
     return p;
 }
 
+/* What else can be done about a loss, which is trained. */
+static const char TRAINED[] = ", or train with a smaller learning rate";
+
 static int check_finite(const struct drps_expr_node *node, const char *what, const double *v,
-                        size_t n, struct drps_err *err)
+                        size_t n, const char *or_else, struct drps_err *err)
 {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(v[i]))
             return drps_err_set(err, DRPS_E_CONFIG,
                                 "in column %d %s is %s; divide by and take log of nothing "
-                                "that can be 0, or train with a smaller learning rate",
+                                "that can be 0%s",
                                 node->column, what,
                                 isnan(v[i]) ? "not a number"
                                 : v[i] > 0  ? "infinite"
-                                            : "minus infinite");
+                                            : "minus infinite",
+                                or_else);
     return 0;
 }
 
@@ -144,7 +148,7 @@ static double leaf(const struct drps_expr *e, const struct drps_expr_node *node,
 }
 
 static int values(const struct drps_expr *e, size_t outputs, const struct drps_expr_sample *s,
-                  double *work, struct drps_err *err)
+                  double *work, const char *or_else, struct drps_err *err)
 {
     int rc = 0;
     for (int i = 0; i < e->n && rc == 0; i++) {
@@ -153,7 +157,7 @@ static int values(const struct drps_expr *e, size_t outputs, const struct drps_e
         for (size_t c = 0; c < p.n && node->a < 0; c++)
             p.v[c] = leaf(e, node, s, c);
         if (node->a >= 0) forward(node->op, &p);
-        rc = check_finite(node, "a value", p.v, p.n, err);
+        rc = check_finite(node, "a value", p.v, p.n, or_else, err);
     }
     return rc;
 }
@@ -183,7 +187,7 @@ static int derivatives(const struct drps_expr *e, size_t outputs, const struct d
         const struct drps_expr_node *node = &e->nodes[i];
         if (!node->varies) continue;
         const struct place p = place_of(e, i, outputs, work);
-        rc = check_finite(node, "a derivative", p.d, p.n, err);
+        rc = check_finite(node, "a derivative", p.d, p.n, TRAINED, err);
         if (rc == 0 && node->a >= 0) backward(node->op, &p);
         if (rc == 0 && node->op == OP_SCORES) rc = give_slopes(node, &p, s->slopes, err);
         if (rc == 0 && node->op == OP_OWN) rc = give_slopes(node, &p, s->own_slopes, err);
@@ -197,7 +201,7 @@ int drps_expr_slopes(const struct drps_expr *e, size_t outputs, const struct drp
     memset(work, 0, drps_expr_work(e, outputs) * sizeof(*work));
     if (s->slopes) memset(s->slopes, 0, outputs * sizeof(*s->slopes));
     if (s->own_slopes) memset(s->own_slopes, 0, outputs * sizeof(*s->own_slopes));
-    int rc = values(e, outputs, s, work, err);
+    int rc = values(e, outputs, s, work, TRAINED, err);
     if (rc == 0 && (s->slopes || s->own_slopes)) rc = derivatives(e, outputs, s, work, err);
     *loss_out = rc == 0 ? work[(size_t)(e->n - 1) * outputs] : (double)NAN;
     return rc;
@@ -209,5 +213,5 @@ int drps_expr_value(const struct drps_expr *e, size_t outputs, const float *scor
     const struct drps_expr_sample s = {.scores = scores};
     *value_out = work + (size_t)(e->n - 1) * outputs;
     *n_out = e->nodes[e->n - 1].vector ? outputs : 1;
-    return values(e, outputs, &s, work, err);
+    return values(e, outputs, &s, work, "", err);
 }

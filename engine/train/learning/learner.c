@@ -113,6 +113,10 @@ static int check_steps(const struct drps_train_options *o, const struct drps_opt
 {
     const char *name = drps_optim_name(optim->kind);
     const int decays = o->lr_decay > DRPS_DECAY_CONSTANT;
+    if (decays && optim->kind == DRPS_OPTIM_FTRL)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the rate of ftrl does not decay (it falls by itself): leave the decay "
+                            "of the learning rate out, or take sgd or adagrad");
     if (decays && optim->kind > DRPS_OPTIM_ADAGRAD)
         return drps_err_set(
             err, DRPS_E_CONFIG,

@@ -726,16 +726,6 @@ static void test_reader_random_lines(void **state)
 
 /* ---- Real data, when it is there ---- */
 
-/* The repository, from this file's name as the compiler had it. */
-static const char *source_folder(void)
-{
-    static char folder[400];
-    (void)snprintf(folder, sizeof(folder), "%s", __FILE__);
-    char *at = strstr(folder, "/tests/unit/");
-    if (at) *at = '\0';
-    return at ? folder : ".";
-}
-
 static void test_reader_real_data(void **state)
 {
     static const struct {
@@ -763,7 +753,7 @@ static void test_reader_real_data(void **state)
         char path[600];
         const char *p = path;
         struct outcome o;
-        (void)snprintf(path, sizeof(path), "%s/../shared/data/%s", source_folder(), rows[i].file);
+        (void)snprintf(path, sizeof(path), DRPS_TEST_SOURCE "/../shared/data/%s", rows[i].file);
         if (access(path, R_OK) != 0) {
             print_message("skipped: no %s\n", path);
             continue;

@@ -268,6 +268,21 @@ static void test_expr_says_what_is_not_finite(void **state)
     }
 }
 
+static void test_expr_value_says_nothing_of_training(void **state)
+{
+    const float zero = 0;
+    const double *value;
+    double work[2 * DRPS_EXPR_NODES];
+    size_t n;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_expr e;
+    (void)state;
+    assert_int_equal(drps_expr_parse_value(&e, "log(w*x)", 1, NULL), 0);
+    assert_int_equal(drps_expr_value(&e, 1, &zero, work, &value, &n, &err), DRPS_E_CONFIG);
+    assert_string_equal(err.text, "in column 1 a value is minus infinite; divide by and take log "
+                                  "of nothing that can be 0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_expr_parse_says_where),
         cmocka_unit_test(test_expr_y_has_the_shape_of_labels),
         cmocka_unit_test(test_expr_says_what_is_not_finite),
+        cmocka_unit_test(test_expr_value_says_nothing_of_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
