@@ -82,9 +82,12 @@ lor "--prune, --prune-to" --blocks topk --prune 2 --prune-to 3
 lor "--calibrate, --seek-us, --transfer-mbs" --calibrate . --seek-us 4
 lor "--algo, --factors" --factors 4
 lor "--algo, --loss" --loss hinge
-lor "--format, --columns" --columns x:number
-lor "--format, --separator" --separator ,
-lor "--format, --label" --label x
+lor "--columns" --columns x:number
+lor "--separator" --separator ,
+lor "--label" --label x
+printf '5.1,3.5,a\n4.9,3,b\n' >headless.csv
+hint 1 "--no-header, --label" "$index" headless.csv --algo mlr -o never
+hint 2 "--label, --no-header" "$index" headless.csv --algo mlr -o never --format csv --label 3
 hint 1 "--label, --algo" "$index" one.svm --algo lor -o never
 hint 2 "--format, --algo" "$index" good.svm --algo lmf -o never
 hint 2 "--partition, --residuals" "$index" ratings.tsv --algo lmf --order grid --workers 2 --residuals all -o never
@@ -106,6 +109,17 @@ ports 2 >near.txt
 hint 2 "drps-train --make-keys DIR, --keys, --insecure" "$train" plan-2 -o never --peers far.txt --rank 0
 hint 75 "--timeout" "$train" plan-2 -o never --peers near.txt --rank 0 --insecure --timeout 1
 absent never
+# Three columns of anything look like ratings: said where the algorithm takes features, and what is said of columns decides.
+awk 'BEGIN {srand(5); for (i = 0; i < 200; i++) printf "%d,%d,%d\n", rand() * 50, rand() * 900, i % 2}' >three.csv
+"$index" three.csv --algo lor -o three --quiet 2>err.txt
+grep -q 'warning: three.csv is read as ratings: columns 1 and 2 are names of a user and an item; if they are features, name the format csv and say that there is no header (--format, --no-header)$' err.txt ||
+    fail "ratings for lor: $(cat err.txt)"
+for how in '--algo lmf' '--algo fm' '--algo lor --format ratings' '--algo lor --label 3'; do
+    # shellcheck disable=SC2086  # words
+    "$index" three.csv $how -o three --force --quiet 2>err.txt
+    ! grep -q 'read as ratings' err.txt || fail "$how: $(cat err.txt)"
+done
+fails 2 'algo is missing: .*expr' "$index" good.svm -o never
 "$index" good.svm --algo lor -o plan-said --blocks topk --calibrate . -v >out.txt 2>err.txt # says what was measured
 grep -q 'a request costs' err.txt || fail "--calibrate says nothing: $(cat err.txt)"
 grep -qF '(--' err.txt && fail "what is no mistake names options: $(cat err.txt)"
