@@ -46,7 +46,7 @@ fails 1 'exists' "$index" good.svm --algo lor -o plan
 
 fails 2 'PLAN|plan' "$train"
 fails 1 'is no drps plan' "$train" good.svm -o model
-fails 1 'is no drps plan' "$train" nosuch -o model
+fails 1 'nosuch: No such file or directory$' "$train" nosuch -o model
 fails 1 'too small' "$train" plan -o model --memory 1M
 absent model
 fails 1 "at least [0-9.]+ MiB is needed.*two windows of a step's rows" "$train" plan -o model --store relay --memory 20M
@@ -60,6 +60,8 @@ absent model
 "$train" plan -o model --quiet
 fails 1 'exists' "$train" plan -o model
 fails 1 'neither a plan nor a model' "$tools/drps-stat" "$work"
+fails 1 'nosuch: No such file or directory$' "$tools/drps-stat" nosuch
+fails 1 'nosuch: No such file or directory$' "$tools/drps-predict" nosuch good.svm -o scores
 fails 1 'model' "$tools/drps-predict" plan good.svm -o scores
 [[ ! -e scores ]] || fail "scores was left behind"
 fails 1 'bad.svm:2' "$tools/drps-predict" model bad.svm --format libsvm -o scores
