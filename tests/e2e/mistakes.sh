@@ -68,6 +68,25 @@ fails 1 'bad.svm:2' "$tools/drps-predict" model bad.svm --format libsvm -o score
 [[ ! -e scores ]] || fail "scores was left behind"
 fails 2 '[-]-rank is this process.s number of several, .* drps-index --factors' "$train" plan -o model2 --rank 8
 
+# A reader of standard output that has enough, as head: training is done all the same, and nothing is said. What could not be
+# written is a failure, as of a full disk, which is told.
+mkfifo unread
+: <unread &
+exec 6>unread
+wait
+"$train" plan -o heard --epochs 3 >&6 2>err.txt || fail "training that nobody reads: $(cat err.txt)"
+[[ ! -s err.txt ]] || fail "training that nobody reads: $(cat err.txt)"
+"$tools/drps-stat" heard --verify >/dev/null || fail "the model of a training that nobody reads"
+status=0
+"$tools/drps-predict" model good.svm -o - >&6 2>err.txt || status=$?
+[[ $status = 1 ]] || fail "scores that nobody reads: $status"
+[[ ! -s err.txt ]] || fail "scores that nobody reads: $(cat err.txt)"
+exec 6>&-
+status=0
+"$train" plan -o full --epochs 3 >/dev/full 2>err.txt || status=$?
+[[ $status = 1 ]] || fail "a full standard output: $status"
+grep -q 'standard output: No space left' err.txt || fail "a full standard output: $(cat err.txt)"
+
 # A message of the libraries ends with the options that set what it speaks of: all of them, and none that mean something else.
 # hint STATUS OPTIONS COMMAND...
 hint() { fails "$1" " \\($2\\)\$" "${@:3}"; }
