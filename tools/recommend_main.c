@@ -224,8 +224,9 @@ static void print_text(const struct options *o, const struct drps_recommend_resu
         (void)fprintf(to, "  skipped %s that the model does not have\n",
                       counted(r->unknown_names, "name", a, sizeof(a)));
     if (r->ratings)
-        (void)fprintf(to, "  ratings %s, %s of users or items that the model does not have\n",
-                      drps_cli_grouped(r->ratings, a), drps_cli_grouped(r->unknown_ratings, b));
+        (void)fprintf(to, "  ratings %s, %s of %s that the model does not have\n",
+                      drps_cli_grouped(r->ratings, a), drps_cli_grouped(r->unknown_ratings, b),
+                      in->fold_in_n ? "items" : "users or items");
     if (r->skipped_lines)
         (void)fprintf(to, "  skipped %s\n", counted(r->skipped_lines, "bad line", c, sizeof(c)));
 }
@@ -286,7 +287,8 @@ int main(int argc, char **argv)
         .args_doc = "MODEL [-n N] [-o FILE]",
         .doc = "Find the items with the largest scores for users of a model that drps-train --algo "
                "lmf made: exact, and from a model that need not fit the memory.\v"
-               "A score is what drps-predict says of a user and an item. Of equal scores the item "
+               "A score is, but for rounding, what drps-predict says of a user and an item. Of "
+               "equal scores the item "
                "that comes first in the model is first. RATINGS are files as in training, plain or "
                "compressed (.gz .zst .xz), or - for stdin.",
         .options = option_table,

@@ -35,6 +35,8 @@ void drps_metrics_reset(struct drps_metrics *m);
 /* scores [n][outputs]; weights [n], finite and not below 0, or NULL: all 1. */
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels,
                       const float *weights, size_t n);
+/* 0: the sum of the losses so far is no finite number. */
+int drps_metrics_is_finite(const struct drps_metrics *m);
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out);
 
 /* What was counted, for drps_metrics_merge() elsewhere: out has room for drps_metrics_bound()

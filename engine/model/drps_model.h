@@ -123,10 +123,10 @@ double drps_model_loss(const struct drps_model *model, const float *scores, floa
                        void *scratch);
 
 /* After a loss that is no finite number: err gets which sample of the batch, and where in the text
- * of the loss. `params` may be NULL. Returns err's code; 0: the loss is no text, or all are finite.
- */
+ * of the loss. `params` may be NULL; `trains`: derivatives count, too. Returns err's code; 0: the
+ * loss is no text, or all are finite. */
 int drps_model_explain(const struct drps_model *model, const struct drps_batch *b,
-                       const float *params, const float *scores, void *scratch,
+                       const float *params, const float *scores, int trains, void *scratch,
                        struct drps_err *err);
 
 /* The plain twins of drps_model_predict() and drps_model_gradient(), with their contracts: one

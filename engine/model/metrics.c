@@ -166,6 +166,11 @@ void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *
     if (m->two_classes) add_two(m, scores, labels, weights, n);
 }
 
+int drps_metrics_is_finite(const struct drps_metrics *m)
+{
+    return isfinite(m->loss_sum);
+}
+
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
 {
     const double n = m->weight, known = m->weight - m->unknown_weight, none = (double)NAN;

@@ -333,11 +333,11 @@ double drps_model_loss(const struct drps_model *model, const float *scores, floa
 }
 
 int drps_model_explain(const struct drps_model *model, const struct drps_batch *b,
-                       const float *params, const float *scores, void *scratch,
+                       const float *params, const float *scores, int trains, void *scratch,
                        struct drps_err *err)
 {
     if (!has_text(model)) return 0;
-    return drps_expr_explain(&model->expr, model->outputs, b, params, scores, scratch, err);
+    return drps_expr_explain(&model->expr, model->outputs, b, params, scores, trains, scratch, err);
 }
 
 /* What the callback makes of each entry's u and x; the intercept is a feature that is always 1. */

@@ -19,7 +19,7 @@ struct drps_modeldata {
     int64_t *fields;     /* own: reader's field -> model's, -1: the model has no such field; NULL:
                             the same */
     size_t fields_known; /* of the reader's, where `fields` is not NULL */
-    char *csv_kinds;     /* own: what the columns meant in training; NULL for other formats */
+    char *csv_kinds;     /* own: what the columns mean; NULL: what `reader` says */
     uint64_t *keys;      /* own: [keys_cap] of one sample */
     float *values;       /* own: [values_cap] */
     size_t keys_cap, values_cap;
@@ -36,7 +36,8 @@ struct drps_modeldata_sample {
 /*
  * Open inputs [n], "-" for stdin. Of `reader` the caller sets all that it wants other than in
  * training, memory, log and stop; format, seed, classes and columns that it leaves out are the
- * model's. `model` is a name for texts. Errors are those of drps_reader_open(); DRPS_E_CONFIG:
+ * model's. A model of ratings has its users and items in columns that are called so, of csv and
+ * jsonl. `model` is a name for texts. Errors are those of drps_reader_open(); DRPS_E_CONFIG:
  * features are numbers and the model's are strings, or the other way round. Close it in either
  * case. Strings of `reader`, inputs and info are borrowed until then.
  */

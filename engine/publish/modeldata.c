@@ -2,10 +2,26 @@
 #include "engine/publish/drps_modeldata.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
+
+#define CATEGORY ":category"
+
+/* Its fields have no kinds: in columns, users and items are categories. */
+static int is_of_ratings(const struct drps_modeldir_info *info)
+{
+    return strcmp(info->format, "ratings") == 0;
+}
+
+static int is_same_field(const struct drps_modeldir_info *info, const char *field, size_t k)
+{
+    const size_t n = strlen(info->fields[k]);
+    if (strncmp(field, info->fields[k], n) != 0) return 0;
+    return !field[n] || (is_of_ratings(info) && strcmp(field + n, CATEGORY) == 0);
+}
 
 /* The two field lists may differ, for instance where a csv file has its columns in another order.
  */
@@ -22,7 +38,7 @@ static int map_fields(struct drps_modeldata *d, struct drps_err *err)
     for (size_t i = 0; i < n; i++) {
         d->fields[i] = -1;
         for (size_t k = 0; k < d->info->fields_n; k++)
-            if (strcmp(fields[i], d->info->fields[k]) == 0) d->fields[i] = (int64_t)k;
+            if (is_same_field(d->info, fields[i], k)) d->fields[i] = (int64_t)k;
         d->fields_known += d->fields[i] >= 0;
     }
     return 0;
@@ -34,11 +50,27 @@ static int names_label(const char *csv_kinds)
     return csv_kinds && strstr(csv_kinds, ":label") != NULL;
 }
 
+/* Ratings in columns: names are what the texts say, whatever the first lines hold. */
+static int set_columns_of_ratings(struct drps_modeldata *d, struct drps_reader_options *o,
+                                  struct drps_err *err)
+{
+    const char *given = o->csv_kinds ? o->csv_kinds : "";
+    if (asprintf(&d->csv_kinds, "*" CATEGORY ",%s", given) < 0) {
+        d->csv_kinds = NULL;
+        return drps_err_set(err, -ENOMEM, "no memory for the columns' kinds");
+    }
+    o->csv_kinds = d->csv_kinds;
+    o->csv_only_kinds = 1;
+    return 0;
+}
+
 /* Columns mean what they meant in training. */
 static int set_columns(struct drps_modeldata *d, struct drps_reader_options *o,
                        struct drps_err *err)
 {
     const struct drps_modeldir_info *info = d->info;
+    if (drps_reader_has_columns(o->format) && is_of_ratings(info))
+        return set_columns_of_ratings(d, o, err);
     if (!drps_reader_has_columns(info->format) || strcmp(o->format, info->format) != 0) return 0;
     d->csv_kinds =
         drps_reader_csv_kinds(o->csv_kinds, (const char *const *)info->fields, info->fields_n);

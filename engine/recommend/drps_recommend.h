@@ -1,11 +1,12 @@
 /*
  * Recommendation: the items with the largest scores for users of a finished model of ratings.
  *
- * The score of an item for a user is what prediction says of the pair: intercept + bias of the user
- * + bias of the item + <user's factors, item's factors>. It is computed in double from the model's
- * floats, the sum of products front to back. Of equal scores the item comes first whose row does,
- * which is the one with more ratings in a plan of one worker. So the result is exact: it depends
- * neither on memory nor on threads, nor on which library multiplies.
+ * The score of an item for a user is, but for rounding, what prediction says of the pair: intercept
+ * + bias of the user + bias of the item + <user's factors, item's factors>. It is computed in
+ * double from the model's floats: eight sums of every eighth product, then added pairwise. Of equal
+ * scores the item comes first whose row does, which is the one with more ratings in a plan of one
+ * worker. So the result is exact: it depends neither on memory nor on threads, nor on which library
+ * multiplies.
  *
  * All scores are first computed as products of blocks of users and blocks of items in floats. Only
  * those that may be among the best, by a bound on the error of such a product, are computed in
@@ -49,7 +50,8 @@ struct drps_recommend_progress {
     uint64_t done, total; /* total 0: not known */
 };
 
-/* Files of names have one a line; blanks at both ends of a line and empty lines do not count. */
+/* Files of names have one a line; blanks at both ends of a line and empty lines do not count. "-"
+ * is stdin, for one of all files. */
 struct drps_recommend_options {
     const char *model;  /* folder that drps-train made. Required */
     const char *output; /* file to write, "-" for stdout. Required. It appears when it is complete;
@@ -96,7 +98,8 @@ struct drps_recommend_result {
     uint64_t few;                     /* queries that got fewer than n, as there were no more */
     uint64_t unknown_names;           /* skipped */
     uint64_t ratings;                 /* read, of `seen` and `fold_in` */
-    uint64_t unknown_ratings;         /* of these: whose user or item the model does not have */
+    uint64_t unknown_ratings;         /* of these: whose item the model does not have, or, but with
+                                         `fold_in`, whose user */
     uint64_t skipped_lines;           /* bad ones of ratings */
     uint64_t item_passes;             /* times that the items were read */
     uint64_t item_bytes, query_bytes; /* of parameters, read for items and for queries */
@@ -108,11 +111,11 @@ struct drps_recommend_result {
 
 /*
  * Returns 0, or among others DRPS_E_NOT_FOUND (no model there, or a name that it does not have),
- * DRPS_E_CORRUPT (a damaged one), DRPS_E_FORMAT (bad ratings: file:line:column), DRPS_E_CONFIG (a
- * model without users and items, options that do not go together, or an output that is read),
- * -EEXIST (there is an output already), -EBUSY (another process makes it), DRPS_E_MEMORY_BUDGET,
- * DRPS_E_INTERRUPTED. Then the output is as it was before, or, where nothing failed but the sync of
- * its folder, complete.
+ * DRPS_E_CORRUPT (a damaged one), DRPS_E_FORMAT (bad ratings: file:line:column, or a user whose
+ * factors would be no floats), DRPS_E_CONFIG (a model without users and items, options that do not
+ * go together, or an output that is read), -EEXIST (there is an output already), -EBUSY (another
+ * process makes it), DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED. Then the output is as it was before,
+ * or, where nothing failed but the sync of its folder, complete.
  */
 DRPS_MUST_CHECK
 int drps_recommend_run(const struct drps_io *io, const struct drps_recommend_options *options,

@@ -153,9 +153,12 @@ static int take_seen(void *ctx, const struct drps_rating *rating, struct drps_er
 
 struct drps_rating_sink drps_fold_sink(struct drps_fold *f, int only_seen)
 {
-    return only_seen
-               ? (struct drps_rating_sink){.ctx = f, .take = take_seen}
-               : (struct drps_rating_sink){.ctx = f, .take = take_rating, .keep_name = keep_name};
+    struct drps_rating_sink sink = {.ctx = f, .new_users = 1, .take = take_seen};
+    if (!only_seen) {
+        sink.take = take_rating;
+        sink.keep_name = keep_name;
+    }
+    return sink;
 }
 
 static int step(struct drps_fold *f, struct drps_err *err)
@@ -248,6 +251,35 @@ static int take_user(struct drps_fold *f, struct drps_queries *q, struct drps_er
     return rc < 0 ? rc : 1;
 }
 
+static int name(void *ctx, uint64_t id, const char **text_out, size_t *n_out, struct drps_err *err)
+{
+    struct drps_fold *f = ctx;
+    uint32_t bytes;
+    int rc = drps_part_read(f->names, &bytes, sizeof(bytes), id, err);
+    if (rc < 0) return rc;
+    if (drps_array_reserve(&f->name, &f->name_cap, bytes, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a name of %u bytes", bytes);
+    *text_out = f->name;
+    *n_out = bytes;
+    return drps_part_read(f->names, f->name, bytes, id + sizeof(bytes), err);
+}
+
+/* All of it must fit floats, as what training makes does. */
+static int check_user(struct drps_fold *f, struct drps_err *err)
+{
+    const char *text;
+    size_t n;
+    for (size_t k = 0; k < f->d; k++) {
+        if (fabs(f->normal.right[k]) <= (double)FLT_MAX) continue;
+        const int rc = name(f, f->user, &text, &n, err);
+        if (rc < 0) return rc;
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "the ratings of user '%.*s' are too large: its factors are no floats",
+                            (int)(n < 100 ? n : 100), text);
+    }
+    return 0;
+}
+
 static int solve(struct drps_fold *f, struct drps_queries *q, struct drps_err *err)
 {
     float *v = q->vectors + q->n * q->d;
@@ -257,14 +289,11 @@ static int solve(struct drps_fold *f, struct drps_queries *q, struct drps_err *e
         return drps_err_set(err, DRPS_E_CONFIG,
                             "l2 %g is too small to fold a user of %zu ratings in: give more",
                             f->o.l2, f->normal.n);
+    rc = check_user(f, err);
+    if (rc < 0) return rc;
     v[0] = 1;
-    for (size_t k = 1; k < q->d; k++) {
-        if (!(fabs(f->normal.right[k]) <= (double)FLT_MAX))
-            return drps_err_set(err, DRPS_E_CORRUPT,
-                                "%s: a user who is folded in gets no numbers as factors",
-                                f->o.model);
+    for (size_t k = 1; k < q->d; k++)
         v[k] = (float)f->normal.right[k];
-    }
     drps_queries_add(q, f->user, f->intercept + f->normal.right[0]);
     f->begun = 0;
     return 0;
@@ -280,19 +309,6 @@ static int fill(void *ctx, struct drps_queries *q, struct drps_err *err)
         if (rc < 0) return rc;
     }
     return 0;
-}
-
-static int name(void *ctx, uint64_t id, const char **text_out, size_t *n_out, struct drps_err *err)
-{
-    struct drps_fold *f = ctx;
-    uint32_t bytes;
-    int rc = drps_part_read(f->names, &bytes, sizeof(bytes), id, err);
-    if (rc < 0) return rc;
-    if (drps_array_reserve(&f->name, &f->name_cap, bytes, 1))
-        return drps_err_set(err, -ENOMEM, "no memory for a name of %u bytes", bytes);
-    *text_out = f->name;
-    *n_out = bytes;
-    return drps_part_read(f->names, f->name, bytes, id + sizeof(bytes), err);
 }
 
 struct drps_query_source drps_fold_source(struct drps_fold *f)

@@ -38,7 +38,7 @@ struct drps_rating_sink drps_fold_sink(struct drps_fold *f, int only_seen);
 DRPS_MUST_CHECK
 int drps_fold_finish(struct drps_fold *f, uint64_t *users_out, struct drps_err *err);
 
-/* DRPS_E_CONFIG: l2 is too small for a user's ratings. */
+/* DRPS_E_CONFIG: l2 is too small for a user's ratings. DRPS_E_FORMAT: these are too large. */
 struct drps_query_source drps_fold_source(struct drps_fold *f);
 uint64_t drps_fold_bytes(const struct drps_fold *f); /* of parameters read */
 

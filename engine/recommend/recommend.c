@@ -62,6 +62,21 @@ static unsigned threads_of(const struct drps_recommend_options *o)
 
 /* ---- What is wanted ---- */
 
+static int is_stdin(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static size_t count_stdin(const struct drps_recommend_options *o)
+{
+    size_t n = (size_t)(is_stdin(o->names_file) + is_stdin(o->candidates) + is_stdin(o->exclude));
+    for (size_t i = 0; i < o->seen_n; i++)
+        n += (size_t)is_stdin(o->seen[i]);
+    for (size_t i = 0; i < o->fold_in_n; i++)
+        n += (size_t)is_stdin(o->fold_in[i]);
+    return n;
+}
+
 static int check_options(const struct drps_recommend_options *o, struct drps_err *err)
 {
     const int named = o->names_n || o->names_file;
@@ -80,6 +95,9 @@ static int check_options(const struct drps_recommend_options *o, struct drps_err
     if (o->similar && o->seen_n)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "items have seen nothing: similar items go without ratings");
+    if (count_stdin(o) > 1)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "standard input is read once: '-' stands for one input alone");
     return 0;
 }
 
@@ -92,6 +110,20 @@ static int check_output(const struct drps_recommend_options *o, struct drps_err 
     for (size_t i = 0; rc == 0 && i < sizeof(more) / sizeof(more[0]); i++)
         if (more[i]) rc = drps_textfile_check(o->output, o->model, &more[i], 1, err);
     return rc;
+}
+
+/* How many items a query gets at most, of a model or a choice of this many; no less than 1. */
+static size_t most_of(const struct drps_recommend_options *o, uint64_t items)
+{
+    const size_t wanted = o->n ? o->n : DRPS_RECOMMEND_DEFAULT;
+    if (wanted <= items) return wanted;
+    return items ? (size_t)items : 1;
+}
+
+/* The last table has all items, and where they are mixed with users these, too. */
+static uint64_t items_at_most(const struct drps_modeldir_info *info)
+{
+    return info->tables_n ? info->tables[info->tables_n - 1].rows : 0;
 }
 
 static int open_model(struct run *r, struct drps_err *err)
@@ -109,7 +141,7 @@ static int open_model(struct run *r, struct drps_err *err)
     r->needs = (struct drps_share_needs){
         .md = r->md,
         .limit_bytes = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2,
-        .most = o->n ? o->n : DRPS_RECOMMEND_DEFAULT,
+        .most = most_of(o, items_at_most(info)),
         .threads = threads_of(o),
         .ratings = o->seen_n || o->fold_in_n,
         .folds = o->fold_in_n > 0,
@@ -139,7 +171,7 @@ static int choose(struct run *r, struct drps_err *err)
     r->result->unknown_names = p->unknown;
     r->result->items = r->needs.items = items->n;
     if (!o->fold_in_n) r->needs.queries = queries->n;
-    if (r->needs.most > r->needs.items) r->needs.most = r->needs.items ? r->needs.items : 1;
+    r->needs.most = most_of(o, items->n);
     return drps_share_out(&r->needs, &r->share, err);
 }
 
@@ -175,7 +207,7 @@ static int read_files(struct run *r, const char *const *paths, size_t n, int val
                  "none of the %" PRIu64
                  " ratings of %s%s is of this model's users and items: is it the right file, read "
                  "in the right format?",
-                 read.ratings, strcmp(paths[0], "-") == 0 ? "standard input" : paths[0],
+                 read.ratings, is_stdin(paths[0]) ? "standard input" : paths[0],
                  n > 1 ? " and the files after it" : "");
     return rc;
 }

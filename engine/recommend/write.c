@@ -2,6 +2,8 @@
 #include "engine/recommend/write.h"
 
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,11 +98,14 @@ static int put_name(const struct drps_lines_out *w, const char *name, size_t n,
 
 /* ---- Lines ---- */
 
-/* The score as a float, whose digits give it back. */
+/* The score as a float, or where it fits none as a double: digits give it back. */
 static int put_score(const struct drps_lines_out *w, double score, struct drps_err *err)
 {
     char text[NUMBER_CHARS];
-    (void)snprintf(text, sizeof(text), "%.9g", (double)(float)score);
+    if (fabs(score) <= (double)FLT_MAX)
+        (void)snprintf(text, sizeof(text), "%.9g", (double)(float)score);
+    else
+        (void)snprintf(text, sizeof(text), "%.17g", score);
     return put_text(w, text, err);
 }
 

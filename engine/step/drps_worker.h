@@ -102,4 +102,8 @@ double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *b
 /* worker->scores[0 .. samples) of worker->params. */
 void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batch);
 
+/* After a test loss of worker->scores that is no finite number: worker->why, unless it says
+ * something already. Returns its new code, 0 if there is nothing new to say. */
+int drps_worker_explain(struct drps_worker *worker, const struct drps_batch *batch);
+
 #endif

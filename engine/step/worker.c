@@ -293,8 +293,8 @@ static double checked(struct drps_worker *worker, const struct drps_batch *batch
 {
     const float *params = worker->size.local_steps ? NULL : worker->params;
     if (!isfinite(loss) && !worker->why.code)
-        (void)drps_model_explain(worker->model, batch, params, worker->scores, worker->scratch[0],
-                                 &worker->why);
+        (void)drps_model_explain(worker->model, batch, params, worker->scores, 1,
+                                 worker->scratch[0], &worker->why);
     return loss;
 }
 
@@ -417,6 +417,13 @@ void drps_worker_score(struct drps_worker *worker, const struct drps_batch *batc
 {
     worker->batch = batch;
     drps_team_run(worker->team, worker->server->topic ? topic_score : score, worker);
+}
+
+int drps_worker_explain(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    if (worker->why.code || worker->server->topic) return 0;
+    return drps_model_explain(worker->model, batch, NULL, worker->scores, 0, worker->scratch[0],
+                              &worker->why);
 }
 
 double drps_worker_slopes(struct drps_worker *worker, const struct drps_batch *batch,

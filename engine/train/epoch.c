@@ -210,6 +210,18 @@ static int train_steps(struct run *run, struct drps_err *err)
     return 0;
 }
 
+/* A test batch that has scores. The first whose loss is no finite number is told of. */
+static void judge(const struct run *run, const struct drps_batch *batch)
+{
+    struct drps_worker *worker = run->loop->worker;
+    drps_metrics_add(run->loop->metrics, worker->scores, batch->labels, batch->weights,
+                     batch->samples);
+    if (drps_metrics_is_finite(run->loop->metrics)) return;
+    if (drps_worker_explain(worker, batch) < 0)
+        (void)drps_err_context(&worker->why, "test batch %llu",
+                               (unsigned long long)(run->step - run->loop->train_steps + 1));
+}
+
 static int evaluate_step(struct run *run, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
@@ -221,8 +233,7 @@ static int evaluate_step(struct run *run, struct drps_err *err)
     if (rc < 0) return rc;
     if (batch.body.hand_over) return hand_over(run, &batch.body, now, err);
     drps_worker_predict(loop->worker, &batch.body);
-    drps_metrics_add(loop->metrics, loop->worker->scores, batch.body.labels, batch.body.weights,
-                     batch.body.samples);
+    judge(run, &batch.body);
     rc = drps_server_close_step(loop->server, 0, err);
     const uint64_t end = drps_clock_ns();
     loop->evaluate_ns += end - now;
@@ -245,9 +256,7 @@ static int ranks_step(struct run *run, int training, struct drps_err *err)
                  : drps_rounds_work(loop->rounds, &round, err);
     if (rc) return rc;
     const struct drps_batch *batch = round.batch;
-    if (!training)
-        drps_metrics_add(loop->metrics, loop->worker->scores, batch->labels, batch->weights,
-                         batch->samples);
+    if (!training) judge(run, batch);
     const uint64_t end = drps_clock_ns();
     const uint64_t rest = end - start - round.plan_ns - round.wait_ns;
     loop->plan_ns += round.plan_ns;
@@ -455,6 +464,7 @@ int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch,
     memset(out, 0, sizeof(*out));
     begin_run(&run, begin, &from);
     if (loop->metrics) drps_metrics_reset(loop->metrics);
+    drps_err_clear(&loop->worker->why);
     int rc = begins(&run, err);
     if (rc == 0) rc = run_rest(&run, err);
     while (rc == PAUSED) {

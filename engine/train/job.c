@@ -56,12 +56,12 @@ static int judge_epoch(struct drps_job *job, const struct drps_epoch *epoch, str
     return r->stopped_early;
 }
 
-static int test_loss_diverged(uint64_t epoch, struct drps_err *err)
+static int test_loss_diverged(const struct drps_job *job, uint64_t epoch, struct drps_err *err)
 {
-    return drps_err_set(
-        err, -ERANGE,
-        "the test loss of epoch %llu is no finite number: try a smaller learning rate",
-        (unsigned long long)epoch);
+    const struct drps_err *why = &job->worker.why;
+    return drps_err_set(err, -ERANGE, "the test loss of epoch %llu is no finite number: %s",
+                        (unsigned long long)epoch,
+                        why->code ? why->text : "try a smaller learning rate");
 }
 
 /* Training ends where it diverges: with the best epoch before, if patience has one, as the model.
@@ -167,7 +167,7 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
     if (rc == 0) rc = ends < 0 ? ends : keep_epoch(job, &epoch, err);
     const int goes_back = epoch.is_newton && !epoch.newton.accepted;
     if (rc == 0 && job->loop.eval_steps && !goes_back && !isfinite(epoch.test.loss))
-        rc = test_loss_diverged(e, err);
+        rc = test_loss_diverged(job, e, err);
     if (rc == 0) rc = drps_learning_check_exploded(job->result, err);
     if (rc == 0 && job->options->patience) rc = judge_epoch(job, &epoch, err);
     const int more = rc >= 0 ? end_epoch(job, e, err) : 0;

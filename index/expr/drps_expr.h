@@ -35,6 +35,7 @@ struct drps_expr_node {
     int16_t column; /* of the text, from 1 */
     uint8_t op;     /* enum drps_expr_op */
     uint8_t vector; /* 1: J numbers; 0: one */
+    uint8_t varies; /* 1: with scores or own, so that there is a derivative */
 };
 
 /* Holds no pointers: a copy is one of its own. n is 0 where there is none. */

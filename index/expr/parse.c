@@ -93,7 +93,10 @@ static int add(struct parser *p, const char *at, struct drps_expr_node node)
 {
     if (p->e->n == DRPS_EXPR_NODES)
         return wrong(p, at, "more than 128 operations; write it shorter");
+    const struct drps_expr_node *nodes = p->e->nodes;
     node.column = (int16_t)(at - p->text + 1);
+    node.varies = node.op == OP_SCORES || node.op == OP_OWN ||
+                  (node.a >= 0 && nodes[node.a].varies) || (node.b >= 0 && nodes[node.b].varies);
     p->e->nodes[p->e->n] = node;
     return p->e->n++;
 }

@@ -37,7 +37,9 @@ DRPS_MUST_CHECK
 int drps_steps_rows(struct steps *st, uint64_t s, uint64_t rows, const uint32_t **list_out,
                     size_t *n_out, struct drps_err *err);
 
-/* Put "file: record s: " before the text of a failure; returns its code. */
+/* Put "file: record s: " before the text of a failure, but not of an interruption; returns its
+ * code.
+ */
 int drps_steps_fault(const struct steps *st, uint64_t s, struct drps_err *err);
 
 /* A record file that is written, read back in any order, and gone. Zero it first. */

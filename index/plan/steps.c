@@ -68,6 +68,7 @@ void drps_steps_close(struct steps *st)
 
 int drps_steps_fault(const struct steps *st, uint64_t s, struct drps_err *err)
 {
+    if (err && err->code == DRPS_E_INTERRUPTED) return err->code; /* which is no fault of it */
     return drps_err_context(err, "%s: record %" PRIu64, st->path, s);
 }
 

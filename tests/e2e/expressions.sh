@@ -157,6 +157,15 @@ absent none
 index xor.svm --algo expr --loss 'log(y - 2*(w*x))' --no-bias --workers 2 -o log-two
 fails 1 "epoch 1, step 1, sample [0-9]+ of its 100, the loss: in column 1 a value is not a number" "$tools/drps-train" log-two -o none --local 2
 absent none
+# A test sample may have such a loss where no training sample does.
+{ sed -n 1,30p xor.svm; echo "-3 1:1"; } >odd.svm
+for workers in 1 2; do
+    index xor.svm --test odd.svm --algo expr --loss 'log(y + 2) + square(w*x)' --workers $workers -o odd --force
+    fails 1 "test loss of epoch 1 is no finite number: test batch 1: sample [0-9]+ of its [0-9]+, the loss: in column 1 a value is not a number" \
+        "$tools/drps-train" odd -o none --local $workers
+    absent none
+done
+fails 1 "diverges with all learning rates that were tried, .* with the first: .*no finite number.*the loss: in column 1 a value" "$tools/drps-train" log -o none --auto
 index xor.svm --algo expr --loss 'abs(y - (w*x))' -o kinks
 fails 2 "abs in the loss of kinks has kinks" "$tools/drps-train" kinks -o none --optimizer lbfgs
 echo "ok"

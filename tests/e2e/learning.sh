@@ -103,6 +103,10 @@ checked ""
 [[ $(value test_copies <out.json) -gt 100 ]] || fail "$(cat out.json)"
 "$tools/drps-stat" --check plan >out.txt
 grep -q "^plan plan: 600 training samples and 200 test samples checked in" out.txt && grep -q "^  copies " out.txt || fail "$(cat out.txt)"
+awk 'BEGIN { for (u = 1; u <= 30; u++) for (i = 1; i <= 5; i++) print u "\t" i "\t" (u * i) % 5 + 1 }' >ratings.tsv
+"$tools/drps-index" ratings.tsv --algo lmf --quiet -o rated
+"$tools/drps-stat" --check rated | grep -q "nothing looks wrong; features of ratings are not checked$" || fail "ratings: $("$tools/drps-stat" --check rated)"
+[[ $("$tools/drps-stat" --check rated --json | value constant_features) = null ]] || fail "features of ratings are counted"
 fails 1 "no-plan is neither a plan nor a model" "$tools/drps-stat" --check no-plan
 echo "ok samples"
 
@@ -224,6 +228,12 @@ grep -qF "rate      --lr $rate: test loss $least," out.txt || fail "$least is no
 train plan -o model --auto --epochs 3 --store relay --json >out.json
 [[ $(content) = "$want" && $(sed -n 's/^    "lr": "\(.*\)",$/\1/p' out.json) = "$rate" ]] || fail "relay: $(content), not $want"
 train plan -o model --auto --epochs 1 --local-steps
+# Values near 3000: sgd diverges with all but tiny rates.
+awk 'BEGIN { srand(3); for (i = 0; i < 2000; i++) { a = 3000 + 100 * (rand() - .5); b = 3000 + 100 * (rand() - .5); print a / 3000 - b / 3000 " 1:" a " 2:" b } }' >large.svm
+"$tools/drps-index" large.svm --algo lir --quiet -o large
+train large -o model --auto --optimizer sgd --batch-mean --epochs 1 --json >out.json
+rate=$(sed -n 's/^    "lr": "\(.*\)",$/\1/p' out.json)
+awk -v rate="$rate" 'BEGIN { exit !(rate > 0 && rate < 1e-6) }' || fail "--auto took --lr $rate"
 fails 2 "the optimizer lbfgs has no learning rate" train plan -o model --auto --optimizer lbfgs
 fails 2 "--auto chooses the learning rate: leave --lr out" train plan -o model --auto --lr .1
 echo "ok auto"

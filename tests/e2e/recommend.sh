@@ -24,6 +24,14 @@ cmp <(cut -f1 small.tsv | head -50 | best small --users -) <(awk 'NR == FNR {wan
     fail "--users - gives others"
 best small --seen small.tsv -o unseen.txt
 awk -F'\t' 'NR == FNR {seen[$1, $2] = 1; next} ($1, $3) in seen {exit 1}' small.tsv unseen.txt || fail "--seen: an item that was rated"
+(echo item,stars,user && awk -v OFS=, '{print $2, $3, $1}' small.tsv) >small.csv
+cmp <(best small --seen small.csv --format csv) unseen.txt || fail "--seen in csv: other items"
+"$tools/drps-predict" small small.tsv -o scores.tsv.txt --quiet && "$tools/drps-predict" small small.csv --format csv --label stars -o scores.csv.txt --quiet
+cmp scores.tsv.txt scores.csv.txt || fail "drps-predict scores ratings in csv otherwise"
+awk '{printf "{\"user\": \"%s\", \"item\": %s, \"stars\": %s}\n", $1, $2, $3}' small.tsv >small.jsonl
+cmp <(best small --fold-in small.jsonl --format jsonl --label stars) <(best small --fold-in small.tsv) || fail "--fold-in as jsonl: other items"
+fails 2 "the columns of ids.csv are not the users and items of small: name the columns, or the format ratings" bash -c \
+    "(echo id,item && echo 1,2) >ids.csv; $tools/drps-recommend small --seen ids.csv --format csv"
 cut -f2 small.tsv | sort -u | head -20 >twenty.txt
 best small --candidates twenty.txt -n 100 >candidates.txt
 cmp <(cut -f3 candidates.txt | sort -u) twenty.txt || fail "--candidates: other items"
@@ -42,6 +50,8 @@ fails 2 "is the input" "$tools/drps-recommend" small --seen small.tsv -o small.t
 fails 2 "lies in the model" "$tools/drps-recommend" small -o small/best.txt
 fails 1 "has no user 'nobody'.*--on-unknown" "$tools/drps-recommend" small --user nobody
 fails 1 "twenty-one.txt:21: small has no item 'none'" bash -c "(cat twenty.txt; echo none) >twenty-one.txt; $tools/drps-recommend small --candidates twenty-one.txt"
+fails 1 "standard input:2: small has no user 'nobody'" bash -c "printf '%s\nnobody\n' $someone | $tools/drps-recommend small --users -"
+fails 2 "standard input is read once" "$tools/drps-recommend" small --users - --candidates -
 [[ $(best small --on-unknown skip --user nobody --user "$someone" | wc -l) = 10 ]] || fail "--on-unknown skip"
 fails 2 "give no users" "$tools/drps-recommend" small --similar "$item" --user "$someone"
 fails 2 "goes with --fold-in" "$tools/drps-recommend" small --fold-l2 1

@@ -1,8 +1,9 @@
 /*
  * A learning rate that is chosen by pilots (drps_target.h): of a share of the batches, with the
  * usual rate first, then with one three times as large and one a third of it, and on from the
- * better one as long as that makes the loss smaller. A pilot sees the beginning of training alone:
- * for many epochs a smaller rate, or one that decays, may end lower.
+ * better one as long as that makes the loss smaller. Where training diverges with the usual rate,
+ * tenths of it are tried until one does not, and the search goes on from there. A pilot sees the
+ * beginning of training alone: for many epochs a smaller rate, or one that decays, may end lower.
  *
  * Under bsp the choice depends on plan and options alone.
  */
@@ -12,7 +13,12 @@
 #include "engine/cluster/target/drps_target.h"
 
 /* A pilot has this share of the training batches, but not fewer than so many. */
-enum { DRPS_RATES_MOST = 9, DRPS_RATES_ROUNDS = 1000, DRPS_RATES_SHARE = 20 /* 1 / share */ };
+enum {
+    DRPS_RATES_MOST = 14,
+    DRPS_RATES_LEAPS = 8, /* tenths of the usual rate, at most */
+    DRPS_RATES_ROUNDS = 1000,
+    DRPS_RATES_SHARE = 20 /* 1 / share */
+};
 
 struct drps_rate {
     float lr;    /* of two digits: as text it is the same number */
@@ -40,7 +46,7 @@ struct drps_rates_options {
 
 /* Run the pilots and choose. Of several machines each rank does so: they see the same losses.
  * Returns 0 or what a pilot failed with, DRPS_E_INTERRUPTED included; -ERANGE: training diverged
- * with all rates; DRPS_E_CONFIG: the optimizer has no rate. */
+ * with all rates, and why if the loss is a text; DRPS_E_CONFIG: the optimizer has no rate. */
 DRPS_MUST_CHECK
 int drps_rates_find(const struct drps_rates_options *options, struct drps_rates *out,
                     struct drps_err *err);

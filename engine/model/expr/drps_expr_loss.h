@@ -21,9 +21,10 @@ double drps_expr_loss(const struct drps_expr *e, size_t outputs, const struct dr
                       size_t first, size_t last, const float *params, const float *scores,
                       float share, float *slopes, float *grads, void *room);
 
-/* Says of the first sample of the batch that is not finite which it is, and why: returns err's
- * code, 0 if all are finite. */
+/* Says of the first sample of the batch that is not finite (`trains`: or a derivative of which is
+ * not) which it is, and why: returns err's code, 0 if all are finite. */
 int drps_expr_explain(const struct drps_expr *e, size_t outputs, const struct drps_batch *b,
-                      const float *params, const float *scores, void *room, struct drps_err *err);
+                      const float *params, const float *scores, int trains, void *room,
+                      struct drps_err *err);
 
 #endif

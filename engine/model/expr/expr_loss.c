@@ -67,7 +67,8 @@ double drps_expr_loss(const struct drps_expr *e, size_t outputs, const struct dr
 }
 
 int drps_expr_explain(const struct drps_expr *e, size_t outputs, const struct drps_batch *b,
-                      const float *params, const float *scores, void *room, struct drps_err *err)
+                      const float *params, const float *scores, int trains, void *room,
+                      struct drps_err *err)
 {
     const size_t n = outputs;
     const struct room r = room_of(e, outputs, room);
@@ -77,8 +78,8 @@ int drps_expr_explain(const struct drps_expr *e, size_t outputs, const struct dr
         const struct drps_expr_sample sample = {.scores = scores + s * n,
                                                 .y = b->labels[s],
                                                 .own = row < b->rows ? params + row * n : NULL,
-                                                .slopes = r.slopes,
-                                                .own_slopes = r.own_slopes};
+                                                .slopes = trains ? r.slopes : NULL,
+                                                .own_slopes = trains ? r.own_slopes : NULL};
         int rc = drps_expr_slopes(e, n, &sample, r.work, &loss, err);
         if (rc < 0)
             return drps_err_context(err, "sample %zu of its %zu, the loss", s + 1, b->samples);

@@ -59,6 +59,8 @@ static void softmax_entropy_backward(const struct place *p)
         total += p->a[i];
     for (size_t i = 0; i < p->nb; i++)
         p->db[i] += p->d[0] * (total * exp(p->b[i] - log_total) - p->a[i]);
+    for (size_t i = 0; i < p->na; i++)
+        p->da[i] += p->d[0] * (log_total - p->b[i]);
 }
 
 static void parts_backward(int op, const struct place *p)
@@ -171,6 +173,7 @@ static int give_slopes(const struct drps_expr_node *node, const struct place *p,
     return 0;
 }
 
+/* What is of labels and numbers alone has no derivative that anything needs: it may be infinite. */
 static int derivatives(const struct drps_expr *e, size_t outputs, const struct drps_expr_sample *s,
                        double *work, struct drps_err *err)
 {
@@ -178,6 +181,7 @@ static int derivatives(const struct drps_expr *e, size_t outputs, const struct d
     work[((size_t)e->n * 2 - 1) * outputs] = 1;
     for (int i = e->n - 1; i >= 0 && rc == 0; i--) {
         const struct drps_expr_node *node = &e->nodes[i];
+        if (!node->varies) continue;
         const struct place p = place_of(e, i, outputs, work);
         rc = check_finite(node, "a derivative", p.d, p.n, err);
         if (rc == 0 && node->a >= 0) backward(node->op, &p);

@@ -21,6 +21,7 @@ struct drps_rating {
 /* Who takes ratings. */
 struct drps_rating_sink {
     void *ctx;
+    int new_users; /* users whom the model does not have are not counted as unknown */
     int (*take)(void *ctx, const struct drps_rating *rating, struct drps_err *err);
     /* The user's name, borrowed until it returns, before its rating: *name_out goes with it. NULL:
      * names are not wanted. */
@@ -30,8 +31,8 @@ struct drps_rating_sink {
 
 struct drps_ratings_read {
     uint64_t ratings; /* read */
-    uint64_t unknown; /* of these: the item is not in the model, or, where names are not wanted, the
-                         user is not */
+    uint64_t unknown; /* of these: the item is not in the model, or, but with new_users, the user is
+                         not; or the line has none or several of one */
     uint64_t skipped; /* bad lines */
 };
 
@@ -47,8 +48,8 @@ struct drps_ratings_files {
 /* Memory beside the reader's. */
 uint64_t drps_ratings_memory(void);
 
-/* Read them all. Errors are those of readers, of the sink and of the dictionary. *read_out is added
- * to. */
+/* Read them all. DRPS_E_CONFIG: fields of the files are not the model's users and items; other
+ * errors are those of readers, of the sink and of the dictionary. *read_out is added to. */
 DRPS_MUST_CHECK
 int drps_ratings_read(const struct drps_io *io, struct drps_modeldir *md,
                       const struct drps_ratings_files *files, const struct drps_rating_sink *sink,

@@ -84,18 +84,23 @@ static int read_all(struct lines *l, struct drps_err *err)
     }
 }
 
+const char *drps_lines_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 int drps_lines_read(const struct drps_io *io, const char *path, drps_line_visit visit, void *ctx,
                     struct drps_err *err)
 {
     const int is_stdin = strcmp(path, "-") == 0;
     struct lines l = {.io = io,
-                      .path = is_stdin ? "standard input" : path,
+                      .path = drps_lines_name(path),
                       .fd = is_stdin ? STDIN_FILENO : -1,
                       .pipe = is_stdin,
                       .buf = malloc(DRPS_LINES_BYTES),
                       .visit = visit,
                       .ctx = ctx};
-    int rc = l.buf ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s", path);
+    int rc = l.buf ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s", l.path);
     if (rc == 0 && !is_stdin) {
         rc = drps_io_open_data(io, path, 0, &l.fd, err);
         l.pipe = rc == 1;

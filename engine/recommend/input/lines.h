@@ -15,6 +15,9 @@ enum { DRPS_LINES_BYTES = 128 * 1024 }; /* memory, and more than the longest lin
 typedef int (*drps_line_visit)(void *ctx, uint64_t line, const char *text, size_t n,
                                struct drps_err *err);
 
+/* A path as texts tell it. */
+const char *drps_lines_name(const char *path);
+
 /* Read all lines of a file or pipe; "-" is stdin. DRPS_E_FORMAT: one is too long. A UTF-8 byte
  * order mark in front does not count. */
 DRPS_MUST_CHECK

@@ -88,8 +88,8 @@ static int unknown_name(const struct choice *c, size_t i, struct drps_err *err)
                             "%s has no %s '%s'; unknown names can be skipped", c->p->model, what,
                             name);
     return drps_err_set(err, DRPS_E_NOT_FOUND,
-                        "%s:%llu: %s has no %s '%s'; unknown names can be skipped", c->file, line,
-                        c->p->model, what, name);
+                        "%s:%llu: %s has no %s '%s'; unknown names can be skipped",
+                        drps_lines_name(c->file), line, c->p->model, what, name);
 }
 
 static int look_up(struct choice *c, struct drps_err *err)

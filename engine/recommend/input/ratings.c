@@ -7,6 +7,7 @@
 #include "engine/publish/drps_modeldata.h"
 #include "engine/recommend/input/keyrows.h"
 #include "engine/recommend/input/drps_people.h"
+#include "engine/recommend/input/lines.h"
 
 enum { BATCH = 32768 };
 
@@ -35,7 +36,7 @@ static int flush(struct batch *b, struct drps_err *err)
         r->user = b->keys.rows[2 * i];
         r->item = b->keys.rows[2 * i + 1];
         b->read->unknown +=
-            r->item == DRPS_NO_ROW || (r->user == DRPS_NO_ROW && !b->sink->keep_name);
+            r->item == DRPS_NO_ROW || (r->user == DRPS_NO_ROW && !b->sink->new_users);
         rc = b->sink->take(b->sink->ctx, r, err);
     }
     b->n = b->keys.n = 0;
@@ -54,13 +55,17 @@ static int add(struct batch *b, size_t i, struct drps_err *err)
         uint32_t field;
         if (!drps_modeldata_key(&b->data, j, &key, &field) || field >= DRPS_FIELDS) continue;
         keys[field] = key;
-        has[field] = 1;
+        has[field]++;
         if (field == DRPS_FIELD_USER && b->sink->keep_name)
             rc = b->sink->keep_name(b->sink->ctx, key, p->names[j].text, p->names[j].bytes, &name,
                                     err);
     }
     b->read->ratings++;
-    if (rc < 0 || !has[DRPS_FIELD_USER] || !has[DRPS_FIELD_ITEM]) return rc;
+    if (rc == 0 && (has[DRPS_FIELD_USER] != 1 || has[DRPS_FIELD_ITEM] != 1)) {
+        b->read->unknown++;
+        return 0;
+    }
+    if (rc < 0) return rc;
     b->waiting[b->n++] = (struct drps_rating){
         .user_key = keys[DRPS_FIELD_USER], .value = p->labels[i], .name = name};
     drps_keyrows_add(&b->keys, keys[DRPS_FIELD_USER]);
@@ -79,6 +84,18 @@ static int read_all(struct batch *b, struct drps_err *err)
     return rc == 0 ? flush(b, err) : rc;
 }
 
+/* An empty file has no columns. */
+static int check_fields(const struct batch *b, struct drps_err *err)
+{
+    size_t n;
+    (void)drps_reader_fields(b->data.reader, &n);
+    if (!n || !b->data.fields || b->data.fields_known == DRPS_FIELDS) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "the columns of %s are not the users and items of %s: name the columns, or "
+                        "the format ratings",
+                        drps_lines_name(b->files->paths[0]), b->files->model);
+}
+
 int drps_ratings_read(const struct drps_io *io, struct drps_modeldir *md,
                       const struct drps_ratings_files *files, const struct drps_rating_sink *sink,
                       struct drps_ratings_read *read_out, struct drps_err *err)
@@ -86,6 +103,7 @@ int drps_ratings_read(const struct drps_io *io, struct drps_modeldir *md,
     struct batch b = {.md = md, .files = files, .sink = sink, .read = read_out};
     int rc = drps_modeldata_open(io, files->model, drps_modeldir_info(md), files->paths, files->n,
                                  &files->reader, &b.data, err);
+    if (rc == 0) rc = check_fields(&b, err);
     b.waiting = malloc(BATCH * sizeof(*b.waiting));
     if (rc == 0 && !b.waiting) rc = drps_err_set(err, -ENOMEM, "no memory to read ratings");
     if (rc == 0) rc = drps_keyrows_init(&b.keys, (size_t)2 * BATCH, err);

@@ -184,12 +184,15 @@ static void test_expr_loss_says_which_sample(void **state)
         d->scores[s] = 1;
         d->params[1 + s] = s == 40 ? -2 : 1;
     }
-    assert_int_equal(drps_model_explain(&m, &d->batch, d->params, d->scores, scratch, &err),
+    assert_int_equal(drps_model_explain(&m, &d->batch, d->params, d->scores, 1, scratch, &err),
                      DRPS_E_CONFIG);
     assert_non_null(strstr(err.text, "sample 41 of its 70"));
     assert_non_null(strstr(err.text, "column 1 a value is not a number"));
+    drps_err_clear(&err);
+    assert_int_equal(drps_model_explain(&m, &d->batch, d->params, d->scores, 0, scratch, &err),
+                     DRPS_E_CONFIG);
     d->params[41] = 1;
-    assert_int_equal(drps_model_explain(&m, &d->batch, d->params, d->scores, scratch, NULL), 0);
+    assert_int_equal(drps_model_explain(&m, &d->batch, d->params, d->scores, 1, scratch, NULL), 0);
     free(d);
 }
 

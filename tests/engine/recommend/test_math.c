@@ -198,11 +198,11 @@ static void test_products_that_are_off_change_nothing(void **state)
     double longest = 0;
     (void)state;
     for (size_t k = 0; k < D; k++)
-        query[k] = real(&r);
+        query[k] = fabsf(real(&r));
     for (size_t i = 0; i < N; i++) {
         rows[i] = (uint32_t)i;
-        for (size_t k = 0; k < D; k++) /* bunches of items that differ in their last bits */
-            items[i * D + k] = (float)(i % 5) + (float)random_below(&r, 3) * FLT_EPSILON;
+        for (size_t k = 0; k < D; k++) /* bunches; of the best one last bits decide */
+            items[i * D + k] = 1 - (float)(i % 5) / 8 + (float)random_below(&r, 3) * FLT_EPSILON;
         if (drps_norm(items + i * D, D) > longest) longest = drps_norm(items + i * D, D);
     }
     struct drps_top top = {.vector = query,

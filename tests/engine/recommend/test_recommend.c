@@ -143,7 +143,7 @@ static void test_the_best_are_those_of_all_pairs(void **state)
         {"all equal", 9, 50, 3, 4, 0, 0},
         {"one item", 30, 1, 4, 10, 0, 40},
         {"one user, one factor", 1, 90, 1, 3, 0, 40},
-        {"more than there are", 5, 30, 3, 1000, 1, 40},
+        {"more than there are", 5, 30, 3, DRPS_RECOMMEND_MOST, 1, 40},
         {"wide rows", 30, 40, 300, 10, 0, 10},
         {"more than a block of items", 30, 9000, 3, 5, 1, 40},
         {"more than a tile of queries", 600, 600, 3, 5, 0, 40},
@@ -254,6 +254,66 @@ static void test_lists_and_seen_items_are_heeded(void **state)
         check_output(s, want, "lists");
     }
     free(want);
+    ratings_model_free(&m);
+}
+
+/* Names are texts, also where they look like numbers: columns of a model's user and item. */
+static void test_ratings_may_be_columns(void **state)
+{
+    static const struct {
+        const char *format, *text, *label;
+        uint64_t ratings, unknown;
+    } cases[] = {
+        {"csv", "item,when,user\ni2,3,u1\ni1,5,u1\nnone,4,u0\n", NULL, 3, 1},
+        {"csv", "stars;item;user\n1;i2;u1\n2;i1;u1\n", "stars", 2, 0},
+        {"jsonl",
+         "{\"item\": \"i2\", \"user\": \"u1\"}\n{\"user\": \"u1\", \"item\": \"i1\", \"new\": 1}\n"
+         "{\"user\": \"u1\"}\n{\"item\": [\"i0\", \"i1\"], \"user\": \"u1\"}\n",
+         NULL, 4, 2},
+    };
+    struct random_source r = random_begin(__func__);
+    struct scratch *s = *state;
+    struct ratings_model m;
+    static const char *const who[] = {"u1"};
+    ratings_model_init(&m, 3, 3, 2, 0, 40, &r);
+    ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *seen = scratch_file(s, "columns", cases[i].text, SIZE_MAX);
+        const struct drps_recommend_options o = {
+            .names = who,
+            .names_n = 1,
+            .seen = &seen,
+            .seen_n = 1,
+            .reader = {.format = cases[i].format, .csv_label = cases[i].label}};
+        const struct drps_recommend_result got = run(s, o);
+        assert_int_equal(got.ratings, cases[i].ratings);
+        assert_int_equal(got.unknown_ratings, cases[i].unknown);
+        assert_int_equal(got.recommended, 1); /* i0 */
+    }
+    ratings_model_free(&m);
+}
+
+static void test_other_columns_are_refused(void **state)
+{
+    static const struct {
+        const char *format, *text;
+    } cases[] = {
+        {"csv", "who,item,rating\nu1,i1,3\n"},
+        {"csv", "1,2,3\n4,5,6\n"},
+        {"jsonl", "{\"who\": \"u1\", \"item\": \"i1\"}\n"},
+        {"vw", "1 |user u1 |item i1\n"},
+    };
+    struct random_source r = random_begin(__func__);
+    struct scratch *s = *state;
+    struct ratings_model m;
+    ratings_model_init(&m, 3, 3, 2, 0, 40, &r);
+    ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *seen = scratch_file(s, "columns", cases[i].text, SIZE_MAX);
+        const struct drps_recommend_options o = {
+            .seen = &seen, .seen_n = 1, .reader = {.format = cases[i].format}};
+        fails(s, o, DRPS_E_CONFIG, "name the columns, or the format ratings");
+    }
     ratings_model_free(&m);
 }
 
@@ -409,10 +469,12 @@ static void test_users_of_few_ratings_are_folded_in(void **state)
         m.params[m.item[i] * m.d] = (float)i;
     ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
     const char *ratings = scratch_file(s, "ratings", "a unknown 5\nb i0 5\n", SIZE_MAX);
-    const char *seen = scratch_file(s, "seen", "b i2 1\nu1 i1 1\n", SIZE_MAX);
+    const char *seen = scratch_file(s, "seen", "b i2 1\nu1 i1 1\nc none 1\n", SIZE_MAX);
     const struct drps_recommend_options o = {
         .fold_in = &ratings, .fold_in_n = 1, .fold_l2 = 1e9, .seen = &seen, .seen_n = 1};
-    assert_int_equal(run(s, o).recommended, 4);
+    const struct drps_recommend_result got = run(s, o);
+    assert_int_equal(got.recommended, 4);
+    assert_int_equal(got.unknown_ratings, 2); /* of items, not of new users */
     size_t n;
     char *text = scratch_read(scratch_path(s, "out"), &n);
     assert_non_null(strstr(text, "a\t1\ti2\t2\na\t2\ti1\t1\na\t3\ti0\t0\nb\t1\ti1\t1"));
@@ -455,6 +517,51 @@ static void test_json_is_an_object_a_line(void **state)
     ratings_model_free(&m);
 }
 
+static void test_a_score_that_fits_no_float_is_a_double(void **state)
+{
+    struct random_source r = random_begin(__func__);
+    struct scratch *s = *state;
+    struct ratings_model m;
+    char want[256];
+    ratings_model_init(&m, 1, 2, 1, 0, 0, &r);
+    m.params[m.user[0] * m.d + 1] = 3e25f;
+    m.params[m.item[0] * m.d + 1] = -7e25f;
+    m.params[m.item[1] * m.d + 1] = 1e13f; /* just fits */
+    ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
+    for (int json = 0; json < 2; json++) {
+        run(s, (struct drps_recommend_options){.json = json});
+        (void)snprintf(want, sizeof(want),
+                       json ? "{\"user\": \"u0\", \"items\": [{\"item\": \"i1\", \"score\": %.9g}, "
+                              "{\"item\": \"i0\", \"score\": %.17g}]}\n"
+                            : "u0\t1\ti1\t%.9g\nu0\t2\ti0\t%.17g\n",
+                       (double)(float)score_of(&m, 0, 1), score_of(&m, 0, 0));
+        check_output(s, want, "large scores");
+    }
+    ratings_model_free(&m);
+}
+
+/* With -3e38 for an item without factors and 3e38 for one of 1 / 8 the factor is about 4.8e39; with
+ * 3e38 for an item of bias -3e38 the user's bias is about 6e38. */
+static void test_a_user_whose_factors_fit_no_floats_is_named(void **state)
+{
+    static const char *const texts[] = {"a i0 1\nbig i0 -3e38\nbig i1 3e38\n",
+                                        "a i0 1\nbig i2 3e38\n"};
+    struct random_source r = random_begin(__func__);
+    struct scratch *s = *state;
+    struct ratings_model m;
+    ratings_model_init(&m, 1, 3, 1, 0, 0, &r);
+    m.params[m.item[1] * m.d + 1] = 0.125f;
+    m.params[m.item[2] * m.d] = -3e38f;
+    ratings_model_write(&m, scratch_path(s, "model"), drps_kv_engines()[0]->name);
+    for (size_t i = 0; i < 2; i++) {
+        const char *ratings = scratch_file(s, "ratings", texts[i], SIZE_MAX);
+        fails(s,
+              (struct drps_recommend_options){.fold_in = &ratings, .fold_in_n = 1, .fold_l2 = 1e-9},
+              DRPS_E_FORMAT, "user 'big' are too large");
+    }
+    ratings_model_free(&m);
+}
+
 /* Paths of a scratch folder last for some calls. */
 static void keep(char *to, const char *path)
 {
@@ -472,7 +579,7 @@ static void test_what_cannot_be_is_refused(void **state)
     ratings_model_write(&m, scratch_path(s, "nan"), drps_kv_engines()[0]->name);
     char bad_file[SCRATCH_PATH_BYTES], same_file[SCRATCH_PATH_BYTES], inside[SCRATCH_PATH_BYTES],
         nan_model[SCRATCH_PATH_BYTES], absent[SCRATCH_PATH_BYTES];
-    const char *bad = bad_file, *same = same_file;
+    const char *bad = bad_file, *same = same_file, *twice[] = {"-", "-"};
     keep(bad_file, scratch_file(s, "bad", "u1 i1 3\nu2 i2 x\n", SIZE_MAX));
     keep(same_file, scratch_file(s, "same", "u1 i1 1\n", SIZE_MAX));
     keep(inside, scratch_path(s, "model/out"));
@@ -495,6 +602,12 @@ static void test_what_cannot_be_is_refused(void **state)
         {{.candidates = same, .output = same}, DRPS_E_CONFIG, "is the input"},
         {{.output = inside}, DRPS_E_CONFIG, "lies in the model"},
         {{.candidates = absent}, -ENOENT, "absent"},
+        {{.names_file = "-", .candidates = "-"}, DRPS_E_CONFIG, "is read once"},
+        {{.exclude = "-", .seen = twice, .seen_n = 1}, DRPS_E_CONFIG, "is read once"},
+        {{.seen = twice, .seen_n = 2}, DRPS_E_CONFIG, "is read once"},
+        {{.fold_in = twice, .fold_in_n = 1, .seen = twice, .seen_n = 1},
+         DRPS_E_CONFIG,
+         "is read once"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         fails(s, cases[i].o, cases[i].rc, cases[i].text);
@@ -523,12 +636,16 @@ int main(void)
         IN_SCRATCH(test_the_best_are_those_of_all_pairs),
         IN_SCRATCH(test_the_least_memory_is_named_and_does),
         IN_SCRATCH(test_lists_and_seen_items_are_heeded),
+        IN_SCRATCH(test_ratings_may_be_columns),
+        IN_SCRATCH(test_other_columns_are_refused),
         IN_SCRATCH(test_users_are_chosen_by_name),
         IN_SCRATCH(test_nothing_left_is_no_error),
         IN_SCRATCH(test_similar_items_are_those_of_the_largest_cosine),
         IN_SCRATCH(test_a_user_who_is_folded_in_gets_the_factors_of_the_ratings),
         IN_SCRATCH(test_users_of_few_ratings_are_folded_in),
         IN_SCRATCH(test_json_is_an_object_a_line),
+        IN_SCRATCH(test_a_score_that_fits_no_float_is_a_double),
+        IN_SCRATCH(test_a_user_whose_factors_fit_no_floats_is_named),
         IN_SCRATCH(test_what_cannot_be_is_refused),
         IN_SCRATCH(test_who_stops_it_gets_nothing),
     };

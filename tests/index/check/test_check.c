@@ -2,6 +2,8 @@
  */
 #include "support/plan_maker.h"
 
+#include <stdatomic.h>
+
 #include "index/check/drps_check.h"
 
 enum { N = 400 };
@@ -146,6 +148,54 @@ static void test_other_samples_than_said_are_refused(void **state)
     maker_free(&m);
 }
 
+/* Asks to stop at a read. */
+struct asking {
+    atomic_int stop;
+    size_t reads;
+};
+
+static ssize_t counted_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
+{
+    struct asking *a = ctx;
+    if (a->reads && !--a->reads) atomic_store(&a->stop, 1);
+    return drps_io_os()->ops->pread(drps_io_os()->ctx, fd, buf, n, offset);
+}
+
+static void test_an_interruption_is_no_fault_of_a_record(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct asking asking = {0};
+    struct drps_io_ops ops = *drps_io_os()->ops;
+    const struct drps_io io = {.ops = &ops, .ctx = &asking, .stop = &asking.stop};
+    const struct drps_log quiet = {.level = DRPS_LOG_ERROR};
+    int rc = DRPS_E_INTERRUPTED;
+    size_t stopped = 0;
+    ops.pread = counted_pread;
+    ops.asked = NULL;
+    ops.told = NULL;
+    maker_init(&m, "lor", "logistic", 40, 16);
+    for (size_t i = 0; i < N; i++)
+        add(&m, i % 4 == 0, i, label_of(i));
+    struct drps_plan *plan = maker_write(&m, parent, "stopped");
+    plan->io = &io;
+    for (size_t reads = 1; rc < 0; reads++) {
+        struct drps_check c;
+        struct drps_err err = DRPS_ERR_INIT;
+        asking.reads = reads;
+        atomic_store(&asking.stop, 0);
+        rc = drps_check_plan(plan, 0, &quiet, &c, &err);
+        if (rc == 0) break;
+        stopped++;
+        assert_int_equal(rc, DRPS_E_INTERRUPTED);
+        assert_string_equal(err.text, "interrupted");
+    }
+    assert_true(stopped > 2);
+    plan->io = drps_io_os();
+    drps_plan_close(plan);
+    maker_free(&m);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -167,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_values_that_are_apart_decide),
         cmocka_unit_test(test_a_number_that_is_the_label_decides),
         cmocka_unit_test(test_other_samples_than_said_are_refused),
+        cmocka_unit_test(test_an_interruption_is_no_fault_of_a_record),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

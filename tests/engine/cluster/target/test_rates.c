@@ -29,7 +29,8 @@ static int run(void *ctx, const struct drps_train_options *options,
     m->pilot = options->pilot;
     *result = (struct drps_train_result){.resumed_epoch = m->resumed};
     if (m->fails) return drps_err_set(err, m->fails, "made up");
-    if ((double)options->lr >= m->diverges) return drps_err_set(err, -ERANGE, "diverged");
+    if ((double)options->lr >= m->diverges)
+        return drps_err_set(err, -ERANGE, "with %g", (double)options->lr);
     result->epochs = calloc(1, sizeof(*result->epochs));
     result->epochs_n = 1;
     assert_non_null(result->epochs);
@@ -68,7 +69,9 @@ static void test_the_search_climbs(void **state)
         {"a larger one", .5, 1e9, "0.05 0.15 0.45 1.4 ", "0.45"},
         {"a smaller one", .005, 1e9, "0.05 0.15 0.017 0.0056 0.0019 ", "0.0056"},
         {"larger ones diverge", .5, .15, "0.05 0.15 0.017 ", "0.05"},
-        {"the usual one diverges", .01, .05, "0.05 0.15 0.017 0.0056 ", "0.017"},
+        {"the usual one diverges", .01, .05, "0.05 0.005 0.015 0.045 ", "0.015"},
+        {"all but tiny ones diverge", 1e-7, 3e-6,
+         "0.05 0.005 0.0005 5e-05 5e-06 5e-07 1.5e-06 1.7e-07 5.6e-08 ", "1.7e-07"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct made_up m = {.best = rows[i].best, .diverges = rows[i].diverges};
@@ -120,12 +123,30 @@ static void test_failures_end_the_search(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     assert_int_equal(find(&none, &train, &r, &err), -ERANGE);
     assert_non_null(strstr(err.text, "diverges with all learning rates"));
+    assert_non_null(strstr(err.text, "down to 5e-10: scale"));
+    assert_int_equal(none.runs, 1 + DRPS_RATES_LEAPS);
     drps_err_clear(&err);
     assert_int_equal(find(&fails, &train, &r, &err), -EIO);
     assert_int_equal(fails.runs, 1);
     drps_err_clear(&err);
     assert_int_equal(find(&fails, &newton, &r, &err), DRPS_E_CONFIG);
     assert_non_null(strstr(err.text, "lbfgs has no learning rate"));
+}
+
+static void test_a_loss_of_a_text_says_why_none_is_finite(void **state)
+{
+    (void)state;
+    struct drps_plan text = plan;
+    struct made_up none = {.best = .05, .diverges = 0};
+    const struct drps_train_options train = {.epochs = 3};
+    const struct drps_rates_options o = {.train = &train, .plan = &text, .run = run, .ctx = &none};
+    struct drps_rates r;
+    struct drps_err err = DRPS_ERR_INIT;
+    strcpy(text.info.algo, "expr");
+    strcpy(text.info.loss, "expression");
+    strcpy(text.info.expression, "log(w*x)");
+    if (drps_rates_find(&o, &r, &err) != -ERANGE) fail_msg("%s", err.text);
+    assert_non_null(strstr(err.text, "tried, 0.05 to 5e-10; with the first: with 0.05"));
 }
 
 int main(void)
@@ -135,6 +156,7 @@ int main(void)
         cmocka_unit_test(test_a_pilot_is_of_a_share_of_the_batches),
         cmocka_unit_test(test_a_run_that_goes_on_tries_nothing),
         cmocka_unit_test(test_failures_end_the_search),
+        cmocka_unit_test(test_a_loss_of_a_text_says_why_none_is_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
