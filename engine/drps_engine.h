@@ -263,7 +263,8 @@ struct drps_train_options {
     float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
                               sum over the batch: 1 / (entries of a sample + 1) / samples of a
                               round, without the last where it steps a mean */
-    float l1, l2;          /* default 0 */
+    float l1, l2;          /* default 0; of topics l2 1 */
+    int no_l2;             /* 1: l2 is said to be 0, which topics refuse */
     float eps;             /* adagrad: added to the sum of squares; default: the algorithm's,
                               or else the optimizer's own */
     float init_scale;      /* of factors; default 0.1 / sqrt(factors), of ffm 0.5 / sqrt(factors) */

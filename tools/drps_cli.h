@@ -81,7 +81,7 @@ struct drps_cli {
 };
 
 /*
- * Fill *cli, parse the options, ignore SIGPIPE (a closed pipe is reported as a failed write) and
+ * Fill *cli, parse the options, ignore SIGPIPE (training goes on though nobody reads its lines) and
  * install the handlers of SIGINT and SIGTERM. Ends the program for --help and --version (0) and for
  * wrong usage (2).
  */
@@ -90,7 +90,9 @@ void drps_cli_start(struct drps_cli *cli, const struct drps_cli_tool *tool, void
 
 /*
  * The end of main: erase the progress line, flush stdout, print `err` when rc < 0, free what *cli
- * owns. Returns the exit code; DRPS_E_CONFIG is wrong usage, DRPS_E_INTERRUPTED interrupted.
+ * owns. Returns the exit code; DRPS_E_CONFIG is wrong usage, DRPS_E_INTERRUPTED interrupted. Where
+ * nobody reads standard output any more, that is not told: work that was done is done (0), and what
+ * could not be written, rc -EPIPE, is a failure.
  */
 int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err);
 

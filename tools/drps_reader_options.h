@@ -33,7 +33,7 @@ enum {
     {"label", READER_KEY_LABEL, "COLUMN", 0,                                                       \
      "csv, jsonl: the label's column (default: " label ")", group},                                \
     {"columns", READER_KEY_COLUMNS, "NAME:KIND", 0,                                                \
-     "csv, jsonl: number, category, date, bins(N) or ignore, of columns as "                       \
+     "csv, jsonl: number, number(log), category, date, bins(N), cuts(A;B;...) or ignore, as "      \
      "NAME:KIND,NAME:KIND,...; * names all others (default: " columns ")",                         \
      group},                                                                                       \
     {"separator", READER_KEY_SEPARATOR, "CHAR", 0,                                                 \

@@ -21,6 +21,12 @@ DRPS_MUST_CHECK
 int drps_manifest_read(const struct drps_io *io, const char *path, const char *kind, int version,
                        json_t **j_out, struct drps_err *err);
 
+/* Set the error for a folder whose manifest `file` is not there, in place of err's text, and return
+ * DRPS_E_NOT_FOUND: there is no such folder, or it is no plan, model, ... (`what`), which `tool`
+ * makes. */
+int drps_manifest_missing(const struct drps_io *io, const char *dir, const char *file,
+                          const char *what, const char *tool, struct drps_err *err);
+
 /*
  * A number of a manifest, and between which others it must lie. The bounds of one may be sums and
  * products of others that were checked before it: drps_sum() and drps_product() stay at UINT64_MAX

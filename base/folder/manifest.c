@@ -3,6 +3,7 @@
 #include "base/folder/drps_manifest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -141,6 +142,17 @@ int drps_manifest_read(const struct drps_io *io, const char *path, const char *k
     }
     *j_out = j;
     return 0;
+}
+
+int drps_manifest_missing(const struct drps_io *io, const char *dir, const char *file,
+                          const char *what, const char *tool, struct drps_err *err)
+{
+    const int fd = io->ops->open(io->ctx, dir, O_PATH | O_CLOEXEC, 0);
+    drps_err_clear(err);
+    if (fd < 0) return drps_err_set(err, DRPS_E_NOT_FOUND, "%s: %s", dir, drps_err_name(fd));
+    drps_io_close(io, fd);
+    return drps_err_set(err, DRPS_E_NOT_FOUND, "%s is no drps %s (no %s in it): make one with %s",
+                        dir, what, file, tool);
 }
 
 int drps_manifest_check(const struct drps_bound *bounds, size_t n, const char *path,

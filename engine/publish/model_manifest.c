@@ -275,12 +275,9 @@ int drps_modeldir_read_manifest(struct drps_modeldir *md, struct drps_err *err)
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to open %s", md->dir);
     int rc = drps_manifest_read(md->io, path, drps_modeldir_kind.kind, DRPS_MODELDIR_VERSION,
                                 &md->json, err);
-    if (rc == -ENOENT || rc == -ENOTDIR) {
-        drps_err_clear(err);
-        rc = drps_err_set(err, DRPS_E_NOT_FOUND,
-                          "%s is no drps model (no %s in it): make one with drps-train", md->dir,
-                          DRPS_MODEL_MANIFEST);
-    }
+    if (rc == -ENOENT || rc == -ENOTDIR)
+        rc =
+            drps_manifest_missing(md->io, md->dir, DRPS_MODEL_MANIFEST, "model", "drps-train", err);
     if (rc == 0) rc = drps_manifest_rename(md->json, "rank", "factors", path, err);
     if (rc == 0) rc = drps_classes_get(md->json, path, &md->classes, err);
     md->info.classes = md->classes;

@@ -415,18 +415,40 @@ static int predict_all(struct predictor *p, struct drps_err *err)
     return rc == 0 ? score_batch(p, err) : rc;
 }
 
+enum { FIELDS_TOLD = 5 };
+
+/* The first names of the model's columns, without their kinds. */
+static const char *list_fields(const struct drps_modeldir_info *info, char out[512])
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < info->fields_n && i < FIELDS_TOLD; i++) {
+        const char *name = info->fields[i], *kind = strrchr(name, ':');
+        const size_t bytes = kind ? (size_t)(kind - name) : strlen(name);
+        used += (size_t)snprintf(out + used, 512 - used, "%s%.*s", i ? ", " : "",
+                                 (int)(bytes < 80 ? bytes : 80), name);
+    }
+    if (info->fields_n > FIELDS_TOLD) (void)snprintf(out + used, 512 - used, ", ...");
+    return out;
+}
+
 /* All scores are then one constant: that is hardly what was wanted. */
 static void warn_if_nothing_is_known(const struct predictor *p)
 {
     const struct drps_predict_options *o = p->options;
     const char *more = o->inputs_n > 1 ? " and the files after it" : "";
     const char *input = strcmp(o->inputs[0], "-") == 0 ? "standard input" : o->inputs[0];
+    char fields[512];
     if (!p->result->samples || p->result->nnz) return;
     if (p->data.fields && !p->data.fields_known)
         drps_log(
             o->log, DRPS_LOG_WARN,
             "none of the columns of %s%s is in %s: is it the right file, read in the right format?",
             input, more, o->model);
+    else if (!p->result->unseen && strcmp(drps_reader_format(p->data.reader), "jsonl") == 0)
+        drps_log(o->log, DRPS_LOG_WARN,
+                 "none of the keys of %s%s is in %s (it has %s): is it the right file?", input,
+                 more, o->model, list_fields(p->info, fields));
     else if (p->result->unseen)
         drps_log(o->log, DRPS_LOG_WARN,
                  "none of the %llu features of %s%s is in %s: is it the right file, read in the "

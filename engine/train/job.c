@@ -97,7 +97,9 @@ static int interrupt(struct drps_job *job, uint64_t epoch, struct drps_err *err)
     if (job->options->checkpoint_every.unit == DRPS_CHECKPOINT_NEVER) return 0;
     if (is_between(job, done)) return 0;
     if (epoch == 1 && !done->step) return 0;
-    return drps_job_checkpoint(job, epoch, done, err);
+    const int rc = drps_job_checkpoint(job, epoch, done, err);
+    job->can_go_on = rc == 0;
+    return rc;
 }
 
 static int end_epoch(struct drps_job *job, uint64_t epoch, struct drps_err *err)
@@ -326,7 +328,7 @@ static void finish(struct drps_job *job)
 
 /* The error that an interrupted run returns: it did not fail, but is not complete either. */
 static int interrupted(const struct drps_train_options *o, const struct drps_train_result *r,
-                       int has_model, struct drps_err *err)
+                       int has_model, int goes_on, struct drps_err *err)
 {
     const unsigned long long steps = r->steps;
     if (o->pilot.on)
@@ -341,8 +343,9 @@ static int interrupted(const struct drps_train_options *o, const struct drps_tra
                             "in %s and can be put in its place",
                             steps, o->model_path, r->kept);
     return drps_err_set(err, DRPS_E_INTERRUPTED,
-                        "interrupted after %zu epochs and %llu steps; the model so far is %s",
-                        r->epochs_n, steps, has_model ? o->model_path : "at rank 0");
+                        "interrupted after %zu epochs and %llu steps; the model so far is %s%s",
+                        r->epochs_n, steps, has_model ? o->model_path : "at rank 0",
+                        goes_on ? ": to go on, resume it with the same command" : "");
 }
 
 /* What would leave something behind is off. */
@@ -377,9 +380,9 @@ int drps_train_run(const struct drps_plan *plan, const struct drps_train_options
     int rc = run(job, err);
     finish(job);
     drps_job_measure(job);
-    const int has_model = job->whole != NULL;
+    const int has_model = job->whole != NULL, goes_on = job->can_go_on;
     free(job);
-    return rc == 0 && result->interrupted ? interrupted(o, result, has_model, err) : rc;
+    return rc == 0 && result->interrupted ? interrupted(o, result, has_model, goes_on, err) : rc;
 }
 
 void drps_train_result_free(struct drps_train_result *result)

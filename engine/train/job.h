@@ -33,6 +33,7 @@ struct drps_job {
     struct drps_io warm_io;       /* that it is read with: ends where the run is to end */
     struct drps_checkpoint *rows; /* own: the rows that were made of it */
     double best_score; /* of epochs so far, by the metric; less is better; infinite: none */
+    int can_go_on;     /* 1: interrupted, and a checkpoint of that moment is written */
     struct drps_memory memory;
     struct drps_optim asked; /* settled; the server's has the rate of the epoch, and what l1 and l2
                                 are in a mean over a batch */

@@ -614,12 +614,8 @@ int drps_plan_open(const struct drps_io *io, const char *dir, struct drps_plan *
         json_t *j = NULL;
         rc = drps_manifest_read(io, path, drps_plan_kind.kind, drps_plan_kind.version, &j, err);
         plan->json = j;
-        if (rc == -ENOENT || rc == -ENOTDIR) {
-            drps_err_clear(err);
-            rc = drps_err_set(err, DRPS_E_NOT_FOUND,
-                              "%s is no drps plan (no %s in it): make one with drps-index", dir,
-                              DRPS_FILE_MANIFEST);
-        }
+        if (rc == -ENOENT || rc == -ENOTDIR)
+            rc = drps_manifest_missing(io, dir, DRPS_FILE_MANIFEST, "plan", "drps-index", err);
     }
     if (rc == 0) rc = rename_members(plan->json, path, err);
     if (rc == 0) rc = get_info(plan, path, err);

@@ -359,8 +359,36 @@ static int looks_jsonl(const struct head_line *lines, size_t n)
     return 2 * fit > n;
 }
 
+int drps_format_looks_headless(const char *head, size_t n, int whole)
+{
+    static const char separators[] = ",\t;";
+    struct head_line lines[LINES], c[COLUMNS];
+    const size_t count = first_lines(head, n, whole, lines);
+
+    for (const char *s = separators; count && *s; s++) {
+        const size_t columns = count_columns(&lines[0], *s), shown = cut(&lines[0], *s, c);
+        size_t fit = 0, numbers = 0;
+        if (columns < 2) continue;
+        for (size_t i = 0; i < count; i++)
+            fit += count_columns(&lines[i], *s) == columns;
+        for (size_t i = 0; i < shown; i++)
+            numbers += (size_t)is_number_column(&c[i]);
+        if (2 * fit > count && numbers > 0) return 1;
+    }
+    return 0;
+}
+
+/* Columns are spoken of: what could be ratings is a table, if it can be one. */
+static const struct drps_format *detect_table(const struct head_line *lines, size_t n,
+                                              const char *csv_label)
+{
+    const int is_csv =
+        looks_numbers(lines, n) || looks_csv(&lines[0], csv_label) || looks_table(lines, n);
+    return is_csv ? &drps_format_csv : &drps_format_ratings;
+}
+
 const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
-                                             const char *csv_label, int named)
+                                             const char *csv_label, int of_columns, int named)
 {
     struct head_line lines[LINES];
     size_t count = first_lines(head, n, whole, lines);
@@ -374,7 +402,8 @@ const struct drps_format *drps_format_detect(const char *head, size_t n, int who
     if (looks_docword(lines, count)) return &drps_format_docword;
     if (most_features(lines, count, 1, 1, named)) return &drps_format_libsvm;
     if (most_features(lines, count, 2, 1, named)) return &drps_format_libffm;
-    if (looks_ratings(lines, count)) return &drps_format_ratings;
+    if (looks_ratings(lines, count))
+        return of_columns ? detect_table(lines, count, csv_label) : &drps_format_ratings;
     if (looks_numbers(lines, count)) return &drps_format_csv;
     if (looks_csv(&lines[0], csv_label)) return &drps_format_csv;
     if (most_features(lines, count, 1, 0, 0)) return &drps_format_libsvm; /* labels only */

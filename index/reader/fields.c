@@ -19,14 +19,17 @@ static int no_label(const struct drps_reader *r, const struct drps_columns *c, s
         (void)snprintf(what, sizeof(what), "has no column '%.100s'", o->csv_label);
     else
         (void)snprintf(what, sizeof(what), "no column is named label, target, y or click");
+    const int found_header = strcmp(r->format->name, "csv") == 0 && !c->headless &&
+                             o->csv_header == DRPS_CSV_HEADER_BY_LINE;
     return drps_err_set(
-        err, DRPS_E_CONFIG, "%s: %s%s%s; the label column must be one of: %s%s", r->chunks.in.name,
+        err, DRPS_E_CONFIG, "%s: %s%s%s; the label column must be one of: %s%s%s",
+        r->chunks.in.name,
         detected       ? "looks like "
         : o->csv_label ? "the header "
                        : "",
         detected ? strcmp(r->format->name, "csv") == 0 ? "csv, but " : "JSON lines, but " : "",
-        what, drps_columns_list(c, list, sizeof(list)),
-        detected ? " (or name another format)" : "");
+        what, drps_columns_list(c, list, sizeof(list)), detected ? " (or name another format)" : "",
+        found_header ? "; if the first line is no header, say so" : "");
 }
 
 int drps_columns_choose_label(const struct drps_reader *r, struct drps_columns *c,

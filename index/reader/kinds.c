@@ -220,8 +220,8 @@ static int apply_kind(const struct applying *a, const char *p, size_t n, struct 
     if (rc == 0)
         return drps_err_set(
             err, DRPS_E_CONFIG,
-            "kinds of columns: '%.*s' is not column:number, column:category, column:date, "
-            "column:bins(10), column:ignore or column:label",
+            "kinds of columns: '%.*s' is not column:number, column:number(log), column:category, "
+            "column:date, column:bins(10), column:cuts(18;30), column:ignore or column:label",
             (int)(n < 100 ? n : 100), p);
     if (all && rest.kind == DRPS_COLUMN_LABEL)
         return drps_err_set(err, DRPS_E_CONFIG,

@@ -84,11 +84,15 @@ extern const struct drps_format *const drps_formats[];
 
 /*
  * Find the format that the first block looks like, or NULL. `head` is readable DRPS_CHUNK_PAD bytes
- * beyond n, and zero there; `whole`: it is the whole file. csv_label may be NULL; `named`: labels
- * may be names. Blank text counts as libsvm.
+ * beyond n, and zero there; `whole`: it is the whole file. csv_label may be NULL; `of_columns`:
+ * something is said of columns, so that what looks like ratings is csv if it can be; `named`:
+ * labels may be names. Blank text counts as libsvm.
  */
 const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
-                                             const char *csv_label, int named);
+                                             const char *csv_label, int of_columns, int named);
+
+/* 1: most lines of the first block have as many columns, and the first has a number among them. */
+int drps_format_looks_headless(const char *head, size_t n, int whole);
 
 /* Name the fault of a line; returns DRPS_PARSE_BAD. `at` points into the line, or is NULL. */
 int drps_parse_bad(struct drps_parse *ps, const char *at, const char *fmt, ...)

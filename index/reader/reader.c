@@ -419,18 +419,35 @@ static const struct drps_format *find_format(const char *name)
     return NULL;
 }
 
+/* What options say that is of lines of csv alone, or NULL. */
+static const char *given_of_lines(const struct drps_reader_options *o)
+{
+    return o->csv_separator ? "a separator" : o->csv_header ? "a header" : NULL;
+}
+
+/* What options say of columns, or NULL. */
+static const char *given_of_columns(const struct drps_reader_options *o)
+{
+    return o->csv_label   ? "a label column"
+           : o->csv_kinds ? "kinds of columns"
+           : o->csv_scale ? "a scale"
+           : o->csv_cross ? "crosses of columns"
+                          : NULL;
+}
+
 static int detect_format(struct drps_reader *r, struct drps_err *err)
 {
     const struct drps_chunks *c = &r->chunks;
     char text[100] = "";
 
+    const int of_columns = given_of_columns(&r->options) || given_of_lines(&r->options);
     const int names = drps_reads_classes(&r->options);
     const char *label = r->options.clicks ? r->options.clicks : r->options.csv_label;
     if (r->options.csv_header == DRPS_CSV_NO_HEADER) r->format = &drps_format_csv;
     if (!r->format && (!names || r->options.labels != DRPS_READER_NAMES))
-        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, label, 0);
+        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, label, of_columns, 0);
     if (!r->format && names)
-        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, label, 1);
+        r->format = drps_format_detect(c->carry, c->carry_n, c->in.ended, label, of_columns, 1);
     /* A fourth column that is said to be the weight tells ratings, whatever its numbers are. */
     if (!r->format && r->options.weight && strcmp(r->options.weight, "4") == 0 && !label)
         r->format = &drps_format_ratings;
@@ -442,6 +459,11 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
         const char *feed = memchr(p, '\n', (size_t)(end - p));
         (void)drps_excerpt(p, feed ? feed : end, text, sizeof(text));
     }
+    if (drps_format_looks_headless(c->carry, c->carry_n, c->in.ended))
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "%s: looks like csv without a header: '%s'; say that there is none, "
+                            "and which column is the label",
+                            c->in.name, text);
     return drps_err_set(err, DRPS_E_FORMAT,
                         "%s: no format fits the first lines: '%s'; name one of %s", c->in.name,
                         text, FORMAT_NAMES);
@@ -450,19 +472,23 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
 /* What is said of columns would be in vain for other formats. */
 static int check_csv_options(const struct drps_reader *r, struct drps_err *err)
 {
-    const struct drps_reader_options *o = &r->options;
-    const char *of_lines = o->csv_separator ? "a separator" : o->csv_header ? "a header" : NULL;
-    const char *given = o->csv_label   ? "a label column"
-                        : o->csv_kinds ? "kinds of columns"
-                        : o->csv_scale ? "a scale"
-                        : o->csv_cross ? "crosses of columns"
-                                       : of_lines;
-    if (r->format == &drps_format_jsonl) given = of_lines;
+    const char *of_lines = given_of_lines(&r->options);
+    const char *of_columns = r->format == &drps_format_jsonl ? NULL : given_of_columns(&r->options);
+    const char *given = of_columns ? of_columns : of_lines;
+    const char *file = r->chunks.in.name, *format = r->format->name;
+    const char *others = of_columns ? " and jsonl" : "";
+    const int could_be_csv = r->format == &drps_format_ratings || r->format == &drps_format_avazu ||
+                             r->format == &drps_format_criteo;
     if (!given || r->format == &drps_format_csv) return 0;
+    if (!could_be_csv)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: to name %s is for csv%s, and this is read as %s, which has no %s: "
+                            "leave it out",
+                            file, given, others, format, of_columns ? "columns" : "such thing");
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s: to name %s is for csv, and this is read as %s: leave it out, or name "
-                        "the format csv",
-                        r->chunks.in.name, given, r->format->name);
+                        "%s: to name %s is for csv%s, and this is read as %s: leave it out, or "
+                        "name the format csv",
+                        file, given, others, format);
 }
 
 static int check_classes(struct drps_reader *r, struct drps_err *err)

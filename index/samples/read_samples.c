@@ -323,6 +323,25 @@ static int in_grid(const struct drps_index_options *o)
     return o->order && strcmp(o->order, "grid") == 0;
 }
 
+/* Whether an algorithm makes sense of a user and an item as two features, or refuses them. */
+static int is_of_ratings(const struct drps_algorithm *a)
+{
+    return drps_algorithm_rates(a) || a->predictor == DRPS_PREDICTOR_FM ||
+           drps_algorithm_is_topic(a);
+}
+
+/* Three columns of anything look like ratings. */
+static void warn_of_ratings(const struct drps_index_options *o, const char *file,
+                            const char *format)
+{
+    const int detected = !o->reader.format || strcmp(o->reader.format, "auto") == 0;
+    if (!detected || strcmp(format, "ratings") != 0 || is_of_ratings(o->algorithm)) return;
+    drps_log(o->log, DRPS_LOG_WARN,
+             "%s is read as ratings: columns 1 and 2 are names of a user and an item; if they are "
+             "features, name the format csv and say that there is no header",
+             strcmp(file, "-") == 0 ? "standard input" : file);
+}
+
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                      struct read_samples *p, struct drps_err *err)
 {
@@ -341,6 +360,11 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                             "format %s: use the algorithm fm, or name the format ratings if the "
                             "input was taken for something else",
                             a->name, p->format);
+    if (strcmp(p->format, "docword") == 0 && !drps_algorithm_is_topic(a) && !d.table_by_key)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "docword has no labels: only topic models read it, and the algorithm "
+                            "%s needs labels",
+                            a->name);
     if (d.table_by_key && p->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the algorithm %s needs %s by number, in format docword or libsvm; the "
@@ -394,6 +418,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         if (!drps_reader_has_classes(a.reader)) drop_classes(p);
         rc = copy_fields(p, a.reader, err);
         if (rc == 0) rc = open_dict(io, o, dir, p, err);
+        if (rc == 0) warn_of_ratings(o, paths[0], p->format);
     } else if (rc == 0) {
         rc = check_same_shape(p, a.reader, err);
     }

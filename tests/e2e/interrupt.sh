@@ -16,7 +16,7 @@ wait_for() {
 for store in resident relay; do
     memory=$([[ $store = resident ]] && echo 56M || echo 46M) # not enough to hold all rows between windows
     : >progress.txt # not by the shell that starts the next command, which may be late: the loop would see the old lines
-    "$tools/drps-train" plan -o model --epochs 100000 --store $store --memory $memory >>progress.txt &
+    "$tools/drps-train" plan -o model --epochs 100000 --store $store --memory $memory >>progress.txt 2>stopped.txt &
     pid=$!
     until [[ $(wc -l <progress.txt) -ge 4 ]]; do # a head, the best constant and two epochs
         kill -0 $pid 2>/dev/null || fail "drps-train --store $store ended too soon"
@@ -25,6 +25,8 @@ for store in resident relay; do
     kill -INT $pid
     status=0
     wait $pid || status=$?
+    grep -q 'the model so far is model: to go on, resume it with the same command (--resume)$' stopped.txt ||
+        fail "drps-train --store $store did not say how to go on: $(cat stopped.txt)"
     [[ $status = 130 ]] || fail "after SIGINT drps-train --store $store exited with $status"
     absent model.partial
     [[ ! -e model/store ]] || fail "the files of store $store are in the model"

@@ -46,7 +46,7 @@ fails 1 'exists' "$index" good.svm --algo lor -o plan
 
 fails 2 'PLAN|plan' "$train"
 fails 1 'is no drps plan' "$train" good.svm -o model
-fails 1 'is no drps plan' "$train" nosuch -o model
+fails 1 'nosuch: No such file or directory$' "$train" nosuch -o model
 fails 1 'too small' "$train" plan -o model --memory 1M
 absent model
 fails 1 "at least [0-9.]+ MiB is needed.*two windows of a step's rows" "$train" plan -o model --store relay --memory 20M
@@ -60,11 +60,32 @@ absent model
 "$train" plan -o model --quiet
 fails 1 'exists' "$train" plan -o model
 fails 1 'neither a plan nor a model' "$tools/drps-stat" "$work"
+fails 1 'nosuch: No such file or directory$' "$tools/drps-stat" nosuch
+fails 1 'nosuch: No such file or directory$' "$tools/drps-predict" nosuch good.svm -o scores
 fails 1 'model' "$tools/drps-predict" plan good.svm -o scores
 [[ ! -e scores ]] || fail "scores was left behind"
 fails 1 'bad.svm:2' "$tools/drps-predict" model bad.svm --format libsvm -o scores
 [[ ! -e scores ]] || fail "scores was left behind"
 fails 2 '[-]-rank is this process.s number of several, .* drps-index --factors' "$train" plan -o model2 --rank 8
+
+# A reader of standard output that has enough, as head: training is done all the same, and nothing is said. What could not be
+# written is a failure, as of a full disk, which is told.
+mkfifo unread
+: <unread &
+exec 6>unread
+wait
+"$train" plan -o heard --epochs 3 >&6 2>err.txt || fail "training that nobody reads: $(cat err.txt)"
+[[ ! -s err.txt ]] || fail "training that nobody reads: $(cat err.txt)"
+"$tools/drps-stat" heard --verify >/dev/null || fail "the model of a training that nobody reads"
+status=0
+"$tools/drps-predict" model good.svm -o - >&6 2>err.txt || status=$?
+[[ $status = 1 ]] || fail "scores that nobody reads: $status"
+[[ ! -s err.txt ]] || fail "scores that nobody reads: $(cat err.txt)"
+exec 6>&-
+status=0
+"$train" plan -o full --epochs 3 >/dev/full 2>err.txt || status=$?
+[[ $status = 1 ]] || fail "a full standard output: $status"
+grep -q 'standard output: No space left' err.txt || fail "a full standard output: $(cat err.txt)"
 
 # A message of the libraries ends with the options that set what it speaks of: all of them, and none that mean something else.
 # hint STATUS OPTIONS COMMAND...
@@ -82,9 +103,12 @@ lor "--prune, --prune-to" --blocks topk --prune 2 --prune-to 3
 lor "--calibrate, --seek-us, --transfer-mbs" --calibrate . --seek-us 4
 lor "--algo, --factors" --factors 4
 lor "--algo, --loss" --loss hinge
-lor "--format, --columns" --columns x:number
-lor "--format, --separator" --separator ,
-lor "--format, --label" --label x
+lor "--columns" --columns x:number
+lor "--separator" --separator ,
+lor "--label" --label x
+printf '5.1,3.5,a\n4.9,3,b\n' >headless.csv
+hint 1 "--no-header, --label" "$index" headless.csv --algo mlr -o never
+hint 2 "--label, --no-header" "$index" headless.csv --algo mlr -o never --format csv --label 3
 hint 1 "--label, --algo" "$index" one.svm --algo lor -o never
 hint 2 "--format, --algo" "$index" good.svm --algo lmf -o never
 hint 2 "--partition, --residuals" "$index" ratings.tsv --algo lmf --order grid --workers 2 --residuals all -o never
@@ -106,6 +130,17 @@ ports 2 >near.txt
 hint 2 "drps-train --make-keys DIR, --keys, --insecure" "$train" plan-2 -o never --peers far.txt --rank 0
 hint 75 "--timeout" "$train" plan-2 -o never --peers near.txt --rank 0 --insecure --timeout 1
 absent never
+# Three columns of anything look like ratings: said where the algorithm takes features, and what is said of columns decides.
+awk 'BEGIN {srand(5); for (i = 0; i < 200; i++) printf "%d,%d,%d\n", rand() * 50, rand() * 900, i % 2}' >three.csv
+"$index" three.csv --algo lor -o three --quiet 2>err.txt
+grep -q 'warning: three.csv is read as ratings: columns 1 and 2 are names of a user and an item; if they are features, name the format csv and say that there is no header (--format, --no-header)$' err.txt ||
+    fail "ratings for lor: $(cat err.txt)"
+for how in '--algo lmf' '--algo fm' '--algo lor --format ratings' '--algo lor --label 3'; do
+    # shellcheck disable=SC2086  # words
+    "$index" three.csv $how -o three --force --quiet 2>err.txt
+    ! grep -q 'read as ratings' err.txt || fail "$how: $(cat err.txt)"
+done
+fails 2 'algo is missing: .*expr' "$index" good.svm -o never
 "$index" good.svm --algo lor -o plan-said --blocks topk --calibrate . -v >out.txt 2>err.txt # says what was measured
 grep -q 'a request costs' err.txt || fail "--calibrate says nothing: $(cat err.txt)"
 grep -qF '(--' err.txt && fail "what is no mistake names options: $(cat err.txt)"

@@ -48,4 +48,13 @@ grep -q "warning: none of the 3 features of other.svm is in lor: is it the right
 printf 'fruit,label\napple,1\npear,0\n' >fruit.csv
 "$tools/drps-predict" lmf fruit.csv --format csv -o fruit.txt --quiet 2>err.txt
 grep -q "warning: none of the columns of fruit.csv is in lmf" err.txt || fail "unknown columns: $(cat err.txt)"
+printf '{"label": 1, "a": 1, "b": 0}\n{"label": 0, "a": 0, "b": 1}\n' >keys.jsonl
+printf '{"A": 1, "bee": 0}\n{"bee": 3}\n' >misspelt.jsonl
+"$tools/drps-index" keys.jsonl --algo lor -o keys.plan --quiet
+"$tools/drps-train" keys.plan -o keys --quiet
+"$tools/drps-predict" keys misspelt.jsonl -o keys.txt --quiet 2>err.txt
+grep -q "warning: none of the keys of misspelt.jsonl is in keys (it has a, b): is it the right file?" err.txt || fail "unknown keys: $(cat err.txt)"
+echo '{"bee": 3, "b": 1}' >>misspelt.jsonl
+"$tools/drps-predict" keys misspelt.jsonl -o keys.txt --quiet --force 2>err.txt
+[[ ! -s err.txt ]] || fail "a key that the model knows: $(cat err.txt)"
 echo "ok unknown data"

@@ -41,7 +41,7 @@ item=$(head -1 twenty.txt)
 [[ $(best small --all-similar -n 2 | wc -l) = $((2 * $(cut -f2 small.tsv | sort -u | wc -l))) ]] || fail "--all-similar"
 
 fails 2 "no model" "$tools/drps-recommend"
-fails 1 "nowhere is no drps model" "$tools/drps-recommend" nowhere
+fails 1 "nowhere: No such file or directory" "$tools/drps-recommend" nowhere
 fails 2 "is a model of algorithm lor; recommending needs users and items" bash -c \
     "printf '1 1:1\n0 2:1\n' >two.svm && $tools/drps-index two.svm --algo lor -o lor-plan -q && $tools/drps-train lor-plan -o lor -q && $tools/drps-recommend lor"
 fails 1 "exists" "$tools/drps-recommend" small -o three.txt

@@ -213,6 +213,7 @@ refused() { # PATTERN PLAN OPTIONS...
 }
 refused "leave the optimizer adagrad out" plan --optimizer adagrad
 refused "a learning rate does not go with topics.*--lr" plan --lr 0.1
+refused "the penalty l2 of a topic model's dictionary must be above 0 .default 1. .--l2." plan --l2 0
 refused "eps does not go with topics" plan --eps 0.1
 refused "local steps do not go with topics" plan --local-steps
 refused "patience does not go with topics" plan --patience 1
@@ -223,6 +224,7 @@ refused "filters of traffic do not go with topics" dealt --local 3 --pull-values
 refused "have not several scores" dealt --local 3 --exchange vectors
 fails 2 "leave residual slots out" index train.txt --workers 2 --residuals all -o refused
 fails 2 "leave handing rows on out" index train.txt --workers 2 --hand-on 100 -o refused
+fails 2 "docword has no labels: only topic models read it.*--algo" "$tools/drps-index" train.txt --algo lor -o refused
 "$tools/drps-index" train.svm --algo lir -o lir --quiet
 refused "alternating.* is not one of" lir --optimizer alternating
 "$tools/drps-train" lir -o lir.model --quiet

@@ -5,10 +5,12 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "tools/cli/cli_internal.h"
 
@@ -161,9 +163,18 @@ void drps_cli_raise_files(const struct drps_cli *cli)
              (unsigned long long)limit.rlim_cur);
 }
 
+/* 1: standard output is a pipe that nobody reads any more, as head does when it has enough. */
+static int reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
+}
+
 int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err)
 {
     int code = DRPS_EXIT_DONE;
+    const int failed = fflush(stdout) || ferror(stdout), why = errno;
+    const int unread = failed && reader_is_gone();
 
     drps_cli_progress_end(cli);
     if (rc == DRPS_E_INTERRUPTED)
@@ -172,10 +183,10 @@ int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err)
         code = DRPS_EXIT_USAGE;
     else if (rc < 0)
         code = cli->again ? DRPS_EXIT_AGAIN : DRPS_EXIT_FAILED;
-    if (rc < 0)
+    if (rc < 0 && !(rc == -EPIPE && unread))
         drps_log(&cli->log, DRPS_LOG_ERROR, "%s", err && err->code ? err->text : drps_err_name(rc));
-    if ((fflush(stdout) || ferror(stdout)) && code == DRPS_EXIT_DONE) {
-        drps_log(&cli->log, DRPS_LOG_ERROR, "standard output: %s", strerror(errno));
+    if (failed && !unread && code == DRPS_EXIT_DONE) {
+        drps_log(&cli->log, DRPS_LOG_ERROR, "standard output: %s", strerror(why));
         code = DRPS_EXIT_FAILED;
     }
     cli_config_free(cli);

@@ -256,6 +256,7 @@ static void check_loss(struct drps_cli *cli, const struct drps_index_options *o)
 
 static void check(struct drps_cli *cli, struct index_options *o)
 {
+    char names[DRPS_ALGORITHM_NAMES_BYTES];
     check_loss(cli, &o->index);
     check_ranks(cli, o);
     if (o->has_hand_on_for && !o->index.hand_on)
@@ -274,7 +275,7 @@ static void check(struct drps_cli *cli, struct index_options *o)
     if (!o->inputs.n && !index_only_counts(o))
         drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
     if (!o->index.algo && !index_only_counts(o))
-        drps_cli_usage(cli, "--algo is missing: lir, lor, svm, lmf, fm, mlr or topic");
+        drps_cli_usage(cli, "--algo is missing: %s", drps_algo_names(names));
     if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
         drps_cli_usage(cli, "--grid needs --order grid");
     if (o->index.lanes > 1 && (!o->index.order || strcmp(o->index.order, "grid") != 0))

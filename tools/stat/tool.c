@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/checkpoint/drps_checkpoint_files.h"
 #include "tools/drps_cli.h"
@@ -217,6 +218,7 @@ static int run(struct drps_cli *cli, const struct options *o, struct drps_err *e
     rc = stat_plan(cli, &io, o, err);
     if (rc == DRPS_E_NOT_FOUND) {
         drps_err_clear(err);
+        if (access(o->path, F_OK)) return drps_err_set(err, rc, "%s: %s", o->path, strerror(errno));
         rc = drps_err_set(err, rc,
                           "%s is neither a plan nor a model (no plan.json, no model.json in it)",
                           o->path);

@@ -82,6 +82,7 @@ static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, in
         return 0;
     case KEY_L2:
         o->l2 = (float)drps_cli_real(cli, arg, 0, 1e30);
+        o->no_l2 = !(o->l2 > 0);
         return 0;
     case KEY_EPS:
         o->eps = (float)drps_cli_real(cli, arg, FLT_MIN, 1e30);

@@ -48,6 +48,11 @@ int drps_topic_check(const struct drps_plan *plan, const struct drps_train_optio
          "servers add up what words gain; make a plan without"},
     };
     if (!is_of_topics(plan)) return 0;
+    if (o->no_l2)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the penalty l2 of a topic model's dictionary must be above 0 (default %g)",
+            (double)DRPS_TOPIC_RHO);
     for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
         if (options[i].given)
             return drps_err_set(err, DRPS_E_CONFIG, "%s not go with topics: %s", options[i].what,

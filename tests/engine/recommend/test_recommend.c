@@ -590,7 +590,7 @@ static void test_what_cannot_be_is_refused(void **state)
         int rc;
         const char *text;
     } cases[] = {
-        {{.model = absent}, DRPS_E_NOT_FOUND, "is no drps model"},
+        {{.model = absent}, DRPS_E_NOT_FOUND, "No such file or directory"},
         {{.model = nan_model}, DRPS_E_CORRUPT, "are no numbers"},
         {{.n = DRPS_RECOMMEND_MOST + 1}, DRPS_E_CONFIG, "at most"},
         {{.threads = 1000}, DRPS_E_CONFIG, "1000 threads: at most"},

@@ -277,13 +277,15 @@ static void test_columns_bins(void **state)
         {.name = "cuts that do not grow",
          .options = {.csv_kinds = "x:cuts(2;2)"},
          .input = "y,x\n1,1\n",
-         .error = "kinds of columns: 'x:cuts(2;2)' is not column:number, column:category, "
-                  "column:date, column:bins(10), column:ignore or column:label"},
+         .error = "kinds of columns: 'x:cuts(2;2)' is not column:number, column:number(log), "
+                  "column:category, column:date, column:bins(10), column:cuts(18;30), "
+                  "column:ignore or column:label"},
         {.name = "too many bins",
          .options = {.csv_kinds = "x:bins(257)"},
          .input = "y,x\n1,1\n",
-         .error = "kinds of columns: 'x:bins(257)' is not column:number, column:category, "
-                  "column:date, column:bins(10), column:ignore or column:label"},
+         .error = "kinds of columns: 'x:bins(257)' is not column:number, column:number(log), "
+                  "column:category, column:date, column:bins(10), column:cuts(18;30), "
+                  "column:ignore or column:label"},
         {.name = "bins of all columns",
          .options = {.csv_kinds = "*:bins(10)"},
          .input = "y,x\n1,1\n",
@@ -340,8 +342,9 @@ static void test_columns_scales(void **state)
         {.name = "a unit of 0",
          .options = {.csv_kinds = "x:number(1;0)"},
          .input = "y,x\n1,9\n",
-         .error = "kinds of columns: 'x:number(1;0)' is not column:number, column:category, "
-                  "column:date, column:bins(10), column:ignore or column:label"},
+         .error = "kinds of columns: 'x:number(1;0)' is not column:number, column:number(log), "
+                  "column:category, column:date, column:bins(10), column:cuts(18;30), "
+                  "column:ignore or column:label"},
         {.name = "above the largest float",
          .options = {.csv_kinds = "x:number(0;1e-30)"},
          .input = "y,x\n1,1e20\n",

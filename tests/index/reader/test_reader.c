@@ -491,7 +491,7 @@ static void test_reader_csv(void **state)
          .format = "csv",
          .input = "a,b\n1,2\n",
          .error = "0: no column is named label, target, y or click; the label column must be one "
-                  "of: a, b"},
+                  "of: a, b; if the first line is no header, say so"},
         {.name = "labels of words",
          .format = "csv",
          .input = "y,a\nyes,1\n No ,1\nYES,1\n",
@@ -733,7 +733,8 @@ static void test_reader_csv_options(void **state)
          .label = "z",
          .separator = 0,
          .input = "y,b\n1,2\n",
-         .error = "0: the header has no column 'z'; the label column must be one of: y, b"},
+         .error = "0: the header has no column 'z'; the label column must be one of: y, b; if the "
+                  "first line is no header, say so"},
         {.name = "no such column",
          .kinds = "z:number",
          .separator = 0,
@@ -769,14 +770,16 @@ static void test_reader_csv_options(void **state)
          .kinds = "b:text",
          .separator = 0,
          .input = "y,b\n1,2\n",
-         .error = "kinds of columns: 'b:text' is not column:number, column:category, column:date, "
-                  "column:bins(10), column:ignore or column:label"},
+         .error = "kinds of columns: 'b:text' is not column:number, column:number(log), "
+                  "column:category, column:date, column:bins(10), column:cuts(18;30), "
+                  "column:ignore or column:label"},
         {.name = "no kind",
          .kinds = "b",
          .separator = 0,
          .input = "y,b\n1,2\n",
-         .error = "kinds of columns: 'b' is not column:number, column:category, column:date, "
-                  "column:bins(10), column:ignore or column:label"},
+         .error = "kinds of columns: 'b' is not column:number, column:number(log), "
+                  "column:category, column:date, column:bins(10), column:cuts(18;30), "
+                  "column:ignore or column:label"},
         {.name = "digit as separator",
          .separator = '1',
          .input = "y,b\n1,2\n",
@@ -894,7 +897,7 @@ static void test_reader_csv_kinds(void **state)
          .input = "zip,age\n77,3\n",
          .error = "0: no column is named label, target, y or click; the label column must be one "
                   "of: zip, "
-                  "age"},
+                  "age; if the first line is no header, say so"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -1044,10 +1047,15 @@ static void test_reader_asks_for_the_format(void **state)
                   "libffm, ratings, criteo, avazu, csv, jsonl, vw, docword"},
         {.name = "csv without label",
          .input = "a,b,c,d\n1,2,3,4\n",
-         .error = "0: looks like csv, but no column is named label, target, y or click; the label "
-                  "column "
-                  "must be one "
-                  "of: a, b, c, d (or name another format)"},
+         .error =
+             "0: looks like csv, but no column is named label, target, y or click; the label "
+             "column "
+             "must be one "
+             "of: a, b, c, d (or name another format); if the first line is no header, say so"},
+        {.name = "csv without a header",
+         .input = "5.1,3.5,setosa\n4.9,3,virginica\n",
+         .error = "0: looks like csv without a header: '5.1,3.5,setosa'; say that there is none, "
+                  "and which column is the label"},
         {.name = "a table within bars",
          .input = "1 | 2 | 3\n4 | 5 | 6\n",
          .error = "0: no format fits the first lines: '1 | 2 | 3'; name one of libsvm, libffm, "
@@ -1083,13 +1091,37 @@ static void test_reader_says_what_may_be_the_label(void **state)
     check_outcome(
         "auto", "", &o, NULL,
         "0: looks like csv, but has no column 'clicked'; the label column must be one of: ip, app, "
-        "os, version (or name another format)");
+        "os, version (or name another format); if the first line is no header, say so");
     outcome_free(&o);
     read_text("1 2:3\n", &options, &o);
     check_outcome(
         "not csv", "", &o, NULL,
-        "0: to name a label column is for csv, and this is read as libsvm: leave it out, or name "
-        "the format csv");
+        "0: to name a label column is for csv and jsonl, and this is read as libsvm, which has no "
+        "columns: leave it out");
+    outcome_free(&o);
+}
+
+/* What is said of columns tells a table of three columns from ratings, where it can be one. */
+static void test_reader_takes_tables_for_csv_where_columns_are_named(void **state)
+{
+    struct drps_reader_options label = {.csv_label = "3"}, columns = {.csv_kinds = "2:category"},
+                               scale = {.csv_scale = "none"}, cross = {.csv_cross = "2*3"};
+    const struct drps_reader_options *const said[] = {&label, &columns, &scale, &cross};
+    struct drps_reader_options none = {.csv_label = NULL};
+    struct outcome o;
+    (void)state;
+    read_text("49,12772,1\n50,12773,0\n", &none, &o);
+    assert_string_equal(o.format, "ratings");
+    outcome_free(&o);
+    for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
+        read_text("49,12772,1\n50,12773,0\n", said[i], &o);
+        assert_string_equal(o.format, "csv");
+        outcome_free(&o);
+    }
+    read_text("anna,12772,1\nbert,12773,0\n", &label, &o);
+    check_outcome("names", "", &o, NULL,
+                  "0: to name a label column is for csv and jsonl, and this is read as ratings: "
+                  "leave it out, or name the format csv");
     outcome_free(&o);
 }
 
@@ -1385,6 +1417,7 @@ int main(void)
         cmocka_unit_test(test_reader_detects_the_format),
         cmocka_unit_test(test_reader_asks_for_the_format),
         cmocka_unit_test(test_reader_says_what_may_be_the_label),
+        cmocka_unit_test(test_reader_takes_tables_for_csv_where_columns_are_named),
         cmocka_unit_test(test_reader_ratings_may_lack_the_rating),
         cmocka_unit_test(test_reader_lists_its_formats),
         cmocka_unit_test(test_reader_skips_bad_lines),
