@@ -107,7 +107,7 @@ awk 'BEGIN { for (u = 1; u <= 30; u++) for (i = 1; i <= 5; i++) print u "\t" i "
 "$tools/drps-index" ratings.tsv --algo lmf --quiet -o rated
 "$tools/drps-stat" --check rated | grep -q "nothing looks wrong; features of ratings are not checked$" || fail "ratings: $("$tools/drps-stat" --check rated)"
 [[ $("$tools/drps-stat" --check rated --json | value constant_features) = null ]] || fail "features of ratings are counted"
-fails 1 "no-plan is neither a plan nor a model" "$tools/drps-stat" --check no-plan
+fails 1 "no-plan: No such file or directory" "$tools/drps-stat" --check no-plan
 echo "ok samples"
 
 # ---- Training ----
