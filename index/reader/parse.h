@@ -126,10 +126,11 @@ const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps,
 /* Returns how often byte c occurs. */
 size_t drps_parse_count(const char *text, size_t n, char c);
 
-/* 1: samples have weights. */
-static inline int drps_reads_weights(const struct drps_reader_options *o)
+/* 1: samples have weights; vw has them in its lines. */
+static inline int drps_reads_weights(const struct drps_reader *r)
 {
-    return o->weights_n || o->weight || o->clicks;
+    return r->options.weights_n || r->options.weight || r->options.clicks ||
+           r->format == &drps_format_vw;
 }
 
 /*

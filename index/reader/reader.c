@@ -163,7 +163,7 @@ static struct need measure(const struct drps_reader *r, const char *text, size_t
     const size_t features =
         of_line * r->format->bound(r, text, n, lines) + 1; /* a bad line may write one too many */
     return (struct need){.labels = samples + 1,
-                         .weights = drps_reads_weights(&r->options) ? samples + 1 : 0,
+                         .weights = drps_reads_weights(r) ? samples + 1 : 0,
                          .starts = samples + 2,
                          .features = features,
                          .names = r->format->has_names ? features : 0,

@@ -102,12 +102,17 @@ static int read_label(struct drps_reader *r, struct drps_parse *ps, const struct
     return *named ? 0 : read_number(ps, word, "label", label);
 }
 
-/* Weights other than 1 would change what training does: they are not passed over. */
-static int check_weight(struct drps_parse *ps, const struct word *words, size_t n)
+/* The weight counts; a base would change what training does, and is not passed over. */
+static int take_weight(const struct drps_reader *r, struct drps_parse *ps, const struct word *words,
+                       size_t n)
 {
     float v = 1;
     if (n > 1 && read_number(ps, &words[1], "weight", &v) < 0) return DRPS_PARSE_BAD;
-    if (v != 1) return drps_parse_bad(ps, words[1].p, "weights other than 1 are not supported");
+    if (v < 0) return drps_parse_bad(ps, words[1].p, "weight is negative");
+    if (v != 1 && r->options.weights_n)
+        return drps_parse_bad(ps, words[1].p,
+                              "weights are here, and in a file beside the data, too");
+    if (n > 1 && !r->options.weights_n) ps->weight = v;
     v = 0;
     if (n > 2 && read_number(ps, &words[2], "base", &v) < 0) return DRPS_PARSE_BAD;
     if (v != 0) return drps_parse_bad(ps, words[2].p, "a base of the prediction is not supported");
@@ -130,7 +135,7 @@ static int take_head(struct drps_reader *r, struct drps_parse *ps, const char *p
         return r->options.label_optional ? 0 : drps_parse_bad(ps, NULL, "the line has no label");
     *label_word = words[0];
     const int rc = read_label(r, ps, &words[0], named, label);
-    return rc < 0 ? rc : check_weight(ps, words, n);
+    return rc < 0 ? rc : take_weight(r, ps, words, n);
 }
 
 /* ---- Features ---- */

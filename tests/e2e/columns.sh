@@ -82,7 +82,10 @@ near "$(all_values train_loss <svm.json | tail -1)" "$(all_values train_loss <vw
 sed 's/^[^|]*//' train.vw | zstd -q | "$tools/drps-predict" model-vw - -o unlabelled.txt --quiet
 "$tools/drps-predict" model-vw train.vw -o labelled.txt --quiet
 cmp labelled.txt unlabelled.txt || fail "other scores without labels"
-echo "1 3 |f 1:1" >>train.vw
-fails 1 "train.vw:2001:3: weights other than 1 are not supported" "$tools/drps-index" train.vw --algo lor -o never
+{ cat train.vw && sed 's/ 1[.]0 / 3 /' train.vw; } >heavy.vw # each sample once with weight 1, and once with 3
+"$tools/drps-index" heavy.vw --algo lor -o plan-heavy >heavy.txt
+grep 'training samples weigh 8000 together, 3 at most' heavy.txt >/dev/null || fail "weights of Vowpal Wabbit's text: $(cat heavy.txt)"
+echo "1 -3 |f 1:1" >>train.vw
+fails 1 "train.vw:2001:3: weight is negative" "$tools/drps-index" train.vw --algo lor -o never
 "$tools/drps-index" train.vw --algo lor --on-error skip -o plan-vw-skip --quiet 2>/dev/null
 echo "ok"

@@ -250,6 +250,9 @@ static void test_vw_lines(void **state)
          .input = "1 |a x y:2 |b:0.5 x z:-4\n-1 | x:.25 x^y\n",
          .expected = "1 feature=a^x:1 feature=a^y:2 feature=b^x:0.5 feature=b^z:-2\n"
                      "-1 feature=x:0.25 feature=^x^y:1\n"},
+        {.name = "weights, of which those of 0 are left out",
+         .input = "1 0 |f a\n-1 2.5 |f b\n",
+         .expected = "-1 feature=f^b:1\n"},
         {.name = "weights of 1, tags",
          .input = "1 1 'tag|f a\n0 1.0 tag|f a\n1 'tag |f a\n-1 1 0 tag|f a\n2 1 |f a\n",
          .expected = "1 feature=f^a:1\n0 feature=f^a:1\n1 feature=f^a:1\n-1 feature=f^a:1\n"
@@ -279,9 +282,9 @@ static void test_vw_lines(void **state)
 static void test_vw_bad_lines(void **state)
 {
     static const struct row rows[] = {
-        {.name = "a weight",
-         .input = "1 2 |f a\n",
-         .error = "0:1:3: weights other than 1 are not supported: '2'"},
+        {.name = "a weight below 0",
+         .input = "1 -2 |f a\n",
+         .error = "0:1:3: weight is negative: '-2'"},
         {.name = "a base",
          .input = "1 1 0.5 |f a\n",
          .error = "0:1:5: a base of the prediction is not supported: '0.5'"},
