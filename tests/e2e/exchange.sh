@@ -110,7 +110,7 @@ sed 's/^[aby][a-z]*/1/;s/^[a-z]*/-1/' train.svm >two.svm
 "$tools/drps-index" two.svm --algo lor --batch-size 40 --workers 3 -o two --quiet
 fails 2 "a plan for one worker" "$tools/drps-train" one -o never --exchange rows
 fails 2 "not every rank is a worker and a server" "$tools/drps-train" fewer -o never --local 3 --exchange rows
-fails 2 "has not several classes" "$tools/drps-train" two -o never --local 3 --exchange auto
+fails 2 "have not several scores" "$tools/drps-train" two -o never --local 3 --exchange auto
 fails 2 "of synchronisation bsp" "$tools/drps-train" plan -o never --local 3 --exchange rows --sync asp
 fails 2 "filters are for what goes to servers" "$tools/drps-train" residuals -o never --local 3 --exchange vectors --push-values 8bit
 fails 2 "where vectors are exchanged" "$tools/drps-train" plan -o never --local 3 --exchange rows --sv-count 8

@@ -155,7 +155,7 @@ static void test_what_cannot_be_dealt_is_refused(void **state)
 
     must_make(s, "lmf", input, NULL, 3, NULL, "three");
     expect_refusal(s, "three/rank-1", 2, DRPS_E_CONFIG, "the part of one rank");
-    expect_refusal(s, "nothing", 2, DRPS_E_NOT_FOUND, "no drps plan");
+    expect_refusal(s, "nothing", 2, DRPS_E_NOT_FOUND, "No such file or directory");
     run.options.from_plan = scratch_path(s, "three");
     assert_int_equal(drps_index_run(drps_io_os(), &run.options, &run.result, &err), DRPS_E_CONFIG);
     assert_non_null(strstr(err.text, "name no input"));
