@@ -64,6 +64,7 @@ echo "ok none"
 rm -rf model
 mkfifo go
 for before in "" model; do
+    : >out.txt # not by the shell that starts the next command, which may be late: the loop would see the old lines
     "$tools/hold_output" 1 go "$tools/drps-train" plan -o model --force --epochs 2 --local 3 --filter-target 2% >out.txt 2>err.txt &
     pid=$! status=0
     until grep -q '^pilot 1 ' out.txt; do
