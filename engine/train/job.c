@@ -155,8 +155,9 @@ static int run_epoch(struct drps_job *job, uint64_t e, const struct drps_epoch_p
 {
     struct drps_epoch epoch;
     drps_job_arm(job, e);
-    job->server.optim.lr =
-        drps_decay_rate(job->options->lr_decay, job->asked.lr, e, job->options->epochs);
+    if (job->options->lr_decay > DRPS_DECAY_CONSTANT) /* else a store's thread may read it: ftrl */
+        job->server.optim.lr =
+            drps_decay_rate(job->options->lr_decay, job->asked.lr, e, job->options->epochs);
     int rc = drps_epoch_run(&job->loop, e, begin, &epoch, err);
     if (rc == DRPS_E_INTERRUPTED) {
         rc = interrupt(job, e, err);
