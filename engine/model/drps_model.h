@@ -9,8 +9,9 @@
  *   grads  [m][D]  sums over samples of the loss's derivative by each parameter, or means
  *                  (`mean_of`); kernels add to it
  *   scores [n][J]
- * Of a field-aware model, entry j has a field f[j] too, below F = fields.
- * A loss that is a text (model->expr) may have a row of each sample, own (drps_batch_sample_row()).
+ * In a field-aware model entry j also has a field, fields[j] < F = model->fields.
+ * A loss that is a text (model->expr) may use a row of the sample itself, `own`, which
+ * drps_batch_sample_row() finds.
  * Row 0 of a batch is the intercept where `has_bias` is set: its first float is added to every
  * score; with J scores float c to score c.
  *

@@ -100,7 +100,7 @@ static double weight_of(const float *weights, size_t i)
     return weights ? (double)weights[i] : 1;
 }
 
-/* Of n samples. */
+/* Returns the sum of the losses of n samples, each times its weight. */
 static double loss_of(const struct drps_metrics *m, const float *scores, const float *labels,
                       const float *weights, size_t n)
 {

@@ -231,7 +231,8 @@ static int read_seen(struct run *r, struct drps_err *err)
     return rc == 0 ? drps_extsort_finish(r->seen, err) : rc;
 }
 
-/* That of training, which model.json remembers. */
+/* Returns the l2 of folding in: the one asked for, else that of training, which model.json has,
+ * else the default. */
 static double fold_l2(const struct run *r)
 {
     const json_t *training = json_object_get(drps_modeldir_json(r->md), "training");

@@ -28,7 +28,7 @@ struct drps_scores {
     struct room *rooms; /* own: [threads] */
     uint64_t ns;
 
-    /* Of the block that is met now. */
+    /* These are about the block that is met now. */
     struct drps_queries *queries;
     struct drps_items_block block;
     size_t tile; /* queries */

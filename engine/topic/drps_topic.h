@@ -24,11 +24,11 @@
  * A, G and sums are in double; what changes a number is added in the order of samples and rows, and
  * then to the number. Results are the same with any number of members.
  *
- * Of several ranks each has A, G and sums. In a round all code their batches with the same B; then
- * the rows' servers add up what the codes change, and all ranks what rows and codes change of A, G
- * and sums: it is the step of one batch that has the documents of all. Topics are begun in turn:
- * the m-th document of worker i that begins one begins topic i + m (workers). Shared inside
- * engine/.
+ * Where there are several ranks, each has A, G and sums. In a round all code their batches with the
+ * same B; then the rows' servers add up what the codes change, and all ranks what rows and codes
+ * change of A, G and sums: it is the step of one batch that has the documents of all. Topics are
+ * begun in turn: the m-th document of worker i that begins one begins topic i + m (workers). Shared
+ * inside engine/.
  */
 #ifndef DRPS_ENGINE_TOPIC_H
 #define DRPS_ENGINE_TOPIC_H

@@ -124,7 +124,7 @@ static int read_fields(const json_t *list, const char *path, struct warm_about *
     return rc;
 }
 
-/* As drps_model_settle() takes it. */
+/* Returns how many classes labels have, as the member `classes` of struct drps_model_terms says. */
 static int label_classes(const json_t *of, const struct warm_about *a)
 {
     if (a->classes) return (int)drps_classes_count(a->classes);

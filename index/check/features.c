@@ -7,7 +7,7 @@
 #include "base/drps_alloc.h"
 #include "index/check/check_internal.h"
 
-/* Of the training samples that have it. Samples without it have the value 0. */
+/* A feature, in the n training samples that have it. In the others its value is 0. */
 struct feature {
     uint64_t n;
     float low[2], high[2]; /* its values: with its first sample's class, with others; of numbers all

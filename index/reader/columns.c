@@ -294,8 +294,8 @@ static int end_counted(const struct drps_reader *r, struct drps_parse *ps, size_
     return drps_parse_sample(ps, value, 0);
 }
 
-/* As many samples of label 1 as there were clicks, and of label -1 as there were other impressions:
- * one each, with these weights. */
+/* Ends a line of clicks as two samples: one of label 1, whose weight is the number of clicks, and
+ * one of label -1, whose weight is that of the other impressions. */
 static int end_clicks(struct drps_reader *r, struct drps_parse *ps)
 {
     static const char positive[DRPS_CHUNK_PAD] = "1", negative[DRPS_CHUNK_PAD] = "-1";

@@ -72,9 +72,9 @@ static size_t column_number(const char *name)
 }
 
 /*
- * Of a file without a header and without the label, columns after the label's are called as if it
- * were there. Returns the label's number where a kind is said of a column that would not be there
- * else, or 0.
+ * In a file that has neither a header nor the label, columns behind the label's keep the numbers
+ * that they have in training. Returns the label's number if this is such a file, which is so where
+ * a kind is given to one column more than the file has; else 0.
  */
 static size_t skipped_label(const struct drps_reader_options *o, size_t columns)
 {

@@ -38,8 +38,8 @@ struct drps_name_list {
 };
 
 /*
- * Of `set`, one of p->of, only what the list names stays, or, with `keep` 0, all but that. Names
- * are those of `field`. Does nothing where the list has neither names nor a file. DRPS_E_NOT_FOUND:
+ * Keep in `set`, one of p->of, only what the list names, or with `keep` 0 only the rest. Names are
+ * those of `field`. Does nothing where the list has neither names nor a file. DRPS_E_NOT_FOUND:
  * the model does not have a name, which the text tells with file and line. DRPS_E_FORMAT: a line is
  * too long.
  */

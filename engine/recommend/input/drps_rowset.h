@@ -30,7 +30,7 @@ static inline void drps_rowset_destroy(struct drps_rowset *s)
     s->words = NULL;
 }
 
-/* Of two sets of the same bound the first becomes the second. */
+/* Copy a set to one of the same bound. */
 static inline void drps_rowset_copy(struct drps_rowset *to, const struct drps_rowset *from)
 {
     memcpy(to->words, from->words, drps_rowset_memory(from->rows));
