@@ -53,7 +53,9 @@ static const struct argp_option option_table[] = {
     {"candidates", KEY_CANDIDATES, "FILE", 0, "Only items in FILE, a name a line", 2},
     {"exclude", KEY_EXCLUDE, "FILE", 0, "No items in FILE, a name a line", 2},
     {"on-unknown", KEY_ON_UNKNOWN, "WHAT", 0,
-     "At a name that MODEL does not have: stop (default), or skip and count it", 2},
+     "At a name of --user, --users, --similar, --candidates or --exclude that MODEL does not have: "
+     "stop (default), or skip and count it. Ratings of unknown items are left out and counted",
+     2},
     {NULL, 0, NULL, 0, "Result:", 3},
     {"output", 'o', "FILE", 0,
      "File to write: user, rank, item and score with tabs between them, or with --json a JSON "

@@ -151,6 +151,14 @@ static int open_model(struct run *r, struct drps_err *err)
     return drps_share_out(&r->needs, &r->share, err);
 }
 
+/* A list that leaves nothing is most likely another file than was meant. */
+static void warn_of_nothing(const struct run *r, const char *file, const struct drps_rowset *left)
+{
+    if (!file || left->n) return;
+    drps_log(r->o->log, DRPS_LOG_WARN, "%s names nothing that the model has: is it the right file?",
+             is_stdin(file) ? "standard input" : file);
+}
+
 /* Sets of users and items become those that are wanted, and memory is divided by them. */
 static int choose(struct run *r, struct drps_err *err)
 {
@@ -165,7 +173,9 @@ static int choose(struct run *r, struct drps_err *err)
     if (o->similar) drps_rowset_copy(queries, items);
     rc = drps_people_choose(p, queries, o->similar ? DRPS_FIELD_ITEM : DRPS_FIELD_USER, &who, 1,
                             err);
+    if (rc == 0) warn_of_nothing(r, o->names_file, queries);
     if (rc == 0) rc = drps_people_choose(p, items, DRPS_FIELD_ITEM, &only, 1, err);
+    if (rc == 0) warn_of_nothing(r, o->candidates, items);
     if (rc == 0) rc = drps_people_choose(p, items, DRPS_FIELD_ITEM, &not_these, 0, err);
     if (rc < 0) return rc;
     r->result->unknown_names = p->unknown;

@@ -176,7 +176,9 @@ static int call(struct parser *p, const char *at, const struct function *f)
 static int unknown(struct parser *p, const char *at)
 {
     char text[400];
-    int n = snprintf(text, sizeof(text), "unknown name; known are y, W*x, w*x, own");
+    int n = snprintf(text, sizeof(text),
+                     "unknown name; names are case-sensitive, and known are y, W*x, w*x, "
+                     "own");
     for (size_t i = 0; i < FUNCTIONS && n > 0 && (size_t)n < sizeof(text); i++)
         n += snprintf(text + n, sizeof(text) - (size_t)n, ", %s", functions[i].name);
     return wrong(p, at, text);
@@ -197,9 +199,15 @@ static int named(struct parser *p, const char *at)
     return unknown(p, at);
 }
 
+static int no_power(struct parser *p, const char *at)
+{
+    return wrong(p, at, "there is no power here; write square(a) for a * a");
+}
+
 static int number(struct parser *p, const char *at)
 {
     char *end;
+    if (*at == '*') return no_power(p, at);
     if (!isdigit((unsigned char)*at) && *at != '.')
         return wrong(p, at, "a number, a name or ( is missing");
     const double value = strtod(at, &end);
@@ -242,6 +250,7 @@ static int product_of(struct parser *p)
     while (a >= 0) {
         const int times = take(p, '*');
         const char *at = p->at - times;
+        if (!times && *at == '^') return no_power(p, at);
         if (!times && !take(p, '/')) return a;
         const int b = operand(p);
         a = b < 0 ? b : two(p, at, times ? OP_MUL : OP_DIV, a, b);

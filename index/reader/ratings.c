@@ -128,6 +128,15 @@ static int take_weight(struct drps_parse *ps, size_t n, const struct column *c)
     return ps->weight < 0 ? drps_parse_bad(ps, c->p, "weight is negative") : 0;
 }
 
+/* Names that look quoted may have been cut within the quotes. */
+static int bad_rating(struct drps_parse *ps, const struct column *c)
+{
+    if (*c[0].p != '"' && *c[1].p != '"') return drps_parse_bad_number(ps, c[2].p, "rating");
+    return drps_parse_bad(ps, c[2].p,
+                          "rating %s; quotes around names are not read: separate columns by tabs",
+                          drps_number_why(c[2].p));
+}
+
 static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
 {
     struct ratings *f = r->state;
@@ -154,7 +163,7 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
     if (c[0].p == c[0].end) return drps_parse_bad(ps, c[0].p, "user is empty");
     if (c[1].p == c[1].end) return drps_parse_bad(ps, c[1].p, "item is empty");
     if (!no_rating && (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end))
-        return drps_parse_bad_number(ps, c[2].p, "rating");
+        return bad_rating(ps, c);
     if (r->options.weight && take_weight(ps, n, &c[3]) < 0) return DRPS_PARSE_BAD;
     drps_parse_name(ps, 0, c[0].p, (size_t)(c[0].end - c[0].p), 1);
     drps_parse_name(ps, 1, c[1].p, (size_t)(c[1].end - c[1].p), 1);

@@ -29,6 +29,9 @@ wrong 'softmax(w*x)' 1 'this function needs a vector'
 wrong 'square(y - sum(W*x))' 1 'the loss is a vector'
 grep -q -- '--outputs' err.txt || fail "no word of --outputs: $(cat err.txt)"
 wrong 'squared(y, W*x) +' 18 'a number, a name or'
+fails 2 'column 12: there is no power here; write square' "$tools/drps-index" --algo expr --loss 'sum((y-W*x)^2)' train.svm -o none
+wrong 'sum((y-W*x)**2)' 13 'there is no power here; write square'
+wrong 'squared(Y, W*x)' 9 'unknown name; names are case-sensitive'
 fails 2 "--algo expr needs --loss" "$tools/drps-index" --algo expr train.svm -o none
 fails 2 "needs --algo expr" "$tools/drps-index" --algo mlr --loss "$mlr" train.svm -o none
 fails 2 "--outputs needs --algo expr" "$tools/drps-index" --algo lor --outputs 4 train.svm -o none

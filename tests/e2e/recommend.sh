@@ -49,6 +49,11 @@ best small -n 1 -o three.txt --force && [[ $(wc -l <three.txt) = "$users" ]] || 
 fails 2 "is the input" "$tools/drps-recommend" small --seen small.tsv -o small.tsv --force
 fails 2 "lies in the model" "$tools/drps-recommend" small -o small/best.txt
 fails 1 "has no user 'nobody'.*--on-unknown" "$tools/drps-recommend" small --user nobody
+: >nobody.txt
+for list in --users --candidates; do
+    "$tools/drps-recommend" small $list nobody.txt -n 2 >nothing.txt 2>warned.txt
+    [[ ! -s nothing.txt ]] && grep -q 'nobody.txt names nothing that the model has' warned.txt || fail "$list: $(cat nothing.txt warned.txt)"
+done
 fails 1 "twenty-one.txt:21: small has no item 'none'" bash -c "(cat twenty.txt; echo none) >twenty-one.txt; $tools/drps-recommend small --candidates twenty-one.txt"
 fails 1 "standard input:2: small has no user 'nobody'" bash -c "printf '%s\nnobody\n' $someone | $tools/drps-recommend small --users -"
 fails 2 "standard input is read once" "$tools/drps-recommend" small --users - --candidates -

@@ -336,6 +336,11 @@ static void test_reader_ratings(void **state)
          .format = "ratings",
          .input = "1\t \t3\n",
          .error = "0:1:4: item is empty: ''"},
+        {.name = "a separator within quotes",
+         .format = "ratings",
+         .input = "1,2,3\n1,\"Seven, the film\",4\n",
+         .error = "0:2:11: rating is not a number; quotes around names are not read: separate "
+                  "columns by tabs: 'the'"},
         {.name = "empty rating",
          .format = "ratings",
          .input = "1\t2\t\t4\n",
