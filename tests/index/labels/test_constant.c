@@ -132,6 +132,18 @@ static void test_weights_count_as_samples(void **state)
           drps_constant_loss(&heavy, &heavy));
 }
 
+/* The loss may be any function of the scores. */
+static void test_expressions_have_no_known_constant(void **state)
+{
+    (void)state;
+    const struct row of_numbers = {"numbers", DRPS_LOSS_EXPRESSION, {1, 2, 4, 99}, {3, 99}, NAN,
+                                   NAN};
+    const struct row of_classes = {"classes", DRPS_LOSS_EXPRESSION, {0, 1, 2, 1, 99}, {0, 99}, NAN,
+                                   NAN};
+    check_row(&of_numbers, 0);
+    check_row(&of_classes, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +151,7 @@ int main(void)
         cmocka_unit_test(test_constant_of_named_classes),
         cmocka_unit_test(test_no_constant_is_better),
         cmocka_unit_test(test_weights_count_as_samples),
+        cmocka_unit_test(test_expressions_have_no_known_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
