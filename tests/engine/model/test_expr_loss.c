@@ -132,6 +132,30 @@ static void test_expr_loss_means_are_shares_of_sums(void **state)
     free(d);
 }
 
+/* A sample of weight n counts as n samples, in its own row, too. */
+static void test_expr_loss_weights_are_counts(void **state)
+{
+    const struct drps_model m = model_of(&(struct text){"square(y - w*x - own)", 0, 0});
+    struct data *d = malloc(sizeof(*d));
+    float ones[ROWS], weights[SAMPLES];
+    double loss = 0;
+    (void)state;
+    assert_non_null(d);
+    make(d, &m);
+    (void)gradient(&m, d);
+    memcpy(ones, d->grads, sizeof(ones));
+    for (size_t s = 0; s < SAMPLES; s++) {
+        const double left = (double)d->labels[s] - (double)d->scores[s] - (double)d->params[1 + s];
+        weights[s] = (float)(1 + s % 3);
+        loss += (double)weights[s] * left * left;
+    }
+    d->batch.weights = weights;
+    assert_true(fabs(gradient(&m, d) - loss) < 1e-4 * loss);
+    for (size_t s = 0; s < SAMPLES; s++) /* no other sample touches the row */
+        assert_true(fabsf(d->grads[1 + s] - weights[s] * ones[1 + s]) < 1e-5f);
+    free(d);
+}
+
 /* What is computed in double as a text is the built-in loss, to rounding; own rows have none. */
 static void test_expr_loss_is_the_builtin(void **state)
 {
@@ -265,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expr_loss_gradients_are_differences),
         cmocka_unit_test(test_expr_loss_means_are_shares_of_sums),
+        cmocka_unit_test(test_expr_loss_weights_are_counts),
         cmocka_unit_test(test_expr_loss_is_the_builtin),
         cmocka_unit_test(test_expr_loss_says_which_sample),
         cmocka_unit_test(test_expr_loss_rows_begin),
