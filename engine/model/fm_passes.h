@@ -8,9 +8,7 @@
  * `with_weights`, `wide` and `valued` are constants. with_weights: the pass also does the rows'
  * first floats; it is then the only pass.
  */
-#define ELEMENTS_JOIN2(name, elements) name##_##elements
-#define ELEMENTS_JOIN(name, elements) ELEMENTS_JOIN2(name, elements)
-#define ELEMENTS_NAME(name) ELEMENTS_JOIN(name, ELEMENTS)
+#define ELEMENTS_NAME(name) DRPS_WIDTH_NAME(name, ELEMENTS)
 
 #define WIDTH (ELEMENTS < DRPS_VECTOR_FLOATS ? ELEMENTS : DRPS_VECTOR_FLOATS)
 #define PARTS (ELEMENTS / WIDTH)
@@ -19,9 +17,7 @@
 
 #define VEC ELEMENTS_NAME(vec)
 #define VEC_AT ELEMENTS_NAME(vec_at)
-typedef float VEC __attribute__((vector_size(WIDTH * sizeof(float))));
-/* A vector in an array of floats, which is aligned to 4 bytes only. */
-typedef float VEC_AT __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
+DRPS_VECTOR_TYPES(VEC, VEC_AT, WIDTH);
 
 /* Returns the sum of all elements, halving: the order is fixed by these loops, not by the compiler.
  */
@@ -141,5 +137,3 @@ DRPS_INLINE void ELEMENTS_NAME(backward)(int wide, int valued, int groups, int w
 #undef WIDTH
 #undef ELEMENTS
 #undef ELEMENTS_NAME
-#undef ELEMENTS_JOIN
-#undef ELEMENTS_JOIN2

@@ -8,10 +8,8 @@
 #ifndef DRPS_MODEL_KERNELS_H
 #define DRPS_MODEL_KERNELS_H
 
+#include "base/drps_vector_floats.h"
 #include "engine/model/drps_model.h"
-
-/* Marks functions that must be inlined, since their callers pass constants. */
-#define DRPS_INLINE static inline __attribute__((always_inline))
 
 enum {
     DRPS_LINEAR_CHUNK =

@@ -7,15 +7,11 @@
  *
  * Arrays begin at the first of these outputs; rows are `outputs` floats apart.
  */
-#define WIDTH_JOIN2(name, width) name##_##width
-#define WIDTH_JOIN(name, width) WIDTH_JOIN2(name, width)
-#define WIDTH_NAME(name) WIDTH_JOIN(name, WIDTH)
+#define WIDTH_NAME(name) DRPS_WIDTH_NAME(name, WIDTH)
 
 #define VEC WIDTH_NAME(vec)
 #define VEC_AT WIDTH_NAME(vec_at)
-typedef float VEC __attribute__((vector_size(WIDTH * sizeof(float))));
-/* A vector in an array of floats, which is aligned to 4 bytes only. */
-typedef float VEC_AT __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
+DRPS_VECTOR_TYPES(VEC, VEC_AT, WIDTH);
 
 /* Where vector v begins. */
 DRPS_INLINE size_t WIDTH_NAME(at)(int v, int vectors, size_t n)
@@ -140,8 +136,6 @@ static void WIDTH_NAME(backward_pass)(const struct pass *p)
 }
 
 #undef WIDTH
-#undef WIDTH_JOIN2
-#undef WIDTH_JOIN
 #undef WIDTH_NAME
 #undef VEC
 #undef VEC_AT

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define INLINE static inline __attribute__((always_inline))
+#include "base/drps_vector_floats.h"
 
 enum {
     BLOCK = 64, /* rows whose first floats are stepped together, from copies in L1 */
@@ -24,12 +24,12 @@ enum {
 };
 
 /* Rows come from memory in random order: many must be under way, but no more than L2 keeps. */
-INLINE size_t far_of(size_t dim)
+DRPS_INLINE size_t far_of(size_t dim)
 {
     return dim <= VERY_WIDE_FLOATS ? FAR_WIDE : FAR_VERY_WIDE;
 }
 
-INLINE void prefetch(const char *at, size_t bytes, int to_write)
+DRPS_INLINE void prefetch(const char *at, size_t bytes, int to_write)
 {
     for (size_t i = 0; i < bytes; i += LINE) {
         if (to_write)
@@ -108,7 +108,7 @@ static float beta_of(const struct drps_optim *o)
 }
 
 /* |w| - by, but not through zero. What is no number stays so: every comparison with it is false. */
-INLINE float shrink(float w, float by)
+DRPS_INLINE float shrink(float w, float by)
 {
     const float left = fabsf(w) - by;
     return left <= 0 ? 0.0f : copysignf(left, w);
@@ -118,15 +118,15 @@ INLINE float shrink(float w, float by)
 enum regular { PLAIN, L2, L2_AND_L1 };
 
 /* l2 and l1 are already multiplied by the row's touches. */
-INLINE void sgd_one(float *w, float g, float lr, float l2, float l1, enum regular regular)
+DRPS_INLINE void sgd_one(float *w, float g, float lr, float l2, float l1, enum regular regular)
 {
     if (regular) g += l2 * *w;
     *w -= lr * g;
     if (regular == L2_AND_L1) *w = shrink(*w, l1 * lr);
 }
 
-INLINE void adagrad_one(float *w, float *a, float g, float lr, float eps, float l2, float l1,
-                        enum regular regular)
+DRPS_INLINE void adagrad_one(float *w, float *a, float g, float lr, float eps, float l2, float l1,
+                             enum regular regular)
 {
     if (regular) g += l2 * *w;
     *a += g * g;
@@ -137,8 +137,8 @@ INLINE void adagrad_one(float *w, float *a, float g, float lr, float eps, float 
     if (regular == L2_AND_L1) *w = shrink(*w, l1 * rate);
 }
 
-INLINE void ftrl_one(float *w, float *z, float *n, float g, float lr, float beta, float l2,
-                     float l1)
+DRPS_INLINE void ftrl_one(float *w, float *z, float *n, float g, float lr, float beta, float l2,
+                          float l1)
 {
     const float root = sqrtf(*n), more = *n + g * g, new_root = sqrtf(more);
     *z += g - (new_root - root) / lr * *w;
@@ -162,7 +162,7 @@ void drps_optim_init_row(const struct drps_optim *o, uint32_t dim, int intercept
 }
 
 /* How much of l2 and l1 row i takes. */
-INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i, int has_bias)
+DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i, int has_bias)
 {
     if (has_bias && i == 0) return 0;
     return kind == DRPS_OPTIM_FTRL ? 1.0f : (float)touches[i];
@@ -172,10 +172,10 @@ INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i,
  * The first floats of n <= BLOCK rows from row i on; kind, regular and often dim constant: copy
  * them into arrays, step these, copy back.
  */
-INLINE void step_firsts(enum drps_optim_kind kind, enum regular regular, size_t dim,
-                        const struct drps_optim *o, const struct drps_rows *rows, size_t i,
-                        size_t n, const float *restrict grads, const uint32_t *restrict touches,
-                        int has_bias)
+DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum regular regular, size_t dim,
+                             const struct drps_optim *o, const struct drps_rows *rows, size_t i,
+                             size_t n, const float *restrict grads,
+                             const uint32_t *restrict touches, int has_bias)
 {
     const float lr = o->lr, eps = eps_of(o), beta = beta_of(o);
     float w[BLOCK], a[BLOCK], b[BLOCK], l2[BLOCK], l1[BLOCK], copies[BLOCK] = {0};
@@ -215,9 +215,10 @@ INLINE void step_firsts(enum drps_optim_kind kind, enum regular regular, size_t 
     }
 }
 
-INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
-                        const struct drps_rows *rows, size_t first, size_t last,
-                        const float *restrict grads, const uint32_t *restrict touches, int has_bias)
+DRPS_INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular,
+                             const struct drps_optim *o, const struct drps_rows *rows, size_t first,
+                             size_t last, const float *restrict grads,
+                             const uint32_t *restrict touches, int has_bias)
 {
     for (size_t i = first; i < last; i += BLOCK) {
         const size_t n = last - i < BLOCK ? last - i : BLOCK;
@@ -229,9 +230,10 @@ INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular, const s
 }
 
 /* n floats that lie side by side; n is constant. */
-INLINE void step_run(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
-                     size_t n, float *restrict w, float *restrict a, float *restrict b,
-                     const float *restrict g, float l2, float l1)
+DRPS_INLINE void step_run(enum drps_optim_kind kind, enum regular regular,
+                          const struct drps_optim *o, size_t n, float *restrict w,
+                          float *restrict a, float *restrict b, const float *restrict g, float l2,
+                          float l1)
 {
     const float lr = o->lr, eps = eps_of(o), beta = beta_of(o);
     if (kind == DRPS_OPTIM_SGD) {
@@ -251,9 +253,9 @@ INLINE void step_run(enum drps_optim_kind kind, enum regular regular, const stru
 
 /* Floats from `from` on of one row, [dim] parameters and states; l2 and l1 are those of this row.
  * Halving runs leave at most three floats that are no vector. */
-INLINE void step_floats(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
-                        size_t from, size_t dim, float *restrict row, const float *restrict g,
-                        float l2, float l1)
+DRPS_INLINE void step_floats(enum drps_optim_kind kind, enum regular regular,
+                             const struct drps_optim *o, size_t from, size_t dim,
+                             float *restrict row, const float *restrict g, float l2, float l1)
 {
     float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
     size_t d = from;
@@ -268,23 +270,24 @@ INLINE void step_floats(enum drps_optim_kind kind, enum regular regular, const s
 }
 
 /* The floats of one row, but its first one where that takes l1. */
-INLINE void step_rest(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
-                      size_t dim, float *restrict row, const float *restrict g, float l2)
+DRPS_INLINE void step_rest(enum drps_optim_kind kind, enum regular regular,
+                           const struct drps_optim *o, size_t dim, float *restrict row,
+                           const float *restrict g, float l2)
 {
     const enum regular rest = regular ? L2 : PLAIN; /* l1 is for the first float */
     step_floats(kind, rest, o, regular == L2_AND_L1, dim, row, g, regular ? l2 : 0, 0);
 }
 
 /* All floats of one row, which all take l1. */
-INLINE void step_whole(enum drps_optim_kind kind, const struct drps_optim *o, size_t dim,
-                       float *restrict row, const float *restrict g, float l2, float l1)
+DRPS_INLINE void step_whole(enum drps_optim_kind kind, const struct drps_optim *o, size_t dim,
+                            float *restrict row, const float *restrict g, float l2, float l1)
 {
     step_floats(kind, L2_AND_L1, o, 0, dim, row, g, l2, l1);
 }
 
-INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const struct drps_optim *o,
-                            const struct drps_rows *rows, size_t first, size_t last,
-                            const float *grads, const uint32_t *touches, int has_bias)
+DRPS_INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const struct drps_optim *o,
+                                 const struct drps_rows *rows, size_t first, size_t last,
+                                 const float *grads, const uint32_t *touches, int has_bias)
 {
     for (size_t i = first; i < last; i++) {
         const float t = times(kind, touches, i, has_bias);
@@ -292,10 +295,10 @@ INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const struct 
     }
 }
 
-INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t dim,
-                      const struct drps_optim *o, const struct drps_rows *rows, size_t first,
-                      size_t last, const float *restrict grads, const uint32_t *restrict touches,
-                      int has_bias)
+DRPS_INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t dim,
+                           const struct drps_optim *o, const struct drps_rows *rows, size_t first,
+                           size_t last, const float *restrict grads,
+                           const uint32_t *restrict touches, int has_bias)
 {
     const size_t row_bytes = dim * (1 + (size_t)kind) * sizeof(float), far = far_of(dim);
     const struct drps_optim copy =
@@ -314,9 +317,10 @@ INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t di
     }
 }
 
-INLINE void step_kind(enum drps_optim_kind kind, enum regular regular, const struct drps_optim *o,
-                      uint32_t dim, const struct drps_rows *rows, size_t first, size_t last,
-                      const float *grads, const uint32_t *touches, int has_bias)
+DRPS_INLINE void step_kind(enum drps_optim_kind kind, enum regular regular,
+                           const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows,
+                           size_t first, size_t last, const float *grads, const uint32_t *touches,
+                           int has_bias)
 {
     switch (dim) {
     case 1:
@@ -334,9 +338,9 @@ INLINE void step_kind(enum drps_optim_kind kind, enum regular regular, const str
     }
 }
 
-INLINE void step_regular(enum drps_optim_kind kind, const struct drps_optim *o, uint32_t dim,
-                         const struct drps_rows *rows, size_t first, size_t last,
-                         const float *grads, const uint32_t *touches, int has_bias)
+DRPS_INLINE void step_regular(enum drps_optim_kind kind, const struct drps_optim *o, uint32_t dim,
+                              const struct drps_rows *rows, size_t first, size_t last,
+                              const float *grads, const uint32_t *touches, int has_bias)
 {
     if (o->l1 > 0 && o->l1_all)
         step_rows_whole(kind, dim, o, rows, first, last, grads, touches, has_bias);
@@ -432,8 +436,8 @@ void drps_batch_touches(const struct drps_batch *b, size_t first, size_t last, i
             touches[b->local32[j]]++;
 }
 
-INLINE void gather(size_t dim, const struct drps_rows *rows, size_t first, size_t last,
-                   float *restrict params)
+DRPS_INLINE void gather(size_t dim, const struct drps_rows *rows, size_t first, size_t last,
+                        float *restrict params)
 {
     const size_t far = far_of(dim);
     for (size_t i = first; i < last; i++) {

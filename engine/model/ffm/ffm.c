@@ -16,9 +16,6 @@
 
 #include "base/drps_vector_floats.h"
 
-/* Marks functions that must be inlined, since their callers pass constants. */
-#define INLINE static inline __attribute__((always_inline))
-
 enum { TILE = 64 };
 
 /* Entries of a tile. */

@@ -5,20 +5,17 @@
  * A pair has groups * WIDTH + rest factors. `plain`, which both tiles are or neither, groups and
  * rest are constants wherever this is hot.
  */
-#define WIDTH_JOIN2(name, width) name##_##width
-#define WIDTH_JOIN(name, width) WIDTH_JOIN2(name, width)
-#define WIDTH_NAME(name) WIDTH_JOIN(name, WIDTH)
+#define WIDTH_NAME(name) DRPS_WIDTH_NAME(name, WIDTH)
 
 #define VEC WIDTH_NAME(pair_vec)
 #define VEC_AT WIDTH_NAME(pair_vec_at)
-typedef float VEC __attribute__((vector_size(WIDTH * sizeof(float))));
-/* A vector in an array of floats, which is aligned to 4 bytes only. */
-typedef float VEC_AT __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
+DRPS_VECTOR_TYPES(VEC, VEC_AT, WIDTH);
 
 /* Adds the product of entries i of `a` and j of `b`: of vectors to *sum, of the rest to *rests. */
-INLINE void WIDTH_NAME(add_product)(int plain, size_t groups, size_t rest, const struct tile *a,
-                                    size_t i, const struct tile *b, size_t j,
-                                    const float *restrict params, VEC *sum, float *rests)
+DRPS_INLINE void WIDTH_NAME(add_product)(int plain, size_t groups, size_t rest,
+                                         const struct tile *a, size_t i, const struct tile *b,
+                                         size_t j, const float *restrict params, VEC *sum,
+                                         float *rests)
 {
     const size_t factors = groups * WIDTH + rest;
     const float *v = params + a->row[i] + (plain ? j * factors : b->field[j]);
@@ -30,8 +27,8 @@ INLINE void WIDTH_NAME(add_product)(int plain, size_t groups, size_t rest, const
         *rests += x * v[r] * w[r];
 }
 
-INLINE float WIDTH_NAME(pairs)(int plain, size_t groups, size_t rest, const struct tile *a,
-                               const struct tile *b, const float *restrict params)
+DRPS_INLINE float WIDTH_NAME(pairs)(int plain, size_t groups, size_t rest, const struct tile *a,
+                                    const struct tile *b, const float *restrict params)
 {
     /* Four sums: additions have a latency of several cycles. */
     enum { SUMS = 4 };
@@ -56,9 +53,9 @@ INLINE float WIDTH_NAME(pairs)(int plain, size_t groups, size_t rest, const stru
     return t[0] + rests;
 }
 
-INLINE void WIDTH_NAME(add_pairs)(int plain, size_t groups, size_t rest, const struct tile *a,
-                                  const struct tile *b, float slope, const float *restrict params,
-                                  float *restrict grads)
+DRPS_INLINE void WIDTH_NAME(add_pairs)(int plain, size_t groups, size_t rest, const struct tile *a,
+                                       const struct tile *b, float slope,
+                                       const float *restrict params, float *restrict grads)
 {
     const size_t factors = groups * WIDTH + rest;
     for (size_t i = 0; i < a->n; i++)
@@ -82,6 +79,4 @@ INLINE void WIDTH_NAME(add_pairs)(int plain, size_t groups, size_t rest, const s
 #undef VEC
 #undef VEC_AT
 #undef WIDTH_NAME
-#undef WIDTH_JOIN
-#undef WIDTH_JOIN2
 #undef WIDTH

@@ -15,15 +15,11 @@ enum {
     TILE = WIDTH == 16 ? 12 : 6, /* queries: sums fill the registers, but for a few */
 };
 
-typedef float vec __attribute__((vector_size(WIDTH * sizeof(float))));
-/* A vector in an array of floats, which is aligned to 4 bytes only. */
-typedef float vec_at __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
-
-#define INLINE static inline __attribute__((always_inline))
+DRPS_VECTOR_TYPES(vec, vec_at, WIDTH);
 
 /* sums of `tile` queries, a constant, with a panel [d][PANEL], of which `n` items are there. */
-INLINE void meet(size_t tile, const float *queries, size_t d, const float *panel, size_t n,
-                 float *scores, size_t stride)
+DRPS_INLINE void meet(size_t tile, const float *queries, size_t d, const float *panel, size_t n,
+                      float *scores, size_t stride)
 {
     vec sums[TILE][VECTORS] = {{{0}}};
     for (size_t k = 0; k < d; k++) {
