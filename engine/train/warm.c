@@ -31,6 +31,7 @@ static int open_from(struct drps_job *job, struct drps_err *err)
                                               .from = job->options->from,
                                               .part = job->plan,
                                               .whole = job->whole,
+                                              .no_state = job->options->no_state,
                                               .log = job->options->log};
     return drps_warm_open(&options, &job->warm, err);
 }

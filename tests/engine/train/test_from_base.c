@@ -108,6 +108,28 @@ static float *params_of(const char *model, uint64_t rows)
     return params;
 }
 
+/* All rows of a model's checkpoint, with adagrad's state; free() them. */
+static float *state_of(const char *model, uint64_t rows)
+{
+    uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_checkpoints place;
+    struct drps_checkpoint *cp;
+    char root[SCRATCH_PATH_BYTES + 16];
+    float *all = malloc(rows * 2 * DIM * sizeof(*all));
+    assert_non_null(all);
+    (void)snprintf(root, sizeof(root), "%s.checkpoint", model);
+    assert_true(train_checkpoints(root, 0, numbers) > 0);
+    if (drps_checkpoints_init(&place, drps_io_os(), root, 0, &err) ||
+        drps_checkpoint_open(&place, numbers[0], &cp, &err) ||
+        drps_checkpoint_read(cp, 0, rows, all, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(drps_checkpoint_row_bytes(cp), 2 * DIM * sizeof(*all));
+    drps_checkpoint_close(cp);
+    drps_checkpoints_destroy(&place);
+    return all;
+}
+
 /* Rows that the later plan has a batch for; free() them. */
 static unsigned char *used_rows(const struct drps_plan *plan)
 {
@@ -160,6 +182,39 @@ static void test_rows_of_no_batch_stay(void **state)
     }
 }
 
+/* With the optimizer's state, of which rows that are in no batch keep theirs, too. */
+static void test_state_of_no_batch_stays(void **state)
+{
+    static const char *const stores[] = {"resident", "relay", "file"};
+    (void)state;
+    for (size_t s = 0; s < sizeof(stores) / sizeof(stores[0]); s++) {
+        struct job *j = begin(stores[s]);
+        struct drps_train_result r;
+        const uint64_t rows = j->first->info.rows;
+        j->o.keep_checkpoints = 1;
+        struct drps_train_options first = j->o;
+        first.model_path = j->old;
+        first.from = NULL;
+        first.store = "resident";
+        first.memory_bytes = 0;
+        train_well(j->first, &first, &r, "the first day");
+        drps_train_result_free(&r);
+        train_well(j->later, &j->o, &r, stores[s]);
+        assert_true(r.from.state && r.from.rows == rows);
+        drps_train_result_free(&r);
+        float *before = state_of(j->old, rows), *after = state_of(j->model, rows);
+        unsigned char *used = used_rows(j->later);
+        for (uint64_t i = 1; i < rows; i++)
+            if (used[i] ==
+                (memcmp(before + i * 2 * DIM, after + i * 2 * DIM, 2 * DIM * sizeof(float)) == 0))
+                fail_msg("%s: row %llu", stores[s], (unsigned long long)i);
+        free(used);
+        free(before);
+        free(after);
+        end(j);
+    }
+}
+
 /* A run that is killed goes on from its checkpoint, which may be a store that has saved itself. */
 static void test_rows_of_no_batch_stay_through_a_kill(void **state)
 {
@@ -193,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_no_batch_stay),
+        cmocka_unit_test(test_state_of_no_batch_stays),
         cmocka_unit_test(test_rows_of_no_batch_stay_through_a_kill),
     };
     return cmocka_run_group_tests_name("from_base", tests, NULL, NULL);
