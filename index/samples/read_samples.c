@@ -444,6 +444,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     }
     if (p->dict) r.on_columns = NULL; /* told before */
     int rc = drps_reader_open(io, paths, n, &r, &a.reader, err);
+    if (rc < 0 && o->base_plan)
+        (void)drps_err_context(err, "the input is read as that of %s", o->base_plan->dir);
     if (rc == 0 && !p->dict) {
         (void)snprintf(p->format, sizeof(p->format), "%s", drps_reader_format(a.reader));
         p->string_names = drps_reader_has_names(a.reader);
