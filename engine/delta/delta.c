@@ -9,11 +9,17 @@
 #include <sys/stat.h>
 
 #include "base/drps_alloc.h"
-#include "base/folder/drps_textfile.h"
-#include "engine/delta/lines.h"
-#include "engine/publish/drps_modeldir.h"
+#include "base/folder/drps_escape.h"
+#include "engine/readout/drps_readout.h"
 
 enum { NAMES_MOST = 1 << 20, NAME_BYTES = 64 /* of most names */ };
+
+/* A name of the batch: its text lies among those of all names. */
+struct batch_name {
+    unsigned field;
+    int is_text;
+    size_t at, bytes;
+};
 
 /* A row of a model, and where it stands in the batch. */
 struct place {
@@ -32,6 +38,7 @@ struct comparing {
     const struct drps_delta_options *o;
     struct side old, now;
     uint32_t dim;
+    struct drps_readout readout; /* own: of the new model, for what names are called */
     struct drps_textfile file;
     struct drps_delta *out;
 
@@ -39,7 +46,7 @@ struct comparing {
     size_t n, cap;
     uint64_t *keys; /* own, as are the next four: [cap] */
     uint32_t *rows, *found;
-    struct delta_name *names;
+    struct batch_name *names;
     char *text; /* of all names */
     size_t text_n, text_cap;
 };
@@ -80,18 +87,27 @@ static const float *params_of(const struct comparing *c, const struct side *s, s
     return s->params + (size_t)s->where[at] * c->dim;
 }
 
-/* Write the batch's lines: of names that are new, or whose row differs. */
-static int write_changed(struct comparing *c, struct drps_err *err)
+static int write_line(struct comparing *c, const char *name, size_t n, const float *params,
+                      struct drps_err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < c->n && rc == 0; i++) {
-        const int is_new = c->found[i] == DRPS_NO_ROW;
-        const float *now = params_of(c, &c->now, i);
-        if (!is_new && memcmp(now, params_of(c, &c->old, i), c->dim * sizeof(*now)) == 0) continue;
-        *(is_new ? &c->out->fresh : &c->out->changed) += 1;
-        rc = delta_write_line(&c->file, &c->names[i], c->text, now, c->dim, err);
-    }
-    return rc;
+    int rc = drps_textfile_put_name(&c->file, DRPS_NAME_IN_TABS, name, n, err);
+    return rc == 0 ? drps_textfile_put_floats(&c->file, params, c->dim, '\t', err) : rc;
+}
+
+/* Write the line of name `at` of the batch, if it is new, or if its row differs. */
+static int write_changed(struct comparing *c, size_t at, struct drps_err *err)
+{
+    const struct batch_name *name = &c->names[at];
+    const float *now = params_of(c, &c->now, at);
+    const int is_new = c->found[at] == DRPS_NO_ROW;
+    const char *text;
+    size_t n;
+    if (!is_new && memcmp(now, params_of(c, &c->old, at), c->dim * sizeof(*now)) == 0) return 0;
+    *(is_new ? &c->out->fresh : &c->out->changed) += 1;
+    int rc =
+        drps_readout_name(&c->readout, c->keys[at], name->field,
+                          name->is_text ? c->text + name->at : NULL, name->bytes, &text, &n, err);
+    return rc == 0 ? write_line(c, text, n, now, err) : rc;
 }
 
 static int compare_batch(struct comparing *c, struct drps_err *err)
@@ -100,7 +116,8 @@ static int compare_batch(struct comparing *c, struct drps_err *err)
     if (rc == 0) rc = drps_modeldir_lookup(c->old.md, c->keys, c->n, c->found, err);
     if (rc == 0) rc = read_side(c, &c->now, c->rows, err);
     if (rc == 0) rc = read_side(c, &c->old, c->found, err);
-    if (rc == 0) rc = write_changed(c, err);
+    for (size_t i = 0; i < c->n && rc == 0; i++)
+        rc = write_changed(c, i, err);
     c->n = c->text_n = 0;
     return rc;
 }
@@ -110,15 +127,13 @@ static int add_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const
 {
     struct comparing *c = ctx;
     const int full = c->n == c->cap || (c->n && c->text_n + bytes > c->cap * NAME_BYTES);
+    if (drps_readout_is_sample(&c->readout, row)) return 0; /* of other samples in either */
     int rc = full ? compare_batch(c, err) : 0;
     if (rc < 0) return rc;
     if (drps_array_reserve(&c->text, &c->text_cap, c->text_n + bytes, 1)) return no_memory(c, err);
     if (bytes) memcpy(c->text + c->text_n, text, bytes);
-    c->names[c->n] = (struct delta_name){.info = drps_modeldir_info(c->now.md),
-                                         .key = key,
-                                         .field = field,
-                                         .at = c->text_n,
-                                         .bytes = bytes};
+    c->names[c->n] = (struct batch_name){
+        .field = field, .is_text = text != NULL, .at = c->text_n, .bytes = bytes};
     c->keys[c->n] = key;
     c->rows[c->n++] = row;
     c->text_n += bytes;
@@ -128,17 +143,15 @@ static int add_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const
 /* Row 0 of both, which has no name. */
 static int compare_intercepts(struct comparing *c, struct drps_err *err)
 {
-    const int before = drps_modeldir_info(c->old.md)->model.has_bias != 0;
+    static const uint32_t row = 0;
+    float *before = c->old.params, *now = c->now.params;
+    const int is_new = !drps_modeldir_info(c->old.md)->model.has_bias;
     if (!drps_modeldir_info(c->now.md)->model.has_bias) return 0;
-    c->names[0] = (struct delta_name){.info = NULL};
-    c->rows[0] = 0;
-    c->found[0] = before ? 0 : DRPS_NO_ROW;
-    c->n = 1;
-    int rc = read_side(c, &c->now, c->rows, err);
-    if (rc == 0) rc = read_side(c, &c->old, c->found, err);
-    if (rc == 0) rc = write_changed(c, err);
-    c->n = 0;
-    return rc;
+    int rc = drps_modeldir_gather(c->now.md, &row, 1, now, err);
+    if (rc == 0 && !is_new) rc = drps_modeldir_gather(c->old.md, &row, 1, before, err);
+    if (rc < 0 || (!is_new && memcmp(now, before, c->dim * sizeof(*now)) == 0)) return rc;
+    *(is_new ? &c->out->fresh : &c->out->changed) += 1;
+    return write_line(c, DRPS_READOUT_INTERCEPT, strlen(DRPS_READOUT_INTERCEPT), now, err);
 }
 
 /* ---- Both models ---- */
@@ -193,28 +206,28 @@ static int make_room(struct comparing *c, uint64_t memory_bytes, struct drps_err
     return has && c->keys && c->rows && c->found && c->names ? 0 : no_memory(c, err);
 }
 
-static int write_head(struct comparing *c, struct drps_err *err)
+static int write_model(struct comparing *c, const char *what, const char *path,
+                       const struct side *s, struct drps_err *err)
 {
-    const struct drps_modeldir_info *old = drps_modeldir_info(c->old.md);
-    const struct drps_modeldir_info *now = drps_modeldir_info(c->now.md);
-    int rc = delta_write_comment(&c->file, err, "drps-delta 1");
-    if (rc == 0)
-        rc = delta_write_comment(&c->file, err, "model %.100s content %016" PRIx64 " rows %" PRIu64,
-                                 c->o->model, now->content, now->rows);
-    if (rc == 0)
-        rc = delta_write_comment(&c->file, err, "base %.100s content %016" PRIx64 " rows %" PRIu64,
-                                 c->o->from, old->content, old->rows);
-    return rc == 0 ? delta_write_comment(&c->file, err, "dim %u", c->dim) : rc;
+    const struct drps_modeldir_info *info = drps_modeldir_info(s->md);
+    int rc = drps_textfile_print(&c->file, err, "# %s ", what);
+    if (rc == 0) rc = drps_textfile_put_name(&c->file, DRPS_NAME_IN_TABS, path, strlen(path), err);
+    return rc < 0 ? rc
+                  : drps_textfile_print(&c->file, err, " content %016" PRIx64 " rows %" PRIu64 "\n",
+                                        info->content, info->rows);
 }
 
 static int write_all(struct comparing *c, struct drps_err *err)
 {
-    int rc = write_head(c, err);
+    int rc = drps_textfile_print(&c->file, err, "# drps-delta 1\n");
+    if (rc == 0) rc = write_model(c, "model", c->o->model, &c->now, err);
+    if (rc == 0) rc = write_model(c, "base", c->o->from, &c->old, err);
+    if (rc == 0) rc = drps_textfile_print(&c->file, err, "# dim %u\n", c->dim);
     if (rc == 0) rc = compare_intercepts(c, err);
     if (rc == 0) rc = drps_modeldir_scan_names(c->now.md, add_name, c, err);
     if (rc == 0 && c->n) rc = compare_batch(c, err);
     if (rc == 0)
-        rc = delta_write_comment(&c->file, err, "end: changed %" PRIu64 ", new %" PRIu64,
+        rc = drps_textfile_print(&c->file, err, "# end: changed %" PRIu64 ", new %" PRIu64 "\n",
                                  c->out->changed, c->out->fresh);
     if (rc == 0) rc = drps_textfile_commit(&c->file, err);
     c->out->bytes = c->file.written;
@@ -239,10 +252,12 @@ int drps_delta_write(const struct drps_delta_options *o, struct drps_delta *out,
     if (rc == 0) rc = open_side(&c.old, o->io, o->from, o->memory_bytes / 4, err);
     if (rc == 0) rc = open_side(&c.now, o->io, o->model, o->memory_bytes / 4, err);
     if (rc == 0) rc = check_alike(&c, err);
+    if (rc == 0) rc = drps_readout_open(c.now.md, DRPS_READOUT_NAMES_LEAST, &c.readout, err);
     if (rc == 0) c.dim = drps_modeldir_info(c.now.md)->model.dim;
     if (rc == 0) rc = make_room(&c, o->memory_bytes / 2, err);
     if (rc == 0) rc = write_all(&c, err);
     drps_textfile_close(&c.file);
+    drps_readout_close(&c.readout);
     close_side(&c.old);
     close_side(&c.now);
     free(c.keys);
