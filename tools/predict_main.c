@@ -1,5 +1,5 @@
 /* drps-predict scores samples with a model. This file parses arguments and prints; the work is done
- * by engine/publish/predict.c. */
+ * by engine/predict/predict.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 #include "tools/drps_cli.h"
 #include "tools/drps_progress.h"
 #include "tools/drps_reader_options.h"
@@ -18,6 +18,8 @@ enum {
     KEY_METRICS = DRPS_CLI_KEY,
     KEY_PROBABILITIES,
     KEY_VALUE,
+    KEY_EXPLAIN,
+    KEY_AS,
     KEY_MEMORY,
     KEY_FORCE,
 };
@@ -38,6 +40,12 @@ static const struct argp_option option_table[] = {
      "What is made of a sample's scores W*x, or one score w*x, in place of scores and names: "
      "'sum(sigmoid(W*x))'",
      1},
+    {"explain", KEY_EXPLAIN, "N", 0,
+     "In place of scores: what features add to each, the N largest of a sample, and the sum", 1},
+    {"as", KEY_AS, "HOW", 0,
+     "With --explain: tabs (default), lines of fields, or json, an object a "
+     "sample",
+     1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 1},
@@ -48,7 +56,10 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
+static const char *const shapes[] = {"tabs", "json", NULL}; /* of explanations */
+
 struct options {
+    const char *as; /* one of them; NULL: not given */
     struct drps_predict_options predict;
     const char **inputs; /* own */
     size_t inputs_cap;
@@ -86,6 +97,8 @@ static void check(struct drps_cli *cli, const struct options *o)
     if (!o->predict.metrics && (r->weights_n || r->weight || r->clicks || r->impressions))
         drps_cli_usage(cli, "--weights, --weight, --clicks and --impressions need --metrics: they "
                             "change no score");
+    if (o->as && !o->predict.explain)
+        drps_cli_usage(cli, "--as is of explanations: give --explain, too");
     if (cli->json && strcmp(o->predict.output, "-") == 0)
         drps_cli_usage(cli, "--json and -o - both want standard output: give the scores a file");
 }
@@ -114,6 +127,13 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_VALUE:
         o->predict.value = arg;
+        return 0;
+    case KEY_EXPLAIN:
+        o->predict.explain = (size_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_AS:
+        o->as = arg;
+        o->predict.explain_json = drps_cli_choice(cli, arg, shapes) == 1;
         return 0;
     case KEY_FORCE:
         o->predict.replace = 1;

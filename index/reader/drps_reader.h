@@ -284,6 +284,17 @@ uint64_t drps_reader_weightless(const struct drps_reader *r); /* samples of weig
  * memory is gone. */
 char *drps_reader_csv_kinds(const char *wanted, const char *const *fields, size_t n);
 
+/* What a field of csv or jsonl ("age:number(40;12)") says of itself. A text without a kind is a
+ * name, and no number. */
+struct drps_reader_field {
+    size_t name_bytes; /* of the column's name in front */
+    int is_number;     /* the feature is called as the column is, without a text */
+    int is_linear;     /* its value is (number - shift) / unit */
+    int is_log;        /* its value is sign(number) ln(1 + |number|) */
+    double shift, unit;
+};
+void drps_reader_field(const char *field, struct drps_reader_field *out);
+
 /* The key and the check bits of a name: what readers and the dictionary agree on. */
 void drps_name_hash(uint32_t field, const char *text, size_t bytes, uint64_t seed,
                     uint64_t *key_out, uint32_t *check_out);

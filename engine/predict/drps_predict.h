@@ -15,8 +15,8 @@
  * Without metrics csv data needs no label column and ratings no third one; the other formats that
  * have labels need them here too.
  */
-#ifndef DRPS_ENGINE_PUBLISH_PREDICT_H
-#define DRPS_ENGINE_PUBLISH_PREDICT_H
+#ifndef DRPS_ENGINE_PREDICT_PREDICT_H
+#define DRPS_ENGINE_PREDICT_PREDICT_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -45,8 +45,11 @@ struct drps_predict_options {
                                           log are set here. Weights need metrics */
     int metrics;                       /* also compare scores with the data's labels */
     int probabilities;                 /* of softmax, in place of names of classes */
-    const char *value;      /* in place of scores and names: a text (drps_expr_parse_value()), of a
-                               number or J of them a line. NULL: none */
+    const char *value; /* in place of scores and names: a text (drps_expr_parse_value()), of a
+                          number or J of them a line. NULL: none */
+    size_t explain;    /* in place of scores: what adds up to them, at most so many features of a
+                          sample; 0: not (engine/predict/explain.h has the lines) */
+    int explain_json;  /* 1: as JSON lines; 0: as lines with tabs */
     uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
     const atomic_int *stop; /* non-zero: give up. May be NULL */
     const struct drps_log *log;

@@ -1,6 +1,6 @@
 /* Prediction: memory is shared out, samples are read in batches, scored and written. It needs a
  * model, a reader and an output. */
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,8 @@
 #include "engine/publish/drps_modeldir.h"
 #include "base/folder/drps_textfile.h"
 #include "engine/model/expr/drps_slopes.h"
-#include "engine/publish/scorer.h"
+#include "engine/predict/explain.h"
+#include "engine/predict/scorer.h"
 
 enum {
     MIB = 1 << 20,
@@ -40,10 +41,11 @@ struct predictor {
     struct drps_scorer scorer;
     struct drps_metrics *metrics;
     struct drps_textfile out;
-    double *chances;       /* own: [outputs] of a sample's classes */
-    struct drps_expr expr; /* what is written, if that is a text */
-    double *work;          /* own: for it; NULL: it is none */
-    uint64_t scored;       /* samples so far */
+    struct drps_explain explain; /* used where options->explain is set */
+    double *chances;             /* own: [outputs] of a sample's classes */
+    struct drps_expr expr;       /* what is written, if that is a text */
+    double *work;                /* own: for it; NULL: it is none */
+    uint64_t scored;             /* samples so far */
     unsigned of_line; /* samples that share a line of the output, the same but for their labels */
     uint64_t given;   /* features of the model's fields in all samples so far */
     uint64_t limit_bytes, reader_bytes;
@@ -64,7 +66,8 @@ static void take(struct drps_budget *b, const char *what, uint64_t bytes)
 
 static uint64_t batch_bytes(const struct predictor *p, size_t entries)
 {
-    return drps_scorer_memory(&p->info->model, entries / 2, entries);
+    const uint64_t more = p->options->explain ? DRPS_EXPLAIN_ENTRY_BYTES + sizeof(uint32_t) : 0;
+    return drps_scorer_memory(&p->info->model, entries / 2, entries) + entries * more;
 }
 
 /* How many entries a batch may have within so many bytes. */
@@ -321,8 +324,34 @@ static int write_values(struct predictor *p, struct drps_err *err)
     return rc;
 }
 
+static int begin_explain(struct predictor *p, struct drps_err *err)
+{
+    const struct drps_predict_options *o = p->options;
+    if (!o->explain) return 0;
+    if (o->probabilities || o->value)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "explanations are in place of probabilities and values: ask for one");
+    p->explain.data = &p->data;
+    p->explain.out = &p->out;
+    p->explain.most = o->explain;
+    p->explain.json = o->explain_json;
+    int rc = drps_explain_open(&p->explain, p->md, p->scorer.entries_cap, err);
+    return rc == 0 ? drps_scorer_keep_places(&p->scorer, err) : rc;
+}
+
+static int write_explained(struct predictor *p, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < p->scorer.n && rc == 0; i++)
+        if (begins_line(p, i))
+            rc = drps_explain_sample(&p->explain, &p->scorer, i, (p->scored + i) / p->of_line + 1,
+                                     err);
+    return rc;
+}
+
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
+    if (p->options->explain) return write_explained(p, err);
     if (p->work) return write_values(p, err);
     if (p->info->classes) return write_classes(p, err);
     const struct drps_model *model = &p->info->model;
@@ -391,10 +420,9 @@ static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
     int rc = drps_modeldata_sample(&p->data, i, &s, err);
     if (rc < 0) return rc;
     p->given += s.n;
-    if (drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.fields, s.n)) return 0;
+    if (drps_scorer_add(&p->scorer, &s)) return 0;
     rc = score_batch(p, err);
-    if (rc < 0 || drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.fields, s.n))
-        return rc;
+    if (rc < 0 || drps_scorer_add(&p->scorer, &s)) return rc;
     return sample_too_large(p, s.n, err);
 }
 
@@ -411,6 +439,9 @@ static int predict_all(struct predictor *p, struct drps_err *err)
             rc = add_sample(p, i, err);
             if (rc < 0) return rc;
         }
+        /* What is explained has names, which go with their piece. */
+        if (p->options->explain) rc = score_batch(p, err);
+        if (rc < 0) return rc;
     }
     return rc == 0 ? score_batch(p, err) : rc;
 }
@@ -465,6 +496,7 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
     if (rc == 0) rc = begin_value(p, err);
     if (rc == 0) rc = begin_classes(p, err);
+    if (rc == 0) rc = begin_explain(p, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics) {
         p->metrics = drps_metrics_of(&p->info->model);
@@ -493,6 +525,7 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     int rc = run(&p, io, err);
     drps_textfile_close(&p.out);
     drps_metrics_free(p.metrics);
+    drps_explain_close(&p.explain);
     drps_scorer_destroy(&p.scorer);
     drps_modeldata_close(&p.data);
     drps_modeldir_close(p.md);
