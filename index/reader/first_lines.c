@@ -359,6 +359,7 @@ static int count_all(struct drps_first_lines *f, struct drps_reader *r,
     int rc = open_numbers(f, c, err);
     if (rc < 0 || !some_open(c)) return rc;
     if (are_all || r->read_once) return count_first(f, c, err);
+    drps_log(r->options.log, DRPS_LOG_INFO, "all lines are looked at for scales and bins");
     return drps_lines_all(&r->chunks, c->header_line > 0, 1 + r->input_bytes / COUNTED_BYTES, take,
                           ctx, err);
 }
