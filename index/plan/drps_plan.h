@@ -176,6 +176,8 @@ struct drps_plan_info {
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
     double label_mean;  /* of training labels as stored, each times its weight */
+    double ones;        /* which share of training's entries has the value 1; 0, too, where an older
+                           drps-index has not counted them */
     struct drps_plan_weights weights;
     /* Mean losses of the score that is best for all training samples (drps_constant.h); NaN: there
      * is none, or an older drps-index has not counted it. */

@@ -198,6 +198,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
         drps_manifest_append(&names, json_string(fields[i]));
     drps_manifest_put(&j, "tables", tables);
     drps_manifest_put(&j, "fields", names);
+    if (info->ones > 0) drps_manifest_put(&j, "ones", json_real(info->ones));
     if (info->weights.most > 0) drps_manifest_put(&j, "weights", weights_to_json(&info->weights));
     if (info->base[0]) drps_manifest_put(&j, "base", base_to_json(info));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
@@ -542,6 +543,15 @@ static int get_labels(struct drps_plan *plan, const char *path, struct drps_err 
     return rc;
 }
 
+static int get_ones(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    if (!json_object_get(plan->json, "ones")) return 0;
+    int rc = drps_manifest_get_real(plan->json, "ones", path, &info->ones, err);
+    if (rc < 0 || (info->ones >= 0 && info->ones <= 1)) return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"ones\" is no share", path);
+}
+
 static int get_weights(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_weights *w = &plan->info.weights;
@@ -610,6 +620,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     rc = get_labels(plan, path, err);
     if (rc == 0) rc = get_weights(plan, path, err);
+    if (rc == 0) rc = get_ones(plan, path, err);
     if (rc == 0) rc = get_base(plan, path, err);
     if (rc == 0) rc = drps_classes_get(j, path, &plan->classes, err);
     info->classes = plan->classes;
