@@ -1,6 +1,7 @@
 /* What drps-stat prints of a model: how it was trained, and where the time went. */
 #include <stdio.h>
 
+#include "base/drps_size.h"
 #include "tools/stat/print.h"
 #include "tools/stat/values.h"
 
@@ -96,6 +97,14 @@ static void print_memory(const json_t *training)
         printf("  %-43s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
 }
 
+static void print_calibration(const struct drps_calibration *c)
+{
+    char samples[DRPS_COUNT_BYTES];
+    if (!c->kind) return;
+    printf("  calibrated %s, of %s samples\n", drps_calibration_names()[c->kind],
+           drps_count_format((uint64_t)(c->samples + 0.5), samples));
+}
+
 void stat_print_model(const char *path, const struct drps_modeldir *md,
                       const struct stat_shown *shown)
 {
@@ -117,6 +126,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
            json_is_true(json_object_get(training, "interrupted"))
                ? "; INTERRUPTED before the last epoch ended"
                : "");
+    print_calibration(&info->calibration);
     stat_print_tables(json_object_get(j, "tables"));
     print_epochs(training, shown->epoch);
     print_warnings(training);
