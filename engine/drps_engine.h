@@ -251,9 +251,11 @@ struct drps_train_options {
     int resume_at; /* 1: go on after round resume_round of the run, counted over its epochs, which
                       checkpoints of vectors still cover */
     uint64_t resume_round;
-    const char *from; /* where training begins anew, it begins with the parameters of this model, or
-                         with the rows of this folder of checkpoints, of whichever plan; rows that
-                         it does not have are fresh. NULL: all are fresh */
+    const char *from; /* where training begins anew, it begins with the parameters of this model, and
+                         with the optimizer's state where its checkpoints have stayed, or with the
+                         rows of this folder of checkpoints, of whichever plan; rows that it does
+                         not have are fresh. NULL: all are fresh */
+    int no_state;     /* 1: parameters of `from` alone, the optimizer begins anew */
     uint64_t epochs;  /* default 1; of a quasi-Newton method, which ends by itself, 100 */
     const char *optimizer; /* sgd, adagrad, ftrl, or a quasi-Newton method: lbfgs, bfgs, dfp, sr1,
                               broyden; default: the algorithm's (drps_algorithm.h) */

@@ -31,13 +31,26 @@ static int open_from(struct drps_job *job, struct drps_err *err)
                                               .from = job->options->from,
                                               .part = job->plan,
                                               .whole = job->whole,
+                                              .no_state = job->options->no_state,
                                               .log = job->options->log};
     return drps_warm_open(&options, &job->warm, err);
+}
+
+/* Rows of the base, of which the plan has no batch, would be those of nothing learned. */
+static void remark_base(const struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    if (!job->whole || !info->base[0] || job->options->from || job->options->pilot.on) return;
+    drps_log(job->options->log, DRPS_LOG_WARN,
+             "%s goes on from plan %s, and training begins with no model of that: what is not in "
+             "its own batches stays unlearned",
+             job->whole->dir, info->base);
 }
 
 int drps_job_open_from(struct drps_job *job, struct drps_err *err)
 {
     if (job->checkpoints.from || job->result->already) return 0;
+    remark_base(job);
     int rc = job->options->from ? open_from(job, err) : 0;
     return rc == 0 ? all_same(job, job->warm ? drps_warm_id(job->warm) : UINT64_MAX - 1, err) : rc;
 }

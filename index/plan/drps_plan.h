@@ -204,8 +204,11 @@ struct drps_plan_info {
     uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */
     /* Sums over an epoch's windows; moved: they leave, some to be held in memory by a run. */
     uint64_t window_rows, window_rows_kept, window_rows_moved;
-    uint64_t memory_bytes; /* the memory limit of drps-index */
-    int string_names;      /* features are strings: names.rec holds them */
+    uint64_t memory_bytes;         /* the memory limit of drps-index */
+    int string_names;              /* features are strings: names.rec holds them */
+    char base[DRPS_PLAN_ID_BYTES]; /* id of the plan that this one goes on from, whose rows have
+                                      their numbers here; "": none */
+    uint64_t base_rows; /* that it has; some of them may be in no batch. Others follow behind */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
     size_t fields_n;                           /* string names: field prefixes */
@@ -305,6 +308,10 @@ const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *in
 
 /* 1: row 0 is the intercept; 0: there is none. */
 int drps_plan_has_bias(const struct drps_plan_info *info);
+
+/* Users and items have numbers among each other: the tables behind the intercept become one,
+ * "rows", with all rows that info counts. One table stays what it is. */
+void drps_plan_mix_tables(struct drps_plan_info *info);
 
 /* Tables must follow on each other, from row 0 on; *rows_out is how many they have. `path` is that
  * of the manifest, for the message. DRPS_E_CORRUPT. */

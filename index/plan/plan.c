@@ -163,6 +163,11 @@ static json_t *weights_to_json(const struct drps_plan_weights *w)
     return json_pack("{s:f, s:f, s:f}", "sum", w->sum, "test_sum", w->test_sum, "most", w->most);
 }
 
+static json_t *base_to_json(const struct drps_plan_info *info)
+{
+    return json_pack("{s:s, s:I}", "plan", info->base, "rows", (json_int_t)info->base_rows);
+}
+
 static json_t *info_to_json(const struct drps_plan_info *info, char *const *fields)
 {
     json_t *j =
@@ -194,6 +199,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     drps_manifest_put(&j, "tables", tables);
     drps_manifest_put(&j, "fields", names);
     if (info->weights.most > 0) drps_manifest_put(&j, "weights", weights_to_json(&info->weights));
+    if (info->base[0]) drps_manifest_put(&j, "base", base_to_json(info));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     if (info->field_count) drps_manifest_put(&j, "field_count", json_u64(info->field_count));
     if (info->normalized) drps_manifest_put(&j, "normalized", json_true());
@@ -547,6 +553,17 @@ static int get_weights(struct drps_plan *plan, const char *path, struct drps_err
     return rc;
 }
 
+static int get_base(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    const json_t *j = json_object_get(plan->json, "base");
+    if (!j) return 0;
+    int rc = drps_manifest_get_text(j, "plan", path, info->base, sizeof(info->base), err);
+    if (rc == 0 && !info->base[0])
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: the base has no id", path);
+    return rc == 0 ? drps_manifest_get_count(j, "rows", path, &info->base_rows, err) : rc;
+}
+
 static int get_info(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_info *info = &plan->info;
@@ -593,6 +610,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     rc = get_labels(plan, path, err);
     if (rc == 0) rc = get_weights(plan, path, err);
+    if (rc == 0) rc = get_base(plan, path, err);
     if (rc == 0) rc = drps_classes_get(j, path, &plan->classes, err);
     info->classes = plan->classes;
     return rc == 0 ? drps_plan_check_numbers(info, path, err) : rc;

@@ -307,6 +307,9 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
     int rc = check_text(i, path, err);
     if (rc == 0) rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
     s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
+    const struct drps_bound base = {"rows of the base", i->base_rows, i->base[0] ? 1 : 0,
+                                    i->base[0] ? s.all_rows : 0, "the tables"};
+    if (rc == 0) rc = drps_manifest_check(&base, 1, path, err);
     const struct drps_bound first_row = {"first_row", r->first_row, 0, s.part ? s.all_rows : 0,
                                          "the tables"};
     if (rc == 0) rc = drps_manifest_check(&first_row, 1, path, err);
@@ -346,6 +349,15 @@ const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *in
 int drps_plan_has_bias(const struct drps_plan_info *info)
 {
     return info->tables_n && strcmp(info->tables[0].name, DRPS_PLAN_BIAS) == 0;
+}
+
+void drps_plan_mix_tables(struct drps_plan_info *info)
+{
+    const size_t t = drps_plan_has_bias(info) ? 1 : 0;
+    if (info->tables_n <= t + 1) return;
+    memcpy(info->tables[t].name, "rows", sizeof("rows"));
+    info->tables[t].rows = info->rows - info->tables[t].first;
+    info->tables_n = t + 1;
 }
 
 enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info)

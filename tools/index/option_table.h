@@ -53,6 +53,7 @@ enum {
     KEY_HAND_ON_FOR,
     KEY_TEST_WEIGHTS,
     KEY_CLASS_WEIGHTS,
+    KEY_BASE,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

@@ -15,9 +15,11 @@ const struct argp_option train_option_table[] = {
      1},
     {NULL, 0, NULL, 0, "Learning:", 2},
     {"from", KEY_FROM, "OLD", 0,
-     "Begin with the parameters of the model OLD, or with the rows of OLD, a folder of checkpoints "
-     "(MODEL.checkpoint); features that it does not have begin anew",
+     "Begin with the parameters of the model OLD, and with the optimizer's state where its run has kept "
+     "it (--keep-checkpoints), or with the rows of OLD, a folder of checkpoints; features that it does "
+     "not have begin anew",
      2},
+    {"no-state", KEY_NO_STATE, NULL, 0, "--from: parameters alone, the optimizer begins anew", 2},
     {"epochs", KEY_EPOCHS, "E", 0,
      "Passes over the training samples (default 1; of lbfgs and its kind 100 at most)", 2},
     {"patience", KEY_PATIENCE, "P", 0,
