@@ -84,7 +84,7 @@ static const struct argp_option option_table[] = {
      "output",
      1},
     {"as", KEY_AS, "KIND", 0,
-     "With --export: text, csv or npy (default: what FILE's name ends in, else text)", 1},
+     "With --export: text, csv, npy or onnx (default: what FILE's name ends in, else text)", 1},
     {"force", KEY_FORCE, NULL, 0, "With --export: replace FILE if it exists", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "With --weights or --export: memory of the whole process (default: half of what it may use, "
