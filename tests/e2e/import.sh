@@ -89,6 +89,12 @@ pair() { printf "$1$any$any$any$one$one$two$one"; }
 { printf '\2\0\0\0\2\0\0\0\1\0\0\0\0'; pair $one; pair $two; pair $half; pair $one; } >ffm.bin
 import ffm.bin -o bytes
 close_to <(printf '1 0:0:1 1:1:3\n' | predict bytes -) <(echo 3 | logistic) || fail "libffm's bytes: $(printf '1 0:0:1 1:1:3\n' | predict bytes -)"
+# Of 5 factors the last is in a group of its own: <(1, 0, 0, 0, 2), (.5, 0, 0, 0, 2)> is 4.5.
+zero='\0\0\0\0'
+five() { printf "$1$zero$zero$zero$one$one$one$one$2$any$any$any$one$one$one$one"; }
+{ printf '\2\0\0\0\2\0\0\0\5\0\0\0\0'; five $one $one; five $one $two; five $half $two; five $one $one; } >five.bin
+import five.bin -o bytes
+close_to <(printf '1 0:0:1 1:1:1\n' | predict bytes -) <(echo 4.5 | logistic) || fail "libffm's second group: $(printf '1 0:0:1 1:1:1\n' | predict bytes -)"
 head -c 100 ffm.bin >short.bin
 fails 1 'promises another size' "$tools/drps-import" short.bin -o never
 { printf '\2\0\0\0\2\0\0\0\1\0\0\0\0'; pair $one; pair $two; pair $half; printf "$one$any$any$any$half$one$one$one"; } >sums.bin
