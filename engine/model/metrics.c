@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/model/ranking/drps_ranking.h"
 #include "engine/model/scores.h"
 
 _Static_assert(2 * DRPS_SCORES_BYTES <= DRPS_METRICS_BYTES, "see drps_metrics.h");
@@ -26,6 +27,8 @@ struct drps_metrics {
     uint64_t unknown;   /* named classes: labels that are none */
     double unknown_weight;
     double loss_sum;
+    int ranked; /* samples are places among negatives */
+    struct drps_ranked_sums places;
     int two_classes;
     struct drps_scores classes[2]; /* negatives, positives; of two classes */
 };
@@ -49,6 +52,7 @@ struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs)
     m->outputs = outputs;
     m->named = outputs > 1;
     m->two_classes = outputs == 1 && drps_loss_is_classification(loss);
+    m->ranked = loss >= DRPS_LOSS_BPR && loss <= DRPS_LOSS_WMF;
     return with_scores(m);
 }
 
@@ -82,6 +86,7 @@ void drps_metrics_reset(struct drps_metrics *m)
 {
     m->samples = m->unordered = m->unknown = 0;
     m->weight = m->right = m->unknown_weight = m->loss_sum = 0;
+    m->places = (struct drps_ranked_sums){0};
     drps_scores_reset(&m->classes[0]);
     drps_scores_reset(&m->classes[1]);
 }
@@ -162,6 +167,10 @@ void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *
         add_named(m, scores, labels, weights, n);
         return;
     }
+    if (m->ranked) {
+        m->loss_sum += drps_ranked_add(&m->places, scores, weights, n);
+        return;
+    }
     m->loss_sum += loss_of(m, scores, labels, weights, n);
     if (m->two_classes) add_two(m, scores, labels, weights, n);
 }
@@ -182,9 +191,15 @@ void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
         .auc = none,
         .accuracy = none,
         .rmse = none,
+        .recall = none,
+        .ndcg = none,
     };
     if (!(n > 0)) return;
-    if (m->named) {
+    if (m->ranked) {
+        out->auc = m->places.auc / n;
+        out->recall = m->places.recall / n;
+        out->ndcg = m->places.ndcg / n;
+    } else if (m->named) {
         out->accuracy = m->right / n;
     } else if (m->two_classes) {
         if (!m->unordered) out->auc = drps_scores_in_order(&m->classes[0], &m->classes[1]);
@@ -200,6 +215,7 @@ struct head {
     uint64_t samples;
     uint64_t odd; /* scores that are unordered, or labels that are unknown: never both */
     double weight, right, unknown_weight, loss_sum;
+    struct drps_ranked_sums places;
 };
 
 size_t drps_metrics_bound(const struct drps_metrics *m)
@@ -214,7 +230,8 @@ size_t drps_metrics_encode(struct drps_metrics *m, void *out)
                               .weight = m->weight,
                               .right = m->right,
                               .unknown_weight = m->unknown_weight,
-                              .loss_sum = m->loss_sum};
+                              .loss_sum = m->loss_sum,
+                              .places = m->places};
     char *at = out;
     memcpy(at, &head, sizeof(head));
     at += sizeof(head);
@@ -246,5 +263,8 @@ int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, s
     m->unknown_weight += head.unknown_weight;
     *(m->two_classes ? &m->unordered : &m->unknown) += head.odd;
     m->loss_sum += head.loss_sum;
+    m->places.auc += head.places.auc;
+    m->places.recall += head.places.recall;
+    m->places.ndcg += head.places.ndcg;
     return 0;
 }

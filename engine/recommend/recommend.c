@@ -136,7 +136,7 @@ static int open_model(struct run *r, struct drps_err *err)
     if (!drps_algorithm_rates(a) || !info->string_names || info->fields_n != DRPS_FIELDS)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is a model of algorithm %s; recommending needs users and items: "
-                            "algorithm lmf on ratings",
+                            "algorithm lmf, bpr, warp or wmf on ratings",
                             o->model, a->name);
     r->needs = (struct drps_share_needs){
         .md = r->md,

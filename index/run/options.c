@@ -326,6 +326,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
                             "the algorithm %s normalises none",
                             a->name);
     rc = check_topic(o, a, err);
+    if (rc == 0) rc = drps_run_check_implicit(o, err);
     if (rc == 0) rc = drps_run_check_class_weights(o, err);
     if (rc < 0) return rc;
     rc = check_blocks(&o->blocks, err);
