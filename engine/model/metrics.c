@@ -215,12 +215,12 @@ struct head {
     uint64_t samples;
     uint64_t odd; /* scores that are unordered, or labels that are unknown: never both */
     double weight, right, unknown_weight, loss_sum;
-    struct drps_ranked_sums places;
 };
 
 size_t drps_metrics_bound(const struct drps_metrics *m)
 {
-    return sizeof(struct head) + (m->two_classes ? 2 * DRPS_SCORES_BOUND : 0);
+    return sizeof(struct head) + (m->two_classes ? 2 * DRPS_SCORES_BOUND : 0) +
+           (m->ranked ? sizeof(m->places) : 0);
 }
 
 size_t drps_metrics_encode(struct drps_metrics *m, void *out)
@@ -230,19 +230,42 @@ size_t drps_metrics_encode(struct drps_metrics *m, void *out)
                               .weight = m->weight,
                               .right = m->right,
                               .unknown_weight = m->unknown_weight,
-                              .loss_sum = m->loss_sum,
-                              .places = m->places};
+                              .loss_sum = m->loss_sum};
     char *at = out;
     memcpy(at, &head, sizeof(head));
     at += sizeof(head);
     for (int i = 0; m->two_classes && i < 2; i++)
         at += drps_scores_encode(&m->classes[i], at);
+    if (m->ranked) {
+        memcpy(at, &m->places, sizeof(m->places));
+        at += sizeof(m->places);
+    }
     return (size_t)(at - (char *)out);
+}
+
+/* Each is a mean of numbers up to 1, times the weights; sums are rounded in different orders. */
+static int is_share(double sum, double weight)
+{
+    return sum >= 0 && sum <= weight * (1 + 1e-9);
+}
+
+static int take_places(struct drps_ranked_sums *out, double weight, const char **at, size_t *left,
+                       struct drps_err *err)
+{
+    if (*left < sizeof(*out))
+        return drps_err_set(err, DRPS_E_PROTO, "metrics that end with %zu bytes", *left);
+    memcpy(out, *at, sizeof(*out));
+    *at += sizeof(*out);
+    *left -= sizeof(*out);
+    if (is_share(out->auc, weight) && is_share(out->recall, weight) && is_share(out->ndcg, weight))
+        return 0;
+    return drps_err_set(err, DRPS_E_PROTO, "metrics of places that make no sense");
 }
 
 int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, struct drps_err *err)
 {
     struct head head;
+    struct drps_ranked_sums places = {0};
     const char *at = data;
     size_t left = bytes;
     int rc = 0;
@@ -255,6 +278,7 @@ int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, s
     left -= sizeof(head);
     for (int i = 0; rc == 0 && m->two_classes && i < 2; i++)
         rc = drps_scores_merge(&m->classes[i], &at, &left, err);
+    if (rc == 0 && m->ranked) rc = take_places(&places, head.weight, &at, &left, err);
     if (rc == 0 && left) rc = drps_err_set(err, DRPS_E_PROTO, "metrics of %zu bytes", bytes);
     if (rc < 0) return rc;
     m->samples += head.samples;
@@ -263,8 +287,8 @@ int drps_metrics_merge(struct drps_metrics *m, const void *data, size_t bytes, s
     m->unknown_weight += head.unknown_weight;
     *(m->two_classes ? &m->unordered : &m->unknown) += head.odd;
     m->loss_sum += head.loss_sum;
-    m->places.auc += head.places.auc;
-    m->places.recall += head.places.recall;
-    m->places.ndcg += head.places.ndcg;
+    m->places.auc += places.auc;
+    m->places.recall += places.recall;
+    m->places.ndcg += places.ndcg;
     return 0;
 }

@@ -20,7 +20,8 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
     if ((o->grid_users || o->grid_items) && !grid)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "groups of a grid are for the order grid only, not for %s", order);
-    if (grid && !drps_algorithm_rates(drps_algorithm_find(o->algo)))
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    if (grid && (!drps_algorithm_rates(a) || drps_algorithm_draws(a)))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the order grid cuts the users and items of ratings into groups, so it "
                             "needs the algorithm lmf; for %s use the order shuffled",
