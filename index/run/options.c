@@ -347,7 +347,7 @@ void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_
     o->loss = info->expression[0] ? info->expression : info->loss;
     o->outputs = info->outputs;
     o->factors = info->factors;
-    o->not_normalized = info->field_count && !info->normalized;
+    o->not_normalized = drps_plan_row_fields(info) && !info->normalized;
     o->order = info->order;
     o->grid_users = (uint32_t)info->grid_users;
     o->grid_items = (uint32_t)info->grid_items;
