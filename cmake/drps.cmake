@@ -50,7 +50,7 @@ endfunction()
 set(DRPS_TEST_TIMEOUT 1800)
 
 # drps_test(NAME SOURCES... [LIBRARIES ...] [LABELS ...] [ARGUMENTS ...]): one cmocka program; exit status 77 means
-# skipped.
+# skipped. Tests of storage/ are labelled disk: what they test depends on where files lie.
 function(drps_test name)
     cmake_parse_arguments(T "" "" "LIBRARIES;LABELS;ARGUMENTS" ${ARGN})
     add_executable(${name} ${T_UNPARSED_ARGUMENTS})
@@ -65,6 +65,10 @@ function(drps_test name)
     endif()
     target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS} DRPS_TEST_ONE_IN=${one_in})
     add_test(NAME ${name} COMMAND ${name} ${T_ARGUMENTS})
+    list(GET T_UNPARSED_ARGUMENTS 0 source)
+    if(source MATCHES "^storage/")
+        list(APPEND T_LABELS disk)
+    endif()
     set_tests_properties(${name} PROPERTIES TIMEOUT ${DRPS_TEST_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "unit;${T_LABELS}"
                          ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 endfunction()
