@@ -184,6 +184,39 @@ static void test_each_draw_is_a_pass_with_other_negatives(void **state)
     scratch_end(&s);
 }
 
+/* Users of c alone get a or b, which ten to one have chosen. */
+static void test_popular_items_are_drawn_more_often(void **state)
+{
+    enum { OF_A = 400, OF_B = 40, OF_C = 440 };
+    static const char *const ways[] = {"even", "popular"};
+    static const double least[] = {0.4, 0.85}, most[] = {0.6, 0.96};
+    static char text[(OF_A + OF_B + OF_C) * 12];
+    size_t at = 0;
+    for (int i = 0; i < OF_A + OF_B + OF_C; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "u%d %c 1\n", i,
+                               i < OF_A          ? 'a'
+                               : i < OF_A + OF_B ? 'b'
+                                                 : 'c');
+    for (size_t w = 0; w < 2; w++) {
+        struct scratch s;
+        struct case_run run;
+        struct case_lines lines;
+        scratch_begin(&s);
+        (void)compile_text(&run, &s, text, "bpr", (struct drps_implicit_options){.by = ways[w]},
+                           &lines);
+        assert_int_equal(lines.n, OF_A + OF_B + OF_C); /* in the order of the text */
+        const uint64_t a = parse(lines.line[0]).key[1];
+        double drawn = 0;
+        for (size_t i = OF_A + OF_B; i < lines.n; i++)
+            drawn += parse(lines.line[i]).key[2] == a;
+        if (!(drawn / OF_C > least[w] && drawn / OF_C < most[w]))
+            fail_msg("%s: a is %g of the draws", ways[w], drawn / OF_C);
+        case_lines_free(&lines);
+        scratch_end(&s);
+    }
+    (void)state;
+}
+
 static void test_labels_are_what_losses_take(void **state)
 {
     static const struct {
@@ -271,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_negatives_do_not_depend_on_memory),
         cmocka_unit_test(test_negatives_of_a_user_of_all_items_are_left_out),
         cmocka_unit_test(test_each_draw_is_a_pass_with_other_negatives),
+        cmocka_unit_test(test_popular_items_are_drawn_more_often),
         cmocka_unit_test(test_labels_are_what_losses_take),
         cmocka_unit_test(test_options_that_do_not_fit_are_refused),
     };
