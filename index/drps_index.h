@@ -87,14 +87,16 @@ struct drps_index_options {
         int has_least;  /* 1: lines with a rating below `least` are no choice; 0: all are, but for
                            wmf those above 0 */
         double least;
-        int has_alpha; /* wmf: a choice has the confidence 1 + alpha times the rating */
-        double alpha;  /* not below 0; else 1 */
-        double weight; /* wmf: of the negatives of a sample together; 0: as many as there are */
-    } implicit;        /* bpr, warp, wmf alone */
-    uint32_t workers;  /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
-    uint32_t servers;  /* ranks that hold rows, from 0 on; 0: as many as workers */
-    int separate;      /* 1: servers are ranks of their own, and those of workers follow. At most
-                          DRPS_PLAN_WORKERS_MAX ranks */
+        int has_alpha;  /* wmf: a choice has the confidence 1 + alpha times the rating */
+        double alpha;   /* not below 0; else 1 */
+        double weight;  /* wmf: of the negatives of a sample together; 0: as many as there are */
+        int weight_all; /* instead: as many as the items that the user has not chosen, over those
+                           that it has: drawn ones stand for all */
+    } implicit;         /* bpr, warp, wmf alone */
+    uint32_t workers;   /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
+    uint32_t servers;   /* ranks that hold rows, from 0 on; 0: as many as workers */
+    int separate;       /* 1: servers are ranks of their own, and those of workers follow. At most
+                           DRPS_PLAN_WORKERS_MAX ranks */
     const char
         *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
                             and in the order grid rows circulate between at most 16 workers */

@@ -25,10 +25,12 @@
 
 struct negatives_job {
     const struct drps_io *io;
-    const char *dir;                /* for scratch files */
-    struct drps_table items;        /* placed ids of items; of each other row no sample has two */
-    const uint32_t *map;            /* provisional to placed ids; NULL: samples have these */
-    int confidence;                 /* 1: labels are (1 + alpha r) / weight; 0: they are 1 */
+    const char *dir;         /* for scratch files */
+    struct drps_table items; /* placed ids of items; of each other row no sample has two */
+    const uint32_t *map;     /* provisional to placed ids; NULL: samples have these */
+    int confidence; /* 1: labels are (1 + alpha r) / weight; 0: they are 1. Where `how.weight` is 0
+                       it is the user's, see struct drps_plan_negatives, and training samples weigh
+                       so much more */
     struct drps_plan_negatives how; /* each, test, draws, by_popularity, alpha, weight */
     uint64_t samples, test_samples; /* in the spools */
     uint64_t seed;

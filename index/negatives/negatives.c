@@ -41,6 +41,7 @@ struct user {
     uint32_t *items, *trained;               /* own: [cap] different ones; those of training */
     uint64_t *items_before, *trained_before; /* own: [cap + 1] */
     struct chosen all, training;
+    size_t trained_n; /* choices of training, an item as often as it is one */
 };
 
 struct drawing {
@@ -185,20 +186,43 @@ static void list_choices(struct drawing *d)
     u->all = (struct chosen){.items = u->items, .before = u->items_before};
     u->training = (struct chosen){.items = u->trained, .before = u->trained_before};
     u->items_before[0] = u->trained_before[0] = 0;
+    u->trained_n = 0;
     for (size_t i = 0; i < u->n; i++) {
         const struct choice *c = &u->choices[i];
         append(&d->masses, &u->all, u->items, u->items_before, c->item);
-        if (!(c->lo & IS_TEST))
-            append(&d->masses, &u->training, u->trained, u->trained_before, c->item);
+        if (c->lo & IS_TEST) continue;
+        u->trained_n++;
+        append(&d->masses, &u->training, u->trained, u->trained_before, c->item);
     }
 }
 
 /* ---- From the sort to new spools ---- */
 
-static float label_of(const struct negatives_job *job, const struct choice *c)
+/* What the negatives of a sample weigh together. */
+static double weight_of_negatives(const struct drawing *d)
 {
-    if (!job->confidence) return 1;
-    return (float)((1 + job->how.alpha * (double)c->rating) / job->how.weight);
+    const struct user *u = &d->user;
+    if (d->job->how.weight > 0) return d->job->how.weight;
+    return (double)draw_others(&d->masses, &u->training) / (double)u->trained_n;
+}
+
+/* Sets label and weight of what was drawn for a choice. A sample of evaluation keeps its weight:
+ * users count by their choices there. */
+static int weigh(const struct drawing *d, const struct choice *c, struct spool_sample *s,
+                 struct drps_err *err)
+{
+    const double alpha = d->job->how.alpha;
+    s->label = 1;
+    s->weight = c->weight;
+    if (!d->job->confidence) return 0;
+    const double negatives = weight_of_negatives(d);
+    s->label = (float)((1 + alpha * (double)c->rating) / negatives);
+    if (!(c->lo & IS_TEST) && d->job->how.weight == 0) s->weight *= (float)negatives;
+    if (isfinite(s->label) && isfinite(s->weight)) return 0;
+    return drps_err_set(err, DRPS_E_FORMAT,
+                        "a rating of %g: its confidence, 1 + %g times that, is too large: "
+                        "choose a smaller alpha",
+                        (double)c->rating, alpha);
 }
 
 /* Writes the sample with what is drawn as its number `number` of `of`. */
@@ -214,22 +238,16 @@ static int add_drawn(struct drawing *d, const struct choice *c, uint64_t number,
         *(test ? &d->out->test_few : &d->out->few) += 1;
         return 0;
     }
-    const float label = label_of(d->job, c);
-    if (!isfinite(label))
-        return drps_err_set(err, DRPS_E_FORMAT,
-                            "a rating of %g: its confidence, 1 + %g times that, is too large: "
-                            "choose a smaller alpha",
-                            (double)c->rating, d->job->how.alpha);
     d->ids[DRPS_ROLE_USER] = d->user.row;
     d->ids[DRPS_ROLE_POSITIVE] = first + c->item;
     for (size_t i = 0; i < n; i++)
         d->ids[DRPS_ROLE_NEGATIVE + i] = first + d->drawn[i];
-    const struct spool_sample s = {.order = (uint64_t)(((__uint128_t)number << 64) / of),
-                                   .label = label,
-                                   .weight = c->weight,
-                                   .n = (uint32_t)(DRPS_ROLE_NEGATIVE + n),
-                                   .ids = d->ids,
-                                   .fields = d->roles};
+    struct spool_sample s = {.order = (uint64_t)(((__uint128_t)number << 64) / of),
+                             .n = (uint32_t)(DRPS_ROLE_NEGATIVE + n),
+                             .ids = d->ids,
+                             .fields = d->roles};
+    int rc = weigh(d, c, &s, err);
+    if (rc < 0) return rc;
     *(test ? &d->out->test_samples : &d->out->samples) += 1;
     *(test ? &d->out->test_nnz : &d->out->nnz) += s.n;
     return drps_spool_add(test ? d->test : d->train, &s, err);

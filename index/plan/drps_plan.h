@@ -92,7 +92,8 @@ struct drps_plan_negatives {
     uint32_t draws;    /* times that an epoch has each chosen item, with other negatives each */
     int by_popularity; /* 1: as often as items are chosen; 0: evenly */
     double alpha;      /* wmf: labels are 1 + alpha times the rating */
-    double weight;     /* wmf: of all negatives of a sample together */
+    double weight;     /* wmf: of all negatives of a sample together; 0: as many as there are
+                           items that its user has not chosen, for each that it has */
     uint64_t few;      /* samples left out, whose user has chosen all items: training, and ... */
     uint64_t test_few; /* ... evaluation */
     uint64_t test_new; /* samples of evaluation left out, whose user or item training has not */

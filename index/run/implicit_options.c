@@ -19,7 +19,7 @@ static int check_none(const struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_implicit_options *i = &o->implicit;
     if (!i->each && !i->test && !i->draws && !i->by && !i->has_least && !i->has_alpha &&
-        i->weight == 0)
+        i->weight == 0 && !i->weight_all)
         return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "negatives and what is a choice are of implicit feedback: the algorithms "
@@ -55,7 +55,7 @@ int drps_run_check_implicit(struct drps_index_options *o, struct drps_err *err)
     if (!drps_algorithm_draws(a)) return check_none(o, err);
     int rc = check_numbers(i, err);
     if (rc < 0) return rc;
-    if (!is_wmf && (i->has_alpha || i->weight > 0))
+    if (!is_wmf && (i->has_alpha || i->weight > 0 || i->weight_all))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "alpha and the weight of negatives are of wmf, where choices have a "
                             "confidence: leave them out with %s",
@@ -65,6 +65,9 @@ int drps_run_check_implicit(struct drps_index_options *o, struct drps_err *err)
     if (!i->test) i->test = TEST_NEGATIVES;
     if (!i->draws) i->draws = 1;
     if (is_wmf && !i->has_alpha) i->alpha = 1;
-    if (is_wmf && i->weight == 0) i->weight = i->each;
+    if (i->weight_all && i->weight > 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "negatives weigh %g, or as many as all others: choose one", i->weight);
+    if (is_wmf && i->weight == 0 && !i->weight_all) i->weight = i->each;
     return 0;
 }

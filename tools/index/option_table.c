@@ -68,7 +68,8 @@ const struct argp_option index_option_table[] = {
      "Drawn for each test sample, which is placed among them (1 to 4096; default 100)", 3},
     {"alpha", KEY_ALPHA, "A", 0, "For wmf: a choice has the confidence 1 + A times its rating (default 1)", 3},
     {"negative-weight", KEY_NEGATIVE_WEIGHT, "W", 0,
-     "For wmf: weight of the negatives of a sample together (default: --negatives-per, 1 each)", 3},
+     "For wmf: weight of the negatives of a sample together (default: --negatives-per, 1 each), or all: "
+     "they stand for all items that the user has not chosen", 3},
 
     {NULL, 0, NULL, 0, "Training on several machines:", 4},
     {"workers", KEY_WORKERS, "N", 0,

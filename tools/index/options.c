@@ -179,7 +179,8 @@ static int parse_implicit_option(struct drps_cli *cli, struct drps_index_options
         o->alpha = drps_cli_real(cli, arg, 0, 1e6);
         return 0;
     case KEY_NEGATIVE_WEIGHT:
-        o->weight = drps_cli_real(cli, arg, 1e-6, 1e6);
+        o->weight_all = strcmp(arg, "all") == 0;
+        o->weight = o->weight_all ? 0 : drps_cli_real(cli, arg, 1e-6, 1e6);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -292,7 +293,7 @@ static void check_implicit(struct drps_cli *cli, const struct drps_index_options
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
     const struct drps_implicit_options *i = &o->implicit;
-    const int is_of_wmf = i->has_alpha || i->weight > 0;
+    const int is_of_wmf = i->has_alpha || i->weight > 0 || i->weight_all;
     const int any = i->each || i->test || i->draws || i->by || i->has_least || is_of_wmf;
     if (any && a && !drps_algorithm_draws(a))
         drps_cli_usage(cli,

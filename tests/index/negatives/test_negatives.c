@@ -225,26 +225,53 @@ static void test_labels_are_what_losses_take(void **state)
         size_t n;
         double label; /* of the last sample */
         uint64_t below;
+        double weights; /* of all samples together; 0: all weigh 1 */
     } rows[] = {
-        {"bpr: every line", "a x 1\nb y 0\nc z 5\n", "bpr", {0}, 3, 1, 0},
+        {"bpr: every line", "a x 1\nb y 0\nc z 5\n", "bpr", {0}, 3, 1, 0, 0},
         {"bpr: from a rating on",
          "a x 1\nb y 4\nc z 5\n",
          "bpr",
          {.has_least = 1, .least = 4},
          2,
          1,
-         1},
-        {"bpr: no rating", "a x\nb y\n", "bpr", {0}, 2, 1, 0},
-        {"wmf: above 0", "a x 0\nb y -1\nc z 3\nd x 2\n", "wmf", {.each = 1}, 2, 3, 2},
-        {"wmf: alpha", "a x 1\nb y 3\n", "wmf", {.each = 1, .has_alpha = 1, .alpha = 10}, 2, 31, 0},
+         1,
+         0},
+        {"bpr: no rating", "a x\nb y\n", "bpr", {0}, 2, 1, 0, 0},
+        {"wmf: above 0", "a x 0\nb y -1\nc z 3\nd x 2\n", "wmf", {.each = 1}, 2, 3, 2, 0},
+        {"wmf: alpha",
+         "a x 1\nb y 3\n",
+         "wmf",
+         {.each = 1, .has_alpha = 1, .alpha = 10},
+         2,
+         31,
+         0,
+         0},
         {"wmf: weight",
          "a x 1\nb y 3\n",
          "wmf",
          {.each = 1, .has_alpha = 1, .alpha = 10, .weight = 2},
          2,
          15.5,
+         0,
          0},
-        {"wmf: no rating", "a x\nb y\n", "wmf", {.each = 1}, 2, 2, 0},
+        /* 2 of 4 items are others, for 2 choices */
+        {"wmf: all others",
+         "a x 1\na y 3\nb z 1\nb v 1\nc x 1\nc v 3\n",
+         "wmf",
+         {.each = 1, .has_alpha = 1, .alpha = 10, .weight_all = 1},
+         6,
+         31,
+         0,
+         0},
+        {"wmf: all others of one",
+         "a x 1\nb y 3\nc z 3\n",
+         "wmf",
+         {.each = 1, .has_alpha = 1, .alpha = 1, .weight_all = 1},
+         3,
+         2,
+         0,
+         6},
+        {"wmf: no rating", "a x\nb y\n", "wmf", {.each = 1}, 2, 2, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -255,10 +282,12 @@ static void test_labels_are_what_losses_take(void **state)
         const struct drps_plan_negatives *n =
             compile_text(&run, &s, rows[i].text, rows[i].algo, rows[i].implicit, &lines);
         const double label = lines.n ? parse(lines.line[lines.n - 1]).label : 0;
-        if (lines.n != rows[i].n || label != rows[i].label || n->below != rows[i].below)
-            fail_msg("%s: expected %zu samples, label %g, %d left out; found %zu, %g, %d",
-                     rows[i].name, rows[i].n, rows[i].label, (int)rows[i].below, lines.n, label,
-                     (int)n->below);
+        if (lines.n != rows[i].n || label != rows[i].label || n->below != rows[i].below ||
+            run.result.info.weights.sum != rows[i].weights)
+            fail_msg("%s: expected %zu samples, label %g, %d left out, weights %g; found %zu, %g, "
+                     "%d, %g",
+                     rows[i].name, rows[i].n, rows[i].label, (int)rows[i].below, rows[i].weights,
+                     lines.n, label, (int)n->below, run.result.info.weights.sum);
         case_lines_free(&lines);
         scratch_end(&s);
     }
