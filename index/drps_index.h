@@ -82,10 +82,12 @@ struct drps_index_options {
                          4 */
     int not_normalized; /* ffm: samples are taken as they are, not divided by their length */
     int no_bias;        /* 1: no intercept */
-    uint32_t workers;   /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
-    uint32_t servers;   /* ranks that hold rows, from 0 on; 0: as many as workers */
-    int separate;       /* 1: servers are ranks of their own, and those of workers follow. At most
-                           DRPS_PLAN_WORKERS_MAX ranks */
+    int dense; /* 1: batches whose samples have most of the rows are stored as matrices, where that
+                  takes fewer bytes (DRPS_BATCH_MATRIX); drps of before cannot read these */
+    uint32_t workers; /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
+    uint32_t servers; /* ranks that hold rows, from 0 on; 0: as many as workers */
+    int separate;     /* 1: servers are ranks of their own, and those of workers follow. At most
+                         DRPS_PLAN_WORKERS_MAX ranks */
     const char
         *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
                             and in the order grid rows circulate between at most 16 workers */
