@@ -126,3 +126,12 @@ int drps_textfile_put_name(struct drps_textfile *f, enum drps_name_in in, const 
     if (rc == 0) rc = put_escaped(f, in, name, n, err);
     return rc == 0 && quoted ? drps_textfile_put(f, "\"", 1, err) : rc;
 }
+
+int drps_textfile_put_floats(struct drps_textfile *f, const float *v, size_t n, char between,
+                             struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = drps_textfile_print(f, err, "%c%.9g", between, (double)v[i]);
+    return rc == 0 ? drps_textfile_put(f, "\n", 1, err) : rc;
+}

@@ -4,20 +4,12 @@
 #include "base/folder/drps_escape.h"
 #include "engine/export/kinds.h"
 
-static int put_floats(struct drps_textfile *f, const float *v, size_t n, char between,
-                      struct drps_err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = drps_textfile_print(f, err, "%c%.9g", between, (double)v[i]);
-    return rc == 0 ? drps_textfile_put(f, "\n", 1, err) : rc;
-}
-
 static int text_row(void *ctx, const struct drps_readout_row *row, struct drps_err *err)
 {
     struct exporter *e = ctx;
     int rc = drps_textfile_put_name(&e->out, DRPS_NAME_IN_TABS, row->name, row->name_bytes, err);
-    return rc == 0 ? put_floats(&e->out, row->params, e->info->model.dim, '\t', err) : rc;
+    return rc == 0 ? drps_textfile_put_floats(&e->out, row->params, e->info->model.dim, '\t', err)
+                   : rc;
 }
 
 /* ---- CSV ---- */
@@ -48,7 +40,8 @@ static int csv_row(void *ctx, const struct drps_readout_row *row, struct drps_er
 {
     struct exporter *e = ctx;
     int rc = drps_textfile_put_name(&e->out, DRPS_NAME_IN_CSV, row->name, row->name_bytes, err);
-    return rc == 0 ? put_floats(&e->out, row->params, e->info->model.dim, ',', err) : rc;
+    return rc == 0 ? drps_textfile_put_floats(&e->out, row->params, e->info->model.dim, ',', err)
+                   : rc;
 }
 
 const struct export_kind export_text = {.name = "text", .end = ".txt", .row = text_row};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/drps_size.h"
+#include "engine/delta/drps_delta.h"
 #include "engine/train/job.h"
 
 static int ranks_differ(const char *from, struct drps_err *err)
@@ -100,4 +101,35 @@ void drps_job_close_rows(struct drps_job *job)
 {
     drps_warm_close(job->warm);
     drps_checkpoint_close(job->rows);
+}
+
+/* ---- What has changed ---- */
+
+static struct drps_delta_options delta_options(const struct drps_job *job)
+{
+    const struct drps_train_options *o = job->options;
+    return (struct drps_delta_options){.io = job->plan->io,
+                                       .from = o->from,
+                                       .model = o->model_path,
+                                       .path = o->delta,
+                                       .replace = o->replace || o->resume,
+                                       .memory_bytes =
+                                           job->memory.store_bytes + job->memory.export_bytes};
+}
+
+int drps_job_check_delta(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_delta_options o = delta_options(job);
+    return job->whole && o.path && !job->options->pilot.on ? drps_delta_check(&o, err) : 0;
+}
+
+int drps_job_write_delta(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_train_delta *done = &job->result->delta;
+    const struct drps_delta_options o = delta_options(job);
+    struct drps_delta delta;
+    if (!job->whole || !o.path || job->result->interrupted) return 0;
+    int rc = drps_delta_write(&o, &delta, err);
+    *done = (struct drps_train_delta){delta.changed, delta.fresh, delta.bytes};
+    return rc < 0 ? drps_err_context(err, "the model is written, but not the delta") : 0;
 }

@@ -149,6 +149,7 @@ struct drps_reader_options {
                                a pipe; NULL allowed */
     int label_optional;     /* csv without a label column, and ratings of users and items alone,
                                are read with labels of 0 (prediction) */
+    float label_missing;    /* of such ratings the label instead */
     /* Labels are names of classes, in formats that have any; those that are not there yet are added
      * to `classes`, and others than `known_classes` are no class. Borrowed; both NULL: numbers. */
     struct drps_classes *classes;

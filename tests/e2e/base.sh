@@ -81,3 +81,58 @@ for store in resident relay rocksdb; do
     rm -rf killed killed.checkpoint
 done
 echo "kill and resume ok"
+
+# ---- The optimizer's state, and what has changed ----
+
+"$tools/drps-train" plan1 -o kept1 --epochs 2 --keep-checkpoints --quiet
+"$tools/drps-train" plan2 --from kept1 -o kept2 --keep-checkpoints --export-delta delta2 >kept2.out 2>kept2.txt
+grep -q "rows from kept1: .*, with the optimizer's state; the others are new" kept2.txt || fail "no state: $(cat kept2.txt)"
+[[ $(content kept2) != "$(content model2)" ]] || fail "the state makes no difference"
+grep -qE '^  delta     [0-9,]+ rows that have changed and [0-9,]+ new ones' kept2.out || fail "no line: $(cat kept2.out)"
+[[ $(tail -1 delta2) = "# end: changed $(($(grep -vc '^#' delta2) - $(rows 2) + $(rows 1))), new $(($(rows 2) - $(rows 1)))" ]] || fail "$(tail -1 delta2)"
+grep -q "^# base kept1 content $(content kept1) rows $(rows 1)$" delta2 || fail "$(head -4 delta2)"
+[[ $(grep -vcE '^(#|[0-9]+|\(intercept\))(	|$| )' delta2) = 0 ]] || fail "lines of another form: $(head delta2)"
+for m in kept1 kept2; do "$tools/drps-stat" $m --export $m.rows.txt >/dev/null; done
+awk -F'\t' '!/^#/ && !($1 in row) {row[$1] = $0} END {for (name in row) print row[name]}' delta2 kept1.rows.txt | sort | cmp - <(sort kept2.rows.txt) ||
+    fail "kept1 with the delta over it is not kept2"
+"$tools/drps-train" plan2 --from kept1 --no-state -o plain --quiet
+[[ $(content plain) = "$(content model2)" ]] || fail "--no-state has another model than one without checkpoints"
+echo "state and delta ok: $(stat -c %s delta2) bytes"
+
+# Columns are read as on the first day, and names are told as in the data.
+awk 'BEGIN {srand(2); print "label,price,city"; for (i = 0; i < 900; i++) printf "%d,%.2f,c\\%d\n", rand() < .4, rand() * 500, rand() * 30}' >day1.csv
+awk 'BEGIN {srand(3); print "label,price,city"; for (i = 0; i < 900; i++) printf "%d,%.2f,c\\%d\n", rand() < .4, 5000 + rand(), 20 + rand() * 30}' >day2.csv
+"$tools/drps-index" day1.csv --algo lor -o csv1 --quiet
+"$tools/drps-index" day2.csv --base csv1 -o csv2 --quiet
+columns() { sed -n '/"fields"/,/]/p; /"label_column"/p' "$1/plan.json"; }
+[[ $(columns csv1) = "$(columns csv2)" && $(columns csv1) = *price:number* ]] || fail "other columns: $(columns csv1), $(columns csv2)"
+"$tools/drps-train" csv1 -o csv1.model --quiet
+"$tools/drps-train" csv2 --from csv1.model -o csv2.model --export-delta - --quiet >csv.delta
+grep -q '^price	' csv.delta && grep -qE '^city=c\\\\4[0-9]	[-0-9.e]+$' csv.delta || fail "names: $(cat csv.delta)"
+! grep -qE '^city=c\\\\[0-9]	' csv.delta || fail "a city that the day does not have has changed"
+echo "columns ok"
+
+# ---- Mistakes ----
+
+fails 2 "leave out --algo" "$tools/drps-index" day2 --base plan1 --algo fm -o never
+fails 2 "leave out --algo" "$tools/drps-index" day2 --base plan1 --hash-seed 3 -o never
+fails 1 "nowhere" "$tools/drps-index" day2 --base nowhere -o never
+fails 2 "no input" "$tools/drps-index" --base plan1 -o never
+fails 2 "block builder gives them others.*use pattern or none" "$tools/drps-index" day2 --base plan1 --blocks auto -o never
+fails 2 "this partition gives them others" "$tools/drps-index" day2 --base plan1 --workers 2 --partition auto -o never
+fails 2 "the part of one rank" "$tools/drps-index" day2 --base ranks/rank-1 -o never
+fails 2 "give no other options" "$tools/drps-index" --from-plan plan1 --base plan1 --workers 2 -o never
+sed 's/^1/5/' day2 >five
+fails 1 "the label 5; plan1 has 0 and 1" "$tools/drps-index" five --base plan1 -o never
+sed 's/label,price/label,cost/' day2.csv >renamed.csv
+fails 2 "price" "$tools/drps-index" renamed.csv --base csv1 -o never
+sed 's/$/,1/; s/city,1/city,more/' day2.csv >wider.csv
+fails 2 "number 3 is '\(none\)' there and 'more.*without a base.*--base" "$tools/drps-index" wider.csv --base csv1 -o never
+fails 1 "day2.csv|libsvm" "$tools/drps-index" day2.csv --base plan1 -o never
+fails 2 "name one to begin with.*--export-delta" "$tools/drps-train" plan1 -o never --export-delta d
+fails 2 "kept1 would be replaced" "$tools/drps-train" plan1 --from kept1 -o kept1 --force --export-delta d
+fails 1 "delta2 exists already" "$tools/drps-train" plan2 --from kept1 -o never --export-delta delta2
+absent never
+"$tools/drps-train" plan2 -o alone --quiet 2>alone.txt
+grep -q "goes on from plan .*, and training begins with no model of that" alone.txt || fail "no warning: $(cat alone.txt)"
+echo "mistakes ok"

@@ -15,10 +15,14 @@ const struct argp_option train_option_table[] = {
      1},
     {NULL, 0, NULL, 0, "Learning:", 2},
     {"from", KEY_FROM, "OLD", 0,
-     "Begin with the parameters of the model OLD, and with the optimizer's state where its run has kept "
-     "it (--keep-checkpoints), or with the rows of OLD, a folder of checkpoints; features that it does "
+     "Begin with the parameters of the model OLD, and with the optimizer's state where its run has "
+     "kept "
+     "it (--keep-checkpoints), or with the rows of OLD, a folder of checkpoints; features that it "
+     "does "
      "not have begin anew",
      2},
+    {"export-delta", KEY_EXPORT_DELTA, "FILE", 0,
+     "--from MODEL: write the rows that differ from those of that model, and new ones, as text", 2},
     {"no-state", KEY_NO_STATE, NULL, 0, "--from: parameters alone, the optimizer begins anew", 2},
     {"epochs", KEY_EPOCHS, "E", 0,
      "Passes over the training samples (default 1; of lbfgs and its kind 100 at most)", 2},
@@ -27,7 +31,9 @@ const struct argp_option train_option_table[] = {
      "train all epochs and keep the last)",
      2},
     {"metric", KEY_METRIC, "NAME", 0,
-     "With --patience: judge epochs by loss (default), auc, rmse or accuracy of test samples", 2},
+     "With --patience: judge epochs by loss (default), auc, rmse or accuracy of test samples, or "
+     "for bpr, warp and wmf by ndcg@10 or recall@10",
+     2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0,
      "sgd, adagrad (default), ftrl, or for lir, lor and mlr a quasi-Newton method, which steps "
      "once "

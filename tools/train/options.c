@@ -26,6 +26,7 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
         {.key = 'o', .text = &o->train.model_path},
         {.key = KEY_PUBLISH, .text = &o->publish},
         {.key = KEY_FROM, .text = &o->train.from},
+        {.key = KEY_EXPORT_DELTA, .text = &o->train.delta},
         {.key = KEY_NO_STATE, .flag = &o->train.no_state},
         {.key = KEY_CHECKPOINT_DIR, .text = &o->train.checkpoint_dir},
         {.key = KEY_PEERS, .text = &o->ranks.peers},
@@ -59,7 +60,8 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
 static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, int key,
                           const char *arg)
 {
-    static const char *const metrics[] = {"loss", "auc", "rmse", "accuracy", NULL};
+    static const char *const metrics[] = {"loss",      "auc",     "rmse", "accuracy",
+                                          "recall@10", "ndcg@10", NULL};
     static const char *const decays[] = {"constant", "inverse", "sqrt", "cosine", NULL};
     switch (key) {
     case KEY_METRIC:

@@ -1,5 +1,6 @@
 /* Training a plan that goes on from an earlier one, from a model of that: rows that are in none of
  * its batches come through training as they were, with every store, and through a stop. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "engine/delta/drps_delta.h"
 #include "engine/publish/drps_modeldir.h"
 #include "index/plan/drps_names.h"
 #include "support/index_case.h"
@@ -182,6 +184,144 @@ static void test_rows_of_no_batch_stay(void **state)
     }
 }
 
+struct rows_of_names {
+    struct drps_names *names;
+    float *params; /* [rows][DIM] */
+    unsigned char *told;
+};
+
+/* Put a delta's line over the row that it names. */
+static void apply_line(struct rows_of_names *r, const char *line)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    char *at;
+    uint32_t row = 0;
+    if (strncmp(line, "(intercept)", 11) == 0) {
+        at = strchr(line, '\t');
+    } else {
+        const uint64_t key = strtoull(line, &at, 10);
+        assert_int_equal(drps_names_lookup(r->names, &key, 1, &row, &err), 0);
+        assert_true(row != DRPS_NO_ROW);
+    }
+    assert_true(!r->told[row]++);
+    for (size_t i = 0; i < DIM; i++) {
+        assert_int_equal(*at, '\t');
+        r->params[row * DIM + i] = strtof(at + 1, &at);
+    }
+    assert_string_equal(at, "\n");
+}
+
+/* Apply the delta; returns its last line. */
+static void apply(struct rows_of_names *r, const char *path, char last[128])
+{
+    char line[512];
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        if (*line == '#')
+            (void)snprintf(last, 128, "%.120s", line);
+        else
+            apply_line(r, line);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The old rows and the delta are the new rows, bit for bit, and nothing is told that has stayed. */
+static void test_old_rows_and_the_delta_are_the_new_rows(void **state)
+{
+    static const uint64_t memory[] = {0, 1};
+    (void)state;
+    for (size_t m = 0; m < sizeof(memory) / sizeof(memory[0]); m++) {
+        struct job *j = begin(memory[m] ? "relay" : "resident");
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_train_result r;
+        const uint64_t rows = j->later->info.rows, old_rows = j->first->info.rows;
+        char path[SCRATCH_PATH_BYTES], last[128] = "", want[128];
+        set_path(&j->s, "delta.txt", path);
+        j->o.delta = path;
+        train_well(j->later, &j->o, &r, "with a delta");
+        assert_int_equal(r.content, j->want.content);
+        struct rows_of_names is = {.params = calloc(rows * DIM, sizeof(float)),
+                                   .told = calloc(rows, 1)};
+        float *old = params_of(j->old, old_rows), *now = params_of(j->model, rows);
+        assert_true(is.params && is.told);
+        memcpy(is.params, old, old_rows * DIM * sizeof(float));
+        assert_int_equal(drps_names_open(drps_io_os(), j->model, &is.names, &err), 0);
+        apply(&is, path, last);
+        assert_memory_equal(is.params, now, rows * DIM * sizeof(float));
+        uint64_t changed = 0;
+        for (uint64_t i = 0; i < rows; i++) {
+            const int differs =
+                i >= old_rows || memcmp(old + i * DIM, now + i * DIM, DIM * sizeof(float)) != 0;
+            if (is.told[i] != differs) fail_msg("row %llu", (unsigned long long)i);
+            changed += i < old_rows && differs;
+        }
+        (void)snprintf(want, sizeof(want), "# end: changed %llu, new %llu\n",
+                       (unsigned long long)changed, (unsigned long long)(rows - old_rows));
+        assert_string_equal(last, want);
+        assert_true(r.delta.rows == changed && r.delta.fresh == rows - old_rows && r.delta.bytes);
+        drps_names_close(is.names);
+        char twice[SCRATCH_PATH_BYTES]; /* a row at a time */
+        set_path(&j->s, "twice.txt", twice);
+        const struct drps_delta_options o = {
+            .io = drps_io_os(), .from = j->old, .model = j->model, .path = twice};
+        struct drps_delta delta;
+        if (drps_delta_write(&o, &delta, &err)) fail_msg("%s", err.text);
+        assert_true(files_equal(path, twice) && delta.bytes == r.delta.bytes);
+        drps_train_result_free(&r);
+        free(is.params);
+        free(is.told);
+        free(old);
+        free(now);
+        end(j);
+    }
+}
+
+static void test_deltas_that_cannot_be_are_refused(void **state)
+{
+    struct job *j = begin("resident");
+    char path[SCRATCH_PATH_BYTES], inside[SCRATCH_PATH_BYTES];
+    (void)state;
+    set_path(&j->s, "delta.txt", path);
+    set_path(&j->s, "model/delta.txt", inside);
+    struct drps_train_options o = j->o;
+    o.delta = path;
+    o.from = NULL;
+    train_refused(j->later, &o, DRPS_E_CONFIG, "name one to begin with");
+    o.from = o.model_path;
+    train_refused(j->later, &o, DRPS_E_CONFIG, "would be replaced");
+    o.from = j->base;
+    train_refused(j->later, &o, DRPS_E_NOT_FOUND, "which");
+    o.from = j->old;
+    o.delta = inside;
+    train_refused(j->later, &o, DRPS_E_CONFIG, "model");
+    o.delta = path;
+    o.replace = 0;
+    train_remove(j->model);
+    fclose(fopen(path, "w"));
+    train_refused(j->later, &o, -EEXIST, "exists already");
+    assert_false(path_exists(j->model));
+    end(j);
+}
+
+/* A run that was killed when its model was whole writes the delta when it is resumed. */
+static void test_a_delta_comes_late(void **state)
+{
+    struct job *j = begin("resident");
+    struct drps_train_result r;
+    char path[SCRATCH_PATH_BYTES];
+    (void)state;
+    train_well(j->later, &j->o, &r, "whole");
+    drps_train_result_free(&r);
+    set_path(&j->s, "delta.txt", path);
+    j->o.delta = path;
+    j->o.resume = 1;
+    j->o.replace = 0;
+    train_well(j->later, &j->o, &r, "resumed");
+    assert_true(r.already && r.delta.rows > 0 && path_exists(path));
+    drps_train_result_free(&r);
+    end(j);
+}
+
 /* With the optimizer's state, of which rows that are in no batch keep theirs, too. */
 static void test_state_of_no_batch_stays(void **state)
 {
@@ -248,6 +388,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_no_batch_stay),
+        cmocka_unit_test(test_old_rows_and_the_delta_are_the_new_rows),
+        cmocka_unit_test(test_deltas_that_cannot_be_are_refused),
+        cmocka_unit_test(test_a_delta_comes_late),
         cmocka_unit_test(test_state_of_no_batch_stays),
         cmocka_unit_test(test_rows_of_no_batch_stay_through_a_kill),
     };
