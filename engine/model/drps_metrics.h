@@ -20,6 +20,10 @@ struct drps_quality {
     double accuracy;  /* classification: score > 0 means +1, or the class of the largest score; NaN
                          otherwise */
     double rmse;      /* regression; NaN otherwise */
+    /* Implicit feedback; NaN otherwise: of an item among its negatives, ten of which count (see
+     * engine/model/ranking/drps_ranking.h). `auc` is the share of the negatives that score lower.
+     */
+    double recall, ndcg;
 };
 
 /* Of samples with so many scores each. DRPS_METRICS_BYTES for two classes
@@ -32,7 +36,8 @@ struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs);
 struct drps_metrics *drps_metrics_of(const struct drps_model *model);
 void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
 void drps_metrics_reset(struct drps_metrics *m);
-/* scores [n][outputs]; weights [n], finite and not below 0, or NULL: all 1. */
+/* scores [n][outputs], of implicit feedback [n][DRPS_RANKED]; weights [n], finite and not below 0,
+ * or NULL: all 1. */
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels,
                       const float *weights, size_t n);
 /* 0: the sum of the losses so far is no finite number. */

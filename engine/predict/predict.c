@@ -510,6 +510,11 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     if (rc == 0) rc = begin_classes(p, err);
     if (rc == 0) rc = begin_explain(p, err);
     if (rc == 0) rc = open_data(p, io, err);
+    if (rc == 0 && o->metrics && drps_model_ranks(&p->info->model))
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "%s is a model of %s, whose metrics are of all items of a user, not of "
+                          "pairs with labels: measure recommendations",
+                          o->model, drps_algo_name(p->info->model.algo));
     if (rc == 0 && o->metrics) {
         p->metrics = drps_metrics_of(&p->info->model);
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");

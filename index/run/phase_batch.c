@@ -161,6 +161,7 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
      * and the map of ids a 24th at most. */
     const struct batcher_options options = {.batch_size = (size_t)most,
                                             .has_bias = !r->options.no_bias,
+                                            .dense = r->options.dense,
                                             .memory_bytes = r->options.memory_bytes / 3,
                                             .map = b->map,
                                             .field_count = r->info->field_count};
@@ -217,7 +218,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     struct drps_recwriter *data = NULL;
     struct drps_recwriter *rows = NULL;
 
-    if (!drps_run_places_samples(&r->options)) b.map = drps_dict_placed(r->parsed.dict);
+    if (!drps_run_places_samples(&r->options)) b.map = drps_run_map(r);
     begin_batches(&b, &r->train);
     int rc = begin_labels(&b, err);
     if (rc == 0) rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);

@@ -31,6 +31,7 @@ struct read_samples {
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */
     int headless;                              /* csv has no header */
     uint64_t bytes, lines, skipped, weightless;
+    uint64_t below; /* implicit feedback: samples whose rating is too small, which are left out */
 };
 
 void drps_label_set_add(struct label_set *set, float label, double weight);

@@ -12,6 +12,7 @@ enum {
     KEY_FACTORS,
     KEY_RANK, /* of drps-train; here a mistake that is told */
     KEY_NO_BIAS,
+    KEY_DENSE,
     KEY_NO_NORMALIZE,
     KEY_WORKERS,
     KEY_SERVERS,
@@ -54,6 +55,13 @@ enum {
     KEY_TEST_WEIGHTS,
     KEY_CLASS_WEIGHTS,
     KEY_BASE,
+    KEY_POSITIVE_FROM,
+    KEY_NEGATIVES,
+    KEY_NEGATIVES_PER,
+    KEY_NEGATIVE_DRAWS,
+    KEY_NEGATIVE_WEIGHT,
+    KEY_TEST_NEGATIVES,
+    KEY_ALPHA,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

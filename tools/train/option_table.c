@@ -31,7 +31,9 @@ const struct argp_option train_option_table[] = {
      "train all epochs and keep the last)",
      2},
     {"metric", KEY_METRIC, "NAME", 0,
-     "With --patience: judge epochs by loss (default), auc, rmse or accuracy of test samples", 2},
+     "With --patience: judge epochs by loss (default), auc, rmse or accuracy of test samples, or "
+     "for bpr, warp and wmf by ndcg@10 or recall@10",
+     2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0,
      "sgd, adagrad (default), ftrl, or for lir, lor and mlr a quasi-Newton method, which steps "
      "once "

@@ -103,13 +103,16 @@ int drps_learning_model(const struct drps_plan *plan, const struct drps_train_op
                                            .outputs = info->outputs,
                                            .classes = drps_plan_label_classes(info)};
     int rc = drps_model_settle(model, &terms, err);
-    if (rc == 0) rc = drps_model_set_fields(model, info->field_count, info->normalized, err);
+    if (rc == 0)
+        rc = drps_model_set_fields(model, drps_plan_row_fields(info), info->normalized, err);
     if (rc == 0) rc = check_callbacks(plan, o, model, err);
     if (rc < 0) return rc;
     if (model->dim != info->dim)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: rows of %u floats do not fit algorithm %s with %u factors",
                             plan->dir, info->dim, info->algo, info->factors);
+    if (drps_model_ranks(model) && info->tables_n)
+        drps_model_set_items(model, info->tables[info->tables_n - 1].rows);
     model->has_bias = drps_plan_has_bias(info);
     model->fixed_bias = info->lanes > 1;
     model->bias_start = best_constant(model->loss, info->label_mean);
