@@ -113,6 +113,9 @@ for line in open("lines.json"):
     assert len(e["features"]) == 1, e
     assert abs(e["intercept"] + sum(f["contribution"] for f in e["features"]) + e["others"] - e["score"]) < 1e-6, e' || fail "JSON does not add up"
 fi
+index ratings.tsv --algo bpr --factors 4 -o plan-bpr
+train plan-bpr -o bpr
+fails 2 'items drawn against them' stat bpr --weights --plan plan-bpr
 # Pieces of the data, batches and memory do not matter.
 explain ffm ctr.ffm -o few.tsv --explain 1000 --memory 24M
 explain ffm ctr.ffm -o all.tsv --explain 1000
