@@ -114,6 +114,7 @@ for edit in 's/^-1.25 $/x/:8: too few weights' 's/^-1.25 $/1 2/:8: too many weig
     "$tools/drps-import" bad.txt -o never >out.txt 2>err.txt && fail "a bad model is imported: $edit"
     grep -q "${edit#*:}" err.txt || fail "$edit: $(cat err.txt)"
 done
+fails 1 'no model of LIBLINEAR, .*Vowpal Wabbit, .*libffm' "$tools/drps-import" three.svm -o never
 fails 1 'No such file|ENOENT' "$tools/drps-import" nothing -o never
 fails 1 'exist' "$tools/drps-import" lr.txt -o lr
 fails 2 'smaller first' "$tools/drps-import" lr.txt -o never --labels 1,0
