@@ -50,6 +50,12 @@ static int check_base(const struct drps_plan *base, const struct drps_index_opti
                        "number in the data alone; make a plan of the new data, and begin training "
                        "with the rows of the earlier model, which are found by name",
                        err);
+    if (drps_algorithm_draws(a))
+        return no_base(base,
+                       "negatives are drawn from all items, which are no table of their own behind "
+                       "a base; make a plan of the new data, or of all, and begin training with "
+                       "the rows of the earlier model, which are found by name",
+                       err);
     return check_numbers(base, o, err);
 }
 
