@@ -59,3 +59,9 @@ int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, st
                         drps_size_format(b->limit_bytes, limit, sizeof(limit)),
                         drps_size_format(rounded_up(b->used_bytes), need, sizeof(need)), parts);
 }
+
+void drps_budget_note(struct drps_budget *b, const char *what, uint64_t bytes)
+{
+    const int rc = drps_budget_take(b, what, bytes, NULL);
+    (void)rc;
+}

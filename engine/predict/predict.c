@@ -1,5 +1,5 @@
-/* Prediction: memory is shared out, samples are read in batches, scored and written. It needs a
- * model, a reader and an output. */
+/* Prediction: samples are read in batches, scored and written. It needs a model, a reader and an
+ * output. */
 #include "engine/predict/drps_predict.h"
 
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_budget.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/publish/drps_modeldata.h"
@@ -20,18 +19,9 @@
 #include "engine/predict/calibrate.h"
 #include "engine/predict/explain.h"
 #include "engine/predict/scorer.h"
+#include "engine/predict/share.h"
 
-enum {
-    MIB = 1 << 20,
-    PROGRAM_BYTES = 16 * MIB,
-    BATCH_BYTES = 2 * MIB, /* of rows, at least: */
-    ENTRIES_LEAST = 64,    /* but so many */
-    ENTRIES_FEW = 4096,    /* and no more, of short ones */
-    ENTRIES_MOST = MIB,
-    READER_LEAST = MIB,
-    READER_MOST = 32 * MIB,
-    SCORE_CHARS = 64,
-};
+enum { MIB = 1 << 20, SCORE_CHARS = 64 };
 
 struct predictor {
     const struct drps_predict_options *options;
@@ -54,84 +44,17 @@ struct predictor {
     uint64_t input_bytes; /* of all files; 0: not known */
 };
 
-static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
-{
-    return v < least ? least : v > most ? most : v;
-}
-
-/* Refusals wait for the last item, so that the text has the whole breakdown. */
-static void take(struct drps_budget *b, const char *what, uint64_t bytes)
-{
-    const int rc = drps_budget_take(b, what, bytes, NULL);
-    (void)rc;
-}
-
-static uint64_t batch_bytes(const struct predictor *p, size_t entries)
-{
-    const uint64_t more = p->options->explain ? DRPS_EXPLAIN_ENTRY_BYTES + sizeof(uint32_t) : 0;
-    return drps_scorer_memory(&p->info->model, entries / 2, entries) + entries * more;
-}
-
-/* How many entries a batch may have within so many bytes. */
-static size_t entries_in(const struct predictor *p, uint64_t bytes, size_t least, size_t most)
-{
-    while (least < most) {
-        const size_t middle = least + (most - least + 1) / 2;
-        if (batch_bytes(p, middle) <= bytes)
-            least = middle;
-        else
-            most = middle - 1;
-    }
-    return least;
-}
-
-static size_t entries_least(const struct predictor *p)
-{
-    return entries_in(p, BATCH_BYTES, ENTRIES_LEAST, ENTRIES_FEW);
-}
-
-struct share {
-    uint64_t reader_bytes, model_bytes;
-    size_t entries;
-};
-
-/* The least of everything, or DRPS_E_MEMORY_BUDGET; of what is left a sixteenth each for two pieces
- * of text, seven for the model's blocks, if it has so many, and the rest for a batch. */
-static int share_out(const struct predictor *p, uint64_t limit, struct share *out,
-                     struct drps_err *err)
-{
-    const uint64_t model_least = drps_modeldir_memory_least(p->md);
-    const uint64_t batch_least = batch_bytes(p, entries_least(p));
-    struct drps_budget b;
-    drps_budget_init(&b, limit);
-    take(&b, "program", PROGRAM_BYTES);
-    if (p->options->metrics) take(&b, "metrics", DRPS_METRICS_BYTES);
-    if (p->options->calibrate || p->options->curve_bins)
-        take(&b, "calibration", DRPS_METRICS_POINTS_BYTES);
-    take(&b, "reading the data", 2 * READER_LEAST);
-    take(&b, "one batch", batch_least);
-    int rc = drps_budget_take(&b, "reading the model", model_least, err);
-    if (rc < 0) return rc;
-    const uint64_t left = drps_budget_left(&b);
-    out->reader_bytes = clamp(READER_LEAST + left / 16, READER_LEAST, READER_MOST);
-    out->model_bytes = model_least + left / 16 * 7;
-    const uint64_t taken = 2 * (out->reader_bytes - READER_LEAST) +
-                           drps_modeldir_memory_used(p->md, out->model_bytes) - model_least;
-    out->entries = entries_in(p, batch_least + left - taken, entries_least(p), ENTRIES_MOST);
-    return 0;
-}
-
 static int open_model(struct predictor *p, const struct drps_io *io, struct drps_err *err)
 {
     const struct drps_predict_options *o = p->options;
-    struct share share;
+    struct drps_predict_share share;
     p->limit_bytes = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2;
     int rc = drps_modeldir_open(io, o->model, 0, &p->md, err);
     if (rc < 0) return rc;
     p->info = drps_modeldir_info(p->md);
     /* What is explained, and what values are made of, are the scores themselves. */
     if (!o->explain && !o->value) p->calibration = drps_calibration_in_effect(o, p->info);
-    rc = share_out(p, p->limit_bytes, &share, err);
+    rc = drps_predict_share_out(o, p->md, p->limit_bytes, &share, err);
     if (rc == 0) rc = drps_modeldir_open_rows(p->md, share.model_bytes, err);
     if (rc < 0) return rc;
     p->reader_bytes = share.reader_bytes;
@@ -143,12 +66,13 @@ static int sample_too_large(const struct predictor *p, size_t n, struct drps_err
 {
     const unsigned long long sample = p->result->samples + 1;
     uint64_t tenths = p->limit_bytes / MIB * 10 + p->limit_bytes % MIB * 10 / MIB + 1;
-    struct share share = {0};
-    if (n > ENTRIES_MOST)
+    struct drps_predict_share share = {0};
+    if (n > DRPS_PREDICT_ENTRIES_MOST)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                             "sample %llu has %zu features; at most %d can be scored", sample, n,
-                            ENTRIES_MOST);
-    while (share_out(p, tenths * MIB / 10, &share, NULL) < 0 || share.entries < n)
+                            DRPS_PREDICT_ENTRIES_MOST);
+    while (drps_predict_share_out(p->options, p->md, tenths * MIB / 10, &share, NULL) < 0 ||
+           share.entries < n)
         tenths++;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "sample %llu has %zu features, and a batch may have %zu within the memory "

@@ -76,13 +76,6 @@ int drps_readout_open(struct drps_modeldir *md, uint64_t names_bytes, struct drp
     return find_samples(r, err);
 }
 
-/* Takes an item; refusals wait for the last one, so that the text has the whole breakdown. */
-static void take(struct drps_budget *b, const char *what, uint64_t bytes)
-{
-    const int rc = drps_budget_take(b, what, bytes, NULL);
-    (void)rc;
-}
-
 static uint64_t usual_memory(void)
 {
     const uint64_t half = drps_memory_available() / 2;
@@ -98,10 +91,10 @@ int drps_readout_open_within(struct drps_modeldir *md, uint64_t memory_bytes, ui
     struct drps_budget b;
     memset(r, 0, sizeof(*r));
     drps_budget_init(&b, memory_bytes ? memory_bytes : usual_memory());
-    take(&b, "program", PROGRAM_BYTES);
-    if (other_bytes) take(&b, "what is asked for", other_bytes);
-    take(&b, "rows on their way", RUN_BYTES + row_bytes);
-    take(&b, "names", DRPS_READOUT_NAMES_LEAST + samples_bytes(drps_modeldir_info(md)));
+    drps_budget_note(&b, "program", PROGRAM_BYTES);
+    if (other_bytes) drps_budget_note(&b, "what is asked for", other_bytes);
+    drps_budget_note(&b, "rows on their way", RUN_BYTES + row_bytes);
+    drps_budget_note(&b, "names", DRPS_READOUT_NAMES_LEAST + samples_bytes(drps_modeldir_info(md)));
     int rc = drps_budget_take(&b, "reading the model", least, err);
     if (rc < 0) return rc;
     const uint64_t left = drps_budget_left(&b), model = least + left / 4;
