@@ -206,7 +206,8 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     struct drps_recwriter *data = NULL;
     struct drps_recwriter *rows = NULL;
 
-    if (!drps_run_places_samples(&r->options)) b.map = drps_dict_placed(r->parsed.dict);
+    if (!drps_run_places_samples(&r->options) && !r->parsed.replayed)
+        b.map = drps_dict_placed(r->parsed.dict);
     begin_batches(&b, &r->train);
     int rc = begin_labels(&b, err);
     if (rc == 0) rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);

@@ -228,5 +228,6 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     r->result->input_lines = p->lines;
     r->result->skipped_lines = p->skipped;
     r->result->weightless = p->weightless;
+    r->result->replayed = p->replayed;
     return choose_batch_size(r, err);
 }

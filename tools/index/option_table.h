@@ -54,6 +54,7 @@ enum {
     KEY_TEST_WEIGHTS,
     KEY_CLASS_WEIGHTS,
     KEY_BASE,
+    KEY_REPLAY,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */
