@@ -128,6 +128,14 @@ int drps_run_take_fields(struct index_run *r, struct drps_err *err)
 
 /* ---- Rows ---- */
 
+int drps_run_check_dim(const struct index_run *r, struct drps_err *err)
+{
+    const uint32_t base = r->base->info.dim, now = r->info->dim;
+    if (base == now) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts itself: rows of %u floats, not %u",
+                        r->base->dir, base, now);
+}
+
 void drps_run_extend_tables(struct index_run *r, uint64_t new_rows)
 {
     const struct drps_plan_info *base = &r->base->info;

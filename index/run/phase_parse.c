@@ -211,6 +211,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = settle_loss(r, err);
     if (rc == 0) rc = drps_run_weigh_classes(r, err);
     if (rc == 0) rc = settle_fields(r, err);
+    if (rc == 0 && r->base) rc = drps_run_check_dim(r, err);
     if (rc < 0) return rc;
     info->samples = p->samples;
     info->test_samples = p->test_samples;

@@ -330,6 +330,7 @@ static int check_same_shape(const struct taker *t, const struct drps_reader *rea
     size_t n = 0;
     const char *const *names = drps_reader_fields(reader, &n);
     int same = strcmp(p->format, drps_reader_format(reader)) == 0 &&
+               !p->string_names == !drps_reader_has_names(reader) &&
                (!p->string_names || n == p->fields_n);
     for (size_t i = 0; same && p->string_names && i < n; i++)
         same = strcmp(names[i], p->fields[i]) == 0;

@@ -71,6 +71,9 @@ static int replay_batch(struct replaying *r, uint64_t step, struct drps_err *err
     if (rc == 0 && n != b.rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: batch %llu has %zu rows, not %zu", r->plan->dir,
                           (unsigned long long)step, n, b.rows);
+    if (rc == 0 && b.nnz && !b.fields != !info->field_count)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: of batch %llu %s have fields", r->plan->dir,
+                          (unsigned long long)step, b.fields ? "entries" : "no entries");
     for (size_t s = 0; s < b.samples && rc == 0; s++, r->number++)
         if (is_drawn(r, r->number)) rc = replay_sample(r, &b, rows, s, err);
     return rc;

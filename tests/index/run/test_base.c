@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/folder/drps_manifest.h"
 #include "index/drps_index.h"
 #include "index/plan/drps_names.h"
 #include "support/index_case.h"
@@ -468,6 +469,55 @@ static void test_base_refuses_plans_that_cannot_be_one(void **state)
     refused(&c, DRPS_E_CORRUPT, "names.rec");
 }
 
+/* Give a member of the first plan's manifest another value, and sign it anew. */
+static void edit(struct scratch *s, const char *member, json_t *value)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const char *path = scratch_path(s, "first/plan.json");
+    json_t *j = json_load_file(path, 0, NULL);
+    assert_non_null(j);
+    assert_int_equal(json_object_set_new(j, member, value), 0);
+    (void)json_object_del(j, "checksum");
+    if (drps_manifest_write(drps_io_os(), path, j, &err)) fail_msg("%s", err.text);
+    json_decref(j);
+}
+
+/* A base that was edited is refused, whatever it says. */
+static void test_base_that_was_edited_is_refused(void **state)
+{
+    const struct {
+        const char *member, *json, *says;
+        const struct kind *kind;
+        int code;
+    } cases[] = {
+        {"string_names", "true", "the columns of features", &kinds[0], DRPS_E_CONFIG},
+        {"format", "\"ratings\"", "the columns of features", &kinds[0], DRPS_E_CONFIG},
+        {"format", "\"strange\"", "strange", &kinds[0], DRPS_E_CONFIG},
+        {"algo", "\"strange\"", "its algorithm is not known", &kinds[0], DRPS_E_CONFIG},
+        {"algo", "\"topic\"", "", &kinds[0], DRPS_E_CONFIG},
+        {"algo", "\"ffm\"", "has none", &kinds[0], DRPS_E_CONFIG},
+        {"classes", "[\"a\", \"b\"]", "", &kinds[0], DRPS_E_CORRUPT},
+        {"base", "{\"plan\": \"0\", \"rows\": 1000000}", "rows of the base", &kinds[0],
+         DRPS_E_CORRUPT},
+        {"base", "{\"plan\": \"\", \"rows\": 1}", "has no id", &kinds[0], DRPS_E_CORRUPT},
+        {"fields", "[\"user\"]", "number 2 is '(none)' there", &kinds[2], DRPS_E_CONFIG},
+        {"field_count", "1", "", &kinds[6], DRPS_E_CORRUPT},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct case_run c;
+        char base[SCRATCH_PATH_BYTES];
+        struct drps_err err = DRPS_ERR_INIT;
+        make_first(s, cases[i].kind);
+        edit(s, cases[i].member, json_loads(cases[i].json, JSON_DECODE_ANY, NULL));
+        begin_later(&c, s, cases[i].kind, "later", "first", 22, base);
+        c.options.replay = 0.5;
+        const int rc = drps_index_run(drps_io_os(), &c.options, &c.result, &err);
+        if (rc != cases[i].code || !strstr(err.text, cases[i].says))
+            fail_msg("%s %s: %d: %s", cases[i].member, cases[i].json, rc, err.text);
+    }
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -486,6 +536,7 @@ int main(void)
         SCRATCH_TEST(test_base_refuses_what_renumbers_rows),
         SCRATCH_TEST(test_base_refuses_data_that_do_not_fit),
         SCRATCH_TEST(test_base_refuses_plans_that_cannot_be_one),
+        SCRATCH_TEST(test_base_that_was_edited_is_refused),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
