@@ -171,6 +171,8 @@ enum drps_metric {
     DRPS_METRIC_AUC,
     DRPS_METRIC_RMSE,
     DRPS_METRIC_ACCURACY,
+    DRPS_METRIC_RECALL, /* this and the next: implicit feedback, of the first ten */
+    DRPS_METRIC_NDCG,
     DRPS_METRICS
 };
 const char *drps_metric_name(enum drps_metric metric);         /* that of usual is loss's */

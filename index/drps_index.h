@@ -4,6 +4,7 @@
  *  phase     makes
  *  parse     text -> samples with provisional ids, in a spool; the dictionary
  *  place     count and access pattern of every row -> its placed id; names.rec
+ *  draw      of implicit feedback: negatives of each sample, items that its user has not chosen
  *  order     a second pass over the samples, for grid order, and where samples are placed with
  *            their rows: to the cells of the grid, or to their workers. Only after `place` is it
  *            known which rows a cell or a worker has
@@ -35,6 +36,7 @@
 enum drps_index_phase {
     DRPS_PHASE_PARSE,
     DRPS_PHASE_PLACE,
+    DRPS_PHASE_DRAW,
     DRPS_PHASE_ORDER,
     DRPS_PHASE_BATCH,
     DRPS_PHASE_BLOCK,
@@ -84,6 +86,20 @@ struct drps_index_options {
                          4 */
     int not_normalized; /* ffm: samples are taken as they are, not divided by their length */
     int no_bias;        /* 1: no intercept */
+    struct drps_implicit_options {
+        uint32_t each;  /* negatives of a training sample; 0: bpr 1, warp 10, wmf 20 */
+        uint32_t test;  /* of a sample of evaluation; 0: 100 */
+        uint32_t draws; /* times that an epoch has each sample, with other negatives; 0: 1 */
+        const char *by; /* even (NULL), or popular: as often as items are chosen */
+        int has_least;  /* 1: lines with a rating below `least` are no choice; 0: all are, but for
+                           wmf those above 0 */
+        double least;
+        int has_alpha;  /* wmf: a choice has the confidence 1 + alpha times the rating */
+        double alpha;   /* not below 0; else 1 */
+        double weight;  /* wmf: of the negatives of a sample together; 0: as many as there are */
+        int weight_all; /* instead: as many as the items that the user has not chosen, over those
+                           that it has: drawn ones stand for all */
+    } implicit;         /* bpr, warp, wmf alone */
     uint32_t workers;   /* 1 to DRPS_PLAN_WORKERS_MAX; 0: 1 */
     uint32_t servers;   /* ranks that hold rows, from 0 on; 0: as many as workers */
     int separate;       /* 1: servers are ranks of their own, and those of workers follow. At most

@@ -24,6 +24,8 @@ enum {
     KEY_FOLD_IN,
     KEY_FOLD_L2,
     KEY_SEEN,
+    KEY_TEST,
+    KEY_POSITIVE_FROM,
     KEY_CANDIDATES,
     KEY_EXCLUDE,
     KEY_ON_UNKNOWN,
@@ -56,6 +58,15 @@ static const struct argp_option option_table[] = {
      "At a name of --user, --users, --similar, --candidates or --exclude that MODEL does not have: "
      "stop (default), or skip and count it. Ratings of unknown items are left out and counted",
      2},
+    {NULL, 0, NULL, 0, "How good they are:", 2},
+    {"test", KEY_TEST, "RATINGS", 0,
+     "Ratings that training has not seen: print precision, recall, NDCG and MAP at N, means over "
+     "the "
+     "users who have some. Without -o nothing else is written. With --seen the training ratings; "
+     "may "
+     "be given several times",
+     2},
+    {"positive-from", KEY_POSITIVE_FROM, "R", 0, "Ratings of --test below R do not count", 2},
     {NULL, 0, NULL, 0, "Result:", 3},
     {"output", 'o', "FILE", 0,
      "File to write: user, rank, item and score with tabs between them, or with --json a JSON "
@@ -84,8 +95,9 @@ struct list {
 
 struct options {
     struct drps_recommend_options recommend;
-    struct list users, items, fold_in, seen;
+    struct list users, items, fold_in, seen, test;
     int all_similar;
+    double test_from;
 };
 
 static void add(struct drps_cli *cli, struct list *list, const char *value)
@@ -105,6 +117,10 @@ static void check(struct drps_cli *cli, struct options *o)
     if (o->items.n && o->all_similar)
         drps_cli_usage(cli, "--all-similar is for all items: leave --similar out");
     if (similar && o->seen.n) drps_cli_usage(cli, "--seen is for users: items have seen nothing");
+    if (o->test.n && (similar || o->fold_in.n))
+        drps_cli_usage(cli, "--test is for users of the model: leave --fold-in, --similar and "
+                            "--all-similar out");
+    if (r->test_from && !o->test.n) drps_cli_usage(cli, "--positive-from goes with --test");
     if (o->fold_in.n && users)
         drps_cli_usage(cli, "--fold-in is for the users of its ratings: leave --user and --users "
                             "out");
@@ -145,6 +161,13 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_SEEN:
         add(cli, &o->seen, arg);
+        return 0;
+    case KEY_TEST:
+        add(cli, &o->test, arg);
+        return 0;
+    case KEY_POSITIVE_FROM:
+        o->test_from = drps_cli_real(cli, arg, -1e38, 1e38);
+        r->test_from = &o->test_from;
         return 0;
     case KEY_FOLD_L2:
         r->fold_l2 = drps_cli_real(cli, arg, 0, 1e30);
@@ -206,10 +229,43 @@ static const char *counted(uint64_t n, const char *what, char *buf, size_t cap)
     return buf;
 }
 
+static void print_test(FILE *to, size_t n, const struct drps_evaluation *e)
+{
+    char a[TEXT_BYTES], b[TEXT_BYTES];
+    if (!e->users) {
+        (void)fprintf(to, "  test    no user of the model has a held-out item\n");
+        return;
+    }
+    (void)fprintf(to,
+                  "  test    means over %s with %s: precision@%zu %.5f, recall@%zu %.5f, NDCG@%zu "
+                  "%.5f, MAP@%zu %.5f\n",
+                  counted(e->users, "user", a, sizeof(a)),
+                  counted(e->items, "held-out item", b, sizeof(b)), n, e->precision, n, e->recall,
+                  n, e->ndcg, n, e->map);
+    if (e->missing)
+        (void)fprintf(to, "          %s of these the model does not have: they are never found\n",
+                      drps_cli_grouped(e->missing, a));
+}
+
+static json_t *test_json(const struct drps_recommend_options *o, const struct drps_evaluation *e)
+{
+    json_t *j = json_object();
+    drps_manifest_put(&j, "n", drps_cli_json_count(o->n ? o->n : DRPS_RECOMMEND_DEFAULT));
+    drps_manifest_put(&j, "users", drps_cli_json_count(e->users));
+    drps_manifest_put(&j, "items", drps_cli_json_count(e->items));
+    drps_manifest_put(&j, "missing", drps_cli_json_count(e->missing));
+    drps_manifest_put(&j, "precision", drps_cli_json_real(e->precision));
+    drps_manifest_put(&j, "recall", drps_cli_json_real(e->recall));
+    drps_manifest_put(&j, "ndcg", drps_cli_json_real(e->ndcg));
+    drps_manifest_put(&j, "map", drps_cli_json_real(e->map));
+    return j;
+}
+
 static void print_text(const struct options *o, const struct drps_recommend_result *r)
 {
     const struct drps_recommend_options *in = &o->recommend;
-    FILE *to = strcmp(in->output, "-") == 0 ? stderr : stdout; /* never among the results */
+    const int among = strcmp(in->output, "-") == 0 && !in->no_lines;
+    FILE *to = among ? stderr : stdout; /* never among the results */
     const size_t n = in->n ? in->n : DRPS_RECOMMEND_DEFAULT;
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     (void)fprintf(to, "%s, the best %zu of %s each, in %.2f s\n",
@@ -229,11 +285,13 @@ static void print_text(const struct options *o, const struct drps_recommend_resu
         (void)fprintf(to, "  ratings %s, %s of %s that the model does not have\n",
                       drps_cli_grouped(r->ratings, a), drps_cli_grouped(r->unknown_ratings, b),
                       in->fold_in_n ? "items" : "users or items");
+    if (in->test_n) print_test(to, n, &r->test);
     if (r->skipped_lines)
         (void)fprintf(to, "  skipped %s\n", counted(r->skipped_lines, "bad line", c, sizeof(c)));
 }
 
-static int print_json(const struct drps_recommend_result *r, struct drps_err *err)
+static int print_json(const struct drps_recommend_options *o, const struct drps_recommend_result *r,
+                      struct drps_err *err)
 {
     json_t *j = json_object();
     drps_manifest_put(&j, "queries", drps_cli_json_count(r->queries));
@@ -247,6 +305,7 @@ static int print_json(const struct drps_recommend_result *r, struct drps_err *er
     drps_manifest_put(&j, "item_passes", drps_cli_json_count(r->item_passes));
     drps_manifest_put(&j, "item_bytes", drps_cli_json_count(r->item_bytes));
     drps_manifest_put(&j, "query_bytes", drps_cli_json_count(r->query_bytes));
+    if (o->test_n) drps_manifest_put(&j, "test", test_json(o, &r->test));
     drps_manifest_put(&j, "exact_scores", drps_cli_json_count(r->exact));
     drps_manifest_put(&j, "products", json_string(r->products ? r->products : ""));
     drps_manifest_put(&j, "product_seconds", drps_cli_json_real(r->product_seconds));
@@ -273,6 +332,9 @@ static void complete(struct drps_cli *cli, struct options *o)
     r->fold_in_n = o->fold_in.n;
     r->seen = o->seen.values;
     r->seen_n = o->seen.n;
+    r->test = o->test.values;
+    r->test_n = o->test.n;
+    r->no_lines = o->test.n && !r->output;
     r->json = cli->json;
     if (!r->output) r->output = "-";
     if (!r->threads) r->threads = processors();
@@ -307,13 +369,14 @@ int main(int argc, char **argv)
     o.recommend.ctx = &view;
     int rc = drps_recommend_run(drps_io_os(), &o.recommend, &result, &err);
     drps_cli_progress_end(&cli);
-    if (rc == 0 && cli.json && strcmp(o.recommend.output, "-") != 0)
-        rc = print_json(&result, &err);
+    if (rc == 0 && cli.json && (o.recommend.no_lines || strcmp(o.recommend.output, "-") != 0))
+        rc = print_json(&o.recommend, &result, &err);
     else if (rc == 0 && !cli.json && cli.log.level >= DRPS_LOG_INFO)
         print_text(&o, &result);
     free(o.users.values);
     free(o.items.values);
     free(o.fold_in.values);
     free(o.seen.values);
+    free(o.test.values);
     return drps_cli_finish(&cli, rc, &err);
 }

@@ -49,11 +49,17 @@ static const struct member newton_members[] = {
     REAL("step", newton.step),
     COUNT("accepted", newton.accepted),
 };
+/* Of implicit feedback alone. */
+static const struct member ranking_members[] = {
+    REAL("test_recall_at_10", test.recall),
+    REAL("test_ndcg_at_10", test.ndcg),
+};
 #undef COUNT
 #undef REAL
 enum {
     MEMBERS = sizeof(members) / sizeof(*members),
-    NEWTON_MEMBERS = sizeof(newton_members) / sizeof(*newton_members)
+    NEWTON_MEMBERS = sizeof(newton_members) / sizeof(*newton_members),
+    RANKING_MEMBERS = sizeof(ranking_members) / sizeof(*ranking_members)
 };
 
 static json_t *to_json(const struct drps_epoch *e, const struct member *m)
@@ -68,15 +74,20 @@ static json_t *to_json(const struct drps_epoch *e, const struct member *m)
     return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
 }
 
+static int put_all(json_t *j, const struct drps_epoch *e, const struct member *list, size_t n)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = json_object_set_new(j, list[i].key, to_json(e, &list[i]));
+    return rc;
+}
+
 json_t *drps_epoch_to_json(const struct drps_epoch *e)
 {
-    const size_t more = e->is_newton ? NEWTON_MEMBERS : 0;
     json_t *j = json_object();
-    int rc = j ? 0 : -1;
-    for (size_t i = 0; i < MEMBERS && rc == 0; i++)
-        rc = json_object_set_new(j, members[i].key, to_json(e, &members[i]));
-    for (size_t i = 0; i < more && rc == 0; i++)
-        rc = json_object_set_new(j, newton_members[i].key, to_json(e, &newton_members[i]));
+    int rc = j ? put_all(j, e, members, MEMBERS) : -1;
+    if (rc == 0 && e->is_newton) rc = put_all(j, e, newton_members, NEWTON_MEMBERS);
+    if (rc == 0 && !isnan(e->test.ndcg)) rc = put_all(j, e, ranking_members, RANKING_MEMBERS);
     if (rc == 0) return j;
     json_decref(j);
     return NULL;
@@ -99,15 +110,24 @@ static int from_json(const json_t *j, const struct member *m, const char *path,
     return rc;
 }
 
+static int get_all(const json_t *j, const struct member *list, size_t n, const char *path,
+                   struct drps_epoch *out, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = from_json(j, &list[i], path, out, err);
+    return rc;
+}
+
 int drps_epoch_from_json(const json_t *j, const char *path, struct drps_epoch *out,
                          struct drps_err *err)
 {
-    int rc = 0;
     memset(out, 0, sizeof(*out));
-    for (size_t i = 0; i < MEMBERS && rc == 0; i++)
-        rc = from_json(j, &members[i], path, out, err);
+    out->test.recall = out->test.ndcg = (double)NAN;
     out->is_newton = json_object_get(j, newton_members[0].key) != NULL;
-    for (size_t i = 0; out->is_newton && i < NEWTON_MEMBERS && rc == 0; i++)
-        rc = from_json(j, &newton_members[i], path, out, err);
+    int rc = get_all(j, members, MEMBERS, path, out, err);
+    if (rc == 0 && out->is_newton) rc = get_all(j, newton_members, NEWTON_MEMBERS, path, out, err);
+    if (rc == 0 && json_object_get(j, ranking_members[0].key))
+        rc = get_all(j, ranking_members, RANKING_MEMBERS, path, out, err);
     return rc;
 }

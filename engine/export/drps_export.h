@@ -6,6 +6,10 @@
  *          names in place of weight
  *   npy    float32 [rows][dim] of NumPy, and FILE.names: a line a row with its name
  *
+ *   onnx   a graph that predicts (engine/export/onnx.c has it), of linear models, matrices, fm and
+ *          lmf below 2 GiB, and FILE.names: a line a feature, in the order of the graph's rows,
+ *          without the intercept
+ *
  * Rows are in the model's order, the intercept first; rows of training samples are left out. Floats
  * have nine digits, which give them back. Names are those of engine/readout/drps_readout.h; a tab,
  * a line end or a backslash in one becomes \t, \n, \r or \\ but in csv, which has quotes.
@@ -34,7 +38,7 @@ struct drps_export_result {
     const char *as; /* one of the kinds; static */
 };
 
-/* Names of the kinds, NULL-terminated: text csv npy. */
+/* Names of the kinds, NULL-terminated: text csv npy onnx. */
 const char *const *drps_export_kinds(void);
 
 /*

@@ -11,12 +11,13 @@
 
 enum { FILES_BYTES = 2 << 20 }; /* buffers of two files */
 
-static const struct export_kind *const kinds[] = {&export_text, &export_csv, &export_npy};
+static const struct export_kind *const kinds[] = {&export_text, &export_csv, &export_npy,
+                                                  &export_onnx};
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 const char *const *drps_export_kinds(void)
 {
-    static const char *const names[] = {"text", "csv", "npy", NULL};
+    static const char *const names[] = {"text", "csv", "npy", "onnx", NULL};
     _Static_assert(sizeof(names) / sizeof(names[0]) == KINDS + 1, "a name for each");
     return names;
 }
@@ -83,8 +84,8 @@ int drps_export_run(const struct drps_io *io, const struct drps_export_options *
         return drps_err_set(err, DRPS_E_CONFIG, "give a model and a file to export it to");
     const struct export_kind *kind = choose(options);
     if (!kind)
-        return drps_err_set(err, DRPS_E_CONFIG, "'%.100s' is no kind of an export: text, csv, npy",
-                            options->as);
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "'%.100s' is no kind of an export: text, csv, npy, onnx", options->as);
     int rc = drps_modeldir_open(io, options->model, 0, &md, err);
     if (rc == 0) rc = run(&e, io, kind, md, err);
     if (rc == 0)

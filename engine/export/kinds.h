@@ -24,6 +24,6 @@ struct export_kind {
     drps_readout_visit row;                                 /* ctx: the exporter */
 };
 
-extern const struct export_kind export_text, export_csv, export_npy;
+extern const struct export_kind export_text, export_csv, export_npy, export_onnx;
 
 #endif

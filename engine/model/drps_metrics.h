@@ -20,6 +20,10 @@ struct drps_quality {
     double accuracy;  /* classification: score > 0 means +1, or the class of the largest score; NaN
                          otherwise */
     double rmse;      /* regression; NaN otherwise */
+    /* Implicit feedback; NaN otherwise: of an item among its negatives, ten of which count (see
+     * engine/model/ranking/drps_ranking.h). `auc` is the share of the negatives that score lower.
+     */
+    double recall, ndcg;
 };
 
 /* Of samples with so many scores each. DRPS_METRICS_BYTES for two classes
@@ -32,12 +36,32 @@ struct drps_metrics *drps_metrics_new(enum drps_loss loss, uint32_t outputs);
 struct drps_metrics *drps_metrics_of(const struct drps_model *model);
 void drps_metrics_free(struct drps_metrics *m); /* NULL-safe */
 void drps_metrics_reset(struct drps_metrics *m);
-/* scores [n][outputs]; weights [n], finite and not below 0, or NULL: all 1. */
+/* scores [n][outputs], of implicit feedback [n][DRPS_RANKED]; weights [n], finite and not below 0,
+ * or NULL: all 1. */
 void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *labels,
                       const float *weights, size_t n);
 /* 0: the sum of the losses so far is no finite number. */
 int drps_metrics_is_finite(const struct drps_metrics *m);
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out);
+
+/* Samples of two classes with one score, or with scores that are hardly apart: their weights by
+ * label. */
+struct drps_score_point {
+    float score;
+    double negative, positive;
+};
+/* The most points, and their bytes while they are made. */
+enum { DRPS_METRICS_POINTS = 2 * 106 * 1024 };
+#define DRPS_METRICS_POINTS_BYTES (DRPS_METRICS_POINTS * sizeof(struct drps_score_point))
+
+/*
+ * All scores so far, increasing, as points [*n_out], own. Each distinct score is one, as long as
+ * there are no more than 108,544 a class; else scores of narrow intervals are joined to the middle
+ * of theirs. None where labels are not of two classes. -ENOMEM.
+ */
+DRPS_MUST_CHECK
+int drps_metrics_points(struct drps_metrics *m, struct drps_score_point **points_out, size_t *n_out,
+                        struct drps_err *err);
 
 /* What was counted, for drps_metrics_merge() elsewhere: out has room for drps_metrics_bound()
  * bytes, as many as are used are returned. */

@@ -8,7 +8,7 @@
  *   params [m][D]  the batch's rows, gathered
  *   grads  [m][D]  sums over samples of the loss's derivative by each parameter, or means
  *                  (`mean_of`); kernels add to it
- *   scores [n][J]
+ *   scores [n][J], of implicit feedback [n][3] (engine/model/ranking/drps_ranking.h)
  * In a field-aware model entry j also has a field, fields[j] < F = model->fields.
  * A loss that is a text (model->expr) may use a row of the sample itself, `own`, which
  * drps_batch_sample_row() finds.
@@ -64,6 +64,7 @@ struct drps_model {
                           (-init_scale, init_scale); 0: the algorithm's `init` over sqrt(n), or of
                           factors for a field over the root of these */
     uint64_t seed;
+    uint64_t items; /* of implicit feedback: how many the model has; see drps_model_set_items() */
 };
 
 /* What a model is, as plans and models say. */
@@ -99,11 +100,22 @@ DRPS_MUST_CHECK
 int drps_model_set_fields(struct drps_model *model, uint32_t fields, int normalized,
                           struct drps_err *err);
 
+/* 1: of implicit feedback. A sample with roles is a user, an item, and items drawn against it; one
+ * without is a pair, as of mf. */
+int drps_model_ranks(const struct drps_model *model);
+/* After drps_model_init(), set how many items there are, of which warp makes ranks. */
+void drps_model_set_items(struct drps_model *model, uint64_t items);
+
+/* Returns how many floats of `scores` a training sample has: J, or DRPS_RANKED of implicit
+ * feedback. */
+size_t drps_model_score_floats(const struct drps_model *model);
+
 /* Returns the bytes of scratch (aligned for doubles) that one thread needs for any batch with at
  * most `samples` samples and `rows` rows. It may be 0; scratch may then be NULL. */
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows);
 
-/* scores[s] for s in [first, last), J of them each; scores is indexed by s. */
+/* scores[s] for s in [first, last), drps_model_score_floats() of them each; scores is indexed by s.
+ */
 void drps_model_predict(const struct drps_model *model, const struct drps_batch *b, size_t first,
                         size_t last, const float *params, float *scores, void *scratch);
 

@@ -39,6 +39,9 @@ double drps_loss_value(enum drps_loss loss, float score, float label, float *slo
         break;
     case DRPS_LOSS_SOFTMAX:    /* of no single score: engine/model/softmax.c */
     case DRPS_LOSS_EXPRESSION: /* engine/model/expr/ */
+    case DRPS_LOSS_BPR:        /* engine/model/ranking/ */
+    case DRPS_LOSS_WARP:
+    case DRPS_LOSS_WMF:
         value = slope = (double)NAN;
         break;
     }

@@ -11,6 +11,7 @@
 #include "base/drps_rng.h"
 #include "engine/model/drps_callbacks.h"
 #include "engine/model/expr/drps_expr_loss.h"
+#include "engine/model/ranking/drps_ranking.h"
 #include "index/classes/drps_classes.h"
 
 /* What a predictor brings: its passes, and how many samples go through both while what they read
@@ -259,6 +260,35 @@ size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, 
     return k->has_sums ? chunk * model->factors * sizeof(float) : room_bytes(model) + slopes;
 }
 
+/* ---- Implicit feedback ---- */
+
+void drps_model_set_items(struct drps_model *model, uint64_t items)
+{
+    model->items = items;
+}
+
+int drps_model_ranks(const struct drps_model *model)
+{
+    return drps_algorithm_draws(drps_algorithm(model->algo));
+}
+
+size_t drps_model_score_floats(const struct drps_model *model)
+{
+    return drps_model_ranks(model) ? (size_t)DRPS_RANKED : model->outputs;
+}
+
+/* 1: its samples have negatives; what prediction scores are pairs. */
+static int is_ranked(const struct drps_model *model, const struct drps_batch *b)
+{
+    return drps_model_ranks(model) && b->fields;
+}
+
+static struct drps_ranking ranking_of(const struct drps_model *model)
+{
+    return (struct drps_ranking){
+        .loss = model->loss, .factors = model->factors, .items = model->items};
+}
+
 /* ---- The passes ---- */
 
 static float bias_of(const struct drps_model *model, const float *params)
@@ -287,6 +317,11 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
     const size_t chunk = k->chunk_samples;
     const float bias = bias_of(model, params);
 
+    if (is_ranked(model, b)) {
+        const struct drps_ranking ranking = ranking_of(model);
+        (void)drps_ranking_pass(&ranking, b, first, last, 1, params, NULL, scores);
+        return;
+    }
     for (size_t s = first; s < last; s += chunk)
         k->forward(model, b, bias, s, last - s < chunk ? last : s + chunk, params, scores, scratch);
 }
@@ -442,6 +477,11 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
                            void *scratch)
 {
     float of_chunk[DRPS_MAX_CHUNK];
+    if (is_ranked(model, b)) {
+        const struct drps_ranking ranking = ranking_of(model);
+        return drps_ranking_pass(&ranking, b, first, last, share_of(model, b), params, grads,
+                                 scores);
+    }
     float *slopes = model->outputs > 1 ? chunk_slopes(model, scratch) : of_chunk;
     return run_chunks(model, b, first, last, params, grads, scores, slopes, 0, scratch);
 }

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "engine/model/ranking/drps_ranking.h"
+
 static size_t row_of(const struct drps_batch *b, size_t j)
 {
     return b->local32 ? b->local32[j] : b->local16[j];
@@ -89,6 +91,9 @@ static double loss_of(enum drps_loss loss, double score, double y, double *slope
         return score;
     case DRPS_LOSS_SOFTMAX:    /* has many scores: class_loss() */
     case DRPS_LOSS_EXPRESSION: /* is compared with finite differences, and with these */
+    case DRPS_LOSS_BPR:        /* engine/model/ranking/ref.c */
+    case DRPS_LOSS_WARP:
+    case DRPS_LOSS_WMF:
         break;
     }
     return 0;
@@ -126,6 +131,11 @@ void drps_model_predict_ref(const struct drps_model *model, const struct drps_ba
                             void *scratch)
 {
     (void)scratch; /* the same contract as the fast one */
+    if (drps_model_ranks(model) && b->fields) {
+        const struct drps_ranking ranking = {model->loss, model->factors, model->items};
+        (void)drps_ranking_pass_ref(&ranking, b, first, last, 1, params, NULL, scores);
+        return;
+    }
     for (size_t s = first; s < last; s++)
         for (size_t c = 0; c < model->outputs; c++)
             scores[s * model->outputs + c] =
@@ -176,6 +186,11 @@ double drps_model_gradient_ref(const struct drps_model *model, const struct drps
     const size_t dim = model->dim;
     double loss = 0;
 
+    if (drps_model_ranks(model) && b->fields) {
+        const struct drps_ranking ranking = {model->loss, model->factors, model->items};
+        return drps_ranking_pass_ref(&ranking, b, first, last, (float)share_of(model, b), params,
+                                     grads, scores);
+    }
     if (model->outputs > 1) {
         drps_model_predict_ref(model, b, first, last, params, scores, scratch);
         for (size_t s = first; s < last; s++)

@@ -17,6 +17,7 @@
 #include "engine/publish/drps_modeldir.h"
 #include "base/folder/drps_textfile.h"
 #include "engine/model/expr/drps_slopes.h"
+#include "engine/predict/calibrate.h"
 #include "engine/predict/explain.h"
 #include "engine/predict/scorer.h"
 
@@ -41,11 +42,12 @@ struct predictor {
     struct drps_scorer scorer;
     struct drps_metrics *metrics;
     struct drps_textfile out;
-    struct drps_explain explain; /* used where options->explain is set */
-    double *chances;             /* own: [outputs] of a sample's classes */
-    struct drps_expr expr;       /* what is written, if that is a text */
-    double *work;                /* own: for it; NULL: it is none */
-    uint64_t scored;             /* samples so far */
+    struct drps_explain explain;                /* used where options->explain is set */
+    const struct drps_calibration *calibration; /* of info; NULL: none is in effect */
+    double *chances;                            /* own: [outputs] of a sample's classes */
+    struct drps_expr expr;                      /* what is written, if that is a text */
+    double *work;                               /* own: for it; NULL: it is none */
+    uint64_t scored;                            /* samples so far */
     unsigned of_line; /* samples that share a line of the output, the same but for their labels */
     uint64_t given;   /* features of the model's fields in all samples so far */
     uint64_t limit_bytes, reader_bytes;
@@ -104,6 +106,8 @@ static int share_out(const struct predictor *p, uint64_t limit, struct share *ou
     drps_budget_init(&b, limit);
     take(&b, "program", PROGRAM_BYTES);
     if (p->options->metrics) take(&b, "metrics", DRPS_METRICS_BYTES);
+    if (p->options->calibrate || p->options->curve_bins)
+        take(&b, "calibration", DRPS_METRICS_POINTS_BYTES);
     take(&b, "reading the data", 2 * READER_LEAST);
     take(&b, "one batch", batch_least);
     int rc = drps_budget_take(&b, "reading the model", model_least, err);
@@ -125,6 +129,8 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     int rc = drps_modeldir_open(io, o->model, 0, &p->md, err);
     if (rc < 0) return rc;
     p->info = drps_modeldir_info(p->md);
+    /* What is explained, and what values are made of, are the scores themselves. */
+    if (!o->explain && !o->value) p->calibration = drps_calibration_in_effect(o, p->info);
     rc = share_out(p, p->limit_bytes, &share, err);
     if (rc == 0) rc = drps_modeldir_open_rows(p->md, share.model_bytes, err);
     if (rc < 0) return rc;
@@ -186,9 +192,11 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
 
 /* ---- Scores ---- */
 
-static double answer(const struct drps_model *model, float score)
+/* Log-odds are calibrated already. */
+static double answer(const struct predictor *p, float score)
 {
-    return model->loss == DRPS_LOSS_LOGISTIC ? 1 / (1 + exp(-(double)score)) : (double)score;
+    if (p->info->model.loss == DRPS_LOSS_LOGISTIC) return 1 / (1 + exp(-(double)score));
+    return p->calibration ? drps_calibration_apply(p->calibration, (double)score) : (double)score;
 }
 
 static int put(struct predictor *p, const char *text, size_t n, char end, struct drps_err *err)
@@ -351,6 +359,7 @@ static int write_explained(struct predictor *p, struct drps_err *err)
 
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
+    if (!p->options->output) return 0;
     if (p->options->explain) return write_explained(p, err);
     if (p->work) return write_values(p, err);
     if (p->info->classes) return write_classes(p, err);
@@ -363,7 +372,7 @@ static int write_scores(struct predictor *p, struct drps_err *err)
         if (!begins_line(p, i)) continue;
         int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
         if (rc < 0) return rc;
-        const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(model, p->scorer.scores[i]));
+        const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(p, p->scorer.scores[i]));
         drps_textfile_used(&p->out, n > 0 ? (size_t)n : 0);
     }
     return 0;
@@ -402,6 +411,8 @@ static int score_batch(struct predictor *p, struct drps_err *err)
 {
     struct drps_scorer *s = &p->scorer;
     int rc = drps_scorer_run(s, err);
+    if (rc == 0 && p->calibration && p->info->model.loss == DRPS_LOSS_LOGISTIC)
+        drps_calibrate_scores(p->calibration, s->scores, s->n);
     if (rc == 0 && p->metrics) rc = measure(p, err);
     if (rc == 0) rc = write_scores(p, err);
     if (rc < 0) return rc;
@@ -490,20 +501,27 @@ static void warn_if_nothing_is_known(const struct predictor *p)
 static int run(struct predictor *p, const struct drps_io *io, struct drps_err *err)
 {
     const struct drps_predict_options *o = p->options;
-    int rc = drps_textfile_check(o->output, o->model, o->inputs, o->inputs_n, err);
+    int rc = o->output ? drps_textfile_check(o->output, o->model, o->inputs, o->inputs_n, err) : 0;
     if (rc == 0) rc = open_model(p, io, err);
+    if (rc == 0) rc = drps_calibrate_check(o, p->info, err);
     /* The output comes before the data, which may come late: others who want it hear at once. */
-    if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
+    if (rc == 0 && o->output) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
     if (rc == 0) rc = begin_value(p, err);
     if (rc == 0) rc = begin_classes(p, err);
     if (rc == 0) rc = begin_explain(p, err);
     if (rc == 0) rc = open_data(p, io, err);
+    if (rc == 0 && o->metrics && drps_model_ranks(&p->info->model))
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "%s is a model of %s, whose metrics are of all items of a user, not of "
+                          "pairs with labels: measure recommendations",
+                          o->model, drps_algo_name(p->info->model.algo));
     if (rc == 0 && o->metrics) {
         p->metrics = drps_metrics_of(&p->info->model);
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = predict_all(p, err);
-    if (rc == 0) rc = drps_textfile_commit(&p->out, err);
+    if (rc == 0 && o->output) rc = drps_textfile_commit(&p->out, err);
+    if (rc == 0) rc = drps_calibrate_finish(io, o, p->info, p->metrics, p->result, err);
     if (rc == 0) warn_if_nothing_is_known(p);
     if (p->data.reader) p->result->skipped_lines = drps_reader_skipped(p->data.reader);
     if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
@@ -517,8 +535,11 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     const uint64_t start = drps_clock_ns();
 
     memset(result, 0, sizeof(*result));
-    if (!options->model || !options->inputs_n || !options->output)
+    const int looks = options->calibrate || options->curve_bins;
+    if (!options->model || !options->inputs_n || !(options->output || looks))
         return drps_err_set(err, DRPS_E_CONFIG, "give a model, data and -o FILE");
+    if (looks && !options->metrics)
+        return drps_err_set(err, DRPS_E_CONFIG, "calibration needs labels: ask for metrics");
     if (is_weighted(&p) && !options->metrics)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "weights of samples change metrics alone, and none are asked for");

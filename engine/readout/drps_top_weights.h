@@ -21,6 +21,9 @@ struct drps_top_weight {
     char *name;      /* own: [name_bytes], any bytes, and a zero */
     size_t name_bytes;
     const char *table; /* borrowed from the model */
+    uint64_t samples;  /* of training that have the feature; this and the next one are filled in by
+                          drps_support_measure() */
+    double error;      /* standard error; NaN: not known */
 };
 
 struct drps_top_weights {

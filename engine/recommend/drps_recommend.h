@@ -32,6 +32,7 @@
 
 #include "base/drps_io.h"
 #include "base/drps_log.h"
+#include "engine/recommend/evaluate/drps_evaluation.h"
 #include "index/reader/drps_reader.h"
 
 enum { DRPS_RECOMMEND_DEFAULT = 10, DRPS_RECOMMEND_MOST = 1 << 20 };
@@ -74,10 +75,16 @@ struct drps_recommend_options {
 
     const char *const *seen; /* ratings [seen_n files]: a user gets none of these items */
     size_t seen_n;
-    const char *candidates; /* file of the items that are allowed; NULL: all */
-    const char *exclude;    /* file of items that are not; may be NULL */
-    int skip_unknown;       /* names that the model does not have: 0: are an error; 1: are counted.
-                               In ratings they are counted always */
+    /* Evaluation, for users alone: ratings [test_n files] that training has not seen. Users without
+     * any are left out. */
+    const char *const *test;
+    size_t test_n;
+    const double *test_from; /* ratings below this are not wanted; NULL: all are */
+    int no_lines;            /* 1: evaluation alone, nothing is written to the output */
+    const char *candidates;  /* file of the items that are allowed; NULL: all */
+    const char *exclude;     /* file of items that are not; may be NULL */
+    int skip_unknown;        /* names that the model does not have: 0: are an error; 1: are counted.
+                                In ratings they are counted always */
 
     struct drps_reader_options
         reader;       /* of ratings; format NULL: as in training; memory, log are set here */
@@ -103,6 +110,7 @@ struct drps_recommend_result {
     uint64_t skipped_lines;           /* bad ones of ratings */
     uint64_t item_passes;             /* times that the items were read */
     uint64_t item_bytes, query_bytes; /* of parameters, read for items and for queries */
+    struct drps_evaluation test;      /* of `test` */
     uint64_t exact;                   /* scores computed in double */
     const char *products;             /* what multiplied: "openblas" or "own" */
     double product_seconds;           /* in products and in looking at scores, of thread 0 */

@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
 #include "base/folder/drps_textfile.h"
 #include "engine/recommend/choose.h"
+#include "engine/recommend/evaluate/drps_evaluate.h"
 #include "engine/recommend/fold.h"
 #include "engine/recommend/items.h"
 #include "engine/recommend/input/drps_people.h"
@@ -37,7 +39,9 @@ struct run {
     const char *scratch; /* folder */
     struct drps_share_needs needs;
     struct drps_share share;
-    struct drps_extsort *seen; /* of users of the model */
+    struct drps_extsort *seen;      /* of users of the model */
+    struct drps_evaluate *evaluate; /* NULL: nothing is evaluated */
+    uint32_t *found;                /* own: [most] items of a user, for evaluation */
     struct drps_fold *fold;
     uint64_t fold_users;
     struct drps_rownames *names;
@@ -74,6 +78,8 @@ static size_t count_stdin(const struct drps_recommend_options *o)
         n += (size_t)is_stdin(o->seen[i]);
     for (size_t i = 0; i < o->fold_in_n; i++)
         n += (size_t)is_stdin(o->fold_in[i]);
+    for (size_t i = 0; i < o->test_n; i++)
+        n += (size_t)is_stdin(o->test[i]);
     return n;
 }
 
@@ -95,6 +101,10 @@ static int check_options(const struct drps_recommend_options *o, struct drps_err
     if (o->similar && o->seen_n)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "items have seen nothing: similar items go without ratings");
+    if (o->test_n && (o->similar || o->fold_in_n))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "held-out ratings are of users whom the model has: ask for neither "
+                            "similar items nor folding in");
     if (count_stdin(o) > 1)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "standard input is read once: '-' stands for one input alone");
@@ -107,6 +117,7 @@ static int check_output(const struct drps_recommend_options *o, struct drps_err 
     const char *const more[] = {o->names_file, o->candidates, o->exclude};
     int rc = drps_textfile_check(o->output, o->model, o->seen, o->seen_n, err);
     if (rc == 0) rc = drps_textfile_check(o->output, o->model, o->fold_in, o->fold_in_n, err);
+    if (rc == 0) rc = drps_textfile_check(o->output, o->model, o->test, o->test_n, err);
     for (size_t i = 0; rc == 0 && i < sizeof(more) / sizeof(more[0]); i++)
         if (more[i]) rc = drps_textfile_check(o->output, o->model, &more[i], 1, err);
     return rc;
@@ -136,14 +147,20 @@ static int open_model(struct run *r, struct drps_err *err)
     if (!drps_algorithm_rates(a) || !info->string_names || info->fields_n != DRPS_FIELDS)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is a model of algorithm %s; recommending needs users and items: "
-                            "algorithm lmf on ratings",
+                            "algorithm lmf, bpr, warp or wmf on ratings",
+                            o->model, a->name);
+    if (o->fold_in_n && drps_algorithm_draws(a))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is a model of %s, which says what users choose; folding in fits "
+                            "ratings, of a model of algorithm lmf: train with the new users",
                             o->model, a->name);
     r->needs = (struct drps_share_needs){
         .md = r->md,
         .limit_bytes = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2,
         .most = most_of(o, items_at_most(info)),
         .threads = threads_of(o),
-        .ratings = o->seen_n || o->fold_in_n,
+        .ratings = o->seen_n || o->fold_in_n || o->test_n,
+        .evaluates = o->test_n > 0,
         .folds = o->fold_in_n > 0,
         .similar = o->similar,
         .queries = info->rows,
@@ -241,6 +258,21 @@ static int read_seen(struct run *r, struct drps_err *err)
     return rc == 0 ? drps_extsort_finish(r->seen, err) : rc;
 }
 
+/* Users without held-out ratings are not wanted any more. */
+static int read_test(struct run *r, struct drps_err *err)
+{
+    const struct drps_recommend_options *o = r->o;
+    if (!o->test_n) return 0;
+    r->found = drps_array_new(r->needs.most, sizeof(*r->found));
+    if (!r->found) return drps_err_set(err, -ENOMEM, "no memory for the best items of a user");
+    int rc = drps_evaluate_open(&r->io, r->scratch, r->share.sort_bytes,
+                                drps_modeldir_info(r->md)->rows, o->test_from, &r->evaluate, err);
+    if (rc < 0) return rc;
+    const struct drps_rating_sink sink = drps_evaluate_sink(r->evaluate);
+    rc = read_files(r, o->test, o->test_n, o->test_from != NULL, &sink, err);
+    return rc == 0 ? drps_evaluate_begin(r->evaluate, &r->people.of[DRPS_FIELD_USER], err) : rc;
+}
+
 /* Returns the l2 of folding in: the one asked for, else that of training, which model.json has,
  * else the default. */
 static double fold_l2(const struct run *r)
@@ -310,6 +342,26 @@ static int open_scores(struct run *r, struct drps_err *err)
     return drps_scores_open(&options, &r->scores, err);
 }
 
+static int evaluate(struct run *r, size_t i, const struct drps_top *top, size_t wanted,
+                    struct drps_err *err)
+{
+    if (!r->evaluate) return 0;
+    for (size_t k = 0; k < top->n; k++)
+        r->found[k] = top->heap[k].row;
+    return drps_evaluate_user(r->evaluate, r->queries.ids[i], r->found, top->n, wanted, top->seen,
+                              top->seen_n, err);
+}
+
+static int write_query(struct run *r, const struct drps_lines_out *out, size_t i,
+                       const struct drps_top *top, struct drps_err *err)
+{
+    const char *name;
+    size_t n;
+    if (r->o->no_lines) return 0;
+    const int rc = r->source.name(r->source.ctx, r->queries.ids[i], &name, &n, err);
+    return rc == 0 ? drps_lines_write(out, name, n, top, err) : rc;
+}
+
 static int write_block(struct run *r, struct drps_err *err)
 {
     const struct drps_lines_out out = {.out = &r->out,
@@ -319,11 +371,9 @@ static int write_block(struct run *r, struct drps_err *err)
     const size_t wanted = r->o->n ? r->o->n : DRPS_RECOMMEND_DEFAULT;
     for (size_t i = 0; i < r->queries.n; i++) {
         struct drps_top top = drps_queries_top(&r->queries, i);
-        const char *name;
-        size_t n;
         drps_top_sort(&top);
-        int rc = r->source.name(r->source.ctx, r->queries.ids[i], &name, &n, err);
-        if (rc == 0) rc = drps_lines_write(&out, name, n, &top, err);
+        int rc = evaluate(r, i, &top, wanted, err);
+        if (rc == 0) rc = write_query(r, &out, i, &top, err);
         if (rc == 0) rc = drps_io_stopped(&r->io, err);
         if (rc < 0) return rc;
         r->result->recommended += top.n;
@@ -374,6 +424,7 @@ static int run(struct run *r, struct drps_err *err)
         rc = drps_textfile_scratch(&r->out, o->scratch ? o->scratch : FALLBACK_SCRATCH, &r->scratch,
                                    err);
     if (rc == 0) rc = choose(r, err);
+    if (rc == 0) rc = read_test(r, err);
     if (rc == 0) rc = o->fold_in_n ? read_fold_in(r, err) : read_seen(r, err);
     return rc == 0 ? recommend(r, err) : rc;
 }
@@ -383,6 +434,7 @@ static void count(struct run *r)
     r->result->item_passes = r->items.passes;
     r->result->item_bytes = r->items.bytes;
     r->result->query_bytes = r->fold ? drps_fold_bytes(r->fold) : r->rows.bytes;
+    if (r->evaluate) drps_evaluate_result(r->evaluate, &r->result->test);
     if (!r->scores) return;
     r->result->exact = drps_scores_exact(r->scores);
     r->result->product_seconds = drps_scores_seconds(r->scores);
@@ -404,6 +456,8 @@ int drps_recommend_run(const struct drps_io *io, const struct drps_recommend_opt
     drps_rownames_close(r.names);
     drps_fold_close(r.fold);
     drps_extsort_close(r.seen);
+    drps_evaluate_close(r.evaluate);
+    free(r.found);
     if (rc == 0) rc = drps_textfile_commit(&r.out, err);
     drps_textfile_close(&r.out);
     drps_people_destroy(&r.people);

@@ -6,6 +6,7 @@
 #include "engine/recommend/share.h"
 
 #include "base/drps_budget.h"
+#include "engine/recommend/evaluate/drps_evaluate.h"
 #include "engine/recommend/fold.h"
 #include "engine/recommend/items.h"
 #include "engine/recommend/input/drps_people.h"
@@ -75,6 +76,10 @@ static int take_least(const struct drps_share_needs *n, struct drps_budget *b,
     take(b, "products", drps_scores_memory(dim_of(n), n->threads));
     if (n->ratings) take(b, "reading ratings", 2 * out->reader_bytes + drps_ratings_memory());
     if (n->ratings) take(b, "sorting ratings", out->sort_bytes);
+    if (n->evaluates)
+        take(b, "held-out items",
+             DRPS_EVALUATE_MEMORY + drps_rowset_memory(drps_modeldir_info(n->md)->rows) +
+                 n->most * sizeof(uint32_t) + out->sort_bytes);
     take(b, "names", out->names_bytes);
     take(b, "a block of items", drps_items_memory(dim_of(n), out->items));
     take(b, "a block of users", queries_bytes(n, out->queries, out->seen));
@@ -117,7 +122,7 @@ int drps_share_out(const struct drps_share_needs *needs, struct drps_share *out,
         const uint64_t reader = least_of(part / 4, READER_MOST - READER_LEAST);
         out->reader_bytes += reader;
         out->sort_bytes += part;
-        left -= 2 * reader + part;
+        left -= 2 * reader + (needs->evaluates ? 2 * part : part); /* a sort each */
     }
     const uint64_t all = drps_items_memory(dim_of(needs), (size_t)needs->items);
     const uint64_t have = drps_items_memory(dim_of(needs), out->items);

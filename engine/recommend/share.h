@@ -16,6 +16,7 @@ struct drps_share_needs {
     int ratings; /* some are read */
     int folds;   /* users are folded in */
     int similar;
+    int evaluates;           /* held-out items are looked for */
     uint64_t queries, items; /* how many; while that is not known the model's rows */
 };
 

@@ -44,7 +44,7 @@ struct drps_worker {
     char *arena; /* own: all arrays below */
     size_t arena_bytes;
     float *params; /* [rows + 1][dim]: local steps may hold a row twice */
-    float *scores; /* [samples][outputs] */
+    float *scores; /* [samples][drps_model_score_floats()] */
     float *slopes; /* [samples][outputs] that the last gradient is made of; size.slopes */
     int has_touches;
     float *grads[DRPS_TRAIN_THREADS_MAX];      /* [members] of [rows + 1][dim] */

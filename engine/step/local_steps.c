@@ -66,7 +66,7 @@ double drps_local_train(struct drps_local *local, const struct drps_model *model
         drps_rows_gather(&rows, dim, 0, one.rows, room->params);
         memset(room->grads, 0, one.rows * dim * sizeof(float));
         loss += drps_model_gradient(model, &one, 0, 1, room->params, room->grads,
-                                    scores + s * model->outputs, room->scratch);
+                                    scores + s * drps_model_score_floats(model), room->scratch);
         drps_optim_step(optim, dim, &rows, fixed, one.rows, room->grads, local->ones,
                         model->has_bias);
     }

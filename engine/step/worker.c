@@ -46,7 +46,7 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
     struct arena a = {.base = w->arena};
 
     w->params = take(&a, rows * dim, sizeof(float));
-    w->scores = take(&a, size->samples * server->model.outputs, sizeof(float));
+    w->scores = take(&a, size->samples * drps_model_score_floats(&server->model), sizeof(float));
     if (size->slopes) w->slopes = take(&a, size->samples * server->model.outputs, sizeof(float));
     for (unsigned k = 0; k < size->members; k++) {
         const int here = k ? !size->one_array : !size->sends;

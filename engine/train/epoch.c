@@ -302,7 +302,7 @@ static int finish(const struct run *run, const struct mark *from, uint64_t train
     *out = (struct drps_epoch){
         .epoch = run->epoch,
         .seconds = seconds,
-        .test = {.loss = NAN, .auc = NAN, .accuracy = NAN, .rmse = NAN},
+        .test = {.loss = NAN, .auc = NAN, .accuracy = NAN, .rmse = NAN, .recall = NAN, .ndcg = NAN},
         .reads = to.store.io.reads - from->store.io.reads,
         .writes = to.store.io.writes - from->store.io.writes,
         .read_bytes = to.store.io.read_bytes - from->store.io.read_bytes,

@@ -36,7 +36,7 @@ int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
     const struct drps_plan_info *info = &whole->info;
     *out = (struct warm_about){.factors = info->factors,
                                .dim = info->dim,
-                               .field_count = info->field_count,
+                               .field_count = drps_plan_row_fields(info),
                                .normalized = info->normalized,
                                .has_bias = drps_plan_has_bias(info),
                                .string_names = info->string_names,
@@ -102,7 +102,8 @@ void *drps_warm_describe(const struct drps_plan *part, const struct drps_plan *w
                   (json_int_t)info->dim, "classification", info->classification, "has_bias",
                   drps_plan_has_bias(&all->info), "string_names", info->string_names, "hash_seed",
                   drps_manifest_hex(info->hash_seed), "fields", fields_to_json(all));
-    if (info->field_count) drps_manifest_put(&j, "field_count", json_integer(info->field_count));
+    if (drps_plan_row_fields(info))
+        drps_manifest_put(&j, "field_count", json_integer(info->field_count));
     if (info->normalized) drps_manifest_put(&j, "normalized", json_true());
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     drps_plan_put_expression(&j, info->expression, info->outputs);

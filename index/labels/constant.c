@@ -86,6 +86,8 @@ static double of_labels(const struct drps_label_sums *train, const struct drps_l
     case DRPS_LOSS_HINGE:
     case DRPS_LOSS_SQUARED_HINGE:
         return of_hinge(q, p, train->loss == DRPS_LOSS_SQUARED_HINGE);
+    case DRPS_LOSS_BPR: /* all items score the same */
+        return log(2);
     default: /* of named classes alone, or without labels */
         return NAN;
     }

@@ -7,6 +7,7 @@
  *   logistic, softmax  log-odds, log of the shares   the (cross) entropy of the classes' shares
  *   hinge              +1 or -1, as most labels are; of named classes for each, one versus the rest
  *   squared hinge      2 p - 1, where p is the share of the class
+ *   bpr                any: a user's items all score the same     log 2
  */
 #ifndef DRPS_INDEX_LABELS_CONSTANT_H
 #define DRPS_INDEX_LABELS_CONSTANT_H

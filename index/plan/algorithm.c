@@ -18,6 +18,21 @@
         .loss_of_reals = DRPS_LOSS_EXPRESSION, .loss_of_classes = DRPS_LOSS_EXPRESSION,            \
         .optimizer = "adagrad", .adagrad_lr = (learning_rate), __VA_ARGS__                         \
     }
+/* Of users, the items that they have chosen, and items drawn against these. */
+#define IMPLICIT_ENTRY(upper, lower, learning_rate)                                                \
+    [DRPS_ALGO_##upper] = {.algo = DRPS_ALGO_##upper,                                              \
+                           .name = (lower),                                                        \
+                           .predictor = DRPS_PREDICTOR_MF,                                         \
+                           .labels = DRPS_LABELS_REAL,                                             \
+                           .losses = LOSS(upper),                                                  \
+                           .loss_of_reals = DRPS_LOSS_##upper,                                     \
+                           .loss_of_classes = DRPS_LOSS_##upper,                                   \
+                           .has_factors = 1,                                                       \
+                           .tables = {"user", "item"},                                             \
+                           .draws = 1,                                                             \
+                           .optimizer = "adagrad",                                                 \
+                           .adagrad_lr = (learning_rate),                                          \
+                           .adagrad_eps = 0.1f}
 #define OF_FEATURES .tables = {"w"}
 #define OF_SAMPLES .tables = {"own", "w"}, .sample_rows = 1
 
@@ -42,7 +57,9 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                        .loss_of_classes = DRPS_LOSS_LOGISTIC,
                        .tables = {"w"},
                        .optimizer = "adagrad",
-                       .adagrad_lr = 0.05f},
+                       .adagrad_lr = 0.05f,
+                       .ones_lr = 0.07f,
+                       .ones_eps = 1},
     [DRPS_ALGO_SVM] = {.algo = DRPS_ALGO_SVM,
                        .name = "svm",
                        .predictor = DRPS_PREDICTOR_LINEAR,
@@ -112,11 +129,15 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                        .init = 0.5f,
                        .adagrad_lr = 0.1f,
                        .adagrad_eps = 0.01f},
+    IMPLICIT_ENTRY(BPR, "bpr", 0.1f),
+    IMPLICIT_ENTRY(WARP, "warp", 0.1f),
+    IMPLICIT_ENTRY(WMF, "wmf", 0.1f),
     [DRPS_ALGO_EXPR] = TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
 };
 
 /* By the scores and labels of the loss, and whether samples have rows of their own. Learning rates
- * are those of the algorithms with the same predictor. */
+ * are those of the algorithms with the same predictor, but for those of ones, which were measured
+ * for the logistic loss alone. */
 static const struct drps_algorithm of_texts[3][2] = {
     {TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
      TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_SAMPLES)},
@@ -127,10 +148,16 @@ static const struct drps_algorithm of_texts[3][2] = {
 };
 
 static const char *const losses[DRPS_LOSSES] = {
-    [DRPS_LOSS_SQUARED] = "squared",       [DRPS_LOSS_LOGISTIC] = "logistic",
-    [DRPS_LOSS_HINGE] = "hinge",           [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
-    [DRPS_LOSS_SOFTMAX] = "softmax",       [DRPS_LOSS_CODING] = "coding",
+    [DRPS_LOSS_SQUARED] = "squared",
+    [DRPS_LOSS_LOGISTIC] = "logistic",
+    [DRPS_LOSS_HINGE] = "hinge",
+    [DRPS_LOSS_SQUARED_HINGE] = "squared-hinge",
+    [DRPS_LOSS_SOFTMAX] = "softmax",
+    [DRPS_LOSS_CODING] = "coding",
     [DRPS_LOSS_EXPRESSION] = "expression",
+    [DRPS_LOSS_BPR] = "bpr",
+    [DRPS_LOSS_WARP] = "warp",
+    [DRPS_LOSS_WMF] = "wmf",
 };
 
 const struct drps_algorithm *drps_algorithm_find(const char *name)
@@ -182,6 +209,11 @@ enum drps_loss drps_algorithm_text_loss(const struct drps_expr *e, int classes)
 int drps_algorithm_rates(const struct drps_algorithm *a)
 {
     return a->predictor == DRPS_PREDICTOR_MF;
+}
+
+int drps_algorithm_draws(const struct drps_algorithm *a)
+{
+    return a->draws;
 }
 
 int drps_algorithm_is_topic(const struct drps_algorithm *a)
@@ -254,7 +286,7 @@ int drps_loss_find(const char *name, enum drps_loss *loss_out)
 
 int drps_loss_is_classification(enum drps_loss loss)
 {
-    return loss != DRPS_LOSS_SQUARED && loss != DRPS_LOSS_CODING && loss != DRPS_LOSS_EXPRESSION;
+    return loss != DRPS_LOSS_SQUARED && loss != DRPS_LOSS_CODING && loss < DRPS_LOSS_EXPRESSION;
 }
 
 /* Appends a name to the list that `out` holds; what does not fit is cut. */

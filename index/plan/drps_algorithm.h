@@ -7,6 +7,8 @@
  *   lir = linear + squared          svm = linear + hinge or squared hinge
  *   lor = linear + logistic         lmf = mf + squared          fm = fm + logistic or squared
  *   ffm = ffm + logistic or squared: its entries have a field
+ *   bpr, warp, wmf = mf + a loss of the same name: a sample is a user, an item that the user has
+ * chosen, and items drawn against it
  * A matrix predictor makes a score of each class:
  *   mlr = matrix + softmax          svm of several classes = matrix + hinges, one versus the rest
  * A topic model has no labels: each document is coded on a dictionary of topics (engine/topic/).
@@ -29,7 +31,10 @@ enum drps_algo {
     DRPS_ALGO_MLR,
     DRPS_ALGO_TOPIC,
     DRPS_ALGO_EXPR,
-    DRPS_ALGO_FFM
+    DRPS_ALGO_FFM,
+    DRPS_ALGO_BPR,
+    DRPS_ALGO_WARP,
+    DRPS_ALGO_WMF
 };
 enum drps_loss {
     DRPS_LOSS_SQUARED,
@@ -38,9 +43,13 @@ enum drps_loss {
     DRPS_LOSS_SQUARED_HINGE,
     DRPS_LOSS_SOFTMAX,
     DRPS_LOSS_CODING,
-    DRPS_LOSS_EXPRESSION /* a text that is none of the others */
+    DRPS_LOSS_EXPRESSION, /* a text that is none of the others */
+    /* Of a user's items, and those drawn against them (engine/model/ranking/). */
+    DRPS_LOSS_BPR,
+    DRPS_LOSS_WARP,
+    DRPS_LOSS_WMF
 };
-enum { DRPS_ALGOS = DRPS_ALGO_FFM + 1, DRPS_LOSSES = DRPS_LOSS_EXPRESSION + 1 };
+enum { DRPS_ALGOS = DRPS_ALGO_WMF + 1, DRPS_LOSSES = DRPS_LOSS_WMF + 1 };
 
 enum drps_predictor {
     DRPS_PREDICTOR_LINEAR,
@@ -88,10 +97,12 @@ struct drps_algorithm {
      * samples and features where each training sample has a row of its own. */
     const char *tables[DRPS_ALGORITHM_TABLES];
     int sample_rows;       /* 1: the first table is of samples: drps_algorithm_has_sample_rows() */
+    int draws;             /* 1: drps_algorithm_draws() */
     const char *optimizer; /* the one that is meant where none is named */
     float init;            /* factors start between -init / sqrt(factors) and that; 0: DRPS_INIT */
     float adagrad_lr;      /* learning rate with AdaGrad where none is given */
     float adagrad_eps;     /* its eps where none is given; 0: the optimizer's own */
+    float ones_lr, ones_eps; /* the same where most entries are 1; 0: no other */
 };
 
 /* Returns the entry of an algorithm, static; NULL if there is none of this name (or `name` is
@@ -113,6 +124,17 @@ enum drps_loss drps_algorithm_text_loss(const struct drps_expr *e, int classes);
 
 /* 1: samples are a user, an item and a rating; 0: any number of features and a label. */
 int drps_algorithm_rates(const struct drps_algorithm *a);
+
+/*
+ * 1: implicit feedback. Data says which items a user has chosen, and drps-index draws items that
+ * the user has not: negatives. A sample's entries have fields then, which say what they are:
+ * DRPS_ROLE_USER, DRPS_ROLE_POSITIVE, and from DRPS_ROLE_NEGATIVE on the negatives in the order of
+ * their draw.
+ */
+int drps_algorithm_draws(const struct drps_algorithm *a);
+enum { DRPS_ROLE_USER, DRPS_ROLE_POSITIVE, DRPS_ROLE_NEGATIVE };
+/* The most items that are drawn for a sample. */
+enum { DRPS_NEGATIVES_MOST = 4096 };
 
 /* 1: a topic model. */
 int drps_algorithm_is_topic(const struct drps_algorithm *a);
@@ -159,10 +181,8 @@ int drps_loss_find(const char *name, enum drps_loss *loss_out);
  * text, any. */
 int drps_loss_is_classification(enum drps_loss loss);
 
-/* Names for messages: "lir, lor, svm, lmf, fm, mlr, topic, expr, ffm", "squared, logistic, hinge,
- * ...".
- */
-enum { DRPS_ALGORITHM_NAMES_BYTES = 80 };
+/* Names for messages: "lir, lor, svm, lmf, fm, mlr, ...", "squared, logistic, hinge, ...". */
+enum { DRPS_ALGORITHM_NAMES_BYTES = 96 };
 const char *drps_algo_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);
 const char *drps_loss_names(char out[DRPS_ALGORITHM_NAMES_BYTES]);
 

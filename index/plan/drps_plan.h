@@ -84,6 +84,22 @@ struct drps_plan_weights {
     double most;          /* of a training sample */
 };
 
+/* What a plan of implicit feedback says of negatives: items that were drawn against those that
+ * users have chosen. All 0: the plan has none. */
+struct drps_plan_negatives {
+    uint32_t each;     /* of a training sample, at most: fewer where a user has chosen nearly all */
+    uint32_t test;     /* of a sample of evaluation, at most */
+    uint32_t draws;    /* times that an epoch has each chosen item, with other negatives each */
+    int by_popularity; /* 1: as often as items are chosen; 0: evenly */
+    double alpha;      /* wmf: labels are 1 + alpha times the rating */
+    double weight;     /* wmf: of all negatives of a sample together; 0: as many as there are
+                           items that its user has not chosen, for each that it has */
+    uint64_t few;      /* samples left out, whose user has chosen all items: training, and ... */
+    uint64_t test_few; /* ... evaluation */
+    uint64_t test_new; /* samples of evaluation left out, whose user or item training has not */
+    uint64_t below;    /* lines left out, whose rating is too small to be a choice */
+};
+
 /* What a plan for several ranks says of them. */
 struct drps_plan_ranks {
     uint32_t count;                 /* of ranks; 1: none of what follows is in plan.json */
@@ -168,14 +184,19 @@ struct drps_plan_info {
     char blocks_by[DRPS_PLAN_NAME_BYTES];
     uint32_t factors, dim; /* dim is 1 + factors, with fields 1 + factors * field_count; the
                               outputs, or the number of classes */
-    uint32_t field_count;  /* of entries: each field is below it; 0: entries have no fields */
-    int normalized;        /* samples are divided by their length; of field-aware models */
+    uint32_t field_count;  /* of entries: each field is below it; 0: entries have no fields. Rows
+                              have factors for fields but of implicit feedback, where these are
+                              roles: drps_plan_row_fields() */
+    struct drps_plan_negatives negatives;
+    int normalized; /* samples are divided by their length; of field-aware models */
     int classification;
     const struct drps_classes *classes; /* of labels; of an open plan its own, else borrowed; NULL:
                                            labels are numbers */
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
     double label_mean;  /* of training labels as stored, each times its weight */
+    double ones;        /* which share of training's entries has the value 1; 0, too, where an older
+                           drps-index has not counted them */
     struct drps_plan_weights weights;
     /* Mean losses of the score that is best for all training samples (drps_constant.h); NaN: there
      * is none, or an older drps-index has not counted it. */
@@ -305,6 +326,9 @@ int drps_plan_is_matrix(const struct drps_plan_info *info);
 /* Returns the entry of the plan's algorithm, with its loss where that is a text; NULL: it is
  * unknown. */
 const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *info);
+
+/* Returns the fields that a row has factors for; 0: it has the same for all. */
+uint32_t drps_plan_row_fields(const struct drps_plan_info *info);
 
 /* 1: row 0 is the intercept; 0: there is none. */
 int drps_plan_has_bias(const struct drps_plan_info *info);

@@ -63,6 +63,13 @@ int drps_tables_check(const struct drps_table *tables, size_t n, const char *pat
     return 0;
 }
 
+/* A user, an item that was chosen, and those drawn against it. */
+static uint64_t roles_of(const struct drps_plan_info *i)
+{
+    const struct drps_plan_negatives *n = &i->negatives;
+    return DRPS_ROLE_NEGATIVE + (n->each > n->test ? n->each : n->test);
+}
+
 /* Each batch has a sample of some worker, and none has more samples than the largest. */
 static int check_samples(const struct drps_plan_info *i, const struct sizes *s, const char *path,
                          struct drps_err *err)
@@ -76,16 +83,19 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
     const uint64_t most = s->circulates ? COUNT_MOST : count_most(i->batches, round);
     const uint64_t eval_most = s->circulates ? COUNT_MOST : count_most(i->eval_batches, round);
     const uint64_t classes = drps_classes_count(i->classes);
-    const uint64_t fields = i->field_count ? i->field_count : 1;
+    const uint64_t fields = drps_plan_row_fields(i) ? i->field_count : 1;
     const uint64_t dim = classes      ? classes
                          : i->outputs ? i->outputs
                                       : (uint64_t)i->factors * fields + 1;
     const char *of = classes ? "the classes" : i->outputs ? "the outputs" : "the factors";
-    const uint64_t fields_most =
-        classes || i->outputs || !i->factors ? 0 : (DRPS_DIM_MAX - 1) / (uint64_t)i->factors;
+    const uint64_t fields_most = i->negatives.each ? roles_of(i)
+                                 : classes || i->outputs || !i->factors
+                                     ? 0
+                                     : (DRPS_DIM_MAX - 1) / (uint64_t)i->factors;
     const struct drps_bound bounds[] = {
         {"factors", i->factors, 0, classes || i->outputs ? 0 : FACTORS_MOST, "an algorithm"},
-        {"field_count", i->field_count, 0, fields_most, "the factors"},
+        {"field_count", i->field_count, i->negatives.each ? roles_of(i) : 0, fields_most,
+         i->negatives.each ? "the negatives" : "the factors"},
         {"dim", i->dim, dim, dim, of},
         {"row_bytes", i->row_bytes, 0, i->dim * sizeof(float) * FLOATS_OF_A_PARAMETER, "the dim"},
         {"batches", i->batches, 0, INT32_MAX, "an epoch"},
@@ -294,6 +304,30 @@ static int check_text(const struct drps_plan_info *i, const char *path, struct d
     return drps_manifest_check(&outputs, 1, path, err);
 }
 
+/* They are of algorithms that draw, and all of these have them. */
+static int check_negatives(const struct drps_plan_info *i, const char *path, struct drps_err *err)
+{
+    const struct drps_plan_negatives *n = &i->negatives;
+    const struct drps_algorithm *a = drps_algorithm_find(i->algo);
+    const uint64_t least = a && drps_algorithm_draws(a), most = least ? DRPS_NEGATIVES_MOST : 0;
+    const struct drps_bound bounds[] = {
+        {"each", n->each, least, most, "the algorithm"},
+        {"test", n->test, least, most, "the algorithm"},
+        {"draws", n->draws, least, most, "the algorithm"},
+        {"few", n->few, 0, COUNT_MOST, "memory"},
+        {"test_few", n->test_few, 0, COUNT_MOST, "memory"},
+        {"test_new", n->test_new, 0, COUNT_MOST, "memory"},
+        {"below", n->below, 0, COUNT_MOST, "memory"},
+    };
+    int rc = drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
+    if (rc < 0) return rc;
+    if (n->alpha >= 0 && n->alpha <= (double)FLT_MAX && n->weight >= 0 &&
+        n->weight <= (double)FLT_MAX)
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: negatives with alpha %g and weight %g", path,
+                        n->alpha, n->weight);
+}
+
 int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
     const struct drps_plan_ranks *r = &i->ranks;
@@ -305,6 +339,7 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
     if (!i->classification && i->classes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: classes, and labels that are numbers", path);
     int rc = check_text(i, path, err);
+    if (rc == 0) rc = check_negatives(i, path, err);
     if (rc == 0) rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
     s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
     const struct drps_bound base = {"rows of the base", i->base_rows, i->base[0] ? 1 : 0,
@@ -344,6 +379,11 @@ const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *in
     return drps_expr_parse(&e, info->expression, info->outputs > 0, NULL) < 0
                ? a
                : drps_algorithm_of(a, &e);
+}
+
+uint32_t drps_plan_row_fields(const struct drps_plan_info *info)
+{
+    return info->negatives.each ? 0 : info->field_count;
 }
 
 int drps_plan_has_bias(const struct drps_plan_info *info)

@@ -149,6 +149,7 @@ struct drps_reader_options {
                                a pipe; NULL allowed */
     int label_optional;     /* csv without a label column, and ratings of users and items alone,
                                are read with labels of 0 (prediction) */
+    float label_missing;    /* of such ratings the label instead */
     /* Labels are names of classes, in formats that have any; those that are not there yet are added
      * to `classes`, and others than `known_classes` are no class. Borrowed; both NULL: numbers. */
     struct drps_classes *classes;
@@ -161,18 +162,20 @@ struct drps_reader_options {
     const char *csv_label; /* csv, jsonl: the label column; NULL: "label", "target", "y" or "click",
                               or without a header the first */
     enum drps_csv_header csv_header; /* csv */
-    const char *csv_scale; /* csv, jsonl: how numbers become values where csv_kinds does not say it:
+    const char
+        *csv_scale;        /* csv, jsonl: how numbers become values where csv_kinds does not say it:
                               "standard": (number - mean) / standard deviation; "robust": (number -
                               median) / (upper - lower quartile); "log": sign(number) ln(1 +
-                              |number|); "none". Mean, median and so on are of the first lines.
-                              NULL: standard where the root mean square of 50 numbers or more is
-                              above 10, without the mean where most are 0; else none */
+                              |number|); "none". Mean, median and so on are of all lines, beyond 64 MiB of
+                              a        part that is drawn from all, or, where a path is a pipe, of the        first ones
+                              (the log says so). NULL:        standard where the root mean square of 50 numbers or
+                              more is        above 10, without the mean where most are 0; else none */
     const char *csv_cross; /* csv, jsonl: "a*b,a*c*d": crosses of columns, of at most 8 each */
     /*
      * csv, jsonl: "col:category,col2:number,col3:ignore,col4:label,col5:date,col6:bins(10)";
      * "*:category" stands for all columns that nothing else is said of. A number may have its scale
      * ("number(log)", or "number(120;35)" for (number - 120) / 35), bins their cuts ("cuts(1;5)").
-     * Bins that are counted hold about equally many of the first lines' numbers.
+     * Bins that are counted hold about equally many numbers; these are learned as scales are.
      *
      * Without it the first 1,000 lines below the header, or those in the first MiB, decide. A
      * column that has words there is a category, one of dates is a date, missing ones aside. One of
@@ -196,7 +199,8 @@ struct drps_reader_options {
      * What samples weigh, of one of these; without any, 1. Numbers are finite and not below 0.
      *   weights      [weights_n] text files, one for each of the data's: a number a line, for each
      *                line with a sample, bad ones too, which are skipped or not. Not for docword
-     *   weight       a column: of csv its name, of ratings "4"
+     *   weight       a column: of csv its name, of jsonl its key, which every object must have, of
+     *                ratings "4"
      *   clicks, impressions   columns of csv: a line is up to two samples, one of label 1 that
      *                weighs as many as clicks, and one of label -1 that weighs the other
      *                impressions. There is no label column then

@@ -141,7 +141,7 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
 {
     struct ratings *f = r->state;
     struct column c[COLUMNS + 1];
-    float rating = 0;
+    float rating = r->options.label_missing;
 
     while (end > p && drps_is_blank(end[-1]))
         end--;

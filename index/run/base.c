@@ -50,6 +50,12 @@ static int check_base(const struct drps_plan *base, const struct drps_index_opti
                        "number in the data alone; make a plan of the new data, and begin training "
                        "with the rows of the earlier model, which are found by name",
                        err);
+    if (drps_algorithm_draws(a))
+        return no_base(base,
+                       "negatives are drawn from all items, whose rows lie together, and new items "
+                       "would lie behind users; make a plan of the new data, and begin training "
+                       "with the rows of the earlier model, which are found by name",
+                       err);
     if (o->replay > 0 && o->class_weights)
         return no_base(base,
                        "samples that are replayed have the weights that they had there, and class "

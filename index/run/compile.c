@@ -203,6 +203,11 @@ static int orders_by_rows(const struct drps_index_options *o)
     return reads(o) && (drps_run_is_grid(o) || drps_run_places_samples(o));
 }
 
+static int draws(const struct drps_index_options *o)
+{
+    return reads(o) && drps_algorithm_draws(o->algorithm);
+}
+
 static int splits(const struct drps_index_options *o)
 {
     return drps_run_ranks(o).count > 1;
@@ -227,6 +232,7 @@ static const struct phase {
 } phases[DRPS_INDEX_PHASES] = {
     [DRPS_PHASE_PARSE] = {"parse", drps_phase_parse, reads, 0},
     [DRPS_PHASE_PLACE] = {"place", drps_phase_place, reads, 0},
+    [DRPS_PHASE_DRAW] = {"draw", drps_phase_draw, draws, 0},
     [DRPS_PHASE_ORDER] = {"order", drps_phase_order, orders_by_rows, 0},
     [DRPS_PHASE_BATCH] = {"batch", drps_phase_batch, reads, 0},
     [DRPS_PHASE_BLOCK] = {"block", drps_phase_block, reads, 0},

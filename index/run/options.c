@@ -20,7 +20,8 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
     if ((o->grid_users || o->grid_items) && !grid)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "groups of a grid are for the order grid only, not for %s", order);
-    if (grid && !drps_algorithm_rates(drps_algorithm_find(o->algo)))
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    if (grid && (!drps_algorithm_rates(a) || drps_algorithm_draws(a)))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the order grid cuts the users and items of ratings into groups, so it "
                             "needs the algorithm lmf; for %s use the order shuffled",
@@ -330,6 +331,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
                             "the algorithm %s normalises none",
                             a->name);
     rc = check_topic(o, a, err);
+    if (rc == 0) rc = drps_run_check_implicit(o, err);
     if (rc == 0) rc = drps_run_check_class_weights(o, err);
     if (rc < 0) return rc;
     rc = check_blocks(&o->blocks, err);
@@ -348,7 +350,7 @@ void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_op
     o->loss = info->expression[0] ? info->expression : info->loss;
     o->outputs = info->outputs;
     o->factors = info->factors;
-    o->not_normalized = info->field_count && !info->normalized;
+    o->not_normalized = drps_plan_row_fields(info) && !info->normalized;
     o->reader.hash_seed = info->hash_seed;
     o->no_bias = !drps_plan_has_bias(info);
 }

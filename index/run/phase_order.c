@@ -110,7 +110,7 @@ static int reorder(struct index_run *r, struct spool **spool, const char *name, 
     const uint64_t share = test ? SPOOL_TEST_SHARE : SPOOL_TRAIN_SHARE;
     const int lanes = drps_run_has_lanes(r->info, test);
     struct reordering d = {.r = r,
-                           .map = drps_dict_placed(r->parsed.dict),
+                           .map = drps_run_map(r),
                            .lanes = lanes ? (uint32_t)r->info->lanes : 1,
                            .backwards = test && !lanes};
     int rc = drps_spool_open(r->io, r->scratch, name, SPOOL_BUCKETS,
@@ -146,7 +146,7 @@ static int assign(struct index_run *r, struct drps_err *err)
                                    .rounds = drps_run_keeps_rounds(&r->options),
                                    .seed = r->info->seed,
                                    .memory_bytes = r->options.memory_bytes / 3,
-                                   .map = drps_dict_placed(r->parsed.dict),
+                                   .map = drps_run_map(r),
                                    .log = r->options.log};
     return drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
 }

@@ -183,7 +183,8 @@ static int choose_batch_size(struct index_run *r, struct drps_err *err)
     r->info->batch_size = size;
     /* Indexes of the record files: 16 bytes a batch, two at a time, doubling as they grow. */
     enum { STEP_BYTES = 96 };
-    uint64_t steps = (r->info->samples + r->info->test_samples) / size + 2;
+    const uint64_t draws = r->options.implicit.draws ? r->options.implicit.draws : 1;
+    uint64_t steps = (r->info->samples * draws + r->info->test_samples) / size + 2;
     if (steps * STEP_BYTES <= r->options.memory_bytes / 2) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "%llu batches of %llu samples are too many for the memory limit: use "
@@ -201,6 +202,11 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
 
     int rc = drps_read_samples(r->io, &r->progress, r->scratch, p, err);
     if (rc < 0) return rc;
+    if (!p->samples && p->below)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "no training sample is a choice: the ratings of all %llu lines are too "
+                            "small",
+                            (unsigned long long)p->below);
     if (!p->samples)
         return drps_err_set(
             err, DRPS_E_FORMAT, "the input holds no %ssample%s: nothing to train on",
@@ -230,5 +236,6 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     r->result->skipped_lines = p->skipped;
     r->result->weightless = p->weightless;
     r->result->replayed = p->replayed;
+    info->negatives.below = p->below;
     return choose_batch_size(r, err);
 }

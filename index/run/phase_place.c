@@ -36,6 +36,11 @@ static int relabel(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
+const uint32_t *drps_run_map(const struct index_run *r)
+{
+    return r->drawn || r->parsed.replayed ? NULL : drps_dict_placed(r->parsed.dict);
+}
+
 int drps_phase_place(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;

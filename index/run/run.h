@@ -30,6 +30,7 @@ struct index_run {
     struct drps_plan *from; /* own: the plan that the run begins with; NULL: text */
     struct drps_plan *base; /* own: that whose rows keep their numbers; NULL: none */
     struct read_samples parsed; /* until batches are made */
+    int drawn;                  /* samples have negatives, and placed ids */
     char **fields;              /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
     struct drps_classes *classes; /* own: of labels; NULL: they are numbers */
@@ -97,6 +98,14 @@ int drps_run_check_dim(const struct index_run *r, struct drps_err *err);
 /* The base's tables, with so many new rows behind all others: users and items mix. */
 void drps_run_extend_tables(struct index_run *r, uint64_t new_rows);
 
+/* ---- Implicit feedback (implicit_options.c) ---- */
+
+/* DRPS_E_CONFIG: an option is out of its range, or not of this algorithm. */
+DRPS_MUST_CHECK
+int drps_run_check_implicit(struct drps_index_options *o, struct drps_err *err);
+/* 1: negatives are drawn as often as items are chosen. */
+int drps_run_draws_popular(const struct drps_index_options *o);
+
 /* ---- Weights of classes (class_weights.c) ---- */
 
 /* DRPS_E_CONFIG: what can be known before reading, that they cannot be read, or no label of the
@@ -119,6 +128,9 @@ DRPS_MUST_CHECK
 int drps_phase_parse(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_phase_place(struct index_run *r, struct drps_err *err);
+/* Only for implicit feedback: samples get negatives. */
+DRPS_MUST_CHECK
+int drps_phase_draw(struct index_run *r, struct drps_err *err);
 /* Only for orders that follow from where rows were placed. */
 DRPS_MUST_CHECK
 int drps_phase_order(struct index_run *r, struct drps_err *err);
@@ -142,6 +154,10 @@ DRPS_MUST_CHECK
 int drps_phase_forecast(struct index_run *r, struct drps_err *err);
 
 /* ---- What several phases need ---- */
+
+/* Returns what samples in spools have: provisional ids, which the map makes placed ones; NULL: they
+ * have these. Borrowed (phase_place.c). */
+const uint32_t *drps_run_map(const struct index_run *r);
 
 /* Returns the position of a sample in the grid, among so many lanes. map: provisional to placed
  * ids; NULL if the sample has placed ids (phase_order.c). */

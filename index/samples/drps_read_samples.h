@@ -34,6 +34,7 @@ struct read_samples {
     uint64_t
         replayed; /* samples of an earlier plan, whose ids are placed: in the spool they are the
                      first generation, and those of the dictionary follow; 0: there are none */
+    uint64_t below; /* implicit feedback: samples whose rating is too small, which are left out */
 };
 
 void drps_label_set_add(struct label_set *set, float label, double weight);

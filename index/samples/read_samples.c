@@ -246,9 +246,23 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, s
     return drps_spool_add(test ? p->test : p->train, &sample, err);
 }
 
+/* 1: the rating is a choice of the user's, or the algorithm has no choices. */
+static int is_choice(const struct taker *t, float rating)
+{
+    const struct drps_implicit_options *o = &t->options->implicit;
+    if (!drps_algorithm_draws(t->options->algorithm)) return 1;
+    if (t->options->algorithm->algo == DRPS_ALGO_WMF && !(rating > 0)) return 0;
+    return !o->has_least || (double)rating >= o->least;
+}
+
 static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
                        struct drps_err *err)
 {
+    if (!is_choice(t, s->labels[i])) {
+        t->number++;
+        t->out->below++;
+        return 0;
+    }
     int rc = t->sample_rows ? check_keys(t, s, i, err) : 0;
     if (rc < 0 || !t->sample_rows || is_test(t, t->number))
         return rc < 0 ? rc : add_sample(t, s, i, err);
@@ -461,6 +475,10 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.log = o->log;
     r.stop = o->interrupt;
     r.fields = drps_algorithm_has_fields(drps_algorithm_find(o->algo));
+    if (drps_algorithm_draws(o->algorithm) && !o->implicit.has_least) {
+        r.label_optional = 1;
+        r.label_missing = 1;
+    }
     r.classes = p->classes;
     r.labels = p->read_as;
     r.weights = t->test_input ? o->test_weights : o->weights;

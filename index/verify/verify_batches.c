@@ -106,6 +106,19 @@ static int check_sample_rows(const struct drps_plan_info *info, struct verify_bo
     return 0;
 }
 
+/* Each sample has one user, one item that was chosen, and so many drawn against it, numbered. */
+static int roles_fit(const struct drps_batch *b)
+{
+    for (size_t s = 0; s < b->samples; s++) {
+        const size_t start = drps_batch_start(b, s), n = drps_batch_start(b, s + 1) - start;
+        unsigned char seen[DRPS_ROLE_NEGATIVE + DRPS_NEGATIVES_MOST] = {0};
+        if (n <= DRPS_ROLE_NEGATIVE || n > sizeof(seen) || !b->fields) return 0;
+        for (size_t j = start; j < start + n; j++)
+            if (b->fields[j] >= n || seen[b->fields[j]]++) return 0;
+    }
+    return 1;
+}
+
 static int check_body(const struct drps_plan_info *info, struct verify_bodies *v,
                       const struct drps_batch *b, int eval, struct drps_err *err)
 {
@@ -119,6 +132,9 @@ static int check_body(const struct drps_plan_info *info, struct verify_bodies *v
     if (b->nnz && b->field_count != info->field_count)
         return drps_err_set(err, DRPS_E_CORRUPT, "entries of %u fields, where the plan has %u",
                             b->field_count, info->field_count);
+    if (info->negatives.each && !roles_fit(b))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a sample is not a user, an item and what is drawn against it");
     if (b->values && !all_finite(b->values, b->nnz))
         return drps_err_set(err, DRPS_E_CORRUPT, "a value is no number");
     int rc = check_sample_rows(info, v, b, eval, err);

@@ -31,6 +31,23 @@ explain lor two.csv -o two.tsv --explain 9
 awk -F '\t' -v w="$per_unit" '$2 == "(score)" {s[$1] = $4} END {d = s[2] - s[1] - 1000 * w; exit !(d * d < 1e-10)}' two.tsv ||
     fail "the weight per unit of income is $per_unit, but: $(cat two.tsv)"
 
+# How many samples have a feature, and the standard error: of the sum over them of p (1 - p) x^2.
+number() { sed -n "/\"name\": \"$2\"/,/}/p" $1 | all_values "$3"; } # number FILE NAME KEY
+stat lor --weights --plan plan --json >plan.json
+[[ $(number plan.json city=c5 samples) = $(grep -c ',c5,' buy.csv) && $(number plan.json age samples) = 3000 ]] || fail "other counts: $(cat plan.json)"
+"$tools/drps-predict" lor buy.csv -o p.txt --quiet
+expected=$(paste -d, <(tail -n +2 buy.csv) p.txt | awk -F , '$2 == "c5" {sum += $NF * (1 - $NF)} END {printf "%.9g", 1 / sqrt(sum)}')
+near "$(number plan.json city=c5 error)" "$expected" 1e-5 || fail "the error of c5 is $(number plan.json city=c5 error), not $expected"
+near "$(all_values intercept_error <plan.json)" "$(awk '{sum += $1 * (1 - $1)} END {printf "%.9g", 1 / sqrt(sum)}' p.txt)" 1e-5 || fail "another error of the intercept"
+[[ $(stat lor --weights --plan plan --top 1 | head -1 | tr -s ' ') = ' weight error per unit samples feature' ]] || fail "another head: $(stat lor --weights --plan plan)"
+index buy.csv --label bought --algo lir -o plan-lir
+train plan-lir -o lir
+stat lir --weights --plan plan-lir --json >plan.json
+"$tools/drps-predict" lir buy.csv -o v.txt --quiet
+expected=$(paste -d, <(tail -n +2 buy.csv) v.txt | awk -F , '{d = $NF - $4; s += d * d; n += $2 == "c5"} END {printf "%.9g", sqrt(s / NR / n)}')
+near "$(number plan.json city=c5 error)" "$expected" 1e-5 || fail "the error of c5 in lir is $(number plan.json city=c5 error), not $expected"
+fails 2 'the model is not of plan, but of the plan' stat lir --weights --plan plan
+fails 1 'nowhere' stat lir --weights --plan nowhere
 fails 2 "lor has no class 'x'" stat lor --weights --class x
 fails 2 'give that, too' stat lor --top 3
 fails 2 'are for models, and plan is a plan' stat plan --weights
@@ -47,6 +64,10 @@ stat mlr --weights --top 5 >classes.txt
 [[ $(awk '/^class/ {c = $2} c && $1 + 0 > 0 && $2 ~ /^[0-9]+$/ {print c $2}' classes.txt | tr '\n' ' ') = 'ash1 beech2 elm3 oak4 yew5 ' ]] ||
     fail "other features decide classes: $(cat classes.txt)"
 [[ $(stat mlr --weights --top 5 --class elm) = "$(sed -n '/^class elm/,/^$/p' classes.txt | sed '/^$/d')" ]] || fail "a class alone is another list"
+stat mlr --weights --class elm --plan plan-mlr --json >plan.json
+"$tools/drps-predict" mlr train.svm -o p.txt --quiet --force --probabilities
+expected=$(paste <(tail -n +2 p.txt | cut -f 3) train.svm | awk '/ 3:1/ {sum += $1 * (1 - $1)} END {printf "%.9g", 1 / sqrt(sum)}')
+near "$(number plan.json 3 error)" "$expected" 1e-5 || fail "the error of 3 for elm is $(number plan.json 3 error), not $expected"
 index buy.csv --label bought --algo fm --factors 3 -o plan-fm
 train plan-fm -o fm
 stat fm --weights >factors.txt

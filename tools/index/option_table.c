@@ -8,8 +8,8 @@ const struct argp_option index_option_table[] = {
     {NULL, 0, NULL, 0, "Result and model:", 1},
     {"output", 'o', "PLAN", 0, "Folder to make (required)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 1},
-    {"algo", KEY_ALGO, "NAME", 0, "Model: lir, lor, svm, lmf, fm, ffm, mlr, topic, or expr, whose loss --loss writes out (required)", 1},
-    {"factors", KEY_FACTORS, "K", 0, "Factors a row, for lmf and fm: the length of its vector (default 16); for ffm for each field (default 4); for topic how many topics, 2 to 1024 (default 16)", 1},
+    {"algo", KEY_ALGO, "NAME", 0, "Model: lir, lor, svm, lmf, fm, ffm, mlr, topic; of implicit feedback bpr, warp, wmf; or expr, whose loss --loss writes out (required)", 1},
+    {"factors", KEY_FACTORS, "K", 0, "Factors a row, for lmf, bpr, warp, wmf and fm: the length of its vector (default 16); for ffm for each field (default 4); for topic how many topics, 2 to 1024 (default 16)", 1},
     {"rank", KEY_RANK, "R", OPTION_HIDDEN, NULL, 1},
     {"task", KEY_TASK, "NAME", 0,
      "For fm, ffm and expr: auto (default; two distinct labels mean classification), regression, classification", 1},
@@ -58,6 +58,24 @@ const struct argp_option index_option_table[] = {
      "Memory of this run, and of the grid and windows it cuts (default: half of the memory)", 3},
     {"no-forecast", KEY_NO_FORECAST, NULL, 0,
      "Leave out what an epoch would move, which takes longest where many blocks are used", 3},
+
+    {NULL, 0, NULL, 0, "Implicit feedback, for bpr, warp and wmf: lines say which items a user has chosen:", 3},
+    {"positive-from", KEY_POSITIVE_FROM, "R", 0,
+     "Lines with a rating below R are no choice, and are left out (default: all lines are; for wmf "
+     "those with a rating above 0)", 3},
+    {"negatives", KEY_NEGATIVES, "HOW", 0,
+     "Items that a user has not chosen are drawn even (default), or popular: as often as they are "
+     "chosen", 3},
+    {"negatives-per", KEY_NEGATIVES_PER, "K", 0,
+     "Drawn for each training sample (1 to 4096; default: bpr 1, warp 10, wmf 20)", 3},
+    {"negative-draws", KEY_NEGATIVE_DRAWS, "D", 0,
+     "An epoch has each training sample D times, with other negatives each time (1 to 1000; default 1)", 3},
+    {"test-negatives", KEY_TEST_NEGATIVES, "M", 0,
+     "Drawn for each test sample, which is placed among them (1 to 4096; default 100)", 3},
+    {"alpha", KEY_ALPHA, "A", 0, "For wmf: a choice has the confidence 1 + A times its rating (default 1)", 3},
+    {"negative-weight", KEY_NEGATIVE_WEIGHT, "W", 0,
+     "For wmf: weight of the negatives of a sample together (default: --negatives-per, 1 each), or all: "
+     "they stand for all items that the user has not chosen", 3},
 
     {NULL, 0, NULL, 0, "Training on several machines:", 4},
     {"workers", KEY_WORKERS, "N", 0,

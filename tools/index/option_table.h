@@ -55,6 +55,13 @@ enum {
     KEY_CLASS_WEIGHTS,
     KEY_BASE,
     KEY_REPLAY,
+    KEY_POSITIVE_FROM,
+    KEY_NEGATIVES,
+    KEY_NEGATIVES_PER,
+    KEY_NEGATIVE_DRAWS,
+    KEY_NEGATIVE_WEIGHT,
+    KEY_TEST_NEGATIVES,
+    KEY_ALPHA,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

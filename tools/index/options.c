@@ -1,6 +1,7 @@
 /* The options of drps-index: their values, and which go together. */
 #include "tools/index/options.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ static int parse_plain(struct drps_cli *cli, struct index_options *o, int key, c
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
     static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
+    static const char *const draws[] = {"even", "popular", NULL};
     static const char *const samples[] = {"dealt", "placed", "round", NULL};
     static const char *const builders[] = {"pattern", "auto", "topk",      "pairwise", "greedy",
                                            "none",    "id",   "frequency", "random",   NULL};
@@ -40,6 +42,7 @@ static int parse_plain(struct drps_cli *cli, struct index_options *o, int key, c
         {.key = KEY_ORDER, .text = &o->index.order, .names = orders},
         {.key = KEY_PARTITION, .text = &o->index.partition, .names = partitions},
         {.key = KEY_SAMPLES, .text = &o->index.samples, .names = samples},
+        {.key = KEY_NEGATIVES, .text = &o->index.implicit.by, .names = draws},
         {.key = KEY_BLOCKS, .text = &o->index.blocks.by, .names = builders},
         {.key = KEY_PEERS, .text = &o->ranks.peers},
         {.key = KEY_KEYS, .text = &o->ranks.keys},
@@ -151,6 +154,37 @@ static int parse_ranks_option(struct drps_cli *cli, struct index_options *option
     case KEY_SILENCE:
         options->has_waits = 1;
         o->cut_ms = (uint32_t)drps_cli_count(cli, arg, 1, 3600) * 1000;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int parse_implicit_option(struct drps_cli *cli, struct drps_index_options *options, int key,
+                                 char *arg)
+{
+    struct drps_implicit_options *o = &options->implicit;
+    switch (key) {
+    case KEY_POSITIVE_FROM:
+        o->has_least = 1;
+        o->least = drps_cli_real(cli, arg, -FLT_MAX, FLT_MAX);
+        return 0;
+    case KEY_NEGATIVES_PER:
+        o->each = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_NEGATIVES_MOST);
+        return 0;
+    case KEY_NEGATIVE_DRAWS:
+        o->draws = (uint32_t)drps_cli_count(cli, arg, 1, 1000);
+        return 0;
+    case KEY_TEST_NEGATIVES:
+        o->test = (uint32_t)drps_cli_count(cli, arg, 1, DRPS_NEGATIVES_MOST);
+        return 0;
+    case KEY_ALPHA:
+        o->has_alpha = 1;
+        o->alpha = drps_cli_real(cli, arg, 0, 1e6);
+        return 0;
+    case KEY_NEGATIVE_WEIGHT:
+        o->weight_all = strcmp(arg, "all") == 0;
+        o->weight = o->weight_all ? 0 : drps_cli_real(cli, arg, 1e-6, 1e6);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -270,11 +304,30 @@ static void check_base(struct drps_cli *cli, const struct index_options *o)
                    "--header, --no-header, --scale and --cross");
 }
 
+/* Options of implicit feedback, with a model of it. */
+static void check_implicit(struct drps_cli *cli, const struct drps_index_options *o)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    const struct drps_implicit_options *i = &o->implicit;
+    const int is_of_wmf = i->has_alpha || i->weight > 0 || i->weight_all;
+    const int any = i->each || i->test || i->draws || i->by || i->has_least || is_of_wmf;
+    if (any && a && !drps_algorithm_draws(a))
+        drps_cli_usage(cli,
+                       "--positive-from, --negatives, --negatives-per, --negative-draws, "
+                       "--negative-weight, --test-negatives and --alpha are for --algo bpr, warp "
+                       "and wmf, not for %s",
+                       a->name);
+    if (is_of_wmf && a && a->algo != DRPS_ALGO_WMF)
+        drps_cli_usage(cli, "--alpha and --negative-weight are for --algo wmf, not for %s",
+                       a->name);
+}
+
 static void check(struct drps_cli *cli, struct index_options *o)
 {
     char names[DRPS_ALGORITHM_NAMES_BYTES];
     check_base(cli, o);
     check_loss(cli, &o->index);
+    check_implicit(cli, &o->index);
     check_ranks(cli, o);
     if (o->has_hand_on_for && !o->index.hand_on)
         drps_cli_usage(cli, "--hand-on-for says for which optimizer --hand-on counts: give both");
@@ -367,6 +420,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_data_option(cli, &o->index, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_blocks_option(cli, &o->index, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks_option(cli, o, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = parse_implicit_option(cli, &o->index, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_plan_option(cli, &o->index, key, arg);
     if (rc == 0 && !is_of_plans(key)) o->of_text = 1;
     if (rc == 0 && is_of_model(key)) o->of_model = 1;

@@ -120,7 +120,8 @@ static const char *memory(uint64_t bytes)
 
 static void print_features(const struct drps_plan_info *i)
 {
-    const int lmf = strcmp(i->algo, "lmf") == 0;
+    const struct drps_algorithm *a = drps_algorithm_find(i->algo);
+    const int rates = a && drps_algorithm_rates(a);
     const char *join = "";
     for (size_t t = 0; t < i->tables_n; t++) {
         const struct drps_table *table = &i->tables[t];
@@ -129,16 +130,39 @@ static void print_features(const struct drps_plan_info *i)
                            : strcmp(table->name, "item") == 0 ? "items"
                            : strcmp(table->name, "doc") == 0  ? "documents"
                            : strcmp(table->name, "word") == 0 ? "words"
-                           : lmf                              ? "users and items"
+                           : rates                            ? "users and items"
                                                               : "features";
         printf("%s%s %s", join, count(table->rows), what);
         join = ", ";
     }
     const char *what = strcmp(i->algo, "topic") == 0 ? "topics" : "factors";
-    if (i->field_count)
+    if (drps_plan_row_fields(i))
         printf(" with %u factors for each of %u fields", i->factors, i->field_count);
     else if (i->factors)
         printf(" with %u %s each", i->factors, what);
+}
+
+/* What implicit feedback was made of, and what was left out. */
+static void print_negatives(const struct drps_plan_info *i)
+{
+    const struct drps_plan_negatives *n = &i->negatives;
+    const struct {
+        uint64_t count;
+        const char *what;
+    } left_out[] = {
+        {n->below, "lines whose rating is too small"},
+        {n->few + n->test_few, "samples of users who have chosen all items"},
+        {n->test_new, "test samples whose user or item training does not have"},
+    };
+    if (!n->each) return;
+    printf("  drawn    %s a training sample, %s", count(n->each),
+           n->by_popularity ? "by popularity" : "evenly");
+    if (n->draws > 1) printf(", anew in each of %s passes of an epoch", count(n->draws));
+    if (i->test_samples) printf("; %s a test sample", count(n->test));
+    printf("\n");
+    for (size_t k = 0; k < sizeof(left_out) / sizeof(left_out[0]); k++)
+        if (left_out[k].count)
+            printf("  left out %s %s\n", count(left_out[k].count), left_out[k].what);
 }
 
 static void print_samples(const struct drps_plan_info *i, const struct drps_index_result *r)
@@ -153,6 +177,7 @@ static void print_samples(const struct drps_plan_info *i, const struct drps_inde
     if (r->skipped_lines) printf("; %s bad lines skipped", count(r->skipped_lines));
     if (r->weightless) printf("; %s samples of weight 0 left out", count(r->weightless));
     printf("\n");
+    print_negatives(i);
     if (!(i->weights.most > 0)) return;
     printf("  weights  training samples weigh %g together, %g at most", i->weights.sum,
            i->weights.most);

@@ -33,6 +33,7 @@ enum {
     KEY_WEIGHTS,
     KEY_TOP,
     KEY_CLASS,
+    KEY_PLAN,
     KEY_EXPORT,
     KEY_AS,
     KEY_FORCE,
@@ -79,12 +80,17 @@ static const struct argp_option option_table[] = {
      "Instead, of a model: the largest weights, with the names of their features", 1},
     {"top", KEY_TOP, "N", 0, "With --weights: so many (default 20)", 1},
     {"class", KEY_CLASS, "NAME", 0, "With --weights: of this class alone (default: of each)", 1},
+    {"plan", KEY_PLAN, "PLAN", 0,
+     "With --weights: how many training samples of PLAN, from which the model was trained, have "
+     "each "
+     "feature, and the standard error of its weight",
+     1},
     {"export", KEY_EXPORT, "FILE", 0,
      "Instead, of a model: write all its parameters with their names to FILE; - for standard "
      "output",
      1},
     {"as", KEY_AS, "KIND", 0,
-     "With --export: text, csv or npy (default: what FILE's name ends in, else text)", 1},
+     "With --export: text, csv, npy or onnx (default: what FILE's name ends in, else text)", 1},
     {"force", KEY_FORCE, NULL, 0, "With --export: replace FILE if it exists", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "With --weights or --export: memory of the whole process (default: half of what it may use, "
@@ -100,8 +106,8 @@ static void check_options(struct drps_cli *cli, const struct options *o)
     if (o->words && !o->topic_words)
         drps_cli_usage(cli, "--words names the words of --topics: give that, too");
     const struct drps_export_options *e = &o->export;
-    if ((w->top || w->class_name) && !w->wanted)
-        drps_cli_usage(cli, "--top and --class are of --weights: give that, too");
+    if ((w->top || w->class_name || w->plan) && !w->wanted)
+        drps_cli_usage(cli, "--top, --class and --plan are of --weights: give that, too");
     if ((e->as || e->replace) && !e->output)
         drps_cli_usage(cli, "--as and --force are of --export: give that, too");
     if (w->memory_bytes && !w->wanted && !e->output)
@@ -147,6 +153,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_CLASS:
         o->weights.class_name = arg;
+        return 0;
+    case KEY_PLAN:
+        o->weights.plan = arg;
         return 0;
     case KEY_EXPORT:
         o->export.output = arg;
@@ -229,7 +238,7 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
         else if (o->topic_words)
             rc = stat_print_topics(cli, io, o->path, md, o->topic_words, o->words, err);
         else if (o->weights.wanted)
-            rc = stat_print_weights(cli, o->path, md, &o->weights, err);
+            rc = stat_print_weights(cli, io, o->path, md, &o->weights, err);
         else if (cli->json)
             rc = drps_cli_json_print(json_deep_copy(drps_modeldir_json(md)), err);
         else

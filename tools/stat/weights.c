@@ -9,6 +9,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/folder/drps_manifest.h"
+#include "engine/readout/drps_support.h"
 #include "engine/readout/drps_top_weights.h"
 
 enum { WEIGHT_BYTES = 192 }; /* of one in a list, and its name, about */
@@ -18,6 +19,8 @@ struct weights {
     struct drps_top_choice choice;
     struct drps_top_weights found; /* own */
     struct drps_readout r;         /* own */
+    struct drps_plan *plan;        /* own; NULL: none is looked at */
+    struct drps_support support;   /* own: of the intercept, where there is a plan */
     float *intercept;              /* own: [dim]; NULL: there is none */
 };
 
@@ -83,21 +86,38 @@ static void print_number(double v)
         printf("  %12s", "-");
 }
 
-static void print_row(const struct weights *w, double value, double per_unit, double norm,
-                      const char *name, size_t n)
+static void print_row(const struct weights *w, const struct drps_top_weight *of)
 {
-    print_number(value);
-    if (w->r.has_units) print_number(per_unit);
-    if (has_norms(w)) print_number(norm);
+    char samples[DRPS_CLI_COUNT_BYTES];
+    print_number((double)of->value);
+    if (w->plan) print_number(of->error);
+    if (w->r.has_units) print_number(of->per_unit);
+    if (has_norms(w)) print_number((double)of->norm);
+    if (w->plan) printf("  %12s", drps_cli_grouped(of->samples, samples));
     printf("  ");
-    print_name(name, n);
+    print_name(of->name, of->name_bytes);
+}
+
+/* The intercept as a weight of list k. */
+static struct drps_top_weight intercept_of(const struct weights *w, size_t k)
+{
+    static char name[] = DRPS_READOUT_INTERCEPT;
+    return (struct drps_top_weight){.value = w->intercept[w->choice.column + k],
+                                    .norm = NAN,
+                                    .per_unit = (double)NAN,
+                                    .name = name,
+                                    .name_bytes = sizeof(name) - 1,
+                                    .samples = w->support.samples,
+                                    .error = w->plan ? w->support.errors[k] : (double)NAN};
 }
 
 static void print_head(const struct weights *w)
 {
     printf("  %12s", "weight");
+    if (w->plan) printf("  %12s", "error");
     if (w->r.has_units) printf("  %12s", "per unit");
     if (has_norms(w)) printf("  %12s", "factors");
+    if (w->plan) printf("  %12s", "samples");
     printf("  feature\n");
 }
 
@@ -107,14 +127,12 @@ static void print_text(const struct weights *w)
         if (w->info->classes) printf("%sclass %s\n", k ? "\n" : "", class_of(w, k));
         if (!w->info->classes && w->found.lists > 1) printf("%sscore %zu\n", k ? "\n" : "", k + 1);
         print_head(w);
-        if (w->intercept)
-            print_row(w, (double)w->intercept[w->choice.column + k], (double)NAN, (double)NAN,
-                      DRPS_READOUT_INTERCEPT, strlen(DRPS_READOUT_INTERCEPT));
-        for (size_t i = 0; i < w->found.n[k]; i++) {
-            const struct drps_top_weight *of = &w->found.of[k * w->found.most + i];
-            print_row(w, (double)of->value, of->per_unit, (double)of->norm, of->name,
-                      of->name_bytes);
+        if (w->intercept) {
+            const struct drps_top_weight intercept = intercept_of(w, k);
+            print_row(w, &intercept);
         }
+        for (size_t i = 0; i < w->found.n[k]; i++)
+            print_row(w, &w->found.of[k * w->found.most + i]);
     }
 }
 
@@ -138,6 +156,10 @@ static json_t *weight_to_json(const struct weights *w, const struct drps_top_wei
     drps_manifest_put(&j, "name", name_to_json(of->name, of->name_bytes));
     drps_manifest_put(&j, "table", json_string(of->table));
     drps_manifest_put(&j, "weight", drps_cli_json_real((double)of->value));
+    if (w->plan) {
+        drps_manifest_put(&j, "error", drps_cli_json_real(of->error));
+        drps_manifest_put(&j, "samples", drps_cli_json_count(of->samples));
+    }
     if (w->r.has_units) drps_manifest_put(&j, "per_unit", drps_cli_json_real(of->per_unit));
     if (has_norms(w)) drps_manifest_put(&j, "factors", drps_cli_json_real((double)of->norm));
     return j;
@@ -152,6 +174,8 @@ static json_t *list_to_json(const struct weights *w, size_t k)
     drps_manifest_put(&j, "intercept",
                       w->intercept ? drps_cli_json_real((double)w->intercept[w->choice.column + k])
                                    : json_null());
+    if (w->plan && w->intercept)
+        drps_manifest_put(&j, "intercept_error", drps_cli_json_real(w->support.errors[k]));
     drps_manifest_put(&j, "weights", list);
     return j;
 }
@@ -165,21 +189,28 @@ static int print_json(const struct weights *w, struct drps_err *err)
     return drps_cli_json_print(j, err);
 }
 
-int stat_print_weights(struct drps_cli *cli, const char *path, struct drps_modeldir *md,
-                       const struct stat_weights *o, struct drps_err *err)
+int stat_print_weights(struct drps_cli *cli, const struct drps_io *io, const char *path,
+                       struct drps_modeldir *md, const struct stat_weights *o, struct drps_err *err)
 {
     struct weights w = {.info = drps_modeldir_info(md)};
     int rc = choose(&w, path, o, err);
-    const uint64_t bytes = drps_product(drps_product(w.choice.lists, w.choice.most), WEIGHT_BYTES);
+    uint64_t bytes = drps_product(drps_product(w.choice.lists, w.choice.most), WEIGHT_BYTES);
+    if (rc == 0 && o->plan) rc = drps_plan_open(io, o->plan, &w.plan, err);
+    if (rc == 0 && o->plan)
+        bytes = drps_sum(bytes, drps_support_memory(&w.plan->info, &w.info->model, &w.choice));
     if (rc == 0) rc = drps_readout_open_within(md, o->memory_bytes, bytes, &w.r, err);
     if (rc == 0) rc = read_intercept(&w, md, err);
     if (rc == 0) rc = drps_top_weights_find(&w.r, &w.choice, &w.found, err);
+    if (rc == 0 && o->plan)
+        rc = drps_support_measure(&w.r, w.plan, &w.choice, &w.found, &w.support, err);
     if (rc == 0 && cli->json)
         rc = print_json(&w, err);
     else if (rc == 0)
         print_text(&w);
     drps_top_weights_destroy(&w.found);
     drps_readout_close(&w.r);
+    drps_plan_close(w.plan);
+    free(w.support.errors);
     free(w.intercept);
     return rc;
 }

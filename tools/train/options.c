@@ -60,7 +60,8 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
 static int parse_learning(struct drps_cli *cli, struct drps_train_options *o, int key,
                           const char *arg)
 {
-    static const char *const metrics[] = {"loss", "auc", "rmse", "accuracy", NULL};
+    static const char *const metrics[] = {"loss",      "auc",     "rmse", "accuracy",
+                                          "recall@10", "ndcg@10", NULL};
     static const char *const decays[] = {"constant", "inverse", "sqrt", "cosine", NULL};
     switch (key) {
     case KEY_METRIC:

@@ -60,6 +60,12 @@ static int has_rmse(const struct train_progress *p)
     return strcmp(p->plan->loss, drps_loss_name(DRPS_LOSS_SQUARED)) == 0;
 }
 
+/* Implicit feedback: items are placed among those that were drawn against them. */
+static int has_places(const struct train_progress *p)
+{
+    return p->plan->negatives.each > 0;
+}
+
 static int has_accuracy(const struct train_progress *p)
 {
     return p->plan->classification && !p->plan->outputs;
@@ -72,6 +78,8 @@ static void print_head(const struct train_progress *p, const struct drps_epoch *
     if (p->plan->eval_batches) printf("  %10s", "test loss");
     if (p->plan->eval_batches && has_accuracy(p)) printf("  %8s  %8s", "AUC", "accuracy");
     if (p->plan->eval_batches && has_rmse(p)) printf("  %10s", "RMSE");
+    if (p->plan->eval_batches && has_places(p))
+        printf("  %8s  %9s  %8s", "AUC", "recall@10", "ndcg@10");
     printf("  %11s  %8s  %10s  %10s  %7s\n", "samples/s", "seconds", "rows read", "written",
            "waited");
 }
@@ -101,6 +109,10 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
     drps_cli_progress_end(p->cli);
     if (p->cli->json || p->cli->log.level < DRPS_LOG_INFO) return;
     if (!p->epochs++) {
+        if (p->plan->eval_batches && has_places(p))
+            printf("test: each item among %u that its user has not chosen, drawn %s\n",
+                   p->plan->negatives.test,
+                   p->plan->negatives.by_popularity ? "by popularity" : "evenly");
         print_head(p, e);
         print_constant(p, e);
     }
@@ -112,6 +124,8 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
     if (p->plan->eval_batches && has_accuracy(p))
         printf("  %8s  %8.5f", auc_text(e->test.auc, auc), e->test.accuracy);
     if (p->plan->eval_batches && has_rmse(p)) printf("  %10.6f", e->test.rmse);
+    if (p->plan->eval_batches && has_places(p))
+        printf("  %8s  %9.5f  %8.5f", auc_text(e->test.auc, auc), e->test.recall, e->test.ndcg);
     printf("  %11.0f  %8.2f  %10s  %10s  %5.1f %%\n", e->samples_per_s, e->seconds,
            drps_size_format(e->read_bytes, read, sizeof(read)),
            drps_size_format(e->written_bytes, written, sizeof(written)), 100 * e->stall_share);

@@ -4,8 +4,10 @@
 #include "engine/train/learning/drps_learning.h"
 
 static const char *const names[DRPS_METRICS] = {
-    [DRPS_METRIC_USUAL] = "loss", [DRPS_METRIC_LOSS] = "loss",         [DRPS_METRIC_AUC] = "auc",
-    [DRPS_METRIC_RMSE] = "rmse",  [DRPS_METRIC_ACCURACY] = "accuracy",
+    [DRPS_METRIC_USUAL] = "loss",        [DRPS_METRIC_LOSS] = "loss",
+    [DRPS_METRIC_AUC] = "auc",           [DRPS_METRIC_RMSE] = "rmse",
+    [DRPS_METRIC_ACCURACY] = "accuracy", [DRPS_METRIC_RECALL] = "recall@10",
+    [DRPS_METRIC_NDCG] = "ndcg@10",
 };
 
 const char *drps_metric_name(enum drps_metric metric)
@@ -32,6 +34,10 @@ double drps_metric_score(enum drps_metric metric, const struct drps_quality *q)
         return -q->accuracy;
     case DRPS_METRIC_RMSE:
         return q->rmse;
+    case DRPS_METRIC_RECALL:
+        return -q->recall;
+    case DRPS_METRIC_NDCG:
+        return -q->ndcg;
     default:
         return q->loss;
     }
@@ -40,9 +46,13 @@ double drps_metric_score(enum drps_metric metric, const struct drps_quality *q)
 /* 1: models of the plan have it. */
 static int has_metric(const struct drps_plan_info *info, enum drps_metric metric)
 {
+    const int ranks = info->negatives.each > 0;
     switch (metric) {
+    case DRPS_METRIC_RECALL:
+    case DRPS_METRIC_NDCG:
+        return ranks;
     case DRPS_METRIC_AUC:
-        return info->classification && !drps_plan_is_matrix(info);
+        return ranks || (info->classification && !drps_plan_is_matrix(info));
     case DRPS_METRIC_ACCURACY:
         return info->classification && !info->outputs;
     case DRPS_METRIC_RMSE:
@@ -64,8 +74,9 @@ int drps_learning_check_metric(const struct drps_plan *plan, const struct drps_t
     return drps_err_set(err, DRPS_E_CONFIG,
                         "the metric %s is of %s, and %s has the %s loss%s: judge epochs by another",
                         names[o->metric],
-                        o->metric == DRPS_METRIC_AUC    ? "two classes"
-                        : o->metric == DRPS_METRIC_RMSE ? "labels that are numbers"
-                                                        : "classes",
+                        o->metric == DRPS_METRIC_AUC      ? "two classes"
+                        : o->metric >= DRPS_METRIC_RECALL ? "implicit feedback"
+                        : o->metric == DRPS_METRIC_RMSE   ? "labels that are numbers"
+                                                          : "classes",
                         plan->dir, info->loss, info->classes ? " of several classes" : "");
 }

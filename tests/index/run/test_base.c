@@ -453,6 +453,11 @@ static void test_base_refuses_plans_that_cannot_be_one(void **state)
     begin_later(&c, s, &kinds[0], "later", "first", 22, base);
     refused(&c, DRPS_E_CONFIG, "a row of its own");
 
+    begin(&c, s, "first", input(s, "first.txt", &kinds[2], 50, 21), "bpr");
+    case_compile(&c);
+    begin_later(&c, s, &kinds[2], "later", "first", 22, base);
+    refused(&c, DRPS_E_CONFIG, "negatives are drawn from all items");
+
     begin(&c, s, "first", input(s, "first.txt", &kinds[0], 50, 21), "lor");
     c.options.workers = 2;
     case_compile(&c);

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Implicit feedback: bpr, warp and wmf with every store, in ranks, resumed, verified; scores of pairs; recommendations and how good
+# they are, against a count by awk; what users do wrong.
+. "$(dirname "$0")/lib.sh"
+
+index() { "$tools/drps-index" "$@" --force --quiet; }
+train() { "$tools/drps-train" "$@" --force --checkpoint-every never --quiet --json; }
+
+# Users of three tastes choose among as many groups of items, but for some noise.
+awk 'BEGIN { srand(5)
+    for (u = 0; u < 300; u++) for (k = 0; k < 24; k++) {
+        g = rand() < 0.85 ? u % 3 : int(rand() * 3)
+        print "u" u "\ti" (g * 60 + int(rand() * rand() * 60)) "\t" 1 + int(rand() * 4)
+    }}' | sort -u -k1,2 | awk '{ print rand() "\t" $0 }' | sort -g | cut -f2- >all.tsv
+awk 'NR % 5 == 0' all.tsv >test.tsv
+awk 'NR % 5' all.tsv >train.tsv
+
+# ---- Learning, and the same bytes whatever the store, the transport, or a break ----
+
+for algo in bpr warp wmf; do
+    index train.tsv --test test.tsv --algo $algo --factors 8 --test-negatives 50 --negative-draws 2 -o $algo.plan
+    "$tools/drps-stat" $algo.plan --verify --quiet || fail "$algo: the plan is not whole"
+    for store in resident relay file rocksdb leveldb; do
+        "$tools/drps-train" --help | grep -q "$store" || continue
+        train $algo.plan -o $algo.$store --epochs 8 --store $store --threads 1 --memory 64M >$algo.$store.json
+        [[ $(value content <$algo.$store.json) = "$(value content <$algo.resident.json)" ]] || fail "$algo: $store has other bytes"
+    done
+    all_values test_ndcg_at_10 <$algo.resident.json | awk -v a=$algo 'NR == 1 { first = $1 } END { exit !(NR == 8 && $1 > 0.3 && $1 < 1) }' ||
+        fail "$algo: ndcg@10 $(all_values test_ndcg_at_10 <$algo.resident.json | xargs)"
+    all_values test_auc <$algo.resident.json | awk 'END { exit !($1 > 0.75 && $1 < 1) }' || fail "$algo: AUC $(all_values test_auc <$algo.resident.json | xargs)"
+    all_values test_recall_at_10 <$algo.resident.json | awk 'END { exit !($1 > 0.5 && $1 < 1) }' || fail "$algo: recall@10"
+    index train.tsv --test test.tsv --algo $algo --factors 8 --test-negatives 50 --workers 3 -o $algo.ranks
+    "$tools/drps-stat" $algo.ranks --verify --quiet || fail "$algo: the plan for 3 workers is not whole"
+    train $algo.ranks -o ranks --epochs 4 --local 3 >ranks.json
+    train $algo.ranks -o ranks --epochs 4 --local 3 --transport zmq >zmq.json
+    [[ $(value content <ranks.json) = "$(value content <zmq.json)" ]] || fail "$algo: another transport, other bytes"
+    all_values test_auc <ranks.json | awk 'END { exit !($1 > 0.7 && $1 < 1) }' || fail "$algo in ranks: AUC $(all_values test_auc <ranks.json | xargs)"
+    train $algo.plan -o local --epochs 4 --local-steps >local.json
+    all_values test_auc <local.json | awk 'END { exit !($1 > 0.7) }' || fail "$algo, local steps: AUC $(all_values test_auc <local.json | xargs)"
+done
+# Of a plan that is dealt anew the negatives are the same.
+index --from-plan bpr.plan --workers 2 -o bpr.dealt
+index --from-plan bpr.dealt --workers 1 -o bpr.whole
+train bpr.whole -o whole --epochs 8 --threads 1 >whole.json
+[[ $(value content <whole.json) = "$(value content <bpr.resident.json)" ]] || fail "dealt and put together: other bytes"
+echo "ok stores and ranks"
+
+# ---- Training stops early, and goes on ----
+
+train bpr.plan -o early --epochs 40 --patience 1 --metric ndcg@10 >early.json
+best=$(value best_epoch <early.json)
+all_values test_ndcg_at_10 <early.json | awk -v b="$best" '{ x[NR] = $1 } $1 > most { most = $1; at = NR } END { exit !(at == b && NR < 40) }' ||
+    fail "--metric ndcg@10: epoch $best of $(all_values test_ndcg_at_10 <early.json | xargs)"
+"$tools/drps-train" bpr.plan -o half --epochs 4 --threads 1 --quiet --keep-checkpoints --force
+"$tools/drps-train" bpr.plan -o half --epochs 8 --threads 1 --quiet --json --resume --force >half.json
+[[ $(value content <half.json) = "$(value content <bpr.resident.json)" ]] || fail "resumed: other bytes"
+[[ $(all_values test_ndcg_at_10 <half.json | xargs) = "$(all_values test_ndcg_at_10 <bpr.resident.json | xargs)" ]] || fail "resumed: other metrics"
+echo "ok early stopping and resuming"
+
+# ---- Scores, recommendations, and how good they are ----
+
+"$tools/drps-recommend" bpr.resident --seen train.tsv -n 10 -o best.tsv --force --quiet
+awk -F'\t' '{ print $1 "\t" $3 }' best.tsv >pairs.tsv
+"$tools/drps-predict" bpr.resident pairs.tsv --format ratings -o scores.txt --force --quiet
+near "$(cut -f4 best.tsv | head -50 | xargs)" "$(head -50 scores.txt | xargs)" 1e-4 || fail "scores of pairs are not those of recommendations"
+"$tools/drps-recommend" bpr.resident --seen train.tsv --test test.tsv -n 10 --json >quality.json
+awk -F'\t' 'FILENAME == "train.tsv" { seen[$1, $2] = 1; next }
+    FILENAME == "test.tsv" { if (!seen[$1, $2] && !held[$1, $2]++) n[$1]++; next }
+    held[$1, $3] { h[$1]++; gain[$1] += 1 / log($2 + 1); map[$1] += h[$1] / $2 }
+    END { for (u in n) { users++; r = n[u] < 10 ? n[u] : 10; best = 0
+              for (i = 1; i <= r; i++) best += 1 / log(i + 1)
+              p += h[u] / 10; q += h[u] / n[u]; g += gain[u] / best; m += map[u] / r }
+          printf "%d %.9f %.9f %.9f %.9f\n", users, p / users, q / users, g / users, m / users }' train.tsv test.tsv best.tsv >want.txt
+found=$(for key in users precision recall ndcg map; do all_values $key <quality.json | head -1; done | xargs)
+near "$found" "$(cat want.txt)" 1e-6 || fail "quality: $found instead of $(cat want.txt)"
+# Items of a random model are far worse; one that the model does not have is a miss.
+"$tools/drps-train" bpr.plan -o random --epochs 1 --lr 1e-20 --quiet
+"$tools/drps-recommend" random --seen train.tsv --test test.tsv --json >random.json
+awk -v a="$(all_values ndcg <quality.json)" -v b="$(all_values ndcg <random.json)" 'BEGIN { exit !(a > 2 * b) }' || fail "a random model: $(all_values ndcg <random.json)"
+(cat test.tsv && cut -f1 test.tsv | sort -u | sed 's/$/\tnew\t5/') >more.tsv
+"$tools/drps-recommend" bpr.resident --seen train.tsv --test more.tsv --json >more.json
+[[ $(all_values missing <more.json) = $(($(all_values missing <quality.json) + $(cut -f1 test.tsv | sort -u | wc -l))) ]] || fail "an unknown item: $(cat more.json)"
+awk -v a="$(all_values recall <quality.json)" -v b="$(all_values recall <more.json)" 'BEGIN { exit !(b < a) }' || fail "an unknown item is no miss"
+"$tools/drps-recommend" bpr.resident --seen train.tsv --test test.tsv --positive-from 4 --json >few.json
+awk -v a="$(all_values items <few.json | tail -1)" -v b="$(awk '$3 >= 4' test.tsv | wc -l)" 'BEGIN { exit !(a == b) }' ||
+    fail "--positive-from 4: $(all_values items <few.json | xargs) of $(awk '$3 >= 4' test.tsv | wc -l)"
+"$tools/drps-recommend" bpr.resident --all-similar -n 3 --quiet >similar.txt && [[ -s similar.txt ]] || fail "similar items of bpr"
+echo "ok quality"
+
+# ---- Lines without ratings, and mistakes ----
+
+cut -f1,2 train.tsv >clicks.tsv
+index clicks.tsv --format ratings --algo bpr -o clicks.plan
+[[ $("$tools/drps-stat" clicks.plan --json | value samples) = $(wc -l <clicks.tsv) ]] || fail "clicks: other samples"
+"$tools/drps-index" train.tsv --algo bpr --positive-from 4 -o four.plan --force >four.txt
+grep -q "left out .* lines whose rating is too small" four.txt || fail "--positive-from: $(cat four.txt)"
+fails 2 "are for --algo bpr, warp and wmf, not for lmf" "$tools/drps-index" train.tsv --algo lmf --negatives-per 2 -o no
+fails 2 "are for --algo wmf, not for bpr" "$tools/drps-index" train.tsv --algo bpr --alpha 2 -o no
+fails 2 "even, popular" "$tools/drps-index" train.tsv --algo bpr --negatives seldom -o no
+fails 2 "needs the algorithm lmf; for bpr use the order shuffled" "$tools/drps-index" train.tsv --algo bpr --order grid -o no
+fails 1 "every user has chosen all 2 items" bash -c "printf 'a x 1\na y 1\n' >two.txt; $tools/drps-index two.txt --format ratings --algo bpr -o no"
+fails 1 "too small" "$tools/drps-index" train.tsv --algo bpr --positive-from 40 -o no
+fails 2 "needs ratings" bash -c "printf '1 1:1\n' >one.svm; $tools/drps-index one.svm --algo warp -o no"
+fails 2 "the metric ndcg@10 is of implicit feedback" bash -c "$tools/drps-index train.tsv --algo lmf --test-fraction 0.1 -o lmf.plan -q &&
+    $tools/drps-train lmf.plan -o no --patience 1 --metric ndcg@10"
+fails 2 "whose metrics are of all items of a user" "$tools/drps-predict" bpr.resident test.tsv --metrics -o no
+fails 2 "folding in fits ratings" "$tools/drps-recommend" bpr.resident --fold-in test.tsv
+fails 2 "goes with --test" "$tools/drps-recommend" bpr.resident --positive-from 3
+fails 2 "leave --fold-in" "$tools/drps-recommend" bpr.resident --test test.tsv --all-similar
+absent no
+echo "ok mistakes"
