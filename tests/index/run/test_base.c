@@ -274,7 +274,7 @@ static void test_base_share_of_samples_is_replayed(void **state)
     make_first(s, &kinds[0]);
     make_replayed(s, &kinds[0], "few", 0.3, 64 << 20, &c);
     const uint64_t n = c.result.replayed;
-    if (n < SAMPLES * 0.3 - 80 || n > SAMPLES * 0.3 + 80)
+    if (n < SAMPLES * 3 / 10 - 80 || n > SAMPLES * 3 / 10 + 80)
         fail_msg("%llu of %d samples", (unsigned long long)n, SAMPLES); /* 5 sigma */
     assert_int_equal(c.result.info.samples, SAMPLES + n);
     (void)snprintf(few, sizeof(few), "%s", c.out);
