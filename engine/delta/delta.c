@@ -155,16 +155,17 @@ static int is_model(const char *path, const char *model)
 static int find_same_rows(const struct drps_delta_options *o, const struct drps_plan_info *plan,
                           uint64_t *rows_out, struct drps_err *err)
 {
-    struct drps_modeldir *md;
+    struct drps_modeldir *md = NULL;
     int rc = drps_modeldir_open(o->io, o->from, 0, &md, err);
     if (rc < 0)
         return drps_err_context(err, "a delta is what has changed since a model, which %s is not",
                                 o->from);
-    const char *id = drps_modeldir_info(md)->plan_id;
+    char id[DRPS_PLAN_ID_BYTES];
+    memcpy(id, drps_modeldir_info(md)->plan_id, sizeof(id));
+    drps_modeldir_close(md);
     *rows_out = strcmp(plan->id, id) == 0     ? plan->rows
                 : strcmp(plan->base, id) == 0 ? plan->base_rows
                                               : 0;
-    drps_modeldir_close(md);
     if (*rows_out) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "a delta is what has changed in rows that have kept their numbers: %s is "

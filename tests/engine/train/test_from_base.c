@@ -95,7 +95,7 @@ static void end(struct job *j)
 static float *params_of(const char *model, uint64_t rows)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_modeldir *md;
+    struct drps_modeldir *md = NULL;
     float *params = malloc(rows * DIM * sizeof(*params));
     uint32_t *ids = malloc(rows * sizeof(*ids));
     assert_true(params && ids);
@@ -116,7 +116,7 @@ static float *state_of(const char *model, uint64_t rows)
     uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_checkpoints place;
-    struct drps_checkpoint *cp;
+    struct drps_checkpoint *cp = NULL;
     char root[SCRATCH_PATH_BYTES + 16];
     float *all = malloc(rows * 2 * DIM * sizeof(*all));
     assert_non_null(all);
