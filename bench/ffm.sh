@@ -3,8 +3,8 @@
 #   bench/ffm.sh quality     the Criteo and iPinYou samples, and generated clicks: log loss by epoch
 #   bench/ffm.sh speed       generated clicks in memory, one core: processor time of an epoch
 #   bench/ffm.sh ratio [MEMORY]   generated clicks out of core, beside all in memory (default 1G)
-# DRPS_BENCH_DATA: real sets (default ../shared/data). LIBFFM: libffm's program ffm-train, to compare with; without it drps alone is run. It has the same factors and epochs, and its own defaults;
-# its time is that of what it does after reading its binary file. DRPS_BENCH_SAMPLES (500K; ratio: 3M) and DRPS_BENCH_FEATURES (1M; ratio: 100M) are of
+# DRPS_BENCH_DATA: real sets (default ../shared/data). LIBFFM: libffm's program ffm-train, to compare with, and XLEARN: xLearn's xlearn_train, of which speed is compared; without them drps alone is run.
+# They have the same factors and epochs, and their own defaults; xLearn runs with --quiet, which spares it losses. A time is that of one more epoch, after all have their binary files. DRPS_BENCH_SAMPLES (500K; ratio: 3M) and DRPS_BENCH_FEATURES (1M; ratio: 100M) are of
 # the generated clicks, 39 fields each; DRPS_BENCH_EPOCHS (3; quality: 15). Times of speed are processor time, which other work on the
 # machine changes less; ratio fails where a store gives another model.
 . "$(dirname "$0")/lib.sh"
@@ -12,6 +12,7 @@ what=${1:-} memory=${2:-1G}
 data=${DRPS_BENCH_DATA:-$root/../shared/data}
 export OMP_NUM_THREADS=1
 [[ -z ${LIBFFM:-} ]] || LIBFFM=$(realpath "$LIBFFM")
+[[ -z ${XLEARN:-} ]] || XLEARN=$(realpath "$XLEARN")
 
 index() { "$tools/drps-index" "$@" --format libffm --algo ffm --force --quiet --no-forecast; }
 train() { "$tools/drps-train" "$@" -o "$work/model" --threads 1 --force --quiet --json --checkpoint-every never; }
@@ -76,11 +77,11 @@ quality() {
 # ---- Time in memory ----
 
 speed() {
-    local epochs=${DRPS_BENCH_EPOCHS:-3} samples=${DRPS_BENCH_SAMPLES:-500K} n batch one all peer
+    local epochs=${DRPS_BENCH_EPOCHS:-3} samples=${DRPS_BENCH_SAMPLES:-500K} n batch one all peer other
     clicks clicks "$samples" "${DRPS_BENCH_FEATURES:-1M}"
     n=$(wc -l <"$work/clicks")
-    echo "| batch | drps: us of a processor a sample | libffm: us of a processor a sample | drps is faster |"
-    echo "| --- | --- | --- | --- |"
+    echo "| batch | drps: us of a processor a sample | libffm: us of a processor a sample | libffm / drps | xLearn: us of a processor a sample | xLearn / drps |"
+    echo "| --- | --- | --- | --- | --- | --- |"
     # What one more epoch takes: reading and writing are in both.
     more() { # COMMAND, which takes a number of epochs
         one=$(processor_seconds "$1" 1) all=$(processor_seconds "$1" "$epochs")
@@ -88,7 +89,13 @@ speed() {
     }
     drps_epochs() { train "$work/plan" --store resident --epochs "$1"; }
     peer_epochs() { libffm -k 4 -t "$1" -s 1 "$work/clicks" "$work/peer"; }
-    peer=-
+    other_epochs() { (cd "$work" && USER=${USER:-none} "$XLEARN" clicks -s 2 -k 4 -e "$1" -nthread 1 -m other --quiet); }
+    times() { awk -v a="$1" -v b="$all" 'BEGIN { if (a > 0) printf "%.1f", a / b; else printf "-" }'; }
+    peer=- other=-
+    if [[ -n ${XLEARN:-} ]]; then
+        other_epochs 1 >/dev/null # makes its binary file
+        other=$(more other_epochs)
+    fi
     if [[ -n ${LIBFFM:-} ]]; then
         peer_epochs 1 >/dev/null # makes its binary file
         peer=$(more peer_epochs)
@@ -96,7 +103,7 @@ speed() {
     for batch in 100 1000; do
         index "$work/clicks" --batch-size $batch -o "$work/plan"
         all=$(more drps_epochs)
-        echo "| $batch | $all | $peer | $(awk -v a="$all" -v b="$peer" 'BEGIN { if (b > 0) printf "%.1f", b / a; else printf "-" }') |"
+        echo "| $batch | $all | $peer | $(times "$peer") | $other | $(times "$other") |"
     done
 }
 

@@ -111,7 +111,7 @@ row_classes() { # NAME SET SOLVER "C..." INDEX-OPTIONS -- TRAIN-OPTIONS
 row a9a-lor a9a 0 logistic "0.03 0.1 0.3 1" --algo lor -- --epochs 20 --lr 0.03
 row criteo-lor criteo 0 logistic "0.01 0.03 0.1" --algo lor -- --epochs 10 --lr 0.02
 row frappe-lor frappe 0 logistic "1 3 10" --algo lor -- --epochs 30 --lr 0.2
-row ipinyou-lor ipinyou 0 logistic "0.1 0.3 1 3" --algo lor -- --epochs 10 --lr 0.05 --l2 0.01
+row ipinyou-lor ipinyou 0 logistic "0.1 0.3 1 3" --algo lor -- --epochs 10 --lr 0.05 --l2 0.01 --eps 1e-8
 row imdb-lor imdb 0 logistic "0.03 0.1 0.3" --algo lor -- --epochs 15 --lr 0.02
 row a9a-svm a9a 3 hinge "0.01 0.1 1" --algo svm -- --epochs 30 --lr 0.02
 row imdb-svm imdb 3 hinge "0.0003 0.001 0.003" --algo svm -- --epochs 15 --lr 0.01

@@ -253,10 +253,14 @@ struct drps_train_options {
     int resume_at; /* 1: go on after round resume_round of the run, counted over its epochs, which
                       checkpoints of vectors still cover */
     uint64_t resume_round;
-    const char *from; /* where training begins anew, it begins with the parameters of this model, or
-                         with the rows of this folder of checkpoints, of whichever plan; rows that
-                         it does not have are fresh. NULL: all are fresh */
-    uint64_t epochs;  /* default 1; of a quasi-Newton method, which ends by itself, 100 */
+    const char *from;  /* where training begins anew, it begins with the parameters of this model,
+                          and  with the optimizer's state where its checkpoints have stayed, or with
+                          the  rows of this folder of checkpoints, of whichever plan; rows that it
+                          does  not have are fresh. NULL: all are fresh */
+    const char *delta; /* a file, which gets the rows in which the model differs from that of `from`
+                          (engine/delta/drps_delta.h); NULL: none */
+    int no_state;      /* 1: parameters of `from` alone, the optimizer begins anew */
+    uint64_t epochs;   /* default 1; of a quasi-Newton method, which ends by itself, 100 */
     const char *optimizer; /* sgd, adagrad, ftrl, or a quasi-Newton method: lbfgs, bfgs, dfp, sr1,
                               broyden; default: the algorithm's (drps_algorithm.h) */
     uint32_t pairs;        /* lbfgs: steps that it remembers; default DRPS_OPTIM_PAIRS */
@@ -492,6 +496,10 @@ struct drps_train_result {
         uint64_t all;  /* rows there are; 0: the run did not begin with those of an earlier one */
         int state;     /* 1: with the optimizer's state */
     } from;
+    struct drps_train_delta {
+        uint64_t rows, fresh,
+            bytes; /* that differ, that are new; of the file, 0: none is written */
+    } delta;
     struct drps_train_checkpoints {
         uint64_t n, failed, bytes;  /* that this rank has written, that could not be */
         double seconds;             /* that training stood still for them */

@@ -9,7 +9,7 @@
 #include "base/drps_err.h"
 #include "base/drps_io.h"
 #include "engine/publish/drps_modeldir.h"
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 
 /* What the model is, on standard error. */
 static int describe(const char *path, struct drps_err *err)

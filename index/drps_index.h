@@ -54,6 +54,11 @@ struct drps_index_options {
                               count workers, servers, separate, partition, residual_slots, hand_on,
                               hand_on_states, memory_bytes,
                               no_forecast, out, force and what is told. NULL: none */
+    const char *base; /* a finished plan, of which plan.json and names.rec are read: its features,
+                         users and items keep their rows here, and new ones get rows behind them. It
+                         settles format, columns, labels and classes, fields, algo, loss, outputs,
+                         factors, normalising, the intercept and the hash seed, and the batch size
+                         where none is given. NULL: none */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
@@ -145,7 +150,9 @@ struct drps_index_options {
 
     int no_forecast; /* 1: left out */
 
-    const struct drps_algorithm *algorithm; /* set by the run, in its copy: of `algo` with `loss` */
+    const struct drps_algorithm
+        *algorithm;                    /* set by the run, in its copy: of `algo` with `loss`; */
+    const struct drps_plan *base_plan; /* of `base` */
 
     const char *out; /* folder to make */
     int force;       /* replace it */

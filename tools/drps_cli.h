@@ -97,14 +97,14 @@ void drps_cli_start(struct drps_cli *cli, const struct drps_cli_tool *tool, void
 int drps_cli_finish(struct drps_cli *cli, int rc, const struct drps_err *err);
 
 /*
- * Becomes non-zero at the first SIGINT or SIGTERM; the second one ends the program at once with
- * 130. Static; poll it with relaxed loads, from any thread. Work that stops for it returns
- * DRPS_E_INTERRUPTED.
+ * Becomes non-zero at the first SIGINT or SIGTERM; one that comes a second later, or after that,
+ * ends the program at once with 130. Static; poll it with relaxed loads, from any thread. Work that
+ * stops for it returns DRPS_E_INTERRUPTED.
  */
 const atomic_int *drps_cli_stop(void);
 
 /* From now on the processes that this one forks, and it, have that flag in common: a signal to any
- * of them stops all. Its second signal still ends the process that gets it. Once, before anybody
+ * of them stops all. A later signal still ends the process that gets it. Once, before anybody
  * has asked for drps_cli_stop(). */
 DRPS_MUST_CHECK
 int drps_cli_share_stop(struct drps_err *err);

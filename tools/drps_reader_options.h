@@ -57,7 +57,8 @@ enum {
      "Weights of samples: a number a line, for each line of DATA with a sample; one FILE for each "   \
      "of DATA", group},                                                                            \
     {"weight", READER_KEY_WEIGHT, "COLUMN", 0,                                                     \
-     "Weights of samples: a column of csv, or 4, the fourth one of ratings", group},               \
+     "Weights of samples: a column of csv, a key of jsonl, or 4, the fourth column of ratings",    \
+     group},                                                                                       \
     {"clicks", READER_KEY_CLICKS, "COLUMN", 0,                                                     \
      "csv: how often a line's sample was clicked: a sample of label 1 with this weight", group},   \
     {"impressions", READER_KEY_IMPRESSIONS, "COLUMN", 0,                                           \

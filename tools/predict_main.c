@@ -1,5 +1,5 @@
 /* drps-predict scores samples with a model. This file parses arguments and prints; the work is done
- * by engine/publish/predict.c. */
+ * by engine/predict/predict.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 #include "tools/drps_cli.h"
 #include "tools/drps_progress.h"
 #include "tools/drps_reader_options.h"
@@ -18,6 +18,11 @@ enum {
     KEY_METRICS = DRPS_CLI_KEY,
     KEY_PROBABILITIES,
     KEY_VALUE,
+    KEY_EXPLAIN,
+    KEY_AS,
+    KEY_CALIBRATE,
+    KEY_CURVE,
+    KEY_UNCALIBRATED,
     KEY_MEMORY,
     KEY_FORCE,
 };
@@ -38,6 +43,20 @@ static const struct argp_option option_table[] = {
      "What is made of a sample's scores W*x, or one score w*x, in place of scores and names: "
      "'sum(sigmoid(W*x))'",
      1},
+    {"explain", KEY_EXPLAIN, "N", 0,
+     "In place of scores: what features add to each, the N largest of a sample, and the sum", 1},
+    {"as", KEY_AS, "HOW", 0,
+     "With --explain: tabs (default), lines of fields, or json, an object a "
+     "sample",
+     1},
+    {"calibrate", KEY_CALIBRATE, "HOW", 0,
+     "Of two classes: keep in MODEL what makes its scores probabilities on DATA, which it was not "
+     "trained with: platt, isotonic, or none, which removes it",
+     1},
+    {"calibration", KEY_CURVE, "BINS", OPTION_ARG_OPTIONAL,
+     "Of two classes: compare probabilities with the labels in DATA, in so many bins (default 10)",
+     1},
+    {"uncalibrated", KEY_UNCALIBRATED, NULL, 0, "Scores without the model's calibration", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of the whole process (default: half of what it may use)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 1},
@@ -48,7 +67,10 @@ static const struct argp_option option_table[] = {
     {0},
 };
 
+static const char *const shapes[] = {"tabs", "json", NULL}; /* of explanations */
+
 struct options {
+    const char *as; /* one of them; NULL: not given */
     struct drps_predict_options predict;
     const char **inputs; /* own */
     size_t inputs_cap;
@@ -80,13 +102,16 @@ static void check(struct drps_cli *cli, const struct options *o)
     if (!o->predict.model) drps_cli_usage(cli, "no model: name the folder that drps-train made");
     if (!o->predict.inputs_n)
         drps_cli_usage(cli, "no data: name at least one file, or - for stdin");
-    if (!o->predict.output)
+    if (!o->predict.output && !o->predict.calibrate && !o->predict.curve_bins)
         drps_cli_usage(cli, "-o FILE is missing: the file to write, or - for standard output");
     const struct drps_reader_options *r = &o->predict.reader;
-    if (!o->predict.metrics && (r->weights_n || r->weight || r->clicks || r->impressions))
+    if (!o->predict.metrics && !o->predict.calibrate && !o->predict.curve_bins &&
+        (r->weights_n || r->weight || r->clicks || r->impressions))
         drps_cli_usage(cli, "--weights, --weight, --clicks and --impressions need --metrics: they "
                             "change no score");
-    if (cli->json && strcmp(o->predict.output, "-") == 0)
+    if (o->as && !o->predict.explain)
+        drps_cli_usage(cli, "--as is of explanations: give --explain, too");
+    if (cli->json && o->predict.output && strcmp(o->predict.output, "-") == 0)
         drps_cli_usage(cli, "--json and -o - both want standard output: give the scores a file");
 }
 
@@ -114,6 +139,24 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_VALUE:
         o->predict.value = arg;
+        return 0;
+    case KEY_EXPLAIN:
+        o->predict.explain = (size_t)drps_cli_count(cli, arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_AS:
+        o->as = arg;
+        o->predict.explain_json = drps_cli_choice(cli, arg, shapes) == 1;
+        return 0;
+    case KEY_CALIBRATE:
+        o->predict.calibrate = 1 + (unsigned)drps_cli_choice(cli, arg, drps_calibration_names());
+        return 0;
+    case KEY_CURVE:
+        o->predict.curve_bins =
+            arg ? (size_t)drps_cli_count(cli, arg, 2, DRPS_CALIBRATION_BINS_MOST)
+                : DRPS_CALIBRATION_BINS;
+        return 0;
+    case KEY_UNCALIBRATED:
+        o->predict.uncalibrated = 1;
         return 0;
     case KEY_FORCE:
         o->predict.replace = 1;
@@ -145,9 +188,28 @@ static void show_progress(void *ctx, const struct drps_predict_progress *p)
     drps_progress_show(v->cli, &work);
 }
 
+static void print_curve(FILE *to, const struct drps_predict_result *r)
+{
+    char samples[DRPS_CLI_COUNT_BYTES];
+    if (r->before.n)
+        (void)fprintf(to, "before calibration: error %.5f, log loss %.6f\n", r->before.error,
+                      r->before.loss);
+    if (!r->curve.n) return;
+    (void)fprintf(to, "calibration: error %.5f, log loss %.6f\n", r->curve.error, r->curve.loss);
+    (void)fprintf(to, "  %9s %9s %10s %10s %12s\n", "from", "to", "predicted", "observed",
+                  "samples");
+    for (size_t i = 0; i < r->curve.n; i++) {
+        const struct drps_calibration_bin *b = &r->curve.bins[i];
+        (void)fprintf(to, "  %9.5f %9.5f %10.5f %10.5f %12s\n", b->least, b->most, b->predicted,
+                      b->observed, drps_cli_grouped((uint64_t)(b->weight + 0.5), samples));
+    }
+}
+
 static void print_text(const struct drps_predict_options *o, const struct drps_predict_result *r)
 {
-    FILE *to = strcmp(o->output, "-") == 0 ? stderr : stdout; /* scores and the summary never mix */
+    FILE *to = o->output && strcmp(o->output, "-") == 0
+                   ? stderr
+                   : stdout; /* scores and the summary never mix */
     char samples[DRPS_CLI_COUNT_BYTES], unseen[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
     (void)fprintf(to, "%s samples in %.2f s; %s of their %s features are not in the model",
                   drps_cli_grouped(r->samples, samples), r->seconds,
@@ -165,6 +227,25 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
             to, "; %llu labels are no class of the model: they have no loss, and count as wrong",
             (unsigned long long)r->quality.unknown);
     (void)fprintf(to, "\n");
+    if (o->calibrate)
+        (void)fprintf(to, "%s now has calibration %s\n", o->model,
+                      drps_calibration_names()[o->calibrate - 1]);
+    print_curve(to, r);
+}
+
+static json_t *curve_to_json(const struct drps_calibration_curve *c)
+{
+    json_t *j = json_object(), *bins = json_array();
+    for (size_t i = 0; i < c->n; i++) {
+        const struct drps_calibration_bin *b = &c->bins[i];
+        drps_manifest_append(&bins, json_pack("{s:f, s:f, s:f, s:f, s:f}", "from", b->least, "to",
+                                              b->most, "predicted", b->predicted, "observed",
+                                              b->observed, "samples", b->weight));
+    }
+    drps_manifest_put(&j, "error", drps_cli_json_real(c->error));
+    drps_manifest_put(&j, "log_loss", drps_cli_json_real(c->loss));
+    drps_manifest_put(&j, "bins", bins);
+    return j;
 }
 
 static int print_json(const struct drps_predict_options *o, const struct drps_predict_result *r,
@@ -185,6 +266,8 @@ static int print_json(const struct drps_predict_options *o, const struct drps_pr
             drps_manifest_put(&j, "test_unknown_labels", drps_cli_json_count(r->quality.unknown));
         drps_manifest_put(&j, "test_rmse", drps_cli_json_real(r->quality.rmse));
     }
+    if (r->before.n) drps_manifest_put(&j, "before_calibration", curve_to_json(&r->before));
+    if (r->curve.n) drps_manifest_put(&j, "calibration", curve_to_json(&r->curve));
     return drps_cli_json_print(j, err);
 }
 
@@ -217,6 +300,7 @@ int main(int argc, char **argv)
     drps_cli_start(&cli, &tool, &o, argc, argv);
     o.predict.inputs = o.inputs;
     o.predict.reader.weights = o.weights;
+    if (o.predict.calibrate || o.predict.curve_bins) o.predict.metrics = 1;
     o.predict.stop = drps_cli_stop();
     o.predict.log = &cli.log;
     o.predict.on_progress = show_progress;
@@ -230,6 +314,8 @@ int main(int argc, char **argv)
         else if (cli.log.level >= DRPS_LOG_INFO)
             print_text(&o.predict, &result);
     }
+    free(result.curve.bins);
+    free(result.before.bins);
     free(o.inputs);
     free(o.weights);
     return drps_cli_finish(&cli, rc, &err);

@@ -44,6 +44,25 @@ void drps_metrics_add(struct drps_metrics *m, const float *scores, const float *
 int drps_metrics_is_finite(const struct drps_metrics *m);
 void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out);
 
+/* Samples of two classes with one score, or with scores that are hardly apart: their weights by
+ * label. */
+struct drps_score_point {
+    float score;
+    double negative, positive;
+};
+/* The most points, and their bytes while they are made. */
+enum { DRPS_METRICS_POINTS = 2 * 106 * 1024 };
+#define DRPS_METRICS_POINTS_BYTES (DRPS_METRICS_POINTS * sizeof(struct drps_score_point))
+
+/*
+ * All scores so far, increasing, as points [*n_out], own. Each distinct score is one, as long as
+ * there are no more than 108,544 a class; else scores of narrow intervals are joined to the middle
+ * of theirs. None where labels are not of two classes. -ENOMEM.
+ */
+DRPS_MUST_CHECK
+int drps_metrics_points(struct drps_metrics *m, struct drps_score_point **points_out, size_t *n_out,
+                        struct drps_err *err);
+
 /* What was counted, for drps_metrics_merge() elsewhere: out has room for drps_metrics_bound()
  * bytes, as many as are used are returned. */
 size_t drps_metrics_bound(const struct drps_metrics *m);

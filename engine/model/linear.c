@@ -4,7 +4,12 @@
  * Both passes are bound by loads and stores, not by arithmetic: scalar loads with independent
  * accumulators are faster than gather instructions on current x86 cores. The sum of a sample does
  * not depend on the range it is computed in.
+ *
+ * Of a dense batch the values are a matrix, and nothing is gathered: products are added in vectors,
+ * in the same order, so that scores and gradients have the same bits.
  */
+#include <string.h>
+
 #include "engine/model/kernels.h"
 
 /* Sum over entries [j, end) of x * params[l * dim]. */
@@ -45,10 +50,86 @@ DRPS_INLINE void backward(int wide, int valued, const struct drps_batch *b, size
     }
 }
 
+/* ---- Dense batches ---- */
+
+/* The four sums of dot(). */
+DRPS_VECTOR_TYPES(sums, sums_at, 4);
+/* Neighbouring gradients. */
+DRPS_VECTOR_TYPES(vec, vec_at, DRPS_VECTOR_FLOATS);
+
+enum { AT_ONCE = 4 /* samples whose sums do not wait for each other */ };
+
+/* The scores of `count` samples of n values each; count is constant. */
+DRPS_INLINE void dense_scores(size_t count, size_t n, float bias, const float *restrict x,
+                              const float *restrict params, float *restrict scores)
+{
+    sums all[AT_ONCE] = {{0}};
+    size_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        const sums w = *(const sums_at *)(params + k);
+#pragma GCC unroll 4
+        for (size_t i = 0; i < count; i++)
+            all[i] += *(const sums_at *)(x + i * n + k) * w;
+    }
+    for (size_t i = 0; i < count; i++) {
+        float a[4];
+        memcpy(a, &all[i], sizeof(a));
+        for (size_t j = k; j < n; j++)
+            a[0] += x[i * n + j] * params[j];
+        scores[i] = bias + ((a[0] + a[1]) + (a[2] + a[3]));
+    }
+}
+
+static void dense_forward(const struct drps_batch *b, float bias, size_t first, size_t last,
+                          const float *params, float *scores)
+{
+    const size_t n = b->per_sample;
+    const float *of_first = params + b->dense - 1;
+    size_t s = first;
+    for (; s + AT_ONCE <= last; s += AT_ONCE)
+        dense_scores(AT_ONCE, n, bias, b->values + s * n, of_first, scores + s);
+    for (; s < last; s++)
+        dense_scores(1, n, bias, b->values + s * n, of_first, scores + s);
+}
+
+/* The gradients of the rows of one or two vectors, of all samples; vectors is constant. */
+DRPS_INLINE void dense_gradients(size_t vectors, size_t n, size_t samples, const float *restrict x,
+                                 const float *restrict slopes, float *restrict grads)
+{
+    vec sum[2];
+    for (size_t v = 0; v < vectors; v++)
+        sum[v] = *(const vec_at *)(grads + v * DRPS_VECTOR_FLOATS);
+    for (size_t s = 0; s < samples; s++)
+        for (size_t v = 0; v < vectors; v++)
+            sum[v] += slopes[s] * *(const vec_at *)(x + s * n + v * DRPS_VECTOR_FLOATS);
+    for (size_t v = 0; v < vectors; v++)
+        *(vec_at *)(grads + v * DRPS_VECTOR_FLOATS) = sum[v];
+}
+
+static void dense_backward(const struct drps_batch *b, size_t first, size_t last,
+                           const float *slopes, float *grads)
+{
+    const size_t n = b->per_sample, samples = last - first;
+    const float *x = b->values + first * n;
+    float *of_first = grads + b->dense - 1;
+    size_t k = 0;
+    for (; k + 2 * DRPS_VECTOR_FLOATS <= n; k += 2 * DRPS_VECTOR_FLOATS)
+        dense_gradients(2, n, samples, x + k, slopes, of_first + k);
+    for (; k + DRPS_VECTOR_FLOATS <= n; k += DRPS_VECTOR_FLOATS)
+        dense_gradients(1, n, samples, x + k, slopes, of_first + k);
+    for (size_t s = 0; s < samples; s++)
+        for (size_t j = k; j < n; j++)
+            of_first[j] += slopes[s] * x[s * n + j];
+}
+
+/* ---- All ---- */
+
 void drps_linear_forward(const struct drps_batch *b, size_t dim, float bias, size_t first,
                          size_t last, const float *params, float *scores)
 {
-    if (dim == 1)
+    if (dim == 1 && b->dense)
+        dense_forward(b, bias, first, last, params, scores);
+    else if (dim == 1)
         DRPS_BY_FORM(b, forward, b, 1, bias, first, last, params, scores);
     else
         DRPS_BY_FORM(b, forward, b, dim, bias, first, last, params, scores);
@@ -57,7 +138,9 @@ void drps_linear_forward(const struct drps_batch *b, size_t dim, float bias, siz
 void drps_linear_backward(const struct drps_batch *b, size_t dim, size_t first, size_t last,
                           const float *slopes, float *grads)
 {
-    if (dim == 1)
+    if (dim == 1 && b->dense)
+        dense_backward(b, first, last, slopes, grads);
+    else if (dim == 1)
         DRPS_BY_FORM(b, backward, b, 1, first, last, slopes, grads);
     else
         DRPS_BY_FORM(b, backward, b, dim, first, last, slopes, grads);

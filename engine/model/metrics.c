@@ -5,10 +5,13 @@
  */
 #include "engine/model/drps_metrics.h"
 
+#include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/drps_alloc.h"
 #include "engine/model/ranking/drps_ranking.h"
 #include "engine/model/scores.h"
 
@@ -207,6 +210,62 @@ void drps_metrics_result(struct drps_metrics *m, struct drps_quality *out)
     } else if (m->loss == DRPS_LOSS_SQUARED) {
         out->rmse = sqrt(2 * m->loss_sum / n); /* the squared loss is half the square */
     }
+}
+
+/* ---- Scores by label ---- */
+
+_Static_assert(DRPS_METRICS_POINTS == 2 * DRPS_SCORES_MOST, "see drps_metrics.h");
+
+/* The middle of a cell's values. */
+static float score_of(const struct drps_score_cell *c)
+{
+    const uint64_t wide = (UINT64_C(1) << c->width) - 1;
+    const uint32_t value = (uint32_t)(c->last - wide / 2);
+    const uint32_t bits = value ^ (value >> 31 ? UINT32_C(1) << 31 : UINT32_MAX);
+    float score;
+    memcpy(&score, &bits, sizeof(score));
+    return score > FLT_MAX ? FLT_MAX : score < -FLT_MAX ? -FLT_MAX : score;
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct drps_score_point *x = a, *y = b;
+    return x->score < y->score ? -1 : x->score > y->score;
+}
+
+/* Returns how many are left of sorted points when equal scores are one. */
+static size_t join_points(struct drps_score_point *points, size_t n)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (used && !(points[i].score > points[used - 1].score)) {
+            points[used - 1].negative += points[i].negative;
+            points[used - 1].positive += points[i].positive;
+        } else {
+            points[used++] = points[i];
+        }
+    }
+    return used;
+}
+
+int drps_metrics_points(struct drps_metrics *m, struct drps_score_point **points_out, size_t *n_out,
+                        struct drps_err *err)
+{
+    size_t n = 0;
+    for (int k = 0; m->two_classes && k < 2; k++)
+        drps_scores_sort_in(&m->classes[k]);
+    *n_out = 0;
+    *points_out = drps_array_new(m->classes[0].n + m->classes[1].n, sizeof(**points_out));
+    if (!*points_out) return drps_err_set(err, -ENOMEM, "no memory for scores by label");
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < m->classes[k].n; i++) {
+            const struct drps_score_cell *c = &m->classes[k].cells[i];
+            (*points_out)[n++] = (struct drps_score_point){
+                .score = score_of(c), .negative = k ? 0 : c->count, .positive = k ? c->count : 0};
+        }
+    qsort(*points_out, n, sizeof(**points_out), by_score);
+    *n_out = join_points(*points_out, n);
+    return 0;
 }
 
 /* ---- From one process to another ---- */

@@ -9,6 +9,7 @@
 
 /* A model: engine/publish/drps_modeldir.h. */
 #define DRPS_MODEL_MANIFEST "model.json"
+#define DRPS_MODEL_MANIFEST_NEXT "model.json.next" /* while it is written anew */
 #define DRPS_MODEL_NAMES DRPS_FILE_NAMES
 #define DRPS_MODEL_ROWS "rows" /* folder of the database */
 

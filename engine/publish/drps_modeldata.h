@@ -23,7 +23,8 @@ struct drps_modeldata {
     uint64_t *keys;      /* own: [keys_cap] of one sample */
     float *values;       /* own: [values_cap] */
     uint16_t *of;        /* own: [of_cap] fields, of a field-aware model */
-    size_t keys_cap, values_cap, of_cap;
+    uint32_t *places;    /* own: [places_cap] */
+    size_t keys_cap, values_cap, of_cap, places_cap;
 };
 
 /* A sample's features by the model's fields, without those of fields that it does not have. */
@@ -32,7 +33,8 @@ struct drps_modeldata_sample {
     const uint64_t *keys; /* [n], as `values` borrowed until the next call */
     const float *values;
     const uint16_t *fields; /* NULL: the model is not field-aware */
-    size_t n;
+    const uint32_t *places; /* which entries of the piece they are; NULL: `first`, first + 1, ... */
+    size_t first, n;
 };
 
 /*
@@ -54,6 +56,16 @@ void drps_modeldata_close(struct drps_modeldata *d); /* zeroed and half-opened t
  * names are numbers. Returns 1, or 0: the model has no such field. */
 int drps_modeldata_key(const struct drps_modeldata *d, size_t j, uint64_t *key_out,
                        uint32_t *field_out);
+
+/* What entry j of the piece is called: its model's field, as drps_modeldata_key() has it, and its
+ * text [bytes], borrowed until the piece changes; NULL: its name is the key. */
+struct drps_modeldata_name {
+    uint64_t key;
+    uint32_t field;
+    const char *text;
+    size_t bytes;
+};
+void drps_modeldata_name(const struct drps_modeldata *d, size_t j, struct drps_modeldata_name *out);
 
 /* Sample i of the piece. -ENOMEM. */
 DRPS_MUST_CHECK

@@ -16,6 +16,7 @@
 
 #include "base/drps_io.h"
 #include "base/folder/drps_findings.h"
+#include "engine/calibrate/drps_calibration.h"
 #include "engine/model/drps_model.h"
 #include "engine/publish/drps_model_files.h"
 #include "index/plan/drps_names.h"
@@ -56,6 +57,7 @@ struct drps_modeldir_info {
      * borrowed: drps_topic_gram(); NULL: no topic model. */
     const double *gram;
     double topic_l1;
+    struct drps_calibration calibration; /* when reading the model's; when writing not looked at */
 };
 
 /* Returns the bytes of memory that model.json takes for `gram`, written or read. */
@@ -91,6 +93,13 @@ DRPS_MUST_CHECK
 int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *store,
                          uint64_t names_bytes, uint64_t names_sum, void *description,
                          struct drps_err *err);
+
+/* Keep a calibration in the model `dir`, or none: model.json is written aside and renamed, so that
+ * the model is the old one or the new one. Parameters, and so `content`, stay as they are. Errors
+ * are those of drps_modeldir_open(). */
+DRPS_MUST_CHECK
+int drps_modeldir_calibrate(const struct drps_io *io, const char *dir,
+                            const struct drps_calibration *c, struct drps_err *err);
 
 /* ---- Reading ---- */
 

@@ -42,7 +42,8 @@ struct drps_trained {
 
 /* What the folder is made of. */
 struct drps_trained_parts {
-    const struct drps_plan *plan; /* whose names.rec is copied, and compared; borrowed */
+    const struct drps_plan *plan; /* whose names.rec is copied, and compared; borrowed. NULL: the
+                                     caller writes it to t->dir: drps_trained_take_names() */
     uint64_t rows;
     uint32_t dim;
     int pair;
@@ -53,6 +54,9 @@ struct drps_trained_parts {
 DRPS_MUST_CHECK
 int drps_trained_begin(struct drps_trained *t, const struct drps_io *io, const char *dir,
                        const struct drps_trained_parts *parts, struct drps_err *err);
+/* The dictionary in the folder is whole: learn its size and checksum. */
+DRPS_MUST_CHECK
+int drps_trained_take_names(struct drps_trained *t, struct drps_err *err);
 void drps_trained_end(struct drps_trained *t); /* zeroed too; removes nothing */
 
 /* A writer of the file that holds nothing yet, or may be lost. */

@@ -285,6 +285,7 @@ int drps_modeldir_read_manifest(struct drps_modeldir *md, struct drps_err *err)
     if (rc == 0) rc = lists_from_json(&md->info, md->json, path, err);
     if (rc == 0) rc = numbers_from_json(md, md->json, path, err);
     if (rc == 0) rc = topics_from_json(md, path, err);
+    if (rc == 0) rc = drps_calibration_get(md->json, path, &md->info.calibration, err);
     free(path);
     return rc;
 }

@@ -54,6 +54,7 @@ static const struct drps_owned trained_owned[] = {
 };
 static const struct drps_owned model_owned[] = {
     {.name = DRPS_MODEL_MANIFEST},
+    {.name = DRPS_MODEL_MANIFEST_NEXT},
     {.name = DRPS_MODEL_NAMES},
     {.name = DRPS_MODEL_ROWS, .inside = drps_kv_owned},
     {.name = DRPS_MODEL_STORE, .inside = store_owned, .unfinished = 1},

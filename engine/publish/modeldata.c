@@ -117,6 +117,7 @@ void drps_modeldata_close(struct drps_modeldata *d)
     free(d->keys);
     free(d->values);
     free(d->of);
+    free(d->places);
     *d = (struct drps_modeldata){.info = NULL};
 }
 
@@ -134,6 +135,14 @@ int drps_modeldata_key(const struct drps_modeldata *d, size_t j, uint64_t *key_o
     return 1;
 }
 
+void drps_modeldata_name(const struct drps_modeldata *d, size_t j, struct drps_modeldata_name *out)
+{
+    const struct drps_name *name = d->piece.names ? &d->piece.names[j] : NULL;
+    *out = (struct drps_modeldata_name){.text = name ? name->text : NULL,
+                                        .bytes = name ? name->bytes : 0};
+    (void)drps_modeldata_key(d, j, &out->key, &out->field);
+}
+
 /* Sample i's keys under the model's fields. Returns how many. */
 static size_t translate(struct drps_modeldata *d, size_t i)
 {
@@ -142,6 +151,7 @@ static size_t translate(struct drps_modeldata *d, size_t i)
     for (size_t j = d->piece.starts[i]; j < d->piece.starts[i + 1]; j++) {
         if (!drps_modeldata_key(d, j, &d->keys[n], &field)) continue;
         if (d->piece.fields) d->of[n] = (uint16_t)field;
+        d->places[n] = (uint32_t)j;
         d->values[n++] = d->piece.values[j];
     }
     return n;
@@ -157,15 +167,18 @@ int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeld
                                           .keys = p->keys + first,
                                           .values = p->values + first,
                                           .fields = p->fields ? p->fields + first : NULL,
+                                          .first = first,
                                           .n = n};
     if (!d->fields) return 0;
     if (drps_array_reserve(&d->keys, &d->keys_cap, n, sizeof(*d->keys)) ||
         drps_array_reserve(&d->values, &d->values_cap, n, sizeof(*d->values)) ||
+        drps_array_reserve(&d->places, &d->places_cap, n, sizeof(*d->places)) ||
         drps_array_reserve(&d->of, &d->of_cap, p->fields ? n : 0, sizeof(*d->of)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample of %zu features", n);
     out->n = translate(d, i);
     out->keys = d->keys;
     out->values = d->values;
     out->fields = p->fields ? d->of : NULL;
+    out->places = d->places;
     return 0;
 }

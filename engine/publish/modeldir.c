@@ -171,6 +171,7 @@ void drps_modeldir_close(struct drps_modeldir *md)
     free(md->info.fields);
     drps_classes_free(md->classes);
     free(md->gram);
+    drps_calibration_free(&md->info.calibration);
     json_decref(md->json);
     free(md->dir);
     free(md);

@@ -92,7 +92,16 @@ int drps_trained_begin(struct drps_trained *t, const struct drps_io *io, const c
     rc = reserve(t, params_name(0), bytes, err);
     if (rc == 0 && t->pair) rc = reserve(t, params_name(1), bytes, err);
     if (rc == 0) rc = reserve(t, DRPS_TRAINED_MANIFEST, parts->manifest_bytes, err);
-    return rc == 0 ? copy_names(t, parts->plan, err) : rc;
+    return rc == 0 && parts->plan ? copy_names(t, parts->plan, err) : rc;
+}
+
+int drps_trained_take_names(struct drps_trained *t, struct drps_err *err)
+{
+    int rc = 0;
+    char *path = path_in(t->dir, DRPS_TRAINED_NAMES, &rc, err);
+    if (rc == 0) rc = drps_copy_file(t->io, path, NULL, &t->names_bytes, &t->names_sum, err);
+    free(path);
+    return rc;
 }
 
 void drps_trained_end(struct drps_trained *t)

@@ -9,91 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 256, NUMBER_CHARS = 64, ESCAPED_CHARS = 8 };
+#include "base/folder/drps_escape.h"
 
-static int put(const struct drps_lines_out *w, const char *text, size_t n, struct drps_err *err)
-{
-    for (size_t at = 0, some; at < n; at += some) {
-        char *room;
-        some = n - at < ROOM ? n - at : ROOM;
-        const int rc = drps_textfile_room(w->out, some, &room, err);
-        if (rc < 0) return rc;
-        memcpy(room, text + at, some);
-        drps_textfile_used(w->out, some);
-    }
-    return 0;
-}
+enum { NUMBER_CHARS = 64 };
 
 static int put_text(const struct drps_lines_out *w, const char *text, struct drps_err *err)
 {
-    return put(w, text, strlen(text), err);
-}
-
-/* ---- Escapes ---- */
-
-/* Returns how many of the bytes of s [n] are one character of UTF-8; 0: they are none. */
-static size_t utf8_bytes(const unsigned char *s, size_t n)
-{
-    static const struct {
-        unsigned char low, high, first_low, first_high; /* of the lead, and of the byte after it */
-        unsigned bytes;
-    } kinds[] = {
-        {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        const size_t bytes = kinds[i].bytes;
-        if (s[0] < kinds[i].low || s[0] > kinds[i].high) continue;
-        if (bytes > n) return 0;
-        if (bytes > 1 && (s[1] < kinds[i].first_low || s[1] > kinds[i].first_high)) return 0;
-        for (size_t k = 2; k < bytes; k++)
-            if ((s[k] & 0xc0) != 0x80) return 0;
-        return bytes;
-    }
-    return 0;
-}
-
-/* The escape of the character at s [n], which has *used bytes; out is empty where it needs none. */
-static void escape_json(const unsigned char *s, size_t n, size_t *used, char out[ESCAPED_CHARS])
-{
-    *used = utf8_bytes(s, n);
-    out[0] = '\0';
-    if (!*used) {
-        (void)snprintf(out, ESCAPED_CHARS, "\\ufffd");
-        *used = 1;
-    } else if (*s < 0x20) {
-        (void)snprintf(out, ESCAPED_CHARS, "\\u%04x", *s);
-    } else if (*s == '"' || *s == '\\') {
-        (void)snprintf(out, ESCAPED_CHARS, "\\%c", *s);
-    }
-}
-
-static void escape_tab(const unsigned char *s, size_t n, size_t *used, char out[ESCAPED_CHARS])
-{
-    static const char special[] = "\t\n\r\\", letters[] = "tnr\\";
-    const char *found = *s ? strchr(special, *s) : NULL;
-    (void)n;
-    *used = 1;
-    out[0] = '\0';
-    if (found) (void)snprintf(out, ESCAPED_CHARS, "\\%c", letters[found - special]);
+    return drps_textfile_put(w->out, text, strlen(text), err);
 }
 
 static int put_name(const struct drps_lines_out *w, const char *name, size_t n,
                     struct drps_err *err)
 {
-    const unsigned char *s = (const unsigned char *)name;
-    size_t begin = 0, used;
-    int rc = 0;
-    for (size_t at = 0; rc == 0 && at < n; at += used) {
-        char escape[ESCAPED_CHARS];
-        (w->json ? escape_json : escape_tab)(s + at, n - at, &used, escape);
-        if (!escape[0]) continue;
-        rc = put(w, name + begin, at - begin, err);
-        if (rc == 0) rc = put_text(w, escape, err);
-        begin = at + used;
-    }
-    return rc == 0 ? put(w, name + begin, n - begin, err) : rc;
+    return drps_textfile_put_name(w->out, w->json ? DRPS_NAME_IN_JSON : DRPS_NAME_IN_TABS, name, n,
+                                  err);
 }
 
 /* ---- Lines ---- */

@@ -82,6 +82,12 @@ static int needs_rows(const struct drps_job *job, const struct drps_state *state
            state->epoch > o->epochs || job->result->stopped_early;
 }
 
+/* Whether each row is in a batch, or evaluated; rows of a base may be in none. */
+static int uses_all_rows(const struct drps_job *job)
+{
+    return !job->plan->info.base[0];
+}
+
 /* A store that saves itself goes on at its own next step, which is that of the state unless some
  * evaluation steps are done. It leaves rows that no step has used to be made anew: so these must be
  * fresh ones, or all rows have been used, which is sure after two epochs. */
@@ -91,7 +97,8 @@ static int can_save(const struct drps_job *job, const struct drps_state *state)
     const uint64_t steps = job->plan->info.batches + job->plan->info.eval_batches;
     const uint64_t next = (job->checkpoints.state.part.step + server->steps) % steps;
     return server->ops->save && !server->holds && !needs_rows(job, state) &&
-           next == state->part.step && (!server->saved || server->steps >= 2 * steps);
+           next == state->part.step &&
+           (!server->saved || (uses_all_rows(job) && server->steps >= 2 * steps));
 }
 
 static int save_store(struct drps_job *job, struct drps_checkpoint_writer *w, struct drps_err *err)

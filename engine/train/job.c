@@ -239,7 +239,7 @@ static int clear_up(struct drps_job *job, struct drps_err *err)
     int rc = job->whole ? 0 : drps_job_begin_stage(job, err);
     if (rc == 0 && job->ranks) rc = drps_cluster_finish(&job->cluster, err);
     if (rc == 0) drps_job_clear(job);
-    return rc;
+    return rc == 0 ? drps_job_write_delta(job, err) : rc;
 }
 
 /* A run that goes on from a checkpoint, or is done, needs no pilot, as all ranks know. */
@@ -297,7 +297,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     rc = drps_job_conclude(job, rc, err);
     if (rc == 0 && job->ranks) rc = drps_cluster_finish(&job->cluster, err);
     if (rc == 0 && !job->result->interrupted) drps_job_clear(job);
-    return rc;
+    return rc == 0 ? drps_job_write_delta(job, err) : rc;
 }
 
 static void finish(struct drps_job *job)

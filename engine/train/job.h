@@ -177,6 +177,13 @@ uint64_t drps_job_rows_space(const struct drps_job *job);
 
 void drps_job_close_rows(struct drps_job *job);
 
+/* Refuse what drps_job_write_delta() cannot do; and, once the model is whole, write what has
+ * changed since the one that the run began with, where that is asked for. */
+DRPS_MUST_CHECK
+int drps_job_check_delta(const struct drps_job *job, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_job_write_delta(struct drps_job *job, struct drps_err *err);
+
 /* ---- The end: engine/train/export.c ---- */
 
 /* Set room aside for all that training leaves, where this process writes the model. */

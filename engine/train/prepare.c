@@ -455,6 +455,7 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
     if (rc == 0 && job->ranks) rc = drps_cluster_init(&job->cluster, job->plan, job->options, err);
     if (rc == 0) rc = drps_job_find_checkpoint(job, err);
     if (rc == 0) rc = check_options(job, err); /* with what it has settled */
+    if (rc == 0) rc = drps_job_check_delta(job, err);
     if (rc == 0) rc = drps_publish_engine(job->options->model_store, &job->model_kv, err);
     if (rc == 0) rc = check_names(job, err);
     if (rc == 0) rc = drps_job_prepare_parts(job, config, &parts, err);

@@ -82,6 +82,15 @@ static json_t *checkpoints_to_json(const struct drps_train_checkpoints *c)
     return j;
 }
 
+static json_t *delta_to_json(const struct drps_train_delta *d)
+{
+    json_t *j = json_object();
+    drps_manifest_put(&j, "rows", count(d->rows));
+    drps_manifest_put(&j, "new", count(d->fresh));
+    drps_manifest_put(&j, "bytes", count(d->bytes));
+    return j;
+}
+
 static json_t *from_to_json(const struct drps_train_from *f)
 {
     json_t *j = json_object();
@@ -110,6 +119,7 @@ static void put_epochs(json_t **j, const struct drps_train_result *r)
     drps_manifest_put(j, "resumed_step", count(r->resumed_step));
     drps_manifest_put(j, "first_step_seconds", number(r->first_step_seconds));
     drps_manifest_put(j, "from", r->from.all ? from_to_json(&r->from) : json_null());
+    drps_manifest_put(j, "delta", r->delta.bytes ? delta_to_json(&r->delta) : json_null());
     drps_manifest_put(j, "checkpoints", checkpoints_to_json(&r->checkpoints));
     drps_manifest_put(j, "kept", r->kept ? json_string(r->kept) : json_null());
 }

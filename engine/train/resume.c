@@ -374,13 +374,23 @@ static int resume(struct drps_job *job, const uint64_t *numbers, size_t n, uint6
     return rc;
 }
 
-/* Whether options->from is where the run's own checkpoints lie: then these are no obstacle. */
-static int begins_with_own(const struct drps_job *job)
+static int is_own(const struct drps_job *job, const char *path)
 {
     struct stat from, own;
-    return job->options->from && stat(job->options->from, &from) == 0 &&
-           stat(job->checkpoints.place.root, &own) == 0 && from.st_dev == own.st_dev &&
-           from.st_ino == own.st_ino;
+    return stat(path, &from) == 0 && stat(job->checkpoints.place.root, &own) == 0 &&
+           from.st_dev == own.st_dev && from.st_ino == own.st_ino;
+}
+
+/* Whether options->from is where the run's own checkpoints lie, or a model beside them: then these
+ * are no obstacle. */
+static int begins_with_own(const struct drps_job *job)
+{
+    const char *from = job->options->from;
+    if (!from) return 0;
+    char *beside = drps_warm_state_path(from);
+    const int is = is_own(job, from) || (beside && is_own(job, beside));
+    free(beside);
+    return is;
 }
 
 /* Numbers go on after the largest that any rank has. */

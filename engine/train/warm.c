@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/drps_size.h"
+#include "engine/delta/drps_delta.h"
 #include "engine/train/job.h"
 
 static int ranks_differ(const char *from, struct drps_err *err)
@@ -31,13 +32,26 @@ static int open_from(struct drps_job *job, struct drps_err *err)
                                               .from = job->options->from,
                                               .part = job->plan,
                                               .whole = job->whole,
+                                              .no_state = job->options->no_state,
                                               .log = job->options->log};
     return drps_warm_open(&options, &job->warm, err);
+}
+
+/* Rows of the base, of which the plan has no batch, would be those of nothing learned. */
+static void remark_base(const struct drps_job *job)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    if (!job->whole || !info->base[0] || job->options->from || job->options->pilot.on) return;
+    drps_log(job->options->log, DRPS_LOG_WARN,
+             "%s goes on from plan %s, and training begins with no model of that: what is not in "
+             "its own batches stays unlearned",
+             job->whole->dir, info->base);
 }
 
 int drps_job_open_from(struct drps_job *job, struct drps_err *err)
 {
     if (job->checkpoints.from || job->result->already) return 0;
+    remark_base(job);
     int rc = job->options->from ? open_from(job, err) : 0;
     return rc == 0 ? all_same(job, job->warm ? drps_warm_id(job->warm) : UINT64_MAX - 1, err) : rc;
 }
@@ -87,4 +101,35 @@ void drps_job_close_rows(struct drps_job *job)
 {
     drps_warm_close(job->warm);
     drps_checkpoint_close(job->rows);
+}
+
+/* ---- What has changed ---- */
+
+static struct drps_delta_options delta_options(const struct drps_job *job)
+{
+    const struct drps_train_options *o = job->options;
+    return (struct drps_delta_options){.io = job->plan->io,
+                                       .from = o->from,
+                                       .model = o->model_path,
+                                       .path = o->delta,
+                                       .replace = o->replace || o->resume,
+                                       .memory_bytes =
+                                           job->memory.store_bytes + job->memory.export_bytes};
+}
+
+int drps_job_check_delta(const struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_delta_options o = delta_options(job);
+    return job->whole && o.path && !job->options->pilot.on ? drps_delta_check(&o, err) : 0;
+}
+
+int drps_job_write_delta(struct drps_job *job, struct drps_err *err)
+{
+    struct drps_train_delta *done = &job->result->delta;
+    const struct drps_delta_options o = delta_options(job);
+    struct drps_delta delta;
+    if (!job->whole || !o.path || job->result->interrupted) return 0;
+    int rc = drps_delta_write(&o, &delta, err);
+    *done = (struct drps_train_delta){delta.changed, delta.fresh, delta.bytes};
+    return rc < 0 ? drps_err_context(err, "the model is written, but not the delta") : 0;
 }

@@ -3,8 +3,9 @@
  * Rows are matched by table and name; a row that the earlier run did not have is fresh.
  *
  * The earlier run is a model (its parameters) or a folder of checkpoints (rows with the optimizer's
- * state, of all ranks that wrote them; where the optimizer is another one, parameters alone). It
- * must have the same algorithm, loss and number of factors.
+ * state, of all ranks that wrote them; where the optimizer is another one, parameters alone). A
+ * model beside which the checkpoints of its end lie stands for these. It must have the same
+ * algorithm, loss and number of factors.
  *
  * Passes, all of them sequential, where D is the bytes of the rows that are taken over and R those
  * of all rows of the plan (of this rank):
@@ -40,6 +41,7 @@ struct drps_warm_options {
     const struct drps_plan *part;  /* this rank's, or the whole plan of one worker */
     const struct drps_plan *whole; /* NULL: it is opened beside the rank's part */
     const struct drps_log *log;
+    int no_state; /* 1: parameters alone, whatever lies there */
 };
 
 /* What was found. */
@@ -76,6 +78,10 @@ int drps_warm_make(struct drps_warm *w, const struct drps_server *server, const 
 
 /* Returns the bytes of disk that drps_warm_make() takes at most for so many rows. */
 uint64_t drps_warm_space(uint64_t rows, uint64_t row_bytes);
+
+/* The folder of checkpoints that may lie beside a model, a new string (free() it); NULL when memory
+ * is gone. */
+char *drps_warm_state_path(const char *model);
 
 /* What a checkpoint's manifest says of its rows, as its member DRPS_WARM_MEMBER, so that another
  * plan can begin with them: a json_t object, own; NULL when memory is gone. `whole` (NULL: unknown)

@@ -146,6 +146,7 @@ static int read_first(struct warm_old *old, const struct drps_checkpoint *cp,
     if (rc == 0) rc = check_names(old, cp, err);
     if (rc < 0) return rc;
     old->ranks = part->workers;
+    memcpy(old->plan, part->plan, sizeof(old->plan));
     old->first = calloc((size_t)old->ranks + 1, sizeof(*old->first));
     return old->first ? 0 : no_memory(old, err);
 }
@@ -241,6 +242,48 @@ static int open_checkpoints(struct warm_old *old, const struct warm_about *now,
     return rc;
 }
 
+int drps_warm_old_open_state(const struct drps_warm_options *o, const char *path,
+                             const struct warm_about *now, struct warm_old *old,
+                             struct drps_err *err)
+{
+    *old = (struct warm_old){.io = o->io, .log = o->log, .path = path};
+    old->own_path = strdup(path);
+    if (!old->own_path) return no_memory(old, err);
+    old->path = old->own_path;
+    return open_checkpoints(old, now, err);
+}
+
+static int scan_rank(const struct warm_old *old, uint32_t rank, struct drps_checkpoint *cp,
+                     char *rows, size_t cap, drps_row_visit visit, void *ctx, struct drps_err *err)
+{
+    const uint64_t all = old->first[rank + 1] - old->first[rank];
+    int rc = 0;
+    for (uint64_t at = 0, n; at < all && rc == 0; at += n) {
+        n = all - at < cap ? all - at : cap;
+        rc = drps_io_stopped(old->io, err);
+        if (rc == 0) rc = drps_checkpoint_read(cp, at, (size_t)n, rows, err);
+        if (rc == 0) rc = visit(ctx, old->first[rank] + at, (size_t)n, rows, err);
+    }
+    return rc;
+}
+
+int drps_warm_old_scan(const struct warm_old *old, drps_row_visit visit, void *ctx,
+                       struct drps_err *err)
+{
+    enum { SCAN_BYTES = 1 << 18 };
+    const size_t cap = SCAN_BYTES / old->row_bytes + 1;
+    char *rows = drps_array_new(cap, old->row_bytes);
+    int rc = rows ? 0 : no_memory(old, err);
+    for (uint32_t r = 0; r < old->ranks && rc == 0; r++) {
+        struct drps_checkpoint *cp = NULL;
+        rc = open_rank(old, r, old->number, &cp, err);
+        if (rc == 0) rc = scan_rank(old, r, cp, rows, cap, visit, ctx, err);
+        drps_checkpoint_close(cp);
+    }
+    free(rows);
+    return rc;
+}
+
 /* ---- Either ---- */
 
 int drps_warm_old_open(const struct drps_warm_options *o, const struct warm_about *now,
@@ -260,6 +303,7 @@ void drps_warm_old_close(struct warm_old *old)
     drps_modeldir_close(old->md);
     drps_checkpoint_close(old->cp);
     forget(old);
+    free(old->own_path);
     memset(old, 0, sizeof(*old));
 }
 

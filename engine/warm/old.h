@@ -17,6 +17,8 @@ struct warm_old {
     struct drps_modeldir *md; /* own; NULL: checkpoints */
 
     /* Checkpoints of all ranks. */
+    char *own_path;                /* own: `path`, where the user has named a model; or NULL */
+    char plan[DRPS_PLAN_ID_BYTES]; /* id of the whole plan */
     uint64_t number;
     uint32_t ranks;
     uint64_t *first;            /* own: [ranks + 1] */
@@ -30,6 +32,17 @@ DRPS_MUST_CHECK
 int drps_warm_old_open(const struct drps_warm_options *o, const struct warm_about *now,
                        struct warm_old *old, struct drps_err *err);
 void drps_warm_old_close(struct warm_old *old);
+
+/* Open the checkpoints in `path`, which old->own_path keeps. *old as of drps_warm_old_open(). */
+DRPS_MUST_CHECK
+int drps_warm_old_open_state(const struct drps_warm_options *o, const char *path,
+                             const struct warm_about *now, struct warm_old *old,
+                             struct drps_err *err);
+
+/* All rows of checkpoints, in order. */
+DRPS_MUST_CHECK
+int drps_warm_old_scan(const struct warm_old *old, drps_row_visit visit, void *ctx,
+                       struct drps_err *err);
 
 /* Returns the least memory_bytes that drps_warm_old_begin() takes. */
 uint64_t drps_warm_old_least(const struct warm_old *old);

@@ -10,6 +10,7 @@
 #include "engine/warm/join.h"
 #include "engine/warm/old.h"
 #include "engine/warm/pieces.h"
+#include "engine/warm/state.h"
 
 enum { GATHER_MOST = 65536 }; /* rows at a time */
 
@@ -73,6 +74,8 @@ int drps_warm_open(const struct drps_warm_options *o, struct drps_warm **w_out,
     int rc = open_whole(w, err);
     if (rc == 0) rc = drps_warm_about_plan(w->whole, &w->now, err);
     if (rc == 0) rc = drps_warm_old_open(&w->o, &w->now, &w->old, err);
+    if (rc == 0 && w->old.md && !w->o.no_state)
+        rc = drps_warm_take_state(&w->o, &w->now, &w->old, err);
     if (rc < 0) {
         drps_warm_close(w);
         return rc;
@@ -92,7 +95,7 @@ void drps_warm_close(struct drps_warm *w)
 
 uint64_t drps_warm_id(const struct drps_warm *w)
 {
-    return w->old.id;
+    return w->old.id ^ (w->o.no_state ? 2 : 0);
 }
 
 uint64_t drps_warm_space(uint64_t rows, uint64_t row_bytes)
@@ -280,7 +283,7 @@ int drps_warm_make(struct drps_warm *w, const struct drps_server *server, const 
 {
     struct drps_checkpoints place;
     struct making m = {.w = w, .server = server, .rows = drps_plan_own_rows(&w->o.part->info).rows};
-    m.state = !w->old.md && w->old.optim.kind == server->optim.kind &&
+    m.state = !w->old.md && !w->o.no_state && w->old.optim.kind == server->optim.kind &&
               !drps_optim_is_newton(server->optim.kind); /* which begins at the parameters */
     *cp_out = NULL;
     *out = (struct drps_warm_found){0};

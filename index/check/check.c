@@ -9,17 +9,16 @@
 #include "base/drps_alloc.h"
 #include "index/check/check_internal.h"
 #include "index/plan/drps_names.h"
-#include "index/plan/drps_steps.h"
+#include "index/walk/drps_walk.h"
 
-enum { BUFFER_BYTES = 1 << 20, NAME_BYTES = 128 };
+enum { NAME_BYTES = 128 };
 static const double COPIES_TELL = 0.01; /* of test samples: fewer are not worth a word */
 static const double COPIES_MANY = 0.5, IN_STEP = 0.8;
 static const double MORE_THAN_CHANCE = 1.5;
 
 struct walk {
     const struct drps_plan *plan;
-    struct steps *data, *rows; /* own */
-    void *room;                /* own: of a plain body */
+    struct drps_walk batches; /* own */
     struct drps_label_sums labels;
     struct features features;
     struct copies copies;
@@ -28,35 +27,6 @@ struct walk {
 
 /* ---- Batches ---- */
 
-static int labels_fit(const struct drps_plan_info *info, const struct drps_batch *b)
-{
-    const float classes = (float)drps_classes_count(info->classes);
-    for (size_t i = 0; info->classes && i < b->samples; i++)
-        if (!(b->labels[i] >= 0 && b->labels[i] < classes)) return 0;
-    return 1;
-}
-
-/* Decodes batch `step`; all is borrowed until the next call. */
-static int read_batch(struct walk *w, uint64_t step, struct drps_batch *b, const uint32_t **rows,
-                      struct drps_err *err)
-{
-    const struct drps_plan_info *info = &w->plan->info;
-    const void *record;
-    size_t bytes, n;
-    int rc = drps_steps_record(w->data, step, &record, &bytes, err);
-    if (rc == 0)
-        rc = drps_batch_unpack(record, bytes, w->room, (size_t)info->max_body_bytes, &bytes, err);
-    if (rc == 0) rc = drps_batch_decode_unpacked(w->room, bytes, b, err);
-    if (rc == 0 && !labels_fit(info, b))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "a label is none of the classes");
-    if (rc < 0) return drps_steps_fault(w->data, step, err);
-    rc = drps_steps_rows(w->rows, step, info->rows, rows, &n, err);
-    if (rc == 0 && n != b->rows)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "batch %llu has %zu rows, and a list of %zu",
-                          (unsigned long long)step, b->rows, n);
-    return rc;
-}
-
 static int walk_tests(struct walk *w, struct drps_err *err)
 {
     const struct drps_plan_info *info = &w->plan->info;
@@ -64,7 +34,7 @@ static int walk_tests(struct walk *w, struct drps_err *err)
     struct drps_batch b;
     int rc = 0;
     for (uint64_t s = 0; s < info->eval_batches && rc == 0; s++) {
-        rc = read_batch(w, info->batches + s, &b, &rows, err);
+        rc = drps_walk_read(&w->batches, info->batches + s, &b, &rows, err);
         if (rc == 0) rc = copies_add(&w->copies, &b, rows, err);
         if (rc == 0 && !w->copies.slice) w->test_samples += b.samples;
     }
@@ -85,7 +55,7 @@ static int walk_training(struct walk *w, int counts_labels, int of_features, str
     struct drps_batch b;
     int rc = 0;
     for (uint64_t s = 0; s < info->batches && rc == 0; s++) {
-        rc = read_batch(w, s, &b, &rows, err);
+        rc = drps_walk_read(&w->batches, s, &b, &rows, err);
         if (rc < 0) break;
         if (counts_labels) add_labels(w, &b);
         w->samples += counts_labels ? b.samples : 0;
@@ -141,31 +111,20 @@ static int walk_all(struct walk *w, uint64_t memory_bytes, struct drps_check *ou
 static int walk_open(struct walk *w, const struct drps_plan *plan, struct drps_err *err)
 {
     const struct drps_plan_info *info = &plan->info;
-    const uint64_t steps = info->batches + info->eval_batches;
     enum drps_loss loss = DRPS_LOSS_CODING;
     (void)drps_loss_find(info->loss, &loss);
     *w = (struct walk){.plan = plan};
-    w->room = drps_array_new((size_t)info->max_body_bytes, 1);
-    if (!w->room) return drps_err_set(err, -ENOMEM, "no memory for a batch");
     int rc = drps_label_sums_init(&w->labels, loss, drps_classes_count(info->classes), err);
     if (rc == 0) rc = features_init(&w->features, info, err);
-    if (rc == 0)
-        rc = drps_steps_open(plan->io, plan->dir, DRPS_FILE_DATA, DRPS_KIND_DATA, steps,
-                             BUFFER_BYTES, &w->data, err);
-    if (rc == 0)
-        rc = drps_steps_open(plan->io, plan->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps,
-                             BUFFER_BYTES, &w->rows, err);
-    return rc;
+    return rc == 0 ? drps_walk_open(&w->batches, plan, err) : rc;
 }
 
 static void walk_close(struct walk *w)
 {
-    drps_steps_close(w->data);
-    drps_steps_close(w->rows);
+    drps_walk_close(&w->batches);
     drps_label_sums_destroy(&w->labels);
     features_free(&w->features);
     copies_free(&w->copies);
-    free(w->room);
 }
 
 /* ---- Names ---- */

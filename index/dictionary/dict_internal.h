@@ -5,6 +5,7 @@
  *     dict.c        names to ids, with counts: the table of one generation
  *     dict_sort.c   a generation's keys in order
  *     dict_runs.c   generations as runs on disk: written, and merged
+ *     dict_base.c   names of an earlier plan, which keep their rows
  *     dict_place.c  placed ids and the final dictionary, from the only generation or from runs
  */
 #ifndef DRPS_INDEX_DICTIONARY_DICT_INTERNAL_H

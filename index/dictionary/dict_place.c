@@ -13,11 +13,11 @@
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
 #include "base/drps_extsort.h"
+#include "index/dictionary/dict_base.h"
 #include "index/dictionary/scatter.h"
 #include "index/order/drps_grid.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_names.h"
-#include "index/plan/drps_names_writer.h"
 
 _Static_assert(SCATTER_NONE == DRPS_NO_ROW, "a key without a number has no row");
 
@@ -63,10 +63,30 @@ static int too_many_rows(struct drps_err *err)
 
 struct placing {
     struct dict *d;
+    struct dict_base *base;        /* borrowed; NULL: there is no earlier plan */
     struct drps_extsort *by_order; /* order key -> number of the key in key order */
     struct scatter by_key;         /* number of the key -> placed id */
     struct scatter by_id;          /* provisional id -> placed id */
 };
+
+/* Where the key of this number comes in the order of rows, unless it has a row already. */
+static int order_one(struct placing *p, const struct dict_merged *at, uint64_t number,
+                     uint64_t rows_out[2], struct drps_err *err)
+{
+    const struct dict *d = p->d;
+    uint32_t row;
+    int rc = drps_dict_base_row(p->base, at->key, &row, err);
+    if (rc < 0) return rc;
+    if (row != DRPS_NO_ROW) return drps_scatter_put(&p->by_key, number, row, err);
+    if (!at->count) return 0;
+    /* Ties by key: keys come in their order, which the sort keeps. */
+    const unsigned table = table_of(d, at->key, at->field);
+    const struct drps_sort_record r = {
+        .hi = order_key_of(d, table, at->key, at->mask, at->first, at->count),
+        .a = (uint32_t)number};
+    rows_out[table]++;
+    return drps_extsort_add(p->by_order, &r, err);
+}
 
 static int collect_order(struct placing *p, uint64_t rows_out[2], struct drps_err *err)
 {
@@ -78,18 +98,7 @@ static int collect_order(struct placing *p, uint64_t rows_out[2], struct drps_er
                     : drps_err_set(err, -ENOMEM, "no memory for placing");
 
     while (rc == 0 && (rc = drps_dict_merge_next(&m, &at, err)) > 0) {
-        if (at.count) {
-            /* Ties by key: keys come in their order, which the sort keeps. */
-            const unsigned table = table_of(p->d, at.key, at.field);
-            struct drps_sort_record r = {
-                .hi = order_key_of(p->d, table, at.key, at.mask, at.first, at.count),
-                .a = (uint32_t)number};
-            rows_out[table]++;
-            rc = drps_extsort_add(p->by_order, &r, err);
-        } else {
-            rc = 0;
-        }
-        number++;
+        rc = order_one(p, &at, number++, rows_out, err);
         if (rc == 0) rc = drps_dict_merge_skip(&m, &at, err);
     }
     drps_dict_merge_close(&m);
@@ -114,25 +123,26 @@ static int number_rows(struct placing *p, uint32_t first_row, struct drps_err *e
 static int write_names(struct placing *p, const char *plan_dir, struct drps_err *err)
 {
     struct dict_merge m = {0};
-    struct names_writer *w = NULL;
+    struct dict_names *w = NULL;
     struct dict_merged at = {.ids =
                                  drps_array_new(drps_dict_generations(p->d) + 1, sizeof(uint32_t))};
     uint32_t row;
     int rc = at.ids ? drps_scatter_finish(&p->by_key, err)
                     : drps_err_set(err, -ENOMEM, "no memory for placing");
 
-    if (rc == 0) rc = drps_names_writer_open(p->d->io, plan_dir, p->d->options.strings, &w, err);
+    if (rc == 0) rc = drps_dict_names_open(p->d, p->base, plan_dir, &w, err);
     if (rc == 0) rc = drps_dict_merge_open(p->d, &m, err);
     while (rc == 0 && (rc = drps_dict_merge_next(&m, &at, err)) > 0) {
         rc = drps_scatter_next(&p->by_key, &row, err);
-        if (rc == 0 && row != DRPS_NO_ROW)
-            rc = drps_names_writer_add(w, at.key, row, at.field, at.text, at.bytes, err);
+        const struct drps_names_entry name = {
+            .key = at.key, .row = row, .field = at.field, .text = at.text, .bytes = at.bytes};
+        if (rc == 0 && row != DRPS_NO_ROW) rc = drps_dict_names_add(w, &name, err);
         for (size_t i = 0; rc == 0 && i < at.ids_n; i++)
             rc = drps_scatter_put(&p->by_id, at.ids[i], row, err);
         if (rc == 0) rc = drps_dict_merge_skip(&m, &at, err);
     }
-    if (rc == 0) rc = drps_names_writer_finish(w, err);
-    drps_names_writer_close(w);
+    if (rc == 0) rc = drps_dict_names_finish(w, err);
+    drps_dict_names_close(w);
     drps_dict_merge_close(&m);
     free(at.ids);
     return rc;
@@ -166,10 +176,10 @@ static int write_map(struct placing *p, struct drps_err *err)
     return rc;
 }
 
-static int place_runs(struct dict *d, const char *plan_dir, uint32_t first_row,
-                      uint64_t rows_out[2], struct drps_err *err)
+static int place_runs(struct dict *d, struct dict_base *base, const char *plan_dir,
+                      uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
 {
-    struct placing p = {.d = d};
+    struct placing p = {.d = d, .base = base};
     uint64_t share = d->options.memory_bytes / 3;
 
     int rc = drps_extsort_open(d->io, d->dir, "place", share, &p.by_order, err);
@@ -191,84 +201,86 @@ static int place_runs(struct dict *d, const char *plan_dir, uint32_t first_row,
 
 /* ---- A single generation ---- */
 
-/* The name of the key with this number. */
-static struct drps_name name_in_arena(const struct dict *d, uint32_t number)
+/* The name of the key with this number, at its row. */
+static struct drps_names_entry name_of(const struct dict *d, uint64_t key, uint32_t number)
 {
+    struct drps_names_entry e = {.key = key, .row = d->placed ? d->placed[number] : DRPS_NO_ROW};
     uint16_t field;
-    if (!d->options.strings) return (struct drps_name){0};
+    if (!d->options.strings) return e;
     const char *name = d->arena + d->name_at[number];
     memcpy(&field, name, sizeof(field));
-    return (struct drps_name){
-        .field = field, .bytes = drps_get_u32(name + 2), .text = name + DICT_NAME_HEAD};
+    e.field = field;
+    e.bytes = drps_get_u32(name + 2);
+    e.text = name + DICT_NAME_HEAD;
+    return e;
 }
 
-/* List the order keys of all names that training touches, by name; returns how many. */
-static size_t list_order(const struct dict *d, struct dict_keyed *order, uint64_t rows_out[2])
+/* Give names of the base their rows, and list the order keys of all others that training touches,
+ * by name: *n_out of them. */
+static int list_order(struct dict *d, struct dict_base *base, struct dict_keyed *order,
+                      size_t *n_out, uint64_t rows_out[2], struct drps_err *err)
 {
     const size_t n = d->keys.n;
-    size_t listed = 0;
+    *n_out = 0;
     for (size_t i = 0; i < n; i++) {
         if (i + AHEAD < n) __builtin_prefetch(&d->keys.entries[d->sorted[i + AHEAD].number]);
         const uint32_t number = d->sorted[i].number;
         const struct key_entry *e = &d->keys.entries[number];
-        if (!e->count) continue;
-        const unsigned field = d->options.table_by_field ? name_in_arena(d, number).field : 0;
+        int rc = drps_dict_base_row(base, e->key, &d->placed[number], err);
+        if (rc < 0) return rc;
+        if (!e->count || d->placed[number] != DRPS_NO_ROW) continue;
+        const unsigned field = d->options.table_by_field ? name_of(d, e->key, number).field : 0;
         const unsigned table = table_of(d, e->key, field);
-        order[listed++] = (struct dict_keyed){
+        order[(*n_out)++] = (struct dict_keyed){
             order_key_of(d, table, e->key, e->mask, e->first, e->count), number};
         rows_out[table]++;
     }
-    return listed;
+    return 0;
 }
 
-static int map_table(struct dict *d, uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
+static int map_table(struct dict *d, struct dict_base *base, uint32_t first_row,
+                     uint64_t rows_out[2], struct drps_err *err)
 {
     const size_t n = d->keys.n;
     struct dict_keyed *order = drps_pages_new(n * sizeof(*order));
     struct dict_keyed *aux = drps_pages_new(n * sizeof(*aux));
-    int rc = 0;
+    size_t rows = 0;
     d->placed = drps_pages_new(n * sizeof(*d->placed));
     d->placed_n = n;
-    if (order && aux && d->placed) {
-        const size_t rows = list_order(d, order, rows_out);
-        if (rows > DRPS_NO_ROW - first_row) rc = too_many_rows(err);
-        drps_dict_sort_keys(order, aux, rows);           /* ties stay in the order of keys */
-        memset(d->placed, 0xff, n * sizeof(*d->placed)); /* DRPS_NO_ROW */
-        for (size_t i = 0; i < rows; i++)
-            d->placed[order[i].number] = first_row + (uint32_t)i;
-    } else {
-        rc = drps_err_set(err, -ENOMEM, "no memory for placing");
-    }
+    int rc = order && aux && d->placed ? list_order(d, base, order, &rows, rows_out, err)
+                                       : drps_err_set(err, -ENOMEM, "no memory for placing");
+    if (rc == 0 && rows > DRPS_NO_ROW - first_row) rc = too_many_rows(err);
+    if (rc == 0) drps_dict_sort_keys(order, aux, rows); /* ties stay in the order of keys */
+    for (size_t i = 0; i < rows && rc == 0; i++)
+        d->placed[order[i].number] = first_row + (uint32_t)i;
     drps_pages_free(order, n * sizeof(*order));
     drps_pages_free(aux, n * sizeof(*aux));
     return rc;
 }
 
-static int write_table_names(struct dict *d, const char *plan_dir, struct drps_err *err)
+static int write_table_names(struct dict *d, struct dict_base *base, const char *plan_dir,
+                             struct drps_err *err)
 {
     const size_t n = d->keys.n;
-    struct names_writer *w = NULL;
-    int rc = drps_names_writer_open(d->io, plan_dir, d->options.strings, &w, err);
+    struct dict_names *w = NULL;
+    int rc = drps_dict_names_open(d, base, plan_dir, &w, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (i + AHEAD < n) __builtin_prefetch(&d->placed[d->sorted[i + AHEAD].number]);
-        const uint32_t number = d->sorted[i].number;
-        if (d->placed[number] == DRPS_NO_ROW) continue;
-        const struct drps_name name = name_in_arena(d, number);
-        rc = drps_names_writer_add(w, d->sorted[i].key, d->placed[number], name.field, name.text,
-                                   name.bytes, err);
+        const struct drps_names_entry name = name_of(d, d->sorted[i].key, d->sorted[i].number);
+        if (name.row != DRPS_NO_ROW) rc = drps_dict_names_add(w, &name, err);
     }
-    if (rc == 0) rc = drps_names_writer_finish(w, err);
-    drps_names_writer_close(w);
+    if (rc == 0) rc = drps_dict_names_finish(w, err);
+    drps_dict_names_close(w);
     return rc;
 }
 
 /* Place as place_runs() does, from the table. What it takes beside the table's half of the run's
  * memory, 36 bytes a key, is less than what reading has given back. */
-static int place_table(struct dict *d, const char *plan_dir, uint32_t first_row,
-                       uint64_t rows_out[2], struct drps_err *err)
+static int place_table(struct dict *d, struct dict_base *base, const char *plan_dir,
+                       uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
 {
-    int rc = map_table(d, first_row, rows_out, err);
-    return rc < 0 ? rc : write_table_names(d, plan_dir, err);
+    int rc = map_table(d, base, first_row, rows_out, err);
+    return rc < 0 ? rc : write_table_names(d, base, plan_dir, err);
 }
 
 /* ---- Either ---- */
@@ -290,11 +302,14 @@ static int last_generation(struct dict *d, struct drps_err *err)
 int drps_dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],
                     struct drps_err *err)
 {
+    struct dict_base *base = NULL;
     rows_out[0] = rows_out[1] = 0;
     int rc = last_generation(d, err);
+    if (rc == 0) rc = drps_dict_base_open(d, &base, err);
     if (rc == 0)
-        rc = d->sorted ? place_table(d, plan_dir, first_row, rows_out, err)
-                       : place_runs(d, plan_dir, first_row, rows_out, err);
+        rc = d->sorted ? place_table(d, base, plan_dir, first_row, rows_out, err)
+                       : place_runs(d, base, plan_dir, first_row, rows_out, err);
+    drps_dict_base_close(base);
     drps_dict_free_table(d);
     return rc;
 }

@@ -33,6 +33,9 @@ struct dict_options {
     uint64_t hash_seed; /* only for the text of a collision error */
     int by_hash;        /* order of a table's rows: by grid_hash(order_seed, key), not by pattern */
     uint64_t order_seed;
+    const char *base_dir; /* borrowed until drps_dict_place(): the folder of an earlier plan, whose
+                             names keep their rows; NULL: none */
+    uint64_t base_rows;   /* that it has */
 };
 
 /* Times in an epoch, and what stands for none. */
@@ -60,6 +63,8 @@ uint32_t drps_dict_base(const struct dict *d, size_t generation);
 /*
  * After the last add: fix the placed ids, from `first_row` on, and write plan_dir/names.rec.
  * Tables' row counts go to rows_out[0 .. 1]. Keys that no training sample touches get DRPS_NO_ROW.
+ * With an earlier plan that is said of the names that it does not have: its own, all of which are
+ * in names.rec, too, keep their rows and are not counted. DRPS_E_CORRUPT: its names are damaged.
  */
 DRPS_MUST_CHECK
 int drps_dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],

@@ -57,7 +57,9 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                        .loss_of_classes = DRPS_LOSS_LOGISTIC,
                        .tables = {"w"},
                        .optimizer = "adagrad",
-                       .adagrad_lr = 0.05f},
+                       .adagrad_lr = 0.05f,
+                       .ones_lr = 0.07f,
+                       .ones_eps = 1},
     [DRPS_ALGO_SVM] = {.algo = DRPS_ALGO_SVM,
                        .name = "svm",
                        .predictor = DRPS_PREDICTOR_LINEAR,
@@ -134,7 +136,8 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
 };
 
 /* By the scores and labels of the loss, and whether samples have rows of their own. Learning rates
- * are those of the algorithms with the same predictor. */
+ * are those of the algorithms with the same predictor, but for those of ones, which were measured
+ * for the logistic loss alone. */
 static const struct drps_algorithm of_texts[3][2] = {
     {TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
      TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_SAMPLES)},

@@ -140,6 +140,22 @@ static int starts_fit(const struct drps_batch *b)
     return 1;
 }
 
+/* See struct drps_batch. The encoder puts a sample's entries into the order of their rows. */
+static uint32_t dense_of(const struct drps_batch *b)
+{
+    const size_t n = b->per_sample;
+    if (b->starts || !b->values || !b->local16 || b->fields || !n || b->rows < n || b->rows > n + 1)
+        return 0;
+    const uint16_t first = (uint16_t)(b->rows - n);
+    unsigned differ = 0;
+    for (size_t s = 0; s < b->samples && !differ; s++) {
+        const uint16_t *local = b->local16 + s * n;
+        for (size_t k = 0; k < n; k++)
+            differ |= local[k] ^ (uint16_t)(first + k);
+    }
+    return differ ? 0 : first + 1u;
+}
+
 uint32_t drps_batch_stratum(const void *record, size_t bytes)
 {
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT);
@@ -229,8 +245,10 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
     if (whole && !weights_fit(b))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "a batch has a weight that is no finite number above 0");
-    if (whole && at == bytes && starts_fit(b) && (checked || (indices_fit(b) && fields_fit(b))))
+    if (whole && at == bytes && starts_fit(b) && (checked || (indices_fit(b) && fields_fit(b)))) {
+        b->dense = dense_of(b);
         return 0;
+    }
     return drps_err_set(
         err, DRPS_E_CORRUPT,
         "a batch of %zu bytes does not hold its %zu samples with %zu entries over %zu rows", bytes,

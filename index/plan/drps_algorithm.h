@@ -102,6 +102,7 @@ struct drps_algorithm {
     float init;            /* factors start between -init / sqrt(factors) and that; 0: DRPS_INIT */
     float adagrad_lr;      /* learning rate with AdaGrad where none is given */
     float adagrad_eps;     /* its eps where none is given; 0: the optimizer's own */
+    float ones_lr, ones_eps; /* the same where most entries are 1; 0: no other */
 };
 
 /* Returns the entry of an algorithm, static; NULL if there is none of this name (or `name` is

@@ -39,12 +39,14 @@ struct drps_batch {
     uint32_t per_sample;
     const uint16_t *local16; /* [nnz] when m <= 65536, else NULL */
     const uint32_t *local32; /* [nnz] otherwise */
-    const float *values;     /* [nnz], or NULL: all 1 */
-    const uint16_t *fields;  /* [nnz] each below field_count; NULL: entries have none */
-    uint32_t field_count;    /* 0 where entries have none */
-    uint32_t stratum, lane;  /* batches of one stratum, not 0, and different lanes share no row but
-                              the intercept's; they follow on each other */
-    uint32_t hand_over;      /* of drps_hand_over; 0: the step is a batch */
+    uint32_t dense; /* 1 or 2: entry k of each sample has row dense - 1 + k, up to the last row: the
+                       values are a matrix [samples][per_sample]; 0: not, or not looked for */
+    const float *values;    /* [nnz], or NULL: all 1 */
+    const uint16_t *fields; /* [nnz] each below field_count; NULL: entries have none */
+    uint32_t field_count;   /* 0 where entries have none */
+    uint32_t stratum, lane; /* batches of one stratum, not 0, and different lanes share no row but
+                             the intercept's; they follow on each other */
+    uint32_t hand_over;     /* of drps_hand_over; 0: the step is a batch */
 };
 
 static inline size_t drps_batch_start(const struct drps_batch *b, size_t s)

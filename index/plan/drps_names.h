@@ -34,6 +34,19 @@ DRPS_MUST_CHECK
 int drps_names_lookup(struct drps_names *names, const uint64_t *keys, size_t n, uint32_t *rows_out,
                       struct drps_err *err);
 
+struct drps_names_entry {
+    uint64_t key;
+    uint32_t row;
+    unsigned field;
+    const char *text; /* borrowed until the next call; NULL (bytes 0) for numeric names */
+    size_t bytes;
+};
+
+/* The name behind the one that was given last, in key order; the first one at first. 1, or 0 at the
+ * end. */
+DRPS_MUST_CHECK
+int drps_names_next(struct drps_names *names, struct drps_names_entry *out, struct drps_err *err);
+
 /* Visit all names in key order: text is NULL (bytes 0) for numeric names. A non-zero result ends
  * the visit. */
 typedef int (*drps_names_visit)(void *ctx, uint64_t key, uint32_t row, unsigned field,

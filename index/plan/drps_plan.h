@@ -91,6 +91,7 @@ struct drps_plan_negatives {
     uint32_t test;     /* of a sample of evaluation, at most */
     uint32_t draws;    /* times that an epoch has each chosen item, with other negatives each */
     int by_popularity; /* 1: as often as items are chosen; 0: evenly */
+    uint64_t items;     /* that there are to be drawn */
     double alpha;      /* wmf: labels are 1 + alpha times the rating */
     double weight;     /* wmf: of all negatives of a sample together; 0: as many as there are
                            items that its user has not chosen, for each that it has */
@@ -195,6 +196,8 @@ struct drps_plan_info {
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
     double label_mean;  /* of training labels as stored, each times its weight */
+    double ones;        /* which share of training's entries has the value 1; 0, too, where an older
+                           drps-index has not counted them */
     struct drps_plan_weights weights;
     /* Mean losses of the score that is best for all training samples (drps_constant.h); NaN: there
      * is none, or an older drps-index has not counted it. */
@@ -223,8 +226,11 @@ struct drps_plan_info {
     uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */
     /* Sums over an epoch's windows; moved: they leave, some to be held in memory by a run. */
     uint64_t window_rows, window_rows_kept, window_rows_moved;
-    uint64_t memory_bytes; /* the memory limit of drps-index */
-    int string_names;      /* features are strings: names.rec holds them */
+    uint64_t memory_bytes;         /* the memory limit of drps-index */
+    int string_names;              /* features are strings: names.rec holds them */
+    char base[DRPS_PLAN_ID_BYTES]; /* id of the plan that this one goes on from, whose rows have
+                                      their numbers here; "": none */
+    uint64_t base_rows; /* that it has; some of them may be in no batch. Others follow behind */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
     size_t fields_n;                           /* string names: field prefixes */
@@ -327,6 +333,10 @@ uint32_t drps_plan_row_fields(const struct drps_plan_info *info);
 
 /* 1: row 0 is the intercept; 0: there is none. */
 int drps_plan_has_bias(const struct drps_plan_info *info);
+
+/* Users and items have numbers among each other: the tables behind the intercept become one,
+ * "rows", with all rows that info counts. One table stays what it is. */
+void drps_plan_mix_tables(struct drps_plan_info *info);
 
 /* Tables must follow on each other, from row 0 on; *rows_out is how many they have. `path` is that
  * of the manifest, for the message. DRPS_E_CORRUPT. */

@@ -139,6 +139,8 @@ struct drps_names {
     size_t cap;
     uint64_t loaded; /* its number; `pages`: none */
     struct page page;
+    uint64_t next_page; /* of drps_names_next() */
+    size_t next;        /* in that page */
 };
 
 static int load_directory(struct drps_names *names, struct drps_err *err)
@@ -278,27 +280,42 @@ int drps_names_lookup(struct drps_names *names, const uint64_t *keys, size_t n, 
     return 0;
 }
 
+/* Name i of the page. */
+static void take_name(const struct page *p, size_t i, struct drps_names_entry *out)
+{
+    *out = (struct drps_names_entry){.key = drps_get_u64(p->keys + 8 * i),
+                                     .row = drps_get_u32(p->rows + 4 * i)};
+    if (!p->strings) return;
+    const uint32_t from = drps_get_u32(p->offsets + 4 * i);
+    uint16_t field;
+    memcpy(&field, p->fields + 2 * i, 2);
+    out->field = field;
+    out->text = p->text + from;
+    out->bytes = drps_get_u32(p->offsets + 4 * (i + 1)) - from;
+}
+
+int drps_names_next(struct drps_names *names, struct drps_names_entry *out, struct drps_err *err)
+{
+    if (names->next_page == names->pages) return 0;
+    int rc = load_page(names, names->next_page, err);
+    if (rc < 0) return rc;
+    take_name(&names->page, names->next, out);
+    if (++names->next == names->page.n) {
+        names->next = 0;
+        names->next_page++;
+    }
+    return 1;
+}
+
 int drps_names_scan(struct drps_names *names, drps_names_visit visit, void *ctx,
                     struct drps_err *err)
 {
-    for (uint64_t number = 0; number < names->pages; number++) {
-        int rc = load_page(names, number, err);
-        if (rc < 0) return rc;
-        const struct page *p = &names->page;
-        for (size_t i = 0; i < p->n; i++) {
-            uint16_t field = 0;
-            const char *text = NULL;
-            size_t bytes = 0;
-            if (p->strings) {
-                uint32_t from = drps_get_u32(p->offsets + 4 * i);
-                memcpy(&field, p->fields + 2 * i, 2);
-                text = p->text + from;
-                bytes = drps_get_u32(p->offsets + 4 * (i + 1)) - from;
-            }
-            rc = visit(ctx, drps_get_u64(p->keys + 8 * i), drps_get_u32(p->rows + 4 * i), field,
-                       text, bytes, err);
-            if (rc) return rc;
-        }
+    struct drps_names_entry e;
+    int rc;
+    names->next_page = names->next = 0;
+    while ((rc = drps_names_next(names, &e, err)) > 0) {
+        rc = visit(ctx, e.key, e.row, e.field, e.text, e.bytes, err);
+        if (rc) return rc;
     }
-    return 0;
+    return rc;
 }

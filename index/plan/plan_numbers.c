@@ -314,6 +314,7 @@ static int check_negatives(const struct drps_plan_info *i, const char *path, str
         {"each", n->each, least, most, "the algorithm"},
         {"test", n->test, least, most, "the algorithm"},
         {"draws", n->draws, least, most, "the algorithm"},
+        {"items", n->items, least, least ? DRPS_NO_ROW : 0, "a row of 32 bits"},
         {"few", n->few, 0, COUNT_MOST, "memory"},
         {"test_few", n->test_few, 0, COUNT_MOST, "memory"},
         {"test_new", n->test_new, 0, COUNT_MOST, "memory"},
@@ -342,6 +343,9 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
     if (rc == 0) rc = check_negatives(i, path, err);
     if (rc == 0) rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
     s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
+    const struct drps_bound base = {"rows of the base", i->base_rows, i->base[0] ? 1 : 0,
+                                    i->base[0] ? s.all_rows : 0, "the tables"};
+    if (rc == 0) rc = drps_manifest_check(&base, 1, path, err);
     const struct drps_bound first_row = {"first_row", r->first_row, 0, s.part ? s.all_rows : 0,
                                          "the tables"};
     if (rc == 0) rc = drps_manifest_check(&first_row, 1, path, err);
@@ -386,6 +390,15 @@ uint32_t drps_plan_row_fields(const struct drps_plan_info *info)
 int drps_plan_has_bias(const struct drps_plan_info *info)
 {
     return info->tables_n && strcmp(info->tables[0].name, DRPS_PLAN_BIAS) == 0;
+}
+
+void drps_plan_mix_tables(struct drps_plan_info *info)
+{
+    const size_t t = drps_plan_has_bias(info) ? 1 : 0;
+    if (info->tables_n <= t + 1) return;
+    memcpy(info->tables[t].name, "rows", sizeof("rows"));
+    info->tables[t].rows = info->rows - info->tables[t].first;
+    info->tables_n = t + 1;
 }
 
 enum drps_plan_shape drps_plan_shape(const struct drps_plan_info *info)

@@ -135,14 +135,6 @@ static size_t cut_blocks(const struct drps_plan_info *info, const uint32_t *rang
     return n;
 }
 
-static void mix_tables(struct drps_plan_info *info)
-{
-    const size_t t = drps_plan_has_bias(info) ? 1 : 0;
-    (void)snprintf(info->tables[t].name, sizeof(info->tables[t].name), "rows");
-    info->tables[t].rows = info->rows - info->tables[t].first;
-    info->tables_n = t + 1;
-}
-
 /* What numbering works with; own. */
 struct numbering {
     uint32_t *range_of, *new_id, *block, *blocks, *next;
@@ -163,7 +155,7 @@ static int number(const struct lane_rows_job *job, struct drps_plan_info *info, 
     *block_first = n->blocks;
     n->blocks = NULL;
     rc = drps_renumber_rows(job->io, job->from, job->to, info, n->new_id, err);
-    if (rc == 0) mix_tables(info);
+    if (rc == 0) drps_plan_mix_tables(info);
     return rc;
 }
 

@@ -68,16 +68,6 @@ static size_t cut_blocks(const uint32_t *block, const struct owners *owners, uin
     return n;
 }
 
-/* Rows of several tables mix; the intercept stays where it was. */
-static void mix_tables(struct drps_plan_info *info)
-{
-    const size_t t = drps_plan_has_bias(info) ? 1 : 0;
-    if (info->tables_n <= t + 1) return;
-    (void)snprintf(info->tables[t].name, sizeof(info->tables[t].name), "rows");
-    info->tables[t].rows = info->rows - info->tables[t].first;
-    info->tables_n = t + 1;
-}
-
 static int apply(const struct placement_job *job, struct drps_plan_info *info,
                  const uint32_t *new_id, const uint32_t *block, const struct owners *owners,
                  uint32_t **block_first, struct drps_err *err)
@@ -89,7 +79,7 @@ static int apply(const struct placement_job *job, struct drps_plan_info *info,
     free(*block_first);
     *block_first = first;
     int rc = drps_renumber_rows(job->io, job->from, job->to, info, new_id, err);
-    if (rc == 0) mix_tables(info);
+    if (rc == 0) drps_plan_mix_tables(info);
     return rc;
 }
 

@@ -170,6 +170,7 @@ void drps_columns_free(struct drps_columns *c)
         free(c->fields[i]);
     free(c->fields);
     free(c->table);
+    free(c->line_keys);
     free(c->crosses);
     free(c->texts);
     free(c->header);

@@ -6,6 +6,7 @@
 #ifndef DRPS_READER_COLUMNS_H
 #define DRPS_READER_COLUMNS_H
 
+#include "index/reader/input/drps_lines.h"
 #include "index/reader/parse.h"
 
 /* A kind that no user may name: the column has YYMMDDHH, of which the hour is a category. */
@@ -25,7 +26,7 @@ enum {
 };
 
 /* How a number becomes a value. LINEAR is (number - shift) / unit. The two after it are learned
- * from the first lines and are LINEAR then; AUTO may become NONE. */
+ * and are LINEAR then; AUTO may become NONE. */
 enum drps_scale {
     DRPS_SCALE_AUTO,
     DRPS_SCALE_NONE,
@@ -48,6 +49,7 @@ struct drps_column {
     float *cuts;   /* own: [n_cuts] increasing; bin i is from cut i - 1 to below cut i */
     size_t n_cuts;
     char (*bin_names)[DRPS_COLUMN_BIN_BYTES]; /* own: [n_cuts + 1] */
+    uint64_t objects, noted;                  /* jsonl: how many have it; the last line that had */
 };
 
 /* A category of what several columns hold together. */
@@ -63,10 +65,6 @@ enum drps_label_words { DRPS_LABEL_UNKNOWN, DRPS_LABEL_NUMBERS, DRPS_LABEL_WORDS
 
 struct drps_text {
     char *p, *end;
-};
-
-struct drps_span {
-    const char *p, *end;
 };
 
 struct drps_columns {
@@ -90,6 +88,10 @@ struct drps_columns {
     int header_next;      /* the file's header is still to come */
     uint32_t *table;      /* own, jsonl: [table_cap] 1 + number of the column of a name, 0: none */
     size_t table_cap, next_column;
+    uint64_t objects;    /* jsonl: good lines */
+    uint64_t line;       /* jsonl: lines, bad ones too */
+    uint32_t *line_keys; /* own, jsonl: [n] columns of which the line has a value or null */
+    size_t line_keys_n;
     int rest; /* the kind of columns that nothing else is said of; -1: none */
 };
 
@@ -241,26 +243,14 @@ int drps_first_lines_add(struct drps_first_lines *f, const struct drps_columns *
                          const char *text, const char *text_end, uint64_t line, int is_text,
                          struct drps_err *err);
 
-/* Whether the first lines have anything to say: else nothing need be added. */
-int drps_first_lines_wanted(const struct drps_columns *c);
-
-/* Decide, learn scales and bins, and tell options.on_columns. */
-DRPS_MUST_CHECK
-int drps_first_lines_decide(struct drps_first_lines *f, const struct drps_reader *r,
-                            struct drps_columns *c, struct drps_err *err);
-
-/* The next line with something on it; an empty text is the end of the block. */
-struct drps_span drps_next_line(const char *p, const char *end);
-
 /*
- * Reads ahead in the file whose first block the reader has, and calls `take` for each of its first
- * DRPS_FIRST_LINES lines after `skipped` lines, or those in DRPS_FIRST_BYTES, with a copy that it
- * may write into: readable DRPS_CHUNK_PAD bytes beyond its end, and zero there.
+ * Look at the first lines, and decide what columns are of which nothing is said; then at all lines,
+ * where a scale or bins are to be learned, and the input can be read twice. Both hand their lines
+ * to `take`, which calls drps_first_lines_add(). At last options.on_columns is told.
  */
-enum { DRPS_FIRST_LINES = 1000, DRPS_FIRST_BYTES = 1 << 20 };
-typedef int (*drps_take_line)(void *ctx, char *p, char *end, uint64_t line, struct drps_err *err);
 DRPS_MUST_CHECK
-int drps_first_lines_each(struct drps_reader *r, uint64_t skipped, drps_take_line take, void *ctx,
-                          struct drps_err *err);
+int drps_first_lines_learn(struct drps_first_lines *f, struct drps_reader *r,
+                           struct drps_columns *c, drps_take_line take, void *ctx,
+                           struct drps_err *err);
 
 #endif

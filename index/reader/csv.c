@@ -124,9 +124,7 @@ static int decide(struct drps_reader *r, struct drps_columns *c, struct drps_err
                          .first = drps_first_lines_new(),
                          .fields = drps_array_new(c->n, sizeof(*w.fields))};
     int rc = w.first && w.fields ? 0 : drps_err_set(err, -ENOMEM, "csv lines");
-    if (rc == 0 && drps_first_lines_wanted(c))
-        rc = drps_first_lines_each(r, c->header_line, weigh_line, &w, err);
-    if (rc == 0) rc = drps_first_lines_decide(w.first, r, c, err);
+    if (rc == 0) rc = drps_first_lines_learn(w.first, r, c, weigh_line, &w, err);
     drps_first_lines_free(w.first);
     free(w.fields);
     return rc;

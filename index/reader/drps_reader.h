@@ -162,18 +162,20 @@ struct drps_reader_options {
     const char *csv_label; /* csv, jsonl: the label column; NULL: "label", "target", "y" or "click",
                               or without a header the first */
     enum drps_csv_header csv_header; /* csv */
-    const char *csv_scale; /* csv, jsonl: how numbers become values where csv_kinds does not say it:
+    const char
+        *csv_scale;        /* csv, jsonl: how numbers become values where csv_kinds does not say it:
                               "standard": (number - mean) / standard deviation; "robust": (number -
                               median) / (upper - lower quartile); "log": sign(number) ln(1 +
-                              |number|); "none". Mean, median and so on are of the first lines.
-                              NULL: standard where the root mean square of 50 numbers or more is
-                              above 10, without the mean where most are 0; else none */
+                              |number|); "none". Mean, median and so on are of all lines, beyond 64 MiB of
+                              a        part that is drawn from all, or, where a path is a pipe, of the        first ones
+                              (the log says so). NULL:        standard where the root mean square of 50 numbers or
+                              more is        above 10, without the mean where most are 0; else none */
     const char *csv_cross; /* csv, jsonl: "a*b,a*c*d": crosses of columns, of at most 8 each */
     /*
      * csv, jsonl: "col:category,col2:number,col3:ignore,col4:label,col5:date,col6:bins(10)";
      * "*:category" stands for all columns that nothing else is said of. A number may have its scale
      * ("number(log)", or "number(120;35)" for (number - 120) / 35), bins their cuts ("cuts(1;5)").
-     * Bins that are counted hold about equally many of the first lines' numbers.
+     * Bins that are counted hold about equally many numbers; these are learned as scales are.
      *
      * Without it the first 1,000 lines below the header, or those in the first MiB, decide. A
      * column that has words there is a category, one of dates is a date, missing ones aside. One of
@@ -197,7 +199,8 @@ struct drps_reader_options {
      * What samples weigh, of one of these; without any, 1. Numbers are finite and not below 0.
      *   weights      [weights_n] text files, one for each of the data's: a number a line, for each
      *                line with a sample, bad ones too, which are skipped or not. Not for docword
-     *   weight       a column: of csv its name, of ratings "4"
+     *   weight       a column: of csv its name, of jsonl its key, which every object must have, of
+     *                ratings "4"
      *   clicks, impressions   columns of csv: a line is up to two samples, one of label 1 that
      *                weighs as many as clicks, and one of label -1 that weighs the other
      *                impressions. There is no label column then
@@ -281,6 +284,17 @@ uint64_t drps_reader_weightless(const struct drps_reader *r); /* samples of weig
  * the kinds that a reader's fields record ("column:kind"). A new string (free() it); NULL when
  * memory is gone. */
 char *drps_reader_csv_kinds(const char *wanted, const char *const *fields, size_t n);
+
+/* What a field of csv or jsonl ("age:number(40;12)") says of itself. A text without a kind is a
+ * name, and no number. */
+struct drps_reader_field {
+    size_t name_bytes; /* of the column's name in front */
+    int is_number;     /* the feature is called as the column is, without a text */
+    int is_linear;     /* its value is (number - shift) / unit */
+    int is_log;        /* its value is sign(number) ln(1 + |number|) */
+    double shift, unit;
+};
+void drps_reader_field(const char *field, struct drps_reader_field *out);
 
 /* The key and the check bits of a name: what readers and the dictionary agree on. */
 void drps_name_hash(uint32_t field, const char *text, size_t bytes, uint64_t seed,

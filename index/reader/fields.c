@@ -71,12 +71,14 @@ static int choose_count(const struct drps_reader *r, struct drps_columns *c, con
                         enum drps_column_kind kind, const char *what, struct drps_err *err)
 {
     char list[DRPS_LIST_BYTES];
+    const int csv = strcmp(r->format->name, "csv") == 0;
     struct drps_column *column = name ? drps_columns_find(c, name, strlen(name), 0) : NULL;
     if (!name) return 0;
     if (!column)
-        return drps_err_set(
-            err, DRPS_E_CONFIG, "%s: the header has no column '%.100s' for %s; it has: %s",
-            r->chunks.in.name, name, what, drps_columns_list(c, list, sizeof(list)));
+        return drps_err_set(err, DRPS_E_CONFIG, "%s: the %s no %s '%.100s' for %s; %s: %s",
+                            r->chunks.in.name, csv ? "header has" : "first lines have",
+                            csv ? "column" : "key", name, what, csv ? "it has" : "they have",
+                            drps_columns_list(c, list, sizeof(list)));
     if (column->kind != -1)
         return drps_err_set(err, DRPS_E_CONFIG, "%s: column '%.100s' cannot be %s and %s at once",
                             r->chunks.in.name, name, what,

@@ -1,6 +1,7 @@
 /*
- * Columns that nobody named: what the first lines hold decides what they are, how numbers are
- * scaled, and where bins are cut.
+ * Columns that nobody named: what the first lines hold decides what they are. How numbers are
+ * scaled, and where bins are cut, all lines decide, where the input can be read twice, as a file
+ * that is sorted by a column shows a part of its numbers first.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,16 +11,21 @@
 
 #include "base/drps_alloc.h"
 #include "index/reader/columns.h"
+#include "index/reader/scales/drps_numbers.h"
 #include "index/reader/text/drps_date.h"
 
 enum {
     FEW_VALUES = 50, /* fewer numbers say neither that they are codes nor how large they are */
     FEW_CODES = 10,  /* whole numbers of so few values are codes */
     LARGE = 10,      /* a root mean square above it asks for a scale */
+    /* Of larger input a share of the lines is counted, so that it takes no longer to parse. */
+    COUNTED_BYTES = 64 << 20,
 };
 
 struct seen {
     uint64_t numbers, missing, dates;
+    uint64_t commas;     /* of those that are no numbers: they would be with a decimal point */
+    uint64_t others;     /* all of these; the first one: */
     uint64_t other_line; /* 1 is the file's first; 0: nothing that is no number */
     char other[32];
     int padded, broken; /* a number begins with 0 and more digits; is none that is whole */
@@ -38,57 +44,8 @@ struct drps_first_lines {
     size_t columns, columns_cap;
     struct value *values; /* own: numbers of all columns */
     size_t n, cap;
+    struct drps_numbers *all; /* own: [columns] of all lines; NULL: the kinds are not decided yet */
 };
-
-/* ---- Lines ---- */
-
-struct drps_span drps_next_line(const char *p, const char *end)
-{
-    while (p < end) {
-        const char *feed = memchr(p, '\n', (size_t)(end - p));
-        const char *stop = feed ? feed : end;
-        struct drps_span line = {p, stop > p && stop[-1] == '\r' ? stop - 1 : stop};
-        while (p < line.end && drps_is_blank(*p))
-            p++;
-        if (p < line.end) return line;
-        p = stop + 1;
-    }
-    return (struct drps_span){end, end};
-}
-
-static int take_lines(struct drps_reader *r, uint64_t skipped, char *copy, drps_take_line take,
-                      void *ctx, struct drps_err *err)
-{
-    const char *p = r->chunks.carry, *end = p + r->chunks.carry_n;
-    uint64_t number = 1;
-    for (int rc = 0; rc == 0;) {
-        const char *from = p;
-        const struct drps_span line = drps_next_line(p, end);
-        number += drps_parse_count(from, (size_t)(line.p - from), '\n');
-        const int cut = line.end == end && !r->chunks.in.ended;
-        if (line.p == line.end || number > skipped + DRPS_FIRST_LINES || cut) return 0;
-        const size_t bytes = (size_t)(line.end - line.p);
-        p = line.end;
-        if (number <= skipped) continue;
-        memcpy(copy, line.p, bytes);
-        memset(copy + bytes, 0, DRPS_CHUNK_PAD);
-        rc = take(ctx, copy, copy + bytes, number, err);
-        if (rc < 0) return rc;
-    }
-    return 0;
-}
-
-int drps_first_lines_each(struct drps_reader *r, uint64_t skipped, drps_take_line take, void *ctx,
-                          struct drps_err *err)
-{
-    int rc = drps_chunks_look_ahead(&r->chunks, skipped + DRPS_FIRST_LINES, DRPS_FIRST_BYTES, err);
-    if (rc < 0) return rc;
-    char *copy = malloc(r->chunks.carry_n + DRPS_CHUNK_PAD);
-    rc = copy ? take_lines(r, skipped, copy, take, ctx, err)
-              : drps_err_set(err, -ENOMEM, "the first lines");
-    free(copy);
-    return rc;
-}
 
 /* ---- Weighing ---- */
 
@@ -100,6 +57,9 @@ struct drps_first_lines *drps_first_lines_new(void)
 void drps_first_lines_free(struct drps_first_lines *f)
 {
     if (!f) return;
+    for (size_t i = 0; f->all && i < f->columns; i++)
+        drps_numbers_destroy(&f->all[i]);
+    free(f->all);
     free(f->seen);
     free(f->values);
     free(f);
@@ -126,6 +86,19 @@ static int number_shaped(const char *p, const char *end)
         return 1;
     return n > 0 && strspn(p, "0123456789.eE+-") >= n &&
            strcmp(drps_number_why(p), "is too large") == 0;
+}
+
+/* Returns 1 for a number with a decimal comma, as in 3,14. */
+static int has_decimal_comma(const char *p, const char *end)
+{
+    size_t before = 0, behind = 0;
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+        before++;
+    if (p == end || *p++ != ',') return 0;
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+        behind++;
+    return p == end && before && behind;
 }
 
 static void weigh_number(struct seen *s, const char *p, const char *end)
@@ -160,7 +133,9 @@ static void weigh(struct drps_first_lines *f, size_t column, const char *p, cons
         s->broken = 1;
     } else if (drps_date_read(p, end, &date)) {
         s->dates++;
-    } else if (!s->other_line) {
+    } else {
+        s->commas += (uint64_t)has_decimal_comma(p, end);
+        if (s->others++) return;
         s->other_line = line;
         (void)drps_excerpt(p, end, s->other, sizeof(s->other));
     }
@@ -174,11 +149,20 @@ static int is_open(const struct drps_column *c)
             (c->scale == DRPS_SCALE_AUTO || c->scale >= DRPS_SCALE_STANDARD));
 }
 
-int drps_first_lines_wanted(const struct drps_columns *c)
+static int wanted(const struct drps_columns *c)
 {
     for (size_t i = 0; i < c->n; i++) /* which words the label has is told */
         if (is_open(&c->columns[i]) || c->columns[i].kind == DRPS_COLUMN_LABEL) return 1;
     return 0;
+}
+
+/* Count a number of a column whose scale or bins are to be learned. */
+static int count(struct drps_first_lines *f, const struct drps_columns *c, size_t column,
+                 const char *p, const char *end, int is_text, struct drps_err *err)
+{
+    float v;
+    if (is_text || !is_open(&c->columns[column]) || !drps_columns_number(p, end, &v)) return 0;
+    return drps_numbers_add(&f->all[column], v, err);
 }
 
 int drps_first_lines_add(struct drps_first_lines *f, const struct drps_columns *c, size_t column,
@@ -186,6 +170,7 @@ int drps_first_lines_add(struct drps_first_lines *f, const struct drps_columns *
                          struct drps_err *err)
 {
     float label;
+    if (f->all) return count(f, c, column, text, text_end, is_text, err);
     const int rc = reserve(f, c->n, err);
     if (rc < 0) return rc;
     if (is_open(&c->columns[column])) weigh(f, column, text, text_end, line, is_text);
@@ -268,33 +253,23 @@ static void set_linear(struct drps_column *c, double shift, double unit)
     c->shift = isfinite(s) ? s : 0;
 }
 
-static double mean_of(const struct numbers *x, double shift, int squares)
+static void learn_standard(struct drps_column *c, const struct drps_numbers *x)
 {
-    double sum = 0;
-    for (size_t i = 0; i < x->n; i++) {
-        const double d = (double)x->v[i].v - shift;
-        sum += squares ? d * d : d;
-    }
-    return x->n ? sum / (double)x->n : 0;
+    set_linear(c, x->mean, sqrt(drps_numbers_variance_about(x, x->mean)));
 }
 
-static void learn_standard(struct drps_column *c, const struct numbers *x)
+static void learn_robust(struct drps_column *c, const struct drps_numbers *x)
 {
-    const double mean = mean_of(x, 0, 0);
-    set_linear(c, mean, sqrt(mean_of(x, mean, 1)));
-}
-
-static void learn_robust(struct drps_column *c, const struct numbers *x)
-{
-    const double middle = x->n ? (double)x->v[x->n / 2].v : 0;
-    const double quarters = x->n ? (double)x->v[3 * x->n / 4].v - (double)x->v[x->n / 4].v : 0;
-    set_linear(c, middle, quarters > 0 ? quarters : sqrt(mean_of(x, middle, 1)));
+    const size_t n = x->drawn_n;
+    const double middle = n ? (double)x->drawn[n / 2] : 0;
+    const double quarters = n ? (double)x->drawn[3 * n / 4] - (double)x->drawn[n / 4] : 0;
+    set_linear(c, middle, quarters > 0 ? quarters : sqrt(drps_numbers_variance_about(x, middle)));
 }
 
 /* Numbers that are not large stay as they are; where most are 0, they stay 0. */
-static void learn_auto(struct drps_column *c, const struct numbers *x)
+static void learn_auto(struct drps_column *c, const struct drps_numbers *x)
 {
-    const double size = sqrt(mean_of(x, 0, 1));
+    const double size = sqrt(drps_numbers_variance_about(x, 0));
     if (x->n < FEW_VALUES || size <= LARGE)
         c->scale = DRPS_SCALE_NONE;
     else if (2 * x->zeros > x->n)
@@ -303,7 +278,7 @@ static void learn_auto(struct drps_column *c, const struct numbers *x)
         learn_standard(c, x);
 }
 
-static void learn_scale(struct drps_column *c, const struct numbers *x)
+static void learn_scale(struct drps_column *c, const struct drps_numbers *x)
 {
     if (c->final && c->scale == DRPS_SCALE_AUTO) c->scale = DRPS_SCALE_NONE;
     if (c->scale == DRPS_SCALE_AUTO) learn_auto(c, x);
@@ -312,15 +287,81 @@ static void learn_scale(struct drps_column *c, const struct numbers *x)
 }
 
 /* Cuts between bins of about equally many numbers; equal numbers are in one bin. */
-static int learn_bins(struct drps_column *c, const struct numbers *x, struct drps_err *err)
+static int learn_bins(struct drps_column *c, const struct drps_numbers *x, struct drps_err *err)
 {
     float cuts[DRPS_COLUMN_BINS_MOST];
     size_t n = 0;
-    for (uint32_t k = 1; k < c->bins && x->n; k++) {
-        const float cut = x->v[x->n * k / c->bins].v;
-        if (cut > (n ? cuts[n - 1] : x->v[0].v)) cuts[n++] = cut;
+    for (uint32_t k = 1; k < c->bins && x->drawn_n; k++) {
+        const float cut = x->drawn[x->drawn_n * k / c->bins];
+        if (cut > (n ? cuts[n - 1] : x->drawn[0])) cuts[n++] = cut;
     }
     return drps_column_set_cuts(c, cuts, n, err);
+}
+
+static int learn_all(struct drps_first_lines *f, struct drps_columns *c, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->n; i++) {
+        struct drps_column *column = &c->columns[i];
+        drps_numbers_sort(&f->all[i]);
+        if (column->kind == DRPS_COLUMN_NUMBER) learn_scale(column, &f->all[i]);
+        if (column->kind == DRPS_COLUMN_BINS && column->bins)
+            rc = learn_bins(column, &f->all[i], err);
+    }
+    return rc;
+}
+
+/* ---- All lines ---- */
+
+/* Whether quartiles or bins are to be learned of the column. */
+static int wants_sample(const struct drps_column *c)
+{
+    return is_open(c) && (c->kind == DRPS_COLUMN_BINS || c->scale == DRPS_SCALE_ROBUST);
+}
+
+static int open_numbers(struct drps_first_lines *f, const struct drps_columns *c,
+                        struct drps_err *err)
+{
+    size_t samples = 0;
+    f->all = calloc(f->columns + 1, sizeof(*f->all));
+    if (!f->all) return drps_err_set(err, -ENOMEM, "the numbers of %zu columns", f->columns);
+    for (size_t i = 0; i < c->n; i++)
+        samples += (size_t)wants_sample(&c->columns[i]);
+    for (size_t i = 0; i < c->n; i++)
+        if (wants_sample(&c->columns[i])) f->all[i].most = drps_numbers_most(samples);
+    return 0;
+}
+
+static int count_first(struct drps_first_lines *f, const struct drps_columns *c,
+                       struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < f->n; i++) {
+        const struct value *v = &f->values[i];
+        if (is_open(&c->columns[v->column])) rc = drps_numbers_add(&f->all[v->column], v->v, err);
+    }
+    return rc;
+}
+
+static int some_open(const struct drps_columns *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (is_open(&c->columns[i])) return 1;
+    return 0;
+}
+
+/* Count the numbers that are to be learned from. A pipe has had its first lines when all would have
+ * to be read. */
+static int count_all(struct drps_first_lines *f, struct drps_reader *r,
+                     const struct drps_columns *c, int are_all, drps_take_line take, void *ctx,
+                     struct drps_err *err)
+{
+    int rc = open_numbers(f, c, err);
+    if (rc < 0 || !some_open(c)) return rc;
+    if (are_all || r->read_once) return count_first(f, c, err);
+    drps_log(r->options.log, DRPS_LOG_INFO, "all lines are looked at for scales and bins");
+    return drps_lines_all(&r->chunks, c->header_line > 0, 1 + r->input_bytes / COUNTED_BYTES, take,
+                          ctx, err);
 }
 
 /* ---- Telling ---- */
@@ -349,9 +390,35 @@ static void explain(const struct drps_column *c, const struct seen *s, char *why
         (void)snprintf(why, n, c->given ? "as given" : "by its name");
 }
 
+/* Numbers that are read as words are worth a warning. */
+static void warn_of_commas(const struct drps_first_lines *f, const struct drps_reader *r,
+                           const struct drps_columns *c)
+{
+    const struct seen *first = NULL;
+    const char *name = NULL;
+    char others[48] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct seen *s = &f->seen[i];
+        if (!c->columns[i].guessed || !s->commas || s->commas < s->others) continue;
+        if (!n++) {
+            first = s;
+            name = c->columns[i].name;
+        }
+    }
+    if (!n) return;
+    if (n > 1)
+        (void)snprintf(others, sizeof(others), ", and %zu more column%s,", n - 1, n > 2 ? "s" : "");
+    drps_log(r->options.log, DRPS_LOG_WARN,
+             "numbers of column %.100s%s have decimal commas ('%s' in line %llu) and are taken for "
+             "words: write them with points, or say that they are categories",
+             name, others, first->other, (unsigned long long)first->other_line);
+}
+
 static int tell(const struct drps_first_lines *f, const struct drps_reader *r,
                 const struct drps_columns *c, struct drps_err *err)
 {
+    warn_of_commas(f, r, c);
     if (!r->options.on_columns) return 0;
     const size_t n = c->n + c->n_crosses;
     struct drps_reader_column *told = calloc(n + 1, sizeof(*told));
@@ -372,18 +439,45 @@ static int tell(const struct drps_first_lines *f, const struct drps_reader *r,
     return 0;
 }
 
-int drps_first_lines_decide(struct drps_first_lines *f, const struct drps_reader *r,
-                            struct drps_columns *c, struct drps_err *err)
+static void decide_kinds(struct drps_first_lines *f, struct drps_columns *c)
 {
     size_t at = 0;
-    int rc = reserve(f, c->n, err);
-    if (rc == 0 && f->n) qsort(f->values, f->n, sizeof(*f->values), compare_values);
-    for (size_t i = 0; rc == 0 && i < c->n; i++) {
-        struct drps_column *column = &c->columns[i];
+    if (f->n) qsort(f->values, f->n, sizeof(*f->values), compare_values);
+    for (size_t i = 0; i < c->n; i++) {
         const struct numbers x = take_numbers(f, i, &at);
-        if (column->kind == -1) decide_kind(column, &f->seen[i], &x);
-        if (column->kind == DRPS_COLUMN_NUMBER) learn_scale(column, &x);
-        if (column->kind == DRPS_COLUMN_BINS && column->bins) rc = learn_bins(column, &x, err);
+        if (c->columns[i].kind == -1) decide_kind(&c->columns[i], &f->seen[i], &x);
     }
+}
+
+/* Whether something was learned of the column. */
+static int is_learned(const struct drps_column *c, const struct drps_numbers *x)
+{
+    return x->n && (c->kind == DRPS_COLUMN_BINS || c->scale == DRPS_SCALE_LINEAR);
+}
+
+static void warn_of_pipe(const struct drps_first_lines *f, const struct drps_reader *r,
+                         const struct drps_columns *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (!is_learned(&c->columns[i], &f->all[i])) continue;
+        drps_log(r->options.log, DRPS_LOG_WARN,
+                 "a pipe is read once: how numbers are scaled and where bins are cut, %.100s "
+                 "first, its first lines alone have decided; of files all lines do",
+                 c->columns[i].name);
+        return;
+    }
+}
+
+int drps_first_lines_learn(struct drps_first_lines *f, struct drps_reader *r,
+                           struct drps_columns *c, drps_take_line take, void *ctx,
+                           struct drps_err *err)
+{
+    int are_all = 1, rc = 0;
+    if (wanted(c)) rc = drps_lines_first(&r->chunks, c->header_line, take, ctx, &are_all, err);
+    if (rc == 0) rc = reserve(f, c->n, err);
+    if (rc == 0) decide_kinds(f, c);
+    if (rc == 0) rc = count_all(f, r, c, are_all, take, ctx, err);
+    if (rc == 0) rc = learn_all(f, c, err);
+    if (rc == 0 && !are_all && r->read_once) warn_of_pipe(f, r, c);
     return rc < 0 ? rc : tell(f, r, c, err);
 }

@@ -204,7 +204,7 @@ static int take_list(struct walk *w, char close, int (*take_one)(struct walk *w)
     skip_blanks(w);
     if (at(w, close)) {
         w->p++;
-        return 0;
+        return close == ']' ? take_leaf(w, DRPS_JSON_EMPTY, w->p, w->p) : 0;
     }
     for (;;) {
         skip_blanks(w);

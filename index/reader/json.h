@@ -5,7 +5,14 @@
 
 #include "index/reader/parse.h"
 
-enum drps_json_type { DRPS_JSON_STRING, DRPS_JSON_NUMBER, DRPS_JSON_BOOLEAN, DRPS_JSON_NULL };
+/* An array without values is EMPTY. */
+enum drps_json_type {
+    DRPS_JSON_STRING,
+    DRPS_JSON_NUMBER,
+    DRPS_JSON_BOOLEAN,
+    DRPS_JSON_NULL,
+    DRPS_JSON_EMPTY
+};
 
 struct drps_json_leaf {
     const char *path; /* keys joined by dots, zero-terminated; those of an array have its path */

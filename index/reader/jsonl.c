@@ -7,8 +7,10 @@
  * bad line, as dropping it would go unseen.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/drps_alloc.h"
 #include "index/reader/columns.h"
 #include "index/reader/json.h"
 
@@ -95,6 +97,7 @@ static int look_at_leaf(void *ctx, struct drps_parse *ps, const struct drps_json
 {
     struct looking *l = ctx;
     (void)ps;
+    if (leaf->type == DRPS_JSON_EMPTY) return 0;
     if (!l->first) return look_for_column(l, leaf);
     const size_t at = find(l->columns, leaf->path, leaf->path_bytes);
     const int is_text = leaf->type != DRPS_JSON_NUMBER || leaf->in_array;
@@ -120,9 +123,7 @@ static int decide(struct drps_reader *r, struct looking *l, struct drps_err *err
 {
     l->first = drps_first_lines_new();
     int rc = l->first ? 0 : drps_err_set(err, -ENOMEM, "JSON lines");
-    if (rc == 0 && drps_first_lines_wanted(l->columns))
-        rc = drps_first_lines_each(r, 0, look_at_line, l, err);
-    if (rc == 0) rc = drps_first_lines_decide(l->first, r, l->columns, err);
+    if (rc == 0) rc = drps_first_lines_learn(l->first, r, l->columns, look_at_line, l, err);
     drps_first_lines_free(l->first);
     return rc;
 }
@@ -132,6 +133,7 @@ static int jsonl_open(struct drps_reader *r, const char *head, size_t n, struct 
     const struct drps_reader_options *o = &r->options;
     struct drps_columns *c = calloc(1, sizeof(*c));
     struct looking l = {.columns = c, .err = err};
+    int are_all;
     (void)head;
     r->state = c;
     if (!c) return drps_err_set(err, -ENOMEM, "JSON reader");
@@ -139,13 +141,77 @@ static int jsonl_open(struct drps_reader *r, const char *head, size_t n, struct 
     c->rest = -1;
     int rc = drps_kinds_apply(c, o->csv_kinds, 1, err);
     if (rc == 0) rc = grow_table(c, err);
-    if (rc == 0) rc = drps_first_lines_each(r, 0, look_at_line, &l, err);
+    if (rc == 0) rc = drps_lines_first(&r->chunks, 0, look_at_line, &l, &are_all, err);
     if (rc == 0) rc = drps_columns_choose_label(r, c, err);
+    if (rc == 0) rc = drps_columns_choose_counts(r, c, err);
     if (rc == 0) rc = drps_kinds_apply_rest(c, o, err);
     if (rc < 0) return rc;
+    c->line_keys = drps_array_new(c->n, sizeof(*c->line_keys));
+    if (!c->line_keys) return drps_err_set(err, -ENOMEM, "JSON columns");
     c->named = drps_reads_classes(o) && o->labels == DRPS_READER_NAMES;
     rc = decide(r, &l, err);
     return rc < 0 ? rc : drps_columns_finish(c, r, err);
+}
+
+/* ---- Keys that objects lack ---- */
+
+enum { ENOUGH_OBJECTS = 20, MOST_SHARE = 20 /* one of so many objects may lack what most have */ };
+
+/* The line has a value of this column. */
+static void note_key(struct drps_columns *c, size_t at)
+{
+    struct drps_column *column = &c->columns[at];
+    if (column->noted == c->line) return;
+    column->noted = c->line;
+    c->line_keys[c->line_keys_n++] = (uint32_t)at;
+}
+
+/* The line was good: its keys count. */
+static void count_keys(struct drps_columns *c)
+{
+    c->objects++;
+    for (size_t i = 0; i < c->line_keys_n; i++)
+        c->columns[c->line_keys[i]].objects++;
+}
+
+static int lacks_some(const struct drps_columns *c, const struct drps_column *column)
+{
+    return column->kind != DRPS_COLUMN_IGNORE && column->kind != DRPS_COLUMN_LABEL &&
+           column->objects < c->objects &&
+           (c->objects - column->objects) * MOST_SHARE <= c->objects;
+}
+
+/* Whoever misspells a key in some objects makes another column, which no line is bad for. */
+static void remark_keys(const struct drps_reader *r)
+{
+    const struct drps_columns *c = r->state;
+    const struct drps_column *least = NULL;
+    size_t n = 0;
+    for (size_t i = 0; c->objects >= ENOUGH_OBJECTS && i < c->n; i++) {
+        if (!lacks_some(c, &c->columns[i])) continue;
+        if (!least || c->columns[i].objects < least->objects) least = &c->columns[i];
+        n++;
+    }
+    if (!n) return;
+    const uint64_t lack = c->objects - least->objects;
+    char others[64] = "";
+    if (n > 1)
+        (void)snprintf(others, sizeof(others), " (%zu more key%s lacked by some, too)", n - 1,
+                       n > 2 ? "s are" : " is");
+    drps_log(r->options.log, DRPS_LOG_WARN,
+             "%llu of %llu objects %s no key '%.100s', which the others have%s: is it spelt "
+             "otherwise there? null says that a value is missing",
+             (unsigned long long)lack, (unsigned long long)c->objects, lack == 1 ? "has" : "have",
+             least->name, others);
+}
+
+static int end_piece(struct drps_reader *r, struct drps_parse *ps, int file_ends,
+                     struct drps_err *err)
+{
+    (void)ps;
+    (void)err;
+    if (file_ends && r->chunks.next_path == r->chunks.n_paths) remark_keys(r);
+    return 0;
 }
 
 /* ---- Lines ---- */
@@ -153,15 +219,16 @@ static int jsonl_open(struct drps_reader *r, const char *head, size_t n, struct 
 struct line {
     struct drps_reader *r;
     float label;
-    int labels;
+    int labels, weights;
 };
 
 static int take_leaf(void *ctx, struct drps_parse *ps, const struct drps_json_leaf *leaf)
 {
     struct line *l = ctx;
     struct drps_columns *c = l->r->state;
-    if (leaf->type == DRPS_JSON_NULL) return 0;
     const size_t at = c->n ? find(c, leaf->path, leaf->path_bytes) : SIZE_MAX;
+    if (at != SIZE_MAX) note_key(c, at);
+    if (leaf->type == DRPS_JSON_NULL || leaf->type == DRPS_JSON_EMPTY) return 0;
     if (at == SIZE_MAX) {
         if (l->r->options.csv_only_kinds || c->rest == DRPS_COLUMN_IGNORE) return 0;
         return drps_parse_bad(ps, leaf->p,
@@ -172,6 +239,8 @@ static int take_leaf(void *ctx, struct drps_parse *ps, const struct drps_json_le
     const struct drps_column *column = &c->columns[at];
     if (column->kind == DRPS_COLUMN_LABEL && l->labels++)
         return drps_parse_bad(ps, leaf->p, "a second label (%.100s)", column->name);
+    if (column->kind == DRPS_COLUMN_WEIGHT && l->weights++)
+        return drps_parse_bad(ps, leaf->p, "a second weight (%.100s)", column->name);
     if (c->texts) c->texts[at] = (struct drps_text){leaf->p, leaf->end};
     return drps_columns_add(l->r, ps, column, leaf->p, leaf->end, &l->label);
 }
@@ -182,13 +251,19 @@ static int jsonl_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
     struct line l = {.r = r};
     if (drps_skip_blanks(p) >= end) return 0;
     c->label_at = NULL;
+    c->line_keys_n = 0;
+    c->line++;
     for (size_t i = 0; c->texts && i < c->n; i++)
         c->texts[i] = (struct drps_text){p, p};
     if (drps_json_walk(ps, p, end, take_leaf, &l) < 0) return DRPS_PARSE_BAD;
     if (!l.labels && !r->options.label_optional)
         return drps_parse_bad(ps, NULL, "the object has no label");
+    if (!l.weights && r->options.weight)
+        return drps_parse_bad(ps, NULL, "the object has no weight (%.100s)", r->options.weight);
     if (c->n_crosses) drps_columns_cross(c, ps);
-    return drps_columns_end(r, ps, l.label, 1);
+    if (drps_columns_end(r, ps, l.label, 1) < 0) return DRPS_PARSE_BAD;
+    count_keys(c);
+    return 0;
 }
 
 /* A value stands behind a colon, a comma or a bracket. */
@@ -210,4 +285,5 @@ const struct drps_format drps_format_jsonl = {
     .bound = jsonl_bound,
     .made = drps_columns_made,
     .line = jsonl_line,
+    .end_piece = end_piece,
 };

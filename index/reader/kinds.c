@@ -290,3 +290,22 @@ int drps_kinds_apply_rest(struct drps_columns *c, const struct drps_reader_optio
     int rc = o->csv_scale ? apply_scale(c, o->csv_scale, err) : 0;
     return rc < 0 ? rc : drps_crosses_apply(c, o->csv_cross, err);
 }
+
+void drps_reader_field(const char *field, struct drps_reader_field *out)
+{
+    struct drps_column column = {.scale = DRPS_SCALE_NONE};
+    struct drps_err ignored = DRPS_ERR_INIT;
+    const char *colon = strrchr(field, ':');
+    *out = (struct drps_reader_field){.name_bytes = strlen(field), .unit = 1};
+    if (!colon) return;
+    out->name_bytes = (size_t)(colon - field);
+    if (strncmp(colon + 1, "number", 6) != 0 ||
+        set_kind(&column, colon + 1, strlen(colon + 1), &ignored) != 1)
+        return;
+    out->is_number = 1;
+    out->is_log = column.scale == DRPS_SCALE_LOG;
+    if (column.scale != DRPS_SCALE_LINEAR) return;
+    out->is_linear = 1;
+    out->shift = (double)column.shift;
+    out->unit = (double)column.unit;
+}

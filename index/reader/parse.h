@@ -70,8 +70,10 @@ struct drps_reader {
     void *state;         /* own: the format's, freed by its close() */
     const char **fields; /* own; the strings belong to the format */
     size_t n_fields;
-    int begun;  /* the file in `chunks` has had its begin_file() */
-    int failed; /* the code that ended reading, or 0 */
+    int read_once;        /* a file is a pipe */
+    uint64_t input_bytes; /* of all files, as they are */
+    int begun;            /* the file in `chunks` has had its begin_file() */
+    int failed;           /* the code that ended reading, or 0 */
     uint64_t lines, bytes, skipped, weightless;
 };
 

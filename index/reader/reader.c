@@ -389,25 +389,37 @@ static int check_options(const struct drps_reader *r, struct drps_err *err)
     return 0;
 }
 
+/* What paths lead to. */
+struct inputs {
+    int pipes;      /* one is a pipe, or standard input, which may be one */
+    uint64_t bytes; /* of all files */
+};
+
 /*
  * All paths are looked at before the first is read, so that a misspelt one does not fail hours
  * later.
  */
 static int check_paths(const struct drps_io *io, const char *const *paths, size_t n,
-                       struct drps_err *err)
+                       struct inputs *out, struct drps_err *err)
 {
     int stdins = 0;
-
+    memset(out, 0, sizeof(*out));
     if (n == 0) return drps_err_set(err, DRPS_E_CONFIG, "no input files");
     for (size_t i = 0; i < n; i++) {
+        uint64_t bytes = 0;
         int fd;
         if (strcmp(paths[i], "-") == 0) {
             if (++stdins > 1) return drps_err_set(err, DRPS_E_CONFIG, "'-' (stdin) is named twice");
+            out->pipes = 1;
             continue;
         }
         int rc = drps_io_open_data(io, paths[i], 1, &fd, err);
         if (rc < 0) return rc;
+        out->pipes |= rc;
+        if (rc == 0) rc = drps_io_size(io, fd, paths[i], &bytes, err);
         drps_io_close(io, fd);
+        if (rc < 0) return rc;
+        out->bytes += bytes;
     }
     return 0;
 }
@@ -521,11 +533,11 @@ static int check_weights(const struct drps_reader *r, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s: clicks and impressions are columns of csv, and this is read as %s",
                             file, format);
-    if (!o->weight || csv) return 0;
+    if (!o->weight || csv || r->format == &drps_format_jsonl) return 0;
     if (r->format != &drps_format_ratings)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s: a column of weights is for csv and ratings, and this is read as "
-                            "%s: give the weights in a file beside it",
+                            "%s: a column of weights is for csv, jsonl and ratings, and this is "
+                            "read as %s: give the weights in a file beside it",
                             file, format);
     if (strcmp(o->weight, "4") == 0) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
@@ -546,12 +558,8 @@ static int check_fields(const struct drps_reader *r, struct drps_err *err)
 static int choose_format(struct drps_reader *r, struct drps_err *err)
 {
     const char *name = r->options.format;
-    int rc;
-
-    do { /* an empty file says nothing about the format */
-        rc = drps_chunks_next_file(&r->chunks, err);
-        if (rc < 0) return rc;
-    } while (rc > 0 && r->chunks.carry_n == 0);
+    int rc = drps_chunks_first_file(&r->chunks, err); /* an empty one says nothing of the format */
+    if (rc < 0) return rc;
     if (name && strcmp(name, "auto") != 0) {
         r->format = find_format(name);
         rc = r->format
@@ -582,9 +590,12 @@ int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t 
 
     int rc = check_options(r, err);
     if (rc == 0) rc = check_weight_options(&r->options, n_paths, err);
-    if (rc == 0) rc = check_paths(io, paths, n_paths, err);
+    struct inputs inputs = {0}, weights;
+    if (rc == 0) rc = check_paths(io, paths, n_paths, &inputs, err);
+    r->read_once = inputs.pipes;
+    r->input_bytes = inputs.bytes;
     if (rc == 0 && r->options.weights_n)
-        rc = check_paths(io, r->options.weights, r->options.weights_n, err);
+        rc = check_paths(io, r->options.weights, r->options.weights_n, &weights, err);
     if (rc == 0)
         rc = drps_chunks_init(&r->chunks, io, paths, n_paths, r->options.memory_bytes, err);
     r->chunks.in.stop = r->options.stop;

@@ -23,7 +23,7 @@ static void sum_classes(const struct index_run *r, size_t n, double *sums)
     memset(sums, 0, n * sizeof(*sums));
     for (size_t i = 0; r->classes && i < n; i++)
         sums[(size_t)r->label_of[i]] = r->parsed.in_training[i];
-    for (size_t i = 0; !r->classes && i < n; i++)
+    for (size_t i = 0; !r->classes && i < set->n; i++)
         sums[set->values[i] == r->info->label_positive] = set->weights[i];
 }
 

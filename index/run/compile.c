@@ -79,16 +79,21 @@ static int make_folders(struct index_run *r, struct drps_err *err)
     return rc == 0 && placed ? make_folder(r, r->laid, err) : rc;
 }
 
+static int open_whole(const struct index_run *r, const char *dir, struct drps_plan **plan_out,
+                      struct drps_err *err)
+{
+    int rc = drps_plan_open(r->io, dir, plan_out, err);
+    if (rc < 0 || (*plan_out)->info.ranks.rank == DRPS_PLAN_WHOLE) return rc;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s is the part of one rank: name the folder of the whole plan", dir);
+}
+
 /* Open the plan that the run begins with, if any, which settles most options. */
 static int open_from(struct index_run *r, struct drps_err *err)
 {
     if (!r->options.from_plan) return 0;
-    int rc = drps_plan_open(r->io, r->options.from_plan, &r->from, err);
+    int rc = open_whole(r, r->options.from_plan, &r->from, err);
     if (rc < 0) return rc;
-    if (r->from->info.ranks.rank != DRPS_PLAN_WHOLE)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s is the part of one rank: name the folder of the whole plan",
-                            r->options.from_plan);
     if (drps_plan_circulates(&r->from->info))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the rows of %s circulate between its %u workers: make a plan for "
@@ -98,10 +103,24 @@ static int open_from(struct index_run *r, struct drps_err *err)
     return 0;
 }
 
+/* Open the plan whose rows keep their numbers, if any. */
+static int open_base(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    if (!r->options.base) return 0;
+    int rc = open_whole(r, r->options.base, &r->base, err);
+    if (rc == 0) rc = drps_run_take_base(r->base, &r->options, err);
+    if (rc < 0) return rc;
+    memcpy(info->base, r->base->info.id, sizeof(info->base));
+    info->base_rows = r->base->info.rows;
+    return 0;
+}
+
 static int begin(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     int rc = open_from(r, err);
+    if (rc == 0) rc = open_base(r, err);
     if (rc == 0) rc = drps_run_check_options(&r->options, err);
     if (rc < 0) return rc;
     info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
@@ -304,6 +323,7 @@ static void run_free(struct index_run *r)
     free(r->label_of);
     free(r->class_weights);
     drps_plan_close(r->from);
+    drps_plan_close(r->base);
     drps_stage_abort(&r->stage);
     r->info->classes = NULL;
     for (uint32_t i = 0; r->parts && i < r->parts_n; i++)

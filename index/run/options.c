@@ -340,22 +340,27 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     return 0;
 }
 
-/* Options that the plan settles which the run begins with. */
-void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o)
+void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_options *o)
 {
     o->algo = info->algo;
     o->loss = info->expression[0] ? info->expression : info->loss;
     o->outputs = info->outputs;
     o->factors = info->factors;
     o->not_normalized = drps_plan_row_fields(info) && !info->normalized;
+    o->reader.hash_seed = info->hash_seed;
+    o->no_bias = !drps_plan_has_bias(info);
+}
+
+/* Options that the plan settles which the run begins with. */
+void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o)
+{
+    drps_run_take_model(info, o);
     o->order = info->order;
     o->grid_users = (uint32_t)info->grid_users;
     o->grid_items = (uint32_t)info->grid_items;
     o->lanes = (uint32_t)info->lanes;
     o->batch_size = info->batch_size;
     o->seed = info->seed;
-    o->reader.hash_seed = info->hash_seed;
-    o->no_bias = !drps_plan_has_bias(info);
     o->samples = "dealt";
     o->blocks = (struct drps_blocks_options){
         .bytes = info->block_bytes, .seek_ns = info->seek_ns, .transfer_bps = info->transfer_bps};

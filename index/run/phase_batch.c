@@ -22,6 +22,7 @@ struct batching {
     uint16_t *fields;
     size_t values_cap, fields_cap;
     double label_sum; /* of training labels, each times its weight */
+    uint64_t ones;    /* training entries of value 1 */
     struct drps_plan_weights weights;
     int weighted;                     /* a weight is not 1 */
     struct drps_label_sums labels[2]; /* of training, of test */
@@ -113,6 +114,15 @@ static int weigh(struct batching *b, struct spool_sample *s, struct drps_err *er
     return rc;
 }
 
+static uint32_t count_ones(const struct spool_sample *s)
+{
+    uint32_t ones = 0;
+    if (!s->values) return s->n;
+    for (uint32_t i = 0; i < s->n; i++)
+        ones += s->values[i] == 1;
+    return ones;
+}
+
 static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     enum { REPORT_EVERY = 1 << 14 };
@@ -124,6 +134,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     s->label = stored_label(r, s->label);
     rc = weigh(b, s, err);
     if (rc < 0) return rc;
+    if (!b->test) b->ones += count_ones(s);
     if (++b->done % REPORT_EVERY == 0) {
         rc = drps_index_report(&r->progress, b->done, b->total, err);
         if (rc < 0) return rc;
@@ -214,6 +225,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
     if (rc == 0) {
         info->batches = drps_recwriter_count(data);
+        info->ones = info->nnz ? (double)b.ones / (double)info->nnz : 0;
         info->label_mean = info->classes ? 0 : b.label_sum / b.weights.sum;
         b.test = 1;
         begin_batches(&b, &r->test);

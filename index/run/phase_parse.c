@@ -42,6 +42,8 @@ static int settle_classes(struct index_run *r, struct drps_err *err)
     r->classes = r->parsed.classes; /* moved */
     r->parsed.classes = NULL;
     const size_t n = drps_classes_count(r->classes);
+    int rc = drps_run_check_classes(r, err);
+    if (rc < 0) return rc;
     if (n < DRPS_CLASSES_LEAST)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "every label is %s: the algorithm %s needs two classes or more (check "
@@ -116,7 +118,7 @@ static int settle_number_classes(struct index_run *r, struct drps_err *err)
 
 static int settle_labels(struct index_run *r, struct drps_err *err)
 {
-    if (!r->parsed.classes) return settle_numbers(r, err);
+    if (!r->parsed.classes) return r->base ? drps_run_take_labels(r, err) : settle_numbers(r, err);
     return r->parsed.read_as == DRPS_READER_NUMBERS ? settle_number_classes(r, err)
                                                     : settle_classes(r, err);
 }
@@ -127,6 +129,8 @@ static int settle_fields(struct index_run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     if (!drps_algorithm_has_fields(drps_algorithm_find(r->options.algo))) return 0;
     info->field_count = r->parsed.field_count ? r->parsed.field_count : 1;
+    int rc = r->base ? drps_run_take_fields(r, err) : 0;
+    if (rc < 0) return rc;
     info->dim = drps_algorithm_field_dim(info->factors, info->field_count);
     if (!info->dim)
         return drps_err_set(err, DRPS_E_CONFIG,

@@ -46,11 +46,13 @@ int drps_phase_place(struct index_run *r, struct drps_err *err)
     const struct drps_algorithm *a = r->options.algorithm;
     uint64_t rows[DRPS_ALGORITHM_TABLES];
 
-    if (!r->options.no_bias) add_table(info, DRPS_PLAN_BIAS, 1);
-    int rc = drps_dict_place(r->parsed.dict, r->batch_dir, (uint32_t)info->rows, rows, err);
+    if (!r->options.no_bias && !r->base) add_table(info, DRPS_PLAN_BIAS, 1);
+    const uint64_t first = r->base ? r->base->info.rows : info->rows;
+    int rc = drps_dict_place(r->parsed.dict, r->batch_dir, (uint32_t)first, rows, err);
     if (rc < 0) return rc;
-    for (size_t t = 0; t < DRPS_ALGORITHM_TABLES && a->tables[t]; t++)
+    for (size_t t = 0; t < DRPS_ALGORITHM_TABLES && a->tables[t] && !r->base; t++)
         add_table(info, a->tables[t], rows[t]);
+    if (r->base) drps_run_extend_tables(r, rows[0] + rows[1]);
     if (!info->rows)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "no training sample has a feature, and there is no intercept");

@@ -28,6 +28,7 @@ struct index_run {
     char *laid;    /* own: where rows in blocks go: the plan, or scratch to be placed from */
     const char *batch_dir;  /* where batches are made: there, or scratch if blocks renumber rows */
     struct drps_plan *from; /* own: the plan that the run begins with; NULL: text */
+    struct drps_plan *base; /* own: that whose rows keep their numbers; NULL: none */
     struct read_samples parsed; /* until batches are made */
     int drawn;                  /* samples have negatives, and placed ids */
     char **fields;              /* own: [fields_n] names of feature columns; NULL: they have none */
@@ -55,6 +56,9 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err);
 /* What the plan settles that the run begins with, whose strings are borrowed. */
 void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o);
 
+/* The part of it that says what a row is, and how features are named. */
+void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_options *o);
+
 /* Which ranks have samples, and which have rows. */
 struct drps_plan_ranks drps_run_ranks(const struct drps_index_options *o);
 
@@ -77,6 +81,26 @@ DRPS_MUST_CHECK
 int drps_run_check_implicit(struct drps_index_options *o, struct drps_err *err);
 /* 1: negatives are drawn as often as items are chosen. */
 int drps_run_draws_popular(const struct drps_index_options *o);
+
+/* ---- A plan that goes on from an earlier one, r->base (base.c) ---- */
+
+/* What the base settles, which is borrowed; its names are read and found to be whole.
+ * DRPS_E_CONFIG: no plan can go on from it, or not so. */
+DRPS_MUST_CHECK
+int drps_run_take_base(const struct drps_plan *base, struct drps_index_options *o,
+                       struct drps_err *err);
+
+/* DRPS_E_FORMAT: there is a class, a label that is none of two, or a field that the base does not
+ * have. r->base NULL: all classes are well; the other two need it. */
+DRPS_MUST_CHECK
+int drps_run_check_classes(const struct index_run *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_run_take_labels(struct index_run *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_run_take_fields(struct index_run *r, struct drps_err *err);
+
+/* The base's tables, with so many new rows behind all others: users and items mix. */
+void drps_run_extend_tables(struct index_run *r, uint64_t new_rows);
 
 /* ---- Weights of classes (class_weights.c) ---- */
 

@@ -286,11 +286,9 @@ static int fits_json(const char *text)
     return j != NULL;
 }
 
-static int copy_fields(struct read_samples *p, const struct drps_reader *reader,
+static int copy_fields(struct read_samples *p, const char *const *names, size_t n,
                        struct drps_err *err)
 {
-    size_t n = 0;
-    const char *const *names = drps_reader_fields(reader, &n);
     if (!p->string_names || p->fields) return 0;
     p->fields = calloc(n + 1, sizeof(*p->fields));
     if (!p->fields) return drps_err_set(err, -ENOMEM, "no memory for field names");
@@ -314,11 +312,27 @@ static void copy_label(struct read_samples *p, const struct drps_reader *reader)
         (void)snprintf(p->label_column, sizeof(p->label_column), "%s", label);
 }
 
-/* A test input of another format, or with other columns, would share no feature with training:
- * refuse it. */
-static int check_same_shape(const struct read_samples *p, const struct drps_reader *reader,
+/* The columns are not those of the plan that this one goes on from. */
+static int other_columns(const struct drps_plan *base, const char *const *names, size_t n,
+                         struct drps_err *err)
+{
+    size_t i = 0;
+    while (i < n && i < base->info.fields_n && strcmp(names[i], base->fields[i]) == 0)
+        i++;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "the columns of features are not those of %s: number %zu is '%.100s' there "
+                        "and '%.100s' in the input; where columns have changed, make a plan of all "
+                        "data together, without a base",
+                        base->dir, i + 1, i < base->info.fields_n ? base->fields[i] : "(none)",
+                        i < n ? names[i] : "(none)");
+}
+
+/* An input of another format, or with other columns, would share no feature with what was read
+ * before: refuse it. */
+static int check_same_shape(const struct taker *t, const struct drps_reader *reader,
                             struct drps_err *err)
 {
+    const struct read_samples *p = t->out;
     size_t n = 0;
     const char *const *names = drps_reader_fields(reader, &n);
     int same = strcmp(p->format, drps_reader_format(reader)) == 0 &&
@@ -326,6 +340,8 @@ static int check_same_shape(const struct read_samples *p, const struct drps_read
     for (size_t i = 0; same && p->string_names && i < n; i++)
         same = strcmp(names[i], p->fields[i]) == 0;
     if (same) return 0;
+    if (t->options->base_plan && !t->test_input)
+        return other_columns(t->options->base_plan, names, n, err);
     return drps_err_set(
         err, DRPS_E_CONFIG,
         "the test input (format %s) has not the format and columns of the training input (%s)",
@@ -368,6 +384,10 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                              .by_hash = in_grid(o),
                              .order_seed = o->seed,
                              .hash_seed = o->reader.hash_seed};
+    if (o->base_plan) {
+        d.base_dir = o->base_plan->dir;
+        d.base_rows = o->base_plan->info.rows;
+    }
     if (rates && strcmp(p->format, "ratings") != 0)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the algorithm %s needs ratings (user, item, rating); the input is in "
@@ -394,6 +414,20 @@ static void drop_classes(struct read_samples *p)
     free(p->in_training);
     p->classes = NULL;
     p->in_training = NULL;
+}
+
+/* Data are read as those of the plan that this one goes on from. */
+static int take_shape(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
+                      struct read_samples *p, struct drps_err *err)
+{
+    const struct drps_plan *base = o->base_plan;
+    if (!base) return 0;
+    memcpy(p->format, base->info.format, sizeof(p->format));
+    memcpy(p->label_column, base->info.label_column, sizeof(p->label_column));
+    p->string_names = base->info.string_names;
+    p->headless = base->info.headless;
+    int rc = copy_fields(p, (const char *const *)base->fields, base->info.fields_n, err);
+    return rc == 0 ? open_dict(io, o, dir, p, err) : rc;
 }
 
 static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n,
@@ -428,17 +462,21 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     }
     if (p->dict) r.on_columns = NULL; /* told before */
     int rc = drps_reader_open(io, paths, n, &r, &a.reader, err);
+    if (rc < 0 && o->base_plan)
+        (void)drps_err_context(err, "the input is read as that of %s", o->base_plan->dir);
     if (rc == 0 && !p->dict) {
         (void)snprintf(p->format, sizeof(p->format), "%s", drps_reader_format(a.reader));
         p->string_names = drps_reader_has_names(a.reader);
         copy_label(p, a.reader);
         p->headless = drps_reader_csv_headless(a.reader);
         if (!drps_reader_has_classes(a.reader)) drop_classes(p);
-        rc = copy_fields(p, a.reader, err);
+        size_t n_fields = 0;
+        const char *const *names = drps_reader_fields(a.reader, &n_fields);
+        rc = copy_fields(p, names, n_fields, err);
         if (rc == 0) rc = open_dict(io, o, dir, p, err);
         if (rc == 0) warn_of_ratings(o, paths[0], p->format);
     } else if (rc == 0) {
-        rc = check_same_shape(p, a.reader, err);
+        rc = check_same_shape(t, a.reader, err);
     }
     if (rc == 0) {
         rc = ahead_start(&a, err);
@@ -463,9 +501,11 @@ static int open_classes(const struct drps_index_options *o, struct read_samples 
                         struct drps_err *err)
 {
     const struct drps_algorithm *a = o->algorithm;
-    if (!drps_algorithm_takes_names(a)) return 0;
-    p->read_as = a->labels == DRPS_LABELS_NAMES ? DRPS_READER_NAMES : DRPS_READER_AS_FIRST;
-    p->classes = drps_classes_new();
+    const struct drps_classes *base = o->base_plan ? o->base_plan->info.classes : NULL;
+    if (!drps_algorithm_takes_names(a) || (o->base_plan && !base)) return 0;
+    const int named = a->labels == DRPS_LABELS_NAMES || base;
+    p->read_as = named ? DRPS_READER_NAMES : DRPS_READER_AS_FIRST;
+    p->classes = base ? drps_classes_copy(base) : drps_classes_new();
     p->in_training = calloc(DRPS_CLASSES_MOST, sizeof(*p->in_training));
     return p->classes && p->in_training ? 0 : drps_err_set(err, -ENOMEM, "no memory for classes");
 }
@@ -481,6 +521,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
     const uint64_t memory = options->memory_bytes;
     int rc = open_classes(options, out, err);
+    if (rc == 0) rc = take_shape(io, options, dir, out, err);
     if (rc == 0)
         rc = drps_spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train,
                              err);

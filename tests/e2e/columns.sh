@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Columns that are learned from the first lines (codes, dates, bins, crosses, scales), files without a header, JSON
+# Columns that are learned from the data (codes, dates, bins, crosses, scales), files without a header, JSON
 # lines and Vowpal Wabbit's text: what training learned, prediction does without being told.
 . "$(dirname "$0")/lib.sh"
 auc() { all_values test_auc <"$1" | tail -1; }
@@ -36,6 +36,16 @@ kind=$("$tools/drps-stat" plan-scaled --json | tr -d '" ,' | grep '^cost:')
 [[ $kind = cost:number\(*\;*\) ]] || fail "the plan does not say how cost is scaled: $kind"
 "$tools/drps-index" train.csv --algo lor --label installed --columns "*:ignore,$kind" -o plan-same --quiet
 for file in data.rec rows.rec names.rec; do cmp plan-scaled/$file plan-same/$file || fail "another $file with the scale given"; done
+# A file that is sorted by a column teaches the same, with any memory; a pipe does not, and says so.
+(head -1 train.csv && tail -n +2 train.csv | sort -t, -k4,4n) >sorted.csv
+(head -1 train.csv && tail -n +2 train.csv | sort -t, -k4,4nr) | xz -c >backwards.csv.xz
+for file in sorted.csv backwards.csv.xz; do
+    "$tools/drps-index" $file --algo lor --label installed --columns '*:ignore,cost:number' --scale standard --memory 64M -o plan-sorted --force --quiet
+    near "$("$tools/drps-stat" plan-sorted --json | tr -d '" ,' | sed -n 's/^cost:number(\(.*\);\(.*\))/\1 \2/p')" "$(tr ';' ' ' <<<"${kind//[!0-9.;]/}")" 1e-6 ||
+        fail "$file is scaled otherwise: $("$tools/drps-stat" plan-sorted --json | grep 'cost:'), unsorted: $kind"
+done
+"$tools/drps-index" - --algo lor --label installed --columns '*:ignore,cost:number' --scale standard -o plan-piped --quiet <sorted.csv 2>piped.txt
+grep -q "a pipe is read once: .* cost first, its first lines alone have decided" piped.txt || fail "of a pipe drps-index says: $(cat piped.txt)"
 fails 2 "is not one of" "$tools/drps-index" train.csv --algo lor --scale cube -o never
 fails 2 "cross 'app\*hour' is not of 2 to 8 columns" "$tools/drps-index" train.csv --algo lor --label installed --cross app*hour -o never
 
@@ -69,6 +79,20 @@ fails 1 "later.jsonl:5001:.*the key 'at.later' is in none of the first lines" "$
 [[ $(value skipped_lines <skip.json) = 1 ]] || fail "$(value skipped_lines <skip.json) lines skipped"
 # More keys in what is to be scored do no harm.
 "$tools/drps-predict" model-json later.jsonl -o later.txt --quiet
+
+# Weights of JSON lines are those of csv; a key that is misspelt, and decimal commas, are said.
+sed 's/^{/{"n": 2, /' train.jsonl >weighed.jsonl
+awk -v OFS=, '{print (NR > 1 ? 2 : "n"), $0}' same.csv >weighed.csv
+for file in weighed.jsonl weighed.csv; do
+    "$tools/drps-index" $file --label installed --weight n --algo lor -o plan-weighed --force >weighed.txt 2>&1
+    grep -q 'training samples weigh 10000 together, 2 at most' weighed.txt || fail "weights of $file: $(cat weighed.txt)"
+done
+sed '5s/"cost"/"Cost"/' train.jsonl >misspelt.jsonl
+"$tools/drps-index" misspelt.jsonl --label installed --algo lor -o plan-misspelt --quiet 2>misspelt.txt
+grep -q "1 of 5000 objects has no key 'cost', which the others have: is it spelt otherwise there?" misspelt.txt || fail "a misspelt key: $(cat misspelt.txt)"
+tr ',.' ';,' <same.csv >commas.csv
+"$tools/drps-index" commas.csv --label installed --algo lor -o plan-commas --quiet 2>commas.txt
+grep -q "numbers of column cost have decimal commas ('.*' in line 2) and are taken for words" commas.txt || fail "decimal commas: $(cat commas.txt)"
 
 # The same samples in Vowpal Wabbit's text and in libsvm's.
 awk 'BEGIN {srand(6); for (i = 0; i < 2000; i++) {printf "%d", rand() < 0.5 ? 1 : -1; for (k = 0; k < 5; k++) printf " %d:%.3f", 1 + k * 20 + int(rand() * 20), rand(); print ""}}' >train.svm

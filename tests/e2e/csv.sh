@@ -29,9 +29,16 @@ grep -q "column zip: category ('x5' in line 7 is no number)" missing.txt || fail
 grep -q "scaled numbers: age; categories: zip; label: label" missing.txt || fail "drps-index does not say what columns are: $(cat missing.txt)"
 [[ $(all_values kind <missing.json | tr '\n' ' ') = "number category label " ]] || fail "--json has other columns: $(all_values kind <missing.json)"
 [[ $(value rows <missing.json) = 53 ]] || fail "$(value rows <missing.json) rows instead of the intercept, age and 51 zips"
-gzip -c missing.csv | "$tools/drps-index" - --algo lor -o plan-pipe --quiet --memory 64M --no-forecast 2>quiet.txt
+gzip -c missing.csv >missing.csv.gz
+"$tools/drps-index" missing.csv.gz --algo lor -o plan-packed --quiet --memory 64M --no-forecast 2>quiet.txt
 [[ ! -s quiet.txt ]] || fail "--quiet says: $(cat quiet.txt)"
-for file in data.rec rows.rec names.rec; do cmp plan-missing/$file plan-pipe/$file || fail "another $file from a pipe"; done
+for file in data.rec rows.rec names.rec; do cmp plan-missing/$file plan-packed/$file || fail "another $file from a packed file"; done
+# A pipe is read once: without scales, which all lines of a file decide, it gives the same.
+for file in missing.csv -; do
+    "$tools/drps-index" $file --algo lor --scale none -o plan-none-${file/-/pipe} --quiet <missing.csv 2>quiet.txt
+    [[ ! -s quiet.txt ]] || fail "--quiet says: $(cat quiet.txt)"
+done
+for file in data.rec rows.rec names.rec; do cmp plan-none-missing.csv/$file plan-none-pipe/$file || fail "another $file from a pipe"; done
 # Files that come later are read with the same kinds: here all zips look like numbers, and all ages are missing.
 printf 'age,zip,label\nNA,3,0\n?,4,1\n' >later.csv
 "$tools/drps-index" missing.csv --test later.csv --algo lor -o plan-test --quiet --json >test.json

@@ -98,6 +98,7 @@ fails 2 "are for --algo bpr, warp and wmf, not for lmf" "$tools/drps-index" trai
 fails 2 "are for --algo wmf, not for bpr" "$tools/drps-index" train.tsv --algo bpr --alpha 2 -o no
 fails 2 "even, popular" "$tools/drps-index" train.tsv --algo bpr --negatives seldom -o no
 fails 2 "needs the algorithm lmf; for bpr use the order shuffled" "$tools/drps-index" train.tsv --algo bpr --order grid -o no
+fails 2 "new items would mix with its users" "$tools/drps-index" train.tsv --base bpr.plan -o no
 fails 1 "every user has chosen all 2 items" bash -c "printf 'a x 1\na y 1\n' >two.txt; $tools/drps-index two.txt --format ratings --algo bpr -o no"
 fails 1 "too small" "$tools/drps-index" train.tsv --algo bpr --positive-from 40 -o no
 fails 2 "needs ratings" bash -c "printf '1 1:1\n' >one.svm; $tools/drps-index one.svm --algo warp -o no"

@@ -153,9 +153,29 @@ stopped always 0.5 o "$tools/drps-index" - --algo lor -o o <&8
 stopped always 0.5 o "$tools/drps-index" silent --algo lor -o o
 stopped always 0.5 o "$tools/drps-index" data.svm --test silent --algo lor -o o
 stopped always 0.5 o "$tools/drps-predict" whole silent -o o
+# Two signals in a row are one: what the first removes stays removed. Two of a kind could become one on the way.
+"$tools/drps-predict" whole silent -o twice --quiet 2>stopped.txt &
+pid=$!
+wait_for twice.partial $pid
+kill -INT $pid
+kill -TERM $pid 2>/dev/null || true
+status=0
+wait $pid || status=$?
+[[ $status = 130 ]] || fail "after two signals drps-predict exited with $status: $(cat stopped.txt)"
+absent twice
 exec 8>&-
 mkfifo unread
 exec 8<>unread # a reader that reads nothing
+# One that comes later ends a tool that does not listen.
+"$tools/drps-predict" whole data.svm -o unread --quiet 2>stopped.txt &
+pid=$!
+read -rN 1 -u 8 || fail "drps-predict writes nothing: $(cat stopped.txt)" # more than a pipe holds will come at once
+kill -INT $pid
+read -rt 1.2 <> <(:) || true # the time is what is tested
+kill -INT $pid
+status=0
+wait $pid || status=$?
+[[ $status = 130 ]] || fail "after a later signal drps-predict exited with $status: $(cat stopped.txt)"
 stopped always 0.5 o bash -c 'exec "$0" ctr --samples 20M >unread' "$tools/drps-gen"
 exec 8>&-
 stopped always 0.5 o "$tools/drps-index" unread --algo lor -o o # nobody writes to it at all

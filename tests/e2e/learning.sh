@@ -133,6 +133,28 @@ train plan -o model --optimizer sgd --lr 3 --epochs 1 --json >out.json 2>/dev/nu
 says train "nothing was learnt: the training loss of epoch 1, $(six "$(number train_loss)"), is above that of the best constant, $(six "$constant"); try a smaller learning rate (it is 3, try 0.3), or more epochs
 " train plan -o model --optimizer sgd --lr 3 --epochs 1 --json
 
+# The rate and the eps that are meant: those of ones where three of four training values are 1, or more.
+usual() { # WANT PLAN OPTIONS...
+    local want=$1 got
+    shift
+    train "$@" -o model --epochs 1 --json >out.json
+    got=$(printf '%g %g' "$(all_values lr <out.json | head -1)" "$(all_values eps <out.json | head -1)")
+    [[ $got = "$want" ]] || fail "$*: rate and eps are $got, not $want"
+}
+index sound.svm --algo lor --workers 2 -o ranks
+usual "0.07 1" plan
+usual "0.07 1" ranks --local 2
+usual "0.2 1" plan --lr .2
+usual "0.07 0.01" plan --eps .01
+usual "0.1 1e-08" plan --optimizer ftrl
+for row in 74:0.05:1e-08 75:0.07:1; do # ones of a hundred values
+    awk -v ones="${row%%:*}" '{ line = NR % 2 ? 1 : -1; for (i = 1; i <= 100; i++) line = line " " i ":" (i <= ones ? 1 : 2); print line }' sound.t.svm >share.svm
+    index share.svm --algo lor -o share
+    usual "$(cut -d: -f2,3 <<<"$row" | tr : ' ')" share
+done
+index sound.svm --algo svm -o svm
+usual "0.05 1e-08" svm
+
 # What cannot be learnt: labels by chance, and a feature for each sample.
 samples 600 3 .5 >chance.svm && samples 200 4 .5 >chance.t.svm
 index chance.svm --test chance.t.svm --algo lor -o chance

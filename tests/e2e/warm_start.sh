@@ -14,12 +14,17 @@ tail -4000 all.svm >new.svm
 "$tools/drps-train" old-plan -o old --epochs 3 --quiet --keep-checkpoints
 "$tools/drps-train" new-plan -o fresh --quiet --json >fresh.json
 "$tools/drps-train" new-plan --from old -o new --json >new.json 2>new.txt
-grep -qE '^drps-train: rows from old: [0-9],[0-9]{3} of [0-9],[0-9]{3}; the others are new$' new.txt || fail "no line: $(cat new.txt)"
+grep -qE "^drps-train: rows from old: [0-9],[0-9]{3} of [0-9],[0-9]{3}, with the optimizer's state; the others are new\$" new.txt || fail "no line: $(cat new.txt)"
+"$tools/drps-train" new-plan --from old --no-state -o none 2>none.txt >none.out
+grep -qE '^drps-train: rows from old: [0-9],[0-9]{3} of [0-9],[0-9]{3}; the others are new$' none.txt || fail "no line: $(cat none.txt)"
 loss() { all_values train_loss <"$1" | head -1; }
 awk "BEGIN {exit !($(loss new.json) < $(loss fresh.json) - 0.02)}" ||
     fail "the first epoch from a model has loss $(loss new.json), a fresh one $(loss fresh.json)"
 [[ $(all_values all <new.json) = "$(value rows <new.json)" ]] || fail "of $(all_values all <new.json) rows: $(cat new.json)"
+content() { "$tools/drps-stat" "$1" --json | value content; }
+with_state=$(content new)
 "$tools/drps-train" new-plan --from old.checkpoint -o new --force 2>new.txt >new.out
+[[ $(content new) = "$with_state" ]] || fail "old.checkpoint is not what old stands for"
 grep -q "with the optimizer's state; the others are new" new.txt || fail "no state: $(cat new.txt)"
 grep -qE "^  from +[0-9],[0-9]{3} of [0-9],[0-9]{3} rows of an earlier run, with the optimizer's state" new.out || fail "$(cat new.out)"
 [[ -d old.checkpoint/rank-0/1 ]] || fail "what was begun with is gone"

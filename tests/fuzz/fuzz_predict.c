@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 #include "support/base_models.h"
 #include "support/fuzz_check.h"
 

@@ -373,6 +373,73 @@ static void test_gen_ctr_libffm_names_the_fields(void **state)
 
 /* Labels can be learnt: logistic regression by SGD on the same kind of lines beats the share of the
  * larger class. */
+/* ---- ctr by day ---- */
+
+enum { DAY = 400, DAY_ROWS = 200 };
+
+/* Marks the ids that a day's samples have. */
+static void ids_of_day(struct set *s, uint64_t day, unsigned char *seen, size_t most)
+{
+    struct line l;
+    memset(seen, 0, most);
+    for (uint64_t i = day * DAY; i < (day + 1) * DAY; i++) {
+        set_parse(s, i, &l);
+        for (size_t k = 0; k < l.n; k++) {
+            assert_true(l.ids[k] && l.ids[k] < most);
+            seen[l.ids[k]] = 1;
+        }
+    }
+}
+
+/* The share of the first set's ids that the second one does not have. */
+static double share_gone(const unsigned char *a, const unsigned char *b, size_t most)
+{
+    size_t all = 0, gone = 0;
+    for (size_t i = 0; i < most; i++) {
+        all += a[i];
+        gone += a[i] && !b[i];
+    }
+    return (double)gone / (double)all;
+}
+
+static void test_gen_ctr_features_come_and_go(void **state)
+{
+    enum { MOST = DAY_ROWS * 12 };
+    static unsigned char first[MOST], next[MOST], last[MOST];
+    struct gen_options o = base;
+    (void)state;
+    o.rows = DAY_ROWS;
+    o.fields = 4;
+    o.zipf = 0; /* all of a day's features are in its samples, nearly */
+    o.samples = 10 * DAY;
+    o.day_samples = DAY;
+    o.drift = 0.2;
+    struct set s = set_open(&gen_ctr, &o);
+    ids_of_day(&s, 0, first, MOST);
+    ids_of_day(&s, 1, next, MOST);
+    ids_of_day(&s, 6, last, MOST);
+    set_close(&s);
+    const double a_day = share_gone(first, next, MOST);
+    if (a_day < 0.1 || a_day > 0.45) fail_msg("%g of the features are gone after a day", a_day);
+    assert_true(share_gone(first, last, MOST) > 0.99); /* a life is five days */
+}
+
+/* Without drift days are nothing: the lines are those of one day. */
+static void test_gen_ctr_without_drift_has_one_day(void **state)
+{
+    struct gen_options o = base;
+    double label;
+    size_t nnz;
+    (void)state;
+    struct set plain = set_open(&gen_ctr, &o);
+    o.day_samples = 10;
+    struct set days = set_open(&gen_ctr, &o);
+    for (uint64_t i = 0; i < 200; i++)
+        assert_string_equal(set_line(&plain, i, &label, &nnz), set_line(&days, i, &label, &nnz));
+    set_close(&plain);
+    set_close(&days);
+}
+
 static void test_gen_classification_labels_follow_the_features(void **state)
 {
     enum { TRAIN = 20000, TEST = 4000, EPOCHS = 3, ROWS = 2000 };
@@ -640,6 +707,10 @@ static void test_gen_wrong_usage_exits_with_2(void **state)
         {{"ctr", "--fields", "10001"}, "--fields: '10001' is out of range"},
         {{"ctr", "--rows", "100"}, "39 fields need at least 117"},
         {{"ctr", "--zipf", "-1"}, "--zipf: '-1' is out of range: from 0 to 10"},
+        {{"ctr", "--drift", "0.1"}, "--drift needs --day-samples"},
+        {{"ctr", "--drift", "2", "--day-samples", "10"}, "--drift"},
+        {{"ctr", "--samples", "20001", "--day-samples", "2"}, "more than 10000 days"},
+        {{"matrix", "--day-samples", "5"}, "--day-samples does not apply to matrix"},
         {{"ctr", "--json"}, "--json writes to standard output"},
         {{"ctr", "--test-samples", "5"}, "--test-samples needs --test-output"},
         {{"ctr", "--test-output", "x"}, "--test-output needs --test-samples"},
@@ -675,6 +746,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_gen_ctr_is_skewed_and_reaches_the_tail),
         cmocka_unit_test(test_gen_ctr_labels_a_quarter),
         cmocka_unit_test(test_gen_ctr_libffm_names_the_fields),
+        cmocka_unit_test(test_gen_ctr_features_come_and_go),
+        cmocka_unit_test(test_gen_ctr_without_drift_has_one_day),
         cmocka_unit_test(test_gen_classification_labels_follow_the_features),
         cmocka_unit_test(test_gen_classification_lines_vary_and_are_half_positive),
         cmocka_unit_test(test_gen_classification_ends_on_steep_laws),

@@ -25,7 +25,7 @@
 
 #include "base/folder/drps_manifest.h"
 #include "engine/publish/drps_modeldir.h"
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 #include "storage/kv/drps_kv.h"
 #include "support/index_case.h"
 #include "tools/stat/tool.h"

@@ -49,6 +49,10 @@ static const struct hint hints[] = {
     {"keys are needed", "--keys", NULL},
     {"leave to do without them", "--insecure", NULL},
 
+    {"a delta is what has changed", "--export-delta", NULL},
+    {"leave out the delta", "--export-delta", NULL},
+    {"without a base", "--base", NULL},
+    {"a plan cannot go on from", "--base", NULL},
     {"patience needs test samples", "drps-index --test, --test-fraction", "drps-train"},
     {"make a plan for", "drps-index --workers", "drps-train"},
     {"ranks here", "--local", NULL},

@@ -4,17 +4,27 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/drps_clock.h"
 #include "tools/cli/cli_internal.h"
 
+/* Signals that come so soon after the first are the same impatience: what is removed after the
+ * first one stays removed. */
+static const uint64_t patience_ns = 1000000000u;
+
 /* Process-wide, as signals are. */
-static atomic_int own_stop, signalled;
+static atomic_int own_stop;
+static atomic_uint_least64_t first_ns; /* when the first signal came; 0: none has */
 static atomic_int *stop_flag = &own_stop;
 
 static void on_signal(int number)
 {
+    uint_least64_t first = 0;
+    const uint64_t now = drps_clock_ns();
     (void)number;
-    if (atomic_exchange(&signalled, 1)) _exit(DRPS_EXIT_INTERRUPTED);
-    atomic_store(stop_flag, 1);
+    if (atomic_compare_exchange_strong(&first_ns, &first, now))
+        atomic_store(stop_flag, 1);
+    else if (now - first >= patience_ns)
+        _exit(DRPS_EXIT_INTERRUPTED);
 }
 
 const atomic_int *drps_cli_stop(void)

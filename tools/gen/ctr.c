@@ -2,6 +2,10 @@
  * Clicks on advertisements: every sample has one feature of each field, drawn by Zipf's law; fields
  * have from 3 to millions of features. Labels come from a hidden logistic model, with factors on
  * request.
+ *
+ * With drift features come and go: what a rank of a field stands for lives for 1 / drift days, and
+ * then gives way to a feature that has not been there before. Meanwhile its weight goes, in a line,
+ * from one drawn at random to another.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,7 +18,7 @@
 #define LINEAR_SPREAD 1.5 /* standard deviations of the two parts of a sample's log odds */
 #define FACTOR_SPREAD 1.2
 
-enum { LEAST_FEATURES = 3, TABLES_MAX = 1 << 20 };
+enum { LEAST_FEATURES = 3, TABLES_MAX = 1 << 20, DAYS_MAX = 10000 };
 
 struct field {
     uint64_t base; /* row numbers base .. base + zipf.n - 1 */
@@ -26,7 +30,9 @@ struct gen {
     enum gen_format format;
     struct field *fields; /* own, [n_fields] */
     struct gen_shuffle shuffle;
-    uint64_t rows, sample_seed, weight_seed, factor_seed;
+    uint64_t rows, sample_seed, weight_seed, factor_seed, phase_seed, later_seed;
+    uint64_t day_samples, ids_max;
+    double drift;
     double linear_scale, factor_scale, bias;
     uint64_t *ids, *spare; /* own, [n_fields] each: one sample */
     int32_t *factor;       /* own, [GEN_FACTOR_ROOM(factors)]: of one row */
@@ -83,11 +89,28 @@ static int make_fields(struct gen *g, double zipf, struct drps_err *err)
     return 0;
 }
 
+/* The feature that a row stands for on a day, as a row of its own behind those of before: *age is
+ * the share of its life that is over. */
+static uint64_t feature_on(const struct gen *g, uint64_t row, uint64_t day, double *age)
+{
+    *age = 0;
+    if (g->drift <= 0) return row;
+    const double lives = g->drift * (double)day + drps_unit_double(drps_rng_at(g->phase_seed, row));
+    *age = lives - floor(lives);
+    return row + (uint64_t)lives * g->rows;
+}
+
+static double weight_of(const struct gen *g, uint64_t feature, double age)
+{
+    const double first = gen_weight(g->weight_seed, feature);
+    return age > 0 ? (1 - age) * first + age * gen_weight(g->later_seed, feature) : first;
+}
+
 /*
  * Draw the rows of the sample with this key into g->ids, shuffled and from 1. The two parts of its
  * log odds, not yet scaled, go to *linear and *factors.
  */
-static void draw(struct gen *g, uint64_t key, double *linear, double *factors)
+static void draw(struct gen *g, uint64_t key, uint64_t day, double *linear, double *factors)
 {
     double z = 0, crossed = 0;
     int64_t squares = 0;
@@ -95,10 +118,12 @@ static void draw(struct gen *g, uint64_t key, double *linear, double *factors)
     for (size_t f = 0; f < g->n_fields; f++) {
         const struct field *field = &g->fields[f];
         uint64_t row = field->base + gen_zipf_draw(&field->zipf, drps_rng_at(key, f));
-        z += gen_weight(g->weight_seed, row);
-        g->ids[f] = 1 + gen_shuffle_at(&g->shuffle, row);
+        double age;
+        const uint64_t feature = feature_on(g, row, day, &age);
+        z += weight_of(g, feature, age);
+        g->ids[f] = 1 + gen_shuffle_at(&g->shuffle, row) + (feature - row);
         if (!g->factors) continue;
-        gen_factors(g->factor_seed, row, g->factors, g->factor);
+        gen_factors(g->factor_seed, feature, g->factors, g->factor);
         for (size_t r = 0; r < g->factors; r++) {
             g->sum[r] += g->factor[r];
             squares += (int64_t)g->factor[r] * g->factor[r];
@@ -120,7 +145,7 @@ static int calibrate(struct gen *g, uint64_t seed, struct drps_err *err)
     double *crossed = z + n, unused;
     uint64_t stream = gen_stream_seed(seed, GEN_CALIBRATE);
     for (size_t i = 0; i < n; i++)
-        draw(g, drps_rng_at(stream, i), &z[i], &crossed[i]);
+        draw(g, drps_rng_at(stream, i), 0, &z[i], &crossed[i]);
     gen_calibrate(z, n, LINEAR_SPREAD, POSITIVE_SHARE, &g->linear_scale, &g->bias);
     if (g->factors) {
         gen_calibrate(crossed, n, FACTOR_SPREAD, POSITIVE_SHARE, &g->factor_scale, &unused);
@@ -138,6 +163,9 @@ static int calibrate(struct gen *g, uint64_t seed, struct drps_err *err)
 static int ctr_new(const struct gen_options *o, struct gen **g_out, struct drps_err *err)
 {
     *g_out = NULL;
+    if (o->day_samples && (o->samples - 1) / o->day_samples >= DAYS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "%ju samples in days of %ju are more than %d days",
+                            (uintmax_t)o->samples, (uintmax_t)o->day_samples, DAYS_MAX);
     if (o->rows < LEAST_FEATURES * o->fields)
         return drps_err_set(
             err, DRPS_E_CONFIG, "--rows %ju is too few: %ju fields need at least %ju",
@@ -151,6 +179,11 @@ static int ctr_new(const struct gen_options *o, struct gen **g_out, struct drps_
     g->sample_seed = gen_stream_seed(o->seed, GEN_SAMPLE);
     g->weight_seed = gen_stream_seed(o->seed, GEN_WEIGHT);
     g->factor_seed = gen_stream_seed(o->seed, GEN_FACTOR);
+    g->phase_seed = gen_stream_seed(o->seed, GEN_PHASE);
+    g->later_seed = gen_stream_seed(o->seed, GEN_LATER_WEIGHT);
+    g->day_samples = o->day_samples;
+    g->drift = o->day_samples ? o->drift : 0;
+    g->ids_max = g->drift > 0 ? UINT64_MAX : g->rows;
     gen_shuffle_init(&g->shuffle, g->rows, gen_stream_seed(o->seed, GEN_SHUFFLE));
     g->fields = calloc(g->n_fields, sizeof(*g->fields));
     g->ids = calloc(g->n_fields, sizeof(*g->ids));
@@ -175,12 +208,13 @@ out:
 static char *ctr_line(struct gen *g, uint64_t i, char *p, double *label, size_t *nnz)
 {
     uint64_t key = drps_rng_at(g->sample_seed, i);
+    uint64_t day = g->day_samples ? i / g->day_samples : 0;
     double linear, crossed;
-    draw(g, key, &linear, &crossed);
+    draw(g, key, day, &linear, &crossed);
     int click = gen_flip(g->linear_scale * linear + g->factor_scale * crossed + g->bias,
                          drps_rng_at(key, g->n_fields));
     *p++ = (char)('0' + click);
-    if (g->format == GEN_LIBSVM) gen_sort(g->ids, g->spare, g->n_fields, g->rows);
+    if (g->format == GEN_LIBSVM) gen_sort(g->ids, g->spare, g->n_fields, g->ids_max);
     for (size_t f = 0; f < g->n_fields; f++) {
         *p++ = ' ';
         if (g->format == GEN_LIBFFM) {

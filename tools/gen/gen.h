@@ -28,6 +28,8 @@ struct gen_options {
     uint64_t
         interactions; /* ctr: hidden factors of each feature, 0 for none, up to GEN_MAX_FACTORS */
     enum gen_format format; /* ctr */
+    uint64_t day_samples;   /* ctr: that make a day; 0: all are of one */
+    double drift;           /* ctr: share of the features that are others from day to day, 0 to 1 */
     uint64_t nnz; /* classification: mean features a sample, 1 to GEN_MAX_NNZ; 2 nnz - 1 <= rows */
 
     /* matrix */
@@ -67,6 +69,8 @@ enum gen_stream {
     GEN_FACTOR,
     GEN_USER,
     GEN_ITEM,
+    GEN_PHASE,
+    GEN_LATER_WEIGHT,
 };
 uint64_t gen_stream_seed(uint64_t seed, enum gen_stream stream);
 

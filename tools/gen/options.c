@@ -19,6 +19,8 @@ enum key {
     KEY_FIELDS,
     KEY_INTERACTIONS,
     KEY_FORMAT,
+    KEY_DAY_SAMPLES,
+    KEY_DRIFT,
     KEY_NNZ,
     KEY_USERS,
     KEY_ITEMS,
@@ -45,6 +47,11 @@ static const struct argp_option option_table[] = {
     {"interactions", KEY_INTERACTIONS, "K", 0,
      "Labels also follow K hidden factors of each feature (default 0: they do not)", 3},
     {"format", KEY_FORMAT, "F", 0, "libsvm (default) or libffm", 3},
+    {"day-samples", KEY_DAY_SAMPLES, "N", 0, "N samples make a day (default: all are of one)", 3},
+    {"drift", KEY_DRIFT, "P", 0,
+     "From day to day this share of the features gives way to new ones, and weights move (0.1 or "
+     "10%; default 0)",
+     3},
     {NULL, 0, NULL, 0, "classification:", 4},
     {"nnz", KEY_NNZ, "N", 0, "Features of a sample: 1 to 2 N - 1 (default 100)", 4},
     {NULL, 0, NULL, 0, "matrix:", 5},
@@ -68,6 +75,8 @@ static const struct {
     {KEY_FIELDS, "fields", {&gen_ctr}},
     {KEY_INTERACTIONS, "interactions", {&gen_ctr}},
     {KEY_FORMAT, "format", {&gen_ctr}},
+    {KEY_DAY_SAMPLES, "day-samples", {&gen_ctr}},
+    {KEY_DRIFT, "drift", {&gen_ctr}},
     {KEY_NNZ, "nnz", {&gen_classification}},
     {KEY_USERS, "users", {&gen_matrix}},
     {KEY_ITEMS, "items", {&gen_matrix}},
@@ -90,6 +99,8 @@ static void check(struct drps_cli *cli, const struct gen_tool_options *o)
     for (size_t i = 0; i < N_SHAPES; i++)
         if (o->given >> i & 1 && o->kind != shapes[i].kinds[0] && o->kind != shapes[i].kinds[1])
             drps_cli_usage(cli, "--%s does not apply to %s", shapes[i].name, o->kind->name);
+    if (o->gen.drift > 0 && !o->gen.day_samples)
+        drps_cli_usage(cli, "--drift needs --day-samples N: how many samples make a day");
     if (o->test_samples > o->gen.samples)
         drps_cli_usage(cli, "--test-samples %ju is more than the %ju samples in all",
                        (uintmax_t)o->test_samples, (uintmax_t)o->gen.samples);
@@ -145,6 +156,12 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_FORMAT:
         g->format = (enum gen_format)drps_cli_choice(cli, arg, formats);
+        return 0;
+    case KEY_DAY_SAMPLES:
+        g->day_samples = drps_cli_count(cli, arg, 1, UINT64_MAX / 2);
+        return 0;
+    case KEY_DRIFT:
+        g->drift = drps_cli_share(cli, arg);
         return 0;
     case KEY_NNZ:
         g->nnz = drps_cli_count(cli, arg, 1, GEN_MAX_NNZ);

@@ -21,6 +21,10 @@ const struct argp_option index_option_table[] = {
     {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},
     {"no-normalize", KEY_NO_NORMALIZE, NULL, 0, "For ffm: take samples as they are, not divided by their length", 1},
 
+    {"base", KEY_BASE, "PLAN", 0,
+     "Go on from a finished plan: its features keep their rows, those that only DATA have get rows "
+     "behind them, and batches are of DATA alone; model, format, columns and labels are as there", 1},
+
     {NULL, 0, NULL, 0, "Input:", 2},
     READER_OPTIONS(2, "default auto", "label, target, y or click; 1 without a header",
                    "what the first lines say"),

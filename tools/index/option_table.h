@@ -60,6 +60,7 @@ enum {
     KEY_NEGATIVE_WEIGHT,
     KEY_TEST_NEGATIVES,
     KEY_ALPHA,
+    KEY_BASE,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

@@ -35,6 +35,7 @@ static int parse_plain(struct drps_cli *cli, struct index_options *o, int key, c
         {.key = KEY_NO_FORECAST, .flag = &o->index.no_forecast},
         {.key = KEY_SEPARATE, .flag = &o->index.separate},
         {.key = KEY_FROM_PLAN, .text = &o->index.from_plan},
+        {.key = KEY_BASE, .text = &o->index.base},
         {.key = KEY_CLASS_WEIGHTS, .text = &o->index.class_weights},
         {.key = KEY_CALIBRATE, .text = &o->index.blocks.calibrate},
         {.key = KEY_TASK, .text = &o->index.task, .names = tasks},
@@ -306,9 +307,20 @@ static void check_implicit(struct drps_cli *cli, const struct drps_index_options
                        a->name);
 }
 
+static void check_base(struct drps_cli *cli, const struct index_options *o)
+{
+    if (!o->index.base || !o->of_model) return;
+    drps_cli_usage(cli,
+                   "--base takes the model, the hash seed, the format and the columns from the "
+                   "plan: leave out --algo, --factors, --task, --loss, --outputs, --no-bias, "
+                   "--no-normalize, --hash-seed, --format, --label, --columns, --separator, "
+                   "--header, --no-header, --scale and --cross");
+}
+
 static void check(struct drps_cli *cli, struct index_options *o)
 {
     char names[DRPS_ALGORITHM_NAMES_BYTES];
+    check_base(cli, o);
     check_loss(cli, &o->index);
     check_implicit(cli, &o->index);
     check_ranks(cli, o);
@@ -327,7 +339,7 @@ static void check(struct drps_cli *cli, struct index_options *o)
     if (o->index.from_plan) return;
     if (!o->inputs.n && !index_only_counts(o))
         drps_cli_usage(cli, "no input: name at least one file, or - for stdin");
-    if (!o->index.algo && !index_only_counts(o))
+    if (!o->index.algo && !o->index.base && !index_only_counts(o))
         drps_cli_usage(cli, "--algo is missing: %s", drps_algo_names(names));
     if (o->index.grid_users && (!o->index.order || strcmp(o->index.order, "grid") != 0))
         drps_cli_usage(cli, "--grid needs --order grid");
@@ -336,11 +348,12 @@ static void check(struct drps_cli *cli, struct index_options *o)
 }
 
 /* Several machines pull and push the fewest rows that way. Rows circulate in grid order, and a plan
- * that is dealt anew keeps its row numbers. */
+ * that is dealt anew, or goes on from another one, keeps its row numbers. */
 static void place_rows(struct drps_index_options *o)
 {
     const int is_grid = o->order && strcmp(o->order, "grid") == 0;
-    if (o->workers > 1 && !o->partition && !o->from_plan && !is_grid) o->partition = "auto";
+    if (o->workers > 1 && !o->partition && !o->from_plan && !o->base && !is_grid)
+        o->partition = "auto";
 }
 
 /* Options that go with --from-plan. */
@@ -350,6 +363,32 @@ static int is_of_plans(int key)
            key == KEY_SEPARATE || key == KEY_PARTITION || key == KEY_MEMORY ||
            key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK ||
            key == KEY_RESIDUALS || key == KEY_HAND_ON || key == KEY_HAND_ON_FOR;
+}
+
+/* Options that a base settles. */
+static int is_of_model(int key)
+{
+    switch (key) {
+    case KEY_ALGO:
+    case KEY_FACTORS:
+    case KEY_TASK:
+    case KEY_LOSS:
+    case KEY_OUTPUTS:
+    case KEY_NO_BIAS:
+    case KEY_NO_NORMALIZE:
+    case KEY_HASH_SEED:
+    case READER_KEY_FORMAT:
+    case READER_KEY_LABEL:
+    case READER_KEY_COLUMNS:
+    case READER_KEY_SEPARATOR:
+    case READER_KEY_HEADER:
+    case READER_KEY_NO_HEADER:
+    case READER_KEY_SCALE:
+    case READER_KEY_CROSS:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)
@@ -379,12 +418,13 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_implicit_option(cli, &o->index, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_plan_option(cli, &o->index, key, arg);
     if (rc == 0 && !is_of_plans(key)) o->of_text = 1;
+    if (rc == 0 && is_of_model(key)) o->of_model = 1;
     return rc;
 }
 
 const struct drps_cli_tool index_tool = {
     .name = "drps-index",
-    .args_doc = "DATA... -o PLAN\n--from-plan PLAN --workers N -o NEW",
+    .args_doc = "DATA... -o PLAN\nDATA... --base PLAN -o NEW\n--from-plan PLAN --workers N -o NEW",
     .doc = "Compile data sets into a plan for drps-train: which rows each batch touches, which "
            "rows belong "
            "together on disk, and when each row is needed next.\v"

@@ -20,6 +20,7 @@ struct index_options {
     int has_rank, has_waits, has_hand_on_for;
     uint64_t link_bits; /* of each machine's link to the network, a second */
     int of_text;        /* an option was given that says how text becomes a plan */
+    int of_model;       /* one that says what a row is, or how text is read: what a base settles */
     struct index_paths inputs, tests, weights, test_weights;
 };
 

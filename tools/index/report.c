@@ -281,6 +281,9 @@ static void print_summary(const struct index_report *report)
     else
         printf(": %s of parameters, %s with adagrad's state in training\n",
                size(i->rows * i->dim * 4), size(i->rows * i->row_bytes));
+    if (i->base[0])
+        printf("  base     %s: its %s rows keep their numbers, %s are new\n", report->options->base,
+               count(i->base_rows), count(i->rows - i->base_rows));
     print_memory(report);
     print_links(r);
     print_handed(i);

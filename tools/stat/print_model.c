@@ -1,6 +1,7 @@
 /* What drps-stat prints of a model: how it was trained, and where the time went. */
 #include <stdio.h>
 
+#include "base/drps_size.h"
 #include "tools/stat/print.h"
 #include "tools/stat/values.h"
 
@@ -96,20 +97,22 @@ static void print_memory(const json_t *training)
         printf("  %-43s %10s\n", text_of(part, "what"), size_of(part, "bytes"));
 }
 
-void stat_print_model(const char *path, const struct drps_modeldir *md,
-                      const struct stat_shown *shown)
+static void print_calibration(const struct drps_calibration *c)
 {
-    const json_t *j = drps_modeldir_json(md);
-    const json_t *training = json_object_get(j, "training");
-    const struct drps_modeldir_info *info = drps_modeldir_info(md);
+    char samples[DRPS_COUNT_BYTES];
+    if (!c->kind) return;
+    printf("  calibrated %s, of %s samples\n", drps_calibration_names()[c->kind],
+           drps_count_format((uint64_t)(c->samples + 0.5), samples));
+}
+
+/* How the model was trained, or where it was imported from. */
+static void print_origin(const json_t *training)
+{
     const json_t *optimizer = json_object_get(training, "optimizer");
-    printf("model %s: %s, %s loss, %llu rows of %u floats\n", path,
-           drps_algo_name(info->model.algo), drps_loss_name(info->model.loss),
-           (unsigned long long)info->rows, info->model.dim);
-    stat_print_expression(info->model.expr.text, info->classes ? 0 : info->model.outputs);
-    stat_print_classes(info->classes);
-    printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
-           info->plan_id, info->store);
+    if (json_is_string(json_object_get(training, "imported"))) {
+        printf("  imported from a model of %s\n", text_of(training, "imported"));
+        return;
+    }
     printf("  trained  %s, learning rate %s, l1 %s, l2 %s; store %s, threads: %s%s\n",
            text_of(optimizer, "name"), number_of(optimizer, "lr", "%g"),
            number_of(optimizer, "l1", "%g"), number_of(optimizer, "l2", "%g"),
@@ -117,7 +120,25 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
            json_is_true(json_object_get(training, "interrupted"))
                ? "; INTERRUPTED before the last epoch ended"
                : "");
+}
+
+void stat_print_model(const char *path, const struct drps_modeldir *md,
+                      const struct stat_shown *shown)
+{
+    const json_t *j = drps_modeldir_json(md);
+    const json_t *training = json_object_get(j, "training");
+    const struct drps_modeldir_info *info = drps_modeldir_info(md);
+    printf("model %s: %s, %s loss, %llu rows of %u floats\n", path,
+           drps_algo_name(info->model.algo), drps_loss_name(info->model.loss),
+           (unsigned long long)info->rows, info->model.dim);
+    stat_print_expression(info->model.expr.text, info->classes ? 0 : info->model.outputs);
+    stat_print_classes(info->classes);
+    printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
+           info->plan_id, info->store);
+    print_origin(training);
+    print_calibration(&info->calibration);
     stat_print_tables(json_object_get(j, "tables"));
+    if (json_is_string(json_object_get(training, "imported"))) return;
     print_epochs(training, shown->epoch);
     print_warnings(training);
     stat_print_loads(json_object_get(training, "ranks"));

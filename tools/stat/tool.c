@@ -15,10 +15,12 @@
 #include "tools/drps_link.h"
 #include "tools/stat/check.h"
 #include "tools/stat/checkpoints.h"
+#include "tools/stat/export.h"
 #include "tools/stat/print.h"
 #include "tools/stat/topics.h"
 #include "tools/stat/values.h"
 #include "tools/stat/verify.h"
+#include "tools/stat/weights.h"
 
 enum {
     KEY_VERIFY = DRPS_CLI_KEY,
@@ -27,7 +29,15 @@ enum {
     KEY_WINDOWS,
     KEY_LINK,
     KEY_TOPICS,
-    KEY_WORDS
+    KEY_WORDS,
+    KEY_WEIGHTS,
+    KEY_TOP,
+    KEY_CLASS,
+    KEY_PLAN,
+    KEY_EXPORT,
+    KEY_AS,
+    KEY_FORCE,
+    KEY_MEMORY,
 };
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
 
@@ -37,6 +47,8 @@ struct options {
     int check;          /* the samples of a plan */
     size_t topic_words; /* of each topic are shown instead; 0: not asked for */
     const char *words;  /* file of their names */
+    struct stat_weights weights;
+    struct drps_export_options export; /* output NULL: not asked for */
     struct stat_shown shown;
 };
 
@@ -64,8 +76,49 @@ static const struct argp_option option_table[] = {
      "With --topics: line i of FILE is the word with number i (default: words are shown as "
      "numbers)",
      1},
+    {"weights", KEY_WEIGHTS, NULL, 0,
+     "Instead, of a model: the largest weights, with the names of their features", 1},
+    {"top", KEY_TOP, "N", 0, "With --weights: so many (default 20)", 1},
+    {"class", KEY_CLASS, "NAME", 0, "With --weights: of this class alone (default: of each)", 1},
+    {"plan", KEY_PLAN, "PLAN", 0,
+     "With --weights: how many training samples of PLAN, from which the model was trained, have "
+     "each "
+     "feature, and the standard error of its weight",
+     1},
+    {"export", KEY_EXPORT, "FILE", 0,
+     "Instead, of a model: write all its parameters with their names to FILE; - for standard "
+     "output",
+     1},
+    {"as", KEY_AS, "KIND", 0,
+     "With --export: text, csv, npy or onnx (default: what FILE's name ends in, else text)", 1},
+    {"force", KEY_FORCE, NULL, 0, "With --export: replace FILE if it exists", 1},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+     "With --weights or --export: memory of the whole process (default: half of what it may use, "
+     "at most 1G)",
+     1},
     {0},
 };
+
+static void check_options(struct drps_cli *cli, const struct options *o)
+{
+    const struct stat_weights *w = &o->weights;
+    if (!o->path) drps_cli_usage(cli, "name a plan or a model");
+    if (o->words && !o->topic_words)
+        drps_cli_usage(cli, "--words names the words of --topics: give that, too");
+    const struct drps_export_options *e = &o->export;
+    if ((w->top || w->class_name || w->plan) && !w->wanted)
+        drps_cli_usage(cli, "--top, --class and --plan are of --weights: give that, too");
+    if ((e->as || e->replace) && !e->output)
+        drps_cli_usage(cli, "--as and --force are of --export: give that, too");
+    if (w->memory_bytes && !w->wanted && !e->output)
+        drps_cli_usage(cli, "--memory is of --weights and --export: give one of them, too");
+    if (e->output && cli->json && strcmp(e->output, "-") == 0)
+        drps_cli_usage(cli, "--json and --export - both want standard output: give the export a "
+                            "file");
+    if (!!o->verify + !!o->check + !!o->topic_words + w->wanted + !!e->output > 1)
+        drps_cli_usage(cli, "--verify, --check, --topics, --weights and --export are questions of "
+                            "their own: ask one");
+}
 
 static int parse(struct drps_cli *cli, int key, char *arg)
 {
@@ -92,19 +145,36 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     case KEY_WORDS:
         o->words = arg;
         return 0;
+    case KEY_WEIGHTS:
+        o->weights.wanted = 1;
+        return 0;
+    case KEY_TOP:
+        o->weights.top = (size_t)drps_cli_count(cli, arg, 1, STAT_WEIGHTS_MOST);
+        return 0;
+    case KEY_CLASS:
+        o->weights.class_name = arg;
+        return 0;
+    case KEY_PLAN:
+        o->weights.plan = arg;
+        return 0;
+    case KEY_EXPORT:
+        o->export.output = arg;
+        return 0;
+    case KEY_AS:
+        o->export.as = drps_export_kinds()[drps_cli_choice(cli, arg, drps_export_kinds())];
+        return 0;
+    case KEY_FORCE:
+        o->export.replace = 1;
+        return 0;
+    case KEY_MEMORY:
+        o->weights.memory_bytes = o->export.memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
+        return 0;
     case ARGP_KEY_ARG:
         if (o->path) drps_cli_usage(cli, "one plan or model at a time: '%s' is too much", arg);
         o->path = arg;
         return 0;
     case ARGP_KEY_END:
-        if (!o->path) drps_cli_usage(cli, "name a plan or a model");
-        if (o->words && !o->topic_words)
-            drps_cli_usage(cli, "--words names the words of --topics: give that, too");
-        if (o->verify && o->topic_words)
-            drps_cli_usage(cli, "--verify and --topics are two questions: ask one");
-        if (o->check && (o->verify || o->topic_words))
-            drps_cli_usage(cli, "--check is a question of its own: ask --verify or --topics "
-                                "without it");
+        check_options(cli, o);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -118,9 +188,11 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
 {
     struct drps_plan *plan;
     int rc = drps_plan_open(io, o->path, &plan, err);
-    if (rc == 0 && (o->shown.epoch || o->shown.windows || o->topic_words))
+    if (rc == 0 && (o->shown.epoch || o->shown.windows || o->topic_words || o->weights.wanted ||
+                    o->export.output))
         rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "--epoch, --windows and --topics are for models, and %s is a plan",
+                          "--epoch, --windows, --topics, --weights and --export are for models, "
+                          "and %s is a plan",
                           o->path);
     if (rc == 0) {
         if (o->verify)
@@ -157,13 +229,16 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
                       struct drps_err *err)
 {
     struct drps_modeldir *md;
-    int rc = drps_modeldir_open(io, o->path, MODEL_MEMORY_BYTES, &md, err);
+    const uint64_t memory_bytes = o->weights.wanted ? 0 : MODEL_MEMORY_BYTES;
+    int rc = drps_modeldir_open(io, o->path, memory_bytes, &md, err);
     if (rc == 0) rc = check_parts(o, drps_modeldir_json(md), err);
     if (rc == 0) {
         if (o->verify)
             rc = stat_verify_model(cli, md, o->path, err);
         else if (o->topic_words)
             rc = stat_print_topics(cli, io, o->path, md, o->topic_words, o->words, err);
+        else if (o->weights.wanted)
+            rc = stat_print_weights(cli, io, o->path, md, &o->weights, err);
         else if (cli->json)
             rc = drps_cli_json_print(json_deep_copy(drps_modeldir_json(md)), err);
         else
@@ -192,11 +267,12 @@ static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, cons
                             struct drps_err *err)
 {
     if (o->verify) return stat_verify_checkpoints(cli, io, o->path, err);
-    if (o->shown.epoch || o->shown.windows || o->check)
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "--epoch and --windows are for models, --check is of plans, and %s holds checkpoints",
-            o->path);
+    if (o->shown.epoch || o->shown.windows || o->check || o->topic_words || o->weights.wanted ||
+        o->export.output)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "--epoch, --windows, --topics, --weights and --export are for models, "
+                            "--check is of plans, and %s holds checkpoints",
+                            o->path);
     return stat_print_checkpoints(cli, io, o->path, err);
 }
 
@@ -211,6 +287,7 @@ static int run(struct drps_cli *cli, const struct options *o, struct drps_err *e
     int rc = drps_io_open(&io, path, O_RDONLY, &fd, err);
     drps_io_close(&io, fd);
     free(path);
+    if (rc == 0 && o->export.output) return stat_export(cli, &io, &o->export, o->path, err);
     if (rc == 0) return stat_model(cli, &io, o, err);
     if (rc != -ENOENT && rc != -ENOTDIR) return rc;
     drps_err_clear(err);

@@ -15,9 +15,15 @@ const struct argp_option train_option_table[] = {
      1},
     {NULL, 0, NULL, 0, "Learning:", 2},
     {"from", KEY_FROM, "OLD", 0,
-     "Begin with the parameters of the model OLD, or with the rows of OLD, a folder of checkpoints "
-     "(MODEL.checkpoint); features that it does not have begin anew",
+     "Begin with the parameters of the model OLD, and with the optimizer's state where its run has "
+     "kept "
+     "it (--keep-checkpoints), or with the rows of OLD, a folder of checkpoints; features that it "
+     "does "
+     "not have begin anew",
      2},
+    {"export-delta", KEY_EXPORT_DELTA, "FILE", 0,
+     "--from MODEL: write the rows that differ from those of that model, and new ones, as text", 2},
+    {"no-state", KEY_NO_STATE, NULL, 0, "--from: parameters alone, the optimizer begins anew", 2},
     {"epochs", KEY_EPOCHS, "E", 0,
      "Passes over the training samples (default 1; of lbfgs and its kind 100 at most)", 2},
     {"patience", KEY_PATIENCE, "P", 0,
@@ -41,10 +47,9 @@ const struct argp_option train_option_table[] = {
      "lbfgs: steps that it remembers, 1 to 32 (default 10): a row has 2 M + 6 times its parameters",
      2},
     {"lr", KEY_LR, "RATE", 0,
-     "Learning rate (default: adagrad 0.05, for fm 0.01, for lmf and mlr 0.1; ftrl 0.1; sgd: by "
-     "the size "
-     "of "
-     "a batch)",
+     "Learning rate (default: adagrad 0.05, for lor on categories 0.07, for fm 0.01, for lmf and "
+     "mlr "
+     "0.1; ftrl 0.1; sgd: by the size of a batch)",
      2},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the learning rate: before training, a share of the batches is trained with the usual "
@@ -60,8 +65,8 @@ const struct argp_option train_option_table[] = {
      "L1 regularisation of weights and biases, or of codes of topics (default 0)", 2},
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0, of topics 1)", 2},
     {"eps", KEY_EPS, "X", 0,
-     "adagrad: added to the sum of squares (default 1e-8, for lmf 0.1); larger makes first steps "
-     "smaller",
+     "adagrad: added to the sum of squares (default 1e-8, for lor on categories 1, for lmf 0.1); "
+     "larger makes first steps smaller",
      2},
     {"local-steps", KEY_LOCAL_STEPS, NULL, 0,
      "Step after every sample, on the batch's own copy of its rows", 2},

@@ -26,6 +26,8 @@ static int parse_plain(struct drps_cli *cli, struct train_options *o, int key, c
         {.key = 'o', .text = &o->train.model_path},
         {.key = KEY_PUBLISH, .text = &o->publish},
         {.key = KEY_FROM, .text = &o->train.from},
+        {.key = KEY_EXPORT_DELTA, .text = &o->train.delta},
+        {.key = KEY_NO_STATE, .flag = &o->train.no_state},
         {.key = KEY_CHECKPOINT_DIR, .text = &o->train.checkpoint_dir},
         {.key = KEY_PEERS, .text = &o->ranks.peers},
         {.key = KEY_KEYS, .text = &o->ranks.keys},

@@ -177,6 +177,14 @@ static void print_emulated(const struct drps_train_emulated *e)
            share(e->late_ns, e->emulated_ns));
 }
 
+static void print_delta(const struct drps_train_delta *d)
+{
+    char rows[DRPS_CLI_COUNT_BYTES], fresh[DRPS_CLI_COUNT_BYTES];
+    if (d->bytes)
+        printf("  delta     %s rows that have changed and %s new ones, %s\n",
+               drps_cli_grouped(d->rows, rows), drps_cli_grouped(d->fresh, fresh), size(d->bytes));
+}
+
 static void print_optimizer(const struct drps_train_result *r)
 {
     static const char *const ends[] = {
@@ -212,6 +220,7 @@ void train_report_text(const struct drps_train_result *r, const char *model, int
     print_optimizer(r);
     print_rows(r, details);
     print_from(&r->from);
+    print_delta(&r->delta);
     print_checkpoints(r);
     train_ranks_print(stdout, r->ranks, r->ranks_n, details);
     print_exchange(&r->exchange);

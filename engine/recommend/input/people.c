@@ -10,7 +10,7 @@
 
 #include "base/drps_alloc.h"
 #include "engine/recommend/input/keyrows.h"
-#include "engine/recommend/input/lines.h"
+#include "base/folder/drps_lines.h"
 #include "index/reader/drps_reader.h"
 
 enum { BATCH = 4096, TEXT_BYTES = 256 * 1024 };
@@ -129,9 +129,9 @@ static int take(struct choice *c, const char *name, size_t n, uint64_t line, str
     return 0;
 }
 
-static int take_line(void *ctx, uint64_t line, const char *text, size_t n, struct drps_err *err)
+static int take_line(void *ctx, const struct drps_line *line, struct drps_err *err)
 {
-    return take(ctx, text, n, line, err);
+    return take(ctx, line->text, line->n, line->number, err);
 }
 
 static int take_list(struct choice *c, const struct drps_name_list *list, struct drps_err *err)

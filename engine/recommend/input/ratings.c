@@ -7,7 +7,7 @@
 #include "engine/publish/drps_modeldata.h"
 #include "engine/recommend/input/keyrows.h"
 #include "engine/recommend/input/drps_people.h"
-#include "engine/recommend/input/lines.h"
+#include "base/folder/drps_lines.h"
 
 enum { BATCH = 32768 };
 

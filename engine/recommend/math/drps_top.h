@@ -1,6 +1,5 @@
 /*
- * The best items of one query: a heap of those found so far, the worst on top. An item is better
- * with a larger score, or with an equal one and a smaller row. Pure arithmetic. Private to
+ * The best items of one query, in a heap (base/drps_best.h). Pure arithmetic. Private to
  * engine/recommend/.
  */
 #ifndef DRPS_ENGINE_RECOMMEND_MATH_TOP_H
@@ -9,10 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct drps_best {
-    double score;
-    uint32_t row;
-};
+#include "base/drps_best.h"
 
 /* What is looked for. All is borrowed. */
 struct drps_top {

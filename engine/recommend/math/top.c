@@ -7,7 +7,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "engine/recommend/math/drps_products.h"
 
@@ -33,22 +32,6 @@ double drps_top_score(const struct drps_top *t, const float *vector)
 
 /* ---- The heap ---- */
 
-static int is_better(const struct drps_best *a, const struct drps_best *b)
-{
-    return a->score > b->score || (a->score == b->score && a->row < b->row);
-}
-
-/* Put `best` at place i or below. */
-static void sift_down(struct drps_best *heap, size_t n, size_t i, struct drps_best best)
-{
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && is_better(&heap[child], &heap[child + 1])) child++;
-        if (!is_better(&best, &heap[child])) break;
-        heap[i] = heap[child];
-    }
-    heap[i] = best;
-}
-
 /* The heap has changed. What is rounded, in double and in floats, is taken off. */
 static void set_floor(struct drps_top *t)
 {
@@ -60,28 +43,12 @@ static void set_floor(struct drps_top *t)
 
 static void add(struct drps_top *t, struct drps_best best)
 {
-    if (t->n == t->most) {
-        if (!is_better(&best, &t->heap[0])) return;
-        sift_down(t->heap, t->n, 0, best);
-    } else {
-        size_t i = t->n++;
-        while (i && is_better(&t->heap[(i - 1) / 2], &best)) {
-            t->heap[i] = t->heap[(i - 1) / 2];
-            i = (i - 1) / 2;
-        }
-        t->heap[i] = best;
-    }
-    set_floor(t);
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    return is_better(a, b) ? -1 : is_better(b, a);
+    if (drps_best_offer(t->heap, &t->n, t->most, best)) set_floor(t);
 }
 
 void drps_top_sort(struct drps_top *t)
 {
-    qsort(t->heap, t->n, sizeof(*t->heap), by_rank);
+    drps_best_sort(t->heap, t->n);
 }
 
 /* ---- The filter ---- */

@@ -28,12 +28,22 @@ static int steps_one_by_one(const struct drps_plan_info *info, const struct drps
     return drps_plan_circulates(info) || o->sync != DRPS_SCHED_BSP;
 }
 
+/* Most entries are 1: categories, and words that are there. Features are rare then, and what each
+ * may do in its first step is bounded by eps, so that one sample does not decide: docs/quality.md.
+ * Other values may be small, and eps, which their squares are added to, not small beside them. */
+static int has_ones(const struct drps_plan_info *info)
+{
+    static const double most = 0.75;
+    return info->ones >= most;
+}
+
 /* The learning rate that is meant where none is given. */
 static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind kind, int mean)
 {
+    const struct drps_algorithm *a = drps_plan_algorithm(info);
     switch (kind) {
     case DRPS_OPTIM_ADAGRAD:
-        return drps_plan_algorithm(info)->adagrad_lr;
+        return has_ones(info) && a->ones_lr > 0 ? a->ones_lr : a->adagrad_lr;
     case DRPS_OPTIM_FTRL:
         return 0.1f;
     case DRPS_OPTIM_SGD:
@@ -50,7 +60,9 @@ static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind 
 
 static float default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)
 {
-    return kind == DRPS_OPTIM_ADAGRAD ? drps_algorithm_find(info->algo)->adagrad_eps : 0;
+    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    if (kind != DRPS_OPTIM_ADAGRAD) return 0;
+    return has_ones(info) && a->ones_eps > 0 ? a->ones_eps : a->adagrad_eps;
 }
 
 /* The score that a model without features would settle on: where the intercept starts. */
@@ -99,8 +111,7 @@ int drps_learning_model(const struct drps_plan *plan, const struct drps_train_op
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: rows of %u floats do not fit algorithm %s with %u factors",
                             plan->dir, info->dim, info->algo, info->factors);
-    if (drps_model_ranks(model) && info->tables_n)
-        drps_model_set_items(model, info->tables[info->tables_n - 1].rows);
+    drps_model_set_items(model, info->negatives.items);
     model->has_bias = drps_plan_has_bias(info);
     model->fixed_bias = info->lanes > 1;
     model->bias_start = best_constant(model->loss, info->label_mean);

@@ -119,6 +119,25 @@ int drps_chunks_next_file(struct drps_chunks *c, struct drps_err *err)
     return 1;
 }
 
+int drps_chunks_first_file(struct drps_chunks *c, struct drps_err *err)
+{
+    int rc;
+    do {
+        rc = drps_chunks_next_file(c, err);
+    } while (rc > 0 && c->carry_n == 0);
+    return rc < 0 ? rc : 0;
+}
+
+void drps_chunks_rewind(struct drps_chunks *c)
+{
+    drps_input_close(&c->in);
+    c->in.all_bytes = 0;
+    c->next_path = 0;
+    c->in_file = 0;
+    c->carry_n = 0;
+    c->file_lines = 0;
+}
+
 static int line_too_long(const struct drps_chunks *c, struct drps_err *err)
 {
     return drps_err_set(

@@ -40,6 +40,14 @@ void drps_chunks_destroy(struct drps_chunks *c);
 DRPS_MUST_CHECK
 int drps_chunks_next_file(struct drps_chunks *c, struct drps_err *err);
 
+/* Open files until there is one that is not empty, as drps_chunks_next_file() does. Returns 0 after
+ * the last one, too, with nothing in c->carry. */
+DRPS_MUST_CHECK
+int drps_chunks_first_file(struct drps_chunks *c, struct drps_err *err);
+
+/* Go back to before the first file; what was read of pipes is lost. */
+void drps_chunks_rewind(struct drps_chunks *c);
+
 /*
  * Read on in a file whose first block was read and not yet handed out, until so many lines, or
  * `most` bytes, or all of it, lie in c->carry. With little memory an eighth of it bounds `most`.

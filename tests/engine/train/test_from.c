@@ -99,6 +99,78 @@ static void test_a_checkpoint_between_epochs_is_gone_on_from(void **state)
     }
 }
 
+/* A model beside which its checkpoints lie goes on as these do, unless it is to be without. */
+static void test_a_model_has_its_state_beside_it(void **state)
+{
+    struct job *j = begin("fm", 4);
+    struct drps_train_result r;
+    struct drps_train_options o = options(j->two);
+    (void)state;
+    o.replace = 1;
+    o.from = j->one;
+    train_well(j->plan, &o, &r, "from the model");
+    check_second(j, &r, "from the model");
+    drps_train_result_free(&r);
+    o.no_state = 1;
+    train_well(j->plan, &o, &r, "without state");
+    assert_true(r.from.rows == r.from.all && !r.from.state && r.content != j->want.content);
+    drps_train_result_free(&r);
+    o.from = j->checkpoints;
+    train_well(j->plan, &o, &r, "checkpoints without state");
+    assert_true(r.from.rows == r.from.all && !r.from.state && r.content != j->want.content);
+    drps_train_result_free(&r);
+    end(j);
+}
+
+static void record(void *ctx, enum drps_log_level level, const char *text)
+{
+    (void)level;
+    if (strstr(text, "begins without")) (void)snprintf(ctx, 256, "%s", text);
+}
+
+/* Checkpoints beside a model that are of other parameters are no state of it. */
+static void test_state_of_another_model_is_not_taken(void **state)
+{
+    struct job *j = begin("fm", 4);
+    struct drps_train_result r;
+    char said[256] = "", beside[SCRATCH_PATH_BYTES];
+    const struct drps_log log = {.level = DRPS_LOG_INFO, .sink = record, .ctx = said};
+    struct drps_train_options o = options(j->s.dir);
+    (void)state;
+    set_path(&j->s, "two.checkpoint", beside);
+    assert_int_equal(rename(j->checkpoints, beside), 0);
+    o = options(j->one);
+    o.log = &log;
+    o.replace = 1;
+    o.from = j->two;
+    train_well(j->plan, &o, &r, "from the other model");
+    assert_true(r.from.rows == r.from.all && !r.from.state);
+    if (!strstr(said, "parameters are not those of the model")) fail_msg("said: '%s'", said);
+    drps_train_result_free(&r);
+    end(j);
+}
+
+/* The model that a run replaces may be the one that it begins with, with its state. */
+static void test_a_model_and_its_state_are_replaced(void **state)
+{
+    struct job *j = begin("fm", 4);
+    struct drps_train_result r;
+    struct drps_train_options o = options(j->one);
+    (void)state;
+    o.from = j->one;
+    o.replace = 1;
+    o.keep_checkpoints = 1;
+    o.checkpoint_every.unit = DRPS_CHECKPOINT_USUAL;
+    train_well(j->plan, &o, &r, "in place");
+    check_second(j, &r, "in place");
+    drps_train_result_free(&r);
+    o.from = j->one;
+    train_well(j->plan, &o, &r, "once more");
+    assert_true(r.from.state);
+    drps_train_result_free(&r);
+    end(j);
+}
+
 /* A model is begun with by itself, and replaced by the run; the optimizer is new. */
 static void test_a_model_goes_on(void **state)
 {
@@ -238,6 +310,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_checkpoint_between_epochs_is_gone_on_from),
+        cmocka_unit_test(test_a_model_has_its_state_beside_it),
+        cmocka_unit_test(test_state_of_another_model_is_not_taken),
+        cmocka_unit_test(test_a_model_and_its_state_are_replaced),
         cmocka_unit_test(test_a_model_goes_on),
         cmocka_unit_test(test_resume_comes_first),
         cmocka_unit_test(test_own_checkpoints_are_begun_with),

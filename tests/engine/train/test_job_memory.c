@@ -10,7 +10,7 @@
 
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 #include "index/verify/drps_verify.h"
 #include "engine/publish/drps_publish.h"
 #include "storage/kv/drps_kv.h"

@@ -10,7 +10,7 @@
 
 #include "engine/checkpoint/drps_checkpoint.h"
 #include "engine/publish/drps_modeldir.h"
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 #include "engine/publish/drps_publish.h"
 #include "storage/kv/drps_kv.h"
 #include "support/power_cuts.h"

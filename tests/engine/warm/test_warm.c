@@ -62,10 +62,12 @@ static void make_plan(struct scratch *s, const char *name, const char *algo,
     case_compile(&run);
 }
 
-/* A model, and its checkpoints at the end of the last epoch. */
+/* A model, and its checkpoints at the end of the last epoch: as MODEL-state, where they are not
+ * taken for the model's own. */
 static void train(const char *plan, const char *model, const char *optimizer)
 {
     struct drps_err err = DRPS_ERR_INIT;
+    char checkpoints[SCRATCH_PATH_BYTES + 16], apart[SCRATCH_PATH_BYTES + 16];
     struct drps_plan *p;
     struct drps_train_result r;
     const struct drps_train_options o = {.model_path = model,
@@ -78,6 +80,9 @@ static void train(const char *plan, const char *model, const char *optimizer)
     if (drps_train_run(p, &o, &r, &err) < 0) fail_msg("%s", err.text);
     drps_train_result_free(&r);
     drps_plan_close(p);
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s.checkpoint", model);
+    (void)snprintf(apart, sizeof(apart), "%s-state", model);
+    assert_int_equal(rename(checkpoints, apart), 0);
 }
 
 /* ---- The search without an index ---- */
@@ -333,7 +338,7 @@ static void test_rows_are_found_by_name(void **state)
         make_plan(s, name, cases[i].algo, cases[i].format, &cases[i].now, now);
         (void)snprintf(name, sizeof(name), "model%zu", i);
         (void)snprintf(model, sizeof(model), "%s", scratch_path(s, name));
-        (void)snprintf(name, sizeof(name), "model%zu.checkpoint", i);
+        (void)snprintf(name, sizeof(name), "model%zu-state", i);
         (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, name));
         train(old, model, "adagrad");
         const uint64_t found = check_begin(s, model, model, now, "adagrad", 64 << 20);
@@ -408,7 +413,7 @@ static void test_what_does_not_fit_is_refused(void **state)
     make_plan(s, "csv", "lor", CASE_CSV, &none, csv);
     (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
     (void)snprintf(lor_model, sizeof(lor_model), "%s", scratch_path(s, "lormodel"));
-    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model.checkpoint"));
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model-state"));
     train(fm3, model, "adagrad");
     train(lor, lor_model, "adagrad");
     expect_refusal(model, lor, DRPS_E_CONFIG, "algorithm fm");
@@ -430,7 +435,7 @@ static void test_what_does_not_fit_is_refused(void **state)
     make_plan(s, "ffmcsv", "ffm", CASE_CSV, &none, ffm_csv);
     make_plan(s, "ffmwhole", "ffm", CASE_LIBFFM, &whole_samples, whole);
     (void)snprintf(ffm_model, sizeof(ffm_model), "%s", scratch_path(s, "ffmmodel"));
-    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "ffmmodel.checkpoint"));
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "ffmmodel-state"));
     train(ffm, ffm_model, "adagrad");
     expect_refusal(ffm_model, ffm_csv, DRPS_E_CONFIG, "has 5 fields, and the plan 3");
     expect_refusal(ffm_model, whole, DRPS_E_CONFIG, "normalised, those of the plan are not");
@@ -449,7 +454,7 @@ static void test_damage_is_noticed(void **state)
     char plan[SCRATCH_PATH_BYTES], model[SCRATCH_PATH_BYTES], checkpoints[SCRATCH_PATH_BYTES];
     make_plan(s, "plan", "fm", CASE_LIBSVM, &d, plan);
     (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
-    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model.checkpoint"));
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model-state"));
     train(plan, model, "adagrad");
     for (size_t f = 0; f < 3; f++) {
         char path[2 * SCRATCH_PATH_BYTES];
@@ -522,7 +527,7 @@ static void test_numbers_are_checked(void **state)
     size_t n;
     make_plan(s, "plan", "fm", CASE_LIBSVM, &d, plan);
     (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
-    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model.checkpoint"));
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model-state"));
     (void)snprintf(path, sizeof(path), "%s/rank-0/1/checkpoint.json", checkpoints);
     train(plan, model, "adagrad");
     char *data = scratch_read(path, &n);
@@ -551,7 +556,7 @@ static void test_names_are_checked(void **state)
     char dir[SCRATCH_PATH_BYTES + 32], path[SCRATCH_PATH_BYTES + 64];
     make_plan(s, "plan", "fm", CASE_LIBSVM, &d, plan);
     (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
-    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model.checkpoint"));
+    (void)snprintf(checkpoints, sizeof(checkpoints), "%s", scratch_path(s, "model-state"));
     (void)snprintf(dir, sizeof(dir), "%s/rank-0/1", checkpoints);
     (void)snprintf(path, sizeof(path), "%s/checkpoint.json", dir);
     train(plan, model, "adagrad");

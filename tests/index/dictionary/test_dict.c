@@ -95,12 +95,21 @@ static unsigned table_of(enum tables tables, uint32_t number, uint64_t key)
     return tables == BY_FIELD ? number % 2 : 0;
 }
 
-static int place(const struct drps_io *io, const char *dir, uint64_t memory,
-                 const struct data *data, enum tables tables, uint32_t first_row,
-                 struct placed *out, struct drps_err *err)
+/* What a dictionary goes on from; dir NULL: nothing. */
+struct earlier {
+    const char *dir;
+    uint64_t rows;
+};
+
+static int place_from(const struct earlier *base, const struct drps_io *io, const char *dir,
+                      uint64_t memory, const struct data *data, enum tables tables,
+                      uint32_t first_row, struct placed *out, struct drps_err *err)
 {
     struct dict_options o = {.memory_bytes = memory,
                              .strings = data->strings,
+                             .hash_seed = 5,
+                             .base_dir = base->dir,
+                             .base_rows = base->rows,
                              .table_by_field = tables == BY_FIELD,
                              .table_by_key = tables == BY_KEY};
     struct dict *d = NULL;
@@ -128,14 +137,14 @@ static int place(const struct drps_io *io, const char *dir, uint64_t memory,
         assert_int_equal(out->generations, now + 1);
     }
     for (size_t g = 0; rc >= 0 && g < out->generations; g++) {
-        uint32_t base = drps_dict_base(d, g);
-        uint32_t *map = malloc((drps_dict_base(d, g + 1) - base + 1) * sizeof(*map));
+        uint32_t from = drps_dict_base(d, g);
+        uint32_t *map = malloc((drps_dict_base(d, g + 1) - from + 1) * sizeof(*map));
         assert_non_null(map);
         rc = drps_dict_map(d, g, map, err);
         for (size_t k = 0; rc >= 0 && k < nnz; k++) {
             if (generation[k / data->per_sample] != g) continue;
-            assert_true(ids[k] >= base && ids[k] < drps_dict_base(d, g + 1));
-            out->row[k] = map[ids[k] - base];
+            assert_true(ids[k] >= from && ids[k] < drps_dict_base(d, g + 1));
+            out->row[k] = map[ids[k] - from];
         }
         free(map);
     }
@@ -143,6 +152,14 @@ static int place(const struct drps_io *io, const char *dir, uint64_t memory,
     free(ids);
     free(generation);
     return rc < 0 ? rc : 0;
+}
+
+static int place(const struct drps_io *io, const char *dir, uint64_t memory,
+                 const struct data *data, enum tables tables, uint32_t first_row,
+                 struct placed *out, struct drps_err *err)
+{
+    const struct earlier none = {.dir = NULL};
+    return place_from(&none, io, dir, memory, data, tables, first_row, out, err);
 }
 
 struct listed {
@@ -439,6 +456,147 @@ static void test_dict_faults_are_told(void **state)
     data_free(&d);
 }
 
+/* ---- An earlier plan ---- */
+
+struct names_pair {
+    struct drps_names *later;
+    uint64_t n;
+};
+
+static int has_same_row(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                        size_t bytes, struct drps_err *err)
+{
+    struct names_pair *p = ctx;
+    uint32_t later;
+    (void)field, (void)text, (void)bytes;
+    if (drps_names_lookup(p->later, &key, 1, &later, err)) fail_msg("%s", err->text);
+    if (later != row) fail_msg("key %016" PRIx64 " had row %u, and has %u", key, row, later);
+    p->n++;
+    return 0;
+}
+
+/* All names of the folder have the same rows in the other one. Returns how many there are. */
+static uint64_t names_stay(struct scratch *s, const char *before, const char *after)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_names *names;
+    struct names_pair p = {.n = 0};
+    assert_int_equal(drps_names_open(drps_io_os(), scratch_path(s, before), &names, &err), 0);
+    assert_int_equal(drps_names_open(drps_io_os(), scratch_path(s, after), &p.later, &err), 0);
+    if (drps_names_scan(names, has_same_row, &p, &err)) fail_msg("%s", err.text);
+    drps_names_close(names);
+    drps_names_close(p.later);
+    return p.n;
+}
+
+static void make_folders(struct scratch *s, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(mkdir(scratch_path(s, names[i]), 0777) && errno != EEXIST, 0);
+}
+
+/* Names of the earlier plan keep their rows, new ones follow behind, whatever the memory. */
+static void test_dict_earlier_rows_stay(void **state)
+{
+    static const char *const folders[] = {"before", "one", "many"};
+    struct scratch *s = *state;
+    struct random_source r = random_begin("dict earlier");
+    make_folders(s, folders, 3);
+    for (int strings = 0; strings < 2; strings++) {
+        struct data first = make(&r, 4000, 6, 30000, strings);
+        struct data second = make(&r, 9000, 6, 60000, strings);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct placed before, one, many;
+        char dir[SCRATCH_PATH_BYTES];
+        (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "before"));
+        if (place(drps_io_os(), dir, 1 << 28, &first, ONE, 1, &before, &err))
+            fail_msg("%s", err.text);
+        const struct earlier base = {.dir = dir, .rows = 1 + before.rows[0]};
+        const uint32_t behind = (uint32_t)base.rows;
+        if (place_from(&base, drps_io_os(), scratch_path(s, "one"), 1 << 30, &second, ONE, behind,
+                       &one, &err) ||
+            place_from(&base, drps_io_os(), scratch_path(s, "many"), 0, &second, ONE, behind, &many,
+                       &err))
+            fail_msg("%s", err.text);
+        assert_true(one.generations == 1 && many.generations > 3);
+        assert_int_equal(names_stay(s, "before", "one"), before.rows[0]);
+        assert_int_equal(names_stay(s, "one", "many"), before.rows[0] + one.rows[0]);
+        assert_true(one.rows[0] > 0 && one.rows[0] == many.rows[0]);
+        size_t old_ones = 0;
+        for (size_t k = 0; k < second.n * second.per_sample; k++) {
+            assert_int_equal(one.row[k], many.row[k]);
+            old_ones += one.row[k] < behind;
+            assert_true(one.row[k] == DRPS_NO_ROW || one.row[k] < behind + one.rows[0]);
+        }
+        assert_true(old_ones > 0);
+        free(before.row);
+        free(one.row);
+        free(many.row);
+        data_free(&first);
+        data_free(&second);
+    }
+}
+
+/* A name that has the key of another one of the earlier plan, found in either way. */
+static void test_dict_collision_with_an_earlier_name_is_told(void **state)
+{
+    static const char *const folders[] = {"before", "after"};
+    struct scratch *s = *state;
+    struct random_source r = random_begin("dict earlier collision");
+    struct data d = make(&r, 3000, 6, 30000, 1);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct placed before;
+    char dir[SCRATCH_PATH_BYTES];
+    make_folders(s, folders, 2);
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "before"));
+    if (place(drps_io_os(), dir, 1 << 28, &d, ONE, 1, &before, &err)) fail_msg("%s", err.text);
+    const struct earlier base = {.dir = dir, .rows = 1 + before.rows[0]};
+    for (size_t k = 0; k < d.n * d.per_sample; k++)
+        if (d.key[k] == d.key[0]) d.names[k].text = "another", d.names[k].bytes = 7;
+    for (int many = 0; many < 2; many++) {
+        struct placed after;
+        err = (struct drps_err)DRPS_ERR_INIT;
+        assert_int_equal(place_from(&base, drps_io_os(), scratch_path(s, "after"),
+                                    many ? 0 : 1 << 28, &d, ONE, (uint32_t)base.rows, &after, &err),
+                         DRPS_E_CONFIG);
+        if (!strstr(err.text, "'another'") || !strstr(err.text, "hash seed than 5"))
+            fail_msg("%s", err.text);
+        free(after.row);
+    }
+    free(before.row);
+    data_free(&d);
+}
+
+/* Rows that the earlier plan cannot have, and faults of its file. */
+static void test_dict_damaged_earlier_names_are_refused(void **state)
+{
+    static const char *const folders[] = {"before", "after"};
+    struct scratch *s = *state;
+    struct random_source r = random_begin("dict earlier damage");
+    struct data d = make(&r, 300, 6, 3000, 0);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct placed before, after;
+    char dir[SCRATCH_PATH_BYTES];
+    make_folders(s, folders, 2);
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "before"));
+    if (place(drps_io_os(), dir, 1 << 28, &d, ONE, 1, &before, &err)) fail_msg("%s", err.text);
+    const struct earlier fewer = {.dir = dir, .rows = before.rows[0]}; /* one less than there are */
+    assert_int_equal(place_from(&fewer, drps_io_os(), scratch_path(s, "after"), 1 << 28, &d, ONE,
+                                (uint32_t)fewer.rows, &after, &err),
+                     DRPS_E_CORRUPT);
+    free(after.row);
+    d.strings = 1; /* the names are numbers */
+    const struct earlier base = {.dir = dir, .rows = 1 + before.rows[0]};
+    err = (struct drps_err)DRPS_ERR_INIT;
+    assert_int_equal(place_from(&base, drps_io_os(), scratch_path(s, "after"), 1 << 28, &d, ONE,
+                                (uint32_t)base.rows, &after, &err),
+                     DRPS_E_CORRUPT);
+    if (!strstr(err.text, "another kind")) fail_msg("%s", err.text);
+    free(after.row);
+    free(before.row);
+    data_free(&d);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -451,6 +609,9 @@ int main(void)
         SCRATCH_TEST(test_dict_one_sample_larger_than_memory),
         SCRATCH_TEST(test_dict_collision_is_told),
         SCRATCH_TEST(test_dict_faults_are_told),
+        SCRATCH_TEST(test_dict_earlier_rows_stay),
+        SCRATCH_TEST(test_dict_collision_with_an_earlier_name_is_told),
+        SCRATCH_TEST(test_dict_damaged_earlier_names_are_refused),
     };
     return cmocka_run_group_tests_name("dict", tests, NULL, NULL);
 }

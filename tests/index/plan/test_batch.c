@@ -369,6 +369,49 @@ static void test_batch_uniform_counts_must_agree(void **state)
     free(data);
 }
 
+/* Values of which each sample has one for each row, or for each but the first, are a matrix. */
+static void test_batch_dense_is_seen(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t rows;
+        uint16_t local[4];
+        int ones, with_fields;
+        uint32_t dense;
+    } cases[] = {
+        {"without an intercept", 2, {0, 1, 0, 1}, 0, 0, 1},
+        {"with one", 3, {1, 2, 1, 2}, 0, 0, 2},
+        {"all ones", 2, {0, 1, 0, 1}, 1, 0, 0},
+        {"with fields", 2, {0, 1, 0, 1}, 0, 1, 0},
+        {"another row in the last sample", 3, {1, 2, 0, 2}, 0, 0, 0},
+        {"the last entry", 3, {1, 2, 1, 1}, 0, 0, 0},
+        {"another order", 2, {1, 0, 0, 1}, 0, 0, 0},
+        {"the first row of all", 3, {0, 1, 0, 1}, 0, 0, 0},
+        {"more rows", 4, {2, 3, 2, 3}, 0, 0, 0},
+    };
+    static const float numbers[] = {1, 2, 3, 0};
+    static const uint16_t of_entries[] = {0, 1, 0, 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct drps_batch b = {.samples = 2,
+                                     .rows = cases[i].rows,
+                                     .nnz = 4,
+                                     .labels = labels,
+                                     .per_sample = 2,
+                                     .local16 = cases[i].local,
+                                     .values = cases[i].ones ? NULL : numbers,
+                                     .fields = cases[i].with_fields ? of_entries : NULL,
+                                     .field_count = cases[i].with_fields ? 2 : 0};
+        struct drps_batch back;
+        size_t bytes;
+        unsigned char *data = flatten(&b, &bytes);
+        if (drps_batch_decode(data, bytes, &back, NULL) < 0) fail_msg("%s", cases[i].name);
+        if (back.dense != cases[i].dense)
+            fail_msg("%s: %u, not %u", cases[i].name, back.dense, cases[i].dense);
+        free(data);
+    }
+}
+
 static void test_batch_marks(void **state)
 {
     struct drps_batch b = small, back;
@@ -610,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_batch_fields_golden_bytes),
         cmocka_unit_test(test_batch_damaged_fields_of_entries_are_refused),
         cmocka_unit_test(test_batch_uniform_counts_must_agree),
+        cmocka_unit_test(test_batch_dense_is_seen),
         cmocka_unit_test(test_batch_marks),
         cmocka_unit_test(test_batch_hand_overs),
         cmocka_unit_test(test_batch_any_other_length_is_refused),

@@ -73,7 +73,8 @@ static void test_plan_gives_back_what_was_saved(void **state)
         SAME(window_budget_bytes), SAME(working_set_rows);
     SAME(max_window_rows), SAME(window_rows), SAME(window_rows_kept), SAME(window_rows_moved);
     SAME(memory_bytes), SAME(classification), SAME(string_names), SAME(tables_n), SAME(fields_n),
-        SAME(label_mean);
+        SAME(label_mean), SAME(ones);
+    assert_true(info.ones == 1); /* all values of ratings are */
     SAME(hash_seed), SAME(label_negative), SAME(label_positive);
 #undef SAME
     assert_string_equal(found.algo, info.algo);
@@ -115,6 +116,41 @@ static void test_plan_of_before_says_rank(void **state)
     assert_null(json_object_get(plan->json, "rank"));
     drps_plan_close(plan);
     json_decref(j);
+    free(path);
+}
+
+/* Which share of values is 1 may be missing, as in plans of before it was counted, but is a share.
+ */
+static void test_plan_has_a_share_of_ones(void **state)
+{
+    static const struct {
+        double ones; /* below 0: missing */
+        int rc;
+    } rows[] = {{0.25, 0}, {1, 0}, {-1, 0}, {1.01, DRPS_E_CORRUPT}};
+    struct scratch *s = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)make(s, CASE_RATINGS, "lmf");
+    struct drps_plan *plan = open_plan(s);
+    json_t *whole = json_deep_copy(plan->json);
+    char *path = drps_path_join(plan->dir, "plan.json");
+    char *dir = strdup(plan->dir);
+    drps_plan_close(plan);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        json_t *j = json_deep_copy(whole);
+        if (rows[i].ones < 0)
+            assert_int_equal(json_object_del(j, "ones"), 0);
+        else
+            assert_int_equal(json_object_set_new(j, "ones", json_real(rows[i].ones)), 0);
+        assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+        json_decref(j);
+        const int rc = drps_plan_open(drps_io_os(), dir, &plan, &err);
+        if (rc != rows[i].rc) fail_msg("%g: %s", rows[i].ones, err.text);
+        if (rc == 0) assert_true(plan->info.ones == (rows[i].ones < 0 ? 0 : rows[i].ones));
+        if (rc < 0) assert_non_null(strstr(err.text, "\"ones\" is no share"));
+        drps_plan_close(plan);
+    }
+    json_decref(whole);
+    free(dir);
     free(path);
 }
 
@@ -471,6 +507,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_plan_gives_back_what_was_saved),
         SCRATCH_TEST(test_plan_of_before_says_rank),
+        SCRATCH_TEST(test_plan_has_a_share_of_ones),
         SCRATCH_TEST(test_plan_of_older_names_opens),
         SCRATCH_TEST(test_plan_says_how_many_servers),
         SCRATCH_TEST(test_plan_bounds_its_ranks),

@@ -405,6 +405,76 @@ static void test_columns_scale_keeps_zeros(void **state)
     free(t.p);
 }
 
+/* Checks the fields of files of printf lines, i from 0 to n - 1, in this order. */
+static void check_learned(const char *name, const char *const *texts, size_t n,
+                          struct drps_reader_options options, const char *expected)
+{
+    static const char *const paths[] = {"0", "1"};
+    struct files fs = {0};
+    struct drps_io io = {.ops = &files_ops, .ctx = &fs};
+    struct drps_reader *r;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_samples s = {0};
+    size_t fields_n, samples = 0;
+    for (size_t i = 0; i < n; i++)
+        files_add(&fs, texts[i], strlen(texts[i]));
+    assert_int_equal(drps_reader_open(&io, paths, n, &options, &r, &err), 0);
+    const char *const *fields = drps_reader_fields(r, &fields_n);
+    assert_int_equal(fields_n, 1);
+    if (strcmp(fields[0], expected) != 0) fail_msg("%s: %s, not %s", name, fields[0], expected);
+    while (drps_reader_next(r, &s, &err) > 0) /* what was looked at is read */
+        samples += s.n;
+    assert_int_equal(samples, 3000);
+    drps_samples_free(&s);
+    drps_reader_close(r);
+}
+
+/* A file that is sorted by a column shows small numbers first: all lines are learned from, with any
+ * memory, in one file or two, with a header that looks like numbers, and bad lines aside. */
+static void test_columns_learn_from_all_lines(void **state)
+{
+    static const struct {
+        const char *name, *head, *line, *kinds, *scale, *format, *expected;
+    } rows[] = {
+        {"standard", "2000,1000\n", "1,%d\n", NULL, "standard", "csv",
+         "1000:number(1499.5;866.02533)"},
+        {"by themselves", "2000,1000\n", "1,%d\n", NULL, NULL, "csv",
+         "1000:number(1499.5;866.02533)"},
+        {"robust", "2000,1000\n", "1,%d\n", NULL, "robust", "csv", "1000:number(1500;1500)"},
+        {"bins", "2000,1000\n", "1,%d\n", "1000:bins(3)", NULL, "csv", "1000:cuts(1000;2000)"},
+        {"JSON lines", "", "{\"2000\": 1, \"1000\": %d}\n", NULL, "standard", "jsonl",
+         "1000:number(1499.5;866.02533)"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct drps_reader_options options = {.format = rows[i].format,
+                                              .csv_header = DRPS_CSV_HEADER,
+                                              .csv_label = "2000",
+                                              .csv_kinds = rows[i].kinds,
+                                              .csv_scale = rows[i].scale,
+                                              .skip_bad_lines = 1};
+        if (!*rows[i].head) options.csv_header = DRPS_CSV_HEADER_BY_LINE;
+        char *all = lines(rows[i].head, 3000, rows[i].line);
+        struct text first = {0}, second = {0};
+        text_add(&second, "%s", rows[i].head);
+        char *from = all + strlen(rows[i].head);
+        for (int k = 0; k < 3000; k++) {
+            char *end = strchr(from, '\n') + 1;
+            if (k == 0) text_add(&first, "%s", rows[i].head);
+            text_add(k < 1500 ? &first : &second, "%.*s", (int)(end - from), from);
+            if (k == 2000) text_add(&second, "bad,line,here\n\n");
+            from = end;
+        }
+        check_learned(rows[i].name, (const char *const[]){all}, 1, options, rows[i].expected);
+        options.memory_bytes = 1 << 20;
+        check_learned(rows[i].name, (const char *const[]){first.p, second.p}, 2, options,
+                      rows[i].expected);
+        free(all);
+        free(first.p);
+        free(second.p);
+    }
+}
+
 static void test_columns_crosses(void **state)
 {
     static const struct options_row rows[] = {
@@ -513,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_columns_scales),
         cmocka_unit_test(test_columns_scale_what_is_large),
         cmocka_unit_test(test_columns_scale_keeps_zeros),
+        cmocka_unit_test(test_columns_learn_from_all_lines),
         cmocka_unit_test(test_columns_crosses),
         cmocka_unit_test(test_columns_are_read_again_alike),
     };

@@ -77,6 +77,20 @@ static void test_jsonl_lines(void **state)
     check_rows("jsonl", rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+/* An array without values does not say where its column is: that is as it was before they were
+ * noticed, so that plans stay as they were. */
+static void test_jsonl_arrays_without_values(void **state)
+{
+    static const struct row rows[] = {
+        {.name = "before values",
+         .options = {.fields = 1},
+         .input = "{\"y\": 1, \"t\": [], \"a\": \"x\"}\n{\"y\": 0, \"a\": \"x\", \"t\": [\"q\"]}\n",
+         .expected = "1 0:a=x:1\n0 0:a=x:1 1:t=q:1\n"},
+    };
+    (void)state;
+    check_rows("jsonl", rows, sizeof(rows) / sizeof(rows[0]));
+}
+
 static void test_jsonl_bad_lines(void **state)
 {
 #define GOOD "{\"y\":1,\"a\":\"x\"}\n"
@@ -349,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jsonl_lines),
+        cmocka_unit_test(test_jsonl_arrays_without_values),
         cmocka_unit_test(test_jsonl_bad_lines),
         cmocka_unit_test(test_jsonl_bounds),
         cmocka_unit_test(test_jsonl_keys_that_come_later),

@@ -2,7 +2,7 @@
  * Keys are sorted once a batch, so that the dictionary is read page by page and each name is looked
  * up once; the rows found are sorted again, so that the database is read block by block.
  */
-#include "engine/publish/scorer.h"
+#include "engine/predict/scorer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -100,6 +100,7 @@ void drps_scorer_destroy(struct drps_scorer *s)
     free(s->values);
     free(s->fields);
     free(s->local);
+    free(s->places);
     free(s->rows);
     free(s->ids);
     free(s->shared);
@@ -115,15 +116,25 @@ void drps_scorer_clear(struct drps_scorer *s)
     s->starts[0] = 0;
 }
 
-int drps_scorer_add(struct drps_scorer *s, float label, float weight, const uint64_t *keys,
-                    const float *values, const uint16_t *fields, size_t n)
+int drps_scorer_keep_places(struct drps_scorer *s, struct drps_err *err)
 {
-    if (s->n == s->samples_cap || n > s->entries_cap - s->entries) return 0;
-    memcpy(s->keys + s->entries, keys, n * sizeof(*keys));
-    memcpy(s->values + s->entries, values, n * sizeof(*values));
-    s->weights[s->n] = weight;
-    if (s->fields) memcpy(s->fields + s->entries, fields, n * sizeof(*fields));
-    s->labels[s->n++] = label;
+    s->places = drps_array_new(s->entries_cap, sizeof(*s->places));
+    return s->places
+               ? 0
+               : drps_err_set(err, -ENOMEM, "no memory for places of %zu features", s->entries_cap);
+}
+
+int drps_scorer_add(struct drps_scorer *s, const struct drps_modeldata_sample *sample)
+{
+    const size_t n = sample->n, at = s->entries;
+    if (s->n == s->samples_cap || n > s->entries_cap - at) return 0;
+    memcpy(s->keys + at, sample->keys, n * sizeof(*s->keys));
+    memcpy(s->values + at, sample->values, n * sizeof(*s->values));
+    if (s->fields) memcpy(s->fields + at, sample->fields, n * sizeof(*s->fields));
+    for (size_t i = 0; s->places && i < n; i++)
+        s->places[at + i] = sample->places ? sample->places[i] : (uint32_t)(sample->first + i);
+    s->weights[s->n] = sample->weight;
+    s->labels[s->n++] = sample->label;
     s->entries += n;
     s->starts[s->n] = (uint32_t)s->entries;
     return 1;
@@ -203,6 +214,7 @@ static size_t keep_seen(struct drps_scorer *s)
             const uint32_t row = s->rows[s->local[j]];
             if (row == DRPS_NO_ROW || (s->fields && s->fields[j] >= fields)) continue;
             if (s->fields) s->fields[kept] = s->fields[j];
+            if (s->places) s->places[kept] = s->places[j];
             s->values[kept] = s->values[j];
             s->local[kept++] = row;
         }
@@ -236,8 +248,9 @@ static void forget_samples(struct drps_scorer *s, size_t names)
         s->rows[i - 1] = DRPS_NO_ROW;
 }
 
-static void score(struct drps_scorer *s, const struct drps_batch *batch)
+static void score(struct drps_scorer *s)
 {
+    const struct drps_batch *batch = &s->batch;
     const struct drps_topic_step step = {
         .batch = batch, .before = s->params, .scores = s->scores, .codes = s->codes};
     if (!s->topic)
@@ -260,15 +273,15 @@ int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
     if (rc == 0) rc = drps_modeldir_gather(s->md, s->ids, ids, s->params, err);
     if (rc < 0) return rc;
     const size_t kept = keep_seen(s);
-    const struct drps_batch batch = {.samples = s->n,
-                                     .rows = ids,
-                                     .nnz = kept,
-                                     .labels = s->labels,
-                                     .starts = s->starts,
-                                     .local32 = s->local,
-                                     .values = s->values,
-                                     .fields = s->fields,
-                                     .field_count = drps_modeldir_info(s->md)->model.fields};
-    score(s, &batch);
+    s->batch = (struct drps_batch){.samples = s->n,
+                                   .rows = ids,
+                                   .nnz = kept,
+                                   .labels = s->labels,
+                                   .starts = s->starts,
+                                   .local32 = s->local,
+                                   .values = s->values,
+                                   .fields = s->fields,
+                                   .field_count = drps_modeldir_info(s->md)->model.fields};
+    score(s);
     return 0;
 }

@@ -1,14 +1,14 @@
 /*
  * The scorer: collects samples of named features, looks up and gathers the rows of a whole batch at
- * once, predicts. Private to engine/publish/.
+ * once, predicts. Private to engine/predict/.
  */
-#ifndef DRPS_ENGINE_PUBLISH_SCORER_H
-#define DRPS_ENGINE_PUBLISH_SCORER_H
+#ifndef DRPS_ENGINE_PREDICT_SCORER_H
+#define DRPS_ENGINE_PREDICT_SCORER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/publish/drps_modeldir.h"
+#include "engine/publish/drps_modeldata.h"
 #include "engine/topic/drps_topic.h"
 
 /* One feature of the batch: its key (or, later, its row) and where it stands. */
@@ -30,6 +30,7 @@ struct drps_scorer {
     float *values;    /* [entries_cap] */
     uint16_t *fields; /* [entries_cap] of a field-aware model, else NULL */
     uint32_t *local;  /* [entries_cap] */
+    uint32_t *places; /* own: [entries_cap] which entry of the data's piece it is; NULL: not kept */
     uint32_t *rows;   /* [entries_cap] of the distinct names */
     uint32_t *ids;    /* [entries_cap + 1] distinct rows, increasing, the intercept first */
 
@@ -40,6 +41,7 @@ struct drps_scorer {
     struct drps_scorer_ref *refs, *spare; /* [entries_cap] */
     float *params;                        /* [entries_cap + 1][dim] */
     void *scratch;
+    struct drps_batch batch; /* what was scored last; borrows the arrays above */
 
     struct drps_topic *topic; /* own: codes documents; NULL: no topic model */
     float *codes;             /* own: [samples_cap][factors] of a topic model */
@@ -53,15 +55,19 @@ int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t sam
                      size_t entries, struct drps_err *err);
 void drps_scorer_destroy(struct drps_scorer *s); /* half-built too */
 
-/* Take one sample of n <= entries_cap features, with fields if the model is field-aware; 0 when
- * there is no room left: run, then add it again. */
-int drps_scorer_add(struct drps_scorer *s, float label, float weight, const uint64_t *keys,
-                    const float *values, const uint16_t *fields, size_t n);
+/* Keep places of entries, too: 4 bytes each. After drps_scorer_init(). -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_scorer_keep_places(struct drps_scorer *s, struct drps_err *err);
+
+/* Take one sample of at most entries_cap features; 0 when there is no room left: run, then add it
+ * again. */
+int drps_scorer_add(struct drps_scorer *s, const struct drps_modeldata_sample *sample);
 
 /*
  * Score what was collected: scores [n][outputs], and of a topic model codes [n][factors]. labels
- * and weights stay. Call drps_scorer_clear() before adding more. DRPS_E_FORMAT when a sample has
- * more features than the model takes.
+ * and weights stay; the batch and params are those of the features that the model has. Call
+ * drps_scorer_clear() before adding more. DRPS_E_FORMAT when a sample has more features than the
+ * model takes.
  */
 DRPS_MUST_CHECK
 int drps_scorer_run(struct drps_scorer *s, struct drps_err *err);

@@ -1,5 +1,5 @@
 /* A buffer is filled, whole lines in it are visited, and the rest moves to its front. */
-#include "engine/recommend/input/lines.h"
+#include "base/folder/drps_lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 100 };
+enum { WAIT_MS = 100, PAD = 64 };
 
 struct lines {
     const struct drps_io *io;
@@ -16,7 +16,8 @@ struct lines {
     int fd, pipe;
     char *buf; /* own: [DRPS_LINES_BYTES] */
     size_t n;
-    uint64_t line; /* number of the last one visited */
+    uint64_t line;   /* number of the last one visited */
+    uint64_t before; /* bytes in front of the buffer */
     drps_line_visit visit;
     void *ctx;
 };
@@ -33,7 +34,11 @@ static int visit_line(struct lines *l, const char *p, const char *end, struct dr
         p++;
     while (end > p && is_blank(end[-1]))
         end--;
-    return p < end ? l->visit(l->ctx, l->line, p, (size_t)(end - p), err) : 0;
+    const struct drps_line line = {.number = l->line,
+                                   .offset = l->before + (uint64_t)(p - l->buf),
+                                   .text = p,
+                                   .n = (size_t)(end - p)};
+    return p < end ? l->visit(l->ctx, &line, err) : 0;
 }
 
 /* Visit the whole lines of the buffer; at the end of the file what is left is one, too. */
@@ -45,14 +50,16 @@ static int visit_whole(struct lines *l, int at_end, struct drps_err *err)
          p = lf + 1)
         rc = visit_line(l, p, lf, err);
     if (rc == 0 && at_end && p < end) {
+        l->buf[l->n] = '\n';
         rc = visit_line(l, p, end, err);
         p = end;
     }
-    if (rc < 0) return rc;
+    if (rc) return rc;
+    l->before += (uint64_t)(p - l->buf);
     l->n = (size_t)(end - p);
     if (l->n == DRPS_LINES_BYTES)
-        return drps_err_set(err, DRPS_E_FORMAT, "%s:%llu: a line of more than %d bytes is no name",
-                            l->path, (unsigned long long)l->line + 1, DRPS_LINES_BYTES);
+        return drps_err_set(err, DRPS_E_FORMAT, "%s:%llu: a line has more than %d bytes", l->path,
+                            (unsigned long long)l->line + 1, DRPS_LINES_BYTES);
     memmove(l->buf, p, l->n);
     return 0;
 }
@@ -80,7 +87,7 @@ static int read_all(struct lines *l, struct drps_err *err)
                                 drps_err_name((int)got));
         l->n += (size_t)got;
         rc = visit_whole(l, got == 0, err);
-        if (rc < 0 || got == 0) return rc;
+        if (rc || got == 0) return rc;
     }
 }
 
@@ -97,7 +104,7 @@ int drps_lines_read(const struct drps_io *io, const char *path, drps_line_visit 
                       .path = drps_lines_name(path),
                       .fd = is_stdin ? STDIN_FILENO : -1,
                       .pipe = is_stdin,
-                      .buf = malloc(DRPS_LINES_BYTES),
+                      .buf = calloc(DRPS_LINES_BYTES + PAD, 1),
                       .visit = visit,
                       .ctx = ctx};
     int rc = l.buf ? 0 : drps_err_set(err, -ENOMEM, "no memory to read %s", l.path);

@@ -6,7 +6,8 @@
  * line with the classes' names. Other models answer with a score.
  *
  * The score is what the model is asked for: the probability of the positive class for logistic
- * losses (lor, fm), the margin for hinge losses (svm), the value for squared losses (lir, lmf, fm).
+ * losses (lor, fm), the margin for hinge losses (svm), or, where the model is calibrated, the
+ * probability, the value for squared losses (lir, lmf, fm).
  * Features that training never saw count as absent; data of which no feature is in the model gets a
  * warning in the log. Labels in the data may have any value; they are used for metrics only, where
  * those that are no class of the model count as wrong.
@@ -15,8 +16,8 @@
  * Without metrics csv data needs no label column and ratings no third one; the other formats that
  * have labels need them here too.
  */
-#ifndef DRPS_ENGINE_PUBLISH_PREDICT_H
-#define DRPS_ENGINE_PUBLISH_PREDICT_H
+#ifndef DRPS_ENGINE_PREDICT_PREDICT_H
+#define DRPS_ENGINE_PREDICT_PREDICT_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -24,6 +25,7 @@
 
 #include "base/drps_io.h"
 #include "base/drps_log.h"
+#include "engine/calibrate/drps_calibration.h"
 #include "engine/model/drps_metrics.h"
 #include "index/reader/drps_reader.h"
 
@@ -38,15 +40,25 @@ struct drps_predict_options {
     const char *model;         /* folder that drps-train made. Required */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
-    const char *output; /* file to write, "-" for stdout. It appears when it is complete; neither an
+    const char *output; /* file to write, "-" for stdout; NULL: none, with `calibrate` or
+                           `curve_bins`. It appears when it is complete; neither an
                            input nor in the model's folder */
     int replace;        /* an existing output is replaced at the end */
     struct drps_reader_options reader; /* format NULL: that of the training data; memory, seed and
                                           log are set here. Weights need metrics */
     int metrics;                       /* also compare scores with the data's labels */
     int probabilities;                 /* of softmax, in place of names of classes */
-    const char *value;      /* in place of scores and names: a text (drps_expr_parse_value()), of a
-                               number or J of them a line. NULL: none */
+    const char *value; /* in place of scores and names: a text (drps_expr_parse_value()), of a
+                          number or J of them a line. NULL: none */
+    size_t explain;    /* in place of scores: what adds up to them, at most so many features of a
+                          sample; 0: not (engine/predict/explain.h has the lines) */
+    int explain_json;  /* 1: as JSON lines; 0: as lines with tabs */
+    /* Calibration (engine/calibrate/drps_calibration.h), of two classes. What is measured or made
+     * needs labels: metrics are on. */
+    unsigned calibrate;     /* make one of the raw scores, and keep it in the model: 1 + an
+                               enum drps_calibration_kind, 1: remove it; 0: not */
+    size_t curve_bins;      /* measure the probabilities in so many bins; 0: not */
+    int uncalibrated;       /* scores are those of before the model's calibration */
     uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
     const atomic_int *stop; /* non-zero: give up. May be NULL */
     const struct drps_log *log;
@@ -59,7 +71,10 @@ struct drps_predict_result {
     uint64_t nnz;                /* features that the model has */
     uint64_t unseen;             /* more features, of its columns, that it does not have: ignored */
     uint64_t skipped_lines;      /* bad lines left out; they have no line in the output */
-    struct drps_quality quality; /* with metrics */
+    struct drps_quality quality; /* with metrics; of calibrated scores, where they are log-odds */
+    /* With `calibrate` or `curve_bins`: of what the model now says, n is 0 where that is no
+     * probability; and with `calibrate` of what it says without. Free the bins of both. */
+    struct drps_calibration_curve curve, before;
     double seconds;
 };
 

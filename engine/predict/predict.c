@@ -1,6 +1,6 @@
 /* Prediction: memory is shared out, samples are read in batches, scored and written. It needs a
  * model, a reader and an output. */
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,9 @@
 #include "engine/publish/drps_modeldir.h"
 #include "base/folder/drps_textfile.h"
 #include "engine/model/expr/drps_slopes.h"
-#include "engine/publish/scorer.h"
+#include "engine/predict/calibrate.h"
+#include "engine/predict/explain.h"
+#include "engine/predict/scorer.h"
 
 enum {
     MIB = 1 << 20,
@@ -40,10 +42,12 @@ struct predictor {
     struct drps_scorer scorer;
     struct drps_metrics *metrics;
     struct drps_textfile out;
-    double *chances;       /* own: [outputs] of a sample's classes */
-    struct drps_expr expr; /* what is written, if that is a text */
-    double *work;          /* own: for it; NULL: it is none */
-    uint64_t scored;       /* samples so far */
+    struct drps_explain explain;                /* used where options->explain is set */
+    const struct drps_calibration *calibration; /* of info; NULL: none is in effect */
+    double *chances;                            /* own: [outputs] of a sample's classes */
+    struct drps_expr expr;                      /* what is written, if that is a text */
+    double *work;                               /* own: for it; NULL: it is none */
+    uint64_t scored;                            /* samples so far */
     unsigned of_line; /* samples that share a line of the output, the same but for their labels */
     uint64_t given;   /* features of the model's fields in all samples so far */
     uint64_t limit_bytes, reader_bytes;
@@ -64,7 +68,8 @@ static void take(struct drps_budget *b, const char *what, uint64_t bytes)
 
 static uint64_t batch_bytes(const struct predictor *p, size_t entries)
 {
-    return drps_scorer_memory(&p->info->model, entries / 2, entries);
+    const uint64_t more = p->options->explain ? DRPS_EXPLAIN_ENTRY_BYTES + sizeof(uint32_t) : 0;
+    return drps_scorer_memory(&p->info->model, entries / 2, entries) + entries * more;
 }
 
 /* How many entries a batch may have within so many bytes. */
@@ -101,6 +106,8 @@ static int share_out(const struct predictor *p, uint64_t limit, struct share *ou
     drps_budget_init(&b, limit);
     take(&b, "program", PROGRAM_BYTES);
     if (p->options->metrics) take(&b, "metrics", DRPS_METRICS_BYTES);
+    if (p->options->calibrate || p->options->curve_bins)
+        take(&b, "calibration", DRPS_METRICS_POINTS_BYTES);
     take(&b, "reading the data", 2 * READER_LEAST);
     take(&b, "one batch", batch_least);
     int rc = drps_budget_take(&b, "reading the model", model_least, err);
@@ -122,6 +129,8 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     int rc = drps_modeldir_open(io, o->model, 0, &p->md, err);
     if (rc < 0) return rc;
     p->info = drps_modeldir_info(p->md);
+    /* What is explained, and what values are made of, are the scores themselves. */
+    if (!o->explain && !o->value) p->calibration = drps_calibration_in_effect(o, p->info);
     rc = share_out(p, p->limit_bytes, &share, err);
     if (rc == 0) rc = drps_modeldir_open_rows(p->md, share.model_bytes, err);
     if (rc < 0) return rc;
@@ -183,9 +192,11 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
 
 /* ---- Scores ---- */
 
-static double answer(const struct drps_model *model, float score)
+/* Log-odds are calibrated already. */
+static double answer(const struct predictor *p, float score)
 {
-    return model->loss == DRPS_LOSS_LOGISTIC ? 1 / (1 + exp(-(double)score)) : (double)score;
+    if (p->info->model.loss == DRPS_LOSS_LOGISTIC) return 1 / (1 + exp(-(double)score));
+    return p->calibration ? drps_calibration_apply(p->calibration, (double)score) : (double)score;
 }
 
 static int put(struct predictor *p, const char *text, size_t n, char end, struct drps_err *err)
@@ -321,8 +332,35 @@ static int write_values(struct predictor *p, struct drps_err *err)
     return rc;
 }
 
+static int begin_explain(struct predictor *p, struct drps_err *err)
+{
+    const struct drps_predict_options *o = p->options;
+    if (!o->explain) return 0;
+    if (o->probabilities || o->value)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "explanations are in place of probabilities and values: ask for one");
+    p->explain.data = &p->data;
+    p->explain.out = &p->out;
+    p->explain.most = o->explain;
+    p->explain.json = o->explain_json;
+    int rc = drps_explain_open(&p->explain, p->md, p->scorer.entries_cap, err);
+    return rc == 0 ? drps_scorer_keep_places(&p->scorer, err) : rc;
+}
+
+static int write_explained(struct predictor *p, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < p->scorer.n && rc == 0; i++)
+        if (begins_line(p, i))
+            rc = drps_explain_sample(&p->explain, &p->scorer, i, (p->scored + i) / p->of_line + 1,
+                                     err);
+    return rc;
+}
+
 static int write_scores(struct predictor *p, struct drps_err *err)
 {
+    if (!p->options->output) return 0;
+    if (p->options->explain) return write_explained(p, err);
     if (p->work) return write_values(p, err);
     if (p->info->classes) return write_classes(p, err);
     const struct drps_model *model = &p->info->model;
@@ -334,7 +372,7 @@ static int write_scores(struct predictor *p, struct drps_err *err)
         if (!begins_line(p, i)) continue;
         int rc = drps_textfile_room(&p->out, SCORE_CHARS, &at, err);
         if (rc < 0) return rc;
-        const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(model, p->scorer.scores[i]));
+        const int n = snprintf(at, SCORE_CHARS, "%.9g\n", answer(p, p->scorer.scores[i]));
         drps_textfile_used(&p->out, n > 0 ? (size_t)n : 0);
     }
     return 0;
@@ -373,6 +411,8 @@ static int score_batch(struct predictor *p, struct drps_err *err)
 {
     struct drps_scorer *s = &p->scorer;
     int rc = drps_scorer_run(s, err);
+    if (rc == 0 && p->calibration && p->info->model.loss == DRPS_LOSS_LOGISTIC)
+        drps_calibrate_scores(p->calibration, s->scores, s->n);
     if (rc == 0 && p->metrics) rc = measure(p, err);
     if (rc == 0) rc = write_scores(p, err);
     if (rc < 0) return rc;
@@ -391,10 +431,9 @@ static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
     int rc = drps_modeldata_sample(&p->data, i, &s, err);
     if (rc < 0) return rc;
     p->given += s.n;
-    if (drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.fields, s.n)) return 0;
+    if (drps_scorer_add(&p->scorer, &s)) return 0;
     rc = score_batch(p, err);
-    if (rc < 0 || drps_scorer_add(&p->scorer, s.label, s.weight, s.keys, s.values, s.fields, s.n))
-        return rc;
+    if (rc < 0 || drps_scorer_add(&p->scorer, &s)) return rc;
     return sample_too_large(p, s.n, err);
 }
 
@@ -411,6 +450,9 @@ static int predict_all(struct predictor *p, struct drps_err *err)
             rc = add_sample(p, i, err);
             if (rc < 0) return rc;
         }
+        /* What is explained has names, which go with their piece. */
+        if (p->options->explain) rc = score_batch(p, err);
+        if (rc < 0) return rc;
     }
     return rc == 0 ? score_batch(p, err) : rc;
 }
@@ -459,12 +501,14 @@ static void warn_if_nothing_is_known(const struct predictor *p)
 static int run(struct predictor *p, const struct drps_io *io, struct drps_err *err)
 {
     const struct drps_predict_options *o = p->options;
-    int rc = drps_textfile_check(o->output, o->model, o->inputs, o->inputs_n, err);
+    int rc = o->output ? drps_textfile_check(o->output, o->model, o->inputs, o->inputs_n, err) : 0;
     if (rc == 0) rc = open_model(p, io, err);
+    if (rc == 0) rc = drps_calibrate_check(o, p->info, err);
     /* The output comes before the data, which may come late: others who want it hear at once. */
-    if (rc == 0) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
+    if (rc == 0 && o->output) rc = drps_textfile_open(&p->out, io, o->output, o->replace, err);
     if (rc == 0) rc = begin_value(p, err);
     if (rc == 0) rc = begin_classes(p, err);
+    if (rc == 0) rc = begin_explain(p, err);
     if (rc == 0) rc = open_data(p, io, err);
     if (rc == 0 && o->metrics && drps_model_ranks(&p->info->model))
         rc = drps_err_set(err, DRPS_E_CONFIG,
@@ -476,7 +520,8 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = predict_all(p, err);
-    if (rc == 0) rc = drps_textfile_commit(&p->out, err);
+    if (rc == 0 && o->output) rc = drps_textfile_commit(&p->out, err);
+    if (rc == 0) rc = drps_calibrate_finish(io, o, p->info, p->metrics, p->result, err);
     if (rc == 0) warn_if_nothing_is_known(p);
     if (p->data.reader) p->result->skipped_lines = drps_reader_skipped(p->data.reader);
     if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
@@ -490,14 +535,18 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     const uint64_t start = drps_clock_ns();
 
     memset(result, 0, sizeof(*result));
-    if (!options->model || !options->inputs_n || !options->output)
+    const int looks = options->calibrate || options->curve_bins;
+    if (!options->model || !options->inputs_n || !(options->output || looks))
         return drps_err_set(err, DRPS_E_CONFIG, "give a model, data and -o FILE");
+    if (looks && !options->metrics)
+        return drps_err_set(err, DRPS_E_CONFIG, "calibration needs labels: ask for metrics");
     if (is_weighted(&p) && !options->metrics)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "weights of samples change metrics alone, and none are asked for");
     int rc = run(&p, io, err);
     drps_textfile_close(&p.out);
     drps_metrics_free(p.metrics);
+    drps_explain_close(&p.explain);
     drps_scorer_destroy(&p.scorer);
     drps_modeldata_close(&p.data);
     drps_modeldir_close(p.md);

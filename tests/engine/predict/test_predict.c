@@ -7,7 +7,7 @@
 
 #include "engine/drps_engine.h"
 #include "engine/publish/drps_modeldir.h"
-#include "engine/publish/drps_predict.h"
+#include "engine/predict/drps_predict.h"
 #include "index/drps_index.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"

@@ -1,0 +1,49 @@
+/* Lines of text: with tabs, or as CSV below a head. */
+#include <string.h>
+
+#include "base/folder/drps_escape.h"
+#include "engine/export/kinds.h"
+
+static int text_row(void *ctx, const struct drps_readout_row *row, struct drps_err *err)
+{
+    struct exporter *e = ctx;
+    int rc = drps_textfile_put_name(&e->out, DRPS_NAME_IN_TABS, row->name, row->name_bytes, err);
+    return rc == 0 ? drps_textfile_put_floats(&e->out, row->params, e->info->model.dim, '\t', err)
+                   : rc;
+}
+
+/* ---- CSV ---- */
+
+static int put_column(struct exporter *e, uint32_t k, struct drps_err *err)
+{
+    const struct drps_model *m = &e->info->model;
+    const char *class = e->info->classes ? drps_classes_name(e->info->classes, k) : NULL;
+    int rc = drps_textfile_put(&e->out, ",", 1, err);
+    if (rc < 0) return rc;
+    if (class) return drps_textfile_put_name(&e->out, DRPS_NAME_IN_CSV, class, strlen(class), err);
+    if (m->outputs > 1) return drps_textfile_print(&e->out, err, "score%u", k + 1);
+    if (k == 0) return drps_textfile_put(&e->out, "weight", 6, err);
+    if (!m->fields) return drps_textfile_print(&e->out, err, "f%u", k);
+    return drps_textfile_print(&e->out, err, "field%u_f%u", (k - 1) / m->factors,
+                               (k - 1) % m->factors + 1);
+}
+
+static int csv_begin(struct exporter *e, struct drps_err *err)
+{
+    int rc = drps_textfile_put(&e->out, "feature", 7, err);
+    for (uint32_t k = 0; k < e->info->model.dim && rc == 0; k++)
+        rc = put_column(e, k, err);
+    return rc == 0 ? drps_textfile_put(&e->out, "\n", 1, err) : rc;
+}
+
+static int csv_row(void *ctx, const struct drps_readout_row *row, struct drps_err *err)
+{
+    struct exporter *e = ctx;
+    int rc = drps_textfile_put_name(&e->out, DRPS_NAME_IN_CSV, row->name, row->name_bytes, err);
+    return rc == 0 ? drps_textfile_put_floats(&e->out, row->params, e->info->model.dim, ',', err)
+                   : rc;
+}
+
+const struct export_kind export_text = {.name = "text", .end = ".txt", .row = text_row};
+const struct export_kind export_csv = {
+    .name = "csv", .end = ".csv", .begin = csv_begin, .row = csv_row};

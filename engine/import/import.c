@@ -1,0 +1,206 @@
+/* An import from the other program's file to the model: a folder of parameters and names, as
+ * training leaves it, of which the model is made. */
+#include "engine/import/drps_import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/drps_clock.h"
+#include "base/drps_size.h"
+#include "base/folder/drps_space.h"
+#include "engine/import/source.h"
+#include "engine/publish/drps_publish_stage.h"
+#include "engine/publish/drps_trained.h"
+
+enum { MIB = 1 << 20, SORT_LEAST = 4 * MIB, SORT_MOST = 256 * MIB, PROGRAM_BYTES = 24 * MIB };
+
+static const struct import_source *const sources[] = {&import_liblinear, &import_vw,
+                                                      &import_libffm};
+enum { SOURCES = sizeof(sources) / sizeof(sources[0]) };
+
+const char *const *drps_import_formats(void)
+{
+    static const char *const names[] = {"liblinear", "vw", "libffm", NULL};
+    return names;
+}
+
+/* ---- Which format ---- */
+
+static int find_source(const struct drps_io *io, const struct drps_import_options *o,
+                       const struct import_source **out, struct drps_err *err)
+{
+    char head[16] = "";
+    uint64_t size;
+    int fd, rc = drps_io_open(io, o->input, O_RDONLY, &fd, err);
+    if (rc == 0) rc = drps_io_size(io, fd, o->input, &size, err);
+    if (rc == 0)
+        rc = drps_io_read_at(io, fd, head, size < sizeof(head) ? (size_t)size : sizeof(head), 0,
+                             o->input, err);
+    drps_io_close(io, fd);
+    if (rc < 0) return rc;
+    *out = &import_libffm; /* the rest may be any bytes */
+    if (strncmp(head, "solver_type", 11) == 0) *out = &import_liblinear;
+    if (strncmp(head, "Version ", 8) == 0) *out = &import_vw;
+    for (size_t i = 0; o->format && i < SOURCES; i++)
+        if (strcmp(o->format, sources[i]->name) == 0) *out = sources[i];
+    return 0;
+}
+
+/* ---- The folder ---- */
+
+struct folder {
+    struct drps_stage stage;
+    struct drps_trained trained;
+    char *scratch; /* own: where a sort has its runs */
+    char *store;   /* own: the folder above it */
+};
+
+static int make_folder(struct import *m, struct folder *f, const struct drps_kv_ops *kv,
+                       struct drps_err *err)
+{
+    const struct drps_modeldir_info *info = &m->info;
+    const uint64_t bytes = info->rows * info->model.dim * sizeof(float);
+    const struct drps_trained_parts parts = {
+        .rows = info->rows, .dim = info->model.dim, .manifest_bytes = MIB};
+    char *dir = drps_path_join(f->stage.dir, DRPS_MODEL_TRAINED);
+    f->store = drps_path_join(f->stage.dir, DRPS_MODEL_STORE);
+    f->scratch = f->store ? drps_path_join(f->store, DRPS_MODEL_BEGIN) : NULL;
+    int rc = dir && f->scratch ? 0 : drps_err_set(err, -ENOMEM, "no memory to import a model");
+    if (rc == 0)
+        rc = drps_space_check(f->stage.dir, "the model needs", bytes + kv->bulk_bytes(bytes), err);
+    if (rc == 0) rc = drps_trained_begin(&f->trained, &m->io, dir, &parts, err);
+    for (const char *path = f->store; rc == 0 && path; path = path == f->store ? f->scratch : NULL)
+        if ((rc = m->io.ops->mkdir(m->io.ctx, path, 0777)) < 0)
+            rc = drps_err_set(err, rc, "cannot make the folder %s: %s", path, drps_err_name(rc));
+    m->scratch = f->scratch;
+    free(dir);
+    return rc;
+}
+
+static int fill_rows(struct import *m, const struct import_source *source, struct drps_trained *t,
+                     struct drps_err *err)
+{
+    struct drps_params_found found = {0};
+    int rc = drps_trained_write(t, m->info.model.dim * sizeof(float), &m->params, err);
+    if (rc == 0) rc = source->rows(m, err);
+    if (rc == 0) rc = drps_params_finish(m->params, &found, err);
+    drps_params_close(m->params);
+    if (rc < 0) return rc;
+    if (found.bad)
+        return drps_err_set(err, DRPS_E_FORMAT, "%s has %llu numbers that are not finite",
+                            m->o->input, (unsigned long long)found.bad);
+    m->info.content = found.content;
+    drps_trained_accept(t, found.content);
+    return 0;
+}
+
+static int fill_names(struct import *m, const struct import_source *source, struct drps_trained *t,
+                      struct drps_err *err)
+{
+    int rc = drps_names_writer_open(&m->io, t->dir, m->info.string_names, &m->names, err);
+    if (rc == 0) rc = source->names(m, err);
+    if (rc == 0) rc = drps_names_writer_finish(m->names, err);
+    drps_names_writer_close(m->names);
+    return rc == 0 ? drps_trained_take_names(t, err) : rc;
+}
+
+static int keep(struct import *m, const struct import_source *source, struct folder *f,
+                struct drps_err *err)
+{
+    char *path = NULL;
+    json_t *training = json_pack("{s:s}", "imported", source->name);
+    m->info.block_rows = drps_modeldir_block_rows(m->info.model.dim);
+    json_t *manifest = training ? drps_modeldir_describe(&m->info, training) : NULL;
+    if (asprintf(&path, "%s" DRPS_TRAINED_SUFFIX, f->stage.path) < 0) path = NULL;
+    int rc = manifest && path ? drps_trained_keep(&f->trained, manifest, path, err)
+                              : drps_err_set(err, -ENOMEM, "no memory to keep what was imported");
+    json_decref(manifest);
+    json_decref(training);
+    free(path);
+    return rc;
+}
+
+/* What was kept for a model that could not be made is of no use: the file is still there. */
+static void forget(struct import *m, struct folder *f)
+{
+    struct drps_err ignored = DRPS_ERR_INIT;
+    if (!f->trained.kept) return;
+    const int rc = drps_trained_remove(drps_io_os(), f->trained.dir, &ignored);
+    (void)rc, (void)m;
+}
+
+static int fill(struct import *m, const struct import_source *source, struct folder *f,
+                const struct drps_kv_ops *kv, struct drps_publish_result *result,
+                struct drps_err *err)
+{
+    const struct drps_publish_options options = {.log = m->o->log};
+    int rc = make_folder(m, f, kv, err);
+    if (rc == 0) rc = fill_rows(m, source, &f->trained, err);
+    if (rc == 0) rc = fill_names(m, source, &f->trained, err);
+    if (rc == 0) rc = drps_io_remove_tree(&m->io, f->store, err);
+    if (rc == 0) rc = keep(m, source, f, err);
+    if (rc == 0)
+        rc = drps_publish_stage(&f->stage, f->trained.dir, kv, SORT_LEAST * 4, &options, result,
+                                err);
+    if (rc < 0) forget(m, f);
+    return rc;
+}
+
+static int run(struct import *m, const struct import_source *source,
+               struct drps_publish_result *result, struct drps_err *err)
+{
+    struct folder f = {.trained = {.io = NULL}};
+    const struct drps_kv_ops *kv;
+    const float usual[2] = {-1, 1}, *labels = m->o->labels ? m->o->labels : usual;
+    m->info.label_negative = labels[0];
+    m->info.label_positive = labels[1];
+    int rc = drps_publish_engine(m->o->model_store, &kv, err);
+    if (rc == 0) rc = source->look(m, err);
+    if (rc < 0) return rc;
+    rc = drps_stage_begin(&f.stage, &m->io, m->o->model_path, &drps_modeldir_kind, m->o->replace,
+                          err);
+    if (rc < 0) return rc;
+    rc = fill(m, source, &f, kv, result, err);
+    drps_stage_abort(&f.stage); /* nothing to do once committed */
+    drps_trained_end(&f.trained);
+    free(f.scratch);
+    free(f.store);
+    return rc;
+}
+
+static uint64_t sort_memory(uint64_t memory_bytes)
+{
+    const uint64_t all = memory_bytes ? memory_bytes : drps_memory_available() / 2;
+    const uint64_t left = all > PROGRAM_BYTES ? all - PROGRAM_BYTES : 0;
+    return left < SORT_LEAST ? SORT_LEAST : left < SORT_MOST ? left : SORT_MOST;
+}
+
+int drps_import_run(const struct drps_io *io, const struct drps_import_options *options,
+                    struct drps_import_result *result, struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    struct import m = {.o = options, .io = *io, .sort_bytes = sort_memory(options->memory_bytes)};
+    struct drps_publish_result published = {0};
+    const struct import_source *source = NULL;
+    memset(result, 0, sizeof(*result));
+    if (!options->input || !options->model_path)
+        return drps_err_set(err, DRPS_E_CONFIG, "give a file to import and a name for the model");
+    int rc = find_source(io, options, &source, err);
+    if (rc == 0) rc = run(&m, source, &published, err);
+    if (rc == 0)
+        *result = (struct drps_import_result){.format = source->name,
+                                              .algo = drps_algo_name(m.info.model.algo),
+                                              .rows = published.rows,
+                                              .model_bytes = published.model_bytes,
+                                              .content = published.content,
+                                              .seconds = drps_seconds_since(start)};
+    if (source && source->end) source->end(&m);
+    drps_classes_free(m.classes);
+    free(m.own);
+    return rc;
+}
