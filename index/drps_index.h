@@ -84,6 +84,8 @@ struct drps_index_options {
                          4 */
     int not_normalized; /* ffm: samples are taken as they are, not divided by their length */
     int no_bias;        /* 1: no intercept */
+    int dense; /* 1: batches whose samples have most of the rows are stored as matrices, where that
+                  takes fewer bytes (DRPS_BATCH_MATRIX); drps of before cannot read these */
     struct drps_implicit_options {
         uint32_t each;  /* negatives of a training sample; 0: bpr 1, warp 10, wmf 20 */
         uint32_t test;  /* of a sample of evaluation; 0: 100 */

@@ -31,7 +31,7 @@ struct batch_writer;
 /* Open a writer. data and rows are borrowed; has_bias is that of the batcher. */
 DRPS_MUST_CHECK
 int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
-                           struct batch_writer **w_out, struct drps_err *err);
+                           int dense, struct batch_writer **w_out, struct drps_err *err);
 /* Close the writer, once what was handed over is written. */
 void drps_batch_writer_close(struct batch_writer *w);
 

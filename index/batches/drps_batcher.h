@@ -15,6 +15,7 @@ struct batcher_options {
     uint64_t memory_bytes; /* a batch that takes more while it is built is DRPS_E_MEMORY_BUDGET; 0:
                               no bound */
     const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */
+    int dense;             /* 1: bodies may have their entries as a matrix */
     uint32_t field_count;  /* each entry has a field below it; 0: entries have no fields */
 };
 

@@ -25,8 +25,10 @@ struct batch_encoder {
     uint32_t *next;   /* own: [samples] where a sample's next entry goes */
     uint32_t *list;   /* own: [rows] that the batch has, in order */
     unsigned char *listed; /* own: the same packed */
-    void *packed;          /* own */
-    size_t pairs_cap, aux_cap, sample_cap, field_cap, next_cap, list_cap, listed_cap, packed_cap;
+    void *packed, *matrix; /* own: the body, packed in two ways */
+    size_t pairs_cap, aux_cap, sample_cap, field_cap, next_cap, list_cap, listed_cap, packed_cap,
+        matrix_cap;
+    int dense;          /* 1: entries may be a matrix */
     uint64_t max_bytes; /* of the bodies so far, plain */
 };
 
@@ -36,7 +38,10 @@ enum {
     ENCODER_ENTRY_BYTES = 28,
     ENCODER_VALUE_BYTES = 4,
     ENCODER_FIELD_BYTES = 8,
-    ENCODER_SAMPLE_BYTES = 5
+    ENCODER_SAMPLE_BYTES = 5,
+    /* and where entries may be a matrix */
+    ENCODER_MATRIX_ENTRY_BYTES = 6,
+    ENCODER_MATRIX_SAMPLE_BYTES = 5
 };
 
 /* What is written of one batch. */

@@ -178,20 +178,31 @@ static uint64_t bytes_of(const struct drps_batch_pieces *p)
     return sum;
 }
 
-static void encode_body(struct batch_encoder *e, const struct drps_batch *b,
-                        struct drps_batch_pieces *out)
+/* Take the pieces if they are smaller. */
+static void take_smaller(const struct drps_batch_pieces *packed, struct drps_batch_pieces *out)
+{
+    if (bytes_of(packed) >= bytes_of(out)) return;
+    *out = *packed;
+    out->pieces[0].data = out->head; /* its own copies */
+    for (size_t i = 1; i < out->n; i++)
+        if (out->pieces[i].data == packed->fields_head) out->pieces[i].data = out->fields_head;
+}
+
+static int encode_body(struct batch_encoder *e, const struct drps_batch *b,
+                       struct drps_batch_pieces *out)
 {
     struct drps_batch_pieces packed;
     drps_batch_encode(b, out);
     const uint64_t bytes = bytes_of(out);
     if (bytes > e->max_bytes) e->max_bytes = bytes;
-    if (!b->local16) return;
+    if (!b->local16) return 0;
     drps_batch_pack(b, e->packed, &packed);
-    if (bytes_of(&packed) >= bytes) return;
-    *out = packed;
-    out->pieces[0].data = out->head; /* its own copies */
-    for (size_t i = 1; i < out->n; i++)
-        if (out->pieces[i].data == packed.fields_head) out->pieces[i].data = out->fields_head;
+    take_smaller(&packed, out);
+    const size_t room = e->dense ? drps_batch_matrix_bound(b) : 0;
+    if (!room) return 0;
+    if (drps_array_reserve(&e->matrix, &e->matrix_cap, room, 1)) return -ENOMEM;
+    if (drps_batch_pack_matrix(b, e->matrix, &packed)) take_smaller(&packed, out);
+    return 0;
 }
 
 int drps_batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b,
@@ -206,7 +217,8 @@ int drps_batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *
     int rc = reserve_list(e, sorted.rows, err);
     if (rc < 0) return rc;
     regroup_by_sample(e, bias, &sorted);
-    encode_body(e, &sorted, &out->body);
+    if (encode_body(e, &sorted, &out->body) < 0)
+        return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     out->list =
         (struct drps_piece){e->listed, drps_list_encode_dense(e->list, sorted.rows, e->listed)};
     return 0;
@@ -222,5 +234,6 @@ void drps_batch_encoder_end(struct batch_encoder *e)
     free(e->list);
     free(e->listed);
     free(e->packed);
+    free(e->matrix);
     *e = (struct batch_encoder){0};
 }

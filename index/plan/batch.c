@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/drps_endian.h"
+#include "index/plan/codec/drps_matrix.h"
 #include "index/plan/codec/drps_pack16.h"
 #include "index/plan/drps_batch.h"
 
@@ -338,6 +339,53 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
     add_piece(out, at, drps_pack16_encode(b->local16, b->nnz, at));
 }
 
+/* Rows of a matrix: all, but the first one if no entry has it. */
+static struct drps_matrix_shape shape_of(const struct drps_batch *b)
+{
+    struct drps_matrix_shape shape = {
+        .samples = b->samples, .columns = b->rows, .nnz = b->nnz, .first = 1};
+    for (size_t j = 0; shape.first && j < b->nnz; j++)
+        shape.first = b->local16[j] != 0;
+    shape.columns -= shape.first;
+    return shape;
+}
+
+size_t drps_batch_matrix_bound(const struct drps_batch *b)
+{
+    if (!b->values || !b->local16 || b->fields || !b->rows || !b->nnz) return 0;
+    const struct drps_matrix_shape shape = shape_of(b);
+    const size_t bytes = shape.samples * shape.columns * sizeof(*b->values); /* below 2^50 */
+    const size_t plain = b->nnz * (sizeof(*b->values) + sizeof(*b->local16)) +
+                         (b->starts ? (b->samples + 1) * sizeof(*b->starts) : 0);
+    return bytes < plain ? drps_align_up(b->samples / 8 + 1, 8) + bytes : 0;
+}
+
+int drps_batch_pack_matrix(const struct drps_batch *b, void *room, struct drps_batch_pieces *out)
+{
+    const struct drps_matrix_shape shape = shape_of(b);
+    const int signs = labels_are_signs(b);
+    const size_t before = signs ? drps_align_up((b->samples + 7) / 8, 8) : 0;
+    float *matrix = (float *)(void *)((unsigned char *)room + before);
+    if (!drps_matrix_encode(&shape, b->starts, b->per_sample, b->local16, b->values, matrix))
+        return 0;
+    add_head(out, b,
+             flags_of(b) | DRPS_BATCH_PACKED | DRPS_BATCH_MATRIX |
+                 (shape.first ? DRPS_BATCH_MATRIX_AFTER : 0u) | (signs ? DRPS_BATCH_SIGNS : 0u));
+    if (signs)
+        add_piece(out, room, pack_signs(b, room));
+    else
+        add_piece(out, b->labels, b->samples * sizeof(*b->labels));
+    if (b->weights) add_piece(out, b->weights, b->samples * sizeof(*b->weights));
+    add_piece(out, matrix, shape.samples * shape.columns * sizeof(*matrix));
+    return 1;
+}
+
+int drps_batch_is_matrix(const void *record, size_t bytes)
+{
+    return bytes >= DRPS_BATCH_HEAD_BYTES &&
+           (drps_get_u32((const char *)record + FLAGS_AT) & DRPS_BATCH_MATRIX) != 0;
+}
+
 /* A plain body is written at `at`, where there is room for `left` bytes. */
 struct plain {
     char *at;
@@ -446,9 +494,39 @@ static int unpack_local(struct packed *r, uint64_t n, uint32_t rows, struct plai
     return 0;
 }
 
+/* Starts, values and indices of a matrix, which ends the record. */
+static int unpack_matrix(struct packed *r, const char *head, uint32_t flags, struct plain *out)
+{
+    const uint32_t samples = drps_get_u32(head), rows = drps_get_u32(head + 4);
+    const uint64_t nnz = drps_get_u64(head + 8);
+    const int after = (flags & DRPS_BATCH_MATRIX_AFTER) != 0;
+    const uint32_t columns = rows - (uint32_t)after;
+    if (rows <= (uint32_t)after || rows > UINT16_MAX + 1u || !(flags & DRPS_BATCH_VALUES) ||
+        flags & DRPS_BATCH_FIELDS)
+        return DRPS_E_CORRUPT;
+    const float *matrix = section(r->record, r->bytes, &r->at, (uint64_t)samples * columns, 4);
+    if (!matrix || r->at != r->bytes) return DRPS_E_CORRUPT;
+    uint32_t *starts = NULL;
+    if (!(flags & DRPS_BATCH_UNIFORM)) {
+        starts = next_room(out, (uint64_t)samples + 1, sizeof(*starts));
+        if (!starts) return -ENOSPC;
+    }
+    float *values = next_room(out, nnz, sizeof(*values));
+    uint16_t *local = values ? next_room(out, nnz, sizeof(*local)) : NULL;
+    if (!local) return -ENOSPC;
+    const struct drps_matrix_shape shape = {
+        .samples = samples, .columns = columns, .nnz = (size_t)nnz, .first = (uint16_t)after};
+    return drps_matrix_decode(&shape, matrix, starts, drps_get_u32(head + 20), local, values)
+               ? 0
+               : DRPS_E_CORRUPT;
+}
+
 static int unpack_sections(struct packed *r, struct plain *out)
 {
-    enum { KNOWN = FLAGS | DRPS_BATCH_PACKED | DRPS_BATCH_SIGNS };
+    enum {
+        MATRIX = DRPS_BATCH_MATRIX | DRPS_BATCH_MATRIX_AFTER,
+        KNOWN = FLAGS | DRPS_BATCH_PACKED | DRPS_BATCH_SIGNS | MATRIX
+    };
     struct packed_fields fields = {0};
     const uint16_t *local;
     char *head = out->at;
@@ -461,6 +539,8 @@ static int unpack_sections(struct packed *r, struct plain *out)
     rc = flags & DRPS_BATCH_SIGNS ? unpack_signs(r, samples, out)
                                   : copy_section(r, samples, sizeof(float), out);
     if (rc == 0 && flags & DRPS_BATCH_WEIGHTS) rc = copy_section(r, samples, sizeof(float), out);
+    if (rc == 0 && flags & MATRIX)
+        return flags & DRPS_BATCH_MATRIX ? unpack_matrix(r, head, flags, out) : DRPS_E_CORRUPT;
     if (rc == 0 && !(flags & DRPS_BATCH_UNIFORM))
         rc = copy_section(r, samples + 1, sizeof(uint32_t), out);
     if (rc == 0 && flags & DRPS_BATCH_VALUES) rc = copy_section(r, nnz, sizeof(float), out);

@@ -86,6 +86,9 @@ enum {
     /* 32 to 256: drps_hand_over */
     DRPS_BATCH_FIELDS = 512,
     DRPS_BATCH_WEIGHTS = 1024, /* its samples have weights */
+    DRPS_BATCH_MATRIX = 2048,  /* of a packed one: the entries are a matrix (codec/drps_matrix.h) of
+                                  all rows, */
+    DRPS_BATCH_MATRIX_AFTER = 4096, /* or, with this flag too, of all but the first */
 };
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */
@@ -125,6 +128,15 @@ size_t drps_batch_pack_bound(const struct drps_batch *b);
 /* Encode as drps_batch_encode() does, packed, a batch of narrow indices; `room` has
  * drps_batch_pack_bound() bytes and is borrowed, too. */
 void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out);
+/*
+ * The same, its entries as a matrix. Returns 1, or 0 if an entry has the value 0. `room` has
+ * drps_batch_matrix_bound() bytes: 0 where a matrix is no way to pack the batch, or would take more
+ * than the plain body.
+ */
+size_t drps_batch_matrix_bound(const struct drps_batch *b);
+int drps_batch_pack_matrix(const struct drps_batch *b, void *room, struct drps_batch_pieces *out);
+/* 1: the record, packed or not, has its entries as a matrix. */
+int drps_batch_is_matrix(const void *record, size_t bytes);
 /*
  * Write the plain body of a record to `room`, which has room_bytes; both are 8-byte aligned.
  * plan.json has the size of the largest plain body as max_body_bytes. DRPS_E_CORRUPT when the

@@ -162,14 +162,13 @@ struct drps_reader_options {
     const char *csv_label; /* csv, jsonl: the label column; NULL: "label", "target", "y" or "click",
                               or without a header the first */
     enum drps_csv_header csv_header; /* csv */
-    const char
-        *csv_scale;        /* csv, jsonl: how numbers become values where csv_kinds does not say it:
-                              "standard": (number - mean) / standard deviation; "robust": (number -
-                              median) / (upper - lower quartile); "log": sign(number) ln(1 +
-                              |number|); "none". Mean, median and so on are of all lines, beyond 64 MiB of
-                              a        part that is drawn from all, or, where a path is a pipe, of the        first ones
-                              (the log says so). NULL:        standard where the root mean square of 50 numbers or
-                              more is        above 10, without the mean where most are 0; else none */
+    /* csv, jsonl: how numbers become values where csv_kinds does not say it: "standard": (number -
+     * mean) / standard deviation; "robust": (number - median) / (upper - lower quartile); "log":
+     * sign(number) ln(1 + |number|); "none". Mean, median and so on are of all lines, beyond 64 MiB
+     * of a part that is drawn from all, or, where a path is a pipe, of the first ones (the log says
+     * so). NULL: standard where the root mean square of 50 numbers or more is above 10, without the
+     * mean where most are 0; else none. */
+    const char *csv_scale;
     const char *csv_cross; /* csv, jsonl: "a*b,a*c*d": crosses of columns, of at most 8 each */
     /*
      * csv, jsonl: "col:category,col2:number,col3:ignore,col4:label,col5:date,col6:bins(10)";

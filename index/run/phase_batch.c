@@ -161,6 +161,7 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
      * and the map of ids a 24th at most. */
     const struct batcher_options options = {.batch_size = (size_t)most,
                                             .has_bias = !r->options.no_bias,
+                                            .dense = r->options.dense,
                                             .memory_bytes = r->options.memory_bytes / 3,
                                             .map = b->map,
                                             .field_count = r->info->field_count};

@@ -19,6 +19,10 @@ const struct argp_option index_option_table[] = {
     {"outputs", KEY_OUTPUTS, "J", 0,
      "For expr: W*x has J scores, 2 to 65535, and labels are numbers (default: a score for each class)", 1},
     {"no-bias", KEY_NO_BIAS, NULL, 0, "No intercept", 1},
+    {"dense", KEY_DENSE, NULL, 0,
+     "Batches whose samples have nearly all features are stored as matrices, in fewer bytes; the "
+     "model is the same",
+     1},
     {"no-normalize", KEY_NO_NORMALIZE, NULL, 0, "For ffm: take samples as they are, not divided by their length", 1},
 
     {"base", KEY_BASE, "PLAN", 0,

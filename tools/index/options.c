@@ -31,6 +31,7 @@ static int parse_plain(struct drps_cli *cli, struct index_options *o, int key, c
         {.key = 'o', .text = &o->index.out},
         {.key = KEY_FORCE, .flag = &o->index.force},
         {.key = KEY_NO_BIAS, .flag = &o->index.no_bias},
+        {.key = KEY_DENSE, .flag = &o->index.dense},
         {.key = KEY_NO_NORMALIZE, .flag = &o->index.not_normalized},
         {.key = KEY_NO_FORECAST, .flag = &o->index.no_forecast},
         {.key = KEY_SEPARATE, .flag = &o->index.separate},
