@@ -26,7 +26,10 @@ awk 'NR == FNR { n[$1]++; next } { print >(++k[$1] <= int(n[$1] / 5) ? "test.tsv
 if [[ $keep ]]; then mkdir -p "$keep" && cp train.tsv test.tsv "$keep"; fi
 
 settings=${DRPS_BENCH_SETTINGS:-'
-@@SETTINGS@@
+--algo wmf --factors 64 --alpha 0.25|--epochs 12 --lr 0.2 --l2 0.005 --lr-decay cosine
+--algo wmf --factors 32 --alpha 0.25|--epochs 12 --lr 0.2 --l2 0.003 --lr-decay cosine
+--algo bpr --factors 64|--epochs 40 --l2 0.025
+--algo warp --factors 32|--epochs 12 --l2 0.2
 '}
 
 echo "| settings of drps-index | of drps-train | precision@10 | recall@10 | NDCG@10 | MAP@10 | AUC of 100 drawn | s |"

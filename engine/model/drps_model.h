@@ -106,6 +106,12 @@ int drps_model_ranks(const struct drps_model *model);
 /* After drps_model_init(), set how many items there are, of which warp makes ranks. */
 void drps_model_set_items(struct drps_model *model, uint64_t items);
 
+/* touches[l] += how often l2 and l1 count for row l in samples [first, last): as
+ * drps_batch_touches() has it (engine/model/drps_optim.h). Of warp and wmf what was drawn does not
+ * count: there are many for each choice, and l2 would hold items back far more than users. */
+void drps_model_touches(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                        size_t last, uint32_t *touches);
+
 /* Returns how many floats of `scores` a training sample has: J, or DRPS_RANKED of implicit
  * feedback. */
 size_t drps_model_score_floats(const struct drps_model *model);

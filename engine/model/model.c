@@ -10,6 +10,7 @@
 
 #include "base/drps_rng.h"
 #include "engine/model/drps_callbacks.h"
+#include "engine/model/drps_optim.h"
 #include "engine/model/expr/drps_expr_loss.h"
 #include "engine/model/ranking/drps_ranking.h"
 #include "index/classes/drps_classes.h"
@@ -281,6 +282,18 @@ size_t drps_model_score_floats(const struct drps_model *model)
 static int is_ranked(const struct drps_model *model, const struct drps_batch *b)
 {
     return drps_model_ranks(model) && b->fields;
+}
+
+void drps_model_touches(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                        size_t last, uint32_t *touches)
+{
+    if (!is_ranked(model, b) || model->loss == DRPS_LOSS_BPR) {
+        drps_batch_touches(b, first, last, model->has_bias, touches);
+        return;
+    }
+    const size_t end = drps_batch_start(b, last);
+    for (size_t j = drps_batch_start(b, first); j < end; j++)
+        touches[drps_batch_local(b, j)] += b->fields[j] < DRPS_ROLE_NEGATIVE;
 }
 
 static struct drps_ranking ranking_of(const struct drps_model *model)

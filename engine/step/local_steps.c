@@ -8,7 +8,7 @@ void drps_local_init(struct drps_local *local, size_t rows)
     for (size_t i = 0; i <= rows; i++) {
         local->identity[i] = (uint32_t)i;
         local->narrow[i] = (uint16_t)i; /* wraps where it is not used */
-        local->ones[i] = 1;
+        local->touches[i] = 1;
     }
 }
 
@@ -67,7 +67,11 @@ double drps_local_train(struct drps_local *local, const struct drps_model *model
         memset(room->grads, 0, one.rows * dim * sizeof(float));
         loss += drps_model_gradient(model, &one, 0, 1, room->params, room->grads,
                                     scores + s * drps_model_score_floats(model), room->scratch);
-        drps_optim_step(optim, dim, &rows, fixed, one.rows, room->grads, local->ones,
+        if (drps_model_ranks(model)) { /* else every row of a sample counts once */
+            memset(local->touches, 0, one.rows * sizeof(*local->touches));
+            drps_model_touches(model, &one, 0, 1, local->touches);
+        }
+        drps_optim_step(optim, dim, &rows, fixed, one.rows, room->grads, local->touches,
                         model->has_bias);
     }
     return loss;

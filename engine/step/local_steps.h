@@ -19,7 +19,7 @@ struct drps_local {
     uint32_t *index;    /* [rows + 1] of one sample: which rows of the copy it touches */
     uint32_t *identity; /* [rows + 1] 0, 1, 2, ... */
     uint16_t *narrow;   /* the same in 16 bits, as far as they go */
-    uint32_t *ones;     /* [rows + 1] a sample touches its rows once */
+    uint32_t *touches;  /* [rows + 1] a sample touches its rows once */
 };
 
 /* Room in which one sample's step is computed: dense arrays of rows + 1 rows. */
@@ -28,7 +28,7 @@ struct drps_local_room {
     void *scratch;
 };
 
-/* Fill identity, narrow and ones. */
+/* Fill identity, narrow and touches. */
 void drps_local_init(struct drps_local *local, size_t rows);
 
 /* Copy rows [first, last). Several threads, disjoint ranges. */

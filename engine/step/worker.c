@@ -60,7 +60,7 @@ static size_t lay_out(struct drps_worker *w, const struct drps_server *server)
         w->local.index = take(&a, rows, sizeof(uint32_t));
         w->local.identity = take(&a, rows, sizeof(uint32_t));
         w->local.narrow = take(&a, rows, sizeof(uint16_t));
-        w->local.ones = take(&a, rows, sizeof(uint32_t));
+        w->local.touches = take(&a, rows, sizeof(uint32_t));
     }
     return a.used + LINE;
 }
@@ -184,7 +184,7 @@ static void compute_gradient(struct drps_worker *w, unsigned member)
                                   w->scratch[member]);
     if (!w->has_touches) return;
     memset(w->touches[member], 0, b->rows * sizeof(uint32_t));
-    drps_batch_touches(b, first, last, w->model->has_bias, w->touches[member]);
+    drps_model_touches(w->model, b, first, last, w->touches[member]);
 }
 
 static void batch_step(void *ctx, unsigned member)

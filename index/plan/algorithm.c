@@ -19,7 +19,7 @@
         .optimizer = "adagrad", .adagrad_lr = (learning_rate), __VA_ARGS__                         \
     }
 /* Of users, the items that they have chosen, and items drawn against these. */
-#define IMPLICIT_ENTRY(upper, lower, learning_rate)                                                \
+#define IMPLICIT_ENTRY(upper, lower, learning_rate, eps)                                           \
     [DRPS_ALGO_##upper] = {.algo = DRPS_ALGO_##upper,                                              \
                            .name = (lower),                                                        \
                            .predictor = DRPS_PREDICTOR_MF,                                         \
@@ -32,7 +32,7 @@
                            .draws = 1,                                                             \
                            .optimizer = "adagrad",                                                 \
                            .adagrad_lr = (learning_rate),                                          \
-                           .adagrad_eps = 0.1f}
+                           .adagrad_eps = (eps)}
 #define OF_FEATURES .tables = {"w"}
 #define OF_SAMPLES .tables = {"own", "w"}, .sample_rows = 1
 
@@ -129,9 +129,9 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
                        .init = 0.5f,
                        .adagrad_lr = 0.1f,
                        .adagrad_eps = 0.01f},
-    IMPLICIT_ENTRY(BPR, "bpr", 0.1f),
-    IMPLICIT_ENTRY(WARP, "warp", 0.1f),
-    IMPLICIT_ENTRY(WMF, "wmf", 0.1f),
+    IMPLICIT_ENTRY(BPR, "bpr", 0.1f, 0.1f),
+    IMPLICIT_ENTRY(WARP, "warp", 0.03f, 0.1f),
+    IMPLICIT_ENTRY(WMF, "wmf", 0.1f, 0.01f),
     [DRPS_ALGO_EXPR] = TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
 };
 

@@ -91,6 +91,7 @@ struct drps_plan_negatives {
     uint32_t test;     /* of a sample of evaluation, at most */
     uint32_t draws;    /* times that an epoch has each chosen item, with other negatives each */
     int by_popularity; /* 1: as often as items are chosen; 0: evenly */
+    uint64_t items;    /* that there are to be drawn */
     double alpha;      /* wmf: labels are 1 + alpha times the rating */
     double weight;     /* wmf: of all negatives of a sample together; 0: as many as there are
                            items that its user has not chosen, for each that it has */

@@ -70,7 +70,7 @@ int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
     X(slots) X(states) X(used) X(taken) X(returned) X(handed) X(arrived) X(away) X(given) X(regained)
 /* Numbers of negatives. */
 #define PLAN_NEGATIVES_NUMBERS(X)                                                                  \
-    X(each) X(test) X(draws) X(few) X(test_few) X(test_new) X(below)
+    X(each) X(test) X(draws) X(items) X(few) X(test_few) X(test_new) X(below)
 /* Numbers whose member has another name than the field, of any plan and of one for several workers:
  * X(field, member). */
 #define PLAN_TEST_NUMBERS(X) X(eval_batches, "test_batches")
@@ -166,11 +166,6 @@ static json_t *weights_to_json(const struct drps_plan_weights *w)
     return json_pack("{s:f, s:f, s:f}", "sum", w->sum, "test_sum", w->test_sum, "most", w->most);
 }
 
-static json_t *base_to_json(const struct drps_plan_info *info)
-{
-    return json_pack("{s:s, s:I}", "plan", info->base, "rows", (json_int_t)info->base_rows);
-}
-
 static json_t *negatives_to_json(const struct drps_plan_negatives *n)
 {
     json_t *j = json_pack("{s:b, s:f, s:f}", "by_popularity", n->by_popularity, "alpha", n->alpha,
@@ -179,6 +174,11 @@ static json_t *negatives_to_json(const struct drps_plan_negatives *n)
     PLAN_NEGATIVES_NUMBERS(PUT)
 #undef PUT
     return j;
+}
+
+static json_t *base_to_json(const struct drps_plan_info *info)
+{
+    return json_pack("{s:s, s:I}", "plan", info->base, "rows", (json_int_t)info->base_rows);
 }
 
 static json_t *info_to_json(const struct drps_plan_info *info, char *const *fields)
@@ -578,17 +578,6 @@ static int get_weights(struct drps_plan *plan, const char *path, struct drps_err
     return rc;
 }
 
-static int get_base(struct drps_plan *plan, const char *path, struct drps_err *err)
-{
-    struct drps_plan_info *info = &plan->info;
-    const json_t *j = json_object_get(plan->json, "base");
-    if (!j) return 0;
-    int rc = drps_manifest_get_text(j, "plan", path, info->base, sizeof(info->base), err);
-    if (rc == 0 && !info->base[0])
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: the base has no id", path);
-    return rc == 0 ? drps_manifest_get_count(j, "rows", path, &info->base_rows, err) : rc;
-}
-
 static int get_negatives(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_negatives *n = &plan->info.negatives;
@@ -603,6 +592,17 @@ static int get_negatives(struct drps_plan *plan, const char *path, struct drps_e
     n->by_popularity = json_is_true(json_object_get(j, "by_popularity"));
     rc = drps_manifest_get_real(j, "alpha", path, &n->alpha, err);
     return rc == 0 ? drps_manifest_get_real(j, "weight", path, &n->weight, err) : rc;
+}
+
+static int get_base(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    struct drps_plan_info *info = &plan->info;
+    const json_t *j = json_object_get(plan->json, "base");
+    if (!j) return 0;
+    int rc = drps_manifest_get_text(j, "plan", path, info->base, sizeof(info->base), err);
+    if (rc == 0 && !info->base[0])
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: the base has no id", path);
+    return rc == 0 ? drps_manifest_get_count(j, "rows", path, &info->base_rows, err) : rc;
 }
 
 static int get_info(struct drps_plan *plan, const char *path, struct drps_err *err)
@@ -652,8 +652,8 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     rc = get_labels(plan, path, err);
     if (rc == 0) rc = get_weights(plan, path, err);
     if (rc == 0) rc = get_ones(plan, path, err);
-    if (rc == 0) rc = get_base(plan, path, err);
     if (rc == 0) rc = get_negatives(plan, path, err);
+    if (rc == 0) rc = get_base(plan, path, err);
     if (rc == 0) rc = drps_classes_get(j, path, &plan->classes, err);
     info->classes = plan->classes;
     return rc == 0 ? drps_plan_check_numbers(info, path, err) : rc;

@@ -314,6 +314,7 @@ static int check_negatives(const struct drps_plan_info *i, const char *path, str
         {"each", n->each, least, most, "the algorithm"},
         {"test", n->test, least, most, "the algorithm"},
         {"draws", n->draws, least, most, "the algorithm"},
+        {"items", n->items, least, least ? DRPS_NO_ROW : 0, "a row of 32 bits"},
         {"few", n->few, 0, COUNT_MOST, "memory"},
         {"test_few", n->test_few, 0, COUNT_MOST, "memory"},
         {"test_new", n->test_new, 0, COUNT_MOST, "memory"},

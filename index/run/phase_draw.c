@@ -54,6 +54,7 @@ int drps_phase_draw(struct index_run *r, struct drps_err *err)
     int rc = drps_negatives_draw(&job, &p->train, &p->test, &drawn, err);
     if (rc == 0) rc = check_left(r, &drawn, err);
     if (rc < 0) return rc;
+    n->items = job.items.rows;
     n->few = drawn.few;
     n->test_few = drawn.test_few;
     n->test_new = drawn.test_new;

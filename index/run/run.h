@@ -74,6 +74,14 @@ int drps_run_places_samples(
 /* Whether samples that are placed stay in the round that they would be dealt to. */
 int drps_run_keeps_rounds(const struct drps_index_options *o);
 
+/* ---- Implicit feedback (implicit_options.c) ---- */
+
+/* DRPS_E_CONFIG: an option is out of its range, or not of this algorithm. */
+DRPS_MUST_CHECK
+int drps_run_check_implicit(struct drps_index_options *o, struct drps_err *err);
+/* 1: negatives are drawn as often as items are chosen. */
+int drps_run_draws_popular(const struct drps_index_options *o);
+
 /* ---- A plan that goes on from an earlier one, r->base (base.c) ---- */
 
 /* What the base settles, which is borrowed; its names are read and found to be whole.
@@ -91,16 +99,12 @@ int drps_run_take_labels(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_run_take_fields(struct index_run *r, struct drps_err *err);
 
+/* DRPS_E_CORRUPT: what the base has settled does not give the rows that it has. */
+DRPS_MUST_CHECK
+int drps_run_check_dim(const struct index_run *r, struct drps_err *err);
+
 /* The base's tables, with so many new rows behind all others: users and items mix. */
 void drps_run_extend_tables(struct index_run *r, uint64_t new_rows);
-
-/* ---- Implicit feedback (implicit_options.c) ---- */
-
-/* DRPS_E_CONFIG: an option is out of its range, or not of this algorithm. */
-DRPS_MUST_CHECK
-int drps_run_check_implicit(struct drps_index_options *o, struct drps_err *err);
-/* 1: negatives are drawn as often as items are chosen. */
-int drps_run_draws_popular(const struct drps_index_options *o);
 
 /* ---- Weights of classes (class_weights.c) ---- */
 

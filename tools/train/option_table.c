@@ -47,9 +47,8 @@ const struct argp_option train_option_table[] = {
      "lbfgs: steps that it remembers, 1 to 32 (default 10): a row has 2 M + 6 times its parameters",
      2},
     {"lr", KEY_LR, "RATE", 0,
-     "Learning rate (default: adagrad 0.05, for lor on categories 0.07, for fm 0.01, for lmf and "
-     "mlr "
-     "0.1; ftrl 0.1; sgd: by the size of a batch)",
+     "Learning rate (default: adagrad 0.05, for lor on categories 0.07, for fm 0.01, for warp "
+     "0.03, for lmf, bpr, wmf and mlr 0.1; ftrl 0.1; sgd: by the size of a batch)",
      2},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the learning rate: before training, a share of the batches is trained with the usual "
@@ -65,7 +64,8 @@ const struct argp_option train_option_table[] = {
      "L1 regularisation of weights and biases, or of codes of topics (default 0)", 2},
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0, of topics 1)", 2},
     {"eps", KEY_EPS, "X", 0,
-     "adagrad: added to the sum of squares (default 1e-8, for lor on categories 1, for lmf 0.1); "
+     "adagrad: added to the sum of squares (default 1e-8, for lor on categories 1, for lmf, bpr "
+     "and warp 0.1, for wmf 0.01); "
      "larger makes first steps smaller",
      2},
     {"local-steps", KEY_LOCAL_STEPS, NULL, 0,

@@ -111,8 +111,7 @@ int drps_learning_model(const struct drps_plan *plan, const struct drps_train_op
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: rows of %u floats do not fit algorithm %s with %u factors",
                             plan->dir, info->dim, info->algo, info->factors);
-    if (drps_model_ranks(model) && info->tables_n)
-        drps_model_set_items(model, info->tables[info->tables_n - 1].rows);
+    drps_model_set_items(model, info->negatives.items);
     model->has_bias = drps_plan_has_bias(info);
     model->fixed_bias = info->lanes > 1;
     model->bias_start = best_constant(model->loss, info->label_mean);

@@ -227,6 +227,28 @@ static void test_a_sample_without_a_row_has_no_loss(void **state)
     }
 }
 
+/* What was drawn counts for l2 in bpr alone; of pairs that are scored all does. */
+static void test_touches_are_of_users_and_choices(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 6; form++) {
+        const struct drps_model m = model_of((size_t)form / 2, 4, 0);
+        struct set set;
+        uint32_t found[ROWS] = {0}, want[ROWS] = {0}, all[ROWS] = {0};
+        uint64_t sum = 0;
+        make_set(&set, form % 2, 0);
+        for (size_t j = set.starts[2]; j < set.starts[5]; j++)
+            want[set.local32[j]] += set.fields[j] <= DRPS_ROLE_POSITIVE || form < 2;
+        drps_model_touches(&m, &set.b, 2, 5, found);
+        assert_memory_equal(found, want, sizeof(want));
+        set.b.fields = NULL;
+        drps_model_touches(&m, &set.b, 2, 5, all);
+        for (size_t i = 0; i < ROWS; i++)
+            sum += all[i];
+        assert_int_equal(sum, set.starts[5] - set.starts[2]);
+    }
+}
+
 static void test_metrics_are_of_places(void **state)
 {
     /* loss, place, negatives; weights 1, 1, 2 */
@@ -272,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_gradients_match_finite_differences),
         cmocka_unit_test(test_losses_by_hand),
         cmocka_unit_test(test_a_sample_without_a_row_has_no_loss),
+        cmocka_unit_test(test_touches_are_of_users_and_choices),
         cmocka_unit_test(test_metrics_are_of_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
