@@ -2,11 +2,12 @@
 # A week of clicks with features that come and go, of which a model is to be had each night that does well on the next day:
 #   daily   drps-index --base of the day, drps-train --from the model of the day before, one epoch, with the optimizer's state
 #   fresh   the same, but the optimizer begins anew each day (--no-state)
+#   replay  as daily, with a fifth of the samples of the plan before (drps-index --replay 0.2)
 #   full    a plan and a model of all days so far, from scratch, of the epoch that is best on the next day
 #   alone   a plan and a model of the day alone, of the epoch that is best on the next day
 # Each way has the learning rate of a few whose mean loss over days 2 to 7 is best. Losses are of the next day's samples, and of 5 %
 # of the day's own, which nobody trains on. Prints tables: loss; and what a night takes, daily and full, with these rates.
-#   bench/daily.sh [SAMPLES]      of a day (default 100000); a power of ten of rows follows: twice as many as samples of a day
+#   bench/daily.sh [SAMPLES]      of a day (default 100000); there are twice as many features at a time
 . "$(dirname "$0")/lib.sh"
 day=${1:-100000}
 rates=(${DRPS_BENCH_RATES:-0.01 0.02 0.04 0.08 0.16})
@@ -29,12 +30,12 @@ took() {
         index.json train.json >"$1.$2.took"
 }
 
-# follow NAME RATE OPTION...: day after day, each model from the one before. The first day is that of all ways.
+# follow NAME RATE SHARE OPTION...: day after day, each model from the one before. The first day is that of all ways.
 follow() {
-    local name=$1 rate=$2 d
-    shift 2
+    local name=$1 rate=$2 share=$3 d
+    shift 3
     for d in 2 3 4 5 6 7; do
-        index day$d --base "$name$((d - 1))" --test "day$((d + 1))" -o "$name$d"
+        index day$d --base "$name$((d - 1))" --replay "$share" --test "day$((d + 1))" -o "$name$d"
         train "$name$d" --from "$name$((d - 1)).m" -o "$name$d.m" --lr "$rate" --keep-checkpoints "$@"
         took "$name" $d
         jq .epochs[-1].test_loss train.json >"$name.$d.next"
@@ -74,23 +75,23 @@ for rate in "${rates[@]}"; do
         anew alone.try "$rate" $d day$d
     done
     better full "$rate" && better alone "$rate"
-    for way in daily fresh; do
+    for way in daily fresh replay; do
         index day1 "${model[@]}" --test day2 -o $way.try1
         train $way.try1 -o $way.try1.m --lr 0.04 --epochs 2 --keep-checkpoints
-        follow $way.try "$rate" $([[ $way = daily ]] || echo --no-state)
+        follow $way.try "$rate" $([[ $way = replay ]] && echo 0.2 || echo 0) $([[ $way != fresh ]] || echo --no-state)
         better $way "$rate"
     done
 done
 
-echo "$day samples a day, of which 5 % are held out; fm of 8 factors; rates: daily ${rate_of[daily]}, fresh ${rate_of[fresh]}, full ${rate_of[full]}, alone ${rate_of[alone]}"
+echo "$day samples a day, of which 5 % are held out; fm of 8 factors; rates: daily ${rate_of[daily]}, fresh ${rate_of[fresh]}, replay ${rate_of[replay]}, full ${rate_of[full]}, alone ${rate_of[alone]}"
 echo
-echo "| day | rows | next day: daily | fresh | full | alone | same day: daily | full |"
-echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
+echo "| day | rows | next day: daily | fresh | replay | full | alone | same day: daily | full |"
+echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 for d in 2 3 4 5 6 7; do
-    echo "| $d | $(cut -f5 daily.$d.took) |$(for w in daily fresh full alone; do printf ' %.5f |' "$(cat $w.$d.next)"; done)$(for w in daily full; do printf ' %.5f |' "$(cat $w.$d.own)"; done)"
+    echo "| $d | $(cut -f5 daily.$d.took) |$(for w in daily fresh replay full alone; do printf ' %.5f |' "$(cat $w.$d.next)"; done)$(for w in daily full; do printf ' %.5f |' "$(cat $w.$d.own)"; done)"
 done
-echo "| mean | |$(for w in daily fresh full alone; do printf ' %.5f |' "$(mean $w next)"; done)$(for w in daily full; do printf ' %.5f |' "$(mean $w own)"; done)"
-awk "BEGIN {printf \"\nnext day: daily has %.4f of the loss of full, fresh %.4f, alone %.4f; same day: daily %.4f\n\n\", $(mean daily next) / $(mean full next), $(mean fresh next) / $(mean full next), $(mean alone next) / $(mean full next), $(mean daily own) / $(mean full own)}"
+echo "| mean | |$(for w in daily fresh replay full alone; do printf ' %.5f |' "$(mean $w next)"; done)$(for w in daily full; do printf ' %.5f |' "$(mean $w own)"; done)"
+awk "BEGIN {printf \"\nnext day: daily has %.4f of the loss of full, fresh %.4f, replay %.4f, alone %.4f; same day: daily %.4f\n\n\", $(mean daily next) / $(mean full next), $(mean fresh next) / $(mean full next), $(mean replay next) / $(mean full next), $(mean alone next) / $(mean full next), $(mean daily own) / $(mean full own)}"
 echo "| day | daily: seconds | text | plan | drps-train reads | writes | full: seconds | text | plan | drps-train reads | writes |"
 echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 mib() { awk "BEGIN {printf \"%.1f MiB\", $1 / 1048576}"; }

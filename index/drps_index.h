@@ -59,6 +59,8 @@ struct drps_index_options {
                          settles format, columns, labels and classes, fields, algo, loss, outputs,
                          factors, normalising, the intercept and the hash seed, and the batch size
                          where none is given. NULL: none */
+    double replay;    /* this share of the training samples of `base`, which must be for one worker,
+                         comes with the new ones, drawn by seed, from its batches; 0 .. 1 */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
@@ -197,6 +199,7 @@ struct drps_index_result {
     uint64_t plain_rows; /* where rows circulate: how many an epoch of rounds would move between
                             ranks, if each pulled and pushed every row of its batches; else 0 */
     uint64_t input_bytes, input_lines, skipped_lines;
+    uint64_t replayed;   /* training samples that came from the base */
     uint64_t weightless; /* samples of weight 0, which were left out */
     char classes[160];   /* their first names, and how many there are; "": labels are numbers */
     uint64_t plan_bytes; /* on disk */

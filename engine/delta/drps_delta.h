@@ -22,13 +22,16 @@
 
 #include "base/drps_err.h"
 #include "base/drps_io.h"
+#include "index/plan/drps_plan.h"
 
 struct drps_delta_options {
     const struct drps_io *io;
     const char *from, *model; /* folders of two models */
     const char *path;         /* of the file to write; "-": standard output */
     int replace;              /* a file of this name */
-    uint64_t memory_bytes;    /* at most, a few MiB at least */
+    uint64_t memory_bytes;    /* of the whole process; 0: half of what it may use, at most 1 GiB */
+    uint64_t same_rows;       /* rows that have the same numbers in both; drps_delta_check() sets it
+                               */
 };
 
 struct drps_delta {
@@ -36,17 +39,17 @@ struct drps_delta {
     uint64_t bytes;          /* of the file */
 };
 
-/* Write it. Rows are read in the order of the dictionary, as many at a time as there is memory for;
- * each time both models' rows are gone through once. DRPS_E_CONFIG: the same feature has not the
- * same name in both, or they have other rows; DRPS_E_CORRUPT; DRPS_E_MEMORY_BUDGET. On failure
- * there is no file. */
+/* Write it. Both models are read once, in order, and the dictionary as often as names do not fit
+ * the memory. DRPS_E_CORRUPT; DRPS_E_MEMORY_BUDGET. On failure there is no file. */
 DRPS_MUST_CHECK
 int drps_delta_write(const struct drps_delta_options *o, struct drps_delta *out,
                      struct drps_err *err);
 
-/* Refuse what drps_delta_write() would, as far as it can be known from `from` alone. DRPS_E_CONFIG:
- * it is no model, or the path is not good. */
+/* Before training: find o->same_rows, and refuse what drps_delta_write() would, as far as it can be
+ * known. `plan` is that of the model to be, the whole one. DRPS_E_CONFIG: `from` is no model of a
+ * plan that this one is or goes on from, or the path is not good. -EEXIST. */
 DRPS_MUST_CHECK
-int drps_delta_check(const struct drps_delta_options *o, struct drps_err *err);
+int drps_delta_check(struct drps_delta_options *o, const struct drps_plan_info *plan,
+                     struct drps_err *err);
 
 #endif

@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/drps_clock.h"
+#include "base/drps_endian.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_space.h"
 #include "engine/import/source.h"
@@ -31,6 +32,15 @@ const char *const *drps_import_formats(void)
 
 /* ---- Which format ---- */
 
+/* Whether the first bytes [n] may be libffm's: the text "n 5", or counts that a model can have. */
+static int is_libffm(const char *head, size_t n)
+{
+    if (n < 13) return 0;
+    const uint32_t fields = drps_get_u32(head + 4), factors = drps_get_u32(head + 8);
+    return memcmp(head, "n ", 2) == 0 ||
+           (fields && fields <= DRPS_FIELD_MAX && factors && factors <= DRPS_FACTORS_MAX);
+}
+
 static int find_source(const struct drps_io *io, const struct drps_import_options *o,
                        const struct import_source **out, struct drps_err *err)
 {
@@ -48,7 +58,14 @@ static int find_source(const struct drps_io *io, const struct drps_import_option
     if (strncmp(head, "Version ", 8) == 0) *out = &import_vw;
     for (size_t i = 0; o->format && i < SOURCES; i++)
         if (strcmp(o->format, sources[i]->name) == 0) *out = sources[i];
-    return 0;
+    if (o->format || *out != &import_libffm ||
+        is_libffm(head, size < sizeof(head) ? size : sizeof(head)))
+        return 0;
+    return drps_err_set(
+        err, DRPS_E_FORMAT,
+        "%s is no model of LIBLINEAR, which begins with solver_type, none of Vowpal "
+        "Wabbit, which begins with Version, and none of libffm",
+        o->input);
 }
 
 /* ---- The folder ---- */

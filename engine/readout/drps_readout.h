@@ -81,6 +81,12 @@ DRPS_MUST_CHECK
 int drps_readout_rows(struct drps_readout *r, const uint32_t *rows, size_t n,
                       drps_readout_visit visit, void *ctx, struct drps_err *err);
 
+/* Find the row of that name, as names are made here; its parameters [dim] into params. Reads the
+ * dictionary. DRPS_E_NOT_FOUND: there is none. */
+DRPS_MUST_CHECK
+int drps_readout_find(struct drps_readout *r, const char *name, uint32_t *row_out, float *params,
+                      struct drps_err *err);
+
 /* Visit the parameters of all rows in order, without names: params [n][dim] of rows first and up;
  * those of training samples, too. */
 typedef int (*drps_readout_params_visit)(void *ctx, uint64_t first, size_t n, const float *params,

@@ -10,6 +10,10 @@ struct drps_top_choice {
     uint32_t column, lists; /* list i is of float column + i of a row */
     size_t most;            /* of a list; at least 1 */
     int either_sign;        /* 1: by their size, whatever the sign; 0: only those above 0 */
+    /* NULL, or a row [dim] of a model with factors: rows compete by the cosine of their factors and
+     * this row's, which is then their value. `lists` is 1; rows without factors have none. */
+    const float *like;
+    uint32_t like_row; /* which does not compete */
 };
 
 struct drps_top_weight {

@@ -148,6 +148,38 @@ int drps_readout_name(struct drps_readout *r, uint64_t key, unsigned field, cons
     return 0;
 }
 
+/* What is looked for, and where it was found. */
+struct sought {
+    struct drps_readout *r;
+    const char *name;
+    size_t n;
+    uint32_t row;
+};
+
+static int compare_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const char *text,
+                        size_t bytes, struct drps_err *err)
+{
+    struct sought *s = ctx;
+    const char *name = NULL;
+    size_t n = 0;
+    const int rc = drps_readout_name(s->r, key, field, text, bytes, &name, &n, err);
+    if (rc < 0 || n != s->n || memcmp(name, s->name, n) != 0) return rc;
+    s->row = row;
+    return 1;
+}
+
+int drps_readout_find(struct drps_readout *r, const char *name, uint32_t *row_out, float *params,
+                      struct drps_err *err)
+{
+    struct sought s = {.r = r, .name = name, .n = strlen(name), .row = DRPS_NO_ROW};
+    const int rc = drps_modeldir_scan_names(r->md, compare_name, &s, err);
+    *row_out = s.row;
+    if (rc < 0) return rc;
+    if (!rc || s.row >= r->info->rows)
+        return drps_err_set(err, DRPS_E_NOT_FOUND, "the model has no feature '%.200s'", name);
+    return drps_modeldir_gather(r->md, row_out, 1, params, err);
+}
+
 /* ---- Parameters ---- */
 
 static size_t run_rows(const struct drps_readout *r)

@@ -77,6 +77,12 @@ static int begin(struct measure *m, const struct drps_plan *plan, const struct d
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the model is not of %s, but of the plan %s: its samples are others",
                             plan->dir, m->r->info->plan_id);
+    if (drps_model_ranks(m->model))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the samples of algorithm %s are choices with items drawn against them: "
+            "neither counts nor errors are known",
+            drps_algo_name(m->model->algo));
     int rc = drps_walk_open(&m->walk, plan, err);
     if (rc < 0) return rc;
     m->params = drps_array_new(rows * m->model->dim, sizeof(*m->params));

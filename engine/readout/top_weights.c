@@ -24,6 +24,31 @@ static int no_memory(const struct drps_top_choice *c, struct drps_err *err)
     return drps_err_set(err, -ENOMEM, "no memory for %zu weights of %u lists", c->most, c->lists);
 }
 
+/* ---- Alike ---- */
+
+static double dot(const float *u, const float *v, size_t n)
+{
+    double sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += (double)u[k] * (double)v[k];
+    return sum;
+}
+
+/* The cosine of two rows' factors; NaN: one has none. */
+static double cosine(const struct drps_model *m, const float *a, const float *b)
+{
+    const size_t n = m->dim - 1;
+    return dot(a + 1, b + 1, n) / sqrt(dot(a + 1, a + 1, n) * dot(b + 1, b + 1, n));
+}
+
+static void offer_alike(struct search *s, uint32_t row, const float *params)
+{
+    const struct drps_top_choice *c = s->choice;
+    const double score = cosine(&s->r->info->model, params, c->like);
+    if (row != c->like_row && isfinite(score))
+        (void)drps_best_offer(s->heaps, &s->out->n[0], c->most, (struct drps_best){score, row});
+}
+
 /* ---- The largest ---- */
 
 static int offer_rows(void *ctx, uint64_t first, size_t n, const float *params,
@@ -36,6 +61,10 @@ static int offer_rows(void *ctx, uint64_t first, size_t n, const float *params,
     for (size_t i = 0; i < n; i++) {
         const float *row = params + i * m->dim;
         if ((m->has_bias && first + i == 0) || drps_readout_is_sample(s->r, first + i)) continue;
+        if (c->like) {
+            offer_alike(s, (uint32_t)(first + i), row);
+            continue;
+        }
         for (uint32_t k = 0; k < c->lists; k++) {
             const double v = (double)row[c->column + k], score = c->either_sign ? fabs(v) : v;
             if (score > 0)
@@ -78,10 +107,7 @@ static int list_rows(struct search *s, struct drps_err *err)
 
 static float norm_of(const struct drps_model *m, const float *params)
 {
-    double sum = 0;
-    for (uint32_t k = 1; m->factors && k < m->dim; k++)
-        sum += (double)params[k] * (double)params[k];
-    return (float)sqrt(sum);
+    return m->factors ? (float)sqrt(dot(params + 1, params + 1, m->dim - 1)) : 0;
 }
 
 static double per_unit(const struct drps_reader_field *field, float value)
@@ -98,7 +124,8 @@ static int fill(void *ctx, const struct drps_readout_row *row, struct drps_err *
     for (; s->next < s->found && s->by_row[s->next]->row == row->row; s->next++) {
         struct drps_top_weight *w = s->by_row[s->next];
         const size_t list = (size_t)(w - s->out->of) / c->most;
-        w->value = row->params[c->column + list];
+        w->value = c->like ? (float)cosine(&s->r->info->model, row->params, c->like)
+                           : row->params[c->column + list];
         w->norm = norm_of(&s->r->info->model, row->params);
         w->per_unit = per_unit(row->field, w->value);
         w->table = row->table->name;

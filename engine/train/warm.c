@@ -113,23 +113,25 @@ static struct drps_delta_options delta_options(const struct drps_job *job)
                                        .model = o->model_path,
                                        .path = o->delta,
                                        .replace = o->replace || o->resume,
-                                       .memory_bytes =
-                                           job->memory.store_bytes + job->memory.export_bytes};
+                                       .memory_bytes = o->memory_bytes};
 }
 
 int drps_job_check_delta(const struct drps_job *job, struct drps_err *err)
 {
-    const struct drps_delta_options o = delta_options(job);
-    return job->whole && o.path && !job->options->pilot.on ? drps_delta_check(&o, err) : 0;
+    struct drps_delta_options o = delta_options(job);
+    if (!job->whole || !o.path || job->options->pilot.on) return 0;
+    return drps_delta_check(&o, &job->whole->info, err);
 }
 
 int drps_job_write_delta(struct drps_job *job, struct drps_err *err)
 {
     struct drps_train_delta *done = &job->result->delta;
-    const struct drps_delta_options o = delta_options(job);
-    struct drps_delta delta;
+    struct drps_delta_options o = delta_options(job);
+    struct drps_delta delta = {0};
     if (!job->whole || !o.path || job->result->interrupted) return 0;
-    int rc = drps_delta_write(&o, &delta, err);
+    o.replace = 1; /* that there was none, or that it is replaced, was seen to before */
+    int rc = drps_delta_check(&o, &job->whole->info, err);
+    if (rc == 0) rc = drps_delta_write(&o, &delta, err);
     *done = (struct drps_train_delta){delta.changed, delta.fresh, delta.bytes};
     return rc < 0 ? drps_err_context(err, "the model is written, but not the delta") : 0;
 }

@@ -30,10 +30,13 @@ static const struct drps_owned scratch[] = {
     FILE("test-cells-#"),
     FILE("train-line-#"), /* in order of arrival, */
     FILE("test-line-#"),
+    FILE("train-drawn-#"), /* with negatives, */
+    FILE("test-drawn-#"),
     FILE("train-placed-#"), /* placed on workers */
     FILE("test-placed-#"),
     FILE("names-#.run"), /* the dictionary: its generations, */
     FILE("place.run"),   /* external sorting, */
+    FILE("choices.run"),
     FILE("key.run"),
     FILE("id.run"),
     FILE("map"), /* provisional ids to placed ones */

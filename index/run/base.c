@@ -52,9 +52,14 @@ static int check_base(const struct drps_plan *base, const struct drps_index_opti
                        err);
     if (drps_algorithm_draws(a))
         return no_base(base,
-                       "new items would mix with its users, and items that are drawn must be known "
-                       "apart; make a plan of the new data, and begin training with the rows of "
-                       "the earlier model, which are found by name",
+                       "negatives are drawn from all items, whose rows lie together, and new items "
+                       "would lie behind users; make a plan of the new data, and begin training "
+                       "with the rows of the earlier model, which are found by name",
+                       err);
+    if (o->replay > 0 && o->class_weights)
+        return no_base(base,
+                       "samples that are replayed have the weights that they had there, and class "
+                       "weights would count twice; leave out one of the two",
                        err);
     return check_numbers(base, o, err);
 }
@@ -128,6 +133,14 @@ int drps_run_take_fields(struct index_run *r, struct drps_err *err)
 }
 
 /* ---- Rows ---- */
+
+int drps_run_check_dim(const struct index_run *r, struct drps_err *err)
+{
+    const uint32_t base = r->base->info.dim, now = r->info->dim;
+    if (base == now) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts itself: rows of %u floats, not %u",
+                        r->base->dir, base, now);
+}
 
 void drps_run_extend_tables(struct index_run *r, uint64_t new_rows)
 {

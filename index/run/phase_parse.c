@@ -217,6 +217,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = settle_loss(r, err);
     if (rc == 0) rc = drps_run_weigh_classes(r, err);
     if (rc == 0) rc = settle_fields(r, err);
+    if (rc == 0 && r->base) rc = drps_run_check_dim(r, err);
     if (rc < 0) return rc;
     info->samples = p->samples;
     info->test_samples = p->test_samples;
@@ -234,6 +235,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     r->result->input_lines = p->lines;
     r->result->skipped_lines = p->skipped;
     r->result->weightless = p->weightless;
+    r->result->replayed = p->replayed;
     info->negatives.below = p->below;
     return choose_batch_size(r, err);
 }

@@ -22,14 +22,15 @@ static void add_table(struct drps_plan_info *info, const char *name, uint64_t ro
 static int relabel(struct index_run *r, struct drps_err *err)
 {
     struct read_samples *p = &r->parsed;
+    const size_t before = p->replayed > 0; /* a generation whose ids are placed */
     int rc = 0;
     for (size_t g = 0; rc == 0 && g < drps_dict_generations(p->dict); g++) {
         uint32_t base = drps_dict_base(p->dict, g);
         uint32_t *map = drps_array_new(drps_dict_base(p->dict, g + 1) - base, sizeof(*map));
         rc = map ? drps_dict_map(p->dict, g, map, err)
                  : drps_err_set(err, -ENOMEM, "no memory for placing");
-        if (rc == 0) rc = drps_spool_relabel(p->train, g, base, map, err);
-        if (rc == 0) rc = drps_spool_relabel(p->test, g, base, map, err);
+        if (rc == 0) rc = drps_spool_relabel(p->train, before + g, base, map, err);
+        if (rc == 0) rc = drps_spool_relabel(p->test, before + g, base, map, err);
         free(map);
     }
     return rc;
@@ -37,7 +38,7 @@ static int relabel(struct index_run *r, struct drps_err *err)
 
 const uint32_t *drps_run_map(const struct index_run *r)
 {
-    return r->drawn ? NULL : drps_dict_placed(r->parsed.dict);
+    return r->drawn || r->parsed.replayed ? NULL : drps_dict_placed(r->parsed.dict);
 }
 
 int drps_phase_place(struct index_run *r, struct drps_err *err)
@@ -56,5 +57,6 @@ int drps_phase_place(struct index_run *r, struct drps_err *err)
     if (!info->rows)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "no training sample has a feature, and there is no intercept");
-    return drps_dict_generations(r->parsed.dict) > 1 ? relabel(r, err) : 0;
+    const int relabels = drps_dict_generations(r->parsed.dict) > 1 || r->parsed.replayed;
+    return relabels ? relabel(r, err) : 0;
 }

@@ -99,6 +99,10 @@ int drps_run_take_labels(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_run_take_fields(struct index_run *r, struct drps_err *err);
 
+/* DRPS_E_CORRUPT: what the base has settled does not give the rows that it has. */
+DRPS_MUST_CHECK
+int drps_run_check_dim(const struct index_run *r, struct drps_err *err);
+
 /* The base's tables, with so many new rows behind all others: users and items mix. */
 void drps_run_extend_tables(struct index_run *r, uint64_t new_rows);
 

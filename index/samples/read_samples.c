@@ -16,12 +16,14 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 #include "index/plan/drps_algorithm.h"
+#include "index/samples/drps_replay.h"
 
 enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
 
 /* Streams of random numbers that must not be the same. */
-#define ORDER_STREAM 0x6f72646572u /* "order" */
-#define SPLIT_STREAM 0x73706c6974u /* "split" */
+#define ORDER_STREAM 0x6f72646572u              /* "order" */
+#define REPLAY_ORDER_STREAM 0x7265706f72646572u /* "reporder" */
+#define SPLIT_STREAM 0x73706c6974u              /* "split" */
 
 /* ---- Reading ahead ---- */
 
@@ -201,6 +203,18 @@ static void count_fields(struct read_samples *p, const uint16_t *fields, size_t 
         if (fields[j] >= p->field_count) p->field_count = fields[j] + 1u;
 }
 
+/* A sample's label and size are counted; of classes labels are their numbers. */
+static void count_sample(struct read_samples *p, int test, const struct spool_sample *sample)
+{
+    if (!p->classes)
+        drps_label_set_add(test ? &p->test_labels : &p->labels, sample->label,
+                           (double)sample->weight);
+    else if (!test)
+        p->in_training[(size_t)sample->label] += (double)sample->weight;
+    *(test ? &p->test_samples : &p->samples) += 1;
+    *(test ? &p->test_nnz : &p->nnz) += sample->n;
+}
+
 static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, struct drps_err *err)
 {
     struct read_samples *p = t->out;
@@ -228,13 +242,7 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, s
     sample.ids = t->ids;
     if (!test) count_fields(p, sample.fields, n);
     if (!s->all_ones && !all_ones(s->values + first, n)) sample.values = s->values + first;
-    if (!p->classes)
-        drps_label_set_add(test ? &p->test_labels : &p->labels, sample.label,
-                           (double)sample.weight);
-    else if (!test)
-        p->in_training[(size_t)sample.label] += (double)sample.weight;
-    *(test ? &p->test_samples : &p->samples) += 1;
-    *(test ? &p->test_nnz : &p->nnz) += n;
+    count_sample(p, test, &sample);
     return drps_spool_add(test ? p->test : p->train, &sample, err);
 }
 
@@ -336,6 +344,7 @@ static int check_same_shape(const struct taker *t, const struct drps_reader *rea
     size_t n = 0;
     const char *const *names = drps_reader_fields(reader, &n);
     int same = strcmp(p->format, drps_reader_format(reader)) == 0 &&
+               !p->string_names == !drps_reader_has_names(reader) &&
                (!p->string_names || n == p->fields_n);
     for (size_t i = 0; same && p->string_names && i < n; i++)
         same = strcmp(names[i], p->fields[i]) == 0;
@@ -428,6 +437,30 @@ static int take_shape(const struct drps_io *io, const struct drps_index_options 
     p->headless = base->info.headless;
     int rc = copy_fields(p, (const char *const *)base->fields, base->info.fields_n, err);
     return rc == 0 ? open_dict(io, o, dir, p, err) : rc;
+}
+
+static int add_replayed(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    struct taker *t = ctx;
+    struct read_samples *p = t->out;
+    s->order =
+        t->shuffled ? drps_rng_at(t->options->seed ^ REPLAY_ORDER_STREAM, s->order) : p->samples;
+    count_fields(p, s->fields, s->n);
+    if (p->classes && !(s->label >= 0 && s->label < (float)drps_classes_count(p->classes)))
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: a sample has the label %g",
+                            t->options->base_plan->dir, (double)s->label);
+    count_sample(p, 0, s);
+    p->replayed++;
+    return drps_spool_add(p->train, s, err);
+}
+
+/* Samples of the earlier plan come first, with rows for ids. */
+static int replay(struct taker *t, struct drps_err *err)
+{
+    const struct drps_index_options *o = t->options;
+    if (!o->base_plan || !(o->replay > 0)) return 0;
+    int rc = drps_replay(o->base_plan, o->replay, o->seed, add_replayed, t, err);
+    return rc == 0 && t->out->replayed ? mark_generation(t->out, err) : rc;
 }
 
 static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n,
@@ -527,6 +560,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
                              err);
     if (rc == 0)
         rc = drps_spool_open(io, dir, "test", 1, memory / SPOOL_TEST_SHARE, &out->test, err);
+    if (rc == 0) rc = replay(&t, err);
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
     t.test_input = 1;
     if (rc == 0 && options->tests_n)

@@ -99,6 +99,16 @@ awk -F'\t' '!/^#/ && !($1 in row) {row[$1] = $0} END {for (name in row) print ro
 [[ $(content plain) = "$(content model2)" ]] || fail "--no-state has another model than one without checkpoints"
 echo "state and delta ok: $(stat -c %s delta2) bytes"
 
+"$tools/drps-index" day2 --base plan1 --replay 20% -o replayed --test-fraction 0.1 >replayed.txt 2>&1
+grep -qE '^  replay   1,[789][0-9]{2} of its samples are trained on once more$' replayed.txt || fail "no line: $(cat replayed.txt)"
+"$tools/drps-stat" replayed --verify >/dev/null || fail "the plan with replayed samples does not verify"
+for store in resident relay; do
+    "$tools/drps-train" replayed --from kept1 -o on-$store --store $store --memory 48M --quiet
+    [[ $(content on-$store) = "$(content on-resident)" ]] || fail "replayed on $store: another model"
+done
+fails 2 "is for several workers.*dealt" "$tools/drps-index" day3 --base ranks --replay 0.5 -o never
+fails 2 "give --base PLAN" "$tools/drps-index" day3 --algo fm --replay 0.5 -o never
+
 # Columns are read as on the first day, and names are told as in the data.
 awk 'BEGIN {srand(2); print "label,price,city"; for (i = 0; i < 900; i++) printf "%d,%.2f,c\\%d\n", rand() < .4, rand() * 500, rand() * 30}' >day1.csv
 awk 'BEGIN {srand(3); print "label,price,city"; for (i = 0; i < 900; i++) printf "%d,%.2f,c\\%d\n", rand() < .4, 5000 + rand(), 20 + rand() * 30}' >day2.csv

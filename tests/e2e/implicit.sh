@@ -98,7 +98,7 @@ fails 2 "are for --algo bpr, warp and wmf, not for lmf" "$tools/drps-index" trai
 fails 2 "are for --algo wmf, not for bpr" "$tools/drps-index" train.tsv --algo bpr --alpha 2 -o no
 fails 2 "even, popular" "$tools/drps-index" train.tsv --algo bpr --negatives seldom -o no
 fails 2 "needs the algorithm lmf; for bpr use the order shuffled" "$tools/drps-index" train.tsv --algo bpr --order grid -o no
-fails 2 "new items would mix with its users" "$tools/drps-index" train.tsv --base bpr.plan -o no
+fails 2 "negatives are drawn from all items.*are found by name" "$tools/drps-index" test.tsv --base bpr.plan -o no
 fails 1 "every user has chosen all 2 items" bash -c "printf 'a x 1\na y 1\n' >two.txt; $tools/drps-index two.txt --format ratings --algo bpr -o no"
 fails 1 "too small" "$tools/drps-index" train.tsv --algo bpr --positive-from 40 -o no
 fails 2 "needs ratings" bash -c "printf '1 1:1\n' >one.svm; $tools/drps-index one.svm --algo warp -o no"
@@ -109,4 +109,16 @@ fails 2 "folding in fits ratings" "$tools/drps-recommend" bpr.resident --fold-in
 fails 2 "goes with --test" "$tools/drps-recommend" bpr.resident --positive-from 3
 fails 2 "leave --fold-in" "$tools/drps-recommend" bpr.resident --test test.tsv --all-similar
 absent no
+
+# Killed while negatives are drawn, it leaves nothing that is in the way of the next run.
+for ((try = 0, hits = 0; try < 20 && hits < 2; try++)); do
+    "$tools/drps-index" train.tsv --algo bpr --negative-draws 50 -o killed --force --quiet &
+    pid=$!
+    until compgen -G "killed.partial/scratch/t*-drawn-*" >/dev/null || ! kill -0 $pid 2>/dev/null; do :; done
+    kill -KILL $pid 2>/dev/null || true
+    wait $pid 2>/dev/null || true
+    if compgen -G "killed.partial/scratch/t*-drawn-*" >/dev/null; then hits=$((hits + 1)); fi
+done
+((hits)) || fail "none of $try runs was killed while negatives were drawn"
+"$tools/drps-index" train.tsv --algo bpr -o killed --force --quiet || fail "a run that was killed is in the way"
 echo "ok mistakes"

@@ -89,6 +89,12 @@ pair() { printf "$1$any$any$any$one$one$two$one"; }
 { printf '\2\0\0\0\2\0\0\0\1\0\0\0\0'; pair $one; pair $two; pair $half; pair $one; } >ffm.bin
 import ffm.bin -o bytes
 close_to <(printf '1 0:0:1 1:1:3\n' | predict bytes -) <(echo 3 | logistic) || fail "libffm's bytes: $(printf '1 0:0:1 1:1:3\n' | predict bytes -)"
+# Of 5 factors the last is in a group of its own: <(1, 0, 0, 0, 2), (.5, 0, 0, 0, 2)> is 4.5.
+zero='\0\0\0\0'
+five() { printf "$1$zero$zero$zero$one$one$one$one$2$any$any$any$one$one$one$one"; }
+{ printf '\2\0\0\0\2\0\0\0\5\0\0\0\0'; five $one $one; five $one $two; five $half $two; five $one $one; } >five.bin
+import five.bin -o bytes
+close_to <(printf '1 0:0:1 1:1:1\n' | predict bytes -) <(echo 4.5 | logistic) || fail "libffm's second group: $(printf '1 0:0:1 1:1:1\n' | predict bytes -)"
 head -c 100 ffm.bin >short.bin
 fails 1 'promises another size' "$tools/drps-import" short.bin -o never
 { printf '\2\0\0\0\2\0\0\0\1\0\0\0\0'; pair $one; pair $two; pair $half; printf "$one$any$any$any$half$one$one$one"; } >sums.bin
@@ -108,6 +114,7 @@ for edit in 's/^-1.25 $/x/:8: too few weights' 's/^-1.25 $/1 2/:8: too many weig
     "$tools/drps-import" bad.txt -o never >out.txt 2>err.txt && fail "a bad model is imported: $edit"
     grep -q "${edit#*:}" err.txt || fail "$edit: $(cat err.txt)"
 done
+fails 1 'no model of LIBLINEAR, .*Vowpal Wabbit, .*libffm' "$tools/drps-import" three.svm -o never
 fails 1 'No such file|ENOENT' "$tools/drps-import" nothing -o never
 fails 1 'exist' "$tools/drps-import" lr.txt -o lr
 fails 2 'smaller first' "$tools/drps-import" lr.txt -o never --labels 1,0

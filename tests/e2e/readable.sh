@@ -113,6 +113,9 @@ for line in open("lines.json"):
     assert len(e["features"]) == 1, e
     assert abs(e["intercept"] + sum(f["contribution"] for f in e["features"]) + e["others"] - e["score"]) < 1e-6, e' || fail "JSON does not add up"
 fi
+index ratings.tsv --algo bpr --factors 4 -o plan-bpr
+train plan-bpr -o bpr
+fails 2 'items drawn against them' stat bpr --weights --plan plan-bpr
 # Pieces of the data, batches and memory do not matter.
 explain ffm ctr.ffm -o few.tsv --explain 1000 --memory 24M
 explain ffm ctr.ffm -o all.tsv --explain 1000
@@ -120,6 +123,19 @@ cmp few.tsv all.tsv || fail "memory matters to explanations"
 fails 2 'in place of probabilities' explain mlr test.svm -o - --explain 3 --probabilities
 fails 2 'give --explain' explain lor buy.csv -o - --as json
 echo "ok explanations"
+
+# ---- Alike: items as drps-recommend has them, features of any model with factors ----
+
+stat lmf --similar item=5 --top 1000 >alike.txt
+[[ $(wc -l <alike.txt) = $(($(stat lmf --json | value rows) - 1)) ]] || fail "not all rows but the item itself and the intercept, and a head"
+"$tools/drps-recommend" lmf -n 3 --similar 5 --quiet >best.txt
+paste <(grep 'item=' alike.txt | head -3 | awk '{print $3, $1}') best.txt |
+    awk '{d = $2 - $6; if ($1 != "item=" $5 || d * d > 1e-10) exit 1} END {exit NR != 3}' || fail "other items than drps-recommend: $(cat best.txt alike.txt | head -8)"
+stat fm --similar 'city=c5' --top 3 --json | all_values similarity | awk 'last && $1 > last || $1 > 1.0001 {exit 1} {last = $1} END {exit NR != 3}' || fail "features are not in order"
+fails 1 "no feature 'city=c99'" stat fm --similar city=c99
+fails 2 'no factors' stat lor --similar age
+fails 2 'not of --similar' stat fm --similar age --plan plan-fm
+echo "ok alike"
 
 # ---- Exports ----
 

@@ -44,6 +44,13 @@ static int run_quietly(int argc, char **argv)
     return code;
 }
 
+/* Questions of models, of which one is asked. An export and JSON both want standard output. */
+static char *ask(unsigned which, int json)
+{
+    static char weights[] = "--weights", export[] = "--export=-", similar[] = "--similar=5";
+    return which == 1 ? weights : which == 2 && !json ? export : similar;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct script s = {data, size};
@@ -58,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (bits & 2) argv[argc++] = "--json";
     if (bits & 4) argv[argc++] = "--windows";
     if (bits & 8) argv[argc++] = "--epoch=2";
+    if (!(bits & 1) && bits >> 4 & 3) argv[argc++] = ask(bits >> 4 & 3, bits & 2);
     if (what % 3 == 2)
         write_plan(plan, &s, path);
     else

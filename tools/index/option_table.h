@@ -54,6 +54,8 @@ enum {
     KEY_HAND_ON_FOR,
     KEY_TEST_WEIGHTS,
     KEY_CLASS_WEIGHTS,
+    KEY_BASE,
+    KEY_REPLAY,
     KEY_POSITIVE_FROM,
     KEY_NEGATIVES,
     KEY_NEGATIVES_PER,
@@ -61,7 +63,6 @@ enum {
     KEY_NEGATIVE_WEIGHT,
     KEY_TEST_NEGATIVES,
     KEY_ALPHA,
-    KEY_BASE,
 };
 
 extern const struct argp_option index_option_table[]; /* {0}-terminated */

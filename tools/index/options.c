@@ -71,6 +71,9 @@ static int parse_data_option(struct drps_cli *cli, struct drps_index_options *o,
     case KEY_HASH_SEED:
         o->reader.hash_seed = drps_cli_count(cli, arg, 0, INT64_MAX);
         return 0;
+    case KEY_REPLAY:
+        o->replay = drps_cli_share(cli, arg);
+        return 0;
     case KEY_TEST_FRACTION:
         o->test_fraction = drps_cli_share(cli, arg);
         return 0;
@@ -290,6 +293,18 @@ static void check_loss(struct drps_cli *cli, const struct drps_index_options *o)
                    drps_loss_names(names));
 }
 
+static void check_base(struct drps_cli *cli, const struct index_options *o)
+{
+    if (o->index.replay > 0 && !o->index.base)
+        drps_cli_usage(cli, "--replay takes samples of a base: give --base PLAN");
+    if (!o->index.base || !o->of_model) return;
+    drps_cli_usage(cli,
+                   "--base takes the model, the hash seed, the format and the columns from the "
+                   "plan: leave out --algo, --factors, --task, --loss, --outputs, --no-bias, "
+                   "--no-normalize, --hash-seed, --format, --label, --columns, --separator, "
+                   "--header, --no-header, --scale and --cross");
+}
+
 /* Options of implicit feedback, with a model of it. */
 static void check_implicit(struct drps_cli *cli, const struct drps_index_options *o)
 {
@@ -306,16 +321,6 @@ static void check_implicit(struct drps_cli *cli, const struct drps_index_options
     if (is_of_wmf && a && a->algo != DRPS_ALGO_WMF)
         drps_cli_usage(cli, "--alpha and --negative-weight are for --algo wmf, not for %s",
                        a->name);
-}
-
-static void check_base(struct drps_cli *cli, const struct index_options *o)
-{
-    if (!o->index.base || !o->of_model) return;
-    drps_cli_usage(cli,
-                   "--base takes the model, the hash seed, the format and the columns from the "
-                   "plan: leave out --algo, --factors, --task, --loss, --outputs, --no-bias, "
-                   "--no-normalize, --hash-seed, --format, --label, --columns, --separator, "
-                   "--header, --no-header, --scale and --cross");
 }
 
 static void check(struct drps_cli *cli, struct index_options *o)

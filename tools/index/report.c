@@ -284,6 +284,8 @@ static void print_summary(const struct index_report *report)
     if (i->base[0])
         printf("  base     %s: its %s rows keep their numbers, %s are new\n", report->options->base,
                count(i->base_rows), count(i->rows - i->base_rows));
+    if (r->replayed)
+        printf("  replay   %s of its samples are trained on once more\n", count(r->replayed));
     print_memory(report);
     print_links(r);
     print_handed(i);

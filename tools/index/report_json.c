@@ -129,6 +129,7 @@ int index_report_json(const struct index_report *report, struct drps_err *err)
         {"input_bytes", r->input_bytes},
         {"skipped_lines", r->skipped_lines},
         {"weightless_samples", r->weightless},
+        {"replayed_samples", r->replayed},
         {"plan_bytes", r->plan_bytes},
         {"handed_rows", index_report_handed_rows(i)},
         {"plain_rows", r->plain_rows},

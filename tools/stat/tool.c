@@ -34,6 +34,7 @@ enum {
     KEY_TOP,
     KEY_CLASS,
     KEY_PLAN,
+    KEY_SIMILAR,
     KEY_EXPORT,
     KEY_AS,
     KEY_FORCE,
@@ -78,8 +79,10 @@ static const struct argp_option option_table[] = {
      1},
     {"weights", KEY_WEIGHTS, NULL, 0,
      "Instead, of a model: the largest weights, with the names of their features", 1},
-    {"top", KEY_TOP, "N", 0, "With --weights: so many (default 20)", 1},
+    {"top", KEY_TOP, "N", 0, "With --weights or --similar: so many (default 20)", 1},
     {"class", KEY_CLASS, "NAME", 0, "With --weights: of this class alone (default: of each)", 1},
+    {"similar", KEY_SIMILAR, "NAME", 0,
+     "Instead, of a model with factors: the features whose factors are most like those of NAME", 1},
     {"plan", KEY_PLAN, "PLAN", 0,
      "With --weights: how many training samples of PLAN, from which the model was trained, have "
      "each "
@@ -93,7 +96,8 @@ static const struct argp_option option_table[] = {
      "With --export: text, csv, npy or onnx (default: what FILE's name ends in, else text)", 1},
     {"force", KEY_FORCE, NULL, 0, "With --export: replace FILE if it exists", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
-     "With --weights or --export: memory of the whole process (default: half of what it may use, "
+     "With --weights, --similar or --export: memory of the whole process (default: half of what it "
+     "may use, "
      "at most 1G)",
      1},
     {0},
@@ -106,12 +110,16 @@ static void check_options(struct drps_cli *cli, const struct options *o)
     if (o->words && !o->topic_words)
         drps_cli_usage(cli, "--words names the words of --topics: give that, too");
     const struct drps_export_options *e = &o->export;
+    if (w->similar && (w->plan || w->class_name))
+        drps_cli_usage(cli, "--plan and --class are of weights, not of --similar");
     if ((w->top || w->class_name || w->plan) && !w->wanted)
-        drps_cli_usage(cli, "--top, --class and --plan are of --weights: give that, too");
+        drps_cli_usage(
+            cli, "--class and --plan are of --weights, --top also of --similar: give that, too");
     if ((e->as || e->replace) && !e->output)
         drps_cli_usage(cli, "--as and --force are of --export: give that, too");
     if (w->memory_bytes && !w->wanted && !e->output)
-        drps_cli_usage(cli, "--memory is of --weights and --export: give one of them, too");
+        drps_cli_usage(cli,
+                       "--memory is of --weights, --similar and --export: give one of them, too");
     if (e->output && cli->json && strcmp(e->output, "-") == 0)
         drps_cli_usage(cli, "--json and --export - both want standard output: give the export a "
                             "file");
@@ -153,6 +161,10 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_CLASS:
         o->weights.class_name = arg;
+        return 0;
+    case KEY_SIMILAR:
+        o->weights.wanted = 1;
+        o->weights.similar = arg;
         return 0;
     case KEY_PLAN:
         o->weights.plan = arg;

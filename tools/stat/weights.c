@@ -21,6 +21,7 @@ struct weights {
     struct drps_readout r;         /* own */
     struct drps_plan *plan;        /* own; NULL: none is looked at */
     struct drps_support support;   /* own: of the intercept, where there is a plan */
+    float *like;                   /* own: [dim] of what others are to be like; NULL: nothing */
     float *intercept;              /* own: [dim]; NULL: there is none */
 };
 
@@ -48,10 +49,25 @@ static int choose(struct weights *w, const char *path, const struct stat_weights
     return 0;
 }
 
+/* Features whose factors point where those of this one do. */
+static int choose_alike(struct weights *w, const char *path, const struct stat_weights *o,
+                        struct drps_err *err)
+{
+    if (!o->similar) return 0;
+    if (!w->info->model.factors)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no factors by which features are alike: algorithm %s", path,
+                            drps_algo_name(w->info->model.algo));
+    w->like = drps_array_new(w->info->model.dim, sizeof(*w->like));
+    if (!w->like) return drps_err_set(err, -ENOMEM, "no memory for a row");
+    w->choice.like = w->like;
+    return drps_readout_find(&w->r, o->similar, &w->choice.like_row, w->like, err);
+}
+
 static int read_intercept(struct weights *w, struct drps_modeldir *md, struct drps_err *err)
 {
     const uint32_t row = 0;
-    if (!w->info->model.has_bias) return 0;
+    if (!w->info->model.has_bias || w->like) return 0;
     w->intercept = drps_array_new(w->info->model.dim, sizeof(*w->intercept));
     return w->intercept ? drps_modeldir_gather(md, &row, 1, w->intercept, err)
                         : drps_err_set(err, -ENOMEM, "no memory for the intercept");
@@ -61,6 +77,11 @@ static int read_intercept(struct weights *w, struct drps_modeldir *md, struct dr
 static const char *class_of(const struct weights *w, size_t list)
 {
     return w->info->classes ? drps_classes_name(w->info->classes, w->choice.column + list) : "";
+}
+
+static int has_units(const struct weights *w)
+{
+    return w->r.has_units && !w->like;
 }
 
 static int has_norms(const struct weights *w)
@@ -91,7 +112,7 @@ static void print_row(const struct weights *w, const struct drps_top_weight *of)
     char samples[DRPS_CLI_COUNT_BYTES];
     print_number((double)of->value);
     if (w->plan) print_number(of->error);
-    if (w->r.has_units) print_number(of->per_unit);
+    if (has_units(w)) print_number(of->per_unit);
     if (has_norms(w)) print_number((double)of->norm);
     if (w->plan) printf("  %12s", drps_cli_grouped(of->samples, samples));
     printf("  ");
@@ -113,9 +134,9 @@ static struct drps_top_weight intercept_of(const struct weights *w, size_t k)
 
 static void print_head(const struct weights *w)
 {
-    printf("  %12s", "weight");
+    printf("  %12s", w->like ? "similarity" : "weight");
     if (w->plan) printf("  %12s", "error");
-    if (w->r.has_units) printf("  %12s", "per unit");
+    if (has_units(w)) printf("  %12s", "per unit");
     if (has_norms(w)) printf("  %12s", "factors");
     if (w->plan) printf("  %12s", "samples");
     printf("  feature\n");
@@ -155,12 +176,12 @@ static json_t *weight_to_json(const struct weights *w, const struct drps_top_wei
     json_t *j = json_object();
     drps_manifest_put(&j, "name", name_to_json(of->name, of->name_bytes));
     drps_manifest_put(&j, "table", json_string(of->table));
-    drps_manifest_put(&j, "weight", drps_cli_json_real((double)of->value));
+    drps_manifest_put(&j, w->like ? "similarity" : "weight", drps_cli_json_real((double)of->value));
     if (w->plan) {
         drps_manifest_put(&j, "error", drps_cli_json_real(of->error));
         drps_manifest_put(&j, "samples", drps_cli_json_count(of->samples));
     }
-    if (w->r.has_units) drps_manifest_put(&j, "per_unit", drps_cli_json_real(of->per_unit));
+    if (has_units(w)) drps_manifest_put(&j, "per_unit", drps_cli_json_real(of->per_unit));
     if (has_norms(w)) drps_manifest_put(&j, "factors", drps_cli_json_real((double)of->norm));
     return j;
 }
@@ -199,6 +220,7 @@ int stat_print_weights(struct drps_cli *cli, const struct drps_io *io, const cha
     if (rc == 0 && o->plan)
         bytes = drps_sum(bytes, drps_support_memory(&w.plan->info, &w.info->model, &w.choice));
     if (rc == 0) rc = drps_readout_open_within(md, o->memory_bytes, bytes, &w.r, err);
+    if (rc == 0) rc = choose_alike(&w, path, o, err);
     if (rc == 0) rc = read_intercept(&w, md, err);
     if (rc == 0) rc = drps_top_weights_find(&w.r, &w.choice, &w.found, err);
     if (rc == 0 && o->plan)
@@ -212,5 +234,6 @@ int stat_print_weights(struct drps_cli *cli, const struct drps_io *io, const cha
     drps_plan_close(w.plan);
     free(w.support.errors);
     free(w.intercept);
+    free(w.like);
     return rc;
 }

@@ -11,6 +11,7 @@ struct stat_weights {
     int wanted;
     size_t top;             /* 0: STAT_WEIGHTS_USUAL */
     const char *class_name; /* NULL: all classes */
+    const char *similar;    /* the feature whose likes are wanted in place of weights; NULL */
     const char *plan;       /* whose training samples are looked at; NULL: none */
     uint64_t memory_bytes;  /* 0: the usual */
 };

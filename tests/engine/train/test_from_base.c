@@ -95,7 +95,7 @@ static void end(struct job *j)
 static float *params_of(const char *model, uint64_t rows)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_modeldir *md;
+    struct drps_modeldir *md = NULL;
     float *params = malloc(rows * DIM * sizeof(*params));
     uint32_t *ids = malloc(rows * sizeof(*ids));
     assert_true(params && ids);
@@ -116,7 +116,7 @@ static float *state_of(const char *model, uint64_t rows)
     uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_checkpoints place;
-    struct drps_checkpoint *cp;
+    struct drps_checkpoint *cp = NULL;
     char root[SCRATCH_PATH_BYTES + 16];
     float *all = malloc(rows * 2 * DIM * sizeof(*all));
     assert_non_null(all);
@@ -260,10 +260,13 @@ static void test_old_rows_and_the_delta_are_the_new_rows(void **state)
         assert_string_equal(last, want);
         assert_true(r.delta.rows == changed && r.delta.fresh == rows - old_rows && r.delta.bytes);
         drps_names_close(is.names);
-        char twice[SCRATCH_PATH_BYTES]; /* a row at a time */
+        char twice[SCRATCH_PATH_BYTES]; /* with other memory */
         set_path(&j->s, "twice.txt", twice);
-        const struct drps_delta_options o = {
-            .io = drps_io_os(), .from = j->old, .model = j->model, .path = twice};
+        const struct drps_delta_options o = {.io = drps_io_os(),
+                                             .from = j->old,
+                                             .model = j->model,
+                                             .path = twice,
+                                             .same_rows = old_rows};
         struct drps_delta delta;
         if (drps_delta_write(&o, &delta, &err)) fail_msg("%s", err.text);
         assert_true(files_equal(path, twice) && delta.bytes == r.delta.bytes);
@@ -292,6 +295,9 @@ static void test_deltas_that_cannot_be_are_refused(void **state)
     o.from = j->base;
     train_refused(j->later, &o, DRPS_E_NOT_FOUND, "which");
     o.from = j->old;
+    struct drps_plan *other = make_plan(j, "other", 900, 33, NULL);
+    train_refused(other, &o, DRPS_E_CONFIG, "does not go on from it");
+    drps_plan_close(other);
     o.delta = inside;
     train_refused(j->later, &o, DRPS_E_CONFIG, "model");
     o.delta = path;

@@ -232,6 +232,25 @@ static void test_matrix_damage_is_refused(void **state)
     free(data);
 }
 
+/* Where samples have not as many entries each, their number in all must be that of the head. */
+static void test_matrix_counts_its_entries(void **state)
+{
+    struct random_source r = random_begin("matrix");
+    static struct made m;
+    char room[8 * MOST + 200];
+    size_t bytes, got;
+    (void)state;
+    make(&m, &r, SAMPLES, ROWS, 20, 1, 1, 0);
+    for (int more = -1; more <= 1; more++) {
+        unsigned char *data = pack(&m.b, &bytes);
+        assert_non_null(data);
+        drps_put_u64(data + 8, m.b.nnz + (uint64_t)(int64_t)more);
+        const int rc = drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL);
+        if (rc != (more ? DRPS_E_CORRUPT : 0)) fail_msg("%d more: found %d", more, rc);
+        free(data);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_matrix_golden_bytes),
         cmocka_unit_test(test_matrix_is_refused_where_it_cannot_be),
         cmocka_unit_test(test_matrix_damage_is_refused),
+        cmocka_unit_test(test_matrix_counts_its_entries),
     };
     return cmocka_run_group_tests_name("batch_matrix", tests, NULL, NULL);
 }

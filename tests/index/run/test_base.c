@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/folder/drps_manifest.h"
 #include "index/drps_index.h"
 #include "index/plan/drps_names.h"
 #include "support/index_case.h"
@@ -211,6 +212,98 @@ static void test_base_settles_labels(void **state)
     drps_plan_close(plan);
 }
 
+/* ---- Samples once more ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The lines of both, sorted; moved from `more`. */
+static void add_lines(struct case_lines *all, struct case_lines *more)
+{
+    all->line = realloc(all->line, (all->n + more->n) * sizeof(*all->line));
+    assert_non_null(all->line);
+    memcpy(all->line + all->n, more->line, more->n * sizeof(*all->line));
+    all->n += more->n;
+    free(more->line);
+    *more = (struct case_lines){.line = NULL};
+    qsort(all->line, all->n, sizeof(*all->line), by_text);
+}
+
+/* Compile a later plan that replays a share of the first one's samples. */
+static void make_replayed(struct scratch *s, const struct kind *k, const char *name, double share,
+                          uint64_t memory, struct case_run *c)
+{
+    static char base[SCRATCH_PATH_BYTES];
+    begin_later(c, s, k, name, "first", 22, base);
+    c->options.replay = share;
+    c->options.memory_bytes = memory;
+    case_compile(c);
+    case_verify(c->out);
+}
+
+static void test_base_samples_are_replayed(void **state)
+{
+    struct scratch *s = *state;
+    for (size_t k = 0; k < KINDS; k++) {
+        struct case_run c;
+        struct case_lines want, more, found;
+        make_first(s, &kinds[k]);
+        make_replayed(s, &kinds[k], "later", 0, 64 << 20, &c);
+        assert_int_equal(c.result.replayed, 0);
+        case_plan_lines(c.out, 0, 1, &want);
+        const uint64_t rows = c.result.info.rows;
+        case_plan_lines(scratch_path(s, "first"), 0, 1, &more);
+        add_lines(&want, &more);
+        make_replayed(s, &kinds[k], "replayed", 1, 64 << 20, &c);
+        case_plan_lines(c.out, 0, 1, &found);
+        assert_int_equal(c.result.replayed, SAMPLES);
+        assert_int_equal(c.result.info.rows, rows);
+        if (!case_lines_equal(&want, &found)) fail_msg("%s: other samples", kinds[k].name);
+        case_lines_free(&want);
+        case_lines_free(&found);
+    }
+}
+
+static void test_base_share_of_samples_is_replayed(void **state)
+{
+    struct scratch *s = *state;
+    char few[SCRATCH_PATH_BYTES];
+    struct case_run c;
+    make_first(s, &kinds[0]);
+    make_replayed(s, &kinds[0], "few", 0.3, 64 << 20, &c);
+    const uint64_t n = c.result.replayed;
+    if (n < SAMPLES * 3 / 10 - 80 || n > SAMPLES * 3 / 10 + 80)
+        fail_msg("%llu of %d samples", (unsigned long long)n, SAMPLES); /* 5 sigma */
+    assert_int_equal(c.result.info.samples, SAMPLES + n);
+    (void)snprintf(few, sizeof(few), "%s", c.out);
+    make_replayed(s, &kinds[0], "again", 0.3, 1 << 30, &c);
+    assert_true(case_same_records(few, c.out));
+}
+
+/* In given order they come first, as they came. */
+static void test_base_replays_in_order(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct case_lines first, found;
+    char base[SCRATCH_PATH_BYTES];
+    begin(&c, s, "first", input(s, "first.txt", &kinds[0], FIRST_FEATURES, 21), "lor");
+    c.options.order = "given";
+    case_compile(&c);
+    begin_later(&c, s, &kinds[0], "later", "first", 22, base);
+    c.options.order = "given";
+    c.options.replay = 1;
+    case_compile(&c);
+    case_plan_lines(base, 0, 0, &first);
+    case_plan_lines(c.out, 0, 0, &found);
+    for (size_t i = 0; i < first.n; i++)
+        assert_string_equal(first.line[i], found.line[i]);
+    case_lines_free(&first);
+    case_lines_free(&found);
+}
+
 /* ---- Several workers ---- */
 
 static void test_base_with_workers(void **state)
@@ -284,6 +377,30 @@ static void test_base_refuses_what_renumbers_rows(void **state)
     }
 }
 
+static void test_base_refuses_to_replay(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    char base[SCRATCH_PATH_BYTES];
+    make_first(s, &kinds[0]);
+    begin_later(&c, s, &kinds[0], "later", "first", 22, base);
+    c.options.replay = 0.5;
+    c.options.class_weights = "balanced";
+    refused(&c, DRPS_E_CONFIG, "class weights would count twice");
+    c.options.class_weights = NULL;
+    c.options.replay = 1.5;
+    refused(&c, DRPS_E_CONFIG, "between 0 and 1");
+    begin(&c, s, "first", input(s, "first.txt", &kinds[0], 50, 21), "lor");
+    c.options.replay = 0.5;
+    refused(&c, DRPS_E_CONFIG, "is of a base");
+    c.options.replay = 0;
+    c.options.workers = 2;
+    case_compile(&c);
+    begin_later(&c, s, &kinds[0], "later", "first", 22, base);
+    c.options.replay = 0.5;
+    refused(&c, DRPS_E_CONFIG, "is for several workers");
+}
+
 static void write_lines(const char *path, const char *lines)
 {
     FILE *f = fopen(path, "w");
@@ -336,6 +453,11 @@ static void test_base_refuses_plans_that_cannot_be_one(void **state)
     begin_later(&c, s, &kinds[0], "later", "first", 22, base);
     refused(&c, DRPS_E_CONFIG, "a row of its own");
 
+    begin(&c, s, "first", input(s, "first.txt", &kinds[2], 50, 21), "bpr");
+    case_compile(&c);
+    begin_later(&c, s, &kinds[2], "later", "first", 22, base);
+    refused(&c, DRPS_E_CONFIG, "negatives are drawn from all items");
+
     begin(&c, s, "first", input(s, "first.txt", &kinds[0], 50, 21), "lor");
     c.options.workers = 2;
     case_compile(&c);
@@ -352,6 +474,55 @@ static void test_base_refuses_plans_that_cannot_be_one(void **state)
     refused(&c, DRPS_E_CORRUPT, "names.rec");
 }
 
+/* Give a member of the first plan's manifest another value, and sign it anew. */
+static void edit(struct scratch *s, const char *member, json_t *value)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const char *path = scratch_path(s, "first/plan.json");
+    json_t *j = json_load_file(path, 0, NULL);
+    assert_non_null(j);
+    assert_int_equal(json_object_set_new(j, member, value), 0);
+    (void)json_object_del(j, "checksum");
+    if (drps_manifest_write(drps_io_os(), path, j, &err)) fail_msg("%s", err.text);
+    json_decref(j);
+}
+
+/* A base that was edited is refused, whatever it says. */
+static void test_base_that_was_edited_is_refused(void **state)
+{
+    const struct {
+        const char *member, *json, *says;
+        const struct kind *kind;
+        int code;
+    } cases[] = {
+        {"string_names", "true", "the columns of features", &kinds[0], DRPS_E_CONFIG},
+        {"format", "\"ratings\"", "the columns of features", &kinds[0], DRPS_E_CONFIG},
+        {"format", "\"strange\"", "strange", &kinds[0], DRPS_E_CONFIG},
+        {"algo", "\"strange\"", "its algorithm is not known", &kinds[0], DRPS_E_CONFIG},
+        {"algo", "\"topic\"", "", &kinds[0], DRPS_E_CONFIG},
+        {"algo", "\"ffm\"", "has none", &kinds[0], DRPS_E_CONFIG},
+        {"classes", "[\"a\", \"b\"]", "", &kinds[0], DRPS_E_CORRUPT},
+        {"base", "{\"plan\": \"0\", \"rows\": 1000000}", "rows of the base", &kinds[0],
+         DRPS_E_CORRUPT},
+        {"base", "{\"plan\": \"\", \"rows\": 1}", "has no id", &kinds[0], DRPS_E_CORRUPT},
+        {"fields", "[\"user\"]", "number 2 is '(none)' there", &kinds[2], DRPS_E_CONFIG},
+        {"field_count", "1", "", &kinds[6], DRPS_E_CORRUPT},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct case_run c;
+        char base[SCRATCH_PATH_BYTES];
+        struct drps_err err = DRPS_ERR_INIT;
+        make_first(s, cases[i].kind);
+        edit(s, cases[i].member, json_loads(cases[i].json, JSON_DECODE_ANY, NULL));
+        begin_later(&c, s, cases[i].kind, "later", "first", 22, base);
+        c.options.replay = 0.5;
+        const int rc = drps_index_run(drps_io_os(), &c.options, &c.result, &err);
+        if (rc != cases[i].code || !strstr(err.text, cases[i].says))
+            fail_msg("%s %s: %d: %s", cases[i].member, cases[i].json, rc, err.text);
+    }
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -362,10 +533,15 @@ int main(void)
         SCRATCH_TEST(test_base_of_a_base),
         SCRATCH_TEST(test_base_features_are_seen),
         SCRATCH_TEST(test_base_settles_labels),
+        SCRATCH_TEST(test_base_samples_are_replayed),
+        SCRATCH_TEST(test_base_share_of_samples_is_replayed),
+        SCRATCH_TEST(test_base_replays_in_order),
+        SCRATCH_TEST(test_base_refuses_to_replay),
         SCRATCH_TEST(test_base_with_workers),
         SCRATCH_TEST(test_base_refuses_what_renumbers_rows),
         SCRATCH_TEST(test_base_refuses_data_that_do_not_fit),
         SCRATCH_TEST(test_base_refuses_plans_that_cannot_be_one),
+        SCRATCH_TEST(test_base_that_was_edited_is_refused),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -1,0 +1,108 @@
+/* A model gets a calibration whole or not at all, whichever call fails; it can be taken out again;
+ * its parameters are never touched. */
+#include "support/plan_maker.h"
+
+#include <errno.h>
+
+#include "engine/drps_engine.h"
+#include "engine/publish/drps_modeldir.h"
+#include "support/fault_io.h"
+#include "support/scratch.h"
+
+static char *make_model(const char *dir)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_train_result trained;
+    struct maker m;
+    maker_init(&m, "lor", "logistic", 60, 50);
+    maker_random(&m, 500, 3, 0, 7);
+    struct drps_plan *plan = maker_write(&m, dir, "plan");
+    char *model = drps_path_join(dir, "model");
+    const struct drps_train_options o = {.model_path = model, .epochs = 1, .seed = 3};
+    if (drps_train_run(plan, &o, &trained, &err) < 0) fail_msg("%s", err.text);
+    drps_train_result_free(&trained);
+    drps_plan_close(plan);
+    maker_free(&m);
+    return model;
+}
+
+struct state {
+    enum drps_calibration_kind kind;
+    double a;
+    uint64_t content;
+};
+
+static struct state state_of(const char *model)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_modeldir *md;
+    if (drps_modeldir_open(drps_io_os(), model, 0, &md, &err) < 0) fail_msg("%s", err.text);
+    const struct drps_modeldir_info *info = drps_modeldir_info(md);
+    const struct state s = {info->calibration.kind, info->calibration.a, info->content};
+    drps_modeldir_close(md);
+    return s;
+}
+
+static void test_calibrations_come_and_go(void **unused)
+{
+    const struct drps_calibration platt = {
+        .kind = DRPS_CALIBRATION_PLATT, .samples = 9, .a = -1.5, .b = 0.25};
+    const struct drps_calibration none = {.kind = DRPS_CALIBRATION_NONE};
+    struct drps_err err = DRPS_ERR_INIT;
+    char *dir = temp_make(), *model = make_model(dir);
+    const struct state before = state_of(model);
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        if (drps_modeldir_calibrate(drps_io_os(), model, &platt, &err) < 0)
+            fail_msg("%s", err.text);
+        const struct state with = state_of(model);
+        assert_int_equal(with.kind, DRPS_CALIBRATION_PLATT);
+        assert_true(with.a == platt.a && with.content == before.content);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (drps_modeldir_calibrate(drps_io_os(), model, &none, &err) < 0) fail_msg("%s", err.text);
+        const struct state without = state_of(model);
+        assert_int_equal(without.kind, DRPS_CALIBRATION_NONE);
+        assert_true(without.content == before.content);
+    }
+    free(model);
+    temp_remove(dir);
+}
+
+static void test_a_failure_leaves_a_whole_model(void **unused)
+{
+    const struct drps_calibration platt = {
+        .kind = DRPS_CALIBRATION_PLATT, .samples = 9, .a = -1.5, .b = 0.25};
+    const struct drps_calibration none = {.kind = DRPS_CALIBRATION_NONE};
+    char *dir = temp_make(), *model = make_model(dir);
+    int rc = -1, failures = 0;
+    (void)unused;
+    for (long n = 1; rc < 0; n++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct fault_io *f = fault_io_new(drps_io_os());
+        assert_non_null(f);
+        fault_io_arm(f, FAULT_OPEN | FAULT_PWRITE | FAULT_FSYNC | FAULT_FTRUNCATE | FAULT_RENAME, n,
+                     0, FAULT_ERROR, -EIO);
+        rc = drps_modeldir_calibrate(&f->io, model, &platt, &err);
+        assert_int_equal(f->unsynced_at_rename, 0);
+        fault_io_free(f);
+        const struct state is = state_of(model); /* it opens: it is whole */
+        assert_true(is.kind == DRPS_CALIBRATION_NONE || is.a == platt.a);
+        failures += rc < 0;
+        if (rc < 0 && drps_modeldir_calibrate(drps_io_os(), model, &none, &err) < 0)
+            fail_msg("%s", err.text);
+    }
+    assert_true(failures >= 4);
+    assert_int_equal(state_of(model).kind, DRPS_CALIBRATION_PLATT);
+    free(model);
+    temp_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calibrations_come_and_go),
+        cmocka_unit_test(test_a_failure_leaves_a_whole_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
