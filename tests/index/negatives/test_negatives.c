@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "index/drps_index.h"
+#include "index/negatives/drps_negatives.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
 
@@ -333,6 +334,58 @@ static void test_options_that_do_not_fit_are_refused(void **state)
     }
 }
 
+/* One sample of a user and an item, so many times. */
+static struct spool *spool_of(struct scratch *s, const char *name, size_t n)
+{
+    struct spool *spool;
+    uint32_t ids[] = {0, 1};
+    const struct spool_sample sample = {.label = 1, .weight = 1, .n = 2, .ids = ids};
+    assert_int_equal(drps_spool_open(drps_io_os(), s->dir, name, 1, 0, &spool, NULL), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(drps_spool_add(spool, &sample, NULL), 0);
+    assert_int_equal(drps_spool_finish(spool, NULL), 0);
+    return spool;
+}
+
+static void test_too_little_memory_is_refused_with_what_would_do(void **state)
+{
+    enum { MEMORY = 1 << 17 };
+    static const struct {
+        const char *name, *says;
+        size_t samples;
+        uint64_t items;
+        int rc;
+    } rows[] = {
+        {"all fits", "", 300, 2, 0},
+        {"items", "negatives of 100000 items do not fit the memory limit: use a limit of", 400,
+         100000, DRPS_E_MEMORY_BUDGET},
+        {"a user", "a user has chosen more than", 4000, 2, DRPS_E_MEMORY_BUDGET},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct scratch s;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct negatives_drawn drawn;
+        scratch_begin(&s);
+        struct spool *train = spool_of(&s, "train", rows[i].samples),
+                     *test = spool_of(&s, "test", 0);
+        const struct negatives_job job = {.io = drps_io_os(),
+                                          .dir = s.dir,
+                                          .items = {.first = 1, .rows = rows[i].items},
+                                          .how = {.each = 1, .test = 1, .draws = 1},
+                                          .samples = rows[i].samples,
+                                          .memory_bytes = MEMORY,
+                                          .limit_bytes = 3 * MEMORY};
+        const int rc = drps_negatives_draw(&job, &train, &test, &drawn, &err);
+        if (rc != rows[i].rc || (rc < 0 && !strstr(err.text, rows[i].says)))
+            fail_msg("%s: returned %d, '%s'", rows[i].name, rc, err.text);
+        if (rc == 0) assert_int_equal(drawn.samples, rows[i].samples);
+        drps_spool_close(train);
+        drps_spool_close(test);
+        scratch_end(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_popular_items_are_drawn_more_often),
         cmocka_unit_test(test_labels_are_what_losses_take),
         cmocka_unit_test(test_options_that_do_not_fit_are_refused),
+        cmocka_unit_test(test_too_little_memory_is_refused_with_what_would_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
