@@ -8,7 +8,10 @@ build_packages=(
     zlib1g-dev libzstd-dev liblzma-dev xz-utils libzmq3-dev
     libopenblas-serial-dev # drps has threads of its own
 )
-test_packages=(libcmocka-dev mandoc)
+test_packages=(
+    libcmocka-dev mandoc
+    python3-onnx liblinear-tools # programs that read what drps writes, and the other way round
+)
 clang_packages=(clang libclang-rt-14-dev) # the clang build, and the runtime of its thread sanitizer
 
 say() {
