@@ -50,7 +50,7 @@ DRPS_MUST_CHECK
 int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err);
 
 /* Returns 0, or DRPS_E_CONFIG: `path` is one of inputs [n], under whatever name, or lies in the
- * folder `model`. "-" is standard output, or input. */
+ * folder `model`, that of a model or a plan. "-" is standard output, or input. */
 DRPS_MUST_CHECK
 int drps_textfile_check(const char *path, const char *model, const char *const *inputs, size_t n,
                         struct drps_err *err);

@@ -190,7 +190,7 @@ int drps_textfile_check(const char *path, const char *model, const char *const *
     int rc = lies_in(path, model, &in_model, err);
     if (rc == 0 && in_model)
         rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "%s lies in the model %s, which keeps its own files only: choose another "
+                          "%s lies in the folder %s, which keeps its own files only: choose another "
                           "place",
                           path, model);
     if (rc < 0 || stat(path, &output) || !S_ISREG(output.st_mode)) return rc;

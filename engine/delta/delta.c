@@ -3,6 +3,7 @@
 #include "engine/delta/drps_delta.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "engine/readout/drps_readout.h"
 
 enum { PIECE_BYTES = 1 << 20 };
+#define DELTA_HEAD "# drps-delta 1"
 
 struct comparing {
     const struct drps_delta_options *o;
@@ -108,7 +110,7 @@ static int write_model(struct comparing *c, const char *what, const char *path,
 
 static int write_all(struct comparing *c, struct drps_err *err)
 {
-    int rc = drps_textfile_print(&c->file, err, "# drps-delta 1\n");
+    int rc = drps_textfile_print(&c->file, err, DELTA_HEAD "\n");
     if (rc == 0) rc = write_model(c, "model", c->o->model, c->now, err);
     if (rc == 0) rc = write_model(c, "base", c->o->from, c->old, err);
     if (rc == 0) rc = drps_textfile_print(&c->file, err, "# dim %u\n", c->dim);
@@ -151,6 +153,41 @@ static int is_model(const char *path, const char *model)
            a.st_ino == b.st_ino;
 }
 
+/* Whether the path is a name of the model, finished or not, or of its checkpoints. */
+static int is_of_model(const char *path, const char *model)
+{
+    static const char *const endings[] = {"", ".partial", ".trained", ".checkpoint"};
+    const size_t n = strlen(model);
+    if (strncmp(path, model, n) != 0) return 0;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+        if (strcmp(path + n, endings[i]) == 0) return 1;
+    return 0;
+}
+
+/* What training reads and writes is no place for a delta. */
+static int check_place(const struct drps_delta_options *o, struct drps_err *err)
+{
+    if (is_of_model(o->path, o->model))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is a name of the model or of what it is made of: give the delta "
+                            "another name",
+                            o->path);
+    int rc = drps_textfile_check(o->path, o->model, &o->from, 1, err);
+    if (rc == 0) rc = drps_textfile_check(o->path, o->from, &o->from, 1, err);
+    return rc == 0 ? drps_textfile_check(o->path, o->plan, &o->plan, 1, err) : rc;
+}
+
+int drps_delta_is_one(const struct drps_io *io, const char *path)
+{
+    char head[sizeof(DELTA_HEAD) - 1];
+    const int fd = io->ops->open(io->ctx, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    const int is = drps_io_read_at(io, fd, head, sizeof(head), 0, path, NULL) == 0 &&
+                   memcmp(head, DELTA_HEAD, sizeof(head)) == 0;
+    (void)io->ops->close(io->ctx, fd); /* nothing was written */
+    return is;
+}
+
 /* How many rows of `from` have their numbers in the plan. */
 static int find_same_rows(const struct drps_delta_options *o, const struct drps_plan_info *plan,
                           uint64_t *rows_out, struct drps_err *err)
@@ -187,7 +224,7 @@ int drps_delta_check(struct drps_delta_options *o, const struct drps_plan_info *
             "%s would be replaced by what it is to be compared with: give the model "
             "another name, or leave out the delta",
             o->from);
-    int rc = drps_textfile_check(o->path, o->model, &o->from, 1, err);
+    int rc = check_place(o, err);
     if (rc == 0) rc = find_same_rows(o, plan, &o->same_rows, err);
     if (rc < 0 || o->replace || stat(o->path, &st) < 0 || !S_ISREG(st.st_mode)) return rc;
     return drps_err_set(err, -EEXIST, "%s exists already: choose another name, or have it replaced",

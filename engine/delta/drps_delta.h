@@ -27,6 +27,7 @@
 struct drps_delta_options {
     const struct drps_io *io;
     const char *from, *model; /* folders of two models */
+    const char *plan;         /* the folder of the plan of `model` */
     const char *path;         /* of the file to write; "-": standard output */
     int replace;              /* a file of this name */
     uint64_t memory_bytes;    /* of the whole process; 0: half of what it may use, at most 1 GiB */
@@ -44,6 +45,9 @@ struct drps_delta {
 DRPS_MUST_CHECK
 int drps_delta_write(const struct drps_delta_options *o, struct drps_delta *out,
                      struct drps_err *err);
+
+/* 1: there is a file of this name that a delta may replace: one begins so. */
+int drps_delta_is_one(const struct drps_io *io, const char *path);
 
 /* Before training: find o->same_rows, and refuse what drps_delta_write() would, as far as it can be
  * known. `plan` is that of the model to be, the whole one. DRPS_E_CONFIG: `from` is no model of a

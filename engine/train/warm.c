@@ -108,28 +108,30 @@ void drps_job_close_rows(struct drps_job *job)
 static struct drps_delta_options delta_options(const struct drps_job *job)
 {
     const struct drps_train_options *o = job->options;
+    /* A run that is resumed may have come as far as its delta. */
+    const int again = o->delta && o->resume && drps_delta_is_one(job->plan->io, o->delta);
     return (struct drps_delta_options){.io = job->plan->io,
                                        .from = o->from,
                                        .model = o->model_path,
+                                       .plan = job->whole->dir,
                                        .path = o->delta,
-                                       .replace = o->replace || o->resume,
+                                       .replace = o->replace || again,
                                        .memory_bytes = o->memory_bytes};
 }
 
 int drps_job_check_delta(const struct drps_job *job, struct drps_err *err)
 {
+    if (!job->whole || !job->options->delta || job->options->pilot.on) return 0;
     struct drps_delta_options o = delta_options(job);
-    if (!job->whole || !o.path || job->options->pilot.on) return 0;
     return drps_delta_check(&o, &job->whole->info, err);
 }
 
 int drps_job_write_delta(struct drps_job *job, struct drps_err *err)
 {
     struct drps_train_delta *done = &job->result->delta;
-    struct drps_delta_options o = delta_options(job);
     struct drps_delta delta = {0};
-    if (!job->whole || !o.path || job->result->interrupted) return 0;
-    o.replace = 1; /* that there was none, or that it is replaced, was seen to before */
+    if (!job->whole || !job->options->delta || job->result->interrupted) return 0;
+    struct drps_delta_options o = delta_options(job);
     int rc = drps_delta_check(&o, &job->whole->info, err);
     if (rc == 0) rc = drps_delta_write(&o, &delta, err);
     *done = (struct drps_train_delta){delta.changed, delta.fresh, delta.bytes};

@@ -141,6 +141,13 @@ fails 2 "number 3 is '\(none\)' there and 'more.*without a base.*--base" "$tools
 fails 1 "day2.csv|libsvm" "$tools/drps-index" day2.csv --base plan1 -o never
 fails 2 "name one to begin with.*--export-delta" "$tools/drps-train" plan1 -o never --export-delta d
 fails 2 "kept1 would be replaced" "$tools/drps-train" plan1 --from kept1 -o kept1 --force --export-delta d
+fails 2 "lies in the folder kept1" "$tools/drps-train" plan2 --from kept1 -o never --export-delta kept1/model.json --force
+fails 2 "lies in the folder plan2" "$tools/drps-train" plan2 --from kept1 -o never --export-delta plan2/plan.json --force
+fails 2 "never.trained is a name of the model" "$tools/drps-train" plan2 --from kept1 -o never --export-delta never.trained
+fails 2 "standard output.*--quiet" "$tools/drps-train" plan2 --from kept1 -o never --export-delta -
+echo "my notes" >notes
+fails 1 "notes exists already" "$tools/drps-train" plan2 --from kept1 -o never --export-delta notes --resume
+[[ $(cat notes) = "my notes" ]] || fail "notes were replaced"
 fails 1 "delta2 exists already" "$tools/drps-train" plan2 --from kept1 -o never --export-delta delta2
 absent never
 "$tools/drps-train" plan2 -o alone --quiet 2>alone.txt

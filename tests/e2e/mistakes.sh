@@ -225,8 +225,8 @@ for name in good.svm hard soft ./plan/../good.svm; do
 done
 fails 2 'is the input on standard input' "$tools/drps-predict" model - -o good.svm --force --format libsvm <good.svm
 cmp good.svm good.copy
-fails 2 'lies in the model' "$tools/drps-predict" model good.svm -o model/scores
-fails 2 'lies in the model' "$tools/drps-predict" model good.svm -o model/names.rec --force
+fails 2 'lies in the folder' "$tools/drps-predict" model good.svm -o model/scores
+fails 2 'lies in the folder' "$tools/drps-predict" model good.svm -o model/names.rec --force
 fails 1 'is a folder' "$tools/drps-predict" model good.svm -o model --force
 [[ $("$tools/drps-predict" model good.svm -o - --quiet | cksum) = "$(cksum <want)" ]] || fail "other scores on standard output"
 mkfifo feed # a run that waits for its input holds its output

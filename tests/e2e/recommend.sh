@@ -47,7 +47,7 @@ fails 2 "is a model of algorithm lor; recommending needs users and items" bash -
 fails 1 "exists" "$tools/drps-recommend" small -o three.txt
 best small -n 1 -o three.txt --force && [[ $(wc -l <three.txt) = "$users" ]] || fail "--force does not replace"
 fails 2 "is the input" "$tools/drps-recommend" small --seen small.tsv -o small.tsv --force
-fails 2 "lies in the model" "$tools/drps-recommend" small -o small/best.txt
+fails 2 "lies in the folder" "$tools/drps-recommend" small -o small/best.txt
 fails 1 "has no user 'nobody'.*--on-unknown" "$tools/drps-recommend" small --user nobody
 : >nobody.txt
 for list in --users --candidates; do

@@ -264,6 +264,10 @@ static void check(struct drps_cli *cli, const struct train_options *o)
         drps_cli_usage(cli, "--metric says which epoch is the best, which --patience keeps: give "
                             "that, too");
     if (o->has_transport && !o->local) drps_cli_usage(cli, "--transport needs --local");
+    if (o->train.delta && strcmp(o->train.delta, "-") == 0 &&
+        (cli->json || cli->log.level > DRPS_LOG_WARN))
+        drps_cli_usage(cli, "--export-delta - and the report both want standard output: give the "
+                            "delta a file, or leave the report out (--quiet, without --json)");
     if (o->filter_target > 0 && (o->train.push.on || o->train.pull.on || o->train.pull_cached))
         drps_cli_usage(cli, "--filter-target chooses the filters: leave --push-values, "
                             "--push-filter, --push-top, --pull-values, --pull-filter and "

@@ -482,7 +482,7 @@ static void test_predict_never_writes_what_it_reads(void **state)
         for (size_t i = 0; i < sizeof(in_model) / sizeof(in_model[0]); i++) {
             char *path = join(f.dir, in_model[i]);
             const int rc = try_predict(&f, drps_io_os(), path, replace, &err);
-            if (rc != DRPS_E_CONFIG || !strstr(err.text, "lies in the model"))
+            if (rc != DRPS_E_CONFIG || !strstr(err.text, "lies in the folder"))
                 fail_msg("%s: %d, %s", path, rc, err.text);
             free(path);
         }

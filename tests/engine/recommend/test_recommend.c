@@ -600,7 +600,7 @@ static void test_what_cannot_be_is_refused(void **state)
         {{.fold_in = &same, .fold_in_n = 1, .fold_l2 = 0}, DRPS_E_CONFIG, "l2 0 is too small"},
         {{.seen = &same, .seen_n = 1, .output = same}, DRPS_E_CONFIG, "is the input"},
         {{.candidates = same, .output = same}, DRPS_E_CONFIG, "is the input"},
-        {{.output = inside}, DRPS_E_CONFIG, "lies in the model"},
+        {{.output = inside}, DRPS_E_CONFIG, "lies in the folder"},
         {{.candidates = absent}, -ENOENT, "absent"},
         {{.names_file = "-", .candidates = "-"}, DRPS_E_CONFIG, "is read once"},
         {{.exclude = "-", .seen = twice, .seen_n = 1}, DRPS_E_CONFIG, "is read once"},
