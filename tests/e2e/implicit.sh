@@ -90,8 +90,11 @@ echo "ok quality"
 # ---- Lines without ratings, and mistakes ----
 
 cut -f1,2 train.tsv >clicks.tsv
-index clicks.tsv --format ratings --algo bpr -o clicks.plan
+for algo in warp wmf bpr; do index clicks.tsv --algo $algo -o clicks.plan; done
 [[ $("$tools/drps-stat" clicks.plan --json | value samples) = $(wc -l <clicks.tsv) ]] || fail "clicks: other samples"
+(echo "user,item" && tr '\t' , <clicks.tsv) >clicks.csv
+index clicks.csv --algo bpr -o header.plan
+[[ $("$tools/drps-stat" header.plan --json | value samples) = $(wc -l <clicks.tsv) ]] || fail "clicks below a header: other samples"
 "$tools/drps-index" train.tsv --algo bpr --positive-from 4 -o four.plan --force >four.txt
 grep -q "left out .* lines whose rating is too small" four.txt || fail "--positive-from: $(cat four.txt)"
 fails 2 "are for --algo bpr, warp and wmf, not for lmf" "$tools/drps-index" train.tsv --algo lmf --negatives-per 2 -o no
@@ -99,9 +102,9 @@ fails 2 "are for --algo wmf, not for bpr" "$tools/drps-index" train.tsv --algo b
 fails 2 "even, popular" "$tools/drps-index" train.tsv --algo bpr --negatives seldom -o no
 fails 2 "needs the algorithm lmf; for bpr use the order shuffled" "$tools/drps-index" train.tsv --algo bpr --order grid -o no
 fails 2 "negatives are drawn from all items.*are found by name" "$tools/drps-index" test.tsv --base bpr.plan -o no
-fails 1 "every user has chosen all 2 items" bash -c "printf 'a x 1\na y 1\n' >two.txt; $tools/drps-index two.txt --format ratings --algo bpr -o no"
+fails 1 "every user has chosen all 2 items" bash -c "printf 'a x 1\na y 1\n' >two.txt; $tools/drps-index two.txt --algo bpr -o no"
 fails 1 "too small" "$tools/drps-index" train.tsv --algo bpr --positive-from 40 -o no
-fails 2 "needs ratings" bash -c "printf '1 1:1\n' >one.svm; $tools/drps-index one.svm --algo warp -o no"
+fails 2 "needs ratings" bash -c "printf '1 1:1\n' >one.svm; $tools/drps-index one.svm --format libsvm --algo warp -o no"
 fails 2 "the metric ndcg@10 is of implicit feedback" bash -c "$tools/drps-index train.tsv --algo lmf --test-fraction 0.1 -o lmf.plan -q &&
     $tools/drps-train lmf.plan -o no --patience 1 --metric ndcg@10"
 fails 2 "whose metrics are of all items of a user" "$tools/drps-predict" bpr.resident test.tsv --metrics -o no
