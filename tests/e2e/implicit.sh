@@ -98,6 +98,13 @@ awk -v a="$(all_values recall <quality.json)" -v b="$(all_values recall <more.js
 awk -v a="$(all_values items <few.json | tail -1)" -v b="$(awk '$3 >= 4' test.tsv | wc -l)" 'BEGIN { exit !(a == b) }' ||
     fail "--positive-from 4: $(all_values items <few.json | xargs) of $(awk '$3 >= 4' test.tsv | wc -l)"
 "$tools/drps-recommend" bpr.resident --all-similar -n 3 --quiet >similar.txt && [[ -s similar.txt ]] || fail "similar items of bpr"
+# Without --seen it is said; drps-stat shows what there is of implicit feedback.
+"$tools/drps-recommend" bpr.resident --test test.tsv | grep -q "items that users have seen are among the best: --seen leaves them out" || fail "without --seen"
+"$tools/drps-recommend" bpr.resident --test test.tsv --seen train.tsv | grep -q "have seen" && fail "with --seen"
+"$tools/drps-stat" bpr.resident | grep -qE "^ +epoch .* AUC +recall@10 +ndcg@10 " || fail "drps-stat of a model"
+"$tools/drps-stat" wmf.plan >plan.txt
+grep -q "drawn    20 a training sample, even (--negatives), in 2 passes an epoch; 50 a test sample" plan.txt &&
+    grep -q "choices  confidence 1 + 1 times the rating (--alpha); negatives of a sample weigh 20 together" plan.txt || fail "$(cat plan.txt)"
 echo "ok quality"
 
 # ---- Lines without ratings, and mistakes ----
