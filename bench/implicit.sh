@@ -26,7 +26,7 @@ awk 'NR == FNR { n[$1]++; next } { print >(++k[$1] <= int(n[$1] / 5) ? "test.tsv
 if [[ $keep ]]; then mkdir -p "$keep" && cp train.tsv test.tsv "$keep"; fi
 
 settings=${DRPS_BENCH_SETTINGS:-'
---algo wmf --factors 64 --alpha 0.25|--epochs 12 --lr 0.2 --l2 0.005 --lr-decay cosine
+--algo wmf --factors 64 --alpha 0.3 --negatives-per 100 --negative-weight 20|--epochs 12 --lr 0.2 --l2 0.004 --lr-decay cosine
 --algo wmf --factors 32 --alpha 0.25|--epochs 12 --lr 0.2 --l2 0.003 --lr-decay cosine
 --algo bpr --factors 64|--epochs 40 --l2 0.025
 --algo warp --factors 32|--epochs 12 --l2 0.2

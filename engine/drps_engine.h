@@ -494,6 +494,7 @@ struct drps_train_result {
     struct drps_train_from {
         uint64_t rows; /* of all ranks, that began as options->from has them */
         uint64_t all;  /* rows there are; 0: the run did not begin with those of an earlier one */
+        uint64_t left; /* of the earlier one, that the plan does not have */
         int state;     /* 1: with the optimizer's state */
     } from;
     struct drps_train_delta {

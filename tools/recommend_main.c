@@ -58,29 +58,29 @@ static const struct argp_option option_table[] = {
      "At a name of --user, --users, --similar, --candidates or --exclude that MODEL does not have: "
      "stop (default), or skip and count it. Ratings of unknown items are left out and counted",
      2},
-    {NULL, 0, NULL, 0, "How good they are:", 2},
+    {NULL, 0, NULL, 0, "How good they are:", 3},
     {"test", KEY_TEST, "RATINGS", 0,
      "Ratings that training has not seen: print precision, recall, NDCG and MAP at N, means over "
      "the "
      "users who have some. Without -o nothing else is written. With --seen the training ratings; "
      "may "
      "be given several times",
-     2},
-    {"positive-from", KEY_POSITIVE_FROM, "R", 0, "Ratings of --test below R do not count", 2},
-    {NULL, 0, NULL, 0, "Result:", 3},
+     3},
+    {"positive-from", KEY_POSITIVE_FROM, "R", 0, "Ratings of --test below R do not count", 3},
+    {NULL, 0, NULL, 0, "Result:", 4},
     {"output", 'o', "FILE", 0,
      "File to write: user, rank, item and score with tabs between them, or with --json a JSON "
      "object a user (default: standard output)",
-     3},
-    {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 3},
-    {NULL, 0, NULL, 0, "Work:", 4},
-    {"threads", KEY_THREADS, "N", 0, "Threads that compute (default: one for each processor)", 4},
+     4},
+    {"force", KEY_FORCE, NULL, 0, "Replace FILE if it exists", 4},
+    {NULL, 0, NULL, 0, "Work:", 5},
+    {"threads", KEY_THREADS, "N", 0, "Threads that compute (default: one for each processor)", 5},
     {"memory", KEY_MEMORY, "SIZE", 0,
-     "Memory of the whole process (default: half of what it may use)", 4},
+     "Memory of the whole process (default: half of what it may use)", 5},
     {"products", KEY_PRODUCTS, "WHAT", 0,
-     "What multiplies: openblas, own, or fastest (default). Results are the same", 4},
-    {NULL, 0, NULL, 0, "Ratings:", 5},
-    READER_OPTIONS(5, "default: that of the training data", "that of the training data",
+     "What multiplies: openblas, own, or fastest (default). Results are the same", 5},
+    {NULL, 0, NULL, 0, "Ratings:", 6},
+    READER_OPTIONS(6, "default: that of the training data", "that of the training data",
                    "as in training"),
     {0},
 };
@@ -286,6 +286,9 @@ static void print_text(const struct options *o, const struct drps_recommend_resu
                       drps_cli_grouped(r->ratings, a), drps_cli_grouped(r->unknown_ratings, b),
                       in->fold_in_n ? "items" : "users or items");
     if (in->test_n) print_test(to, n, &r->test);
+    if (in->test_n && !in->seen_n)
+        (void)fprintf(to, "          items that users have seen are among the best: --seen leaves "
+                          "them out\n");
     if (r->skipped_lines)
         (void)fprintf(to, "  skipped %s\n", counted(r->skipped_lines, "bad line", c, sizeof(c)));
 }
@@ -349,8 +352,8 @@ int main(int argc, char **argv)
     static const struct drps_cli_tool tool = {
         .name = "drps-recommend",
         .args_doc = "MODEL [-n N] [-o FILE]",
-        .doc = "Find the items with the largest scores for users of a model that drps-train --algo "
-               "lmf made: exact, and from a model that need not fit the memory.\v"
+        .doc = "Find the items with the largest scores for users of a model of algorithm lmf, bpr, "
+               "warp or wmf: exact, and from a model that need not fit the memory.\v"
                "A score is, but for rounding, what drps-predict says of a user and an item. Of "
                "equal scores the item "
                "that comes first in the model is first. RATINGS are files as in training, plain or "

@@ -150,10 +150,12 @@ static int open_model(struct run *r, struct drps_err *err)
                             "algorithm lmf, bpr, warp or wmf on ratings",
                             o->model, a->name);
     if (o->fold_in_n && drps_algorithm_draws(a))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s is a model of %s, which says what users choose; folding in fits "
-                            "ratings, of a model of algorithm lmf: train with the new users",
-                            o->model, a->name);
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "%s is a model of %s, which says what users choose; folding in fits "
+            "ratings, of a model of algorithm lmf: make a plan of all data, with the new "
+            "users, and train it, from this model if you like",
+            o->model, a->name);
     r->needs = (struct drps_share_needs){
         .md = r->md,
         .limit_bytes = o->memory_bytes ? o->memory_bytes : drps_memory_available() / 2,

@@ -289,7 +289,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = begin_log(job, err);
     if (rc == 0) rc = run_epochs(job, err);
     if (rc == 0) rc = export_last(job, err);
-    if (rc == 0 && job->whole) drps_learning_remark(job->result, job->options);
+    if (rc == 0 && job->whole) drps_learning_remark(job->result, &job->plan->info, job->options);
     drps_job_collect(job);
     if (rc == 0 && job->ranks) rc = drps_job_collect_ranks(job, err);
     stop_reading(job);

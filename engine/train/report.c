@@ -96,6 +96,7 @@ static json_t *from_to_json(const struct drps_train_from *f)
     json_t *j = json_object();
     drps_manifest_put(&j, "rows", count(f->rows));
     drps_manifest_put(&j, "all", count(f->all));
+    drps_manifest_put(&j, "left_out", count(f->left));
     drps_manifest_put(&j, "state", json_boolean(f->state));
     return j;
 }

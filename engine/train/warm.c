@@ -64,13 +64,17 @@ uint64_t drps_job_rows_space(const struct drps_job *job)
 /* Rank 0 says it for all. */
 static void tell(const struct drps_job *job, const struct drps_train_from *from)
 {
-    char rows[DRPS_COUNT_BYTES], all[DRPS_COUNT_BYTES];
+    char rows[DRPS_COUNT_BYTES], all[DRPS_COUNT_BYTES], left[DRPS_COUNT_BYTES];
     const char *rest = from->rows < from->all ? "; the others are new" : "";
     const int intercept = job->server.model.has_bias != 0;
     if (!job->whole) return;
     drps_log(job->options->log, DRPS_LOG_INFO, "rows from %s: %s of %s%s%s", job->options->from,
              drps_count_format(from->rows, rows), drps_count_format(from->all, all),
              from->state ? ", with the optimizer's state" : "", rest);
+    if (from->left)
+        drps_log(job->options->log, DRPS_LOG_INFO,
+                 "%s rows of %s are left out: the plan does not have them",
+                 drps_count_format(from->left, left), job->options->from);
     if (from->rows <= (uint64_t)intercept)
         drps_log(job->options->log, DRPS_LOG_WARN,
                  "no feature of the plan has a name that %s knows: are its data of another kind?",
@@ -91,8 +95,8 @@ int drps_job_make_rows(struct drps_job *job, struct drps_err *err)
     drps_warm_close(job->warm);
     job->warm = NULL;
     if (rc < 0) return rc;
-    job->result->from =
-        (struct drps_train_from){.rows = found.rows, .all = found.all, .state = found.state};
+    job->result->from = (struct drps_train_from){
+        .rows = found.rows, .all = found.all, .left = found.left, .state = found.state};
     tell(job, &job->result->from);
     return 0;
 }

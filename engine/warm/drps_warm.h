@@ -48,6 +48,7 @@ struct drps_warm_options {
 struct drps_warm_found {
     uint64_t rows; /* of the whole plan, that the earlier run had */
     uint64_t all;  /* of the whole plan */
+    uint64_t left; /* of the earlier run, that the plan does not have */
     int state;     /* 1: with the optimizer's state */
 };
 

@@ -293,10 +293,14 @@ int drps_warm_make(struct drps_warm *w, const struct drps_server *server, const 
     rc = drps_checkpoints_init(&place, w->o.io, dir, 0, err);
     if (rc < 0) return rc;
     rc = take_over(&m, dir, memory_bytes, err);
+    const uint64_t earlier = w->old.about.rows;
     drps_warm_old_close(&w->old); /* its memory is for the rows now */
     if (rc == 0) rc = write_rows(&m, &place, cp_out, err);
     drps_warm_pieces_free(m.pieces);
     drps_checkpoints_destroy(&place);
-    *out = (struct drps_warm_found){.rows = m.found, .all = w->whole->info.rows, .state = m.state};
+    *out = (struct drps_warm_found){.rows = m.found,
+                                    .all = w->whole->info.rows,
+                                    .left = earlier > m.found ? earlier - m.found : 0,
+                                    .state = m.state};
     return rc;
 }

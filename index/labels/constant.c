@@ -88,6 +88,10 @@ static double of_labels(const struct drps_label_sums *train, const struct drps_l
         return of_hinge(q, p, train->loss == DRPS_LOSS_SQUARED_HINGE);
     case DRPS_LOSS_BPR: /* all items score the same */
         return log(2);
+    case DRPS_LOSS_WARP: /* the first draw is too high already, by 1 */
+        return train->items > 2 ? log((double)(train->items - 1)) : 0;
+    case DRPS_LOSS_WMF: /* labels are confidences of a score of 1; negatives have theirs */
+        return mean_of(of) / 2;
     default: /* of named classes alone, or without labels */
         return NAN;
     }

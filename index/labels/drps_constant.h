@@ -26,6 +26,7 @@ struct drps_label_sums {
     double positive;  /* two classes: weights of the samples of +1 */
     double *of_class; /* own: [classes] the same of each named class; NULL: none are named */
     size_t classes;
+    uint64_t items; /* warp: that there are to be drawn; set by the caller */
 };
 
 /* Labels for this loss; `classes` have names (0: none have). -ENOMEM. */
@@ -38,7 +39,8 @@ void drps_label_sums_destroy(struct drps_label_sums *s); /* NULL-safe */
 void drps_label_sums_add(struct drps_label_sums *s, double label, double weight);
 
 /* Returns the mean loss over the samples of `of` with the constant that is best for those of
- * `train`. NaN: there are no samples, the loss has no such constant, or a class of `of` is not in
+ * `train`; of implicit feedback, with all scores 0 (bpr and warp have the same with any constant).
+ * NaN: there are no samples, the loss has no such constant, or a class of `of` is not in
  * `train`, so that no share of it is known. */
 double drps_constant_loss(const struct drps_label_sums *train, const struct drps_label_sums *of);
 

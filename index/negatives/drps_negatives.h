@@ -42,6 +42,7 @@ struct negatives_job {
 struct negatives_drawn {
     uint64_t samples, test_samples, nnz, test_nnz;
     uint64_t few, test_few, test_new; /* see struct drps_plan_negatives */
+    double confidence; /* wmf: sum over training samples of 1 + alpha times the rating */
 };
 
 /*

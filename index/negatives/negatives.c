@@ -215,8 +215,9 @@ static int weigh(const struct drawing *d, const struct choice *c, struct spool_s
     s->label = 1;
     s->weight = c->weight;
     if (!d->job->confidence) return 0;
-    const double negatives = weight_of_negatives(d);
-    s->label = (float)((1 + alpha * (double)c->rating) / negatives);
+    const double negatives = weight_of_negatives(d), confidence = 1 + alpha * (double)c->rating;
+    if (!(c->lo & IS_TEST)) d->out->confidence += confidence;
+    s->label = (float)(confidence / negatives);
     if (!(c->lo & IS_TEST) && d->job->how.weight == 0) s->weight *= (float)negatives;
     if (isfinite(s->label) && isfinite(s->weight)) return 0;
     return drps_err_set(err, DRPS_E_FORMAT,

@@ -150,6 +150,7 @@ struct drps_reader_options {
     int label_optional;     /* csv without a label column, and ratings of users and items alone,
                                are read with labels of 0 (prediction) */
     float label_missing;    /* of such ratings the label instead */
+    int refuse_empty;       /* 1: paths without a byte of text are DRPS_E_FORMAT */
     /* Labels are names of classes, in formats that have any; those that are not there yet are added
      * to `classes`, and others than `known_classes` are no class. Borrowed; both NULL: numbers. */
     struct drps_classes *classes;
@@ -223,7 +224,8 @@ const char *const *drps_reader_formats(void);
  *   DRPS_E_CONFIG         bad options, a format without fields where these are to be read, a
  *                         compression that this build cannot read, or weights of several kinds, or
  *                         that this format cannot have
- *   DRPS_E_FORMAT         no format fits the first lines (the text shows one), or a bad csv header
+ *   DRPS_E_FORMAT         no format fits the first lines (the text shows one), or a bad csv header;
+ *                         with refuse_empty, there is no text
  *   DRPS_E_CORRUPT and DRPS_E_MEMORY_BUDGET as below
  */
 DRPS_MUST_CHECK

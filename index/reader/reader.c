@@ -555,10 +555,19 @@ static int check_fields(const struct drps_reader *r, struct drps_err *err)
                         r->chunks.in.name, r->format->name);
 }
 
+static int check_empty(const struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_chunks *c = &r->chunks;
+    if (!r->options.refuse_empty || c->carry_n) return 0;
+    return drps_err_set(err, DRPS_E_FORMAT, "%s is empty%s: there are no samples to read",
+                        c->in.name, c->n_paths > 1 ? ", and so are all files before it" : "");
+}
+
 static int choose_format(struct drps_reader *r, struct drps_err *err)
 {
     const char *name = r->options.format;
     int rc = drps_chunks_first_file(&r->chunks, err); /* an empty one says nothing of the format */
+    if (rc == 0) rc = check_empty(r, err);
     if (rc < 0) return rc;
     if (name && strcmp(name, "auto") != 0) {
         r->format = find_format(name);

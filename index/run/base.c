@@ -53,8 +53,9 @@ static int check_base(const struct drps_plan *base, const struct drps_index_opti
     if (drps_algorithm_draws(a))
         return no_base(base,
                        "negatives are drawn from all items, whose rows lie together, and new items "
-                       "would lie behind users; make a plan of the new data, and begin training "
-                       "with the rows of the earlier model, which are found by name",
+                       "would lie behind users; make a plan of all data where the earlier items "
+                       "are to stay, else of the new data, and begin training with the rows of the "
+                       "earlier model, which are found by name",
                        err);
     if (o->replay > 0 && o->class_weights)
         return no_base(base,

@@ -198,7 +198,9 @@ static int begin_labels(struct batching *b, struct drps_err *err)
     enum drps_loss loss = DRPS_LOSS_CODING; /* for any that has no constant */
     (void)drps_loss_find(info->loss, &loss);
     int rc = drps_label_sums_init(&b->labels[0], loss, classes, err);
-    return rc == 0 ? drps_label_sums_init(&b->labels[1], loss, classes, err) : rc;
+    if (rc == 0) rc = drps_label_sums_init(&b->labels[1], loss, classes, err);
+    b->labels[0].items = b->labels[1].items = info->negatives.items;
+    return rc;
 }
 
 static void end_labels(struct batching *b, int rc)

@@ -5,6 +5,7 @@
 
 /* Of what a run may use beside its spools. */
 enum { MEMORY_SHARE = 3 };
+static const double LARGE_CONFIDENCE = 1000;
 
 static struct drps_plan_negatives negatives_of(const struct index_run *r)
 {
@@ -33,6 +34,19 @@ static int check_left(const struct index_run *r, const struct negatives_drawn *d
     return 0;
 }
 
+/* A wrong column, such as that of a time, makes choices weigh so much that negatives do not count.
+ */
+static void remark_confidence(struct index_run *r, const struct negatives_drawn *drawn)
+{
+    const double mean = drawn->confidence / (double)drawn->samples;
+    if (mean > LARGE_CONFIDENCE)
+        drps_remark(&r->result->remarks, r->options.log,
+                    "the confidence of a choice, 1 + %g times its rating, is %.3g in the mean: "
+                    "column 3 looks like a time, not a rating or a count; give lines of a user and "
+                    "an item alone, or a smaller alpha",
+                    r->options.implicit.alpha, mean);
+}
+
 int drps_phase_draw(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -54,6 +68,7 @@ int drps_phase_draw(struct index_run *r, struct drps_err *err)
     int rc = drps_negatives_draw(&job, &p->train, &p->test, &drawn, err);
     if (rc == 0) rc = check_left(r, &drawn, err);
     if (rc < 0) return rc;
+    remark_confidence(r, &drawn);
     n->items = job.items.rows;
     n->few = drawn.few;
     n->test_few = drawn.test_few;

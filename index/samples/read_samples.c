@@ -369,12 +369,17 @@ static int is_of_ratings(const struct drps_algorithm *a)
            drps_algorithm_is_topic(a);
 }
 
+/* The format is that which the first lines look like. */
+static int is_detected(const struct drps_index_options *o)
+{
+    return !o->reader.format || strcmp(o->reader.format, "auto") == 0;
+}
+
 /* Three columns of anything look like ratings. */
 static void warn_of_ratings(const struct drps_index_options *o, const char *file,
                             const char *format)
 {
-    const int detected = !o->reader.format || strcmp(o->reader.format, "auto") == 0;
-    if (!detected || strcmp(format, "ratings") != 0 || is_of_ratings(o->algorithm)) return;
+    if (!is_detected(o) || strcmp(format, "ratings") != 0 || is_of_ratings(o->algorithm)) return;
     drps_log(o->log, DRPS_LOG_WARN,
              "%s is read as ratings: columns 1 and 2 are names of a user and an item; if they are "
              "features, name the format csv and say that there is no header",
@@ -475,6 +480,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.log = o->log;
     r.stop = o->interrupt;
     r.fields = drps_algorithm_has_fields(drps_algorithm_find(o->algo));
+    r.refuse_empty = 1;
+    if (drps_algorithm_draws(o->algorithm) && is_detected(o)) r.format = "ratings";
     if (drps_algorithm_draws(o->algorithm) && !o->implicit.has_least) {
         r.label_optional = 1;
         r.label_missing = 1;

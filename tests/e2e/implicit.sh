@@ -38,6 +38,19 @@ for algo in bpr warp wmf; do
     train $algo.plan -o local --epochs 4 --local-steps >local.json
     all_values test_auc <local.json | awk 'END { exit !($1 > 0.7) }' || fail "$algo, local steps: AUC $(all_values test_auc <local.json | xargs)"
 done
+# The loss of a model of zeros stands beside losses: a model that steps nowhere has it, and one that has learnt has less, without a warning.
+for algo in bpr warp wmf; do
+    constant=$("$tools/drps-stat" $algo.plan --json | value constant_loss)
+    train $algo.plan -o still --epochs 1 --lr 1e-20 >still.json 2>/dev/null
+    awk -v a="$(all_values train_loss <still.json)" -v b="$constant" 'BEGIN { exit !(b > 0 && a > .97 * b && a < 1.03 * b) }' ||
+        fail "$algo: all zeros have $constant, a model without steps $(all_values train_loss <still.json)"
+    awk -v a="$(all_values train_loss <$algo.resident.json | tail -1)" -v b="$constant" 'BEGIN { exit !(a < b) }' || fail "$algo: nothing was learnt"
+    "$tools/drps-train" $algo.plan -o still --force --epochs 8 --threads 1 2>said.txt >lines.txt
+    grep -q "^const " lines.txt || fail "$algo: $(cat lines.txt)"
+    grep "warning: .*learnt" said.txt >&2 && fail "$algo: a warning"
+done
+fails 1 "training diverged" "$tools/drps-train" bpr.plan -o no --optimizer sgd --lr 1000 --epochs 4 --quiet
+absent no
 # Of a plan that is dealt anew the negatives are the same.
 index --from-plan bpr.plan --workers 2 -o bpr.dealt
 index --from-plan bpr.dealt --workers 1 -o bpr.whole
@@ -85,27 +98,42 @@ awk -v a="$(all_values recall <quality.json)" -v b="$(all_values recall <more.js
 awk -v a="$(all_values items <few.json | tail -1)" -v b="$(awk '$3 >= 4' test.tsv | wc -l)" 'BEGIN { exit !(a == b) }' ||
     fail "--positive-from 4: $(all_values items <few.json | xargs) of $(awk '$3 >= 4' test.tsv | wc -l)"
 "$tools/drps-recommend" bpr.resident --all-similar -n 3 --quiet >similar.txt && [[ -s similar.txt ]] || fail "similar items of bpr"
+# Without --seen it is said; drps-stat shows what there is of implicit feedback.
+"$tools/drps-recommend" bpr.resident --test test.tsv | grep -q "items that users have seen are among the best: --seen leaves them out" || fail "without --seen"
+"$tools/drps-recommend" bpr.resident --test test.tsv --seen train.tsv | grep -q "have seen" && fail "with --seen"
+"$tools/drps-stat" bpr.resident | grep -qE "^ +epoch .* AUC +recall@10 +ndcg@10 " || fail "drps-stat of a model"
+"$tools/drps-stat" wmf.plan >plan.txt
+grep -q "drawn    20 a training sample, even (--negatives), in 2 passes an epoch; 50 a test sample" plan.txt &&
+    grep -q "choices  confidence 1 + 1 times the rating (--alpha); negatives of a sample weigh 20 together" plan.txt || fail "$(cat plan.txt)"
 echo "ok quality"
 
 # ---- Lines without ratings, and mistakes ----
 
 cut -f1,2 train.tsv >clicks.tsv
-index clicks.tsv --format ratings --algo bpr -o clicks.plan
+for algo in warp wmf bpr; do index clicks.tsv --algo $algo -o clicks.plan; done
 [[ $("$tools/drps-stat" clicks.plan --json | value samples) = $(wc -l <clicks.tsv) ]] || fail "clicks: other samples"
+(echo "user,item" && tr '\t' , <clicks.tsv) >clicks.csv
+index clicks.csv --algo bpr -o header.plan
+[[ $("$tools/drps-stat" header.plan --json | value samples) = $(wc -l <clicks.tsv) ]] || fail "clicks below a header: other samples"
 "$tools/drps-index" train.tsv --algo bpr --positive-from 4 -o four.plan --force >four.txt
 grep -q "left out .* lines whose rating is too small" four.txt || fail "--positive-from: $(cat four.txt)"
+awk '{ print $1 "\t" $2 "\t" 978300000 + NR }' train.tsv >times.tsv
+"$tools/drps-index" times.tsv --algo wmf -o times.plan --force --quiet 2>times.txt
+grep -q "warning: the confidence of a choice, 1 + 1 times its rating, is 9.78e+08 in the mean: column 3 looks like a time" times.txt || fail "times: $(cat times.txt)"
+"$tools/drps-index" train.tsv --algo wmf --alpha 100 -o times.plan --force --quiet 2>times.txt
+[[ ! -s times.txt ]] || fail "counts: $(cat times.txt)"
 fails 2 "are for --algo bpr, warp and wmf, not for lmf" "$tools/drps-index" train.tsv --algo lmf --negatives-per 2 -o no
 fails 2 "are for --algo wmf, not for bpr" "$tools/drps-index" train.tsv --algo bpr --alpha 2 -o no
 fails 2 "even, popular" "$tools/drps-index" train.tsv --algo bpr --negatives seldom -o no
 fails 2 "needs the algorithm lmf; for bpr use the order shuffled" "$tools/drps-index" train.tsv --algo bpr --order grid -o no
-fails 2 "negatives are drawn from all items.*are found by name" "$tools/drps-index" test.tsv --base bpr.plan -o no
-fails 1 "every user has chosen all 2 items" bash -c "printf 'a x 1\na y 1\n' >two.txt; $tools/drps-index two.txt --format ratings --algo bpr -o no"
+fails 2 "negatives are drawn from all items.*make a plan of all data where the earlier items are to stay" "$tools/drps-index" test.tsv --base bpr.plan -o no
+fails 1 "every user has chosen all 2 items" bash -c "printf 'a x 1\na y 1\n' >two.txt; $tools/drps-index two.txt --algo bpr -o no"
 fails 1 "too small" "$tools/drps-index" train.tsv --algo bpr --positive-from 40 -o no
-fails 2 "needs ratings" bash -c "printf '1 1:1\n' >one.svm; $tools/drps-index one.svm --algo warp -o no"
+fails 2 "needs ratings" bash -c "printf '1 1:1\n' >one.svm; $tools/drps-index one.svm --format libsvm --algo warp -o no"
 fails 2 "the metric ndcg@10 is of implicit feedback" bash -c "$tools/drps-index train.tsv --algo lmf --test-fraction 0.1 -o lmf.plan -q &&
     $tools/drps-train lmf.plan -o no --patience 1 --metric ndcg@10"
 fails 2 "whose metrics are of all items of a user" "$tools/drps-predict" bpr.resident test.tsv --metrics -o no
-fails 2 "folding in fits ratings" "$tools/drps-recommend" bpr.resident --fold-in test.tsv
+fails 2 "folding in fits ratings.*make a plan of all data" "$tools/drps-recommend" bpr.resident --fold-in test.tsv
 fails 2 "goes with --test" "$tools/drps-recommend" bpr.resident --positive-from 3
 fails 2 "leave --fold-in" "$tools/drps-recommend" bpr.resident --test test.tsv --all-similar
 absent no

@@ -155,6 +155,20 @@ done
 index sound.svm --algo svm -o svm
 usual "0.05 1e-08" svm
 
+# Hinges want scores apart: where these tell samples apart, and where a later epoch is better, something was learnt. With tiny steps a
+# smaller rate does not help.
+awk '{ $1 = NR % 10 ? -1 : 1; print $0 (NR % 10 ? "" : " 9000:10") }' sound.svm >rare.svm
+index rare.svm --test-fraction .3 --algo svm -o rare
+train rare -o model --epochs 1 --lr .0005 --optimizer sgd --json >out.json 2>/dev/null
+awk -v a="$(number train_loss)" -v b="$(value constant_loss <out.json)" -v auc="$(number test_auc)" 'BEGIN { exit !(a > 1.01 * b && auc > .6) }' ||
+    fail "the hinge loss is to be large, the AUC too: $(cat out.json)"
+says train "" train rare -o model --epochs 1 --lr .0005 --optimizer sgd --json
+index rare.svm --algo svm -o rare
+train rare -o model --epochs 1 --lr 1e-7 --optimizer sgd --json >out.json 2>/dev/null
+says train "nothing was learnt: the training loss of epoch 1, $(six "$(number train_loss)"), is above that of the best constant, $(six "$(value constant_loss <out.json)"); try more epochs, or another learning rate (it is 1e-07)
+" train rare -o model --epochs 1 --lr 1e-7 --optimizer sgd --json
+says train "" train rare -o model --epochs 30 --json
+
 # What cannot be learnt: labels by chance, and a feature for each sample.
 samples 600 3 .5 >chance.svm && samples 200 4 .5 >chance.t.svm
 index chance.svm --test chance.t.svm --algo lor -o chance

@@ -26,7 +26,10 @@ fails 1 'two classes' "$index" one.svm --algo lor -o plan
 absent plan
 fails 1 'exactly two' "$index" three.svm --algo lor -o plan
 absent plan
-fails 1 'empty|no sample|nothing' "$index" empty.svm --algo lor -o plan
+for algo in lir lor svm lmf fm ffm mlr topic bpr warp wmf; do
+    fails 1 "empty.svm is empty: there are no samples to read" "$index" empty.svm --algo $algo -o plan
+done
+fails 1 "stdin is empty: there are no samples to read" "$index" - --algo lor -o plan </dev/null
 absent plan
 fails 2 'ratings' "$index" good.svm --algo lmf -o plan --format libsvm
 absent plan

@@ -15,8 +15,13 @@ tail -4000 all.svm >new.svm
 "$tools/drps-train" new-plan -o fresh --quiet --json >fresh.json
 "$tools/drps-train" new-plan --from old -o new --json >new.json 2>new.txt
 grep -qE "^drps-train: rows from old: [0-9],[0-9]{3} of [0-9],[0-9]{3}, with the optimizer's state; the others are new\$" new.txt || fail "no line: $(cat new.txt)"
-"$tools/drps-train" new-plan --from old --no-state -o none 2>none.txt >none.out
+"$tools/drps-train" new-plan --from old --no-state -o none --json 2>none.txt >none.json
 grep -qE '^drps-train: rows from old: [0-9],[0-9]{3} of [0-9],[0-9]{3}; the others are new$' none.txt || fail "no line: $(cat none.txt)"
+# Of the earlier rows those that were found are taken, and the others are left out.
+left=$("$tools/drps-stat" old --json | value rows)
+left=$((left - $(sed -n 's/^drps-train: rows from old: \([0-9,]*\) of .*/\1/p' none.txt | tr -d ,)))
+[[ $(sed -n 's/^drps-train: \([0-9,]*\) rows of old are left out.*/\1/p' none.txt | tr -d ,) = "$left" && $(all_values left_out <none.json) = "$left" ]] ||
+    fail "$left rows are left out: $(cat none.txt)"
 loss() { all_values train_loss <"$1" | head -1; }
 awk "BEGIN {exit !($(loss new.json) < $(loss fresh.json) - 0.02)}" ||
     fail "the first epoch from a model has loss $(loss new.json), a fresh one $(loss fresh.json)"

@@ -63,89 +63,89 @@ const struct argp_option index_option_table[] = {
     {"no-forecast", KEY_NO_FORECAST, NULL, 0,
      "Leave out what an epoch would move, which takes longest where many blocks are used", 3},
 
-    {NULL, 0, NULL, 0, "Implicit feedback, for bpr, warp and wmf: lines say which items a user has chosen:", 3},
+    {NULL, 0, NULL, 0, "Implicit feedback, for bpr, warp and wmf: lines say which items a user has chosen:", 4},
     {"positive-from", KEY_POSITIVE_FROM, "R", 0,
      "Lines with a rating below R are no choice, and are left out (default: all lines are; for wmf "
-     "those with a rating above 0)", 3},
+     "those with a rating above 0)", 4},
     {"negatives", KEY_NEGATIVES, "HOW", 0,
      "Items that a user has not chosen are drawn even (default), or popular: as often as they are "
-     "chosen", 3},
+     "chosen", 4},
     {"negatives-per", KEY_NEGATIVES_PER, "K", 0,
-     "Drawn for each training sample (1 to 4096; default: bpr 1, warp 10, wmf 20)", 3},
+     "Drawn for each training sample (1 to 4096; default: bpr 1, warp 10, wmf 20)", 4},
     {"negative-draws", KEY_NEGATIVE_DRAWS, "D", 0,
-     "An epoch has each training sample D times, with other negatives each time (1 to 1000; default 1)", 3},
+     "An epoch has each training sample D times, with other negatives each time (1 to 1000; default 1)", 4},
     {"test-negatives", KEY_TEST_NEGATIVES, "M", 0,
-     "Drawn for each test sample, which is placed among them (1 to 4096; default 100)", 3},
-    {"alpha", KEY_ALPHA, "A", 0, "For wmf: a choice has the confidence 1 + A times its rating (default 1)", 3},
+     "Drawn for each test sample, which is placed among them (1 to 4096; default 100)", 4},
+    {"alpha", KEY_ALPHA, "A", 0, "For wmf: a choice has the confidence 1 + A times its rating (default 1)", 4},
     {"negative-weight", KEY_NEGATIVE_WEIGHT, "W", 0,
      "For wmf: weight of the negatives of a sample together (default: --negatives-per, 1 each), or all: "
-     "they stand for all items that the user has not chosen", 3},
+     "they stand for all items that the user has not chosen", 4},
 
-    {NULL, 0, NULL, 0, "Training on several machines:", 4},
+    {NULL, 0, NULL, 0, "Training on several machines:", 5},
     {"workers", KEY_WORKERS, "N", 0,
-     "Make a plan for N machines: a worker and a server each (default 1)", 4},
+     "Make a plan for N machines: a worker and a server each (default 1)", 5},
     {"servers", KEY_SERVERS, "M", 0,
      "The first M machines alone hold rows; where M is more than N, those beyond hold rows alone "
-     "(default: as --workers)", 4},
+     "(default: as --workers)", 5},
     {"separate", KEY_SEPARATE, NULL, 0,
-     "The M machines of --servers hold rows alone, and N others train", 4},
+     "The M machines of --servers hold rows alone, and N others train", 5},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
      "--servers, --separate, --partition, --residuals, --hand-on, --hand-on-for, --link, --memory and "
-     "--no-forecast alone", 4},
+     "--no-forecast alone", 5},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: auto (default: each row with who uses it most, and no link above "
      "1.05 of the average; but with --order grid ranges of rows circulate, between at most 16), range (runs "
      "of neighbouring rows that share memory and accesses evenly; default with --from-plan), greedy (the "
-     "paper's), dppa (least traffic); to compare with, hash", 4},
+     "paper's), dppa (least traffic); to compare with, hash", 5},
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
-     "greedy and dppa), placed (in any round), or dealt in turn", 4},
+     "greedy and dppa), placed (in any round), or dealt in turn", 5},
     {"link", KEY_LINK, "SPEED", 0,
      "Speed of each machine's link to the network, to say whether the machines can be faster than one "
-     "(default 1Gbit); the plan is the same", 4},
+     "(default 1Gbit); the plan is the same", 5},
     {"residuals", KEY_RESIDUALS, "N", 0,
      "Let drps-train shorten gradients (--push-values, --push-filter, --push-top) and parameters "
      "(--pull-values, --pull-filter) on their way: each worker keeps what was not sent, or a copy, of "
      "N rows at a time, or of 'all' that it uses again in an epoch, or of 'each' that it uses, so that it can keep "
-     "gradients over epochs (--push-flush); N rows of memory for each worker", 4},
+     "gradients over epochs (--push-flush); N rows of memory for each worker", 5},
     {"hand-on", KEY_HAND_ON, "N", 0,
      "A row that one worker alone uses in several rounds stays with it, and goes from there to the "
-     "next: a worker keeps N rows at a time, or all that move less so", 4},
+     "next: a worker keeps N rows at a time, or all that move less so", 5},
     {"hand-on-for", KEY_HAND_ON_FOR, "NAME", 0,
-     "The optimizer, whose state travels with a row: sgd, adagrad (default) or ftrl", 4},
+     "The optimizer, whose state travels with a row: sgd, adagrad (default) or ftrl", 5},
 
-    {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 5},
+    {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 6},
     {"blocks", KEY_BLOCKS, "NAME", 0,
      "Block builder: pattern (default: pages of rows with one access pattern), auto (merges what "
      "batches use together), topk and pairwise (the paper's merging), greedy (exact, small data), "
-     "none (one row a block); to compare with, pages by id, frequency, or random", 5},
-    {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block at most (default 2K)", 5},
-    {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 5},
-    {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 5},
-    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder", 5},
-    {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 5},
-    {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 5},
-    {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 5},
-    {"prune-to", KEY_PRUNE_TO, "N", 0, "All rows but the N most used stay alone (default: none do)", 5},
-    {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 5},
-    {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches (default 1)", 5},
+     "none (one row a block); to compare with, pages by id, frequency, or random", 6},
+    {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block at most (default 2K)", 6},
+    {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 6},
+    {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 6},
+    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder", 6},
+    {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 6},
+    {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 6},
+    {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 6},
+    {"prune-to", KEY_PRUNE_TO, "N", 0, "All rows but the N most used stay alone (default: none do)", 6},
+    {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},
+    {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches (default 1)", 6},
 
-    {NULL, 0, NULL, 0, "Counting on several machines, for --blocks auto, topk, pairwise and greedy:", 6},
+    {NULL, 0, NULL, 0, "Counting on several machines, for --blocks auto, topk, pairwise and greedy:", 7},
     {"peers", KEY_PEERS, "FILE", 0,
      "Count a share of the batches on each: FILE has \"host:port [public key]\" of each, a line a "
-     "machine, as for drps-train", 6},
+     "machine, as for drps-train", 7},
     {"peer-rank", KEY_PEER_RANK, "R", 0,
      "Which line this process is, from 0 (default: as mpirun, srun or an indexed Kubernetes job "
-     "say); 0 reads DATA and makes PLAN, others only count", 6},
+     "say); 0 reads DATA and makes PLAN, others only count", 7},
     {"keys", KEY_KEYS, "DIR", 0,
-     "This machine's keys (drps-train --make-keys); needed beyond one machine", 6},
-    {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 6},
-    {"timeout", KEY_TIMEOUT, "S", 0, "Seconds to wait for the others to start (default 600)", 6},
+     "This machine's keys (drps-train --make-keys); needed beyond one machine", 7},
+    {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 7},
+    {"timeout", KEY_TIMEOUT, "S", 0, "Seconds to wait for the others to start (default 600)", 7},
     {"silence", KEY_SILENCE, "S", 0,
      "Seconds for which a link may be cut; who is not heard of for somewhat more than twice that "
-     "is dead (default 5)", 6},
+     "is dead (default 5)", 7},
     {0},
 };
 /* clang-format on */

@@ -5,13 +5,14 @@
 #include "tools/stat/print.h"
 #include "tools/stat/values.h"
 
-static void print_epochs(const json_t *training, uint64_t only)
+/* `places`: of implicit feedback, whose items are placed among drawn ones. */
+static void print_epochs(const json_t *training, uint64_t only, int places)
 {
     size_t i;
     json_t *e;
     printf("\n  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", "epoch", "seconds",
-           "samples/s", "train loss", "test loss", "AUC", "accuracy", "RMSE", "rows read",
-           "written", "waited");
+           "samples/s", "train loss", "test loss", "AUC", places ? "recall@10" : "accuracy",
+           places ? "ndcg@10" : "RMSE", "rows read", "written", "waited");
     if (json_is_number(json_object_get(training, "constant_loss")))
         printf("  %5s %9s %12s %10s %10s\n", "const", "", "",
                number_of(training, "constant_loss", "%.5f"),
@@ -22,9 +23,10 @@ static void print_epochs(const json_t *training, uint64_t only)
         printf("  %5s %9s %12s %10s %10s %9s %9s %9s %10s %10s %7s\n", count_of(e, "epoch"),
                number_of(e, "seconds", "%.2f"), number_of(e, "samples_per_s", "%.0f"),
                number_of(e, "train_loss", "%.5f"), number_of(e, "test_loss", "%.5f"),
-               number_of(e, "test_auc", "%.4f"), number_of(e, "test_accuracy", "%.4f"),
-               number_of(e, "test_rmse", "%.4f"), size_of(e, "read_bytes"),
-               size_of(e, "written_bytes"), percent_of(e, "stall_share"));
+               number_of(e, "test_auc", "%.4f"),
+               number_of(e, places ? "test_recall_at_10" : "test_accuracy", "%.4f"),
+               number_of(e, places ? "test_ndcg_at_10" : "test_rmse", "%.4f"),
+               size_of(e, "read_bytes"), size_of(e, "written_bytes"), percent_of(e, "stall_share"));
     }
 }
 
@@ -139,7 +141,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     print_calibration(&info->calibration);
     stat_print_tables(json_object_get(j, "tables"));
     if (json_is_string(json_object_get(training, "imported"))) return;
-    print_epochs(training, shown->epoch);
+    print_epochs(training, shown->epoch, drps_algorithm_draws(drps_algorithm(info->model.algo)));
     print_warnings(training);
     stat_print_loads(json_object_get(training, "ranks"));
     stat_print_traffic(training, shown->link_bits);

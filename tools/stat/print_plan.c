@@ -1,6 +1,7 @@
 /* What drps-stat prints of a plan. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/drps_size.h"
 #include "engine/cluster/drps_rounds.h"
@@ -207,6 +208,26 @@ static void print_machines(const struct drps_plan *plan, uint64_t link_bits)
            size_text((double)most.sent_bytes), size_text((double)most.received_bytes));
 }
 
+/* Which items were drawn, and what a choice is worth. */
+static void print_negatives(const struct drps_plan_info *info)
+{
+    const struct drps_plan_negatives *n = &info->negatives;
+    if (!n->each) return;
+    printf("  drawn    %u a training sample, %s (--negatives), in %u passes an epoch; %u a test "
+           "sample\n",
+           n->each, n->by_popularity ? "popular" : "even", n->draws, n->test);
+    if (strcmp(info->algo, drps_algo_name(DRPS_ALGO_WMF)) == 0) {
+        printf("  choices  confidence 1 + %g times the rating (--alpha); ", n->alpha);
+        if (n->weight > 0)
+            printf("negatives of a sample weigh %g together\n", n->weight);
+        else
+            printf("negatives stand for all items that a user has not chosen\n");
+    }
+    if (n->below)
+        printf("  left out %" PRIu64 " lines whose rating is too small (--positive-from)\n",
+               n->below);
+}
+
 void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *shown)
 {
     const json_t *j = plan->json;
@@ -219,6 +240,7 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     if (plan->info.weights.most > 0)
         printf("  weights  training samples weigh %g together, %g at most; test samples %g\n",
                plan->info.weights.sum, plan->info.weights.most, plan->info.weights.test_sum);
+    print_negatives(&plan->info);
     if (json_is_number(json_object_get(j, "constant_loss")))
         printf("  constant the best one has a loss of %s, on test samples %s\n",
                number_of(j, "constant_loss", "%.6f"), number_of(j, "test_constant_loss", "%.6f"));

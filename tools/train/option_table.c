@@ -48,7 +48,8 @@ const struct argp_option train_option_table[] = {
      2},
     {"lr", KEY_LR, "RATE", 0,
      "Learning rate (default: adagrad 0.05, for lor on categories 0.07, for fm 0.01, for warp "
-     "0.03, for lmf, bpr, wmf and mlr 0.1; ftrl 0.1; sgd: by the size of a batch)",
+     "0.03, for lmf, bpr, wmf, mlr, ffm and expr with W*x 0.1; ftrl 0.1; sgd: by the size of a "
+     "batch)",
      2},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the learning rate: before training, a share of the batches is trained with the usual "
@@ -65,7 +66,7 @@ const struct argp_option train_option_table[] = {
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0, of topics 1)", 2},
     {"eps", KEY_EPS, "X", 0,
      "adagrad: added to the sum of squares (default 1e-8, for lor on categories 1, for lmf, bpr "
-     "and warp 0.1, for wmf 0.01); "
+     "and warp 0.1, for wmf and ffm 0.01); "
      "larger makes first steps smaller",
      2},
     {"local-steps", KEY_LOCAL_STEPS, NULL, 0,

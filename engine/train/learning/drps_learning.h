@@ -37,6 +37,7 @@ DRPS_MUST_CHECK
 int drps_learning_check_exploded(const struct drps_train_result *r, struct drps_err *err);
 
 /* Add sentences on the losses of the run's epochs to r->remarks. */
-void drps_learning_remark(struct drps_train_result *r, const struct drps_train_options *options);
+void drps_learning_remark(struct drps_train_result *r, const struct drps_plan_info *info,
+                          const struct drps_train_options *options);
 
 #endif

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "engine/train/learning/drps_learning.h"
 
 enum { GROWS = 3 /* epochs in a row before it is said */ };
 static const double TELLING = 1e-3;  /* a share of a loss that is more than noise */
 static const double FAR_ABOVE = 100; /* times the constant's loss */
+static const double APART = 0.6;     /* an AUC, or an accuracy, that is not chance */
 
 static int is_above(double loss, double other)
 {
@@ -40,15 +42,58 @@ static const struct drps_epoch *kept_epoch(const struct drps_train_result *r)
     return &r->epochs[r->epochs_n - 1];
 }
 
-static void remark_untaught(struct drps_train_result *r, const struct drps_log *log,
-                            const struct drps_epoch *e)
+/* The epoch with the least training loss. */
+static const struct drps_epoch *least_epoch(const struct drps_train_result *r)
 {
+    const struct drps_epoch *least = &r->epochs[0];
+    for (size_t i = 1; i < r->epochs_n; i++)
+        if (r->epochs[i].train_loss < least->train_loss) least = &r->epochs[i];
+    return least;
+}
+
+/* The loss of a model whose scores are all 0, as most begin; no less than the constant's. */
+static double loss_of_zeros(const struct drps_plan_info *info)
+{
+    const size_t classes = drps_classes_count(info->classes);
+    const double constant = info->constant_loss;
+    enum drps_loss loss;
+    if (!drps_loss_find(info->loss, &loss)) return constant;
+    if (loss == DRPS_LOSS_LOGISTIC) return fmax(constant, log(2));
+    if (loss == DRPS_LOSS_SOFTMAX) return fmax(constant, log((double)classes));
+    if (loss == DRPS_LOSS_HINGE || loss == DRPS_LOSS_SQUARED_HINGE)
+        return fmax(constant, classes ? (double)classes : 1);
+    return constant;
+}
+
+/* Losses that want scores apart, not true: where these tell test samples from each other, a model
+ * is of use whatever its loss. */
+static int tells_apart(const struct drps_plan_info *info, const struct drps_epoch *e)
+{
+    enum drps_loss loss;
+    const double auc = isnan(e->test.auc) ? e->test.accuracy : e->test.auc;
+    if (!e->test.samples || !drps_loss_find(info->loss, &loss)) return 0;
+    return (loss == DRPS_LOSS_HINGE || loss == DRPS_LOSS_SQUARED_HINGE || info->negatives.each) &&
+           auc > APART;
+}
+
+/* A smaller rate helps where training has made the model worse than it began. */
+static void remark_untaught(struct drps_train_result *r, const struct drps_log *log,
+                            const struct drps_plan_info *info)
+{
+    const struct drps_epoch *e = least_epoch(r);
     const double lr = (double)r->optim.lr;
+    char advice[128];
+    if (is_above(e->train_loss, loss_of_zeros(info)))
+        (void)snprintf(advice, sizeof(advice),
+                       "try a smaller learning rate (it is %g, try %g), or more epochs", lr,
+                       lr / 10);
+    else
+        (void)snprintf(advice, sizeof(advice),
+                       "try more epochs, or another learning rate (it is %g)", lr);
     drps_remark(&r->remarks, log,
                 "nothing was learnt: the training loss of epoch %llu, %.6f, is above that of the "
-                "best constant, %.6f; try a smaller learning rate (it is %g, try %g), or more "
-                "epochs",
-                (unsigned long long)e->epoch, e->train_loss, r->constant_loss, lr, lr / 10);
+                "best constant, %.6f; %s",
+                (unsigned long long)e->epoch, e->train_loss, r->constant_loss, advice);
 }
 
 static void remark_unlike(struct drps_train_result *r, const struct drps_log *log,
@@ -62,18 +107,19 @@ static void remark_unlike(struct drps_train_result *r, const struct drps_log *lo
                 (unsigned long long)e->epoch, e->test.loss, r->test_constant_loss, e->train_loss);
 }
 
-/* Whether the model is no better than one score for all samples: returns 1 if nothing was learnt.
- */
-static int remark_constant(struct drps_train_result *r, const struct drps_log *log)
+/* Whether the model is no better than one score for all samples: returns 1 if nothing was learnt,
+ * in no epoch. */
+static int remark_constant(struct drps_train_result *r, const struct drps_plan_info *info,
+                           const struct drps_log *log)
 {
     const struct drps_epoch *e = kept_epoch(r);
     const int has_test = e->test.samples && isfinite(r->test_constant_loss);
-    const int learnt = !is_above(e->train_loss, r->constant_loss);
-    if (isnan(r->constant_loss)) return 0;
+    const int learnt = !is_above(least_epoch(r)->train_loss, r->constant_loss);
+    if (isnan(r->constant_loss) || tells_apart(info, e)) return 0;
     if (has_test && !is_above(e->test.loss, r->test_constant_loss)) return 0;
     if (!learnt)
-        remark_untaught(r, log, e);
-    else if (has_test)
+        remark_untaught(r, log, info);
+    else if (has_test && !is_above(e->train_loss, r->constant_loss))
         remark_unlike(r, log, e);
     return !learnt;
 }
@@ -125,9 +171,10 @@ static void remark_growth(struct drps_train_result *r, const struct drps_train_o
 
 /* Methods without a rate end by themselves, and their losses are those of points that were tried.
  */
-void drps_learning_remark(struct drps_train_result *r, const struct drps_train_options *options)
+void drps_learning_remark(struct drps_train_result *r, const struct drps_plan_info *info,
+                          const struct drps_train_options *options)
 {
     if (!r->epochs_n || !(r->optim.lr > 0)) return;
-    const int learnt = !remark_constant(r, options->log);
+    const int learnt = !remark_constant(r, info, options->log);
     remark_growth(r, options, learnt);
 }

@@ -65,6 +65,9 @@ static void test_constant_of_numbers_and_signs(void **state)
         {"hinge, halves", DRPS_LOSS_HINGE, {-1, 1, 99}, {1, 99}, 1, 1},
         /* score -1/2: (1/4 (3/2)^2 + 3/4 (1/2)^2 */
         {"squared hinge", DRPS_LOSS_SQUARED_HINGE, {-1, 1, -1, -1, 99}, {1, 99}, .75, 2.25},
+        /* confidences of 2 and 4: all scores 0 */
+        {"wmf", DRPS_LOSS_WMF, {2, 4, 99}, {1, 99}, 1.5, .5},
+        {"bpr", DRPS_LOSS_BPR, {1, 1, 99}, {1, 99}, log(2), log(2)},
         {"no samples", DRPS_LOSS_LOGISTIC, {99}, {1, 99}, NAN, NAN},
         {"no constant", DRPS_LOSS_CODING, {1, 99}, {1, 99}, NAN, NAN},
     };
@@ -117,6 +120,18 @@ static void test_no_constant_is_better(void **state)
     }
 }
 
+/* The first negative is a violator, whose rank is taken to be that of all other items. */
+static void test_constant_of_warp_is_of_the_items(void **state)
+{
+    (void)state;
+    static const double labels[] = {1, 1, 99};
+    struct drps_label_sums s = sums_of(DRPS_LOSS_WARP, 0, labels);
+    s.items = 2;
+    check("warp", "two items", 0, drps_constant_loss(&s, &s));
+    s.items = 11;
+    check("warp", "eleven items", log(10), drps_constant_loss(&s, &s));
+}
+
 static void test_weights_count_as_samples(void **state)
 {
     (void)state;
@@ -150,6 +165,7 @@ int main(void)
         cmocka_unit_test(test_constant_of_numbers_and_signs),
         cmocka_unit_test(test_constant_of_named_classes),
         cmocka_unit_test(test_no_constant_is_better),
+        cmocka_unit_test(test_constant_of_warp_is_of_the_items),
         cmocka_unit_test(test_weights_count_as_samples),
         cmocka_unit_test(test_expressions_have_no_known_constant),
     };
