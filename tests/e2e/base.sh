@@ -96,6 +96,10 @@ for m in kept1 kept2; do "$tools/drps-stat" $m --export $m.rows.txt >/dev/null; 
 awk -F'\t' '!/^#/ && !($1 in row) {row[$1] = $0} END {for (name in row) print row[name]}' delta2 kept1.rows.txt | sort | cmp - <(sort kept2.rows.txt) ||
     fail "kept1 with the delta over it is not kept2"
 "$tools/drps-train" plan2 --from kept1 --no-state -o plain --quiet
+"$tools/drps-train" plan2 --from model1 -o told >/dev/null 2>told.txt
+grep -q "rows from model1: [0-9,]* of [0-9,]*, the optimizer's state begins anew; the others are new$" told.txt || fail "$(cat told.txt)"
+"$tools/drps-train" plan2 --from model1 --optimizer sgd -o told --force >/dev/null 2>told.txt
+grep -q "rows from model1: [0-9,]* of [0-9,]*; the others are new$" told.txt || fail "sgd has no state: $(cat told.txt)"
 [[ $(content plain) = "$(content model2)" ]] || fail "--no-state has another model than one without checkpoints"
 echo "state and delta ok: $(stat -c %s delta2) bytes"
 
@@ -144,5 +148,14 @@ fails 2 "kept1 would be replaced" "$tools/drps-train" plan1 --from kept1 -o kept
 fails 1 "delta2 exists already" "$tools/drps-train" plan2 --from kept1 -o never --export-delta delta2
 absent never
 "$tools/drps-train" plan2 -o alone --quiet 2>alone.txt
-grep -q "goes on from plan .*, and training begins with no model of that" alone.txt || fail "no warning: $(cat alone.txt)"
+grep -q "plan2 goes on from an earlier plan, and training begins with no model of that" alone.txt || fail "no warning: $(cat alone.txt)"
+"$tools/drps-train" plan3 --from model1 -o between --quiet 2>between.txt
+grep -q "plan3 goes on from a plan of [0-9,]* rows, and model1 has [0-9,]* of them at most: the others begin anew" between.txt ||
+    fail "no warning: $(cat between.txt)"
+"$tools/drps-train" plan3 --from model2 -o between --force --quiet 2>between.txt
+[[ ! -s between.txt ]] || fail "a warning of the right model: $(cat between.txt)"
+"$tools/drps-predict" model2 day3 --calibrate platt --quiet
+"$tools/drps-train" plan3 --from model2 -o between --force --quiet 2>between.txt
+grep -q "model2 is calibrated, and the new model will not be: .*(drps-predict --calibrate)" between.txt || fail "no warning: $(cat between.txt)"
+"$tools/drps-predict" model2 day3 --calibrate none --quiet
 echo "mistakes ok"

@@ -75,8 +75,8 @@ static void print_forecast(const struct drps_train_result *r)
     if (!last->written_bytes && !r->forecast.written_bytes) return;
     printf("  forecast  an epoch reads %s and writes %s; %s read %s and wrote %s%s\n",
            size(r->forecast.read_bytes), size(r->forecast.written_bytes),
-           last->epoch == 1 ? "the first, whose rows are new," : "the last", size(last->read_bytes),
-           size(last->written_bytes),
+           last->epoch == 1 && !r->from.all ? "the first, whose rows are new," : "the last",
+           size(last->read_bytes), size(last->written_bytes),
            forecast_reason(&relay, r->forecast.written_bytes, last->written_bytes, why));
 }
 
