@@ -55,6 +55,7 @@ static const struct hint hints[] = {
 
     {"a delta is what has changed", "--export-delta", NULL},
     {"leave out the delta", "--export-delta", NULL},
+    {"samples to replay", "--replay", NULL},
     {"without a base", "--base", NULL},
     {"a plan cannot go on from", "--base", NULL},
     {"patience needs test samples", "drps-index --test, --test-fraction", "drps-train"},
@@ -156,18 +157,20 @@ static const struct hint hints[] = {
     {"hash seed", "--hash-seed", NULL},
 };
 
-static int has_option(const struct argp_option *options, const char *name)
+/* Whether the tool has the option, and does not refuse it beside those that were given. */
+static int takes_option(const struct drps_cli_tool *tool, const void *input, const char *name)
 {
-    for (const struct argp_option *o = options; o->name || o->key || o->doc; o++)
-        if (o->name && strcmp(o->name, name) == 0) return 1;
+    for (const struct argp_option *o = tool->options; o->name || o->key || o->doc; o++)
+        if (o->name && strcmp(o->name, name) == 0)
+            return !tool->refuses || !tool->refuses(input, o->key);
     return 0;
 }
 
-static int applies(const struct hint *h, const char *tool, const struct argp_option *options,
+static int applies(const struct hint *h, const struct drps_cli_tool *tool, const void *input,
                    const char *text)
 {
-    if (h->tool && strcmp(h->tool, tool) != 0) return 0;
-    if (strncmp(h->hint, "--", 2) == 0 && !has_option(options, h->hint + 2)) return 0;
+    if (h->tool && strcmp(h->tool, tool->name) != 0) return 0;
+    if (strncmp(h->hint, "--", 2) == 0 && !takes_option(tool, input, h->hint + 2)) return 0;
     return strstr(text, h->words) != NULL;
 }
 
@@ -180,7 +183,7 @@ static int names(const char *text, const char *hint)
     return 0;
 }
 
-const char *hints_for(const char *tool, const struct argp_option *options, const char *text,
+const char *hints_for(const struct drps_cli_tool *tool, const void *input, const char *text,
                       char out[HINTS_BYTES])
 {
     size_t used = 0;
@@ -189,7 +192,7 @@ const char *hints_for(const char *tool, const struct argp_option *options, const
         const char *hint = hints[i].hint;
         const size_t n = strlen(hint);
         if (used + n + sizeof(" (, )") > HINTS_BYTES) break;
-        if (!applies(&hints[i], tool, options, text) || names(text, hint) || names(out, hint))
+        if (!applies(&hints[i], tool, input, text) || names(text, hint) || names(out, hint))
             continue;
         used += (size_t)snprintf(out + used, HINTS_BYTES - used, "%s%s", used ? ", " : " (", hint);
     }
