@@ -335,10 +335,11 @@ static int refuse(const struct drps_job *job, struct drps_err *err)
                             "%s exists already, with the checkpoints that its run has kept in %s: "
                             "choose another name, or have it replaced",
                             job->options->model_path, job->checkpoints.place.root);
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s has checkpoints of a run that has not ended: resume it, or have it "
-                        "replaced by a run that starts anew",
-                        job->checkpoints.place.dir);
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "%s has checkpoints of a run that has not ended, or that has kept them: resume it, "
+        "or have it replaced by a run that starts anew",
+        job->checkpoints.place.dir);
 }
 
 /* How many of these numbers, which decrease, are those of the newest run. */
