@@ -58,6 +58,10 @@ struct drps_cli_tool {
      * file.
      */
     int (*parse)(struct drps_cli *cli, int key, char *arg);
+
+    /* Whether the option of this key may not be given beside those of `input`: then no message
+     * advises it. NULL: any may be. */
+    int (*refuses)(const void *input, int key);
 };
 
 /* One run of a tool. Caller's storage, usually in main(). */

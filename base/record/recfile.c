@@ -188,8 +188,10 @@ static int decode_header(struct drps_recfile *f, uint32_t kind, uint64_t *index_
         f->file_bytes - *index_offset_out != f->count * ENTRY_BYTES + 8)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: %" PRIu64 " records and an index at offset %" PRIu64
-                            " do not fit its %" PRIu64 " bytes",
-                            f->path, f->count, *index_offset_out, f->file_bytes);
+                            " do not fit its %" PRIu64 " bytes%s",
+                            f->path, f->count, *index_offset_out, f->file_bytes,
+                            *index_offset_out > f->file_bytes ? ": it is cut off, copy it again"
+                                                              : "");
     return 0;
 }
 

@@ -338,8 +338,18 @@ static void reject(struct drps_job *job, const struct drps_err *why)
     job->result->checkpoints.failed++;
     if (job->log) put_off(job);
     if (!why->code) return; /* the rank that failed says why */
-    drps_log(job->options->log, DRPS_LOG_WARN, "no checkpoint was written, training goes on%s: %s",
+    drps_log(job->options->log, c->told_failure ? DRPS_LOG_DEBUG : DRPS_LOG_WARN,
+             "no checkpoint was written, training goes on%s: %s",
              c->newest ? " (the one before stays)" : "", why->text);
+    c->told_failure = 1;
+}
+
+void drps_job_remark_failed(const struct drps_job *job)
+{
+    const unsigned long long n = job->result->checkpoints.failed;
+    if (n < 2) return; /* the first was told of */
+    drps_log(job->options->log, DRPS_LOG_WARN, "%llu checkpoints could not be written in %s", n,
+             job->checkpoints.place.root);
 }
 
 int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,

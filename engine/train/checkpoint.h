@@ -31,6 +31,7 @@ struct drps_job_checkpoints {
     int shares_rows;      /* 1: the newest has all rows but for those that the store has marked as
                              changed, and the next one may share their files */
     uint64_t linked_best; /* the epoch whose parameters the newest one has; 0: none */
+    int told_failure;     /* that one could not be written */
     int begins_over;      /* anew, beside checkpoints of an earlier run */
     int logged;           /* 1: vectors are logged beside `from`, */
     uint64_t round;       /* up to this round, and more */
@@ -165,6 +166,10 @@ int drps_job_due_after(struct drps_job *job, uint64_t epoch, int *due_out, struc
 DRPS_MUST_CHECK
 int drps_job_checkpoint(void *job, uint64_t epoch, const struct drps_epoch_part *done,
                         struct drps_err *err);
+
+/* At the end: how many could not be written, where that was more than one. The first is told of
+ * when it fails, those after it are only counted. */
+void drps_job_remark_failed(const struct drps_job *job);
 
 /* The model is written: checkpoints go, unless the options keep them; and where a run was resumed,
  * what killed ones have kept of the same parameters. */

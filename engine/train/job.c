@@ -271,6 +271,28 @@ static int begin_log(struct drps_job *job, struct drps_err *err)
     return rc == 1 ? drps_job_checkpoint(job, from->epoch, &from->part, err) : rc;
 }
 
+/* With patience the last checkpoint is of a later epoch than the model. */
+static void remark_kept_state(const struct drps_job *job)
+{
+    const struct drps_train_result *r = job->result;
+    const unsigned long long best = r->best_epoch;
+    if (!job->options->keep_checkpoints || r->interrupted || !best || best >= r->epochs_n) return;
+    drps_log(job->options->log, DRPS_LOG_WARN,
+             "the model is that of epoch %llu, and %s has the optimizer's state of epoch %zu: "
+             "training that begins with the model will begin without state; to have both, train "
+             "%llu epoch%s without patience",
+             best, job->checkpoints.place.root, r->epochs_n, best, best == 1 ? "" : "s");
+}
+
+/* What somebody should know of the run, now that it has ended. */
+static void remark(const struct drps_job *job)
+{
+    if (!job->whole) return;
+    drps_learning_remark(job->result, &job->plan->info, job->options);
+    remark_kept_state(job);
+    drps_job_remark_failed(job);
+}
+
 static int run(struct drps_job *job, struct drps_err *err)
 {
     const int is_pilot = job->options->pilot.on;
@@ -289,7 +311,7 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = begin_log(job, err);
     if (rc == 0) rc = run_epochs(job, err);
     if (rc == 0) rc = export_last(job, err);
-    if (rc == 0 && job->whole) drps_learning_remark(job->result, &job->plan->info, job->options);
+    if (rc == 0) remark(job);
     drps_job_collect(job);
     if (rc == 0 && job->ranks) rc = drps_job_collect_ranks(job, err);
     stop_reading(job);

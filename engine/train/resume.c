@@ -250,30 +250,59 @@ static int was_killed(const struct drps_job *job)
     return is;
 }
 
-/* Whether the model is there already, of this plan: the run has ended, and only its end was not
- * heard of. A model that a killed run was to replace, or that a stopped one has left, is not. */
-static int has_model(struct drps_job *job)
+/* The model, open, where it is there and whole: a run has ended. One that a killed run was to
+ * replace, or that a stopped one has left, is not that. NULL: there is none. */
+static struct drps_modeldir *open_ended(const struct drps_job *job)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
     struct drps_modeldir *md;
     if (!job->whole || was_killed(job) ||
         drps_modeldir_open(job->plan->io, job->options->model_path, 0, &md, &ignored) < 0)
-        return 0;
-    const struct drps_modeldir_info *info = drps_modeldir_info(md);
+        return NULL;
     const json_t *training = json_object_get(drps_modeldir_json(md), "training");
-    const int is = strcmp(info->plan_id, job->whole->info.id) == 0 &&
-                   !json_is_true(json_object_get(training, "interrupted"));
-    if (is) job->result->content = info->content;
+    if (!json_is_true(json_object_get(training, "interrupted"))) return md;
     drps_modeldir_close(md);
-    return is;
+    return NULL;
+}
+
+/* A run that has ended goes on to more epochs from checkpoints alone, unless it was to end early.
+ */
+static int check_no_more(const struct drps_job *job, const struct drps_modeldir *md,
+                         struct drps_err *err)
+{
+    const json_t *training = json_object_get(drps_modeldir_json(md), "training");
+    const size_t done = json_array_size(json_object_get(training, "epochs"));
+    const unsigned long long asked = job->options->epochs;
+    if (asked <= done || json_is_true(json_object_get(training, "stopped_early"))) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s was trained for %zu epoch%s, and no checkpoint is in %s from which its "
+                        "run could go on to epoch %llu: begin another run with the model, or have "
+                        "the first one keep its checkpoints",
+                        job->options->model_path, done, done == 1 ? "" : "s",
+                        job->checkpoints.place.dir, asked);
+}
+
+/* Whether the model is there already, of this plan, and only its end was not heard of. */
+static int has_model(struct drps_job *job, uint64_t *has_out, struct drps_err *err)
+{
+    struct drps_modeldir *md = open_ended(job);
+    int rc = 0;
+    *has_out = md && strcmp(drps_modeldir_info(md)->plan_id, job->whole->info.id) == 0;
+    if (*has_out) {
+        job->result->content = drps_modeldir_info(md)->content;
+        rc = check_no_more(job, md, err);
+    }
+    drps_modeldir_close(md);
+    return rc;
 }
 
 /* Nothing to resume: training begins anew, unless it is done. `before`: there are checkpoints, but
  * of an earlier run than the one that is resumed. */
 static int begin_anew(struct drps_job *job, int before, struct drps_err *err)
 {
-    uint64_t has = job->options->replace ? 0 : (uint64_t)has_model(job);
-    int rc = job->ranks ? drps_cluster_least(&job->cluster, &has, err) : 0;
+    uint64_t has = 0;
+    int rc = job->options->replace ? 0 : has_model(job, &has, err);
+    if (rc == 0 && job->ranks) rc = drps_cluster_least(&job->cluster, &has, err);
     job->result->already = has != 0;
     if (rc == 0)
         drps_log(job->options->log, level(job), "no checkpoint%s in %s: %s",
@@ -298,10 +327,19 @@ static int all_resume(const struct drps_job *job, struct drps_err *err)
 
 static int refuse(const struct drps_job *job, struct drps_err *err)
 {
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s has checkpoints of a run that has not ended: resume it, or have it "
-                        "replaced by a run that starts anew",
-                        job->checkpoints.place.dir);
+    struct drps_modeldir *md = open_ended(job);
+    const int ended = md != NULL;
+    drps_modeldir_close(md);
+    if (ended)
+        return drps_err_set(err, -EEXIST,
+                            "%s exists already, with the checkpoints that its run has kept in %s: "
+                            "choose another name, or have it replaced",
+                            job->options->model_path, job->checkpoints.place.root);
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "%s has checkpoints of a run that has not ended, or that has kept them: resume it, "
+        "or have it replaced by a run that starts anew",
+        job->checkpoints.place.dir);
 }
 
 /* How many of these numbers, which decrease, are those of the newest run. */
@@ -547,9 +585,16 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err)
                                        .step = c->state.part.step,
                                        .resumed = 1};
     if (job->options->on_checkpoint) job->options->on_checkpoint(job->options->ctx, &cut);
-    drps_log(job->options->log, level(job),
-             "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
-             (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
-             (unsigned long long)c->state.part.step, (unsigned long long)job->plan->info.batches);
+    if (c->state.epoch > job->options->epochs)
+        drps_log(job->options->log, level(job),
+                 "the run has ended: checkpoint %llu is of its last epoch, %llu, and the model is "
+                 "made of it again",
+                 (unsigned long long)c->from_number, (unsigned long long)c->state.epoch - 1);
+    else
+        drps_log(job->options->log, level(job),
+                 "going on from checkpoint %llu: epoch %llu, %llu of %llu batches done",
+                 (unsigned long long)c->from_number, (unsigned long long)c->state.epoch,
+                 (unsigned long long)c->state.part.step,
+                 (unsigned long long)job->plan->info.batches);
     return rc;
 }

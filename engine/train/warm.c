@@ -43,9 +43,32 @@ static void remark_base(const struct drps_job *job)
     const struct drps_plan_info *info = &job->plan->info;
     if (!job->whole || !info->base[0] || job->options->from || job->options->pilot.on) return;
     drps_log(job->options->log, DRPS_LOG_WARN,
-             "%s goes on from plan %s, and training begins with no model of that: what is not in "
-             "its own batches stays unlearned",
-             job->whole->dir, info->base);
+             "%s goes on from an earlier plan, and training begins with no model of that: what is "
+             "not in its own batches stays unlearned",
+             job->whole->dir);
+}
+
+/* The model of the base has all rows of the base, that of a plan before it has fewer. */
+static void remark_between(const struct drps_job *job, const struct drps_train_from *from)
+{
+    const struct drps_plan_info *info = &job->whole->info;
+    char base[DRPS_COUNT_BYTES], rows[DRPS_COUNT_BYTES];
+    if (!info->base[0] || from->rows >= info->base_rows) return;
+    drps_log(job->options->log, DRPS_LOG_WARN,
+             "%s goes on from a plan of %s rows, and %s has %s of them at most: the others begin "
+             "anew; begin with the model of that plan to keep what was learned of them",
+             job->whole->dir, drps_count_format(info->base_rows, base), job->options->from,
+             drps_count_format(from->rows, rows));
+}
+
+/* A calibration is of one model's scores. */
+static void remark_calibration(const struct drps_job *job)
+{
+    if (!job->whole || job->options->pilot.on || !drps_warm_is_calibrated(job->warm)) return;
+    drps_log(job->options->log, DRPS_LOG_WARN,
+             "%s is calibrated, and the new model will not be: once it is trained, calibrate it on "
+             "samples that it was not trained with",
+             job->options->from);
 }
 
 int drps_job_open_from(struct drps_job *job, struct drps_err *err)
@@ -53,12 +76,23 @@ int drps_job_open_from(struct drps_job *job, struct drps_err *err)
     if (job->checkpoints.from || job->result->already) return 0;
     remark_base(job);
     int rc = job->options->from ? open_from(job, err) : 0;
+    if (rc == 0 && job->warm) remark_calibration(job);
     return rc == 0 ? all_same(job, job->warm ? drps_warm_id(job->warm) : UINT64_MAX - 1, err) : rc;
 }
 
 uint64_t drps_job_rows_space(const struct drps_job *job)
 {
     return job->warm ? drps_warm_space(job->plan->info.rows, job->server.row_bytes) : 0;
+}
+
+/* What becomes of the optimizer's state, if it has one and it was asked for. */
+static const char *of_state(const struct drps_job *job, const struct drps_train_from *from)
+{
+    const struct drps_optim *optim = &job->server.optim;
+    if (from->state) return ", with the optimizer's state";
+    if (job->options->no_state || drps_optim_is_newton(optim->kind) || !drps_optim_states(optim))
+        return "";
+    return ", the optimizer's state begins anew";
 }
 
 /* Rank 0 says it for all. */
@@ -70,7 +104,7 @@ static void tell(const struct drps_job *job, const struct drps_train_from *from)
     if (!job->whole) return;
     drps_log(job->options->log, DRPS_LOG_INFO, "rows from %s: %s of %s%s%s", job->options->from,
              drps_count_format(from->rows, rows), drps_count_format(from->all, all),
-             from->state ? ", with the optimizer's state" : "", rest);
+             of_state(job, from), rest);
     if (from->left)
         drps_log(job->options->log, DRPS_LOG_INFO,
                  "%s rows of %s are left out: the plan does not have them",
@@ -79,6 +113,8 @@ static void tell(const struct drps_job *job, const struct drps_train_from *from)
         drps_log(job->options->log, DRPS_LOG_WARN,
                  "no feature of the plan has a name that %s knows: are its data of another kind?",
                  job->options->from);
+    else
+        remark_between(job, from);
 }
 
 /* The store is not open yet, and the model is not being written: theirs is the memory. */

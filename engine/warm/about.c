@@ -229,8 +229,9 @@ int drps_warm_check(const struct warm_about *old, const char *path, const struct
                             old->factors, now->factors, todo);
     if (strcmp(old->loss, now->loss) != 0 || strcmp(old->expression, now->expression) != 0)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s was trained for loss %s, the plan is for %s: %s", path,
-                            loss_of(old), loss_of(now), todo);
+                            "%s was trained for loss %s, the plan is for %s: %s; make the plan "
+                            "for the loss %s",
+                            path, loss_of(old), loss_of(now), todo, loss_of(old));
     if (old->string_names != now->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "features of %s are called by %s, those of the plan by %s: no name "

@@ -66,6 +66,9 @@ void drps_warm_close(struct drps_warm *w); /* NULL-safe */
 /* A number that is the same for the same parameters (and state, and progress), never 0. */
 uint64_t drps_warm_id(const struct drps_warm *w);
 
+/* Returns 1: the earlier run is a model that has a calibration, which is not of the new model. */
+int drps_warm_is_calibrated(const struct drps_warm *w);
+
 /*
  * Make the rows of the part, as `server` (initialised, not open) has them, in the folder `dir`,
  * which is made, and also has what is in between meanwhile. *cp_out: the rows, open, to be closed

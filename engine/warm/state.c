@@ -41,7 +41,9 @@ static const char *compare(const struct warm_old *model, const struct warm_old *
     const int same = *rc_out == 0 && drps_summer_value(s.sum) == info->content;
     drps_summer_free(s.sum);
     if (*rc_out < 0) return err->text;
-    return same ? NULL : "its parameters are not those of the model";
+    return same ? NULL
+                : "its parameters are those of another epoch or run; to begin with these and their "
+                  "state, name the folder of checkpoints";
 }
 
 char *drps_warm_state_path(const char *model)
@@ -70,8 +72,8 @@ int drps_warm_take_state(const struct drps_warm_options *o, const struct warm_ab
     if (rc == -ENOMEM || rc == DRPS_E_INTERRUPTED) {
         rc = drps_err_set(err, rc, "%s", why.text);
     } else if (differs) {
-        drps_log(o->log, DRPS_LOG_INFO, "%s begins without the optimizer's state in %s: %s",
-                 o->from, path, differs);
+        drps_log(o->log, o->whole ? DRPS_LOG_WARN : DRPS_LOG_DEBUG,
+                 "%s begins without the optimizer's state in %s: %s", o->from, path, differs);
         rc = 0;
     } else {
         drps_warm_old_close(old);

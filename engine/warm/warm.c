@@ -20,6 +20,7 @@ struct drps_warm {
     const struct drps_plan *whole;
     struct warm_about now;
     struct warm_old old;
+    int calibrated; /* 1: it is a model, with a calibration */
 };
 
 /* ---- Opening ---- */
@@ -74,6 +75,7 @@ int drps_warm_open(const struct drps_warm_options *o, struct drps_warm **w_out,
     int rc = open_whole(w, err);
     if (rc == 0) rc = drps_warm_about_plan(w->whole, &w->now, err);
     if (rc == 0) rc = drps_warm_old_open(&w->o, &w->now, &w->old, err);
+    w->calibrated = w->old.md && drps_modeldir_info(w->old.md)->calibration.kind;
     if (rc == 0 && w->old.md && !w->o.no_state)
         rc = drps_warm_take_state(&w->o, &w->now, &w->old, err);
     if (rc < 0) {
@@ -96,6 +98,11 @@ void drps_warm_close(struct drps_warm *w)
 uint64_t drps_warm_id(const struct drps_warm *w)
 {
     return w->old.id ^ (w->o.no_state ? 2 : 0);
+}
+
+int drps_warm_is_calibrated(const struct drps_warm *w)
+{
+    return w->calibrated;
 }
 
 uint64_t drps_warm_space(uint64_t rows, uint64_t row_bytes)
@@ -284,6 +291,7 @@ int drps_warm_make(struct drps_warm *w, const struct drps_server *server, const 
     struct drps_checkpoints place;
     struct making m = {.w = w, .server = server, .rows = drps_plan_own_rows(&w->o.part->info).rows};
     m.state = !w->old.md && !w->o.no_state && w->old.optim.kind == server->optim.kind &&
+              drps_optim_states(&server->optim) &&
               !drps_optim_is_newton(server->optim.kind); /* which begins at the parameters */
     *cp_out = NULL;
     *out = (struct drps_warm_found){0};

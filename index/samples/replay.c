@@ -88,7 +88,8 @@ static int open_files(struct replaying *r, struct drps_err *err)
     if (rc == 0)
         rc = drps_steps_open(p->io, p->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps, BUFFER_BYTES,
                              &r->rows, err);
-    if (rc < 0) return rc;
+    if (rc < 0)
+        return drps_err_context(err, "samples to replay are taken from the batches of %s", p->dir);
     r->plain = malloc((size_t)p->info.max_body_bytes + 1);
     return r->plain ? 0 : drps_err_set(err, -ENOMEM, "no memory for a batch of %s", p->dir);
 }

@@ -96,6 +96,10 @@ for m in kept1 kept2; do "$tools/drps-stat" $m --export $m.rows.txt >/dev/null; 
 awk -F'\t' '!/^#/ && !($1 in row) {row[$1] = $0} END {for (name in row) print row[name]}' delta2 kept1.rows.txt | sort | cmp - <(sort kept2.rows.txt) ||
     fail "kept1 with the delta over it is not kept2"
 "$tools/drps-train" plan2 --from kept1 --no-state -o plain --quiet
+"$tools/drps-train" plan2 --from model1 -o told >/dev/null 2>told.txt
+grep -q "rows from model1: [0-9,]* of [0-9,]*, the optimizer's state begins anew; the others are new$" told.txt || fail "$(cat told.txt)"
+"$tools/drps-train" plan2 --from model1 --optimizer sgd -o told --force >/dev/null 2>told.txt
+grep -q "rows from model1: [0-9,]* of [0-9,]*; the others are new$" told.txt || fail "sgd has no state: $(cat told.txt)"
 [[ $(content plain) = "$(content model2)" ]] || fail "--no-state has another model than one without checkpoints"
 echo "state and delta ok: $(stat -c %s delta2) bytes"
 
@@ -133,6 +137,12 @@ fails 2 "this partition gives them others" "$tools/drps-index" day2 --base plan1
 fails 2 "the part of one rank" "$tools/drps-index" day2 --base ranks/rank-1 -o never
 fails 2 "give no other options" "$tools/drps-index" --from-plan plan1 --base plan1 --workers 2 -o never
 sed 's/^1/5/' day2 >five
+cp -r plan1 bare && rm bare/data.rec bare/rows.rec
+fails 1 "samples to replay are taken from the batches of bare: cannot open bare/data.rec.*\(--replay\)" \
+    "$tools/drps-index" day2 --base bare --replay 0.5 -o never
+fails 2 "no column 'price'; it has: .*[^)]$" "$tools/drps-index" <(tail -n +2 day1.csv) --base csv1 -o never
+cp -r model1 cut && truncate -s 5000 cut/names.rec
+fails 1 "cut/names.rec: .* do not fit its 5000 bytes: it is cut off, copy it again" "$tools/drps-train" plan2 --from cut -o never
 fails 1 "the label 5; plan1 has 0 and 1" "$tools/drps-index" five --base plan1 -o never
 sed 's/label,price/label,cost/' day2.csv >renamed.csv
 fails 2 "price" "$tools/drps-index" renamed.csv --base csv1 -o never
@@ -151,5 +161,14 @@ fails 1 "notes exists already" "$tools/drps-train" plan2 --from kept1 -o never -
 fails 1 "delta2 exists already" "$tools/drps-train" plan2 --from kept1 -o never --export-delta delta2
 absent never
 "$tools/drps-train" plan2 -o alone --quiet 2>alone.txt
-grep -q "goes on from plan .*, and training begins with no model of that" alone.txt || fail "no warning: $(cat alone.txt)"
+grep -q "plan2 goes on from an earlier plan, and training begins with no model of that" alone.txt || fail "no warning: $(cat alone.txt)"
+"$tools/drps-train" plan3 --from model1 -o between --quiet 2>between.txt
+grep -q "plan3 goes on from a plan of [0-9,]* rows, and model1 has [0-9,]* of them at most: the others begin anew" between.txt ||
+    fail "no warning: $(cat between.txt)"
+"$tools/drps-train" plan3 --from model2 -o between --force --quiet 2>between.txt
+[[ ! -s between.txt ]] || fail "a warning of the right model: $(cat between.txt)"
+"$tools/drps-predict" model2 day3 --calibrate platt --quiet
+"$tools/drps-train" plan3 --from model2 -o between --force --quiet 2>between.txt
+grep -q "model2 is calibrated, and the new model will not be: .*(drps-predict --calibrate)" between.txt || fail "no warning: $(cat between.txt)"
+"$tools/drps-predict" model2 day3 --calibrate none --quiet
 echo "mistakes ok"

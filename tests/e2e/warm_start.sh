@@ -35,6 +35,35 @@ grep -qE "^  from +[0-9],[0-9]{3} of [0-9],[0-9]{3} rows of an earlier run, with
 [[ -d old.checkpoint/rank-0/1 ]] || fail "what was begun with is gone"
 echo "newer data ok: loss $(loss new.json), fresh $(loss fresh.json)"
 
+# ---- A run that has ended ----
+
+fails 1 "old exists already, with the checkpoints that its run has kept in old.checkpoint.*\(--force\)" "$tools/drps-train" old-plan -o old
+fails 2 "no way back" "$tools/drps-train" old-plan -o old --epochs 2 --resume
+ended=$(content old)
+"$tools/drps-train" old-plan -o old --resume --keep-checkpoints >/dev/null 2>ended.txt
+grep -q "the run has ended: checkpoint 1 is of its last epoch, 3" ended.txt || fail "$(cat ended.txt)"
+[[ $(content old) = "$ended" ]] || fail "the model has changed"
+"$tools/drps-train" new-plan -o short --epochs 2 --quiet
+ended=$(content short)
+fails 2 "short was trained for 2 epochs, and no checkpoint is in short.checkpoint.*\(--from, --keep-checkpoints\)" \
+    "$tools/drps-train" new-plan -o short --epochs 4 --resume
+for e in 1 2; do "$tools/drps-train" new-plan -o short --epochs $e --resume --quiet; done
+[[ $(content short) = "$ended" ]] || fail "the model has changed"
+fails 2 "give --from" "$tools/drps-train" new-plan -o never --no-state
+
+"$tools/drps-index" new.svm --algo fm --factors 4 --test-fraction 0.1 -o judged-plan --quiet
+"$tools/drps-train" judged-plan -o judged --epochs 30 --patience 1 --lr 0.5 --keep-checkpoints --quiet --json >judged.json 2>judged.txt
+best=$(all_values best_epoch <judged.json)
+grep -q "the model is that of epoch $best, and judged.checkpoint has the optimizer's state of epoch $((best + 1))" judged.txt || fail "$(cat judged.txt)"
+"$tools/drps-train" new-plan --from judged -o more-judged --quiet 2>judged.txt
+grep -q "warning: judged begins without the optimizer's state in judged.checkpoint: its parameters are those of another epoch" judged.txt || fail "$(cat judged.txt)"
+
+mkdir -p full/rank-0/1.partial && touch full/rank-0/1.partial/notes
+"$tools/drps-train" new-plan -o counted --epochs 4 --checkpoint-every 1e --checkpoint-dir full --quiet 2>counted.txt
+[[ $(grep -c "no checkpoint was written" counted.txt) = 1 ]] || fail "not told of once: $(cat counted.txt)"
+grep -q "3 checkpoints could not be written in full (--checkpoint-dir)" counted.txt || fail "not counted: $(cat counted.txt)"
+echo "runs that have ended ok"
+
 # ---- Refusals ----
 
 "$tools/drps-index" new.svm --algo fm --factors 8 -o eight --quiet

@@ -484,6 +484,22 @@ static void test_cli_full_disk_fails(void **state)
 
 /* ---- Hints ---- */
 
+static int refuses_memory(const void *input, int key)
+{
+    return input && key == KEY_MEMORY;
+}
+
+static void test_cli_hints_leave_out_what_the_tool_refuses(void **state)
+{
+    struct drps_cli_tool refusing = tool;
+    const char *text = "try a smaller learning rate, or raise the memory limit";
+    char out[HINTS_BYTES];
+    (void)state;
+    refusing.refuses = refuses_memory;
+    assert_string_equal(hints_for(&refusing, "given", text, out), " (--lr)");
+    assert_string_equal(hints_for(&refusing, NULL, text, out), " (--memory, --lr)");
+}
+
 static void test_cli_hints_name_options_of_the_tool(void **state)
 {
     static const struct {
@@ -501,7 +517,7 @@ static void test_cli_hints_name_options_of_the_tool(void **state)
     char out[HINTS_BYTES];
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (strcmp(hints_for("tool", tool_table, cases[i].text, out), cases[i].hints) != 0)
+        if (strcmp(hints_for(&tool, NULL, cases[i].text, out), cases[i].hints) != 0)
             fail_msg("%s: expected '%s', found '%s'", cases[i].name, cases[i].hints, out);
 }
 
@@ -525,6 +541,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cli_failures_choose_the_exit_code),
         cmocka_unit_test(test_cli_first_signal_asks_later_one_ends),
         cmocka_unit_test(test_cli_hints_name_options_of_the_tool),
+        cmocka_unit_test(test_cli_hints_leave_out_what_the_tool_refuses),
         cmocka_unit_test(test_cli_full_disk_fails),
     };
     return cmocka_run_group_tests_name("cli", tests, NULL, config_remove);

@@ -24,6 +24,10 @@ static const struct hint hints[] = {
     {"with all rows", "--checkpoint-rows", NULL},
     {"checkpoints of vectors", "--checkpoint-vectors", NULL},
     {"vectors are logged beside", "--checkpoint-vectors", NULL},
+    {"no checkpoint was written", "--checkpoint-dir", NULL},
+    {"checkpoints could not be written", "--checkpoint-dir", NULL},
+    {"begin another run with the model", "--from", NULL},
+    {"keep its checkpoints", "--keep-checkpoints", NULL},
     {"kind of checkpoints", "--checkpoint-vectors", NULL},
     {"resume after another round", "--resume-round", NULL},
     {"can be put in its place", "--force", NULL},
@@ -51,6 +55,7 @@ static const struct hint hints[] = {
 
     {"a delta is what has changed", "--export-delta", NULL},
     {"leave out the delta", "--export-delta", NULL},
+    {"samples to replay", "--replay", NULL},
     {"without a base", "--base", NULL},
     {"a plan cannot go on from", "--base", NULL},
     {"patience needs test samples", "drps-index --test, --test-fraction", "drps-train"},
@@ -109,6 +114,8 @@ static const struct hint hints[] = {
     {"the model's engine", "--model-store", NULL},
 
     {"the algorithm", "--algo", NULL},
+    {"calibrate it on samples", "drps-predict --calibrate", "drps-train"},
+    {"make the plan for the loss squared-hinge", "drps-index --loss squared-hinge", "drps-train"},
     {"the loss", "--loss", NULL},
     {"how many outputs", "--outputs", NULL},
     {"the outputs", "--outputs", NULL},
@@ -150,18 +157,20 @@ static const struct hint hints[] = {
     {"hash seed", "--hash-seed", NULL},
 };
 
-static int has_option(const struct argp_option *options, const char *name)
+/* Whether the tool has the option, and does not refuse it beside those that were given. */
+static int takes_option(const struct drps_cli_tool *tool, const void *input, const char *name)
 {
-    for (const struct argp_option *o = options; o->name || o->key || o->doc; o++)
-        if (o->name && strcmp(o->name, name) == 0) return 1;
+    for (const struct argp_option *o = tool->options; o->name || o->key || o->doc; o++)
+        if (o->name && strcmp(o->name, name) == 0)
+            return !tool->refuses || !tool->refuses(input, o->key);
     return 0;
 }
 
-static int applies(const struct hint *h, const char *tool, const struct argp_option *options,
+static int applies(const struct hint *h, const struct drps_cli_tool *tool, const void *input,
                    const char *text)
 {
-    if (h->tool && strcmp(h->tool, tool) != 0) return 0;
-    if (strncmp(h->hint, "--", 2) == 0 && !has_option(options, h->hint + 2)) return 0;
+    if (h->tool && strcmp(h->tool, tool->name) != 0) return 0;
+    if (strncmp(h->hint, "--", 2) == 0 && !takes_option(tool, input, h->hint + 2)) return 0;
     return strstr(text, h->words) != NULL;
 }
 
@@ -174,7 +183,7 @@ static int names(const char *text, const char *hint)
     return 0;
 }
 
-const char *hints_for(const char *tool, const struct argp_option *options, const char *text,
+const char *hints_for(const struct drps_cli_tool *tool, const void *input, const char *text,
                       char out[HINTS_BYTES])
 {
     size_t used = 0;
@@ -183,7 +192,7 @@ const char *hints_for(const char *tool, const struct argp_option *options, const
         const char *hint = hints[i].hint;
         const size_t n = strlen(hint);
         if (used + n + sizeof(" (, )") > HINTS_BYTES) break;
-        if (!applies(&hints[i], tool, options, text) || names(text, hint) || names(out, hint))
+        if (!applies(&hints[i], tool, input, text) || names(text, hint) || names(out, hint))
             continue;
         used += (size_t)snprintf(out + used, HINTS_BYTES - used, "%s%s", used ? ", " : " (", hint);
     }

@@ -5,15 +5,16 @@
 #ifndef DRPS_TOOLS_CLI_HINTS_H
 #define DRPS_TOOLS_CLI_HINTS_H
 
-#include <argp.h>
+#include "tools/drps_cli.h"
 
 enum { HINTS_BYTES = 200 };
 
 /*
  * Writes " (--memory, ...)" to `out`, or nothing: the options of `tool`, and other commands, that
- * help with `text`; none that it names itself. `options` is the tool's table. Returns `out`.
+ * help with `text`; none that it names itself, and none that the tool refuses beside those of
+ * `input`, its options. Returns `out`.
  */
-const char *hints_for(const char *tool, const struct argp_option *options, const char *text,
+const char *hints_for(const struct drps_cli_tool *tool, const void *input, const char *text,
                       char out[HINTS_BYTES]);
 
 #endif

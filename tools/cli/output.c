@@ -27,7 +27,7 @@ void cli_log_sink(void *ctx, enum drps_log_level level, const char *text)
                        : level == DRPS_LOG_WARN ? "warning: "
                                                 : "";
     char hints[HINTS_BYTES];
-    (void)hints_for(cli->tool->name, cli->tool->options, text, hints);
+    (void)hints_for(cli->tool, cli->input, text, hints);
     flockfile(stderr);
     erase_progress_locked(cli);
     /* stderr is where a failure would be told: nothing to do when it is gone */

@@ -117,7 +117,7 @@ uint64_t drps_cli_size(struct drps_cli *cli, const char *arg, uint64_t min, uint
     if (drps_size_parse(arg, &v, &err) < 0) drps_cli_usage(cli, "%s", err.text);
     if (v < min || v > max) {
         drps_size_format(min, lo, sizeof(lo));
-        if (max == UINT64_MAX) drps_cli_usage(cli, "'%s' is out of range: at least %s", arg, lo);
+        if (max >= INT64_MAX) drps_cli_usage(cli, "'%s' is out of range: at least %s", arg, lo);
         drps_cli_usage(cli, "'%s' is out of range: from %s to %s", arg, lo,
                        drps_size_format(max, hi, sizeof(hi)));
     }

@@ -428,6 +428,12 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     return rc;
 }
 
+static int refuses(const void *input, int key)
+{
+    const struct index_options *o = input;
+    return o->index.base && is_of_model(key);
+}
+
 const struct drps_cli_tool index_tool = {
     .name = "drps-index",
     .args_doc = "DATA... -o PLAN\nDATA... --base PLAN -o NEW\n--from-plan PLAN --workers N -o NEW",
@@ -437,6 +443,7 @@ const struct drps_cli_tool index_tool = {
            "DATA are text files, plain or compressed (.gz .zst .xz), or - for stdin.",
     .options = index_option_table,
     .parse = parse,
+    .refuses = refuses,
 };
 
 void index_options_free(struct index_options *o)

@@ -22,7 +22,10 @@ const struct argp_option train_option_table[] = {
      "not have begin anew",
      2},
     {"export-delta", KEY_EXPORT_DELTA, "FILE", 0,
-     "--from MODEL: write the rows that differ from those of that model, and new ones, as text", 2},
+     "--from MODEL: write the rows that differ from those of that model, and new ones, as text, "
+     "which "
+     "no tool of drps applies: a line takes the place of that of the same name, or is added",
+     2},
     {"no-state", KEY_NO_STATE, NULL, 0, "--from: parameters alone, the optimizer begins anew", 2},
     {"epochs", KEY_EPOCHS, "E", 0,
      "Passes over the training samples (default 1; of lbfgs and its kind 100 at most)", 2},

@@ -75,8 +75,8 @@ static void print_forecast(const struct drps_train_result *r)
     if (!last->written_bytes && !r->forecast.written_bytes) return;
     printf("  forecast  an epoch reads %s and writes %s; %s read %s and wrote %s%s\n",
            size(r->forecast.read_bytes), size(r->forecast.written_bytes),
-           last->epoch == 1 ? "the first, whose rows are new," : "the last", size(last->read_bytes),
-           size(last->written_bytes),
+           last->epoch == 1 && !r->from.all ? "the first, whose rows are new," : "the last",
+           size(last->read_bytes), size(last->written_bytes),
            forecast_reason(&relay, r->forecast.written_bytes, last->written_bytes, why));
 }
 
@@ -152,14 +152,13 @@ static void print_rows(const struct drps_train_result *r, int details)
     const struct drps_store_stats *s = &r->store_stats;
     const double seconds = step_seconds(&r->phases);
     const char *all = size(r->rows * r->row_bytes);
+    const char *state = drps_optim_states(&r->optim) ? " with the optimizer's state" : "";
     if (!s->blocks_needed && !r->windows_n) {
-        printf("  rows      %s with the optimizer's state, all in memory (store %s)\n", all,
-               r->store);
+        printf("  rows      %s%s, all in memory (store %s)\n", all, state, r->store);
         return;
     }
-    printf(
-        "  rows      %s with the optimizer's state, of which %s in memory at a time (store %s)\n",
-        all, size(s->pool_bytes), r->store);
+    printf("  rows      %s%s, of which %s in memory at a time (store %s)\n", all, state,
+           size(s->pool_bytes), r->store);
     printf(
         "  disk      %s of rows read, %s written; training waited for rows %.1f %% of the time\n",
         size(s->io.read_bytes), size(s->io.written_bytes),
