@@ -148,6 +148,7 @@ static const struct hint hints[] = {
     {"test files", "--test", NULL},
     {"for tests", "--test-fraction", NULL},
     {"hash seed", "--hash-seed", NULL},
+    {"measure recommendations", "drps-recommend --test", "drps-predict"},
 };
 
 static int has_option(const struct argp_option *options, const char *name)
