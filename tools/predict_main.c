@@ -51,7 +51,7 @@ static const struct argp_option option_table[] = {
      1},
     {"calibrate", KEY_CALIBRATE, "HOW", 0,
      "Of two classes: keep in MODEL what makes its scores probabilities on DATA, which it was not "
-     "trained with: platt, isotonic, or none, which removes it",
+     "trained with: platt, isotonic, or none, which removes it and needs no DATA",
      1},
     {"calibration", KEY_CURVE, "BINS", OPTION_ARG_OPTIONAL,
      "Of two classes: compare probabilities with the labels in DATA, in so many bins (default 10)",
@@ -239,7 +239,10 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
         (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
     (void)fprintf(to, "\n");
     if (!o->metrics) return;
-    (void)fprintf(to, "loss %.6f", r->quality.loss);
+    if (isnan(r->quality.loss))
+        (void)fprintf(to, "no loss");
+    else
+        (void)fprintf(to, "loss %.6f", r->quality.loss);
     if (!isnan(r->quality.auc)) (void)fprintf(to, ", AUC %.5f", r->quality.auc);
     if (!isnan(r->quality.accuracy)) (void)fprintf(to, ", accuracy %.5f", r->quality.accuracy);
     if (!isnan(r->quality.rmse)) (void)fprintf(to, ", RMSE %.6f", r->quality.rmse);
