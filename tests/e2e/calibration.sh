@@ -83,7 +83,7 @@ cp model/model.json before.json
 fails 2 'calibration of model stays .* of the larger label and 0 of the smaller' predict model ones.csv --calibrate isotonic
 cmp model/model.json before.json || fail "a failure changes the model"
 # 100 samples, and 10 of each label, are the least.
-(head -1 held.csv && grep ',1$' held.csv | head -90 && grep ',0$' held.csv | head -10) >least.csv
+(head -1 held.csv && grep -m 90 ',1$' held.csv && grep -m 10 ',0$' held.csv) >least.csv
 cp -r model other
 predict other least.csv --calibrate platt
 sed '$d' least.csv >fewer.csv
