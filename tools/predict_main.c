@@ -51,7 +51,7 @@ static const struct argp_option option_table[] = {
      1},
     {"calibrate", KEY_CALIBRATE, "HOW", 0,
      "Of two classes: keep in MODEL what makes its scores probabilities on DATA, which it was not "
-     "trained with: platt, isotonic, or none, which removes it",
+     "trained with: platt, isotonic, or none, which removes it and needs no DATA",
      1},
     {"calibration", KEY_CURVE, "BINS", OPTION_ARG_OPTIONAL,
      "Of two classes: compare probabilities with the labels in DATA, in so many bins (default 10)",
@@ -100,7 +100,8 @@ static void add_weights(struct drps_cli *cli, struct options *o, const char *arg
 static void check(struct drps_cli *cli, const struct options *o)
 {
     if (!o->predict.model) drps_cli_usage(cli, "no model: name the folder that drps-train made");
-    if (!o->predict.inputs_n)
+    if (!o->predict.inputs_n &&
+        (o->predict.calibrate != 1 || o->predict.output || o->predict.curve_bins))
         drps_cli_usage(cli, "no data: name at least one file, or - for stdin");
     if (!o->predict.output && !o->predict.calibrate && !o->predict.curve_bins)
         drps_cli_usage(cli, "-o FILE is missing: the file to write, or - for standard output");
@@ -205,20 +206,43 @@ static void print_curve(FILE *to, const struct drps_predict_result *r)
     }
 }
 
+static void print_calibrated(FILE *to, const struct drps_predict_options *o,
+                             const struct drps_predict_result *r)
+{
+    const char *const *names = drps_calibration_names();
+    char samples[DRPS_CLI_COUNT_BYTES];
+    if (o->calibrate == 1)
+        (void)fprintf(to, "%s now has no calibration", o->model);
+    else
+        (void)fprintf(to, "%s now has calibration %s", o->model, names[o->calibrate - 1]);
+    if (r->replaced)
+        (void)fprintf(to, ", in place of %s, of %s samples", names[r->replaced],
+                      drps_cli_grouped((uint64_t)(r->replaced_samples + 0.5), samples));
+    (void)fprintf(to, "\n");
+}
+
 static void print_text(const struct drps_predict_options *o, const struct drps_predict_result *r)
 {
     FILE *to = o->output && strcmp(o->output, "-") == 0
                    ? stderr
                    : stdout; /* scores and the summary never mix */
     char samples[DRPS_CLI_COUNT_BYTES], unseen[DRPS_CLI_COUNT_BYTES], all[DRPS_CLI_COUNT_BYTES];
-    (void)fprintf(to, "%s samples in %.2f s; %s of their %s features are not in the model",
-                  drps_cli_grouped(r->samples, samples), r->seconds,
-                  drps_cli_grouped(r->unseen, unseen), drps_cli_grouped(r->nnz + r->unseen, all));
+    if (!o->inputs_n) { /* a calibration was taken out, and that is all */
+        print_calibrated(to, o, r);
+        return;
+    }
+    (void)fprintf(to, "%s %s in %.2f s; %s of their %s features are not in the model",
+                  drps_cli_grouped(r->samples, samples), r->samples == 1 ? "sample" : "samples",
+                  r->seconds, drps_cli_grouped(r->unseen, unseen),
+                  drps_cli_grouped(r->nnz + r->unseen, all));
     if (r->skipped_lines)
         (void)fprintf(to, "; %llu bad lines skipped", (unsigned long long)r->skipped_lines);
     (void)fprintf(to, "\n");
     if (!o->metrics) return;
-    (void)fprintf(to, "loss %.6f", r->quality.loss);
+    if (isnan(r->quality.loss))
+        (void)fprintf(to, "no loss");
+    else
+        (void)fprintf(to, "loss %.6f", r->quality.loss);
     if (!isnan(r->quality.auc)) (void)fprintf(to, ", AUC %.5f", r->quality.auc);
     if (!isnan(r->quality.accuracy)) (void)fprintf(to, ", accuracy %.5f", r->quality.accuracy);
     if (!isnan(r->quality.rmse)) (void)fprintf(to, ", RMSE %.6f", r->quality.rmse);
@@ -227,9 +251,7 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
             to, "; %llu labels are no class of the model: they have no loss, and count as wrong",
             (unsigned long long)r->quality.unknown);
     (void)fprintf(to, "\n");
-    if (o->calibrate)
-        (void)fprintf(to, "%s now has calibration %s\n", o->model,
-                      drps_calibration_names()[o->calibrate - 1]);
+    if (o->calibrate) print_calibrated(to, o, r);
     print_curve(to, r);
 }
 

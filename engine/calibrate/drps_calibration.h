@@ -27,6 +27,8 @@ enum drps_calibration_kind {
     DRPS_CALIBRATION_ISOTONIC
 };
 enum { DRPS_CALIBRATION_STEPS = 1000 };
+/* A calibration of fewer samples, or of fewer of a label, tells little of others. */
+enum { DRPS_CALIBRATION_SAMPLES_LEAST = 100, DRPS_CALIBRATION_LABEL_LEAST = 10 };
 
 /* Zero: none. */
 struct drps_calibration {
@@ -41,8 +43,8 @@ struct drps_calibration {
 /* Names of the kinds, NULL-terminated, in their order: none platt isotonic. */
 const char *const *drps_calibration_names(void);
 
-/* Fit to points [n], increasing by score. DRPS_E_CONFIG: they are not of both classes; -ENOMEM.
- * Free *out in either case. */
+/* Fit to points [n], increasing by score. DRPS_E_CONFIG: they are not of both classes, however many
+ * are asked for above; -ENOMEM. Free *out in either case. */
 DRPS_MUST_CHECK
 int drps_calibration_fit(enum drps_calibration_kind kind, const struct drps_score_point *points,
                          size_t n, struct drps_calibration *out, struct drps_err *err);

@@ -44,7 +44,8 @@ const char *const *drps_import_formats(void);
 
 /*
  * Make the model, whole or not at all. DRPS_E_FORMAT: file:line, what is wrong there;
- * DRPS_E_CONFIG: the file is of a kind that drps has not; -EEXIST: there is a model of that name;
+ * DRPS_E_CONFIG: the file is of a kind that drps has not, a pipe,
+ * or says itself what an option says; DRPS_E_MEMORY_BUDGET; -EEXIST: there is a model of that name;
  * -ENOSPC; DRPS_E_INTERRUPTED by io->stop.
  */
 DRPS_MUST_CHECK

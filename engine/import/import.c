@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -17,8 +18,10 @@
 #include "engine/import/source.h"
 #include "engine/publish/drps_publish_stage.h"
 #include "engine/publish/drps_trained.h"
+#include "index/reader/input/drps_input.h"
 
 enum { MIB = 1 << 20, SORT_LEAST = 4 * MIB, SORT_MOST = 256 * MIB, PROGRAM_BYTES = 24 * MIB };
+enum { MEMORY_LEAST = PROGRAM_BYTES + 4 * SORT_LEAST };
 
 static const struct import_source *const sources[] = {&import_liblinear, &import_vw,
                                                       &import_libffm};
@@ -41,17 +44,57 @@ static int is_libffm(const char *head, size_t n)
            (fields && fields <= DRPS_FIELD_MAX && factors && factors <= DRPS_FACTORS_MAX);
 }
 
+/* A file is read more than once, and here and there. */
+static int check_file(const char *path, struct drps_err *err)
+{
+    struct stat st;
+    if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode)))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is a pipe: a model of another program is read more than once, so "
+                            "write it to a file first",
+                            strcmp(path, "-") == 0 ? "standard input" : path);
+    return 0;
+}
+
+/* What the first bytes [n] say that no model can be read of. */
+static int check_head(const char *path, const char *head, size_t n, struct drps_err *err)
+{
+    const struct drps_codec *codec = drps_codec_find((const uint8_t *)head, n);
+    if (!n) return drps_err_set(err, DRPS_E_FORMAT, "%s is empty", path);
+    if (!codec) return 0;
+    return drps_err_set(err, DRPS_E_FORMAT, "%s is compressed (%s): unpack it first", path,
+                        codec->name);
+}
+
+/* Options that the other program's file answers itself. */
+static int check_options(const struct drps_import_options *o, const struct import_source *source,
+                         struct drps_err *err)
+{
+    const int is_vw = source == &import_vw;
+    if (o->algo && !is_vw)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is of %s, which says itself what it is: leave out the algorithm",
+                            o->input, source->name);
+    if (o->labels && source == &import_liblinear)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is of liblinear, and has its labels: leave them out", o->input);
+    return 0;
+}
+
 static int find_source(const struct drps_io *io, const struct drps_import_options *o,
                        const struct import_source **out, struct drps_err *err)
 {
     char head[16] = "";
     uint64_t size;
-    int fd, rc = drps_io_open(io, o->input, O_RDONLY, &fd, err);
+    int fd = -1, rc = check_file(o->input, err);
+    if (rc == 0) rc = drps_io_open(io, o->input, O_RDONLY, &fd, err);
     if (rc == 0) rc = drps_io_size(io, fd, o->input, &size, err);
     if (rc == 0)
         rc = drps_io_read_at(io, fd, head, size < sizeof(head) ? (size_t)size : sizeof(head), 0,
                              o->input, err);
     drps_io_close(io, fd);
+    if (rc == 0)
+        rc = check_head(o->input, head, size < sizeof(head) ? (size_t)size : sizeof(head), err);
     if (rc < 0) return rc;
     *out = &import_libffm; /* the rest may be any bytes */
     if (strncmp(head, "solver_type", 11) == 0) *out = &import_liblinear;
@@ -197,6 +240,14 @@ static uint64_t sort_memory(uint64_t memory_bytes)
     return left < SORT_LEAST ? SORT_LEAST : left < SORT_MOST ? left : SORT_MOST;
 }
 
+static int check_memory(uint64_t memory_bytes, struct drps_err *err)
+{
+    if (!memory_bytes || memory_bytes >= MEMORY_LEAST) return 0;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "a model is imported within at least %d MiB: raise the memory limit",
+                        MEMORY_LEAST / MIB);
+}
+
 int drps_import_run(const struct drps_io *io, const struct drps_import_options *options,
                     struct drps_import_result *result, struct drps_err *err)
 {
@@ -207,7 +258,9 @@ int drps_import_run(const struct drps_io *io, const struct drps_import_options *
     memset(result, 0, sizeof(*result));
     if (!options->input || !options->model_path)
         return drps_err_set(err, DRPS_E_CONFIG, "give a file to import and a name for the model");
-    int rc = find_source(io, options, &source, err);
+    int rc = check_memory(options->memory_bytes, err);
+    if (rc == 0) rc = find_source(io, options, &source, err);
+    if (rc == 0) rc = check_options(options, source, err);
     if (rc == 0) rc = run(&m, source, &published, err);
     if (rc == 0)
         *result = (struct drps_import_result){.format = source->name,

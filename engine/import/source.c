@@ -37,7 +37,7 @@ int import_describe(struct import *m, const struct drps_model_terms *terms, uint
     struct drps_table *t = &info->tables[info->tables_n++];
     *t = (struct drps_table){.first = (uint64_t)(has_bias != 0), .rows = rows};
     (void)snprintf(t->name, sizeof(t->name), "%s", a->tables[0]);
-    (void)snprintf(info->plan_id, sizeof(info->plan_id), "imported");
+    (void)snprintf(info->plan_id, sizeof(info->plan_id), DRPS_MODEL_IMPORTED);
     return 0;
 }
 

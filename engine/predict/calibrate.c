@@ -1,5 +1,5 @@
-/* Where a model's scores are log-odds, calibrated ones take their place before anything looks at
- * them; margins stay, and only what is written of them becomes a probability. */
+/* Where a calibration is in effect, the log-odds that it makes of scores take their place before
+ * anything looks at them: metrics are those of the probabilities that are written. */
 #include "engine/predict/calibrate.h"
 
 #include <math.h>
@@ -63,13 +63,46 @@ void drps_calibrate_scores(const struct drps_calibration *c, float *scores, size
                         : (float)log_odds(drps_calibration_apply(c, (double)scores[i]));
 }
 
+/* Too few samples make probabilities that are wrong, and nothing shows that afterwards. */
+static int check_enough(const char *model, const struct drps_score_point *points, size_t n,
+                        struct drps_err *err)
+{
+    double larger = 0, smaller = 0;
+    for (size_t i = 0; i < n; i++) {
+        larger += points[i].positive;
+        smaller += points[i].negative;
+    }
+    if (larger + smaller >= DRPS_CALIBRATION_SAMPLES_LEAST &&
+        larger >= DRPS_CALIBRATION_LABEL_LEAST && smaller >= DRPS_CALIBRATION_LABEL_LEAST)
+        return 0;
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "the calibration of %s stays as it was: a new one needs at least %d samples, %d "
+        "of each label: the data have %.9g of the larger label and %.9g of the "
+        "smaller one",
+        model, DRPS_CALIBRATION_SAMPLES_LEAST, DRPS_CALIBRATION_LABEL_LEAST, larger, smaller);
+}
+
+static int make(const struct drps_io *io, const struct drps_predict_options *o,
+                const struct drps_modeldir_info *info, const struct drps_score_point *points,
+                size_t n, struct drps_calibration *made, struct drps_predict_result *result,
+                struct drps_err *err)
+{
+    const enum drps_calibration_kind kind = o->calibrate - 1;
+    int rc = kind ? check_enough(o->model, points, n, err) : 0;
+    if (rc == 0) rc = drps_calibration_fit(kind, points, n, made, err);
+    if (rc == 0) rc = drps_modeldir_calibrate(io, o->model, made, err);
+    if (rc < 0) return rc;
+    result->replaced = info->calibration.kind;
+    result->replaced_samples = info->calibration.samples;
+    return 0;
+}
+
 int drps_calibrate_finish(const struct drps_io *io, const struct drps_predict_options *o,
                           const struct drps_modeldir_info *info, struct drps_metrics *metrics,
                           struct drps_predict_result *result, struct drps_err *err)
 {
     const size_t bins = o->curve_bins ? o->curve_bins : DRPS_CALIBRATION_BINS;
-    const struct drps_calibration *shown =
-        has_margins(&info->model) ? drps_calibration_in_effect(o, info) : NULL;
     struct drps_calibration made = {.kind = DRPS_CALIBRATION_NONE};
     struct drps_score_point *points;
     size_t n;
@@ -77,14 +110,21 @@ int drps_calibrate_finish(const struct drps_io *io, const struct drps_predict_op
     int rc = drps_metrics_points(metrics, &points, &n, err);
     if (rc == 0 && o->calibrate > 1 && has_log_odds(&info->model))
         rc = drps_calibration_measure(NULL, points, n, bins, &result->before, err);
-    if (rc == 0 && o->calibrate) {
-        rc = drps_calibration_fit(o->calibrate - 1, points, n, &made, err);
-        if (rc == 0) rc = drps_modeldir_calibrate(io, o->model, &made, err);
-        shown = &made;
-    }
-    if (rc == 0 && (has_log_odds(&info->model) || (shown && shown->kind)))
-        rc = drps_calibration_measure(shown, points, n, bins, &result->curve, err);
+    if (rc == 0 && o->calibrate) rc = make(io, o, info, points, n, &made, result, err);
+    if (rc == 0 && (has_log_odds(&info->model) || !o->calibrate || made.kind))
+        rc = drps_calibration_measure(&made, points, n, bins, &result->curve, err);
     drps_calibration_free(&made);
     free(points);
+    return rc;
+}
+
+int drps_calibrate_remove(const struct drps_io *io, const struct drps_predict_options *o,
+                          struct drps_predict_result *result, struct drps_err *err)
+{
+    struct drps_calibration none = {.kind = DRPS_CALIBRATION_NONE};
+    struct drps_modeldir *md;
+    int rc = drps_modeldir_open(io, o->model, 0, &md, err);
+    if (rc == 0) rc = make(io, o, drps_modeldir_info(md), NULL, 0, &none, result, err);
+    drps_modeldir_close(md);
     return rc;
 }

@@ -15,7 +15,7 @@ DRPS_MUST_CHECK
 int drps_calibrate_check(const struct drps_predict_options *o,
                          const struct drps_modeldir_info *info, struct drps_err *err);
 
-/* Scores [n] of a model whose scores are log-odds: calibrated ones take their place. */
+/* Scores [n]: the log-odds of the probabilities that `c` makes of them take their place. */
 void drps_calibrate_scores(const struct drps_calibration *c, float *scores, size_t n);
 
 /* All samples are in `metrics`: fit what is wanted, keep it in the model, and fill in result->curve
@@ -23,6 +23,11 @@ void drps_calibrate_scores(const struct drps_calibration *c, float *scores, size
 DRPS_MUST_CHECK
 int drps_calibrate_finish(const struct drps_io *io, const struct drps_predict_options *o,
                           const struct drps_modeldir_info *info, struct drps_metrics *metrics,
+                          struct drps_predict_result *result, struct drps_err *err);
+
+/* Take the model's calibration out, which needs no data. */
+DRPS_MUST_CHECK
+int drps_calibrate_remove(const struct drps_io *io, const struct drps_predict_options *o,
                           struct drps_predict_result *result, struct drps_err *err);
 
 #endif

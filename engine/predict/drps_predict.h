@@ -56,7 +56,8 @@ struct drps_predict_options {
     /* Calibration (engine/calibrate/drps_calibration.h), of two classes. What is measured or made
      * needs labels: metrics are on. */
     unsigned calibrate;     /* make one of the raw scores, and keep it in the model: 1 + an
-                               enum drps_calibration_kind, 1: remove it; 0: not */
+                               enum drps_calibration_kind, 1: remove it, which needs no inputs;
+                               0: not */
     size_t curve_bins;      /* measure the probabilities in so many bins; 0: not */
     int uncalibrated;       /* scores are those of before the model's calibration */
     uint64_t memory_bytes;  /* of the whole process; default: half of what this process may use */
@@ -71,7 +72,10 @@ struct drps_predict_result {
     uint64_t nnz;                /* features that the model has */
     uint64_t unseen;             /* more features, of its columns, that it does not have: ignored */
     uint64_t skipped_lines;      /* bad lines left out; they have no line in the output */
-    struct drps_quality quality; /* with metrics; of calibrated scores, where they are log-odds */
+    struct drps_quality quality; /* with metrics; of a calibrated model: of its probabilities */
+    /* With `calibrate`: what it took the place of, and the samples that was made of. */
+    enum drps_calibration_kind replaced;
+    double replaced_samples;
     /* With `calibrate` or `curve_bins`: of what the model now says, n is 0 where that is no
      * probability; and with `calibrate` of what it says without. Free the bins of both. */
     struct drps_calibration_curve curve, before;

@@ -116,11 +116,11 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
 
 /* ---- Scores ---- */
 
-/* Log-odds are calibrated already. */
+/* Log-odds of a probability, made by a calibration or by the model itself. */
 static double answer(const struct predictor *p, float score)
 {
-    if (p->info->model.loss == DRPS_LOSS_LOGISTIC) return 1 / (1 + exp(-(double)score));
-    return p->calibration ? drps_calibration_apply(p->calibration, (double)score) : (double)score;
+    const int has_log_odds = p->calibration || p->info->model.loss == DRPS_LOSS_LOGISTIC;
+    return has_log_odds ? 1 / (1 + exp(-(double)score)) : (double)score;
 }
 
 static int put(struct predictor *p, const char *text, size_t n, char end, struct drps_err *err)
@@ -335,8 +335,7 @@ static int score_batch(struct predictor *p, struct drps_err *err)
 {
     struct drps_scorer *s = &p->scorer;
     int rc = drps_scorer_run(s, err);
-    if (rc == 0 && p->calibration && p->info->model.loss == DRPS_LOSS_LOGISTIC)
-        drps_calibrate_scores(p->calibration, s->scores, s->n);
+    if (rc == 0 && p->calibration) drps_calibrate_scores(p->calibration, s->scores, s->n);
     if (rc == 0 && p->metrics) rc = measure(p, err);
     if (rc == 0) rc = write_scores(p, err);
     if (rc < 0) return rc;
@@ -398,6 +397,43 @@ static const char *list_fields(const struct drps_modeldir_info *info, char out[5
     return out;
 }
 
+/* More than half of what is scored is then left out: that is hardly what was wanted. */
+static void warn_if_little_is_known(const struct predictor *p)
+{
+    const uint64_t all = p->result->nnz + p->result->unseen;
+    if (p->result->unseen > p->result->nnz && p->result->nnz)
+        drps_log(p->options->log, DRPS_LOG_WARN,
+                 "%llu of %llu features are not in %s and are left out: are the data of the kind "
+                 "that it was trained with, read in the right format?",
+                 (unsigned long long)p->result->unseen, (unsigned long long)all, p->options->model);
+}
+
+/* Scores of no sample are hardly what was wanted, and nothing can be measured or made of them. */
+static int check_empty(const struct predictor *p, struct drps_err *err)
+{
+    const struct drps_predict_options *o = p->options;
+    const char *input = strcmp(o->inputs[0], "-") == 0 ? "standard input" : o->inputs[0];
+    const char *more = o->inputs_n > 1 ? " and the files after it" : "";
+    const char *have = o->inputs_n > 1 ? "have" : "has";
+    if (p->result->samples) return 0;
+    if (o->calibrate > 1 || o->curve_bins)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s%s %s no samples: calibration needs some with labels", input, more,
+                            have);
+    drps_log(o->log, DRPS_LOG_WARN, "%s%s %s no samples: no score is written", input, more, have);
+    return 0;
+}
+
+/* Then loss and the like are of no sample. */
+static void warn_if_no_label_is_known(const struct predictor *p)
+{
+    const struct drps_quality *q = &p->result->quality;
+    if (q->samples && q->unknown == q->samples)
+        drps_log(p->options->log, DRPS_LOG_WARN,
+                 "none of the labels is a class of %s: there is no loss, and all count as wrong",
+                 p->options->model);
+}
+
 /* All scores are then one constant: that is hardly what was wanted. */
 static void warn_if_nothing_is_known(const struct predictor *p)
 {
@@ -440,15 +476,19 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
                           "pairs with labels: measure recommendations",
                           o->model, drps_algo_name(p->info->model.algo));
     if (rc == 0 && o->metrics) {
-        p->metrics = drps_metrics_of(&p->info->model);
+        p->metrics = p->calibration ? drps_metrics_new(DRPS_LOSS_LOGISTIC, 1)
+                                    : drps_metrics_of(&p->info->model);
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = predict_all(p, err);
+    if (rc == 0) rc = check_empty(p, err);
     if (rc == 0 && o->output) rc = drps_textfile_commit(&p->out, err);
     if (rc == 0) rc = drps_calibrate_finish(io, o, p->info, p->metrics, p->result, err);
     if (rc == 0) warn_if_nothing_is_known(p);
+    if (rc == 0) warn_if_little_is_known(p);
     if (p->data.reader) p->result->skipped_lines = drps_reader_skipped(p->data.reader);
     if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
+    if (rc == 0 && p->metrics) warn_if_no_label_is_known(p);
     return rc;
 }
 
@@ -460,14 +500,15 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
 
     memset(result, 0, sizeof(*result));
     const int looks = options->calibrate || options->curve_bins;
-    if (!options->model || !options->inputs_n || !(options->output || looks))
+    const int needs_data = options->calibrate != 1 || options->output || options->curve_bins;
+    if (!options->model || (!options->inputs_n && needs_data) || !(options->output || looks))
         return drps_err_set(err, DRPS_E_CONFIG, "give a model, data and -o FILE");
     if (looks && !options->metrics)
         return drps_err_set(err, DRPS_E_CONFIG, "calibration needs labels: ask for metrics");
     if (is_weighted(&p) && !options->metrics)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "weights of samples change metrics alone, and none are asked for");
-    int rc = run(&p, io, err);
+    int rc = options->inputs_n ? run(&p, io, err) : drps_calibrate_remove(io, options, result, err);
     drps_textfile_close(&p.out);
     drps_metrics_free(p.metrics);
     drps_explain_close(&p.explain);

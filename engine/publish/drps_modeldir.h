@@ -28,9 +28,11 @@ enum { DRPS_MODELDIR_VERSION = 1, DRPS_MODELDIR_BLOCK_BYTES = 16 * 1024 };
 /* The folder of a model, for drps_stage_begin(); while training it also holds the rows. */
 extern const struct drps_stage_kind drps_modeldir_kind;
 
+#define DRPS_MODEL_IMPORTED "imported" /* the plan of a model of another program */
+
 /* What prediction needs to know. */
 struct drps_modeldir_info {
-    char plan_id[17];
+    char plan_id[17]; /* or DRPS_MODEL_IMPORTED */
     struct drps_model model;
     char format[DRPS_PLAN_NAME_BYTES]; /* of the training data: the default for new data */
     char store[DRPS_PLAN_NAME_BYTES];  /* engine of rows/ */

@@ -53,21 +53,22 @@ static json_t *topics_to_json(const struct drps_modeldir_info *info)
 static json_t *info_to_json(const struct drps_modeldir_info *info)
 {
     const struct drps_model *m = &info->model;
+    const int imported = strcmp(info->plan_id, DRPS_MODEL_IMPORTED) == 0;
     json_t *j = json_pack(
         "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:o, s:b, s:f, "
         "s:f, s:f, s:o, s:b, "
         "s:I, s:I, s:o, s:o, s:o}",
         "kind", drps_modeldir_kind.kind, "version", DRPS_MODELDIR_VERSION, "made_by",
-        "drps-train " DRPS_VERSION, "plan", info->plan_id, "algo", drps_algo_name(m->algo), "loss",
-        drps_loss_name(m->loss), "format", info->format, "factors", (int)m->factors, "dim",
-        (int)m->dim, "has_bias", m->has_bias, "bias_start", (double)m->bias_start, "init_scale",
-        (double)m->init_scale, "seed", drps_manifest_hex(m->seed), "classification",
-        info->classification, "label_negative", (double)info->label_negative, "label_positive",
-        (double)info->label_positive, "label_mean", info->label_mean, "hash_seed",
-        drps_manifest_hex(info->hash_seed), "string_names", info->string_names, "rows",
-        (json_int_t)info->rows, "block_rows", (json_int_t)info->block_rows, "content",
-        drps_manifest_hex(info->content), "tables", tables_to_json(info), "fields",
-        fields_to_json(info));
+        imported ? "drps-import " DRPS_VERSION : "drps-train " DRPS_VERSION, "plan", info->plan_id,
+        "algo", drps_algo_name(m->algo), "loss", drps_loss_name(m->loss), "format", info->format,
+        "factors", (int)m->factors, "dim", (int)m->dim, "has_bias", m->has_bias, "bias_start",
+        (double)m->bias_start, "init_scale", (double)m->init_scale, "seed",
+        drps_manifest_hex(m->seed), "classification", info->classification, "label_negative",
+        (double)info->label_negative, "label_positive", (double)info->label_positive, "label_mean",
+        info->label_mean, "hash_seed", drps_manifest_hex(info->hash_seed), "string_names",
+        info->string_names, "rows", (json_int_t)info->rows, "block_rows",
+        (json_int_t)info->block_rows, "content", drps_manifest_hex(info->content), "tables",
+        tables_to_json(info), "fields", fields_to_json(info));
     if (m->fields) drps_manifest_put(&j, "field_count", json_integer(m->fields));
     if (m->normalized) drps_manifest_put(&j, "normalized", json_true());
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));

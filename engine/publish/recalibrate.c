@@ -19,6 +19,7 @@ static int replace_manifest(const struct drps_io *io, const char *dir, json_t *j
         if (rc < 0)
             rc = drps_err_set(err, rc, "cannot rename %s to %s: %s", next, path, drps_err_name(rc));
     }
+    if (rc < 0 && next) (void)io->ops->unlink(io->ctx, next); /* the model is as it was */
     if (rc == 0) rc = drps_sync_folder(io, dir, err);
     free(path);
     free(next);
@@ -36,6 +37,7 @@ int drps_modeldir_calibrate(const struct drps_io *io, const char *dir,
         rc = drps_err_set(err, -ENOMEM, "no memory to calibrate %s", dir);
     if (!c->kind) (void)json_object_del(j, "calibration"); /* it may have none */
     if (rc == 0) rc = replace_manifest(io, dir, j, err);
+    if (rc < 0) (void)drps_err_context(err, "the calibration of %s stays as it was", dir);
     drps_modeldir_close(md);
     return rc;
 }

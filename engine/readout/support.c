@@ -75,9 +75,10 @@ static int begin(struct measure *m, const struct drps_plan *plan, const struct d
     const size_t room = w->lists * w->most + 1, rows = (size_t)info->max_batch_rows;
     if (strcmp(info->id, m->r->info->plan_id) != 0 || info->rows != m->r->info->rows ||
         info->dim != m->model->dim)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "the model is not of %s, but of the plan %s: its samples are others",
-                            plan->dir, m->r->info->plan_id);
+        return drps_err_set(err, DRPS_E_CONFIG, "the model is not of %s: %s", plan->dir,
+                            strcmp(m->r->info->plan_id, DRPS_MODEL_IMPORTED) == 0
+                                ? "it was imported, and has no plan"
+                                : "it was trained from another plan, whose samples are others");
     if (drps_model_ranks(m->model))
         return drps_err_set(
             err, DRPS_E_CONFIG,

@@ -271,7 +271,11 @@ static int read_test(struct run *r, struct drps_err *err)
                                 drps_modeldir_info(r->md)->rows, o->test_from, &r->evaluate, err);
     if (rc < 0) return rc;
     const struct drps_rating_sink sink = drps_evaluate_sink(r->evaluate);
+    const uint64_t before = r->result->ratings;
     rc = read_files(r, o->test, o->test_n, o->test_from != NULL, &sink, err);
+    if (rc == 0 && r->result->ratings == before)
+        drps_log(o->log, DRPS_LOG_WARN, "%s%s no held-out ratings: nothing is measured", o->test[0],
+                 o->test_n > 1 ? " and the test files after it have" : " has");
     return rc == 0 ? drps_evaluate_begin(r->evaluate, &r->people.of[DRPS_FIELD_USER], err) : rc;
 }
 

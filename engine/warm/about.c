@@ -201,10 +201,15 @@ static int check_fields(const struct warm_about *old, const char *path,
                             path, old->normalized ? "normalised" : "not normalised",
                             now->normalized ? "normalised" : "not");
     if (old->field_count == now->field_count && same_columns(old, now)) return 0;
+    if (old->field_count != now->field_count)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has %u fields, and the plan %u: a row has numbers for each, so "
+                            "training cannot begin with it",
+                            path, old->field_count, now->field_count);
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s has %u fields, and the plan %u, or others, or in another order: a row "
+                        "%s has other fields than the plan, or the same in another order: a row "
                         "has numbers for each, so training cannot begin with it",
-                        path, old->field_count, now->field_count);
+                        path);
 }
 
 static const char *loss_of(const struct warm_about *a)

@@ -320,19 +320,34 @@ static void copy_label(struct read_samples *p, const struct drps_reader *reader)
         (void)snprintf(p->label_column, sizeof(p->label_column), "%s", label);
 }
 
+/* Of "name:kind" the name's, at most 100. */
+static int name_chars(const char *field)
+{
+    const char *kind = strrchr(field, ':');
+    const size_t n = kind ? (size_t)(kind - field) : strlen(field);
+    return n < 100 ? (int)n : 100;
+}
+
 /* The columns are not those of the plan that this one goes on from. */
 static int other_columns(const struct drps_plan *base, const char *const *names, size_t n,
                          struct drps_err *err)
 {
+    static const char todo[] =
+        "where columns have changed, make a plan of all data together, without a base";
     size_t i = 0;
     while (i < n && i < base->info.fields_n && strcmp(names[i], base->fields[i]) == 0)
         i++;
+    if (i == n && i < base->info.fields_n)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s has the column %.*s, and the input has not; %s",
+                            base->dir, name_chars(base->fields[i]), base->fields[i], todo);
+    if (i == base->info.fields_n && i < n)
+        return drps_err_set(err, DRPS_E_CONFIG, "the input has the column %.*s, and %s has not; %s",
+                            name_chars(names[i]), names[i], base->dir, todo);
     return drps_err_set(err, DRPS_E_CONFIG,
                         "the columns of features are not those of %s: number %zu is '%.100s' there "
-                        "and '%.100s' in the input; where columns have changed, make a plan of all "
-                        "data together, without a base",
+                        "and '%.100s' in the input; %s",
                         base->dir, i + 1, i < base->info.fields_n ? base->fields[i] : "(none)",
-                        i < n ? names[i] : "(none)");
+                        i < n ? names[i] : "(none)", todo);
 }
 
 /* An input of another format, or with other columns, would share no feature with what was read

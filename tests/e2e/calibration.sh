@@ -43,7 +43,21 @@ for algo in lor svm; do
 done
 fails 2 'margins, no probabilities' predict model test.csv --calibration
 
-# The model's metrics are of what is written, where that are probabilities.
+# The model's metrics are of what is written: of svm, too, whose scores are margins.
+"$tools/drps-index" train.csv --label bought --algo svm -o plan --quiet --force
+"$tools/drps-train" plan -o model --epochs 1 --lr 0.01 --quiet --force
+for how in platt isotonic; do
+    predict model held.csv --calibrate $how
+    predict model test.csv -o $how.txt --force --metrics --json >metrics.json
+    paste -d, test.csv <(echo p; cat $how.txt) | awk -F , 'NR > 1 {sum -= log($3 ? $4 : 1 - $4); good += ($4 > 0.5) == $3} END {printf "%.7f %.7f\n", sum / (NR - 1), good / (NR - 1)}' >due.txt
+    near "$(value test_loss <metrics.json) $(value test_accuracy <metrics.json)" "$(cat due.txt)" 1e-4 || fail "svm, $how: loss and accuracy are not $(cat due.txt): $(cat metrics.json)"
+done
+"$tools/drps-predict" model held.csv --calibrate platt >out.txt
+grep -q '^model now has calibration platt, in place of isotonic, of 2,000 samples$' out.txt || fail "what is replaced is not said: $(cat out.txt)"
+"$tools/drps-predict" model --calibrate none >out.txt
+[[ $(cat out.txt) = 'model now has no calibration, in place of platt, of 2,000 samples' ]] || fail "taken out without data: $(cat out.txt)"
+fails 2 'no data' predict model --calibrate platt
+fails 2 'no data' predict model --calibrate none --calibration
 "$tools/drps-index" train.csv --label bought --algo lor -o plan --quiet --force
 "$tools/drps-train" plan -o model --epochs 1 --lr 0.01 --quiet --force
 raw=$(value_of log_loss model test.csv)
@@ -66,8 +80,27 @@ echo "ok calibration"
 
 awk -F , 'NR == 1 || $3 == 1' held.csv >ones.csv
 cp model/model.json before.json
-fails 2 'all have the larger one' predict model ones.csv --calibrate isotonic
+fails 2 'calibration of model stays .* of the larger label and 0 of the smaller' predict model ones.csv --calibrate isotonic
 cmp model/model.json before.json || fail "a failure changes the model"
+# 100 samples, and 10 of each label, are the least.
+(head -1 held.csv && grep -m 90 ',1$' held.csv && grep -m 10 ',0$' held.csv) >least.csv
+cp -r model other
+predict other least.csv --calibrate platt
+sed '$d' least.csv >fewer.csv
+(cat fewer.csv && grep ',1$' held.csv | tail -1) >nine.csv
+fails 2 'at least 100 samples, 10 of each label: the data have 90 of the larger label and 9 of' predict model fewer.csv --calibrate platt
+fails 2 'have 91 of the larger label and 9 of the smaller' predict model nine.csv --calibrate isotonic
+: >empty.csv
+fails 2 'empty.csv has no samples' predict model empty.csv --calibrate platt
+cmp model/model.json before.json || fail "a failure changes the model"
+predict model empty.csv -o none.txt 2>err.txt
+[[ -e none.txt && ! -s none.txt ]] && grep -q 'empty.csv has no samples' err.txt || fail "empty data: $(cat err.txt)"
+absent model/model.json.next
+# A folder in the way stands for a disk that is full.
+mkdir model/model.json.next
+fails 1 'the calibration of model stays as it was: ' predict model held.csv --calibrate platt
+cmp model/model.json before.json || fail "a failure changes the model"
+rmdir model/model.json.next
 fails 2 'is not one of: none, platt, isotonic' predict model held.csv --calibrate magic
 fails 2 'ask for explanations, values' predict model held.csv --calibrate platt --explain 3 -o -
 fails 2 '-o FILE is missing' predict model held.csv

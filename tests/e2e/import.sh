@@ -114,9 +114,24 @@ for edit in 's/^-1.25 $/x/:8: too few weights' 's/^-1.25 $/1 2/:8: too many weig
     "$tools/drps-import" bad.txt -o never >out.txt 2>err.txt && fail "a bad model is imported: $edit"
     grep -q "${edit#*:}" err.txt || fail "$edit: $(cat err.txt)"
 done
+: >empty.txt
 fails 1 'no model of LIBLINEAR, .*Vowpal Wabbit, .*libffm' "$tools/drps-import" three.svm -o never
 fails 1 'No such file|ENOENT' "$tools/drps-import" nothing -o never
 fails 1 'exist' "$tools/drps-import" lr.txt -o lr
+fails 1 'empty.txt is empty' "$tools/drps-import" empty.txt -o never
+fails 2 'standard input is a pipe' "$tools/drps-import" - -o never
+gzip -c lr.txt >lr.txt.gz
+fails 1 'lr.txt.gz is compressed .gzip.: unpack it first' "$tools/drps-import" lr.txt.gz -o never
+# Options that a file's kind does not take.
+fails 2 'of liblinear, which says itself what it is: leave out the algorithm' "$tools/drps-import" lr.txt -o never --algo lor
+fails 2 'of libffm, which says itself' "$tools/drps-import" ffm.txt -o never --algo lor
+fails 2 'of liblinear, and has its labels' "$tools/drps-import" lr.txt -o never --labels 0,1
+fails 1 'at least 40 MiB: raise the memory limit .--memory' "$tools/drps-import" lr.txt -o never --memory 39M
+import lr.txt -o least --memory 40M
+grep -q '"made_by": "drps-import' lr/model.json || fail "who made it: $(grep made_by lr/model.json)"
+"$tools/drps-stat" lr | grep -q 'plan' && fail "an imported model has a plan: $("$tools/drps-stat" lr)"
+fails 2 'not of plan: it was imported, and has no plan' "$tools/drps-stat" lr --weights --plan plan
+"$tools/drps-stat" ffm --weights | grep -q 'all weights of features are 0' || fail "weights that are all 0: $("$tools/drps-stat" ffm --weights)"
 fails 2 'smaller first' "$tools/drps-import" lr.txt -o never --labels 1,0
 fails 2 'no file' "$tools/drps-import" -o never
 fails 2 '-o MODEL is missing' "$tools/drps-import" lr.txt

@@ -150,8 +150,8 @@ grep -qF '(--' err.txt && fail "what is no mistake names options: $(cat err.txt)
 
 # Options that would do nothing are refused.
 fails 2 '[-]-sample: .* counts no batch' "$index" good.svm --algo lor -o never --blocks topk --sample 0
-fails 2 '[-]-epoch, --windows, --topics, --weights and --export are for models, and plan is a plan' "$tools/drps-stat" plan --windows
-fails 2 '[-]-epoch, --windows, --topics, --weights and --export are for models, and plan is a plan' "$tools/drps-stat" plan --epoch 1
+fails 2 '[-]-epoch, --windows, --topics, --weights, --similar and --export are for models, and plan is a plan' "$tools/drps-stat" plan --windows
+fails 2 '[-]-epoch, --windows, --topics, --weights, --similar and --export are for models, and plan is a plan' "$tools/drps-stat" plan --epoch 1
 
 # A damaged plan is named and not trained on.
 cp -r plan hurt

@@ -58,3 +58,18 @@ echo '{"bee": 3, "b": 1}' >>misspelt.jsonl
 "$tools/drps-predict" keys misspelt.jsonl -o keys.txt --quiet --force 2>err.txt
 [[ ! -s err.txt ]] || fail "a key that the model knows: $(cat err.txt)"
 echo "ok unknown data"
+
+# Most of the features are unknown, or all of the labels.
+printf 'a 1:1 2:1\nb 2:1 3:1\na 1:1 3:1\nb 3:1\n' >letters.svm
+"$tools/drps-index" letters.svm --algo mlr -o letters.plan --quiet
+"$tools/drps-train" letters.plan -o letters --quiet 2>/dev/null
+printf 'a 1:1 7:1 8:1\n' | "$tools/drps-predict" letters - -o letters.txt --quiet 2>err.txt
+grep -q 'warning: 2 of 3 features are not in letters and are left out' err.txt || fail "most are unknown: $(cat err.txt)"
+printf 'a 1:1 2:1 7:1 8:1\n' | "$tools/drps-predict" letters - -o letters.txt --quiet --force 2>err.txt
+[[ ! -s err.txt ]] || fail "a half is known: $(cat err.txt)"
+printf 'c 1:1 2:1\nd 3:1\n' | "$tools/drps-predict" letters - -o letters.txt --metrics --force >out.txt 2>err.txt
+grep -q 'warning: none of the labels is a class of letters' err.txt || fail "labels that are no class: $(cat err.txt)"
+grep -q '^no loss, accuracy 0.00000; 2 labels are no class' out.txt || fail "a loss of no label: $(cat out.txt)"
+printf 'c 1:1 2:1\na 1:1\n' | "$tools/drps-predict" letters - -o letters.txt --metrics --quiet --force 2>err.txt
+[[ ! -s err.txt ]] || fail "a label is known: $(cat err.txt)"
+echo "ok little is known"

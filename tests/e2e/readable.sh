@@ -46,9 +46,9 @@ stat lir --weights --plan plan-lir --json >plan.json
 "$tools/drps-predict" lir buy.csv -o v.txt --quiet
 expected=$(paste -d, <(tail -n +2 buy.csv) v.txt | awk -F , '{d = $NF - $4; s += d * d; n += $2 == "c5"} END {printf "%.9g", sqrt(s / NR / n)}')
 near "$(number plan.json city=c5 error)" "$expected" 1e-5 || fail "the error of c5 in lir is $(number plan.json city=c5 error), not $expected"
-fails 2 'the model is not of plan, but of the plan' stat lir --weights --plan plan
+fails 2 'the model is not of plan: it was trained from another plan' stat lir --weights --plan plan
 fails 1 'nowhere' stat lir --weights --plan nowhere
-fails 2 "lor has no class 'x'" stat lor --weights --class x
+fails 2 "lor has no named classes: leave out --class" stat lor --weights --class x
 fails 2 'give that, too' stat lor --top 3
 fails 2 'are for models, and plan is a plan' stat plan --weights
 fails 2 'ask one' stat lor --weights --verify
@@ -132,6 +132,9 @@ stat lmf --similar item=5 --top 1000 >alike.txt
 paste <(grep 'item=' alike.txt | head -3 | awk '{print $3, $1}') best.txt |
     awk '{d = $2 - $6; if ($1 != "item=" $5 || d * d > 1e-10) exit 1} END {exit NR != 3}' || fail "other items than drps-recommend: $(cat best.txt alike.txt | head -8)"
 stat fm --similar 'city=c5' --top 3 --json | all_values similarity | awk 'last && $1 > last || $1 > 1.0001 {exit 1} {last = $1} END {exit NR != 3}' || fail "features are not in order"
+stat lmf --similar 5 --top 1000 | cmp - alike.txt || fail "an item is not found as drps-recommend does"
+fails 1 "no feature 'item=none'" stat lmf --similar none
+fails 2 'similar and --export are for models, and plan is a plan; of a plan there are --check and --verify' stat plan --similar age
 fails 1 "no feature 'city=c99'" stat fm --similar city=c99
 fails 2 'no factors' stat lor --similar age
 fails 2 'not of --similar' stat fm --similar age --plan plan-fm

@@ -38,6 +38,9 @@ cmp <(cut -f3 candidates.txt | sort -u) twenty.txt || fail "--candidates: other 
 ! best small --exclude twenty.txt -n 100 | cut -f3 | grep -qxFf twenty.txt || fail "--exclude: an item of the list"
 item=$(head -1 twenty.txt)
 [[ $(best small --similar "$item" -n 7 | awk -F'\t' -v i="$item" '$1 == i && $3 != i && $4 <= 1' | wc -l) = 7 ]] || fail "--similar $item"
+: >empty.tsv
+"$tools/drps-recommend" small --test empty.tsv -o never.tsv >out.txt 2>err.txt
+grep -q 'empty.tsv has no held-out ratings' err.txt || fail "an empty test file: $(cat err.txt)"
 [[ $(best small --all-similar -n 2 | wc -l) = $((2 * $(cut -f2 small.tsv | sort -u | wc -l))) ]] || fail "--all-similar"
 
 fails 2 "no model" "$tools/drps-recommend"

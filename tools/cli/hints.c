@@ -155,6 +155,7 @@ static const struct hint hints[] = {
     {"test files", "--test", NULL},
     {"for tests", "--test-fraction", NULL},
     {"hash seed", "--hash-seed", NULL},
+    {"measure recommendations", "drps-recommend --test", "drps-predict"},
 };
 
 /* Whether the tool has the option, and does not refuse it beside those that were given. */

@@ -282,8 +282,9 @@ static void print_summary(const struct index_report *report)
         printf(": %s of parameters, %s with adagrad's state in training\n",
                size(i->rows * i->dim * 4), size(i->rows * i->row_bytes));
     if (i->base[0])
-        printf("  base     %s: its %s rows keep their numbers, %s are new\n", report->options->base,
-               count(i->base_rows), count(i->rows - i->base_rows));
+        printf("  base     %s: its %s rows keep their numbers, %s %s new\n", report->options->base,
+               count(i->base_rows), count(i->rows - i->base_rows),
+               i->rows - i->base_rows == 1 ? "is" : "are");
     if (r->replayed)
         printf("  replay   %s of its samples are trained on once more\n", count(r->replayed));
     print_memory(report);
@@ -352,8 +353,8 @@ static void print_details(const struct drps_index_result *r)
         "\n  entries  %s training, %s test (features of samples that are not 0); %s more are left "
         "out, as training never saw these features\n",
         count(i->nnz), count(i->test_nnz), count(i->test_unseen));
-    printf("  rows     %s of %u floats; the largest batch uses %s\n", count(i->rows), i->dim,
-           count(i->max_batch_rows));
+    printf("  rows     %s of %u %s; the largest batch uses %s\n", count(i->rows), i->dim,
+           i->dim == 1 ? "float" : "floats", count(i->max_batch_rows));
     printf("  blocks   %s of rows that are read and written together (%s), at most %s a batch\n",
            count(i->blocks), i->blocks_by, count(i->max_step_blocks));
     printf(

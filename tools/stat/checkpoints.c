@@ -18,9 +18,14 @@ struct shown {
 static void print_rank(const struct drps_covered *r)
 {
     char bytes[48];
-    printf("  rank %-4" PRIu32 " %" PRIu64 ", the newest %" PRIu64 ": epoch %" PRIu64 ", %" PRIu64
-           " batches done",
-           r->rank, r->checkpoints, r->newest, r->epoch, r->step);
+    printf("  rank %-4" PRIu32 " %" PRIu64 " %s, the newest %" PRIu64 ": ", r->rank, r->checkpoints,
+           r->checkpoints == 1 ? "checkpoint" : "checkpoints", r->newest);
+    /* One at an epoch's end is where the next begins. */
+    if (r->step || r->epoch < 2)
+        printf("epoch %" PRIu64 ", %" PRIu64 " %s done", r->epoch, r->step,
+               r->step == 1 ? "batch" : "batches");
+    else
+        printf("%" PRIu64 " %s done", r->epoch - 1, r->epoch == 2 ? "epoch" : "epochs");
     if (r->logged)
         printf("; rounds %" PRIu64 " to %" PRIu64 ", logs of %s", r->first, r->last,
                drps_size_format(r->log_bytes, bytes, sizeof(bytes)));

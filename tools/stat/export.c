@@ -26,7 +26,8 @@ int stat_export(struct drps_cli *cli, const struct drps_io *io,
     if (rc < 0) return rc;
     if (cli->json) return print_json(&result, err);
     if (cli->log.level < DRPS_LOG_INFO) return 0;
-    (void)fprintf(strcmp(o.output, "-") == 0 ? stderr : stdout, "%s rows of %u floats, as %s\n",
-                  drps_cli_grouped(result.rows, rows), result.dim, result.as);
+    (void)fprintf(strcmp(o.output, "-") == 0 ? stderr : stdout, "%s rows of %u %s, as %s\n",
+                  drps_cli_grouped(result.rows, rows), result.dim,
+                  result.dim == 1 ? "float" : "floats", result.as);
     return 0;
 }

@@ -107,11 +107,16 @@ static void print_calibration(const struct drps_calibration *c)
            drps_count_format((uint64_t)(c->samples + 0.5), samples));
 }
 
+static int is_imported(const json_t *training)
+{
+    return json_is_string(json_object_get(training, "imported"));
+}
+
 /* How the model was trained, or where it was imported from. */
 static void print_origin(const json_t *training)
 {
     const json_t *optimizer = json_object_get(training, "optimizer");
-    if (json_is_string(json_object_get(training, "imported"))) {
+    if (is_imported(training)) {
         printf("  imported from a model of %s\n", text_of(training, "imported"));
         return;
     }
@@ -130,17 +135,18 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     const json_t *j = drps_modeldir_json(md);
     const json_t *training = json_object_get(j, "training");
     const struct drps_modeldir_info *info = drps_modeldir_info(md);
-    printf("model %s: %s, %s loss, %llu rows of %u floats\n", path,
-           drps_algo_name(info->model.algo), drps_loss_name(info->model.loss),
-           (unsigned long long)info->rows, info->model.dim);
+    printf("model %s: %s, %s loss, %llu rows of %u %s\n", path, drps_algo_name(info->model.algo),
+           drps_loss_name(info->model.loss), (unsigned long long)info->rows, info->model.dim,
+           info->model.dim == 1 ? "float" : "floats");
     stat_print_expression(info->model.expr.text, info->classes ? 0 : info->model.outputs);
     stat_print_classes(info->classes);
-    printf("  content  %016llx, from plan %s, kept in %s\n", (unsigned long long)info->content,
-           info->plan_id, info->store);
+    printf("  content  %016llx, ", (unsigned long long)info->content);
+    if (!is_imported(training)) printf("from plan %s, ", info->plan_id);
+    printf("kept in %s\n", info->store);
     print_origin(training);
     print_calibration(&info->calibration);
     stat_print_tables(json_object_get(j, "tables"));
-    if (json_is_string(json_object_get(training, "imported"))) return;
+    if (is_imported(training)) return;
     print_epochs(training, shown->epoch, drps_algorithm_draws(drps_algorithm(info->model.algo)));
     print_warnings(training);
     stat_print_loads(json_object_get(training, "ranks"));

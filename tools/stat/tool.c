@@ -82,7 +82,10 @@ static const struct argp_option option_table[] = {
     {"top", KEY_TOP, "N", 0, "With --weights or --similar: so many (default 20)", 1},
     {"class", KEY_CLASS, "NAME", 0, "With --weights: of this class alone (default: of each)", 1},
     {"similar", KEY_SIMILAR, "NAME", 0,
-     "Instead, of a model with factors: the features whose factors are most like those of NAME", 1},
+     "Instead, of a model with factors: the features, users or items whose factors are most like "
+     "those "
+     "of NAME",
+     1},
     {"plan", KEY_PLAN, "PLAN", 0,
      "With --weights: how many training samples of PLAN, from which the model was trained, have "
      "each "
@@ -203,8 +206,8 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
     if (rc == 0 && (o->shown.epoch || o->shown.windows || o->topic_words || o->weights.wanted ||
                     o->export.output))
         rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "--epoch, --windows, --topics, --weights and --export are for models, "
-                          "and %s is a plan",
+                          "--epoch, --windows, --topics, --weights, --similar and --export are "
+                          "for models, and %s is a plan; of a plan there are --check and --verify",
                           o->path);
     if (rc == 0) {
         if (o->verify)
@@ -282,8 +285,9 @@ static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, cons
     if (o->shown.epoch || o->shown.windows || o->check || o->topic_words || o->weights.wanted ||
         o->export.output)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "--epoch, --windows, --topics, --weights and --export are for models, "
-                            "--check is of plans, and %s holds checkpoints",
+                            "--epoch, --windows, --topics, --weights, --similar and --export are "
+                            "for models, --check is of plans, and %s holds checkpoints; of these "
+                            "there is --verify",
                             o->path);
     return stat_print_checkpoints(cli, io, o->path, err);
 }

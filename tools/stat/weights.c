@@ -39,14 +39,31 @@ static int choose(struct weights *w, const char *path, const struct stat_weights
         return drps_err_set(err, DRPS_E_CONFIG, "%s has topics, and no weights: ask for --topics",
                             path);
     if (!o->class_name) return 0;
-    const int32_t c =
-        info->classes ? drps_classes_find(info->classes, o->class_name, strlen(o->class_name)) : -1;
+    if (!info->classes)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s has no named classes: leave out --class, and all its weights are "
+                            "shown",
+                            path);
+    const int32_t c = drps_classes_find(info->classes, o->class_name, strlen(o->class_name));
     if (c < 0)
         return drps_err_set(err, DRPS_E_CONFIG, "%s has no class '%s': drps-stat %s shows which",
                             path, o->class_name, path);
     w->choice.column = (uint32_t)c;
     w->choice.lists = 1;
     return 0;
+}
+
+/* Of ratings a name that is no feature's is that of an item, as in drps-recommend --similar. */
+static int find_alike(struct weights *w, const char *name, struct drps_err *err)
+{
+    char *item = NULL;
+    int rc = drps_readout_find(&w->r, name, &w->choice.like_row, w->like, err);
+    if (rc != DRPS_E_NOT_FOUND || strcmp(w->info->format, "ratings") != 0) return rc;
+    if (asprintf(&item, "item=%s", name) < 0) return drps_err_set(err, -ENOMEM, "no memory");
+    drps_err_clear(err);
+    rc = drps_readout_find(&w->r, item, &w->choice.like_row, w->like, err);
+    free(item);
+    return rc;
 }
 
 /* Features whose factors point where those of this one do. */
@@ -61,7 +78,7 @@ static int choose_alike(struct weights *w, const char *path, const struct stat_w
     w->like = drps_array_new(w->info->model.dim, sizeof(*w->like));
     if (!w->like) return drps_err_set(err, -ENOMEM, "no memory for a row");
     w->choice.like = w->like;
-    return drps_readout_find(&w->r, o->similar, &w->choice.like_row, w->like, err);
+    return find_alike(w, o->similar, err);
 }
 
 static int read_intercept(struct weights *w, struct drps_modeldir *md, struct drps_err *err)
@@ -154,6 +171,9 @@ static void print_text(const struct weights *w)
         }
         for (size_t i = 0; i < w->found.n[k]; i++)
             print_row(w, &w->found.of[k * w->found.most + i]);
+        if (!w->found.n[k])
+            printf("  %s\n", w->like ? "no other has factors that are not all 0"
+                                     : "all weights of features are 0");
     }
 }
 

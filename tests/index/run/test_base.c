@@ -422,7 +422,7 @@ static void test_base_refuses_data_that_do_not_fit(void **state)
          DRPS_E_FORMAT},
         {"another column", "lor", "label,a\n0,x\n1,y\n", "label,b\n0,x\n1,y\n", "", DRPS_E_CONFIG},
         {"one column more", "lor", "label,a\n0,x\n1,y\n", "label,a,b\n0,x,2\n1,y,3\n",
-         "number 2 is '(none)' there", DRPS_E_CONFIG},
+         "the input has the column", DRPS_E_CONFIG},
         {"another format", "lor", "0 1:1\n1 2:1\n", "label,a\n0,x\n1,y\n", "", DRPS_E_FORMAT},
     };
     struct scratch *s = *state;
@@ -496,7 +496,7 @@ static void test_base_that_was_edited_is_refused(void **state)
         int code;
     } cases[] = {
         {"string_names", "true", "the columns of features", &kinds[0], DRPS_E_CONFIG},
-        {"format", "\"ratings\"", "the columns of features", &kinds[0], DRPS_E_CONFIG},
+        {"format", "\"ratings\"", "where columns have changed", &kinds[0], DRPS_E_CONFIG},
         {"format", "\"strange\"", "strange", &kinds[0], DRPS_E_CONFIG},
         {"algo", "\"strange\"", "its algorithm is not known", &kinds[0], DRPS_E_CONFIG},
         {"algo", "\"topic\"", "", &kinds[0], DRPS_E_CONFIG},
@@ -505,7 +505,7 @@ static void test_base_that_was_edited_is_refused(void **state)
         {"base", "{\"plan\": \"0\", \"rows\": 1000000}", "rows of the base", &kinds[0],
          DRPS_E_CORRUPT},
         {"base", "{\"plan\": \"\", \"rows\": 1}", "has no id", &kinds[0], DRPS_E_CORRUPT},
-        {"fields", "[\"user\"]", "number 2 is '(none)' there", &kinds[2], DRPS_E_CONFIG},
+        {"fields", "[\"user\"]", "the input has the column item", &kinds[2], DRPS_E_CONFIG},
         {"field_count", "1", "", &kinds[6], DRPS_E_CORRUPT},
     };
     struct scratch *s = *state;
