@@ -359,7 +359,10 @@ static void test_too_little_memory_is_refused_with_what_would_do(void **state)
         {"all fits", "", 300, 2, 0},
         {"items", "negatives of 100000 items do not fit the memory limit: use a limit of", 400,
          100000, DRPS_E_MEMORY_BUDGET},
-        {"a user", "a user has chosen more than", 4000, 2, DRPS_E_MEMORY_BUDGET},
+        {"a user",
+         "a user has 4000 choices, whose negatives do not fit the memory limit: use a "
+         "limit of 5 MiB",
+         4000, 2, DRPS_E_MEMORY_BUDGET},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -386,6 +389,50 @@ static void test_too_little_memory_is_refused_with_what_would_do(void **state)
     }
 }
 
+/* The limit that is named is one for the largest user, wherever it comes, and does. */
+static void test_a_user_of_many_choices_is_counted_to_the_end(void **state)
+{
+    enum { MEMORY = 1 << 17, SAMPLES = 60000, FIRST = 1000 };
+    uint64_t memory = MEMORY, named = 0;
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        struct scratch s;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct negatives_drawn drawn;
+        struct spool *train, *test;
+        scratch_begin(&s);
+        assert_int_equal(drps_spool_open(drps_io_os(), s.dir, "train", 1, 0, &train, NULL), 0);
+        for (size_t i = 0; i < SAMPLES; i++) {
+            uint32_t ids[] = {i < FIRST ? 0 : 1, 2};
+            const struct spool_sample sample = {.label = 1, .weight = 1, .n = 2, .ids = ids};
+            assert_int_equal(drps_spool_add(train, &sample, NULL), 0);
+        }
+        assert_int_equal(drps_spool_finish(train, NULL), 0);
+        test = spool_of(&s, "test", 0);
+        const struct negatives_job job = {.io = drps_io_os(),
+                                          .dir = s.dir,
+                                          .items = {.first = 2, .rows = 2},
+                                          .how = {.each = 1, .test = 1, .draws = 1},
+                                          .samples = SAMPLES,
+                                          .memory_bytes = memory,
+                                          .limit_bytes = 3 * memory};
+        const int rc = drps_negatives_draw(&job, &train, &test, &drawn, &err);
+        if (round == 0) {
+            const char *at = strstr(err.text, "limit of ");
+            assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
+            assert_non_null(strstr(err.text, "a user has 59000 choices"));
+            assert_non_null(at);
+            named = strtoull(at + 9, NULL, 10) << 20;
+            memory = named / 3;
+        } else if (rc < 0) {
+            fail_msg("%llu bytes, as was said: %s", (unsigned long long)named, err.text);
+        }
+        drps_spool_close(train);
+        drps_spool_close(test);
+        scratch_end(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_labels_are_what_losses_take),
         cmocka_unit_test(test_options_that_do_not_fit_are_refused),
         cmocka_unit_test(test_too_little_memory_is_refused_with_what_would_do),
+        cmocka_unit_test(test_a_user_of_many_choices_is_counted_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
