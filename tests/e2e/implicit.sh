@@ -96,6 +96,8 @@ index clicks.tsv --format ratings --algo bpr -o clicks.plan
 grep -q "left out .* lines whose rating is too small" four.txt || fail "--positive-from: $(cat four.txt)"
 fails 2 "are for --algo bpr, warp and wmf, not for lmf" "$tools/drps-index" train.tsv --algo lmf --negatives-per 2 -o no
 fails 2 "are for --algo wmf, not for bpr" "$tools/drps-index" train.tsv --algo bpr --alpha 2 -o no
+fails 2 "there is no test data" "$tools/drps-index" train.tsv --algo bpr --test-negatives 20 -o no
+fails 2 "the task regression: the algorithm wmf ranks items" "$tools/drps-index" train.tsv --algo wmf --task regression -o no
 fails 2 "even, popular" "$tools/drps-index" train.tsv --algo bpr --negatives seldom -o no
 fails 2 "needs the algorithm lmf; for bpr use the order shuffled" "$tools/drps-index" train.tsv --algo bpr --order grid -o no
 fails 2 "negatives are drawn from all items.*are found by name" "$tools/drps-index" test.tsv --base bpr.plan -o no

@@ -306,16 +306,19 @@ static void test_options_that_do_not_fit_are_refused(void **state)
     static const struct {
         const char *algo, *order, *text, *says;
         struct drps_implicit_options implicit;
+        const char *task;
     } rows[] = {
-        {"lmf", NULL, "a x 1\nb y 1\n", "not lmf", {.each = 2}},
-        {"bpr", NULL, "a x 1\nb y 1\n", "alpha and the weight", {.has_alpha = 1, .alpha = 2}},
-        {"bpr", NULL, "a x 1\nb y 1\n", "even or popular", {.by = "seldom"}},
-        {"bpr", NULL, "a x 1\nb y 1\n", "at most 4096", {.test = 5000}},
-        {"wmf", NULL, "a x 1\nb y 1\n", "give finite numbers", {.has_alpha = 1, .alpha = -1}},
-        {"bpr", "grid", "a x 1\nb y 1\n", "needs the algorithm lmf", {0}},
-        {"bpr", NULL, "a x 1\nb x 1\n", "every user has chosen all 1 items", {0}},
-        {"bpr", NULL, "a x 1\nb y 1\n", "too small", {.has_least = 1, .least = 2}},
-        {"wmf", NULL, "a x 3e38\nb y 1\n", "too large", {.has_alpha = 1, .alpha = 100}},
+        {"lmf", NULL, "a x 1\nb y 1\n", "not lmf", {.each = 2}, NULL},
+        {"bpr", NULL, "a x 1\nb y 1\n", "there is no test data", {.test = 5}, NULL},
+        {"warp", NULL, "a x 1\nb y 1\n", "warp ranks items", {0}, "regression"},
+        {"bpr", NULL, "a x 1\nb y 1\n", "alpha and the weight", {.has_alpha = 1, .alpha = 2}, NULL},
+        {"bpr", NULL, "a x 1\nb y 1\n", "even or popular", {.by = "seldom"}, NULL},
+        {"bpr", NULL, "a x 1\nb y 1\n", "at most 4096", {.test = 5000}, NULL},
+        {"wmf", NULL, "a x 1\nb y 1\n", "give finite numbers", {.has_alpha = 1, .alpha = -1}, NULL},
+        {"bpr", "grid", "a x 1\nb y 1\n", "needs the algorithm lmf", {0}, NULL},
+        {"bpr", NULL, "a x 1\nb x 1\n", "every user has chosen all 1 items", {0}, NULL},
+        {"bpr", NULL, "a x 1\nb y 1\n", "too small", {.has_least = 1, .least = 2}, NULL},
+        {"wmf", NULL, "a x 3e38\nb y 1\n", "too large", {.has_alpha = 1, .alpha = 100}, NULL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -327,6 +330,7 @@ static void test_options_that_do_not_fit_are_refused(void **state)
         run.options.reader.format = "ratings";
         run.options.order = rows[i].order;
         run.options.implicit = rows[i].implicit;
+        run.options.task = rows[i].task;
         const int rc = drps_index_run(drps_io_os(), &run.options, &run.result, &err);
         if (rc == 0 || !strstr(err.text, rows[i].says))
             fail_msg("row %zu: expected '%s', found '%s' (%d)", i, rows[i].says, err.text, rc);
