@@ -20,6 +20,7 @@ enum {
     LARGE = 10,      /* a root mean square above it asks for a scale */
     /* Of larger input a share of the lines is counted, so that it takes no longer to parse. */
     COUNTED_BYTES = 64 << 20,
+    SAMPLES_SHARE = 8, /* of the reader's memory, for samples of columns */
 };
 
 struct seen {
@@ -351,8 +352,18 @@ static int open_numbers(struct drps_first_lines *f, const struct drps_columns *c
     if (!f->all) return drps_err_set(err, -ENOMEM, "the numbers of %zu columns", f->columns);
     for (size_t i = 0; i < c->n; i++)
         samples += (size_t)wants_sample(&c->columns[i]);
+    const uint64_t room = f->r->options.memory_bytes / SAMPLES_SHARE;
+    const size_t most = drps_numbers_most(samples, room);
+    if (!most)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "quartiles or bins of %zu columns need %zu KiB of the reader's memory, "
+                            "%llu KiB are for them: learn at most %llu columns so, or give more "
+                            "memory",
+                            samples, (samples * DRPS_NUMBERS_LEAST_BYTES >> 10) + 1,
+                            (unsigned long long)room >> 10,
+                            (unsigned long long)room / DRPS_NUMBERS_LEAST_BYTES);
     for (size_t i = 0; i < c->n; i++)
-        if (wants_sample(&c->columns[i])) f->all[i].most = drps_numbers_most(samples);
+        if (wants_sample(&c->columns[i])) f->all[i].most = most;
     return 0;
 }
 

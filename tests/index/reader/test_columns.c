@@ -562,6 +562,32 @@ static void test_columns_learn_nothing_from_bad_lines(void **state)
     }
 }
 
+/* With 1 MiB the samples of 512 columns fit. */
+static void test_columns_samples_take_from_the_memory(void **state)
+{
+    const struct drps_reader_options options = {
+        .format = "csv", .csv_label = "y", .csv_scale = "robust", .memory_bytes = 1 << 20};
+    (void)state;
+    for (size_t n = 512; n < 514; n++) {
+        char *text = malloc(20 * n + 100), *to = text;
+        struct outcome o;
+        assert_non_null(text);
+        to += sprintf(to, "y");
+        for (size_t i = 0; i < n; i++)
+            to += sprintf(to, ",c%zu", i);
+        to += sprintf(to, "\n1");
+        for (size_t i = 0; i < n; i++)
+            to += sprintf(to, ",0.5");
+        (void)sprintf(to, "\n");
+        read_text(text, &options, &o);
+        if (n == 512 ? o.rc < 0 : o.rc != DRPS_E_MEMORY_BUDGET)
+            fail_msg("%zu columns: %d, %s", n, o.rc, o.err.text);
+        if (n > 512) assert_non_null(strstr(o.err.text, "at most 512 columns"));
+        outcome_free(&o);
+        free(text);
+    }
+}
+
 static void test_columns_crosses(void **state)
 {
     static const struct options_row rows[] = {
@@ -672,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_columns_scale_keeps_zeros),
         cmocka_unit_test(test_columns_learn_from_all_lines),
         cmocka_unit_test(test_columns_learn_nothing_from_bad_lines),
+        cmocka_unit_test(test_columns_samples_take_from_the_memory),
         cmocka_unit_test(test_columns_crosses),
         cmocka_unit_test(test_columns_are_read_again_alike),
     };
