@@ -115,6 +115,15 @@ static int is_text(const char *name, size_t n)
     return j != NULL;
 }
 
+int32_t drps_class_check(const char *label, size_t n)
+{
+    char name[DRPS_CLASS_NAME_BYTES];
+    if (!n) return DRPS_CLASS_EMPTY;
+    const size_t bytes = name_of(label, n, name);
+    if (!bytes) return DRPS_CLASS_LONG;
+    return is_text(name, bytes) ? 0 : DRPS_CLASS_TEXT;
+}
+
 int32_t drps_classes_add(struct drps_classes *c, const char *label, size_t n)
 {
     char name[DRPS_CLASS_NAME_BYTES];

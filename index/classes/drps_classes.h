@@ -39,7 +39,8 @@ enum drps_class_fault {
     DRPS_CLASS_MEMORY = -5,
 };
 int32_t drps_classes_add(struct drps_classes *c, const char *label, size_t n);
-const char *drps_class_fault(int32_t fault); /* "is empty", ... */
+int32_t drps_class_check(const char *label, size_t n); /* 0, or one of the first three */
+const char *drps_class_fault(int32_t fault);           /* "is empty", ... */
 
 /* Returns a copy, NULL when memory is gone. */
 struct drps_classes *drps_classes_copy(const struct drps_classes *c);

@@ -147,16 +147,32 @@ static int reserve_user(struct user *u, size_t n, struct drps_err *err)
 
 enum { CHOICE_BYTES = sizeof(struct choice) + 2 * (sizeof(uint32_t) + sizeof(uint64_t)) };
 
+/* Counts the choices to the end, so that the limit that is named does for every user. `row` has one
+ * choice more than fit. */
+static int too_many(struct drawing *d, uint32_t row, struct drps_err *err)
+{
+    const struct negatives_job *job = d->job;
+    const struct drps_sort_record *r;
+    uint64_t n = d->user.most + 1, largest = n;
+    int rc;
+    while ((rc = drps_extsort_next(d->sort, &r, err)) > 0) {
+        n = (uint32_t)(r->hi >> 32) == row ? n + 1 : 1;
+        row = (uint32_t)(r->hi >> 32);
+        if (n > largest) largest = n;
+    }
+    if (rc < 0) return rc;
+    const double need = (double)(largest + 1) * USER_SHARE * CHOICE_BYTES;
+    const double limit = need * (double)job->limit_bytes / (double)job->memory_bytes;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "a user has %" PRIu64 " choices, whose negatives do not fit the memory "
+                        "limit: use a limit of %" PRIu64 " MiB",
+                        largest, ((uint64_t)limit >> 20) + 1);
+}
+
 static int add_choice(struct drawing *d, const struct drps_sort_record *r, struct drps_err *err)
 {
     struct user *u = &d->user;
-    char text[32];
-    if (u->n == u->most)
-        return drps_err_set(
-            err, DRPS_E_MEMORY_BUDGET,
-            "a user has chosen more than %zu items, whose negatives do not fit the memory limit: "
-            "use a limit of %s",
-            u->most, drps_size_format(2 * d->job->limit_bytes, text, sizeof(text)));
+    if (u->n == u->most) return too_many(d, u->row, err);
     if (u->n == u->cap) {
         const size_t more = u->cap ? 2 * u->cap : 256;
         int rc = reserve_user(u, more < u->most ? more : u->most, err);

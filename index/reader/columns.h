@@ -134,6 +134,10 @@ char *drps_columns_take(struct drps_parse *ps, char separator, char *p, char *en
 int drps_columns_add(struct drps_reader *r, struct drps_parse *ps, const struct drps_column *column,
                      char *p, char *end, float *label);
 
+/* Whether drps_columns_add() would take the text, while scales and bins are yet to be learned. What
+ * labels are is settled as it settles it. Returns 0 or DRPS_PARSE_BAD. */
+int drps_columns_check(struct drps_reader *r, const struct drps_column *column, char *p, char *end);
+
 /* Add the features of crosses, of the texts of a line. */
 void drps_columns_cross(const struct drps_columns *c, struct drps_parse *ps);
 
@@ -240,13 +244,23 @@ void drps_first_lines_free(struct drps_first_lines *f); /* NULL-safe */
  * whatever it looks like. -ENOMEM. */
 DRPS_MUST_CHECK
 int drps_first_lines_add(struct drps_first_lines *f, const struct drps_columns *c, size_t column,
-                         const char *text, const char *text_end, uint64_t line, int is_text,
+                         char *text, char *text_end, uint64_t line, int is_text,
+                         struct drps_err *err);
+
+/* 1: the kinds are decided, and scales and bins are being learned. */
+int drps_first_lines_learning(const struct drps_first_lines *f);
+
+/* The line ends. Scales and bins are learned from its numbers if it is `good` and all its fields
+ * are, so that a line that is skipped decides nothing. -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_first_lines_end(struct drps_first_lines *f, const struct drps_columns *c, int good,
                          struct drps_err *err);
 
 /*
  * Look at the first lines, and decide what columns are of which nothing is said; then at all lines,
  * where a scale or bins are to be learned, and the input can be read twice. Both hand their lines
- * to `take`, which calls drps_first_lines_add(). At last options.on_columns is told.
+ * to `take`, which calls drps_first_lines_add() and drps_first_lines_end(). At last
+ * options.on_columns is told.
  */
 DRPS_MUST_CHECK
 int drps_first_lines_learn(struct drps_first_lines *f, struct drps_reader *r,

@@ -109,13 +109,13 @@ static int weigh_line(void *ctx, char *p, char *end, uint64_t line, struct drps_
     for (;; p++) {
         char *text, *text_end;
         p = drps_columns_take(&ps, c->separator, p, end, &text, &text_end);
-        if (!p || n == c->n) return 0;
+        if (!p || n == c->n) return drps_first_lines_end(w->first, c, 0, err);
         w->fields[n++] = (struct drps_text){text, text_end};
         if (p == end) break;
     }
     for (size_t i = 0; rc == 0 && n == c->n && i < n; i++)
         rc = drps_first_lines_add(w->first, c, i, w->fields[i].p, w->fields[i].end, line, 0, err);
-    return rc;
+    return rc < 0 ? rc : drps_first_lines_end(w->first, c, n == c->n, err);
 }
 
 static int decide(struct drps_reader *r, struct drps_columns *c, struct drps_err *err)

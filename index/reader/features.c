@@ -180,6 +180,35 @@ int drps_columns_add(struct drps_reader *r, struct drps_parse *ps, const struct 
     }
 }
 
+/* Whether the text can name a class, which is not yet made of it. */
+static int names_class(const char *p, const char *end)
+{
+    while (p < end && drps_is_blank(*p))
+        p++;
+    while (p < end && drps_is_blank(end[-1]))
+        end--;
+    return drps_class_check(p, (size_t)(end - p)) == 0;
+}
+
+int drps_columns_check(struct drps_reader *r, const struct drps_column *column, char *p, char *end)
+{
+    enum { MOST_OF_FIELD = 4 };
+    uint64_t keys[MOST_OF_FIELD];
+    float values[MOST_OF_FIELD], label;
+    struct drps_name names[MOST_OF_FIELD];
+    struct drps_samples out = {.keys = keys, .values = values, .names = names};
+    struct drps_parse ps = {.out = &out};
+    if (column->kind == DRPS_COLUMN_CATEGORY) return 0; /* any text is one */
+    if (column->kind == DRPS_COLUMN_BINS && column->bins) {
+        float v;
+        return drps_columns_number(p, end, &v) ? 0 : check_missing(&ps, column, p, end);
+    }
+    if (drps_columns_add(r, &ps, column, p, end, &label) < 0) return DRPS_PARSE_BAD;
+    return column->kind == DRPS_COLUMN_LABEL && r->options.classes && !names_class(p, end)
+               ? DRPS_PARSE_BAD
+               : 0;
+}
+
 /* ---- Crosses ---- */
 
 /* What a column's text is in a cross: of bins the bin, of dates the hour or else the weekday, else

@@ -20,6 +20,7 @@ enum {
     LARGE = 10,      /* a root mean square above it asks for a scale */
     /* Of larger input a share of the lines is counted, so that it takes no longer to parse. */
     COUNTED_BYTES = 64 << 20,
+    SAMPLES_SHARE = 8, /* of the reader's memory, for samples of columns */
 };
 
 struct seen {
@@ -45,6 +46,8 @@ struct drps_first_lines {
     struct value *values; /* own: numbers of all columns */
     size_t n, cap;
     struct drps_numbers *all; /* own: [columns] of all lines; NULL: the kinds are not decided yet */
+    struct drps_reader *r;
+    int bad; /* a field of the line; the line's numbers are values[0 .. n) while all lines come */
 };
 
 /* ---- Weighing ---- */
@@ -156,23 +159,45 @@ static int wanted(const struct drps_columns *c)
     return 0;
 }
 
-/* Count a number of a column whose scale or bins are to be learned. */
-static int count(struct drps_first_lines *f, const struct drps_columns *c, size_t column,
-                 const char *p, const char *end, int is_text, struct drps_err *err)
+/* Keep a number of a column whose scale or bins are to be learned until its line ends. */
+static void keep(struct drps_first_lines *f, const struct drps_columns *c, size_t column, char *p,
+                 char *end, int is_text)
 {
     float v;
-    if (is_text || !is_open(&c->columns[column]) || !drps_columns_number(p, end, &v)) return 0;
-    return drps_numbers_add(&f->all[column], v, err);
+    f->bad |= drps_columns_check(f->r, &c->columns[column], p, end) < 0;
+    if (!is_text && is_open(&c->columns[column]) && drps_columns_number(p, end, &v))
+        f->values[f->n++] = (struct value){(uint32_t)column, v};
+}
+
+int drps_first_lines_learning(const struct drps_first_lines *f)
+{
+    return f->all != NULL;
+}
+
+int drps_first_lines_end(struct drps_first_lines *f, const struct drps_columns *c, int good,
+                         struct drps_err *err)
+{
+    int rc = 0;
+    if (!f->all) return 0;
+    if (f->r->options.clicks && c->clicks > c->impressions) good = 0;
+    for (size_t i = 0; rc == 0 && good && !f->bad && i < f->n; i++)
+        rc = drps_numbers_add(&f->all[f->values[i].column], f->values[i].v, err);
+    f->n = 0;
+    f->bad = 0;
+    return rc;
 }
 
 int drps_first_lines_add(struct drps_first_lines *f, const struct drps_columns *c, size_t column,
-                         const char *text, const char *text_end, uint64_t line, int is_text,
+                         char *text, char *text_end, uint64_t line, int is_text,
                          struct drps_err *err)
 {
     float label;
-    if (f->all) return count(f, c, column, text, text_end, is_text, err);
     const int rc = reserve(f, c->n, err);
     if (rc < 0) return rc;
+    if (f->all) {
+        keep(f, c, column, text, text_end, is_text);
+        return 0;
+    }
     if (is_open(&c->columns[column])) weigh(f, column, text, text_end, line, is_text);
     if (c->columns[column].kind == DRPS_COLUMN_LABEL && !c->named && !f->seen[column].pair)
         (void)drps_columns_label_word(text, text_end, &label, &f->seen[column].pair);
@@ -327,20 +352,19 @@ static int open_numbers(struct drps_first_lines *f, const struct drps_columns *c
     if (!f->all) return drps_err_set(err, -ENOMEM, "the numbers of %zu columns", f->columns);
     for (size_t i = 0; i < c->n; i++)
         samples += (size_t)wants_sample(&c->columns[i]);
+    const uint64_t room = f->r->options.memory_bytes / SAMPLES_SHARE;
+    const size_t most = drps_numbers_most(samples, room);
+    if (!most)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "quartiles or bins of %zu columns need %zu KiB of the reader's memory, "
+                            "%llu KiB are for them: learn at most %llu columns so, or give more "
+                            "memory",
+                            samples, (samples * DRPS_NUMBERS_LEAST_BYTES >> 10) + 1,
+                            (unsigned long long)room >> 10,
+                            (unsigned long long)room / DRPS_NUMBERS_LEAST_BYTES);
     for (size_t i = 0; i < c->n; i++)
-        if (wants_sample(&c->columns[i])) f->all[i].most = drps_numbers_most(samples);
+        if (wants_sample(&c->columns[i])) f->all[i].most = most;
     return 0;
-}
-
-static int count_first(struct drps_first_lines *f, const struct drps_columns *c,
-                       struct drps_err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < f->n; i++) {
-        const struct value *v = &f->values[i];
-        if (is_open(&c->columns[v->column])) rc = drps_numbers_add(&f->all[v->column], v->v, err);
-    }
-    return rc;
 }
 
 static int some_open(const struct drps_columns *c)
@@ -358,10 +382,25 @@ static int count_all(struct drps_first_lines *f, struct drps_reader *r,
 {
     int rc = open_numbers(f, c, err);
     if (rc < 0 || !some_open(c)) return rc;
-    if (are_all || r->read_once) return count_first(f, c, err);
+    if (are_all || r->read_once)
+        return drps_lines_first(&r->chunks, c->header_line, take, ctx, &are_all, err);
     drps_log(r->options.log, DRPS_LOG_INFO, "all lines are looked at for scales and bins");
     return drps_lines_all(&r->chunks, c->header_line > 0, 1 + r->input_bytes / COUNTED_BYTES, take,
                           ctx, err);
+}
+
+/* Lines are judged as when they are read, which begins anew after it. */
+static int learn_lines(struct drps_first_lines *f, struct drps_reader *r, struct drps_columns *c,
+                       int are_all, drps_take_line take, void *ctx, struct drps_err *err)
+{
+    const enum drps_reader_labels labels = r->options.labels;
+    const int words = c->label_words;
+    f->r = r;
+    f->n = 0;
+    const int rc = count_all(f, r, c, are_all, take, ctx, err);
+    r->options.labels = labels;
+    c->label_words = words;
+    return rc;
 }
 
 /* ---- Telling ---- */
@@ -476,7 +515,7 @@ int drps_first_lines_learn(struct drps_first_lines *f, struct drps_reader *r,
     if (wanted(c)) rc = drps_lines_first(&r->chunks, c->header_line, take, ctx, &are_all, err);
     if (rc == 0) rc = reserve(f, c->n, err);
     if (rc == 0) decide_kinds(f, c);
-    if (rc == 0) rc = count_all(f, r, c, are_all, take, ctx, err);
+    if (rc == 0) rc = learn_lines(f, r, c, are_all, take, ctx, err);
     if (rc == 0) rc = learn_all(f, c, err);
     if (rc == 0 && !are_all && r->read_once) warn_of_pipe(f, r, c);
     return rc < 0 ? rc : tell(f, r, c, err);

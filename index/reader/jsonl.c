@@ -66,7 +66,9 @@ static size_t find(struct drps_columns *c, const char *name, size_t bytes)
 struct looking {
     struct drps_columns *columns;
     struct drps_first_lines *first; /* NULL: columns are looked for, else weighed */
+    struct drps_reader *r;
     uint64_t line;
+    int labels, weights; /* of the line; counted while scales and bins are learned */
     struct drps_err *err;
     int failed; /* a code; 0: none but bad lines */
 };
@@ -93,6 +95,12 @@ static int look_for_column(struct looking *l, const struct drps_json_leaf *leaf)
     return 0;
 }
 
+/* Keys that are in none of the first lines make a bad line, unless they are to be ignored. */
+static int ignores_others(const struct drps_reader *r, const struct drps_columns *c)
+{
+    return r->options.csv_only_kinds || c->rest == DRPS_COLUMN_IGNORE;
+}
+
 static int look_at_leaf(void *ctx, struct drps_parse *ps, const struct drps_json_leaf *leaf)
 {
     struct looking *l = ctx;
@@ -101,6 +109,12 @@ static int look_at_leaf(void *ctx, struct drps_parse *ps, const struct drps_json
     if (!l->first) return look_for_column(l, leaf);
     const size_t at = find(l->columns, leaf->path, leaf->path_bytes);
     const int is_text = leaf->type != DRPS_JSON_NUMBER || leaf->in_array;
+    if (drps_first_lines_learning(l->first)) {
+        if (leaf->type == DRPS_JSON_NULL) return 0;
+        if (at == SIZE_MAX) return ignores_others(l->r, l->columns) ? 0 : DRPS_PARSE_BAD;
+        l->labels += l->columns->columns[at].kind == DRPS_COLUMN_LABEL;
+        l->weights += l->columns->columns[at].kind == DRPS_COLUMN_WEIGHT;
+    }
     if (at == SIZE_MAX) return 0;
     const int rc = drps_first_lines_add(l->first, l->columns, at, leaf->p,
                                         leaf->type == DRPS_JSON_NULL ? leaf->p : leaf->end, l->line,
@@ -108,15 +122,24 @@ static int look_at_leaf(void *ctx, struct drps_parse *ps, const struct drps_json
     return rc < 0 ? fail(l, rc) : 0;
 }
 
+/* Whether a line of so many labels and weights is one that jsonl_line() takes. */
+static int has_its_own(const struct looking *l)
+{
+    const struct drps_reader_options *o = &l->r->options;
+    return l->labels <= 1 && l->weights <= 1 && (l->labels || o->label_optional) &&
+           (l->weights || !o->weight);
+}
+
 /* A bad line is told when it is read. */
 static int look_at_line(void *ctx, char *p, char *end, uint64_t line, struct drps_err *err)
 {
     struct looking *l = ctx;
     struct drps_parse ps = {.out = NULL};
-    (void)err;
     l->line = line;
-    (void)drps_json_walk(&ps, p, end, look_at_leaf, l);
-    return l->failed;
+    l->labels = l->weights = 0;
+    const int walked = drps_json_walk(&ps, p, end, look_at_leaf, l);
+    if (l->failed || !l->first) return l->failed;
+    return drps_first_lines_end(l->first, l->columns, walked == 0 && has_its_own(l), err);
 }
 
 static int decide(struct drps_reader *r, struct looking *l, struct drps_err *err)
@@ -132,7 +155,7 @@ static int jsonl_open(struct drps_reader *r, const char *head, size_t n, struct 
 {
     const struct drps_reader_options *o = &r->options;
     struct drps_columns *c = calloc(1, sizeof(*c));
-    struct looking l = {.columns = c, .err = err};
+    struct looking l = {.columns = c, .r = r, .err = err};
     int are_all;
     (void)head;
     r->state = c;
@@ -230,7 +253,7 @@ static int take_leaf(void *ctx, struct drps_parse *ps, const struct drps_json_le
     if (at != SIZE_MAX) note_key(c, at);
     if (leaf->type == DRPS_JSON_NULL || leaf->type == DRPS_JSON_EMPTY) return 0;
     if (at == SIZE_MAX) {
-        if (l->r->options.csv_only_kinds || c->rest == DRPS_COLUMN_IGNORE) return 0;
+        if (ignores_others(l->r, c)) return 0;
         return drps_parse_bad(ps, leaf->p,
                               "the key '%.60s' is in none of the first lines: give its kind, or "
                               "the kind *:ignore for all that are not named",

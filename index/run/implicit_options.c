@@ -47,6 +47,21 @@ static int check_numbers(const struct drps_implicit_options *i, struct drps_err 
     return 0;
 }
 
+/* What was asked for and would have no effect. */
+static int check_in_vain(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (o->implicit.test && !o->tests_n && o->test_fraction <= 0 && !o->from_plan)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "negatives of test samples, but there is no test data: name a file of "
+                            "it, or the share of samples for tests");
+    if (o->task && strcmp(o->task, "auto") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the task %s: the algorithm %s ranks items, and has no choice of a "
+                            "task",
+                            o->task, o->algo);
+    return 0;
+}
+
 int drps_run_check_implicit(struct drps_index_options *o, struct drps_err *err)
 {
     struct drps_implicit_options *i = &o->implicit;
@@ -54,6 +69,7 @@ int drps_run_check_implicit(struct drps_index_options *o, struct drps_err *err)
     const int is_wmf = a->algo == DRPS_ALGO_WMF;
     if (!drps_algorithm_draws(a)) return check_none(o, err);
     int rc = check_numbers(i, err);
+    if (rc == 0) rc = check_in_vain(o, err);
     if (rc < 0) return rc;
     if (!is_wmf && (i->has_alpha || i->weight > 0 || i->weight_all))
         return drps_err_set(err, DRPS_E_CONFIG,

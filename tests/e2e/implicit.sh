@@ -124,6 +124,8 @@ grep -q "warning: the confidence of a choice, 1 + 1 times its rating, is 9.78e+0
 [[ ! -s times.txt ]] || fail "counts: $(cat times.txt)"
 fails 2 "are for --algo bpr, warp and wmf, not for lmf" "$tools/drps-index" train.tsv --algo lmf --negatives-per 2 -o no
 fails 2 "are for --algo wmf, not for bpr" "$tools/drps-index" train.tsv --algo bpr --alpha 2 -o no
+fails 2 "there is no test data" "$tools/drps-index" train.tsv --algo bpr --test-negatives 20 -o no
+fails 2 "the task regression: the algorithm wmf ranks items" "$tools/drps-index" train.tsv --algo wmf --task regression -o no
 fails 2 "even, popular" "$tools/drps-index" train.tsv --algo bpr --negatives seldom -o no
 fails 2 "needs the algorithm lmf; for bpr use the order shuffled" "$tools/drps-index" train.tsv --algo bpr --order grid -o no
 fails 2 "negatives are drawn from all items.*make a plan of all data where the earlier items are to stay" "$tools/drps-index" test.tsv --base bpr.plan -o no

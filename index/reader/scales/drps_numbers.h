@@ -21,11 +21,10 @@ struct drps_numbers {
     size_t drawn_n, drawn_cap, most;
 };
 
-/* Room for a sample of so many columns together; each gets 64 to 16,384 of it. */
-enum { DRPS_NUMBERS_DRAWN = 1 << 22 };
-
-/* How many numbers of a column are drawn, where so many columns want samples. */
-size_t drps_numbers_most(size_t columns);
+/* How many numbers of a column are drawn, where so many columns want samples that take at most
+ * room_bytes together: 64 to 16,384, or 0, which says that the room is too little. */
+size_t drps_numbers_most(size_t columns, uint64_t room_bytes);
+enum { DRPS_NUMBERS_LEAST_BYTES = 64 * sizeof(float) }; /* of a column */
 
 /* Add a finite number. A zeroed struct is one without numbers; `most` is set by the caller, 0 for
  * no sample. -ENOMEM. */

@@ -5,24 +5,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 
 enum { LEAST_DRAWN = 64, MOST_DRAWN = 16384 };
 #define DRAW_STREAM 0x6472617775u /* "drawu" */
 
-size_t drps_numbers_most(size_t columns)
+size_t drps_numbers_most(size_t columns, uint64_t room_bytes)
 {
-    const size_t each = columns ? DRPS_NUMBERS_DRAWN / columns : MOST_DRAWN;
-    return each < LEAST_DRAWN ? LEAST_DRAWN : each > MOST_DRAWN ? MOST_DRAWN : each;
+    const uint64_t each = room_bytes / sizeof(float) / (columns ? columns : 1);
+    return each < LEAST_DRAWN ? 0 : each > MOST_DRAWN ? MOST_DRAWN : (size_t)each;
+}
+
+/* Room grows by doubling, up to what all of the sample needs. */
+static int grow(struct drps_numbers *x, struct drps_err *err)
+{
+    const size_t most = x->most, twice = x->drawn_cap ? 2 * x->drawn_cap : LEAST_DRAWN;
+    const size_t cap = twice < most ? twice : most;
+    float *drawn = realloc(x->drawn, cap * sizeof(*drawn));
+    if (!drawn) return drps_err_set(err, -ENOMEM, "numbers of a column");
+    x->drawn = drawn;
+    x->drawn_cap = cap;
+    return 0;
 }
 
 /* Number n - 1 of a column stays in the sample with the probability most / n. */
 static int draw(struct drps_numbers *x, float v, struct drps_err *err)
 {
     if (x->drawn_n < x->most) {
-        if (drps_array_reserve(&x->drawn, &x->drawn_cap, x->drawn_n + 1, sizeof(*x->drawn)))
-            return drps_err_set(err, -ENOMEM, "numbers of a column");
+        if (x->drawn_n == x->drawn_cap) {
+            const int rc = grow(x, err);
+            if (rc < 0) return rc;
+        }
         x->drawn[x->drawn_n++] = v;
         return 0;
     }

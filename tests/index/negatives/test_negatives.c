@@ -306,16 +306,19 @@ static void test_options_that_do_not_fit_are_refused(void **state)
     static const struct {
         const char *algo, *order, *text, *says;
         struct drps_implicit_options implicit;
+        const char *task;
     } rows[] = {
-        {"lmf", NULL, "a x 1\nb y 1\n", "not lmf", {.each = 2}},
-        {"bpr", NULL, "a x 1\nb y 1\n", "alpha and the weight", {.has_alpha = 1, .alpha = 2}},
-        {"bpr", NULL, "a x 1\nb y 1\n", "even or popular", {.by = "seldom"}},
-        {"bpr", NULL, "a x 1\nb y 1\n", "at most 4096", {.test = 5000}},
-        {"wmf", NULL, "a x 1\nb y 1\n", "give finite numbers", {.has_alpha = 1, .alpha = -1}},
-        {"bpr", "grid", "a x 1\nb y 1\n", "needs the algorithm lmf", {0}},
-        {"bpr", NULL, "a x 1\nb x 1\n", "every user has chosen all 1 items", {0}},
-        {"bpr", NULL, "a x 1\nb y 1\n", "too small", {.has_least = 1, .least = 2}},
-        {"wmf", NULL, "a x 3e38\nb y 1\n", "too large", {.has_alpha = 1, .alpha = 100}},
+        {"lmf", NULL, "a x 1\nb y 1\n", "not lmf", {.each = 2}, NULL},
+        {"bpr", NULL, "a x 1\nb y 1\n", "there is no test data", {.test = 5}, NULL},
+        {"warp", NULL, "a x 1\nb y 1\n", "warp ranks items", {0}, "regression"},
+        {"bpr", NULL, "a x 1\nb y 1\n", "alpha and the weight", {.has_alpha = 1, .alpha = 2}, NULL},
+        {"bpr", NULL, "a x 1\nb y 1\n", "even or popular", {.by = "seldom"}, NULL},
+        {"bpr", NULL, "a x 1\nb y 1\n", "at most 4096", {.test = 5000}, NULL},
+        {"wmf", NULL, "a x 1\nb y 1\n", "give finite numbers", {.has_alpha = 1, .alpha = -1}, NULL},
+        {"bpr", "grid", "a x 1\nb y 1\n", "needs the algorithm lmf", {0}, NULL},
+        {"bpr", NULL, "a x 1\nb x 1\n", "every user has chosen all 1 items", {0}, NULL},
+        {"bpr", NULL, "a x 1\nb y 1\n", "too small", {.has_least = 1, .least = 2}, NULL},
+        {"wmf", NULL, "a x 3e38\nb y 1\n", "too large", {.has_alpha = 1, .alpha = 100}, NULL},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -327,6 +330,7 @@ static void test_options_that_do_not_fit_are_refused(void **state)
         run.options.reader.format = "ratings";
         run.options.order = rows[i].order;
         run.options.implicit = rows[i].implicit;
+        run.options.task = rows[i].task;
         const int rc = drps_index_run(drps_io_os(), &run.options, &run.result, &err);
         if (rc == 0 || !strstr(err.text, rows[i].says))
             fail_msg("row %zu: expected '%s', found '%s' (%d)", i, rows[i].says, err.text, rc);
@@ -359,7 +363,10 @@ static void test_too_little_memory_is_refused_with_what_would_do(void **state)
         {"all fits", "", 300, 2, 0},
         {"items", "negatives of 100000 items do not fit the memory limit: use a limit of", 400,
          100000, DRPS_E_MEMORY_BUDGET},
-        {"a user", "a user has chosen more than", 4000, 2, DRPS_E_MEMORY_BUDGET},
+        {"a user",
+         "a user has 4000 choices, whose negatives do not fit the memory limit: use a "
+         "limit of 5 MiB",
+         4000, 2, DRPS_E_MEMORY_BUDGET},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -386,6 +393,50 @@ static void test_too_little_memory_is_refused_with_what_would_do(void **state)
     }
 }
 
+/* The limit that is named is one for the largest user, wherever it comes, and does. */
+static void test_a_user_of_many_choices_is_counted_to_the_end(void **state)
+{
+    enum { MEMORY = 1 << 17, SAMPLES = 60000, FIRST = 1000 };
+    uint64_t memory = MEMORY, named = 0;
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        struct scratch s;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct negatives_drawn drawn;
+        struct spool *train, *test;
+        scratch_begin(&s);
+        assert_int_equal(drps_spool_open(drps_io_os(), s.dir, "train", 1, 0, &train, NULL), 0);
+        for (size_t i = 0; i < SAMPLES; i++) {
+            uint32_t ids[] = {i < FIRST ? 0 : 1, 2};
+            const struct spool_sample sample = {.label = 1, .weight = 1, .n = 2, .ids = ids};
+            assert_int_equal(drps_spool_add(train, &sample, NULL), 0);
+        }
+        assert_int_equal(drps_spool_finish(train, NULL), 0);
+        test = spool_of(&s, "test", 0);
+        const struct negatives_job job = {.io = drps_io_os(),
+                                          .dir = s.dir,
+                                          .items = {.first = 2, .rows = 2},
+                                          .how = {.each = 1, .test = 1, .draws = 1},
+                                          .samples = SAMPLES,
+                                          .memory_bytes = memory,
+                                          .limit_bytes = 3 * memory};
+        const int rc = drps_negatives_draw(&job, &train, &test, &drawn, &err);
+        if (round == 0) {
+            const char *at = strstr(err.text, "limit of ");
+            assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
+            assert_non_null(strstr(err.text, "a user has 59000 choices"));
+            assert_non_null(at);
+            named = strtoull(at + 9, NULL, 10) << 20;
+            memory = named / 3;
+        } else if (rc < 0) {
+            fail_msg("%llu bytes, as was said: %s", (unsigned long long)named, err.text);
+        }
+        drps_spool_close(train);
+        drps_spool_close(test);
+        scratch_end(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_labels_are_what_losses_take),
         cmocka_unit_test(test_options_that_do_not_fit_are_refused),
         cmocka_unit_test(test_too_little_memory_is_refused_with_what_would_do),
+        cmocka_unit_test(test_a_user_of_many_choices_is_counted_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -475,6 +475,119 @@ static void test_columns_learn_from_all_lines(void **state)
     }
 }
 
+/* Checks how the first field begins, of a file whose last lines are bad. */
+static void check_learned_begins(const char *name, const char *text,
+                                 struct drps_reader_options options, const char *expected)
+{
+    struct files fs = {0};
+    struct drps_io io = {.ops = &files_ops, .ctx = &fs};
+    const char *const paths[] = {"0"};
+    struct drps_reader *r;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_samples s = {0};
+    size_t fields_n;
+    files_add(&fs, text, strlen(text));
+    if (drps_reader_open(&io, paths, 1, &options, &r, &err) < 0) fail_msg("%s: %s", name, err.text);
+    const char *field = drps_reader_fields(r, &fields_n)[0];
+    if (strncmp(field, expected, strlen(expected)) != 0)
+        fail_msg("%s: %s, not %s", name, field, expected);
+    while (drps_reader_next(r, &s, &err) > 0)
+        continue;
+    assert_true(drps_reader_skipped(r) > 0);
+    drps_samples_free(&s);
+    drps_reader_close(r);
+}
+
+/* A line that is skipped decides neither scales nor bins, whatever it is skipped for, in a file
+ * that its first lines are all of, and in a long one. */
+static void test_columns_learn_nothing_from_bad_lines(void **state)
+{
+    static const struct {
+        const char *name, *head, *line, *bad, *kinds, *format, *expected, *expected_long;
+    } rows[] = {
+        {"label", "y,x,z\n", "1,%d,0\n", "foo,1e30,0\n", NULL, "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"number", "y,x,z\n", "1,%d,0\n", "1,1e30,1x\n", "z:number", "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"infinite", "y,x,z\n", "1,%d,0\n", "1,1e30,inf\n", NULL, "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"date", "y,x,z\n", "1,%d,2024-01-01\n", "1,1e30,no\n", "z:date", "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"quote", "y,x,z\n", "1,%d,0\n", "1,1e30,\"0\n", NULL, "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"few columns", "y,x,z\n", "1,%d,0\n", "1,1e30\n", NULL, "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"many columns", "y,x,z\n", "1,%d,0\n", "1,1e30,0,0\n", NULL, "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"bins", "y,x,z\n", "1,%d,0\n", "foo,1e30,0\nfoo,-3,0\nfoo,-2,0\nfoo,-1,0\n", "x:bins(2)",
+         "csv", "x:cuts(50)", "x:cuts(1500)"},
+        {"class", "y,x,z\n", "a,%d,0\n", ",1e30,0\n", NULL, "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"clicks", "k,n,x\n", "1,2,%d\n", "3,2,1e30\n", NULL, "csv", "x:number(49.5;",
+         "x:number(1499.5;"},
+        {"JSON label", "", "{\"y\": 1, \"x\": %d}\n", "{\"x\": 1e30, \"y\": \"foo\"}\n", NULL,
+         "jsonl", "x:number(49.5;", "x:number(1499.5;"},
+        {"JSON without one", "", "{\"y\": 1, \"x\": %d}\n", "{\"x\": 1e30}\n", NULL, "jsonl",
+         "x:number(49.5;", "x:number(1499.5;"},
+        {"JSON null for one", "", "{\"y\": 1, \"x\": %d}\n", "{\"x\": 1e30, \"y\": null}\n", NULL,
+         "jsonl", "x:number(49.5;", "x:number(1499.5;"},
+        {"JSON two labels", "", "{\"y\": 1, \"x\": %d}\n", "{\"x\": 1e30, \"y\": 1, \"y\": 1}\n",
+         NULL, "jsonl", "x:number(49.5;", "x:number(1499.5;"},
+        {"JSON cut off", "", "{\"y\": 1, \"x\": %d}\n", "{\"y\": 1, \"x\": 1e30,\n", NULL, "jsonl",
+         "x:number(49.5;", "x:number(1499.5;"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (int is_long = 0; is_long < 2; is_long++) {
+            const int clicks = strcmp(rows[i].name, "clicks") == 0;
+            struct drps_classes *classes =
+                strcmp(rows[i].name, "class") == 0 ? drps_classes_new() : NULL;
+            const struct drps_reader_options options = {.format = rows[i].format,
+                                                        .csv_label = clicks ? NULL : "y",
+                                                        .clicks = clicks ? "k" : NULL,
+                                                        .impressions = clicks ? "n" : NULL,
+                                                        .classes = classes,
+                                                        .csv_kinds = rows[i].kinds,
+                                                        .csv_scale = "standard",
+                                                        .skip_bad_lines = 1};
+            char *text = lines(rows[i].head, is_long ? 3000 : 100, rows[i].line);
+            text = realloc(text, strlen(text) + strlen(rows[i].bad) + 1);
+            assert_non_null(text);
+            strcat(text, rows[i].bad);
+            check_learned_begins(rows[i].name, text, options,
+                                 is_long ? rows[i].expected_long : rows[i].expected);
+            drps_classes_free(classes);
+            free(text);
+        }
+    }
+}
+
+/* With 1 MiB the samples of 512 columns fit. */
+static void test_columns_samples_take_from_the_memory(void **state)
+{
+    const struct drps_reader_options options = {
+        .format = "csv", .csv_label = "y", .csv_scale = "robust", .memory_bytes = 1 << 20};
+    (void)state;
+    for (size_t n = 512; n < 514; n++) {
+        char *text = malloc(20 * n + 100), *to = text;
+        struct outcome o;
+        assert_non_null(text);
+        to += sprintf(to, "y");
+        for (size_t i = 0; i < n; i++)
+            to += sprintf(to, ",c%zu", i);
+        to += sprintf(to, "\n1");
+        for (size_t i = 0; i < n; i++)
+            to += sprintf(to, ",0.5");
+        (void)sprintf(to, "\n");
+        read_text(text, &options, &o);
+        if (n == 512 ? o.rc < 0 : o.rc != DRPS_E_MEMORY_BUDGET)
+            fail_msg("%zu columns: %d, %s", n, o.rc, o.err.text);
+        if (n > 512) assert_non_null(strstr(o.err.text, "at most 512 columns"));
+        outcome_free(&o);
+        free(text);
+    }
+}
+
 static void test_columns_crosses(void **state)
 {
     static const struct options_row rows[] = {
@@ -584,6 +697,8 @@ int main(void)
         cmocka_unit_test(test_columns_scale_what_is_large),
         cmocka_unit_test(test_columns_scale_keeps_zeros),
         cmocka_unit_test(test_columns_learn_from_all_lines),
+        cmocka_unit_test(test_columns_learn_nothing_from_bad_lines),
+        cmocka_unit_test(test_columns_samples_take_from_the_memory),
         cmocka_unit_test(test_columns_crosses),
         cmocka_unit_test(test_columns_are_read_again_alike),
     };

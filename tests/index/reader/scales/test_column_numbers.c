@@ -108,9 +108,21 @@ static void test_numbers_sample_is_of_all(void **state)
 static void test_numbers_samples_share_the_room(void **state)
 {
     (void)state;
-    assert_int_equal(drps_numbers_most(1), 16384);
-    assert_int_equal(drps_numbers_most(4096), 1024);
-    assert_int_equal(drps_numbers_most(65536), 64);
+    enum { ROOM = 8 << 20 };
+    assert_int_equal(drps_numbers_most(1, ROOM), 16384);
+    assert_int_equal(drps_numbers_most(4096, ROOM), 512);
+    assert_int_equal(drps_numbers_most(32768, ROOM), 64);
+    assert_int_equal(drps_numbers_most(32769, ROOM), 0);
+}
+
+/* The arrays take no more than was said, however they grow. */
+static void test_numbers_sample_has_no_room_to_spare(void **state)
+{
+    struct drps_numbers x = {.most = 1000};
+    (void)state;
+    add_all(&x, 5000, increasing);
+    assert_int_equal(x.drawn_cap, 1000);
+    drps_numbers_destroy(&x);
 }
 
 int main(void)
@@ -121,6 +133,7 @@ int main(void)
         cmocka_unit_test(test_numbers_sample_of_few_is_all),
         cmocka_unit_test(test_numbers_sample_is_of_all),
         cmocka_unit_test(test_numbers_samples_share_the_room),
+        cmocka_unit_test(test_numbers_sample_has_no_room_to_spare),
     };
     return cmocka_run_group_tests_name("numbers", tests, NULL, NULL);
 }
