@@ -79,7 +79,7 @@ int drps_calibrate_finish(const struct drps_io *io, const struct drps_predict_op
         rc = drps_calibration_measure(NULL, points, n, bins, &result->before, err);
     if (rc == 0 && o->calibrate) {
         rc = drps_calibration_fit(o->calibrate - 1, points, n, &made, err);
-        if (rc == 0) rc = drps_modeldir_calibrate(io, o->model, &made, err);
+        if (rc == 0) rc = drps_modeldir_calibrate(io, o->model, info->content, &made, err);
         shown = &made;
     }
     if (rc == 0 && (has_log_odds(&info->model) || (shown && shown->kind)))
