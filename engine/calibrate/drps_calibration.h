@@ -4,7 +4,8 @@
  * (drps_metrics_points()), in which weights count.
  *
  * platt      1 / (1 + exp(a score + b)) of largest likelihood, with targets (n+ + 1) / (n+ + 2) and
- *            1 / (n- + 2) in place of 1 and 0, found by Newton's method with halved steps. Platt,
+ *            1 / (n- + 2) in place of 1 and 0, where n is the weight of a class, or how many scores
+ *            it has if these are more; found by Newton's method with halved steps. Platt,
  *            "Probabilistic outputs for support vector machines" (1999); Lin, Lin and Weng, "A note
  *            on Platt's probabilistic outputs" (Machine Learning 68, 2007).
  * isotonic   a function that does not fall, of the least squares, by pooling adjacent violators

@@ -60,12 +60,15 @@ struct targets {
 static struct targets targets_of(const struct drps_score_point *points, size_t n)
 {
     struct targets t = {0};
+    double positives = 0, negatives = 0; /* points with samples of the class: it has as many */
     for (size_t i = 0; i < n; i++) {
         t.positive += points[i].positive;
         t.negative += points[i].negative;
+        positives += points[i].positive > 0;
+        negatives += points[i].negative > 0;
     }
-    t.high = (t.positive + 1) / (t.positive + 2);
-    t.low = 1 / (t.negative + 2);
+    t.high = (fmax(t.positive, positives) + 1) / (fmax(t.positive, positives) + 2);
+    t.low = 1 / (fmax(t.negative, negatives) + 2);
     return t;
 }
 
@@ -159,8 +162,12 @@ static size_t pool(const struct drps_score_point *points, size_t n, double total
         group.positive += points[i].positive;
         group.weight += points[i].positive + points[i].negative;
         seen += points[i].positive + points[i].negative;
-        if (i + 1 < n && seen * DRPS_CALIBRATION_STEPS < total * (double)(closed + 1)) continue;
-        closed = (size_t)(seen / total * DRPS_CALIBRATION_STEPS);
+        if (i + 1 < n && (seen * DRPS_CALIBRATION_STEPS < total * (double)(closed + 1) ||
+                          closed + 1 >= DRPS_CALIBRATION_STEPS))
+            continue;
+        /* Rounding must not leave it behind: each group of small weights would then be closed. */
+        const double all = floor(seen / total * DRPS_CALIBRATION_STEPS);
+        closed = all > (double)(closed + 1) ? (size_t)all : closed + 1;
         while (used && mean_of(&steps[used - 1]) >= mean_of(&group)) {
             used--;
             group.first = steps[used].first;

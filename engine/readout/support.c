@@ -4,6 +4,7 @@
 #include "engine/readout/drps_support.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,19 +165,22 @@ static void add_batch(struct measure *m, const struct drps_batch *b, const uint3
 
 static int walk(struct measure *m, const struct drps_plan_info *info, struct drps_err *err)
 {
+    uint64_t samples = 0;
     int rc = 0;
     for (uint64_t step = 0; step < info->batches && rc == 0; step++) {
         const uint32_t *rows;
         struct drps_batch b;
         rc = drps_walk_read(&m->walk, step, &b, &rows, err);
-        if (rc == 0 && (b.rows > info->max_batch_rows || b.samples > info->max_batch_samples))
-            rc = drps_err_set(err, DRPS_E_CORRUPT, "batch %llu is larger than plan.json says",
-                              (unsigned long long)step);
         if (rc == 0) rc = drps_modeldir_gather(m->r->md, rows, b.rows, m->params, err);
         if (rc < 0) return rc;
         drps_model_predict(m->model, &b, 0, b.samples, m->params, m->scores, m->scratch);
         add_batch(m, &b, rows);
+        samples += b.samples;
     }
+    if (rc == 0 && samples != info->samples)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%s: batches have %" PRIu64 " samples, plan.json says %" PRIu64,
+                            m->walk.plan->dir, samples, info->samples);
     return rc;
 }
 

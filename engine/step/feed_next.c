@@ -11,58 +11,6 @@
 
 /* ---- Checks against the numbers of the plan ---- */
 
-/* A sample's rows are distinct, so it cannot have more entries than there are rows. */
-static int check_samples(const struct drps_batch *b, struct drps_err *err)
-{
-    size_t most = b->samples ? b->per_sample : 0;
-    if (b->starts)
-        for (size_t s = most = 0; s < b->samples; s++)
-            if (b->starts[s + 1] - b->starts[s] > most) most = b->starts[s + 1] - b->starts[s];
-    if (most <= b->rows) return 0;
-    return drps_err_set(err, DRPS_E_CORRUPT, "a sample of %zu entries among %zu rows", most,
-                        b->rows);
-}
-
-static int check_body(const struct drps_feed *feed, const struct drps_batch *b,
-                      struct drps_err *err)
-{
-    const struct drps_plan_info *info = &feed->plan->info;
-    if (b->samples > info->max_batch_samples)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%zu samples, " DRPS_FILE_MANIFEST " says at most %llu", b->samples,
-                            (unsigned long long)info->max_batch_samples);
-    if (b->rows > info->max_batch_rows)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%zu rows, " DRPS_FILE_MANIFEST " says at most %llu", b->rows,
-                            (unsigned long long)info->max_batch_rows);
-    if (b->stratum && (info->lanes < 2 || b->lane >= info->lanes))
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "lane %u of a stratum, " DRPS_FILE_MANIFEST " says %llu lanes", b->lane,
-                            (unsigned long long)info->lanes);
-    if (b->nnz && b->field_count != info->field_count)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "entries of %u fields, " DRPS_FILE_MANIFEST " says %u", b->field_count,
-                            info->field_count);
-    if (b->hand_over && !drps_plan_circulates(info))
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "it hands rows over in a plan where none circulate");
-    return check_samples(b, err);
-}
-
-/* Checks a row list; with `bias_first` it must begin with the intercept. */
-static int check_list(const struct drps_feed *feed, const uint32_t *ids, size_t n, int bias_first,
-                      struct drps_err *err)
-{
-    const struct drps_plan_info *info = &feed->plan->info;
-    if (n && ids[n - 1] >= info->rows)
-        return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", ids[n - 1],
-                            (unsigned long long)info->rows);
-    if (bias_first && (!n || ids[0] != 0))
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "its row list does not begin with the intercept, row 0");
-    return 0;
-}
-
 /* A rank without samples has a batch of none, and one without rows none of the batch's. */
 static int check_share(const struct drps_feed *feed, const struct drps_batch *b,
                        struct drps_err *err)
@@ -121,7 +69,7 @@ static int decode_body(const struct drps_feed *feed, const struct drps_piece *bo
                        struct drps_batch *out, struct drps_err *err)
 {
     int rc = drps_batch_decode_unpacked(body->data, body->bytes, out, err);
-    return rc == 0 ? check_body(feed, out, err) : rc;
+    return rc == 0 ? drps_plan_check_batch(&feed->plan->info, out, err) : rc;
 }
 
 /* Get the next record of a file as a piece. */
@@ -227,7 +175,7 @@ int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *r
     if (rc == 0 && out->body.rows != listed)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu",
                           out->body.rows, listed);
-    if (rc == 0) rc = check_list(feed, ids, listed, feed->has_bias, err);
+    if (rc == 0) rc = drps_plan_check_list(&feed->plan->info, ids, listed, feed->has_bias, err);
     if (rc < 0) (void)at_step(feed, raw->step, err);
     return rc;
 }
@@ -261,7 +209,8 @@ int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, st
     size_t bytes;
     int rc = next_list(feed, u->ids, &out->n, err);
     if (rc > 0)
-        rc = check_list(feed, u->ids, out->n, feed->has_bias && !ranks->first_row && out->n, err);
+        rc = drps_plan_check_list(&feed->plan->info, u->ids, out->n,
+                                  feed->has_bias && !ranks->first_row && out->n, err);
     if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
     if (rc > 0)
         rc = drps_positions_decode(record, bytes, ranks->count, out->n, ranks->max_round_uses,
@@ -309,7 +258,7 @@ int drps_feed_decode_body(const struct drps_feed *feed, const struct drps_piece 
     size_t bytes = (size_t)feed->plan->info.max_body_bytes;
     int rc = drps_batch_unpack(body->data, body->bytes, room, bytes, &bytes, err);
     if (rc == 0) rc = drps_batch_decode_unpacked(room, bytes, out, err);
-    return rc == 0 ? check_body(feed, out, err) : rc;
+    return rc == 0 ? drps_plan_check_batch(&feed->plan->info, out, err) : rc;
 }
 
 int drps_feed_decode_record(struct drps_feed *feed, uint32_t rank, uint64_t step,

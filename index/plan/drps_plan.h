@@ -364,6 +364,17 @@ int drps_plan_get_columns(const void *manifest, const char *path,
                           char label_out[DRPS_PLAN_COLUMN_BYTES], char *separator_out,
                           int *headless_out, struct drps_err *err);
 
+/* DRPS_E_CORRUPT: a decoded batch does not fit the numbers of its plan. */
+struct drps_batch;
+DRPS_MUST_CHECK
+int drps_plan_check_batch(const struct drps_plan_info *info, const struct drps_batch *b,
+                          struct drps_err *err);
+/* DRPS_E_CORRUPT: a row list [n], increasing, has a row that the plan does not have, or, with
+ * `bias_first`, does not begin with the intercept. */
+DRPS_MUST_CHECK
+int drps_plan_check_list(const struct drps_plan_info *info, const uint32_t *ids, size_t n,
+                         int bias_first, struct drps_err *err);
+
 /* Open one of the plan's record files, whose kind must be this; drps_recfile_close() it. */
 DRPS_MUST_CHECK
 int drps_plan_file(const struct drps_plan *plan, const char *name, uint32_t kind,

@@ -430,3 +430,54 @@ uint64_t drps_plan_placed_id(const struct drps_plan_ranks *ranks, uint64_t row)
         row -= ranks->held[k].rows;
     return ranks->held[k].first + row;
 }
+
+/* ---- Batches ---- */
+
+/* A sample's rows are distinct, so it cannot have more entries than there are rows. */
+static int check_entries(const struct drps_batch *b, struct drps_err *err)
+{
+    size_t most = b->samples ? b->per_sample : 0;
+    if (b->starts)
+        for (size_t s = most = 0; s < b->samples; s++)
+            if (b->starts[s + 1] - b->starts[s] > most) most = b->starts[s + 1] - b->starts[s];
+    if (most <= b->rows) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "a sample of %zu entries among %zu rows", most,
+                        b->rows);
+}
+
+int drps_plan_check_batch(const struct drps_plan_info *info, const struct drps_batch *b,
+                          struct drps_err *err)
+{
+    if (b->samples > info->max_batch_samples)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%zu samples, " DRPS_FILE_MANIFEST " says at most %llu", b->samples,
+                            (unsigned long long)info->max_batch_samples);
+    if (b->rows > info->max_batch_rows)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "%zu rows, " DRPS_FILE_MANIFEST " says at most %llu", b->rows,
+                            (unsigned long long)info->max_batch_rows);
+    if (b->stratum && (info->lanes < 2 || b->lane >= info->lanes))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "lane %u of a stratum, " DRPS_FILE_MANIFEST " says %llu lanes", b->lane,
+                            (unsigned long long)info->lanes);
+    if (b->nnz && b->field_count != info->field_count)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "entries of %u fields, " DRPS_FILE_MANIFEST " says %u", b->field_count,
+                            info->field_count);
+    if (b->hand_over && !drps_plan_circulates(info))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "it hands rows over in a plan where none circulate");
+    return check_entries(b, err);
+}
+
+int drps_plan_check_list(const struct drps_plan_info *info, const uint32_t *ids, size_t n,
+                         int bias_first, struct drps_err *err)
+{
+    if (n && ids[n - 1] >= info->rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", ids[n - 1],
+                            (unsigned long long)info->rows);
+    if (bias_first && (!n || ids[0] != 0))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "its row list does not begin with the intercept, row 0");
+    return 0;
+}

@@ -53,6 +53,7 @@ int drps_walk_read(struct drps_walk *w, uint64_t step, struct drps_batch *b,
     if (rc == 0)
         rc = drps_batch_unpack(record, bytes, w->room, (size_t)info->max_body_bytes, &bytes, err);
     if (rc == 0) rc = drps_batch_decode_unpacked(w->room, bytes, b, err);
+    if (rc == 0) rc = drps_plan_check_batch(info, b, err);
     if (rc == 0 && !labels_fit(info, b))
         rc = drps_err_set(err, DRPS_E_CORRUPT, "a label is none of the classes");
     if (rc < 0) return drps_steps_fault(w->data, step, err);
@@ -60,5 +61,8 @@ int drps_walk_read(struct drps_walk *w, uint64_t step, struct drps_batch *b,
     if (rc == 0 && n != b->rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "batch %llu has %zu rows, and a list of %zu",
                           (unsigned long long)step, b->rows, n);
-    return rc;
+    if (rc < 0) return rc;
+    if (drps_plan_check_list(info, *rows_out, n, drps_plan_has_bias(info), err) < 0)
+        return drps_steps_fault(w->rows, step, err);
+    return 0;
 }

@@ -156,7 +156,47 @@ static void test_isotonic_has_few_steps(void **state)
     free(p);
 }
 
+/* Shares of the weight are rounded, and points that weigh next to nothing do not end groups. */
+static void test_isotonic_has_few_steps_of_tiny_weights(void **state)
+{
+    enum { MANY = 3000 };
+    struct drps_score_point *p = calloc(MANY, sizeof(*p));
+    (void)state;
+    assert_non_null(p);
+    for (uint64_t k = 1; k < DRPS_CALIBRATION_STEPS; k++) { /* they lie where a group may end */
+        const double share = 0.7 * (double)k / DRPS_CALIBRATION_STEPS;
+        for (size_t i = 0; i < MANY; i++) {
+            const double weight = i == 0 ? share : i < MANY - 1 ? 1e-30 : 0.7 - share;
+            p[i] = (struct drps_score_point){.score = (float)i};
+            *(i + 1 < MANY ? &p[i].negative : &p[i].positive) = weight;
+            p[i].positive += 1e-33 * (double)i; /* no point violates the order */
+        }
+        struct drps_calibration c = fit(DRPS_CALIBRATION_ISOTONIC, p, MANY);
+        assert_in_range(c.n, 1, 2 * DRPS_CALIBRATION_STEPS);
+        drps_calibration_free(&c);
+    }
+    free(p);
+}
+
 /* ---- Both ---- */
+
+/* Weights are known up to a factor: small ones do not draw probabilities to the middle. */
+static void test_small_weights_are_no_few_samples(void **state)
+{
+    struct drps_score_point p[MOST];
+    (void)state;
+    for (size_t i = 0; i < MOST; i++) {
+        p[i] = (struct drps_score_point){.score = (float)i - MOST / 2 + 0.5f};
+        *((i < MOST / 2) != (i % 10 == 0) ? &p[i].negative : &p[i].positive) = 1e-3;
+    }
+    for (enum drps_calibration_kind k = DRPS_CALIBRATION_PLATT; k <= DRPS_CALIBRATION_ISOTONIC;
+         k++) {
+        struct drps_calibration c = fit(k, p, MOST);
+        assert_true(drps_calibration_apply(&c, MOST) > 0.85);
+        assert_true(drps_calibration_apply(&c, -MOST) < 0.15);
+        drps_calibration_free(&c);
+    }
+}
 
 static void test_one_label_is_refused(void **state)
 {
@@ -290,6 +330,8 @@ int main(void)
         cmocka_unit_test(test_isotonic_is_of_least_squares),
         cmocka_unit_test(test_isotonic_is_a_line_between_steps),
         cmocka_unit_test(test_isotonic_has_few_steps),
+        cmocka_unit_test(test_isotonic_has_few_steps_of_tiny_weights),
+        cmocka_unit_test(test_small_weights_are_no_few_samples),
         cmocka_unit_test(test_one_label_is_refused),
         cmocka_unit_test(test_calibrations_are_read_as_they_were_written),
         cmocka_unit_test(test_damaged_calibrations_are_refused),
