@@ -45,6 +45,10 @@ static inline void drps_textfile_used(struct drps_textfile *f, size_t n)
     f->used += n;
 }
 
+/* Write what is buffered, and sync it: what a commit does then is little. */
+DRPS_MUST_CHECK
+int drps_textfile_sync(struct drps_textfile *f, struct drps_err *err);
+
 /* Write what is buffered, sync, give the file its name. */
 DRPS_MUST_CHECK
 int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err);

@@ -124,6 +124,12 @@ int drps_textfile_room(struct drps_textfile *f, size_t n, char **at_out, struct 
     return rc;
 }
 
+int drps_textfile_sync(struct drps_textfile *f, struct drps_err *err)
+{
+    const int rc = flush(f, err);
+    return rc == 0 && f->made ? drps_io_sync(f->io, f->fd, f->made, err) : rc;
+}
+
 int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err)
 {
     int rc = flush(f, err);

@@ -1,5 +1,6 @@
 /* A calibration as a member of model.json, written and checked. */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,21 @@ void *drps_calibration_to_json(const struct drps_calibration *c)
     return j;
 }
 
+/* Numbers of a size that no calibration has would make scores that are none. */
+static const double number_most = 1e30;
+
 static int get_platt(const json_t *j, const char *path, struct drps_calibration *out,
                      struct drps_err *err)
 {
     int rc = drps_manifest_get_real(j, "a", path, &out->a, err);
-    return rc == 0 ? drps_manifest_get_real(j, "b", path, &out->b, err) : rc;
+    if (rc == 0) rc = drps_manifest_get_real(j, "b", path, &out->b, err);
+    if (rc == 0 && !(fabs(out->a) <= number_most && fabs(out->b) <= number_most))
+        rc = drps_err_set(err, DRPS_E_CORRUPT,
+                          "%s: \"calibration\" has an \"a\" or \"b\" beyond %g", path, number_most);
+    return rc;
 }
 
-/* Returns the numbers of a list, own, NULL unless all are finite and rise (strictly), or memory is
+/* Returns the numbers of a list, own, NULL unless all are floats and rise (strictly), or memory is
  * gone. */
 static double *get_numbers(const json_t *list, size_t n, int strictly)
 {
@@ -50,7 +58,7 @@ static double *get_numbers(const json_t *list, size_t n, int strictly)
     for (size_t i = 0; i < n && good; i++) {
         const json_t *number = json_array_get(list, i);
         v[i] = json_number_value(number);
-        good = json_is_number(number) && isfinite(v[i]) &&
+        good = json_is_number(number) && fabs(v[i]) <= FLT_MAX &&
                (!i || (strictly ? v[i] > v[i - 1] : v[i] >= v[i - 1]));
     }
     if (good) return v;
@@ -86,6 +94,8 @@ int drps_calibration_get(const void *manifest, const char *path, struct drps_cal
         if (strcmp(method, drps_calibration_names()[k]) == 0)
             out->kind = (enum drps_calibration_kind)k;
     int rc = drps_manifest_get_real(j, "samples", path, &out->samples, err);
+    if (rc == 0 && !(out->samples > 0))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: \"calibration\" is of no samples", path);
     if (rc < 0) return rc;
     if (out->kind == DRPS_CALIBRATION_PLATT) return get_platt(j, path, out, err);
     if (out->kind == DRPS_CALIBRATION_ISOTONIC) return get_isotonic(j, path, out, err);

@@ -44,7 +44,8 @@ const char *const *drps_export_kinds(void);
 /*
  * Returns 0, or among others DRPS_E_NOT_FOUND (no model there), DRPS_E_CORRUPT, DRPS_E_CONFIG (a
  * kind that this model or output cannot have), -EEXIST, DRPS_E_MEMORY_BUDGET, DRPS_E_INTERRUPTED by
- * the io's stop. Then the output is as it was before.
+ * the io's stop. Then the output is as it was before; of npy and onnx it may be gone where it is
+ * replaced, if a disk fails at the very end.
  */
 DRPS_MUST_CHECK
 int drps_export_run(const struct drps_io *io, const struct drps_export_options *options,

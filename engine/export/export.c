@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/folder/drps_durable.h"
 #include "base/folder/drps_escape.h"
 #include "engine/export/kinds.h"
 
@@ -54,11 +55,44 @@ static int open_files(struct exporter *e, const struct drps_io *io, const struct
     return drps_textfile_open(&e->names, io, e->names_path, o->replace, err);
 }
 
-/* The file itself comes last: where it is, all is. */
+static int remove_file(const struct drps_textfile *f, struct drps_err *err)
+{
+    const int rc = f->special ? 0 : f->io->ops->unlink(f->io->ctx, f->path);
+    if (rc == 0 || rc == -ENOENT) return 0;
+    return drps_err_set(err, rc, "cannot remove %s: %s", f->path, drps_err_name(rc));
+}
+
+/* A commit has failed: its file may have its name all the same, unless that is another's. */
+static void take_back(const struct drps_textfile *f, int rc)
+{
+    struct drps_err ignored = DRPS_ERR_INIT;
+    if (rc != -EEXIST) rc = remove_file(f, &ignored);
+}
+
+/* Names and numbers of two models must not stand side by side, whenever this is killed: what is
+ * replaced goes first, and the file itself comes last. Where it is, all is. */
+static int commit_both(struct exporter *e, struct drps_err *err)
+{
+    int rc = drps_textfile_sync(&e->names, err);
+    if (rc == 0) rc = drps_textfile_sync(&e->out, err);
+    if (rc == 0 && e->o->replace) rc = remove_file(&e->out, err);
+    if (rc == 0) rc = drps_sync_parent(e->out.io, e->o->output, err);
+    if (rc < 0) return rc;
+    rc = drps_textfile_commit(&e->names, err);
+    if (rc < 0) {
+        take_back(&e->names, rc);
+        return rc;
+    }
+    rc = drps_textfile_commit(&e->out, err);
+    if (rc == 0) return 0;
+    take_back(&e->out, rc);
+    take_back(&e->names, 0);
+    return rc;
+}
+
 static int commit(struct exporter *e, struct drps_err *err)
 {
-    int rc = e->names_path ? drps_textfile_commit(&e->names, err) : 0;
-    return rc == 0 ? drps_textfile_commit(&e->out, err) : rc;
+    return e->names_path ? commit_both(e, err) : drps_textfile_commit(&e->out, err);
 }
 
 static int run(struct exporter *e, const struct drps_io *io, const struct export_kind *kind,

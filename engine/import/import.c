@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -169,29 +169,18 @@ static int fill_names(struct import *m, const struct import_source *source, stru
     return rc == 0 ? drps_trained_take_names(t, err) : rc;
 }
 
-static int keep(struct import *m, const struct import_source *source, struct folder *f,
-                struct drps_err *err)
+/* What was read has no name of its own: a killed import is repeated, as the file is still there. */
+static int complete(struct import *m, const struct import_source *source, struct folder *f,
+                    struct drps_err *err)
 {
-    char *path = NULL;
     json_t *training = json_pack("{s:s}", "imported", source->name);
     m->info.block_rows = drps_modeldir_block_rows(m->info.model.dim);
     json_t *manifest = training ? drps_modeldir_describe(&m->info, training) : NULL;
-    if (asprintf(&path, "%s" DRPS_TRAINED_SUFFIX, f->stage.path) < 0) path = NULL;
-    int rc = manifest && path ? drps_trained_keep(&f->trained, manifest, path, err)
-                              : drps_err_set(err, -ENOMEM, "no memory to keep what was imported");
+    int rc = manifest ? drps_trained_keep(&f->trained, manifest, NULL, err)
+                      : drps_err_set(err, -ENOMEM, "no memory to describe what was imported");
     json_decref(manifest);
     json_decref(training);
-    free(path);
     return rc;
-}
-
-/* What was kept for a model that could not be made is of no use: the file is still there. */
-static void forget(struct import *m, struct folder *f)
-{
-    struct drps_err ignored = DRPS_ERR_INIT;
-    if (!f->trained.kept) return;
-    const int rc = drps_trained_remove(drps_io_os(), f->trained.dir, &ignored);
-    (void)rc, (void)m;
 }
 
 static int fill(struct import *m, const struct import_source *source, struct folder *f,
@@ -203,11 +192,10 @@ static int fill(struct import *m, const struct import_source *source, struct fol
     if (rc == 0) rc = fill_rows(m, source, &f->trained, err);
     if (rc == 0) rc = fill_names(m, source, &f->trained, err);
     if (rc == 0) rc = drps_io_remove_tree(&m->io, f->store, err);
-    if (rc == 0) rc = keep(m, source, f, err);
+    if (rc == 0) rc = complete(m, source, f, err);
     if (rc == 0)
         rc = drps_publish_stage(&f->stage, f->trained.dir, kv, SORT_LEAST * 4, &options, result,
                                 err);
-    if (rc < 0) forget(m, f);
     return rc;
 }
 
@@ -258,6 +246,9 @@ int drps_import_run(const struct drps_io *io, const struct drps_import_options *
     memset(result, 0, sizeof(*result));
     if (!options->input || !options->model_path)
         return drps_err_set(err, DRPS_E_CONFIG, "give a file to import and a name for the model");
+    if (options->labels && !(isfinite(options->labels[0]) && isfinite(options->labels[1])))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a label is not a number that a float can be: give two finite ones");
     int rc = check_memory(options->memory_bytes, err);
     if (rc == 0) rc = find_source(io, options, &source, err);
     if (rc == 0) rc = check_options(options, source, err);

@@ -4,6 +4,7 @@
  * A score above 0 means the first label of two.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +83,8 @@ static int take_labels(struct liblinear *l, const struct drps_line *line, const 
         float v;
         const char *q = import_number(p, end, &v);
         const char *blank = q ? memchr(p, ' ', (size_t)(end - p)) : NULL;
-        if (!q) return import_bad(l->m, line->number, "a label is no number", err);
+        if (!q || !isfinite(v))
+            return import_bad(l->m, line->number, "a label is no finite number", err);
         if (l->labels < 2) l->first_two[l->labels] = v;
         const int32_t c = drps_classes_add(l->m->classes, p, (size_t)((blank ? blank : end) - p));
         if (c < 0 || (size_t)c != l->labels)

@@ -16,19 +16,128 @@ struct vw {
     struct drps_extsort *sort;   /* where names are collected; NULL: they are not */
     uint64_t features;           /* lines with one, but the intercept's, so far */
     float constant;              /* the intercept */
+    int has_constant;            /* it was read */
     int in_weights, is_logistic; /* the head is over; its options say so */
 };
 
-/* Options of models whose scores are no sum over features. */
-static const char *const others[] = {"-q ",   "--quadratic",  "--cubic",    "--interactions",
-                                     "--nn",  "--lrq",        "--rank",     "--oaa",
-                                     "--ect", "--csoaa",      "--wap",      "--cb",
-                                     "--lda", "--stage_poly", "--boosting", "--bootstrap"};
+/* Options that leave a score what it is, a sum over features: how it was learnt, and what may be in
+ * it. What is not here may be anything. */
+static const char *const allowed[] = {"hash",
+                                      "hash_seed",
+                                      "bit_precision",
+                                      "b",
+                                      "random_seed",
+                                      "link",
+                                      "noconstant",
+                                      "ignore",
+                                      "keep",
+                                      "loss_function",
+                                      "quantile_tau",
+                                      "min_prediction",
+                                      "max_prediction",
+                                      "l1",
+                                      "l2",
+                                      "l",
+                                      "learning_rate",
+                                      "power_t",
+                                      "initial_t",
+                                      "decay_learning_rate",
+                                      "passes",
+                                      "sgd",
+                                      "adaptive",
+                                      "invariant",
+                                      "normalized",
+                                      "ftrl",
+                                      "ftrl_alpha",
+                                      "ftrl_beta",
+                                      "pistol",
+                                      "coin",
+                                      "bfgs",
+                                      "save_resume",
+                                      "id",
+                                      "preserve_performance_counters"};
 
-/* Whether the text [n] holds `word`. */
-static int holds(const char *text, size_t n, const char *word)
+/* A piece of a line, between blanks or '='. */
+struct word {
+    const char *text;
+    size_t n;
+};
+
+static int is(const struct word *w, const char *text)
 {
-    return memmem(text, n, word, strlen(word)) != NULL;
+    return strlen(text) == w->n && memcmp(w->text, text, w->n) == 0;
+}
+
+static const char *next_word(const char *p, const char *end, struct word *out)
+{
+    while (p < end && strchr(" \t=", *p))
+        p++;
+    out->text = p;
+    while (p < end && !strchr(" \t=", *p))
+        p++;
+    out->n = (size_t)(p - out->text);
+    return p;
+}
+
+/* Whether the word is an option, and no value, which may be a number below 0: then *w is its name.
+ */
+static int is_option(struct word *w)
+{
+    if (w->n < 2 || w->text[0] != '-' || strchr("0123456789.", w->text[1])) return 0;
+    const size_t dashes = w->text[1] == '-' ? 2 : 1;
+    w->text += dashes;
+    w->n -= dashes;
+    return 1;
+}
+
+static int refuse(const struct vw *v, const struct drps_line *line, const char *what,
+                  const struct word *w, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s:%llu: a model with %s%.*s is not known to be a sum over features, and "
+                        "cannot be imported",
+                        v->m->o->input, (unsigned long long)line->number, what,
+                        (int)(w->n < 80 ? w->n : 80), w->text);
+}
+
+static int take_options(struct vw *v, const struct drps_line *line, const char *p,
+                        struct drps_err *err)
+{
+    const char *const end = line->text + line->n;
+    struct word w;
+    for (p = next_word(p, end, &w); w.n; p = next_word(p, end, &w)) {
+        int known = !is_option(&w);
+        for (size_t i = 0; !known && i < sizeof(allowed) / sizeof(allowed[0]); i++)
+            known = is(&w, allowed[i]);
+        if (!known) return refuse(v, line, "the option ", &w, err);
+        if (!is(&w, "link")) continue;
+        p = next_word(p, end, &w);
+        v->is_logistic = is(&w, "logistic");
+        if (!v->is_logistic && !is(&w, "identity")) return refuse(v, line, "the link ", &w, err);
+    }
+    return 0;
+}
+
+/* Earlier versions tell of what makes other features by lines of their own: "2 ngram:", "rank:5";
+ * 0 means that there is none. */
+static int check_part(const struct vw *v, const struct drps_line *line, struct drps_err *err)
+{
+    static const char *const behind[] = {"pairs:", "triples:", "interactions:", "ngram:", "skip:"};
+    static const char *const before[] = {"rank:", "lda:"};
+    const char *const end = line->text + line->n, *after = line->text;
+    struct word w;
+    for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+        const size_t n = strlen(before[i]);
+        if (line->n <= n || memcmp(line->text, before[i], n) != 0) continue;
+        (void)next_word(line->text + n, end, &w);
+        if (w.n && !is(&w, "0")) return refuse(v, line, before[i], &w, err);
+    }
+    after = next_word(after, end, &w);
+    if (!w.n || is(&w, "0")) return 0;
+    (void)next_word(after, end, &w);
+    for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++)
+        if (is(&w, behind[i])) return refuse(v, line, "", &w, err);
+    return 0;
 }
 
 static int take_head(struct vw *v, const struct drps_line *line, struct drps_err *err)
@@ -36,16 +145,8 @@ static int take_head(struct vw *v, const struct drps_line *line, struct drps_err
     static const char options[] = "options:", end[] = ":0";
     if (line->n == sizeof(end) - 1 && memcmp(line->text, end, line->n) == 0) v->in_weights = 1;
     if (line->n < sizeof(options) - 1 || memcmp(line->text, options, sizeof(options) - 1) != 0)
-        return 0;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (holds(line->text, line->n, others[i]))
-            return drps_err_set(err, DRPS_E_CONFIG,
-                                "%s:%llu: a model with %s is more than a sum over features, and "
-                                "cannot be imported",
-                                v->m->o->input, (unsigned long long)line->number, others[i]);
-    v->is_logistic = holds(line->text, line->n, "--link=logistic") ||
-                     holds(line->text, line->n, "--link logistic");
-    return 0;
+        return check_part(v, line, err);
+    return take_options(v, line, line->text + sizeof(options) - 1, err);
 }
 
 /* One feature of the file. */
@@ -100,6 +201,8 @@ static int take_line(void *ctx, const struct drps_line *line, struct drps_err *e
     int rc = parse(v, line, &f, err);
     if (rc < 0) return rc;
     if (is_constant(&f)) {
+        if (v->has_constant++)
+            return import_bad(v->m, line->number, "Constant stands there twice", err);
         v->constant = f.weight;
         return 0;
     }
@@ -112,7 +215,7 @@ static int take_line(void *ctx, const struct drps_line *line, struct drps_err *e
 static int read_all(struct vw *v, struct drps_err *err)
 {
     v->features = 0;
-    v->in_weights = 0;
+    v->in_weights = v->has_constant = 0;
     return drps_lines_read(&v->m->io, v->m->o->input, take_line, v, err);
 }
 

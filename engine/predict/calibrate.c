@@ -91,7 +91,7 @@ static int make(const struct drps_io *io, const struct drps_predict_options *o,
     const enum drps_calibration_kind kind = o->calibrate - 1;
     int rc = kind ? check_enough(o->model, points, n, err) : 0;
     if (rc == 0) rc = drps_calibration_fit(kind, points, n, made, err);
-    if (rc == 0) rc = drps_modeldir_calibrate(io, o->model, made, err);
+    if (rc == 0) rc = drps_modeldir_calibrate(io, o->model, info->content, made, err);
     if (rc < 0) return rc;
     result->replaced = info->calibration.kind;
     result->replaced_samples = info->calibration.samples;

@@ -97,10 +97,11 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *
                          struct drps_err *err);
 
 /* Keep a calibration in the model `dir`, or none: model.json is written aside and renamed, so that
- * the model is the old one or the new one. Parameters, and so `content`, stay as they are. Errors
- * are those of drps_modeldir_open(). */
+ * the model is the old one or the new one. Parameters, and so `content`, stay as they are; they
+ * must be those that were scored, `content`. Errors are those of drps_modeldir_open(), DRPS_E_CONFIG
+ * (another model has that name by now) and -EBUSY (another process does the same). */
 DRPS_MUST_CHECK
-int drps_modeldir_calibrate(const struct drps_io *io, const char *dir,
+int drps_modeldir_calibrate(const struct drps_io *io, const char *dir, uint64_t content,
                             const struct drps_calibration *c, struct drps_err *err);
 
 /* ---- Reading ---- */

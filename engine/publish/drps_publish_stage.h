@@ -10,8 +10,8 @@
 DRPS_MUST_CHECK
 int drps_publish_engine(const char *name, const struct drps_kv_ops **kv_out, struct drps_err *err);
 
-/* Make the model of `folder` in the stage, give it its name, remove the folder. memory_bytes: for
- * the engine. Of the options log, on_progress and ctx count. */
+/* Make the model of `folder` in the stage, give it its name, remove the folder; one that lies in the
+ * stage goes before, as no model has it. memory_bytes: for the engine. Of the options log, on_progress and ctx count. */
 DRPS_MUST_CHECK
 int drps_publish_stage(struct drps_stage *stage, const char *folder, const struct drps_kv_ops *kv,
                        uint64_t memory_bytes, const struct drps_publish_options *options,

@@ -77,7 +77,7 @@ void drps_trained_accept(struct drps_trained *t, uint64_t content);
 /*
  * Complete the folder with `manifest` (a json_t object; what only the folder knows is put into it)
  * and rename it to `path`, or where that is taken to `path`.2, .3, ...: t->dir is the name. On a
- * failure it is where it was.
+ * failure it is where it was. path NULL: it stays there, and goes with the stage.
  */
 DRPS_MUST_CHECK
 int drps_trained_keep(struct drps_trained *t, void *manifest, const char *path,

@@ -120,6 +120,12 @@ static int put_manifest(const struct publication *p, const struct drps_kv_ops *k
                                 j, err);
 }
 
+static int lies_in(const struct drps_stage *stage, const char *folder)
+{
+    const size_t n = strlen(stage->dir);
+    return strncmp(folder, stage->dir, n) == 0 && folder[n] == '/';
+}
+
 int drps_publish_stage(struct drps_stage *stage, const char *folder, const struct drps_kv_ops *kv,
                        uint64_t memory_bytes, const struct drps_publish_options *options,
                        struct drps_publish_result *result, struct drps_err *err)
@@ -129,11 +135,13 @@ int drps_publish_stage(struct drps_stage *stage, const char *folder, const struc
         .io = stage->io, .folder = folder, .dir = stage->dir, .options = options};
     struct drps_err left = DRPS_ERR_INIT;
     void *manifest;
+    const int is_inside = lies_in(stage, folder);
     int rc = drps_trained_open(p.io, folder, &p.about, &manifest, err);
     p.manifest = manifest;
     if (rc == 0) rc = put_names(&p, err);
     if (rc == 0) rc = put_rows(&p, kv, memory_bytes, err);
     if (rc == 0) rc = put_manifest(&p, kv, err);
+    if (rc == 0 && is_inside) rc = drps_trained_remove(stage->io, folder, err);
     if (rc == 0) rc = drps_stage_commit(stage, err);
     json_decref(p.manifest);
     if (rc < 0) return rc;
@@ -142,7 +150,8 @@ int drps_publish_stage(struct drps_stage *stage, const char *folder, const struc
     result->content = p.about.content;
     result->model_bytes = p.about.rows * p.about.dim * sizeof(float);
     result->model_store = kv->name;
-    if (drps_trained_remove(stage->io, folder, &left) < 0) /* the model is there all the same */
+    if (!is_inside &&
+        drps_trained_remove(stage->io, folder, &left) < 0) /* the model is there all the same */
         drps_log(log, DRPS_LOG_WARN, "%s is not needed any more: %s", folder, left.text);
     return 0;
 }

@@ -228,7 +228,7 @@ int drps_trained_keep(struct drps_trained *t, void *manifest, const char *path,
     int rc = leave_one(t, err);
     if (rc == 0) rc = write_manifest(t, manifest, err);
     if (rc == 0) rc = drps_sync_folder(t->io, t->dir, err);
-    return rc == 0 ? rename_to(t, path, err) : rc;
+    return rc == 0 && path ? rename_to(t, path, err) : rc;
 }
 
 /* ---- Afterwards ---- */

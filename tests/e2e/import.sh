@@ -65,11 +65,42 @@ close_to <(predict vw two.vw) <(printf '%s\n' -.5 2.5) || fail "vw, as a regress
 sed 's/^[^:]*:\([0-9]*:-*[0-9.]*\)$/\1/' vw.txt >hashes.txt
 fails 1 'hashes.txt:12: hashes without names: write the model with --invert_hash' "$tools/drps-import" hashes.txt -o never
 sed 's/--hash_seed 0/--hash_seed 0 -q ab/' vw.txt >pairs.txt
-fails 2 'a model with -q  is more than a sum' "$tools/drps-import" pairs.txt -o never
+fails 2 'pairs.txt:9: a model with the option q is not known to be a sum' "$tools/drps-import" pairs.txt -o never
+# What is not known may be anything; values are no options, in either way of writing them.
+for option in --mf --new_mf --ksvm -q:: '--autolink 2' --recall_tree '--log_multi 3' '--plt=7' '--multilabel_oaa 3' --memory_tree '--search 2' '--ngram 2' '--skips 1' \
+    '--affix=+2a' '--spelling a' '--link glf1' --link=poisson '--boosting 3' --cubic=abc --some_new_one; do
+    sed "s/ --link logistic/ $option/" vw.txt >other.txt
+    fails 2 'other.txt:9: a model with the (option|link) [a-z_:0-9]+ is not known' "$tools/drps-import" other.txt -o never
+done
+for part in '2 ngram' '1 skip'; do
+    sed "s/^0 ${part#* }:/$part:/" vw.txt >other.txt
+    fails 2 "a model with ${part#* }: is not known" "$tools/drps-import" other.txt -o never
+done
+sed 's/^lda:0/lda:5/' vw.txt >other.txt
+fails 2 'a model with lda:5 is not known' "$tools/drps-import" other.txt -o never
+sed 's/--hash_seed 0 --link logistic/--bit_precision=18 --min_prediction -5 --l1 -.5 --quantile_tau=-1 --link=identity/' vw.txt >other.txt
+import other.txt -o other
+[[ $("$tools/drps-stat" other --json | value algo) = *lir* ]] || fail "options that change no score"
+{ cat vw.txt; echo 'Constant:116060:0.75'; } >twice.txt
+fails 1 'twice.txt:16: Constant stands there twice' "$tools/drps-import" twice.txt -o never
+for labels in -inf,1 0,inf 0,1e50; do
+    fails 2 'finite|not two numbers' "$tools/drps-import" vw.txt -o never --labels=$labels
+done
 { cat vw.txt; echo 'plain:99:2'; } >twice.txt
 fails 1 'feature plain twice' "$tools/drps-import" twice.txt -o never
 absent never
 absent never.trained
+# What a killed import leaves goes with the next one, and nothing has a name of its own.
+printf 'Version 8\n:0\n' >long.vw
+awk 'BEGIN {for (i = 0; i < 1500000; i++) print "n" i ":" i ":0.5"}' >>long.vw
+"$tools/drps-import" long.vw -o killed --quiet &
+pid=$!
+while [[ ! -e killed.partial/rows && ! -e killed ]] && kill -0 $pid 2>/dev/null; do :; done
+kill -KILL $pid 2>/dev/null || true
+wait $pid 2>/dev/null || true
+[[ ! -e killed.trained ]] || fail "a killed import keeps what it has read"
+import vw.txt -o killed
+[[ $(echo killed*) = killed ]] || fail "a killed import has left $(echo killed*)"
 echo "ok vw"
 
 # ---- libffm: 3 features, 2 fields, 2 factors, as text; and 2 features, 2 fields, 1 factor, as bytes ----
@@ -109,7 +140,7 @@ echo "ok libffm"
 # ---- What is no model ----
 
 for edit in 's/^-1.25 $/x/:8: too few weights' 's/^-1.25 $/1 2/:8: too many weights' 's/L2R_LR/ONECLASS_SVM/:solver ONECLASS_SVM makes no model' \
-    '$d:ends after 3 of 4 weights' '/nr_feature/d:nr_feature is missing' 's/nr_feature 3/nr_feature 2/:more weights than features' 's/label 1 -1/label 1 1/:twice' 's/0.25/inf/:no number'; do
+    '$d:ends after 3 of 4 weights' '/nr_feature/d:nr_feature is missing' 's/nr_feature 3/nr_feature 2/:more weights than features' 's/label 1 -1/label 1 1/:twice' 's/label 1 -1/label 1 -inf/:no finite' 's/label 1 -1/label 1e50 1/:no finite' 's/0.25/inf/:no number'; do
     sed "${edit%%:*}" lr.txt >bad.txt
     "$tools/drps-import" bad.txt -o never >out.txt 2>err.txt && fail "a bad model is imported: $edit"
     grep -q "${edit#*:}" err.txt || fail "$edit: $(cat err.txt)"

@@ -168,6 +168,15 @@ for model in lor mlr lmf ffm; do
         awk '{d = $1 - $2; if (NF != 2 || d * d > 1e-12 * $2 * $2) exit 1}' || fail "$model: other numbers"
 done
 fails 2 'no place for two' stat lor --export - --as npy
+# On standard output all is as in a file, and what is said of it is not among it.
+cmp <(stat lor --export - 2>/dev/null) lor.txt || fail "an export to standard output is another one"
+for question in --weights '--similar age' '--export never.txt' --verify '--topics 3'; do
+    for shown in '--epoch 1' --windows '--link 1Gbit'; do
+        fails 2 'are of how training went' stat lor $question $shown
+    done
+done
+fails 2 'weights and --similar are questions of their own' stat lor --weights --similar age
+absent never.txt
 fails 2 'keeps its own files' stat lor --export lor/x.csv
 fails 2 'is not one of: text, csv, npy' stat lor --export x.csv --as pickle
 fails 2 'are for models' stat plan --export x.csv

@@ -49,6 +49,8 @@ struct options {
     size_t topic_words; /* of each topic are shown instead; 0: not asked for */
     const char *words;  /* file of their names */
     struct stat_weights weights;
+    int largest;                       /* --weights itself, not --similar */
+    int link_given;                    /* a speed */
     struct drps_export_options export; /* output NULL: not asked for */
     struct stat_shown shown;
 };
@@ -126,9 +128,15 @@ static void check_options(struct drps_cli *cli, const struct options *o)
     if (e->output && cli->json && strcmp(e->output, "-") == 0)
         drps_cli_usage(cli, "--json and --export - both want standard output: give the export a "
                             "file");
-    if (!!o->verify + !!o->check + !!o->topic_words + w->wanted + !!e->output > 1)
+    if (o->largest && w->similar)
+        drps_cli_usage(cli, "--weights and --similar are questions of their own: ask one");
+    const int questions = !!o->verify + !!o->check + !!o->topic_words + !!w->wanted + !!e->output;
+    if (questions > 1)
         drps_cli_usage(cli, "--verify, --check, --topics, --weights and --export are questions of "
                             "their own: ask one");
+    if (questions && (o->shown.epoch || o->shown.windows || o->link_given))
+        drps_cli_usage(cli, "--epoch, --windows and --link are of how training went, and another "
+                            "question is asked: leave one of them out");
 }
 
 static int parse(struct drps_cli *cli, int key, char *arg)
@@ -148,6 +156,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         o->shown.windows = 1;
         return 0;
     case KEY_LINK:
+        o->link_given = 1;
         o->shown.link_bits = drps_cli_speed(cli, arg);
         return 0;
     case KEY_TOPICS:
@@ -157,7 +166,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         o->words = arg;
         return 0;
     case KEY_WEIGHTS:
-        o->weights.wanted = 1;
+        o->weights.wanted = o->largest = 1;
         return 0;
     case KEY_TOP:
         o->weights.top = (size_t)drps_cli_count(cli, arg, 1, STAT_WEIGHTS_MOST);

@@ -245,6 +245,12 @@ static void test_damaged_calibrations_are_refused(void **state)
         "{\"samples\": 3.0, \"a\": 1.0, \"b\": 1.0}",
         "{\"method\": \"platt\", \"samples\": 3.0, \"a\": 1.0}",
         "{\"method\": \"platt\", \"samples\": 3.0, \"a\": \"x\", \"b\": 0.0}",
+        "{\"method\": \"platt\", \"samples\": -3.0, \"a\": 1.0, \"b\": 0.0}",
+        "{\"method\": \"platt\", \"samples\": 0.0, \"a\": 1.0, \"b\": 0.0}",
+        "{\"method\": \"platt\", \"samples\": 3.0, \"a\": -1e31, \"b\": 0.0}",
+        "{\"method\": \"platt\", \"samples\": 3.0, \"a\": 1.0, \"b\": 1e31}",
+        "{\"method\": \"isotonic\", \"samples\": 3.0, \"scores\": [1, 1e39], "
+        "\"probabilities\": [0, 1]}",
         "{\"method\": \"isotonic\", \"samples\": 3.0}",
         "{\"method\": \"isotonic\", \"samples\": 3.0, \"scores\": [], \"probabilities\": []}",
         "{\"method\": \"isotonic\", \"samples\": 3.0, \"scores\": [1, 2], \"probabilities\": [0]}",
