@@ -63,8 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     argv[argc++] = path;
     if (bits & 1) argv[argc++] = "--verify";
     if (bits & 2) argv[argc++] = "--json";
-    if (bits & 4) argv[argc++] = "--windows";
-    if (bits & 8) argv[argc++] = "--epoch=2";
+    const int question = bits & 1 || bits >> 4 & 3; /* beside one, these two are refused */
+    if (bits & 4 && !question) argv[argc++] = "--windows";
+    if (bits & 8 && !question) argv[argc++] = "--epoch=2";
     if (!(bits & 1) && bits >> 4 & 3) argv[argc++] = ask(bits >> 4 & 3, bits & 2);
     if (what % 3 == 2)
         write_plan(plan, &s, path);

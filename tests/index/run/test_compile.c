@@ -502,7 +502,7 @@ static void test_run_refuses_options(void **state)
         {"missing input", -ENOENT, "no-such-file"},
         {"missing test", -ENOENT, "no-such-file"},
         {"test label", DRPS_E_FORMAT, "label 3"},
-        {"empty test", DRPS_E_FORMAT, "test input holds no sample"},
+        {"test of blank lines", DRPS_E_FORMAT, "test input holds no sample"},
         {"missing folder", -ENOENT, "no-such-folder"},
         {"test of another format", DRPS_E_FORMAT, "test"},
         {"nothing to train", DRPS_E_FORMAT, "no training sample has a feature"},
@@ -516,6 +516,7 @@ static void test_run_refuses_options(void **state)
         (void)snprintf(c.test, sizeof(c.test), "%s",
                        scratch_file(s, "test",
                                     i == 10   ? "3 1:1\n"
+                                    : i == 11 ? "\n \n"
                                     : i == 13 ? "user,item,rating\na,b,1\n"
                                               : "",
                                     SIZE_MAX));
