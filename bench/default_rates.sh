@@ -50,4 +50,11 @@ for seed in 1 2; do python3 "$root/bench/click_log.py" 400000 $seed >clicks-$see
     split criteo-raw criteo-raw 3
     for seed in 1 2; do split clicks-$seed clicks-$seed.csv 3 --label is_attributed; done
 } | awk -F'\t' '{at = $1 "\t" $2; if (!n[at]++) order[++m] = at; first[at] += $3; best[at] += $4}
-    END {for (i = 1; i <= m; i++) {at = order[i]; printf "%s\t%.5f\t%.5f\n", at, first[at] / n[at], best[at] / n[at]}}' | tee rates.tsv
+    END {
+        print "| set | run | after one epoch | best of ten |\n| --- | --- | --- | --- |"
+        for (i = 1; i <= m; i++) {
+            at = order[i]
+            split(at, of, "\t")
+            printf "| %s | `%s` | %.5f | %.5f |\n", of[1], of[2], first[at] / n[at], best[at] / n[at]
+        }
+    }' | tables default-rates 2
