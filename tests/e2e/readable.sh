@@ -163,7 +163,11 @@ got=$(awk -F '\t' 'NR == FNR {if ($1 == 1) x[$2] = $3; next} {sum += x[$1] * $2}
 near "$got" "$want" 1e-6 || fail "the export's score is $got, not $want"
 fails 1 'lor.txt.*exist' stat lor --export lor.txt
 stat lor --export lor.csv --quiet
-[[ $(head -1 lor.csv) = feature,weight ]] || fail "another head: $(head -1 lor.csv)"
+[[ $(head -1 lor.csv) = feature,weight,shift,unit ]] || fail "another head: $(head -1 lor.csv)"
+# With shift and unit the score is that of the numbers of the data.
+got=$(awk -F, '$1 ~ /^(\(intercept\)|city=c5)$/ {sum += $2} $1 == "age" {sum += $2 * (40 - $3) / $4} $1 == "income" {sum += $2 * (20000 - $3) / $4; n = $4} END {printf "%.9g", sum; exit n == 1}' lor.csv) ||
+    fail "income has no unit: $(cat lor.csv)"
+near "$got" "$want" 1e-6 || fail "the csv's score is $got, not $want"
 grep -q '^"city=near ""2""",' lor.csv || fail "quotes are not doubled: $(cat lor.csv)"
 stat mlr --export - --as csv --quiet >mlr.csv
 [[ $(head -1 mlr.csv) = feature,ash,beech,elm,oak,yew ]] || fail "columns are not called by classes"
