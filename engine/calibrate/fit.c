@@ -96,7 +96,7 @@ static double objective(const struct drps_score_point *points, size_t n, const s
     for (size_t i = 0; i < n; i++) {
         const double f = (double)points[i].score, v = a * f + b;
         const double weight = points[i].positive + points[i].negative;
-        /* Of the weight, this much is the target's of the positive class. */
+        /* The weight of the point times its mean target probability. */
         const double target = points[i].positive * t->high + points[i].negative * t->low;
         const double p = sigmoid(-v), slope = target - weight * p, bend = weight * p * (1 - p);
         sum += weight * softplus(-v) + target * v;

@@ -355,7 +355,7 @@ void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_op
     o->no_bias = !drps_plan_has_bias(info);
 }
 
-/* Options that the plan settles which the run begins with. */
+/* Sets the options that are settled by the plan which the run begins with. */
 void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o)
 {
     drps_run_take_model(info, o);

@@ -3,7 +3,7 @@
 #include "index/negatives/drps_negatives.h"
 #include "index/run/run.h"
 
-/* Of what a run may use beside its spools. */
+/* Drawing gets one part in so many of the memory that a run has beside its spools. */
 enum { MEMORY_SHARE = 3 };
 static const double LARGE_CONFIDENCE = 1000;
 
