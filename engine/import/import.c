@@ -73,11 +73,12 @@ static int check_options(const struct drps_import_options *o, const struct impor
     const int is_vw = source == &import_vw;
     if (o->algo && !is_vw)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s is of %s, which says itself what it is: leave out the algorithm",
+                            "%s is a model of %s, which has its own: leave out the algorithm",
                             o->input, source->name);
     if (o->labels && source == &import_liblinear)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s is of liblinear, and has its labels: leave them out", o->input);
+                            "%s is a model of liblinear, which has its own: leave out the labels",
+                            o->input);
     return 0;
 }
 
@@ -249,7 +250,7 @@ int drps_import_run(const struct drps_io *io, const struct drps_import_options *
         return drps_err_set(err, DRPS_E_CONFIG, "give a file to import and a name for the model");
     if (options->labels && !(isfinite(options->labels[0]) && isfinite(options->labels[1])))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "a label is not a number that a float can be: give two finite ones");
+                            "a label does not fit a float: give two finite numbers");
     int rc = check_memory(options->memory_bytes, err);
     if (rc == 0) rc = find_source(io, options, &source, err);
     if (rc == 0) rc = check_options(options, source, err);

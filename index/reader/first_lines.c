@@ -499,10 +499,11 @@ static void warn_of_pipe(const struct drps_first_lines *f, const struct drps_rea
 {
     for (size_t i = 0; i < c->n; i++) {
         if (!is_learned(&c->columns[i], &f->all[i])) continue;
-        drps_log(r->options.log, DRPS_LOG_WARN,
-                 "a pipe is read once: how numbers are scaled and where bins are cut, %.100s "
-                 "first, its first lines alone have decided; of files all lines do",
-                 c->columns[i].name);
+        drps_log(
+            r->options.log, DRPS_LOG_WARN,
+            "a pipe is read only once: scales and bins, such as that of column %.100s, come from "
+            "its first lines alone; with a file they come from all lines",
+            c->columns[i].name);
         return;
     }
 }
