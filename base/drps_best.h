@@ -57,7 +57,7 @@ static inline int drps_best_by_rank(const void *a, const void *b)
                : drps_best_is_better((const struct drps_best *)b, (const struct drps_best *)a);
 }
 
-/* Sort the heap, best first; it is none afterwards. */
+/* Sort the heap, best first. Afterwards it is a sorted list and no heap. */
 static inline void drps_best_sort(struct drps_best *heap, size_t n)
 {
     qsort(heap, n, sizeof(*heap), drps_best_by_rank);

@@ -31,7 +31,8 @@ void drps_budget_init(struct drps_budget *b, uint64_t limit_bytes);
 DRPS_MUST_CHECK
 int drps_budget_take(struct drps_budget *b, const char *what, uint64_t bytes, struct drps_err *err);
 
-/* Take `bytes` for `what` without a refusal: that of the last item has the whole breakdown then. */
+/* Take `bytes` for `what`, even where they are not left. The item that is taken last is then
+ * refused, with the whole breakdown. */
 void drps_budget_note(struct drps_budget *b, const char *what, uint64_t bytes);
 
 /* Returns the bytes that are left. */

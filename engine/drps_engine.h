@@ -253,14 +253,16 @@ struct drps_train_options {
     int resume_at; /* 1: go on after round resume_round of the run, counted over its epochs, which
                       checkpoints of vectors still cover */
     uint64_t resume_round;
-    const char *from;  /* where training begins anew, it begins with the parameters of this model,
-                          and  with the optimizer's state where its checkpoints have stayed, or with
-                          the  rows of this folder of checkpoints, of whichever plan; rows that it
-                          does  not have are fresh. NULL: all are fresh */
-    const char *delta; /* a file, which gets the rows in which the model differs from that of `from`
-                          (engine/delta/drps_delta.h); NULL: none */
-    int no_state;      /* 1: parameters of `from` alone, the optimizer begins anew */
-    uint64_t epochs;   /* default 1; of a quasi-Newton method, which ends by itself, 100 */
+    /* Where training begins anew, it begins with this model or this folder of checkpoints, of
+     * whichever plan. Checkpoints give parameters and the optimizer's state; a model gives its
+     * parameters, and the state where its checkpoints were kept. Rows that neither has are fresh.
+     * NULL: all rows are fresh. */
+    const char *from;
+    /* A file that gets the rows in which the model differs from that of `from`
+     * (engine/delta/drps_delta.h). NULL: none is written. */
+    const char *delta;
+    int no_state;          /* 1: parameters of `from` alone, the optimizer begins anew */
+    uint64_t epochs;       /* default 1; of a quasi-Newton method, which ends by itself, 100 */
     const char *optimizer; /* sgd, adagrad, ftrl, or a quasi-Newton method: lbfgs, bfgs, dfp, sr1,
                               broyden; default: the algorithm's (drps_algorithm.h) */
     uint32_t pairs;        /* lbfgs: steps that it remembers; default DRPS_OPTIM_PAIRS */
@@ -474,8 +476,8 @@ struct drps_train_result {
     struct drps_phases phases;
     struct drps_epoch *epochs; /* own: [epochs_n] complete epochs */
     size_t epochs_n;
-    uint64_t
-        best_epoch; /* whose parameters the model holds, from 1; 0: those of an unfinished epoch */
+    /* The epoch whose parameters the model holds, from 1. 0: those of an unfinished epoch. */
+    uint64_t best_epoch;
     enum drps_newton_end newton_end;
     int stopped_early; /* a quasi-Newton method has ended by itself, patience ran out, or training
                           diverged after best_epoch */
@@ -498,8 +500,9 @@ struct drps_train_result {
         int state;     /* 1: with the optimizer's state */
     } from;
     struct drps_train_delta {
-        uint64_t rows, fresh,
-            bytes; /* that differ, that are new; of the file, 0: none is written */
+        uint64_t rows;  /* that differ from those of `from` */
+        uint64_t fresh; /* rows that `from` does not have */
+        uint64_t bytes; /* of the file; 0: none is written */
     } delta;
     struct drps_train_checkpoints {
         uint64_t n, failed, bytes;  /* that this rank has written, that could not be */

@@ -154,9 +154,9 @@ struct drps_index_options {
 
     int no_forecast; /* 1: left out */
 
-    const struct drps_algorithm
-        *algorithm;                    /* set by the run, in its copy: of `algo` with `loss`; */
-    const struct drps_plan *base_plan; /* of `base` */
+    /* Set by the run in its own copy: the algorithm of `algo` with `loss`, and the plan `base`. */
+    const struct drps_algorithm *algorithm;
+    const struct drps_plan *base_plan;
 
     const char *out; /* folder to make */
     int force;       /* replace it */

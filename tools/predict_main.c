@@ -44,17 +44,15 @@ static const struct argp_option option_table[] = {
      "'sum(sigmoid(W*x))'",
      1},
     {"explain", KEY_EXPLAIN, "N", 0,
-     "In place of scores: what features add to each, the N largest of a sample, and the sum", 1},
+     "In place of scores: the N features that add most to each score, with what they add", 1},
     {"as", KEY_AS, "HOW", 0,
-     "With --explain: tabs (default), lines of fields, or json, an object a "
-     "sample",
-     1},
+     "With --explain: tabs (default), lines of fields, or json, an object a sample", 1},
     {"calibrate", KEY_CALIBRATE, "HOW", 0,
-     "Of two classes: keep in MODEL what makes its scores probabilities on DATA, which it was not "
-     "trained with: platt, isotonic, or none, which removes it and needs no DATA",
+     "For two classes: fit a calibration on DATA, which MODEL was not trained with, and keep it in "
+     "MODEL: platt, isotonic, or none, which removes it and needs no DATA",
      1},
     {"calibration", KEY_CURVE, "BINS", OPTION_ARG_OPTIONAL,
-     "Of two classes: compare probabilities with the labels in DATA, in so many bins (default 10)",
+     "For two classes: compare probabilities with the labels in DATA, in so many bins (default 10)",
      1},
     {"uncalibrated", KEY_UNCALIBRATED, NULL, 0, "Scores without the model's calibration", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
@@ -111,7 +109,7 @@ static void check(struct drps_cli *cli, const struct options *o)
         drps_cli_usage(cli, "--weights, --weight, --clicks and --impressions need --metrics: they "
                             "change no score");
     if (o->as && !o->predict.explain)
-        drps_cli_usage(cli, "--as is of explanations: give --explain, too");
+        drps_cli_usage(cli, "--as goes with --explain: give that, too");
     if (cli->json && o->predict.output && strcmp(o->predict.output, "-") == 0)
         drps_cli_usage(cli, "--json and -o - both want standard output: give the scores a file");
 }

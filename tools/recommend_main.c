@@ -58,13 +58,12 @@ static const struct argp_option option_table[] = {
      "At a name of --user, --users, --similar, --candidates or --exclude that MODEL does not have: "
      "stop (default), or skip and count it. Ratings of unknown items are left out and counted",
      2},
-    {NULL, 0, NULL, 0, "How good they are:", 3},
+    {NULL, 0, NULL, 0, "Evaluation:", 3},
     {"test", KEY_TEST, "RATINGS", 0,
-     "Ratings that training has not seen: print precision, recall, NDCG and MAP at N, means over "
-     "the "
-     "users who have some. Without -o nothing else is written. With --seen the training ratings; "
-     "may "
-     "be given several times",
+     "Held-out ratings: print precision, recall, NDCG and MAP at N, means over the users who have "
+     "some. Without -o nothing else is written. Give the training ratings with --seen. May be "
+     "given "
+     "several times",
      3},
     {"positive-from", KEY_POSITIVE_FROM, "R", 0, "Ratings of --test below R do not count", 3},
     {NULL, 0, NULL, 0, "Result:", 4},

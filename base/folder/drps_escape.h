@@ -20,7 +20,7 @@ DRPS_MUST_CHECK
 int drps_textfile_put_name(struct drps_textfile *f, enum drps_name_in in, const char *name,
                            size_t n, struct drps_err *err);
 
-/* As printf(); what is written has at most 255 bytes. */
+/* Write text as printf() makes it, at most 255 bytes a call. */
 DRPS_MUST_CHECK
 int drps_textfile_print(struct drps_textfile *f, struct drps_err *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -45,7 +45,7 @@ static inline void drps_textfile_used(struct drps_textfile *f, size_t n)
     f->used += n;
 }
 
-/* Write what is buffered, and sync it: what a commit does then is little. */
+/* Write what is buffered, and sync it, so that little is left for the commit. */
 DRPS_MUST_CHECK
 int drps_textfile_sync(struct drps_textfile *f, struct drps_err *err);
 

@@ -58,7 +58,8 @@ static size_t utf8_bytes(const unsigned char *s, size_t n)
     return 0;
 }
 
-/* The escape of the character at s [n], which has *used bytes; out is empty where it needs none. */
+/* Makes the escape of the character at s [n], which has *used bytes. `out` is empty where the
+ * character needs no escape. */
 static void escape_json(const unsigned char *s, size_t n, size_t *used, char out[ESCAPED_CHARS])
 {
     *used = utf8_bytes(s, n);

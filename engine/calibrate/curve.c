@@ -1,4 +1,5 @@
-/* What probabilities say beside what was seen: bins of equal weight, and two numbers of all. */
+/* Compares predicted probabilities with observed labels: in bins of equal weight, and by two
+ * numbers over all samples. */
 #include <errno.h>
 #include <float.h>
 #include <math.h>

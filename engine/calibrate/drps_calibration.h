@@ -27,7 +27,8 @@ enum drps_calibration_kind {
     DRPS_CALIBRATION_ISOTONIC
 };
 enum { DRPS_CALIBRATION_STEPS = 1000 };
-/* A calibration of fewer samples, or of fewer of a label, tells little of others. */
+/* A calibration that is made of fewer samples, or of fewer with one of the labels, says little
+ * about other samples. */
 enum { DRPS_CALIBRATION_SAMPLES_LEAST = 100, DRPS_CALIBRATION_LABEL_LEAST = 10 };
 
 /* Zero: none. */
@@ -43,8 +44,8 @@ struct drps_calibration {
 /* Names of the kinds, NULL-terminated, in their order: none platt isotonic. */
 const char *const *drps_calibration_names(void);
 
-/* Fit to points [n], increasing by score. DRPS_E_CONFIG: they are not of both classes, however many
- * are asked for above; -ENOMEM. Free *out in either case. */
+/* Fit to points [n], increasing by score. DRPS_E_CONFIG: they are not of both classes; the minima
+ * above are for the caller to check. -ENOMEM. Free *out in either case. */
 DRPS_MUST_CHECK
 int drps_calibration_fit(enum drps_calibration_kind kind, const struct drps_score_point *points,
                          size_t n, struct drps_calibration *out, struct drps_err *err);
@@ -83,7 +84,8 @@ struct drps_calibration_curve {
     double loss;  /* mean logistic loss of the probabilities */
 };
 
-/* Of points [n], with `c` or none. -ENOMEM. Free out->bins in either case. */
+/* Measure how good probabilities are for points [n]: those that `c` makes of the scores, or, where
+ * `c` is NULL, those of the scores as log-odds. -ENOMEM. Free out->bins in either case. */
 DRPS_MUST_CHECK
 int drps_calibration_measure(const struct drps_calibration *c,
                              const struct drps_score_point *points, size_t n, size_t bins,

@@ -35,7 +35,7 @@ void *drps_calibration_to_json(const struct drps_calibration *c)
     return j;
 }
 
-/* Numbers of a size that no calibration has would make scores that are none. */
+/* Larger numbers, which no calibration has, would make scores that are not finite. */
 static const double number_most = 1e30;
 
 static int get_platt(const json_t *j, const char *path, struct drps_calibration *out,

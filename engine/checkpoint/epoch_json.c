@@ -49,7 +49,7 @@ static const struct member newton_members[] = {
     REAL("step", newton.step),
     COUNT("accepted", newton.accepted),
 };
-/* Of implicit feedback alone. */
+/* Only models of implicit feedback have these members. */
 static const struct member ranking_members[] = {
     REAL("test_recall_at_10", test.recall),
     REAL("test_ndcg_at_10", test.ndcg),

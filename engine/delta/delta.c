@@ -87,7 +87,7 @@ static int open_now(struct comparing *c, struct drps_err *err)
                    : rc;
 }
 
-/* What the caller says of both must be so. */
+/* Checks that both models have the rows that the caller says they have in common. */
 static int check_alike(const struct comparing *c, struct drps_err *err)
 {
     const struct drps_modeldir_info *a = drps_modeldir_info(c->old),
@@ -165,7 +165,7 @@ static int is_of_model(const char *path, const char *model)
     return 0;
 }
 
-/* What training reads and writes is no place for a delta. */
+/* Refuses a path that training reads or writes. */
 static int check_place(const struct drps_delta_options *o, struct drps_err *err)
 {
     if (is_of_model(o->path, o->model))

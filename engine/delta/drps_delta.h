@@ -46,7 +46,8 @@ DRPS_MUST_CHECK
 int drps_delta_write(const struct drps_delta_options *o, struct drps_delta *out,
                      struct drps_err *err);
 
-/* 1: there is a file of this name that a delta may replace: one begins so. */
+/* Returns 1 where a file of this name exists and begins as a delta does, so that a delta may
+ * replace it. */
 int drps_delta_is_one(const struct drps_io *io, const char *path);
 
 /* Before training: find o->same_rows, and refuse what drps_delta_write() would, as far as it can be

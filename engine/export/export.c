@@ -62,15 +62,17 @@ static int remove_file(const struct drps_textfile *f, struct drps_err *err)
     return drps_err_set(err, rc, "cannot remove %s: %s", f->path, drps_err_name(rc));
 }
 
-/* A commit has failed: its file may have its name all the same, unless that is another's. */
+/* Removes a file whose commit has failed: it may have its name all the same. With -EEXIST the name
+ * is that of another file, which stays. */
 static void take_back(const struct drps_textfile *f, int rc)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
     if (rc != -EEXIST) rc = remove_file(f, &ignored);
 }
 
-/* Names and numbers of two models must not stand side by side, whenever this is killed: what is
- * replaced goes first, and the file itself comes last. Where it is, all is. */
+/* Names and numbers of two models must never stand side by side, even if the process is killed. So
+ * an old file is removed first, and the new one is renamed last: where it exists, its names do,
+ * too. */
 static int commit_both(struct exporter *e, struct drps_err *err)
 {
     int rc = drps_textfile_sync(&e->names, err);

@@ -44,7 +44,7 @@ static int is_libffm(const char *head, size_t n)
            (fields && fields <= DRPS_FIELD_MAX && factors && factors <= DRPS_FACTORS_MAX);
 }
 
-/* A file is read more than once, and here and there. */
+/* Refuses a pipe: a file is read more than once, and not only from front to back. */
 static int check_file(const char *path, struct drps_err *err)
 {
     struct stat st;
@@ -56,7 +56,7 @@ static int check_file(const char *path, struct drps_err *err)
     return 0;
 }
 
-/* What the first bytes [n] say that no model can be read of. */
+/* Refuses a file whose first bytes [n] show that no model can be read from it. */
 static int check_head(const char *path, const char *head, size_t n, struct drps_err *err)
 {
     const struct drps_codec *codec = drps_codec_find((const uint8_t *)head, n);
@@ -66,18 +66,19 @@ static int check_head(const char *path, const char *head, size_t n, struct drps_
                         codec->name);
 }
 
-/* Options that the other program's file answers itself. */
+/* Refuses options for what the other program's file says itself. */
 static int check_options(const struct drps_import_options *o, const struct import_source *source,
                          struct drps_err *err)
 {
     const int is_vw = source == &import_vw;
     if (o->algo && !is_vw)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s is of %s, which says itself what it is: leave out the algorithm",
+                            "%s is a model of %s, which has its own: leave out the algorithm",
                             o->input, source->name);
     if (o->labels && source == &import_liblinear)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s is of liblinear, and has its labels: leave them out", o->input);
+                            "%s is a model of liblinear, which has its own: leave out the labels",
+                            o->input);
     return 0;
 }
 
@@ -169,7 +170,8 @@ static int fill_names(struct import *m, const struct import_source *source, stru
     return rc == 0 ? drps_trained_take_names(t, err) : rc;
 }
 
-/* What was read has no name of its own: a killed import is repeated, as the file is still there. */
+/* Completes the folder without giving it a name: an import that is killed can be repeated, as the
+ * file is still there. */
 static int complete(struct import *m, const struct import_source *source, struct folder *f,
                     struct drps_err *err)
 {
@@ -248,7 +250,7 @@ int drps_import_run(const struct drps_io *io, const struct drps_import_options *
         return drps_err_set(err, DRPS_E_CONFIG, "give a file to import and a name for the model");
     if (options->labels && !(isfinite(options->labels[0]) && isfinite(options->labels[1])))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "a label is not a number that a float can be: give two finite ones");
+                            "a label does not fit a float: give two finite numbers");
     int rc = check_memory(options->memory_bytes, err);
     if (rc == 0) rc = find_source(io, options, &source, err);
     if (rc == 0) rc = check_options(options, source, err);

@@ -96,7 +96,7 @@ static int take_labels(struct liblinear *l, const struct drps_line *line, const 
     return 0;
 }
 
-/* All is known that stands above the weights. */
+/* Called once all lines above the weights are read: checks what they say, and prepares for rows. */
 static int end_head(struct liblinear *l, const struct drps_line *line, struct drps_err *err)
 {
     struct import *m = l->m;

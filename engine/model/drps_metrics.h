@@ -20,9 +20,9 @@ struct drps_quality {
     double accuracy;  /* classification: score > 0 means +1, or the class of the largest score; NaN
                          otherwise */
     double rmse;      /* regression; NaN otherwise */
-    /* Implicit feedback; NaN otherwise: of an item among its negatives, ten of which count (see
-     * engine/model/ranking/drps_ranking.h). `auc` is the share of the negatives that score lower.
-     */
+    /* Implicit feedback; NaN otherwise. Each test sample ranks its item among its negatives, and
+     * the first ten places count (engine/model/ranking/drps_ranking.h). `auc` is then the share of
+     * the negatives that score lower. */
     double recall, ndcg;
 };
 

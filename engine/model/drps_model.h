@@ -100,8 +100,8 @@ DRPS_MUST_CHECK
 int drps_model_set_fields(struct drps_model *model, uint32_t fields, int normalized,
                           struct drps_err *err);
 
-/* 1: of implicit feedback. A sample with roles is a user, an item, and items drawn against it; one
- * without is a pair, as of mf. */
+/* Returns 1 for a model of implicit feedback. Its samples with roles are a user, an item, and items
+ * drawn against it; those without are pairs, as of mf. */
 int drps_model_ranks(const struct drps_model *model);
 /* After drps_model_init(), set how many items there are, of which warp makes ranks. */
 void drps_model_set_items(struct drps_model *model, uint64_t items);

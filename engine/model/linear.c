@@ -5,7 +5,7 @@
  * accumulators are faster than gather instructions on current x86 cores. The sum of a sample does
  * not depend on the range it is computed in.
  *
- * Of a dense batch the values are a matrix, and nothing is gathered: products are added in vectors,
+ * In a dense batch the values are a matrix, so nothing is gathered: products are added in vectors,
  * in the same order, so that scores and gradients have the same bits.
  */
 #include <string.h>

@@ -63,7 +63,8 @@ void drps_calibrate_scores(const struct drps_calibration *c, float *scores, size
                         : (float)log_odds(drps_calibration_apply(c, (double)scores[i]));
 }
 
-/* Too few samples make probabilities that are wrong, and nothing shows that afterwards. */
+/* Refuses too few samples: their probabilities would be wrong, and nothing would show it
+ * afterwards. */
 static int check_enough(const char *model, const struct drps_score_point *points, size_t n,
                         struct drps_err *err)
 {

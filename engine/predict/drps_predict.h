@@ -73,11 +73,13 @@ struct drps_predict_result {
     uint64_t unseen;             /* more features, of its columns, that it does not have: ignored */
     uint64_t skipped_lines;      /* bad lines left out; they have no line in the output */
     struct drps_quality quality; /* with metrics; of a calibrated model: of its probabilities */
-    /* With `calibrate`: what it took the place of, and the samples that was made of. */
+    /* Where `calibrate` is set: the kind of calibration that the model had before, and how many
+     * samples that was made of. */
     enum drps_calibration_kind replaced;
     double replaced_samples;
-    /* With `calibrate` or `curve_bins`: of what the model now says, n is 0 where that is no
-     * probability; and with `calibrate` of what it says without. Free the bins of both. */
+    /* Where `calibrate` or `curve_bins` is set: `curve` is of what the model now says; its n is 0
+     * where that is no probability. Where `calibrate` is set, `before` is of what it says
+     * uncalibrated. Free the bins of both. */
     struct drps_calibration_curve curve, before;
     double seconds;
 };

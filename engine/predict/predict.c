@@ -397,7 +397,8 @@ static const char *list_fields(const struct drps_modeldir_info *info, char out[5
     return out;
 }
 
-/* More than half of what is scored is then left out: that is hardly what was wanted. */
+/* Warns where more than half of the features are left out: most likely these are other data than
+ * was meant. */
 static void warn_if_little_is_known(const struct predictor *p)
 {
     const uint64_t all = p->result->nnz + p->result->unseen;
@@ -408,7 +409,8 @@ static void warn_if_little_is_known(const struct predictor *p)
                  (unsigned long long)p->result->unseen, (unsigned long long)all, p->options->model);
 }
 
-/* Scores of no sample are hardly what was wanted, and nothing can be measured or made of them. */
+/* Warns where the input has no sample, or refuses it where something is to be made of its
+ * scores. */
 static int check_empty(const struct predictor *p, struct drps_err *err)
 {
     const struct drps_predict_options *o = p->options;
@@ -424,7 +426,7 @@ static int check_empty(const struct predictor *p, struct drps_err *err)
     return 0;
 }
 
-/* Then loss and the like are of no sample. */
+/* Warns where no sample has a label of the model, so that no metric could be computed. */
 static void warn_if_no_label_is_known(const struct predictor *p)
 {
     const struct drps_quality *q = &p->result->quality;

@@ -45,8 +45,8 @@ struct drps_modeldir_info {
     uint64_t hash_seed;
     int string_names;
     uint64_t rows, block_rows;
-    uint64_t
-        content; /* XXH3 over the parameters of all rows in order: equal models, equal numbers */
+    /* XXH3 over the parameters of all rows in order: equal models have equal numbers. */
+    uint64_t content;
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
     size_t fields_n;
@@ -98,8 +98,8 @@ int drps_modeldir_finish(const struct drps_io *io, const char *dir, const char *
 
 /* Keep a calibration in the model `dir`, or none: model.json is written aside and renamed, so that
  * the model is the old one or the new one. Parameters, and so `content`, stay as they are; they
- * must be those that were scored, `content`. Errors are those of drps_modeldir_open(), DRPS_E_CONFIG
- * (another model has that name by now) and -EBUSY (another process does the same). */
+ * must be those that were scored, `content`. Errors are those of drps_modeldir_open(),
+ * DRPS_E_CONFIG (another model has that name by now) and -EBUSY (another process does the same). */
 DRPS_MUST_CHECK
 int drps_modeldir_calibrate(const struct drps_io *io, const char *dir, uint64_t content,
                             const struct drps_calibration *c, struct drps_err *err);

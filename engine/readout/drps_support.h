@@ -14,7 +14,7 @@
 
 #include "engine/readout/drps_top_weights.h"
 
-/* Of the intercept: lists [w->lists]. */
+/* How well training samples fix the intercept: a standard error for each of w->lists. */
 struct drps_support {
     uint64_t samples;
     double *errors; /* own: [lists]; NaN: not known */

@@ -5,7 +5,7 @@
 #include "base/drps_best.h"
 #include "engine/readout/drps_readout.h"
 
-/* Which weights compete, and how. */
+/* Says which weights compete to be among the largest, and by what. */
 struct drps_top_choice {
     uint32_t column, lists; /* list i is of float column + i of a row */
     size_t most;            /* of a list; at least 1 */

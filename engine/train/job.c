@@ -271,7 +271,8 @@ static int begin_log(struct drps_job *job, struct drps_err *err)
     return rc == 1 ? drps_job_checkpoint(job, from->epoch, &from->part, err) : rc;
 }
 
-/* With patience the last checkpoint is of a later epoch than the model. */
+/* Warns where the last checkpoint is of a later epoch than the model, as it may be with
+ * patience. */
 static void remark_kept_state(const struct drps_job *job)
 {
     const struct drps_train_result *r = job->result;
@@ -284,7 +285,7 @@ static void remark_kept_state(const struct drps_job *job)
              best, job->checkpoints.place.root, r->epochs_n, best, best == 1 ? "" : "s");
 }
 
-/* What somebody should know of the run, now that it has ended. */
+/* Logs what a user should know of the run, now that it has ended. */
 static void remark(const struct drps_job *job)
 {
     if (!job->whole) return;

@@ -282,7 +282,7 @@ static int check_no_more(const struct drps_job *job, const struct drps_modeldir 
                         job->checkpoints.place.dir, asked);
 }
 
-/* Whether the model is there already, of this plan, and only its end was not heard of. */
+/* Whether the model is there already and of this plan: then only the end of the run was missed. */
 static int has_model(struct drps_job *job, uint64_t *has_out, struct drps_err *err)
 {
     struct drps_modeldir *md = open_ended(job);

@@ -37,7 +37,8 @@ static int open_from(struct drps_job *job, struct drps_err *err)
     return drps_warm_open(&options, &job->warm, err);
 }
 
-/* Rows of the base, of which the plan has no batch, would be those of nothing learned. */
+/* Warns where a plan goes on from a base, and training begins without a model: rows of the base
+ * that are in no batch then stay as they are initialised. */
 static void remark_base(const struct drps_job *job)
 {
     const struct drps_plan_info *info = &job->plan->info;
@@ -48,7 +49,7 @@ static void remark_base(const struct drps_job *job)
              job->whole->dir);
 }
 
-/* The model of the base has all rows of the base, that of a plan before it has fewer. */
+/* Warns where the model is of a plan before the base, which has fewer rows than the base. */
 static void remark_between(const struct drps_job *job, const struct drps_train_from *from)
 {
     const struct drps_plan_info *info = &job->whole->info;
@@ -61,7 +62,7 @@ static void remark_between(const struct drps_job *job, const struct drps_train_f
              drps_count_format(from->rows, rows));
 }
 
-/* A calibration is of one model's scores. */
+/* Warns that a calibration is not taken over: it is for the scores of one model alone. */
 static void remark_calibration(const struct drps_job *job)
 {
     if (!job->whole || job->options->pilot.on || !drps_warm_is_calibrated(job->warm)) return;
@@ -85,7 +86,8 @@ uint64_t drps_job_rows_space(const struct drps_job *job)
     return job->warm ? drps_warm_space(job->plan->info.rows, job->server.row_bytes) : 0;
 }
 
-/* What becomes of the optimizer's state, if it has one and it was asked for. */
+/* Returns the words for what becomes of the optimizer's state; empty where there is none, or none
+ * was asked for. */
 static const char *of_state(const struct drps_job *job, const struct drps_train_from *from)
 {
     const struct drps_optim *optim = &job->server.optim;

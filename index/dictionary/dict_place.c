@@ -69,7 +69,7 @@ struct placing {
     struct scatter by_id;          /* provisional id -> placed id */
 };
 
-/* Where the key of this number comes in the order of rows, unless it has a row already. */
+/* Finds the place of the key with this number in the order of rows, unless it has a row already. */
 static int order_one(struct placing *p, const struct dict_merged *at, uint64_t number,
                      uint64_t rows_out[2], struct drps_err *err)
 {

@@ -63,8 +63,8 @@ uint32_t drps_dict_base(const struct dict *d, size_t generation);
 /*
  * After the last add: fix the placed ids, from `first_row` on, and write plan_dir/names.rec.
  * Tables' row counts go to rows_out[0 .. 1]. Keys that no training sample touches get DRPS_NO_ROW.
- * With an earlier plan that is said of the names that it does not have: its own, all of which are
- * in names.rec, too, keep their rows and are not counted. DRPS_E_CORRUPT: its names are damaged.
+ * Names of an earlier plan keep their rows and are not counted; all of them are in names.rec, too.
+ * DRPS_E_CORRUPT: the earlier plan's names are damaged.
  */
 DRPS_MUST_CHECK
 int drps_dict_place(struct dict *d, const char *plan_dir, uint32_t first_row, uint64_t rows_out[2],

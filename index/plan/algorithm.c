@@ -18,7 +18,8 @@
         .loss_of_reals = DRPS_LOSS_EXPRESSION, .loss_of_classes = DRPS_LOSS_EXPRESSION,            \
         .optimizer = "adagrad", .adagrad_lr = (learning_rate), __VA_ARGS__                         \
     }
-/* Of users, the items that they have chosen, and items drawn against these. */
+/* An algorithm whose samples are a user, an item that the user has chosen, and items drawn against
+ * it. */
 #define IMPLICIT_ENTRY(upper, lower, learning_rate, eps)                                           \
     [DRPS_ALGO_##upper] = {.algo = DRPS_ALGO_##upper,                                              \
                            .name = (lower),                                                        \
@@ -135,9 +136,9 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
     [DRPS_ALGO_EXPR] = TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
 };
 
-/* By the scores and labels of the loss, and whether samples have rows of their own. Learning rates
- * are those of the algorithms with the same predictor, but for those of ones, which were measured
- * for the logistic loss alone. */
+/* Indexed by the scores and labels of the loss, and whether samples have rows of their own.
+ * Learning rates are those of the algorithms with the same predictor, but for those where most
+ * entries are 1: these were measured for the logistic loss alone. */
 static const struct drps_algorithm of_texts[3][2] = {
     {TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
      TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_SAMPLES)},

@@ -44,7 +44,8 @@ enum drps_loss {
     DRPS_LOSS_SOFTMAX,
     DRPS_LOSS_CODING,
     DRPS_LOSS_EXPRESSION, /* a text that is none of the others */
-    /* Of a user's items, and those drawn against them (engine/model/ranking/). */
+    /* These three compare an item that a user has chosen with items drawn against it
+     * (engine/model/ranking/). */
     DRPS_LOSS_BPR,
     DRPS_LOSS_WARP,
     DRPS_LOSS_WMF

@@ -39,8 +39,9 @@ struct drps_batch {
     uint32_t per_sample;
     const uint16_t *local16; /* [nnz] when m <= 65536, else NULL */
     const uint32_t *local32; /* [nnz] otherwise */
-    uint32_t dense; /* 1 or 2: entry k of each sample has row dense - 1 + k, up to the last row: the
-                       values are a matrix [samples][per_sample]; 0: not, or not looked for */
+    /* 1 or 2: entry k of each sample has row dense - 1 + k, up to the last row, so that the values
+     * are a matrix [samples][per_sample]. 0: that is not so, or not looked for. */
+    uint32_t dense;
     const float *values;    /* [nnz], or NULL: all 1 */
     const uint16_t *fields; /* [nnz] each below field_count; NULL: entries have none */
     uint32_t field_count;   /* 0 where entries have none */
@@ -86,9 +87,9 @@ enum {
     /* 32 to 256: drps_hand_over */
     DRPS_BATCH_FIELDS = 512,
     DRPS_BATCH_WEIGHTS = 1024, /* its samples have weights */
-    DRPS_BATCH_MATRIX = 2048,  /* of a packed one: the entries are a matrix (codec/drps_matrix.h) of
-                                  all rows, */
-    DRPS_BATCH_MATRIX_AFTER = 4096, /* or, with this flag too, of all but the first */
+    /* In a packed body the entries are a matrix of all rows (codec/drps_matrix.h). */
+    DRPS_BATCH_MATRIX = 2048,
+    DRPS_BATCH_MATRIX_AFTER = 4096, /* set as well: a matrix of all rows but the first */
 };
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */

@@ -42,8 +42,8 @@ struct drps_names_entry {
     size_t bytes;
 };
 
-/* The name behind the one that was given last, in key order; the first one at first. 1, or 0 at the
- * end. */
+/* Get the name that follows the one given last, in key order; the first call gets the first one.
+ * Returns 1, or 0 at the end. */
 DRPS_MUST_CHECK
 int drps_names_next(struct drps_names *names, struct drps_names_entry *out, struct drps_err *err);
 

@@ -210,8 +210,8 @@ struct drps_plan_info {
     uint64_t test_unseen; /* test entries whose feature training never touches (left out) */
     uint64_t batch_size, batches, eval_batches;
     uint64_t max_batch_samples, max_batch_rows, max_batch_nnz, max_body_bytes;
-    uint64_t
-        row_bytes; /* that blocks and windows were cut for: dim floats with one optimizer state */
+    /* The row size that blocks and windows were cut for: dim floats with one optimizer state. */
+    uint64_t row_bytes;
     uint64_t block_bytes; /* target of the block builder */
     uint64_t blocks, max_block_rows, max_step_blocks;
     uint64_t seek_ns, transfer_bps; /* what the builder took a request to cost, and a byte */

@@ -18,21 +18,21 @@ enum {
     FEW_VALUES = 50, /* fewer numbers say neither that they are codes nor how large they are */
     FEW_CODES = 10,  /* whole numbers of so few values are codes */
     LARGE = 10,      /* a root mean square above it asks for a scale */
-    /* Of larger input a share of the lines is counted, so that it takes no longer to parse. */
+    /* In larger input only a share of the lines is counted, so that counting takes no longer. */
     COUNTED_BYTES = 64 << 20,
     SAMPLES_SHARE = 8, /* of the reader's memory, for samples of columns */
 };
 
 struct seen {
     uint64_t numbers, missing, dates;
-    uint64_t commas;     /* of those that are no numbers: they would be with a decimal point */
-    uint64_t others;     /* all of these; the first one: */
-    uint64_t other_line; /* 1 is the file's first; 0: nothing that is no number */
-    char other[32];
-    int padded, broken; /* a number begins with 0 and more digits; is none that is whole */
-    int pair;           /* of words that are labels; 0: none */
-    size_t first;       /* of its numbers among all values, once these are sorted */
-    const char *as;     /* why whole numbers are categories; NULL: they are not */
+    uint64_t commas;     /* fields that would be numbers if they had a decimal point */
+    uint64_t others;     /* all fields that are no numbers, those with commas included */
+    uint64_t other_line; /* line of the first of them, from 1; 0: there is none */
+    char other[32];      /* the text of it */
+    int padded, broken;  /* a number begins with 0 and more digits; is none that is whole */
+    int pair;            /* of words that are labels; 0: none */
+    size_t first;        /* of its numbers among all values, once these are sorted */
+    const char *as;      /* why whole numbers are categories; NULL: they are not */
 };
 
 struct value {
@@ -499,10 +499,11 @@ static void warn_of_pipe(const struct drps_first_lines *f, const struct drps_rea
 {
     for (size_t i = 0; i < c->n; i++) {
         if (!is_learned(&c->columns[i], &f->all[i])) continue;
-        drps_log(r->options.log, DRPS_LOG_WARN,
-                 "a pipe is read once: how numbers are scaled and where bins are cut, %.100s "
-                 "first, its first lines alone have decided; of files all lines do",
-                 c->columns[i].name);
+        drps_log(
+            r->options.log, DRPS_LOG_WARN,
+            "a pipe is read only once: scales and bins, such as that of column %.100s, come from "
+            "its first lines alone; with a file they come from all lines",
+            c->columns[i].name);
         return;
     }
 }

@@ -65,7 +65,7 @@ static int check_base(const struct drps_plan *base, const struct drps_index_opti
     return check_numbers(base, o, err);
 }
 
-/* Columns that are no features. */
+/* Takes over the label's column and the separator of the base. */
 static void take_columns(const struct drps_plan_info *info, struct drps_reader_options *r)
 {
     if (!r->csv_label && !r->clicks && info->label_column[0]) r->csv_label = info->label_column;

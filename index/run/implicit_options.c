@@ -14,7 +14,7 @@ int drps_run_draws_popular(const struct drps_index_options *o)
     return o->implicit.by && strcmp(o->implicit.by, "popular") == 0;
 }
 
-/* Of an algorithm that draws nothing. */
+/* Refuses options of implicit feedback where the algorithm draws no negatives. */
 static int check_none(const struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_implicit_options *i = &o->implicit;
@@ -47,7 +47,7 @@ static int check_numbers(const struct drps_implicit_options *i, struct drps_err 
     return 0;
 }
 
-/* What was asked for and would have no effect. */
+/* Refuses options that would have no effect. */
 static int check_in_vain(const struct drps_index_options *o, struct drps_err *err)
 {
     if (o->implicit.test && !o->tests_n && o->test_fraction <= 0 && !o->from_plan)

@@ -303,7 +303,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG, "weights of test files, but no test file");
     if (!(o->replay >= 0 && o->replay <= 1) || (o->replay > 0 && !o->base))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "the share of samples to replay must lie between 0 and 1, and is of a "
+                            "the share of samples to replay must lie between 0 and 1, and needs a "
                             "base");
     if (!(o->test_fraction >= 0 && o->test_fraction <= 0.9))
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -355,7 +355,7 @@ void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_op
     o->no_bias = !drps_plan_has_bias(info);
 }
 
-/* Options that the plan settles which the run begins with. */
+/* Sets the options that are settled by the plan which the run begins with. */
 void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o)
 {
     drps_run_take_model(info, o);

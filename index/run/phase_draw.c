@@ -3,7 +3,7 @@
 #include "index/negatives/drps_negatives.h"
 #include "index/run/run.h"
 
-/* Of what a run may use beside its spools. */
+/* Drawing gets one part in so many of the memory that a run has beside its spools. */
 enum { MEMORY_SHARE = 3 };
 static const double LARGE_CONFIDENCE = 1000;
 
@@ -41,7 +41,7 @@ static void remark_confidence(struct index_run *r, const struct negatives_drawn 
     const double mean = drawn->confidence / (double)drawn->samples;
     if (mean > LARGE_CONFIDENCE)
         drps_remark(&r->result->remarks, r->options.log,
-                    "the confidence of a choice, 1 + %g times its rating, is %.3g in the mean: "
+                    "the confidence of a choice, 1 + %g times its rating, is %.3g on average: "
                     "column 3 looks like a time, not a rating or a count; give lines of a user and "
                     "an item alone, or a smaller alpha",
                     r->options.implicit.alpha, mean);

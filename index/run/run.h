@@ -53,10 +53,11 @@ struct index_run {
 DRPS_MUST_CHECK
 int drps_run_check_options(struct drps_index_options *o, struct drps_err *err);
 
-/* What the plan settles that the run begins with, whose strings are borrowed. */
+/* Set the options that are settled by the plan which the run begins with. Their strings are
+ * borrowed from it. */
 void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_options *o);
 
-/* The part of it that says what a row is, and how features are named. */
+/* Set only those of them that say what a row is, and how features are named. */
 void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_options *o);
 
 /* Which ranks have samples, and which have rows. */
@@ -84,14 +85,14 @@ int drps_run_draws_popular(const struct drps_index_options *o);
 
 /* ---- A plan that goes on from an earlier one, r->base (base.c) ---- */
 
-/* What the base settles, which is borrowed; its names are read and found to be whole.
- * DRPS_E_CONFIG: no plan can go on from it, or not so. */
+/* Take over what the base settles, which is borrowed from it. Its names are read, to check that
+ * they are whole. DRPS_E_CONFIG: no plan can go on from this base, or not with these options. */
 DRPS_MUST_CHECK
 int drps_run_take_base(const struct drps_plan *base, struct drps_index_options *o,
                        struct drps_err *err);
 
-/* DRPS_E_FORMAT: there is a class, a label that is none of two, or a field that the base does not
- * have. r->base NULL: all classes are well; the other two need it. */
+/* Check the classes, labels and fields of the data against the base. DRPS_E_FORMAT: the base does
+ * not have one of them. The first also accepts r->base NULL, and all classes with it. */
 DRPS_MUST_CHECK
 int drps_run_check_classes(const struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
@@ -99,11 +100,12 @@ int drps_run_take_labels(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_run_take_fields(struct index_run *r, struct drps_err *err);
 
-/* DRPS_E_CORRUPT: what the base has settled does not give the rows that it has. */
+/* Check that rows have as many floats as those of the base; else DRPS_E_CORRUPT. */
 DRPS_MUST_CHECK
 int drps_run_check_dim(const struct index_run *r, struct drps_err *err);
 
-/* The base's tables, with so many new rows behind all others: users and items mix. */
+/* Extend the base's tables by so many new rows, which follow all others, so that users and items
+ * mix. */
 void drps_run_extend_tables(struct index_run *r, uint64_t new_rows);
 
 /* ---- Weights of classes (class_weights.c) ---- */

@@ -31,9 +31,9 @@ struct read_samples {
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */
     int headless;                              /* csv has no header */
     uint64_t bytes, lines, skipped, weightless;
-    uint64_t
-        replayed; /* samples of an earlier plan, whose ids are placed: in the spool they are the
-                     first generation, and those of the dictionary follow; 0: there are none */
+    /* Samples of an earlier plan, whose ids are placed: they are the first generation in the spool,
+     * and those of the dictionary follow. 0: there are none. */
+    uint64_t replayed;
     uint64_t below; /* implicit feedback: samples whose rating is too small, which are left out */
 };
 

@@ -320,7 +320,7 @@ static void copy_label(struct read_samples *p, const struct drps_reader *reader)
         (void)snprintf(p->label_column, sizeof(p->label_column), "%s", label);
 }
 
-/* Of "name:kind" the name's, at most 100. */
+/* Returns the length of the name in "name:kind", at most 100. */
 static int name_chars(const char *field)
 {
     const char *kind = strrchr(field, ':');
@@ -328,7 +328,7 @@ static int name_chars(const char *field)
     return n < 100 ? (int)n : 100;
 }
 
-/* The columns are not those of the plan that this one goes on from. */
+/* Tells which columns differ from those of the plan that this one goes on from. */
 static int other_columns(const struct drps_plan *base, const char *const *names, size_t n,
                          struct drps_err *err)
 {

@@ -45,7 +45,7 @@ for file in sorted.csv backwards.csv.xz; do
         fail "$file is scaled otherwise: $("$tools/drps-stat" plan-sorted --json | grep 'cost:'), unsorted: $kind"
 done
 "$tools/drps-index" - --algo lor --label installed --columns '*:ignore,cost:number' --scale standard -o plan-piped --quiet <sorted.csv 2>piped.txt
-grep -q "a pipe is read once: .* cost first, its first lines alone have decided" piped.txt || fail "of a pipe drps-index says: $(cat piped.txt)"
+grep -q "a pipe is read only once: scales and bins, such as that of column .*cost, come from its first lines alone" piped.txt || fail "of a pipe drps-index says: $(cat piped.txt)"
 fails 2 "is not one of" "$tools/drps-index" train.csv --algo lor --scale cube -o never
 fails 2 "cross 'app\*hour' is not of 2 to 8 columns" "$tools/drps-index" train.csv --algo lor --label installed --cross app*hour -o never
 

@@ -119,7 +119,7 @@ index clicks.csv --algo bpr -o header.plan
 grep -q "left out .* lines whose rating is too small" four.txt || fail "--positive-from: $(cat four.txt)"
 awk '{ print $1 "\t" $2 "\t" 978300000 + NR }' train.tsv >times.tsv
 "$tools/drps-index" times.tsv --algo wmf -o times.plan --force --quiet 2>times.txt
-grep -q "warning: the confidence of a choice, 1 + 1 times its rating, is 9.78e+08 in the mean: column 3 looks like a time" times.txt || fail "times: $(cat times.txt)"
+grep -q "warning: the confidence of a choice, 1 + 1 times its rating, is 9.78e+08 on average: column 3 looks like a time" times.txt || fail "times: $(cat times.txt)"
 "$tools/drps-index" train.tsv --algo wmf --alpha 100 -o times.plan --force --quiet 2>times.txt
 [[ ! -s times.txt ]] || fail "counts: $(cat times.txt)"
 fails 2 "are for --algo bpr, warp and wmf, not for lmf" "$tools/drps-index" train.tsv --algo lmf --negatives-per 2 -o no

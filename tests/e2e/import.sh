@@ -154,9 +154,9 @@ fails 2 'standard input is a pipe' "$tools/drps-import" - -o never
 gzip -c lr.txt >lr.txt.gz
 fails 1 'lr.txt.gz is compressed .gzip.: unpack it first' "$tools/drps-import" lr.txt.gz -o never
 # Options that a file's kind does not take.
-fails 2 'of liblinear, which says itself what it is: leave out the algorithm' "$tools/drps-import" lr.txt -o never --algo lor
-fails 2 'of libffm, which says itself' "$tools/drps-import" ffm.txt -o never --algo lor
-fails 2 'of liblinear, and has its labels' "$tools/drps-import" lr.txt -o never --labels 0,1
+fails 2 'is a model of liblinear, which has its own: leave out the algorithm \(--algo\)' "$tools/drps-import" lr.txt -o never --algo lor
+fails 2 'is a model of libffm, which has its own' "$tools/drps-import" ffm.txt -o never --algo lor
+fails 2 'is a model of liblinear, which has its own: leave out the labels' "$tools/drps-import" lr.txt -o never --labels 0,1
 fails 1 'at least 40 MiB: raise the memory limit .--memory' "$tools/drps-import" lr.txt -o never --memory 39M
 import lr.txt -o least --memory 40M
 grep -q '"made_by": "drps-import' lr/model.json || fail "who made it: $(grep made_by lr/model.json)"

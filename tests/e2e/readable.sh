@@ -133,7 +133,7 @@ explain ffm ctr.ffm -o few.tsv --explain 1000 --memory 24M
 explain ffm ctr.ffm -o all.tsv --explain 1000
 cmp few.tsv all.tsv || fail "memory matters to explanations"
 fails 2 'in place of probabilities' explain mlr test.svm -o - --explain 3 --probabilities
-fails 2 'give --explain' explain lor buy.csv -o - --as json
+fails 2 '--as goes with --explain' explain lor buy.csv -o - --as json
 echo "ok explanations"
 
 # ---- Alike: items as drps-recommend has them, features of any model with factors ----
@@ -188,10 +188,10 @@ fails 2 'no place for two' stat lor --export - --as npy
 cmp <(stat lor --export - 2>/dev/null) lor.txt || fail "an export to standard output is another one"
 for question in --weights '--similar age' '--export never.txt' --verify '--topics 3'; do
     for shown in '--epoch 1' --windows '--link 1Gbit'; do
-        fails 2 'are of how training went' stat lor $question $shown
+        fails 2 'show how training went' stat lor $question $shown
     done
 done
-fails 2 'weights and --similar are questions of their own' stat lor --weights --similar age
+fails 2 'weights and --similar do not go together' stat lor --weights --similar age
 absent never.txt
 fails 2 'keeps its own files' stat lor --export lor/x.csv
 fails 2 'is not one of: text, csv, npy' stat lor --export x.csv --as pickle

@@ -49,7 +49,7 @@ fails 2 "short was trained for 2 epochs, and no checkpoint is in short.checkpoin
     "$tools/drps-train" new-plan -o short --epochs 4 --resume
 for e in 1 2; do "$tools/drps-train" new-plan -o short --epochs $e --resume --quiet; done
 [[ $(content short) = "$ended" ]] || fail "the model has changed"
-fails 2 "give --from" "$tools/drps-train" new-plan -o never --no-state
+fails 2 "no-state goes with --from" "$tools/drps-train" new-plan -o never --no-state
 
 "$tools/drps-index" new.svm --algo fm --factors 4 --test-fraction 0.1 -o judged-plan --quiet
 "$tools/drps-train" judged-plan -o judged --epochs 30 --patience 1 --lr 0.5 --keep-checkpoints --quiet --json >judged.json 2>judged.txt

@@ -3,9 +3,9 @@
  * have from 3 to millions of features. Labels come from a hidden logistic model, with factors on
  * request.
  *
- * With drift features come and go: what a rank of a field stands for lives for 1 / drift days, and
- * then gives way to a feature that has not been there before. Meanwhile its weight goes, in a line,
- * from one drawn at random to another.
+ * With drift, features come and go. A rank of a field stands for the same feature for 1 / drift
+ * days; then a new feature takes its place. Meanwhile the feature's weight goes, in a line, from
+ * one drawn at random to another.
  */
 #include <errno.h>
 #include <math.h>

@@ -25,8 +25,8 @@ struct gen_options {
     uint64_t rows;   /* ids run from 1 to rows; up to 2^48 */
     double zipf;     /* exponent of the skew, 0 (uniform) to 10 */
     uint64_t fields; /* ctr: 1 to GEN_MAX_FIELDS; rows >= 3 * fields */
-    uint64_t
-        interactions; /* ctr: hidden factors of each feature, 0 for none, up to GEN_MAX_FACTORS */
+    /* ctr: hidden factors of each feature, 0 for none, up to GEN_MAX_FACTORS */
+    uint64_t interactions;
     enum gen_format format; /* ctr */
     uint64_t day_samples;   /* ctr: that make a day; 0: all are of one */
     double drift;           /* ctr: share of the features that are others from day to day, 0 to 1 */

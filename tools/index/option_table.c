@@ -27,7 +27,7 @@ const struct argp_option index_option_table[] = {
 
     {"base", KEY_BASE, "PLAN", 0,
      "Go on from a finished plan: its features keep their rows, those that only DATA have get rows "
-     "behind them, and batches are of DATA alone; model, format, columns and labels are as there", 1},
+     "behind them, and batches are of DATA alone; model, format, columns and labels are those of PLAN", 1},
     {"replay", KEY_REPLAY, "P", 0,
      "With --base: train on this share of its training samples, too (0.1 or 10%; default 0)", 1},
 

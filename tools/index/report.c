@@ -142,7 +142,7 @@ static void print_features(const struct drps_plan_info *i)
         printf(" with %u %s each", i->factors, what);
 }
 
-/* What implicit feedback was made of, and what was left out. */
+/* Prints what implicit feedback was made of, and what was left out. */
 static void print_negatives(const struct drps_plan_info *i)
 {
     const struct drps_plan_negatives *n = &i->negatives;

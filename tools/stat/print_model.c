@@ -5,7 +5,8 @@
 #include "tools/stat/print.h"
 #include "tools/stat/values.h"
 
-/* `places`: of implicit feedback, whose items are placed among drawn ones. */
+/* Prints the epochs. `places` is 1 for implicit feedback, whose items are placed among drawn
+ * ones. */
 static void print_epochs(const json_t *training, uint64_t only, int places)
 {
     size_t i;

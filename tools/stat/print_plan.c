@@ -208,7 +208,7 @@ static void print_machines(const struct drps_plan *plan, uint64_t link_bits)
            size_text((double)most.sent_bytes), size_text((double)most.received_bytes));
 }
 
-/* Which items were drawn, and what a choice is worth. */
+/* Prints which items were drawn, and what a choice is worth. */
 static void print_negatives(const struct drps_plan_info *info)
 {
     const struct drps_plan_negatives *n = &info->negatives;

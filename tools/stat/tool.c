@@ -80,21 +80,19 @@ static const struct argp_option option_table[] = {
      "numbers)",
      1},
     {"weights", KEY_WEIGHTS, NULL, 0,
-     "Instead, of a model: the largest weights, with the names of their features", 1},
+     "Instead, for a model: the largest weights, with the names of their features", 1},
     {"top", KEY_TOP, "N", 0, "With --weights or --similar: so many (default 20)", 1},
-    {"class", KEY_CLASS, "NAME", 0, "With --weights: of this class alone (default: of each)", 1},
+    {"class", KEY_CLASS, "NAME", 0, "With --weights: this class alone (default: each)", 1},
     {"similar", KEY_SIMILAR, "NAME", 0,
-     "Instead, of a model with factors: the features, users or items whose factors are most like "
-     "those "
-     "of NAME",
+     "Instead, for a model with factors: the features, users or items whose factors are most like "
+     "those of NAME",
      1},
     {"plan", KEY_PLAN, "PLAN", 0,
      "With --weights: how many training samples of PLAN, from which the model was trained, have "
-     "each "
-     "feature, and the standard error of its weight",
+     "each feature, and the standard error of its weight",
      1},
     {"export", KEY_EXPORT, "FILE", 0,
-     "Instead, of a model: write all its parameters with their names to FILE; - for standard "
+     "Instead, for a model: write all its parameters with their names to FILE; - for standard "
      "output",
      1},
     {"as", KEY_AS, "KIND", 0,
@@ -129,13 +127,13 @@ static void check_options(struct drps_cli *cli, const struct options *o)
         drps_cli_usage(cli, "--json and --export - both want standard output: give the export a "
                             "file");
     if (o->largest && w->similar)
-        drps_cli_usage(cli, "--weights and --similar are questions of their own: ask one");
+        drps_cli_usage(cli, "--weights and --similar do not go together: give one of them");
     const int questions = !!o->verify + !!o->check + !!o->topic_words + !!w->wanted + !!e->output;
     if (questions > 1)
         drps_cli_usage(cli, "--verify, --check, --topics, --weights and --export are questions of "
                             "their own: ask one");
     if (questions && (o->shown.epoch || o->shown.windows || o->link_given))
-        drps_cli_usage(cli, "--epoch, --windows and --link are of how training went, and another "
+        drps_cli_usage(cli, "--epoch, --windows and --link show how training went, and another "
                             "question is asked: leave one of them out");
 }
 

@@ -53,7 +53,8 @@ static int choose(struct weights *w, const char *path, const struct stat_weights
     return 0;
 }
 
-/* Of ratings a name that is no feature's is that of an item, as in drps-recommend --similar. */
+/* In a model of ratings, a name that no feature has is taken for an item's, as in drps-recommend
+ * --similar. */
 static int find_alike(struct weights *w, const char *name, struct drps_err *err)
 {
     char *item = NULL;

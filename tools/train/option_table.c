@@ -15,18 +15,17 @@ const struct argp_option train_option_table[] = {
      1},
     {NULL, 0, NULL, 0, "Learning:", 2},
     {"from", KEY_FROM, "OLD", 0,
-     "Begin with the parameters of the model OLD, and with the optimizer's state where its run has "
-     "kept "
-     "it (--keep-checkpoints), or with the rows of OLD, a folder of checkpoints; features that it "
-     "does "
-     "not have begin anew",
+     "Begin with OLD, a model or a folder of checkpoints. A model gives its parameters, and the "
+     "optimizer's state where its run has kept it (--keep-checkpoints). Features that OLD does not "
+     "have begin anew",
      2},
     {"export-delta", KEY_EXPORT_DELTA, "FILE", 0,
-     "--from MODEL: write the rows that differ from those of that model, and new ones, as text, "
-     "which "
-     "no tool of drps applies: a line takes the place of that of the same name, or is added",
+     "With --from MODEL: write the rows that differ from those of that model, and new ones, as "
+     "text. "
+     "No tool of drps applies it: a line replaces the line of the same name, or is added",
      2},
-    {"no-state", KEY_NO_STATE, NULL, 0, "--from: parameters alone, the optimizer begins anew", 2},
+    {"no-state", KEY_NO_STATE, NULL, 0,
+     "With --from: take parameters alone, the optimizer begins anew", 2},
     {"epochs", KEY_EPOCHS, "E", 0,
      "Passes over the training samples (default 1; of lbfgs and its kind 100 at most)", 2},
     {"patience", KEY_PATIENCE, "P", 0,

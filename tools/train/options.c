@@ -247,7 +247,7 @@ static void check(struct drps_cli *cli, const struct train_options *o)
     if (!o->plan) drps_cli_usage(cli, "no plan: name the folder that drps-index made");
     if (!o->train.model_path) drps_cli_usage(cli, "-o MODEL is missing: the folder to make");
     if (o->train.no_state && !o->train.from)
-        drps_cli_usage(cli, "--no-state is of a run that begins with another one: give --from");
+        drps_cli_usage(cli, "--no-state goes with --from: give that, too");
     if (o->local && o->ranks.peers)
         drps_cli_usage(cli, "--local runs all ranks here, --peers one of them: give one");
     if (o->has_rank && !o->ranks.peers)

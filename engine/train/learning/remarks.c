@@ -65,8 +65,8 @@ static double loss_of_zeros(const struct drps_plan_info *info)
     return constant;
 }
 
-/* Losses that want scores apart, not true: where these tell test samples from each other, a model
- * is of use whatever its loss. */
+/* Hinge losses and those of implicit feedback only ask for scores that are apart. Where scores tell
+ * test samples from each other, such a model is of use whatever its loss. */
 static int tells_apart(const struct drps_plan_info *info, const struct drps_epoch *e)
 {
     enum drps_loss loss;

@@ -1,6 +1,6 @@
 /*
  * Entries of samples as a matrix: a value for each sample and row, 0 where the sample has no entry.
- * Of samples that have nearly all rows it takes less than the values with their indices.
+ * Where samples have nearly all rows, that takes fewer bytes than values with their indices.
  */
 #ifndef DRPS_INDEX_PLAN_CODEC_MATRIX_H
 #define DRPS_INDEX_PLAN_CODEC_MATRIX_H

@@ -392,7 +392,7 @@ static void test_base_refuses_to_replay(void **state)
     refused(&c, DRPS_E_CONFIG, "between 0 and 1");
     begin(&c, s, "first", input(s, "first.txt", &kinds[0], 50, 21), "lor");
     c.options.replay = 0.5;
-    refused(&c, DRPS_E_CONFIG, "is of a base");
+    refused(&c, DRPS_E_CONFIG, "needs a base");
     c.options.replay = 0;
     c.options.workers = 2;
     case_compile(&c);
