@@ -20,6 +20,7 @@
 #include "engine/predict/explain.h"
 #include "engine/predict/scorer.h"
 #include "engine/predict/share.h"
+#include "engine/predict/warnings.h"
 
 enum { MIB = 1 << 20, SCORE_CHARS = 64 };
 
@@ -380,86 +381,6 @@ static int predict_all(struct predictor *p, struct drps_err *err)
     return rc == 0 ? score_batch(p, err) : rc;
 }
 
-enum { FIELDS_TOLD = 5 };
-
-/* The first names of the model's columns, without their kinds. */
-static const char *list_fields(const struct drps_modeldir_info *info, char out[512])
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < info->fields_n && i < FIELDS_TOLD; i++) {
-        const char *name = info->fields[i], *kind = strrchr(name, ':');
-        const size_t bytes = kind ? (size_t)(kind - name) : strlen(name);
-        used += (size_t)snprintf(out + used, 512 - used, "%s%.*s", i ? ", " : "",
-                                 (int)(bytes < 80 ? bytes : 80), name);
-    }
-    if (info->fields_n > FIELDS_TOLD) (void)snprintf(out + used, 512 - used, ", ...");
-    return out;
-}
-
-/* Warns where more than half of the features are left out: most likely these are other data than
- * was meant. */
-static void warn_if_little_is_known(const struct predictor *p)
-{
-    const uint64_t all = p->result->nnz + p->result->unseen;
-    if (p->result->unseen > p->result->nnz && p->result->nnz)
-        drps_log(p->options->log, DRPS_LOG_WARN,
-                 "%llu of %llu features are not in %s and are left out: are the data of the kind "
-                 "that it was trained with, read in the right format?",
-                 (unsigned long long)p->result->unseen, (unsigned long long)all, p->options->model);
-}
-
-/* Warns where the input has no sample, or refuses it where something is to be made of its
- * scores. */
-static int check_empty(const struct predictor *p, struct drps_err *err)
-{
-    const struct drps_predict_options *o = p->options;
-    const char *input = strcmp(o->inputs[0], "-") == 0 ? "standard input" : o->inputs[0];
-    const char *more = o->inputs_n > 1 ? " and the files after it" : "";
-    const char *have = o->inputs_n > 1 ? "have" : "has";
-    if (p->result->samples) return 0;
-    if (o->calibrate > 1 || o->curve_bins)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s%s %s no samples: calibration needs some with labels", input, more,
-                            have);
-    drps_log(o->log, DRPS_LOG_WARN, "%s%s %s no samples: no score is written", input, more, have);
-    return 0;
-}
-
-/* Warns where no sample has a label of the model, so that no metric could be computed. */
-static void warn_if_no_label_is_known(const struct predictor *p)
-{
-    const struct drps_quality *q = &p->result->quality;
-    if (q->samples && q->unknown == q->samples)
-        drps_log(p->options->log, DRPS_LOG_WARN,
-                 "none of the labels is a class of %s: there is no loss, and all count as wrong",
-                 p->options->model);
-}
-
-/* All scores are then one constant: that is hardly what was wanted. */
-static void warn_if_nothing_is_known(const struct predictor *p)
-{
-    const struct drps_predict_options *o = p->options;
-    const char *more = o->inputs_n > 1 ? " and the files after it" : "";
-    const char *input = strcmp(o->inputs[0], "-") == 0 ? "standard input" : o->inputs[0];
-    char fields[512];
-    if (!p->result->samples || p->result->nnz) return;
-    if (p->data.fields && !p->data.fields_known)
-        drps_log(
-            o->log, DRPS_LOG_WARN,
-            "none of the columns of %s%s is in %s: is it the right file, read in the right format?",
-            input, more, o->model);
-    else if (!p->result->unseen && strcmp(drps_reader_format(p->data.reader), "jsonl") == 0)
-        drps_log(o->log, DRPS_LOG_WARN,
-                 "none of the keys of %s%s is in %s (it has %s): is it the right file?", input,
-                 more, o->model, list_fields(p->info, fields));
-    else if (p->result->unseen)
-        drps_log(o->log, DRPS_LOG_WARN,
-                 "none of the %llu features of %s%s is in %s: is it the right file, read in the "
-                 "right format?",
-                 (unsigned long long)p->result->unseen, input, more, o->model);
-}
-
 static int run(struct predictor *p, const struct drps_io *io, struct drps_err *err)
 {
     const struct drps_predict_options *o = p->options;
@@ -483,14 +404,12 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
         if (!p->metrics) rc = drps_err_set(err, -ENOMEM, "no memory for the metrics");
     }
     if (rc == 0) rc = predict_all(p, err);
-    if (rc == 0) rc = check_empty(p, err);
+    if (rc == 0) rc = drps_predict_check_samples(o, p->result, err);
     if (rc == 0 && o->output) rc = drps_textfile_commit(&p->out, err);
     if (rc == 0) rc = drps_calibrate_finish(io, o, p->info, p->metrics, p->result, err);
-    if (rc == 0) warn_if_nothing_is_known(p);
-    if (rc == 0) warn_if_little_is_known(p);
     if (p->data.reader) p->result->skipped_lines = drps_reader_skipped(p->data.reader);
     if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
-    if (rc == 0 && p->metrics) warn_if_no_label_is_known(p);
+    if (rc == 0) drps_predict_warn(o, &p->data, p->result);
     return rc;
 }
 

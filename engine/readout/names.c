@@ -8,6 +8,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
+#include "base/drps_find.h"
 
 /* A name in the arena; its text follows, filled up to 8 bytes. */
 struct entry {
@@ -43,16 +44,10 @@ void readout_names_destroy(struct readout_names *s)
 /* Returns the position of a row in the slice, or SIZE_MAX. */
 static size_t position_of(const struct readout_names *s, uint32_t row)
 {
-    size_t low = 0, high = s->n;
     if (!s->rows) return row >= s->first && row - s->first < s->n ? row - s->first : SIZE_MAX;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (s->rows[s->first + middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < s->n && s->rows[s->first + low] == row ? low : SIZE_MAX;
+    const uint32_t *rows = s->rows + s->first;
+    const size_t at = drps_count_below(rows, s->n, row);
+    return at < s->n && rows[at] == row ? at : SIZE_MAX;
 }
 
 static size_t entry_bytes(size_t text_bytes)

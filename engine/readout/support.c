@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_find.h"
 #include "index/walk/drps_walk.h"
 
 struct measure {
@@ -63,9 +64,8 @@ static void list_wanted(struct measure *m, const struct drps_top_weights *w)
 /* Returns 1 + the place of a row in what is wanted, or 0. */
 static uint32_t place_of(const struct measure *m, uint32_t row)
 {
-    const uint32_t *at =
-        m->wanted_n ? bsearch(&row, m->wanted, m->wanted_n, sizeof(*at), by_number) : NULL;
-    return at ? (uint32_t)(at - m->wanted) + 1 : 0;
+    const size_t at = drps_count_below(m->wanted, m->wanted_n, row);
+    return at < m->wanted_n && m->wanted[at] == row ? (uint32_t)at + 1 : 0;
 }
 
 static int begin(struct measure *m, const struct drps_plan *plan, const struct drps_top_weights *w,

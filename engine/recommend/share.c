@@ -28,13 +28,6 @@ enum {
     SEEN_EACH = 128, /* room for so many seen items a query */
 };
 
-/* Refusals wait for the last part, so that the text has the whole breakdown. */
-static void take(struct drps_budget *b, const char *what, uint64_t bytes)
-{
-    const int rc = drps_budget_take(b, what, bytes, NULL);
-    (void)rc;
-}
-
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -71,18 +64,20 @@ static int take_least(const struct drps_share_needs *n, struct drps_budget *b,
     out->items = items ? items : 1;
     out->queries = QUERIES_LEAST;
     out->seen = seen_of(n, QUERIES_LEAST);
-    take(b, "program", PROGRAM_BYTES);
-    take(b, "sets of rows", drps_people_memory(drps_modeldir_info(n->md)->rows));
-    take(b, "products", drps_scores_memory(dim_of(n), n->threads));
-    if (n->ratings) take(b, "reading ratings", 2 * out->reader_bytes + drps_ratings_memory());
-    if (n->ratings) take(b, "sorting ratings", out->sort_bytes);
+    drps_budget_note(b, "program", PROGRAM_BYTES);
+    drps_budget_note(b, "sets of rows", drps_people_memory(drps_modeldir_info(n->md)->rows));
+    drps_budget_note(b, "products", drps_scores_memory(dim_of(n), n->threads));
+    if (n->ratings)
+        drps_budget_note(b, "reading ratings", 2 * out->reader_bytes + drps_ratings_memory());
+    if (n->ratings) drps_budget_note(b, "sorting ratings", out->sort_bytes);
     if (n->evaluates)
-        take(b, "held-out items",
-             DRPS_EVALUATE_MEMORY + drps_rowset_memory(drps_modeldir_info(n->md)->rows) +
-                 n->most * sizeof(uint32_t) + out->sort_bytes);
-    take(b, "names", out->names_bytes);
-    take(b, "a block of items", drps_items_memory(dim_of(n), out->items));
-    take(b, "a block of users", queries_bytes(n, out->queries, out->seen));
+        drps_budget_note(b, "held-out items",
+                         DRPS_EVALUATE_MEMORY +
+                             drps_rowset_memory(drps_modeldir_info(n->md)->rows) +
+                             n->most * sizeof(uint32_t) + out->sort_bytes);
+    drps_budget_note(b, "names", out->names_bytes);
+    drps_budget_note(b, "a block of items", drps_items_memory(dim_of(n), out->items));
+    drps_budget_note(b, "a block of users", queries_bytes(n, out->queries, out->seen));
     return drps_budget_take(b, "reading the model", out->model_bytes, err);
 }
 

@@ -46,14 +46,6 @@ int drps_memory_wants_blocks(const char *name)
     return !is(name, "auto") && !is(name, "resident") && !is(name, "relay");
 }
 
-/* Refusals wait for the last item, the rows, so that the text has the whole breakdown and a number
- * that would do. */
-static void take(struct drps_budget *b, const char *what, uint64_t bytes)
-{
-    const int rc = drps_budget_take(b, what, bytes, NULL);
-    (void)rc;
-}
-
 /* Takes windows of the usual length unless the steps of two would take more than a 32nd of the
  * memory. */
 static void take_async(struct drps_memory *m, const struct drps_plan_info *info, int least)
@@ -64,7 +56,7 @@ static void take_async(struct drps_memory *m, const struct drps_plan_info *info,
     while (m->window_steps > 1 &&
            drps_async_memory(info, m->window_steps) - drps_async_memory(info, 0) > limit)
         m->window_steps /= 2;
-    take(&m->budget, "asynchronous rounds", drps_async_memory(info, m->window_steps));
+    drps_budget_note(&m->budget, "asynchronous rounds", drps_async_memory(info, m->window_steps));
 }
 
 /* Takes what pulling ahead takes, if that is at most a 32nd of the memory. */
@@ -73,7 +65,7 @@ static void take_async_ahead(struct drps_memory *m, const struct drps_plan_info 
     const uint64_t bytes = drps_async_ahead_memory(info);
     if (least || bytes > m->budget.limit_bytes / 32) return;
     m->async_ahead = 1;
-    take(&m->budget, "parameters that are sent ahead", bytes);
+    drps_budget_note(&m->budget, "parameters that are sent ahead", bytes);
 }
 
 /* How far workers may be apart under ssp. */
@@ -90,56 +82,64 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     const int is_async = p->options->sync != DRPS_SCHED_BSP && p->way == DRPS_EXCHANGE_SERVERS;
     m->buffer_bytes = least ? BUFFER_LEAST : clamp(b->limit_bytes / 128, BUFFER_LEAST, BUFFER_MOST);
     m->export_bytes = least ? EXPORT_LEAST : clamp(b->limit_bytes / 8, EXPORT_LEAST, EXPORT_MOST);
-    take(b, "program", PROGRAM_BYTES);
-    take(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes, 0));
-    take(b, "one batch", drps_worker_memory(p->server, p->worker));
-    if (p->plan->info.eval_batches) take(b, "metrics", DRPS_METRICS_BYTES);
+    drps_budget_note(b, "program", PROGRAM_BYTES);
+    drps_budget_note(b, "reading the plan", drps_feed_memory(p->feed, m->buffer_bytes, 0));
+    drps_budget_note(b, "one batch", drps_worker_memory(p->server, p->worker));
+    if (p->plan->info.eval_batches) drps_budget_note(b, "metrics", DRPS_METRICS_BYTES);
     if (drps_optim_is_newton(p->server->optim.kind))
-        take(b,
-             drps_optim_has_matrix(p->server->optim.kind) ? "a matrix of all parameters"
-                                                          : "coefficients of lbfgs",
-             drps_newton_memory(&p->server->optim, p->plan->info.rows, p->server->model.dim));
+        drps_budget_note(
+            b,
+            drps_optim_has_matrix(p->server->optim.kind) ? "a matrix of all parameters"
+                                                         : "coefficients of lbfgs",
+            drps_newton_memory(&p->server->optim, p->plan->info.rows, p->server->model.dim));
     if (p->server->optim.kind == DRPS_OPTIM_ALTERNATING) {
         const struct drps_topic_options topics =
             drps_topic_options_of(&p->server->model, &p->server->optim, p->worker->members);
-        take(b, "products of topics",
-             drps_topic_memory(&topics) + drps_modeldir_gram_memory(&p->server->model));
+        drps_budget_note(b, "products of topics",
+                         drps_topic_memory(&topics) + drps_modeldir_gram_memory(&p->server->model));
     }
     if (drps_plan_circulates(&p->plan->info)) {
-        take(b, "ranges of rows between ranks",
-             drps_circulation_memory(&p->plan->info, p->server->row_bytes) + drps_cluster_memory());
+        drps_budget_note(b, "ranges of rows between ranks",
+                         drps_circulation_memory(&p->plan->info, p->server->row_bytes) +
+                             drps_cluster_memory());
     } else if (p->plan->info.ranks.count > 1) {
-        take(b, "rounds with other ranks",
-             drps_rounds_memory(&p->plan->info, p->worker->touches) + drps_cluster_memory());
+        drps_budget_note(b, "rounds with other ranks",
+                         drps_rounds_memory(&p->plan->info, p->worker->touches) +
+                             drps_cluster_memory());
         if (p->way != DRPS_EXCHANGE_SERVERS)
-            take(b, "all rows, and what ranks exchange",
-                 drps_exchange_memory(&p->plan->info, p->server->row_bytes, p->worker->touches,
-                                      p->way, p->options));
+            drps_budget_note(b, "all rows, and what ranks exchange",
+                             drps_exchange_memory(&p->plan->info, p->server->row_bytes,
+                                                  p->worker->touches, p->way, p->options));
         if (p->options->push.on)
-            take(b, "what gradients hold back",
-                 drps_push_memory(&p->plan->info, p->worker->touches));
+            drps_budget_note(b, "what gradients hold back",
+                             drps_push_memory(&p->plan->info, p->worker->touches));
         if (p->options->pull.on && p->options->sync == DRPS_SCHED_BSP)
-            take(b, "copies of rows, and what is published", drps_pull_memory(&p->plan->info));
+            drps_budget_note(b, "copies of rows, and what is published",
+                             drps_pull_memory(&p->plan->info));
         if (drps_handing_applies(&p->plan->info, p->options, &p->server->optim))
-            take(b, "rows that workers have",
-                 drps_handing_memory(&p->plan->info, p->server->row_bytes));
+            drps_budget_note(b, "rows that workers have",
+                             drps_handing_memory(&p->plan->info, p->server->row_bytes));
         if (is_async)
             take_async(m, &p->plan->info, least);
         else
             m->rounds_ahead = !p->options->no_overlap;
         if (is_async && p->options->push.on)
-            take(b, "what others hold back of gradients",
-                 drps_async_filters_memory(&p->plan->info, p->worker->touches, m->window_steps));
+            drps_budget_note(
+                b, "what others hold back of gradients",
+                drps_async_filters_memory(&p->plan->info, p->worker->touches, m->window_steps));
         if (p->options->pull_cached)
-            take(b, "copies of parameters", drps_async_cache_memory(&p->plan->info, bound_of(p)));
+            drps_budget_note(b, "copies of parameters",
+                             drps_async_cache_memory(&p->plan->info, bound_of(p)));
         if (is_async && !p->options->no_overlap && !p->options->pull_cached)
             take_async_ahead(m, &p->plan->info, least);
     }
-    if (p->logged) take(b, "a log of vectors", drps_round_log_memory(&p->plan->info, p->logged));
+    if (p->logged)
+        drps_budget_note(b, "a log of vectors", drps_round_log_memory(&p->plan->info, p->logged));
     if (p->replays)
-        take(b, "restoring a round",
-             drps_round_replay_memory(p->plan->info.rows, p->server->model.dim));
-    take(b, "writing the model", m->export_bytes + drps_modelrows_memory(p->server->model.dim));
+        drps_budget_note(b, "restoring a round",
+                         drps_round_replay_memory(p->plan->info.rows, p->server->model.dim));
+    drps_budget_note(b, "writing the model",
+                     m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }
 
 static int has_strata(const struct drps_memory_parts *p)
@@ -159,8 +159,8 @@ static void take_stratum(struct drps_memory *m, const struct drps_memory_parts *
     while (m->stratum_batches > info->lanes &&
            drps_stratum_memory(info, p->server, members, m->stratum_batches) > limit)
         m->stratum_batches--;
-    take(&m->budget, "batches of a stratum",
-         drps_stratum_memory(info, p->server, members, m->stratum_batches));
+    drps_budget_note(&m->budget, "batches of a stratum",
+                     drps_stratum_memory(info, p->server, members, m->stratum_batches));
 }
 
 /* Threads that share out batches of a stratum also share out the work of decoding them, and other
@@ -171,7 +171,7 @@ static void keep_decoded(struct drps_memory *m, const struct drps_plan_info *inf
     if (!bytes || bytes > drps_budget_left(&m->budget)) return;
     if (m->stratum_batches || info->ranks.count > 1) return;
     m->keep_decoded = 1;
-    take(&m->budget, "keeping the plan decoded", bytes);
+    drps_budget_note(&m->budget, "keeping the plan decoded", bytes);
 }
 
 /* Reading and checking batches anew in each epoch takes up to a quarter of a core's time. */
@@ -183,7 +183,7 @@ static void keep_plan(struct drps_memory *m, const struct drps_memory_parts *p)
     const uint64_t more = kept > read ? kept - read : 0;
     if (more > drps_budget_left(&m->budget)) return;
     m->keep_plan = 1;
-    take(&m->budget, "keeping the plan", more);
+    drps_budget_note(&m->budget, "keeping the plan", more);
     keep_decoded(m, &p->plan->info);
 }
 
@@ -244,7 +244,7 @@ static int open_blocks_stratum(struct drps_memory *m, const struct drps_memory_p
         if (rc < 0) return rc;
         if (n > 1 && own + *least > drps_budget_left(&m->budget)) continue;
         m->stratum_batches = n;
-        take(&m->budget, "batches of a stratum", own);
+        drps_budget_note(&m->budget, "batches of a stratum", own);
         return 0;
     }
 }
@@ -255,12 +255,13 @@ static int take_blocks(struct drps_memory *m, const struct drps_memory_parts *p,
     uint64_t least, most;
     m->store = &drps_store_pib;
     m->kv = p->config->kv;
-    take(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
-    take(&m->budget, "reading the use of blocks", drps_uses_memory(p->uses, m->buffer_bytes));
+    drps_budget_note(&m->budget, "block boundaries", (p->config->blocks + 1) * sizeof(uint32_t));
+    drps_budget_note(&m->budget, "reading the use of blocks",
+                     drps_uses_memory(p->uses, m->buffer_bytes));
     int rc = open_blocks_stratum(m, p, &least, &most, err);
     if (rc < 0) return rc;
     const uint64_t engine = drps_pib_engine_least(p->config);
-    take(&m->budget, "caches and buffers of the store's engine", engine);
+    drps_budget_note(&m->budget, "caches and buffers of the store's engine", engine);
     const int several = p->config->open_steps > 1 || p->config->kv->pool_steps > 1;
     rc = take_store(m,
                     several ? "blocks of rows of some of the largest steps"

@@ -1,6 +1,7 @@
 /* Draws by prefix sums (draw.h). */
 #include "index/negatives/draw.h"
 
+#include "base/drps_find.h"
 #include "base/drps_rng.h"
 
 enum { TRIES = 64 }; /* of a draw, until it is an item that was not drawn yet */
@@ -28,19 +29,6 @@ uint32_t draw_find(const struct masses *m, const struct chosen *c, uint64_t at)
     return first;
 }
 
-static int is_chosen(const struct chosen *c, uint32_t item)
-{
-    size_t low = 0, high = c->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (c->items[middle] < item)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < c->n && c->items[low] == item;
-}
-
 /* All items that are not chosen; there are at most as many as `out` has room for. */
 static size_t take_all(const struct masses *m, const struct chosen *c, uint32_t *out)
 {
@@ -59,7 +47,7 @@ static uint32_t next_free(const struct masses *m, const struct chosen *c, const 
 {
     do
         item = item + 1 < m->items ? item + 1 : 0;
-    while (marks[item] == mark || is_chosen(c, item));
+    while (marks[item] == mark || drps_has_number(c->items, c->n, item));
     return item;
 }
 

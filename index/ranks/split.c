@@ -11,6 +11,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_extsort.h"
+#include "base/drps_find.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_round.h"
 #include "index/plan/drps_steps.h"
@@ -33,19 +34,6 @@ struct splitting {
     size_t packed_cap;
 };
 
-static size_t lower_bound(const uint32_t *list, size_t n, uint32_t id)
-{
-    size_t low = 0;
-    while (low < n) {
-        const size_t middle = low + (n - low) / 2;
-        if (list[middle] < id)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
-}
-
 static int add_record(struct splitting *d, int file, size_t bytes, struct drps_err *err)
 {
     const struct drps_piece piece = {d->packed, bytes};
@@ -66,7 +54,7 @@ static int write_shares(struct splitting *d, const uint32_t *rows, size_t n, str
     const uint32_t *first = d->job->owners->first;
     size_t at = 0;
     for (uint32_t s = 0; s < d->ranks; s++) {
-        const size_t end = lower_bound(rows, n, first[s + 1]);
+        const size_t end = drps_count_below(rows, n, first[s + 1]);
         shares[s] = (uint32_t)(end - at);
         at = end;
     }
@@ -112,8 +100,8 @@ static int add_uses(struct splitting *d, uint32_t worker, const uint32_t *rows, 
                     struct drps_err *err)
 {
     const uint32_t first = d->job->owners->first[d->rank];
-    const size_t from = lower_bound(rows, n, first);
-    const size_t to = lower_bound(rows, n, d->job->owners->first[d->rank + 1]);
+    const size_t from = drps_count_below(rows, n, first);
+    const size_t to = drps_count_below(rows, n, d->job->owners->first[d->rank + 1]);
     if (drps_array_reserve(&d->uses, &d->uses_cap, d->uses_n + to - from, sizeof(*d->uses)))
         return no_memory(err);
     for (size_t i = from; i < to; i++)

@@ -466,9 +466,6 @@ static int add_replayed(void *ctx, struct spool_sample *s, struct drps_err *err)
     s->order =
         t->shuffled ? drps_rng_at(t->options->seed ^ REPLAY_ORDER_STREAM, s->order) : p->samples;
     count_fields(p, s->fields, s->n);
-    if (p->classes && !(s->label >= 0 && s->label < (float)drps_classes_count(p->classes)))
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: a sample has the label %g",
-                            t->options->base_plan->dir, (double)s->label);
     count_sample(p, 0, s);
     p->replayed++;
     return drps_spool_add(p->train, s, err);

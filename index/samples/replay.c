@@ -1,4 +1,4 @@
-/* Batches of an earlier plan are unpacked, and their samples drawn. */
+/* Batches of an earlier plan are read (index/walk/), and their samples drawn. */
 #include "index/samples/drps_replay.h"
 
 #include <errno.h>
@@ -6,12 +6,9 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
-#include "index/plan/drps_batch.h"
-#include "index/plan/drps_steps.h"
+#include "index/walk/drps_walk.h"
 
 #define REPLAY_STREAM 0x7265706c6179u /* "replay" */
-
-enum { BUFFER_BYTES = 256 << 10 };
 
 struct replaying {
     const struct drps_plan *plan;
@@ -19,9 +16,8 @@ struct replaying {
     uint64_t seed, number; /* of the next sample */
     drps_replay_visit visit;
     void *ctx;
-    struct steps *data, *rows; /* own */
-    void *plain;               /* own: [info.max_body_bytes] */
-    uint32_t *ids;             /* own: of a sample */
+    struct drps_walk batches; /* own */
+    uint32_t *ids;            /* own: of a sample */
     size_t ids_cap;
 };
 
@@ -57,41 +53,12 @@ static int replay_sample(struct replaying *r, const struct drps_batch *b, const 
 
 static int replay_batch(struct replaying *r, uint64_t step, struct drps_err *err)
 {
-    const struct drps_plan_info *info = &r->plan->info;
-    const void *record;
     const uint32_t *rows;
     struct drps_batch b;
-    size_t bytes, n;
-    int rc = drps_steps_record(r->data, step, &record, &bytes, err);
-    if (rc == 0)
-        rc = drps_batch_unpack(record, bytes, r->plain, (size_t)info->max_body_bytes, &bytes, err);
-    if (rc == 0) rc = drps_batch_decode(r->plain, bytes, &b, err);
-    if (rc < 0) return drps_steps_fault(r->data, step, err);
-    rc = drps_steps_rows(r->rows, step, info->rows, &rows, &n, err);
-    if (rc == 0 && n != b.rows)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: batch %llu has %zu rows, not %zu", r->plan->dir,
-                          (unsigned long long)step, n, b.rows);
-    if (rc == 0 && b.nnz && !b.fields != !info->field_count)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: of batch %llu %s have fields", r->plan->dir,
-                          (unsigned long long)step, b.fields ? "entries" : "no entries");
-    for (size_t s = 0; s < b.samples && rc == 0; s++, r->number++)
+    int rc = drps_walk_read(&r->batches, step, &b, &rows, err);
+    for (size_t s = 0; rc == 0 && s < b.samples; s++, r->number++)
         if (is_drawn(r, r->number)) rc = replay_sample(r, &b, rows, s, err);
     return rc;
-}
-
-static int open_files(struct replaying *r, struct drps_err *err)
-{
-    const struct drps_plan *p = r->plan;
-    const uint64_t steps = p->info.batches + p->info.eval_batches;
-    int rc = drps_steps_open(p->io, p->dir, DRPS_FILE_DATA, DRPS_KIND_DATA, steps, BUFFER_BYTES,
-                             &r->data, err);
-    if (rc == 0)
-        rc = drps_steps_open(p->io, p->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps, BUFFER_BYTES,
-                             &r->rows, err);
-    if (rc < 0)
-        return drps_err_context(err, "samples to replay are taken from the batches of %s", p->dir);
-    r->plain = malloc((size_t)p->info.max_body_bytes + 1);
-    return r->plain ? 0 : drps_err_set(err, -ENOMEM, "no memory for a batch of %s", p->dir);
 }
 
 int drps_replay(const struct drps_plan *plan, double share, uint64_t seed, drps_replay_visit visit,
@@ -103,12 +70,13 @@ int drps_replay(const struct drps_plan *plan, double share, uint64_t seed, drps_
                             "%s is for several workers, and samples are replayed from a plan for "
                             "one: have it dealt to one worker first",
                             plan->dir);
-    int rc = open_files(&r, err);
+    int rc = drps_walk_open(&r.batches, plan, err);
+    if (rc < 0)
+        (void)drps_err_context(err, "samples to replay are taken from the batches of %s",
+                               plan->dir);
     for (uint64_t t = 0; t < plan->info.batches && rc == 0; t++)
         rc = replay_batch(&r, t, err);
-    drps_steps_close(r.data);
-    drps_steps_close(r.rows);
-    free(r.plain);
+    drps_walk_close(&r.batches);
     free(r.ids);
     return rc;
 }

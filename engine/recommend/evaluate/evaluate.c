@@ -8,6 +8,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_extsort.h"
+#include "base/drps_find.h"
 #include "index/plan/drps_names.h"
 
 struct drps_evaluate {
@@ -76,19 +77,6 @@ int drps_evaluate_begin(struct drps_evaluate *e, struct drps_rowset *users, stru
     return rc < 0 ? rc : step(e, err);
 }
 
-static int has(const uint32_t *rows, size_t n, uint32_t row)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && rows[low] == row;
-}
-
 /* Read what the user has held out, but for what it has seen. */
 static int read_user(struct drps_evaluate *e, uint64_t user, const uint32_t *seen, size_t seen_n,
                      struct drps_err *err)
@@ -102,7 +90,8 @@ static int read_user(struct drps_evaluate *e, uint64_t user, const uint32_t *see
             e->missing++;
             continue;
         }
-        if ((e->items_n && e->items[e->items_n - 1] == item) || has(seen, seen_n, item)) continue;
+        if ((e->items_n && e->items[e->items_n - 1] == item) || drps_has_number(seen, seen_n, item))
+            continue;
         if (e->items_n == DRPS_EVALUATE_ITEMS)
             return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "a user has more than %d held-out items",
                                 DRPS_EVALUATE_ITEMS);
@@ -121,7 +110,7 @@ int drps_evaluate_user(struct drps_evaluate *e, uint64_t user, const uint32_t *f
     size_t hits = 0;
     if (rc < 0 || !held) return rc;
     for (size_t i = 0; i < found_n; i++) {
-        if (!has(e->items, e->items_n, found[i])) continue;
+        if (!drps_has_number(e->items, e->items_n, found[i])) continue;
         hits++;
         gain += 1 / log2((double)i + 2);
         precisions += (double)hits / (double)(i + 1);

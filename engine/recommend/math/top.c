@@ -8,6 +8,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/drps_find.h"
 #include "engine/recommend/math/drps_products.h"
 
 enum { RUN = 256, SMALL_RUN = 32, SUMS = 8 };
@@ -83,15 +84,7 @@ static int any_left(const float *products, size_t n, float bound)
 
 static int is_seen(const struct drps_top *t, uint32_t row)
 {
-    size_t low = 0, high = t->seen_n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (t->seen[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < t->seen_n && t->seen[low] == row;
+    return drps_has_number(t->seen, t->seen_n, row);
 }
 
 /* Items [from, end) one by one; the bound grows. Returns how many scores it computed. */
