@@ -1,4 +1,4 @@
-/* Batches of an earlier plan are unpacked, and their samples drawn. */
+/* Unpacks batches of an earlier plan, and draws from their samples. */
 #include "index/samples/drps_replay.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct replaying {
     size_t ids_cap;
 };
 
-/* A label as the data had it. */
+/* Returns a label as the data had it. */
 static float label_of(const struct drps_plan_info *info, float stored)
 {
     if (!info->classification || info->classes) return stored;

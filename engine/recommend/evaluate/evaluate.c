@@ -89,7 +89,7 @@ static int has(const uint32_t *rows, size_t n, uint32_t row)
     return low < n && rows[low] == row;
 }
 
-/* Read what the user has held out, but for what it has seen. */
+/* Reads the user's held-out items, without those that the user has seen. */
 static int read_user(struct drps_evaluate *e, uint64_t user, const uint32_t *seen, size_t seen_n,
                      struct drps_err *err)
 {
