@@ -85,22 +85,26 @@ done
 
 echo "$day samples a day, of which 5 % are held out; fm of 8 factors; rates: daily ${rate_of[daily]}, fresh ${rate_of[fresh]}, replay ${rate_of[replay]}, full ${rate_of[full]}, alone ${rate_of[alone]}"
 echo
-echo "| day | rows | next day: daily | fresh | replay | full | alone | same day: daily | full |"
-echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-for d in 2 3 4 5 6 7; do
-    echo "| $d | $(cut -f5 daily.$d.took) |$(for w in daily fresh replay full alone; do printf ' %.5f |' "$(cat $w.$d.next)"; done)$(for w in daily full; do printf ' %.5f |' "$(cat $w.$d.own)"; done)"
-done
-echo "| mean | |$(for w in daily fresh replay full alone; do printf ' %.5f |' "$(mean $w next)"; done)$(for w in daily full; do printf ' %.5f |' "$(mean $w own)"; done)"
-awk "BEGIN {printf \"\nnext day: daily has %.4f of the loss of full, fresh %.4f, replay %.4f, alone %.4f; same day: daily %.4f\n\n\", $(mean daily next) / $(mean full next), $(mean fresh next) / $(mean full next), $(mean replay next) / $(mean full next), $(mean alone next) / $(mean full next), $(mean daily own) / $(mean full own)}"
-echo "| day | daily: seconds | text | plan | drps-train reads | writes | full: seconds | text | plan | drps-train reads | writes |"
-echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-mib() { awk "BEGIN {printf \"%.1f MiB\", $1 / 1048576}"; }
-for d in 2 3 4 5 6 7; do
-    line="| $d |"
-    for w in daily full; do
-        read -r seconds plan reads writes _ <$w.$d.took
-        text=$(if [[ $w = daily ]]; then stat -c %s day$d; else stat -c %s $(seq -f day%g 1 $d) | paste -sd+ | bc; fi)
-        line+=" $(printf %.2f "$seconds") | $(mib "$text") | $(mib "$plan") | $(mib "$reads") | $(mib "$writes") |"
+{
+    echo "| day | rows | next day: daily | fresh | replay | full | alone | same day: daily | same day: full |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for d in 2 3 4 5 6 7; do
+        echo "| $d | $(cut -f5 daily.$d.took) |$(for w in daily fresh replay full alone; do printf ' %.5f |' "$(cat $w.$d.next)"; done)$(for w in daily full; do printf ' %.5f |' "$(cat $w.$d.own)"; done)"
     done
-    echo "$line"
-done
+    echo "| mean | |$(for w in daily fresh replay full alone; do printf ' %.5f |' "$(mean $w next)"; done)$(for w in daily full; do printf ' %.5f |' "$(mean $w own)"; done)"
+} | tables daily-loss
+awk "BEGIN {printf \"\nnext day: daily has %.4f of the loss of full, fresh %.4f, replay %.4f, alone %.4f; same day: daily %.4f\n\n\", $(mean daily next) / $(mean full next), $(mean fresh next) / $(mean full next), $(mean replay next) / $(mean full next), $(mean alone next) / $(mean full next), $(mean daily own) / $(mean full own)}"
+{
+    echo "| day | daily: seconds | daily: text | daily: plan | daily: read | daily: written | full: seconds | full: text | full: plan | full: read | full: written |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    mib() { awk "BEGIN {printf \"%.1f MiB\", $1 / 1048576}"; }
+    for d in 2 3 4 5 6 7; do
+        line="| $d |"
+        for w in daily full; do
+            read -r seconds plan reads writes _ <$w.$d.took
+            text=$(if [[ $w = daily ]]; then stat -c %s day$d; else stat -c %s $(seq -f day%g 1 $d) | paste -sd+ | bc; fi)
+            line+=" $(printf %.2f "$seconds") | $(mib "$text") | $(mib "$plan") | $(mib "$reads") | $(mib "$writes") |"
+        done
+        echo "$line"
+    done
+} | tables daily-night

@@ -49,5 +49,17 @@ for seed in 1 2; do python3 "$root/bench/click_log.py" 400000 $seed >clicks-$see
     for set in criteo ipinyou abalone; do split $set $set 5; done
     split criteo-raw criteo-raw 3
     for seed in 1 2; do split clicks-$seed clicks-$seed.csv 3 --label is_attributed; done
-} | awk -F'\t' '{at = $1 "\t" $2; if (!n[at]++) order[++m] = at; first[at] += $3; best[at] += $4}
-    END {for (i = 1; i <= m; i++) {at = order[i]; printf "%s\t%.5f\t%.5f\n", at, first[at] / n[at], best[at] / n[at]}}' | tee rates.tsv
+} | awk -F'\t' '{
+    if (!($1 in seen)) {seen[$1] = 1; set[++sets] = $1}
+    if (!($2 in known)) {known[$2] = 1; run[++runs] = $2}
+    n[$1, $2]++; first[$1, $2] += $3; best[$1, $2] += $4
+} END {
+    line = "| set |"; rule = "| --- |"
+    for (r = 1; r <= runs; r++) {line = line " " run[r] " |"; rule = rule " --- |"}
+    print line "\n" rule
+    for (i = 1; i <= sets; i++) {
+        line = "| " set[i] " |"
+        for (r = 1; r <= runs; r++) {at = set[i] SUBSEP run[r]; line = line sprintf(" %.5f, %.5f |", first[at] / n[at], best[at] / n[at])}
+        print line
+    }
+}' | tables default-rates

@@ -32,16 +32,18 @@ settings=${DRPS_BENCH_SETTINGS:-'
 --algo warp --factors 32|--epochs 12 --l2 0.2
 '}
 
-echo "| settings of drps-index | of drps-train | precision@10 | recall@10 | NDCG@10 | MAP@10 | AUC of 100 drawn | s |"
-echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
-while IFS='|' read -r index train; do
-    [[ ${index// /} ]] || continue
-    # shellcheck disable=SC2086 # several options
-    "$tools/drps-index" train.tsv --test test.tsv $index -o plan --force --quiet
-    # shellcheck disable=SC2086
-    "$tools/drps-train" plan -o model --threads 1 --checkpoint-every never $train --force --quiet --json >train.json 2>/dev/null
-    "$tools/drps-recommend" model --seen train.tsv --test test.tsv --json >quality.json
-    printf '| `%s` | `%s` | %.4f | %.4f | %.4f | %.4f | %.4f | %.0f |\n' "$(xargs <<<"$index")" "$(xargs <<<"$train")" \
-        "$(jq .test.precision quality.json)" "$(jq .test.recall quality.json)" "$(jq .test.ndcg quality.json)" "$(jq .test.map quality.json)" \
-        "$(jq '.epochs[-1].test_auc' train.json)" "$(jq .seconds train.json)"
-done <<<"$settings"
+{
+    echo "| settings of drps-index | of drps-train | precision@10 | recall@10 | NDCG@10 | MAP@10 | AUC of 100 drawn | s |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    while IFS='|' read -r index train; do
+        [[ ${index// /} ]] || continue
+        # shellcheck disable=SC2086 # several options
+        "$tools/drps-index" train.tsv --test test.tsv $index -o plan --force --quiet
+        # shellcheck disable=SC2086
+        "$tools/drps-train" plan -o model --threads 1 --checkpoint-every never $train --force --quiet --json >train.json 2>/dev/null
+        "$tools/drps-recommend" model --seen train.tsv --test test.tsv --json >quality.json
+        printf '| `%s` | `%s` | %.4f | %.4f | %.4f | %.4f | %.4f | %.0f |\n' "$(xargs <<<"$index")" "$(xargs <<<"$train")" \
+            "$(jq .test.precision quality.json)" "$(jq .test.recall quality.json)" "$(jq .test.ndcg quality.json)" "$(jq .test.map quality.json)" \
+            "$(jq '.epochs[-1].test_auc' train.json)" "$(jq .seconds train.json)"
+    done <<<"$settings"
+} | tables implicit 2

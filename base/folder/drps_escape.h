@@ -25,8 +25,7 @@ DRPS_MUST_CHECK
 int drps_textfile_print(struct drps_textfile *f, struct drps_err *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Write n numbers with nine digits, which give floats back, `between` before each; then a line end.
- */
+/* Write n numbers with nine digits, which give floats back, `between` before each. */
 DRPS_MUST_CHECK
 int drps_textfile_put_floats(struct drps_textfile *f, const float *v, size_t n, char between,
                              struct drps_err *err);

@@ -134,5 +134,5 @@ int drps_textfile_put_floats(struct drps_textfile *f, const float *v, size_t n, 
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = drps_textfile_print(f, err, "%c%.9g", between, (double)v[i]);
-    return rc == 0 ? drps_textfile_put(f, "\n", 1, err) : rc;
+    return rc;
 }

@@ -96,7 +96,7 @@ static double objective(const struct drps_score_point *points, size_t n, const s
     for (size_t i = 0; i < n; i++) {
         const double f = (double)points[i].score, v = a * f + b;
         const double weight = points[i].positive + points[i].negative;
-        /* The weight of the point times its mean target probability. */
+        /* The share of the weight that is to be of the positive class. */
         const double target = points[i].positive * t->high + points[i].negative * t->low;
         const double p = sigmoid(-v), slope = target - weight * p, bend = weight * p * (1 - p);
         sum += weight * softplus(-v) + target * v;
@@ -148,7 +148,8 @@ static double mean_of(const struct step *s)
     return s->positive / s->weight;
 }
 
-/* Groups of equal weight, pooled until their means rise. Returns how many are left. */
+/* Puts points into at most DRPS_CALIBRATION_STEPS groups of equal weight, and pools these until
+ * their means rise. Returns how many are left. */
 static size_t pool(const struct drps_score_point *points, size_t n, double total,
                    struct step *steps)
 {
@@ -162,9 +163,8 @@ static size_t pool(const struct drps_score_point *points, size_t n, double total
         group.positive += points[i].positive;
         group.weight += points[i].positive + points[i].negative;
         seen += points[i].positive + points[i].negative;
-        if (i + 1 < n && (seen * DRPS_CALIBRATION_STEPS < total * (double)(closed + 1) ||
-                          closed + 1 >= DRPS_CALIBRATION_STEPS))
-            continue;
+        const int full = seen * DRPS_CALIBRATION_STEPS >= total * (double)(closed + 1);
+        if (i + 1 < n && (!full || closed + 1 >= DRPS_CALIBRATION_STEPS)) continue;
         /* Rounding must not leave it behind: each group of small weights would then be closed. */
         const double all = floor(seen / total * DRPS_CALIBRATION_STEPS);
         closed = all > (double)(closed + 1) ? (size_t)all : closed + 1;
@@ -190,9 +190,8 @@ static void add_point(struct drps_calibration *c, double score, double p)
 static int fit_isotonic(const struct drps_score_point *points, size_t n, const struct targets *t,
                         struct drps_calibration *out, struct drps_err *err)
 {
-    /* A group may be closed a little late, so that one more is left. */
-    struct step *steps = drps_array_new(DRPS_CALIBRATION_STEPS + 1, sizeof(*steps));
-    const size_t room = 2 * (DRPS_CALIBRATION_STEPS + 1);
+    struct step *steps = drps_array_new(DRPS_CALIBRATION_STEPS, sizeof(*steps));
+    const size_t room = 2 * DRPS_CALIBRATION_STEPS;
     out->scores = drps_array_new(room, sizeof(double));
     out->probabilities = drps_array_new(room, sizeof(double));
     const int rc = steps && out->scores && out->probabilities

@@ -58,7 +58,8 @@ static int compare_row(void *ctx, const struct drps_readout_row *row, struct drp
     if (rc) return rc < 0 ? rc : 0;
     *(row->row < c->o->same_rows ? &c->out->changed : &c->out->fresh) += 1;
     rc = drps_textfile_put_name(&c->file, DRPS_NAME_IN_TABS, row->name, row->name_bytes, err);
-    return rc == 0 ? drps_textfile_put_floats(&c->file, row->params, c->dim, '\t', err) : rc;
+    if (rc == 0) rc = drps_textfile_put_floats(&c->file, row->params, c->dim, '\t', err);
+    return rc == 0 ? drps_textfile_put(&c->file, "\n", 1, err) : rc;
 }
 
 /* ---- Both models ---- */

@@ -77,6 +77,7 @@ static int take_labels(struct liblinear *l, const struct drps_line *line, const 
                        struct drps_err *err)
 {
     const char *const end = line->text + line->n;
+    if (l->m->classes) return import_bad(l->m, line->number, "labels stand there twice", err);
     l->m->classes = drps_classes_new();
     if (!l->m->classes) return drps_err_set(err, -ENOMEM, "no memory for classes");
     while (p < end) {

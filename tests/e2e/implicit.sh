@@ -140,15 +140,18 @@ fails 2 "goes with --test" "$tools/drps-recommend" bpr.resident --positive-from 
 fails 2 "leave --fold-in" "$tools/drps-recommend" bpr.resident --test test.tsv --all-similar
 absent no
 
-# Killed while negatives are drawn, it leaves nothing that is in the way of the next run.
-for ((try = 0, hits = 0; try < 20 && hits < 2; try++)); do
-    "$tools/drps-index" train.tsv --algo bpr --negative-draws 50 -o killed --force --quiet &
-    pid=$!
-    until compgen -G "killed.partial/scratch/t*-drawn-*" >/dev/null || ! kill -0 $pid 2>/dev/null; do :; done
-    kill -KILL $pid 2>/dev/null || true
-    wait $pid 2>/dev/null || true
-    if compgen -G "killed.partial/scratch/t*-drawn-*" >/dev/null; then hits=$((hits + 1)); fi
+# Killed while choices are sorted, or negatives drawn, it leaves nothing that is in the way of the next run.
+"$tools/drps-gen" matrix --users 2K --items 500 --ratings 300K --seed 1 -o many.tsv --quiet # more choices than the sort has memory for
+for file in choices.run "t*-drawn-*"; do
+    for ((try = 0, hits = 0; try < 20 && hits < 1; try++)); do
+        "$tools/drps-index" many.tsv --algo bpr --memory 64M -o killed --force --quiet &
+        pid=$!
+        until compgen -G "killed.partial/scratch/$file" >/dev/null || ! kill -0 $pid 2>/dev/null; do :; done
+        kill -KILL $pid 2>/dev/null || true
+        wait $pid 2>/dev/null || true
+        if compgen -G "killed.partial/scratch/$file" >/dev/null; then hits=$((hits + 1)); fi
+    done
+    ((hits)) || fail "none of $try runs was killed while it had $file"
+    "$tools/drps-index" train.tsv --algo bpr -o killed --force --quiet || fail "a run that was killed with $file is in the way"
 done
-((hits)) || fail "none of $try runs was killed while negatives were drawn"
-"$tools/drps-index" train.tsv --algo bpr -o killed --force --quiet || fail "a run that was killed is in the way"
 echo "ok mistakes"

@@ -140,7 +140,7 @@ echo "ok libffm"
 # ---- What is no model ----
 
 for edit in 's/^-1.25 $/x/:8: too few weights' 's/^-1.25 $/1 2/:8: too many weights' 's/L2R_LR/ONECLASS_SVM/:solver ONECLASS_SVM makes no model' \
-    '$d:ends after 3 of 4 weights' '/nr_feature/d:nr_feature is missing' 's/nr_feature 3/nr_feature 2/:more weights than features' 's/label 1 -1/label 1 1/:twice' 's/label 1 -1/label 1 -inf/:no finite' 's/label 1 -1/label 1e50 1/:no finite' 's/0.25/inf/:no number'; do
+    '$d:ends after 3 of 4 weights' '/nr_feature/d:nr_feature is missing' 's/nr_feature 3/nr_feature 2/:more weights than features' 's/label 1 -1/label 1 1/:twice' 's/label 1 -1/&\nlabel/:4: labels stand there twice' 's/label 1 -1/label 1 -inf/:no finite' 's/label 1 -1/label 1e50 1/:no finite' 's/0.25/inf/:no number'; do
     sed "${edit%%:*}" lr.txt >bad.txt
     "$tools/drps-import" bad.txt -o never >out.txt 2>err.txt && fail "a bad model is imported: $edit"
     grep -q "${edit#*:}" err.txt || fail "$edit: $(cat err.txt)"

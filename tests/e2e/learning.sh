@@ -171,6 +171,11 @@ says train "" train rare -o model --epochs 30 --json
 
 # What cannot be learnt: labels by chance, and a feature for each sample.
 samples 600 3 .5 >chance.svm && samples 200 4 .5 >chance.t.svm
+index chance.svm --test chance.t.svm --algo svm -o chance
+train chance -o model --lr 3 --epochs 1 --json >out.json 2>/dev/null
+awk -v auc="$(number test_auc)" 'BEGIN { exit !(auc < .6) }' || fail "chance has an AUC of $(number test_auc)"
+says train "nothing was learnt: the training loss of epoch 1, $(six "$(number train_loss)"), is above that of the best constant, $(six "$(value constant_loss <out.json)"); try a smaller learning rate (it is 3, try 0.3), or more epochs
+" train chance -o model --lr 3 --epochs 1 --json
 index chance.svm --test chance.t.svm --algo lor -o chance
 test_constant=$("$tools/drps-stat" chance --json | value test_constant_loss)
 chance=$("$tools/drps-stat" chance --json | value constant_loss)

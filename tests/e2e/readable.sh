@@ -48,6 +48,18 @@ expected=$(paste -d, <(tail -n +2 buy.csv) v.txt | awk -F , '{d = $NF - $4; s +=
 near "$(number plan.json city=c5 error)" "$expected" 1e-5 || fail "the error of c5 in lir is $(number plan.json city=c5 error), not $expected"
 fails 2 'the model is not of plan: it was trained from another plan' stat lir --weights --plan plan
 fails 1 'nowhere' stat lir --weights --plan nowhere
+# A plan whose batches are another's.
+head -2991 buy.csv >fewer.csv
+index fewer.csv --label bought --algo lor --order given -o plan-fewer
+index buy.csv --label bought --algo lor --order given -o plan-all
+train plan-all -o lor-all
+cp plan-fewer/data.rec plan-fewer/rows.rec plan-all/
+fails 1 'batches have 2990 samples, plan.json says 3000' stat lor-all --weights --plan plan-all
+awk 'BEGIN {srand(3); for (i = 0; i < 500; i++) print int(rand() * 2), "0:" int(rand() * 9) ":1 1:" 9 + int(rand() * 9) ":1"}' >fields.ffm
+for algo in ffm lor; do index fields.ffm --format libffm --algo $algo -o plan-$algo; done
+train plan-ffm -o ffm-of-fields
+cp plan-lor/data.rec plan-ffm/
+fails 1 'data.rec: record 0: entries of 0 fields, plan.json says 2' stat ffm-of-fields --weights --plan plan-ffm
 fails 2 "lor has no named classes: leave out --class" stat lor --weights --class x
 fails 2 'give that, too' stat lor --top 3
 fails 2 'are for models, and plan is a plan' stat plan --weights
@@ -151,7 +163,11 @@ got=$(awk -F '\t' 'NR == FNR {if ($1 == 1) x[$2] = $3; next} {sum += x[$1] * $2}
 near "$got" "$want" 1e-6 || fail "the export's score is $got, not $want"
 fails 1 'lor.txt.*exist' stat lor --export lor.txt
 stat lor --export lor.csv --quiet
-[[ $(head -1 lor.csv) = feature,weight ]] || fail "another head: $(head -1 lor.csv)"
+[[ $(head -1 lor.csv) = feature,weight,shift,unit ]] || fail "another head: $(head -1 lor.csv)"
+# With shift and unit the score is that of the numbers of the data.
+got=$(awk -F, '$1 ~ /^(\(intercept\)|city=c5)$/ {sum += $2} $1 == "age" {sum += $2 * (40 - $3) / $4} $1 == "income" {sum += $2 * (20000 - $3) / $4; n = $4} END {printf "%.9g", sum; exit n == 1}' lor.csv) ||
+    fail "income has no unit: $(cat lor.csv)"
+near "$got" "$want" 1e-6 || fail "the csv's score is $got, not $want"
 grep -q '^"city=near ""2""",' lor.csv || fail "quotes are not doubled: $(cat lor.csv)"
 stat mlr --export - --as csv --quiet >mlr.csv
 [[ $(head -1 mlr.csv) = feature,ash,beech,elm,oak,yew ]] || fail "columns are not called by classes"

@@ -149,9 +149,28 @@ static void test_isotonic_has_few_steps(void **state)
         p[i] = (struct drps_score_point){
             .score = (float)i, .negative = MANY - (double)i, .positive = (double)i};
     struct drps_calibration c = fit(DRPS_CALIBRATION_ISOTONIC, p, MANY);
-    assert_in_range(c.n, DRPS_CALIBRATION_STEPS, 2 * (DRPS_CALIBRATION_STEPS + 1));
+    assert_in_range(c.n, DRPS_CALIBRATION_STEPS, 2 * DRPS_CALIBRATION_STEPS);
     for (double score = 0; score < MANY; score += 997)
         assert_true(fabs(drps_calibration_apply(&c, score) - score / MANY) < 2e-3);
+    drps_calibration_free(&c);
+    free(p);
+}
+
+/* All groups but the last are full before the points end, whose weights do not change the sum. */
+static void test_isotonic_ends_with_tiny_weights(void **state)
+{
+    enum { FULL = 2 * DRPS_CALIBRATION_STEPS, MANY = FULL + 5 };
+    struct drps_score_point *p = calloc(MANY, sizeof(*p));
+    (void)state;
+    assert_non_null(p);
+    for (size_t i = 0; i < MANY; i++) { /* no point violates the order */
+        const double weight = i < FULL ? 1 : 1e-30, share = (double)(i + 1) / MANY;
+        p[i] = (struct drps_score_point){
+            .score = (float)i, .negative = weight * (1 - share), .positive = weight * share};
+    }
+    struct drps_calibration c = fit(DRPS_CALIBRATION_ISOTONIC, p, MANY);
+    assert_int_equal(c.n, 2 * DRPS_CALIBRATION_STEPS);
+    assert_true(c.scores[c.n - 1] == MANY - 1);
     drps_calibration_free(&c);
     free(p);
 }
@@ -330,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_isotonic_is_of_least_squares),
         cmocka_unit_test(test_isotonic_is_a_line_between_steps),
         cmocka_unit_test(test_isotonic_has_few_steps),
+        cmocka_unit_test(test_isotonic_ends_with_tiny_weights),
         cmocka_unit_test(test_isotonic_has_few_steps_of_tiny_weights),
         cmocka_unit_test(test_small_weights_are_no_few_samples),
         cmocka_unit_test(test_one_label_is_refused),

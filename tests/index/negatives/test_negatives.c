@@ -132,12 +132,16 @@ static void test_negatives_do_not_depend_on_memory(void **state)
 }
 
 /* The plan of a text, and its lines of training. */
-static const struct drps_plan_negatives *compile_text(struct case_run *run, struct scratch *s,
-                                                      const char *text, const char *algo,
-                                                      struct drps_implicit_options implicit,
-                                                      struct case_lines *lines)
+/* `test` may be NULL: there is no test data. */
+static const struct drps_plan_negatives *
+compile_texts(struct case_run *run, struct scratch *s, const char *text, const char *test,
+              const char *algo, struct drps_implicit_options implicit, struct case_lines *lines)
 {
     case_begin(run, s, scratch_file(s, "input", text, SIZE_MAX), algo);
+    if (test) {
+        (void)snprintf(run->test, sizeof(run->test), "%s", scratch_file(s, "test", test, SIZE_MAX));
+        run->options.tests_n = 1;
+    }
     run->options.reader.format = "ratings";
     run->options.order = "given";
     run->options.force = 1;
@@ -145,6 +149,14 @@ static const struct drps_plan_negatives *compile_text(struct case_run *run, stru
     drps_plan_close(case_plan(run));
     case_plan_lines(run->out, 0, 0, lines);
     return &run->result.info.negatives;
+}
+
+static const struct drps_plan_negatives *compile_text(struct case_run *run, struct scratch *s,
+                                                      const char *text, const char *algo,
+                                                      struct drps_implicit_options implicit,
+                                                      struct case_lines *lines)
+{
+    return compile_texts(run, s, text, NULL, algo, implicit, lines);
 }
 
 static void test_negatives_of_a_user_of_all_items_are_left_out(void **state)
@@ -198,8 +210,11 @@ static void test_popular_items_are_drawn_more_often(void **state)
     enum { OF_A = 400, OF_B = 40, OF_C = 440 };
     static const char *const ways[] = {"even", "popular"};
     static const double least[] = {0.4, 0.85}, most[] = {0.6, 0.96};
-    static char text[(OF_A + OF_B + OF_C) * 12];
+    static char text[(OF_A + OF_B + OF_C) * 12], test[8 * OF_A * 12];
     size_t at = 0;
+    for (int i = 0; i < 8 * OF_A; i++) /* what is held out does not count */
+        at += (size_t)snprintf(test + at, sizeof(test) - at, "u%d b 1\n", OF_A + OF_B + i % OF_C);
+    at = 0;
     for (int i = 0; i < OF_A + OF_B + OF_C; i++)
         at += (size_t)snprintf(text + at, sizeof(text) - at, "u%d %c 1\n", i,
                                i < OF_A          ? 'a'
@@ -210,8 +225,8 @@ static void test_popular_items_are_drawn_more_often(void **state)
         struct case_run run;
         struct case_lines lines;
         scratch_begin(&s);
-        (void)compile_text(&run, &s, text, "bpr", (struct drps_implicit_options){.by = ways[w]},
-                           &lines);
+        (void)compile_texts(&run, &s, text, test, "bpr",
+                            (struct drps_implicit_options){.by = ways[w], .test = 1}, &lines);
         assert_int_equal(lines.n, OF_A + OF_B + OF_C); /* in the order of the text */
         const uint64_t a = parse(lines.line[0]).key[1];
         double drawn = 0;
