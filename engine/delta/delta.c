@@ -41,7 +41,7 @@ static int read_piece(struct comparing *c, uint64_t row, struct drps_err *err)
     return drps_modeldir_gather(c->old, c->ids, (size_t)c->n, c->params, err);
 }
 
-/* Whether the row is as it was: 1, or 0; an error is negative. */
+/* Returns whether the row is as it was: 1, or 0; an error is negative. */
 static int is_same(struct comparing *c, const struct drps_readout_row *row, struct drps_err *err)
 {
     if (row->row >= c->o->same_rows) return 0;
@@ -145,7 +145,7 @@ int drps_delta_write(const struct drps_delta_options *o, struct drps_delta *out,
 
 /* ---- Before training ---- */
 
-/* Whether the path leads to the model's folder. */
+/* Returns whether the path leads to the model's folder. */
 static int is_model(const char *path, const char *model)
 {
     struct stat a, b;
@@ -154,7 +154,7 @@ static int is_model(const char *path, const char *model)
            a.st_ino == b.st_ino;
 }
 
-/* Whether the path is a name of the model, finished or not, or of its checkpoints. */
+/* Returns whether the path is a name of the model, finished or not, or of its checkpoints. */
 static int is_of_model(const char *path, const char *model)
 {
     static const char *const endings[] = {"", ".partial", ".trained", ".checkpoint"};
@@ -189,7 +189,7 @@ int drps_delta_is_one(const struct drps_io *io, const char *path)
     return is;
 }
 
-/* How many rows of `from` have their numbers in the plan. */
+/* Finds how many rows of `from` have the same numbers in the plan. */
 static int find_same_rows(const struct drps_delta_options *o, const struct drps_plan_info *plan,
                           uint64_t *rows_out, struct drps_err *err)
 {

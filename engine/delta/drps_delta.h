@@ -50,9 +50,9 @@ int drps_delta_write(const struct drps_delta_options *o, struct drps_delta *out,
  * replace it. */
 int drps_delta_is_one(const struct drps_io *io, const char *path);
 
-/* Before training: find o->same_rows, and refuse what drps_delta_write() would, as far as it can be
- * known. `plan` is that of the model to be, the whole one. DRPS_E_CONFIG: `from` is no model of a
- * plan that this one is or goes on from, or the path is not good. -EEXIST. */
+/* Before training: find o->same_rows, and refuse early what drps_delta_write() would refuse, as far
+ * as it is known. `plan` is the whole plan of the model to be trained. DRPS_E_CONFIG: `from` is no
+ * model of this plan or of one that it goes on from, or the path cannot be used. -EEXIST. */
 DRPS_MUST_CHECK
 int drps_delta_check(struct drps_delta_options *o, const struct drps_plan_info *plan,
                      struct drps_err *err);

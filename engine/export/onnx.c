@@ -154,7 +154,7 @@ static int add_picks(struct protobuf *graph, uint32_t dim, struct drps_err *err)
     return 0;
 }
 
-/* The scores, as "scores". */
+/* Adds the scores, as "scores". */
 static int add_scores(struct protobuf *graph, const struct drps_model *m, const float *intercept,
                       struct drps_err *err)
 {
@@ -184,7 +184,7 @@ static int add_scores(struct protobuf *graph, const struct drps_model *m, const 
     return rc;
 }
 
-/* What prediction makes of scores. Returns the name of the output. */
+/* Adds what prediction makes of scores. Returns the name of the output. */
 static const char *add_answer(struct protobuf *graph, const struct drps_modeldir_info *info)
 {
     const struct drps_model *m = &info->model;
@@ -222,7 +222,7 @@ static int check(const struct exporter *e, struct drps_err *err)
     return 0;
 }
 
-/* The names of classes in their order, a line each. */
+/* Adds the names of classes in their order, a line each. */
 static int add_classes(struct protobuf *model, const struct drps_classes *classes,
                        struct drps_err *err)
 {
@@ -257,8 +257,8 @@ static int add_graph(struct exporter *e, struct protobuf *graph, const float *in
     return rc;
 }
 
-/* Everything in front of the rows: `rows` [features][dim] is the last tensor of the graph, which is
- * the last member of the model. */
+/* Makes everything in front of the rows: `rows` [features][dim] is the last tensor of the graph,
+ * which is the last member of the model. */
 static int make_head(struct exporter *e, struct protobuf *model, const float *intercept,
                      struct drps_err *err)
 {

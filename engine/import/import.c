@@ -35,7 +35,8 @@ const char *const *drps_import_formats(void)
 
 /* ---- Which format ---- */
 
-/* Whether the first bytes [n] may be libffm's: the text "n 5", or counts that a model can have. */
+/* Returns whether the first bytes [n] may be libffm's: the text "n 5", or counts that a model can
+ * have. */
 static int is_libffm(const char *head, size_t n)
 {
     if (n < 13) return 0;

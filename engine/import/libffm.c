@@ -84,7 +84,8 @@ static int look_binary(struct libffm *f, int fd, uint64_t size, struct drps_err 
     return f->in ? 0 : drps_err_set(err, -ENOMEM, "no memory for a row");
 }
 
-/* Factors of one feature, from groups of 4 numbers and 4 sums. Returns 0 if sums are none. */
+/* Takes the factors of one feature from groups of 4 numbers and 4 sums. Returns 0 if a sum cannot
+ * be one. */
 static int unpack(const struct libffm *f)
 {
     const size_t filled = filled_up(f);
@@ -133,7 +134,7 @@ static int take_head(struct libffm *f, const struct drps_line *line, struct drps
     return import_bad(f->m, line->number, "no line of a model of libffm", err);
 }
 
-/* "w3,1 T .1 .2": feature and field must be the next ones. */
+/* Reads a line such as "w3,1 T .1 .2", whose feature and field must be the next ones. */
 static int take_factors(struct libffm *f, const struct drps_line *line, struct drps_err *err)
 {
     const char *p = line->text + 1, *const end = line->text + line->n;

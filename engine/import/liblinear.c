@@ -152,7 +152,7 @@ static int take_head(struct liblinear *l, const struct drps_line *line, struct d
     return import_bad(l->m, line->number, "no line of a model of LIBLINEAR", err);
 }
 
-/* Weights of a line into l->row. */
+/* Reads the weights of a line into l->row. */
 static int take_weights(struct liblinear *l, const struct drps_line *line, struct drps_err *err)
 {
     const char *p = line->text, *const end = p + line->n;

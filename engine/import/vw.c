@@ -20,8 +20,8 @@ struct vw {
     int in_weights, is_logistic; /* the head is over; its options say so */
 };
 
-/* Options that leave a score what it is, a sum over features: how it was learnt, and what may be in
- * it. What is not here may be anything. */
+/* Options that leave a score a sum over features: they say how it was learnt, and what may be in
+ * it. Any other option may change what a score is. */
 static const char *const allowed[] = {"hash",
                                       "hash_seed",
                                       "bit_precision",
@@ -79,8 +79,8 @@ static const char *next_word(const char *p, const char *end, struct word *out)
     return p;
 }
 
-/* Whether the word is an option, and no value, which may be a number below 0: then *w is its name.
- */
+/* Returns whether the word is an option, and no value, which may be a number below 0: then *w is
+ * its name. */
 static int is_option(struct word *w)
 {
     if (w->n < 2 || w->text[0] != '-' || strchr("0123456789.", w->text[1])) return 0;
@@ -118,7 +118,7 @@ static int take_options(struct vw *v, const struct drps_line *line, const char *
     return 0;
 }
 
-/* Earlier versions tell of what makes other features by lines of their own: "2 ngram:", "rank:5";
+/* Checks the lines by which earlier versions tell what makes other features: "2 ngram:", "rank:5".
  * 0 means that there is none. */
 static int check_part(const struct vw *v, const struct drps_line *line, struct drps_err *err)
 {
@@ -250,7 +250,7 @@ static int rows(struct import *m, struct drps_err *err)
 
 /* ---- Names ---- */
 
-/* Names in the order of keys are read from the file, here and there. */
+/* Writes the names in the order of keys; each is read from its place in the file. */
 static int write_names(struct import *m, struct drps_extsort *sort, int fd, char *text,
                        struct drps_err *err)
 {

@@ -1,5 +1,6 @@
-/* Where a calibration is in effect, the log-odds that it makes of scores take their place before
- * anything looks at them: metrics are those of the probabilities that are written. */
+/* Calibrated predictions. A calibration makes probabilities of scores; their log-odds replace the
+ * scores before anything looks at them. So metrics are those of the probabilities that are
+ * written. */
 #include "engine/predict/calibrate.h"
 
 #include <math.h>

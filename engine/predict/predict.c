@@ -53,7 +53,7 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     int rc = drps_modeldir_open(io, o->model, 0, &p->md, err);
     if (rc < 0) return rc;
     p->info = drps_modeldir_info(p->md);
-    /* What is explained, and what values are made of, are the scores themselves. */
+    /* Explanations and values are of uncalibrated scores. */
     if (!o->explain && !o->value) p->calibration = drps_calibration_in_effect(o, p->info);
     rc = drps_predict_share_out(o, p->md, p->limit_bytes, &share, err);
     if (rc == 0) rc = drps_modeldir_open_rows(p->md, share.model_bytes, err);
@@ -374,7 +374,7 @@ static int predict_all(struct predictor *p, struct drps_err *err)
             rc = add_sample(p, i, err);
             if (rc < 0) return rc;
         }
-        /* What is explained has names, which go with their piece. */
+        /* Names of features are lost with their piece, so explanations must be written now. */
         if (p->options->explain) rc = score_batch(p, err);
         if (rc < 0) return rc;
     }

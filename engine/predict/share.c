@@ -31,7 +31,7 @@ static uint64_t batch_bytes(const struct sharing *p, size_t entries)
     return drps_scorer_memory(p->model, entries / 2, entries) + entries * more;
 }
 
-/* How many entries a batch may have within so many bytes. */
+/* Returns how many entries a batch may have within so many bytes. */
 static size_t entries_in(const struct sharing *p, uint64_t bytes, size_t least, size_t most)
 {
     while (least < most) {

@@ -1,4 +1,4 @@
-/* How the memory of a prediction is divided. Private to engine/predict/. */
+/* Divides the memory of a prediction. Private to engine/predict/. */
 #ifndef DRPS_ENGINE_PREDICT_SHARE_H
 #define DRPS_ENGINE_PREDICT_SHARE_H
 
@@ -13,8 +13,8 @@ struct drps_predict_share {
     size_t entries; /* of a batch */
 };
 
-/* The least of everything, or DRPS_E_MEMORY_BUDGET; of what is left a sixteenth each for two pieces
- * of text, seven for the model's blocks, if it has so many, and the rest for a batch. */
+/* Gives each part its least, or returns DRPS_E_MEMORY_BUDGET. Of what is left, two pieces of text
+ * get a sixteenth each, the model's blocks seven if there are so many, and a batch the rest. */
 DRPS_MUST_CHECK
 int drps_predict_share_out(const struct drps_predict_options *options, struct drps_modeldir *md,
                            uint64_t limit, struct drps_predict_share *out, struct drps_err *err);

@@ -49,7 +49,7 @@ static int replace_manifest(const struct replacement *r, json_t *j, struct drps_
     return drps_sync_folder(r->io, r->dir, err);
 }
 
-/* What is written must be read again. */
+/* Puts the calibration into the manifest, and reads it back: what is written must be readable. */
 static int put_member(json_t *j, const struct drps_calibration *c, const char *path,
                       struct drps_err *err)
 {

@@ -1,4 +1,4 @@
-/* Names are made here, and rows are visited slice by slice (names.c). It needs an open model. */
+/* Makes names, and visits rows slice by slice (names.c). Needs an open model. */
 #include "engine/readout/drps_readout.h"
 
 #include <errno.h>
@@ -47,7 +47,8 @@ static int note_sample(void *ctx, uint64_t key, uint32_t row, unsigned field, co
     return 0;
 }
 
-/* Placement may have mixed them with rows of features, so that no table tells them apart. */
+/* Finds the rows of training samples by name: placement may have mixed them with rows of features,
+ * so that no table tells them apart. */
 static int find_samples(struct drps_readout *r, struct drps_err *err)
 {
     if (!has_samples(r->info)) return 0;
@@ -82,7 +83,7 @@ static uint64_t usual_memory(void)
     return half < MEMORY_USUAL ? half : MEMORY_USUAL;
 }
 
-/* A quarter of what is left is for the model's blocks, the rest for names. */
+/* Gives the model's blocks a quarter of what is left, and names the rest. */
 int drps_readout_open_within(struct drps_modeldir *md, uint64_t memory_bytes, uint64_t other_bytes,
                              struct drps_readout *r, struct drps_err *err)
 {

@@ -1,6 +1,5 @@
-/* Batches of the plan are scored as in training; entries of the rows that are asked for are
- * counted.
- */
+/* Scores the batches of the plan as training does, and counts entries of the rows that are asked
+ * for. */
 #include "engine/readout/drps_support.h"
 
 #include <errno.h>
@@ -117,7 +116,7 @@ static void end(struct measure *m)
     free(m->sums);
 }
 
-/* Second derivatives of the loss by the scores of a sample. */
+/* Computes the second derivatives of the loss by the scores of a sample. */
 static void bend(struct measure *m, const float *scores, float label, double weight)
 {
     const size_t n = m->model->outputs;
@@ -185,8 +184,8 @@ static int walk(struct measure *m, const struct drps_plan_info *info, struct drp
     return rc;
 }
 
-/* The standard error of weight k of the row at `place`. Values that were divided by their sample's
- * length are not known here. */
+/* Returns the standard error of weight k of the row at `place`; NaN where values were divided by
+ * their sample's length, which is not known here. */
 static double error_of(const struct measure *m, uint32_t place, size_t k)
 {
     double information = m->sums[(place - 1) * (size_t)m->choice->lists + k];

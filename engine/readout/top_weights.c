@@ -1,4 +1,5 @@
-/* A heap for each list while rows are read; then the names of the rows that are left. */
+/* Fills a heap for each list while rows are read, and then looks up the names of the rows that are
+ * left. */
 #include "engine/readout/drps_top_weights.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static double dot(const float *u, const float *v, size_t n)
     return sum;
 }
 
-/* The cosine of two rows' factors; NaN: one has none. */
+/* Returns the cosine of two rows' factors; NaN: one has none. */
 static double cosine(const struct drps_model *m, const float *a, const float *b)
 {
     const size_t n = m->dim - 1;

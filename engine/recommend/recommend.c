@@ -170,7 +170,7 @@ static int open_model(struct run *r, struct drps_err *err)
     return drps_share_out(&r->needs, &r->share, err);
 }
 
-/* A list that leaves nothing is most likely another file than was meant. */
+/* Warns of a list that leaves nothing: most likely another file was meant. */
 static void warn_of_nothing(const struct run *r, const char *file, const struct drps_rowset *left)
 {
     if (!file || left->n) return;
@@ -260,7 +260,7 @@ static int read_seen(struct run *r, struct drps_err *err)
     return rc == 0 ? drps_extsort_finish(r->seen, err) : rc;
 }
 
-/* Users without held-out ratings are not wanted any more. */
+/* Reads held-out ratings. Users who have none are left out from here on. */
 static int read_test(struct run *r, struct drps_err *err)
 {
     const struct drps_recommend_options *o = r->o;

@@ -82,7 +82,7 @@ static int needs_rows(const struct drps_job *job, const struct drps_state *state
            state->epoch > o->epochs || job->result->stopped_early;
 }
 
-/* Whether each row is in a batch, or evaluated; rows of a base may be in none. */
+/* Returns whether each row is in a batch, or evaluated; rows of a base may be in none. */
 static int uses_all_rows(const struct drps_job *job)
 {
     return !job->plan->info.base[0];

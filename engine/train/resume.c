@@ -282,7 +282,8 @@ static int check_no_more(const struct drps_job *job, const struct drps_modeldir 
                         job->checkpoints.place.dir, asked);
 }
 
-/* Whether the model is there already and of this plan: then only the end of the run was missed. */
+/* Returns whether the model is there already and of this plan: then only the end of the run was
+ * missed. */
 static int has_model(struct drps_job *job, uint64_t *has_out, struct drps_err *err)
 {
     struct drps_modeldir *md = open_ended(job);
@@ -419,8 +420,8 @@ static int is_own(const struct drps_job *job, const char *path)
            from.st_dev == own.st_dev && from.st_ino == own.st_ino;
 }
 
-/* Whether options->from is where the run's own checkpoints lie, or a model beside them: then these
- * are no obstacle. */
+/* Returns whether options->from is where the run's own checkpoints lie, or a model beside them:
+ * then these are no obstacle. */
 static int begins_with_own(const struct drps_job *job)
 {
     const char *from = job->options->from;

@@ -1,4 +1,4 @@
-/* The checkpoints beside a model: are their parameters the model's? */
+/* Finds out whether the checkpoints beside a model have its parameters. */
 #include "engine/warm/state.h"
 
 #include <errno.h>
@@ -24,7 +24,8 @@ static int add_parameters(void *ctx, uint64_t first, size_t n, const void *rows,
     return 0;
 }
 
-/* Why the state is not the model's: NULL where it is, or cannot be told, which is an error. */
+/* Returns why the state is not the model's; NULL where it is, or where an error kept this from
+ * being known. */
 static const char *compare(const struct warm_old *model, const struct warm_old *state, int *rc_out,
                            struct drps_err *err)
 {

@@ -178,7 +178,7 @@ static uint64_t bytes_of(const struct drps_batch_pieces *p)
     return sum;
 }
 
-/* Take the pieces if they are smaller. */
+/* Takes the pieces if they are smaller than those so far. */
 static void take_smaller(const struct drps_batch_pieces *packed, struct drps_batch_pieces *out)
 {
     if (bytes_of(packed) >= bytes_of(out)) return;

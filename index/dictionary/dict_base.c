@@ -1,4 +1,4 @@
-/* An earlier plan's names beside those of a new one, both in the order of keys. */
+/* Reads an earlier plan's names beside those of a new one, both in the order of keys. */
 #include "index/dictionary/dict_base.h"
 
 #include <errno.h>

@@ -201,7 +201,7 @@ static int place_runs(struct dict *d, struct dict_base *base, const char *plan_d
 
 /* ---- A single generation ---- */
 
-/* The name of the key with this number, at its row. */
+/* Returns the name of the key with this number, with its row. */
 static struct drps_names_entry name_of(const struct dict *d, uint64_t key, uint32_t number)
 {
     struct drps_names_entry e = {.key = key, .row = d->placed ? d->placed[number] : DRPS_NO_ROW};

@@ -29,7 +29,7 @@ uint32_t draw_find(const struct masses *m, const struct chosen *c, uint64_t at)
     return first;
 }
 
-/* All items that are not chosen; there are at most as many as `out` has room for. */
+/* Takes all items that are not chosen; `out` has room for them. */
 static size_t take_all(const struct masses *m, const struct chosen *c, uint32_t *out)
 {
     size_t n = 0, j = 0;
@@ -41,7 +41,7 @@ static size_t take_all(const struct masses *m, const struct chosen *c, uint32_t 
     return n;
 }
 
-/* The next item round the circle that is neither chosen nor marked; there is one. */
+/* Returns the next item, going round, that is neither chosen nor marked; there is one. */
 static uint32_t next_free(const struct masses *m, const struct chosen *c, const uint64_t *marks,
                           uint64_t mark, uint32_t item)
 {

@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How often items are drawn. */
+/* Says how often items are drawn. */
 struct masses {
     const uint64_t *before; /* [items + 1] sum of the masses of items below each; borrowed */
     uint32_t items;
 };
 
-/* What a user has chosen. */
+/* Lists what a user has chosen. */
 struct chosen {
     const uint32_t *items;  /* [n] increasing */
     const uint64_t *before; /* [n + 1] sum of the masses of those below each in the list */

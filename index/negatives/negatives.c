@@ -60,7 +60,8 @@ struct drawing {
 
 /* ---- From the spools to the sort ---- */
 
-/* Finds user and item among a sample's entries; 0: training has one of them not. */
+/* Finds user and item among a sample's entries. Returns 0 where training does not have one of
+ * them. */
 static int find_pair(const struct negatives_job *job, const struct spool_sample *s, uint32_t *user,
                      uint32_t *item)
 {
@@ -107,7 +108,7 @@ static int sort_spool(struct drawing *d, struct spool **spool, uint64_t test_bit
     return rc;
 }
 
-/* Masses become sums of those before. */
+/* Turns masses into the sums of those before. */
 static void sum_masses(struct drawing *d)
 {
     const uint32_t items = (uint32_t)d->job->items.rows;
@@ -147,8 +148,8 @@ static int reserve_user(struct user *u, size_t n, struct drps_err *err)
 
 enum { CHOICE_BYTES = sizeof(struct choice) + 2 * (sizeof(uint32_t) + sizeof(uint64_t)) };
 
-/* Counts the choices to the end, so that the limit that is named does for every user. `row` has one
- * choice more than fit. */
+/* Refuses a user with more choices than fit. It counts all choices to the end, so that the limit
+ * that is named is enough for every user. `row` has one choice more than fits. */
 static int too_many(struct drawing *d, uint32_t row, struct drps_err *err)
 {
     const struct negatives_job *job = d->job;
@@ -214,7 +215,7 @@ static void list_choices(struct drawing *d)
 
 /* ---- From the sort to new spools ---- */
 
-/* What the negatives of a sample weigh together. */
+/* Returns what the negatives of a sample weigh together. */
 static double weight_of_negatives(const struct drawing *d)
 {
     const struct user *u = &d->user;
@@ -270,7 +271,7 @@ static int add_drawn(struct drawing *d, const struct choice *c, uint64_t number,
     return drps_spool_add(test ? d->test : d->train, &s, err);
 }
 
-/* A training sample is in each of `draws` passes. */
+/* Adds the user's choices; a training sample is in each of `draws` passes. */
 static int add_choices(struct drawing *d, struct drps_err *err)
 {
     const struct negatives_job *job = d->job;

@@ -339,7 +339,7 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
     add_piece(out, at, drps_pack16_encode(b->local16, b->nnz, at));
 }
 
-/* Rows of a matrix: all, but the first one if no entry has it. */
+/* Returns the shape of the matrix: it has all rows, but for the first one if no entry has it. */
 static struct drps_matrix_shape shape_of(const struct drps_batch *b)
 {
     struct drps_matrix_shape shape = {
@@ -494,7 +494,7 @@ static int unpack_local(struct packed *r, uint64_t n, uint32_t rows, struct plai
     return 0;
 }
 
-/* Starts, values and indices of a matrix, which ends the record. */
+/* Makes starts, values and indices of the matrix that ends the record. */
 static int unpack_matrix(struct packed *r, const char *head, uint32_t flags, struct plain *out)
 {
     const uint32_t samples = drps_get_u32(head), rows = drps_get_u32(head + 4);

@@ -304,7 +304,7 @@ static int check_text(const struct drps_plan_info *i, const char *path, struct d
     return drps_manifest_check(&outputs, 1, path, err);
 }
 
-/* They are of algorithms that draw, and all of these have them. */
+/* Checks that negatives are there for algorithms that draw, and only for these. */
 static int check_negatives(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
     const struct drps_plan_negatives *n = &i->negatives;
@@ -433,7 +433,7 @@ uint64_t drps_plan_placed_id(const struct drps_plan_ranks *ranks, uint64_t row)
 
 /* ---- Batches ---- */
 
-/* A sample's rows are distinct, so it cannot have more entries than there are rows. */
+/* Refuses a sample with more entries than rows: the rows of a sample are distinct. */
 static int check_entries(const struct drps_batch *b, struct drps_err *err)
 {
     size_t most = b->samples ? b->per_sample : 0;

@@ -180,7 +180,7 @@ int drps_columns_add(struct drps_reader *r, struct drps_parse *ps, const struct 
     }
 }
 
-/* Whether the text can name a class, which is not yet made of it. */
+/* Returns whether the text can name a class, which is not yet made of it. */
 static int names_class(const char *p, const char *end)
 {
     while (p < end && drps_is_blank(*p))

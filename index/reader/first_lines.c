@@ -1,8 +1,6 @@
-/*
- * Columns that nobody named: what the first lines hold decides what they are. How numbers are
- * scaled, and where bins are cut, all lines decide, where the input can be read twice, as a file
- * that is sorted by a column shows a part of its numbers first.
- */
+/* Decides what columns are of which nothing is said: the first lines decide. Scales and bins are
+ * learned from all lines where the input can be read twice, as the first lines of a file that is
+ * sorted by a column show only a part of its numbers. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -338,7 +336,7 @@ static int learn_all(struct drps_first_lines *f, struct drps_columns *c, struct 
 
 /* ---- All lines ---- */
 
-/* Whether quartiles or bins are to be learned of the column. */
+/* Returns whether quartiles or bins are to be learned of the column. */
 static int wants_sample(const struct drps_column *c)
 {
     return is_open(c) && (c->kind == DRPS_COLUMN_BINS || c->scale == DRPS_SCALE_ROBUST);
@@ -389,7 +387,7 @@ static int count_all(struct drps_first_lines *f, struct drps_reader *r,
                           ctx, err);
 }
 
-/* Lines are judged as when they are read, which begins anew after it. */
+/* Learns from lines that are judged as when they are read; reading begins anew after it. */
 static int learn_lines(struct drps_first_lines *f, struct drps_reader *r, struct drps_columns *c,
                        int are_all, drps_take_line take, void *ctx, struct drps_err *err)
 {
@@ -429,7 +427,7 @@ static void explain(const struct drps_column *c, const struct seen *s, char *why
         (void)snprintf(why, n, c->given ? "as given" : "by its name");
 }
 
-/* Numbers that are read as words are worth a warning. */
+/* Warns of numbers with decimal commas, which are read as words. */
 static void warn_of_commas(const struct drps_first_lines *f, const struct drps_reader *r,
                            const struct drps_columns *c)
 {
@@ -488,7 +486,7 @@ static void decide_kinds(struct drps_first_lines *f, struct drps_columns *c)
     }
 }
 
-/* Whether something was learned of the column. */
+/* Returns whether something was learned of the column. */
 static int is_learned(const struct drps_column *c, const struct drps_numbers *x)
 {
     return x->n && (c->kind == DRPS_COLUMN_BINS || c->scale == DRPS_SCALE_LINEAR);

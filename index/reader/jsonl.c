@@ -95,7 +95,8 @@ static int look_for_column(struct looking *l, const struct drps_json_leaf *leaf)
     return 0;
 }
 
-/* Keys that are in none of the first lines make a bad line, unless they are to be ignored. */
+/* Says whether keys that are in none of the first lines are to be ignored; else they make a bad
+ * line. */
 static int ignores_others(const struct drps_reader *r, const struct drps_columns *c)
 {
     return r->options.csv_only_kinds || c->rest == DRPS_COLUMN_IGNORE;
@@ -122,7 +123,7 @@ static int look_at_leaf(void *ctx, struct drps_parse *ps, const struct drps_json
     return rc < 0 ? fail(l, rc) : 0;
 }
 
-/* Whether a line of so many labels and weights is one that jsonl_line() takes. */
+/* Returns whether a line of so many labels and weights is one that jsonl_line() takes. */
 static int has_its_own(const struct looking *l)
 {
     const struct drps_reader_options *o = &l->r->options;
@@ -204,7 +205,8 @@ static int lacks_some(const struct drps_columns *c, const struct drps_column *co
            (c->objects - column->objects) * MOST_SHARE <= c->objects;
 }
 
-/* Whoever misspells a key in some objects makes another column, which no line is bad for. */
+/* Warns of a key that a few objects lack: misspelt there, it makes another column, and no line is
+ * bad for it. */
 static void remark_keys(const struct drps_reader *r)
 {
     const struct drps_columns *c = r->state;

@@ -128,7 +128,7 @@ static int take_weight(struct drps_parse *ps, size_t n, const struct column *c)
     return ps->weight < 0 ? drps_parse_bad(ps, c->p, "weight is negative") : 0;
 }
 
-/* Names that look quoted may have been cut within the quotes. */
+/* Refuses a rating; where names look quoted, they may have been cut within the quotes. */
 static int bad_rating(struct drps_parse *ps, const struct column *c)
 {
     if (*c[0].p != '"' && *c[1].p != '"') return drps_parse_bad_number(ps, c[2].p, "rating");

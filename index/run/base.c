@@ -1,8 +1,6 @@
-/*
- * A plan that goes on from an earlier one, its base: what the base has settled, what cannot go with
- * it, and that labels and rows of the new data fit. Rows keep their numbers, so that what was
- * learned of them can be gone on from, and what is new comes behind them.
- */
+/* Makes a plan that goes on from an earlier one, its base. The base settles many options; others
+ * cannot go with it; labels and rows of the new data must fit. Rows keep their numbers, so that
+ * training can go on from what was learned of them. New rows come behind them. */
 #include <string.h>
 
 #include "index/ranks/drps_placement.h"
@@ -15,7 +13,7 @@ static int no_base(const struct drps_plan *base, const char *why, struct drps_er
     return drps_err_set(err, DRPS_E_CONFIG, "a plan cannot go on from %s: %s", base->dir, why);
 }
 
-/* Whether rows would get other numbers. */
+/* Refuses options with which rows would get other numbers. */
 static int check_numbers(const struct drps_plan *base, const struct drps_index_options *o,
                          struct drps_err *err)
 {

@@ -34,8 +34,8 @@ static int check_left(const struct index_run *r, const struct negatives_drawn *d
     return 0;
 }
 
-/* A wrong column, such as that of a time, makes choices weigh so much that negatives do not count.
- */
+/* Warns of a very large confidence: a wrong column, such as a time, makes choices weigh so much
+ * that negatives do not count. */
 static void remark_confidence(struct index_run *r, const struct negatives_drawn *drawn)
 {
     const double mean = drawn->confidence / (double)drawn->samples;

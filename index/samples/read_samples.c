@@ -445,7 +445,7 @@ static void drop_classes(struct read_samples *p)
     p->in_training = NULL;
 }
 
-/* Data are read as those of the plan that this one goes on from. */
+/* Has data read as those of the plan that this one goes on from. */
 static int take_shape(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                       struct read_samples *p, struct drps_err *err)
 {
@@ -471,7 +471,7 @@ static int add_replayed(void *ctx, struct spool_sample *s, struct drps_err *err)
     return drps_spool_add(p->train, s, err);
 }
 
-/* Samples of the earlier plan come first, with rows for ids. */
+/* Adds samples of the earlier plan, with rows for ids; they come first. */
 static int replay(struct taker *t, struct drps_err *err)
 {
     const struct drps_index_options *o = t->options;

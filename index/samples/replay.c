@@ -1,4 +1,4 @@
-/* Batches of an earlier plan are read (index/walk/), and their samples drawn. */
+/* Reads batches of an earlier plan (index/walk/), and draws from their samples. */
 #include "index/samples/drps_replay.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct replaying {
     size_t ids_cap;
 };
 
-/* A label as the data had it. */
+/* Returns a label as the data had it. */
 static float label_of(const struct drps_plan_info *info, float stored)
 {
     if (!info->classification || info->classes) return stored;

@@ -106,7 +106,8 @@ static int check_sample_rows(const struct drps_plan_info *info, struct verify_bo
     return 0;
 }
 
-/* Each sample has one user, one item that was chosen, and so many drawn against it, numbered. */
+/* Checks that each sample has one user, one item that was chosen, and numbered items drawn against
+ * it. */
 static int roles_fit(const struct drps_batch *b)
 {
     for (size_t s = 0; s < b->samples; s++) {

@@ -158,7 +158,7 @@ static const struct hint hints[] = {
     {"measure recommendations", "drps-recommend --test", "drps-predict"},
 };
 
-/* Whether the tool has the option, and does not refuse it beside those that were given. */
+/* Returns whether the tool has the option, and does not refuse it beside those that were given. */
 static int takes_option(const struct drps_cli_tool *tool, const void *input, const char *name)
 {
     for (const struct argp_option *o = tool->options; o->name || o->key || o->doc; o++)

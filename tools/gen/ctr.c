@@ -89,8 +89,8 @@ static int make_fields(struct gen *g, double zipf, struct drps_err *err)
     return 0;
 }
 
-/* The feature that a row stands for on a day, as a row of its own behind those of before: *age is
- * the share of its life that is over. */
+/* Returns the feature that a row stands for on a day. It is a row of its own behind the earlier
+ * ones. *age is the share of its life that is over. */
 static uint64_t feature_on(const struct gen *g, uint64_t row, uint64_t day, double *age)
 {
     *age = 0;

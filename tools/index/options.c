@@ -305,7 +305,7 @@ static void check_base(struct drps_cli *cli, const struct index_options *o)
                    "--header, --no-header, --scale and --cross");
 }
 
-/* Options of implicit feedback, with a model of it. */
+/* Refuses options of implicit feedback without a model of it. */
 static void check_implicit(struct drps_cli *cli, const struct drps_index_options *o)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
@@ -371,7 +371,7 @@ static int is_of_plans(int key)
            key == KEY_RESIDUALS || key == KEY_HAND_ON || key == KEY_HAND_ON_FOR;
 }
 
-/* Options that a base settles. */
+/* Returns 1 for an option that a base settles. */
 static int is_of_model(int key)
 {
     switch (key) {

@@ -113,7 +113,7 @@ static int is_imported(const json_t *training)
     return json_is_string(json_object_get(training, "imported"));
 }
 
-/* How the model was trained, or where it was imported from. */
+/* Prints how the model was trained, or where it was imported from. */
 static void print_origin(const json_t *training)
 {
     const json_t *optimizer = json_object_get(training, "optimizer");

@@ -67,7 +67,7 @@ static int find_alike(struct weights *w, const char *name, struct drps_err *err)
     return rc;
 }
 
-/* Features whose factors point where those of this one do. */
+/* Chooses features whose factors point in the direction of those of this one. */
 static int choose_alike(struct weights *w, const char *path, const struct stat_weights *o,
                         struct drps_err *err)
 {
@@ -91,7 +91,7 @@ static int read_intercept(struct weights *w, struct drps_modeldir *md, struct dr
                         : drps_err_set(err, -ENOMEM, "no memory for the intercept");
 }
 
-/* The name of the list's class; "": it has none. */
+/* Returns the name of the list's class; "": it has none. */
 static const char *class_of(const struct weights *w, size_t list)
 {
     return w->info->classes ? drps_classes_name(w->info->classes, w->choice.column + list) : "";
@@ -109,7 +109,7 @@ static int has_norms(const struct weights *w)
 
 /* ---- As text ---- */
 
-/* A name without line ends and tabs, which would break the table. */
+/* Prints a name without line ends and tabs, which would break the table. */
 static void print_name(const char *name, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -137,7 +137,7 @@ static void print_row(const struct weights *w, const struct drps_top_weight *of)
     print_name(of->name, of->name_bytes);
 }
 
-/* The intercept as a weight of list k. */
+/* Returns the intercept as a weight of list k. */
 static struct drps_top_weight intercept_of(const struct weights *w, size_t k)
 {
     static char name[] = DRPS_READOUT_INTERCEPT;

@@ -60,7 +60,8 @@ static int has_rmse(const struct train_progress *p)
     return strcmp(p->plan->loss, drps_loss_name(DRPS_LOSS_SQUARED)) == 0;
 }
 
-/* Implicit feedback: items are placed among those that were drawn against them. */
+/* Returns 1 for implicit feedback, where items are placed among those that were drawn against
+ * them. */
 static int has_places(const struct train_progress *p)
 {
     return p->plan->negatives.each > 0;

@@ -77,7 +77,7 @@ int drps_evaluate_begin(struct drps_evaluate *e, struct drps_rowset *users, stru
     return rc < 0 ? rc : step(e, err);
 }
 
-/* Read what the user has held out, but for what it has seen. */
+/* Reads the user's held-out items, without those that the user has seen. */
 static int read_user(struct drps_evaluate *e, uint64_t user, const uint32_t *seen, size_t seen_n,
                      struct drps_err *err)
 {

@@ -107,8 +107,8 @@ static void remark_unlike(struct drps_train_result *r, const struct drps_log *lo
                 (unsigned long long)e->epoch, e->test.loss, r->test_constant_loss, e->train_loss);
 }
 
-/* Whether the model is no better than one score for all samples: returns 1 if nothing was learnt,
- * in no epoch. */
+/* Warns where the model is no better than one score for all samples. Returns 1 if nothing was
+ * learnt, in no epoch. */
 static int remark_constant(struct drps_train_result *r, const struct drps_plan_info *info,
                            const struct drps_log *log)
 {

@@ -85,7 +85,7 @@ struct all_lines {
     uint64_t share, passed; /* lines with something on them, of all files */
 };
 
-/* Whether the line is the one that is drawn of its share. */
+/* Returns whether the line is the one that is drawn of its share. */
 static int is_drawn(struct all_lines *a)
 {
     const uint64_t at = a->passed++;
