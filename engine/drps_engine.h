@@ -227,6 +227,8 @@ struct drps_train_multicast {
 enum { DRPS_LATE_MOST = 4 };
 
 struct drps_train_options {
+    const char *command;    /* how the run was asked for, as model.json keeps it; below
+                               DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
                                others keep their rows beside it meanwhile). Required */
     const struct drps_train_ranks *ranks; /* NULL: a plan for one worker */

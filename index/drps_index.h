@@ -159,8 +159,10 @@ struct drps_index_options {
     const struct drps_algorithm *algorithm;
     const struct drps_plan *base_plan;
 
-    const char *out; /* folder to make */
-    int force;       /* replace it */
+    const char *command; /* how the run was asked for, as plan.json keeps it; below
+                            DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
+    const char *out;     /* folder to make */
+    int force;           /* replace it */
 
     const struct drps_log *log;
     struct drps_monitor_options metrics; /* where numbers to watch are shown while the run lasts

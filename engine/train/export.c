@@ -214,6 +214,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .fields = job->whole->fields,
         .separator = plan->separator,
         .headless = plan->headless,
+        .plan_command = plan->command,
     };
     if (job->topic) info->gram = drps_topic_gram(job->topic);
     info->topic_l1 = (double)job->server.optim.l1;

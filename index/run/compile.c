@@ -145,6 +145,7 @@ static int begin(struct index_run *r, struct drps_err *err)
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;
     info->memory_bytes = r->options.memory_bytes;
+    info->command = r->options.command;
     return make_folders(r, err);
 }
 

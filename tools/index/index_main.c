@@ -55,6 +55,7 @@ int main(int argc, char **argv)
     o.index.weights_n = o.weights.n;
     o.index.test_weights = o.test_weights.list;
     o.index.test_weights_n = o.test_weights.n;
+    o.index.command = cli.command;
     o.index.log = &cli.log;
     o.index.reader.on_columns = index_columns_show;
     o.index.reader.columns_ctx = &columns;

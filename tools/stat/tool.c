@@ -18,7 +18,7 @@
 #include "tools/stat/export.h"
 #include "tools/stat/print.h"
 #include "tools/stat/topics.h"
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
 #include "tools/stat/verify.h"
 #include "tools/stat/weights.h"
 
