@@ -6,6 +6,7 @@ build_packages=(
     build-essential cmake pkg-config
     librocksdb-dev libleveldb-dev libxxhash-dev libjansson-dev libinih-dev liburing-dev
     zlib1g-dev libzstd-dev liblzma-dev xz-utils libzmq3-dev
+    libmicrohttpd-dev
     libopenblas-serial-dev # drps has threads of its own
 )
 test_packages=(
