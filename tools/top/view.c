@@ -127,7 +127,8 @@ void view_losses(const struct sources *s, double *loss_out, double *test_out)
 static double seconds_left(const struct sources *s)
 {
     const struct source *k = first(s);
-    return get(k, "drps_train_steps_left", "") / rate(k, "drps_train_steps_total", "");
+    const double left = get(k, "drps_train_steps_left", "");
+    return left > 0 ? left / rate(k, "drps_train_steps_total", "") : left;
 }
 
 static void put_epoch(struct view *v, const struct sources *s)
