@@ -53,9 +53,9 @@ static const char *loss(double value, char text[TEXT])
 
 static const char *latency(double seconds, char text[TEXT])
 {
-    if (isnan(seconds)) return "-";
-    if (isinf(seconds)) return "> 33 ms"; /* the end of the last bucket but one */
-    (void)snprintf(text, TEXT, seconds < 1e-3 ? "%.0f us" : "%.0f ms",
+    if (isnan(seconds)) return "99 % within -";
+    if (isinf(seconds)) return "over 1 % take > 33 ms"; /* the end of the last bucket but one */
+    (void)snprintf(text, TEXT, seconds < 1e-3 ? "99 %% within %.0f us" : "99 %% within %.0f ms",
                    seconds * (seconds < 1e-3 ? 1e6 : 1e3));
     return text;
 }
@@ -202,7 +202,7 @@ static void put_disk(struct view *v, const struct sources *s, const char *op, co
 {
     char text[4][TEXT];
     const struct source *k = first(s);
-    put(v, VIEW_PLAIN, "%-9.9s %s/s %s, %s requests/s, 99 %% within %s; %s in all", before,
+    put(v, VIEW_PLAIN, "%-9.9s %s/s %s, %s requests/s, %s; %s in all", before,
         size(sum_of(s, rate, "drps_store_bytes_total", op), text[0]),
         strcmp(op, "read") == 0 ? "read" : "written",
         count(sum_of(s, rate, "drps_store_requests_total", op), text[1]),
