@@ -13,6 +13,8 @@
 
 enum { TEXT = 40, BAR = 20, CURVE_MOST = 8, RANKS_LEAST = 4, INDENT = 10 };
 
+#define MOST 1e18 /* of what is counted: more is no number of a job */
+
 /* ---- Texts ---- */
 
 static void put(struct view *v, enum view_style style, const char *fmt, ...)
@@ -29,13 +31,13 @@ static void put(struct view *v, enum view_style style, const char *fmt, ...)
 
 static const char *size(double bytes, char text[TEXT])
 {
-    if (!(bytes >= 0)) return "-";
+    if (!(bytes >= 0 && bytes < MOST)) return "-";
     return drps_size_format((uint64_t)bytes, text, TEXT);
 }
 
 static const char *count(double n, char text[TEXT])
 {
-    if (!(n >= 0)) return "-";
+    if (!(n >= 0 && n < MOST)) return "-";
     return drps_count_format((uint64_t)(n + 0.5), text);
 }
 
