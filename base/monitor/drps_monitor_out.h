@@ -33,6 +33,11 @@ DRPS_MUST_CHECK
 int drps_monitor_file_open(struct drps_monitor *m, const char *path, struct drps_monitor_file **out,
                            struct drps_err *err);
 
+/* The same of DRPS_MONITOR_FILE in the folder `dir`. */
+DRPS_MUST_CHECK
+int drps_monitor_file_open_in(struct drps_monitor *m, const char *dir,
+                              struct drps_monitor_file **out, struct drps_err *err);
+
 /* Write the last state and end; `remove` 1: the file goes instead. NULL-safe. */
 void drps_monitor_file_close(struct drps_monitor_file *file, int remove);
 

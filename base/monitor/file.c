@@ -130,6 +130,17 @@ int drps_monitor_file_open(struct drps_monitor *m, const char *path, struct drps
     return rc;
 }
 
+int drps_monitor_file_open_in(struct drps_monitor *m, const char *dir,
+                              struct drps_monitor_file **out, struct drps_err *err)
+{
+    char *path = drps_path_join(dir, DRPS_MONITOR_FILE);
+    *out = NULL;
+    int rc = path ? drps_monitor_file_open(m, path, out, err)
+                  : drps_err_set(err, -ENOMEM, "no memory for a path");
+    free(path);
+    return rc;
+}
+
 void drps_monitor_file_close(struct drps_monitor_file *f, int remove)
 {
     if (!f) return;

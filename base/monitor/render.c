@@ -9,6 +9,8 @@
 
 #include "base/monitor/monitor_internal.h"
 
+#define EXACT 9007199254740992.0 /* whole numbers below it are themselves */
+
 /* ---- One line ---- */
 
 /* A text with escapes: backslashes and ends of lines, in labels quotes, too. */
@@ -28,8 +30,10 @@ static void put_value(FILE *out, double value)
 {
     if (isinf(value))
         (void)fputs(value > 0 ? "+Inf" : "-Inf", out);
+    else if (fabs(value) < EXACT && value == trunc(value))
+        (void)fprintf(out, "%.0f", value);
     else
-        (void)fprintf(out, "%.17g", value);
+        (void)fprintf(out, "%.10g", value);
 }
 
 static void put_head(FILE *out, const struct drps_monitor_metric *metric)

@@ -38,7 +38,8 @@ static int report(const struct drps_cli *cli, const struct index_options *o,
 
 int main(int argc, char **argv)
 {
-    struct index_options o = {.index = {.seed = 1}, .link_bits = LINK_USUAL_BITS};
+    struct index_options o = {.index = {.seed = 1, .metrics = {.in_folder = 1}},
+                              .link_bits = LINK_USUAL_BITS};
     struct drps_index_result result;
     struct drps_cli cli;
     struct index_progress progress;

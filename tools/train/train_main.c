@@ -231,7 +231,7 @@ static int run_attempts(struct drps_cli *cli, struct train_options *o, int *stat
 
 int main(int argc, char **argv)
 {
-    struct train_options o = {.train = {.seed = 1}};
+    struct train_options o = {.train = {.seed = 1, .metrics = {.in_folder = 1}}};
     struct drps_cli cli;
     struct drps_err err = DRPS_ERR_INIT;
 
