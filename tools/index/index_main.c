@@ -38,7 +38,8 @@ static int report(const struct drps_cli *cli, const struct index_options *o,
 
 int main(int argc, char **argv)
 {
-    struct index_options o = {.index = {.seed = 1}, .link_bits = LINK_USUAL_BITS};
+    struct index_options o = {.index = {.seed = 1, .metrics = {.in_folder = 1}},
+                              .link_bits = LINK_USUAL_BITS};
     struct drps_index_result result;
     struct drps_cli cli;
     struct index_progress progress;
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
     o.index.weights_n = o.weights.n;
     o.index.test_weights = o.test_weights.list;
     o.index.test_weights_n = o.test_weights.n;
+    o.index.command = cli.command;
     o.index.log = &cli.log;
     o.index.reader.on_columns = index_columns_show;
     o.index.reader.columns_ctx = &columns;

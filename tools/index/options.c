@@ -7,6 +7,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/plan/drps_algorithm.h"
+#include "tools/drps_metrics_options.h"
 #include "tools/drps_reader_options.h"
 #include "tools/index/option_table.h"
 
@@ -423,6 +424,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks_option(cli, o, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_implicit_option(cli, &o->index, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_plan_option(cli, &o->index, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN && metrics_option(cli, &o->index.metrics, key, arg) == 0) return 0;
     if (rc == 0 && !is_of_plans(key)) o->of_text = 1;
     if (rc == 0 && is_of_model(key)) o->of_model = 1;
     return rc;

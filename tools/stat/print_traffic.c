@@ -11,7 +11,7 @@
 #include "base/folder/drps_manifest.h"
 #include "tools/drps_link.h"
 #include "tools/stat/print.h"
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
 
 enum { TABLE_RANKS = 12 /* that fit a line */, MOST_RANKS = DRPS_PLAN_WORKERS_MAX };
 

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "tools/drps_metrics_options.h"
 #include "tools/train/option_table.h"
 #include "tools/train/pull_options.h"
 #include "tools/train/push_options.h"
@@ -313,6 +314,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     if (rc == ARGP_ERR_UNKNOWN) rc = parse_ranks(cli, o, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = train_push_option(cli, &o->train.push, key, arg);
     if (rc == ARGP_ERR_UNKNOWN) rc = train_pull_option(cli, &o->train.pull, key, arg);
+    if (rc == ARGP_ERR_UNKNOWN) rc = metrics_option(cli, &o->train.metrics, key, arg);
     if (rc == 0 && !publishes(key)) o->trains = 1;
     return rc;
 }

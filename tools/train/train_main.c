@@ -146,6 +146,7 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
     struct train_progress progress = {.cli = cli, .plan = &plan->info, .attempt = attempt};
     o->train.stop = drps_cli_stop();
     o->train.log = &cli->log;
+    o->train.command = cli->command;
     train_progress_follow(&progress, &o->train);
     o->ranks.plan = o->plan;
     int rc = run_pilots(&job, &found, err);
@@ -230,7 +231,7 @@ static int run_attempts(struct drps_cli *cli, struct train_options *o, int *stat
 
 int main(int argc, char **argv)
 {
-    struct train_options o = {.train = {.seed = 1}};
+    struct train_options o = {.train = {.seed = 1, .metrics = {.in_folder = 1}}};
     struct drps_cli cli;
     struct drps_err err = DRPS_ERR_INIT;
 

@@ -1,10 +1,10 @@
 /*
  * Values of a manifest, as text, "-" where they are not known. Numbers that are only shown are not
  * checked before: one below 0 is not known. A text stands until 24 more were made, so that
- * a line can show many. Private to tools/stat/.
+ * a line can show many.
  */
-#ifndef DRPS_TOOLS_STAT_VALUES_H
-#define DRPS_TOOLS_STAT_VALUES_H
+#ifndef DRPS_TOOLS_JSON_TEXT_H
+#define DRPS_TOOLS_JSON_TEXT_H
 
 #include <stdint.h>
 

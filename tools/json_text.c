@@ -1,5 +1,5 @@
 /* Values of a manifest, as text: each in one of a few buffers, taken in turn. */
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
 
 #include <stdio.h>
 
