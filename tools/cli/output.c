@@ -81,8 +81,7 @@ int drps_cli_json_print(json_t *root, struct drps_err *err)
     int rc = 0;
     if (!root) return drps_err_set(err, -ENOMEM, "no memory for the JSON output");
     errno = 0;
-    if (json_dumpf(root, stdout, DRPS_JSON_FLAGS) < 0 ||
-        putchar('\n') == EOF || fflush(stdout))
+    if (json_dumpf(root, stdout, DRPS_JSON_FLAGS) < 0 || putchar('\n') == EOF || fflush(stdout))
         rc = drps_err_set(err, errno ? -errno : -EIO, "standard output: %s",
                           errno ? strerror(errno) : "write failed");
     json_decref(root);
