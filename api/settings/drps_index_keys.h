@@ -66,6 +66,4 @@ enum {
     KEY_ALPHA,
 };
 
-extern const struct argp_option drps_index_table[]; /* {0}-terminated */
-
 #endif

@@ -7,9 +7,6 @@
 #include "api/settings/drps_values.h"
 #include "engine/predict/drps_predict.h"
 
-/* With the output, which is of a command line. */
-extern const struct argp_option drps_predict_table[]; /* {0}-terminated */
-
 /* Texts are borrowed from who gives them. */
 struct drps_predict_settings {
     struct drps_predict_options predict;

@@ -7,9 +7,6 @@
 #include "api/settings/drps_values.h"
 #include "engine/recommend/drps_recommend.h"
 
-/* With the output, which is of a command line. */
-extern const struct argp_option drps_recommend_table[]; /* {0}-terminated */
-
 /* Texts are borrowed from who gives them. */
 struct drps_recommend_settings {
     struct drps_recommend_options recommend;

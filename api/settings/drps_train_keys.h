@@ -77,6 +77,4 @@ enum {
     KEY_FILTER_TARGET,
 };
 
-extern const struct argp_option drps_train_table[]; /* {0}-terminated */
-
 #endif

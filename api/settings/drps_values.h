@@ -37,6 +37,9 @@ double drps_value_real(struct drps_values *v, const char *text, double min, doub
 double drps_value_share(struct drps_values *v, const char *text);
 size_t drps_value_choice(struct drps_values *v, const char *text, const char *const *names);
 
+/* Returns 1 for yes (true, on, 1), 0 for no, -1 for anything else. */
+int drps_truth(const char *text);
+
 /* A setting whose value is kept as it is given: one of `flag` and `text` is set. */
 struct drps_value_plain {
     int key;

@@ -205,6 +205,16 @@ double drps_value_share(struct drps_values *v, const char *text)
 
 /* ---- Names ---- */
 
+int drps_truth(const char *text)
+{
+    static const char *const words[][2] = {
+        {"no", "yes"}, {"false", "true"}, {"off", "on"}, {"0", "1"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        for (int v = 0; v < 2; v++)
+            if (!strcasecmp(text, words[i][v])) return v;
+    return -1;
+}
+
 size_t drps_value_choice(struct drps_values *v, const char *text, const char *const *names)
 {
     char list[600] = "";

@@ -2,10 +2,9 @@
  * and of several ranks by engine/cluster/ranks.c. */
 #include <stdio.h>
 
+#include "api/report/drps_train_report.h"
 #include "base/drps_size.h"
-#include "base/folder/drps_manifest.h"
 #include "engine/cluster/drps_attempts.h"
-#include "engine/train/drps_report.h"
 #include "net/drps_launch.h"
 #include "net/drps_peers.h"
 #include "sched/drps_timing.h"
@@ -68,14 +67,8 @@ static int train(void *ctx, const struct drps_train_options *options,
     return drps_train_run(job->plan, options, result, err);
 }
 
-/* What pilots have found. */
-struct found {
-    struct drps_rates rates;
-    struct drps_target target;
-};
-
 /* Chooses by pilots what is to be chosen: the rate, and with it the filters. */
-static int run_pilots(struct job *job, struct found *found, struct drps_err *err)
+static int run_pilots(struct job *job, struct drps_found *found, struct drps_err *err)
 {
     const struct train_target find = {
         .cli = job->cli, .options = job->options, .plan = job->plan, .run = train, .ctx = job};
@@ -104,24 +97,10 @@ static void say_how_to_publish(struct drps_cli *cli, const struct drps_train_res
              r->interrupted ? " --force" : "");
 }
 
-/* The report that model.json has, too, and what stands beside it there; and what pilots came to, if
- * there were any. */
-static int print_json(const struct train_options *o, const struct drps_plan_info *plan,
-                      const struct drps_train_result *r, const struct found *found,
-                      struct drps_err *err)
-{
-    json_t *j = drps_report_json(&o->settings.train, r);
-    if (plan->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(plan->classes));
-    if (o->settings.chooses_rate) drps_manifest_put(&j, "auto", drps_rates_json(&found->rates));
-    if (o->settings.filter_target > 0)
-        drps_manifest_put(&j, "filter_target", drps_target_json(&found->target));
-    return drps_cli_json_print(j, err);
-}
-
 /* Prints what a run of training came to. Only the process that writes the model knows all of it. */
 static int tell_result(const struct drps_cli *cli, const struct train_options *o,
                        const struct drps_plan_info *plan, const struct drps_train_result *r,
-                       const struct found *found, struct drps_err *err)
+                       const struct drps_found *found, struct drps_err *err)
 {
     char peak[32];
     if (o->ranks.peers && o->ranks.rank)
@@ -131,7 +110,7 @@ static int tell_result(const struct drps_cli *cli, const struct train_options *o
                  o->ranks.rank, r->epochs_n, r->epochs_n == 1 ? "" : "s", r->seconds,
                  drps_size_format(r->peak_rss_bytes, peak, sizeof(peak)));
     else if (cli->json)
-        return print_json(o, plan, r, found, err);
+        return drps_cli_json_print(drps_train_json(&o->settings, plan, r, found), err);
     else if (cli->log.level >= DRPS_LOG_INFO && r->published)
         train_report_text(r, o->settings.train.model_path, cli->log.level >= DRPS_LOG_DEBUG);
     return 0;
@@ -141,7 +120,7 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
                       struct drps_attempt *attempt, struct drps_err *err)
 {
     struct drps_train_result result = {0};
-    struct found found = {0};
+    struct drps_found found = {0};
     struct job job = {cli, o, plan};
     struct train_progress progress = {.cli = cli, .plan = &plan->info, .attempt = attempt};
     o->settings.train.stop = drps_cli_stop();
