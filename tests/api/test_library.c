@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "api/data.h"
+#include "engine/predict/memory_rows.h"
 #include "support/scratch.h"
 
 enum { SETTINGS = 6, THREADS = 4 };
@@ -212,7 +213,22 @@ static struct drps_matrix pairs_of(const struct data *d, int64_t *starts, int64_
                                 .indices = {indices, DRPS_I64}};
 }
 
-static void use(struct scratch *s, const struct data *d, const struct kind *k, uint64_t memory)
+/* Memory for all, for names but not for rows, and for pages of both. */
+enum room { ALL, NAMES, PAGES, ROOMS };
+
+static uint64_t memory_of(const char *model, enum room room)
+{
+    struct drps_modeldir *md;
+    uint64_t bytes = 0;
+    if (room == ALL) return 0;
+    assert_int_equal(drps_modeldir_open(drps_io_os(), model, 0, &md, NULL), 0);
+    bytes = drps_modeldir_memory_least(md);
+    if (room == NAMES) bytes += drps_memory_names_bytes(drps_modeldir_info(md));
+    drps_modeldir_close(md);
+    return bytes;
+}
+
+static void use(struct scratch *s, const struct data *d, const struct kind *k, enum room room)
 {
     enum { MOST = DATA_SAMPLES * DATA_MOST * 3 };
     struct drps_err err = DRPS_ERR_INIT;
@@ -228,7 +244,7 @@ static void use(struct scratch *s, const struct data *d, const struct kind *k, u
     const int classes = k->kind == DATA_CLASSES && strcmp(k->name, "mlr") == 0;
     if (k->kind != DATA_CLASSES || classes)
         n = predicted(s, model, file, classes ? "probabilities" : NULL, wanted, MOST);
-    must(drps_predictor_open(model, memory, &p, &err), &err, model);
+    must(drps_predictor_open(model, memory_of(model, room), &p, &err), &err, model);
     const size_t outputs = drps_predictor_outputs(p);
     struct drps_matrix m =
         k->kind == DATA_RATINGS ? pairs_of(d, starts, indices) : data_matrix(d, k->kind, 1);
@@ -257,6 +273,7 @@ static void use(struct scratch *s, const struct data *d, const struct kind *k, u
         must(drps_predictor_score(p, &one, DRPS_SCORE_USUAL, again, &err), &err, "one");
         assert_memory_equal(again, found + i * outputs, outputs * sizeof(*found));
     }
+    assert_true((drps_predictor_reads(p, NULL) > 0) == (room != ALL));
     drps_predictor_close(p);
     free(again);
     free(text);
@@ -293,8 +310,8 @@ static void test_scores_are_those_of_predictions(void **state)
         assert_string_equal(contents[0], content_of(json, contents[1]));
         drps_free(json);
         drps_settings_free(settings);
-        use(s, d, k, 0);
-        use(s, d, k, 32 << 20);
+        for (int room = ALL; room < ROOMS; room++)
+            use(s, d, k, (enum room)room);
     }
     free(d);
 }
@@ -481,11 +498,12 @@ static void test_threads_score_at_a_time(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     make_model(f, &kinds[3]);
     const struct drps_matrix m = data_matrix(&f->data, DATA_REALS, 1);
-    for (int disk = 0; disk < 2; disk++) {
+    for (int room = ALL; room < ROOMS; room++) {
         struct drps_predictor *p;
         struct scoring of[THREADS];
         pthread_t threads[THREADS];
-        must(drps_predictor_open(f->model, disk ? 32 << 20 : 0, &p, &err), &err, "open");
+        must(drps_predictor_open(f->model, memory_of(f->model, (enum room)room), &p, &err), &err,
+             "open");
         for (int i = 0; i < THREADS; i++) {
             of[i] = (struct scoring){p, &m, calloc(DATA_SAMPLES, sizeof(double)), 0};
             assert_int_equal(pthread_create(&threads[i], NULL, score_in_thread, &of[i]), 0);
@@ -516,7 +534,19 @@ static void test_reads_are_counted(void **state)
     must(drps_predictor_score(p, &one, DRPS_SCORE_USUAL, &score, &err), &err, "score");
     assert_int_equal(drps_predictor_reads(p, &bytes), 0);
     drps_predictor_close(p);
-    /* All of so small a model would fit the least memory: so little that it does not is refused. */
+    /* What was read last stays: blocks, and a page of names. */
+    uint64_t reads[2];
+    for (int room = NAMES; room < ROOMS; room++) {
+        must(drps_predictor_open(f->model, memory_of(f->model, (enum room)room), &p, &err), &err,
+             "open");
+        for (int i = 0; i < 2; i++) {
+            must(drps_predictor_score(p, &one, DRPS_SCORE_USUAL, &score, &err), &err, "score");
+            reads[i] = drps_predictor_reads(p, &bytes);
+        }
+        assert_true(reads[0] > 0 && bytes > 0);
+        assert_int_equal(reads[1], reads[0]);
+        drps_predictor_close(p);
+    }
     assert_int_equal(drps_predictor_open(f->model, 1 << 20, &p, &err), DRPS_E_MEMORY_BUDGET);
     assert_null(p);
 }
