@@ -10,6 +10,7 @@ build_packages=(
 )
 test_packages=(
     libcmocka-dev mandoc
+    python3-cffi python3-numpy python3-scipy python3-sklearn python3-pandas python3-matplotlib python3-pytest python3-pip # the Python package
     python3-onnx liblinear-tools # programs that read what drps writes, and the other way round
 )
 clang_packages=(clang libclang-rt-14-dev) # the clang build, and the runtime of its thread sanitizer
