@@ -18,7 +18,7 @@ from ._settings import names as settings
 from .errors import (
     DamagedError, DataError, Error, ExistsError, LibraryMissingError, MemoryBudgetError, NotFoundError, SettingError, StoppedError,
 )
-from .history import forecast, history
+from ._history import forecast, history
 from .model import Model, Row
 from .progress import Progress
 from .tools import describe, index, predict, recommend, train

@@ -50,7 +50,7 @@ class Matrix:
         csr = sparse.csr_matrix(X) if not (sparse.issparse(X) and X.format == "csr") else X
         self.shape = csr.shape
         samples, columns = csr.shape
-        self._arrays = {
+        self._arrays: dict[str, Any] = {
             "starts": _usable("indptr", csr.indptr, _INDEX, samples + 1),
             "indices": _usable("indices", csr.indices, _INDEX),
             "values": _usable("data", csr.data, _REAL),

@@ -11,7 +11,7 @@ import logging
 from typing import Any, Callable, Optional
 
 from ._ffi import ffi
-from ._library import check, lib
+from ._library import check
 from .progress import Progress, bar_for
 
 log = logging.getLogger("drps")

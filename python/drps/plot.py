@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from . import history as _history
+from . import _history
 from .tools import describe
 
 __all__ = ["history", "forecast", "calibration"]

@@ -2,19 +2,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import Any, Optional
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import _settings, tools
 from .._matrix import Matrix
 from ..errors import SettingError
-from ..history import history
+from .._history import history
 from ..model import Model
 from ._folder import Folder
 from ._inputs import LABEL, WEIGHT, Scaler, frame_columns, frame_texts, is_files, is_mixed_frame, write_frame
@@ -33,7 +33,8 @@ class Samples:
 class DrpsEstimator(BaseEstimator):
     """Base of the estimators; not for use by itself."""
 
-    _penalty_of_sum = False  # the optimizer takes the penalty of the sum of losses, so that alpha and C are scikit-learn's
+    _folder: Folder  # of the plan and the model; there is none before the first fit
+    _scaler: Optional[Scaler]  # of matrices; None: of frames
 
     # ---- What a kind of model says of itself ----
 
@@ -78,29 +79,14 @@ class DrpsEstimator(BaseEstimator):
         self._run(samples, {}, self._learn(samples.n))
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Train on more samples, from the model so far: one epoch, unless ``epochs`` says otherwise.
-
-        The optimizer's state is kept, and features that came before keep their weights.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as of :meth:`fit`
-
-        Returns
-        -------
-        self
-        """
-        return self._more(X, y, sample_weight)
-
     def _more(self, X: Any, y: Any, sample_weight: Any, all_labels: Any = None) -> Any:
         """partial_fit; all_labels: those that will come, None: those of y."""
-        first = getattr(self, "_folder", None) is None
+        first = not hasattr(self, "_folder")
         samples = self._samples(X, y, sample_weight, None, first, all_labels)
         learning = self._learn(samples.n, one_epoch=True)
         if learning.get("optimizer") in ("lbfgs", "bfgs", "dfp", "sr1", "broyden"):
             learning.update(optimizer="adagrad", l2=None, tolerance=None)
-        learning["keep_checkpoints"] = True
+        learning.update(keep_checkpoints=True, patience=None)
         settings = {}
         if first:
             self._folder = Folder(self.work_dir)
@@ -127,11 +113,9 @@ class DrpsEstimator(BaseEstimator):
         index = {**index, **samples.settings}
         if "base" not in index:
             index = {**self._algorithm(), **index}
-            for name in ("memory", "validation_fraction"):
-                value = getattr(self, name, None)
-                index["test_fraction" if name == "validation_fraction" else name] = value
-            index.setdefault("seed", self._seed())
-        index["batch_size"] = self._batch_size(samples.n)
+        index.update(
+            memory=self.memory, seed=self._seed(), batch_size=self._batch_size(samples.n), test_fraction=self.validation_fraction
+        )
         mine, learn = self._own_settings()
         index.update(mine)
         learning = {**learning, **learn}
@@ -144,10 +128,13 @@ class DrpsEstimator(BaseEstimator):
             if os.path.exists(os.path.join(model, "model.json")):
                 self.training_ = tools.describe(model).get("training", {})
                 self._finish(number, samples)
-            elif folder.number == 0:
-                self._forget()
+            else:
+                shutil.rmtree(plan, ignore_errors=True)
+                if folder.number == 0:
+                    self._forget()
             raise
         except BaseException:
+            shutil.rmtree(plan, ignore_errors=True)
             if folder.number == 0:
                 self._forget()
             raise
@@ -222,14 +209,13 @@ class DrpsEstimator(BaseEstimator):
         weight = None if weight is None else _check_sample_weight(weight, X, dtype=X.dtype)
         labels = self._labels(y, first)
         self._refuse_weights(labels, weight)
-        if first:
-            self._scaler = Scaler(X, self.scale)
+        scaler = self._scaler = Scaler(X, self.scale) if first or self._scaler is None else self._scaler
         test = None
         if eval_set is not None:
             X_t, y_t, *w_t = self._pair(eval_set)
             X_t, y_t = self._checked(X_t, y_t, False)
-            test = Matrix(self._scaler(X_t), self._labels(y_t, False), w_t[0] if w_t else None, self._fields())
-        csr = self._scaler(X)
+            test = Matrix(scaler(X_t), self._labels(y_t, False), w_t[0] if w_t else None, self._fields())
+        csr = scaler(X)
         if all_labels is not None:
             csr, labels, weight = _with_prior(csr, labels, weight, all_labels)
         return Samples("matrix", Matrix(csr, labels, weight, self._fields()), X.shape[0], test)
@@ -359,168 +345,10 @@ class DrpsEstimator(BaseEstimator):
             return [row for text in frame_texts(X) for row in self.model_.explain(text, most)]
         rows = self.model_.explain(self._matrix(X), most)
         names = getattr(self, "feature_names_in_", None)
-        for row in rows if names is not None else ():
-            for feature in row["features"]:
+        if names is not None:
+            for feature in (f for row in rows for f in row["features"]):
                 feature["feature"] = names[int(feature["feature"])]
         return rows
-
-
-class Classes(ClassifierMixin):
-    """Labels of classification: any values, sorted in `classes_`."""
-
-    _binary_only = False
-
-    def _labels(self, y: np.ndarray, first: bool) -> np.ndarray:
-        check_classification_targets(y)
-        if first and not hasattr(self, "classes_"):
-            self._set_classes(np.unique(y))
-        code = np.searchsorted(self.classes_, y)
-        code = np.minimum(code, len(self.classes_) - 1)
-        unknown = self.classes_[code] != y
-        if np.any(unknown):
-            raise ValueError(f"y has the label {np.asarray(y)[unknown][0]!r}, which is none of the classes {self.classes_!r}")
-        return self._coded(code)
-
-    def _coded(self, code: np.ndarray) -> np.ndarray:
-        return code.astype(np.uint8 if len(self.classes_) < 200 else np.int32)
-
-    def _set_classes(self, classes: np.ndarray) -> None:
-        if len(classes) < 2:
-            raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes; there is one class: {classes[0]!r}")
-        if self._binary_only and len(classes) > 2:
-            raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
-        self.classes_ = classes
-
-    def _class_weights(self, weights: Any) -> Optional[str]:
-        """class_weight as the setting class-weights."""
-        if weights is None or weights == "balanced" or not hasattr(self, "classes_"):
-            return weights
-        unknown = [c for c in weights if c not in self.classes_]
-        if unknown:
-            raise ValueError(f"class_weight: {unknown[0]!r} is none of the classes {self.classes_!r}")
-        codes = self._coded(np.searchsorted(self.classes_, list(weights)))
-        return ",".join(f"{code}={float(w)!r}" for code, w in zip(codes, weights.values()))
-
-    def _refuse_weights(self, labels: np.ndarray, weight: Any) -> None:
-        if weight is not None and len(np.unique(labels[np.asarray(weight) > 0])) < 2:
-            raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes; one class is left: all others weigh 0")
-
-    def _after(self, samples: Samples) -> None:
-        """Of files, classes are what the model says."""
-        if samples.kind != "files" or hasattr(self, "classes_"):
-            return
-        if self.model_.classes is not None:
-            self.classes_ = np.array([_number(c) for c in self.model_.classes])
-        else:
-            info = self.model_.info
-            self.classes_ = np.array([_number(info.get("label_negative", 0)), _number(info.get("label_positive", 1))])
-
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Train on more samples, from the model so far: one epoch, unless ``epochs`` says otherwise.
-
-        The optimizer's state is kept, and features that came before keep their weights.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as of :meth:`fit`
-        classes : array, optional
-            All classes that will come; needed at the first call where `y` does not have all of them.
-
-        Returns
-        -------
-        self
-        """
-        all_labels = None
-        if getattr(self, "_folder", None) is None:
-            self._forget()
-            if classes is not None:
-                self._set_classes(np.unique(classes))
-                all_labels = self._coded(np.arange(len(self.classes_)))
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} are not those of earlier calls: {self.classes_!r}")
-        return self._more(X, y, sample_weight, all_labels)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores: above 0 for ``classes_[1]``; of several classes one each.
-
-        Parameters
-        ----------
-        X : as of :meth:`fit`
-
-        Returns
-        -------
-        numpy.ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return self._scores(X, True)
-
-    def _probabilities(self, X: Any) -> np.ndarray:
-        p = self._scores(X, False)
-        return np.column_stack([1 - p, p]) if p.ndim == 1 else p
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most likely class of each sample.
-
-        Parameters
-        ----------
-        X : as of :meth:`fit`
-
-        Returns
-        -------
-        numpy.ndarray of shape (n_samples,)
-        """
-        if is_files(X):
-            scores = self._scores(X, False)
-            if scores.dtype.kind == "U":
-                return np.array([_number(s) for s in scores])
-            if scores.ndim == 2:
-                return self.classes_[np.argmax(scores, axis=1)]
-            return self.classes_[(scores > self._even).astype(int)]
-        scores = self._scores(X, True)
-        return self.classes_[np.argmax(scores, axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]
-
-    _even = 0.5  # of a file's scores: between the two classes
-
-    def _more_tags(self) -> dict:
-        return {
-            "binary_only": self._binary_only,
-            "_xfail_checks": {
-                "check_sample_weights_invariance": "batches are cut by samples, so a sample of weight 0 moves others to other batches",
-            },
-        }
-
-
-class Numbers(RegressorMixin):
-    """Labels of regression."""
-
-    _y_checks = {"y_numeric": True}
-
-    def _labels(self, y: np.ndarray, first: bool) -> np.ndarray:
-        y = np.asarray(y, dtype=np.float64)
-        if not np.all(np.isfinite(y)):
-            raise ValueError("Input y contains NaN or infinity")
-        if first:
-            self._spread = float(np.std(y))
-        return y
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The value of each sample.
-
-        Parameters
-        ----------
-        X : as of :meth:`fit`
-
-        Returns
-        -------
-        numpy.ndarray of shape (n_samples,)
-        """
-        return self._scores(X, False)
-
-    def _more_tags(self) -> dict:
-        return {
-            "_xfail_checks": {
-                "check_sample_weights_invariance": "batches are cut by samples, so a sample of weight 0 moves others to other batches",
-            },
-        }
 
 
 def _with_prior(csr: Any, labels: np.ndarray, weight: Any, all_labels: np.ndarray) -> tuple:
@@ -541,12 +369,3 @@ def _with_prior(csr: Any, labels: np.ndarray, weight: Any, all_labels: np.ndarra
     starts = np.concatenate([csr.indptr, np.full(len(more), csr.indptr[-1], csr.indptr.dtype)])
     longer = sparse.csr_matrix((csr.data, csr.indices, starts), shape=(n + len(more), columns), copy=False)
     return longer, np.concatenate([labels, more.astype(labels.dtype)]), np.concatenate([weight, weighs])
-
-
-def _number(text: Any) -> Any:
-    """A class's name as the number that it is, if it is one."""
-    try:
-        value = float(text)
-    except (TypeError, ValueError):
-        return text
-    return int(value) if value.is_integer() else value

@@ -5,7 +5,8 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._base import Classes, DrpsEstimator, Numbers
+from ._base import DrpsEstimator
+from ._labels import Classes, Numbers
 from .linear import _documented, _STEPS
 
 MOST_FIELDS = 256  # that columns are taken for where nobody says which fields they are of

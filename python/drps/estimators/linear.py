@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import Classes, DrpsEstimator, Numbers, Samples
+from ._base import DrpsEstimator
+from ._labels import Classes, Numbers
 
 _COMMON = """
     epochs : int, optional
@@ -52,10 +53,12 @@ def _documented(optimizers: str):
 class _Linear(DrpsEstimator):
     """Coefficients of a linear model."""
 
+    _coefficients: Optional[tuple[np.ndarray, np.ndarray]] = None
+
     def _coefficients_of(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights of shape (outputs, n_features) and intercepts, in the units of the data."""
         check_is_fitted(self, "n_iter_")
-        if getattr(self, "_coefficients", None) is None:
+        if self._coefficients is None:
             if not hasattr(self, "n_features_in_") or self.model_.info.get("format") in ("csv", "jsonl"):
                 raise AttributeError("coef_: the data have names, not columns of a matrix: model_.weights() has them")
             outputs = self.model_.outputs
@@ -70,10 +73,6 @@ class _Linear(DrpsEstimator):
                 intercept = intercept - coef @ self._scaler.shift
             self._coefficients = coef, intercept
         return self._coefficients
-
-    def _after(self, samples: Samples) -> None:
-        super()._after(samples)
-        self._coefficients = None
 
 
 class _LinearClasses(Classes, _Linear):

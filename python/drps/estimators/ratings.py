@@ -139,7 +139,7 @@ class MatrixFactorization(DrpsEstimator):
         """
         if self.loss != "squared":
             raise ValueError(f"partial_fit: loss={self.loss!r} draws what users have not chosen from all items; fit all data again")
-        if getattr(self, "_folder", None) is None:
+        if not hasattr(self, "_folder"):
             self._forget()
         return self._more(X, y, None)
 
@@ -158,7 +158,8 @@ class MatrixFactorization(DrpsEstimator):
         ratings = self._ratings(X, y, True)
         test = None
         if eval_set is not None:
-            test = Matrix(self._ratings(*(eval_set if isinstance(eval_set, tuple) else (eval_set, None)), True))
+            X_t, y_t = eval_set if isinstance(eval_set, tuple) else (eval_set, None)
+            test = Matrix(self._ratings(X_t, y_t, True))
         return Samples("matrix", Matrix(ratings), ratings.nnz, test)
 
     def _ratings(self, X: Any, y: Any, add: bool) -> sparse.csr_matrix:
