@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 from . import _settings
 from ._ffi import ffi
 from ._library import check, lib, new_err, own_json, path_bytes, path_list, text_array
+from ._loss import Loss, OwnLoss
 from ._matrix import Matrix, is_samples
 from ._watch import Watch
 from .errors import StoppedError
@@ -68,7 +69,8 @@ def index(data: Any, plan: Path, *, test: Any = None, progress: ProgressLike = N
 
 
 def train(
-    plan: Path, model: Path, *, callback: Optional[Callable[[dict], Any]] = None, progress: ProgressLike = None, **settings: Any
+    plan: Path, model: Path, *, callback: Optional[Callable[[dict], Any]] = None, progress: ProgressLike = None,
+    own_loss: Optional[Loss] = None, **settings: Any,
 ) -> dict:
     """Train a plan, and write the model.
 
@@ -80,6 +82,9 @@ def train(
         Called after each epoch with a dict: ``epoch``, ``train_loss``, ``test_loss`` ... A true result ends training.
     progress : bool or callable, optional
         As of :func:`index`.
+    own_loss : callable, optional
+        In place of the plan's loss: a function of scores, (n,) or (n, outputs), and labels, (n,), both float32, that returns the
+        sum of the losses and their derivatives by the scores. Several threads may call it.
     **settings
         Options of ``drps-train``: ``epochs=3``, ``lr=0.1``, ``memory="512M"``, ``patience=2`` ...
 
@@ -95,16 +100,22 @@ def train(
     """
     err, out = new_err(), ffi.new("char **")
     s = _settings.make(_settings.TRAIN, settings)
+    loss = None if own_loss is None else OwnLoss(own_loss)
+    call: tuple = (lib.drps_train, s, path_bytes(plan), path_bytes(model))
+    if loss is not None:
+        call = (lib.drps_train_with_loss, *call[1:], loss.struct)
     try:
         with Watch(callback, progress) as watch:
-            watch.run(lib.drps_train, s, path_bytes(plan), path_bytes(model), watch.struct, out, err=err)
+            watch.run(*call, watch.struct, out, err=err)
     except StoppedError:
         result = own_json(out)
         if not result:
             raise
         return result
-    except BaseException:
+    except BaseException as why:
         own_json(out)
+        if loss is not None and loss.raised is not None:
+            raise loss.raised from why
         raise
     return own_json(out)
 

@@ -13,7 +13,7 @@ pd = pytest.importorskip("pandas")
 from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -77,12 +77,20 @@ def test_linear_regression_has_the_optimum_of_ridge():
     assert ours.intercept_ == pytest.approx(theirs.intercept_, rel=1e-4)
 
 
+def test_too_few_epochs_for_the_optimum_are_told_of():
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="100 epochs"):
+        drps.LogisticRegression().fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda k: k.__name__)
 def test_defaults_learn_classes(kind):
     X, y = load_breast_cancer(return_X_y=True)
     assert kind().fit(X, y).score(X, y) > .92
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", [k for k in CLASSIFIERS if not k._binary_only], ids=lambda k: k.__name__)
 def test_defaults_learn_several_classes(kind):
     X, y = load_iris(return_X_y=True)

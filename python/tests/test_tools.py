@@ -157,3 +157,25 @@ def test_history_and_forecast_are_arrays(tmp_path):
 def test_results_are_plain_json(tmp_path):
     X, y = clicks()
     json.dumps(drps.index((X, y), tmp_path / "plan", algo="lor"))
+
+
+def test_a_loss_in_python_learns_what_the_built_in_one_does(tmp_path):
+    X, y = clicks()
+    drps.index((X, y), tmp_path / "plan", algo="lor")
+
+    def logistic(scores, labels):
+        margin = (scores * labels).astype(float)
+        return np.logaddexp(0, -margin).sum(), -labels / (1 + np.exp(margin))
+
+    drps.train(tmp_path / "plan", tmp_path / "own", epochs=3, own_loss=logistic)
+    drps.train(tmp_path / "plan", tmp_path / "built", epochs=3)
+    scores = [drps.Model(tmp_path / name).score(X, raw=True) for name in ("own", "built")]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-3, atol=1e-3)
+
+
+def test_an_exception_of_a_loss_comes_through(tmp_path):
+    X, y = clicks()
+    drps.index((X, y), tmp_path / "plan", algo="lor")
+    with pytest.raises(ValueError, match="shape"):
+        drps.train(tmp_path / "plan", tmp_path / "model", own_loss=lambda scores, labels: (1.0, np.zeros(3)))
+    assert not (tmp_path / "model").exists()

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from typing import Any, Optional
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -144,6 +146,11 @@ class DrpsEstimator(BaseEstimator):
         self._folder.done(number)
         self.__dict__.pop("_coefficients", None)
         self.n_iter_ = len(self.training_.get("epochs", []))
+        if self.training_.get("ended") == "epochs" and self.epochs is None:
+            warnings.warn(
+                f"{type(self).__name__}: {self.n_iter_} epochs have not come to the optimum; scale the data, or set more epochs",
+                ConvergenceWarning, stacklevel=4,
+            )
         self._after(samples)
 
     def _after(self, samples: Samples) -> None:
