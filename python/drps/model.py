@@ -189,7 +189,7 @@ class Model:
             raised.append(why)
 
         err = new_err()
-        call = ffi.callback("drps_row_visit", visit, error=1, onerror=failed)
+        call = ffi.callback("int(void *, const struct drps_row *)", visit, error=1, onerror=failed)
         code = lib.drps_predictor_rows(self._handle(), call, ffi.NULL, err)
         if raised:
             raise raised[0]
