@@ -122,37 +122,7 @@ struct drps_watch {
 
 /* ---- Data in memory: compressed sparse rows (CSR) ---- */
 
-enum drps_number { DRPS_F32 = 1, DRPS_F64, DRPS_I32, DRPS_I64, DRPS_U8 };
-
-struct drps_array {
-    const void *data; /* borrowed; NULL: there is none */
-    enum drps_number type;
-};
-
-/*
- * Sample i has the entries starts[i] to starts[i + 1] - 1: column indices[k], value values[k].
- *
- * A column is the feature whose name is its number plus the setting "first-id" (default 0): the
- * model is that of a libsvm file with these ids, and so are its bytes. A column occurs at most once
- * a sample. Entries whose value is 0 count as they do in such a file.
- *
- * Of algorithms of ratings (lmf, bpr, warp, wmf) a row is a user and a column an item, and each
- * entry is a rating: users and items are known by their numbers. Labels and fields are not used.
- *
- * Nothing is trusted: starts must not decrease, columns must be below `columns`, values, labels and
- * weights must be finite. DRPS_E_FORMAT names the sample where they are not.
- */
-struct drps_matrix {
-    uint64_t samples, columns;
-    struct drps_array starts;  /* [samples + 1] I32 or I64 */
-    struct drps_array indices; /* [starts[samples]] I32 or I64 */
-    struct drps_array values;  /* [starts[samples]] F32 or F64; none: all are 1 */
-    struct drps_array labels;  /* [samples] of any type; not needed where a model scores */
-    struct drps_array weights; /* [samples] F32 or F64, not negative; none: all are 1 */
-    struct drps_array fields;  /* ffm: [columns] I32 or I64, the field of each column, from 0 */
-    uint64_t entries; /* how many there are in indices and values; 0: starts[samples] is believed */
-    void *reserved[4]; /* zero */
-};
+#include "index/reader/matrix/drps_matrix.h"
 
 /*
  * ---- Compiling and training ----
@@ -300,9 +270,9 @@ struct drps_row {
 };
 
 /* Visit all rows with their names. A non-zero result of `visit` ends the visit, and is returned. */
-typedef int (*drps_row_visit)(void *ctx, const struct drps_row *row);
+typedef int (*drps_row_visitor)(void *ctx, const struct drps_row *row);
 DRPS_MUST_CHECK
-int drps_predictor_rows(struct drps_predictor *p, drps_row_visit visit, void *ctx,
+int drps_predictor_rows(struct drps_predictor *p, drps_row_visitor visit, void *ctx,
                         struct drps_err *err);
 
 /* The parameters of the row of that name into params [most], as many as there are in *dim_out. With

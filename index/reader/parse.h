@@ -74,6 +74,7 @@ struct drps_reader {
     uint64_t input_bytes; /* of all files, as they are */
     int begun;            /* the file in `chunks` has had its begin_file() */
     int failed;           /* the code that ended reading, or 0 */
+    uint64_t row;         /* of options.matrix, that is next */
     uint64_t lines, bytes, skipped, weightless;
 };
 

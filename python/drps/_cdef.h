@@ -38,8 +38,8 @@ int drps_predictor_explain(struct drps_predictor *p, const struct drps_matrix *m
 int drps_predictor_explain_text(struct drps_predictor *p, const char *text, size_t bytes, size_t most, char **json_out, struct drps_err *err);
 uint64_t drps_predictor_reads(const struct drps_predictor *p, uint64_t *bytes_out);
 struct drps_row { const char *table; const char *name; size_t name_bytes; const float *params; size_t dim; };
-typedef int (*drps_row_visit)(void *ctx, const struct drps_row *row);
-int drps_predictor_rows(struct drps_predictor *p, drps_row_visit visit, void *ctx, struct drps_err *err);
+typedef int (*drps_row_visitor)(void *ctx, const struct drps_row *row);
+int drps_predictor_rows(struct drps_predictor *p, drps_row_visitor visit, void *ctx, struct drps_err *err);
 int drps_predictor_row(struct drps_predictor *p, const char *name, float *params, size_t most, size_t *dim_out, struct drps_err *err);
 uint32_t drps_predictor_items(struct drps_predictor *p);
 const char *drps_predictor_item(struct drps_predictor *p, uint32_t item);

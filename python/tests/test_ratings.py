@@ -54,11 +54,12 @@ def test_implicit_feedback(loss):
     u, i, r = ratings()
     liked = r > 3
     user_items = sparse.csr_matrix((np.ones(liked.sum(), np.float32), (u[liked], i[liked])), shape=(40, 25))
-    model = drps.MatrixFactorization(8, loss=loss, epochs=100, lr=.1).fit(user_items)
+    model = drps.MatrixFactorization(8, loss=loss, epochs=50, lr=.1).fit(user_items)
     users = np.arange(40)
     items, scores = model.recommend(users, user_items, N=3)
     assert items.shape == (40, 3)
-    assert np.mean((items % 2) == (users[:, None] % 2)) > .9
+    left = np.array([sum(1 for i in range(user % 2, 25, 2) if not user_items[user, i]) for user in users])
+    assert np.mean(((items % 2) == (users[:, None] % 2))[left >= 3]) > .9  # others have liked nearly all of their half
     for user in users:
         assert not set(items[user]) & set(user_items[user].indices)
     all_items, _ = model.recommend(0, user_items[0], N=3, filter_already_liked_items=False)
@@ -81,8 +82,8 @@ def test_more_ratings():
     u, i, r = ratings()
     X = np.column_stack([u, i])
     first = u < 30
-    model = drps.MatrixFactorization(4).partial_fit(X[first], r[first])
-    for _ in range(60):
+    model = drps.MatrixFactorization(4, epochs=4).partial_fit(X[first], r[first])
+    for _ in range(15):
         model.partial_fit(X, r)
     assert len(model.users_) == 40 and model.score(X, r) > .8
 

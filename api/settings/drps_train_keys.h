@@ -1,11 +1,12 @@
-/* The options of drps-train, by name and by key. Private to tools/train/. */
-#ifndef DRPS_TOOLS_TRAIN_OPTION_TABLE_H
-#define DRPS_TOOLS_TRAIN_OPTION_TABLE_H
+/* The options of drps-train, by name and by key: settings, and what only a command line has. Shared
+ * with tools/. */
+#ifndef DRPS_API_TRAIN_KEYS_H
+#define DRPS_API_TRAIN_KEYS_H
 
-#include "tools/drps_cli.h"
+#include "api/settings/drps_table.h"
 
 enum {
-    KEY_EPOCHS = DRPS_CLI_KEY,
+    KEY_EPOCHS = DRPS_SETTING_KEY,
     KEY_LR,
     KEY_L1,
     KEY_L2,
@@ -75,7 +76,5 @@ enum {
     KEY_PULL_CACHED,
     KEY_FILTER_TARGET,
 };
-
-extern const struct argp_option train_option_table[]; /* {0}-terminated */
 
 #endif

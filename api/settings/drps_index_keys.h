@@ -1,11 +1,12 @@
-/* The options of drps-index, by name and by key. Private to tools/index/. */
-#ifndef DRPS_TOOLS_INDEX_OPTION_TABLE_H
-#define DRPS_TOOLS_INDEX_OPTION_TABLE_H
+/* The options of drps-index, by name and by key: settings, and what only a command line has. Shared
+ * with tools/. */
+#ifndef DRPS_API_INDEX_KEYS_H
+#define DRPS_API_INDEX_KEYS_H
 
-#include "tools/drps_cli.h"
+#include "api/settings/drps_table.h"
 
 enum {
-    KEY_ALGO = DRPS_CLI_KEY,
+    KEY_ALGO = DRPS_SETTING_KEY,
     KEY_LOSS,
     KEY_OUTPUTS,
     KEY_TASK,
@@ -64,7 +65,5 @@ enum {
     KEY_TEST_NEGATIVES,
     KEY_ALPHA,
 };
-
-extern const struct argp_option index_option_table[]; /* {0}-terminated */
 
 #endif

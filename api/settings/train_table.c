@@ -1,7 +1,7 @@
 /* What --help of drps-train says of its options. */
-#include "tools/train/option_table.h"
+#include "api/settings/drps_train_keys.h"
 
-const struct argp_option train_option_table[] = {
+const struct argp_option drps_train_table[] = {
     {NULL, 0, NULL, 0, "The model:", 1},
     {"output", 'o', "MODEL", 0, "Folder to make (required)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 1},

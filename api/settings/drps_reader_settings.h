@@ -1,13 +1,14 @@
-/* The options of whatever reads data: its format and, of csv, the columns. */
-#ifndef DRPS_TOOLS_READER_OPTIONS_H
-#define DRPS_TOOLS_READER_OPTIONS_H
+/* The settings of whatever reads data: its format and, of csv, the columns. Shared with tools/. */
+#ifndef DRPS_API_READER_SETTINGS_H
+#define DRPS_API_READER_SETTINGS_H
 
+#include "api/settings/drps_table.h"
+#include "api/settings/drps_values.h"
 #include "index/reader/drps_reader.h"
-#include "tools/drps_cli.h"
 
 /* Beyond the keys of any tool's own options. */
 enum {
-    READER_KEY_FORMAT = DRPS_CLI_KEY + 0x1000,
+    READER_KEY_FORMAT = DRPS_SETTING_KEY + 0x1000,
     READER_KEY_ON_ERROR,
     READER_KEY_LABEL,
     READER_KEY_COLUMNS,
@@ -65,8 +66,9 @@ enum {
      "csv: how often it was shown: those without a click are a sample of label -1", group}
 /* clang-format on */
 
-/* 0, or ARGP_ERR_UNKNOWN: it is none of them, or --weights, whose list is the tool's own. What the
- * option names is borrowed. */
-int reader_option(struct drps_cli *cli, struct drps_reader_options *o, int key, char *arg);
+/* Take one of them. Returns 1, or 0: it is none of them, or the files of weights, whose list is the
+ * caller's own. Texts are borrowed. */
+int drps_reader_setting(struct drps_reader_options *o, struct drps_values *v, int key,
+                        const char *text);
 
 #endif

@@ -1,10 +1,10 @@
 /* What --help of drps-index says of its options. */
-#include "tools/index/option_table.h"
+#include "api/settings/drps_index_keys.h"
 
-#include "tools/drps_reader_options.h"
+#include "api/settings/drps_reader_settings.h"
 
 /* clang-format off */
-const struct argp_option index_option_table[] = {
+const struct argp_option drps_index_table[] = {
     {NULL, 0, NULL, 0, "Result and model:", 1},
     {"output", 'o', "PLAN", 0, "Folder to make (required)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 1},

@@ -1,0 +1,48 @@
+/*
+ * A model's rows and names in memory: what a program that scores single samples looks up. Nothing
+ * changes once it is loaded, so that any number of threads may read. Private to engine/predict/.
+ *
+ * The table of names is open: a key's place is its hash, or the next free one. At most half of the
+ * places are taken.
+ */
+#ifndef DRPS_ENGINE_PREDICT_MEMORY_ROWS_H
+#define DRPS_ENGINE_PREDICT_MEMORY_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/publish/drps_modeldir.h"
+
+struct drps_memory_name {
+    uint64_t key;
+    uint32_t row; /* DRPS_NO_ROW: the place is free */
+};
+
+struct drps_memory_rows {
+    uint64_t rows;
+    size_t dim;
+    float *params; /* own: [rows][dim] */
+    size_t params_bytes;
+    struct drps_memory_name *names; /* own: [1 << bits] */
+    unsigned bits;
+    uint64_t named; /* names there are */
+};
+
+/* Returns the bytes that a model's rows and names take. */
+uint64_t drps_memory_rows_bytes(const struct drps_modeldir_info *info);
+
+/* Read all of a model whose rows are open. -ENOMEM, DRPS_E_CORRUPT. Free it in either case. */
+DRPS_MUST_CHECK
+int drps_memory_rows_load(struct drps_memory_rows *m, struct drps_modeldir *md,
+                          struct drps_err *err);
+void drps_memory_rows_free(struct drps_memory_rows *m); /* zeroed too */
+
+/* For struct drps_scorer_rows; ctx is a struct drps_memory_rows. */
+DRPS_MUST_CHECK
+int drps_memory_rows_lookup(void *ctx, const uint64_t *keys, size_t n, uint32_t *rows_out,
+                            struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_memory_rows_gather(void *ctx, const uint32_t *ids, size_t n, float *params,
+                            struct drps_err *err);
+
+#endif
