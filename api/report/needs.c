@@ -34,7 +34,8 @@ static void add_to_network(struct drps_index_network *network, const struct drps
 int drps_index_report_needs(struct drps_index_report *report, struct drps_err *err)
 {
     const struct drps_plan_info *info = &report->result->info;
-    const struct drps_train_options options = {.memory_bytes = info->memory_bytes};
+    const struct drps_train_options options = {.memory_bytes = info->memory_bytes,
+                                               .log = report->options->log};
     const char *dir = report->options->out;
     int rc = 0;
     report->needs = (struct drps_train_needs){0};

@@ -147,10 +147,16 @@ static int is_end(const struct argp_option *o)
     return !o->name && !o->key && !o->doc;
 }
 
+/* A program's process is not divided: counting by several is of the command line. */
+static int forks(const struct task *task, const struct argp_option *o)
+{
+    return task == &tasks[DRPS_TASK_INDEX] && strcmp(o->name, "shards") == 0;
+}
+
 static int is_setting(const struct task *task, const struct argp_option *o)
 {
     struct drps_err err = DRPS_ERR_INIT; /* "1" may be no value of it: that does not matter */
-    return o->name && try_one(task, o->key, "1", &err);
+    return o->name && !forks(task, o) && try_one(task, o->key, "1", &err);
 }
 
 const char *drps_settings_name(enum drps_task task, size_t i, const char **help_out)

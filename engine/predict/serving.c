@@ -290,6 +290,14 @@ static int score_piece(struct call *c, struct drps_err *err)
 
 /* ---- Input ---- */
 
+/* What a reader says of a file is not for who scores some lines. */
+static void drop_message(void *ctx, enum drps_log_level level, const char *text)
+{
+    (void)ctx, (void)level, (void)text;
+}
+
+static const struct drps_log silent = {.level = DRPS_LOG_ERROR, .sink = drop_message};
+
 /* Users and items as the lines of ratings that they are. */
 static int write_pairs(struct call *c, const struct drps_matrix *m, struct drps_err *err)
 {
@@ -336,7 +344,8 @@ static int open_data(struct call *c, const struct drps_serving_input *in,
 {
     static const char *const texts[] = {DRPS_TEXT_PATH}, *const matrices[] = {"the matrix"};
     const uint64_t wanted = 8 * (uint64_t)c->text.bytes;
-    struct drps_reader_options o = {.label_optional = 1, .keep_weightless = 1, .matrix = features};
+    struct drps_reader_options o = {
+        .label_optional = 1, .keep_weightless = 1, .matrix = features, .log = &silent};
     if (features)
         o.format = c->s->info->model.fields ? "libffm" : "libsvm";
     else
