@@ -39,6 +39,7 @@ def test_the_check_that_a_tag_takes_out_holds_for_weights_of_one(kind):
     estimator_checks.check_sample_weights_invariance(kind.__name__, kind(), kind="ones")
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", [drps.LogisticRegression, drps.LinearRegression], ids=lambda k: k.__name__)
 def test_a_weight_of_zero_leaves_a_sample_out(kind):
     X, y = load_iris(return_X_y=True)
@@ -205,7 +206,7 @@ def test_partial_fit_keeps_columns_that_come_no_more():
     model = drps.SGDClassifier().partial_fit(X, y)
     before = model.coef_[0].copy()
     few = X.copy()
-    few[:, 150:] = 0
+    few.data[few.indices >= 150] = 0
     few.eliminate_zeros()
     model.partial_fit(few, y)
     np.testing.assert_array_equal(model.coef_[0][150:], before[150:])
@@ -224,10 +225,10 @@ def test_partial_fit_may_begin_with_one_class(kind):
 
 def test_partial_fit_of_several_classes_may_begin_with_two():
     X, y = load_iris(return_X_y=True)
-    for model, least in ((drps.SGDClassifier(), .8), (drps.SGDClassifier(loss="hinge"), .6)):  # no line parts the middle one
+    for model, least in ((drps.SGDClassifier(epochs=10), .8), (drps.SGDClassifier("hinge", epochs=10), .6)):
         model.partial_fit(X[:100], y[:100], classes=[0, 1, 2])
         assert model.decision_function(X).shape == (150, 3)
-        for _ in range(30):
+        for _ in range(3):
             model.partial_fit(X, y)
         assert model.score(X, y) > least and 2 in model.predict(X)
 
@@ -274,8 +275,8 @@ def test_frames_with_weights_and_more_samples():
     model = drps.LogisticRegression(optimizer="adagrad", epochs=5)
     model.fit(X, y, sample_weight=np.where(y == "yes", 100.0, 1.0))
     assert (model.predict(X) == "yes").mean() > .9
-    more = drps.FMClassifier(lr=.1).partial_fit(X, y)
-    for _ in range(30):
+    more = drps.FMClassifier(lr=.1, epochs=10).partial_fit(X, y)
+    for _ in range(3):
         more.partial_fit(X, y)
     assert more.score(X, y) > .8
 
@@ -289,7 +290,7 @@ def test_frames_whose_names_cannot_be_written_are_refused(name):
 
 def test_frames_of_numbers_name_their_columns():
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = drps.LogisticRegression().fit(X, y)
+    model = drps.SGDClassifier().fit(X, y)
     assert model.feature_names_in_.tolist() == X.columns.tolist()
     assert {f["feature"] for f in model.explain(X[:1])[0]["features"]} == set(X.columns)
 

