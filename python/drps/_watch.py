@@ -1,13 +1,15 @@
 """Watching a call of the library: messages to logging, progress, epochs, and Ctrl-C.
 
 The library calls back on the thread that called it, some times a second. Python handles Ctrl-C when such a callback runs: the
-exception is kept, the run is asked to stop, and the exception is raised when the library has returned. So training has
-written the model so far by then.
+run is asked to stop, and KeyboardInterrupt is raised when the library has returned. So training has written the model so far
+by then. An exception of a callback is handled the same way.
 """
 from __future__ import annotations
 
 import json
 import logging
+import signal
+import threading
 from typing import Any, Callable, Optional
 
 from ._ffi import ffi
@@ -44,19 +46,23 @@ class Watch:
         self.struct.stop = self._stop
 
     def __enter__(self) -> "Watch":
+        """From here on Ctrl-C is noted, not raised in the middle of a callback, unless a program handles it its own way."""
+        self._usual = None
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._usual = signal.signal(signal.SIGINT, lambda *_: self._on_error(None, KeyboardInterrupt(), None))
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if self._usual is not None:
+            signal.signal(signal.SIGINT, self._usual)
         if self._progress is not None:
             self._progress.close()
+        if kind is None and self._raised is not None:  # it came as the library returned
+            raise self._raised
 
     def run(self, function: Callable[..., int], *arguments: Any, err: Any) -> int:
         """Calls the library. What a callback raised comes first, then what failed."""
-        try:
-            code = function(*arguments, err)
-        except KeyboardInterrupt as why:  # it came as the library returned
-            self._raised = self._raised or why
-            code = 0
+        code = function(*arguments, err)
         if self._raised is not None:
             raise self._raised
         return check(code, err)

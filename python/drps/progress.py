@@ -53,19 +53,27 @@ class _Call:
 
 
 class _Tqdm:
-    """A bar of tqdm for each phase."""
+    """A bar of tqdm for each phase; one for all epochs of training."""
 
     def __init__(self, tqdm: Any) -> None:
         self._tqdm = tqdm
         self._bar: Any = None
-        self._title = ""
+        self._phase = ""
 
     def show(self, p: Progress) -> bool:
-        if self._bar is None or p.title != self._title:
+        phase = "train" if p.epoch else p.phase
+        done, total = p.done, p.total
+        if p.epoch:
+            done, total = (p.epoch - 1) * p.total + p.done, p.epochs * p.total
+        if self._bar is None or phase != self._phase:
             self.close()
-            self._title = p.title
-            self._bar = self._tqdm(total=p.total or None, desc=p.title, unit=" " + p.unit, unit_scale=True, leave=False)
-        self._bar.n = p.done
+            self._phase = phase
+            self._bar = self._tqdm(
+                total=total or None, initial=done, desc=p.title, unit=" " + p.unit, unit_scale=True, leave=False
+            )
+        if p.phase == phase:  # not where test samples are evaluated between two epochs
+            self._bar.n = done
+        self._bar.set_description_str(p.title, refresh=False)
         if not math.isnan(p.train_loss):
             self._bar.set_postfix_str(f"loss {p.train_loss:.6g}", refresh=False)
         self._bar.refresh()

@@ -31,8 +31,12 @@ def test_a_bar_of_tqdm(monkeypatch):
     bar = _Tqdm(lambda **k: tqdm.tqdm(file=out, **k))
     bar.show(HALF)
     bar.show(HALF._replace(done=6))
+    assert "epoch 2/3, train:  53%" in out.getvalue() and "16.0/30.0" in out.getvalue() and "loss 0.25" in out.getvalue()
+    bar.show(HALF._replace(phase="evaluate", done=1, total=4))
+    assert "epoch 2/3, evaluate:  53%" in out.getvalue()
+    bar.show(drps.Progress("write", "bytes", 1, 4, 0, 0, 1.0, math.nan, math.nan))
     bar.close()
-    assert "epoch 2/3, train" in out.getvalue() and "60%" in out.getvalue() and "loss 0.25" in out.getvalue()
+    assert "write:  25%" in out.getvalue()
 
 
 def test_no_bar_without_a_terminal(monkeypatch):
