@@ -99,8 +99,9 @@ struct drps_watch_progress {
 };
 
 /*
- * All members may be zero. Callbacks but for `message` come on the thread that called the library.
- * A callback that returns non-zero stops the run, as does *stop.
+ * All members may be zero. Callbacks but for `message` come one at a time, on the thread that
+ * called the library, or of several ranks on that of rank 0. A callback that returns non-zero stops
+ * the run, as does *stop.
  *
  * A run that is stopped returns DRPS_E_INTERRUPTED and leaves nothing, but for training: it writes
  * the model of the steps that are done, and fills *json_out.

@@ -8,7 +8,7 @@
 
 #include "api/report/drps_files_json.h"
 #include "api/report/drps_json.h"
-#include "api/settings/drps_settings.h"
+#include "api/settings.h"
 #include "api/watch.h"
 #include "engine/publish/drps_modeldir.h"
 

@@ -7,7 +7,7 @@
 
 #include "api/report/drps_index_report.h"
 #include "api/report/drps_json.h"
-#include "api/settings/drps_settings.h"
+#include "api/settings.h"
 #include "api/watch.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/reader/matrix/drps_matrix_rows.h"

@@ -7,7 +7,7 @@
 
 #include "api/report/drps_json.h"
 #include "api/report/drps_train_report.h"
-#include "api/settings/drps_settings.h"
+#include "api/settings.h"
 #include "api/watch.h"
 #include "engine/checkpoint/drps_epoch_json.h"
 #include "engine/cluster/drps_ranks.h"

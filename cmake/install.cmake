@@ -34,7 +34,7 @@ endfunction()
 # drps_pkg_config(): drps.pc. Programs that are linked with the static library name all that it needs.
 function(drps_pkg_config)
     set(libraries "")
-    foreach(option rocksdb leveldb uring zlib zstd lzma zmq openblas)
+    foreach(option rocksdb leveldb uring zlib zstd lzma zmq openblas microhttpd)
         string(TOUPPER DRPS_WITH_${option} macro)
         if("${macro}=1" IN_LIST DRPS_DEFINITIONS)
             string(APPEND libraries " -l${option}")

@@ -17,6 +17,7 @@
 #include "base/drps_err.h"
 #include "base/drps_log.h"
 #include "base/drps_remarks.h"
+#include "base/monitor/drps_monitor_out.h"
 #include "engine/model/drps_callbacks.h"
 #include "engine/model/drps_decay.h"
 #include "engine/model/drps_metrics.h"
@@ -65,6 +66,8 @@ struct drps_train_progress {
     double seconds;         /* since this epoch began */
     double samples_per_s;   /* so far in this epoch */
     double train_loss;      /* mean so far in this epoch; NAN: this rank has no samples */
+    uint64_t first_step;    /* of this epoch, that this run did: not 0 where it goes on in one */
+    uint64_t samples;       /* that this run has trained in this epoch */
 };
 
 /* One rank of several that run a plan for as many. */
@@ -72,6 +75,7 @@ struct drps_train_ranks {
     struct drps_net *net;          /* borrowed; opened with drps_train_net_options() */
     const struct drps_plan *whole; /* rank 0: the plan that the parts are of. Others: NULL */
     uint32_t wait_ms;              /* for a message that is due; 0: 600,000 */
+    int here;                      /* 1: all ranks are on this machine */
 };
 
 /* A training batch of one of several ranks, as its worker comes to it. */
@@ -223,6 +227,8 @@ struct drps_train_multicast {
 enum { DRPS_LATE_MOST = 4 };
 
 struct drps_train_options {
+    const char *command;    /* how the run was asked for, as model.json keeps it; below
+                               DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
     const char *model_path; /* the model's folder, made by this run (of several ranks by rank 0; the
                                others keep their rows beside it meanwhile). Required */
     const struct drps_train_ranks *ranks; /* NULL: a plan for one worker */
@@ -329,6 +335,8 @@ struct drps_train_options {
     const atomic_int
         *stop; /* non-zero: end after the current step and write the model so far. May be NULL */
     const struct drps_log *log;
+    struct drps_monitor_options metrics; /* where numbers to watch are shown while the run lasts
+                                            (docs/metrics.md) */
 
     void (*on_epoch)(void *ctx,
                      const struct drps_epoch *epoch); /* on the calling thread. May be NULL */

@@ -28,6 +28,7 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "base/drps_remarks.h"
+#include "base/monitor/drps_monitor_out.h"
 #include "index/blocks/remote/drps_remote_counts.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
@@ -161,11 +162,15 @@ struct drps_index_options {
     const struct drps_algorithm *algorithm;
     const struct drps_plan *base_plan;
 
-    const char *out; /* folder to make */
-    int force;       /* replace it */
+    const char *command; /* how the run was asked for, as plan.json keeps it; below
+                            DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
+    const char *out;     /* folder to make */
+    int force;           /* replace it */
 
     const struct drps_log *log;
-    const atomic_int *interrupt; /* polled; NULL allowed */
+    struct drps_monitor_options metrics; /* where numbers to watch are shown while the run lasts
+                                            (docs/metrics.md) */
+    const atomic_int *interrupt;         /* polled; NULL allowed */
     /* done and total are in samples, steps or ranks; total 0: unknown. Called from this thread,
      * also when a phase begins, with done 0. */
     void (*progress)(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total);

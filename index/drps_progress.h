@@ -9,9 +9,12 @@
 
 #include "index/drps_index.h"
 
+struct drps_index_watch; /* index/watch/ */
+
 struct index_progress {
     const struct drps_index_options *options; /* borrowed */
     enum drps_index_phase phase;
+    struct drps_index_watch *watch; /* own, of the run; NULL: nobody watches */
 };
 
 /* DRPS_E_INTERRUPTED once options->interrupt is set. */

@@ -11,10 +11,10 @@
 #include "storage/drps_store.h"
 
 struct drps_open_steps {
-    unsigned span;   /* steps from the lowest open one on that may be open */
-    uint64_t opened; /* how many steps have opened, ever */
-    uint64_t lowest; /* the first step that is not closed */
-    uint64_t open;   /* bit s % 64: step s is open */
+    unsigned span;           /* steps from the lowest open one on that may be open */
+    _Atomic uint64_t opened; /* how many steps have opened, ever; statistics read it meanwhile */
+    uint64_t lowest;         /* the first step that is not closed */
+    uint64_t open;           /* bit s % 64: step s is open */
 };
 
 static inline uint64_t drps_open_steps_bit(uint64_t step)
@@ -48,7 +48,9 @@ static inline int drps_open_steps_check(const struct drps_open_steps *o, uint64_
 
 static inline void drps_open_steps_add(struct drps_open_steps *o)
 {
-    o->open |= drps_open_steps_bit(o->opened++);
+    const uint64_t step = o->opened;
+    o->open |= drps_open_steps_bit(step);
+    atomic_store_explicit(&o->opened, step + 1, memory_order_relaxed); /* one thread adds */
 }
 
 /* Note that a step has closed. -EINVAL: it is not open. */

@@ -145,9 +145,12 @@ struct drps_store_stats {
     uint64_t blocks_hit;          /* of these: already in memory when the prefetch thread looked */
     uint64_t blocks_created;      /* made in memory, without a read */
     uint64_t blocks_evicted;
-    uint64_t stall_ns;           /* time that step_open() waited */
-    uint64_t stalled_steps;      /* steps that waited at all */
-    uint64_t pool_bytes;         /* memory that holds rows */
+    uint64_t stall_ns;      /* time that step_open() waited */
+    uint64_t stalled_steps; /* steps that waited at all */
+    uint64_t pool_bytes;    /* memory that holds rows */
+    /* Of pib, and of relay: steps, or windows, whose rows were in memory before they were come to.
+     */
+    uint64_t steps_ahead, windows_ahead;
     struct drps_pool_shape pool; /* pib's */
 
     /* ---- relay; rows are summed over windows as they were opened ---- */

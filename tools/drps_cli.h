@@ -31,6 +31,7 @@
 #include "base/drps_size.h"
 #include "base/drps_err.h"
 #include "base/drps_log.h"
+#include "base/folder/drps_command.h"
 
 enum drps_cli_exit {
     DRPS_EXIT_DONE = 0,
@@ -75,6 +76,8 @@ struct drps_cli {
                 */
     int json;  /* --json: results on stdout as JSON */
     struct drps_log log; /* pass &cli->log on. Info; --quiet: warnings; --verbose: debug */
+
+    char command[DRPS_COMMAND_BYTES]; /* the words of the command line, as a shell reads them */
 
     /* Private to tools/cli/. */
     struct argp_state *state;    /* while options are parsed */

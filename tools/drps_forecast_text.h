@@ -9,6 +9,9 @@
 
 #include <jansson.h>
 
+/* The store that a forecast is of, as drps-train's --store or "blocks"; "-": it does not say. */
+const char *forecast_store(const json_t *forecast);
+
 /* Prints the forecasts of a plan's manifest as a table, after an empty line; nothing where there
  * are none. Numbers that make no sense are shown as "-". A failure of `out` shows when it is
  * flushed. */

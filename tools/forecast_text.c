@@ -5,26 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/drps_size.h"
+#include "tools/drps_json_text.h"
 
-enum { TEXT_BYTES = 48 };
-
-static const char *size_of(const json_t *j, const char *key, char out[TEXT_BYTES])
-{
-    const json_t *v = json_object_get(j, key);
-    if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
-    return drps_size_format((uint64_t)json_integer_value(v), out, TEXT_BYTES);
-}
-
-static const char *count_of(const json_t *j, const char *key, char out[TEXT_BYTES])
-{
-    const json_t *v = json_object_get(j, key);
-    if (!json_is_integer(v) || json_integer_value(v) < 0) return "-";
-    (void)snprintf(out, TEXT_BYTES, "%lld", (long long)json_integer_value(v));
-    return out;
-}
-
-static const char *store_of(const json_t *j)
+const char *forecast_store(const json_t *j)
 {
     const char *store = json_string_value(json_object_get(j, "store"));
     if (!store) return "-";
@@ -33,11 +16,10 @@ static const char *store_of(const json_t *j)
 
 static void print_one(FILE *out, const json_t *f)
 {
-    char memory[TEXT_BYTES], read[TEXT_BYTES], written[TEXT_BYTES], ios[TEXT_BYTES];
-    fprintf(out, "  %-9s %10s", store_of(f), size_of(f, "memory_bytes", memory));
+    fprintf(out, "  %-9s %10s", forecast_store(f), size_of(f, "memory_bytes"));
     if (json_is_true(json_object_get(f, "feasible")))
-        fprintf(out, " %11s %11s %11s\n", size_of(f, "read_bytes", read),
-                size_of(f, "written_bytes", written), count_of(f, "ios", ios));
+        fprintf(out, " %11s %11s %11s\n", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
+                count_of(f, "ios"));
     else
         fprintf(out, "   one batch does not fit\n");
 }
@@ -57,9 +39,9 @@ void forecast_print(FILE *out, const json_t *list)
     {
         const json_t *share = json_object_get(f, "sampled"); /* absent in older plans: all */
         if (share && json_number_value(share) < sampled) sampled = json_number_value(share);
-        if (strcmp(store_of(f), ended) == 0) continue;
+        if (strcmp(forecast_store(f), ended) == 0) continue;
         print_one(out, f);
-        if (!json_is_true(json_object_get(f, "feasible"))) ended = store_of(f);
+        if (!json_is_true(json_object_get(f, "feasible"))) ended = forecast_store(f);
     }
     fprintf(out, "  (blocks: --store file, rocksdb or leveldb");
     if (sampled < 1)

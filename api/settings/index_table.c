@@ -1,6 +1,7 @@
 /* What --help of drps-index says of its options. */
 #include "api/settings/drps_index_keys.h"
 
+#include "api/settings/drps_metrics_keys.h"
 #include "api/settings/drps_reader_settings.h"
 
 /* clang-format off */
@@ -146,6 +147,9 @@ const struct argp_option drps_index_table[] = {
     {"silence", KEY_SILENCE, "S", 0,
      "Seconds for which a link may be cut; who is not heard of for somewhat more than twice that "
      "is dead (default 5)", 7},
+
+    {NULL, 0, NULL, 0, "Numbers to watch, while it runs (drps-top shows them):", 8},
+    METRICS_OPTIONS(8, ""),
     {0},
 };
 /* clang-format on */

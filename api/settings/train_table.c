@@ -1,6 +1,8 @@
 /* What --help of drps-train says of its options. */
 #include "api/settings/drps_train_keys.h"
 
+#include "api/settings/drps_metrics_keys.h"
+
 const struct argp_option drps_train_table[] = {
     {NULL, 0, NULL, 0, "The model:", 1},
     {"output", 'o', "MODEL", 0, "Folder to make (required)", 1},
@@ -244,5 +246,7 @@ const struct argp_option drps_train_table[] = {
      "where NAME is homogeneous, straggler, pauses or tail, or a file with a line of seconds for "
      "each rank",
      5},
+    {NULL, 0, NULL, 0, "Numbers to watch, while it runs (drps-top shows them):", 6},
+    METRICS_OPTIONS(6, "; with several ranks each has its own, NAME.rank-R.END for NAME.END"),
     {0},
 };

@@ -10,8 +10,13 @@ enum drps_name_in {
                           \n, \r or \\ */
     DRPS_NAME_IN_JSON, /* a JSON string, without its quotes; bytes that are no UTF-8 become U+FFFD
                         */
-    DRPS_NAME_IN_CSV   /* a field of RFC 4180, with quotes where it needs any */
+    DRPS_NAME_IN_CSV,  /* a field of RFC 4180, with quotes where it needs any */
+    DRPS_NAME_IN_HTML  /* the text of an element, or an attribute in quotes; what is no character of
+                          XML becomes U+FFFD */
 };
+
+/* Returns how many of the bytes of s [n], n > 0, are one character of UTF-8; 0: they are none. */
+size_t drps_utf8_bytes(const unsigned char *s, size_t n);
 
 DRPS_MUST_CHECK
 int drps_textfile_put(struct drps_textfile *f, const char *text, size_t n, struct drps_err *err);

@@ -35,8 +35,7 @@ int drps_textfile_print(struct drps_textfile *f, struct drps_err *err, const cha
 
 /* ---- Escapes ---- */
 
-/* Returns how many of the bytes of s [n] are one character of UTF-8; 0: they are none. */
-static size_t utf8_bytes(const unsigned char *s, size_t n)
+size_t drps_utf8_bytes(const unsigned char *s, size_t n)
 {
     static const struct {
         unsigned char low, high, first_low, first_high; /* of the lead, and of the byte after it */
@@ -62,7 +61,7 @@ static size_t utf8_bytes(const unsigned char *s, size_t n)
  * character needs no escape. */
 static void escape_json(const unsigned char *s, size_t n, size_t *used, char out[ESCAPED_CHARS])
 {
-    *used = utf8_bytes(s, n);
+    *used = drps_utf8_bytes(s, n);
     out[0] = '\0';
     if (!*used) {
         (void)snprintf(out, ESCAPED_CHARS, "\\ufffd");
@@ -92,13 +91,36 @@ static void escape_csv(const unsigned char *s, size_t n, size_t *used, char out[
     (void)snprintf(out, ESCAPED_CHARS, "%s", *s == '"' ? "\"\"" : "");
 }
 
+/* XML has neither control characters nor the two noncharacters U+FFFE and U+FFFF. */
+static int is_xml(const unsigned char *s, size_t n)
+{
+    if (n == 1) return (*s >= 0x20 && *s != 0x7f) || *s == '\t' || *s == '\n';
+    if (n == 2 && s[0] == 0xc2) return s[1] >= 0xa0;
+    return n != 3 || s[0] != 0xef || s[1] != 0xbf || s[2] < 0xbe;
+}
+
+static void escape_html(const unsigned char *s, size_t n, size_t *used, char out[ESCAPED_CHARS])
+{
+    static const char special[] = "&<>\"'";
+    static const char *const written[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    *used = drps_utf8_bytes(s, n);
+    const int known = *used && is_xml(s, *used);
+    const char *found = known ? strchr(special, *s) : NULL;
+    (void)snprintf(out, ESCAPED_CHARS, "%s",
+                   !known  ? "\xef\xbf\xbd"
+                   : found ? written[found - special]
+                           : "");
+    if (!*used) *used = 1;
+}
+
 static int put_escaped(struct drps_textfile *f, enum drps_name_in in, const char *name, size_t n,
                        struct drps_err *err)
 {
     static void (*const escapes[])(const unsigned char *, size_t, size_t *,
                                    char *) = {[DRPS_NAME_IN_TABS] = escape_tab,
                                               [DRPS_NAME_IN_JSON] = escape_json,
-                                              [DRPS_NAME_IN_CSV] = escape_csv};
+                                              [DRPS_NAME_IN_CSV] = escape_csv,
+                                              [DRPS_NAME_IN_HTML] = escape_html};
     const unsigned char *s = (const unsigned char *)name;
     size_t begin = 0, used;
     int rc = 0;

@@ -41,7 +41,8 @@ static int open_part(struct rank *r, const struct drps_ranks_options *o, uint32_
 {
     r->options = o;
     r->train = *o->train;
-    r->ranks = (struct drps_train_ranks){.whole = rank ? NULL : whole, .wait_ms = wait_ms(o)};
+    r->ranks = (struct drps_train_ranks){
+        .whole = rank ? NULL : whole, .wait_ms = wait_ms(o), .here = !o->peers};
     r->train.ranks = &r->ranks;
     if (rank) {
         r->train.on_epoch = NULL;

@@ -55,6 +55,9 @@ struct drps_modeldir_info {
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* as in the plan */
     char separator;
     int headless;
+    const char *plan_command; /* that has made the plan, and `command`, that has trained the model;
+                                 when reading the model's; NULL: not known */
+    const char *command;      /* when writing not looked at: `training` has it */
     /* Topics: what documents are coded with beside rows. When reading the model's, when writing
      * borrowed: drps_topic_gram(); NULL: no topic model. */
     const double *gram;

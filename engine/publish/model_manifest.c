@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/folder/drps_command.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/topic/drps_topic.h"
 
@@ -79,6 +80,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
     if (info->headless) drps_manifest_put(&j, "headless", json_true());
+    drps_command_put(&j, "plan_command", info->plan_command);
     return j;
 }
 
@@ -167,6 +169,9 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc == 0)
         rc = drps_plan_get_columns(j, path, info->label_column, &info->separator, &info->headless,
                                    err);
+    if (rc == 0) rc = drps_command_get(j, "plan_command", path, &info->plan_command, err);
+    if (rc == 0)
+        rc = drps_command_get(json_object_get(j, "training"), "command", path, &info->command, err);
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));

@@ -3,6 +3,7 @@
 #include "engine/publish/drps_modeldir.h"
 
 #include "base/folder/drps_stage.h"
+#include "base/monitor/drps_monitor_out.h"
 #include "engine/checkpoint/drps_checkpoint_files.h"
 
 /* Rows that a run begins with, as a checkpoint: engine/checkpoint/drps_checkpoint.h. */
@@ -57,6 +58,8 @@ static const struct drps_owned model_owned[] = {
     {.name = DRPS_MODEL_MANIFEST_NEXT},
     {.name = DRPS_MODEL_NAMES},
     {.name = DRPS_MODEL_ROWS, .inside = drps_kv_owned},
+    {.name = DRPS_MONITOR_FILE, .unfinished = 1},
+    {.name = DRPS_MONITOR_FILE_NEXT, .unfinished = 1},
     {.name = DRPS_MODEL_STORE, .inside = store_owned, .unfinished = 1},
     {.name = DRPS_MODEL_TRAINED, .inside = trained_owned, .unfinished = 1},
     {.name = NULL},

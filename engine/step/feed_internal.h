@@ -29,9 +29,10 @@ struct drps_feed {
     void *record[FILES]; /* own: a batch's records, read on their own */
     void *plain;         /* own: [max_body_bytes] a body that came from another rank, unpacked */
     size_t record_cap[FILES];
-    uint64_t record_bytes, record_calls; /* read on their own, by the server's thread */
-    uint64_t steps;                      /* of an epoch */
-    double lists_share;                  /* what row lists are of their and the bodies' bytes */
+    _Atomic uint64_t record_bytes, record_calls; /* read on their own, by the server's thread;
+                                                    statistics read them meanwhile */
+    uint64_t steps;                              /* of an epoch */
+    double lists_share; /* what row lists are of their and the bodies' bytes */
     int keep;
     uint64_t at, list_at; /* step of the next batch, and row list, within its epoch */
     struct seen {

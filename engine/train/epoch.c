@@ -24,12 +24,13 @@ struct run {
     struct drps_epoch_loop *loop;
     uint64_t epoch;
     uint64_t start_ns;
-    uint64_t step, steps; /* of the epoch */
-    uint64_t samples;     /* trained */
-    double loss;          /* their sum */
-    uint64_t trained_ns;  /* when training ended */
-    uint64_t now_ns;      /* when the last step ended */
-    int asked;            /* of several ranks: this one has asked all to pause */
+    uint64_t step, steps;               /* of the epoch */
+    uint64_t samples;                   /* trained */
+    uint64_t first_step, first_samples; /* of the epoch, that were done before this run began */
+    double loss;                        /* their sum */
+    uint64_t trained_ns;                /* when training ended */
+    uint64_t now_ns;                    /* when the last step ended */
+    int asked;                          /* of several ranks: this one has asked all to pause */
     uint64_t diverged_at; /* of several ranks: the step, from 1, whose loss was no finite number
                              here; the ranks stop soon after. 0: none */
 };
@@ -41,14 +42,10 @@ static void set_mark(struct drps_epoch_loop *loop, struct mark *mark)
     mark->start_ns = drps_clock_ns();
 }
 
-static void tell_progress(struct run *run, uint64_t now)
+static struct drps_train_progress progress_of(const struct run *run, uint64_t now)
 {
-    struct drps_epoch_loop *loop = run->loop;
-    run->now_ns = now;
-    if (!loop->first_ns) loop->first_ns = now;
-    if (!loop->options->on_progress || now - loop->progress_ns < PROGRESS_NS) return;
-    loop->progress_ns = now;
-    const struct drps_train_progress p = {
+    const struct drps_epoch_loop *loop = run->loop;
+    return (struct drps_train_progress){
         .epoch = run->epoch,
         .epochs = loop->options->epochs,
         .step =
@@ -59,8 +56,29 @@ static void tell_progress(struct run *run, uint64_t now)
         .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
         .train_loss =
             run->samples ? run->loss / drps_plan_weight_of(loop->info, run->samples) : NAN,
+        .first_step = run->first_step,
+        .samples = run->samples - run->first_samples,
     };
-    loop->options->on_progress(loop->options->ctx, &p);
+}
+
+static void tell_progress(struct run *run, uint64_t now)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    const struct drps_train_options *o = loop->options;
+    run->now_ns = now;
+    if (!loop->first_ns) loop->first_ns = now;
+    if ((!o->on_progress && !loop->watch) || now - loop->progress_ns < PROGRESS_NS) return;
+    loop->progress_ns = now;
+    const struct drps_train_progress p = progress_of(run, now);
+    if (o->on_progress) o->on_progress(o->ctx, &p);
+    if (loop->watch) loop->watch(loop->pause_ctx, &p);
+}
+
+/* What is watched is right when the steps have ended, however they did. */
+static void tell_end(const struct run *run)
+{
+    const struct drps_train_progress p = progress_of(run, drps_clock_ns());
+    if (run->loop->watch) run->loop->watch(run->loop->pause_ctx, &p);
 }
 
 /* What is done, for the one who pauses. Evaluation changes nothing and begins anew. */
@@ -442,6 +460,8 @@ static void begin_run(struct run *run, const struct drps_epoch_part *begin, stru
     run->step = begin->step;
     run->samples = begin->samples;
     run->loss = begin->loss;
+    run->first_step = begin->step;
+    run->first_samples = begin->samples;
     if (run->step == run->loop->train_steps) run->trained_ns = drps_clock_ns();
 }
 
@@ -472,6 +492,7 @@ int drps_epoch_run(struct drps_epoch_loop *loop, uint64_t epoch,
         if (rc == 0) rc = run_rest(&run, err);
     }
     const int stopped = rc == STOPPED;
+    tell_end(&run);
     if (rc >= 0) rc = agree_on_divergence(&run, err);
     if (rc == 0 && stopped) {
         loop->stopped_at = run.step;

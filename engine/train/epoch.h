@@ -50,6 +50,8 @@ struct drps_epoch_loop {
     int (*end_round)(void *ctx, uint64_t epoch, const struct drps_epoch_part *done,
                      struct drps_err *err);
     uint64_t pause_step, pause_ns; /* UINT64_MAX: none */
+    /* Called like on_progress, and when an epoch is done, with pause_ctx; NULL: never. */
+    void (*watch)(void *ctx, const struct drps_train_progress *progress);
 
     uint64_t plan_ns, wait_ns, step_ns, evaluate_ns,
         hand_ns;                    /* time by phase, beside the worker's */

@@ -214,6 +214,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .fields = job->whole->fields,
         .separator = plan->separator,
         .headless = plan->headless,
+        .plan_command = plan->command,
     };
     if (job->topic) info->gram = drps_topic_gram(job->topic);
     info->topic_l1 = (double)job->server.optim.l1;
@@ -261,6 +262,7 @@ static int publish(struct drps_job *job, struct drps_err *err)
 {
     struct drps_publish_result done;
     if (is_less(job)) return 0;
+    drps_watch_leave_folder(job->watch);
     const struct drps_publish_options options = {
         .log = job->options->log, .on_progress = tell_published, .ctx = job};
     int rc = drps_publish_stage(&job->stage, job->trained.dir, job->model_kv,

@@ -25,6 +25,7 @@ static int keep_epoch(struct drps_job *job, const struct drps_epoch *epoch, stru
                             (unsigned long long)epoch->epoch);
     r->epochs = grown;
     r->epochs[r->epochs_n++] = *epoch;
+    drps_watch_epoch(job->watch, epoch);
     if (job->options->on_epoch) job->options->on_epoch(job->options->ctx, epoch);
     return 0;
 }
@@ -201,6 +202,7 @@ static int export_last(struct drps_job *job, struct drps_err *err)
     const int unfinished = r->interrupted && r->steps;
     if (r->best_epoch || (r->interrupted && !r->epochs_n && !r->steps)) return 0;
     r->best_epoch = unfinished ? 0 : r->epochs_n;
+    drps_watch_phase(job->watch, DRPS_WATCH_WRITES);
     return drps_job_export(job, r->epochs_n + (unfinished ? 1 : 0), err);
 }
 
@@ -255,7 +257,8 @@ static int run_pilot(struct drps_job *job, struct drps_store_config *config, str
     int rc = job->ranks ? drps_cluster_agree(&job->cluster, job->options, &job->asked, err) : 0;
     if (rc < 0) return rc;
     describe(job);
-    rc = drps_job_start(job, config, err);
+    rc = drps_watch_begin(job->watch, job->result, err);
+    if (rc == 0) rc = drps_job_start(job, config, err);
     if (rc == 0) rc = run_epochs(job, err);
     drps_job_collect(job);
     if (rc == 0 && job->ranks) rc = drps_job_collect_ranks(job, err);
@@ -294,11 +297,19 @@ static void remark(const struct drps_job *job)
     drps_job_remark_failed(job);
 }
 
+static int open_watch(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_plan_ranks *ranks = &job->plan->info.ranks;
+    return job->ranks ? drps_watch_open(job->options, ranks->rank, ranks->count, &job->watch, err)
+                      : drps_watch_open(job->options, 0, 1, &job->watch, err);
+}
+
 static int run(struct drps_job *job, struct drps_err *err)
 {
     const int is_pilot = job->options->pilot.on;
     struct drps_store_config config;
-    int rc = drps_job_prepare(job, &config, err);
+    int rc = open_watch(job, err);
+    if (rc == 0) rc = drps_job_prepare(job, &config, err);
     if (rc == 0 && is_pilot && (job->result->already || job->checkpoints.from))
         return leave_pilot(job, err);
     if (rc == 0 && is_pilot) return run_pilot(job, &config, err);
@@ -307,7 +318,8 @@ static int run(struct drps_job *job, struct drps_err *err)
         rc = drps_cluster_agree(&job->cluster, job->options, &job->asked, err);
     if (rc < 0) return rc;
     describe(job);
-    rc = drps_job_start(job, &config, err);
+    rc = drps_watch_begin(job->watch, job->result, err);
+    if (rc == 0) rc = drps_job_start(job, &config, err);
     if (rc == 0) rc = drps_job_take_up(job, err);
     if (rc == 0) rc = begin_log(job, err);
     if (rc == 0) rc = run_epochs(job, err);
@@ -321,6 +333,14 @@ static int run(struct drps_job *job, struct drps_err *err)
     if (rc == 0 && job->ranks) rc = drps_cluster_finish(&job->cluster, err);
     if (rc == 0 && !job->result->interrupted) drps_job_clear(job);
     return rc == 0 ? drps_job_write_delta(job, err) : rc;
+}
+
+/* Those who watch see what it came to. */
+static void end_watch(struct drps_job *job)
+{
+    job->result->phases.export = (double)job->export_ns * 1e-9;
+    drps_watch_counts(job->watch, job->result, job->ranks ? job->cluster.net : NULL);
+    drps_watch_close(job->watch);
 }
 
 static void finish(struct drps_job *job)
@@ -341,6 +361,7 @@ static void finish(struct drps_job *job)
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);
     drps_windows_close(job->windows);
+    end_watch(job);                /* before the folder goes in which it writes */
     drps_stage_abort(&job->stage); /* nothing to do once committed */
     drps_trained_end(&job->trained);
     drps_job_close_checkpoints(job); /* after the store that reads from one */

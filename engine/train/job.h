@@ -20,6 +20,7 @@
 #include "engine/train/epoch.h"
 #include "engine/train/space.h"
 #include "engine/train/vectors/drps_round_log.h"
+#include "engine/train/watch/drps_watch.h"
 #include "engine/warm/drps_warm.h"
 
 struct drps_job {
@@ -67,6 +68,7 @@ struct drps_job {
     struct drps_windows *windows; /* NULL without a relay store */
     struct drps_window_source window_source;
     struct drps_metrics *metrics;
+    struct drps_watch *watch; /* own; NULL: nobody watches */
     struct drps_stage stage;
     struct drps_trained trained; /* in the stage, until it has a name of its own; whole */
     char *store_dir;             /* own: of the store's files, in the stage */
@@ -220,6 +222,9 @@ int drps_job_conclude(struct drps_job *job, int rc, struct drps_err *err);
 
 /* What the store, the feed and the worker counted; before they are closed. */
 void drps_job_collect(struct drps_job *job);
+
+/* What is watched becomes what it is now: a drps_epoch_loop.watch, of the job. */
+void drps_job_watch(void *job, const struct drps_train_progress *progress);
 
 /* How this rank fared goes to all ranks, and theirs come here. */
 DRPS_MUST_CHECK

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/folder/drps_command.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_epoch_json.h"
 #include "engine/cluster/sv/drps_exchange.h"
@@ -159,6 +160,36 @@ static json_t *latency_seconds(const struct drps_latency *l, double q)
     return number(l->n ? drps_latency_quantile_us(l, q) * 1e-6 : NAN);
 }
 
+/* How many operations took how long, in the buckets of drps_iostat.h from the first to the last
+ * that is not empty; null without operations. */
+static json_t *latency_to_json(const struct drps_latency *l)
+{
+    size_t first = 0, n = DRPS_LATENCY_BUCKETS;
+    if (!l->n) return json_null();
+    json_t *j = json_object(), *counts = json_array();
+    while (first < n && !l->count[first])
+        first++;
+    while (n > first && !l->count[n - 1])
+        n--;
+    for (size_t b = first; b < n; b++)
+        drps_manifest_append(&counts, count(l->count[b]));
+    drps_manifest_put(&j, "first", count(first));
+    drps_manifest_put(&j, "counts", counts);
+    drps_manifest_put(&j, "sum_seconds", number((double)l->sum_ns * 1e-9));
+    drps_manifest_put(&j, "max_seconds", number((double)l->max_ns * 1e-9));
+    return j;
+}
+
+static void put_latencies(json_t **j, const struct drps_iostat *io)
+{
+    drps_manifest_put(j, "read_p50_seconds", latency_seconds(&io->read_latency, 0.5));
+    drps_manifest_put(j, "read_p99_seconds", latency_seconds(&io->read_latency, 0.99));
+    drps_manifest_put(j, "write_p50_seconds", latency_seconds(&io->write_latency, 0.5));
+    drps_manifest_put(j, "write_p99_seconds", latency_seconds(&io->write_latency, 0.99));
+    drps_manifest_put(j, "read_latency", latency_to_json(&io->read_latency));
+    drps_manifest_put(j, "write_latency", latency_to_json(&io->write_latency));
+}
+
 /* The I/O of any store; all zero where it does none. */
 static json_t *io_to_json(const struct drps_train_result *r)
 {
@@ -176,10 +207,7 @@ static json_t *io_to_json(const struct drps_train_result *r)
     drps_manifest_put(
         &j, "queue_depth",
         number(io->read_calls ? (double)io->queue_depth_sum / (double)io->read_calls : NAN));
-    drps_manifest_put(&j, "read_p50_seconds", latency_seconds(&io->read_latency, 0.5));
-    drps_manifest_put(&j, "read_p99_seconds", latency_seconds(&io->read_latency, 0.99));
-    drps_manifest_put(&j, "write_p50_seconds", latency_seconds(&io->write_latency, 0.5));
-    drps_manifest_put(&j, "write_p99_seconds", latency_seconds(&io->write_latency, 0.99));
+    put_latencies(&j, io);
     return j;
 }
 
@@ -225,10 +253,7 @@ static json_t *device_to_json(const struct drps_kv_device *d)
     drps_manifest_put(
         &j, "queue_depth",
         number(d->io.reads ? (double)d->io.queue_depth_sum / (double)d->io.reads : NAN));
-    drps_manifest_put(&j, "read_p50_seconds", latency_seconds(&d->io.read_latency, 0.5));
-    drps_manifest_put(&j, "read_p99_seconds", latency_seconds(&d->io.read_latency, 0.99));
-    drps_manifest_put(&j, "write_p50_seconds", latency_seconds(&d->io.write_latency, 0.5));
-    drps_manifest_put(&j, "write_p99_seconds", latency_seconds(&d->io.write_latency, 0.99));
+    put_latencies(&j, &d->io);
     drps_manifest_put(&j, "gap_bytes", count(d->gap_bytes));
     drps_manifest_put(&j, "sector_bytes", count(d->sector));
     drps_manifest_put(&j, "io_engine", json_string(d->io_engine));
@@ -367,6 +392,7 @@ static json_t *exchange_to_json(const struct drps_train_exchange *x)
 void *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *r)
 {
     json_t *j = json_object();
+    drps_command_put(&j, "command", options->command);
     drps_manifest_put(&j, "store", json_string(r->store));
     drps_manifest_put(&j, "model_store", json_string(r->model_store));
     drps_manifest_put(&j, "rows", count(r->rows));

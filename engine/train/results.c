@@ -80,14 +80,12 @@ static void collect_windows(struct drps_job *job)
     job->server.ops->window_stats(job->server.store, r->windows);
 }
 
-void drps_job_collect(struct drps_job *job)
+/* What may be asked for at any time between two steps. */
+static void count(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
     struct drps_feed_stats feed;
     if (job->server.store) job->server.ops->stats(job->server.store, &r->store_stats);
-    collect_windows(job);
-    if (job->log)
-        drps_round_log_counts(job->log, &r->checkpoints.rounds, &r->checkpoints.log_bytes);
     if (job->feed) {
         drps_feed_stats(job->feed, &feed);
         r->plan_read_bytes = feed.read_bytes;
@@ -101,7 +99,25 @@ void drps_job_collect(struct drps_job *job)
         .step = (double)job->loop.step_ns * 1e-9,
         .evaluate = (double)job->loop.evaluate_ns * 1e-9,
         .hand_over = (double)job->loop.hand_ns * 1e-9,
+        .export = (double)job->export_ns * 1e-9,
     };
+}
+
+void drps_job_watch(void *ctx, const struct drps_train_progress *progress)
+{
+    struct drps_job *job = ctx;
+    count(job);
+    drps_watch_counts(job->watch, job->result, job->ranks ? job->cluster.net : NULL);
+    drps_watch_progress(job->watch, progress, (double)job->server.optim.lr);
+}
+
+void drps_job_collect(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    count(job);
+    collect_windows(job);
+    if (job->log)
+        drps_round_log_counts(job->log, &r->checkpoints.rounds, &r->checkpoints.log_bytes);
     r->first_step_seconds =
         job->loop.first_ns ? (double)(job->loop.first_ns - job->begin_ns) * 1e-9 : NAN;
     r->emulated = job->worker.emulate.done;

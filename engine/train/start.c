@@ -391,6 +391,7 @@ static int open_topic(struct drps_job *job, struct drps_err *err)
 int drps_job_start(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     int rc = drps_job_begin_stage(job, err);
+    if (rc == 0) rc = drps_watch_enter_folder(job->watch, job->stage.dir, err);
     if (rc == 0) rc = make_store_dir(job, err);
     if (rc == 0) rc = drps_job_look_at_saved(job, config, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 0, err);
@@ -437,6 +438,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         /* There is no cut inside an epoch of these. */
         .pause = job->async || (has_whole_epochs(job) && !job->log) ? NULL : drps_job_checkpoint,
         .pause_ctx = job,
+        .watch = job->watch ? drps_job_watch : NULL,
         .end_round = job->log ? drps_job_end_round : NULL,
         .train_steps = drps_pilot_train_steps(job->options, &job->plan->info),
         .eval_steps = drps_pilot_eval_steps(job->options, &job->plan->info),

@@ -238,6 +238,8 @@ struct drps_plan_info {
     char separator;                            /* of csv, as given; 0 if it was not */
     int headless;                              /* csv has no header: columns are numbers */
     struct drps_plan_ranks ranks;
+    const char *command; /* how drps-index was asked for it; of an open plan its own, else borrowed;
+                            NULL: not known. The id does not depend on it */
 };
 
 struct drps_plan {

@@ -10,6 +10,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_checksum.h"
+#include "base/folder/drps_command.h"
 #include "base/folder/drps_manifest.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
@@ -225,6 +226,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
     if (info->headless) drps_manifest_put(&j, "headless", json_true());
     if (info->ranks.count > 1) drps_manifest_put(&j, "cluster", ranks_to_json(&info->ranks));
+    drps_command_put(&j, "command", info->command);
     return j;
 }
 
@@ -654,6 +656,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = get_ones(plan, path, err);
     if (rc == 0) rc = get_negatives(plan, path, err);
     if (rc == 0) rc = get_base(plan, path, err);
+    if (rc == 0) rc = drps_command_get(j, "command", path, &info->command, err);
     if (rc == 0) rc = drps_classes_get(j, path, &plan->classes, err);
     info->classes = plan->classes;
     return rc == 0 ? drps_plan_check_numbers(info, path, err) : rc;

@@ -1,5 +1,6 @@
 /* What drps-index may write, for drps_stage_begin(): the files of a plan, and those that are there
  * while it is made. */
+#include "base/monitor/drps_monitor_out.h"
 #include "index/plan/drps_plan.h"
 
 /* clang-format off */
@@ -46,6 +47,8 @@ static const struct drps_owned scratch[] = {
 static const struct drps_owned plan[] = {
     PLAN,
     {.name = DRPS_FILE_RANK "#", .inside = part},
+    SCRATCH(DRPS_MONITOR_FILE),
+    SCRATCH(DRPS_MONITOR_FILE_NEXT),
     {.name = DRPS_FILE_SCRATCH, .inside = scratch, .unfinished = 1},
     FILE(NULL),
 };

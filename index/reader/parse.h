@@ -126,6 +126,16 @@ int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const c
 const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps, const char *p,
                                    const char *end, float *label_out);
 
+/*
+ * A matrix as the input, in place of text: samples are those of the text of the same numbers, of
+ * libsvm, libffm or ratings. Check options.matrix, once the format is set (DRPS_E_CONFIG); the next
+ * samples, as drps_reader_next() has them.
+ */
+DRPS_MUST_CHECK
+int drps_matrix_source_open(struct drps_reader *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_matrix_source_next(struct drps_reader *r, struct drps_samples *out, struct drps_err *err);
+
 /* Returns how often byte c occurs. */
 size_t drps_parse_count(const char *text, size_t n, char c);
 

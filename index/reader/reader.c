@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/reader/matrix/drps_matrix_source.h"
 #include "index/reader/parse.h"
 
 enum { SKIPS_TOLD = 10 };

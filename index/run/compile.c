@@ -16,6 +16,7 @@
 #include "index/drps_index.h"
 #include "index/ranks/drps_placement.h"
 #include "index/run/run.h"
+#include "index/watch/drps_index_watch.h"
 #include "storage/io/drps_probe.h"
 #include "storage/relay/drps_relay.h"
 
@@ -123,11 +124,13 @@ static int begin(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = open_base(r, err);
     if (rc == 0) rc = drps_run_check_options(&r->options, err);
     if (rc < 0) return rc;
+    drps_index_watch_memory(r->progress.watch, r->options.memory_bytes);
     info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
     if (r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
         rc = drps_stage_begin(&r->stage, r->io, r->options.out, &drps_plan_kind, r->options.force,
                               err);
+    if (rc == 0) rc = drps_index_watch_enter_folder(r->progress.watch, r->stage.dir, err);
     if (rc < 0) return rc;
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
     (void)snprintf(info->order, sizeof(info->order), "%s",
@@ -142,6 +145,7 @@ static int begin(struct index_run *r, struct drps_err *err)
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;
     info->memory_bytes = r->options.memory_bytes;
+    info->command = r->options.command;
     return make_folders(r, err);
 }
 
@@ -181,6 +185,7 @@ static int publish(struct index_run *r, struct drps_err *err)
     if (rc == 0 && r->parts_n > 1)
         rc = drps_plan_save(r->io, r->stage.dir, r->info, r->fields, NULL, err);
     if (rc == 0) measure_plan(r);
+    drps_index_watch_leave_folder(r->progress.watch);
     if (rc == 0) rc = drps_stage_commit(&r->stage, err);
     if (r->stage.left.code) drps_log(r->options.log, DRPS_LOG_WARN, "%s", r->stage.left.text);
     return rc;
@@ -265,8 +270,11 @@ static void *run_phase(void *arg)
 {
     struct running *p = arg;
     const uint64_t start = drps_clock_ns();
+    drps_index_watch_begin(p->r->progress.watch, (enum drps_index_phase)p->phase);
     p->rc = phases[p->phase].run(p->r, &p->err);
     p->r->result->phase_seconds[p->phase] = drps_seconds_since(start);
+    drps_index_watch_end(p->r->progress.watch, (enum drps_index_phase)p->phase,
+                         p->r->result->phase_seconds[p->phase]);
     return NULL;
 }
 
@@ -324,6 +332,7 @@ static void run_free(struct index_run *r)
     free(r->class_weights);
     drps_plan_close(r->from);
     drps_plan_close(r->base);
+    drps_index_watch_close(r->progress.watch); /* before the folder goes in which it writes */
     drps_stage_abort(&r->stage);
     r->info->classes = NULL;
     for (uint32_t i = 0; r->parts && i < r->parts_n; i++)
@@ -334,6 +343,15 @@ static void run_free(struct index_run *r)
     free(r->scratch);
     free(r->laid);
     free(r);
+}
+
+/* What the phases report, for the caller and for those who watch. */
+static void tell_progress(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total)
+{
+    const struct index_run *r = ctx;
+    const struct drps_index_options *o = r->asked;
+    drps_index_watch_done(r->progress.watch, phase, done, total);
+    if (o->progress) o->progress(o->progress_ctx, phase, done, total);
 }
 
 int drps_index_run(const struct drps_io *io, const struct drps_index_options *options,
@@ -347,10 +365,14 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
     if (!r) return drps_err_set(err, -ENOMEM, "no memory");
     r->io = &stoppable; /* it outlives all that the phases open */
     r->options = *options;
+    r->options.progress = tell_progress;
+    r->options.progress_ctx = r;
+    r->asked = options;
     r->progress.options = &r->options;
     r->result = result_out;
     r->info = &result_out->info;
-    int rc = begin(r, err);
+    int rc = drps_index_watch_open(options, drps_index_phase_name, &r->progress.watch, err);
+    if (rc == 0) rc = begin(r, err);
     if (rc == 0) rc = run_phases(r, err);
     if (rc == 0) rc = publish(r, err);
     if (rc == DRPS_E_INTERRUPTED) { /* whoever noticed it: this is what it means */

@@ -21,8 +21,9 @@
 /* Everything that the phases hand on. */
 struct index_run {
     const struct drps_io *io;
-    struct drps_index_options options; /* with defaults filled in */
-    struct index_progress progress;    /* of the phase that runs */
+    const struct drps_index_options *asked; /* as the caller has them; borrowed */
+    struct drps_index_options options;      /* with defaults filled in */
+    struct index_progress progress;         /* of the phase that runs */
     struct drps_stage stage;
     char *scratch; /* own: folder for files of the run, removed at its end */
     char *laid;    /* own: where rows in blocks go: the plan, or scratch to be placed from */

@@ -17,6 +17,7 @@
 #include "base/drps_rng.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/samples/drps_replay.h"
+#include "index/watch/drps_index_watch.h"
 
 enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
 
@@ -29,6 +30,7 @@ enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
 
 struct ahead {
     struct drps_reader *reader;
+    struct drps_index_watch *watch; /* borrowed; may be NULL */
     struct drps_samples pieces[PIECES];
     pthread_t thread;
     pthread_mutex_t lock;
@@ -52,6 +54,8 @@ static void *read_pieces(void *arg)
         pthread_mutex_unlock(&a->lock);
         if (stop) break;
         rc = drps_reader_next(a->reader, piece, &a->err);
+        drps_index_watch_read(a->watch, drps_reader_file_bytes(a->reader),
+                              drps_reader_lines(a->reader));
         pthread_mutex_lock(&a->lock);
         if (rc > 0) a->filled++;
         a->rc = rc;
@@ -532,6 +536,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         rc = check_same_shape(t, a.reader, err);
     }
     if (rc == 0) {
+        a.watch = t->progress->watch;
+        drps_index_watch_next_reader(a.watch);
         rc = ahead_start(&a, err);
         if (rc == 0) {
             rc = take_all(t, &a, err);

@@ -244,8 +244,10 @@ static void pib_stats(struct drps_store *base, struct drps_store_stats *out)
     struct drps_pib *st = (struct drps_pib *)base;
     (void)pthread_mutex_lock(&st->lock);
     *out = st->stats;
+    const uint64_t ready = st->ready;
     (void)pthread_mutex_unlock(&st->lock);
     out->steps = st->steps.opened;
+    out->steps_ahead = ready > out->steps ? ready - out->steps : 0;
     drps_fetch_stats(&st->fetch, &out->io);
     struct drps_kv_stats engine;
     st->config.kv->stats(st->kv, &engine);

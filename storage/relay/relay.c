@@ -417,6 +417,7 @@ static int failed(const struct drps_relay *st, struct drps_err *err)
 static int await_window(struct drps_relay *st, uint64_t q, struct drps_err *err)
 {
     (void)pthread_mutex_lock(&st->lock);
+    st->asked = q + 1;
     if (st->ready <= q && !st->failure.code) {
         const uint64_t start = drps_clock_ns();
         while (st->ready <= q && !st->failure.code)
@@ -559,6 +560,7 @@ static void relay_stats(struct drps_store *base, struct drps_store_stats *out)
     struct drps_relay *st = (struct drps_relay *)base;
     (void)pthread_mutex_lock(&st->lock);
     *out = st->stats;
+    out->windows_ahead = st->ready > st->asked ? st->ready - st->asked : 0;
     (void)pthread_mutex_unlock(&st->lock);
     out->steps = st->steps.opened;
     drps_streams_stats(st->streams, &out->io);

@@ -113,6 +113,7 @@ struct drps_relay {
     pthread_t window_thread;
     int alive, started;
     uint64_t ready; /* windows opened by the window thread, ever */
+    uint64_t asked; /* windows that steps have come to, ever: for statistics */
     uint64_t left;  /* windows that the engine's thread has finished, ever */
     int idle, stopping;
     int still; /* 1: the window thread is to stay idle */

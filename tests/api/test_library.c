@@ -668,6 +668,46 @@ static void test_bad_matrices_are_refused(void **state)
     drps_settings_free(settings);
 }
 
+/* Arrays of any numbers: what is not told is scored, and nothing beyond the arrays is read. */
+static void test_random_matrices_do_no_harm(void **state)
+{
+    enum { N = 6, ROUNDS = 4000 / DRPS_TEST_ONE_IN };
+    static const int64_t odd[] = {-1, 0, 1, 2, 3, 5, N, N + 1, INT64_MAX, INT64_MIN, UINT32_MAX};
+    static const double odd_values[] = {0, 1, -2.5, 1e300, -1e-300, (double)NAN, (double)INFINITY};
+    struct one_model *f = *state;
+    struct random_source r = random_begin("random matrices");
+    struct drps_predictor *p;
+    size_t scored = 0;
+    make_model(f, &kinds[4]);
+    assert_int_equal(drps_predictor_open(f->model, 0, &p, NULL), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t starts[N + 1], indices[N], fields[N];
+        double values[N], scores[N];
+        const int tame = (int)random_below(&r, 3);
+        for (size_t i = 0; i <= N; i++)
+            starts[i] = tame ? (int64_t)i : odd[random_below(&r, sizeof(odd) / sizeof(*odd))];
+        for (size_t i = 0; i < N; i++) {
+            indices[i] = tame ? (int64_t)random_below(&r, N)
+                              : odd[random_below(&r, sizeof(odd) / sizeof(*odd))];
+            fields[i] = tame > 1 ? 1 : odd[random_below(&r, sizeof(odd) / sizeof(*odd))];
+            values[i] = odd_values[random_below(
+                &r, tame > 1 ? 3 : sizeof(odd_values) / sizeof(*odd_values))];
+        }
+        const struct drps_matrix m = {.samples = random_below(&r, N + 1),
+                                      .columns = N,
+                                      .entries = N,
+                                      .starts = {starts, DRPS_I64},
+                                      .indices = {indices, DRPS_I64},
+                                      .values = {values, DRPS_F64},
+                                      .fields = {fields, DRPS_I64}};
+        const int rc = drps_predictor_score(p, &m, DRPS_SCORE_USUAL, scores, NULL);
+        if (rc != 0 && rc != DRPS_E_FORMAT) fail_msg("round %d: %d", round, rc);
+        scored += rc == 0 && m.samples;
+    }
+    assert_true(scored > ROUNDS / 10);
+    drps_predictor_close(p);
+}
+
 static void test_nothing_is_refused(void **state)
 {
     struct one_model *f = *state;
@@ -733,6 +773,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_is_watched_and_stopped, begin_model, end_model),
         cmocka_unit_test_setup_teardown(test_bad_matrices_are_refused, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_random_matrices_do_no_harm, begin_model, end_model),
         cmocka_unit_test_setup_teardown(test_nothing_is_refused, begin_model, end_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/settings/drps_settings.h"
+#include "api/settings.h"
 
 static struct drps_settings *new_settings(enum drps_task task)
 {

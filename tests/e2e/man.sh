@@ -16,7 +16,7 @@ done
 echo "ok man pages"
 
 # --help keeps its two columns: an option that is too long for the left one pushes the text out of the right one.
-for tool in gen import index train predict recommend stat; do
+for tool in gen import index train predict recommend stat top; do
     "$tools/drps-$tool" --help >help.txt || fail "drps-$tool --help failed"
     cat -s help.txt | cmp -s - help.txt || fail "drps-$tool --help: empty lines follow each other"
     awk '/^ {7,}--/ || length > 79 {print; bad = 1} END {exit bad}' help.txt || fail "drps-$tool --help: lines that break the layout"

@@ -29,6 +29,17 @@ rm -r plan
 
 # ---- The plan of one process ----
 
+# same_plan A B: all files are the same, but for the command lines that they were asked for with.
+same_plan() {
+    local plan
+    rm -rf compared && mkdir compared
+    for plan in "$1" "$2"; do
+        cp -r "$plan" "compared/$plan"
+        find "compared/$plan" -name plan.json -exec sed -i '/^ "command": /d; /^ "checksum": /d' {} +
+    done
+    diff -r "compared/$1" "compared/$2"
+}
+
 same() { # NAME INDEX-OPTIONS...
     local name=$1 pid
     shift
@@ -37,7 +48,7 @@ same() { # NAME INDEX-OPTIONS...
     start 3
     "$tools/drps-index" "$@" --test-fraction 0.1 -o plan --peers peers.txt --peer-rank 0 --timeout 60 --quiet
     for pid in "${pids[@]}"; do wait "$pid" || fail "$name: a rank ended with $?: $(cat rank-*.txt)"; done
-    diff -r one plan || fail "$name: three processes make another plan than one"
+    same_plan one plan || fail "$name: three processes make another plan than one"
     for r in 1 2; do
         empty $r
         grep -qE "rank $r: [0-9.]+ [KMG]?i?B(ytes)? of row lists and questions, [0-9.]+ .* of answers; counted for" "rank-$r.txt" ||
@@ -68,7 +79,7 @@ launched 2 &
 launched 0 || fail "with keys: $?"
 wait
 "$tools/drps-index" data.svm --algo lor --blocks auto -o one --force --quiet
-diff -r one plan || fail "with keys: another plan"
+same_plan one plan || fail "with keys: another plan"
 rm -r plan
 echo "ok keys and launchers"
 

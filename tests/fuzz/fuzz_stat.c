@@ -1,7 +1,8 @@
 /*
- * Fuzz target of drps-stat: a plan or a model that was edited and signed anew is shown, checked or
- * not. Input: byte 0 options, 1 the plan (support/base_plans.h), 2 what of it is shown: an engine's
- * model of it, or the plan; then edits (support/base_models.h, or support/edited.h).
+ * Fuzz target of drps-stat: a plan or a model that was edited and signed anew is shown, also as a
+ * page, checked or not. Input: byte 0 options, 1 the plan (support/base_plans.h), 2 what of it is
+ * shown: an engine's model of it, or the plan; then edits (support/base_models.h, or
+ * support/edited.h).
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -54,13 +55,17 @@ static char *ask(unsigned which, int json)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct script s = {data, size};
-    const unsigned bits = script_byte(&s), plan = script_byte(&s), what = script_byte(&s);
+    static char html[] = "--html=-";
+    unsigned bits = script_byte(&s);
+    const unsigned plan = script_byte(&s), what = script_byte(&s);
+    if (bits & 64) bits = 64; /* a question of its own */
     char path[SCRATCH_PATH_BYTES];
     char *argv[8] = {"drps-stat"};
     int argc = 1;
 
     (void)snprintf(path, sizeof(path), "%s", scratch_path(base_scratch(), "shown"));
     argv[argc++] = path;
+    if (bits & 64) argv[argc++] = html;
     if (bits & 1) argv[argc++] = "--verify";
     if (bits & 2) argv[argc++] = "--json";
     const int question = bits & 1 || bits >> 4 & 3; /* beside one, these two are refused */

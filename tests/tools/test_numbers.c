@@ -576,6 +576,11 @@ static void probe_stat(void *ctx, struct news *news)
     text[n > 0 ? n : 0] = '\0';
     if (code != 0 && code != 1) wrong(news, "exit status %d", code);
     if (code == 0 && strstr(text, "16777216.0 TiB")) wrong(news, "it shows %s", text);
+    /* no coordinate of a page is out of its chart for good */
+    const int page = w->more && strncmp(w->more, "--html", 6) == 0;
+    if (code == 0 && page && (strstr(text, "nan") || strstr(text, "inf")))
+        wrong(news, "a chart has no numbers");
+    if (code == 0 && page && !strstr(text, "</main></body></html>")) wrong(news, "half a page");
 }
 
 static void sweep_stat(const char *dir, const char *name, const char *kind, int version,
@@ -663,10 +668,13 @@ static void test_numbers_that_are_shown(void **state)
     case_compile(&c);
     sweep_stat(c.out, "plan.json", "drps-plan", DRPS_PLAN_VERSION, NULL, every);
     sweep_stat(c.out, "plan.json", "drps-plan", DRPS_PLAN_VERSION, "--verify", every);
+    sweep_stat(c.out, "plan.json", "drps-plan", DRPS_PLAN_VERSION, "--html=-", every);
     train_once(c.out, "relay", NULL, model);
     sweep_stat(model, "model.json", "drps-model", DRPS_MODELDIR_VERSION, "--windows", every);
+    sweep_stat(model, "model.json", "drps-model", DRPS_MODELDIR_VERSION, "--html=-", 2 * every);
     train_once(c.out, "file", NULL, model);
     sweep_stat(model, "model.json", "drps-model", DRPS_MODELDIR_VERSION, NULL, every);
+    sweep_stat(model, "model.json", "drps-model", DRPS_MODELDIR_VERSION, "--html=-", 2 * every);
 }
 
 static void test_numbers_of_ranks_that_are_shown(void **state)

@@ -146,6 +146,7 @@ void drps_cli_start(struct drps_cli *cli, const struct drps_cli_tool *tool, void
     (void)snprintf(version, sizeof(version), "%s %s", tool->name, DRPS_VERSION);
     argp_program_version = version;
     argp_err_exit_status = DRPS_EXIT_USAGE;
+    (void)drps_command_text(tool->name, argc, argv, cli->command);
     cli_handle_signals();
     int rc = find_config(cli, argc, argv, &err);
     if (rc == 0 && cli->config_path) rc = cli_config_read(cli, &err);

@@ -52,6 +52,8 @@ int main(int argc, char **argv)
 
     drps_index_settings_init(&o.settings);
     drps_cli_start(&cli, &index_tool, &o, argc, argv);
+    o.settings.index.metrics.in_folder = 1;
+    o.settings.index.command = cli.command;
     o.settings.index.log = &cli.log;
     o.settings.index.reader.on_columns = index_columns_show;
     o.settings.index.reader.columns_ctx = &columns;

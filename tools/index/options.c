@@ -4,6 +4,8 @@
 
 #include "api/settings/drps_index_keys.h"
 
+#include "tools/drps_metrics_options.h"
+
 /* Returns 1: the option is taken. */
 static int parse_own(struct drps_values *v, struct index_options *o, int key, const char *arg)
 {
@@ -77,6 +79,8 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         drps_value_add(&v, &o->settings.inputs, arg);
     else if (key == ARGP_KEY_END)
         finish(o, &v);
+    else if (metrics_option(&v, &o->settings.index.metrics, key, arg))
+        known = 1; /* whatever is compiled */
     else if (!parse_own(&v, o, key, arg))
         known = drps_index_setting(&o->settings, &v, key, arg);
     else if (!drps_index_setting_is_of_plans(key))

@@ -3,7 +3,7 @@
 
 #include "tools/drps_forecast_text.h"
 #include "tools/stat/print.h"
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
 
 static void print_io(const json_t *training)
 {

@@ -3,7 +3,8 @@
 
 #include "base/drps_size.h"
 #include "tools/stat/print.h"
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
+#include "tools/drps_training_text.h"
 
 /* Prints the epochs. `places` is 1 for implicit feedback, whose items are placed among drawn
  * ones. */
@@ -42,24 +43,14 @@ static void print_warnings(const json_t *training)
 
 static void print_phases(const json_t *training)
 {
-    static const char *const meanings[][2] = {
-        {"plan", "waiting for the plan's files, and decoding them"},
-        {"wait_store", "waiting for rows"},
-        {"gather", "collecting a batch's rows"},
-        {"compute", "scores, losses and gradients"},
-        {"step", "the optimizer"},
-        {"evaluate", "scores of test samples"},
-        {"hand_over", "handing rows over to other ranks, and waiting for theirs"},
-        {"export", "writing the model"},
-    };
     const json_t *phases = json_object_get(training, "phase_seconds");
     const double all = json_number_value(json_object_get(training, "seconds"));
     printf("\ntime by phase, of %.2f s\n", all);
-    for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-        const json_t *v = json_object_get(phases, meanings[i][0]);
+    for (const struct training_text *t = training_phases(); t->key; t++) {
+        const json_t *v = json_object_get(phases, t->key);
         if (!v) continue;
-        printf("  %-11s %9.2f s %6.1f %%  %s\n", meanings[i][0], json_number_value(v),
-               all > 0 ? 100 * json_number_value(v) / all : 0.0, meanings[i][1]);
+        printf("  %-11s %9.2f s %6.1f %%  %s\n", t->key, json_number_value(v),
+               all > 0 ? 100 * json_number_value(v) / all : 0.0, t->meaning);
     }
 }
 

@@ -9,7 +9,7 @@
 #include "tools/drps_forecast_text.h"
 #include "api/report/drps_link.h"
 #include "tools/stat/print.h"
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
 
 static void print_files(const json_t *files)
 {

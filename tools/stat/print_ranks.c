@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "tools/stat/print.h"
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
 
 /* Prints how stale the gradients of asynchronous rounds were, of all ranks together. Bin 0 counts
  * those of staleness 0, bin b those from 2^(b - 1) on. */

@@ -11,7 +11,7 @@
 #include "base/folder/drps_manifest.h"
 #include "api/report/drps_link.h"
 #include "tools/stat/print.h"
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
 
 enum { TABLE_RANKS = 12 /* that fit a line */, MOST_RANKS = DRPS_PLAN_WORKERS_MAX };
 
@@ -195,8 +195,8 @@ static void print_least(const json_t *training, const json_t *ranks, uint64_t li
     json_array_foreach(ranks, i, r)
     {
         const struct drps_link_load load = {.rank = (uint32_t)i,
-                                       .sent_bytes = number_at(r, "sent_bytes") / n,
-                                       .received_bytes = number_at(r, "received_bytes") / n};
+                                            .sent_bytes = number_at(r, "sent_bytes") / n,
+                                            .received_bytes = number_at(r, "received_bytes") / n};
         drps_link_raise(&most, &load);
     }
     printf("  with links of %s (--link) an epoch takes %.4g s at least: rank %" PRIu32

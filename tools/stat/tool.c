@@ -2,23 +2,19 @@
  * file finds out what a folder is, and what is asked of it. */
 #include "tools/stat/tool.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "engine/checkpoint/drps_checkpoint_files.h"
 #include "tools/drps_cli.h"
 #include "api/report/drps_link.h"
+#include "tools/drps_folder_kind.h"
 #include "tools/stat/check.h"
 #include "tools/stat/checkpoints.h"
 #include "tools/stat/export.h"
+#include "tools/stat/html/drps_html_report.h"
 #include "tools/stat/print.h"
 #include "tools/stat/topics.h"
-#include "tools/stat/values.h"
+#include "tools/drps_json_text.h"
 #include "tools/stat/verify.h"
 #include "tools/stat/weights.h"
 
@@ -39,11 +35,14 @@ enum {
     KEY_AS,
     KEY_FORCE,
     KEY_MEMORY,
+    KEY_HTML,
 };
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
 
 struct options {
-    const char *path;
+    const char *path;                    /* the first of */
+    const char *paths[HTML_REPORT_MOST]; /* [report.n] */
+    struct html_report report;           /* file NULL: not asked for */
     int verify;
     int check;          /* the samples of a plan */
     size_t topic_words; /* of each topic are shown instead; 0: not asked for */
@@ -97,7 +96,11 @@ static const struct argp_option option_table[] = {
      1},
     {"as", KEY_AS, "KIND", 0,
      "With --export: text, csv, npy or onnx (default: what FILE's name ends in, else text)", 1},
-    {"force", KEY_FORCE, NULL, 0, "With --export: replace FILE if it exists", 1},
+    {"html", KEY_HTML, "FILE", 0,
+     "Instead, for up to 6 models, plans or folders of checkpoints: write a page with charts to "
+     "FILE, models side by side; - for standard output",
+     1},
+    {"force", KEY_FORCE, NULL, 0, "With --export or --html: replace FILE if it exists", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "With --weights, --similar or --export: memory of the whole process (default: half of what it "
      "may use, "
@@ -118,8 +121,8 @@ static void check_options(struct drps_cli *cli, const struct options *o)
     if ((w->top || w->class_name || w->plan) && !w->wanted)
         drps_cli_usage(
             cli, "--class and --plan are of --weights, --top also of --similar: give that, too");
-    if ((e->as || e->replace) && !e->output)
-        drps_cli_usage(cli, "--as and --force are of --export: give that, too");
+    if ((e->as && !e->output) || (e->replace && !e->output && !o->report.file))
+        drps_cli_usage(cli, "--as is of --export, --force also of --html: give that, too");
     if (w->memory_bytes && !w->wanted && !e->output)
         drps_cli_usage(cli,
                        "--memory is of --weights, --similar and --export: give one of them, too");
@@ -128,10 +131,15 @@ static void check_options(struct drps_cli *cli, const struct options *o)
                             "file");
     if (o->largest && w->similar)
         drps_cli_usage(cli, "--weights and --similar do not go together: give one of them");
-    const int questions = !!o->verify + !!o->check + !!o->topic_words + !!w->wanted + !!e->output;
+    if (cli->json && o->report.file)
+        drps_cli_usage(cli, "--json and --html do not go together: give one of them");
+    if (o->report.n > 1 && !o->report.file)
+        drps_cli_usage(cli, "one plan or model at a time: '%s' is too much", o->paths[1]);
+    const int questions =
+        !!o->verify + !!o->check + !!o->topic_words + !!w->wanted + !!e->output + !!o->report.file;
     if (questions > 1)
-        drps_cli_usage(cli, "--verify, --check, --topics, --weights and --export are questions of "
-                            "their own: ask one");
+        drps_cli_usage(cli, "--verify, --check, --topics, --weights, --export and --html are "
+                            "questions of their own: ask one");
     if (questions && (o->shown.epoch || o->shown.windows || o->link_given))
         drps_cli_usage(cli, "--epoch, --windows and --link show how training went, and another "
                             "question is asked: leave one of them out");
@@ -186,14 +194,19 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         o->export.as = drps_export_kinds()[drps_cli_choice(cli, arg, drps_export_kinds())];
         return 0;
     case KEY_FORCE:
-        o->export.replace = 1;
+        o->export.replace = o->report.replace = 1;
+        return 0;
+    case KEY_HTML:
+        o->report.file = arg;
         return 0;
     case KEY_MEMORY:
         o->weights.memory_bytes = o->export.memory_bytes = drps_cli_size(cli, arg, 1, INT64_MAX);
         return 0;
     case ARGP_KEY_ARG:
-        if (o->path) drps_cli_usage(cli, "one plan or model at a time: '%s' is too much", arg);
-        o->path = arg;
+        if (o->report.n == HTML_REPORT_MOST)
+            drps_cli_usage(cli, "%d folders at a time: '%s' is too much", HTML_REPORT_MOST, arg);
+        o->paths[o->report.n++] = arg;
+        o->path = o->paths[0];
         return 0;
     case ARGP_KEY_END:
         check_options(cli, o);
@@ -270,21 +283,6 @@ static int stat_model(struct drps_cli *cli, const struct drps_io *io, const stru
     return rc;
 }
 
-/* 1: the folder is no plan, and holds checkpoints of some rank. */
-static int has_checkpoints(const char *path)
-{
-    struct stat st;
-    const struct dirent *entry;
-    char *plan = drps_path_join(path, DRPS_FILE_MANIFEST);
-    DIR *dir = plan && stat(plan, &st) ? opendir(path) : NULL;
-    int has = 0;
-    while (dir && !has && (entry = readdir(dir)))
-        has = !strncmp(entry->d_name, DRPS_CHECKPOINT_RANK, strlen(DRPS_CHECKPOINT_RANK));
-    if (dir) (void)closedir(dir);
-    free(plan);
-    return has;
-}
-
 static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
                             struct drps_err *err)
 {
@@ -299,38 +297,38 @@ static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, cons
     return stat_print_checkpoints(cli, io, o->path, err);
 }
 
-/* The folder is a model if it has model.json, or checkpoints, or a plan. */
+static int write_html(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
+                      struct drps_err *err)
+{
+    struct html_report report = o->report;
+    report.paths = o->paths;
+    const int rc = html_report_write(io, &report, err);
+    if (rc == 0 && cli->log.level >= DRPS_LOG_INFO && strcmp(report.file, "-") != 0)
+        printf("report %s: open it in a browser\n", report.file);
+    return rc;
+}
+
 static int run(struct drps_cli *cli, const struct options *o, struct drps_err *err)
 {
     const struct drps_io *os = drps_io_os();
     const struct drps_io io = {.ops = os->ops, .ctx = os->ctx, .stop = drps_cli_stop()};
-    char *path = drps_path_join(o->path, DRPS_MODEL_MANIFEST);
-    if (!path) return drps_err_set(err, -ENOMEM, "no memory");
-    int fd;
-    int rc = drps_io_open(&io, path, O_RDONLY, &fd, err);
-    drps_io_close(&io, fd);
-    free(path);
-    if (rc == 0 && o->export.output) return stat_export(cli, &io, &o->export, o->path, err);
-    if (rc == 0) return stat_model(cli, &io, o, err);
-    if (rc != -ENOENT && rc != -ENOTDIR) return rc;
-    drps_err_clear(err);
-    if (has_checkpoints(o->path)) return stat_checkpoints(cli, &io, o, err);
+    enum folder_kind kind;
+    if (o->report.file) return write_html(cli, &io, o, err);
+    int rc = folder_kind_of(&io, o->path, &kind, err);
+    if (rc < 0) return rc;
+    if (kind == FOLDER_MODEL && o->export.output)
+        return stat_export(cli, &io, &o->export, o->path, err);
+    if (kind == FOLDER_MODEL) return stat_model(cli, &io, o, err);
+    if (kind == FOLDER_CHECKPOINTS) return stat_checkpoints(cli, &io, o, err);
     rc = stat_plan(cli, &io, o, err);
-    if (rc == DRPS_E_NOT_FOUND) {
-        drps_err_clear(err);
-        if (access(o->path, F_OK)) return drps_err_set(err, rc, "%s: %s", o->path, strerror(errno));
-        rc = drps_err_set(err, rc,
-                          "%s is neither a plan nor a model (no plan.json, no model.json in it)",
-                          o->path);
-    }
-    return rc;
+    return rc == DRPS_E_NOT_FOUND ? folder_kind_unknown(o->path, err) : rc;
 }
 
 int stat_tool_main(int argc, char **argv)
 {
     static const struct drps_cli_tool tool = {
         .name = "drps-stat",
-        .args_doc = "PLAN|MODEL|CHECKPOINTS",
+        .args_doc = "PLAN|MODEL|CHECKPOINTS [...]",
         .doc = "Show what a plan or a model is: counts, blocks and windows, the forecast of disk "
                "I/O, the loss of every epoch, and where time, memory and disk I/O of training "
                "went; or from where training can go on that left checkpoints.",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/settings/drps_train_keys.h"
+#include "tools/drps_metrics_options.h"
 
 /* Returns 1: the option is taken. */
 static int parse_own(struct drps_values *v, struct train_options *o, int key, const char *arg)
@@ -104,7 +105,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         check(cli, o, &v);
         drps_train_settings_complete(&o->settings);
     } else {
-        known = parse_own(&v, o, key, arg) || drps_train_setting(&o->settings, &v, key, arg);
+        known = parse_own(&v, o, key, arg) ||
+                metrics_option(&v, &o->settings.train.metrics, key, arg) ||
+                drps_train_setting(&o->settings, &v, key, arg);
         if (known && !publishes(key)) o->trains = 1;
     }
     return drps_cli_taken(cli, known, &err);

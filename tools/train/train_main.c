@@ -125,6 +125,8 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
     struct train_progress progress = {.cli = cli, .plan = &plan->info, .attempt = attempt};
     o->settings.train.stop = drps_cli_stop();
     o->settings.train.log = &cli->log;
+    o->settings.train.command = cli->command;
+    o->settings.train.metrics.in_folder = 1;
     train_progress_follow(&progress, &o->settings.train);
     o->ranks.plan = o->plan;
     int rc = run_pilots(&job, &found, err);

@@ -4,7 +4,7 @@
  * They are kept as they were given, and taken anew for each run: so a setting that is taken back
  * leaves nothing behind. Each is tried when it is set.
  */
-#include "api/settings/drps_settings.h"
+#include "api/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
  * Values of a manifest, as text, "-" where they are not known. Numbers that are only shown are not
  * checked before: one below 0 is not known. A text stands until 24 more were made, so that
- * a line can show many. Private to tools/stat/.
+ * a line can show many.
  */
-#ifndef DRPS_TOOLS_STAT_VALUES_H
-#define DRPS_TOOLS_STAT_VALUES_H
+#ifndef DRPS_TOOLS_JSON_TEXT_H
+#define DRPS_TOOLS_JSON_TEXT_H
 
 #include <stdint.h>
 
@@ -25,6 +25,7 @@ const char *rate_of(const json_t *j, const char *key); /* bytes a second, in MB 
 /* In per cent: a share (0 to 1), and the share of one number in another. */
 const char *percent_of(const json_t *j, const char *key);
 const char *share_of(const json_t *j, const char *part, const char *whole);
+const char *share_text(double part, double whole);
 
 /* Seconds, in microseconds; in older models they have another name and are microseconds. */
 const char *micros_of(const json_t *j, const char *key, const char *older);

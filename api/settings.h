@@ -1,4 +1,4 @@
-/* Settings that a program has made, as those of the task that they are for. Shared inside api/. */
+/* Settings that a program has made, as those of the task that they are for. Private to api/. */
 #ifndef DRPS_API_SETTINGS_H
 #define DRPS_API_SETTINGS_H
 

@@ -2,7 +2,6 @@
  * Pieces of samples from a matrix: some thousands of rows at a time, copied into the arrays that
  * text is parsed into. What follows (merging, classes, weights) is shared with the formats.
  */
-#include "index/reader/matrix/drps_matrix_source.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,6 +12,7 @@
 #include "base/drps_alloc.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/reader/matrix/drps_matrix_rows.h"
+#include "index/reader/parse.h"
 
 enum {
     PIECE_SAMPLES = 1 << 14,

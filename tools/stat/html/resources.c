@@ -1,0 +1,73 @@
+/* Where time and memory went: a table each, with bars. */
+#include <stdio.h>
+
+#include "tools/drps_json_text.h"
+#include "tools/drps_training_text.h"
+#include "tools/stat/html/sections.h"
+#include "tools/stat/html/style.h"
+#include "tools/stat/html/table.h"
+
+void section_time(struct html *h, const struct subject *s)
+{
+    static const struct html_column columns[] = {
+        {"phase", 0}, {"seconds", 1}, {"share", 1}, {"", 0}, {"what it is", 0}};
+    const json_t *phases = json_object_get(s->training, "phase_seconds");
+    const double all = json_number_value(json_object_get(s->training, "seconds"));
+    struct html_table t;
+    unsigned i = 0;
+    if (!json_is_object(phases)) return;
+    html_element(h, "h3", "Time");
+    html_table_begin(&t, h, "Seconds by phase", columns, 5);
+    for (const struct training_text *p = training_phases(); p->key; p++, i++) {
+        const json_t *v = json_object_get(phases, p->key);
+        if (!json_is_number(v)) continue;
+        html_row_begin(&t, p->key, 0);
+        html_cell_value(&t, v, number_of(phases, p->key, "%.2f"));
+        html_cell(&t, share_text(json_number_value(v), all));
+        html_cell_bar(&t, all > 0 ? json_number_value(v) / all : 0, 0);
+        html_cell(&t, p->meaning);
+        html_row_end(&t);
+    }
+    html_table_end(&t);
+}
+
+static void write_checkpoints(struct html_table *t, const json_t *training)
+{
+    const json_t *c = json_object_get(training, "checkpoints");
+    char text[160];
+    if (!number_at(c, "written") && !number_at(c, "failed")) return;
+    (void)snprintf(text, sizeof(text), "%s, %s, %s s; %s failed", count_of(c, "written"),
+                   size_of(c, "bytes"), number_of(c, "seconds", "%.2f"), count_of(c, "failed"));
+    html_pair(t, "checkpoints written", text);
+}
+
+void section_memory(struct html *h, const struct subject *s)
+{
+    static const struct html_column columns[] = {
+        {"part", 0}, {"bytes", 1}, {"of the limit", 1}, {"", 0}};
+    const json_t *memory = json_object_get(s->training, "memory");
+    const double limit = (double)number_at(memory, "limit_bytes");
+    struct html_table t;
+    size_t i;
+    json_t *part;
+    if (!json_is_object(memory)) return;
+    html_element(h, "h3", "Memory");
+    html_pairs_begin(&t, h, "The process");
+    html_pair_value(&t, "limit (--memory)", json_object_get(memory, "limit_bytes"),
+                    size_of(memory, "limit_bytes"));
+    html_pair_value(&t, "largest resident set", json_object_get(s->training, "peak_rss_bytes"),
+                    size_of(s->training, "peak_rss_bytes"));
+    write_checkpoints(&t, s->training);
+    html_table_end(&t);
+    html_table_begin(&t, h, "Memory that was set aside, by part", columns, 4);
+    json_array_foreach(json_object_get(memory, "parts"), i, part)
+    {
+        const double bytes = (double)number_at(part, "bytes");
+        html_row_begin(&t, text_of(part, "what"), 0);
+        html_cell_value(&t, json_object_get(part, "bytes"), size_of(part, "bytes"));
+        html_cell(&t, share_text(bytes, limit));
+        html_cell_bar(&t, limit > 0 ? bytes / limit : 0, 2);
+        html_row_end(&t);
+    }
+    html_table_end(&t);
+}
