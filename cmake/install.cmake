@@ -30,7 +30,7 @@ function(drps_shared_library)
     target_link_options(drps_shared PRIVATE LINKER:--version-script=${exports})
     set_target_properties(drps_shared PROPERTIES OUTPUT_NAME drps LINKER_LANGUAGE C LINK_DEPENDS ${exports}
                           VERSION ${PROJECT_VERSION} SOVERSION 0)
-    install(TARGETS drps_shared DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS drps_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT dev)
 endfunction()
 
 # drps_pkg_config(): drps.pc. Programs that are linked with the static library name all that it needs.

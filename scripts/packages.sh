@@ -10,7 +10,7 @@ build_packages=(
     libopenblas-serial-dev # drps has threads of its own
 )
 test_packages=(
-    libcmocka-dev mandoc
+    libcmocka-dev mandoc zsh
     prometheus tmux # what reads the numbers to watch, and a terminal for drps-top
     python3-onnx liblinear-tools # programs that read what drps writes, and the other way round
 )
