@@ -25,6 +25,7 @@ const char *rate_of(const json_t *j, const char *key); /* bytes a second, in MB 
 /* In per cent: a share (0 to 1), and the share of one number in another. */
 const char *percent_of(const json_t *j, const char *key);
 const char *share_of(const json_t *j, const char *part, const char *whole);
+const char *share_text(double part, double whole);
 
 /* Seconds, in microseconds; in older models they have another name and are microseconds. */
 const char *micros_of(const json_t *j, const char *key, const char *older);

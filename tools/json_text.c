@@ -1,6 +1,7 @@
 /* Values of a manifest, as text: each in one of a few buffers, taken in turn. */
 #include "tools/drps_json_text.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/drps_size.h"
@@ -16,6 +17,20 @@ char *text_room(void)
     return texts[at];
 }
 
+/* What is no number any more once it was computed with is not known. */
+static const char *finite_text(double v, const char *format)
+{
+    if (!isfinite(v)) return "-";
+    char *room = text_room();
+    (void)snprintf(room, TEXT_BYTES, format, v);
+    return room;
+}
+
+const char *share_text(double part, double whole)
+{
+    return whole > 0 ? finite_text(100 * part / whole, "%.1f %%") : "-";
+}
+
 const char *text_of(const json_t *j, const char *key)
 {
     const char *text = json_string_value(json_object_get(j, key));
@@ -25,10 +40,7 @@ const char *text_of(const json_t *j, const char *key)
 const char *number_of(const json_t *j, const char *key, const char *format)
 {
     const json_t *v = json_object_get(j, key);
-    if (!json_is_number(v)) return "-";
-    char *room = text_room();
-    (void)snprintf(room, TEXT_BYTES, format, json_number_value(v));
-    return room;
+    return json_is_number(v) ? finite_text(json_number_value(v), format) : "-";
 }
 
 const char *count_of(const json_t *j, const char *key)
@@ -62,38 +74,26 @@ const char *share_of(const json_t *j, const char *part, const char *whole)
 {
     double p = json_number_value(json_object_get(j, part));
     double w = json_number_value(json_object_get(j, whole));
-    if (!(w > 0)) return "-";
-    char *room = text_room();
-    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * p / w);
-    return room;
+    return share_text(p, w);
 }
 
 const char *percent_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
-    if (!json_is_number(v)) return "-";
-    char *room = text_room();
-    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * json_number_value(v));
-    return room;
+    return json_is_number(v) ? share_text(json_number_value(v), 1) : "-";
 }
 
 const char *micros_of(const json_t *j, const char *key, const char *older)
 {
     const json_t *v = json_object_get(j, key);
     if (!v) return number_of(j, older, "%.0f");
-    if (!json_is_number(v)) return "-";
-    char *room = text_room();
-    (void)snprintf(room, TEXT_BYTES, "%.0f", 1e6 * json_number_value(v));
-    return room;
+    return json_is_number(v) ? finite_text(1e6 * json_number_value(v), "%.0f") : "-";
 }
 
 const char *rate_of(const json_t *j, const char *key)
 {
     const json_t *v = json_object_get(j, key);
-    if (!json_is_number(v)) return "-";
-    char *room = text_room();
-    (void)snprintf(room, TEXT_BYTES, "%.1f", json_number_value(v) / 1e6);
-    return room;
+    return json_is_number(v) ? finite_text(json_number_value(v) / 1e6, "%.1f") : "-";
 }
 
 uint64_t number_at(const json_t *j, const char *key)

@@ -226,6 +226,8 @@ void section_comparison(struct html *h, const struct subject *subjects, size_t n
     html_raw(h, "<section><h2 class=\"first\" id=\"compare\">Side by side</h2>\n");
     draw_all(h, &g);
     write_results(h, &g);
+    for (size_t i = 0; i <= g.n; i++)
+        g.columns[i].number = 0; /* options are texts */
     write_options(h, &g);
     html_raw(h, "</section>\n");
 }

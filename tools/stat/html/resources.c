@@ -7,14 +7,6 @@
 #include "tools/stat/html/style.h"
 #include "tools/stat/html/table.h"
 
-static const char *share_text(double part, double whole)
-{
-    char *room = text_room();
-    if (!(whole > 0)) return "-";
-    (void)snprintf(room, TEXT_BYTES, "%.1f %%", 100 * part / whole);
-    return room;
-}
-
 void section_time(struct html *h, const struct subject *s)
 {
     static const struct html_column columns[] = {
