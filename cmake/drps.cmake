@@ -76,7 +76,7 @@ function(drps_tool name)
     add_executable(${name} ${ARGN})
     drps_target(${name})
     target_link_libraries(${name} PRIVATE drps_tools)
-    install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 endfunction()
 
 # A test that runs longer hangs. Far above what any takes: machines that test may be slow and busy.
