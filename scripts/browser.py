@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Shows a page of drps in Chromium without a window: as a picture, on paper, or to check it.
 
-    scripts/browser.py PAGE [--width W] [--dark] [--png FILE] [--pdf FILE] [--check]
+    scripts/browser.py PAGE [--width W] [--dark] [--until SCRIPT] [--png FILE] [--pdf FILE] [--check]
+
+PAGE is a file or an address. --until waits until the value of that JavaScript is true.
 
 --check fails where the page is wider than the window, loads anything, or the console has a message.
 Needs chromium and chromedriver; exits with 77 where one of them is not there.
@@ -15,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
 
@@ -67,7 +70,17 @@ def show(browser, page, width, dark):
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.devtools("Emulation.setEmulatedMedia", media="screen", features=[scheme])
     browser.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-    browser.ask("/url", {"url": page.resolve().as_uri()})
+    is_address = page.startswith(("http://", "https://"))
+    browser.ask("/url", {"url": page if is_address else pathlib.Path(page).resolve().as_uri()})
+
+
+def wait_until(browser, script):
+    """Returns when the value of the script is true; gives up after a minute."""
+    until = time.monotonic() + 60
+    while not browser.run("return " + script):
+        if time.monotonic() > until:
+            raise RuntimeError("'%s' has not become true" % script)
+        time.sleep(0.1)
 
 
 def problems(browser, width):
@@ -94,10 +107,11 @@ def picture(browser, width, height):
 
 def main():
     parser = argparse.ArgumentParser(description="Show a page in Chromium without a window.")
-    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("page")
     parser.add_argument("--width", type=int, default=1100)
     parser.add_argument("--height", type=int, default=0, help="of the picture, at most")
     parser.add_argument("--dark", action="store_true")
+    parser.add_argument("--until", metavar="SCRIPT")
     parser.add_argument("--png", type=pathlib.Path)
     parser.add_argument("--pdf", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
@@ -111,6 +125,8 @@ def main():
         browser = Browser(folder)
         try:
             show(browser, o.page, o.width, o.dark)
+            if o.until:
+                wait_until(browser, o.until)
             found = problems(browser, o.width) if o.check else []
             if o.png:
                 o.png.write_bytes(picture(browser, o.width, o.height))

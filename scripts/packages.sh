@@ -11,8 +11,8 @@ build_packages=(
 )
 test_packages=(
     libcmocka-dev mandoc
-    chromium chromium-driver # browsers' view of reports
     prometheus tmux # what reads the numbers to watch, and a terminal for drps-top
+    chromium chromium-driver # browsers' view of reports
     python3-onnx liblinear-tools # programs that read what drps writes, and the other way round
 )
 clang_packages=(clang libclang-rt-14-dev) # the clang build, and the runtime of its thread sanitizer

@@ -10,6 +10,7 @@
 #include "index/reader/input/drps_chunks.h"
 #include "index/reader/input/drps_weights.h"
 #include "index/reader/drps_reader.h"
+#include "index/reader/text/drps_count.h"
 #include "index/reader/text/drps_excerpt.h"
 #include "index/reader/text/drps_number.h"
 
@@ -124,9 +125,6 @@ int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const c
  * Returns what follows it, or NULL after naming the fault. */
 const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps, const char *p,
                                    const char *end, float *label_out);
-
-/* Returns how often byte c occurs. */
-size_t drps_parse_count(const char *text, size_t n, char c);
 
 /* 1: samples have weights; vw has them in its lines. */
 static inline int drps_reads_weights(const struct drps_reader *r)

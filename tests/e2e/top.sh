@@ -52,7 +52,7 @@ echo "ok text"
 
 # In a terminal
 command -v tmux >/dev/null || skip "tmux is not installed"
-fails 2 "no ncurses|there is no terminal" "$tools/drps-top" model </dev/null
+fails 2 "no ncurses|there is no terminal to draw on" "$tools/drps-top" model </dev/null
 grep -q "no ncurses" err.txt && skip "this build has no ncurses"
 terminal=drps-$$
 tmux -L $terminal -f /dev/null new-session -d -x 80 -y 24 "$tools/drps-top model run.none 2>top.txt; echo ended with \$? >status.txt"

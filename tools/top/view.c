@@ -13,6 +13,8 @@
 
 enum { TEXT = 40, BAR = 20, CURVE_MOST = 8, RANKS_LEAST = 4, INDENT = 10 };
 
+#define MOST 1e18 /* of what is counted: more is no number of a job */
+
 /* ---- Texts ---- */
 
 static void put(struct view *v, enum view_style style, const char *fmt, ...)
@@ -29,13 +31,13 @@ static void put(struct view *v, enum view_style style, const char *fmt, ...)
 
 static const char *size(double bytes, char text[TEXT])
 {
-    if (!(bytes >= 0)) return "-";
+    if (!(bytes >= 0 && bytes < MOST)) return "-";
     return drps_size_format((uint64_t)bytes, text, TEXT);
 }
 
 static const char *count(double n, char text[TEXT])
 {
-    if (!(n >= 0)) return "-";
+    if (!(n >= 0 && n < MOST)) return "-";
     return drps_count_format((uint64_t)(n + 0.5), text);
 }
 
@@ -53,9 +55,9 @@ static const char *loss(double value, char text[TEXT])
 
 static const char *latency(double seconds, char text[TEXT])
 {
-    if (isnan(seconds)) return "-";
-    if (isinf(seconds)) return "> 33 ms"; /* the end of the last bucket but one */
-    (void)snprintf(text, TEXT, seconds < 1e-3 ? "%.0f us" : "%.0f ms",
+    if (isnan(seconds)) return "99 % within -";
+    if (isinf(seconds)) return "over 1 % take > 33 ms"; /* the end of the last bucket but one */
+    (void)snprintf(text, TEXT, seconds < 1e-3 ? "99 %% within %.0f us" : "99 %% within %.0f ms",
                    seconds * (seconds < 1e-3 ? 1e6 : 1e3));
     return text;
 }
@@ -127,7 +129,8 @@ void view_losses(const struct sources *s, double *loss_out, double *test_out)
 static double seconds_left(const struct sources *s)
 {
     const struct source *k = first(s);
-    return get(k, "drps_train_steps_left", "") / rate(k, "drps_train_steps_total", "");
+    const double left = get(k, "drps_train_steps_left", "");
+    return left > 0 ? left / rate(k, "drps_train_steps_total", "") : left;
 }
 
 static void put_epoch(struct view *v, const struct sources *s)
@@ -201,7 +204,7 @@ static void put_disk(struct view *v, const struct sources *s, const char *op, co
 {
     char text[4][TEXT];
     const struct source *k = first(s);
-    put(v, VIEW_PLAIN, "%-9.9s %s/s %s, %s requests/s, 99 %% within %s; %s in all", before,
+    put(v, VIEW_PLAIN, "%-9.9s %s/s %s, %s requests/s, %s; %s in all", before,
         size(sum_of(s, rate, "drps_store_bytes_total", op), text[0]),
         strcmp(op, "read") == 0 ? "read" : "written",
         count(sum_of(s, rate, "drps_store_requests_total", op), text[1]),
