@@ -18,7 +18,7 @@ fail() {
 documents=(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md bench/*.md)
 
 # Paths below a folder of the repository, wherever a document names one. A `*` stands for any text, NAME for a file to come.
-folders='base|net|storage|partition|sched|index|engine|tools|tests|bench|docs|examples|scripts|cmake'
+folders='api|base|net|storage|partition|sched|index|engine|tools|tests|bench|docs|examples|scripts|cmake'
 checked=0
 while IFS=: read -r document path; do
     checked=$((checked + 1))
@@ -73,7 +73,7 @@ base/folder/stage.c|drps_stage_commit|a model is renamed into place
 TEXT
 
 # Options. Those of other programs and of benchmarks that the pages name are listed here.
-foreign=' --allow-run-as-root --oversubscribe --overcommit --requeue --signal --export --only --parallel '
+foreign=' --install --prefix --allow-run-as-root --oversubscribe --overcommit --requeue --signal --export --only --parallel '
 help=$(for tool in index train predict recommend stat import gen top; do "$tools/drps-$tool" --help; done)
 help+=$(for kind in ctr classification matrix; do "$tools/drps-gen" --help "$kind"; done)
 options=0

@@ -29,7 +29,7 @@ const char html_style[] =
 ".legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;list-style:none;margin:.3rem 0 0;padding:0;font-size:.9rem}\n"
 ".legend li{display:flex;align-items:center;gap:.4rem;min-width:0}figure .legend svg{width:2.2rem;height:1rem;flex:none}\n"
 "table{border-collapse:collapse;margin:.6rem 0;max-width:100%;font-size:.93rem;"
-"overflow-wrap:break-word}td{overflow-wrap:anywhere}td.n,data{white-space:nowrap}caption{text-align:left;font-weight:600;"
+"overflow-wrap:break-word}td{overflow-wrap:anywhere}td.n,data{white-space:nowrap}th[scope=col]{overflow-wrap:anywhere;min-width:5em}caption{text-align:left;font-weight:600;"
 "padding:.2rem 0}\n"
 "th,td{text-align:left;vertical-align:top;padding:.22rem .7rem .22rem 0;border-bottom:1px solid var(--edge);"
 "unicode-bidi:isolate}\n"
