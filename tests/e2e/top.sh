@@ -18,7 +18,7 @@ trap end EXIT
 train() {
     "$tools/drps-train" ranks -o model --force --local 2 --epochs 100000 --memory 128M --quiet --metrics-file run.prom 2>train.txt &
     job=$!
-    pids+=($job)
+    pids+=("$job")
     local file
     for file in model.partial/metrics.prom model.rank-1.partial/metrics.prom; do
         until grep -q '^drps_train_epoch{rank="[01]"} [1-9]' $file 2>/dev/null; do kill -0 $job || fail "$(cat train.txt)"; done
@@ -58,7 +58,7 @@ terminal=drps-$$
 tmux -L $terminal -f /dev/null new-session -d -x 80 -y 24 "$tools/drps-top model run.none 2>top.txt; echo ended with \$? >status.txt"
 # screen PATTERN: waits until it is shown
 screen() {
-    local shown= i
+    local shown="" i
     for ((i = 0; i < 600; i++)); do
         shown=$(tmux -L $terminal capture-pane -p 2>/dev/null) || fail "drps-top has ended: $(cat top.txt status.txt)"
         if grep -qE -- "$1" <<<"$shown"; then return 0; fi
