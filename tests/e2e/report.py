@@ -160,6 +160,16 @@ def check_plan(section, plan):
         same("memory of a forecast", row[1][1], forecast["memory_bytes"])
 
 
+def check_plan_files(section, plan):
+    """Of one worker: each block is counted, and each window has its point."""
+    if plan.get("cluster"):
+        return
+    same("blocks of all sizes", sum(int(row[1][1]) for row in table(section, "Sizes of blocks")), plan["blocks"])
+    figure = [f for f in section.iter("figure") if words(f.find("figcaption")) == "Rows of each window"][0]
+    points = [re.findall(r"[ML]", p.get("d")) for p in figure.iter("path") if p.get("class", "").startswith("line s")]
+    same("windows in the chart", len(points[0]), min(plan["windows"], 256))
+
+
 check_stands_alone()
 check_read_aloud()
 if len(sections()) != len(manifests):
@@ -175,6 +185,7 @@ for section, manifest in zip(sections(), manifests):
         check_training(section, manifest)
     else:
         check_plan(section, manifest)
+        check_plan_files(section, manifest)
 if checked < 10:
     fail("only %d numbers were compared" % checked)
 print("ok", page.split("/")[-1], checked, "numbers")

@@ -86,6 +86,12 @@ chmod -R u+w older
 "$stat" --html older.html older/plan older/trained --quiet || fail "no page of an older plan"
 /usr/bin/python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' older.html || fail "the page of an older plan"
 
+# What of a plan cannot be read is told in the page.
+cp -r fm.plan hurt.plan
+truncate -s 100 hurt.plan/windows.rec
+"$stat" --html hurt.html hurt.plan --quiet || fail "no page of a damaged plan"
+grep -q 'Not shown:.*hurt.plan/windows.rec' hurt.html || fail "the page does not say what is damaged"
+
 # Mistakes.
 fails 1 'resident.html exists.*--force' "$stat" --html resident.html fm.plan
 "$stat" --html resident.html fm.plan --force --quiet || fail "--force does not replace"

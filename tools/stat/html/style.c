@@ -17,7 +17,7 @@ const char html_style[] =
 "pre{background:var(--box);border:1px solid var(--edge);padding:.6rem;margin:.4rem 0;white-space:pre-wrap;"
 "font:.85rem/1.4 ui-monospace,monospace}\n"
 ".warn{border-left:.3rem solid var(--s1);background:var(--box);padding:.5rem .7rem;margin:.6rem 0}\n"
-".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1rem}\n"
+".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1rem}\n"
 "figure{margin:0;padding:.7rem;background:var(--box);border:1px solid var(--edge);border-radius:.4rem;min-width:0}\n"
 "figcaption{font-weight:600}figure svg{display:block;width:100%;height:auto;max-width:36rem}\n"
 "svg text{font:15px system-ui,sans-serif;fill:var(--fg)}.grid{stroke:var(--grid)}.axis{stroke:var(--dim)}\n"
