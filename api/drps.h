@@ -185,8 +185,9 @@ int drps_describe(const char *plan_or_model, char **json_out, struct drps_err *e
 struct drps_predictor; /* opaque: own */
 
 /*
- * memory_bytes   for rows and names; 0: all of them are in memory. What does not fit is read from
- *                disk by blocks, through a cache; then threads take turns
+ * memory_bytes   for rows and names; 0: all of them are in memory. Rows that do not fit are read
+ * from disk by block, through a cache, and names by page where they do not fit either; then threads
+ * take turns
  *
  * DRPS_E_NOT_FOUND: no model there; DRPS_E_CORRUPT: a damaged one; DRPS_E_MEMORY_BUDGET: it takes
  * more (some MiB); -ENOMEM.

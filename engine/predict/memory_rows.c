@@ -18,15 +18,14 @@ static unsigned bits_for(uint64_t rows)
     return bits;
 }
 
-static uint64_t names_bytes(uint64_t rows)
+uint64_t drps_memory_names_bytes(const struct drps_modeldir_info *info)
 {
-    return (UINT64_C(1) << bits_for(rows)) * sizeof(struct drps_memory_name);
+    return (UINT64_C(1) << bits_for(info->rows)) * sizeof(struct drps_memory_name);
 }
 
 uint64_t drps_memory_rows_bytes(const struct drps_modeldir_info *info)
 {
-    return drps_sum(drps_product(info->rows, info->model.dim * sizeof(float)),
-                    names_bytes(info->rows));
+    return drps_product(info->rows, info->model.dim * sizeof(float));
 }
 
 /* Keys of numbers are small and close: multiplied, their upper bits differ. */
@@ -39,6 +38,11 @@ static int load_params(struct drps_memory_rows *m, struct drps_modeldir *md, str
 {
     uint32_t ids[LOAD_ROWS];
     int rc = 0;
+    m->params_bytes = (size_t)drps_memory_rows_bytes(drps_modeldir_info(md));
+    m->params = drps_pages_new(m->params_bytes ? m->params_bytes : 1);
+    if (!m->params)
+        return drps_err_set(err, -ENOMEM, "no memory for %llu rows of the model",
+                            (unsigned long long)m->rows);
     for (uint64_t first = 0; first < m->rows && rc == 0; first += LOAD_ROWS) {
         const size_t n = m->rows - first < LOAD_ROWS ? (size_t)(m->rows - first) : LOAD_ROWS;
         for (size_t i = 0; i < n; i++)
@@ -65,21 +69,19 @@ static int add_name(void *ctx, uint64_t key, uint32_t row, unsigned field, const
     return 0;
 }
 
-int drps_memory_rows_load(struct drps_memory_rows *m, struct drps_modeldir *md,
+int drps_memory_rows_load(struct drps_memory_rows *m, struct drps_modeldir *md, int with_rows,
                           struct drps_err *err)
 {
     const struct drps_modeldir_info *info = drps_modeldir_info(md);
     *m = (struct drps_memory_rows){
-        .rows = info->rows, .dim = info->model.dim, .bits = bits_for(info->rows)};
-    m->params_bytes = (size_t)drps_product(m->rows, m->dim * sizeof(float));
-    m->params = drps_pages_new(m->params_bytes ? m->params_bytes : 1);
-    m->names = malloc((size_t)names_bytes(m->rows));
-    if (!m->params || !m->names)
-        return drps_err_set(err, -ENOMEM, "no memory for %llu rows of the model",
+        .rows = info->rows, .dim = info->model.dim, .md = md, .bits = bits_for(info->rows)};
+    m->names = malloc((size_t)drps_memory_names_bytes(info));
+    if (!m->names)
+        return drps_err_set(err, -ENOMEM, "no memory for the names of %llu rows",
                             (unsigned long long)m->rows);
     for (uint64_t i = 0; i < UINT64_C(1) << m->bits; i++)
         m->names[i].row = DRPS_NO_ROW;
-    int rc = load_params(m, md, err);
+    int rc = with_rows ? load_params(m, md, err) : 0;
     return rc == 0 ? drps_modeldir_scan_names(md, add_name, m, err) : rc;
 }
 
@@ -109,6 +111,7 @@ int drps_memory_rows_gather(void *ctx, const uint32_t *ids, size_t n, float *par
                             struct drps_err *err)
 {
     const struct drps_memory_rows *m = ctx;
+    if (!m->params) return drps_modeldir_gather(m->md, ids, n, params, err);
     if (n && ids[n - 1] >= m->rows)
         return drps_err_set(err, DRPS_E_CORRUPT, "row %u asked for: the model has %llu", ids[n - 1],
                             (unsigned long long)m->rows);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/folder/drps_manifest.h"
 #include "base/folder/drps_textfile.h"
 #include "engine/predict/calibrate.h"
 #include "engine/predict/explain.h"
@@ -38,8 +39,9 @@ struct drps_serving {
     char *path;                         /* own: for texts */
     struct drps_modeldir *md;           /* own */
     const struct drps_modeldir_info *info;
-    int in_memory;
-    struct drps_memory_rows rows; /* in_memory */
+    int in_memory;                /* all rows are */
+    int has_names;                /* names are, at least */
+    struct drps_memory_rows rows; /* has_names */
     pthread_mutex_t lock;         /* of md */
     int has_lock;
     uint64_t loaded_reads, loaded_bytes; /* while it was opened */
@@ -57,14 +59,20 @@ static ssize_t count_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offs
     return got;
 }
 
-/* All rows in memory, or as many blocks of them as fit. */
+/* Names and rows in memory; or names, and as many blocks of rows as fit; or pages of names, too: a
+ * sample's features lie far apart in them. */
 static int open_rows(struct drps_serving *s, uint64_t memory_bytes, struct drps_err *err)
 {
-    const uint64_t all = drps_memory_rows_bytes(s->info), least = drps_modeldir_memory_least(s->md);
-    s->in_memory = !memory_bytes || (memory_bytes >= least && memory_bytes - least >= all);
-    const uint64_t engine = s->in_memory ? least + LOAD_BYTES : memory_bytes;
+    const uint64_t names = drps_memory_names_bytes(s->info), rows = drps_memory_rows_bytes(s->info);
+    const uint64_t least = drps_modeldir_memory_least(s->md);
+    const uint64_t left = memory_bytes > least ? memory_bytes - least : 0;
+    s->in_memory = !memory_bytes || left >= drps_sum(names, rows);
+    s->has_names = s->in_memory || left >= names;
+    const uint64_t engine = s->in_memory   ? least + LOAD_BYTES
+                            : s->has_names ? memory_bytes - names
+                                           : memory_bytes;
     int rc = drps_modeldir_open_rows(s->md, engine, err);
-    if (rc == 0 && s->in_memory) rc = drps_memory_rows_load(&s->rows, s->md, err);
+    if (rc == 0 && s->has_names) rc = drps_memory_rows_load(&s->rows, s->md, s->in_memory, err);
     return rc;
 }
 
@@ -274,7 +282,7 @@ static int score_piece(struct call *c, struct drps_err *err)
     const size_t n = c->data.piece.n, entries = entries_for(c);
     struct drps_scorer scorer;
     struct drps_modeldata_sample sample;
-    int rc = c->s->in_memory ? drps_scorer_init_rows(&scorer, &rows, n, entries, err)
+    int rc = c->s->has_names ? drps_scorer_init_rows(&scorer, &rows, n, entries, err)
                              : drps_scorer_init(&scorer, c->s->md, n, entries, err);
     if (rc == 0 && c->explain) rc = drps_scorer_keep_places(&scorer, err);
     for (size_t i = 0; i < n && rc == 0; i++) {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "api/data.h"
+#include "engine/predict/memory_rows.h"
 #include "support/scratch.h"
 
 enum { SETTINGS = 6, THREADS = 4 };
@@ -27,6 +28,7 @@ static const struct kind {
     const char *train[2 * SETTINGS];
 } kinds[] = {
     {"lir", DATA_REALS, {"algo", "lir", "batch-size", "16"}, {"epochs", "2"}},
+    {"lor", DATA_TWO, {"algo", "lor", "batch-size", "16"}, {"epochs", "2"}},
     {"mlr", DATA_CLASSES, {"algo", "mlr", "batch-size", "16"}, {"epochs", "2"}},
     {"svm", DATA_CLASSES, {"algo", "svm", "loss", "squared-hinge"}, {"epochs", "2"}},
     {"fm", DATA_REALS, {"algo", "fm", "factors", "4", "test-fraction", ".2"}, {"epochs", "2"}},
@@ -212,7 +214,22 @@ static struct drps_matrix pairs_of(const struct data *d, int64_t *starts, int64_
                                 .indices = {indices, DRPS_I64}};
 }
 
-static void use(struct scratch *s, const struct data *d, const struct kind *k, uint64_t memory)
+/* Memory for all, for names but not for rows, and for pages of both. */
+enum room { ALL, NAMES, PAGES, ROOMS };
+
+static uint64_t memory_of(const char *model, enum room room)
+{
+    struct drps_modeldir *md;
+    uint64_t bytes = 0;
+    if (room == ALL) return 0;
+    assert_int_equal(drps_modeldir_open(drps_io_os(), model, 0, &md, NULL), 0);
+    bytes = drps_modeldir_memory_least(md);
+    if (room == NAMES) bytes += drps_memory_names_bytes(drps_modeldir_info(md));
+    drps_modeldir_close(md);
+    return bytes;
+}
+
+static void use(struct scratch *s, const struct data *d, const struct kind *k, enum room room)
 {
     enum { MOST = DATA_SAMPLES * DATA_MOST * 3 };
     struct drps_err err = DRPS_ERR_INIT;
@@ -228,7 +245,7 @@ static void use(struct scratch *s, const struct data *d, const struct kind *k, u
     const int classes = k->kind == DATA_CLASSES && strcmp(k->name, "mlr") == 0;
     if (k->kind != DATA_CLASSES || classes)
         n = predicted(s, model, file, classes ? "probabilities" : NULL, wanted, MOST);
-    must(drps_predictor_open(model, memory, &p, &err), &err, model);
+    must(drps_predictor_open(model, memory_of(model, room), &p, &err), &err, model);
     const size_t outputs = drps_predictor_outputs(p);
     struct drps_matrix m =
         k->kind == DATA_RATINGS ? pairs_of(d, starts, indices) : data_matrix(d, k->kind, 1);
@@ -257,6 +274,7 @@ static void use(struct scratch *s, const struct data *d, const struct kind *k, u
         must(drps_predictor_score(p, &one, DRPS_SCORE_USUAL, again, &err), &err, "one");
         assert_memory_equal(again, found + i * outputs, outputs * sizeof(*found));
     }
+    assert_true((drps_predictor_reads(p, NULL) > 0) == (room != ALL));
     drps_predictor_close(p);
     free(again);
     free(text);
@@ -293,9 +311,50 @@ static void test_scores_are_those_of_predictions(void **state)
         assert_string_equal(contents[0], content_of(json, contents[1]));
         drps_free(json);
         drps_settings_free(settings);
-        use(s, d, k, 0);
-        use(s, d, k, 32 << 20);
+        for (int room = ALL; room < ROOMS; room++)
+            use(s, d, k, (enum room)room);
     }
+    free(d);
+}
+
+/* A calibrated model has the probabilities of its calibration, and raw scores as before. */
+static void test_calibrated_scores_are_those_of_predictions(void **state)
+{
+    struct scratch *s = *state;
+    const struct kind *k = &kinds[1];
+    const char *const calibrate[] = {"calibrate", "platt", NULL};
+    struct drps_settings *train = settings_of(DRPS_TASK_TRAIN, k->train);
+    struct drps_settings *settings = settings_of(DRPS_TASK_PREDICT, calibrate);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_predictor *p;
+    char plan[1024], model[1024];
+    double scores[2][2][DATA_SAMPLES];
+    struct data *d = malloc(sizeof(*d));
+    assert_non_null(d);
+    data_make(d);
+    compile(s, d, k);
+    const struct drps_matrix m = data_matrix(d, k->kind, 1);
+    (void)snprintf(plan, sizeof(plan), "%s/%s.plan", s->dir, k->name);
+    (void)snprintf(model, sizeof(model), "%s/%s.model", s->dir, k->name);
+    must(drps_train(train, plan, model, NULL, NULL, &err), &err, k->name);
+    for (int after = 0; after < 2; after++) {
+        const char *file = file_of(s, d, k);
+        if (after)
+            must(drps_predict_files(settings, model, &file, 1, NULL, NULL, NULL, &err), &err,
+                 "calibrate");
+        must(drps_predictor_open(model, 0, &p, &err), &err, model);
+        must(drps_predictor_score(p, &m, DRPS_SCORE_USUAL, scores[after][0], &err), &err, "usual");
+        must(drps_predictor_score(p, &m, DRPS_SCORE_RAW, scores[after][1], &err), &err, "raw");
+        drps_predictor_close(p);
+        for (int room = ALL; room < ROOMS; room++)
+            use(s, d, k, (enum room)room);
+    }
+    assert_memory_equal(scores[0][1], scores[1][1], sizeof(scores[0][1]));
+    assert_memory_not_equal(scores[0][0], scores[1][0], sizeof(scores[0][0]));
+    for (size_t i = 0; i < DATA_SAMPLES; i++)
+        assert_true(fabs(scores[0][0][i] - 1 / (1 + exp(-scores[0][1][i]))) < 1e-12);
+    drps_settings_free(train);
+    drps_settings_free(settings);
     free(d);
 }
 
@@ -408,7 +467,7 @@ static void test_items_are_those_that_are_recommended_into_files(void **state)
     static uint32_t items[USERS * N];
     static double scores[USERS * N];
     size_t bytes;
-    make_model(f, &kinds[7]);
+    make_model(f, &kinds[8]);
     const char *const pairs[] = {"number", "5", "force", "1", NULL};
     struct drps_settings *s = settings_of(DRPS_TASK_RECOMMEND, pairs);
     (void)snprintf(out, sizeof(out), "%s/best", f->scratch.dir);
@@ -479,13 +538,14 @@ static void test_threads_score_at_a_time(void **state)
 {
     struct one_model *f = *state;
     struct drps_err err = DRPS_ERR_INIT;
-    make_model(f, &kinds[3]);
+    make_model(f, &kinds[4]);
     const struct drps_matrix m = data_matrix(&f->data, DATA_REALS, 1);
-    for (int disk = 0; disk < 2; disk++) {
+    for (int room = ALL; room < ROOMS; room++) {
         struct drps_predictor *p;
         struct scoring of[THREADS];
         pthread_t threads[THREADS];
-        must(drps_predictor_open(f->model, disk ? 32 << 20 : 0, &p, &err), &err, "open");
+        must(drps_predictor_open(f->model, memory_of(f->model, (enum room)room), &p, &err), &err,
+             "open");
         for (int i = 0; i < THREADS; i++) {
             of[i] = (struct scoring){p, &m, calloc(DATA_SAMPLES, sizeof(double)), 0};
             assert_int_equal(pthread_create(&threads[i], NULL, score_in_thread, &of[i]), 0);
@@ -516,7 +576,19 @@ static void test_reads_are_counted(void **state)
     must(drps_predictor_score(p, &one, DRPS_SCORE_USUAL, &score, &err), &err, "score");
     assert_int_equal(drps_predictor_reads(p, &bytes), 0);
     drps_predictor_close(p);
-    /* All of so small a model would fit the least memory: so little that it does not is refused. */
+    /* What was read last stays: blocks, and a page of names. */
+    uint64_t reads[2];
+    for (int room = NAMES; room < ROOMS; room++) {
+        must(drps_predictor_open(f->model, memory_of(f->model, (enum room)room), &p, &err), &err,
+             "open");
+        for (int i = 0; i < 2; i++) {
+            must(drps_predictor_score(p, &one, DRPS_SCORE_USUAL, &score, &err), &err, "score");
+            reads[i] = drps_predictor_reads(p, &bytes);
+        }
+        assert_true(reads[0] > 0 && bytes > 0);
+        assert_int_equal(reads[1], reads[0]);
+        drps_predictor_close(p);
+    }
     assert_int_equal(drps_predictor_open(f->model, 1 << 20, &p, &err), DRPS_E_MEMORY_BUDGET);
     assert_null(p);
 }
@@ -678,7 +750,7 @@ static void test_random_matrices_do_no_harm(void **state)
     struct random_source r = random_begin("random matrices");
     struct drps_predictor *p;
     size_t scored = 0;
-    make_model(f, &kinds[4]);
+    make_model(f, &kinds[5]);
     assert_int_equal(drps_predictor_open(f->model, 0, &p, NULL), 0);
     for (int round = 0; round < ROUNDS; round++) {
         int64_t starts[N + 1], indices[N], fields[N];
@@ -764,6 +836,8 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_scores_are_those_of_predictions, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_calibrated_scores_are_those_of_predictions,
+                                        scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_rows_are_found_by_name_and_explain_scores, begin_model,
                                         end_model),
         cmocka_unit_test_setup_teardown(test_items_are_those_that_are_recommended_into_files,
