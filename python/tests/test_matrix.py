@@ -25,11 +25,13 @@ def test_a_csr_matrix_is_not_copied(dtype, index):
         assert address(getattr(m.struct, member)) == array.ctypes.data, member
 
 
-def test_fitting_takes_no_memory_of_the_size_of_the_data(tmp_path):
+@pytest.mark.parametrize("dtype, index", [(np.float32, np.int32), (np.float64, np.int64)])
+def test_fitting_takes_no_memory_of_the_size_of_the_data(dtype, index):
     n, each = 60_000, 20
     rng = np.random.default_rng(1)
-    indices = (np.arange(each) * 25 + rng.integers(0, 25, (n, each))).astype(np.int32).ravel()
-    X = sparse.csr_matrix((np.ones(n * each, np.float32), indices, np.arange(0, n * each + 1, each, dtype=np.int32)), shape=(n, 500))
+    indices = (np.arange(each) * 25 + rng.integers(0, 25, (n, each))).astype(index).ravel()
+    X = sparse.csr_matrix((n, 500), dtype=dtype)
+    X.data, X.indices, X.indptr = np.ones(n * each, dtype), indices, np.arange(0, n * each + 1, each, dtype=index)
     y = (indices[::each] > 12).astype(np.int64)
     size = X.data.nbytes + X.indices.nbytes
     drps.LogisticRegression().fit(*clicks(100))  # loads what it needs
