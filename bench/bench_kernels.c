@@ -11,6 +11,7 @@
  * 5 runs.
  *
  *   bench_kernels [--seconds S]     S seconds a run and kernel, 0.5 unless told
+ *                 [--instructions I] baseline, avx2 or avx512; the highest there is unless told
  */
 #include <getopt.h>
 #include <math.h>
@@ -20,6 +21,7 @@
 #include <sys/mman.h>
 
 #include "base/drps_clock.h"
+#include "base/kernel/drps_level.h"
 #include "base/drps_rng.h"
 #include "engine/model/drps_model.h"
 #include "engine/model/drps_optim.h"
@@ -334,6 +336,7 @@ static void measure(struct run *r, const struct kernels *k, const char *name, do
 int main(int argc, char **argv)
 {
     static const struct option options[] = {{"seconds", required_argument, NULL, 's'},
+                                            {"instructions", required_argument, NULL, 'i'},
                                             {NULL, 0, NULL, 0}};
     static const struct {
         const char *name, *algo;
@@ -345,13 +348,16 @@ int main(int argc, char **argv)
         {"mlr J=20", "mlr", 20, 2}, {"mlr J=100", "mlr", 100, 2}, {"svm J=20", "svm", 20, 2},
     };
     struct stream streams[3] = {{0}};
+    struct drps_err err = DRPS_ERR_INIT;
     double seconds = 0.5;
     int c;
 
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (c == 's') seconds = atof(optarg);
+        if (c == 'i' && drps_level_set(optarg, &err) == 0) continue;
         if (c != 's' || seconds <= 0) {
-            fprintf(stderr, "usage: bench_kernels [--seconds S]\n");
+            fprintf(stderr, "%s\nusage: bench_kernels [--seconds S] [--instructions I]\n",
+                    err.text);
             return 2;
         }
     }

@@ -28,7 +28,8 @@ function(drps_shared_library header)
     set_target_properties(drps_shared PROPERTIES OUTPUT_NAME drps LINKER_LANGUAGE C LINK_DEPENDS ${exports}
                           EXPORT_NAME drps VERSION ${PROJECT_VERSION} SOVERSION 0)
     target_include_directories(drps_shared INTERFACE $<INSTALL_INTERFACE:include>)
-    install(TARGETS drps_shared EXPORT drpsTargets DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS drps_shared EXPORT drpsTargets
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT dev)
 endfunction()
 
 # drps_pkg_config(): drps.pc. Programs that are linked with the static library name all that it needs.

@@ -84,6 +84,18 @@ static inline int drps_optim_has_matrix(enum drps_optim_kind kind)
     return kind >= DRPS_OPTIM_BFGS && kind <= DRPS_OPTIM_BROYDEN;
 }
 
+/* What is added under adagrad's root, and ftrl's beta. */
+#define DRPS_OPTIM_EPS 1e-8f
+#define DRPS_OPTIM_BETA 1.0f
+static inline float drps_optim_eps(const struct drps_optim *o)
+{
+    return o->eps > 0 ? o->eps : DRPS_OPTIM_EPS;
+}
+static inline float drps_optim_beta(const struct drps_optim *o)
+{
+    return o->beta > 0 ? o->beta : DRPS_OPTIM_BETA;
+}
+
 /*
  * Fill the state behind fresh parameters: row [dim * (1 + states)]. FTRL's z starts so that it
  * yields the parameters, which for the `intercept` (not regularised) takes another z.

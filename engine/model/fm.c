@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-#include "base/drps_vector_floats.h"
+#include "base/kernel/drps_level.h"
+#include "base/kernel/drps_vector_floats.h"
 
 #define ELEMENTS 4
 #include "engine/model/fm_passes.h"
@@ -56,8 +57,10 @@ DRPS_INLINE void backward_1(int wide, int valued, const struct drps_batch *b, si
     }
 }
 
-void drps_fm_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
-                     size_t last, const float *params, float *scores, float *sums)
+DRPS_KERNEL(void, drps_fm_forward,
+            (const struct drps_batch *b, size_t factors, float bias, size_t first, size_t last,
+             const float *params, float *scores, float *sums),
+            (b, factors, bias, first, last, params, scores, sums))
 {
     size_t f = 0;
 
@@ -89,8 +92,10 @@ void drps_fm_forward(const struct drps_batch *b, size_t factors, float bias, siz
         DRPS_BY_FORM(b, forward_1, b, factors, f, first, last, params, scores, sums);
 }
 
-void drps_fm_backward(const struct drps_batch *b, size_t factors, size_t first, size_t last,
-                      const float *slopes, const float *params, const float *sums, float *grads)
+DRPS_KERNEL(void, drps_fm_backward,
+            (const struct drps_batch *b, size_t factors, size_t first, size_t last,
+             const float *slopes, const float *params, const float *sums, float *grads),
+            (b, factors, first, last, slopes, params, sums, grads))
 {
     size_t f = 0;
 

@@ -6,24 +6,39 @@
  */
 #include <math.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/model/drps_model.h"
 
-enum { RUN = 64 }; /* classes whose losses are summed together, as floats */
+/* Classes whose losses are summed together, as floats, and sums of every so many: the order does
+ * not depend on the machine's vectors. */
+enum { RUN = 64, LANES = 16 };
 
-/* `own` is the class of the label, counted from the first of `scores`; `squared` is constant. */
+/* The loss of one class, whose slope goes to *slope; `squared` is constant. */
+static inline float hinge(float score, int is_own, int squared, float *slope)
+{
+    const float t = is_own ? 1.0f : -1.0f;
+    const float margin = 1 - t * score;
+    const float m = margin < 0 ? 0 : margin; /* a NaN stays one */
+    *slope = squared ? -2 * t * m : m > 0 ? -t : m;
+    return squared ? m * m : m;
+}
+
+/* `own` is the class of the label, counted from the first of `scores`. */
 static inline float hinges(const float *restrict scores, int n, int own, int squared,
                            float *restrict slopes)
 {
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int c = 0; c < n; c++) {
-        const float t = c == own ? 1.0f : -1.0f;
-        const float margin = 1 - t * scores[c];
-        const float m = margin < 0 ? 0 : margin; /* a NaN stays one */
-        sum += squared ? m * m : m;
-        slopes[c] = squared ? -2 * t * m : m > 0 ? -t : m;
-    }
-    return sum;
+    float sums[LANES] = {0};
+    int c = 0;
+    for (; c + LANES <= n; c += LANES)
+#pragma omp simd
+        for (int k = 0; k < LANES; k++)
+            sums[k] += hinge(scores[c + k], c + k == own, squared, &slopes[c + k]);
+    for (int k = 0; c < n; c++, k++)
+        sums[k] += hinge(scores[c], c == own, squared, &slopes[c]);
+    for (int width = LANES / 2; width; width /= 2)
+        for (int k = 0; k < width; k++)
+            sums[k] += sums[k + width];
+    return sums[0];
 }
 
 static double one(const float *scores, float label, int outputs, int squared, float *slopes)
@@ -40,8 +55,10 @@ static double one(const float *scores, float label, int outputs, int squared, fl
     return sum;
 }
 
-double drps_hinges_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
-                       size_t outputs, float *slopes)
+DRPS_KERNEL(double, drps_hinges_sum,
+            (enum drps_loss loss, const float *scores, const float *labels, size_t n,
+             size_t outputs, float *slopes),
+            (loss, scores, labels, n, outputs, slopes))
 {
     const int squared = loss == DRPS_LOSS_SQUARED_HINGE;
     double total = 0;

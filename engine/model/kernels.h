@@ -8,7 +8,7 @@
 #ifndef DRPS_MODEL_KERNELS_H
 #define DRPS_MODEL_KERNELS_H
 
-#include "base/drps_vector_floats.h"
+#include "base/kernel/drps_vector_floats.h"
 #include "engine/model/drps_model.h"
 
 enum {

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/model/kernels.h"
 
 /* Sum over entries [j, end) of x * params[l * dim]. */
@@ -124,8 +125,10 @@ static void dense_backward(const struct drps_batch *b, size_t first, size_t last
 
 /* ---- All ---- */
 
-void drps_linear_forward(const struct drps_batch *b, size_t dim, float bias, size_t first,
-                         size_t last, const float *params, float *scores)
+DRPS_KERNEL(void, drps_linear_forward,
+            (const struct drps_batch *b, size_t dim, float bias, size_t first, size_t last,
+             const float *params, float *scores),
+            (b, dim, bias, first, last, params, scores))
 {
     if (dim == 1 && b->dense)
         dense_forward(b, bias, first, last, params, scores);
@@ -135,8 +138,10 @@ void drps_linear_forward(const struct drps_batch *b, size_t dim, float bias, siz
         DRPS_BY_FORM(b, forward, b, dim, bias, first, last, params, scores);
 }
 
-void drps_linear_backward(const struct drps_batch *b, size_t dim, size_t first, size_t last,
-                          const float *slopes, float *grads)
+DRPS_KERNEL(void, drps_linear_backward,
+            (const struct drps_batch *b, size_t dim, size_t first, size_t last, const float *slopes,
+             float *grads),
+            (b, dim, first, last, slopes, grads))
 {
     if (dim == 1 && b->dense)
         dense_backward(b, first, last, slopes, grads);

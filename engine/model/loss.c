@@ -8,9 +8,12 @@
 
 #include <math.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/model/exp.h"
 
-double drps_loss_value(enum drps_loss loss, float score, float label, float *slope_out)
+DRPS_KERNEL(double, drps_loss_value,
+            (enum drps_loss loss, float score, float label, float *slope_out),
+            (loss, score, label, slope_out))
 {
     const double y = (double)label, s = (double)score, z = y * s;
     double value = 0, slope = 0;
@@ -112,15 +115,19 @@ static double squared(const float *restrict scores, const float *restrict labels
     return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7]));
 }
 
-double drps_class_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
-                           size_t outputs, float *slopes)
+DRPS_KERNEL(double, drps_class_loss_sum,
+            (enum drps_loss loss, const float *scores, const float *labels, size_t n,
+             size_t outputs, float *slopes),
+            (loss, scores, labels, n, outputs, slopes))
 {
     return loss == DRPS_LOSS_SOFTMAX ? drps_softmax_sum(scores, labels, n, outputs, slopes)
                                      : drps_hinges_sum(loss, scores, labels, n, outputs, slopes);
 }
 
-double drps_loss_sum(enum drps_loss loss, const float *scores, const float *labels, size_t n,
-                     float *slopes)
+DRPS_KERNEL(double, drps_loss_sum,
+            (enum drps_loss loss, const float *scores, const float *labels, size_t n,
+             float *slopes),
+            (loss, scores, labels, n, slopes))
 {
     float losses[RUN], unused[RUN];
     double total = 0;
@@ -174,8 +181,10 @@ static void losses_of(enum drps_loss loss, const float *scores, const float *lab
                                               slopes ? slopes + i * outputs : NULL);
 }
 
-double drps_weighted_loss_sum(enum drps_loss loss, const float *scores, const float *labels,
-                              const float *weights, size_t n, size_t outputs, float *slopes)
+DRPS_KERNEL(double, drps_weighted_loss_sum,
+            (enum drps_loss loss, const float *scores, const float *labels, const float *weights,
+             size_t n, size_t outputs, float *slopes),
+            (loss, scores, labels, weights, n, outputs, slopes))
 {
     double losses[RUN], total = 0;
     for (size_t i = 0; i < n; i += RUN) {

@@ -6,8 +6,9 @@
  */
 #include <string.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/model/kernels.h"
-#include "base/drps_vector_floats.h"
+#include "base/kernel/drps_vector_floats.h"
 
 enum { MATRIX_VECTORS = 4, LEAST_WIDTH = 4 };
 
@@ -119,8 +120,10 @@ DRPS_INLINE void few_backward(int wide, int valued, const struct drps_batch *b, 
 
 /* ---- All ---- */
 
-void drps_matrix_forward(const struct drps_batch *b, size_t outputs, const float *bias,
-                         size_t first, size_t last, const float *params, float *scores)
+DRPS_KERNEL(void, drps_matrix_forward,
+            (const struct drps_batch *b, size_t outputs, const float *bias, size_t first,
+             size_t last, const float *params, float *scores),
+            (b, outputs, bias, first, last, params, scores))
 {
     const struct pass all = {.b = b,
                              .outputs = outputs,
@@ -137,8 +140,10 @@ void drps_matrix_forward(const struct drps_batch *b, size_t outputs, const float
         run_passes(&all, 0);
 }
 
-void drps_matrix_backward(const struct drps_batch *b, size_t outputs, size_t first, size_t last,
-                          const float *slopes, float *grads)
+DRPS_KERNEL(void, drps_matrix_backward,
+            (const struct drps_batch *b, size_t outputs, size_t first, size_t last,
+             const float *slopes, float *grads),
+            (b, outputs, first, last, slopes, grads))
 {
     const struct pass all = {
         .b = b, .outputs = outputs, .first = first, .last = last, .slopes = slopes, .grads = grads};
@@ -150,7 +155,9 @@ void drps_matrix_backward(const struct drps_batch *b, size_t outputs, size_t fir
         run_passes(&all, 1);
 }
 
-void drps_matrix_bias_backward(size_t outputs, size_t samples, const float *slopes, float *grads)
+DRPS_KERNEL(void, drps_matrix_bias_backward,
+            (size_t outputs, size_t samples, const float *slopes, float *grads),
+            (outputs, samples, slopes, grads))
 {
     for (size_t s = 0; s < samples; s++)
         add_row(outputs, 1.0f, slopes + s * outputs, grads);

@@ -7,6 +7,7 @@
  * factorization machine.
  */
 #include "engine/model/math/drps_dot.h"
+#include "base/kernel/drps_level.h"
 #include "engine/model/kernels.h"
 
 /* The number of factors is a constant in the instances below. */
@@ -79,14 +80,16 @@ DRPS_INLINE void backward(int wide, int valued, const struct drps_batch *b, size
         break;                                                                                     \
     }
 
-void drps_mf_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
-                     size_t last, const float *params, float *scores)
-{
-    BY_FACTORS(forward, bias, first, last, params, scores)
-}
+DRPS_KERNEL(void, drps_mf_forward,
+            (const struct drps_batch *b, size_t factors, float bias, size_t first, size_t last,
+             const float *params, float *scores),
+            (b, factors, bias, first, last, params, scores)){
+    BY_FACTORS(forward, bias, first, last, params, scores)}
 
-void drps_mf_backward(const struct drps_batch *b, size_t factors, size_t first, size_t last,
-                      const float *slopes, const float *params, float *grads)
+DRPS_KERNEL(void, drps_mf_backward,
+            (const struct drps_batch *b, size_t factors, size_t first, size_t last,
+             const float *slopes, const float *params, float *grads),
+            (b, factors, first, last, slopes, params, grads))
 {
     BY_FACTORS(backward, first, last, slopes, params, grads)
 }

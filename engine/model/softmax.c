@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/model/drps_model.h"
 #include "engine/model/exp.h"
 
@@ -80,8 +81,9 @@ static double one(const float *scores, float label, size_t outputs, float *slope
     return log((double)sum) + ((double)most - (double)scores[(size_t)label]);
 }
 
-double drps_softmax_sum(const float *scores, const float *labels, size_t n, size_t outputs,
-                        float *slopes)
+DRPS_KERNEL(double, drps_softmax_sum,
+            (const float *scores, const float *labels, size_t n, size_t outputs, float *slopes),
+            (scores, labels, n, outputs, slopes))
 {
     double total = 0;
     for (size_t s = 0; s < n; s++)
@@ -90,7 +92,7 @@ double drps_softmax_sum(const float *scores, const float *labels, size_t n, size
     return total;
 }
 
-size_t drps_softmax_best(const float *scores, size_t outputs)
+DRPS_KERNEL(size_t, drps_softmax_best, (const float *scores, size_t outputs), (scores, outputs))
 {
     size_t best = 0;
     for (size_t c = 1; c < outputs; c++)
@@ -98,7 +100,9 @@ size_t drps_softmax_best(const float *scores, size_t outputs)
     return best;
 }
 
-void drps_softmax_probabilities(const float *scores, size_t outputs, double *probabilities)
+DRPS_KERNEL(void, drps_softmax_probabilities,
+            (const float *scores, size_t outputs, double *probabilities),
+            (scores, outputs, probabilities))
 {
     const double most = (double)largest(scores, outputs);
     double sum = 0;

@@ -2,14 +2,10 @@
  * these. */
 #include <string.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/topic/topic_internal.h"
 
 /* ---- Sums over documents ---- */
-
-static double *sums_of(const struct drps_topic *t)
-{
-    return t->change + 2 * drps_topic_gram_n(t->options.topics);
-}
 
 /* Adds code code', with the sign, to an upper triangle. */
 static void add_code(size_t n, const float *code, double sign, double *a)
@@ -22,7 +18,7 @@ static void add_code(size_t n, const float *code, double sign, double *a)
 static void change_sums(struct drps_topic *t, const struct drps_topic_step *step)
 {
     const size_t n = t->topics;
-    double *sums = sums_of(t);
+    double *sums = topic_sums_of(t);
     memset(t->change, 0, drps_topic_changes_n(t->options.topics) * sizeof(*t->change));
     for (size_t s = 0; s < step->batch->samples; s++) {
         const size_t own = drps_batch_sample_row(step->batch, s);
@@ -86,7 +82,9 @@ static void put_rows(const struct drps_topic *t, const struct drps_topic_step *s
     }
 }
 
-void topic_change_words(struct drps_topic *t, const struct drps_topic_step *step, unsigned member)
+DRPS_KERNEL(void, topic_change_words,
+            (struct drps_topic * t, const struct drps_topic_step *step, unsigned member),
+            (t, step, member))
 {
     const unsigned members = t->options.members;
     const size_t first = topic_part(step->batch->rows, member, members);
@@ -117,7 +115,9 @@ static void add_square(struct drps_topic *t, const float *old, const float *new,
 }
 
 /* The member's rows of the sum over all words, in t->work. */
-void topic_change_squares(struct drps_topic *t, const struct drps_topic_step *step, unsigned member)
+DRPS_KERNEL(void, topic_change_squares,
+            (struct drps_topic * t, const struct drps_topic_step *step, unsigned member),
+            (t, step, member))
 {
     const size_t n = t->topics;
     const unsigned members = t->options.members;
@@ -129,7 +129,8 @@ void topic_change_squares(struct drps_topic *t, const struct drps_topic_step *st
                        members);
 }
 
-void topic_add_squares(struct drps_topic *t, unsigned member, unsigned members)
+DRPS_KERNEL(void, topic_add_squares, (struct drps_topic * t, unsigned member, unsigned members),
+            (t, member, members))
 {
     const size_t n = t->topics;
     double *g = t->change + drps_topic_gram_n(t->options.topics);
@@ -140,8 +141,9 @@ void topic_add_squares(struct drps_topic *t, unsigned member, unsigned members)
 
 /* ---- Rows of several ranks ---- */
 
-void drps_topic_change_rows(struct drps_topic *t, const struct drps_rows *rows, size_t n,
-                            const float *changes)
+DRPS_KERNEL(void, drps_topic_change_rows,
+            (struct drps_topic * t, const struct drps_rows *rows, size_t n, const float *changes),
+            (t, rows, n, changes))
 {
     const size_t topics = t->topics, dim = topics + 1;
     memset(t->work, 0, topics * topics * sizeof(*t->work));
@@ -157,33 +159,4 @@ void drps_topic_change_rows(struct drps_topic *t, const struct drps_rows *rows, 
         add_square(t, old + 1, to + 1, 0, 1);
     }
     topic_add_squares(t, 0, 1);
-}
-
-/* ---- What the step changes is taken up ---- */
-
-/* The member's rows of A and G; member 0 takes the sums. */
-void topic_apply(struct drps_topic *t, unsigned member, unsigned members)
-{
-    const size_t n = t->topics;
-    const double *g = t->change + drps_topic_gram_n(t->options.topics), *sums = sums_of(t);
-    for (size_t i = member; i < n; i += members)
-        for (size_t j = 0; j < n; j++) {
-            const size_t at = i < j ? topic_triangle(n, i, j) : topic_triangle(n, j, i);
-            t->a[i * n + j] += t->change[at];
-            t->g[i * n + j] += g[at];
-        }
-    if (member) return;
-    t->sums[SUM_SQUARES] += sums[SUM_SQUARES];
-    t->sums[SUM_CODES] += sums[SUM_CODES];
-    t->stale = 1;
-}
-
-double *drps_topic_changes(struct drps_topic *t)
-{
-    return t->change;
-}
-
-void drps_topic_apply(struct drps_topic *t)
-{
-    topic_apply(t, 0, 1);
 }

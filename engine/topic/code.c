@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/topic/topic_internal.h"
 
-double topic_squares(const struct drps_batch *b, size_t sample)
+DRPS_KERNEL(double, topic_squares, (const struct drps_batch *b, size_t sample), (b, sample))
 {
     const size_t end = drps_batch_start(b, sample + 1);
     double squares = 0;
@@ -92,7 +93,9 @@ static void code_one(struct drps_topic *t, const struct drps_topic_step *step, s
         step->codes[sample * n + j] = (float)a[j];
 }
 
-void topic_code_documents(struct drps_topic *t, const struct drps_topic_step *step, unsigned member)
+DRPS_KERNEL(void, topic_code_documents,
+            (struct drps_topic * t, const struct drps_topic_step *step, unsigned member),
+            (t, step, member))
 {
     double *scratch = t->member + (size_t)member * 4 * t->topics;
     for (size_t s = member; s < step->batch->samples; s += t->options.members)

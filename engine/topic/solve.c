@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/topic/topic_internal.h"
 
 enum { SWEEPS_MOST = 1000 };
@@ -41,7 +42,9 @@ static void invert_lower(size_t n, double *l)
     }
 }
 
-void topic_inverse(size_t topics, const double *a, double rho, double *m, double *work)
+DRPS_KERNEL(void, topic_inverse,
+            (size_t topics, const double *a, double rho, double *m, double *work),
+            (topics, a, rho, m, work))
 {
     const size_t n = topics;
     factor(n, a, rho, work);
@@ -70,8 +73,10 @@ static double best(double a, double slope, double curvature)
     return x > 0 ? x : 0;
 }
 
-void topic_solve(size_t topics, const double *h, const double *p, double l1, double scale,
-                 double *a, double *ha)
+DRPS_KERNEL(void, topic_solve,
+            (size_t topics, const double *h, const double *p, double l1, double scale, double *a,
+             double *ha),
+            (topics, h, p, l1, scale, a, ha))
 {
     const double dead = DEAD * largest(topics, h);
     memset(ha, 0, topics * sizeof(*ha));

@@ -152,6 +152,35 @@ static void begin(struct drps_topic *t, const struct drps_topic_step *step, unsi
     if (t->stale) topic_inverse(t->topics, t->a, t->options.rho, t->m, t->work);
 }
 
+/* ---- What the step changes is taken up ---- */
+
+/* The member's rows of A and G; member 0 takes the sums. */
+static void apply(struct drps_topic *t, unsigned member, unsigned members)
+{
+    const size_t n = t->topics;
+    const double *g = t->change + drps_topic_gram_n(t->options.topics), *sums = topic_sums_of(t);
+    for (size_t i = member; i < n; i += members)
+        for (size_t j = 0; j < n; j++) {
+            const size_t at = i < j ? topic_triangle(n, i, j) : topic_triangle(n, j, i);
+            t->a[i * n + j] += t->change[at];
+            t->g[i * n + j] += g[at];
+        }
+    if (member) return;
+    t->sums[SUM_SQUARES] += sums[SUM_SQUARES];
+    t->sums[SUM_CODES] += sums[SUM_CODES];
+    t->stale = 1;
+}
+
+double *drps_topic_changes(struct drps_topic *t)
+{
+    return t->change;
+}
+
+void drps_topic_apply(struct drps_topic *t)
+{
+    apply(t, 0, 1);
+}
+
 void drps_topic_work(struct drps_topic *t, const struct drps_topic_step *step, unsigned phase,
                      unsigned member)
 {
@@ -179,7 +208,7 @@ void drps_topic_work(struct drps_topic *t, const struct drps_topic_step *step, u
         if (step->rows) topic_add_squares(t, member, t->options.members);
         break;
     default:
-        if (step->rows) topic_apply(t, member, t->options.members);
+        if (step->rows) apply(t, member, t->options.members);
         break;
     }
 }

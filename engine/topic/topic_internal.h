@@ -50,6 +50,12 @@ static inline size_t topic_triangle(size_t n, size_t i, size_t j)
     return i * n - i * (i + 1) / 2 + j;
 }
 
+/* Where the changes of the sums are. */
+static inline double *topic_sums_of(const struct drps_topic *t)
+{
+    return t->change + 2 * drps_topic_gram_n(t->options.topics);
+}
+
 /* The J numbers behind the first float of a row. */
 static inline const float *topic_code(const struct drps_topic *t, const float *rows, size_t row)
 {
@@ -82,6 +88,5 @@ void topic_change_words(struct drps_topic *t, const struct drps_topic_step *step
 void topic_change_squares(struct drps_topic *t, const struct drps_topic_step *step,
                           unsigned member);
 void topic_add_squares(struct drps_topic *t, unsigned member, unsigned members);
-void topic_apply(struct drps_topic *t, unsigned member, unsigned members);
 
 #endif

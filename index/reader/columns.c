@@ -118,7 +118,7 @@ static int split_first_line(struct drps_columns *c, const char *p, size_t bytes,
     c->separator = separator;
     c->rest = -1;
     c->names = malloc(bytes + 1);
-    c->columns = malloc((drps_parse_count(p, bytes, separator) + 1) * sizeof(*c->columns));
+    c->columns = malloc((drps_text_count(p, bytes, separator) + 1) * sizeof(*c->columns));
     if (!c->names || !c->columns) return drps_err_set(err, -ENOMEM, "csv header");
     memcpy(c->names, p, bytes);
     c->names[bytes] = '\0';

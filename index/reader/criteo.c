@@ -117,7 +117,7 @@ static int criteo_line(struct drps_reader *r, struct drps_parse *ps, char *p, ch
             if (add_integer(ps, field, start, p) < 0) return DRPS_PARSE_BAD;
         }
     }
-    if (p < end) return bad_columns(ps, 1 + FIELDS + drps_parse_count(p, (size_t)(end - p), '\t'));
+    if (p < end) return bad_columns(ps, 1 + FIELDS + drps_text_count(p, (size_t)(end - p), '\t'));
     return drps_parse_sample(ps, label, 0);
 }
 

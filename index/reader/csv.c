@@ -165,7 +165,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
     if (rc == 0) rc = drps_kinds_apply_rest(c, o, err);
     if (rc < 0) return rc;
     c->named = drps_reads_classes(o) && o->labels == DRPS_READER_NAMES;
-    if (!c->headless) c->header_line = 1 + drps_parse_count(head, (size_t)(first.p - head), '\n');
+    if (!c->headless) c->header_line = 1 + drps_text_count(head, (size_t)(first.p - head), '\n');
     rc = decide(r, c, err);
     return rc < 0 ? rc : drps_columns_finish(c, r, err);
 }

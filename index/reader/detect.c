@@ -36,7 +36,7 @@ static size_t first_lines(const char *head, size_t n, int whole, struct head_lin
 
 static size_t count_byte(const struct head_line *l, char c)
 {
-    return drps_parse_count(l->p, (size_t)(l->end - l->p), c);
+    return drps_text_count(l->p, (size_t)(l->end - l->p), c);
 }
 
 /*

@@ -295,8 +295,8 @@ static int jsonl_line(struct drps_reader *r, struct drps_parse *ps, char *p, cha
 static size_t jsonl_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines)
 {
     const struct drps_columns *c = r->state;
-    const size_t values = drps_parse_count(text, n, ':') + drps_parse_count(text, n, ',') +
-                          drps_parse_count(text, n, '[');
+    const size_t values = drps_text_count(text, n, ':') + drps_text_count(text, n, ',') +
+                          drps_text_count(text, n, '[');
     return values * (c->line_features > c->n_fields ? 3 : 1) + lines * c->n_crosses;
 }
 

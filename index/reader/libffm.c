@@ -9,7 +9,7 @@ static size_t libffm_bound(const struct drps_reader *r, const char *text, size_t
 {
     (void)r;
     (void)lines;
-    return drps_parse_count(text, n, ':') / 2;
+    return drps_text_count(text, n, ':') / 2;
 }
 
 static int ends_token(const char *p, const char *end)

@@ -10,7 +10,7 @@ static size_t libsvm_bound(const struct drps_reader *r, const char *text, size_t
 {
     (void)r;
     (void)lines;
-    return drps_parse_count(text, n, ':');
+    return drps_text_count(text, n, ':');
 }
 
 /* Returns 1 if a token may end here: at a blank, a comment, or the end of the line. */

@@ -84,25 +84,6 @@ const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps,
     return NULL;
 }
 
-typedef uint8_t bytes32 __attribute__((vector_size(32), aligned(1), may_alias));
-
-size_t drps_parse_count(const char *text, size_t n, char c)
-{
-    size_t count = 0, i = 0;
-
-    while (n - i >= sizeof(bytes32)) {
-        bytes32 sums = {0};
-        for (int k = 0; k < 255 && n - i >= sizeof(bytes32);
-             k++, i += sizeof(bytes32))                                    /* 255: a byte's range */
-            sums -= (bytes32)(*(const bytes32 *)(text + i) == (uint8_t)c); /* true is -1 */
-        for (size_t k = 0; k < sizeof(bytes32); k++)
-            count += sums[k];
-    }
-    for (; i < n; i++)
-        count += text[i] == c;
-    return count;
-}
-
 /* A sample's features; names and fields are NULL where they have none. */
 struct features {
     uint64_t *keys;

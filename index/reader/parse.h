@@ -10,6 +10,7 @@
 #include "index/reader/input/drps_chunks.h"
 #include "index/reader/input/drps_weights.h"
 #include "index/reader/drps_reader.h"
+#include "index/reader/text/drps_count.h"
 #include "index/reader/text/drps_excerpt.h"
 #include "index/reader/text/drps_number.h"
 
@@ -135,9 +136,6 @@ DRPS_MUST_CHECK
 int drps_matrix_source_open(struct drps_reader *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_matrix_source_next(struct drps_reader *r, struct drps_samples *out, struct drps_err *err);
-
-/* Returns how often byte c occurs. */
-size_t drps_parse_count(const char *text, size_t n, char c);
 
 /* 1: samples have weights; vw has them in its lines. */
 static inline int drps_reads_weights(const struct drps_reader *r)

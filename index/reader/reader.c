@@ -159,7 +159,7 @@ static uint64_t array_budget(const struct drps_reader *r, const struct drps_samp
 static struct need measure(const struct drps_reader *r, const char *text, size_t n)
 {
     const size_t of_line = r->options.clicks ? 2 : 1; /* samples, at most */
-    const size_t lines = drps_parse_count(text, n, '\n'), samples = of_line * lines;
+    const size_t lines = drps_text_count(text, n, '\n'), samples = of_line * lines;
     const size_t features =
         of_line * r->format->bound(r, text, n, lines) + 1; /* a bad line may write one too many */
     return (struct need){.labels = samples + 1,

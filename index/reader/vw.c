@@ -35,8 +35,8 @@ static int ends_token(char c)
 static size_t vw_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines)
 {
     (void)r;
-    return drps_parse_count(text, n, ' ') + drps_parse_count(text, n, '\t') +
-           drps_parse_count(text, n, '|') + lines;
+    return drps_text_count(text, n, ' ') + drps_text_count(text, n, '\t') +
+           drps_text_count(text, n, '|') + lines;
 }
 
 /* The names of features, each behind the name of its namespace and two bytes at most, or a number.

@@ -26,6 +26,7 @@
 #include "index/windows/drps_cut.h"
 
 #include "base/drps_alloc.h"
+#include "index/windows/bits.h"
 
 enum { BITMAPS = 6 }; /* of a cutter */
 
@@ -64,8 +65,7 @@ int drps_cut_survey(struct steps *lists, const struct drps_window_options *o, st
         for (size_t i = 0; i < n; i++)
             seen[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
     }
-    for (size_t i = 0; i < bitmap_words(o->rows); i++)
-        x->touched += (uint64_t)__builtin_popcountll(seen[i]);
+    x->touched = drps_bits_count(seen, bitmap_words(o->rows));
     free(seen);
     return rc;
 }
@@ -170,19 +170,8 @@ static int cutter_init(struct cutter *c, const struct drps_window_options *o, ui
 
 static void add(struct cutter *c, const struct marks *m)
 {
-    uint64_t *restrict cur = c->cur;
-    const uint64_t *restrict prev = c->prev;
-    uint64_t *restrict fresh = c->fresh;
-    uint64_t rows = 0, common = 0;
-
-    for (size_t i = 0; i < m->n; i++) {
-        const uint32_t at = m->at[i];
-        const uint64_t added = m->bits[i] & ~cur[at];
-        fresh[i] = added;
-        rows += (uint64_t)__builtin_popcountll(added);
-        common += (uint64_t)__builtin_popcountll(added & prev[at]);
-        cur[at] |= added;
-    }
+    uint64_t common = 0;
+    const uint64_t rows = drps_bits_add(m->at, m->bits, m->n, c->cur, c->prev, c->fresh, &common);
     c->last = m;
     c->fresh_rows = rows;
     c->fresh_common = common;
@@ -203,14 +192,6 @@ static uint64_t pair_rows(const struct cutter *c)
     return c->prev_rows + c->cur_rows - c->common;
 }
 
-static uint64_t in_both(const uint64_t *a, const uint64_t *b, size_t words)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < words; i++)
-        n += (uint64_t)__builtin_popcountll(a[i] & b[i]);
-    return n;
-}
-
 static void keep_most(uint64_t *most, uint64_t value)
 {
     if (value > *most) *most = value;
@@ -228,9 +209,7 @@ static void add_staying(struct cutter *c, const uint64_t *before, const uint64_t
                         const uint64_t *after, uint64_t touched)
 {
     struct drps_window_result *r = &c->cut.result;
-    uint64_t n = 0;
-    for (size_t i = 0; i < c->words; i++)
-        n += (uint64_t)__builtin_popcountll(before[i] & ~now[i] & after[i]);
+    const uint64_t n = drps_bits_staying(before, now, after, c->words);
     r->rows_touched += touched + n;
     r->rows_kept += 2 * n;
     keep_most(&r->max_window_rows, touched + n);
@@ -342,12 +321,13 @@ static int cutter_finish(struct cutter *c, struct steps *lists, struct drps_err 
     int rc = 0;
 
     if (steps == 0) return 0;
-    if (c->cut.n > 0 && c->first_rows + c->cur_rows - in_both(c->first, c->cur, c->words) > c->cap)
+    if (c->cut.n > 0 &&
+        c->first_rows + c->cur_rows - drps_bits_common(c->first, c->cur, c->words) > c->cap)
         rc = split_last(c, lists, err);
     if (rc == 0) rc = close_window(c, steps, err);
     if (rc < 0) return rc;
-    uint64_t wrap =
-        in_both(c->first, c->prev, c->words); /* close_window() has moved the last window to prev */
+    uint64_t wrap = drps_bits_common(
+        c->first, c->prev, c->words); /* close_window() has moved the last window to prev */
     r->windows = c->cut.n;
     r->rows_kept += wrap;
     add_staying(c, c->prev, c->first, c->cut.n > 1 ? c->second : c->first, c->first_rows);

@@ -15,6 +15,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/plan/drps_batch.h"
+#include "index/windows/bits.h"
 
 enum { UNIT_WORDS = 65536 / 64 }; /* the bitmap is a multiple of it */
 
@@ -130,17 +131,6 @@ static void count(struct slots *s)
     }
 }
 
-static void find_slots(const struct slots *s, const uint32_t *restrict rows, size_t n,
-                       uint32_t *restrict out)
-{
-    const uint64_t *restrict bits = s->bits;
-    const uint32_t *restrict rank = s->rank;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t before = bits[rows[i] / 64] & ((UINT64_C(1) << rows[i] % 64) - 1);
-        out[i] = rank[rows[i] / 64] + (uint32_t)__builtin_popcountll(before);
-    }
-}
-
 static int write_step(struct slots *s, uint64_t step, struct drps_err *err)
 {
     const uint32_t *rows;
@@ -150,7 +140,7 @@ static int write_step(struct slots *s, uint64_t step, struct drps_err *err)
     if (drps_array_reserve(&s->list, &s->list_cap, n, sizeof(*s->list)) ||
         drps_array_reserve(&s->packed, &s->packed_cap, drps_list_encode_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for the slots of a step");
-    find_slots(s, rows, n, s->list);
+    drps_bits_ranks(s->bits, s->rank, rows, n, s->list);
     struct drps_piece piece = {s->packed, drps_list_encode_dense(s->list, n, s->packed)};
     return drps_recwriter_add(s->out, &piece, 1, err);
 }

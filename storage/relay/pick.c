@@ -1,11 +1,13 @@
 /* Picking numbers with AVX2, or a number at a time where the processor has none; pick.h. */
 #include "storage/relay/pick.h"
 
+#include "base/kernel/drps_level.h"
+
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
 
-void drps_picker_init(struct drps_picker *p)
+DRPS_KERNEL(void, drps_picker_init, (struct drps_picker * p), (p))
 {
     for (unsigned bits = 0; bits < 256; bits++) {
         unsigned n = 0;
@@ -44,8 +46,10 @@ static void store(uint32_t *at, __m256i v)
     _mm256_storeu_si256((__m256i *)(void *)at, v);
 }
 
-size_t drps_pick(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                 const uint32_t *from, uint32_t *to)
+DRPS_KERNEL(size_t, drps_pick,
+            (const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
+             const uint32_t *from, uint32_t *to),
+            (p, marks, n, of, from, to))
 {
     size_t k = 0;
     for (size_t s = 0; s < n; s += 64) {
@@ -59,8 +63,9 @@ size_t drps_pick(const struct drps_picker *p, const uint64_t *marks, size_t n, i
     return k;
 }
 
-size_t drps_pick_positions(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                           uint32_t *to)
+DRPS_KERNEL(size_t, drps_pick_positions,
+            (const struct drps_picker *p, const uint64_t *marks, size_t n, int of, uint32_t *to),
+            (p, marks, n, of, to))
 {
     size_t k = 0;
     for (size_t s = 0; s < n; s += 64) {
@@ -74,8 +79,10 @@ size_t drps_pick_positions(const struct drps_picker *p, const uint64_t *marks, s
     return k;
 }
 
-void drps_pick_spread(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                      const uint32_t *from, uint32_t *to)
+DRPS_KERNEL(void, drps_pick_spread,
+            (const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
+             const uint32_t *from, uint32_t *to),
+            (p, marks, n, of, from, to))
 {
     for (size_t s = 0; s < n; s += 64) {
         uint64_t word = word_at(marks, n, s, of);
@@ -89,8 +96,10 @@ void drps_pick_spread(const struct drps_picker *p, const uint64_t *marks, size_t
 
 #else
 
-size_t drps_pick(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                 const uint32_t *from, uint32_t *to)
+DRPS_KERNEL(size_t, drps_pick,
+            (const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
+             const uint32_t *from, uint32_t *to),
+            (p, marks, n, of, from, to))
 {
     size_t k = 0;
     (void)p;
@@ -104,8 +113,9 @@ size_t drps_pick(const struct drps_picker *p, const uint64_t *marks, size_t n, i
     return k;
 }
 
-size_t drps_pick_positions(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                           uint32_t *to)
+DRPS_KERNEL(size_t, drps_pick_positions,
+            (const struct drps_picker *p, const uint64_t *marks, size_t n, int of, uint32_t *to),
+            (p, marks, n, of, to))
 {
     size_t k = 0;
     (void)p;
@@ -119,8 +129,10 @@ size_t drps_pick_positions(const struct drps_picker *p, const uint64_t *marks, s
     return k;
 }
 
-void drps_pick_spread(const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
-                      const uint32_t *from, uint32_t *to)
+DRPS_KERNEL(void, drps_pick_spread,
+            (const struct drps_picker *p, const uint64_t *marks, size_t n, int of,
+             const uint32_t *from, uint32_t *to),
+            (p, marks, n, of, from, to))
 {
     (void)p;
     for (size_t s = 0; s < n; s += 64) {

@@ -139,10 +139,15 @@ def check_training(section, model):
         bars = [r for r in figure.iter("rect")]
         same("bars", len(bars), len([c for c in latency["counts"] if c]))
         same("calls", words(figure.find("p")).split()[0], sum(latency["counts"]))
-    for row, rank in zip(table(section, "What each rank moved") or [], training.get("ranks", [])):
-        for (head, value), key in zip(row, ("rank", "sent_bytes", "forecast_sent_bytes", "received_bytes",
-                                            "forecast_received_bytes", "read_bytes", "written_bytes")):
-            same("rank: " + head, value, rank[key])
+    sent = ("rank", "sent_bytes", "forecast_sent_bytes", "received_bytes", "forecast_received_bytes")
+    read = ("rank", "read_bytes", "written_bytes", "waiting_seconds", "waiting_share")
+    for caption, keys in (("What each rank sent", sent), ("What each rank read", read)):
+        ranks = training.get("ranks") or []
+        rows = table(section, caption) or []
+        same("ranks", len(rows), len(ranks))
+        for row, rank in zip(rows, ranks):
+            for (head, value), key in zip(row, keys):
+                same("rank: " + head, value, rank[key])
 
 
 def check_plan(section, plan):

@@ -63,8 +63,9 @@ sed -i 's/v"\([0-9]\)/"v""\1"/' hostile.csv
 mkdir "in<i>'&"
 "$tools/drps-index" hostile.csv --label class --algo mlr --test-fraction 0.2 --separator , -o "in<i>'&/<plan>" --quiet
 "$tools/drps-train" "in<i>'&/<plan>" -o "in<i>'&/<model>\"" --epochs 2 --quiet
-shows hostile.html "in<i>'&/<model>\"" "in<i>'&/<plan>"
-! grep -qiE '<(script|b|i|plan|model)>' hostile.html || fail "a name has become markup"
+"$tools/drps-train" "in<i>'&/<plan>" -o "in<i>'&/\" onload='alert(1)'><img>" --epochs 2 --lr 0.5 --quiet
+shows hostile.html "in<i>'&/<model>\"" "in<i>'&/\" onload='alert(1)'><img>" "in<i>'&/<plan>"
+! grep -qiE '<(script|b|i|img|plan|model)>' hostile.html || fail "a name has become markup"
 grep -qF '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;' hostile.html || fail "the name $hostile is not there"
 grep -qF '&lt;b&gt;2&lt;/b&gt;&amp;' hostile.html || fail "the classes are not there"
 
@@ -101,7 +102,7 @@ fails 1 'older is neither a plan nor a model' "$stat" --html x.html relay.model 
 echo "ok mistakes"
 
 # In a browser: nothing is wider than a telephone, and the console is empty.
-for view in "--width 320" "--width 320 --dark" "--width 1400"; do
+for view in "--width 320" "--width 800" "--width 1400 --dark"; do
     for page in all.html two.html hostile.html; do
         status=0
         # shellcheck disable=SC2086  # options

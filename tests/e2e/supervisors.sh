@@ -186,6 +186,10 @@ assert rules[0]["onExitCodes"]["containerName"] == rank["name"]
 assert service["spec"]["clusterIP"] == "None" and service["metadata"]["name"] == pod["subdomain"]
 assert service["spec"]["selector"].items() <= spec["template"]["metadata"]["labels"].items()
 assert {m["name"] for m in rank["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
+ports = {p.get("name"): p["containerPort"] for p in rank["ports"]}
+assert f"--metrics-port=0.0.0.0:{ports['metrics']}" in rank["command"]
+for probe in rank["startupProbe"], rank["livenessProbe"]:
+    assert probe["httpGet"] == {"path": "/metrics", "port": "metrics"}
 print("\n".join(rank["command"]))
 END
 if python3 -c 'import yaml' 2>/dev/null; then
@@ -193,7 +197,8 @@ if python3 -c 'import yaml' 2>/dev/null; then
     # Its options are those of the tool: it gets as far as reading the plan, which is not there.
     mapfile -t command < <(sed 's#/data/#nowhere/#' command.txt)
     ports 4 >peers-4.txt
-    fails 1 "nowhere/fm.plan" env JOB_COMPLETION_INDEX=3 "$tools/${command[@]/--peers=*/--peers=peers-4.txt}"
+    command=("${command[@]/--peers=*/--peers=peers-4.txt}")
+    fails 1 "nowhere/fm.plan" env JOB_COMPLETION_INDEX=3 "$tools/${command[@]/--metrics-port=*/--metrics-port=$(ports 1)}"
     tried=$((tried + 1))
     echo "ok the form of the Kubernetes job, which was not run"
 else

@@ -39,7 +39,7 @@ for names in model model/ "run.rank-0.prom run.rank-1.prom"; do
     # shellcheck disable=SC2086  # they are words
     "$tools/drps-top" $names --once --delay 2.5 >once.txt || fail "drps-top $names"
     for pattern in '^epoch +[0-9]+ of 100000 \[[#.]+\] (train|evaluate); ' '^samples +[0-9,]+ a second; rate 0.1' '^loss +[0-9.]+ now, [0-9.]+ last epoch, [0-9.]+ on test' \
-        '^memory +[0-9.]+ MiB of 256.0 MiB' '^resident +' '^waiting +' '^ahead' '^rank ' '^ +0 ' '^ +1 +[0-9,]+ .*iB/s$'; do
+        '^memory +[0-9.]+ MiB of 256.0 MiB' '^resident +' '^waiting +' '^ahead' '^links +[0-9.]+ [KMG]iB/s, [0-9,]+ messages/s; most from [01] to [01], [0-9.]+ [KMG]iB/s$' '^rank ' '^ +0 ' '^ +1 +[0-9,]+ .*iB/s$'; do
         grep -qE -- "$pattern" once.txt || fail "drps-top $names does not show '$pattern' but: $(cat once.txt)"
     done
     awk 'length > 80 {exit 1}' once.txt || fail "lines are too long: $(cat once.txt)"
@@ -52,7 +52,7 @@ echo "ok text"
 
 # In a terminal
 command -v tmux >/dev/null || skip "tmux is not installed"
-fails 2 "no ncurses|there is no terminal" "$tools/drps-top" model </dev/null
+fails 2 "no ncurses|there is no terminal to draw on" "$tools/drps-top" model </dev/null
 grep -q "no ncurses" err.txt && skip "this build has no ncurses"
 terminal=drps-$$
 tmux -L $terminal -f /dev/null new-session -d -x 80 -y 24 "$tools/drps-top model run.none 2>top.txt; echo ended with \$? >status.txt"

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/kernel/drps_level.h"
 #include "tools/cli/cli_internal.h"
 
 /* ---- Options ---- */
@@ -148,7 +149,8 @@ void drps_cli_start(struct drps_cli *cli, const struct drps_cli_tool *tool, void
     argp_err_exit_status = DRPS_EXIT_USAGE;
     (void)drps_command_text(tool->name, argc, argv, cli->command);
     cli_handle_signals();
-    int rc = find_config(cli, argc, argv, &err);
+    int rc = drps_level_set(getenv("DRPS_INSTRUCTIONS"), &err);
+    if (rc == 0) rc = find_config(cli, argc, argv, &err);
     if (rc == 0 && cli->config_path) rc = cli_config_read(cli, &err);
     if (rc == 0) rc = parse_options(cli, argc, argv, &err);
     if (rc < 0) exit(drps_cli_finish(cli, DRPS_E_CONFIG, &err));

@@ -20,12 +20,11 @@ int screen_open(struct drps_err *err)
 {
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "there is no terminal: to see it once, as text, ask for that");
+                            "there is no terminal to draw on: --once prints one screen as text");
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "the terminal '%s' is not known here: to see it once, as text, ask for "
-                            "that",
+                            "the terminal '%s' is not known here: --once prints one screen as text",
                             terminal());
     (void)set_term(screen);
     (void)cbreak(); /* Ctrl-C stays a signal */
@@ -93,9 +92,9 @@ enum screen_key screen_wait(unsigned ms)
 
 int screen_open(struct drps_err *err)
 {
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "this build has no ncurses, and draws no screen: to see it once, as text, "
-                        "ask for that");
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "this build has no ncurses, and draws no screen: --once prints one as text");
 }
 
 void screen_close(void)

@@ -14,7 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/drps_vector_floats.h"
+#include "base/kernel/drps_level.h"
+#include "base/kernel/drps_vector_floats.h"
 
 enum { TILE = 64 };
 
@@ -27,16 +28,12 @@ struct tile {
     float x[TILE];
 };
 
-#define WIDTH 4
+#define ELEMENTS 4
 #include "engine/model/ffm/passes.h"
-#if DRPS_VECTOR_FLOATS >= 8
-#define WIDTH 8
+#define ELEMENTS 8
 #include "engine/model/ffm/passes.h"
-#endif
-#if DRPS_VECTOR_FLOATS >= 16
-#define WIDTH 16
+#define ELEMENTS 16
 #include "engine/model/ffm/passes.h"
-#endif
 
 /* 1: the sample has one entry of each of the fields, all of value 1; these are then in `t`. */
 static int fill_plain(const struct drps_batch *b, size_t factors, size_t dim, size_t first,
@@ -98,14 +95,10 @@ static float pairs_of(size_t factors, const struct tile *a, const struct tile *b
     switch (factors) {
     case 4:
         return a->plain ? pairs_4(1, 1, 0, a, b, params) : pairs_4(0, 1, 0, a, b, params);
-#if DRPS_VECTOR_FLOATS >= 8
     case 8:
         return a->plain ? pairs_8(1, 1, 0, a, b, params) : pairs_8(0, 1, 0, a, b, params);
-#endif
-#if DRPS_VECTOR_FLOATS >= 16
     case 16:
         return a->plain ? pairs_16(1, 1, 0, a, b, params) : pairs_16(0, 1, 0, a, b, params);
-#endif
     default:
         return pairs_4(a->plain, factors / 4, factors % 4, a, b, params);
     }
@@ -122,30 +115,28 @@ static void add_pairs(size_t factors, const struct tile *a, const struct tile *b
         else
             add_pairs_4(0, 1, 0, a, b, slope, params, grads);
         return;
-#if DRPS_VECTOR_FLOATS >= 8
     case 8:
         if (a->plain)
             add_pairs_8(1, 1, 0, a, b, slope, params, grads);
         else
             add_pairs_8(0, 1, 0, a, b, slope, params, grads);
         return;
-#endif
-#if DRPS_VECTOR_FLOATS >= 16
     case 16:
         if (a->plain)
             add_pairs_16(1, 1, 0, a, b, slope, params, grads);
         else
             add_pairs_16(0, 1, 0, a, b, slope, params, grads);
         return;
-#endif
     default:
         add_pairs_4(a->plain, factors / 4, factors % 4, a, b, slope, params, grads);
         return;
     }
 }
 
-void drps_ffm_forward(const struct drps_batch *b, size_t factors, size_t dim, int normalized,
-                      float bias, size_t first, size_t last, const float *params, float *scores)
+DRPS_KERNEL(void, drps_ffm_forward,
+            (const struct drps_batch *b, size_t factors, size_t dim, int normalized, float bias,
+             size_t first, size_t last, const float *params, float *scores),
+            (b, factors, dim, normalized, bias, first, last, params, scores))
 {
     struct tile one, other;
     for (size_t s = first; s < last; s++) {
@@ -166,9 +157,10 @@ void drps_ffm_forward(const struct drps_batch *b, size_t factors, size_t dim, in
     }
 }
 
-void drps_ffm_backward(const struct drps_batch *b, size_t factors, size_t dim, int normalized,
-                       size_t first, size_t last, const float *slopes, const float *params,
-                       float *grads)
+DRPS_KERNEL(void, drps_ffm_backward,
+            (const struct drps_batch *b, size_t factors, size_t dim, int normalized, size_t first,
+             size_t last, const float *slopes, const float *params, float *grads),
+            (b, factors, dim, normalized, first, last, slopes, params, grads))
 {
     struct tile one, other;
     for (size_t s = first; s < last; s++) {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/drps_vector_floats.h"
+#include "base/kernel/drps_vector_floats.h"
 
 enum {
     DRPS_DOT_WIDTH = DRPS_VECTOR_FLOATS < 8 ? DRPS_VECTOR_FLOATS : 8,

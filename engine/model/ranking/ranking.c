@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/kernel/drps_level.h"
 #include "engine/model/math/drps_dot.h"
 
 /* A sample: where its rows begin in params, and its entries. */
@@ -166,8 +167,10 @@ DRPS_INLINE double run(const struct drps_ranking *of, const struct drps_batch *b
     return sum;
 }
 
-double drps_ranking_pass(const struct drps_ranking *r, const struct drps_batch *b, size_t first,
-                         size_t last, float share, const float *params, float *grads, float *ranked)
+DRPS_KERNEL(double, drps_ranking_pass,
+            (const struct drps_ranking *r, const struct drps_batch *b, size_t first, size_t last,
+             float share, const float *params, float *grads, float *ranked),
+            (r, b, first, last, share, params, grads, ranked))
 {
     switch (r->factors) {
     case 16:

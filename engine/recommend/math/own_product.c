@@ -5,7 +5,8 @@
  */
 #include <string.h>
 
-#include "base/drps_vector_floats.h"
+#include "base/kernel/drps_level.h"
+#include "base/kernel/drps_vector_floats.h"
 #include "engine/recommend/math/drps_products.h"
 
 enum {
@@ -51,13 +52,15 @@ static void turn(const float *items, size_t n, size_t d, float *restrict panel)
             panel[k * PANEL + j] = items[j * d + k];
 }
 
-size_t drps_product_scratch(size_t d)
+DRPS_KERNEL(size_t, drps_product_scratch, (size_t d), (d))
 {
     return d * PANEL * sizeof(float);
 }
 
-void drps_product_own(const float *queries, size_t q, const float *items, size_t n, size_t d,
-                      float *scores, void *scratch)
+DRPS_KERNEL(void, drps_product_own,
+            (const float *queries, size_t q, const float *items, size_t n, size_t d, float *scores,
+             void *scratch),
+            (queries, q, items, n, d, scores, scratch))
 {
     for (size_t j = 0; j < n; j += PANEL) {
         const size_t some = n - j < PANEL ? n - j : PANEL;

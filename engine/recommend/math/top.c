@@ -9,13 +9,14 @@
 #include <math.h>
 
 #include "base/drps_find.h"
+#include "base/kernel/drps_level.h"
 #include "engine/recommend/math/drps_products.h"
 
 enum { RUN = 256, SMALL_RUN = 32, SUMS = 8 };
 
 /* Products of floats are exact in double, so that only the order of additions matters: eight sums
  * of every eighth product, added pairwise. */
-double drps_top_score(const struct drps_top *t, const float *vector)
+DRPS_KERNEL(double, drps_top_score, (const struct drps_top *t, const float *vector), (t, vector))
 {
     double sums[SUMS] = {0};
     size_t k = 0;
@@ -47,7 +48,7 @@ static void add(struct drps_top *t, struct drps_best best)
     if (drps_best_offer(t->heap, &t->n, t->most, best)) set_floor(t);
 }
 
-void drps_top_sort(struct drps_top *t)
+DRPS_KERNEL(void, drps_top_sort, (struct drps_top * t), (t))
 {
     drps_best_sort(t->heap, t->n);
 }
@@ -106,7 +107,8 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-uint64_t drps_top_look(struct drps_top *t, const struct drps_top_items *items)
+DRPS_KERNEL(uint64_t, drps_top_look, (struct drps_top * t, const struct drps_top_items *items),
+            (t, items))
 {
     float bound = bound_of(t, items->norm);
     uint64_t computed = 0;

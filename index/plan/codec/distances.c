@@ -16,6 +16,7 @@
 #endif
 
 #include "base/drps_endian.h"
+#include "base/kernel/drps_level.h"
 #include "index/plan/codec/drps_list.h"
 
 enum {
@@ -59,7 +60,7 @@ static unsigned code_at(const unsigned char *codes, size_t i)
     return (unsigned)codes[i / 4] >> i % 4 * 2 & 3;
 }
 
-size_t drps_distances_encode_bound(size_t n)
+DRPS_KERNEL(size_t, drps_distances_encode_bound, (size_t n), (n))
 {
     return 2 * COUNT_BYTES + (n + 7) / 8 + code_bytes(n) + 4 * n + BEHIND;
 }
@@ -111,7 +112,9 @@ static unsigned char *write_numbers(const uint32_t *distances, size_t n, uint32_
     return at + (held != 0);
 }
 
-size_t drps_distances_encode(const uint32_t *distances, size_t n, uint32_t most, void *out)
+DRPS_KERNEL(size_t, drps_distances_encode,
+            (const uint32_t *distances, size_t n, uint32_t most, void *out),
+            (distances, n, most, out))
 {
     unsigned char *head = out, *marks = head + COUNT_BYTES, *count = marks + (n + 7) / 8;
     drps_put_u32(head, (uint32_t)n);
@@ -141,7 +144,7 @@ static size_t count_marks(const unsigned char *marks, size_t n)
     return sum;
 }
 
-void drps_distances_table_init(struct distances_table *t, uint32_t most)
+DRPS_KERNEL(void, drps_distances_table_init, (struct distances_table * t, uint32_t most), (t, most))
 {
     struct code codes[CODES];
     make_codes(most, codes);
@@ -339,9 +342,10 @@ static int decode_numbers(const struct record *r, const struct distances_table *
     return drps_err_set(err, DRPS_E_CORRUPT, "a distance of more than %" PRIu32, t->most);
 }
 
-int drps_distances_decode(const void *record, size_t bytes, const struct distances_table *table,
-                          uint32_t *distances_out, size_t *far_out, size_t *used_out,
-                          struct drps_err *err)
+DRPS_KERNEL(int, drps_distances_decode,
+            (const void *record, size_t bytes, const struct distances_table *table,
+             uint32_t *distances_out, size_t *far_out, size_t *used_out, struct drps_err *err),
+            (record, bytes, table, distances_out, far_out, used_out, err))
 {
     struct record r;
     *far_out = *used_out = 0;
@@ -367,9 +371,11 @@ static void append_marks(const unsigned char *marks, size_t n, uint64_t *out, si
     }
 }
 
-int drps_distances_decode_far(const void *record, size_t bytes, const struct distances_table *table,
-                              uint64_t *marks, size_t at, uint32_t *numbers_out, size_t *far_out,
-                              size_t *used_out, struct drps_err *err)
+DRPS_KERNEL(int, drps_distances_decode_far,
+            (const void *record, size_t bytes, const struct distances_table *table, uint64_t *marks,
+             size_t at, uint32_t *numbers_out, size_t *far_out, size_t *used_out,
+             struct drps_err *err),
+            (record, bytes, table, marks, at, numbers_out, far_out, used_out, err))
 {
     struct record r;
     *far_out = *used_out = 0;

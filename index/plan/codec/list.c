@@ -11,13 +11,14 @@
 #endif
 
 #include "base/drps_endian.h"
+#include "base/kernel/drps_level.h"
 #include "index/plan/codec/drps_list.h"
 #include "index/plan/codec/list_internal.h"
 
 static const uint32_t masks[4] = {0xff, 0xffff, 0xffffff, 0xffffffff};
 
 /* Dense lists have whole blocks: short ones with wide gaps take more so. */
-size_t drps_list_encode_bound(size_t n)
+DRPS_KERNEL(size_t, drps_list_encode_bound, (size_t n), (n))
 {
     const size_t plain = 4 + (n + 3) / 4 + 4 * n + 4, dense = drps_list_dense_bound(n);
     return plain > dense ? plain : dense;
@@ -54,12 +55,13 @@ static size_t encode(const uint32_t *numbers, size_t n, int gaps, unsigned char 
     return (size_t)(at + 3 - out);
 }
 
-size_t drps_list_encode(const uint32_t *list, size_t n, void *out)
+DRPS_KERNEL(size_t, drps_list_encode, (const uint32_t *list, size_t n, void *out), (list, n, out))
 {
     return encode(list, n, 1, out);
 }
 
-size_t drps_numbers_encode(const uint32_t *numbers, size_t n, void *out)
+DRPS_KERNEL(size_t, drps_numbers_encode, (const uint32_t *numbers, size_t n, void *out),
+            (numbers, n, out))
 {
     return encode(numbers, n, 0, out);
 }
@@ -233,8 +235,10 @@ static int wrapped(const struct cursor *c, struct drps_err *err)
     return drps_err_set(err, DRPS_E_CORRUPT, "a packed list of %u numbers leaves 32 bits", c->n);
 }
 
-int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                     struct drps_err *err)
+DRPS_KERNEL(int, drps_list_decode,
+            (const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+             struct drps_err *err),
+            (record, bytes, list_out, used_out, err))
 {
     struct cursor c;
     int wraps = 0;
@@ -252,8 +256,10 @@ int drps_list_decode(const void *record, size_t bytes, uint32_t *list_out, size_
     return wraps ? wrapped(&c, err) : 0;
 }
 
-int drps_numbers_decode(const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,
-                        struct drps_err *err)
+DRPS_KERNEL(int, drps_numbers_decode,
+            (const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,
+             struct drps_err *err),
+            (record, bytes, numbers_out, used_out, err))
 {
     struct cursor c;
     int rc = begin(&c, record, bytes, used_out, err);
@@ -265,8 +271,10 @@ int drps_numbers_decode(const void *record, size_t bytes, uint32_t *numbers_out,
     return 0;
 }
 
-int drps_list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                         struct drps_err *err)
+DRPS_KERNEL(int, drps_list_decode_ref,
+            (const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+             struct drps_err *err),
+            (record, bytes, list_out, used_out, err))
 {
     struct cursor c;
     if (is_dense(record, bytes))
@@ -276,8 +284,10 @@ int drps_list_decode_ref(const void *record, size_t bytes, uint32_t *list_out, s
     return decode_some(&c, c.n, 1, list_out) ? wrapped(&c, err) : 0;
 }
 
-int drps_numbers_decode_ref(const void *record, size_t bytes, uint32_t *numbers_out,
-                            size_t *used_out, struct drps_err *err)
+DRPS_KERNEL(int, drps_numbers_decode_ref,
+            (const void *record, size_t bytes, uint32_t *numbers_out, size_t *used_out,
+             struct drps_err *err),
+            (record, bytes, numbers_out, used_out, err))
 {
     struct cursor c;
     int rc = begin(&c, record, bytes, used_out, err);

@@ -13,6 +13,7 @@
 #endif
 
 #include "base/drps_endian.h"
+#include "base/kernel/drps_level.h"
 #include "index/plan/codec/drps_list.h"
 #include "index/plan/codec/list_internal.h"
 
@@ -37,7 +38,7 @@ static unsigned code_at(const unsigned char *codes, size_t block)
 
 /* ---- Encoding ---- */
 
-size_t drps_list_dense_bound(size_t n)
+DRPS_KERNEL(size_t, drps_list_dense_bound, (size_t n), (n))
 {
     return head_of(n) + blocks_of(n) * WIDEST;
 }
@@ -162,12 +163,14 @@ static size_t encode(const uint32_t *list, size_t n, int fast, unsigned char *he
     return (size_t)(at - head);
 }
 
-size_t drps_list_encode_dense(const uint32_t *list, size_t n, void *out)
+DRPS_KERNEL(size_t, drps_list_encode_dense, (const uint32_t *list, size_t n, void *out),
+            (list, n, out))
 {
     return encode(list, n, 1, out);
 }
 
-size_t drps_list_encode_dense_ref(const uint32_t *list, size_t n, void *out)
+DRPS_KERNEL(size_t, drps_list_encode_dense_ref, (const uint32_t *list, size_t n, void *out),
+            (list, n, out))
 {
     return encode(list, n, 0, out);
 }
@@ -326,14 +329,18 @@ static int decode(const void *record, size_t bytes, int fast, uint32_t *list_out
                : drps_err_set(err, DRPS_E_CORRUPT, "a dense list of %zu numbers leaves 32 bits", n);
 }
 
-int drps_list_dense_decode(const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
-                           struct drps_err *err)
+DRPS_KERNEL(int, drps_list_dense_decode,
+            (const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+             struct drps_err *err),
+            (record, bytes, list_out, used_out, err))
 {
     return decode(record, bytes, 1, list_out, used_out, err);
 }
 
-int drps_list_dense_decode_ref(const void *record, size_t bytes, uint32_t *list_out,
-                               size_t *used_out, struct drps_err *err)
+DRPS_KERNEL(int, drps_list_dense_decode_ref,
+            (const void *record, size_t bytes, uint32_t *list_out, size_t *used_out,
+             struct drps_err *err),
+            (record, bytes, list_out, used_out, err))
 {
     return decode(record, bytes, 0, list_out, used_out, err);
 }

@@ -14,6 +14,7 @@
 #endif
 
 #include "base/drps_endian.h"
+#include "base/kernel/drps_level.h"
 
 enum { GROUP = 4, CODE_BITS = 2, LEAST_WIDTH = 4 };
 
@@ -54,7 +55,7 @@ static unsigned code_at(const unsigned char *codes, size_t i)
 }
 
 /* Behind the last number up to 16 bytes are written that do not count. */
-size_t drps_pack16_bound(size_t n)
+DRPS_KERNEL(size_t, drps_pack16_bound, (size_t n), (n))
 {
     return codes_of(n) + 2 * n + 16;
 }
@@ -104,7 +105,8 @@ static size_t ended(const struct writer *w, const unsigned char *begin)
     return (size_t)(w->at - begin) + (w->held != 0);
 }
 
-size_t drps_pack16_encode_ref(const uint16_t *numbers, size_t n, void *out)
+DRPS_KERNEL(size_t, drps_pack16_encode_ref, (const uint16_t *numbers, size_t n, void *out),
+            (numbers, n, out))
 {
     struct writer w = {.at = (unsigned char *)out + codes_of(n)};
     encode_some(numbers, 0, n, out, &w);
@@ -129,7 +131,8 @@ static __m128i at_most(__m128i differences, int most)
                            _mm_setzero_si128());
 }
 
-size_t drps_pack16_encode(const uint16_t *numbers, size_t n, void *out)
+DRPS_KERNEL(size_t, drps_pack16_encode, (const uint16_t *numbers, size_t n, void *out),
+            (numbers, n, out))
 {
     unsigned char *codes = out;
     struct writer w = {.at = codes + codes_of(n)};
@@ -153,7 +156,8 @@ size_t drps_pack16_encode(const uint16_t *numbers, size_t n, void *out)
 
 #else
 
-size_t drps_pack16_encode(const uint16_t *numbers, size_t n, void *out)
+DRPS_KERNEL(size_t, drps_pack16_encode, (const uint16_t *numbers, size_t n, void *out),
+            (numbers, n, out))
 {
     return drps_pack16_encode_ref(numbers, n, out);
 }
@@ -268,14 +272,18 @@ static size_t decode(const void *packed, size_t bytes, size_t n, int fast, uint1
     return r.i == n ? head + (size_t)((r.at + 7) / 8) : 0;
 }
 
-size_t drps_pack16_decode(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
-                          uint16_t *largest_out)
+DRPS_KERNEL(size_t, drps_pack16_decode,
+            (const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
+             uint16_t *largest_out),
+            (packed, bytes, n, numbers_out, largest_out))
 {
     return decode(packed, bytes, n, 1, numbers_out, largest_out);
 }
 
-size_t drps_pack16_decode_ref(const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
-                              uint16_t *largest_out)
+DRPS_KERNEL(size_t, drps_pack16_decode_ref,
+            (const void *packed, size_t bytes, size_t n, uint16_t *numbers_out,
+             uint16_t *largest_out),
+            (packed, bytes, n, numbers_out, largest_out))
 {
     return decode(packed, bytes, n, 0, numbers_out, largest_out);
 }

@@ -1,6 +1,7 @@
 /*
- * Models: the kernels against their plain twins, the twins against finite differences, losses
- * against values worked out by hand, and the edges (no entries, extreme scores, unusual ranks).
+ * Models: the kernels against their plain twins and, of all levels, against each other, the twins
+ * against finite differences, losses against values worked out by hand, and the edges (no entries,
+ * extreme scores, unusual ranks).
  *
  *   test_model [seed]
  */
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kernel/drps_level.h"
 #include "base/drps_rng.h"
 #include "engine/model/drps_model.h"
 
@@ -202,6 +204,31 @@ static void check_close(const char *what, size_t i, double expected, double foun
              (unsigned long long)seed, what, i, expected, found);
 }
 
+/* The kernels of each level of instructions that is here give the bytes of the others. */
+static void check_levels(const struct drps_model *model, const struct sample_set *set, size_t m,
+                         const float *params, const float *grads, const float *scores, double loss,
+                         void *scratch)
+{
+    const enum drps_level usual = drps_level();
+    const size_t samples = set->b.samples, n = samples * model->outputs, size = m * model->dim;
+    float *of_level = must(malloc((n + size) * sizeof(float)));
+    for (enum drps_level level = 0; level < DRPS_LEVELS; level++) {
+        if (!drps_level_is_here(level)) continue;
+        assert_int_equal(drps_level_set(drps_level_name(level), NULL), 0);
+        memset(of_level, 0, (n + size) * sizeof(float));
+        const double found = drps_model_gradient(model, &set->b, 0, samples, params, of_level + n,
+                                                 of_level, scratch);
+        if (memcmp(&loss, &found, sizeof(loss)) || memcmp(of_level, scores, n * sizeof(float)) ||
+            memcmp(of_level + n, grads, size * sizeof(float)))
+            fail_msg("%s %s rank %u, seed %llu: the kernels of %s give other bytes than those of "
+                     "%s",
+                     drps_algo_name(model->algo), drps_loss_name(model->loss), model->factors,
+                     (unsigned long long)seed, drps_level_name(level), drps_level_name(usual));
+    }
+    assert_int_equal(drps_level_set(drps_level_name(usual), NULL), 0);
+    free(of_level);
+}
+
 static void check_kernels(const struct drps_model *model, size_t samples, size_t entries,
                           unsigned form)
 {
@@ -226,6 +253,7 @@ static void check_kernels(const struct drps_model *model, size_t samples, size_t
     }
     for (size_t i = 0; i < m * dim; i++)
         check_close("gradient", i, (double)grads[0][i], (double)grads[1][i], model, form);
+    check_levels(model, &set, m, params, grads[1], scores[1], found, scratch);
 
     free(scratch);
     for (int i = 0; i < 2; i++)

@@ -106,7 +106,7 @@ static void write_result(struct html_table *t, const struct group *g, const stru
 static void write_results(struct html *h, const struct group *g)
 {
     static const struct result results[] = {
-        {"the model's epoch", "best", "epoch", "%.0f"},
+        {"epoch: the model's, or the best", "best", "epoch", "%.0f"},
         {"held-out loss", "best", "test_loss", "%.6f"},
         {"training loss", "best", "train_loss", "%.6f"},
         {"AUC", "best", "test_auc", "%.5f"},
@@ -226,6 +226,8 @@ void section_comparison(struct html *h, const struct subject *subjects, size_t n
     html_raw(h, "<section><h2 class=\"first\" id=\"compare\">Side by side</h2>\n");
     draw_all(h, &g);
     write_results(h, &g);
+    for (size_t i = 0; i <= g.n; i++)
+        g.columns[i].number = 0; /* options are texts */
     write_options(h, &g);
     html_raw(h, "</section>\n");
 }

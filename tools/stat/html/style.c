@@ -28,7 +28,8 @@ const char html_style[] =
 ".ring{fill:none;stroke:var(--fg);stroke-width:1.5}.back{fill:var(--grid)}\n"
 ".legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;list-style:none;margin:.3rem 0 0;padding:0;font-size:.9rem}\n"
 ".legend li{display:flex;align-items:center;gap:.4rem;min-width:0}figure .legend svg{width:2.2rem;height:1rem;flex:none}\n"
-"table{border-collapse:collapse;margin:.6rem 0;max-width:100%;font-size:.93rem}caption{text-align:left;font-weight:600;"
+"table{border-collapse:collapse;margin:.6rem 0;max-width:100%;font-size:.93rem;"
+"overflow-wrap:break-word}td{overflow-wrap:anywhere}td.n,data{white-space:nowrap}th[scope=col]{overflow-wrap:anywhere;min-width:5em}caption{text-align:left;font-weight:600;"
 "padding:.2rem 0}\n"
 "th,td{text-align:left;vertical-align:top;padding:.22rem .7rem .22rem 0;border-bottom:1px solid var(--edge);"
 "unicode-bidi:isolate}\n"
@@ -43,9 +44,10 @@ const char html_style[] =
 ".wide td,.wide th[scope=row]{border:0;padding:.1rem 0;text-align:right;display:flex;justify-content:space-between;gap:1rem}\n"
 ".wide td::before,.wide th[scope=row]::before{content:attr(data-name);color:var(--dim);text-align:left;flex:none;"
 "max-width:55%}\n"
-".wide th[scope=row]{font-weight:600;color:var(--fg)}.wide td[data-value='-']{display:none}}\n"
+".wide td.n{white-space:normal}.wide th[scope=row]{font-weight:600;color:var(--fg)}.wide td[data-value='-']{display:none}}\n"
 "@media print{body{max-width:none;padding:0;font-size:10pt}a{color:inherit}h2{break-before:page}h2.first{break-before:auto}"
 "h2,h3,caption{break-after:avoid}figure,tr,pre{break-inside:avoid}"
-".charts{display:block}figure{margin:.5rem 0;max-width:32rem}nav{display:none}"
+".charts{display:block}figure{display:inline-block;vertical-align:top;width:48%;margin:.3rem 1% .3rem 0}nav{display:none}"
+"svg text{font-size:13px}table{font-size:8.5pt}th,td{padding-right:.4rem}.legend{font-size:8pt}"
 "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 /* clang-format on */

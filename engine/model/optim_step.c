@@ -1,0 +1,345 @@
+/*
+ * The optimizers' steps. An element's update is written once, as an inline function. Rows of one
+ * float, and the first floats of rows where l1 shrinks them alone, are collected in blocks and
+ * stepped in vectors; the other floats of a row are vectors themselves. Every operation is exact or
+ * correctly rounded and none is fused, so that vector elements, remainders and ranges all give the
+ * same bits.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/kernel/drps_level.h"
+#include "base/kernel/drps_vector_floats.h"
+#include "engine/model/drps_optim.h"
+
+enum {
+    BLOCK = 64, /* rows whose first floats are stepped together, from copies in L1 */
+    LINE = 64,
+    /* How many rows ahead the cache lines of a row are requested. */
+    FAR_GATHER = 96, /* one float a row, from memory */
+    FAR_NARROW = 32, /* the same rows again: mostly in L2 */
+    FAR_WIDE = 64,
+    FAR_VERY_WIDE = 24,
+    VERY_WIDE_FLOATS = 32,
+};
+
+/* Rows come from memory in random order: many must be under way, but no more than L2 keeps. */
+DRPS_INLINE size_t far_of(size_t dim)
+{
+    return dim <= VERY_WIDE_FLOATS ? FAR_WIDE : FAR_VERY_WIDE;
+}
+
+DRPS_INLINE void prefetch(const char *at, size_t bytes, int to_write)
+{
+    for (size_t i = 0; i < bytes; i += LINE) {
+        if (to_write)
+            __builtin_prefetch(at + i, 1);
+        else
+            __builtin_prefetch(at + i, 0);
+    }
+    if (to_write)
+        __builtin_prefetch(at + bytes - 1, 1);
+    else
+        __builtin_prefetch(at + bytes - 1, 0);
+}
+
+/* |w| - by, but not through zero. What is no number stays so: every comparison with it is false. */
+DRPS_INLINE float shrink(float w, float by)
+{
+    const float left = fabsf(w) - by;
+    return left <= 0 ? 0.0f : copysignf(left, w);
+}
+
+/* The parts of an update besides the gradient. */
+enum regular { PLAIN, L2, L2_AND_L1 };
+
+/* l2 and l1 are already multiplied by the row's touches. */
+DRPS_INLINE void sgd_one(float *w, float g, float lr, float l2, float l1, enum regular regular)
+{
+    if (regular) g += l2 * *w;
+    *w -= lr * g;
+    if (regular == L2_AND_L1) *w = shrink(*w, l1 * lr);
+}
+
+DRPS_INLINE void adagrad_one(float *w, float *a, float g, float lr, float eps, float l2, float l1,
+                             enum regular regular)
+{
+    if (regular) g += l2 * *w;
+    *a += g * g;
+    const float rate = lr / sqrtf(*a + eps);
+    /* 0, which changes no bit; of an infinite sum no number: else its rate of 0 would hide it */
+    const float none = *a - *a;
+    *w -= rate * g - none;
+    if (regular == L2_AND_L1) *w = shrink(*w, l1 * rate);
+}
+
+DRPS_INLINE void ftrl_one(float *w, float *z, float *n, float g, float lr, float beta, float l2,
+                          float l1)
+{
+    const float root = sqrtf(*n), more = *n + g * g, new_root = sqrtf(more);
+    *z += g - (new_root - root) / lr * *w;
+    *n = more;
+    const float left = fabsf(*z) - l1;
+    const float next = -copysignf(left, *z) / ((beta + new_root) / lr + l2);
+    *w = left <= 0 ? 0.0f : next;
+}
+
+/* How much of l2 and l1 row i takes. */
+DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i, int has_bias)
+{
+    if (has_bias && i == 0) return 0;
+    return kind == DRPS_OPTIM_FTRL ? 1.0f : (float)touches[i];
+}
+
+/*
+ * The first floats of n <= BLOCK rows from row i on; kind, regular and often dim constant: copy
+ * them into arrays, step these, copy back.
+ */
+DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum regular regular, size_t dim,
+                             const struct drps_optim *o, const struct drps_rows *rows, size_t i,
+                             size_t n, const float *restrict grads,
+                             const uint32_t *restrict touches, int has_bias)
+{
+    const float lr = o->lr, eps = drps_optim_eps(o), beta = drps_optim_beta(o);
+    float w[BLOCK], a[BLOCK], b[BLOCK], l2[BLOCK], l1[BLOCK], copies[BLOCK] = {0};
+    const float *restrict g = dim == 1 ? grads + i : copies;
+
+    for (size_t k = 0; k < n; k++) {
+        const float *row = drps_row_at(rows, i + k);
+        if (dim > 1) copies[k] = grads[(i + k) * dim];
+        w[k] = row[0];
+        if (kind >= DRPS_OPTIM_ADAGRAD) a[k] = row[dim];
+        if (kind >= DRPS_OPTIM_FTRL) b[k] = row[2 * dim];
+    }
+    for (size_t k = 0; regular && k < n; k++) {
+        const float t = times(kind, touches, i + k, has_bias);
+        l2[k] = t * o->l2;
+        l1[k] = t * o->l1;
+    }
+    if (kind == DRPS_OPTIM_SGD) {
+#pragma omp simd
+        for (size_t k = 0; k < n; k++)
+            sgd_one(&w[k], g[k], lr, regular ? l2[k] : 0, regular ? l1[k] : 0, regular);
+    } else if (kind == DRPS_OPTIM_ADAGRAD) {
+#pragma omp simd
+        for (size_t k = 0; k < n; k++)
+            adagrad_one(&w[k], &a[k], g[k], lr, eps, regular ? l2[k] : 0, regular ? l1[k] : 0,
+                        regular);
+    } else {
+#pragma omp simd
+        for (size_t k = 0; k < n; k++)
+            ftrl_one(&w[k], &a[k], &b[k], g[k], lr, beta, regular ? l2[k] : 0, regular ? l1[k] : 0);
+    }
+    for (size_t k = 0; k < n; k++) {
+        float *row = drps_row_at(rows, i + k);
+        row[0] = w[k];
+        if (kind >= DRPS_OPTIM_ADAGRAD) row[dim] = a[k];
+        if (kind >= DRPS_OPTIM_FTRL) row[2 * dim] = b[k];
+    }
+}
+
+DRPS_INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular,
+                             const struct drps_optim *o, const struct drps_rows *rows, size_t first,
+                             size_t last, const float *restrict grads,
+                             const uint32_t *restrict touches, int has_bias)
+{
+    for (size_t i = first; i < last; i += BLOCK) {
+        const size_t n = last - i < BLOCK ? last - i : BLOCK;
+        const size_t ahead = last - i < BLOCK + FAR_NARROW ? 0 : n;
+        for (size_t k = 0; k < ahead; k++)
+            __builtin_prefetch(drps_row_at(rows, i + k + FAR_NARROW), 1);
+        step_firsts(kind, regular, 1, o, rows, i, n, grads, touches, has_bias);
+    }
+}
+
+/* n floats that lie side by side; n is constant. */
+DRPS_INLINE void step_run(enum drps_optim_kind kind, enum regular regular,
+                          const struct drps_optim *o, size_t n, float *restrict w,
+                          float *restrict a, float *restrict b, const float *restrict g, float l2,
+                          float l1)
+{
+    const float lr = o->lr, eps = drps_optim_eps(o), beta = drps_optim_beta(o);
+    if (kind == DRPS_OPTIM_SGD) {
+#pragma omp simd
+        for (size_t d = 0; d < n; d++)
+            sgd_one(&w[d], g[d], lr, l2, l1, regular);
+    } else if (kind == DRPS_OPTIM_ADAGRAD) {
+#pragma omp simd
+        for (size_t d = 0; d < n; d++)
+            adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, l1, regular);
+    } else {
+#pragma omp simd
+        for (size_t d = 0; d < n; d++)
+            ftrl_one(&w[d], &a[d], &b[d], g[d], lr, beta, l2, l1);
+    }
+}
+
+/* Floats from `from` on of one row, [dim] parameters and states; l2 and l1 are those of this row.
+ * Halving runs leave at most three floats that are no vector. */
+DRPS_INLINE void step_floats(enum drps_optim_kind kind, enum regular regular,
+                             const struct drps_optim *o, size_t from, size_t dim,
+                             float *restrict row, const float *restrict g, float l2, float l1)
+{
+    float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
+    size_t d = from;
+#define STEP_RUN(n) step_run(kind, regular, o, n, w + d, a + d, b + d, g + d, l2, l1), d += (n)
+    while (d + 16 <= dim)
+        STEP_RUN(16);
+    if (d + 8 <= dim) STEP_RUN(8);
+    if (d + 4 <= dim) STEP_RUN(4);
+    while (d < dim)
+        STEP_RUN(1);
+#undef STEP_RUN
+}
+
+/* The floats of one row, but its first one where that takes l1. */
+DRPS_INLINE void step_rest(enum drps_optim_kind kind, enum regular regular,
+                           const struct drps_optim *o, size_t dim, float *restrict row,
+                           const float *restrict g, float l2)
+{
+    const enum regular rest = regular ? L2 : PLAIN; /* l1 is for the first float */
+    step_floats(kind, rest, o, regular == L2_AND_L1, dim, row, g, regular ? l2 : 0, 0);
+}
+
+/* All floats of one row, which all take l1. */
+DRPS_INLINE void step_whole(enum drps_optim_kind kind, const struct drps_optim *o, size_t dim,
+                            float *restrict row, const float *restrict g, float l2, float l1)
+{
+    step_floats(kind, L2_AND_L1, o, 0, dim, row, g, l2, l1);
+}
+
+DRPS_INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const struct drps_optim *o,
+                                 const struct drps_rows *rows, size_t first, size_t last,
+                                 const float *grads, const uint32_t *touches, int has_bias)
+{
+    for (size_t i = first; i < last; i++) {
+        const float t = times(kind, touches, i, has_bias);
+        step_whole(kind, o, dim, drps_row_at(rows, i), grads + i * dim, t * o->l2, t * o->l1);
+    }
+}
+
+DRPS_INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t dim,
+                           const struct drps_optim *o, const struct drps_rows *rows, size_t first,
+                           size_t last, const float *restrict grads,
+                           const uint32_t *restrict touches, int has_bias)
+{
+    const size_t row_bytes = dim * (1 + (size_t)kind) * sizeof(float), far = far_of(dim);
+    const struct drps_optim copy =
+        *o; /* that stores to rows cannot change: it stays in registers */
+    o = &copy;
+
+    for (size_t i = first; i < last; i += BLOCK) {
+        const size_t n = last - i < BLOCK ? last - i : BLOCK;
+        for (size_t k = i; k < i + n; k++) {
+            if (last - k > far) prefetch(drps_row_at(rows, k + far), row_bytes, 1);
+            const float l2 = regular ? times(kind, touches, k, has_bias) * o->l2 : 0;
+            step_rest(kind, regular, o, dim, drps_row_at(rows, k), grads + k * dim, l2);
+        }
+        if (regular == L2_AND_L1)
+            step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, has_bias);
+    }
+}
+
+DRPS_INLINE void step_kind(enum drps_optim_kind kind, enum regular regular,
+                           const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows,
+                           size_t first, size_t last, const float *grads, const uint32_t *touches,
+                           int has_bias)
+{
+    switch (dim) {
+    case 1:
+        step_narrow(kind, regular, o, rows, first, last, grads, touches, has_bias);
+        break;
+    case 9:
+        step_wide(kind, regular, 9, o, rows, first, last, grads, touches, has_bias);
+        break;
+    case 17:
+        step_wide(kind, regular, 17, o, rows, first, last, grads, touches, has_bias);
+        break;
+    default:
+        step_wide(kind, regular, dim, o, rows, first, last, grads, touches, has_bias);
+        break;
+    }
+}
+
+DRPS_INLINE void step_regular(enum drps_optim_kind kind, const struct drps_optim *o, uint32_t dim,
+                              const struct drps_rows *rows, size_t first, size_t last,
+                              const float *grads, const uint32_t *touches, int has_bias)
+{
+    if (o->l1 > 0 && o->l1_all)
+        step_rows_whole(kind, dim, o, rows, first, last, grads, touches, has_bias);
+    else if (o->l1 > 0)
+        step_kind(kind, L2_AND_L1, o, dim, rows, first, last, grads, touches, has_bias);
+    else if (o->l2 > 0)
+        step_kind(kind, L2, o, dim, rows, first, last, grads, touches, has_bias);
+    else
+        step_kind(kind, PLAIN, o, dim, rows, first, last, grads, touches, has_bias);
+}
+
+DRPS_KERNEL(void, drps_optim_step,
+            (const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows, size_t first,
+             size_t last, const float *grads, const uint32_t *touches, int has_bias),
+            (o, dim, rows, first, last, grads, touches, has_bias))
+{
+    switch (o->kind) {
+    case DRPS_OPTIM_SGD:
+        step_regular(DRPS_OPTIM_SGD, o, dim, rows, first, last, grads, touches, has_bias);
+        break;
+    case DRPS_OPTIM_ADAGRAD:
+        step_regular(DRPS_OPTIM_ADAGRAD, o, dim, rows, first, last, grads, touches, has_bias);
+        break;
+    case DRPS_OPTIM_FTRL:
+        step_regular(DRPS_OPTIM_FTRL, o, dim, rows, first, last, grads, touches, has_bias);
+        break;
+    default: /* quasi-Newton, alternating: no step of a batch */
+        break;
+    }
+}
+
+DRPS_INLINE void gather(size_t dim, const struct drps_rows *rows, size_t first, size_t last,
+                        float *restrict params)
+{
+    const size_t far = far_of(dim);
+    for (size_t i = first; i < last; i++) {
+        if (last - i > far) prefetch(drps_row_at(rows, i + far), dim * sizeof(float), 0);
+        memcpy(params + i * dim, drps_row_at(rows, i), dim * sizeof(float));
+    }
+}
+
+/* One float a row. Without the requests ahead the loop waits for a few misses at a time: 20 against
+ * 15 ns for 10 rows. */
+static void gather_narrow(const struct drps_rows *rows, size_t first, size_t last,
+                          float *restrict params)
+{
+    const char *const base = rows->base;
+    const uint32_t *const index = rows->index;
+    const size_t stride = rows->stride,
+                 ahead = last - first > FAR_GATHER ? last - FAR_GATHER : first;
+    size_t i = first;
+
+    for (; i < ahead; i++) {
+        __builtin_prefetch(base + index[i + FAR_GATHER] * stride, 1); /* the step will write it */
+        memcpy(params + i, base + index[i] * stride, sizeof(float));
+    }
+    for (; i < last; i++)
+        memcpy(params + i, base + index[i] * stride, sizeof(float));
+}
+
+DRPS_KERNEL(void, drps_rows_gather,
+            (const struct drps_rows *rows, uint32_t dim, size_t first, size_t last, float *params),
+            (rows, dim, first, last, params))
+{
+    switch (dim) {
+    case 1:
+        gather_narrow(rows, first, last, params);
+        break;
+    case 9:
+        gather(9, rows, first, last, params);
+        break;
+    case 17:
+        gather(17, rows, first, last, params);
+        break;
+    default:
+        gather(dim, rows, first, last, params);
+        break;
+    }
+}
