@@ -199,6 +199,10 @@ class Model:
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows())
 
+    def names(self) -> list[str]:
+        """Names of all features, users or items that have a row, in the order of rows."""
+        return [row.name for row in self.rows() if row.table != "bias"]
+
     def row(self, name: Any) -> np.ndarray:
         """The parameters of one feature, by name: weights, then factors. NotFoundError where the model does not have it."""
         err, dim = new_err(), ffi.new("size_t *")

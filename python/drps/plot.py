@@ -67,6 +67,7 @@ def forecast(model: Any, ax: Optional[Any] = None) -> Any:
     if isinstance(told, dict) and told.get("read_bytes") is not None:
         ax.axhline((told["read_bytes"] + told["written_bytes"]) * mib, color="black", linestyle="--", label="forecast, both")
     ax.set_xlabel("epoch")
+    ax.set_ylim(bottom=0)
     ax.set_ylabel("MiB")
     ax.legend()
     return ax

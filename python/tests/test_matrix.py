@@ -25,10 +25,16 @@ def test_a_csr_matrix_is_not_copied(dtype, index):
         assert address(getattr(m.struct, member)) == array.ctypes.data, member
 
 
-def test_fitting_takes_no_memory_of_the_size_of_the_data(tmp_path):
-    X, y = clicks(60_000, columns=500, each=20)
+@pytest.mark.parametrize("dtype, index", [(np.float32, np.int32), (np.float64, np.int64)])
+def test_fitting_takes_no_memory_of_the_size_of_the_data(dtype, index):
+    n, each = 60_000, 20
+    rng = np.random.default_rng(1)
+    indices = (np.arange(each) * 25 + rng.integers(0, 25, (n, each))).astype(index).ravel()
+    X = sparse.csr_matrix((n, 500), dtype=dtype)
+    X.data, X.indices, X.indptr = np.ones(n * each, dtype), indices, np.arange(0, n * each + 1, each, dtype=index)
+    y = (indices[::each] > 12).astype(np.int64)
     size = X.data.nbytes + X.indices.nbytes
-    m = drps.LogisticRegression(optimizer="adagrad", epochs=1, batch_size=1000).fit(*clicks(100))  # loads what it needs
+    drps.LogisticRegression().fit(*clicks(100))  # loads what it needs
     m = drps.LogisticRegression(optimizer="adagrad", epochs=1, batch_size=1000)
     tracemalloc.start()
     m.fit(X, y)

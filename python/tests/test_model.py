@@ -61,6 +61,7 @@ def test_weights_give_the_scores(trained):
             weight[int(row.name)] = row.params[0]
             np.testing.assert_array_equal(m.row(row.name), row.params)
     np.testing.assert_allclose(X @ weight + intercept, m.score(X, raw=True), rtol=1e-4, atol=1e-5)
+    assert sorted(map(int, m.names())) == sorted(set(X.indices))
     table = m.weights()
     assert len(table) == m.info["rows"] and set(table.columns) == {"table", "feature", "weight"}
     with pytest.raises(drps.NotFoundError, match="nobody"):

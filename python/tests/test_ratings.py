@@ -114,3 +114,20 @@ def test_unknown_users_are_told_of():
     model = drps.MatrixFactorization(2, epochs=1).fit(sparse.csr_matrix((r, (u, i))))
     with pytest.raises(KeyError, match="user"):
         model.recommend(1000)
+
+
+def test_conventions_of_scikit_learn():
+    """check_estimator leaves out what has no matrices of numbers, and says so; what does not fit a model holds all the same."""
+    from sklearn.exceptions import NotFittedError, SkipTestWarning
+    from sklearn.utils import estimator_checks as checks
+
+    with pytest.warns(SkipTestWarning, match="categorical"):
+        checks.check_estimator(drps.MatrixFactorization())
+    name, model = "MatrixFactorization", drps.MatrixFactorization()
+    for check in (checks.check_no_attributes_set_in_init, checks.check_get_params_invariance, checks.check_set_params):
+        check(name, model)
+    checks.check_parameters_default_constructible(name, model)
+    with pytest.raises(NotFittedError):
+        model.predict([["a", "b"]])
+    with pytest.raises(NotFittedError):
+        model.recommend("a")

@@ -18,13 +18,16 @@ void data_make(struct data *d)
         double sum = 0;
         d->starts[i] = (int64_t)at;
         for (size_t k = 0; k < n; k++) {
-            const size_t column = (draw(1000 + i) + k * 5) % DATA_COLUMNS;
+            const size_t step = i % 10 == 4 && k == 1 ? 0 : k; /* some have a column twice */
+            const size_t column = (draw(1000 + i) + step * 5) % DATA_COLUMNS;
             d->indices[at] = (int64_t)column;
             d->values[at] = (double)(1 + draw(7 * i + k) % 16) / 4;
+            if (i % 7 == 3 && k == 1) d->values[at] = 0;
             sum += d->values[at] * (double)((int)(column % 5) - 2);
             at++;
         }
         d->labels[i] = (int32_t)(sum > 2 ? 2 : sum > -1 ? 1 : 0);
+        d->two[i] = sum > 0;
         d->reals[i] = sum / 8;
         d->weights[i] = (float)(1 + i % 3) / 2;
     }
@@ -50,6 +53,7 @@ struct drps_matrix data_matrix(const struct data *d, enum data_kind kind, int na
                       : (struct drps_array){d->values, DRPS_F64};
     if (kind == DATA_RATINGS) return m;
     m.labels = kind == DATA_REALS ? (struct drps_array){d->reals, DRPS_F64}
+               : kind == DATA_TWO ? (struct drps_array){d->two, DRPS_U8}
                                   : (struct drps_array){d->labels, DRPS_I32};
     if (kind == DATA_FIELDS) m.fields = (struct drps_array){d->fields, DRPS_I32};
     return m;
@@ -58,7 +62,7 @@ struct drps_matrix data_matrix(const struct data *d, enum data_kind kind, int na
 static int label_text(const struct data *d, enum data_kind kind, size_t i, char *to, size_t room)
 {
     if (kind == DATA_REALS) return snprintf(to, room, "%.17g", d->reals[i]);
-    return snprintf(to, room, "%d", d->labels[i]);
+    return snprintf(to, room, "%d", kind == DATA_TWO ? d->two[i] : d->labels[i]);
 }
 
 size_t data_text(const struct data *d, enum data_kind kind, char text[DATA_TEXT])

@@ -13,6 +13,7 @@ struct data {
     double values[DATA_SAMPLES * DATA_MOST];
     int32_t starts32[DATA_SAMPLES + 1], indices32[DATA_SAMPLES * DATA_MOST];
     float values32[DATA_SAMPLES * DATA_MOST], weights[DATA_SAMPLES];
+    uint8_t two[DATA_SAMPLES]; /* labels of two classes */
     int32_t labels[DATA_SAMPLES], fields[DATA_COLUMNS];
     double reals[DATA_SAMPLES]; /* labels, too */
 };

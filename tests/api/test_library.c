@@ -28,6 +28,7 @@ static const struct kind {
     const char *train[2 * SETTINGS];
 } kinds[] = {
     {"lir", DATA_REALS, {"algo", "lir", "batch-size", "16"}, {"epochs", "2"}},
+    {"lor", DATA_TWO, {"algo", "lor", "batch-size", "16"}, {"epochs", "2"}},
     {"mlr", DATA_CLASSES, {"algo", "mlr", "batch-size", "16"}, {"epochs", "2"}},
     {"svm", DATA_CLASSES, {"algo", "svm", "loss", "squared-hinge"}, {"epochs", "2"}},
     {"fm", DATA_REALS, {"algo", "fm", "factors", "4", "test-fraction", ".2"}, {"epochs", "2"}},
@@ -316,6 +317,47 @@ static void test_scores_are_those_of_predictions(void **state)
     free(d);
 }
 
+/* A calibrated model has the probabilities of its calibration, and raw scores as before. */
+static void test_calibrated_scores_are_those_of_predictions(void **state)
+{
+    struct scratch *s = *state;
+    const struct kind *k = &kinds[1];
+    const char *const calibrate[] = {"calibrate", "platt", NULL};
+    struct drps_settings *train = settings_of(DRPS_TASK_TRAIN, k->train);
+    struct drps_settings *settings = settings_of(DRPS_TASK_PREDICT, calibrate);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_predictor *p;
+    char plan[1024], model[1024];
+    double scores[2][2][DATA_SAMPLES];
+    struct data *d = malloc(sizeof(*d));
+    assert_non_null(d);
+    data_make(d);
+    compile(s, d, k);
+    const struct drps_matrix m = data_matrix(d, k->kind, 1);
+    (void)snprintf(plan, sizeof(plan), "%s/%s.plan", s->dir, k->name);
+    (void)snprintf(model, sizeof(model), "%s/%s.model", s->dir, k->name);
+    must(drps_train(train, plan, model, NULL, NULL, &err), &err, k->name);
+    for (int after = 0; after < 2; after++) {
+        const char *file = file_of(s, d, k);
+        if (after)
+            must(drps_predict_files(settings, model, &file, 1, NULL, NULL, NULL, &err), &err,
+                 "calibrate");
+        must(drps_predictor_open(model, 0, &p, &err), &err, model);
+        must(drps_predictor_score(p, &m, DRPS_SCORE_USUAL, scores[after][0], &err), &err, "usual");
+        must(drps_predictor_score(p, &m, DRPS_SCORE_RAW, scores[after][1], &err), &err, "raw");
+        drps_predictor_close(p);
+        for (int room = ALL; room < ROOMS; room++)
+            use(s, d, k, (enum room)room);
+    }
+    assert_memory_equal(scores[0][1], scores[1][1], sizeof(scores[0][1]));
+    assert_memory_not_equal(scores[0][0], scores[1][0], sizeof(scores[0][0]));
+    for (size_t i = 0; i < DATA_SAMPLES; i++)
+        assert_true(fabs(scores[0][0][i] - 1 / (1 + exp(-scores[0][1][i]))) < 1e-12);
+    drps_settings_free(train);
+    drps_settings_free(settings);
+    free(d);
+}
+
 /* ---- Fixture: one model for the rest ---- */
 
 struct one_model {
@@ -425,7 +467,7 @@ static void test_items_are_those_that_are_recommended_into_files(void **state)
     static uint32_t items[USERS * N];
     static double scores[USERS * N];
     size_t bytes;
-    make_model(f, &kinds[7]);
+    make_model(f, &kinds[8]);
     const char *const pairs[] = {"number", "5", "force", "1", NULL};
     struct drps_settings *s = settings_of(DRPS_TASK_RECOMMEND, pairs);
     (void)snprintf(out, sizeof(out), "%s/best", f->scratch.dir);
@@ -496,7 +538,7 @@ static void test_threads_score_at_a_time(void **state)
 {
     struct one_model *f = *state;
     struct drps_err err = DRPS_ERR_INIT;
-    make_model(f, &kinds[3]);
+    make_model(f, &kinds[4]);
     const struct drps_matrix m = data_matrix(&f->data, DATA_REALS, 1);
     for (int room = ALL; room < ROOMS; room++) {
         struct drps_predictor *p;
@@ -708,7 +750,7 @@ static void test_random_matrices_do_no_harm(void **state)
     struct random_source r = random_begin("random matrices");
     struct drps_predictor *p;
     size_t scored = 0;
-    make_model(f, &kinds[4]);
+    make_model(f, &kinds[5]);
     assert_int_equal(drps_predictor_open(f->model, 0, &p, NULL), 0);
     for (int round = 0; round < ROUNDS; round++) {
         int64_t starts[N + 1], indices[N], fields[N];
@@ -794,6 +836,8 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_scores_are_those_of_predictions, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_calibrated_scores_are_those_of_predictions,
+                                        scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_rows_are_found_by_name_and_explain_scores, begin_model,
                                         end_model),
         cmocka_unit_test_setup_teardown(test_items_are_those_that_are_recommended_into_files,
