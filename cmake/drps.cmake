@@ -32,14 +32,9 @@ function(drps_target target)
     endif()
 endfunction()
 
-# drps_module(NAME SOURCES... [PUBLIC_HEADERS ...]): adds one folder to libdrps. Public headers are those that programs
-# include; the headers that these include are installed with them.
+# drps_module(NAME SOURCES...): adds one folder to libdrps.
 function(drps_module name)
-    cmake_parse_arguments(M "" "" "PUBLIC_HEADERS" ${ARGN})
-    target_sources(drps PRIVATE ${M_UNPARSED_ARGUMENTS})
-    foreach(header IN LISTS M_PUBLIC_HEADERS)
-        set_property(GLOBAL APPEND PROPERTY DRPS_PUBLIC_HEADERS ${name}/${header})
-    endforeach()
+    target_sources(drps PRIVATE ${ARGN})
 endfunction()
 
 # The levels of instructions that kernels are compiled for, besides the baseline (base/kernel/drps_level.h).

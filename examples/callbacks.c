@@ -4,14 +4,13 @@
  *
  *     cc callbacks.c $(pkg-config --cflags --libs drps) -lm -o callbacks
  *     drps-index DATA --algo mlr --workers 3 -o PLAN
- *     ./callbacks PLAN 3 MODEL        prints the loss of each epoch
+ *     ./callbacks PLAN MODEL        prints the loss of each epoch
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "engine/cluster/drps_ranks.h"
-#include "engine/model/drps_callbacks.h"
+#include <drps.h>
 
 /* u = softmax(scores) - e(label), which NULL does not ask for; returns the loss. */
 static double vectors_of_one(size_t outputs, const float *scores, size_t label, float *u)
@@ -45,31 +44,34 @@ static void compute_update(void *ctx, size_t outputs, const float *u, float x, f
         grad[c] += x * u[c];
 }
 
-static void print_epoch(void *ctx, const struct drps_epoch *e)
+/* An epoch is JSON. */
+static int print_epoch(void *ctx, const char *json)
 {
+    const char *epoch = strstr(json, "\"epoch\""), *loss = strstr(json, "\"train_loss\"");
+    unsigned number;
+    double value;
     (void)ctx;
-    printf("%llu %.6f\n", (unsigned long long)e->epoch, e->train_loss);
+    if (epoch && loss && sscanf(epoch, "\"epoch\": %u", &number) == 1 &&
+        sscanf(loss, "\"train_loss\": %lf", &value) == 1)
+        printf("%u %.6f\n", number, value);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct drps_callbacks callbacks = {NULL, compute_svg, compute_update};
+    static const struct drps_callbacks loss = {NULL, compute_svg, compute_update};
+    static const struct drps_watch watch = {.epoch = print_epoch};
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_train_result result;
-    if (argc != 4) {
-        fprintf(stderr, "Usage: %s PLAN RANKS MODEL\n", argv[0]);
+    struct drps_settings *s;
+    if (argc != 3) {
+        fprintf(stderr, "Usage: %s PLAN MODEL\n", argv[0]);
         return 2;
     }
-    const struct drps_train_options train = {.model_path = argv[3],
-                                             .epochs = 3,
-                                             .exchange = DRPS_EXCHANGE_VECTORS,
-                                             .callbacks = &callbacks,
-                                             .on_epoch = print_epoch};
-    const struct drps_ranks_options ranks = {
-        .plan = argv[1], .train = &train, .transport = DRPS_RANKS_INPROC};
-    const int rc =
-        drps_ranks_run_local(&ranks, (uint32_t)strtoul(argv[2], NULL, 10), &result, &err);
+    int rc = drps_settings_new(DRPS_TASK_TRAIN, &s, &err);
+    if (rc == 0) rc = drps_settings_set(s, "epochs", "3", &err);
+    if (rc == 0) rc = drps_settings_set(s, "exchange", "vectors", &err);
+    if (rc == 0) rc = drps_train_with_loss(s, argv[1], argv[2], &loss, &watch, NULL, &err);
     if (rc < 0) fprintf(stderr, "%s\n", err.text);
-    drps_train_result_free(&result);
+    drps_settings_free(s);
     return rc < 0;
 }

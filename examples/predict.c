@@ -1,48 +1,62 @@
 /*
- * Scores samples with a model that drps-train made: what a program of your own needs of libdrps.
+ * Scores samples with a model: what a service of your own needs of libdrps. The model is opened
+ * once; then any number of threads may score.
  *
  *     cc predict.c $(pkg-config --cflags --libs drps) -o predict
  *     ./predict MODEL DATA        prints a score a line
  */
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "base/drps_err.h"
-#include "base/drps_io.h"
-#include "engine/publish/drps_modeldir.h"
-#include "engine/predict/drps_predict.h"
+#include <drps.h>
 
-/* What the model is, on standard error. */
-static int describe(const char *path, struct drps_err *err)
+/* The whole file, which the caller frees; NULL: it cannot be read. */
+static char *read_file(const char *path, size_t *n_out)
 {
-    struct drps_modeldir *model;
-    int rc = drps_modeldir_open(drps_io_os(), path, 0, &model, err);
-    if (rc < 0) return rc;
-    const struct drps_modeldir_info *info = drps_modeldir_info(model);
-    fprintf(stderr, "%s: %llu rows, trained on %s data\n", path, (unsigned long long)info->rows,
-            info->format);
-    drps_modeldir_close(model);
-    return 0;
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    size_t n = 0, got;
+    while (f && (text = realloc(text, n + 65536)) && (got = fread(text + n, 1, 65536, f)) > 0)
+        n += got;
+    if (f) fclose(f);
+    *n_out = n;
+    return f ? text : NULL;
+}
+
+static size_t count_lines(const char *text, size_t n)
+{
+    size_t lines = 1;
+    for (size_t i = 0; i < n; i++)
+        lines += text[i] == '\n';
+    return lines;
 }
 
 int main(int argc, char **argv)
 {
     struct drps_err err = DRPS_ERR_INIT;
+    struct drps_predictor *model;
+    size_t bytes, n;
     if (argc != 3) {
         fprintf(stderr, "Usage: %s MODEL DATA\n", argv[0]);
         return 2;
     }
-    const char *const inputs[] = {argv[2]};
-    const struct drps_predict_options options = {
-        .model = argv[1], .inputs = inputs, .inputs_n = 1, .output = "-"};
-    struct drps_predict_result result;
-    int rc = describe(argv[1], &err);
-    if (rc == 0) rc = drps_predict_run(drps_io_os(), &options, &result, &err);
-    if (rc < 0) {
-        fprintf(stderr, "%s\n", err.text);
+    char *text = read_file(argv[2], &bytes);
+    if (!text) {
+        perror(argv[2]);
         return 1;
     }
-    fprintf(stderr, "%llu samples, %llu of %llu features are not in the model\n",
-            (unsigned long long)result.samples, (unsigned long long)result.unseen,
-            (unsigned long long)result.nnz);
-    return 0;
+    int rc = drps_predictor_open(argv[1], 0, &model, &err);
+    if (rc == 0) {
+        const size_t outputs = drps_predictor_outputs(model), most = count_lines(text, bytes);
+        double *scores = calloc(most * outputs + 1, sizeof(*scores));
+        rc = drps_predictor_score_text(model, text, bytes, DRPS_SCORE_USUAL, scores,
+                                       scores ? most : 0, &n, &err);
+        for (size_t i = 0; rc == 0 && i < n * outputs; i++)
+            printf("%.9g%c", scores[i], (i + 1) % outputs ? '\t' : '\n');
+        free(scores);
+    }
+    if (rc < 0) fprintf(stderr, "%s\n", err.text);
+    drps_predictor_close(model);
+    free(text);
+    return rc < 0;
 }

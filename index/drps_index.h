@@ -66,6 +66,9 @@ struct drps_index_options {
     size_t inputs_n;
     const char *const *tests; /* [tests_n] files of evaluation samples */
     size_t tests_n;
+    /* Samples in memory in place of the inputs and the test files: the one path of each is a name
+     * for texts then. The format is libsvm, libffm or ratings. Borrowed; NULL: none. */
+    const struct drps_matrix *matrix, *test_matrix;
     const char *const *weights; /* [weights_n] files of weights, one for each input, and ... */
     size_t weights_n;
     const char *const *test_weights; /* ... [test_weights_n] for each test file; 0: none */

@@ -14,15 +14,15 @@ TREE is the checkout that is looked at; without -C, the one that this script is 
 
 The rules:
 - A folder has at most 25 sources and headers.
-- A header that is not named drps_*.h is included in its own folder alone. Tests and benchmarks may include it.
+- A header that is not named drps_*.h or drps.h is included in its own folder alone. Tests and benchmarks may include it.
 - A folder includes only folders of layers below its own, and folders of its own module that do not include it.
 - Files do not call each other in a circle.
 TEXT
 }
 
 most_files=25
-modules=(base net storage partition sched index engine tools)
-layers="tools engine index storage,net,partition,sched base" # from the top to the bottom
+modules=(base net storage partition sched index engine api tools)
+layers="tools api engine index storage,net,partition,sched base" # from the top to the bottom
 
 sources() {
     local module
@@ -91,7 +91,7 @@ check() {
     rule "private headers that another folder includes:" < <(
         includes | awk "$folder"'
             { name = $2; sub(/.*\//, "", name) }
-            name !~ /^drps_/ && folder($1) != folder($2) { print $1 " includes " $2 }')
+            name !~ /^drps[_.]/ && folder($1) != folder($2) { print $1 " includes " $2 }')
     rule "includes of a layer that is not below:" < <(
         includes | awk -v layers="$layers" '
             BEGIN {

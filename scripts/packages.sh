@@ -11,6 +11,7 @@ build_packages=(
 )
 test_packages=(
     libcmocka-dev mandoc zsh
+    python3-cffi python3-numpy python3-scipy python3-sklearn python3-pandas python3-matplotlib python3-pytest python3-pip # the Python package
     prometheus tmux # what reads the numbers to watch, and a terminal for drps-top
     chromium chromium-driver # browsers' view of reports
     python3-onnx liblinear-tools # programs that read what drps writes, and the other way round

@@ -56,7 +56,7 @@ top() {
     tmux -L "drps-$$" kill-server
     end_jobs
     "$tree/scripts/terminal_page.py" <screen.txt >screen.html
-    "$tree/scripts/browser.py" screen.html --width 880 --height 450 --png "$tree/docs/drps-top.png"
+    "$tree/scripts/browser.py" screen.html --width 880 --height 460 --png "$tree/docs/drps-top.png"
 }
 
 # metrics: the same job, by Prometheus

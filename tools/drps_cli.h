@@ -26,6 +26,8 @@
 
 #include <jansson.h>
 
+#include "api/report/drps_json.h"
+#include "api/settings/drps_values.h"
 #include "base/drps_size.h"
 #include "base/drps_err.h"
 #include "base/drps_log.h"
@@ -142,25 +144,12 @@ double drps_cli_real(struct drps_cli *cli, const char *arg, double min, double m
 double drps_cli_share(struct drps_cli *cli, const char *arg);
 size_t drps_cli_choice(struct drps_cli *cli, const char *arg, const char *const *names);
 
-/* An option whose value is kept as it is given: one of `flag` and `text` is set. */
-struct drps_cli_plain {
-    int key;
-    int *flag;                /* becomes 1 */
-    const char **text;        /* becomes the value, or */
-    const char *const *names; /* NULL: any; else the value is one of them, NULL-terminated, which is
-                                 what `text` becomes */
-};
+/* Settings taken in a parse function show their names as options; *err is clean. */
+struct drps_values drps_cli_values(struct drps_err *err);
 
-/* Take the option if it is one of options [n]. Returns 0, or ARGP_ERR_UNKNOWN. */
-int drps_cli_take(struct drps_cli *cli, const struct drps_cli_plain *options, size_t n, int key,
-                  const char *arg);
-
-/*
- * A count as people write it: "1500", "4M", "1.5G" with decimal K, M, G and T (either case); never
- * negative. Returns 0, or -EINVAL with a text. (Byte sizes are drps_size_parse().)
- */
-DRPS_MUST_CHECK
-int drps_cli_parse_count(const char *text, uint64_t *count_out, struct drps_err *err);
+/* The end of a parse function: what is wrong ends the program; else returns 0, or ARGP_ERR_UNKNOWN
+ * if the option is not known. */
+int drps_cli_taken(struct drps_cli *cli, int known, const struct drps_err *err);
 
 /* ---- While running ---- */
 
@@ -175,10 +164,6 @@ void drps_cli_progress_end(struct drps_cli *cli);
 /* "1,234,567" into buf, which has room for DRPS_CLI_COUNT_BYTES. Returns buf. */
 enum { DRPS_CLI_COUNT_BYTES = DRPS_COUNT_BYTES };
 char *drps_cli_grouped(uint64_t count, char *buf);
-
-/* JSON values, NULL when memory is gone. NaN and infinities are null; counts end at 2^63 - 1. */
-json_t *drps_cli_json_real(double value);
-json_t *drps_cli_json_count(uint64_t value);
 
 /* Print `root` (moved; NULL when memory was gone while it was built) on stdout and flush. */
 DRPS_MUST_CHECK

@@ -86,10 +86,10 @@ static int print_json(const struct drps_import_result *r, struct drps_err *err)
     json_t *j = json_object();
     drps_manifest_put(&j, "format", json_string(r->format));
     drps_manifest_put(&j, "algo", json_string(r->algo));
-    drps_manifest_put(&j, "rows", drps_cli_json_count(r->rows));
-    drps_manifest_put(&j, "model_bytes", drps_cli_json_count(r->model_bytes));
+    drps_manifest_put(&j, "rows", drps_json_count(r->rows));
+    drps_manifest_put(&j, "model_bytes", drps_json_count(r->model_bytes));
     drps_manifest_put(&j, "content", drps_manifest_hex(r->content));
-    drps_manifest_put(&j, "seconds", drps_cli_json_real(r->seconds));
+    drps_manifest_put(&j, "seconds", drps_json_real(r->seconds));
     return drps_cli_json_print(j, err);
 }
 

@@ -19,6 +19,9 @@ struct drps_textfile {
     char *buf; /* own */
     size_t used;
     uint64_t written;
+    int in_memory; /* no file: what was written is kept, */
+    char *memory;  /* own: [written] */
+    size_t memory_cap;
 };
 
 /* "-" is standard output. The path is borrowed until close. -EEXIST: there is a file already, and
@@ -26,6 +29,13 @@ struct drps_textfile {
 DRPS_MUST_CHECK
 int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const char *path,
                        int replace, struct drps_err *err);
+
+/* A text that stays in memory, instead. Ends with drps_textfile_take(): the text is own, with a
+ * zero behind it. -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_textfile_open_memory(struct drps_textfile *f, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_textfile_take(struct drps_textfile *f, char **text_out, struct drps_err *err);
 
 /*
  * Make a folder for scratch files, which have names of a number and ".run" or ".part": beside what

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/drps_alloc.h"
+
 enum { BUFFER_BYTES = 256 * 1024 };
 
 static const char text_name[] = "text", scratch_name[] = "scratch";
@@ -44,6 +46,13 @@ int drps_textfile_open(struct drps_textfile *f, const struct drps_io *io, const 
                       : open_staged(f, replace, err);
 }
 
+int drps_textfile_open_memory(struct drps_textfile *f, struct drps_err *err)
+{
+    *f = (struct drps_textfile){
+        .io = drps_io_os(), .fd = -1, .buf = malloc(BUFFER_BYTES), .in_memory = 1};
+    return f->buf ? 0 : drps_err_set(err, -ENOMEM, "no memory for a text");
+}
+
 /* A pipe has no offsets. */
 static int write_stream(struct drps_textfile *f, size_t n, struct drps_err *err)
 {
@@ -58,10 +67,22 @@ static int write_stream(struct drps_textfile *f, size_t n, struct drps_err *err)
     return 0;
 }
 
+static int keep(struct drps_textfile *f, size_t n, struct drps_err *err)
+{
+    if (drps_array_reserve(&f->memory, &f->memory_cap, f->written + n + 1, 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a text of %llu bytes",
+                            (unsigned long long)(f->written + n));
+    memcpy(f->memory + f->written, f->buf, n);
+    f->written += n;
+    f->memory[f->written] = '\0';
+    return 0;
+}
+
 static int flush(struct drps_textfile *f, struct drps_err *err)
 {
     const size_t n = f->used;
     f->used = 0;
+    if (f->in_memory) return keep(f, n, err);
     if (!f->path) {
         if (fwrite(f->buf, 1, n, stdout) == n) return 0;
         const int rc = errno ? -errno : -EIO;
@@ -143,6 +164,14 @@ int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err)
     return f->special ? 0 : drps_stage_commit(&f->stage, err);
 }
 
+int drps_textfile_take(struct drps_textfile *f, char **text_out, struct drps_err *err)
+{
+    int rc = flush(f, err);
+    *text_out = f->memory; /* moved */
+    f->memory = NULL;
+    return rc;
+}
+
 void drps_textfile_close(struct drps_textfile *f)
 {
     struct drps_err ignored = DRPS_ERR_INIT;
@@ -153,6 +182,7 @@ void drps_textfile_close(struct drps_textfile *f)
     drps_stage_abort(&f->stage);
     free(f->made);
     free(f->buf);
+    free(f->memory);
     *f = (struct drps_textfile){.fd = -1};
 }
 
@@ -195,10 +225,11 @@ int drps_textfile_check(const char *path, const char *model, const char *const *
     if (strcmp(path, "-") == 0) return 0;
     int rc = lies_in(path, model, &in_model, err);
     if (rc == 0 && in_model)
-        rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "%s lies in the folder %s, which keeps its own files only: choose another "
-                          "place",
-                          path, model);
+        rc =
+            drps_err_set(err, DRPS_E_CONFIG,
+                         "%s lies in the folder %s, which keeps its own files only: choose another "
+                         "place",
+                         path, model);
     if (rc < 0 || stat(path, &output) || !S_ISREG(output.st_mode)) return rc;
     for (size_t i = 0; i < n; i++) {
         const char *name = inputs[i];

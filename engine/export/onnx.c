@@ -134,7 +134,7 @@ static void add_value(struct protobuf *graph, unsigned field, const char *name, 
 
 /* ---- The graph of a model ---- */
 
-static enum drps_predictor predictor_of(const struct drps_model *m)
+static enum drps_scoring predictor_of(const struct drps_model *m)
 {
     return drps_algorithm_of(drps_algorithm(m->algo), &m->expr)->predictor;
 }
@@ -208,7 +208,7 @@ static const char *add_answer(struct protobuf *graph, const struct drps_modeldir
 static int check(const struct exporter *e, struct drps_err *err)
 {
     const struct drps_model *m = &e->info->model;
-    const enum drps_predictor p = predictor_of(m);
+    const enum drps_scoring p = predictor_of(m);
     if (p == DRPS_PREDICTOR_FFM || p == DRPS_PREDICTOR_TOPIC)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is of algorithm %s, which is not exported as ONNX: text, csv and "

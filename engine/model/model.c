@@ -117,7 +117,7 @@ static const struct kernels predictors[] = {
 
 static const struct kernels *kernels_of(const struct drps_model *model)
 {
-    const enum drps_predictor one = drps_algorithm(model->algo)->predictor;
+    const enum drps_scoring one = drps_algorithm(model->algo)->predictor;
     return &predictors[model->outputs > 1 ? DRPS_PREDICTOR_MATRIX : one];
 }
 

@@ -43,7 +43,7 @@ static size_t factors_at(const struct drps_model *model, const struct drps_batch
 /* Factorization machines sum over all pairs of entries, matrix factorization over its one pair. */
 static int has_pairs(const struct drps_model *model, size_t entries)
 {
-    const enum drps_predictor predictor = drps_algorithm(model->algo)->predictor;
+    const enum drps_scoring predictor = drps_algorithm(model->algo)->predictor;
     return predictor == DRPS_PREDICTOR_FM || predictor == DRPS_PREDICTOR_FFM ||
            (predictor == DRPS_PREDICTOR_MF && entries == 2);
 }

@@ -157,7 +157,7 @@ static int write_json(struct drps_explain *e, const struct explained *x, struct 
 {
     int rc = drps_textfile_print(e->out, err, "{\"sample\": %llu", (unsigned long long)x->number);
     if (rc == 0 && e->info->classes) {
-        rc = drps_textfile_put(e->out, ", \"class\": \"", 11, err);
+        rc = drps_textfile_put(e->out, ", \"class\": \"", 12, err);
         if (rc == 0) rc = put_class(e, x->output, err);
         if (rc == 0) rc = drps_textfile_put(e->out, "\"", 1, err);
     }

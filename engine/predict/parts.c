@@ -80,7 +80,7 @@ static double length_of(const struct sample *s)
     return sqrt(squares);
 }
 
-static enum drps_predictor predictor_of(const struct drps_model *model)
+static enum drps_scoring predictor_of(const struct drps_model *model)
 {
     return drps_algorithm_of(drps_algorithm(model->algo), &model->expr)->predictor;
 }
@@ -94,7 +94,7 @@ void drps_parts_of(const struct drps_model *model, const struct drps_batch *b, s
                    const float *params, size_t output, double *sums, struct drps_parts *out)
 {
     struct sample sample = {.model = model, .b = b, .params = params, .scale = 1};
-    const enum drps_predictor predictor = predictor_of(model);
+    const enum drps_scoring predictor = predictor_of(model);
     sample.first = drps_batch_start(b, s);
     sample.n = drps_batch_start(b, s + 1) - sample.first;
     if (model->normalized && length_of(&sample) > 0) sample.scale = 1 / length_of(&sample);

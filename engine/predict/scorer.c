@@ -11,7 +11,7 @@
 #include "base/drps_alloc.h"
 #include "index/plan/drps_names.h"
 
-enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS };
+enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS, FEW = 64 };
 
 /* Bytes that each entry takes in the arrays of scorer.shared that are used before the parameters.
  */
@@ -52,7 +52,7 @@ uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size
 
 static int init_topics(struct drps_scorer *s, size_t samples, struct drps_err *err)
 {
-    const struct drps_modeldir_info *info = drps_modeldir_info(s->md);
+    const struct drps_modeldir_info *info = s->from.info;
     const struct drps_topic_options options = topic_options(info);
     if (!has_topics(&info->model)) return 0;
     s->codes = drps_array_new(samples * info->model.factors, sizeof(*s->codes));
@@ -60,12 +60,32 @@ static int init_topics(struct drps_scorer *s, size_t samples, struct drps_err *e
     return drps_topic_open_scorer(&options, info->gram, DRPS_MODEL_MANIFEST, &s->topic, err);
 }
 
+static int lookup_in_model(void *ctx, const uint64_t *keys, size_t n, uint32_t *rows_out,
+                           struct drps_err *err)
+{
+    return drps_modeldir_lookup(ctx, keys, n, rows_out, err);
+}
+
+static int gather_from_model(void *ctx, const uint32_t *ids, size_t n, float *params,
+                             struct drps_err *err)
+{
+    return drps_modeldir_gather(ctx, ids, n, params, err);
+}
+
 int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,
                      size_t entries, struct drps_err *err)
 {
-    const struct drps_model *model = &drps_modeldir_info(md)->model;
+    const struct drps_scorer_rows rows = {drps_modeldir_info(md), md, lookup_in_model,
+                                          gather_from_model};
+    return drps_scorer_init_rows(s, &rows, samples, entries, err);
+}
+
+int drps_scorer_init_rows(struct drps_scorer *s, const struct drps_scorer_rows *rows,
+                          size_t samples, size_t entries, struct drps_err *err)
+{
+    const struct drps_model *model = &rows->info->model;
     memset(s, 0, sizeof(*s));
-    s->md = md;
+    s->from = *rows;
     s->samples_cap = samples;
     s->entries_cap = entries;
     s->labels = drps_array_new(samples, sizeof(*s->labels));
@@ -140,9 +160,25 @@ int drps_scorer_add(struct drps_scorer *s, const struct drps_modeldata_sample *s
     return 1;
 }
 
+/* Sort few refs: those of a sample that is scored alone. */
+static void insert_refs(struct drps_scorer_ref *refs, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const struct drps_scorer_ref ref = refs[i];
+        size_t at = i;
+        for (; at && refs[at - 1].key > ref.key; at--)
+            refs[at] = refs[at - 1];
+        refs[at] = ref;
+    }
+}
+
 /* Sort refs by key, byte by byte from the lowest; bytes that all keys share are skipped. */
 static void sort_refs(struct drps_scorer *s, size_t n)
 {
+    if (n <= FEW) {
+        insert_refs(s->refs, n);
+        return;
+    }
     size_t count[DIGITS][BUCKETS];
     memset(count, 0, sizeof(count));
     for (size_t i = 0; i < n; i++)
@@ -184,7 +220,7 @@ static size_t number_names(struct drps_scorer *s)
  * how many ids. */
 static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struct drps_err *err)
 {
-    const int has_bias = drps_modeldir_info(s->md)->model.has_bias;
+    const int has_bias = s->from.info->model.has_bias;
     size_t found = 0, n = 0;
     for (size_t i = 0; i < names; i++)
         if (s->rows[i] != DRPS_NO_ROW)
@@ -206,7 +242,7 @@ static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struc
 /* Turn names into local rows and close the gaps of unseen features. */
 static size_t keep_seen(struct drps_scorer *s)
 {
-    const uint32_t fields = drps_modeldir_info(s->md)->model.fields;
+    const uint32_t fields = s->from.info->model.fields;
     size_t kept = 0, from = 0;
     for (size_t i = 0; i < s->n; i++) {
         const size_t end = s->starts[i + 1];
@@ -227,7 +263,7 @@ static size_t keep_seen(struct drps_scorer *s)
 
 static int check_entries(const struct drps_scorer *s, struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm(drps_modeldir_info(s->md)->model.algo);
+    const struct drps_algorithm *a = drps_algorithm(s->from.info->model.algo);
     if (!drps_algorithm_rates(a)) return 0;
     for (size_t i = 0; i < s->n; i++)
         if (s->starts[i + 1] - s->starts[i] > 2)
@@ -241,7 +277,7 @@ static int check_entries(const struct drps_scorer *s, struct drps_err *err)
  * such. */
 static void forget_samples(struct drps_scorer *s, size_t names)
 {
-    const struct drps_model *model = &drps_modeldir_info(s->md)->model;
+    const struct drps_model *model = &s->from.info->model;
     const struct drps_algorithm *a = drps_algorithm_of(drps_algorithm(model->algo), &model->expr);
     if (!drps_algorithm_has_sample_rows(a)) return;
     for (size_t i = names; i && s->names[i - 1] >= DRPS_SAMPLE_KEYS; i--)
@@ -254,8 +290,7 @@ static void score(struct drps_scorer *s)
     const struct drps_topic_step step = {
         .batch = batch, .before = s->params, .scores = s->scores, .codes = s->codes};
     if (!s->topic)
-        drps_model_predict(&drps_modeldir_info(s->md)->model, batch, 0, s->n, s->params, s->scores,
-                           s->scratch);
+        drps_model_predict(&s->from.info->model, batch, 0, s->n, s->params, s->scores, s->scratch);
     for (unsigned phase = 0; s->topic && phase < DRPS_TOPIC_PHASES; phase++)
         drps_topic_work(s->topic, &step, phase, 0);
 }
@@ -267,10 +302,10 @@ int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
     int rc = check_entries(s, err);
     if (rc < 0) return rc;
     const size_t names = number_names(s);
-    rc = drps_modeldir_lookup(s->md, s->names, names, s->rows, err);
+    rc = s->from.lookup(s->from.ctx, s->names, names, s->rows, err);
     if (rc == 0) forget_samples(s, names);
     if (rc == 0) rc = number_rows(s, names, &ids, err);
-    if (rc == 0) rc = drps_modeldir_gather(s->md, s->ids, ids, s->params, err);
+    if (rc == 0) rc = s->from.gather(s->from.ctx, s->ids, ids, s->params, err);
     if (rc < 0) return rc;
     const size_t kept = keep_seen(s);
     s->batch = (struct drps_batch){.samples = s->n,
@@ -281,7 +316,7 @@ int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
                                    .local32 = s->local,
                                    .values = s->values,
                                    .fields = s->fields,
-                                   .field_count = drps_modeldir_info(s->md)->model.fields};
+                                   .field_count = s->from.info->model.fields};
     score(s);
     return 0;
 }

@@ -17,8 +17,18 @@ struct drps_scorer_ref {
     uint32_t at;
 };
 
+/* Where rows come from: an open model, or all of one in memory. Functions are as those of
+ * drps_modeldir.h, with ctx in place of the model. */
+struct drps_scorer_rows {
+    const struct drps_modeldir_info *info;
+    void *ctx;
+    int (*lookup)(void *ctx, const uint64_t *keys, size_t n, uint32_t *rows_out,
+                  struct drps_err *err);
+    int (*gather)(void *ctx, const uint32_t *ids, size_t n, float *params, struct drps_err *err);
+};
+
 struct drps_scorer {
-    struct drps_modeldir *md; /* borrowed */
+    struct drps_scorer_rows from; /* borrowed */
     size_t samples_cap, entries_cap;
     size_t n, entries; /* collected */
     uint64_t unseen;   /* entries without a row, or of a field that training had not, ever */
@@ -53,6 +63,9 @@ uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size
 DRPS_MUST_CHECK
 int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,
                      size_t entries, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_scorer_init_rows(struct drps_scorer *s, const struct drps_scorer_rows *rows,
+                          size_t samples, size_t entries, struct drps_err *err);
 void drps_scorer_destroy(struct drps_scorer *s); /* half-built too */
 
 /* Keep places of entries, too: 4 bytes each. After drps_scorer_init(). -ENOMEM. */

@@ -101,7 +101,9 @@ static int load(struct drps_blockcache *c, const uint32_t *blocks, size_t n, str
     if (!missing) return 0;
     int rc = c->ops->get_many(c->kv, keys, missing, values, bytes, err);
     if (rc < 0) return rc; /* the frames stay empty */
+    c->reads += missing;
     for (size_t i = 0; i < missing; i++) {
+        c->read_bytes += bytes[i];
         c->block_of[frames[i]] = keys[i];
         c->frame_of[keys[i]] = frames[i];
     }

@@ -24,6 +24,7 @@ struct drps_blockcache {
     uint32_t *block_of; /* own: [frames], NONE: empty */
     uint64_t *used;     /* own: [frames] the round in which the frame was used last */
     uint64_t round;
+    uint64_t reads, read_bytes; /* blocks that the engine was asked for */
 };
 
 /* Returns the memory of so many frames. */

@@ -151,6 +151,9 @@ DRPS_MUST_CHECK
 int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n, float *params,
                          struct drps_err *err);
 
+/* Returns how many blocks of rows the database was asked for, and their bytes. */
+uint64_t drps_modeldir_reads(const struct drps_modeldir *md, uint64_t *bytes_out);
+
 /*
  * Read everything that prediction may read, in the same way: the dictionary, which must be that of
  * the rows (drps_names_verify()), and all rows, whose parameters must be numbers, against the

@@ -206,3 +206,9 @@ int drps_modeldir_gather(struct drps_modeldir *md, const uint32_t *ids, size_t n
 {
     return drps_blockcache_gather(&md->cache, ids, n, params, err);
 }
+
+uint64_t drps_modeldir_reads(const struct drps_modeldir *md, uint64_t *bytes_out)
+{
+    *bytes_out = md->cache.read_bytes;
+    return md->cache.reads;
+}

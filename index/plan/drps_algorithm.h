@@ -52,7 +52,7 @@ enum drps_loss {
 };
 enum { DRPS_ALGOS = DRPS_ALGO_WMF + 1, DRPS_LOSSES = DRPS_LOSS_WMF + 1 };
 
-enum drps_predictor {
+enum drps_scoring {
     DRPS_PREDICTOR_LINEAR,
     DRPS_PREDICTOR_MF,
     DRPS_PREDICTOR_FM,
@@ -86,7 +86,7 @@ enum { DRPS_ALGORITHM_TABLES = 2 };
 struct drps_algorithm {
     enum drps_algo algo;
     const char *name;
-    enum drps_predictor predictor;
+    enum drps_scoring predictor;
     enum drps_labels labels;
     unsigned losses; /* bit i is set if the algorithm can have loss i */
     /* The loss that is meant where none is named, by what the labels are. */

@@ -67,6 +67,7 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "index/classes/drps_classes.h"
+#include "index/reader/matrix/drps_matrix.h"
 
 struct drps_reader; /* opaque: an open list of input files */
 
@@ -208,6 +209,9 @@ struct drps_reader_options {
     const char *const *weights;
     size_t weights_n;
     const char *weight, *clicks, *impressions;
+    const struct drps_matrix *matrix; /* in place of paths, as libsvm, libffm or ratings: `format`
+                                         says which; nothing else of how text is read counts.
+                                         Borrowed; NULL: none */
     int keep_weightless; /* 1: samples of weight 0 are there like others, and so each line of clicks
                             is two samples */
 };

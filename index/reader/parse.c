@@ -1,11 +1,17 @@
-/* What the formats share: faults, excerpts, and the end of a sample, where features that a sample
- * has twice are merged. */
+/* What the formats share: keys of names, faults, excerpts, and the end of a sample, where features
+ * that a sample has twice are merged. */
+/* XXH3 is inlined: names are short, and a call would cost as much as the hash. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "index/reader/parse.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/drps_rng.h"
 
 int drps_parse_bad(struct drps_parse *ps, const char *at, const char *fmt, ...)
 {
@@ -208,4 +214,13 @@ int drps_parse_sample(struct drps_parse *ps, float label, int check)
     s->labels[s->n++] = label;
     s->starts[s->n] = ps->nnz;
     return 0;
+}
+
+void drps_name_hash(uint32_t field, const char *text, size_t bytes, uint64_t seed,
+                    uint64_t *key_out, uint32_t *check_out)
+{
+    /* The field goes into the seed, so that "7" of one column is not "7" of another. */
+    XXH128_hash_t h = XXH3_128bits_withSeed(text, bytes, drps_rng_at(seed, field));
+    *key_out = h.low64;
+    *check_out = (uint32_t)(h.high64 >> 32);
 }

@@ -75,6 +75,7 @@ struct drps_reader {
     uint64_t input_bytes; /* of all files, as they are */
     int begun;            /* the file in `chunks` has had its begin_file() */
     int failed;           /* the code that ended reading, or 0 */
+    uint64_t row;         /* of options.matrix, that is next */
     uint64_t lines, bytes, skipped, weightless;
 };
 
@@ -125,6 +126,16 @@ int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const c
  * Returns what follows it, or NULL after naming the fault. */
 const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps, const char *p,
                                    const char *end, float *label_out);
+
+/*
+ * A matrix as the input, in place of text: samples are those of the text of the same numbers, of
+ * libsvm, libffm or ratings. Check options.matrix, once the format is set (DRPS_E_CONFIG); the next
+ * samples, as drps_reader_next() has them.
+ */
+DRPS_MUST_CHECK
+int drps_matrix_source_open(struct drps_reader *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_matrix_source_next(struct drps_reader *r, struct drps_samples *out, struct drps_err *err);
 
 /* 1: samples have weights; vw has them in its lines. */
 static inline int drps_reads_weights(const struct drps_reader *r)

@@ -336,6 +336,11 @@ int drps_reader_next(struct drps_reader *r, struct drps_samples *out, struct drp
     out->n = 0;
     out->all_ones = 1;
     if (r->failed) return drps_err_set(err, r->failed, "reading the input has failed before");
+    if (r->options.matrix) {
+        const int found = drps_matrix_source_next(r, out, err);
+        if (found < 0) r->failed = found;
+        return found;
+    }
     while (out->n == 0) {
         int rc = ensure_file(r, err);
         if (rc == 0) return 0;
@@ -587,19 +592,26 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
     return rc;
 }
 
-int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t n_paths,
-                     const struct drps_reader_options *options, struct drps_reader **r_out,
-                     struct drps_err *err)
+static int open_matrix(struct drps_reader *r, const char *name, struct drps_err *err)
 {
-    *r_out = NULL;
-    struct drps_reader *r = calloc(1, sizeof(*r));
-    if (!r) return drps_err_set(err, -ENOMEM, "reader");
-    if (options) r->options = *options;
-    if (r->options.memory_bytes == 0) r->options.memory_bytes = default_memory_bytes;
+    r->chunks.in.name = name;
+    r->format = find_format(r->options.format ? r->options.format : "libsvm");
+    if (r->format != &drps_format_libsvm && r->format != &drps_format_libffm &&
+        r->format != &drps_format_ratings)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s can only be read as libsvm, libffm or ratings",
+                            name);
+    int rc = check_csv_options(r, err);
+    if (rc == 0) rc = check_fields(r, err);
+    if (rc == 0) rc = check_classes(r, err);
+    if (rc == 0 && r->format->open) rc = r->format->open(r, NULL, 0, err);
+    return rc == 0 ? drps_matrix_source_open(r, err) : rc;
+}
 
-    int rc = check_options(r, err);
-    if (rc == 0) rc = check_weight_options(&r->options, n_paths, err);
+static int open_paths(struct drps_reader *r, const struct drps_io *io, const char *const *paths,
+                      size_t n_paths, struct drps_err *err)
+{
     struct inputs inputs = {0}, weights;
+    int rc = check_weight_options(&r->options, n_paths, err);
     if (rc == 0) rc = check_paths(io, paths, n_paths, &inputs, err);
     r->read_once = inputs.pipes;
     r->input_bytes = inputs.bytes;
@@ -611,7 +623,23 @@ int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t 
     if (rc == 0 && r->options.weights_n)
         rc = drps_weights_init(&r->weights, io, r->options.stop, r->chunks.in.codec_limit_bytes,
                                err);
-    if (rc == 0) rc = choose_format(r, err);
+    return rc == 0 ? choose_format(r, err) : rc;
+}
+
+int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t n_paths,
+                     const struct drps_reader_options *options, struct drps_reader **r_out,
+                     struct drps_err *err)
+{
+    *r_out = NULL;
+    struct drps_reader *r = calloc(1, sizeof(*r));
+    if (!r) return drps_err_set(err, -ENOMEM, "reader");
+    if (options) r->options = *options;
+    if (r->options.memory_bytes == 0) r->options.memory_bytes = default_memory_bytes;
+
+    int rc = check_options(r, err);
+    if (rc == 0)
+        rc = r->options.matrix ? open_matrix(r, paths[0], err)
+                               : open_paths(r, io, paths, n_paths, err);
     if (rc == 0) {
         *r_out = r;
         r = NULL;

@@ -18,7 +18,7 @@ fail() {
 documents=(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md bench/*.md)
 
 # Paths below a folder of the repository, wherever a document names one. A `*` stands for any text, NAME for a file to come.
-folders='base|net|storage|partition|sched|index|engine|tools|tests|bench|docs|examples|scripts|cmake'
+folders='api|base|net|storage|partition|sched|index|engine|python|tools|tests|bench|docs|examples|scripts|cmake'
 checked=0
 while IFS=: read -r document path; do
     checked=$((checked + 1))

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 command -v groff >/dev/null || skip "groff is not installed"
-for page in "$source"/tools/man/*.1; do
+for page in "$source"/tools/man/*.[13]; do
     for macros in man mdoc; do # -man finds out by itself that these are mdoc
         groff -"$macros" -ww -Tascii -P-cbou "$page" >page.txt 2>err.txt || fail "$page: $(cat err.txt)"
         [[ ! -s err.txt ]] || fail "groff -$macros $page: $(cat err.txt)"

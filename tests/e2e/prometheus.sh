@@ -30,7 +30,7 @@ cat data.tsv >&5
 "$tools/drps-train" ranks -o model --local 2 --store relay --memory 52M --epochs 100000 --checkpoint-every 1s --quiet \
     --metrics-port "$host:$ranks_port" 2>train.txt &
 train=$!
-pids+=($train)
+pids+=("$train")
 
 cat >prometheus.yml <<TEXT
 global: {scrape_interval: 1s}

@@ -139,10 +139,15 @@ def check_training(section, model):
         bars = [r for r in figure.iter("rect")]
         same("bars", len(bars), len([c for c in latency["counts"] if c]))
         same("calls", words(figure.find("p")).split()[0], sum(latency["counts"]))
-    for row, rank in zip(table(section, "What each rank moved") or [], training.get("ranks", [])):
-        for (head, value), key in zip(row, ("rank", "sent_bytes", "forecast_sent_bytes", "received_bytes",
-                                            "forecast_received_bytes", "read_bytes", "written_bytes")):
-            same("rank: " + head, value, rank[key])
+    sent = ("rank", "sent_bytes", "forecast_sent_bytes", "received_bytes", "forecast_received_bytes")
+    read = ("rank", "read_bytes", "written_bytes", "waiting_seconds", "waiting_share")
+    for caption, keys in (("What each rank sent", sent), ("What each rank read", read)):
+        ranks = training.get("ranks") or []
+        rows = table(section, caption) or []
+        same("ranks", len(rows), len(ranks))
+        for row, rank in zip(rows, ranks):
+            for (head, value), key in zip(row, keys):
+                same("rank: " + head, value, rank[key])
 
 
 def check_plan(section, plan):
@@ -153,6 +158,16 @@ def check_plan(section, plan):
         same(name, found[name], plan[key])
     for row, forecast in zip(table(section, "What an epoch would move") or [], plan.get("forecast", [])):
         same("memory of a forecast", row[1][1], forecast["memory_bytes"])
+
+
+def check_plan_files(section, plan):
+    """Of one worker: each block is counted, and each window has its point."""
+    if plan.get("cluster"):
+        return
+    same("blocks of all sizes", sum(int(row[1][1]) for row in table(section, "Sizes of blocks")), plan["blocks"])
+    figure = [f for f in section.iter("figure") if words(f.find("figcaption")) == "Rows of each window"][0]
+    points = [re.findall(r"[ML]", p.get("d")) for p in figure.iter("path") if p.get("class", "").startswith("line s")]
+    same("windows in the chart", len(points[0]), min(plan["windows"], 256))
 
 
 check_stands_alone()
@@ -170,6 +185,7 @@ for section, manifest in zip(sections(), manifests):
         check_training(section, manifest)
     else:
         check_plan(section, manifest)
+        check_plan_files(section, manifest)
 if checked < 10:
     fail("only %d numbers were compared" % checked)
 print("ok", page.split("/")[-1], checked, "numbers")

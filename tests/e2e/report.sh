@@ -63,8 +63,9 @@ sed -i 's/v"\([0-9]\)/"v""\1"/' hostile.csv
 mkdir "in<i>'&"
 "$tools/drps-index" hostile.csv --label class --algo mlr --test-fraction 0.2 --separator , -o "in<i>'&/<plan>" --quiet
 "$tools/drps-train" "in<i>'&/<plan>" -o "in<i>'&/<model>\"" --epochs 2 --quiet
-shows hostile.html "in<i>'&/<model>\"" "in<i>'&/<plan>"
-! grep -qiE '<(script|b|i|plan|model)>' hostile.html || fail "a name has become markup"
+"$tools/drps-train" "in<i>'&/<plan>" -o "in<i>'&/\" onload='alert(1)'><img>" --epochs 2 --lr 0.5 --quiet
+shows hostile.html "in<i>'&/<model>\"" "in<i>'&/\" onload='alert(1)'><img>" "in<i>'&/<plan>"
+! grep -qiE '<(script|b|i|img|plan|model)>' hostile.html || fail "a name has become markup"
 grep -qF '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;' hostile.html || fail "the name $hostile is not there"
 grep -qF '&lt;b&gt;2&lt;/b&gt;&amp;' hostile.html || fail "the classes are not there"
 
@@ -85,6 +86,12 @@ chmod -R u+w older
 "$stat" --html older.html older/plan older/trained --quiet || fail "no page of an older plan"
 /usr/bin/python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' older.html || fail "the page of an older plan"
 
+# What of a plan cannot be read is told in the page.
+cp -r fm.plan hurt.plan
+truncate -s 100 hurt.plan/windows.rec
+"$stat" --html hurt.html hurt.plan --quiet || fail "no page of a damaged plan"
+grep -q 'Not shown:.*hurt.plan/windows.rec' hurt.html || fail "the page does not say what is damaged"
+
 # Mistakes.
 fails 1 'resident.html exists.*--force' "$stat" --html resident.html fm.plan
 "$stat" --html resident.html fm.plan --force --quiet || fail "--force does not replace"
@@ -101,7 +108,7 @@ fails 1 'older is neither a plan nor a model' "$stat" --html x.html relay.model 
 echo "ok mistakes"
 
 # In a browser: nothing is wider than a telephone, and the console is empty.
-for view in "--width 320" "--width 320 --dark" "--width 1400"; do
+for view in "--width 320" "--width 800" "--width 1400 --dark"; do
     for page in all.html two.html hostile.html; do
         status=0
         # shellcheck disable=SC2086  # options

@@ -18,7 +18,7 @@ trap end EXIT
 train() {
     "$tools/drps-train" ranks -o model --force --local 2 --epochs 100000 --memory 128M --quiet --metrics-file run.prom 2>train.txt &
     job=$!
-    pids+=($job)
+    pids+=("$job")
     local file
     for file in model.partial/metrics.prom model.rank-1.partial/metrics.prom; do
         until grep -q '^drps_train_epoch{rank="[01]"} [1-9]' $file 2>/dev/null; do kill -0 $job || fail "$(cat train.txt)"; done
@@ -39,7 +39,7 @@ for names in model model/ "run.rank-0.prom run.rank-1.prom"; do
     # shellcheck disable=SC2086  # they are words
     "$tools/drps-top" $names --once --delay 2.5 >once.txt || fail "drps-top $names"
     for pattern in '^epoch +[0-9]+ of 100000 \[[#.]+\] (train|evaluate); ' '^samples +[0-9,]+ a second; rate 0.1' '^loss +[0-9.]+ now, [0-9.]+ last epoch, [0-9.]+ on test' \
-        '^memory +[0-9.]+ MiB of 256.0 MiB' '^resident +' '^waiting +' '^ahead' '^rank ' '^ +0 ' '^ +1 +[0-9,]+ .*iB/s$'; do
+        '^memory +[0-9.]+ MiB of 256.0 MiB' '^resident +' '^waiting +' '^ahead' '^links +[0-9.]+ [KMG]iB/s, [0-9,]+ messages/s; most from [01] to [01], [0-9.]+ [KMG]iB/s$' '^rank ' '^ +0 ' '^ +1 +[0-9,]+ .*iB/s$'; do
         grep -qE -- "$pattern" once.txt || fail "drps-top $names does not show '$pattern' but: $(cat once.txt)"
     done
     awk 'length > 80 {exit 1}' once.txt || fail "lines are too long: $(cat once.txt)"
@@ -58,7 +58,7 @@ terminal=drps-$$
 tmux -L $terminal -f /dev/null new-session -d -x 80 -y 24 "$tools/drps-top model run.none 2>top.txt; echo ended with \$? >status.txt"
 # screen PATTERN: waits until it is shown
 screen() {
-    local shown= i
+    local shown="" i
     for ((i = 0; i < 600; i++)); do
         shown=$(tmux -L $terminal capture-pane -p 2>/dev/null) || fail "drps-top has ended: $(cat top.txt status.txt)"
         if grep -qE -- "$1" <<<"$shown"; then return 0; fi

@@ -56,11 +56,13 @@ static int tool_parse(struct drps_cli *cli, int key, char *arg)
     static const char *const modes[] = {"bsp", "asp", NULL};
     static const char *const orders[] = {"given", "grid", NULL};
     struct tool_options *o = cli->input;
-    const struct drps_cli_plain plain[] = {
+    const struct drps_value_plain plain[] = {
         {.key = KEY_FLAG, .flag = &o->flag},
         {.key = 'o', .text = &o->output},
         {.key = KEY_ORDER, .text = &o->order, .names = orders},
     };
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_values v = drps_cli_values(&err);
     switch (key) {
     case KEY_EPOCHS:
         o->epochs = drps_cli_count(cli, arg, 1, 1000);
@@ -91,7 +93,8 @@ static int tool_parse(struct drps_cli *cli, int key, char *arg)
         if (!o->plan) drps_cli_usage(cli, "say which plan");
         return 0;
     default:
-        return drps_cli_take(cli, plain, sizeof(plain) / sizeof(*plain), key, arg);
+        return drps_cli_taken(
+            cli, drps_value_take(&v, plain, sizeof(plain) / sizeof(*plain), key, arg), &err);
     }
 }
 
@@ -122,11 +125,11 @@ static int tool_run(struct drps_cli *cli, const struct tool_options *o, struct d
     if (o->fail < 0) return drps_err_set(err, o->fail, "it failed");
     return drps_cli_json_print(
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:s, s:s, s:s, s:b, s:o}", "epochs",
-                  drps_cli_json_count(o->epochs), "memory", drps_cli_json_count(o->memory), "lr",
-                  drps_cli_json_real(o->lr), "share", drps_cli_json_real(o->share), "speed",
-                  drps_cli_json_count(o->speed), "sync", (int)o->sync, "flag", o->flag, "output",
+                  drps_json_count(o->epochs), "memory", drps_json_count(o->memory), "lr",
+                  drps_json_real(o->lr), "share", drps_json_real(o->share), "speed",
+                  drps_json_count(o->speed), "sync", (int)o->sync, "flag", o->flag, "output",
                   o->output ? o->output : "", "order", o->order ? o->order : "", "plan", o->plan,
-                  "json", cli->json, "nan", drps_cli_json_real(NAN)),
+                  "json", cli->json, "nan", drps_json_real(NAN)),
         err);
 }
 
@@ -211,14 +214,14 @@ static void test_cli_parse_count_reads_decimal_suffixes(void **state)
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         uint64_t v;
         struct drps_err err = DRPS_ERR_INIT;
-        if (drps_cli_parse_count(good[i].text, &v, &err) != 0 || v != good[i].value)
+        if (drps_count_parse(good[i].text, &v, &err) != 0 || v != good[i].value)
             fail_msg("'%s': found %ju, expected %ju %s", good[i].text, (uintmax_t)v,
                      (uintmax_t)good[i].value, err.text);
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         uint64_t v;
         struct drps_err err = DRPS_ERR_INIT;
-        if (drps_cli_parse_count(bad[i], &v, &err) != -EINVAL)
+        if (drps_count_parse(bad[i], &v, &err) != -EINVAL)
             fail_msg("'%s' was taken as %ju", bad[i], (uintmax_t)v);
         assert_in(err.text, bad[i]);
     }

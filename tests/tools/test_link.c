@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "tools/drps_link.h"
+#include "api/report/drps_link.h"
 #include "tools/index/network.h"
 #include "tools/stat/print.h"
 
@@ -47,13 +47,13 @@ static void expect_text(const char *all, const char *part)
 
 static void test_the_larger_way_counts(void **state)
 {
-    struct link_load most = {0};
-    const struct link_load loads[] = {{0, 500, 700}, {1, 900, 100}, {2, 800, 800}};
+    struct drps_link_load most = {0};
+    const struct drps_link_load loads[] = {{0, 500, 700}, {1, 900, 100}, {2, 800, 800}};
     (void)state;
     for (size_t i = 0; i < 3; i++)
-        link_raise(&most, &loads[i]);
+        drps_link_raise(&most, &loads[i]);
     assert_int_equal(most.rank, 1);
-    assert_true(link_seconds(&most, 7200) == 1.0);
+    assert_true(drps_link_seconds(&most, 7200) == 1.0);
 }
 
 static void test_speeds_as_text(void **state)
@@ -62,10 +62,10 @@ static void test_speeds_as_text(void **state)
         uint64_t bits;
         const char *text;
     } cases[] = {{900, "900 bit/s"}, {GBIT, "1 Gbit/s"}, {2500000, "2.5 Mbit/s"}};
-    char room[LINK_TEXT];
+    char room[DRPS_LINK_TEXT];
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        assert_string_equal(link_speed_text(cases[i].bits, room), cases[i].text);
+        assert_string_equal(drps_link_speed_text(cases[i].bits, room), cases[i].text);
 }
 
 /* ---- Whether several machines pay ---- */
@@ -78,7 +78,7 @@ static const struct drps_plan_info a_second = {
 
 static void expect_verdict(uint64_t bytes, uint64_t rounds, const char *verdict)
 {
-    const struct index_network network = {.info = &a_second,
+    const struct drps_index_network network = {.info = &a_second,
                                           .busiest = {.sent_bytes = 1, .received_bytes = bytes},
                                           .link_bits = GBIT,
                                           .row_uses = ROW_USES,
@@ -115,7 +115,7 @@ static void test_a_verdict_follows_from_all_times(void **state)
 static void test_one_worker_has_no_network(void **state)
 {
     const struct drps_plan_info info = {.nnz = 100, .dim = 1, .ranks = {.workers = 1}};
-    const struct index_network network = {.info = &info, .link_bits = GBIT};
+    const struct drps_index_network network = {.info = &info, .link_bits = GBIT};
     (void)state;
     begin();
     index_network_print(&network, 1);

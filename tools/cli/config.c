@@ -52,17 +52,6 @@ static const struct argp_option *find_option(const struct argp_option *options, 
     return NULL;
 }
 
-/* Returns 1 for yes, 0 for no, -1 for anything else. */
-static int truth(const char *text)
-{
-    static const char *const words[][2] = {
-        {"no", "yes"}, {"false", "true"}, {"off", "on"}, {"0", "1"}};
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        for (int v = 0; v < 2; v++)
-            if (!strcasecmp(text, words[i][v])) return v;
-    return -1;
-}
-
 static int keep_line(struct config *c, const char *name, const char *value, int takes_value)
 {
     struct drps_cli *cli = c->cli;
@@ -105,7 +94,7 @@ static int config_pair(void *user, const char *section, const char *name, const 
                      c->line, name, tool);
         return 0;
     }
-    int yes = o->arg ? 1 : truth(value);
+    int yes = o->arg ? 1 : drps_truth(value);
     if (yes < 0) {
         drps_err_set(&c->err, -EINVAL, "%s:%d: %s: '%s' is neither yes nor no", path, c->line, name,
                      value);

@@ -1,6 +1,5 @@
 /* Messages and the progress line on stderr, JSON on stdout. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -77,24 +76,12 @@ char *drps_cli_grouped(uint64_t count, char *buf)
 
 /* ---- JSON ---- */
 
-json_t *drps_cli_json_real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-json_t *drps_cli_json_count(uint64_t value)
-{
-    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
-}
-
 int drps_cli_json_print(json_t *root, struct drps_err *err)
 {
     int rc = 0;
     if (!root) return drps_err_set(err, -ENOMEM, "no memory for the JSON output");
-    /* 17 digits: every double reads back as itself */
     errno = 0;
-    if (json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) < 0 ||
-        putchar('\n') == EOF || fflush(stdout))
+    if (json_dumpf(root, stdout, DRPS_JSON_FLAGS) < 0 || putchar('\n') == EOF || fflush(stdout))
         rc = drps_err_set(err, errno ? -errno : -EIO, "standard output: %s",
                           errno ? strerror(errno) : "write failed");
     json_decref(root);

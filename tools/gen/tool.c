@@ -63,11 +63,11 @@ static int report(struct drps_cli *cli, const struct gen_tool_options *o, const 
     }
     json_t *root =
         json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", o->kind->name, "samples",
-                  drps_cli_json_count(o->gen.samples), "test_samples",
-                  drps_cli_json_count(o->test_samples), "nnz", drps_cli_json_count(t->nnz), "bytes",
-                  drps_cli_json_count(bytes), matrix ? "mean_rating" : "positive_share",
-                  drps_cli_json_real(matrix ? t->labels / n : (double)t->positive / n), "seconds",
-                  drps_cli_json_real(seconds));
+                  drps_json_count(o->gen.samples), "test_samples", drps_json_count(o->test_samples),
+                  "nnz", drps_json_count(t->nnz), "bytes", drps_json_count(bytes),
+                  matrix ? "mean_rating" : "positive_share",
+                  drps_json_real(matrix ? t->labels / n : (double)t->positive / n), "seconds",
+                  drps_json_real(seconds));
     return drps_cli_json_print(root, err);
 }
 

@@ -4,21 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/folder/drps_manifest.h"
+#include "api/report/drps_index_report.h"
 
 enum { NAMES_TOLD = 40 /* of a kind */, FEW_COLUMNS = 20, TEXT_BYTES = 4096 };
-
-static const char *kind_name(enum drps_column_kind kind)
-{
-    static const char *const names[] = {
-        [DRPS_COLUMN_IGNORE] = "ignore", [DRPS_COLUMN_LABEL] = "label",
-        [DRPS_COLUMN_NUMBER] = "number", [DRPS_COLUMN_CATEGORY] = "category",
-        [DRPS_COLUMN_BINS] = "bins",     [DRPS_COLUMN_DATE] = "date",
-        [DRPS_COLUMN_CROSS] = "cross",   [DRPS_COLUMN_WEIGHT] = "weight",
-        [DRPS_COLUMN_CLICKS] = "clicks", [DRPS_COLUMN_IMPRESSIONS] = "impressions",
-    };
-    return names[kind];
-}
 
 /* A text of names; what there is no room for is left out. */
 struct text {
@@ -129,14 +117,10 @@ void index_columns_show(void *ctx, const struct drps_reader_column *columns, siz
     struct index_columns *c = ctx;
     const struct drps_log *log = &c->cli->log;
     c->shown = 1;
-    c->list = json_array();
-    for (size_t i = 0; i < n; i++)
-        drps_manifest_append(&c->list,
-                             json_pack("{s:s, s:s, s:s}", "name", columns[i].name, "kind",
-                                       kind_name(columns[i].kind), "why", columns[i].why));
+    c->list = drps_columns_json(columns, n);
     tell_groups(log, columns, n);
     tell_notes(log, columns, n);
     for (size_t i = 0; i < n; i++)
         drps_log(log, DRPS_LOG_DEBUG, "column %s: %s (%s)", columns[i].name,
-                 kind_name(columns[i].kind), columns[i].why);
+                 drps_column_kind_name(columns[i].kind), columns[i].why);
 }

@@ -8,59 +8,9 @@
 #include <string.h>
 
 #include "base/drps_size.h"
+#include "tools/drps_cli.h"
 #include "tools/drps_forecast_text.h"
 #include "tools/index/network.h"
-
-/* ---- What training needs ---- */
-
-static void raise_to(uint64_t *most, uint64_t value)
-{
-    if (value > *most) *most = value;
-}
-
-static int add_needs(struct index_report *report, const struct drps_plan *plan,
-                     const struct drps_train_options *options, int first, struct drps_err *err)
-{
-    struct drps_train_needs one, *sum = &report->needs;
-    int rc = drps_train_needs(plan, options, &one, err);
-    if (rc < 0) return rc;
-    raise_to(&sum->least_bytes, one.least_bytes);
-    raise_to(&sum->all_rows_bytes, one.all_rows_bytes);
-    sum->fits = one.fits && (first || sum->fits);
-    sum->keeps_all_rows = one.keeps_all_rows && (first || sum->keeps_all_rows);
-    sum->held_rows_bytes += one.held_rows_bytes;
-    if (!plan->info.rows) raise_to(&report->no_rows_bytes, one.least_bytes);
-    return 0;
-}
-
-static void add_to_network(struct index_network *network, const struct drps_plan_info *part)
-{
-    const struct link_load load = link_of_part(part);
-    link_raise(&network->busiest, &load);
-    network->row_uses += part->row_uses;
-    if (!drps_plan_circulates(network->info) && drps_rank_trains(&part->ranks, part->ranks.rank))
-        network->rounds = part->batches + part->eval_batches;
-}
-
-int index_report_needs(struct index_report *report, struct drps_err *err)
-{
-    const struct drps_plan_info *info = &report->result->info;
-    const struct drps_train_options options = {.memory_bytes = info->memory_bytes};
-    const char *dir = report->options->out;
-    int rc = 0;
-    report->needs = (struct drps_train_needs){0};
-    report->network = (struct index_network){.info = info, .link_bits = report->network.link_bits};
-    for (uint32_t r = 0; r < info->ranks.count && rc == 0; r++) {
-        struct drps_plan *plan;
-        rc = info->ranks.count > 1 ? drps_plan_open_rank(drps_io_os(), dir, r, &plan, err)
-                                   : drps_plan_open(drps_io_os(), dir, &plan, err);
-        if (rc < 0) break;
-        rc = add_needs(report, plan, &options, r == 0, err);
-        if (rc == 0) add_to_network(&report->network, &plan->info);
-        drps_plan_close(plan);
-    }
-    return rc;
-}
 
 /*
  * The bytes that an epoch reads, and writes, with so many bytes of rows in memory: between two
@@ -185,7 +135,7 @@ static void print_samples(const struct drps_plan_info *i, const struct drps_inde
     printf("\n");
 }
 
-static void print_memory(const struct index_report *report)
+static void print_memory(const struct drps_index_report *report)
 {
     const struct drps_plan_info *i = &report->result->info;
     const struct drps_train_needs *n = &report->needs;
@@ -219,11 +169,11 @@ static void print_links(const struct drps_index_result *r)
     printf(
         "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "
         "carries %.2f of the average\n",
-        index_report_moved(r), index_report_busiest(r));
+        drps_index_report_moved(r), drps_index_report_busiest(r));
     printf(
         "  fresh    of the first epoch's parameters between ranks %.1f %% are of rows that nobody "
         "has trained: they are made, not sent\n",
-        100 * index_report_fresh(r));
+        100 * drps_index_report_fresh(r));
 }
 
 /* What rows that are handed on bring. */
@@ -238,7 +188,7 @@ static void print_handed(const struct drps_plan_info *i)
     printf("  handed   %.1f %% of the rows that an epoch would pull stay with workers or go from "
            "worker to worker: with %s, it moves %.2f of what it would\n",
            100 * (double)h->used / (double)i->ranks.pulled_rows, drps_plan_states_name(h->states),
-           index_report_handed_on(i));
+           drps_index_report_handed_on(i));
 }
 
 /* What a model must be better than. */
@@ -250,7 +200,7 @@ static void print_constant(const struct drps_plan_info *i)
     printf(")");
 }
 
-static void print_summary(const struct index_report *report)
+static void print_summary(const struct drps_index_report *report)
 {
     const struct drps_index_result *r = report->result;
     const struct drps_plan_info *i = &r->info;
@@ -296,7 +246,7 @@ static void print_summary(const struct index_report *report)
 
 static int print_forecasts(const struct drps_index_result *r, struct drps_err *err)
 {
-    json_t *list = index_report_forecasts(r);
+    json_t *list = drps_index_report_forecasts(r);
     if (!list) return drps_err_set(err, -ENOMEM, "no memory for the forecast");
     forecast_print(stdout, list);
     json_decref(list);
@@ -321,7 +271,7 @@ static void print_workers(const struct drps_index_result *r)
         return;
     }
     printf("\n%u workers, %llu lanes: an epoch hands %s rows on, %s with adagrad's state\n",
-           i->ranks.count, (unsigned long long)i->lanes, count(index_report_handed_rows(i)),
+           i->ranks.count, (unsigned long long)i->lanes, count(drps_index_report_handed_rows(i)),
            size(handed));
     if (plain)
         printf("  %.2g %% of what rounds of these batches would pull and push\n",
@@ -341,8 +291,8 @@ static void print_ranks(const struct drps_index_result *r)
         printf("  %4u %11llu %12llu %9s %8llu  %s, %s\n", k, (unsigned long long)rank->rows,
                (unsigned long long)rank->row_uses, size(rank->plan_bytes),
                (unsigned long long)rank->windows,
-               size(rank->pulled_rows * index_report_link_bytes(i)),
-               size(rank->served_rows * index_report_link_bytes(i)));
+               size(rank->pulled_rows * drps_index_report_link_bytes(i)),
+               size(rank->served_rows * drps_index_report_link_bytes(i)));
     }
 }
 
@@ -367,7 +317,7 @@ static void print_details(const struct drps_index_result *r)
     printf("  peak     %s of memory for drps-index itself\n", size(drps_memory_peak()));
 }
 
-int index_report_text(const struct index_report *report, int details, struct drps_err *err)
+int index_report_text(const struct drps_index_report *report, int details, struct drps_err *err)
 {
     print_summary(report);
     index_network_print(&report->network, details);

@@ -33,8 +33,8 @@ static int print_json(const struct drps_plan *plan, const struct drps_check *c, 
         drps_manifest_put(&j, counts[i].key,
                           counts[i].of_features && !c->of_features
                               ? json_null()
-                              : drps_cli_json_count(counts[i].value));
-    drps_manifest_put(&j, "seconds", drps_cli_json_real(seconds));
+                              : drps_json_count(counts[i].value));
+    drps_manifest_put(&j, "seconds", drps_json_real(seconds));
     drps_manifest_put(&j, "warnings", drps_manifest_remarks(&c->remarks));
     return drps_cli_json_print(j, err);
 }

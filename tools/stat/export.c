@@ -10,8 +10,8 @@ static int print_json(const struct drps_export_result *r, struct drps_err *err)
 {
     json_t *j = json_object();
     drps_manifest_put(&j, "as", json_string(r->as));
-    drps_manifest_put(&j, "rows", drps_cli_json_count(r->rows));
-    drps_manifest_put(&j, "dim", drps_cli_json_count(r->dim));
+    drps_manifest_put(&j, "rows", drps_json_count(r->rows));
+    drps_manifest_put(&j, "dim", drps_json_count(r->dim));
     return drps_cli_json_print(j, err);
 }
 

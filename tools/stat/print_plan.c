@@ -7,7 +7,7 @@
 #include "engine/cluster/drps_rounds.h"
 #include "engine/cluster/sv/drps_exchange.h"
 #include "tools/drps_forecast_text.h"
-#include "tools/drps_link.h"
+#include "api/report/drps_link.h"
 #include "tools/stat/print.h"
 #include "tools/drps_json_text.h"
 
@@ -179,8 +179,8 @@ static void print_ranks(const struct drps_plan *plan)
  * back. */
 static void print_machines(const struct drps_plan *plan, uint64_t link_bits)
 {
-    struct link_load most = {0};
-    char speed[LINK_TEXT];
+    struct drps_link_load most = {0};
+    char speed[DRPS_LINK_TEXT];
     if (plan->info.ranks.rank != DRPS_PLAN_WHOLE || plan->info.ranks.count < 2) return;
     printf("\n  %4s %10s %11s %11s %11s %15s %9s\n", "rank", "rows", "row uses", "pulled", "served",
            "relay, most", "windows");
@@ -198,13 +198,13 @@ static void print_machines(const struct drps_plan *plan, uint64_t link_bits)
                link_text(i, i->ranks.served_rows, i->ranks.eval_served_rows),
                rows_text(i->window_rows_moved, i->window_rows_moved, i->row_bytes),
                (unsigned long long)i->windows);
-        const struct link_load load = link_of_part(i);
-        link_raise(&most, &load);
+        const struct drps_link_load load = drps_link_of_part(i);
+        drps_link_raise(&most, &load);
         drps_plan_close(part);
     }
     printf("  with links of %s (--link) an epoch takes %.4g s at least: rank %" PRIu32
            "'s sends %s and receives %s\n",
-           link_speed_text(link_bits, speed), link_seconds(&most, link_bits), most.rank,
+           drps_link_speed_text(link_bits, speed), drps_link_seconds(&most, link_bits), most.rank,
            size_text((double)most.sent_bytes), size_text((double)most.received_bytes));
 }
 

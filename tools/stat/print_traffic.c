@@ -9,7 +9,7 @@
 
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
-#include "tools/drps_link.h"
+#include "api/report/drps_link.h"
 #include "tools/stat/print.h"
 #include "tools/drps_json_text.h"
 
@@ -103,9 +103,9 @@ static uint64_t link_at(const json_t *table, size_t from, size_t to)
 }
 
 /* What the rank's link carried in all epochs. */
-static struct link_load load_of(const json_t *sent, size_t ranks, size_t rank)
+static struct drps_link_load load_of(const json_t *sent, size_t ranks, size_t rank)
 {
-    struct link_load load = {.rank = (uint32_t)rank};
+    struct drps_link_load load = {.rank = (uint32_t)rank};
     for (size_t k = 0; k < ranks; k++) {
         load.sent_bytes = drps_sum(load.sent_bytes, link_at(sent, rank, k));
         load.received_bytes = drps_sum(load.received_bytes, link_at(sent, k, rank));
@@ -120,7 +120,7 @@ static void print_table(const json_t *sent, size_t n)
         printf("   to %5zu", k);
     printf(" %10s %10s\n", "sent", "received");
     for (size_t i = 0; i < n; i++) {
-        const struct link_load load = load_of(sent, n, i);
+        const struct drps_link_load load = load_of(sent, n, i);
         printf("  %7zu", i);
         for (size_t k = 0; k < n; k++)
             printf(" %10s", i == k ? "-" : size_text((double)link_at(sent, i, k)));
@@ -152,7 +152,7 @@ static void print_busiest(const json_t *sent, size_t n)
     double most = -1, all = 0;
     uint32_t busiest = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct link_load load = load_of(sent, n, i);
+        const struct drps_link_load load = load_of(sent, n, i);
         const double bytes = (double)load.sent_bytes + (double)load.received_bytes;
         if (bytes > most) busiest = load.rank;
         if (bytes > most) most = bytes;
@@ -187,21 +187,21 @@ static void print_least(const json_t *training, const json_t *ranks, uint64_t li
 {
     const json_t *epochs = json_object_get(training, "epochs");
     const uint64_t n = json_array_size(epochs);
-    struct link_load most = {0};
-    char speed[LINK_TEXT];
+    struct drps_link_load most = {0};
+    char speed[DRPS_LINK_TEXT];
     size_t i;
     json_t *r;
     if (!n) return;
     json_array_foreach(ranks, i, r)
     {
-        const struct link_load load = {.rank = (uint32_t)i,
-                                       .sent_bytes = number_at(r, "sent_bytes") / n,
-                                       .received_bytes = number_at(r, "received_bytes") / n};
-        link_raise(&most, &load);
+        const struct drps_link_load load = {.rank = (uint32_t)i,
+                                            .sent_bytes = number_at(r, "sent_bytes") / n,
+                                            .received_bytes = number_at(r, "received_bytes") / n};
+        drps_link_raise(&most, &load);
     }
     printf("  with links of %s (--link) an epoch takes %.4g s at least: rank %" PRIu32
            "'s sends %s and receives %s;\n  it took %.4g s\n",
-           link_speed_text(link_bits, speed), link_seconds(&most, link_bits), most.rank,
+           drps_link_speed_text(link_bits, speed), drps_link_seconds(&most, link_bits), most.rank,
            size_text((double)most.sent_bytes), size_text((double)most.received_bytes),
            mean_seconds(epochs));
 }

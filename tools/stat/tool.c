@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "tools/drps_cli.h"
+#include "api/report/drps_link.h"
 #include "tools/drps_folder_kind.h"
-#include "tools/drps_link.h"
 #include "tools/stat/check.h"
 #include "tools/stat/checkpoints.h"
 #include "tools/stat/export.h"
@@ -335,7 +335,7 @@ int stat_tool_main(int argc, char **argv)
         .options = option_table,
         .parse = parse,
     };
-    struct options o = {.shown.link_bits = LINK_USUAL_BITS};
+    struct options o = {.shown.link_bits = DRPS_LINK_USUAL_BITS};
     struct drps_cli cli;
     struct drps_err err = DRPS_ERR_INIT;
     drps_cli_start(&cli, &tool, &o, argc, argv);

@@ -52,12 +52,12 @@ static int print_json(const struct checking *c, double seconds, struct drps_err 
     for (uint64_t i = 0; i < f->problems && i < DRPS_FINDINGS_KEPT; i++)
         drps_manifest_append(&problems, json_string(f->kept[i].text));
     if (f->strangers) drps_manifest_append(&warnings, json_string(f->stranger.text));
-    json_t *j = json_pack(
-        "{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "what", c->what, "path", c->path,
-        "whole", f->problems == 0, "files", drps_cli_json_count(f->files), "records",
-        drps_cli_json_count(f->records), "bytes", drps_cli_json_count(f->bytes), "seconds",
-        drps_cli_json_real(seconds), "problems_found", drps_cli_json_count(f->problems), "problems",
-        problems, "warnings", warnings);
+    json_t *j =
+        json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "what", c->what, "path",
+                  c->path, "whole", f->problems == 0, "files", drps_json_count(f->files), "records",
+                  drps_json_count(f->records), "bytes", drps_json_count(f->bytes), "seconds",
+                  drps_json_real(seconds), "problems_found", drps_json_count(f->problems),
+                  "problems", problems, "warnings", warnings);
     return drps_cli_json_print(j, err);
 }
 

@@ -197,13 +197,13 @@ static json_t *weight_to_json(const struct weights *w, const struct drps_top_wei
     json_t *j = json_object();
     drps_manifest_put(&j, "name", name_to_json(of->name, of->name_bytes));
     drps_manifest_put(&j, "table", json_string(of->table));
-    drps_manifest_put(&j, w->like ? "similarity" : "weight", drps_cli_json_real((double)of->value));
+    drps_manifest_put(&j, w->like ? "similarity" : "weight", drps_json_real((double)of->value));
     if (w->plan) {
-        drps_manifest_put(&j, "error", drps_cli_json_real(of->error));
-        drps_manifest_put(&j, "samples", drps_cli_json_count(of->samples));
+        drps_manifest_put(&j, "error", drps_json_real(of->error));
+        drps_manifest_put(&j, "samples", drps_json_count(of->samples));
     }
-    if (has_units(w)) drps_manifest_put(&j, "per_unit", drps_cli_json_real(of->per_unit));
-    if (has_norms(w)) drps_manifest_put(&j, "factors", drps_cli_json_real((double)of->norm));
+    if (has_units(w)) drps_manifest_put(&j, "per_unit", drps_json_real(of->per_unit));
+    if (has_norms(w)) drps_manifest_put(&j, "factors", drps_json_real((double)of->norm));
     return j;
 }
 
@@ -214,10 +214,10 @@ static json_t *list_to_json(const struct weights *w, size_t k)
         drps_manifest_append(&list, weight_to_json(w, &w->found.of[k * w->found.most + i]));
     if (w->info->classes) drps_manifest_put(&j, "class", json_string(class_of(w, k)));
     drps_manifest_put(&j, "intercept",
-                      w->intercept ? drps_cli_json_real((double)w->intercept[w->choice.column + k])
+                      w->intercept ? drps_json_real((double)w->intercept[w->choice.column + k])
                                    : json_null());
     if (w->plan && w->intercept)
-        drps_manifest_put(&j, "intercept_error", drps_cli_json_real(w->support.errors[k]));
+        drps_manifest_put(&j, "intercept_error", drps_json_real(w->support.errors[k]));
     drps_manifest_put(&j, "weights", list);
     return j;
 }

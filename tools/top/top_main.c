@@ -116,7 +116,7 @@ static json_t *readings_json(const struct readings *r)
         if (!isnan(one->le))
             (void)json_object_set_new(j, "le",
                                       isinf(one->le) ? json_string("+Inf") : json_real(one->le));
-        (void)json_object_set_new(j, "value", drps_cli_json_real(one->value));
+        (void)json_object_set_new(j, "value", drps_json_real(one->value));
         (void)json_array_append_new(list, j);
     }
     return list;

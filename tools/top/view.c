@@ -225,23 +225,60 @@ static void put_waiting(struct view *v, const struct sources *s)
         percent(rate(k, name, "rows"), text[0]), percent(rate(k, name, "plan"), text[1]),
         percent(rate(k, name, "ranks"), text[2]));
     if (steps > 0)
-        put(v, VIEW_PLAIN, "ahead     %.0f batches whose rows are in memory", steps);
+        put(v, VIEW_PLAIN, "ahead     %.0f batch%s whose rows are in memory", steps,
+            steps < 2 ? "" : "es");
     else if (!isnan(windows))
         put(v, VIEW_PLAIN, "ahead     %.0f window%s open; checkpoints: %.0f", windows,
             windows > 0 && windows < 2 ? " is" : "s are", get(k, "drps_checkpoints_total", ""));
 }
 
-/* Bytes a second that a rank sends to all others. */
-static double sent(const struct source *k)
+/* What a rank sends a second to all others, and to whom most. */
+struct links {
+    double bytes, messages, most;
+    const char *to;
+};
+
+static void add_rate(double *sum, double rate)
+{
+    if (!isnan(rate)) *sum = isnan(*sum) ? rate : *sum + rate;
+}
+
+static struct links links_of(const struct source *k)
 {
     const struct readings *now = source_now(k);
-    double sum = NAN;
+    struct links all = {NAN, NAN, NAN, ""};
     for (size_t i = 0; i < now->n; i++) {
+        const char *to = now->list[i].label;
         if (strcmp(now->list[i].name, "drps_net_sent_bytes_total") != 0) continue;
-        const double one = rate(k, now->list[i].name, now->list[i].label);
-        if (!isnan(one)) sum = isnan(sum) ? one : sum + one;
+        const double bytes = rate(k, now->list[i].name, to);
+        add_rate(&all.bytes, bytes);
+        add_rate(&all.messages, rate(k, "drps_net_sent_messages_total", to));
+        if (isnan(bytes) || bytes <= all.most) continue;
+        all.most = bytes;
+        all.to = to;
     }
-    return sum;
+    return all;
+}
+
+static void put_links(struct view *v, const struct sources *s)
+{
+    char text[3][TEXT];
+    struct links sum = {NAN, NAN, NAN, ""};
+    uint32_t from = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (!is_shown(&s->list[i])) continue;
+        const struct links one = links_of(&s->list[i]);
+        add_rate(&sum.bytes, one.bytes);
+        add_rate(&sum.messages, one.messages);
+        if (isnan(one.most) || one.most <= sum.most) continue;
+        sum.most = one.most;
+        sum.to = one.to;
+        from = source_now(&s->list[i])->rank;
+    }
+    if (isnan(sum.bytes)) return;
+    put(v, VIEW_PLAIN, "links     %s/s, %s messages/s; most from %u to %s, %s/s",
+        size(sum.bytes, text[0]), count(sum.messages, text[1]), from, sum.to,
+        size(sum.most, text[2]));
 }
 
 static void put_rank(struct view *v, const struct source *k)
@@ -254,7 +291,7 @@ static void put_rank(struct view *v, const struct source *k)
         loss(get(k, "drps_train_loss", ""), text[1]),
         percent(rate(k, waits, "ranks") + rate(k, waits, "plan"), text[2]),
         size(get(k, "process_resident_memory_bytes", ""), text[3]),
-        size(rate(k, "drps_store_bytes_total", "read"), text[4]), size(sent(k), text[5]),
+        size(rate(k, "drps_store_bytes_total", "read"), text[4]), size(links_of(k).bytes, text[5]),
         k->is_gone ? " gone" : "");
 }
 
@@ -276,7 +313,7 @@ static void put_ranks(struct view *v, const struct sources *s)
 /* What is left of the screen is the curve's, but for some ranks. */
 static size_t curve_lines(const struct view *v, const struct sources *s)
 {
-    const size_t ranks = s->n < 2 ? 0 : s->n < RANKS_LEAST ? s->n + 1 : RANKS_LEAST + 1;
+    const size_t ranks = s->n < 2 ? 0 : s->n < RANKS_LEAST ? s->n + 2 : RANKS_LEAST + 2;
     const size_t others = 12 + ranks;
     const size_t left = v->lines > others ? v->lines - others : 0;
     return left < 3 ? 0 : left < CURVE_MOST ? left : CURVE_MOST;
@@ -291,6 +328,7 @@ static void draw_training(struct view *v, const struct sources *s, const struct 
     put_disk(v, s, "read", *store ? store : "disk");
     put_disk(v, s, "write", "");
     put_waiting(v, s);
+    put_links(v, s);
     put_ranks(v, s);
 }
 

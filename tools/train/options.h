@@ -4,20 +4,17 @@
 
 #include <stdint.h>
 
+#include "api/settings/drps_train_settings.h"
 #include "engine/cluster/drps_ranks.h"
-#include "engine/drps_engine.h"
 #include "tools/drps_cli.h"
 
 /* Texts are borrowed from the command line. */
 struct train_options {
-    struct drps_train_options train;
+    struct drps_train_settings settings;
     struct drps_ranks_options ranks;
     uint32_t local; /* ranks to run on this machine; 0 without --local */
     int has_rank, has_transport;
     int resumes; /* --on-failure resume */
-    double
-        filter_target; /* share of the loss by which filters may change it; 0: they are as given */
-    int chooses_rate;  /* --auto */
     const char *make_keys;
     const char *emulate;
     const char *plan;

@@ -2,9 +2,7 @@
 #ifndef DRPS_TOOLS_TRAIN_TARGET_H
 #define DRPS_TOOLS_TRAIN_TARGET_H
 
-#include <jansson.h>
-
-#include "engine/cluster/target/drps_target.h"
+#include "api/report/drps_pilots_json.h"
 #include "tools/train/options.h"
 
 /* Everything is borrowed. */
@@ -16,9 +14,6 @@ struct train_target {
     void *ctx;
 };
 
-/* Returns what pilots are compared by, in words. */
-const char *train_measure_name(enum drps_target_measure measure);
-
 /* All ranks try and see the same; 1: this one says so. */
 int train_target_is_told(const struct train_target *job);
 
@@ -26,8 +21,5 @@ int train_target_is_told(const struct train_target *job);
 DRPS_MUST_CHECK
 int train_target_find(const struct train_target *job, struct drps_target *out,
                       struct drps_err *err);
-
-/* Returns the same for --json; NULL when memory is gone. */
-json_t *train_target_json(const struct drps_target *t);
 
 #endif

@@ -2,10 +2,9 @@
  * and of several ranks by engine/cluster/ranks.c. */
 #include <stdio.h>
 
+#include "api/report/drps_train_report.h"
 #include "base/drps_size.h"
-#include "base/folder/drps_manifest.h"
 #include "engine/cluster/drps_attempts.h"
-#include "engine/train/drps_report.h"
 #include "net/drps_launch.h"
 #include "net/drps_peers.h"
 #include "sched/drps_timing.h"
@@ -30,10 +29,10 @@ static int publish(struct drps_cli *cli, const struct train_options *o, struct d
     const struct drps_io io = {
         .ops = drps_io_os()->ops, .ctx = drps_io_os()->ctx, .stop = drps_cli_stop()};
     const struct drps_publish_options options = {.folder = o->publish,
-                                                 .model_path = o->train.model_path,
-                                                 .replace = o->train.replace,
-                                                 .model_store = o->train.model_store,
-                                                 .memory_bytes = o->train.memory_bytes,
+                                                 .model_path = o->settings.train.model_path,
+                                                 .replace = o->settings.train.replace,
+                                                 .model_store = o->settings.train.model_store,
+                                                 .memory_bytes = o->settings.train.memory_bytes,
                                                  .log = &cli->log,
                                                  .on_progress = train_progress_publishing,
                                                  .ctx = &progress};
@@ -42,8 +41,8 @@ static int publish(struct drps_cli *cli, const struct train_options *o, struct d
     drps_cli_progress_end(cli);
     if (rc < 0)
         return drps_err_context(err, "%s stays as it is, and %s is not written", o->publish,
-                                o->train.model_path);
-    return train_report_published(cli, &r, o->train.model_path, err);
+                                o->settings.train.model_path);
+    return train_report_published(cli, &r, o->settings.train.model_path, err);
 }
 
 /* What is trained. */
@@ -68,19 +67,13 @@ static int train(void *ctx, const struct drps_train_options *options,
     return drps_train_run(job->plan, options, result, err);
 }
 
-/* What pilots have found. */
-struct found {
-    struct drps_rates rates;
-    struct drps_target target;
-};
-
 /* Chooses by pilots what is to be chosen: the rate, and with it the filters. */
-static int run_pilots(struct job *job, struct found *found, struct drps_err *err)
+static int run_pilots(struct job *job, struct drps_found *found, struct drps_err *err)
 {
     const struct train_target find = {
         .cli = job->cli, .options = job->options, .plan = job->plan, .run = train, .ctx = job};
-    int rc = job->options->chooses_rate ? train_rates_find(&find, &found->rates, err) : 0;
-    if (rc == 0 && job->options->filter_target > 0)
+    int rc = job->options->settings.chooses_rate ? train_rates_find(&find, &found->rates, err) : 0;
+    if (rc == 0 && job->options->settings.filter_target > 0)
         rc = train_target_find(&find, &found->target, err);
     return rc;
 }
@@ -104,24 +97,10 @@ static void say_how_to_publish(struct drps_cli *cli, const struct drps_train_res
              r->interrupted ? " --force" : "");
 }
 
-/* The report that model.json has, too, and what stands beside it there; and what pilots came to, if
- * there were any. */
-static int print_json(const struct train_options *o, const struct drps_plan_info *plan,
-                      const struct drps_train_result *r, const struct found *found,
-                      struct drps_err *err)
-{
-    json_t *j = drps_report_json(&o->train, r);
-    if (plan->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(plan->classes));
-    if (o->chooses_rate) drps_manifest_put(&j, "auto", train_rates_json(&found->rates));
-    if (o->filter_target > 0)
-        drps_manifest_put(&j, "filter_target", train_target_json(&found->target));
-    return drps_cli_json_print(j, err);
-}
-
 /* Prints what a run of training came to. Only the process that writes the model knows all of it. */
 static int tell_result(const struct drps_cli *cli, const struct train_options *o,
                        const struct drps_plan_info *plan, const struct drps_train_result *r,
-                       const struct found *found, struct drps_err *err)
+                       const struct drps_found *found, struct drps_err *err)
 {
     char peak[32];
     if (o->ranks.peers && o->ranks.rank)
@@ -131,9 +110,9 @@ static int tell_result(const struct drps_cli *cli, const struct train_options *o
                  o->ranks.rank, r->epochs_n, r->epochs_n == 1 ? "" : "s", r->seconds,
                  drps_size_format(r->peak_rss_bytes, peak, sizeof(peak)));
     else if (cli->json)
-        return print_json(o, plan, r, found, err);
+        return drps_cli_json_print(drps_train_json(&o->settings, plan, r, found), err);
     else if (cli->log.level >= DRPS_LOG_INFO && r->published)
-        train_report_text(r, o->train.model_path, cli->log.level >= DRPS_LOG_DEBUG);
+        train_report_text(r, o->settings.train.model_path, cli->log.level >= DRPS_LOG_DEBUG);
     return 0;
 }
 
@@ -141,18 +120,19 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
                       struct drps_attempt *attempt, struct drps_err *err)
 {
     struct drps_train_result result = {0};
-    struct found found = {0};
+    struct drps_found found = {0};
     struct job job = {cli, o, plan};
     struct train_progress progress = {.cli = cli, .plan = &plan->info, .attempt = attempt};
-    o->train.stop = drps_cli_stop();
-    o->train.log = &cli->log;
-    o->train.command = cli->command;
-    train_progress_follow(&progress, &o->train);
+    o->settings.train.stop = drps_cli_stop();
+    o->settings.train.log = &cli->log;
+    o->settings.train.command = cli->command;
+    o->settings.train.metrics.in_folder = 1;
+    train_progress_follow(&progress, &o->settings.train);
     o->ranks.plan = o->plan;
     int rc = run_pilots(&job, &found, err);
-    if (rc == 0) rc = train(&job, &o->train, &result, err);
+    if (rc == 0) rc = train(&job, &o->settings.train, &result, err);
     drps_cli_progress_end(cli);
-    say_how_to_publish(cli, &result, o->train.model_path);
+    say_how_to_publish(cli, &result, o->settings.train.model_path);
     /* What is kept is worth more than another start. */
     cli->again = rc != DRPS_E_INTERRUPTED && drps_err_may_pass(rc) && !result.kept;
     if (rc == 0 || (rc == DRPS_E_INTERRUPTED && result.interrupted)) {
@@ -176,7 +156,7 @@ static int run(struct drps_cli *cli, struct train_options *o, struct drps_attemp
         rc = drps_launch_rank(o->ranks.peers, "--rank", &o->ranks.rank, err);
     if (rc == 0 && o->emulate) rc = drps_timing_open(drps_io_os(), o->emulate, &timing, err);
     if (rc == 0) rc = open_plan(o, &plan, err);
-    o->train.emulate = timing;
+    o->settings.train.emulate = timing;
     if (rc == 0) rc = train_plan(cli, o, plan, attempt, err);
     drps_plan_close(plan);
     drps_timing_close(timing);
@@ -195,7 +175,7 @@ struct work {
 static int attempt(void *ctx, struct drps_attempt *a)
 {
     const struct work *w = ctx;
-    struct drps_train_options *train = &w->options->train;
+    struct drps_train_options *train = &w->options->settings.train;
     struct drps_err err = DRPS_ERR_INIT;
     if (!drps_attempt_is_first(a) && drps_attempt_has_checkpoint(a)) train->resume_at = 0;
     if (!drps_attempt_is_first(a))
@@ -231,11 +211,12 @@ static int run_attempts(struct drps_cli *cli, struct train_options *o, int *stat
 
 int main(int argc, char **argv)
 {
-    struct train_options o = {.train = {.seed = 1, .metrics = {.in_folder = 1}}};
+    struct train_options o = {.plan = NULL};
     struct drps_cli cli;
     struct drps_err err = DRPS_ERR_INIT;
 
     int status = DRPS_EXIT_DONE;
+    drps_train_settings_init(&o.settings);
     drps_cli_start(&cli, &train_tool, &o, argc, argv);
     const int rc = o.resumes ? run_attempts(&cli, &o, &status, &err) : run(&cli, &o, NULL, &err);
     const int finished = drps_cli_finish(&cli, rc, &err);

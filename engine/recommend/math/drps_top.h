@@ -1,6 +1,6 @@
 /*
- * The best items of one query, in a heap (base/drps_best.h). Pure arithmetic. Private to
- * engine/recommend/.
+ * The best items of one query, in a heap (base/drps_best.h). Pure arithmetic. Shared inside
+ * engine/recommend/ and api/.
  */
 #ifndef DRPS_ENGINE_RECOMMEND_MATH_TOP_H
 #define DRPS_ENGINE_RECOMMEND_MATH_TOP_H

@@ -6,7 +6,7 @@
 static int check_model(const struct drps_plan *plan, const struct drps_model *model,
                        const char *name, struct drps_err *err)
 {
-    const enum drps_predictor predictor =
+    const enum drps_scoring predictor =
         drps_algorithm_of(drps_algorithm(model->algo), &model->expr)->predictor;
     const char *kink = drps_expr_kink(&model->expr);
     if (model->loss == DRPS_LOSS_HINGE || model->loss == DRPS_LOSS_SQUARED_HINGE)

@@ -12,7 +12,8 @@
 
 #include "support/alloc_fault.h"
 #include "support/base_plans.h"
-#include "tools/index/report.h"
+#include "api/report/drps_index_report.h"
+#include "tools/index/columns.h"
 
 enum { MOST_ALLOCATIONS = 100000 };
 
@@ -31,7 +32,7 @@ static const struct drps_index_result *result_of(const char *dir)
     return &r;
 }
 
-/* Tells of columns and prints the summary; returns what index_report_json() returns and what it
+/* Tells of columns and prints the summary; returns what drps_index_report_json() returns and what it
  * printed, which the caller frees. Both are done without the memory of allocation k. */
 static int print_without(const char *dir, const struct drps_index_result *result, long k,
                          char **text_out, int *fired_out)
@@ -42,11 +43,11 @@ static int print_without(const char *dir, const struct drps_index_result *result
     const struct drps_cli cli = {.log = {.level = DRPS_LOG_ERROR}};
     const struct drps_index_options options = {.out = dir};
     struct index_columns columns = {.cli = &cli};
-    const struct index_report report = {
+    struct drps_index_report report = {
         .result = result,
         .options = &options,
-        .columns = &columns,
-        .network = {.info = &result->info, .link_bits = LINK_USUAL_BITS}};
+        .has_columns = 1,
+        .network = {.info = &result->info, .link_bits = DRPS_LINK_USUAL_BITS}};
     struct drps_err err = DRPS_ERR_INIT;
     size_t n = 0;
     FILE *const out = stdout;
@@ -55,7 +56,9 @@ static int print_without(const char *dir, const struct drps_index_result *result
     stdout = text;
     alloc_fault_arm(FAULT_MEMORY, k);
     index_columns_show(&columns, told, sizeof(told) / sizeof(told[0]));
-    const int rc = index_report_json(&report, &err);
+    report.columns = columns.list;
+    json_t *j = drps_index_report_json(&report, &err);
+    const int rc = j || !err.code ? drps_cli_json_print(j, &err) : err.code;
     *fired_out = alloc_fault_disarm();
     stdout = out;
     assert_int_equal(fclose(text), 0);

@@ -106,7 +106,7 @@ static void write_result(struct html_table *t, const struct group *g, const stru
 static void write_results(struct html *h, const struct group *g)
 {
     static const struct result results[] = {
-        {"the model's epoch", "best", "epoch", "%.0f"},
+        {"epoch: the model's, or the best", "best", "epoch", "%.0f"},
         {"held-out loss", "best", "test_loss", "%.6f"},
         {"training loss", "best", "train_loss", "%.6f"},
         {"AUC", "best", "test_auc", "%.5f"},

@@ -108,7 +108,7 @@ static void write_forecast(struct html *h, const struct subject *s)
     const size_t n = json_array_size(epochs);
     const json_t *last = n ? json_array_get(epochs, n - 1) : NULL;
     if (!f || !last) return;
-    json_t *ios = drps_cli_json_count(number_at(last, "reads") + number_at(last, "writes"));
+    json_t *ios = drps_json_count(number_at(last, "reads") + number_at(last, "writes"));
     const struct compared rows[] = {
         {"bytes read", json_object_get(f, "read_bytes"), json_object_get(last, "read_bytes"), 1},
         {"bytes written", json_object_get(f, "written_bytes"),

@@ -1,7 +1,13 @@
 /* A plan: its data, the tables of rows, blocks, windows, and the forecast by store and memory. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/record/drps_recfile.h"
+#include "index/plan/drps_plan_files.h"
+#include "index/plan/drps_window.h"
 
 #include "tools/drps_forecast_text.h"
 #include "tools/drps_json_text.h"
@@ -110,6 +116,49 @@ static void write_costs(struct html *h, const json_t *j)
     html_table_end(&t);
 }
 
+enum { SIZES = 17, BLOCKS_MOST = 1 << 24 /* whose sizes are counted, 4 bytes each in memory */ };
+
+/* A table of blocks by their rows: 1, 2, 3 to 4, 5 to 8, ... */
+static void write_sizes(struct html *h, const uint32_t *first, size_t blocks)
+{
+    static const struct html_column columns[] = {
+        {"rows of a block", 0}, {"blocks", 1}, {"share", 1}, {"", 0}};
+    size_t counts[SIZES] = {0};
+    struct html_table t;
+    for (size_t b = 0; b < blocks; b++) {
+        size_t size = 0;
+        while (size + 1 < SIZES && (UINT32_C(1) << size) < first[b + 1] - first[b])
+            size++;
+        counts[size]++;
+    }
+    html_table_begin(&t, h, "Sizes of blocks", columns, 4);
+    for (size_t size = 0; size < SIZES; size++) {
+        char name[32], count[32];
+        if (!counts[size]) continue;
+        if (size < 2)
+            (void)snprintf(name, sizeof(name), "%zu", size + 1);
+        else
+            (void)snprintf(name, sizeof(name), "%u to %u", (1U << (size - 1)) + 1, 1U << size);
+        (void)snprintf(count, sizeof(count), "%zu", counts[size]);
+        html_row_begin(&t, name, 0);
+        html_cell(&t, count);
+        html_cell(&t, share_text((double)counts[size], (double)blocks));
+        html_cell_bar(&t, (double)counts[size] / (double)blocks, 2);
+        html_row_end(&t);
+    }
+    html_table_end(&t);
+}
+
+static int write_block_sizes(struct html *h, const struct drps_plan *plan, struct drps_err *err)
+{
+    uint32_t *first = NULL;
+    if (!plan->info.blocks || plan->info.blocks > BLOCKS_MOST) return 0;
+    const int rc = drps_plan_blocks(plan, &first, err);
+    if (rc == 0) write_sizes(h, first, (size_t)plan->info.blocks);
+    free(first);
+    return rc;
+}
+
 static void write_blocks(struct html *h, const json_t *j)
 {
     static const struct member members[] = {
@@ -127,6 +176,62 @@ static void write_blocks(struct html *h, const json_t *j)
 }
 
 /* ---- Windows ---- */
+
+enum { HEAD_BYTES = 72 /* of a window's record */ };
+
+/* Reads what the first bytes of record `at` say of the window. */
+static int read_window(struct drps_recfile *file, uint64_t at, void *mem, struct drps_window *w,
+                       struct drps_err *err)
+{
+    const uint64_t bytes = drps_recfile_bytes(file, at);
+    const void *record;
+    if (bytes < HEAD_BYTES)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: a record is too short", DRPS_FILE_WINDOWS);
+    int rc = drps_recfile_read_front(file, at, HEAD_BYTES, mem, &record, err);
+    return rc == 0 ? drps_window_head(record, bytes, w, err) : rc;
+}
+
+/* Takes the rows of at most HTML_POINTS windows, and how many of them arrive and leave. */
+static int take_windows(struct drps_recfile *file, void *mem, struct html_line lines[3],
+                        struct drps_err *err)
+{
+    const uint64_t n = drps_recfile_count(file);
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && i < n && i < HTML_POINTS; i++) {
+        const uint64_t at = n > HTML_POINTS ? i * (n - 1) / (HTML_POINTS - 1) : i;
+        struct drps_window w = {0};
+        rc = read_window(file, at, mem, &w, err);
+        const double rows[] = {(double)w.n, (double)w.arriving, (double)w.leaving};
+        for (int k = 0; rc == 0 && k < 3; k++) {
+            lines[k].x[lines[k].n] = (double)at + 1;
+            lines[k].y[lines[k].n++] = rows[k];
+        }
+    }
+    return rc;
+}
+
+static int draw_windows(struct html *h, const struct drps_plan *plan, struct drps_err *err)
+{
+    struct html_line lines[] = {{.name = "all", .style = 0},
+                                {.name = "not in the window before", .style = 1},
+                                {.name = "not in the next one", .style = 2}};
+    const struct html_chart c = {.title = "Rows of each window",
+                                 .x = {.name = "window", .whole = 1},
+                                 .y = {.name = "rows", .whole = 1, .from_zero = 1},
+                                 .lines = lines,
+                                 .lines_n = 3};
+    struct drps_recfile *file = NULL;
+    char *path = drps_path_join(plan->dir, DRPS_FILE_WINDOWS);
+    void *mem = aligned_alloc(DRPS_RECFILE_ALIGN, 3 * DRPS_RECFILE_ALIGN); /* enough for a head */
+    int rc = path && mem ? 0 : drps_err_set(err, -ENOMEM, "no memory for the windows");
+    if (rc == 0) rc = drps_recfile_open(plan->io, path, DRPS_KIND_WINDOWS, &file, err);
+    if (rc == 0) rc = take_windows(file, mem, lines, err);
+    if (rc == 0) html_chart(h, &c);
+    drps_recfile_close(file);
+    free(mem);
+    free(path);
+    return rc;
+}
 
 static void write_windows(struct html *h, const json_t *j)
 {
@@ -218,6 +323,27 @@ static void write_forecast(struct html *h, const json_t *j)
     html_table_end(&t);
 }
 
+/* What the plan's files say, where it is for one worker or one rank. A file that cannot be read is
+ * told in the page. */
+static void write_files(struct html *h, const struct subject *s)
+{
+    struct drps_plan *plan = NULL;
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_io *io = h->file.io;
+    int rc = drps_plan_open(io, s->path, &plan, &err);
+    if (rc == 0 && drps_plan_shape(&plan->info) != DRPS_PLAN_ALL) {
+        html_raw(h, "<div class=\"charts\">\n");
+        rc = draw_windows(h, plan, &err);
+        html_raw(h, "</div>\n");
+        if (rc == 0) rc = write_block_sizes(h, plan, &err);
+    }
+    drps_plan_close(plan);
+    if (rc == 0) return;
+    html_raw(h, "<p class=\"warn\"><strong>Not shown:</strong> ");
+    html_text(h, err.text);
+    html_raw(h, "</p>\n");
+}
+
 void section_plan(struct html *h, const struct subject *s)
 {
     if (s->kind != FOLDER_PLAN) return;
@@ -225,4 +351,5 @@ void section_plan(struct html *h, const struct subject *s)
     write_forecast(h, s->json);
     write_windows(h, s->json);
     write_blocks(h, s->json);
+    write_files(h, s);
 }

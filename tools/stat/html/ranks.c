@@ -9,25 +9,42 @@
 
 enum { RANKS_MOST = 64 /* of the tables */, LINKS_MOST = 12 /* ranks of the matrix */ };
 
-static void write_loads(struct html *h, const json_t *ranks)
+static void write_traffic(struct html *h, const json_t *ranks)
 {
     static const struct html_column columns[] = {
-        {"rank", 1},         {"sent", 1},      {"forecast", 1},     {"received", 1},
-        {"forecast", 1},     {"disk read", 1}, {"disk written", 1}, {"waited, s", 1},
-        {"of all steps", 1}, {"waited", 0},    {"memory", 1}};
-    static const char *const keys[] = {"sent_bytes",     "forecast_sent_bytes",
-                                       "received_bytes", "forecast_received_bytes",
-                                       "read_bytes",     "written_bytes"};
+        {"rank", 1}, {"sent", 1}, {"forecast", 1}, {"received", 1}, {"forecast", 1}};
+    static const char *const keys[] = {"sent_bytes", "forecast_sent_bytes", "received_bytes",
+                                       "forecast_received_bytes"};
     struct html_table t;
     size_t i;
     json_t *r;
-    html_table_begin(&t, h, "What each rank moved, in all epochs", columns, 11);
+    html_table_begin(&t, h, "What each rank sent and received, in all epochs", columns, 5);
     json_array_foreach(ranks, i, r)
     {
         if (i == RANKS_MOST) break;
         html_row_begin(&t, count_of(r, "rank"), 0);
         for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
             html_cell_value(&t, json_object_get(r, keys[k]), size_of(r, keys[k]));
+        html_row_end(&t);
+    }
+    html_table_end(&t);
+}
+
+static void write_loads(struct html *h, const json_t *ranks)
+{
+    static const struct html_column columns[] = {
+        {"rank", 1},         {"disk read", 1}, {"disk written", 1}, {"waited, s", 1},
+        {"of all steps", 1}, {"waited", 0},    {"memory", 1}};
+    struct html_table t;
+    size_t i;
+    json_t *r;
+    html_table_begin(&t, h, "What each rank read, and how long it waited for others", columns, 7);
+    json_array_foreach(ranks, i, r)
+    {
+        if (i == RANKS_MOST) break;
+        html_row_begin(&t, count_of(r, "rank"), 0);
+        html_cell_value(&t, json_object_get(r, "read_bytes"), size_of(r, "read_bytes"));
+        html_cell_value(&t, json_object_get(r, "written_bytes"), size_of(r, "written_bytes"));
         html_cell_value(&t, json_object_get(r, "waiting_seconds"),
                         number_of(r, "waiting_seconds", "%.2f"));
         html_cell_value(&t, json_object_get(r, "waiting_share"), percent_of(r, "waiting_share"));
@@ -113,6 +130,7 @@ void section_ranks(struct html *h, const struct subject *s)
     html_element(h, "h3", "Network and ranks");
     if (n > RANKS_MOST)
         html_print(h, "<p class=\"dim\">The first %d of %zu ranks.</p>\n", RANKS_MOST, n);
+    write_traffic(h, ranks);
     write_loads(h, ranks);
     write_times(h, ranks);
     write_links(h, json_object_get(s->training, "links"), n);

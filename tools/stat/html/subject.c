@@ -89,22 +89,34 @@ static json_t *as_model(const json_t *checkpoint)
     return j;
 }
 
-static int open_checkpoints(const struct drps_io *io, struct subject *s, struct drps_err *err)
+static int read_newest(const struct drps_io *io, const struct subject *s, json_t **out,
+                       struct drps_err *err)
 {
     struct newest newest = {0};
-    json_t *checkpoint = NULL;
     char *path = NULL;
     int rc = drps_checkpoints_covered(io, s->path, find_newest, &newest, err);
     if (rc < 0) return rc;
     if (asprintf(&path, "%s/" DRPS_CHECKPOINT_RANK "%" PRIu32 "/%" PRIu64 "/%s", s->path,
                  newest.rank, newest.number, DRPS_CHECKPOINT_MANIFEST) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %s", s->path);
-    rc = drps_manifest_read(io, path, DRPS_CHECKPOINT_KIND, DRPS_CHECKPOINT_VERSION, &checkpoint,
-                            err);
-    if (rc == 0) s->json = as_model(checkpoint);
-    if (rc == 0 && !s->json) rc = drps_err_set(err, -ENOMEM, "no memory for %s", path);
-    json_decref(checkpoint);
+    rc = drps_manifest_read(io, path, DRPS_CHECKPOINT_KIND, DRPS_CHECKPOINT_VERSION, out, err);
     free(path);
+    return rc;
+}
+
+/* A run that is under way may have removed the newest one by now, as it has written others. */
+static int open_checkpoints(const struct drps_io *io, struct subject *s, struct drps_err *err)
+{
+    enum { TRIES = 10 };
+    json_t *checkpoint = NULL;
+    int rc = -ENOENT;
+    for (int i = 0; i < TRIES && rc == -ENOENT; i++) {
+        drps_err_clear(err);
+        rc = read_newest(io, s, &checkpoint, err);
+    }
+    if (rc == 0) s->json = as_model(checkpoint);
+    if (rc == 0 && !s->json) rc = drps_err_set(err, -ENOMEM, "no memory for %s", s->path);
+    json_decref(checkpoint);
     return rc;
 }
 

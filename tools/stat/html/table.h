@@ -20,7 +20,7 @@ struct html_table {
 };
 
 /* With more columns than that a narrow screen shows a row as a block of lines. */
-enum { HTML_NARROW = 3 };
+enum { HTML_NARROW = 2 };
 
 void html_table_begin(struct html_table *t, struct html *h, const char *caption,
                       const struct html_column *columns, size_t n);

@@ -1,0 +1,60 @@
+"""Settings: keyword arguments of Python as the options of the tools."""
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping
+
+from ._ffi import ffi
+from ._library import check, lib, new_err, path_bytes
+import os
+
+INDEX, TRAIN, PREDICT, RECOMMEND = "INDEX", "TRAIN", "PREDICT", "RECOMMEND"
+
+
+def _texts(name: str, value: Any) -> Iterator[bytes]:
+    """A value as the texts that a tool takes: several of a list, one for each time that the option is given."""
+    if value is None:
+        return
+    if isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _texts(name, v)
+    elif isinstance(value, Mapping):  # columns={"zip": "category"}
+        yield ",".join(f"{k}:{v}" for k, v in value.items()).encode()
+    elif isinstance(value, (bool,)) or type(value).__name__ == "bool_":
+        yield b"1" if value else b"0"
+    elif isinstance(value, (bytes, os.PathLike)):
+        yield path_bytes(value)
+    elif isinstance(value, str):
+        yield os.fsencode(value)
+    else:
+        yield (repr(float(value)) if isinstance(value, float) or hasattr(value, "dtype") and value.dtype.kind == "f" else str(value)).encode()
+
+
+def make(task: str, values: Mapping[str, Any]) -> Any:
+    """struct drps_settings of a task, freed with the object. Names have underscores in place of dashes."""
+    err = new_err()
+    out = ffi.new("struct drps_settings **")
+    check(lib.drps_settings_new(getattr(lib, "DRPS_TASK_" + task), out, err), err)
+    settings = ffi.gc(out[0], lib.drps_settings_free)
+    for name, value in values.items():
+        for text in _texts(name, value):
+            check(lib.drps_settings_set(settings, name.rstrip("_").replace("_", "-").encode(), text, err), err)
+    return settings
+
+
+def names(task: str) -> dict[str, str]:
+    """The settings of a task ("index", "train", "predict", "recommend"), and what each does.
+
+    Examples
+    --------
+    >>> "epochs" in names("train")
+    True
+    """
+    number = getattr(lib, "DRPS_TASK_" + task.upper())
+    found: dict[str, str] = {}
+    help_out = ffi.new("const char **")
+    while True:
+        name = lib.drps_settings_name(number, len(found), help_out)
+        if name == ffi.NULL:
+            return found
+        text = ffi.string(help_out[0]).decode() if help_out[0] != ffi.NULL else ""
+        found[ffi.string(name).decode().replace("-", "_")] = text
