@@ -263,6 +263,8 @@ class Model:
 
     def best_numbers(self, names: Sequence[Any], n: int, seen: Any, function: Any) -> tuple[np.ndarray, np.ndarray]:
         """The same with numbers of items in the model's order, `NO_ITEM` where there are no more."""
+        if n < 1:
+            raise ValueError(f"N={n}: at least one item is needed")
         numbers = np.full((len(names), n), NO_ITEM, np.uint32)
         scores = np.full((len(names), n), np.nan)
         texts, _kept = text_array([str(name).encode() for name in names])

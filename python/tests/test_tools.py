@@ -179,3 +179,10 @@ def test_an_exception_of_a_loss_comes_through(tmp_path):
     with pytest.raises(ValueError, match="shape"):
         drps.train(tmp_path / "plan", tmp_path / "model", own_loss=lambda scores, labels: (1.0, np.zeros(3)))
     assert not (tmp_path / "model").exists()
+
+
+def test_settings_that_there_are_not_are_told_of_in_python_s_words(tmp_path):
+    with pytest.raises(drps.SettingError, match="'batchsize' of drps-index; did you mean 'batch_size'"):
+        drps.index(clicks(), tmp_path / "plan", algo="lor", batchsize=3)
+    with pytest.raises(drps.SettingError, match=r"drps.settings\('train'\)"):
+        drps.train(tmp_path / "plan", tmp_path / "model", zzzz=3)
