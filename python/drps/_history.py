@@ -63,5 +63,6 @@ def _found(source: Any, name: str) -> list:
     described = source if isinstance(source, dict) else describe(source)
     rows = described.get(name) or described.get("training", {}).get(name)
     if not rows:
-        raise ValueError(f"there is no {name} in it: it is {described.get('kind', 'another result')}")
+        kind = described.get("kind", "another result").replace("drps-", "a ")
+        raise ValueError(f"{'epochs are of a trained model' if name == 'epochs' else 'a forecast is of a plan'}; this is {kind}")
     return rows

@@ -50,7 +50,7 @@ def _refuse_unknown(task: str, name: str) -> None:
     """A name that no setting has, told of as Python writes names."""
     known = names(task)
     if name.rstrip("_") not in known:
-        like = difflib.get_close_matches(name, known, 1)
+        like = difflib.get_close_matches(name, known, 1, 0.75)
         raise SettingError(
             f"there is no setting {name!r} of drps-{task.lower()}"
             + (f"; did you mean {like[0]!r}?" if like else f"; drps.settings({task.lower()!r}) lists them")
@@ -65,6 +65,8 @@ def names(task: str) -> dict[str, str]:
     >>> "epochs" in names("train")
     True
     """
+    if task.upper() not in (INDEX, TRAIN, PREDICT, RECOMMEND):
+        raise SettingError(f"there are no settings of {task!r}, but of 'index', 'train', 'predict' and 'recommend'")
     number = getattr(lib, "DRPS_TASK_" + task.upper())
     found: dict[str, str] = {}
     help_out = ffi.new("const char **")

@@ -73,7 +73,7 @@ class Model:
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], memory: Union[None, int, str] = None) -> None:
         err, out = new_err(), ffi.new("struct drps_predictor **")
-        self.path = os.fspath(path)
+        self.path, self._memory = os.fspath(path), memory
         check(lib.drps_predictor_open(path_bytes(path), bytes_of(memory), out, err), err)
         self._p = ffi.gc(out[0], lib.drps_predictor_close)
         self.info: dict = json.loads(ffi.string(lib.drps_predictor_json(self._p)))
@@ -85,6 +85,10 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.path!r}, algo={self.info.get('algo')!r}, rows={self.info.get('rows')})"
+
+    def __reduce__(self) -> tuple:
+        """A pickle has the path; the model is opened again."""
+        return Model, (os.path.abspath(self.path), self._memory)
 
     def __enter__(self) -> "Model":
         return self
