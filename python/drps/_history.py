@@ -51,9 +51,11 @@ def forecast(plan: Union[Path, dict]) -> dict[str, np.ndarray]:
     Returns
     -------
     dict of numpy.ndarray
-        ``store``, ``memory_bytes``, ``feasible``, ``read_bytes``, ``written_bytes``, ``ios`` ...
+        ``store``, ``memory_bytes``, ``feasible``, ``read_bytes``, ``written_bytes``, ``ios`` ... The store is "resident",
+        "relay", or "blocks", which are the stores file, rocksdb and leveldb.
     """
-    return _arrays(_found(plan, "forecast"))
+    names = {"pib": "blocks"}  # of the file's word, as drps-stat prints it
+    return _arrays([{**row, "store": names.get(row["store"], row["store"])} for row in _found(plan, "forecast")])
 
 
 def _found(source: Any, name: str) -> list:

@@ -154,7 +154,7 @@ def test_history_and_forecast_are_arrays(tmp_path):
         assert drps.history(source)["epoch"].tolist() == [1, 2, 3]
         assert np.isnan(drps.history(source)["test_loss"]).all()
     for source in (tmp_path / "plan", plan):
-        assert "relay" in drps.forecast(source)["store"]
+        assert set(drps.forecast(source)["store"]) == {"resident", "blocks", "relay"}
     with pytest.raises(ValueError, match="epochs are of a trained model; this is a plan"):
         drps.history(tmp_path / "plan")
 
