@@ -380,6 +380,11 @@ def test_bad_parameters_are_told_of(change, says):
         drps.LogisticRegression(**change).fit(*clicks())
 
 
+def test_texts_of_documents_are_no_files():
+    with pytest.raises(ValueError, match="TfidfVectorizer"):
+        drps.SGDClassifier().fit(["good film", "bad film"], [1, 0])
+
+
 def test_a_rate_can_be_chosen_by_trials():
     X, y = clicks()
     model = drps.SGDClassifier(lr="auto", epochs=3).fit(X, y)

@@ -214,7 +214,10 @@ class DrpsEstimator(BaseEstimator):
         """Checked samples of whatever kind."""
         if is_files(X):
             if y is not None or weight is not None:
-                raise ValueError("files have their labels and weights: leave y and sample_weight out")
+                raise ValueError(
+                    "X is a path or a list of them, and files have their labels and weights: leave y and sample_weight out; "
+                    "if these are texts of documents, make a matrix of them first, for instance by TfidfVectorizer"
+                )
             test = None if eval_set is None else eval_set
             return Samples("files", X, None, test, **({} if self._fields() is None else {}))
         if is_mixed_frame(X):
