@@ -47,7 +47,10 @@ set(DRPS_LEVEL_avx512 ${DRPS_LEVEL_avx2} -mavx512f -mavx512bw -mavx512cd -mavx51
 
 # Functions begin on a cache line, loops on half of one: where the linker puts them, which any other file may change, costs
 # up to a fifth of their speed. Nothing here lets the compiler change the order of a sum.
-set(DRPS_KERNEL_OPTIONS -O3 -falign-functions=64 -falign-loops=32 -fopenmp-simd -fno-math-errno -fno-trapping-math)
+set(DRPS_KERNEL_OPTIONS -falign-functions=64 -falign-loops=32 -fopenmp-simd -fno-math-errno -fno-trapping-math)
+if(NOT DRPS_SANITIZE AND NOT DRPS_COVERAGE) # with sanitizers a kernel would take half a minute to compile
+    list(APPEND DRPS_KERNEL_OPTIONS -O3)
+endif()
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
     list(APPEND DRPS_KERNEL_OPTIONS -Wno-pass-failed)
 endif()

@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
 # Installs the packages of scripts/package.sh in a Debian root that has nothing else, made by debootstrap, and uses them as a new user
 # would. Needs root, debootstrap, the mirror that apt has here, and 2 GB below TMPDIR; where one is missing it says so and ends with 77.
-#   scripts/clean_root.sh [FOLDER-OF-PACKAGES]        default: build-package/packages
+#   scripts/clean_root.sh [--all] [FOLDER-OF-PACKAGES]        default: build-package/packages
+# --all: the way through the documents, too: the quickstart, README.md, docs/guide.md and docs/python.md, in some minutes more.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+all=0
+if [[ ${1-} = --all ]]; then
+    all=1
+    shift
+fi
 packages=$(realpath -m "${1:-build-package/packages}")
 
 skip() {
@@ -21,7 +27,11 @@ mirror=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 2>/dev/null | awk '$
 [[ -n $mirror ]] || skip "apt has no mirror of Debian 12 here"
 
 root=$(mktemp -d "${TMPDIR:-/var/tmp}/drps-root.XXXXXX")
-trap 'rm -rf --one-file-system "$root"' EXIT
+clean_up() {
+    if mountpoint -q "$root/proc"; then umount "$root/proc"; fi
+    rm -rf --one-file-system "$root"
+}
+trap clean_up EXIT
 chmod 755 "$root"
 (($(df --output=avail -k "$root" | tail -1) > 2000000)) || skip "$root has no room for 2 GB"
 start=$SECONDS
@@ -33,6 +43,7 @@ debootstrap --variant=minbase --include=ca-certificates bookworm "$root" "$mirro
 rm -f "$root.log"
 echo "a root of $(du -sm --one-file-system "$root" | cut -f1) MB after $((SECONDS - start)) s"
 
+mount -t proc proc "$root/proc" || skip "a root of its own needs /proc"
 inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"; }
 cp "$packages"/*.deb "$root/tmp/"
 # Name resolution and proxies are those of this machine.
@@ -77,6 +88,28 @@ if dpkg-query -W python3-drps >/dev/null 2>&1; then
 fi
 SCRIPT
 inside su user -s /bin/sh -c 'sh -e /tmp/use.sh' || fail "the packages do not do as a new user"
+
+# ---- The way through the documents ----
+
+# step WHAT COMMAND: as the user, in a copy of the repository; says how long it took.
+step() {
+    local begin=$SECONDS
+    inside su user -s /bin/bash -c "cd ~/drps && $2" >"$root/tmp/step.log" 2>&1 || fail "$1: $(tail -20 "$root/tmp/step.log")"
+    echo "$1: $((SECONDS - begin)) s: $(tail -1 "$root/tmp/step.log")"
+}
+if ((all)); then
+    begin=$SECONDS
+    inside apt-get install -q -y --no-install-recommends xz-utils python3-sklearn python3-pandas python3-pytest >"$root/tmp/install.log" 2>&1 ||
+        fail "what the documents need is not installed: $(tail -5 "$root/tmp/install.log")"
+    echo "apt-get install xz-utils python3-sklearn python3-pandas python3-pytest: $((SECONDS - begin)) s"
+    mkdir "$root/home/user/drps"
+    git ls-files -z | xargs -0 cp --parents -t "$root/home/user/drps"
+    inside chown -R user: /home/user/drps
+    step quickstart './quickstart --bin /usr/bin'
+    step "README.md and docs/guide.md" 'scripts/guide.py check --bin /usr/bin README.md docs/guide.md'
+    step docs/python.md 'python3 -m pytest -q python/tests/test_guide.py'
+fi
+
 inside apt-get purge -q -y '*drps*' >"$root/tmp/purge.log" 2>&1 || fail "purge: $(tail -5 "$root/tmp/purge.log")"
 left=$(inside find /usr /etc /var/lib -path /var/lib/dpkg -prune -o -path /var/lib/apt -prune -o -name '*drps*' -print)
 [[ -z $left ]] || fail "left after purge: $left"

@@ -233,14 +233,6 @@ static int take_ratings(const struct drps_reader *r, struct drps_parse *ps, stru
     return rc;
 }
 
-static int all_ones(const float *values, size_t n)
-{
-    int other = 0;
-    for (size_t i = 0; i < n; i++)
-        other |= values[i] != 1.0f;
-    return !other;
-}
-
 static int next_piece(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
 {
     struct drps_parse ps = {.out = out,
@@ -259,7 +251,7 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     }
     r->weightless += ps.weightless;
     r->lines += ps.ended;
-    out->all_ones = all_ones(out->values, out->starts[out->n]);
+    out->all_ones = drps_all_ones(out->values, out->starts[out->n]);
     return rc;
 }
 

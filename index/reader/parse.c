@@ -224,3 +224,11 @@ void drps_name_hash(uint32_t field, const char *text, size_t bytes, uint64_t see
     *key_out = h.low64;
     *check_out = (uint32_t)(h.high64 >> 32);
 }
+
+int drps_all_ones(const float *values, size_t n)
+{
+    int other = 0;
+    for (size_t i = 0; i < n; i++)
+        other |= values[i] != 1.0f;
+    return !other;
+}

@@ -137,6 +137,9 @@ int drps_matrix_source_open(struct drps_reader *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_matrix_source_next(struct drps_reader *r, struct drps_samples *out, struct drps_err *err);
 
+/* 1: all values [n] are 1. */
+int drps_all_ones(const float *values, size_t n);
+
 /* 1: samples have weights; vw has them in its lines. */
 static inline int drps_reads_weights(const struct drps_reader *r)
 {

@@ -277,14 +277,6 @@ static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, s
     return 0;
 }
 
-static int all_ones(const float *values, size_t n)
-{
-    int other = 0;
-    for (size_t i = 0; i < n; i++)
-        other |= values[i] != 1.0f;
-    return !other;
-}
-
 /* Parse one piece of the current file into `out`, which may stay without a sample. */
 static int next_piece(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
 {
@@ -310,7 +302,7 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     r->weightless += ps.weightless;
     r->bytes += taken;
     r->chunks.in_file = !last;
-    out->all_ones = all_ones(out->values, out->starts[out->n]);
+    out->all_ones = drps_all_ones(out->values, out->starts[out->n]);
     return 0;
 }
 

@@ -39,7 +39,7 @@ static void draw(struct html *h, const struct group *g, const char *title, const
 static void draw_over_time(struct html *h, const struct group *g)
 {
     struct html_line lines[SUBJECTS];
-    const struct html_chart c = {.title = "Held-out loss by time",
+    const struct html_chart c = {.title = "Test loss by time",
                                  .x = {.name = "seconds of epochs", .from_zero = 1},
                                  .y = {.name = "mean loss"},
                                  .lines = lines,
@@ -62,12 +62,12 @@ static void draw_over_time(struct html *h, const struct group *g)
 static void draw_all(struct html *h, const struct group *g)
 {
     html_raw(h, "<div class=\"charts\">\n");
-    draw(h, g, "Held-out loss by epoch", "mean loss", "test_loss");
+    draw(h, g, "Test loss by epoch", "mean loss", "test_loss");
     draw(h, g, "Training loss by epoch", "mean loss", "train_loss");
     draw_over_time(h, g);
     for (const struct section_metric *m = section_metrics(); m->key; m++) {
         char title[64];
-        (void)snprintf(title, sizeof(title), "Held-out %s by epoch", m->name);
+        (void)snprintf(title, sizeof(title), "Test %s by epoch", m->name);
         draw(h, g, title, m->name, m->key);
     }
     html_raw(h, "</div>\n");
@@ -107,7 +107,7 @@ static void write_results(struct html *h, const struct group *g)
 {
     static const struct result results[] = {
         {"epoch: the model's, or the best", "best", "epoch", "%.0f"},
-        {"held-out loss", "best", "test_loss", "%.6f"},
+        {"test loss", "best", "test_loss", "%.6f"},
         {"training loss", "best", "train_loss", "%.6f"},
         {"AUC", "best", "test_auc", "%.5f"},
         {"accuracy", "best", "test_accuracy", "%.5f"},

@@ -1,4 +1,4 @@
-/* How the losses and the metrics on held-out samples went, epoch by epoch. */
+/* How the losses and the metrics on test samples went, epoch by epoch. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,11 +50,11 @@ static double real_at(const json_t *j, const char *key)
 
 static void draw_losses(struct html *h, const struct subject *s)
 {
-    struct html_line lines[] = {{.name = "training", .style = 0}, {.name = "held out", .style = 1}};
+    struct html_line lines[] = {{.name = "training", .style = 0}, {.name = "test", .style = 1}};
     const json_t *best = section_best_epoch(s);
     const struct html_level levels[] = {
         {"best constant, training", 5, real_at(s->training, "constant_loss")},
-        {"best constant, held out", 3, real_at(s->training, "test_constant_loss")}};
+        {"best constant, test", 3, real_at(s->training, "test_constant_loss")}};
     struct html_chart c = {.title = "Loss by epoch",
                            .x = {.name = "epoch", .whole = 1},
                            .y = {.name = "mean loss"},
@@ -68,7 +68,7 @@ static void draw_losses(struct html *h, const struct subject *s)
     html_line_take(&lines[0], subject_epochs(s), "epoch", "train_loss");
     html_line_take(&lines[1], subject_epochs(s), "epoch", "test_loss");
     if (isnan(c.mark_y)) c.mark_y = real_at(best, "train_loss");
-    if (!number_at(s->training, "best_epoch")) c.mark = "the least held-out loss";
+    if (!number_at(s->training, "best_epoch")) c.mark = "the least test loss";
     html_chart(h, &c);
 }
 
@@ -82,7 +82,7 @@ static void draw_metrics(struct html *h, const struct subject *s)
                                      .y = {.name = m->name},
                                      .lines = &line,
                                      .lines_n = 1};
-        (void)snprintf(title, sizeof(title), "Held-out %s by epoch", m->name);
+        (void)snprintf(title, sizeof(title), "Test %s by epoch", m->name);
         html_line_take(&line, subject_epochs(s), "epoch", m->key);
         html_chart(h, &c);
     }
