@@ -14,7 +14,7 @@ enum { METRICS_KEY_FILE = DRPS_SETTING_KEY + 0x2000, METRICS_KEY_PORT };
     {"metrics-file", METRICS_KEY_FILE, "FILE", 0,                                                  \
      "Write numbers to watch to FILE each second, as text for Prometheus" each, group},            \
     {"metrics-port", METRICS_KEY_PORT, "[ADDRESS:]PORT", 0,                                        \
-     "Show them to who asks this port for /metrics; without ADDRESS on this machine alone", group}
+     "Serve them at http://ADDRESS:PORT/metrics; without ADDRESS to this machine alone", group}
 /* clang-format on */
 
 #endif

@@ -146,7 +146,7 @@ const struct argp_option drps_train_table[] = {
      "say)",
      5},
     {"keys", KEY_KEYS, "DIR", 0, "This rank's keys; needed beyond one machine", 5},
-    {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make such keys, and end", 5},
+    {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make a folder for --keys, and end", 5},
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 5},
     {"transport", KEY_TRANSPORT, "NAME", 0,
      "With --local: zmq (default), or inproc: threads of one process", 5},
@@ -177,7 +177,9 @@ const struct argp_option drps_train_table[] = {
      "averaged at the end of an epoch",
      5},
     {"exchange-rule", KEY_EXCHANGE_RULE, "RULE", 0,
-     "To which: random (default), robin (in turn) or fixed (always the same)", 5},
+     "To which ranks --exchange-to sends: random (default), robin (in turn) or fixed (always the "
+     "same)",
+     5},
     {"average", KEY_AVERAGE, "R", 0, "Where ranks' rows differ: average them every R rounds, too",
      5},
     {"rotate", KEY_ROTATE, "S", 0,
@@ -199,9 +201,8 @@ const struct argp_option drps_train_table[] = {
      5},
     {"push-values", KEY_PUSH_VALUES, "BITS", 0,
      "Send the values of gradients with 8bit, 16bit or 32bit (default). What is rounded away, "
-     "or "
-     "not sent by the next two options, is kept and added to the row's next gradient; all of it is "
-     "sent before an epoch's training ends. Needs a plan with --residuals",
+     "or not sent by --push-filter or --push-top, is kept and added to the row's next gradient; "
+     "all of it is sent before an epoch's training ends. Needs a plan with --residuals",
      5},
     {"push-filter", KEY_PUSH_FILTER, "phi=X,d=X,p=X", 0,
      "Hold back values smaller than phi / (1 + d ln t) in a worker's batch t (default d: 0), "
@@ -211,7 +212,8 @@ const struct argp_option drps_train_table[] = {
     {"push-top", KEY_PUSH_TOP, "SHARE", 0,
      "Send of each message this share of the values at most (0.1 or 10%), the largest", 5},
     {"push-flush", KEY_PUSH_FLUSH, "N,BITS", 0,
-     "What is kept waits over epochs: all of it is sent in each Nth epoch (default 1) and in the "
+     "What pushes keep back waits over epochs: all of it is sent in each Nth epoch (default 1) and "
+     "in the "
      "last, or with 'last' there alone; with 8bit or 16bit in so many bits, and what these round "
      "away is kept. Needs a plan with --residuals each",
      5},
@@ -226,10 +228,9 @@ const struct argp_option drps_train_table[] = {
      "psi / (1 + d ln t) of itself in round t, or of eps if that is more (default d: 0, eps: 1)",
      5},
     {"filter-target", KEY_FILTER_TARGET, "SHARE", 0,
-     "Choose from these filters so that they change the loss by at most this share (0.5%): before "
-     "training, up to an epoch is trained once without them and with three or four settings, of "
-     "which "
-     "nothing stays. Needs a plan with --residuals",
+     "Choose filters of --push-... and --pull-... so that they change the loss by at most this "
+     "share (0.5%): before training, up to an epoch is trained once without them and with three or "
+     "four settings, of which nothing stays. Needs a plan with --residuals",
      5},
     {"pull-cached", KEY_PULL_CACHED, NULL, 0,
      "ssp: a worker uses its copies of other ranks' parameters, with its own gradients, as long as "

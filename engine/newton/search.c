@@ -9,11 +9,12 @@
 
 #include "engine/newton/newton_internal.h"
 
-enum { TRIALS_MOST = 20 };
+enum { TRIALS_MOST = 20, BY_SLOPE_MOST = 3 };
 
 static const double ENOUGH = 1e-4, FLATTER = 0.9; /* the conditions' constants */
 static const double SAME = 1e-7;                  /* values that differ by less are as good */
 static const double LEAST = 0.01, LONGER = 2, LONGEST = 10;
+static const double TENTH = 0.1; /* of a step, where slopes have not led to a short one */
 
 void newton_search_begin(struct drps_newton_search *s, double value, double slope, double step)
 {
@@ -42,12 +43,15 @@ static double between(const struct drps_newton_search *s, double guess)
     return fmin(fmax(guess, s->low + margin), s->high - margin);
 }
 
-/* What is no finite number says that the step was much too long. */
+/* What is no finite number says that the step was much too long. Where losses are linear far out,
+ * slopes hardly change there and say little of what is near: after some trials that were all too
+ * long, each is a tenth of the one before, or a search from large features would not end. */
 static void shorten(struct drps_newton_search *s, double value, double slope)
 {
     const double guess = isfinite(value) && isfinite(slope) ? flat_at(s, slope) : s->low;
     s->high = s->step;
     s->step = between(s, guess);
+    if (s->low == 0 && s->trials > BY_SLOPE_MOST) s->step = fmin(s->step, TENTH * s->high);
 }
 
 static void lengthen(struct drps_newton_search *s, double slope)

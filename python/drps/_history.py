@@ -51,9 +51,11 @@ def forecast(plan: Union[Path, dict]) -> dict[str, np.ndarray]:
     Returns
     -------
     dict of numpy.ndarray
-        ``store``, ``memory_bytes``, ``feasible``, ``read_bytes``, ``written_bytes``, ``ios`` ...
+        ``store``, ``memory_bytes``, ``feasible``, ``read_bytes``, ``written_bytes``, ``ios`` ... The store is "resident",
+        "relay", or "blocks", which are the stores file, rocksdb and leveldb.
     """
-    return _arrays(_found(plan, "forecast"))
+    names = {"pib": "blocks"}  # of the file's word, as drps-stat prints it
+    return _arrays([{**row, "store": names.get(row["store"], row["store"])} for row in _found(plan, "forecast")])
 
 
 def _found(source: Any, name: str) -> list:
@@ -63,5 +65,6 @@ def _found(source: Any, name: str) -> list:
     described = source if isinstance(source, dict) else describe(source)
     rows = described.get(name) or described.get("training", {}).get(name)
     if not rows:
-        raise ValueError(f"there is no {name} in it: it is {described.get('kind', 'another result')}")
+        kind = described.get("kind", "another result").replace("drps-", "a ")
+        raise ValueError(f"{'epochs are of a trained model' if name == 'epochs' else 'a forecast is of a plan'}; this is {kind}")
     return rows

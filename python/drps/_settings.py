@@ -1,11 +1,13 @@
 """Settings: keyword arguments of Python as the options of the tools."""
 from __future__ import annotations
 
+import difflib
+import os
 from typing import Any, Iterator, Mapping
 
 from ._ffi import ffi
 from ._library import check, lib, new_err, path_bytes
-import os
+from .errors import SettingError
 
 INDEX, TRAIN, PREDICT, RECOMMEND = "INDEX", "TRAIN", "PREDICT", "RECOMMEND"
 
@@ -37,8 +39,22 @@ def make(task: str, values: Mapping[str, Any]) -> Any:
     settings = ffi.gc(out[0], lib.drps_settings_free)
     for name, value in values.items():
         for text in _texts(name, value):
-            check(lib.drps_settings_set(settings, name.rstrip("_").replace("_", "-").encode(), text, err), err)
+            code = lib.drps_settings_set(settings, name.rstrip("_").replace("_", "-").encode(), text, err)
+            if code < 0:
+                _refuse_unknown(task, name)
+            check(code, err)
     return settings
+
+
+def _refuse_unknown(task: str, name: str) -> None:
+    """A name that no setting has, told of as Python writes names."""
+    known = names(task)
+    if name.rstrip("_") not in known:
+        like = difflib.get_close_matches(name, known, 1, 0.75)
+        raise SettingError(
+            f"there is no setting {name!r} of drps-{task.lower()}"
+            + (f"; did you mean {like[0]!r}?" if like else f"; drps.settings({task.lower()!r}) lists them")
+        )
 
 
 def names(task: str) -> dict[str, str]:
@@ -49,6 +65,8 @@ def names(task: str) -> dict[str, str]:
     >>> "epochs" in names("train")
     True
     """
+    if task.upper() not in (INDEX, TRAIN, PREDICT, RECOMMEND):
+        raise SettingError(f"there are no settings of {task!r}, but of 'index', 'train', 'predict' and 'recommend'")
     number = getattr(lib, "DRPS_TASK_" + task.upper())
     found: dict[str, str] = {}
     help_out = ffi.new("const char **")

@@ -68,4 +68,6 @@ _KINDS = {
 
 def of_code(code: int, text: str) -> Error:
     """The exception of a code of the library."""
+    if code == -errno.EEXIST and text.endswith("have it replaced"):
+        text += " (force=True)"
     return _KINDS.get(code, Error)(text or f"error {code}", code)

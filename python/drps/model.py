@@ -73,7 +73,7 @@ class Model:
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], memory: Union[None, int, str] = None) -> None:
         err, out = new_err(), ffi.new("struct drps_predictor **")
-        self.path = os.fspath(path)
+        self.path, self._memory = os.fspath(path), memory
         check(lib.drps_predictor_open(path_bytes(path), bytes_of(memory), out, err), err)
         self._p = ffi.gc(out[0], lib.drps_predictor_close)
         self.info: dict = json.loads(ffi.string(lib.drps_predictor_json(self._p)))
@@ -85,6 +85,10 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.path!r}, algo={self.info.get('algo')!r}, rows={self.info.get('rows')})"
+
+    def __reduce__(self) -> tuple:
+        """A pickle has the path; the model is opened again."""
+        return Model, (os.path.abspath(self.path), self._memory)
 
     def __enter__(self) -> "Model":
         return self
@@ -263,6 +267,8 @@ class Model:
 
     def best_numbers(self, names: Sequence[Any], n: int, seen: Any, function: Any) -> tuple[np.ndarray, np.ndarray]:
         """The same with numbers of items in the model's order, `NO_ITEM` where there are no more."""
+        if n < 1:
+            raise ValueError(f"N={n}: at least one item is needed")
         numbers = np.full((len(names), n), NO_ITEM, np.uint32)
         scores = np.full((len(names), n), np.nan)
         texts, _kept = text_array([str(name).encode() for name in names])

@@ -7,6 +7,7 @@ what the tool prints with ``--json``.
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _settings
@@ -130,7 +131,7 @@ def predict(
     model : path
     data : path or list of paths
     output : path, optional
-        File to write. It may be left out where the settings ask for a measurement alone.
+        File to write. It may be left out where the settings ask for ``metrics`` or a calibration alone.
     progress : bool or callable, optional
         As of :func:`index`.
     **settings
@@ -141,6 +142,9 @@ def predict(
     dict
         ``test_samples``, ``test_unseen``; with ``metrics=True`` ``test_loss``, ``test_auc`` ...
     """
+    if output is None and settings.get("metrics") and not (settings.get("calibration") or settings.get("calibrate")):
+        with tempfile.TemporaryDirectory(prefix="drps-") as folder:
+            return predict(model, data, os.path.join(folder, "scores"), progress=progress, **settings)
     err, out = new_err(), ffi.new("char **")
     s = _settings.make(_settings.PREDICT, settings)
     files, _kept = text_array([path_bytes(f) for f in path_list(data)])

@@ -84,6 +84,13 @@ def test_too_few_epochs_for_the_optimum_are_told_of():
         drps.LogisticRegression().fit(X, y)
 
 
+def test_no_step_at_all_is_told_of(monkeypatch):
+    result = {"ended": "stalled", "epochs": [{"accepted": 1}, {"accepted": 0}]}
+    monkeypatch.setattr(drps.tools, "train", lambda *_, **__: result)
+    with pytest.warns(ConvergenceWarning, match="nothing was learnt; scale the data"):
+        drps.LogisticRegression().fit(*clicks())
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda k: k.__name__)
 def test_defaults_learn_classes(kind):
@@ -191,6 +198,14 @@ def test_an_eval_set_measures_epochs_and_ends_training():
     assert held.plan_["test_samples"] > 200
 
 
+def test_patience_without_held_out_samples_is_refused():
+    X, y = clicks()
+    with pytest.raises(ValueError, match="eval_set"):
+        drps.FMClassifier(patience=2).fit(X, y)
+    assert drps.FMClassifier(patience=2, settings={"test_fraction": .1}).fit(X, y).n_iter_ > 0
+    assert drps.FMClassifier(patience=2, validation_fraction=.1).fit(X, y).n_iter_ > 0
+
+
 def test_partial_fit_goes_on():
     X, y = clicks(3000)
     model = drps.SGDClassifier()
@@ -268,6 +283,15 @@ def test_frames_of_categories_and_dates():
     assert any(f["feature"].startswith("city") for f in model.explain(X[:3])[0]["features"])
     with pytest.raises(AttributeError, match="weights"):
         drps.LogisticRegression(optimizer="adagrad").fit(X, y).coef_
+
+
+def test_line_breaks_in_texts_of_frames_are_blanks():
+    X, y = frame()
+    model = drps.FMClassifier(epochs=2).fit(X.assign(city=X["city"].str.replace(" ", "\r\n")), y)
+    np.testing.assert_array_equal(model.decision_function(X), drps.FMClassifier(epochs=2).fit(X, y).decision_function(X))
+    X["city"] = X["city"].str.replace(" ", "\n").astype("category")
+    assert model.decision_function(X).shape == y.shape
+    assert any("Ulm, Danube" in f["feature"] for row in model.explain(X[:20]) for f in row["features"])
 
 
 def test_frames_with_weights_and_more_samples():
@@ -349,11 +373,16 @@ def test_class_weights():
 
 @pytest.mark.parametrize("change, says", [
     ({"C": 0}, "C=0"), ({"scale": "much"}, "scale"), ({"settings": {"epoch": 3}}, "epoch"), ({"lr": "fast"}, "lr"),
-    ({"optimizer": "adam"}, "adam"),
+    ({"optimizer": "adam"}, "adam"), ({"class_weight": "some"}, "class_weight='some'"),
 ])
 def test_bad_parameters_are_told_of(change, says):
     with pytest.raises(ValueError, match=says):
         drps.LogisticRegression(**change).fit(*clicks())
+
+
+def test_texts_of_documents_are_no_files():
+    with pytest.raises(ValueError, match="TfidfVectorizer"):
+        drps.SGDClassifier().fit(["good film", "bad film"], [1, 0])
 
 
 def test_a_rate_can_be_chosen_by_trials():

@@ -1,4 +1,5 @@
 """A model in use."""
+import pickle
 import threading
 
 import numpy as np
@@ -83,6 +84,15 @@ def test_unseen_columns_count_as_absent(trained):
     X, y = clicks()
     m = drps.Model(trained(X[:, :250], y, epochs=2))
     np.testing.assert_allclose(m.score(X), m.score(X[:, :250]), rtol=1e-6)
+
+
+def test_a_pickle_opens_the_model_again(trained, monkeypatch):
+    X, y = clicks()
+    path = trained(X, y, epochs=1)
+    monkeypatch.chdir(path.parent)
+    pickled = pickle.dumps(drps.Model(path.name, memory="64M"))
+    monkeypatch.chdir("/")
+    np.testing.assert_array_equal(pickle.loads(pickled).score(X), drps.Model(path).score(X))
 
 
 def test_a_closed_model_is_told_of(trained):

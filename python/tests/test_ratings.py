@@ -114,6 +114,8 @@ def test_unknown_users_are_told_of():
     model = drps.MatrixFactorization(2, epochs=1).fit(sparse.csr_matrix((r, (u, i))))
     with pytest.raises(KeyError, match="user"):
         model.recommend(1000)
+    with pytest.raises(ValueError, match="N=0"):
+        model.recommend(0, N=0)
 
 
 def test_conventions_of_scikit_learn():

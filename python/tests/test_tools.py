@@ -139,6 +139,11 @@ def test_prediction_of_files(tmp_path, tool, trained):
     tool("drps-predict", model, tmp_path / "d.svm", "-o", tmp_path / "tool.scores", "-q")
     assert (tmp_path / "scores").read_text() == (tmp_path / "tool.scores").read_text()
     assert result["test_samples"] == 1200 and result["test_auc"] > .9
+    assert drps.predict(model, tmp_path / "d.svm", metrics=True)["test_auc"] == result["test_auc"]
+    with pytest.raises(drps.ExistsError, match="force=True"):
+        drps.predict(model, tmp_path / "d.svm", tmp_path / "scores")
+    with pytest.raises(drps.SettingError, match="output"):
+        drps.predict(model, tmp_path / "d.svm")
 
 
 def test_history_and_forecast_are_arrays(tmp_path):
@@ -149,8 +154,8 @@ def test_history_and_forecast_are_arrays(tmp_path):
         assert drps.history(source)["epoch"].tolist() == [1, 2, 3]
         assert np.isnan(drps.history(source)["test_loss"]).all()
     for source in (tmp_path / "plan", plan):
-        assert "relay" in drps.forecast(source)["store"]
-    with pytest.raises(ValueError, match="no epochs"):
+        assert set(drps.forecast(source)["store"]) == {"resident", "blocks", "relay"}
+    with pytest.raises(ValueError, match="epochs are of a trained model; this is a plan"):
         drps.history(tmp_path / "plan")
 
 
@@ -179,3 +184,12 @@ def test_an_exception_of_a_loss_comes_through(tmp_path):
     with pytest.raises(ValueError, match="shape"):
         drps.train(tmp_path / "plan", tmp_path / "model", own_loss=lambda scores, labels: (1.0, np.zeros(3)))
     assert not (tmp_path / "model").exists()
+
+
+def test_settings_that_there_are_not_are_told_of_in_python_s_words(tmp_path):
+    with pytest.raises(drps.SettingError, match="'batchsize' of drps-index; did you mean 'batch_size'"):
+        drps.index(clicks(), tmp_path / "plan", algo="lor", batchsize=3)
+    with pytest.raises(drps.SettingError, match=r"drps.settings\('train'\)"):
+        drps.train(tmp_path / "plan", tmp_path / "model", zzzz=3)
+    with pytest.raises(drps.SettingError, match="'foo'"):
+        drps.settings("foo")

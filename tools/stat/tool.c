@@ -100,7 +100,7 @@ static const struct argp_option option_table[] = {
      "Instead, for up to 6 models, plans or folders of checkpoints: write a page with charts to "
      "FILE, models side by side; - for standard output",
      1},
-    {"force", KEY_FORCE, NULL, 0, "With --export or --html: replace FILE if it exists", 1},
+    {"force", KEY_FORCE, NULL, 0, "With --export, --html: replace FILE if it exists", 1},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "With --weights, --similar or --export: memory of the whole process (default: half of what it "
      "may use, "

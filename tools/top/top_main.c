@@ -139,7 +139,9 @@ static int run_once(struct top *t, int json, struct drps_err *err)
 {
     int rc = look(t, err);
     if (rc == 0 && !sources_alive(&t->sources))
-        return drps_err_set(err, DRPS_E_NOT_FOUND, "no job that makes %s shows its numbers here",
+        return drps_err_set(err, DRPS_E_NOT_FOUND,
+                            "no job that makes %s shows its numbers here: it has not begun, or has "
+                            "ended, and drps-stat shows what it made",
                             t->names);
     const uint64_t until = drps_clock_ns() + (uint64_t)(t->options->delay * 1e9);
     while (rc == 0 && !is_stopped() && drps_clock_ns() < until)

@@ -121,6 +121,8 @@ class DrpsEstimator(BaseEstimator):
         mine, learn = self._own_settings()
         index.update(mine)
         learning = {**learning, **learn}
+        if learning.get("patience") and samples.test is None and not any(index.get(name) for name in ("test", "test_fraction")):
+            raise ValueError("patience needs held-out samples: give fit an eval_set, or set validation_fraction")
         plan, model = folder.plan(number), folder.model_path(number)
         show = bool(self.verbose)
         try:
@@ -149,6 +151,11 @@ class DrpsEstimator(BaseEstimator):
         if self.training_.get("ended") == "epochs" and self.epochs is None:
             warnings.warn(
                 f"{type(self).__name__}: {self.n_iter_} epochs have not come to the optimum; scale the data, or set more epochs",
+                ConvergenceWarning, stacklevel=4,
+            )
+        if self.training_.get("ended") == "stalled" and not any(e["accepted"] for e in self.training_["epochs"][1:]):
+            warnings.warn(
+                f"{type(self).__name__}: no step was found that makes the loss smaller, so nothing was learnt; scale the data",
                 ConvergenceWarning, stacklevel=4,
             )
         self._after(samples)
@@ -207,7 +214,10 @@ class DrpsEstimator(BaseEstimator):
         """Checked samples of whatever kind."""
         if is_files(X):
             if y is not None or weight is not None:
-                raise ValueError("files have their labels and weights: leave y and sample_weight out")
+                raise ValueError(
+                    "X is a path or a list of them, and files have their labels and weights: leave y and sample_weight out; "
+                    "if these are texts of documents, make a matrix of them first, for instance by TfidfVectorizer"
+                )
             test = None if eval_set is None else eval_set
             return Samples("files", X, None, test, **({} if self._fields() is None else {}))
         if is_mixed_frame(X):

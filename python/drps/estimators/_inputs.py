@@ -9,6 +9,7 @@ from scipy import sparse
 
 LABEL, WEIGHT = "drps_label", "drps_weight"
 CHUNK = 50_000
+BREAKS = r"[\r\n]+"  # a sample is a line
 
 
 def is_files(X: Any) -> bool:
@@ -45,7 +46,7 @@ def frame_columns(X: Any) -> dict[str, str]:
 
 
 def _readable(X: Any) -> Any:
-    """The frame with dates as drps-index reads them, and infinities refused."""
+    """The frame with dates as drps-index reads them, line breaks in texts as blanks, and infinities refused."""
     changed = {}
     for name in X.columns:
         kind = _kind(X[name].dtype)
@@ -53,6 +54,10 @@ def _readable(X: Any) -> Any:
             changed[name] = X[name].dt.strftime("%Y-%m-%d %H:%M:%S")
         elif kind == "number" and np.isinf(X[name].to_numpy(dtype=float, na_value=np.nan)).any():
             raise ValueError(f"column {name}: Input X contains infinity")
+        elif kind == "category" and X[name].dtype.kind not in "biufcm":
+            texts = X[name].astype("string")
+            if texts.str.contains(BREAKS, na=False).any():
+                changed[name] = texts.str.replace(BREAKS, " ", regex=True)
     return X.assign(**changed) if changed else X
 
 

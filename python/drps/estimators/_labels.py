@@ -1,7 +1,7 @@
 """Labels: classes of any values, or numbers; and predictions of each."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Mapping, Optional
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -43,6 +43,8 @@ class Classes(ClassifierMixin):
         """class_weight as the setting class-weights."""
         if weights is None or weights == "balanced" or not hasattr(self, "classes_"):
             return weights
+        if not isinstance(weights, Mapping):
+            raise ValueError(f"class_weight={weights!r}: it may be None, 'balanced' or a dict of classes and weights")
         unknown = [c for c in weights if c not in self.classes_]
         if unknown:
             raise ValueError(f"class_weight: {unknown[0]!r} is none of the classes {self.classes_!r}")

@@ -145,6 +145,23 @@ static void test_search_finds_a_step(void **state)
     }
 }
 
+/* Far out the sum of losses is linear, so that slopes say nothing of how near the least value is:
+ * the search still comes down from a step that is ten million times too long. */
+static void test_search_comes_back_from_far_out(void **state)
+{
+    struct drps_newton_search s;
+    enum newton_verdict v = NEWTON_AGAIN;
+    (void)state;
+    const double at_0 = 1.3 / (1 + exp(4)) - 1; /* slope of 1.3 log(1 + exp(4 (a - 1))) / 4 - a */
+    newton_search_begin(&s, 1.3 * log1p(exp(-4)) / 4, at_0, 1e7);
+    while (v == NEWTON_AGAIN) {
+        const double x = 4 * (s.step - 1), e = exp(-fabs(x));
+        const double value = 1.3 * (fmax(x, 0) + log1p(e)) / 4 - s.step;
+        v = newton_search_judge(&s, value, 1.3 * (x > 0 ? 1 : e) / (1 + e) - 1);
+    }
+    assert_int_equal(v, NEWTON_ACCEPTED);
+}
+
 /* Where the value only grows there is no step, and the search ends. */
 static void test_search_gets_stuck(void **state)
 {
@@ -504,6 +521,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_direction_is_the_textbooks),
         cmocka_unit_test(test_search_finds_a_step),
+        cmocka_unit_test(test_search_comes_back_from_far_out),
         cmocka_unit_test(test_search_gets_stuck),
         cmocka_unit_test(test_search_at_the_last_digits),
         cmocka_unit_test(test_quadratics_take_n_steps),
