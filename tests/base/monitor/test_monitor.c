@@ -158,7 +158,9 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
     struct drps_monitor_file *f;
     const char *data = scratch_file(s, "data.libsvm", "1 1:1\n", SIZE_MAX);
     const char *link = scratch_path(s, "link");
+    const char *notes = scratch_file(s, "notes.prom.next", "notes\n", SIZE_MAX);
     assert_int_equal(symlink(data, link), 0);
+    assert_int_equal(mkfifo(scratch_path(s, "pipe.prom.next"), 0600), 0);
     struct {
         const char *name, *path;
         int code;
@@ -167,6 +169,8 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
         {"data", data, -EEXIST, "no file of metrics"},
         {"a link", link, -EEXIST, "no file of metrics"},
         {"a folder", s->dir, -EEXIST, "no file of metrics"},
+        {"notes beside it", scratch_path(s, "notes.prom"), -EEXIST, notes},
+        {"a pipe beside it", scratch_path(s, "pipe.prom"), -EEXIST, "pipe.prom.next is there"},
         {"no folder", scratch_path(s, "none/run.prom"), -ENOENT, "none/run.prom cannot be written"},
     };
     (void)drps_monitor_add(m, &samples, NULL);
@@ -177,6 +181,26 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
             fail_msg("%s: %d, %s", cases[i].name, rc, err.text);
         assert_null(f);
     }
+    assert_int_equal(folder_entries(s->dir), 4);
+    drps_monitor_close(m);
+}
+
+/* Of what has come to the name of the next file, only the name goes. */
+static void test_monitor_file_next_is_always_new(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_monitor *m = new_monitor(0);
+    struct drps_monitor_file *f;
+    const char *path = scratch_path(s, "run.prom"), *next = scratch_path(s, "run.prom.next");
+    const char *notes = scratch_file(s, "notes", "# HELP drps_ is what I look for\n", SIZE_MAX);
+    size_t bytes;
+    (void)drps_monitor_add(m, &samples, NULL);
+    assert_int_equal(link(notes, next), 0);
+    assert_int_equal(drps_monitor_file_open(m, path, &f, NULL), 0);
+    drps_monitor_file_close(f, 0);
+    char *text = scratch_read(notes, &bytes);
+    assert_string_equal(text, "# HELP drps_ is what I look for\n");
+    free(text);
     assert_int_equal(folder_entries(s->dir), 2);
     drps_monitor_close(m);
 }
@@ -384,6 +408,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_monitor_file_has_the_last_state, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_monitor_file_overwrites_nothing_else, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_monitor_file_next_is_always_new, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_monitor_out_names_files_by_rank, scratch_setup,
                                         scratch_teardown),
