@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -331,6 +333,34 @@ static void test_monitor_port_waits_for_nobody(void **state)
     drps_monitor_close(m);
 }
 
+/* A job may have more files open than select() takes. */
+static void test_monitor_port_answers_where_many_files_are_open(void **state)
+{
+    (void)state;
+    enum { FILES = FD_SETSIZE + 100 };
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit before = limit;
+    if (limit.rlim_cur < FILES + 100) limit.rlim_cur = FILES + 100;
+    if (setrlimit(RLIMIT_NOFILE, &limit)) skip();
+    struct drps_monitor *m = new_monitor(0);
+    drps_monitor_set(drps_monitor_add(m, &samples, NULL), 7);
+    uint32_t port;
+    struct drps_monitor_port *p = open_port(m, &port);
+    static int files[FILES];
+    char answer[8192];
+    for (size_t i = 0; i < FILES; i++)
+        files[i] = dup(STDERR_FILENO);
+    assert_true(files[FILES - 1] > FD_SETSIZE);
+    ask(port, "GET /metrics HTTP/1.0\r\n\r\n", answer, sizeof(answer));
+    for (size_t i = 0; i < FILES; i++)
+        (void)close(files[i]);
+    assert_non_null(strstr(answer, "drps_samples_total{rank=\"0\"} 7"));
+    drps_monitor_port_close(p);
+    drps_monitor_close(m);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static void test_monitor_port_is_refused(void **state)
 {
     (void)state;
@@ -416,6 +446,7 @@ int main(void)
 #ifdef DRPS_WITH_MICROHTTPD
         cmocka_unit_test(test_monitor_port_answers),
         cmocka_unit_test(test_monitor_port_waits_for_nobody),
+        cmocka_unit_test(test_monitor_port_answers_where_many_files_are_open),
         cmocka_unit_test(test_monitor_port_is_refused),
         cmocka_unit_test_setup_teardown(test_monitor_out_has_a_port_for_each_rank_of_a_machine,
                                         scratch_setup, scratch_teardown),
