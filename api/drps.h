@@ -271,7 +271,8 @@ struct drps_row {
     size_t dim;
 };
 
-/* Visit all rows with their names. A non-zero result of `visit` ends the visit, and is returned. */
+/* Visit all rows with their names. A non-zero result of `visit` ends the visit, and is returned.
+ * The predictor is held meanwhile: `visit` does not use it, it would wait for itself. */
 typedef int (*drps_row_visitor)(void *ctx, const struct drps_row *row);
 DRPS_MUST_CHECK
 int drps_predictor_rows(struct drps_predictor *p, drps_row_visitor visit, void *ctx,

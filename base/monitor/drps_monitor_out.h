@@ -25,8 +25,9 @@ struct drps_monitor_file; /* opaque: a file that follows a monitor, by a thread 
 
 /*
  * Write the numbers to `path` now, and again each second: to "<path>.next", which is renamed, so
- * that readers see a whole file. A file that is there already must be one of these. The monitor is
- * borrowed until close. A write that fails later is made again a second after.
+ * that readers see a whole file. A file that is there already by one of these names must be one of
+ * these. The monitor is borrowed until close. A write that fails later is made again a second
+ * after.
  * -EEXIST: something else has the name; -ENOENT, -EACCES and others: it cannot be written.
  */
 DRPS_MUST_CHECK

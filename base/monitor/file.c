@@ -38,9 +38,12 @@ static int put(int fd, const char *text, size_t n)
     return 0;
 }
 
+/* The file is always a new one: what has come to its name meanwhile may be a pipe, that nobody
+ * reads, or another name of a file that is not ours. */
 static int write_next(const struct drps_monitor_file *f, const char *text, size_t n)
 {
-    const int fd = open(f->next, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    (void)unlink(f->next);
+    const int fd = open(f->next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return -errno;
     int rc = put(fd, text, n);
     if (close(fd) && rc == 0) rc = -errno;
@@ -108,8 +111,6 @@ int drps_monitor_file_open(struct drps_monitor *m, const char *path, struct drps
 {
     pthread_condattr_t steady;
     *out = NULL;
-    int rc = check_name(path, err);
-    if (rc < 0) return rc;
     struct drps_monitor_file *f = calloc(1, sizeof(*f));
     if (!f) return drps_err_set(err, -ENOMEM, "no memory to write %s", path);
     (void)pthread_mutex_init(&f->lock, NULL);
@@ -120,7 +121,9 @@ int drps_monitor_file_open(struct drps_monitor *m, const char *path, struct drps
     f->monitor = m;
     f->path = strdup(path);
     if (asprintf(&f->next, "%s.next", path) < 0) f->next = NULL;
-    rc = f->path && f->next ? 0 : drps_err_set(err, -ENOMEM, "no memory to write %s", path);
+    int rc = f->path && f->next ? 0 : drps_err_set(err, -ENOMEM, "no memory to write %s", path);
+    if (rc == 0) rc = check_name(f->path, err);
+    if (rc == 0) rc = check_name(f->next, err);
     if (rc == 0) rc = write_now(f, err);
     if (rc == 0) rc = start(f, err);
     if (rc < 0)

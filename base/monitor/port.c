@@ -117,8 +117,8 @@ int drps_monitor_port_open(struct drps_monitor *m, const char *address, uint32_t
     if (rc < 0) return rc;
     struct drps_monitor_port *p = calloc(1, sizeof(*p));
     if (p) {
-        p->monitor = m;
-        p->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ERROR_LOG, 0, NULL,
+        p->monitor = m; /* "auto" is not select(), which takes the first thousand files alone */
+        p->daemon = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL,
                                      NULL, answer, p, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
                                      MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
                                      (unsigned)CLIENTS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,

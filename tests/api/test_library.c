@@ -674,7 +674,7 @@ static void test_a_run_is_watched_and_stopped(void **state)
 static void test_bad_matrices_are_refused(void **state)
 {
     static const int64_t good[] = {0, 1, 2}, falling[] = {0, 2, 1}, negative[] = {-1, 1, 2},
-                         beyond[] = {0, 1, 9};
+                         beyond[] = {0, 1, 9}, back[] = {0, 2, 0};
     static const int64_t columns[] = {0, 3}, outside[] = {0, 4}, below[] = {-1, 3};
     static const double values[] = {1, 2}, infinite[] = {1, (double)INFINITY}, large[] = {1, 1e300};
     static const double labels[] = {0, 1}, nan_labels[] = {0, (double)NAN}, minus[] = {1, -1};
@@ -720,6 +720,8 @@ static void test_bad_matrices_are_refused(void **state)
          DRPS_E_FORMAT},
         {"no labels", "no labels", CHANGED(m.labels.data = NULL), DRPS_E_CONFIG},
         {"no indices", "indices are missing", CHANGED(m.indices.data = NULL), DRPS_E_CONFIG},
+        {"no indices of entries that starts take back", "indices are missing",
+         CHANGED(m.indices.data = NULL; m.starts.data = back), DRPS_E_CONFIG},
         {"types", "indices must be an array of", CHANGED(m.indices.type = DRPS_F32), DRPS_E_CONFIG},
         {"no type", "values must be an array of", CHANGED(m.values.type = (enum drps_number)77),
          DRPS_E_CONFIG},

@@ -71,7 +71,7 @@ int drps_matrix_check(const struct drps_matrix *m, struct drps_err *err)
         return refuse("labels", "have a type that there is not", err);
     if (m->samples > INT64_MAX / 8 || m->columns > INT64_MAX)
         return refuse("its shape", "is larger than any memory", err);
-    if (!m->indices.data && drps_array_integer(&m->starts, m->samples) > 0)
+    if (!m->indices.data && (m->entries || drps_array_integer(&m->starts, m->samples) > 0))
         return refuse("indices", "are missing", err);
     return 0;
 }

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -158,7 +160,9 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
     struct drps_monitor_file *f;
     const char *data = scratch_file(s, "data.libsvm", "1 1:1\n", SIZE_MAX);
     const char *link = scratch_path(s, "link");
+    const char *notes = scratch_file(s, "notes.prom.next", "notes\n", SIZE_MAX);
     assert_int_equal(symlink(data, link), 0);
+    assert_int_equal(mkfifo(scratch_path(s, "pipe.prom.next"), 0600), 0);
     struct {
         const char *name, *path;
         int code;
@@ -167,6 +171,8 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
         {"data", data, -EEXIST, "no file of metrics"},
         {"a link", link, -EEXIST, "no file of metrics"},
         {"a folder", s->dir, -EEXIST, "no file of metrics"},
+        {"notes beside it", scratch_path(s, "notes.prom"), -EEXIST, notes},
+        {"a pipe beside it", scratch_path(s, "pipe.prom"), -EEXIST, "pipe.prom.next is there"},
         {"no folder", scratch_path(s, "none/run.prom"), -ENOENT, "none/run.prom cannot be written"},
     };
     (void)drps_monitor_add(m, &samples, NULL);
@@ -177,6 +183,26 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
             fail_msg("%s: %d, %s", cases[i].name, rc, err.text);
         assert_null(f);
     }
+    assert_int_equal(folder_entries(s->dir), 4);
+    drps_monitor_close(m);
+}
+
+/* Of what has come to the name of the next file, only the name goes. */
+static void test_monitor_file_next_is_always_new(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_monitor *m = new_monitor(0);
+    struct drps_monitor_file *f;
+    const char *path = scratch_path(s, "run.prom"), *next = scratch_path(s, "run.prom.next");
+    const char *notes = scratch_file(s, "notes", "# HELP drps_ is what I look for\n", SIZE_MAX);
+    size_t bytes;
+    (void)drps_monitor_add(m, &samples, NULL);
+    assert_int_equal(link(notes, next), 0);
+    assert_int_equal(drps_monitor_file_open(m, path, &f, NULL), 0);
+    drps_monitor_file_close(f, 0);
+    char *text = scratch_read(notes, &bytes);
+    assert_string_equal(text, "# HELP drps_ is what I look for\n");
+    free(text);
     assert_int_equal(folder_entries(s->dir), 2);
     drps_monitor_close(m);
 }
@@ -307,6 +333,34 @@ static void test_monitor_port_waits_for_nobody(void **state)
     drps_monitor_close(m);
 }
 
+/* A job may have more files open than select() takes. */
+static void test_monitor_port_answers_where_many_files_are_open(void **state)
+{
+    (void)state;
+    enum { FILES = FD_SETSIZE + 100 };
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit before = limit;
+    if (limit.rlim_cur < FILES + 100) limit.rlim_cur = FILES + 100;
+    if (setrlimit(RLIMIT_NOFILE, &limit)) skip();
+    struct drps_monitor *m = new_monitor(0);
+    drps_monitor_set(drps_monitor_add(m, &samples, NULL), 7);
+    uint32_t port;
+    struct drps_monitor_port *p = open_port(m, &port);
+    static int files[FILES];
+    char answer[8192];
+    for (size_t i = 0; i < FILES; i++)
+        files[i] = dup(STDERR_FILENO);
+    assert_true(files[FILES - 1] > FD_SETSIZE);
+    ask(port, "GET /metrics HTTP/1.0\r\n\r\n", answer, sizeof(answer));
+    for (size_t i = 0; i < FILES; i++)
+        (void)close(files[i]);
+    assert_non_null(strstr(answer, "drps_samples_total{rank=\"0\"} 7"));
+    drps_monitor_port_close(p);
+    drps_monitor_close(m);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 static void test_monitor_port_is_refused(void **state)
 {
     (void)state;
@@ -385,11 +439,14 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_monitor_file_overwrites_nothing_else, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_monitor_file_next_is_always_new, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(test_monitor_out_names_files_by_rank, scratch_setup,
                                         scratch_teardown),
 #ifdef DRPS_WITH_MICROHTTPD
         cmocka_unit_test(test_monitor_port_answers),
         cmocka_unit_test(test_monitor_port_waits_for_nobody),
+        cmocka_unit_test(test_monitor_port_answers_where_many_files_are_open),
         cmocka_unit_test(test_monitor_port_is_refused),
         cmocka_unit_test_setup_teardown(test_monitor_out_has_a_port_for_each_rank_of_a_machine,
                                         scratch_setup, scratch_teardown),
