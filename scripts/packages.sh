@@ -14,6 +14,7 @@ test_packages=(
     python3-cffi python3-numpy python3-scipy python3-sklearn python3-pandas python3-matplotlib python3-pytest python3-pip # the Python package
     prometheus tmux # what reads the numbers to watch, and a terminal for drps-top
     chromium chromium-driver # browsers' view of reports
+    debootstrap lintian # a root to install packages in, and who looks at them
     python3-onnx liblinear-tools # programs that read what drps writes, and the other way round
 )
 clang_packages=(clang libclang-rt-14-dev) # the clang build, and the runtime of its thread sanitizer

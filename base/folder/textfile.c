@@ -166,10 +166,12 @@ int drps_textfile_commit(struct drps_textfile *f, struct drps_err *err)
 
 int drps_textfile_take(struct drps_textfile *f, char **text_out, struct drps_err *err)
 {
-    int rc = flush(f, err);
+    const int rc = flush(f, err);
+    *text_out = NULL;
+    if (rc < 0) return rc;
     *text_out = f->memory; /* moved */
     f->memory = NULL;
-    return rc;
+    return 0;
 }
 
 void drps_textfile_close(struct drps_textfile *f)

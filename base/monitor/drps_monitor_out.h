@@ -46,10 +46,9 @@ struct drps_monitor_port; /* opaque: a port that answers GET /metrics, by a thre
 
 /*
  * Listen. A client that is slow, or asks for anything else, costs nobody anything: few are served
- * at a time, in little memory, and none for longer than ten seconds. The monitor is borrowed until
- * close.
- * -EADDRINUSE, -EADDRNOTAVAIL, -EACCES: of the port or the address; DRPS_E_CONFIG: the address is
- * none, or this build has no HTTP.
+ * at a time, in little memory, and none that is silent for ten seconds. The monitor is borrowed
+ * until close. -EADDRINUSE, -EADDRNOTAVAIL, -EACCES: of the port or the address; DRPS_E_CONFIG: the
+ * address is none, or this build has no HTTP.
  */
 DRPS_MUST_CHECK
 int drps_monitor_port_open(struct drps_monitor *m, const char *address, uint32_t port,
