@@ -1,6 +1,6 @@
 /*
- * A model from samples in memory: a sparse matrix is compiled into a plan and trained, with the loss
- * of each epoch, and one sample is scored and explained.
+ * A model from samples in memory: a sparse matrix is compiled into a plan and trained, with the
+ * loss of each epoch, and one sample is scored and explained.
  *
  *     cc matrix.c $(pkg-config --cflags --libs drps) -o matrix
  *     ./matrix PLAN MODEL        makes both folders

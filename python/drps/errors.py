@@ -8,6 +8,8 @@ __all__ = [
     "StoppedError", "LibraryMissingError",
 ]
 
+_CONFIG = -4099  # DRPS_E_CONFIG of the library
+
 
 class Error(Exception):
     """A call of the library failed.
@@ -39,6 +41,9 @@ class ExistsError(Error, FileExistsError):
 class SettingError(Error, ValueError):
     """There is no such setting, a value is bad, or settings do not go together."""
 
+    def __init__(self, text: str, code: int = _CONFIG) -> None:
+        super().__init__(text, code)
+
 
 class DataError(Error, ValueError):
     """Samples are malformed: the text says which."""
@@ -61,7 +66,7 @@ class LibraryMissingError(Error, ImportError):
 
 
 _KINDS = {
-    -4096: NotFoundError, -errno.ENOENT: NotFoundError, -errno.EEXIST: ExistsError, -4099: SettingError, -4098: DataError,
+    -4096: NotFoundError, -errno.ENOENT: NotFoundError, -errno.EEXIST: ExistsError, _CONFIG: SettingError, -4098: DataError,
     -4101: MemoryBudgetError, -errno.ENOMEM: MemoryBudgetError, -4097: DamagedError, -4104: DamagedError, -4102: StoppedError,
 }
 

@@ -78,11 +78,12 @@ static const struct drps_plan_info a_second = {
 
 static void expect_verdict(uint64_t bytes, uint64_t rounds, const char *verdict)
 {
-    const struct drps_index_network network = {.info = &a_second,
-                                          .busiest = {.sent_bytes = 1, .received_bytes = bytes},
-                                          .link_bits = GBIT,
-                                          .row_uses = ROW_USES,
-                                          .rounds = rounds};
+    const struct drps_index_network network = {
+        .info = &a_second,
+        .busiest = {.sent_bytes = 1, .received_bytes = bytes},
+        .link_bits = GBIT,
+        .row_uses = ROW_USES,
+        .rounds = rounds};
     begin();
     index_network_print(&network, 0);
     char *all = end();

@@ -32,8 +32,8 @@ static const struct drps_index_result *result_of(const char *dir)
     return &r;
 }
 
-/* Tells of columns and prints the summary; returns what drps_index_report_json() returns and what it
- * printed, which the caller frees. Both are done without the memory of allocation k. */
+/* Tells of columns and prints the summary; returns what drps_index_report_json() returns and what
+ * it printed, which the caller frees. Both are done without the memory of allocation k. */
 static int print_without(const char *dir, const struct drps_index_result *result, long k,
                          char **text_out, int *fired_out)
 {
