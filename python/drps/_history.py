@@ -5,6 +5,7 @@ from typing import Any, Union
 
 import numpy as np
 
+from .model import Model
 from .tools import Path, describe
 
 __all__ = ["history", "forecast"]
@@ -24,7 +25,7 @@ def history(model: Union[Path, dict, Any]) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    model : path of a model, result of :func:`drps.train` or :func:`drps.describe`, or a fitted estimator
+    model : path of a model, a :class:`drps.Model`, result of :func:`drps.train` or :func:`drps.describe`, or a fitted estimator
 
     Returns
     -------
@@ -62,6 +63,8 @@ def _found(source: Any, name: str) -> list:
     """The member `name` of a description, wherever it lies in it."""
     if hasattr(source, "training_"):
         source = source.training_
+    elif isinstance(source, Model):
+        source = source.path
     described = source if isinstance(source, dict) else describe(source)
     rows = described.get(name) or described.get("training", {}).get(name)
     if not rows:

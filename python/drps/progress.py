@@ -1,11 +1,14 @@
 """Progress of a run: a bar in a terminal or a notebook (tqdm where it is installed), else a plain line."""
 from __future__ import annotations
 
+import logging
 import math
 import sys
 from typing import Any, Callable, NamedTuple, Optional
 
 __all__ = ["Progress"]
+
+log = logging.getLogger("drps")
 
 
 class Progress(NamedTuple):
@@ -85,6 +88,30 @@ class _Tqdm:
             self._bar = None
 
 
+class _Safe:
+    """A bar, or a plain line from when the bar fails: tqdm and widgets of some versions do not fit, which ends no run."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+
+    def _instead(self, why: Exception) -> None:
+        log.warning("the progress bar has failed (%s: %s): a plain line from now on", type(why).__name__, why)
+        self._bar = _Line()
+
+    def show(self, p: Progress) -> bool:
+        try:
+            return self._bar.show(p)
+        except Exception as why:
+            self._instead(why)
+            return self._bar.show(p)
+
+    def close(self) -> None:
+        try:
+            self._bar.close()
+        except Exception as why:
+            self._instead(why)
+
+
 class _Line:
     """One line on standard error that is written over."""
 
@@ -122,4 +149,4 @@ def bar_for(progress: Any) -> Optional[Any]:
         from tqdm.auto import tqdm
     except ImportError:
         return _Line()
-    return _Tqdm(tqdm)
+    return _Safe(_Tqdm(tqdm))

@@ -8,7 +8,7 @@ import pytest
 
 import drps
 from conftest import clicks
-from drps.progress import _Line, _Tqdm, bar_for
+from drps.progress import _Line, _Safe, _Tqdm, bar_for
 
 HALF = drps.Progress("train", "steps", 5, 10, 2, 3, 1.0, 100.0, .25)
 
@@ -37,6 +37,20 @@ def test_a_bar_of_tqdm(monkeypatch):
     bar.show(drps.Progress("write", "bytes", 1, 4, 0, 0, 1.0, math.nan, math.nan))
     bar.close()
     assert "write:  25%" in out.getvalue()
+
+
+def test_a_bar_that_fails_becomes_a_line(monkeypatch, caplog):
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", out)
+
+    def broken(**_):
+        raise AttributeError("no style")
+
+    bar = _Safe(_Tqdm(broken))
+    assert bar.show(HALF) is False and bar.show(HALF._replace(done=6)) is False
+    assert "epoch 2/3, train: 60 %" in out.getvalue()
+    assert [r.getMessage() for r in caplog.records] == ["the progress bar has failed (AttributeError: no style): a plain line from now on"]
+    bar.close()
 
 
 def test_no_bar_without_a_terminal(monkeypatch):

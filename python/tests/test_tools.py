@@ -150,7 +150,7 @@ def test_history_and_forecast_are_arrays(tmp_path):
     X, y = clicks()
     plan = drps.index((X, y), tmp_path / "plan", algo="lor")
     result = drps.train(tmp_path / "plan", tmp_path / "model", epochs=3)
-    for source in (tmp_path / "model", result, drps.describe(tmp_path / "model")):
+    for source in (tmp_path / "model", result, drps.describe(tmp_path / "model"), drps.Model(tmp_path / "model")):
         assert drps.history(source)["epoch"].tolist() == [1, 2, 3]
         assert np.isnan(drps.history(source)["test_loss"]).all()
     for source in (tmp_path / "plan", plan):
