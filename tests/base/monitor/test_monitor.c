@@ -158,7 +158,8 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
     struct scratch *s = *state;
     struct drps_monitor *m = new_monitor(0);
     struct drps_monitor_file *f;
-    const char *data = scratch_file(s, "data.libsvm", "1 1:1\n", SIZE_MAX);
+    const char *data = scratch_file(s, "data.libsvm", "1 1:1 2:1 3:1 4:1\n", SIZE_MAX);
+    const char *few = scratch_file(s, "few", "# HELP", SIZE_MAX);
     const char *link = scratch_path(s, "link");
     const char *notes = scratch_file(s, "notes.prom.next", "notes\n", SIZE_MAX);
     assert_int_equal(symlink(data, link), 0);
@@ -169,6 +170,7 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
         const char *text;
     } cases[] = {
         {"data", data, -EEXIST, "no file of metrics"},
+        {"the beginning of such a file", few, -EEXIST, "no file of metrics"},
         {"a link", link, -EEXIST, "no file of metrics"},
         {"a folder", s->dir, -EEXIST, "no file of metrics"},
         {"notes beside it", scratch_path(s, "notes.prom"), -EEXIST, notes},
@@ -183,7 +185,11 @@ static void test_monitor_file_overwrites_nothing_else(void **state)
             fail_msg("%s: %d, %s", cases[i].name, rc, err.text);
         assert_null(f);
     }
-    assert_int_equal(folder_entries(s->dir), 4);
+    assert_int_equal(folder_entries(s->dir), 5);
+    size_t bytes;
+    char *text = scratch_read(data, &bytes);
+    assert_string_equal(text, "1 1:1 2:1 3:1 4:1\n");
+    free(text);
     drps_monitor_close(m);
 }
 
