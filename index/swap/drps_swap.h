@@ -53,6 +53,9 @@ uint64_t drps_swap_left(const struct swap *s, uint32_t from);
 DRPS_MUST_CHECK
 int drps_swap_take(struct swap *s, uint32_t from, void *bytes, size_t n, struct drps_err *err);
 
+/* Take all streams once more, from their first bytes on. */
+void drps_swap_rewind(struct swap *s);
+
 /* Remove the files. NULL-safe. */
 void drps_swap_close(struct swap *s);
 

@@ -208,6 +208,12 @@ int drps_swap_take(struct swap *s, uint32_t from, void *bytes, size_t n, struct 
     return 0;
 }
 
+void drps_swap_rewind(struct swap *s)
+{
+    for (uint32_t from = 0; from < s->ranks->count; from++)
+        s->from[from].taken = 0;
+}
+
 /* ---- Beginning and end ---- */
 
 static int open_stream(const struct swap *s, const char *name, uint32_t from, struct drps_err *err)
