@@ -14,6 +14,7 @@ struct dealt_job {
     size_t first[NET_RANKS + 1]; /* samples of each rank */
     uint64_t memory[NET_RANKS];  /* of each rank */
     char dir[NET_RANKS][SCRATCH_PATH_BYTES];
+    const struct drps_io *io[NET_RANKS]; /* NULL: the system's */
     /* Called in each rank's thread, before anything; or NULL. */
     void (*begin)(uint32_t rank, void *ctx);
     void *ctx;
