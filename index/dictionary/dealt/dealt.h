@@ -105,6 +105,7 @@ struct place {
 struct splits {
     struct place *at; /* own: [count - 1] first places of all ranges but the first */
     uint32_t count;   /* of ranges */
+    uint64_t *rows;   /* own: [count] of the keys that each rank owns */
 };
 
 /* All ranks find the same ones, of samples of their keys; d->rows, too. */

@@ -59,7 +59,8 @@ static int take_places_of(struct numbering *t, struct swap *places, uint32_t fro
         if ((i && at.key <= last.key) || drps_dict_owner(at.key, ranks->count) != from ||
             drps_splits_range(&t->r->splits, &at) != ranks->rank)
             return drps_dealt_refuse(from, "a row that is not in its place", err);
-        if (t->n == all_rows(t->r->d)) return drps_dealt_refuse(from, "more rows than it has", err);
+        if (t->came[from] == t->r->splits.rows[from])
+            return drps_dealt_refuse(from, "more rows than it has", err);
         const struct drps_sort_record record = {
             .hi = at.order, .lo = at.key, .a = (uint32_t)t->n++};
         rc = drps_extsort_add(t->by_place, &record, err);

@@ -62,25 +62,27 @@ static int sample_all(struct sampler *s, const struct dealt *d, struct swap *key
 
 /* ---- What all ranks say ---- */
 
-static int add_rows(struct dealt *d, const uint64_t *said, struct drps_err *err)
+static int add_rows(struct dealt *d, const uint64_t *said, uint64_t *rows_out, struct drps_err *err)
 {
     const uint64_t most = DRPS_NO_ROW - d->first_row;
+    *rows_out = 0;
     for (int table = 0; table < 2; table++) {
         if (said[SAY_ROWS + table] > most) return drps_dict_too_many_rows(err);
         d->rows[table] += said[SAY_ROWS + table];
+        *rows_out += said[SAY_ROWS + table];
     }
     return d->rows[0] + d->rows[1] > most ? drps_dict_too_many_rows(err) : 0;
 }
 
 /* Records of all samples, sorted; a: how many rows a sample stands for. *n_out of them. */
-static int sort_samples(struct dealt *d, const uint64_t *all, uint64_t most,
+static int sort_samples(struct splits *s, struct dealt *d, const uint64_t *all, uint64_t most,
                         struct drps_sort_record *records, struct drps_sort_record *aux,
                         size_t *n_out, struct drps_err *err)
 {
     *n_out = 0;
     for (uint32_t from = 0; from < d->ranks->count; from++) {
         const uint64_t *said = all + from * (SAY_HEAD + 2 * most);
-        int rc = add_rows(d, said, err);
+        int rc = add_rows(d, said, &s->rows[from], err);
         if (rc < 0) return rc;
         if (said[SAY_SAMPLES] > most || said[SAY_STRIDE] > UINT32_MAX)
             return drps_dealt_refuse(from, "too many samples of its keys", err);
@@ -118,7 +120,7 @@ static int agree(struct splits *s, struct dealt *d, const struct sampler *mine,
     int rc = all && records && aux
                  ? drps_swap_gather(d->ranks, mine->said, (size_t)n, all, err)
                  : drps_err_set(err, -ENOMEM, "no memory for samples of %zu keys", most);
-    if (rc == 0) rc = sort_samples(d, all, mine->most, records, aux, &found, err);
+    if (rc == 0) rc = sort_samples(s, d, all, mine->most, records, aux, &found, err);
     if (rc == 0) split(s, records, found);
     free(all);
     free(records);
@@ -131,10 +133,13 @@ int drps_splits_find(struct splits *s, struct dealt *d, struct swap *keys, struc
     const uint32_t count = d->ranks->count;
     const uint64_t room = (GATHERED / count - SAY_HEAD) / 2;
     struct sampler mine = {.most = room < SAMPLES ? room : SAMPLES, .stride = 1};
-    *s = (struct splits){.at = drps_array_new(count, sizeof(*s->at)), .count = count};
+    *s = (struct splits){.at = drps_array_new(count, sizeof(*s->at)),
+                         .count = count,
+                         .rows = drps_array_new(count, sizeof(*s->rows))};
     mine.said = calloc((size_t)(SAY_HEAD + 2 * mine.most), sizeof(*mine.said));
-    int rc = s->at && mine.said ? sample_all(&mine, d, keys, err)
-                                : drps_err_set(err, -ENOMEM, "no memory for samples of keys");
+    int rc = s->at && s->rows && mine.said
+                 ? sample_all(&mine, d, keys, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for samples of keys");
     if (rc == 0) rc = agree(s, d, &mine, err);
     free(mine.said);
     return rc;
@@ -143,6 +148,7 @@ int drps_splits_find(struct splits *s, struct dealt *d, struct swap *keys, struc
 void drps_splits_free(struct splits *s)
 {
     free(s->at);
+    free(s->rows);
     *s = (struct splits){0};
 }
 

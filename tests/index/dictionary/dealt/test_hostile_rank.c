@@ -22,7 +22,8 @@ enum how {
     SKIP,    /* or not at all */
     MORE,    /* a byte behind all records */
     U32,     /* `value` at byte `at` of the record */
-    ANOTHER, /* the next key that another rank owns */
+    ZERO,    /* a number at byte `at` that is 0 becomes 1, another one 0 */
+    ANOTHER, /* the key at byte `at` becomes the next one that another rank owns */
     GATHER,  /* number `at` of the n-th gathering is `value` */
     RANDOM,  /* `at` byte of the record gets another value */
 };
@@ -73,10 +74,14 @@ static void harm_bytes(unsigned char *bytes, size_t n)
         drps_put_u32(bytes + harm->at, (uint32_t)harm->value);
         break;
     case ANOTHER:
-        key = drps_get_u64(bytes);
-        while (drps_dict_owner(key, RANKS) == VICTIM)
+        key = drps_get_u64(bytes + harm->at);
+        for (const uint32_t owner = drps_dict_owner(key, RANKS);
+             drps_dict_owner(key, RANKS) == owner;)
             key++;
-        drps_put_u64(bytes, key);
+        drps_put_u64(bytes + harm->at, key);
+        break;
+    case ZERO:
+        drps_put_u32(bytes + harm->at, !drps_get_u32(bytes + harm->at));
         break;
     case RANDOM:
         bytes[harm->at % n] = (unsigned char)harm->value;
@@ -136,20 +141,21 @@ static struct dealt_job *run_harmed(struct scratch *s, const struct data *data,
 static const struct harm harms[] = {
     {"keys", 3, TWICE, 0, 0, ONE "keys that are not in order", 0},
     {"keys", 3, ANOTHER, 0, 0, ONE "a key of another rank", 0},
-    {"keys", 3, U32, 8, 0, ONE "a key without uses", 0},
+    {"keys", 3, ZERO, 8, 0, ONE "a key without uses", 0},
     {"keys", 0, MORE, 0, 0, ONE "15 bytes too few", 0},
     {"keys", 2, U32, 22, 1 << 25, ONE "a name that is too long", 1},
     {"keys", 2, U32, 22, 1 << 23, ONE "8", 1}, /* 8 M less what there is */
     {NULL, 0, GATHER, 0, UINT64_C(1) << 40, "more than 4,294,967,294 rows", 0},
     {NULL, 0, GATHER, 0, UINT64_MAX, "more than 4,294,967,294 rows", 0},
     {NULL, 0, GATHER, 0, 1000000, "the ranks have numbered ", 0},
+    {NULL, 0, GATHER, 0, 1, ONE "more rows than it has", 0},
     {NULL, 0, GATHER, 2, UINT64_C(1) << 32, ONE "too many samples", 0},
     {NULL, 0, GATHER, 3, 1025, ONE "too many samples", 0},
     {NULL, 1, GATHER, 0, UINT64_MAX, ONE "a number of rows that is too large", 0},
     {NULL, 1, GATHER, 0, 0, "the ranks have numbered ", 0},
     {"places", 3, TWICE, 0, 0, ONE "a row that is not in its place", 0},
     {"places", 3, U32, 4, UINT32_MAX, ONE "a row that is not in its place", 0},
-    {"places", 3, U32, 8, 4711, ONE "a row that is not in its place", 0},
+    {"places", 3, ANOTHER, 8, 0, ONE "a row that is not in its place", 0},
     {"places", 0, MORE, 0, 0, ONE "15 bytes too few", 0},
     {"places", 3, SKIP, 0, 0, "the ranks have numbered ", 0},
     {"numbers", 3, U32, 0, UINT32_MAX - 1, ONE "a row of another range", 0},
@@ -162,7 +168,7 @@ static const struct harm harms[] = {
     {"rows", 0, MORE, 0, 0, ONE "1 bytes too many", 0},
     {"names", 3, TWICE, 0, 0, ONE "keys that are not in order", 0},
     {"names", 3, U32, 8, UINT32_MAX - 1, ONE "a name with a row that is not there", 0},
-    {"names", 3, SKIP, 0, 0, "names of ", 0},
+    {"names", 3, SKIP, 0, 0, ONE "names of ", 0},
     {"names", 0, MORE, 0, 0, ONE "11 bytes too few", 0},
     {"names", 2, U32, 18, 1 << 25, ONE "a name that is too long", 1},
 };
