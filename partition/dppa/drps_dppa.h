@@ -30,6 +30,7 @@ struct drps_dppa_options {
     double beta;
     int by_entries; /* which part is the smallest. 0: by samples, as printed; 1: by their features
                      */
+    int by_sets;    /* rows first: how Algorithm 2 counts the samples (struct drps_rows_options) */
     uint64_t seed;
     /* After each turn: `placed` samples have a machine. NULL, or 0 to go on, or an error, which is
      * returned. */
@@ -69,8 +70,8 @@ int drps_dppa_samples(const struct drps_sample_set *set, const struct drps_dppa_
 /*
  * Parameters first: Algorithm 1 places the rows (f: how many samples a part touches), then
  * Algorithm 2 the samples, each with the roles of the two exchanged: "the data vertex and the
- * parameter vertex in the correlation graph is symmetric". Nothing then keeps the numbers of
- * samples even.
+ * parameter vertex in the correlation graph is symmetric". Nothing keeps the numbers of
+ * samples even: by sets, one machine may get nearly all of them.
  *
  * row_owner_out [R], sample_owner_out [N] caller-owned
  * Returns as drps_dppa_samples().

@@ -63,17 +63,17 @@ static int units_of_samples(const struct drps_sample_set *set, const uint32_t *r
     return ok ? 0 : -ENOMEM;
 }
 
-static int place_samples(const struct drps_sample_set *set, const uint32_t *row_owner,
-                         uint32_t machines, uint32_t *owner, struct drps_err *err)
+static int place_samples(const struct drps_sample_set *set, const struct drps_dppa_options *o,
+                         const uint32_t *row_owner, uint32_t *owner, struct drps_err *err)
 {
-    const struct drps_rows_options o = {.algo = "dppa", .by_sets = 1};
+    const struct drps_rows_options rows = {.algo = "dppa", .by_sets = o->by_sets};
     struct drps_units units;
     struct drps_placement p;
-    int rc = units_of_samples(set, row_owner, machines, &units);
+    int rc = units_of_samples(set, row_owner, o->machines, &units);
     if (rc < 0)
-        drps_err_set(err, rc, "no memory to place %zu samples on %u machines", set->n, machines);
+        drps_err_set(err, rc, "no memory to place %zu samples on %u machines", set->n, o->machines);
     else
-        rc = drps_rows_place(&units, &o, &p, err);
+        rc = drps_rows_place(&units, &rows, &p, err);
     if (rc == 0) {
         memcpy(owner, p.owner, set->n * sizeof(*owner));
         drps_placement_destroy(&p);
@@ -94,7 +94,7 @@ int drps_dppa_rows_first(const struct drps_sample_set *set, const struct drps_dp
     if (rc < 0) drps_err_set(err, rc, "no memory for the samples of %u rows", set->features_n);
     const struct drps_sample_set rows = {set->features_n, (uint32_t)set->n, t.starts, t.samples};
     if (rc == 0) rc = drps_dppa_samples(&rows, o, row_owner_out, report_out, err);
-    if (rc == 0) rc = place_samples(set, row_owner_out, o->machines, sample_owner_out, err);
+    if (rc == 0) rc = place_samples(set, o, row_owner_out, sample_owner_out, err);
     free(t.starts);
     free(t.samples);
     return rc;

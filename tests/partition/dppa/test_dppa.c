@@ -322,12 +322,12 @@ static void test_communities_come_together(void **state)
     set_free(&set);
 }
 
-/* Algorithm 2 with samples in place of rows: machine m's data are the rows it has, and touch the
- * samples that use them. */
+/* Algorithm 2 with samples in place of rows: machine m's data are the rows it has, and each
+ * touches the samples that use it. */
 static uint32_t *follow_rows(const struct drps_sample_set *set, const uint32_t *rows,
-                             uint32_t machines)
+                             uint32_t machines, int by_sets)
 {
-    const struct drps_rows_options o = {.algo = "dppa", .by_sets = 1};
+    const struct drps_rows_options o = {.algo = "dppa", .by_sets = by_sets};
     const struct drps_unit_costs costs = {.row_bytes = 1, .row_net_s = 1};
     struct drps_err err = DRPS_ERR_INIT;
     uint32_t *first = must(calloc(set->n + 1, sizeof(*first)));
@@ -340,16 +340,14 @@ static uint32_t *follow_rows(const struct drps_sample_set *set, const uint32_t *
     for (size_t s = 0; s <= set->n; s++)
         first[s] = (uint32_t)s;
     assert_ok(drps_units_new(first, set->n, uses, 0, &costs, machines, &maker, &err), &err);
-    for (uint32_t m = 0; m < machines; m++) {
-        size_t n = 0;
-        for (uint32_t s = 0; s < set->n; s++) {
-            int uses_one = 0;
-            for (size_t i = set->starts[s]; i < set->starts[s + 1]; i++)
-                uses_one |= rows[set->features[i]] == m;
-            if (uses_one) touched[n++] = s;
+    for (uint32_t m = 0; m < machines; m++)
+        for (uint32_t f = 0; f < set->features_n; f++) {
+            size_t n = 0;
+            for (uint32_t s = 0; s < set->n && rows[f] == m; s++)
+                for (size_t i = set->starts[s]; i < set->starts[s + 1]; i++)
+                    if (set->features[i] == f) touched[n++] = s;
+            assert_ok(drps_units_add(maker, m, touched, n, &err), &err);
         }
-        assert_ok(drps_units_add(maker, m, touched, n, &err), &err);
-    }
     assert_ok(drps_units_finish(maker, &units, &err), &err);
     assert_ok(drps_rows_place(&units, &o, &p, &err), &err);
     memcpy(owner, p.owner, set->n * sizeof(*owner));
@@ -374,6 +372,7 @@ static void test_rows_first(void **state)
         const struct drps_dppa_options o = {.machines = 1 + (uint32_t)random_below(&rng, 4),
                                             .alpha = 2,
                                             .beta = 1 + (double)random_below(&rng, 4),
+                                            .by_sets = turn % 2,
                                             .seed = random_u64(&rng)};
         size_t starts[31] = {0}, n = 0;
         uint32_t samples[40 * MOST], rows[30], owner[40];
@@ -388,7 +387,7 @@ static void test_rows_first(void **state)
         assert_ok(drps_dppa_rows_first(&set, &o, rows, owner, &report, &err), &err);
         assert_memory_equal(rows, expected, sizeof(rows));
         assert_memory_equal(&report, &turned_report, sizeof(report));
-        uint32_t *followed = follow_rows(&set, rows, o.machines);
+        uint32_t *followed = follow_rows(&set, rows, o.machines, o.by_sets);
         assert_memory_equal(owner, followed, set.n * sizeof(*owner));
         free(followed);
         free(expected);
