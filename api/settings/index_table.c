@@ -92,7 +92,7 @@ const struct argp_option drps_index_table[] = {
      "The M machines of --servers hold rows alone, and N others train", 5},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--servers, --separate, --partition, --residuals, --hand-on, --hand-on-for, --link, --memory and "
+     "--servers, --separate, --partition, --dppa, --residuals, --hand-on, --hand-on-for, --link, --memory and "
      "--no-forecast alone", 5},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: auto (default: each row with who uses it most, and no link above "
@@ -102,7 +102,10 @@ const struct argp_option drps_index_table[] = {
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
-     "greedy and dppa), placed (in any round), or dealt in turn", 5},
+     "greedy and dppa), placed (in any round), dealt in turn, or dppa (the partition paper's Algorithm 1; held in memory)", 5},
+    {"dppa", KEY_DPPA, "LIST", 0,
+     "How dppa places, as NAME=VALUE,...: for --samples dppa alpha=N|auto, beta=B, sample=N|n/k, bins=N, "
+     "first=samples|rows; for --partition dppa traffic=batches|sets", 5},
     {"link", KEY_LINK, "SPEED", 0,
      "Speed of each machine's link to the network, to say whether the machines can be faster than one "
      "(default 1Gbit); the plan is the same", 5},

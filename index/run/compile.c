@@ -340,6 +340,7 @@ static void run_free(struct index_run *r)
     free(r->parts);
     free(r->block_first);
     free(r->range_first);
+    free(r->row_homes);
     free(r->scratch);
     free(r->laid);
     free(r);
