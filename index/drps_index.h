@@ -90,6 +90,8 @@ struct drps_index_options {
                          4 */
     int not_normalized; /* ffm: samples are taken as they are, not divided by their length */
     int no_bias;        /* 1: no intercept */
+    struct drps_hashing hashing; /* features are hashed before the dictionary, under the reader's
+                                    hash_seed; bits 0: they are not. Not for ratings and topics */
     int dense; /* 1: batches whose samples have most of the rows are stored as matrices, where that
                   takes fewer bytes (DRPS_BATCH_MATRIX); drps of before cannot read these */
     struct drps_implicit_options {

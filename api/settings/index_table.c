@@ -37,7 +37,16 @@ const struct argp_option drps_index_table[] = {
                    "what the first lines say"),
     READER_LEARN_OPTIONS(2),
     WEIGHT_OPTIONS(2),
-    {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names (default 0)", 2},
+    {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names, and of --hash-bits (default 0)", 2},
+    {"hash-bits", KEY_HASH_BITS, "B", 0,
+     "Hash features into 2^B bins, 1 to 30, in place of a row for each: bounds the rows and the "
+     "memory of the dictionary; features of a sample in one bin add up (default: no hashing)", 2},
+    {"hash-kind", KEY_HASH_KIND, "NAME", 0,
+     "signed (default: each feature with a sign of its own), or oph: one-permutation hashing with "
+     "densification, for sets, whose values are all 1", 2},
+    {"hash-bins", KEY_HASH_BINS, "K", 0,
+     "For --hash-kind oph: each sample becomes K features, each one of 2^B / K (a power of two to "
+     "1024; default 256)", 2},
     {"test", KEY_TEST, "FILE", 0, "Test samples, which are not trained on; may be given several times", 2},
     {"test-weights", KEY_TEST_WEIGHTS, "FILE", 0,
      "Weights of test samples, as --weights: one FILE for each --test", 2},
