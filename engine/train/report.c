@@ -12,6 +12,7 @@
 #include "base/folder/drps_command.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_epoch_json.h"
+#include "engine/checkpoint/drps_waiting_json.h"
 #include "engine/cluster/sv/drps_exchange.h"
 #include "engine/cluster/traffic/drps_ranks_json.h"
 #include "storage/pib/drps_evict.h"
@@ -57,6 +58,7 @@ static void put_options(json_t **j, const struct drps_train_options *o,
     drps_manifest_put(j, "batch_mean", json_boolean(o->batch_mean));
     drps_manifest_put(j, "sync", json_string(drps_sched_mode_name(o->sync)));
     drps_manifest_put(j, "staleness", count(o->staleness));
+    drps_waiting_put(j, &o->wsp, o->lr_stale);
     drps_manifest_put(j, "claim", json_boolean(o->sync != DRPS_SCHED_BSP && !o->no_claim));
 }
 
