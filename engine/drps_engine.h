@@ -528,6 +528,8 @@ struct drps_train_result {
     uint64_t plan_read_bytes;
     double plan_wait_seconds;
     enum drps_evict_rule evict;                 /* of the block store */
+    struct drps_epoch_seconds forecast_seconds; /* of an epoch, by the plan's speeds, without
+                                                   messages of other ranks; 0: none are known */
     struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
     struct drps_forecast_requests forecast_requests; /* of blocks in a file; 0 for other stores */
     uint64_t claim_steps; /* asynchronous rounds: steps of the windows that batches are claimed in;

@@ -335,6 +335,16 @@ static json_t *forecast_to_json(const struct drps_train_result *r)
     return j;
 }
 
+/* Beside the last epoch: rows are new in the first. */
+static json_t *forecast_seconds_to_json(const struct drps_train_result *r)
+{
+    json_t *j = drps_epoch_seconds_to_json(&r->forecast_seconds);
+    const double measured = r->epochs[r->epochs_n - 1].seconds;
+    drps_manifest_put(&j, "measured", number(measured));
+    drps_manifest_put(&j, "of_forecast", ratio(measured, r->forecast_seconds.epoch));
+    return j;
+}
+
 /* ---- What it took beside the store ---- */
 
 static json_t *part_to_json(const char *what, uint64_t bytes)
@@ -411,6 +421,8 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     drps_manifest_put(&j, "phase_seconds", phases_to_json(&r->phases));
     put_store(&j, r);
     drps_manifest_put(&j, "forecast", forecast_to_json(r));
+    if (r->forecast_seconds.epoch > 0 && r->epochs_n)
+        drps_manifest_put(&j, "forecast_seconds", forecast_seconds_to_json(r));
     put_process(&j, r);
     if (r->ranks_n) drps_manifest_put(&j, "claim_window_steps", count(r->claim_steps));
     if (r->ranks_n) drps_manifest_put(&j, "ranks", drps_ranks_to_json(r->ranks, r->ranks_n));
