@@ -174,6 +174,10 @@ struct drps_index_options {
                               the process may use */
 
     int no_forecast; /* 1: left out */
+    /* With blocks.calibrate: fills in how fast this machine computes the samples of a plan, of
+     * which io, dir and info are set; returns 1 where it cannot say. NULL: no time is forecast. */
+    int (*arithmetic)(const struct drps_plan *plan, uint64_t memory_bytes,
+                      struct drps_speeds *speeds, struct drps_err *err);
 
     /* Set by the run in its own copy: the algorithm of `algo` with `loss`, and the plan `base`. */
     const struct drps_algorithm *algorithm;

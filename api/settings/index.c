@@ -9,6 +9,7 @@
 #include "api/settings/drps_index_keys.h"
 #include "api/settings/drps_reader_settings.h"
 #include "base/drps_alloc.h"
+#include "engine/arithmetic/drps_arithmetic.h"
 #include "index/plan/drps_algorithm.h"
 
 /* Settings whose value is kept as it is given. */
@@ -423,7 +424,7 @@ int drps_index_setting(struct drps_index_settings *o, struct drps_values *v, int
 
 void drps_index_settings_init(struct drps_index_settings *o)
 {
-    *o = (struct drps_index_settings){.index = {.seed = 1}};
+    *o = (struct drps_index_settings){.index = {.seed = 1, .arithmetic = drps_arithmetic_measure}};
 }
 
 void drps_index_settings_complete(struct drps_index_settings *o)
