@@ -1,7 +1,7 @@
 # What tests under mpirun share. shellcheck shell=bash
 
 # More processes than processors may run here, and root may start them in a container.
-mpirun=(mpirun --oversubscribe --mca btl_base_warn_component_unused 0)
+mpirun=(timeout 300 mpirun --oversubscribe --mca btl_base_warn_component_unused 0)
 [[ $EUID != 0 ]] || mpirun+=(--allow-run-as-root)
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # Open MPI does not give back all that it has
 
