@@ -40,6 +40,7 @@ enum {
     KEY_PEER_RANK,
     KEY_KEYS,
     KEY_INSECURE,
+    KEY_TRANSPORT,
     KEY_TIMEOUT,
     KEY_SILENCE,
     KEY_ORDER,

@@ -156,6 +156,8 @@ const struct argp_option drps_index_table[] = {
     {"keys", KEY_KEYS, "DIR", 0,
      "This machine's keys (drps-train --make-keys); needed beyond one machine", 7},
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 7},
+    {"transport", KEY_TRANSPORT, "NAME", 0,
+     "zmq (default): --peers; or mpi: the ranks that mpirun or srun has started", 7},
     {"timeout", KEY_TIMEOUT, "S", 0, "Seconds to wait for the others to start (default 600)", 7},
     {"silence", KEY_SILENCE, "S", 0,
      "Seconds for which a link may be cut; who is not heard of for somewhat more than twice that "
