@@ -64,6 +64,11 @@ struct drps_index_options {
                          comes with the new ones, drawn by seed, from its batches; 0 .. 1 */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
+    uint32_t first_input; /* inputs that others have before these: what is drawn for a sample (the
+                             order, whether it is for evaluation) follows from the number of its
+                             input, from 0, and of its line. At most 2^24 inputs */
+    uint32_t first_test;  /* the number of the first test file among all inputs and then test files;
+                             0: it follows the last of these inputs */
     const char *const *tests; /* [tests_n] files of evaluation samples */
     size_t tests_n;
     /* Samples in memory in place of the inputs and the test files: the one path of each is a name

@@ -92,12 +92,16 @@ struct drps_samples {
     float *values;           /* [starts[n]] */
     struct drps_name *names; /* [starts[n]], or NULL when the format's features are numbers */
     uint16_t *fields;        /* [starts[n]], or NULL where they are not read */
+    size_t input;            /* that all samples are of: an index into the paths */
+    uint64_t *lines;         /* [n] the line of its text, from 1, that a sample is made from: both
+                                samples of a line of clicks have it. docword: the number of the
+                                document; a matrix: that of the sample */
     int all_ones;            /* every value of the piece is 1; true when it has none */
 
     char *text; /* own: the lines this piece was made from; quotes may have been taken off within */
     char *made; /* own: names that lie nowhere in it */
     size_t text_cap, label_cap, weight_cap, start_cap, key_cap, value_cap, name_cap, made_cap,
-        field_cap; /* capacities, elements */
+        field_cap, line_cap; /* capacities, elements */
 };
 
 void drps_samples_free(struct drps_samples *s);

@@ -35,6 +35,7 @@ static void free_arrays(struct drps_samples *s)
     free(s->values);
     free(s->names);
     free(s->fields);
+    free(s->lines);
     free(s->made);
     s->labels = NULL;
     s->weights = NULL;
@@ -44,8 +45,9 @@ static void free_arrays(struct drps_samples *s)
     s->names = NULL;
     s->made = NULL;
     s->fields = NULL;
+    s->lines = NULL;
     s->label_cap = s->weight_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = 0;
-    s->made_cap = s->field_cap = 0;
+    s->made_cap = s->field_cap = s->line_cap = 0;
 }
 
 void drps_samples_free(struct drps_samples *s)
@@ -58,13 +60,13 @@ void drps_samples_free(struct drps_samples *s)
 
 /* How many elements a piece needs of each array. */
 struct need {
-    size_t labels, weights, starts, features, names, made, fields;
+    size_t labels, weights, starts, features, names, made, fields; /* lines: as labels */
 };
 
 static uint64_t need_bytes(const struct need *k)
 {
     return (uint64_t)(k->labels + k->weights) * sizeof(float) +
-           (uint64_t)k->starts * sizeof(size_t) +
+           (uint64_t)k->labels * sizeof(uint64_t) + (uint64_t)k->starts * sizeof(size_t) +
            (uint64_t)k->features * (sizeof(uint64_t) + sizeof(float)) +
            (uint64_t)k->names * sizeof(struct drps_name) + k->made +
            (uint64_t)k->fields * sizeof(uint16_t);
@@ -73,8 +75,8 @@ static uint64_t need_bytes(const struct need *k)
 static uint64_t held_bytes(const struct drps_samples *s)
 {
     return (uint64_t)(s->label_cap + s->weight_cap) * sizeof(float) +
-           (uint64_t)s->start_cap * sizeof(size_t) + (uint64_t)s->key_cap * sizeof(uint64_t) +
-           (uint64_t)s->value_cap * sizeof(float) +
+           (uint64_t)s->line_cap * sizeof(uint64_t) + (uint64_t)s->start_cap * sizeof(size_t) +
+           (uint64_t)s->key_cap * sizeof(uint64_t) + (uint64_t)s->value_cap * sizeof(float) +
            (uint64_t)s->name_cap * sizeof(struct drps_name) + s->made_cap +
            (uint64_t)s->field_cap * sizeof(uint16_t);
 }
@@ -96,6 +98,7 @@ static int renew(void *array, size_t *cap, size_t n, size_t size)
 static int renew_all(struct drps_samples *s, const struct need *k)
 {
     int rc = renew(&s->labels, &s->label_cap, k->labels, sizeof(*s->labels));
+    if (rc == 0) rc = renew(&s->lines, &s->line_cap, k->labels, sizeof(*s->lines));
     if (rc == 0 && k->weights > 0)
         rc = renew(&s->weights, &s->weight_cap, k->weights, sizeof(*s->weights));
     if (rc == 0) rc = renew(&s->starts, &s->start_cap, k->starts, sizeof(*s->starts));
@@ -132,9 +135,9 @@ static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t
         s->fields = NULL;
         s->field_cap = 0;
     }
-    if (k->labels <= s->label_cap && k->weights <= s->weight_cap && k->starts <= s->start_cap &&
-        k->features <= s->key_cap && k->features <= s->value_cap && k->names <= s->name_cap &&
-        k->made <= s->made_cap && k->fields <= s->field_cap)
+    if (k->labels <= s->label_cap && k->labels <= s->line_cap && k->weights <= s->weight_cap &&
+        k->starts <= s->start_cap && k->features <= s->key_cap && k->features <= s->value_cap &&
+        k->names <= s->name_cap && k->made <= s->made_cap && k->fields <= s->field_cap)
         return 0;
     struct need roomy = {slack(k->labels), slack(k->weights), slack(k->starts), slack(k->features),
                          slack(k->names),  slack(k->made),    slack(k->fields)};
@@ -264,6 +267,7 @@ static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, s
         const uint64_t ended = ps->ended;
         int rc = 0;
         number++;
+        ps->line = number;
         ps->weight = r->weights.has ? r->weights.weight : 1;
         const int bad = r->format->line(r, ps, p, end) != 0;
         if (bad && ps->nnz > nnz) ps->nnz = nnz;
@@ -293,6 +297,7 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     if (rc < 0) return rc;
     last = last && taken == n;
     out->starts[0] = 0;
+    out->input = r->chunks.next_path - 1;
     ps.made = out->made;
     if (r->format->begin_piece) r->format->begin_piece(r, &ps);
     rc = parse_lines(r, &ps, taken, err);

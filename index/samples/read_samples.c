@@ -21,6 +21,10 @@
 
 enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
 
+/* The place of a sample: its input from this bit on, whether it is the second of its line, and the
+ * line. */
+enum { INPUT_BIT = 40, SECOND_BIT = 39 };
+
 /* Streams of random numbers that must not be the same. */
 #define ORDER_STREAM 0x6f72646572u              /* "order" */
 #define REPLAY_ORDER_STREAM 0x7265706f72646572u /* "reporder" */
@@ -114,6 +118,7 @@ struct taker {
     const struct drps_index_options *options; /* its own */
     struct read_samples *out;
     uint64_t number; /* of the next sample of all inputs */
+    uint64_t inputs; /* before those being read */
     int shuffled;    /* by seed, whether in a grid or not; 0: given */
     int test_input;  /* the input being read holds evaluation samples */
     uint32_t *ids;
@@ -131,12 +136,33 @@ void drps_label_set_add(struct label_set *set, float label, double weight)
     set->weights[i] += weight;
 }
 
-static int is_test(const struct taker *t, uint64_t number)
+/* What is drawn for a sample follows from its input and its line, so that whoever reads the line
+ * draws the same. A line of clicks may have two samples. */
+static uint64_t place_of(const struct taker *t, const struct drps_samples *s, size_t i)
+{
+    const uint64_t line = s->lines[i] - 1;
+    const uint64_t second = i > 0 && s->lines[i] == s->lines[i - 1];
+    return (t->inputs + s->input) << INPUT_BIT | second << SECOND_BIT | line;
+}
+
+static int check_place(const struct taker *t, const struct drps_samples *s, size_t i,
+                       struct drps_err *err)
+{
+    if ((s->lines[i] - 1) >> SECOND_BIT == 0 && (t->inputs + s->input) >> (64 - INPUT_BIT) == 0)
+        return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "line %llu of input %llu: there can be 2^39 lines (of docword, documents) "
+                        "in an input, and 2^24 inputs",
+                        (unsigned long long)s->lines[i],
+                        (unsigned long long)(t->inputs + s->input) + 1);
+}
+
+static int is_test(const struct taker *t, uint64_t place)
 {
     if (t->test_input) return 1;
     double share = t->options->test_fraction;
     return share > 0 &&
-           drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, number)) < share;
+           drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, place)) < share;
 }
 
 static int all_ones(const float *values, size_t n)
@@ -155,10 +181,9 @@ static int mark_generation(struct read_samples *p, struct drps_err *err)
 
 /* The number that decides where a sample goes in the final order, or in its cell of the grid.
  * Spools of one bucket keep the order of arrival. */
-static uint64_t order_of(const struct taker *t, uint64_t number)
+static uint64_t order_of(const struct taker *t, uint64_t place)
 {
-    if (!t->shuffled) return t->out->samples;
-    return drps_rng_at(t->options->seed ^ ORDER_STREAM, number);
+    return t->shuffled ? drps_rng_at(t->options->seed ^ ORDER_STREAM, place) : place;
 }
 
 /* Keys of features and of samples are told apart by their size. */
@@ -219,27 +244,29 @@ static void count_sample(struct read_samples *p, int test, const struct spool_sa
     *(test ? &p->test_nnz : &p->nnz) += sample->n;
 }
 
-static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, struct drps_err *err)
+/* Add sample i of `s`, which is at this place. */
+static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, uint64_t place,
+                      struct drps_err *err)
 {
     struct read_samples *p = t->out;
     size_t first = s->starts[i];
     size_t n = s->starts[i + 1] - first;
-    uint64_t number = t->number++;
-    int test = is_test(t, number);
+    const int test = is_test(t, place);
     struct spool_sample sample = {.label = s->labels[i],
                                   .weight = s->weights ? s->weights[i] : 1,
                                   .n = (uint32_t)n,
                                   .fields = s->fields ? s->fields + first : NULL};
     uint32_t time = DICT_TEST;
 
+    t->number++;
     if (n >= SPOOL_ENTRIES_MOST)
         return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^29 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
-    sample.order = order_of(t, number);
+    sample.order = order_of(t, place);
     if (!test)
         time = t->shuffled ? (uint32_t)(sample.order >> 48)
-                           : (uint32_t)(p->samples / GIVEN_TIME_SAMPLES % DICT_TIMES);
+                           : (uint32_t)(place / GIVEN_TIME_SAMPLES % DICT_TIMES);
     int rc = drps_dict_add(p->dict, s, first, first + n, time, t->ids, err);
     if (rc > 0) rc = mark_generation(p, err);
     if (rc < 0) return rc;
@@ -267,11 +294,13 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
         t->out->below++;
         return 0;
     }
-    int rc = t->sample_rows ? check_keys(t, s, i, err) : 0;
-    if (rc < 0 || !t->sample_rows || is_test(t, t->number))
-        return rc < 0 ? rc : add_sample(t, s, i, err);
+    const uint64_t place = place_of(t, s, i);
+    int rc = check_place(t, s, i, err);
+    if (rc == 0 && t->sample_rows) rc = check_keys(t, s, i, err);
+    if (rc < 0 || !t->sample_rows || is_test(t, place))
+        return rc < 0 ? rc : add_sample(t, s, i, place, err);
     rc = add_own_row(t, s, i, err);
-    return rc < 0 ? rc : add_sample(t, &t->own, 0, err);
+    return rc < 0 ? rc : add_sample(t, &t->own, 0, place, err);
 }
 
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
@@ -587,7 +616,9 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     if (rc == 0)
         rc = drps_spool_open(io, dir, "test", 1, memory / SPOOL_TEST_SHARE, &out->test, err);
     if (rc == 0) rc = replay(&t, err);
+    t.inputs = options->first_input;
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
+    t.inputs = options->first_test ? options->first_test : t.inputs + options->inputs_n;
     t.test_input = 1;
     if (rc == 0 && options->tests_n)
         rc = parse_list(io, &t, options->tests, options->tests_n, dir, err);
