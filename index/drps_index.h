@@ -71,6 +71,9 @@ struct drps_index_options {
                              0: it follows the last of these inputs */
     const char *const *tests; /* [tests_n] files of evaluation samples */
     size_t tests_n;
+    /* What is read of the inputs, and of the test files; their lines have the numbers that they
+     * have in the whole. Borrowed; NULL: all. */
+    const struct drps_reader_share *share, *test_share;
     /* Samples in memory in place of the inputs and the test files: the one path of each is a name
      * for texts then. The format is libsvm, libffm or ratings. Borrowed; NULL: none. */
     const struct drps_matrix *matrix, *test_matrix;

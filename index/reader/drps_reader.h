@@ -67,6 +67,7 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "index/classes/drps_classes.h"
+#include "index/reader/input/drps_share.h"
 #include "index/reader/matrix/drps_matrix.h"
 
 struct drps_reader; /* opaque: an open list of input files */
@@ -216,6 +217,12 @@ struct drps_reader_options {
     const struct drps_matrix *matrix; /* in place of paths, as libsvm, libffm or ratings: `format`
                                          says which; nothing else of how text is read counts.
                                          Borrowed; NULL: none */
+    /*
+     * What is read of the paths; they are all looked at, so that the format, columns, scales and
+     * the kind of labels are those of the whole. Borrowed; NULL: all of them. DRPS_E_CONFIG where
+     * it begins or ends within a file of docword, or one that has a file of weights beside it.
+     */
+    const struct drps_reader_share *share;
     int keep_weightless; /* 1: samples of weight 0 are there like others, and so each line of clicks
                             is two samples */
 };

@@ -319,7 +319,7 @@ static int ensure_file(struct drps_reader *r, struct drps_err *err)
         if (rc <= 0) return rc;
         r->begun = 0;
     }
-    if (!r->begun && r->format->begin_file) r->format->begin_file(r);
+    if (!r->begun && r->format->begin_file && !r->chunks.within) r->format->begin_file(r);
     if (!r->begun && r->options.weights_n) {
         int rc = drps_weights_open(&r->weights, r->options.weights[r->chunks.next_path - 1], err);
         if (rc < 0) return rc;
@@ -589,6 +589,90 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
     return rc;
 }
 
+/* ---- A share of the input ---- */
+
+static int check_share(const struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_reader_share *s = r->options.share;
+    if (!s->begin.byte && !s->end.byte) return 0;
+    if (r->format == &drps_format_docword)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: a file of format docword cannot be read in shares: give as many "
+                            "files as there are readers",
+                            r->chunks.in.name);
+    if (r->options.weights_n)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: a file that has its weights in a file beside it cannot be read in "
+                            "shares: give as many files as there are readers",
+                            r->chunks.in.name);
+    return 0;
+}
+
+/* Lines up to the first that has a sample; nothing is kept of them. */
+static int pass_lines(struct drps_reader *r, struct drps_samples *out, size_t n,
+                      struct drps_err *err)
+{
+    struct drps_parse ps = {.out = out, .seed = r->options.hash_seed, .weight = 1};
+    char *stop = out->text + n;
+    uint64_t number = 0;
+    out->starts[0] = 0;
+    ps.made = out->made;
+    for (char *p = out->text, *feed; p < stop && !ps.ended; p = feed + 1) {
+        feed = memchr(p, '\n', (size_t)(stop - p));
+        char *end = feed > p && feed[-1] == '\r' ? feed - 1 : feed;
+        number++;
+        if (r->format->line(r, &ps, p, end) != 0 && ps.bad_fatal)
+            return handle_bad(r, &ps, p, end, number, err);
+        ps.nnz = out->starts[out->n];
+    }
+    return 0;
+}
+
+/* See how the file begins whose first block was read: its header, its separator, and what kind its
+ * first label is. Whoever reads on in it, and other files, has to know. */
+static int see_beginning(struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_chunks *c = &r->chunks;
+    const char *feed = memrchr(c->carry, '\n', c->carry_n);
+    const size_t lines_end = feed ? (size_t)(feed - c->carry) + 1 : 0;
+    const size_t bytes = lines_end ? lines_end : c->in.ended ? c->carry_n : 0;
+    struct drps_samples out = {0};
+    size_t taken = 0;
+    if (c->carry_n && !bytes)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: the first line is longer than %zu bytes: it cannot be read in "
+                            "shares",
+                            c->in.name, c->carry_n);
+    out.text = malloc(bytes + 1 + DRPS_CHUNK_PAD);
+    if (!out.text) return drps_err_set(err, -ENOMEM, "no memory for the first lines");
+    if (bytes) memcpy(out.text, c->carry, bytes);
+    memset(out.text + bytes, 0, 1 + DRPS_CHUNK_PAD);
+    if (bytes && !lines_end) out.text[bytes] = '\n';
+    if (r->format->begin_file) r->format->begin_file(r);
+    int rc = choose_lines(r, &out, bytes + (bytes && !lines_end), &taken, err);
+    if (rc == 0) rc = pass_lines(r, &out, taken, err);
+    drps_samples_free(&out);
+    return rc;
+}
+
+/* The format is chosen, and the first block of the first file is there: go to the share. */
+static int begin_share(struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_reader_share *s = r->options.share;
+    struct drps_chunks *c = &r->chunks;
+    if (!s) return 0;
+    int rc = check_share(r, err);
+    if (rc == 0 && (s->begin.path || s->begin.byte)) rc = see_beginning(r, err);
+    if (rc == 0 && s->begin.byte && c->next_path != s->begin.path + 1) {
+        drps_chunks_rewind(c);
+        c->next_path = s->begin.path;
+        rc = drps_chunks_next_file(c, err);
+        if (rc > 0) rc = see_beginning(r, err);
+    }
+    drps_chunks_take_share(c, s);
+    return rc;
+}
+
 static int open_matrix(struct drps_reader *r, const char *name, struct drps_err *err)
 {
     r->chunks.in.name = name;
@@ -620,7 +704,8 @@ static int open_paths(struct drps_reader *r, const struct drps_io *io, const cha
     if (rc == 0 && r->options.weights_n)
         rc = drps_weights_init(&r->weights, io, r->options.stop, r->chunks.in.codec_limit_bytes,
                                err);
-    return rc == 0 ? choose_format(r, err) : rc;
+    if (rc == 0) rc = choose_format(r, err);
+    return rc == 0 ? begin_share(r, err) : rc;
 }
 
 int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t n_paths,

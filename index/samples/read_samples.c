@@ -535,6 +535,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.labels = p->read_as;
     r.weights = t->test_input ? o->test_weights : o->weights;
     r.weights_n = t->test_input ? o->test_weights_n : o->weights_n;
+    r.share = t->test_input ? o->test_share : o->share;
     r.matrix = t->test_input ? o->test_matrix : o->matrix;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;

@@ -146,6 +146,34 @@ static void test_places_of_files_that_are_read_apart(void **state)
     free(apart);
 }
 
+/* Files that are read in shares of their bytes. */
+static void test_places_of_shares(void **state)
+{
+    enum { SHARES = 4 };
+    struct scratch *s = *state;
+    char paths[FILES + 1][SCRATCH_PATH_BYTES];
+    const char *inputs[FILES] = {paths[0], paths[1], paths[2]};
+    struct kept *whole = calloc(1, sizeof(*whole)), *apart = calloc(1, sizeof(*apart));
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_true(whole && apart);
+    name_files(s, paths);
+    struct drps_index_options options = options_of(inputs, FILES);
+    read_more(s, &options, whole);
+    for (uint32_t k = 0; k < SHARES; k++) {
+        struct drps_reader_share share;
+        assert_int_equal(drps_reader_share(drps_io_os(), inputs, FILES, k, SHARES, &share, &err),
+                         0);
+        assert_int_equal(drps_reader_share_lines(drps_io_os(), inputs[share.begin.path], 0,
+                                                 share.begin.byte, &share.lines, &err),
+                         0);
+        options.share = &share;
+        read_more(s, &options, apart);
+    }
+    assert_same(whole, apart, "shares");
+    free(whole);
+    free(apart);
+}
+
 /* The first input's lines are numbered from 0 on, so that its order is that of its samples' numbers
  * where each line has one. */
 static void test_places_of_one_input_are_its_lines(void **state)
@@ -215,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_places_of_files_that_are_read_apart, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_places_of_shares, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_places_of_one_input_are_its_lines, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_places_of_clicks_are_two_a_line, scratch_setup,
