@@ -11,6 +11,7 @@
 #include "index/ranks/drps_owners.h"
 #include "index/ranks/drps_placement.h"
 #include "index/ranks/drps_split.h"
+#include "index/ranks/drps_whole.h"
 #include "index/ranks/handed/drps_handed_on.h"
 #include "index/ranks/published/drps_published_slots.h"
 #include "index/ranks/residuals/drps_residual_slots.h"
@@ -29,34 +30,29 @@ int drps_run_remove_batches(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
-/* Where all ranks are alike their number says it all. */
-static uint64_t shape_hash(const struct drps_plan_ranks *ranks, uint64_t owners)
+void drps_run_begin_whole(struct index_run *r)
 {
-    const uint64_t shape[3] = {owners, ranks->workers, ranks->first_worker};
-    return drps_ranks_are_alike(ranks) ? owners : drps_checksum(shape, sizeof(shape));
-}
-
-/* Ranks whose parts hand other rows on are not of one plan. */
-static uint64_t handed_hash(const struct drps_index_options *o, uint64_t hash)
-{
-    const uint64_t handed[3] = {hash, o->hand_on, o->hand_on_states};
-    return o->hand_on ? drps_checksum(handed, sizeof(handed)) : hash;
+    struct drps_plan_ranks *ranks = &r->info->ranks;
+    *ranks = drps_run_ranks(&r->options);
+    ranks->round_samples = r->info->batch_size * ranks->workers;
+    if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
 }
 
 int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_err *err)
 {
-    static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
-    struct drps_plan_ranks *ranks = &r->info->ranks;
-    uint64_t hash[2];
-    int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);
-    *ranks = drps_run_ranks(&r->options);
-    hash[1] = shape_hash(ranks, drps_checksum(first, (ranks->count + 1) * sizeof(*first)));
-    hash[1] = drps_plan_hash_text(r->info, handed_hash(&r->options, hash[1]));
-    ranks->round_samples = r->info->batch_size * ranks->workers;
-    if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
-    (void)snprintf(ranks->whole, sizeof(ranks->whole), "%016llx",
-                   (unsigned long long)drps_checksum(hash, sizeof(hash)));
-    return rc;
+    uint64_t hash[DRPS_PLAN_WORKERS_MAX];
+    struct whole_parts parts = {.rank_hash = hash,
+                                .first = first,
+                                .hand_on = r->options.hand_on,
+                                .hand_on_states = r->options.hand_on_states};
+    int rc = drps_whole_hash_names(r->io, r->stage.dir, &parts.names_hash, err);
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+        rc = drps_whole_hash_rank(r->io, r->parts[i].dir, &r->parts[i].info, &hash[i], err);
+    if (rc < 0) return rc;
+    drps_whole_name(&parts, r->info);
+    for (uint32_t i = 0; i < r->parts_n; i++)
+        memcpy(r->parts[i].info.ranks.whole, r->info->ranks.whole, sizeof(r->info->ranks.whole));
+    return 0;
 }
 
 /* Find each server's range: of the rows as they are, or renumbered first. */
@@ -229,7 +225,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     int rc = choose_owners(r, &owners, err);
     for (uint32_t i = owners.servers; i < r->parts_n && rc == 0; i++)
         owners.first[i + 1] = owners.first[i]; /* these ranks have none */
-    if (rc == 0) rc = drps_run_name_whole(r, owners.first, err);
+    drps_run_begin_whole(r);
     if (rc == 0) rc = find_handed(r, &handed, &handing, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
         struct part *part = &r->parts[i];
@@ -242,6 +238,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
             rc = drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);
     }
+    if (rc == 0) rc = drps_run_name_whole(r, owners.first, err);
     if (rc == 0) rc = make_slots(r, &job, err);
     handing_free(handing);
     if (rc == 0) r->result->links.hashed_rows = hashed_rows(r, batch_rows);

@@ -182,8 +182,10 @@ void drps_run_remark_labels(struct index_run *r, const struct drps_label_sums *t
 DRPS_MUST_CHECK
 int drps_run_number_by_lane(struct index_run *r, struct drps_err *err);
 
-/* What ranks call the plan: a hash of all batches and of who has what, first [ranks + 1]; and
- * remove what the parts have by then (phase_split.c). */
+/* Say which ranks there are. Then, once all parts are made, what they call the plan
+ * (index/ranks/drps_whole.h), first [ranks + 1] being who has which rows; and remove what the parts
+ * have by then (phase_split.c). */
+void drps_run_begin_whole(struct index_run *r);
 DRPS_MUST_CHECK
 int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_err *err);
 DRPS_MUST_CHECK
