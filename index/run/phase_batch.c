@@ -21,12 +21,11 @@ struct batching {
     float *values;       /* of a sample that lost entries */
     uint16_t *fields;
     size_t values_cap, fields_cap;
-    double label_sum; /* of training labels, each times its weight */
-    uint64_t ones;    /* training entries of value 1 */
-    struct drps_plan_weights weights;
+    uint64_t ones;                    /* training entries of value 1 */
+    double most;                      /* weight of a training sample */
     int weighted;                     /* a weight is not 1 */
     struct drps_label_sums labels[2]; /* of training, of test */
-    uint64_t done, total;
+    uint64_t done, total, trained;    /* samples; those of training */
     int test;
     struct lanes *lanes; /* batches are marked, and end with their stratum; or NULL */
     const struct assignment *assignment; /* NULL: batches end when they are full */
@@ -99,18 +98,21 @@ static float stored_label(const struct index_run *r, float label)
     return label == r->info->label_positive ? 1.0f : -1.0f;
 }
 
+/* The batch that the next sample is for, or one before or behind it, where batches are marked with
+ * lanes; the first sample's is 0. */
+static uint64_t batch_of(const struct batching *b)
+{
+    if (b->assignment) return b->batch;
+    return (b->done - (b->test ? b->trained : 0)) / b->r->info->batch_size;
+}
+
 /* Settle what a sample weighs, and count it. */
 static int weigh(struct batching *b, struct spool_sample *s, struct drps_err *err)
 {
-    struct drps_plan_weights *w = &b->weights;
     int rc = b->test ? 0 : drps_run_weight_of(b->r, s->label, s->weight, &s->weight, err);
-    const double weight = (double)s->weight;
     b->weighted |= s->weight != 1;
-    drps_label_sums_add(&b->labels[b->test], (double)s->label, weight);
-    *(b->test ? &w->test_sum : &w->sum) += weight;
-    if (b->test) return rc;
-    if (weight > w->most) w->most = weight;
-    b->label_sum += weight * (double)s->label;
+    drps_label_sums_add(&b->labels[b->test], batch_of(b), s->label, s->weight);
+    if (!b->test && (double)s->weight > b->most) b->most = (double)s->weight;
     return rc;
 }
 
@@ -129,7 +131,8 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     struct batching *b = ctx;
     struct index_run *r = b->r;
 
-    int rc = b->test ? drop_unseen(b, s, err) : 0;
+    int rc = b->assignment ? end_batches(b, err) : 0; /* the first ones may be without samples */
+    if (rc == 0 && b->test) rc = drop_unseen(b, s, err);
     if (rc < 0) return rc;
     s->label = stored_label(r, s->label);
     rc = weigh(b, s, err);
@@ -141,8 +144,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     }
     if (b->lanes) return add_to_lane(b, s, err);
     if (!b->assignment) return drps_batcher_add(b->batcher, s, err);
-    rc = end_batches(b, err); /* the first ones may be without samples */
-    if (rc == 0) rc = drps_batcher_add(b->batcher, s, err);
+    rc = drps_batcher_add(b->batcher, s, err);
     b->left--;
     return rc < 0 ? rc : end_batches(b, err);
 }
@@ -206,6 +208,12 @@ static int begin_labels(struct batching *b, struct drps_err *err)
 static void end_labels(struct batching *b, int rc)
 {
     struct drps_plan_info *info = b->r->info;
+    drps_label_sums_settle(&b->labels[0]);
+    drps_label_sums_settle(&b->labels[1]);
+    info->label_mean = info->classes ? 0 : drps_label_sums_mean(&b->labels[0]);
+    if (b->weighted)
+        info->weights = (struct drps_plan_weights){
+            .sum = b->labels[0].n, .test_sum = b->labels[1].n, .most = b->most};
     if (rc == 0) drps_run_remark_labels(b->r, &b->labels[0], &b->labels[1]);
     info->constant_loss = drps_constant_loss(&b->labels[0], &b->labels[0]);
     info->test_constant_loss = drps_constant_loss(&b->labels[0], &b->labels[1]);
@@ -229,13 +237,12 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     if (rc == 0) {
         info->batches = drps_recwriter_count(data);
         info->ones = info->nnz ? (double)b.ones / (double)info->nnz : 0;
-        info->label_mean = info->classes ? 0 : b.label_sum / b.weights.sum;
         b.test = 1;
+        b.trained = b.done;
         begin_batches(&b, &r->test);
         rc = drain(r, &b, r->parsed.test, data, rows, err);
         info->eval_batches = drps_recwriter_count(data) - info->batches;
         info->test_nnz = r->parsed.test_nnz - info->test_unseen;
-        if (b.weighted) info->weights = b.weights;
     }
     if (rc == 0) rc = drps_recwriter_finish(data, err);
     if (rc == 0) rc = drps_recwriter_finish(rows, err);

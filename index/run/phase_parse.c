@@ -105,8 +105,9 @@ static int settle_number_classes(struct index_run *r, struct drps_err *err)
     if (!numbers) return no_memory(n, err);
     for (size_t i = 0; i < n; i++) {
         numbers[i] = drps_reader_label_number(drps_classes_name(p->classes, i));
-        drps_label_set_add(p->in_training[i] > 0 ? &p->labels : &p->test_labels, numbers[i],
-                           p->in_training[i]);
+        const struct label_set one = {1, {numbers[i]}, {p->in_training[i]}};
+        const int trained = drps_exact_value(&p->in_training[i]) > 0;
+        drps_label_set_merge(trained ? &p->labels : &p->test_labels, &one);
     }
     if (p->labels.n > 2) {
         free(numbers);

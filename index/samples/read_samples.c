@@ -127,13 +127,25 @@ struct taker {
     struct drps_samples own; /* one sample with its row's entry; sample_rows */
 };
 
-void drps_label_set_add(struct label_set *set, float label, double weight)
+/* Returns where the label's weights are added up. */
+static struct drps_exact *find_label(struct label_set *set, float label)
 {
     size_t i = 0;
     while (i < set->n && i < 2 && set->values[i] != label)
         i++;
     if (i == set->n) set->values[set->n++] = label;
-    set->weights[i] += weight;
+    return &set->weights[i];
+}
+
+void drps_label_set_add(struct label_set *set, float label, double weight)
+{
+    drps_exact_add(find_label(set, label), weight);
+}
+
+void drps_label_set_merge(struct label_set *set, const struct label_set *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        drps_exact_merge(find_label(set, from->values[i]), &from->weights[i]);
 }
 
 /* What is drawn for a sample follows from its input and its line, so that whoever reads the line
@@ -239,7 +251,7 @@ static void count_sample(struct read_samples *p, int test, const struct spool_sa
         drps_label_set_add(test ? &p->test_labels : &p->labels, sample->label,
                            (double)sample->weight);
     else if (!test)
-        p->in_training[(size_t)sample->label] += (double)sample->weight;
+        drps_exact_add(&p->in_training[(size_t)sample->label], (double)sample->weight);
     *(test ? &p->test_samples : &p->samples) += 1;
     *(test ? &p->test_nnz : &p->nnz) += sample->n;
 }
