@@ -123,10 +123,15 @@ struct drps_index_options {
                             and in the order grid rows circulate between at most 16 workers */
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
                             the round that it would be dealt to), which NULL means there (elsewhere
-                            dealt), and placed (in any round) */
-    uint64_t residual_slots; /* of each of several workers, at most, for pushes that are filtered:
-                                rows of which a rest can be kept; UINT64_MAX: as many as there are;
-                                0: none, and pushes cannot be filtered */
+                            dealt), and placed (in any round); and kept: with the files that each
+                            worker has (inputs_of), in any order but grid. Test files are dealt to
+                            workers in the same way, if there are as many for each, else their
+                            samples */
+    const uint32_t *inputs_of; /* [workers] kept: how many of the inputs each has, one after the
+                                  other; NULL: all as many. Borrowed */
+    uint64_t residual_slots;   /* of each of several workers, at most, for pushes that are filtered:
+                                  rows of which a rest can be kept; UINT64_MAX: as many as there are;
+                                  0: none, and pushes cannot be filtered */
     int own_slots;    /* 1: each row that a worker uses of other servers has a residual slot of its
                          own, also if it uses the row once in an epoch, so that what is held back can
                          wait over epochs; residual_slots is UINT64_MAX */

@@ -102,7 +102,8 @@ const struct argp_option drps_index_table[] = {
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
-     "greedy and dppa), placed (in any round), or dealt in turn", 5},
+     "greedy and dppa), placed (in any round), dealt in turn, or kept (each its own files, as many for "
+     "each, one after the other)", 5},
     {"link", KEY_LINK, "SPEED", 0,
      "Speed of each machine's link to the network, to say whether the machines can be faster than one "
      "(default 1Gbit); the plan is the same", 5},

@@ -191,12 +191,37 @@ static int check_servers(struct drps_index_options *o, struct drps_err *err)
                         o->partition, o->servers, o->workers);
 }
 
+/* What keeps samples from staying with their files. */
+static int check_kept(const struct drps_index_options *o, struct drps_err *err)
+{
+    size_t sum = 0;
+    if (drps_run_is_grid(o))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples kept: in the order grid samples go to cells, whichever file "
+                            "they are from; take another order, or have samples dealt");
+    if (o->replay > 0 || drps_algorithm_draws(o->algorithm))
+        return drps_err_set(
+            err, DRPS_E_CONFIG, "samples kept: %s are of no file; have samples dealt",
+            o->replay > 0 ? "samples that are replayed" : "negatives that are drawn");
+    if (o->matrix && o->workers > 1)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples kept: a matrix is of no worker; have samples dealt");
+    for (uint32_t w = 0; o->inputs_of && w < o->workers; w++)
+        sum += o->inputs_of[w];
+    if (o->inputs_of ? sum == o->inputs_n : o->inputs_n % o->workers == 0) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "samples kept: %zu files for %u workers; each worker has as many files: "
+                        "give a multiple of %u, or have samples dealt",
+                        o->inputs_n, o->workers, o->workers);
+}
+
 static int check_samples(const struct drps_index_options *o, struct drps_err *err)
 {
     if (!o->samples || strcmp(o->samples, "dealt") == 0) return 0;
+    if (strcmp(o->samples, "kept") == 0) return check_kept(o, err);
     if (strcmp(o->samples, "placed") != 0 && strcmp(o->samples, "round") != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "samples must be dealt, placed or round, not %s",
-                            o->samples);
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples must be dealt, kept, placed or round, not %s", o->samples);
     if (drps_placement_follows_samples(o->partition)) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "placed samples come to one machine, whose rows then follow: they need the "
@@ -379,6 +404,7 @@ int drps_run_is_grid(const struct drps_index_options *o)
 int drps_run_places_samples(const struct drps_index_options *o)
 {
     if (!o->samples) return drps_placement_follows_samples(o->partition);
+    if (strcmp(o->samples, "kept") == 0) return drps_samples_stay(o);
     return strcmp(o->samples, "dealt") != 0;
 }
 

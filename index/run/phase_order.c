@@ -135,7 +135,8 @@ static int order_by_grid(struct index_run *r, struct drps_err *err)
 
 /* ---- Workers ---- */
 
-/* Samples go to the workers whose rows they use; then they have placed ids. */
+/* Samples go to the workers whose rows they use, or whose files they are from; then they have
+ * placed ids. */
 static int assign(struct index_run *r, struct drps_err *err)
 {
     const struct assign_job job = {.io = r->io,
@@ -144,6 +145,9 @@ static int assign(struct index_run *r, struct drps_err *err)
                                    .rows = (uint32_t)r->info->rows,
                                    .batch_size = r->info->batch_size,
                                    .rounds = drps_run_keeps_rounds(&r->options),
+                                   .kept = drps_samples_stay(&r->options),
+                                   .tests_dealt = drps_samples_stay(&r->options) &&
+                                                  !drps_tests_stay(&r->options),
                                    .seed = r->info->seed,
                                    .memory_bytes = r->options.memory_bytes / 3,
                                    .map = drps_run_map(r),

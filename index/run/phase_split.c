@@ -73,7 +73,8 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         .servers = r->options.servers,
         .workers = r->options.workers,
         .first_worker = drps_run_ranks(&r->options).first_worker,
-        .by_home = drps_run_places_samples(&r->options),
+        .by_home = drps_run_places_samples(&r->options) &&
+                   drps_placement_follows_samples(r->options.partition),
         .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
         .memory_bytes = r->options.memory_bytes};
     if (!drps_placement_renumbers(r->options.partition))

@@ -38,6 +38,11 @@ struct read_samples {
     uint64_t below; /* implicit feedback: samples whose rating is too small, which are left out */
 };
 
+/* 1: samples stay with the workers that their files are for; so do those of test files, or of a
+ * share of the samples, where each worker has as many files of them. */
+int drps_samples_stay(const struct drps_index_options *o);
+int drps_tests_stay(const struct drps_index_options *o);
+
 void drps_label_set_add(struct label_set *set, float label, double weight);
 
 /* Add the labels that another has read. */

@@ -120,12 +120,23 @@ struct taker {
     uint64_t number; /* of the next sample of all inputs */
     uint64_t inputs; /* before those being read */
     int shuffled;    /* by seed, whether in a grid or not; 0: given */
+    uint32_t owner;  /* of the samples of the piece at hand */
     int test_input;  /* the input being read holds evaluation samples */
     uint32_t *ids;
     size_t ids_cap;
     int sample_rows;         /* training samples have a row of their own */
     struct drps_samples own; /* one sample with its row's entry; sample_rows */
 };
+
+int drps_samples_stay(const struct drps_index_options *o)
+{
+    return o->workers > 1 && o->samples && strcmp(o->samples, "kept") == 0;
+}
+
+int drps_tests_stay(const struct drps_index_options *o)
+{
+    return o->tests_n % o->workers == 0;
+}
 
 /* Returns where the label's weights are added up. */
 static struct drps_exact *find_label(struct label_set *set, float label)
@@ -266,13 +277,14 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, u
     const int test = is_test(t, place);
     struct spool_sample sample = {.label = s->labels[i],
                                   .weight = s->weights ? s->weights[i] : 1,
+                                  .owner = t->owner,
                                   .n = (uint32_t)n,
                                   .fields = s->fields ? s->fields + first : NULL};
     uint32_t time = DICT_TEST;
 
     t->number++;
     if (n >= SPOOL_ENTRIES_MOST)
-        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^29 features");
+        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^28 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     sample.order = order_of(t, place);
@@ -315,11 +327,24 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     return rc < 0 ? rc : add_sample(t, &t->own, 0, place, err);
 }
 
+/* Returns the worker that keeps the samples of an input; 0 where they do not stay with it. */
+static uint32_t owner_of(const struct drps_index_options *o, int test, size_t input)
+{
+    uint32_t worker = 0;
+    if (!drps_samples_stay(o) || (test && !drps_tests_stay(o))) return 0;
+    if (test || !o->inputs_of)
+        return (uint32_t)(input / ((test ? o->tests_n : o->inputs_n) / o->workers));
+    for (size_t end = o->inputs_of[0]; input >= end; end += o->inputs_of[worker])
+        worker++;
+    return worker;
+}
+
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
 {
     struct drps_samples *piece;
     int rc;
     while ((rc = ahead_next(a, &piece, err)) > 0) {
+        t->owner = owner_of(t->options, t->test_input, piece->input);
         for (size_t i = 0; rc >= 0 && i < piece->n; i++)
             rc = take_sample(t, piece, i, err);
         ahead_done(a);
