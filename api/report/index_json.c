@@ -180,6 +180,11 @@ json_t *drps_index_report_json(const struct drps_index_report *report, struct dr
                           drps_json_real(drps_index_thread_seconds(&report->network)));
         if (r->links.hashed_rows)
             drps_manifest_put(&j, "moved_of_hashed", drps_json_real(drps_index_report_moved(r)));
+        if (r->links.set_rows) {
+            drps_manifest_put(&j, "set_rows", json_integer((json_int_t)r->links.set_rows));
+            drps_manifest_put(&j, "busiest_set_rows",
+                              json_integer((json_int_t)r->links.busiest_set_rows));
+        }
         if (i->ranks.handed.used)
             drps_manifest_put(&j, "handed_on_of_plain",
                               drps_json_real(drps_index_report_handed_on(i)));

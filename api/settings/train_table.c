@@ -149,7 +149,9 @@ const struct argp_option drps_train_table[] = {
     {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make a folder for --keys, and end", 5},
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 5},
     {"transport", KEY_TRANSPORT, "NAME", 0,
-     "With --local: zmq (default), or inproc: threads of one process", 5},
+     "With --local: zmq (default), or inproc: threads of one process; without, mpi: one rank of "
+     "those that mpirun or srun has started",
+     5},
     {"sync", KEY_SYNC, "MODE", 0,
      "When a worker starts its next batch: bsp (default; all together, reproducible), asp (at "
      "once), ssp (at most --staleness ahead), wsp (when waiting costs more than stale parameters), "

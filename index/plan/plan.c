@@ -222,6 +222,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     if (info->normalized) drps_manifest_put(&j, "normalized", json_true());
     if (info->negatives.each)
         drps_manifest_put(&j, "negatives", negatives_to_json(&info->negatives));
+    drps_hashing_put(&j, &info->hashing);
     drps_plan_put_expression(&j, info->expression, info->outputs);
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
@@ -664,6 +665,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = get_speeds(plan, path, err);
     if (rc == 0) rc = get_ones(plan, path, err);
     if (rc == 0) rc = get_negatives(plan, path, err);
+    if (rc == 0) rc = drps_hashing_get(j, path, &info->hashing, err);
     if (rc == 0) rc = get_base(plan, path, err);
     if (rc == 0) rc = drps_command_get(j, "command", path, &info->command, err);
     if (rc == 0) rc = drps_classes_get(j, path, &plan->classes, err);

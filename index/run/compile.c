@@ -148,6 +148,7 @@ static int begin(struct index_run *r, struct drps_err *err)
     info->row_bytes = info->dim * sizeof(float) * (drps_algorithm_is_topic(a) ? 1 : 2);
     info->seed = r->options.seed;
     info->hash_seed = r->options.reader.hash_seed;
+    info->hashing = r->options.hashing;
     info->memory_bytes = r->options.memory_bytes;
     info->command = r->options.command;
     return make_folders(r, err);
@@ -345,6 +346,7 @@ static void run_free(struct index_run *r)
     free(r->parts);
     free(r->block_first);
     free(r->range_first);
+    free(r->row_homes);
     free(r->scratch);
     free(r->laid);
     free(r);
