@@ -16,6 +16,7 @@ test_packages=(
     chromium chromium-driver # browsers' view of reports
     openmpi-bin slurm-wlm # ranks that others start
     debootstrap lintian # a root to install packages in, and who looks at them
+    libmetis-dev # the graph partitioner that benchmarks compare with
     python3-onnx liblinear-tools # programs that read what drps writes, and the other way round
 )
 clang_packages=(clang libclang-rt-14-dev) # the clang build, and the runtime of its thread sanitizer

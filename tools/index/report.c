@@ -66,6 +66,12 @@ static const char *memory(uint64_t bytes)
     return text;
 }
 
+static const char *hashing(const struct drps_plan_info *i)
+{
+    static char text[DRPS_HASHING_TEXT_BYTES];
+    return drps_hashing_text(&i->hashing, text);
+}
+
 /* ---- The first lines ---- */
 
 static void print_features(const struct drps_plan_info *i)
@@ -86,6 +92,7 @@ static void print_features(const struct drps_plan_info *i)
         join = ", ";
     }
     const char *what = strcmp(i->algo, "topic") == 0 ? "topics" : "factors";
+    if (i->hashing.bits) printf(" (hashed: %s)", hashing(i));
     if (drps_plan_row_fields(i))
         printf(" with %u factors for each of %u fields", i->factors, i->field_count);
     else if (i->factors)
@@ -170,6 +177,11 @@ static void print_links(const struct drps_index_result *r)
         "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "
         "carries %.2f of the average\n",
         drps_index_report_moved(r), drps_index_report_busiest(r));
+    if (l->set_rows)
+        printf(
+            "  sets     each row counted once a rank, %s are pulled; the busiest pulls and serves "
+            "%s\n",
+            count(l->set_rows), count(l->busiest_set_rows));
     printf(
         "  fresh    of the first epoch's parameters between ranks %.1f %% are of rows that nobody "
         "has trained: they are made, not sent\n",
