@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Ranks that somebody else starts again: mpirun in a loop; srun in examples/slurm.sh, under daemons of Slurm that run here for
-# this test. Each comes to the model of an undisturbed run. Under Slurm also: index, then training; and both over MPI. The example for Kubernetes is read for
-# its form alone. What is not installed is skipped, and said.
+# this test. Each comes to the model of an undisturbed run. Under Slurm also: index, then training; and both over MPI. What is
+# not installed is skipped, and said.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/support/mpi.sh"
 
@@ -200,41 +200,4 @@ if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sb
 else
     echo "skipped: Slurm (slurmctld, slurmd, munged) is not installed"
 fi
-
-# ---- Kubernetes: the form of the example ----
-
-cat >form.py <<'END'
-import sys
-import yaml
-
-service, job = yaml.safe_load_all(open(sys.argv[1]))
-spec = job["spec"]
-pod = spec["template"]["spec"]
-rank = pod["containers"][0]
-rules = spec["podFailurePolicy"]["rules"]
-assert job["kind"] == "Job" and spec["completionMode"] == "Indexed" and spec["completions"] == spec["parallelism"]
-assert pod["restartPolicy"] == "Never"  # what a podFailurePolicy needs
-assert rules[0]["action"] == "FailJob" and rules[0]["onExitCodes"]["values"] == [1, 2]
-assert rules[0]["onExitCodes"]["containerName"] == rank["name"]
-assert service["spec"]["clusterIP"] == "None" and service["metadata"]["name"] == pod["subdomain"]
-assert service["spec"]["selector"].items() <= spec["template"]["metadata"]["labels"].items()
-assert {m["name"] for m in rank["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
-ports = {p.get("name"): p["containerPort"] for p in rank["ports"]}
-assert f"--metrics-port=0.0.0.0:{ports['metrics']}" in rank["command"]
-for probe in rank["startupProbe"], rank["livenessProbe"]:
-    assert probe["httpGet"] == {"path": "/metrics", "port": "metrics"}
-print("\n".join(rank["command"]))
-END
-if python3 -c 'import yaml' 2>/dev/null; then
-    python3 form.py "$source/examples/kubernetes.yaml" >command.txt || fail "examples/kubernetes.yaml"
-    # Its options are those of the tool: it gets as far as reading the plan, which is not there.
-    mapfile -t command < <(sed 's#/data/#nowhere/#' command.txt)
-    ports 4 >peers-4.txt
-    command=("${command[@]/--peers=*/--peers=peers-4.txt}")
-    fails 1 "nowhere/fm.plan" env JOB_COMPLETION_INDEX=3 "$tools/${command[@]/--metrics-port=*/--metrics-port=$(ports 1)}"
-    tried=$((tried + 1))
-    echo "ok the form of the Kubernetes job, which was not run"
-else
-    echo "skipped: no YAML module of Python to read the Kubernetes job with"
-fi
-[[ $tried -gt 0 ]] || skip "there is neither mpirun nor Slurm, nor a reader of YAML"
+[[ $tried -gt 0 ]] || skip "there is neither mpirun nor Slurm"
