@@ -29,17 +29,6 @@ rm -r plan
 
 # ---- The plan of one process ----
 
-# same_plan A B: all files are the same, but for the command lines that they were asked for with.
-same_plan() {
-    local plan
-    rm -rf compared && mkdir compared
-    for plan in "$1" "$2"; do
-        cp -r "$plan" "compared/$plan"
-        find "compared/$plan" -name plan.json -exec sed -i '/^ "command": /d; /^ "checksum": /d' {} +
-    done
-    diff -r "compared/$1" "compared/$2"
-}
-
 same() { # NAME INDEX-OPTIONS...
     local name=$1 pid
     shift
