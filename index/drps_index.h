@@ -117,6 +117,9 @@ struct drps_index_options {
                             the round that it would be dealt to), which NULL means there (elsewhere
                             dealt), placed (in any round), and dppa (Algorithm 1 of the compression
                             and partition paper, partition/dppa/drps_dppa.h, in any round) */
+    double balance; /* dealt, round: samples change places inside their round until no worker has
+                       more entries than so many times the mean of the round, 1 or more, as far as
+                       that can be; 0: they do not */
     struct drps_dppa_wish {
         int given;      /* 1: something of the following was said */
         uint32_t alpha; /* these three are of samples dppa, and as in struct drps_dppa_options */
@@ -208,9 +211,11 @@ struct drps_index_links {
                              not known */
     uint64_t fresh_rows;  /* of those moved, whose parameters nobody has trained in the first epoch:
                              where the run begins anew, they are made where they are used */
-    uint64_t busiest_rows; /* of the rank whose link carries most: pulled and served */
-    uint64_t
-        set_rows; /* of partition dppa with single rows: rows pulled, each once a rank, and ... */
+    uint64_t busiest_rows;          /* of the rank whose link carries most: pulled and served */
+    double largest, largest_before; /* where rounds were balanced: of all rounds, the entries of the
+                                       worker with most to the mean, and what it was before; else 0
+                                     */
+    uint64_t set_rows;              /* dppa, single rows: rows pulled, each once a rank, and ... */
     uint64_t busiest_set_rows; /* ... what the busiest rank pulls and serves, counted so; else 0 */
 };
 

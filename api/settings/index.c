@@ -125,6 +125,9 @@ static int parse_ranks_option(struct drps_values *v, struct drps_index_settings 
                               const char *arg)
 {
     switch (key) {
+    case KEY_BALANCE:
+        o->index.balance = drps_value_real(v, arg, 1, 1000);
+        return 1;
     case KEY_DPPA:
         drps_dppa_setting(v, &o->index.dppa, arg);
         return 1;

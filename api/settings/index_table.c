@@ -103,6 +103,9 @@ const struct argp_option drps_index_table[] = {
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
      "greedy and dppa), placed (in any round), dealt in turn, or dppa (the partition paper's Algorithm 1; held in memory)", 5},
+    {"balance", KEY_BALANCE, "R", 0,
+     "Exchange samples between the machines of a round until none has more than R times the mean of "
+     "their entries, such as 1.03; the same is learned (default: they stay)", 5},
     {"dppa", KEY_DPPA, "LIST", 0,
      "How dppa places, as NAME=VALUE,...: for --samples dppa alpha=N|auto, beta=B, sample=N|n/k, bins=N, "
      "first=samples|rows; for --partition dppa traffic=batches|sets", 5},

@@ -205,6 +205,26 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
                         o->partition ? o->partition : "range");
 }
 
+static int check_balance(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (o->balance <= 0 && o->balance >= 0) return 0;
+    if (!(o->balance >= 1))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "to balance rounds: nobody can have less than the mean; say 1.03 or "
+                            "so, not %g",
+                            o->balance);
+    if (o->workers < 2 || drps_run_circulates(o))
+        return drps_err_set(err, DRPS_E_CONFIG, "to balance rounds: %s",
+                            o->workers > 1 ? "here rows circulate, and there are none; name a "
+                                             "partition, or leave it out"
+                                           : "make a plan for 2 workers or more");
+    if (!drps_run_places_samples(o) || drps_run_keeps_rounds(o)) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "to balance rounds: samples must stay in theirs; have samples dealt, or "
+                        "placed in their round, not %s",
+                        o->samples);
+}
+
 /* What is said of DPPA is of samples that it places, or of rows. */
 static int check_dppa(const struct drps_index_options *o, struct drps_err *err)
 {
@@ -350,6 +370,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (rc == 0) rc = check_lanes(o, err);
     if (rc == 0) rc = check_samples(o, err);
     if (rc == 0) rc = check_dppa(o, err);
+    if (rc == 0) rc = check_balance(o, err);
     if (rc == 0) rc = check_residuals(o, err);
     if (rc == 0) rc = check_hand_on(o, err);
     if (rc < 0) return rc;
@@ -411,6 +432,11 @@ int drps_run_places_samples(const struct drps_index_options *o)
 {
     if (!o->samples) return drps_placement_follows_samples(o->partition);
     return strcmp(o->samples, "dealt") != 0;
+}
+
+int drps_run_assigns_samples(const struct drps_index_options *o)
+{
+    return drps_run_places_samples(o) || o->balance > 0;
 }
 
 int drps_run_samples_dppa(const struct drps_index_options *o)

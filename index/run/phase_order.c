@@ -144,26 +144,31 @@ static int report_placed(void *ctx, uint64_t placed, struct drps_err *err)
 /* Samples go to the workers whose rows they use; then they have placed ids. */
 static int assign(struct index_run *r, struct drps_err *err)
 {
-    const struct assign_job job = {.io = r->io,
-                                   .dir = r->scratch,
-                                   .workers = r->options.workers,
-                                   .rows = (uint32_t)r->info->rows,
-                                   .batch_size = r->info->batch_size,
-                                   .rounds = drps_run_keeps_rounds(&r->options),
-                                   .seed = r->info->seed,
-                                   .memory_bytes = r->options.memory_bytes / 3,
-                                   .map = drps_run_map(r),
-                                   .log = r->options.log,
-                                   .dppa =
-                                       drps_run_samples_dppa(&r->options) ? &r->options.dppa : NULL,
-                                   .row_homes = &r->row_homes,
-                                   .turn = report_placed,
-                                   .turn_ctx = r};
-    return drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+    const struct assign_job job = {
+        .io = r->io,
+        .dir = r->scratch,
+        .workers = r->options.workers,
+        .rows = (uint32_t)r->info->rows,
+        .batch_size = r->info->batch_size,
+        .rounds = drps_run_keeps_rounds(&r->options) || r->options.balance > 0,
+        .dealt = !drps_run_places_samples(&r->options),
+        .balance = r->options.balance,
+        .seed = r->info->seed,
+        .memory_bytes = r->options.memory_bytes / 3,
+        .map = drps_run_map(r),
+        .log = r->options.log,
+        .dppa = drps_run_samples_dppa(&r->options) ? &r->options.dppa : NULL,
+        .row_homes = &r->row_homes,
+        .turn = report_placed,
+        .turn_ctx = r};
+    int rc = drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+    r->result->links.largest = r->train.largest;
+    r->result->links.largest_before = r->train.largest_before;
+    return rc;
 }
 
 int drps_phase_order(struct index_run *r, struct drps_err *err)
 {
     int rc = drps_run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
-    return rc == 0 && drps_run_places_samples(&r->options) ? assign(r, err) : rc;
+    return rc == 0 && drps_run_assigns_samples(&r->options) ? assign(r, err) : rc;
 }

@@ -201,7 +201,7 @@ static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
 {
     const struct drps_plan_info *info = r->info;
     uint64_t rows = batch_rows;
-    if (drps_run_places_samples(&r->options)) {
+    if (drps_run_assigns_samples(&r->options)) {
         rows = r->train.dealt_rows;
         if (drps_plan_has_bias(info)) rows += (info->samples - 1) / info->batch_size + 1;
     }

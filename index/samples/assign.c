@@ -10,6 +10,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/samples/dppa.h"
+#include "partition/drps_balance.h"
 #include "partition/drps_partition.h"
 
 /* ---- From any order to a file in it, with placed ids ---- */
@@ -125,6 +126,68 @@ static int find_owners(const struct assign_job *job, const struct drps_sample_st
     return rc;
 }
 
+/* Of each round, a worker's samples are neighbours; of the last one, even to one sample. */
+static void deal(const struct assign_job *job, uint64_t training, uint64_t held_out,
+                 uint16_t *train_owner, uint16_t *test_owner)
+{
+    const uint64_t round = job->batch_size * job->workers;
+    for (uint64_t s = 0; s < training; s++) {
+        const uint64_t left = training - s / round * round;
+        const uint64_t of_round = left < round ? left : round;
+        train_owner[s] = (uint16_t)((__uint128_t)(s % round) * job->workers / of_round);
+    }
+    for (uint64_t s = 0; s < held_out; s++)
+        test_owner[s] = (uint16_t)(s % job->workers);
+}
+
+/* ---- Balance ---- */
+
+struct rounds {
+    const struct assign_job *job;
+    struct assignment *out;
+    uint64_t samples, at; /* of training; those that have passed */
+    uint16_t *owner;
+    uint32_t *entries; /* own: of the round's samples */
+    size_t n;
+};
+
+/* A round is together. */
+static int balance_round(struct rounds *r, struct drps_err *err)
+{
+    uint16_t *owner = r->owner + (r->at - r->n);
+    const uint32_t workers = r->job->workers;
+    const double before = drps_round_largest(r->entries, owner, r->n, NULL, workers);
+    int rc = drps_round_balance(r->entries, owner, r->n, NULL, workers, r->job->balance, err);
+    const double after = drps_round_largest(r->entries, owner, r->n, NULL, workers);
+    if (before > r->out->largest_before) r->out->largest_before = before;
+    if (after > r->out->largest) r->out->largest = after;
+    r->n = 0;
+    return rc;
+}
+
+static int add_to_round(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    struct rounds *r = ctx;
+    r->entries[r->n++] = s->n;
+    r->at++;
+    const int full = r->n == r->job->batch_size * r->job->workers;
+    return full || r->at == r->samples ? balance_round(r, err) : 0;
+}
+
+static int balance_rounds(const struct assign_job *job, struct spool *spool, uint64_t samples,
+                          uint16_t *owner, struct assignment *out, struct drps_err *err)
+{
+    const uint64_t round = job->batch_size * job->workers;
+    struct rounds r = {.job = job, .out = out, .samples = samples, .owner = owner};
+    const struct spool_visitor visitor = {.visit = add_to_round, .ctx = &r};
+    r.entries = drps_array_new(round < samples ? round : samples, sizeof(*r.entries));
+    int rc = r.entries ? drps_spool_walk(spool, &visitor, err)
+                       : drps_err_set(err, -ENOMEM, "no memory for a round of %" PRIu64 " samples",
+                                      round);
+    free(r.entries);
+    return rc;
+}
+
 /* ---- Batches ---- */
 
 static void share(struct assignment *a, uint32_t workers, const uint16_t *owner, uint64_t n,
@@ -211,14 +274,20 @@ int drps_assign_samples(const struct assign_job *job, struct spool **train, stru
     if (!train_owner || !test_owner)
         rc = drps_err_set(err, -ENOMEM, "no memory to place %" PRIu64 " samples",
                           trains.n + tests.n);
-    if (rc == 0) rc = find_owners(job, &trains, &tests, train_owner, test_owner, err);
+    if (rc == 0 && job->dealt)
+        deal(job, trains.n, tests.n, train_owner, test_owner);
+    else if (rc == 0)
+        rc = find_owners(job, &trains, &tests, train_owner, test_owner, err);
     if (rc == 0) {
         share(train_out, job->workers, train_owner, trains.n, job->batch_size);
         if (job->rounds) train_out->batch = job->batch_size;
         train_out->dealt_rows = train_line.dealt_rows;
+        if (job->balance > 0)
+            rc = balance_rounds(job, *train, trains.n, train_owner, train_out, err);
         share(test_out, job->workers, test_owner, tests.n, job->batch_size);
-        rc = order_by_batch(job, train, "train-placed", train_out, train_owner, trains.n, err);
     }
+    if (rc == 0)
+        rc = order_by_batch(job, train, "train-placed", train_out, train_owner, trains.n, err);
     if (rc == 0) rc = order_by_batch(job, test, "test-placed", test_out, test_owner, tests.n, err);
     free(train_owner);
     free(test_owner);

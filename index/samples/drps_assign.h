@@ -1,6 +1,7 @@
 /*
  * Which worker trains on which samples, where they are placed with the rows that they use
- * (--samples placed, round) instead of in turn (--samples dealt). Shared inside index/.
+ * (--samples placed, round) instead of in turn (--samples dealt), or where workers are to have as
+ * many entries of a round (--balance). Shared inside index/.
  *
  * Every worker keeps the order that all samples have (shuffled, given, or of a grid), and its
  * samples are cut into as many batches as anybody's, of equal size to one sample: batch k is worker
@@ -24,6 +25,8 @@ struct assignment {
     uint64_t batch; /* samples of each batch but the last ones; 0: even, to one sample */
     uint64_t samples[DRPS_PLAN_WORKERS_MAX];
     uint64_t dealt_rows; /* rows of all batches, had they been dealt in turn; of training only */
+    double largest, largest_before; /* where rounds were balanced: of all rounds, the entries of the
+                                       worker with most, to the mean; and before that */
 };
 
 /* Samples of a worker in all batches before the one of this round. */
@@ -49,6 +52,9 @@ struct assign_job {
     uint32_t rows;       /* placed ids are below that */
     uint64_t batch_size; /* no batch is larger */
     int rounds;          /* 1: a round has the training samples that it has where they are dealt */
+    int dealt;           /* 1: they begin where they are dealt, and only balancing moves them */
+    double balance; /* of a round nobody is to have more entries than so many times the mean; 0:
+                       they stay as they are. rounds is 1 */
     uint64_t seed;
     uint64_t memory_bytes;
     const uint32_t *map; /* provisional to placed ids; NULL: samples have these */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,6 +73,7 @@ struct cluster {
     struct drps_plan *parts[WORKERS_MOST];
     uint32_t *old;              /* [rows] of a placed id of the many, that of the one */
     struct drps_dppa_wish dppa; /* of the many; set before cluster_make() */
+    double balance;             /* the same */
 };
 
 static void must_run(struct case_run *run)
@@ -147,6 +149,7 @@ static void cluster_make(struct cluster *c, uint32_t workers, enum case_format f
         run->options.partition = several ? partition : NULL;
         run->options.samples = several ? how : NULL;
         if (several) run->options.dppa = c->dppa;
+        if (several) run->options.balance = c->balance;
         must_run(run);
     }
     match_rows(c);
@@ -656,27 +659,65 @@ static void check_round(const struct cluster *c, uint64_t round)
     free(found.hash);
 }
 
+/* The entries of the worker with most of a round, to the mean. */
+static double largest_of(const struct cluster *c, uint64_t round)
+{
+    double all = 0, most = 0;
+    for (uint32_t w = 0; w < c->workers; w++) {
+        struct record own;
+        struct drps_batch b;
+        read_record(c->parts[w], "data.rec", DRPS_KIND_DATA, round, &own);
+        own.data = body_unpack(own.data, &own.bytes);
+        assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
+        all += (double)b.nnz;
+        if ((double)b.nnz > most) most = (double)b.nnz;
+        free(own.data);
+    }
+    return most * c->workers / all;
+}
+
+/* The worst round is what the run says, and within the limit. */
+static void check_balance(const struct cluster *c)
+{
+    const struct drps_index_links *links = &c->many.result.links;
+    double largest = 0;
+    for (uint64_t t = 0; t < c->parts[0]->info.batches; t++) {
+        const double now = largest_of(c, t);
+        if (now > largest) largest = now;
+    }
+    assert_true(fabs(largest - links->largest) < 1e-9);
+    if (!(links->largest <= c->balance && links->largest_before > c->balance))
+        fail_msg("%g of the mean, %g before; %g is asked for", links->largest,
+                 links->largest_before, c->balance);
+}
+
 static void test_samples_stay_in_their_round(void **state)
 {
     static const struct {
         uint32_t workers;
         enum case_format format;
-        const char *algo, *partition;
+        const char *algo, *partition, *how;
         size_t samples;
+        double balance;
     } cases[] = {
-        {3, CASE_LIBSVM, "lor", "auto", 1300}, /* 1040 of training: the last round has 140 */
-        {2, CASE_RATINGS, "lmf", "greedy", 1000},
-        {5, CASE_CSV, "lor", "dppa", 650}, /* less than a round */
+        {3, CASE_LIBSVM, "lor", "auto", "round", 1300, 0}, /* 1040 of training: the last has 140 */
+        {2, CASE_RATINGS, "lmf", "greedy", "round", 1000, 0},
+        {5, CASE_CSV, "lor", "dppa", "round", 650, 0}, /* less than a round */
+        {3, CASE_LIBSVM, "lor", "auto", "round", 1300, 1.03},
+        {3, CASE_LIBSVM, "lor", "auto", "dealt", 1300, 1.03},
+        {3, CASE_LIBSVM, "lor", NULL, NULL, 1300, 1.03},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct cluster *c = calloc(1, sizeof(*c));
+        c->balance = cases[i].balance;
         cluster_make(c, cases[i].workers, cases[i].format, cases[i].algo, cases[i].samples,
-                     "pattern", cases[i].partition, "round");
+                     "pattern", cases[i].partition, cases[i].how);
         const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
         assert_int_equal(part->batches, (one->batches + c->workers - 1) / c->workers);
         for (uint64_t t = 0; t < part->batches; t++)
             check_round(c, t);
+        if (c->balance > 0) check_balance(c);
         check_all_are_there(c, one->batches, one->eval_batches, part->batches, part->eval_batches);
         cluster_end(c);
         free(c);
