@@ -90,6 +90,8 @@ struct drps_index_options {
                          4 */
     int not_normalized; /* ffm: samples are taken as they are, not divided by their length */
     int no_bias;        /* 1: no intercept */
+    struct drps_hashing hashing; /* features are hashed before the dictionary, under the reader's
+                                    hash_seed; bits 0: they are not. Not for ratings and topics */
     int dense; /* 1: batches whose samples have most of the rows are stored as matrices, where that
                   takes fewer bytes (DRPS_BATCH_MATRIX); drps of before cannot read these */
     struct drps_implicit_options {
@@ -175,6 +177,10 @@ struct drps_index_options {
                               the process may use */
 
     int no_forecast; /* 1: left out */
+    /* With blocks.calibrate: fills in how fast this machine computes the samples of a plan, of
+     * which io, dir and info are set; returns 1 where it cannot say. NULL: no time is forecast. */
+    int (*arithmetic)(const struct drps_plan *plan, uint64_t memory_bytes,
+                      struct drps_speeds *speeds, struct drps_err *err);
 
     /* Set by the run in its own copy: the algorithm of `algo` with `loss`, and the plan `base`. */
     const struct drps_algorithm *algorithm;

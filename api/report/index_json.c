@@ -38,6 +38,8 @@ static json_t *forecast_json(const struct drps_forecast *f)
     drps_manifest_put(&j, "read_bytes", drps_json_count(f->read_bytes));
     drps_manifest_put(&j, "written_bytes", drps_json_count(f->written_bytes));
     drps_manifest_put(&j, "ios", drps_json_count(f->ios));
+    if (f->seconds.epoch > 0)
+        drps_manifest_put(&j, "seconds", drps_epoch_seconds_to_json(&f->seconds));
     return j;
 }
 

@@ -9,6 +9,7 @@
 #include "api/settings/drps_index_keys.h"
 #include "api/settings/drps_reader_settings.h"
 #include "base/drps_alloc.h"
+#include "engine/arithmetic/drps_arithmetic.h"
 #include "index/plan/drps_algorithm.h"
 
 /* Settings whose value is kept as it is given. */
@@ -56,12 +57,31 @@ static void parse_batch_size(struct drps_values *v, struct drps_index_options *o
         drps_value_bad(v, "a batch needs at least one sample");
 }
 
+static enum drps_hash_kind parse_hash_kind(struct drps_values *v, const char *arg)
+{
+    const char *const *kinds = drps_hash_kinds();
+    for (size_t i = 0; kinds[i]; i++)
+        if (strcmp(arg, kinds[i]) == 0) return (enum drps_hash_kind)i;
+    drps_value_bad(v, "'%s' is not one of: signed, oph", arg);
+    return DRPS_HASH_SIGNED;
+}
+
 static int parse_data_option(struct drps_values *v, struct drps_index_options *o, int key,
                              const char *arg)
 {
     switch (key) {
     case KEY_HASH_SEED:
         o->reader.hash_seed = drps_value_count(v, arg, 0, INT64_MAX);
+        return 1;
+    case KEY_HASH_BITS:
+        o->hashing.bits = (uint32_t)drps_value_count(v, arg, 1, DRPS_HASH_BITS_MOST);
+        return 1;
+    case KEY_HASH_KIND:
+        o->hashing.kind = parse_hash_kind(v, arg);
+        return 1;
+    case KEY_HASH_BINS:
+        o->hashing.bins =
+            (uint32_t)drps_value_count(v, arg, DRPS_HASH_BINS_LEAST, DRPS_HASH_BINS_MOST);
         return 1;
     case KEY_REPLAY:
         o->replay = drps_value_share(v, arg);
@@ -271,8 +291,19 @@ static void check_base(struct drps_values *v, const struct drps_index_settings *
     if (!o->index.base || !o->of_model) return;
     drps_value_bad(v, "{base} takes the model, the hash seed, the format and the columns from the "
                       "plan: leave out {algo}, {factors}, {task}, {loss}, {outputs}, {no-bias}, "
-                      "{no-normalize}, {hash-seed}, {format}, {label}, {columns}, {separator}, "
+                      "{no-normalize}, {hash-seed}, {hash-bits}, {hash-kind}, {hash-bins}, "
+                      "{format}, {label}, {columns}, {separator}, "
                       "{header}, {no-header}, {scale} and {cross}");
+}
+
+static void check_hashing(struct drps_values *v, const struct drps_index_options *o)
+{
+    const struct drps_hashing *h = &o->hashing;
+    if (!h->bits && (h->bins || h->kind != DRPS_HASH_SIGNED))
+        drps_value_bad(v,
+                       "{hash-kind} and {hash-bins} say how {hash-bits} B hashes: give its bits");
+    if (h->bins && h->kind != DRPS_HASH_OPH)
+        drps_value_bad(v, "{hash-bins} is how many features {hash-kind} oph makes of a sample");
 }
 
 /* Refuses options of implicit feedback without a model of it. */
@@ -297,6 +328,7 @@ void drps_index_settings_check_model(struct drps_index_settings *o, struct drps_
     check_base(v, o);
     check_loss(v, &o->index);
     check_implicit(v, &o->index);
+    check_hashing(v, &o->index);
     if (o->has_hand_on_for && !o->index.hand_on)
         drps_value_bad(v, "{hand-on-for} says for which optimizer {hand-on} counts: give both");
     if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n || o->weights.n ||
@@ -350,6 +382,9 @@ int drps_index_setting_is_of_model(int key)
     case KEY_NO_BIAS:
     case KEY_NO_NORMALIZE:
     case KEY_HASH_SEED:
+    case KEY_HASH_BITS:
+    case KEY_HASH_KIND:
+    case KEY_HASH_BINS:
     case READER_KEY_FORMAT:
     case READER_KEY_LABEL:
     case READER_KEY_COLUMNS:
@@ -392,7 +427,7 @@ int drps_index_setting(struct drps_index_settings *o, struct drps_values *v, int
 
 void drps_index_settings_init(struct drps_index_settings *o)
 {
-    *o = (struct drps_index_settings){.index = {.seed = 1}};
+    *o = (struct drps_index_settings){.index = {.seed = 1, .arithmetic = drps_arithmetic_measure}};
 }
 
 void drps_index_settings_complete(struct drps_index_settings *o)

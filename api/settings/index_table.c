@@ -37,7 +37,16 @@ const struct argp_option drps_index_table[] = {
                    "what the first lines say"),
     READER_LEARN_OPTIONS(2),
     WEIGHT_OPTIONS(2),
-    {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names (default 0)", 2},
+    {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names, and of --hash-bits (default 0)", 2},
+    {"hash-bits", KEY_HASH_BITS, "B", 0,
+     "Hash features into 2^B bins, 1 to 30, in place of a row for each: bounds the rows and the "
+     "memory of the dictionary; features of a sample in one bin add up (default: no hashing)", 2},
+    {"hash-kind", KEY_HASH_KIND, "NAME", 0,
+     "signed (default: each feature with a sign of its own), or oph: one-permutation hashing with "
+     "densification, for sets, whose values are all 1", 2},
+    {"hash-bins", KEY_HASH_BINS, "K", 0,
+     "For --hash-kind oph: each sample becomes K features, each one of 2^B / K (a power of two to "
+     "1024; default 256)", 2},
     {"test", KEY_TEST, "FILE", 0, "Test samples, which are not trained on; may be given several times", 2},
     {"test-weights", KEY_TEST_WEIGHTS, "FILE", 0,
      "Weights of test samples, as --weights: one FILE for each --test", 2},
@@ -131,7 +140,8 @@ const struct argp_option drps_index_table[] = {
     {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block at most (default 2K)", 6},
     {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 6},
     {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 6},
-    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder", 6},
+    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder, and computing: the forecast then has "
+     "seconds", 6},
     {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 6},
     {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 6},
     {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 6},
@@ -149,6 +159,8 @@ const struct argp_option drps_index_table[] = {
     {"keys", KEY_KEYS, "DIR", 0,
      "This machine's keys (drps-train --make-keys); needed beyond one machine", 7},
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 7},
+    {"transport", KEY_TRANSPORT, "NAME", 0,
+     "zmq (default): --peers; or mpi: the ranks that mpirun or srun has started", 7},
     {"timeout", KEY_TIMEOUT, "S", 0, "Seconds to wait for the others to start (default 600)", 7},
     {"silence", KEY_SILENCE, "S", 0,
      "Seconds for which a link may be cut; who is not heard of for somewhat more than twice that "

@@ -36,6 +36,7 @@ struct drps_export_result {
     uint64_t rows;  /* written */
     uint32_t dim;   /* floats of each */
     const char *as; /* one of the kinds; static */
+    int hashed;     /* 1: names are numbers of bins */
 };
 
 /* Names of the kinds, NULL-terminated: text csv npy onnx. */

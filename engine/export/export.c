@@ -125,8 +125,10 @@ int drps_export_run(const struct drps_io *io, const struct drps_export_options *
     int rc = drps_modeldir_open(io, options->model, 0, &md, err);
     if (rc == 0) rc = run(&e, io, kind, md, err);
     if (rc == 0)
-        *result =
-            (struct drps_export_result){.rows = e.rows, .dim = e.info->model.dim, .as = kind->name};
+        *result = (struct drps_export_result){.rows = e.rows,
+                                              .dim = e.info->model.dim,
+                                              .as = kind->name,
+                                              .hashed = e.info->hashing.bits > 0};
     drps_textfile_close(&e.out);
     drps_textfile_close(&e.names);
     drps_readout_close(&e.r);

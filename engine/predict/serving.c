@@ -268,10 +268,13 @@ static size_t entries_for(const struct call *c)
 {
     const struct drps_samples *p = &c->data.piece;
     const size_t fit = BATCH_BYTES / (c->s->info->model.dim * sizeof(float));
-    size_t longest = 1;
-    for (size_t i = 0; i < p->n; i++)
-        if (p->starts[i + 1] - p->starts[i] > longest) longest = p->starts[i + 1] - p->starts[i];
-    const size_t all = p->starts[p->n] > longest ? p->starts[p->n] : longest;
+    size_t longest = 1, sum = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const size_t most = drps_modeldata_most(&c->data, i);
+        if (most > longest) longest = most;
+        sum += most;
+    }
+    const size_t all = sum > longest ? sum : longest;
     return all < fit ? all : longest > fit ? longest : fit;
 }
 
@@ -336,7 +339,7 @@ static int check_matrix(const struct call *c, const struct drps_matrix *m, struc
     const struct drps_modeldir_info *info = c->s->info;
     int rc = drps_matrix_check(m, err);
     if (rc < 0 || rates(c->s)) return rc;
-    if (info->string_names)
+    if (drps_modeldir_reads_names(info))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "features of %s are names of %s data, and a matrix has numbers: score "
                             "text",

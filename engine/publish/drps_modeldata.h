@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "engine/publish/drps_modeldir.h"
+#include "index/hashing/drps_hasher.h"
 #include "index/reader/drps_reader.h"
 
 /* An open list of inputs. Caller's storage; fields are for reading. */
@@ -19,11 +20,12 @@ struct drps_modeldata {
     int64_t *fields;     /* own: reader's field -> model's, -1: the model has no such field; NULL:
                             the same */
     size_t fields_known; /* of the reader's, where `fields` is not NULL */
-    char *csv_kinds;     /* own: what the columns mean; NULL: what `reader` says */
-    uint64_t *keys;      /* own: [keys_cap] of one sample */
-    float *values;       /* own: [values_cap] */
-    uint16_t *of;        /* own: [of_cap] fields, of a field-aware model */
-    uint32_t *places;    /* own: [places_cap] */
+    struct drps_hasher *hasher; /* own; NULL: features are not hashed */
+    char *csv_kinds;            /* own: what the columns mean; NULL: what `reader` says */
+    uint64_t *keys;             /* own: [keys_cap] of one sample */
+    float *values;              /* own: [values_cap] */
+    uint16_t *of;               /* own: [of_cap] fields, of a field-aware model */
+    uint32_t *places;           /* own: [places_cap] */
     size_t keys_cap, values_cap, of_cap, places_cap;
 };
 
@@ -33,7 +35,8 @@ struct drps_modeldata_sample {
     const uint64_t *keys; /* [n], as `values` borrowed until the next call */
     const float *values;
     const uint16_t *fields; /* NULL: the model is not field-aware */
-    const uint32_t *places; /* which entries of the piece they are; NULL: `first`, first + 1, ... */
+    const uint32_t *places; /* which entries of the piece they are, or which bins; NULL: `first`,
+                               first + 1, ... */
     size_t first, n;
 };
 
@@ -58,7 +61,8 @@ int drps_modeldata_key(const struct drps_modeldata *d, size_t j, uint64_t *key_o
                        uint32_t *field_out);
 
 /* What entry j of the piece is called: its model's field, as drps_modeldata_key() has it, and its
- * text [bytes], borrowed until the piece changes; NULL: its name is the key. */
+ * text [bytes], borrowed until the piece changes; NULL: its name is the key. Where features are
+ * hashed, j is a bin, and so is its name. */
 struct drps_modeldata_name {
     uint64_t key;
     uint32_t field;
@@ -67,7 +71,10 @@ struct drps_modeldata_name {
 };
 void drps_modeldata_name(const struct drps_modeldata *d, size_t j, struct drps_modeldata_name *out);
 
-/* Sample i of the piece. -ENOMEM. */
+/* The most features that sample i of the piece has for the model. */
+size_t drps_modeldata_most(const struct drps_modeldata *d, size_t i);
+
+/* Sample i of the piece. -ENOMEM; DRPS_E_FORMAT: values that hashing adds up become infinite. */
 DRPS_MUST_CHECK
 int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeldata_sample *out,
                           struct drps_err *err);

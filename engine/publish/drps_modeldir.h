@@ -43,6 +43,7 @@ struct drps_modeldir_info {
     const struct drps_classes *classes; /* of labels; when reading the model's, when writing
                                            borrowed; NULL: labels are no names */
     uint64_t hash_seed;
+    struct drps_hashing hashing; /* as in the plan */
     int string_names;
     uint64_t rows, block_rows;
     /* XXH3 over the parameters of all rows in order: equal models have equal numbers. */
@@ -64,6 +65,12 @@ struct drps_modeldir_info {
     double topic_l1;
     struct drps_calibration calibration; /* when reading the model's; when writing not looked at */
 };
+
+/* 1: the data calls features by names, of fields; 0: by numbers. */
+static inline int drps_modeldir_reads_names(const struct drps_modeldir_info *info)
+{
+    return info->hashing.bits ? info->fields_n > 0 : info->string_names;
+}
 
 /* Returns the bytes of memory that model.json takes for `gram`, written or read. */
 uint64_t drps_modeldir_gram_memory(const struct drps_model *model);

@@ -72,6 +72,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
         tables_to_json(info), "fields", fields_to_json(info));
     if (m->fields) drps_manifest_put(&j, "field_count", json_integer(m->fields));
     if (m->normalized) drps_manifest_put(&j, "normalized", json_true());
+    drps_hashing_put(&j, &info->hashing);
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     drps_plan_put_expression(&j, m->expr.text,
                              m->expr.vector_scores && !m->expr.vector_y ? m->outputs : 0);
@@ -175,6 +176,10 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
+    rc = drps_hashing_get(j, path, &info->hashing, err);
+    if (rc == 0 && info->hashing.bits && info->string_names)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: features are hashed, and strings", path);
+    if (rc < 0) return rc;
     struct drps_err inner = DRPS_ERR_INIT;
     const struct drps_model_terms terms = {
         .algo = algo,

@@ -99,13 +99,16 @@ int drps_modeldata_open(const struct drps_io *io, const char *model,
     int rc = set_columns(d, &o, err);
     if (rc == 0) rc = drps_reader_open(io, inputs, n, &o, &d->reader, err);
     if (rc < 0) return rc;
-    if (drps_reader_has_names(d->reader) != info->string_names)
+    const int names = drps_modeldir_reads_names(info);
+    if (drps_reader_has_names(d->reader) != names)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "features in format %s are %s, but those of %s are %s: name the format",
-                            drps_reader_format(d->reader),
-                            info->string_names ? "numbers" : "strings", model,
-                            info->string_names ? "strings" : "numbers");
-    return info->string_names ? map_fields(d, err) : 0;
+                            drps_reader_format(d->reader), names ? "numbers" : "strings", model,
+                            names ? "strings" : "numbers");
+    rc = names ? map_fields(d, err) : 0;
+    if (rc < 0 || !info->hashing.bits) return rc;
+    d->hasher = drps_hasher_new(&info->hashing, info->hash_seed);
+    return d->hasher ? 0 : drps_err_set(err, -ENOMEM, "no memory to hash features");
 }
 
 void drps_modeldata_close(struct drps_modeldata *d)
@@ -118,6 +121,7 @@ void drps_modeldata_close(struct drps_modeldata *d)
     free(d->values);
     free(d->of);
     free(d->places);
+    drps_hasher_free(d->hasher);
     *d = (struct drps_modeldata){.info = NULL};
 }
 
@@ -137,6 +141,8 @@ int drps_modeldata_key(const struct drps_modeldata *d, size_t j, uint64_t *key_o
 
 void drps_modeldata_name(const struct drps_modeldata *d, size_t j, struct drps_modeldata_name *out)
 {
+    *out = (struct drps_modeldata_name){.key = j};
+    if (d->hasher) return; /* the place is the bin */
     const struct drps_name *name = d->piece.names ? &d->piece.names[j] : NULL;
     *out = (struct drps_modeldata_name){.text = name ? name->text : NULL,
                                         .bytes = name ? name->bytes : 0};
@@ -157,6 +163,32 @@ static size_t translate(struct drps_modeldata *d, size_t i)
     return n;
 }
 
+size_t drps_modeldata_most(const struct drps_modeldata *d, size_t i)
+{
+    const size_t n = d->piece.starts[i + 1] - d->piece.starts[i];
+    return d->hasher ? drps_hashed_most(&d->info->hashing, n) : n;
+}
+
+/* Puts bins in place of the sample's features; their numbers are their places. */
+static int hash_sample(struct drps_modeldata *d, struct drps_modeldata_sample *s,
+                       struct drps_err *err)
+{
+    const struct drps_hasher_input in = {s->keys, s->values, s->fields, s->n};
+    struct drps_hashed hashed;
+    int rc = drps_hasher_run(d->hasher, &in, &hashed, err);
+    if (rc < 0) return rc;
+    if (drps_array_reserve(&d->places, &d->places_cap, hashed.n, sizeof(*d->places)))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample of %zu bins", hashed.n);
+    for (size_t k = 0; k < hashed.n; k++)
+        d->places[k] = (uint32_t)hashed.keys[k]; /* of fields that the model has below 2^32 */
+    s->keys = hashed.keys;
+    s->values = hashed.values;
+    s->fields = hashed.fields;
+    s->places = d->places;
+    s->n = hashed.n;
+    return 0;
+}
+
 int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeldata_sample *out,
                           struct drps_err *err)
 {
@@ -169,7 +201,7 @@ int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeld
                                           .fields = p->fields ? p->fields + first : NULL,
                                           .first = first,
                                           .n = n};
-    if (!d->fields) return 0;
+    if (!d->fields) return d->hasher ? hash_sample(d, out, err) : 0;
     if (drps_array_reserve(&d->keys, &d->keys_cap, n, sizeof(*d->keys)) ||
         drps_array_reserve(&d->values, &d->values_cap, n, sizeof(*d->values)) ||
         drps_array_reserve(&d->places, &d->places_cap, n, sizeof(*d->places)) ||
@@ -180,5 +212,5 @@ int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeld
     out->values = d->values;
     out->fields = p->fields ? d->of : NULL;
     out->places = d->places;
-    return 0;
+    return d->hasher ? hash_sample(d, out, err) : 0;
 }

@@ -205,6 +205,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .label_mean = plan->label_mean,
         .classes = plan->classes,
         .hash_seed = plan->hash_seed,
+        .hashing = plan->hashing,
         .string_names = plan->string_names,
         .rows = plan->rows,
         .block_rows = drps_modeldir_block_rows(job->server.model.dim),

@@ -41,6 +41,7 @@ int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
                                .has_bias = drps_plan_has_bias(info),
                                .string_names = info->string_names,
                                .hash_seed = info->hash_seed,
+                               .hashing = info->hashing,
                                .rows = info->rows};
     memcpy(out->algo, info->algo, sizeof(out->algo));
     memcpy(out->loss, info->loss, sizeof(out->loss));
@@ -60,6 +61,7 @@ int drps_warm_about_model(const struct drps_modeldir_info *info, struct warm_abo
                                .has_bias = m->has_bias,
                                .string_names = info->string_names,
                                .hash_seed = info->hash_seed,
+                               .hashing = info->hashing,
                                .rows = info->rows};
     strncpy(out->algo, drps_algo_name(m->algo), sizeof(out->algo) - 1);
     strncpy(out->loss, drps_loss_name(m->loss), sizeof(out->loss) - 1);
@@ -105,6 +107,7 @@ void *drps_warm_describe(const struct drps_plan *part, const struct drps_plan *w
     if (drps_plan_row_fields(info))
         drps_manifest_put(&j, "field_count", json_integer(info->field_count));
     if (info->normalized) drps_manifest_put(&j, "normalized", json_true());
+    drps_hashing_put(&j, &info->hashing);
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     drps_plan_put_expression(&j, info->expression, info->outputs);
     return j;
@@ -164,6 +167,7 @@ int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *
         rc = drps_manifest_get_u32(of, "field_count", path, &out->field_count, err);
     if (rc == 0) rc = drps_manifest_get_count(of, "rows", path, &out->rows, err);
     if (rc == 0) rc = drps_manifest_get_hex(of, "hash_seed", path, &out->hash_seed, err);
+    if (rc == 0) rc = drps_hashing_get(of, path, &out->hashing, err);
     if (rc < 0) return rc;
     out->has_bias = json_is_true(json_object_get(of, "has_bias"));
     out->normalized = json_is_true(json_object_get(of, "normalized"));
@@ -212,6 +216,25 @@ static int check_fields(const struct warm_about *old, const char *path,
                         path);
 }
 
+/* Bins have no names by which they could be found again: they must be the same. */
+static int check_hashing(const struct warm_about *old, const char *path,
+                         const struct warm_about *now, struct drps_err *err)
+{
+    char a[DRPS_HASHING_TEXT_BYTES], b[DRPS_HASHING_TEXT_BYTES];
+    const struct drps_hashing *was = &old->hashing, *is = &now->hashing;
+    if (!drps_hashing_same(was, is))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "features of %s are hashed (%s), those of the plan (%s): a bin's row "
+                            "means the same only where all are hashed alike",
+                            path, was->bits ? drps_hashing_text(was, a) : "not",
+                            is->bits ? drps_hashing_text(is, b) : "not");
+    if (!is->bits || (old->hash_seed == now->hash_seed && same_columns(old, now))) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "features of %s are hashed with %s than those of the plan: a bin's row "
+                        "means the same only where all are hashed alike",
+                        path, old->hash_seed != now->hash_seed ? "another seed" : "other columns");
+}
+
 static const char *loss_of(const struct warm_about *a)
 {
     return a->expression[0] ? a->expression : a->loss;
@@ -237,6 +260,7 @@ int drps_warm_check(const struct warm_about *old, const char *path, const struct
                             "%s was trained for loss %s, the plan is for %s: %s; make the plan "
                             "for the loss %s",
                             path, loss_of(old), loss_of(now), todo, loss_of(old));
+    if (check_hashing(old, path, now, err) < 0) return DRPS_E_CONFIG;
     if (old->string_names != now->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "features of %s are called by %s, those of the plan by %s: no name "

@@ -16,6 +16,7 @@ struct warm_about {
     int normalized;
     int has_bias; /* row 0 is the intercept, which has no name */
     int string_names;
+    struct drps_hashing hashing;
     uint64_t hash_seed;           /* of string names */
     uint64_t rows;                /* of all ranks */
     struct drps_classes *classes; /* own: of labels; NULL: they are no names */

@@ -2,6 +2,8 @@
  * of losses that are texts. */
 #include "index/plan/drps_algorithm.h"
 
+#include "index/hashing/drps_hashing.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -230,6 +232,30 @@ int drps_algorithm_has_sample_rows(const struct drps_algorithm *a)
 int drps_algorithm_has_fields(const struct drps_algorithm *a)
 {
     return a->has_fields;
+}
+
+int drps_algorithm_check_hashing(const struct drps_algorithm *a, const struct drps_hashing *h,
+                                 uint32_t fields, struct drps_err *err)
+{
+    if (!h->bits) return 0;
+    if (drps_algorithm_rates(a) || drps_algorithm_is_topic(a))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            drps_algorithm_rates(a)
+                                ? "hashing would make one row of several users or items, and the "
+                                  "algorithm %s knows them one by one: leave it out, or use fm"
+                                : "hashing changes signs and adds words up, and the algorithm %s "
+                                  "counts each word: leave it out",
+                            a->name);
+    if (h->kind == DRPS_HASH_OPH && drps_algorithm_has_fields(a))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "one-permutation hashing makes a set of all features of a sample, and "
+                            "the algorithm %s needs the field of each: use signed hashing",
+                            a->name);
+    if (((uint64_t)fields << h->bits) <= UINT64_C(1) << 32) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "each of %u fields has bins of its own, and 2^%u of each are more than "
+                        "2^32: hash into fewer bits",
+                        fields, h->bits);
 }
 
 uint32_t drps_algorithm_default_factors(const struct drps_algorithm *a)

@@ -162,6 +162,13 @@ int drps_algorithm_takes_names(const struct drps_algorithm *a);
 /* 1: each entry has a field. */
 int drps_algorithm_has_fields(const struct drps_algorithm *a);
 
+/* DRPS_E_CONFIG: features of the algorithm cannot be hashed so, or with so many fields (0: not
+ * known) have bins of more than 32 bits. */
+struct drps_hashing;
+DRPS_MUST_CHECK
+int drps_algorithm_check_hashing(const struct drps_algorithm *a, const struct drps_hashing *h,
+                                 uint32_t fields, struct drps_err *err);
+
 /* Returns the factors of a row where nothing is said; 0 for algorithms without. */
 uint32_t drps_algorithm_default_factors(const struct drps_algorithm *a);
 

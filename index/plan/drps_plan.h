@@ -35,8 +35,10 @@
 #include "base/drps_io.h"
 #include "base/folder/drps_stage.h"
 #include "index/classes/drps_classes.h"
+#include "index/hashing/drps_hashing.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_plan_files.h"
+#include "index/price/drps_speeds.h"
 
 enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
@@ -196,9 +198,10 @@ struct drps_plan_info {
     float label_negative,
         label_positive; /* the input's two labels; stored as -1 and +1 (classification) */
     double label_mean;  /* of training labels as stored, each times its weight */
-    double ones;        /* which share of training's entries has the value 1; 0, too, where an older
-                           drps-index has not counted them */
+    double ones; /* which share of training's entries has the value 1, of hashed features 1 or
+                    -1; 0, too, where an older drps-index has not counted them */
     struct drps_plan_weights weights;
+    struct drps_speeds speeds; /* of the machine that made the plan, if it was measured */
     /* Mean losses of the score that is best for all training samples (drps_constant.h); NaN: there
      * is none, or an older drps-index has not counted it. */
     double constant_loss, test_constant_loss;
@@ -227,13 +230,14 @@ struct drps_plan_info {
     /* Sums over an epoch's windows; moved: they leave, some to be held in memory by a run. */
     uint64_t window_rows, window_rows_kept, window_rows_moved;
     uint64_t memory_bytes;         /* the memory limit of drps-index */
+    struct drps_hashing hashing;   /* of features, under hash_seed: keys of names.rec are bins */
     int string_names;              /* features are strings: names.rec holds them */
     char base[DRPS_PLAN_ID_BYTES]; /* id of the plan that this one goes on from, whose rows have
                                       their numbers here; "": none */
     uint64_t base_rows; /* that it has; some of them may be in no batch. Others follow behind */
     size_t tables_n;
     struct drps_table tables[DRPS_PLAN_TABLES];
-    size_t fields_n;                           /* string names: field prefixes */
+    size_t fields_n; /* string names: field prefixes; there, too, where such names are hashed */
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv; "" in other plans, and where not known */
     char separator;                            /* of csv, as given; 0 if it was not */
     int headless;                              /* csv has no header: columns are numbers */
@@ -250,6 +254,14 @@ struct drps_plan {
     struct drps_classes *classes; /* own: info.classes */
     void *json;                   /* own: the whole manifest, a json_t object */
 };
+
+/* Returns how many of the plan's samples the worker of a rank has in an epoch, about: each has as
+ * many as the others. */
+static inline uint64_t drps_plan_own_samples(const struct drps_plan_info *info, uint64_t samples)
+{
+    if (info->ranks.count > 1 && !drps_rank_trains(&info->ranks, info->ranks.rank)) return 0;
+    return info->ranks.workers > 1 ? samples / info->ranks.workers : samples;
+}
 
 /* Returns what so many of an epoch's training samples weigh: all of them exactly, fewer in the
  * mean.
@@ -329,6 +341,9 @@ int drps_plan_is_matrix(const struct drps_plan_info *info);
 /* Returns the entry of the plan's algorithm, with its loss where that is a text; NULL: it is
  * unknown. */
 const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *info);
+
+/* 1: the data calls features by names, of fields; 0: by numbers. */
+int drps_plan_reads_names(const struct drps_plan_info *info);
 
 /* Returns the fields that a row has factors for; 0: it has the same for all. */
 uint32_t drps_plan_row_fields(const struct drps_plan_info *info);

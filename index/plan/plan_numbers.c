@@ -304,6 +304,18 @@ static int check_text(const struct drps_plan_info *i, const char *path, struct d
     return drps_manifest_check(&outputs, 1, path, err);
 }
 
+/* Bins are numbers, of features that an algorithm knows as such. */
+static int check_hashing(const struct drps_plan_info *i, const char *path, struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(i->algo);
+    struct drps_err why = DRPS_ERR_INIT;
+    if (!i->hashing.bits) return 0;
+    if (i->string_names)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: features are hashed, and strings", path);
+    if (!a || drps_algorithm_check_hashing(a, &i->hashing, i->field_count, &why) == 0) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, why.text);
+}
+
 /* Checks that negatives are there for algorithms that draw, and only for these. */
 static int check_negatives(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
@@ -340,6 +352,7 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
     if (!i->classification && i->classes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: classes, and labels that are numbers", path);
     int rc = check_text(i, path, err);
+    if (rc == 0) rc = check_hashing(i, path, err);
     if (rc == 0) rc = check_negatives(i, path, err);
     if (rc == 0) rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
     s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
@@ -380,6 +393,11 @@ const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *in
     return drps_expr_parse(&e, info->expression, info->outputs > 0, NULL) < 0
                ? a
                : drps_algorithm_of(a, &e);
+}
+
+int drps_plan_reads_names(const struct drps_plan_info *info)
+{
+    return info->hashing.bits ? info->fields_n > 0 : info->string_names;
 }
 
 uint32_t drps_plan_row_fields(const struct drps_plan_info *info)

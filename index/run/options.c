@@ -304,6 +304,14 @@ static int check_topic(struct drps_index_options *o, const struct drps_algorithm
                         o->residual_slots ? "residual slots" : "handing rows on");
 }
 
+static int check_hashing(struct drps_index_options *o, const struct drps_algorithm *a,
+                         struct drps_err *err)
+{
+    drps_hashing_complete(&o->hashing);
+    int rc = drps_hashing_check(&o->hashing, err);
+    return rc == 0 ? drps_algorithm_check_hashing(a, &o->hashing, 0, err) : rc;
+}
+
 static int no_outputs(const char *why, struct drps_err *err)
 {
     return drps_err_set(err, DRPS_E_CONFIG, "the outputs are of %s: leave their number out", why);
@@ -383,6 +391,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
                             "the algorithm %s normalises none",
                             a->name);
     rc = check_topic(o, a, err);
+    if (rc == 0) rc = check_hashing(o, a, err);
     if (rc == 0) rc = drps_run_check_implicit(o, err);
     if (rc == 0) rc = drps_run_check_class_weights(o, err);
     if (rc < 0) return rc;
@@ -404,6 +413,7 @@ void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_op
     o->factors = info->factors;
     o->not_normalized = drps_plan_row_fields(info) && !info->normalized;
     o->reader.hash_seed = info->hash_seed;
+    o->hashing = info->hashing;
     o->no_bias = !drps_plan_has_bias(info);
 }
 

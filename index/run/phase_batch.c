@@ -22,7 +22,7 @@ struct batching {
     uint16_t *fields;
     size_t values_cap, fields_cap;
     double label_sum; /* of training labels, each times its weight */
-    uint64_t ones;    /* training entries of value 1 */
+    uint64_t ones;    /* training entries of value 1, or hashed to that with a sign */
     struct drps_plan_weights weights;
     int weighted;                     /* a weight is not 1 */
     struct drps_label_sums labels[2]; /* of training, of test */
@@ -114,12 +114,13 @@ static int weigh(struct batching *b, struct spool_sample *s, struct drps_err *er
     return rc;
 }
 
-static uint32_t count_ones(const struct spool_sample *s)
+/* Counts values of 1; where hashing gives features a sign, of -1, too. */
+static uint32_t count_ones(const struct spool_sample *s, int hashed)
 {
     uint32_t ones = 0;
     if (!s->values) return s->n;
     for (uint32_t i = 0; i < s->n; i++)
-        ones += s->values[i] == 1;
+        ones += s->values[i] == 1 || (hashed && s->values[i] == -1);
     return ones;
 }
 
@@ -134,7 +135,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     s->label = stored_label(r, s->label);
     rc = weigh(b, s, err);
     if (rc < 0) return rc;
-    if (!b->test) b->ones += count_ones(s);
+    if (!b->test) b->ones += count_ones(s, r->info->hashing.bits > 0);
     if (++b->done % REPORT_EVERY == 0) {
         rc = drps_index_report(&r->progress, b->done, b->total, err);
         if (rc < 0) return rc;

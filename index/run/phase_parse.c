@@ -130,6 +130,9 @@ static int settle_fields(struct index_run *r, struct drps_err *err)
     if (!drps_algorithm_has_fields(drps_algorithm_find(r->options.algo))) return 0;
     info->field_count = r->parsed.field_count ? r->parsed.field_count : 1;
     int rc = r->base ? drps_run_take_fields(r, err) : 0;
+    if (rc == 0)
+        rc = drps_algorithm_check_hashing(r->options.algorithm, &info->hashing, info->field_count,
+                                          err);
     if (rc < 0) return rc;
     info->dim = drps_algorithm_field_dim(info->factors, info->field_count);
     if (!info->dim)
@@ -222,7 +225,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     info->samples = p->samples;
     info->test_samples = p->test_samples;
     info->nnz = p->nnz;
-    info->string_names = p->string_names;
+    info->string_names = p->string_names && !info->hashing.bits;
     info->fields_n = p->fields_n;
     memcpy(info->label_column, p->label_column, sizeof(info->label_column));
     info->separator = strcmp(p->format, "csv") == 0 ? r->options.reader.csv_separator : '\0';

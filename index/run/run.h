@@ -162,6 +162,10 @@ int drps_phase_circulate(struct index_run *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_phase_forecast(struct index_run *r, struct drps_err *err);
 
+/* After all phases: how long an epoch takes, where the machine was asked for its rates. */
+DRPS_MUST_CHECK
+int drps_run_price(struct index_run *r, struct drps_err *err);
+
 /* ---- What several phases need ---- */
 
 /* Returns what samples in spools have: provisional ids, which the map makes placed ones; NULL: they

@@ -15,6 +15,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
+#include "index/hashing/drps_hasher.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/samples/drps_replay.h"
 #include "index/watch/drps_index_watch.h"
@@ -118,8 +119,9 @@ struct taker {
     int test_input;  /* the input being read holds evaluation samples */
     uint32_t *ids;
     size_t ids_cap;
-    int sample_rows;         /* training samples have a row of their own */
-    struct drps_samples own; /* one sample with its row's entry; sample_rows */
+    int sample_rows;            /* training samples have a row of their own */
+    struct drps_samples own;    /* one sample with its row's entry; sample_rows */
+    struct drps_hasher *hasher; /* own; NULL: features are not hashed */
 };
 
 void drps_label_set_add(struct label_set *set, float label, double weight)
@@ -259,8 +261,33 @@ static int is_choice(const struct taker *t, float rating)
     return !o->has_least || (double)rating >= o->least;
 }
 
-static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
-                       struct drps_err *err)
+/* Sample i of `s` with bins in place of its features, as the one sample of *out, whose arrays are
+ * borrowed until the next one. */
+static int hash_sample(struct taker *t, const struct drps_samples *s, size_t i, size_t starts[2],
+                       struct drps_samples *out, struct drps_err *err)
+{
+    const size_t first = s->starts[i];
+    const struct drps_hasher_input in = {.keys = s->keys + first,
+                                         .values = s->values + first,
+                                         .fields = s->fields ? s->fields + first : NULL,
+                                         .n = s->starts[i + 1] - first};
+    struct drps_hashed hashed;
+    int rc = drps_hasher_run(t->hasher, &in, &hashed, err);
+    if (rc < 0) return drps_err_context(err, "sample %llu", (unsigned long long)t->number + 1);
+    starts[0] = 0;
+    starts[1] = hashed.n;
+    *out = (struct drps_samples){.n = 1,
+                                 .labels = s->labels + i,
+                                 .weights = s->weights ? s->weights + i : NULL,
+                                 .starts = starts,
+                                 .keys = hashed.keys,
+                                 .values = hashed.values,
+                                 .fields = hashed.fields,
+                                 .all_ones = hashed.all_ones};
+    return 0;
+}
+
+static int take_read(struct taker *t, const struct drps_samples *s, size_t i, struct drps_err *err)
 {
     if (!is_choice(t, s->labels[i])) {
         t->number++;
@@ -272,6 +299,16 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
         return rc < 0 ? rc : add_sample(t, s, i, err);
     rc = add_own_row(t, s, i, err);
     return rc < 0 ? rc : add_sample(t, &t->own, 0, err);
+}
+
+static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
+                       struct drps_err *err)
+{
+    struct drps_samples hashed;
+    size_t starts[2];
+    if (!t->hasher) return take_read(t, s, i, err);
+    int rc = hash_sample(t, s, i, starts, &hashed, err);
+    return rc < 0 ? rc : take_read(t, &hashed, 0, err);
 }
 
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
@@ -411,7 +448,7 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
     const struct drps_algorithm *a = o->algorithm;
     const int rates = drps_algorithm_rates(a);
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
-                             .strings = p->string_names,
+                             .strings = p->string_names && !o->hashing.bits,
                              .table_by_field = rates,
                              .table_by_key = drps_algorithm_has_sample_rows(a),
                              .by_hash = in_grid(o),
@@ -432,7 +469,7 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                             "docword has no labels: only topic models read it, and the algorithm "
                             "%s needs labels",
                             a->name);
-    if (d.table_by_key && p->string_names)
+    if (d.table_by_key && d.strings)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the algorithm %s needs %s by number, in format docword or libsvm; the "
                             "input is in format %s",
@@ -457,7 +494,7 @@ static int take_shape(const struct drps_io *io, const struct drps_index_options 
     if (!base) return 0;
     memcpy(p->format, base->info.format, sizeof(p->format));
     memcpy(p->label_column, base->info.label_column, sizeof(p->label_column));
-    p->string_names = base->info.string_names;
+    p->string_names = drps_plan_reads_names(&base->info);
     p->headless = base->info.headless;
     int rc = copy_fields(p, (const char *const *)base->fields, base->info.fields_n, err);
     return rc == 0 ? open_dict(io, o, dir, p, err) : rc;
@@ -569,6 +606,22 @@ static int open_classes(const struct drps_index_options *o, struct read_samples 
     return p->classes && p->in_training ? 0 : drps_err_set(err, -ENOMEM, "no memory for classes");
 }
 
+static int open_hasher(struct taker *t, struct drps_err *err)
+{
+    const struct drps_index_options *o = t->options;
+    if (!o->hashing.bits) return 0;
+    t->hasher = drps_hasher_new(&o->hashing, o->reader.hash_seed);
+    return t->hasher ? 0 : drps_err_set(err, -ENOMEM, "no memory to hash features");
+}
+
+static void warn_of_values(const struct taker *t)
+{
+    if (t->hasher && drps_hasher_took_values(t->hasher))
+        drps_log(t->options->log, DRPS_LOG_WARN,
+                 "one-permutation hashing is of sets: features have values other than 1, which are "
+                 "not looked at; signed hashing keeps them");
+}
+
 int drps_read_samples(const struct drps_io *io, const struct index_progress *progress,
                       const char *dir, struct read_samples *out, struct drps_err *err)
 {
@@ -580,6 +633,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
     const uint64_t memory = options->memory_bytes;
     int rc = open_classes(options, out, err);
+    if (rc == 0) rc = open_hasher(&t, err);
     if (rc == 0) rc = take_shape(io, options, dir, out, err);
     if (rc == 0)
         rc = drps_spool_open(io, dir, "train", buckets, memory / SPOOL_TRAIN_SHARE, &out->train,
@@ -593,8 +647,10 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
         rc = parse_list(io, &t, options->tests, options->tests_n, dir, err);
     if (rc == 0) rc = drps_spool_finish(out->train, err);
     if (rc == 0) rc = drps_spool_finish(out->test, err);
+    if (rc == 0) warn_of_values(&t);
     free(t.ids);
     drps_samples_free(&t.own);
+    drps_hasher_free(t.hasher);
     return rc;
 }
 

@@ -37,6 +37,18 @@ static const struct kind {
     {"topic", DATA_REALS, {"algo", "topic", "factors", "3"}, {"epochs", "2"}},
     {"lmf", DATA_RATINGS, {"algo", "lmf", "factors", "4"}, {"epochs", "3"}},
     {"bpr", DATA_RATINGS, {"algo", "bpr", "factors", "4"}, {"epochs", "3"}},
+    {"hashed",
+     DATA_CLASSES,
+     {"algo", "mlr", "batch-size", "16", "hash-bits", "4"},
+     {"epochs", "2"}},
+    {"hashed-ffm",
+     DATA_FIELDS,
+     {"algo", "ffm", "task", "regression", "hash-bits", "2"},
+     {"epochs", "2"}},
+    {"oph",
+     DATA_REALS,
+     {"algo", "fm", "hash-bits", "9", "hash-kind", "oph", "hash-bins", "16"},
+     {"epochs", "2"}},
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
@@ -242,7 +254,7 @@ static void use(struct scratch *s, const struct data *d, const struct kind *k, e
     assert_true(wanted && found && starts && indices && text);
     const char *file = file_of(s, d, k);
     (void)snprintf(model, sizeof(model), "%s/%s.model", s->dir, k->name);
-    const int classes = k->kind == DATA_CLASSES && strcmp(k->name, "mlr") == 0;
+    const int classes = k->kind == DATA_CLASSES && strcmp(k->name, "svm") != 0;
     if (k->kind != DATA_CLASSES || classes)
         n = predicted(s, model, file, classes ? "probabilities" : NULL, wanted, MOST);
     must(drps_predictor_open(model, memory_of(model, room), &p, &err), &err, model);

@@ -21,6 +21,7 @@ static const struct gen_options base = {
     .rows = 100000,
     .zipf = 1.05,
     .fields = 39,
+    .density = 0.0002,
     .nnz = 20,
     .users = 500,
     .items = 300,
@@ -251,9 +252,10 @@ static void test_gen_put_count_writes_any_number(void **state)
 
 static void test_gen_seed_decides_every_line(void **state)
 {
-    static const struct gen_kind *const kinds[] = {&gen_ctr, &gen_classification, &gen_matrix};
+    static const struct gen_kind *const kinds[] = {&gen_ctr, &gen_classification, &gen_graph,
+                                                   &gen_matrix};
     (void)state;
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
         struct gen_options other = base;
         other.seed = 2;
         struct set a = set_open(kinds[k], &base), b = set_open(kinds[k], &base),
@@ -563,6 +565,46 @@ static void test_gen_matrix_ratings_belong_to_pairs(void **state)
     set_close(&s);
 }
 
+/* Each sample has each feature with the same probability: the number of edges, the first and the
+ * last feature, and the spread of the samples' degrees, to within five standard deviations. */
+static void test_gen_graph_edges_are_independent(void **state)
+{
+    static const struct {
+        uint64_t rows;
+        double density;
+    } cases[] = {{5000, 0.01}, {40, 0.5}, {100000, 0.0003}, {7, 1}};
+    enum { SAMPLES = 4000 };
+    (void)state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+        struct gen_options o = base;
+        struct line l;
+        o.rows = cases[c].rows;
+        o.density = cases[c].density;
+        struct set s = set_open(&gen_graph, &o);
+        const double p = o.density, mean = p * (double)o.rows;
+        double edges = 0, squares = 0, first = 0, last = 0, positive = 0;
+        for (uint64_t i = 0; i < SAMPLES; i++) {
+            set_parse(&s, i, &l);
+            for (size_t k = 0; k < l.n; k++) {
+                assert_true(l.ids[k] >= 1 && l.ids[k] <= o.rows && l.values[k] == 1);
+                assert_true(!k || l.ids[k - 1] < l.ids[k]);
+                first += l.ids[k] == 1;
+                last += l.ids[k] == o.rows;
+            }
+            edges += (double)l.n;
+            squares += ((double)l.n - mean) * ((double)l.n - mean);
+            positive += l.label > 0;
+        }
+        const double variance = mean * (1 - p);
+        assert_true(fabs(edges - SAMPLES * mean) <= 5 * sqrt(SAMPLES * variance));
+        assert_true(fabs(squares / SAMPLES - variance) <= 0.12 * variance);
+        assert_true(fabs(first - SAMPLES * p) <= 5 * sqrt(SAMPLES * p));
+        assert_true(fabs(last - SAMPLES * p) <= 5 * sqrt(SAMPLES * p));
+        assert_true(positive > SAMPLES * 0.4 && positive < SAMPLES * 0.6);
+        set_close(&s);
+    }
+}
+
 static void test_gen_refuses_too_few_rows(void **state)
 {
     struct gen_options o = base;
@@ -575,6 +617,10 @@ static void test_gen_refuses_too_few_rows(void **state)
     assert_null(g);
     o.rows = 2 * o.nnz - 2;
     assert_int_equal(gen_classification.new(&o, &g, NULL), DRPS_E_CONFIG);
+    assert_null(g);
+    o.rows = UINT64_C(1) << 40;
+    o.density = 0.1;
+    assert_int_equal(gen_graph.new(&o, &g, &err), DRPS_E_CONFIG);
     assert_null(g);
 }
 
@@ -697,7 +743,7 @@ static void test_gen_wrong_usage_exits_with_2(void **state)
         const char *args[8], *says;
     } cases[] = {
         {{NULL}, "say which data set"},
-        {{"vectors"}, "'vectors' is not one of: ctr, classification, matrix"},
+        {{"vectors"}, "'vectors' is not one of: ctr, classification, graph, matrix"},
         {{"ctr", "matrix"}, "one data set at a time"},
         {{"matrix", "--rank", "5"},
          "--rank: a rank is a process of several, in drps-train; say --factors 5"},
@@ -707,6 +753,9 @@ static void test_gen_wrong_usage_exits_with_2(void **state)
         {{"ctr", "--fields", "10001"}, "--fields: '10001' is out of range"},
         {{"ctr", "--rows", "100"}, "39 fields need at least 117"},
         {{"ctr", "--zipf", "-1"}, "--zipf: '-1' is out of range: from 0 to 10"},
+        {{"graph", "--zipf", "1"}, "--zipf does not apply to graph"},
+        {{"graph", "--density", "0"}, "gives samples no features"},
+        {{"graph", "--rows", "1G", "--density", "1"}, "at most 1000000 can be made"},
         {{"ctr", "--drift", "0.1"}, "--drift needs --day-samples"},
         {{"ctr", "--drift", "2", "--day-samples", "10"}, "--drift"},
         {{"ctr", "--samples", "20001", "--day-samples", "2"}, "more than 10000 days"},
@@ -751,6 +800,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_gen_classification_labels_follow_the_features),
         cmocka_unit_test(test_gen_classification_lines_vary_and_are_half_positive),
         cmocka_unit_test(test_gen_classification_ends_on_steep_laws),
+        cmocka_unit_test(test_gen_graph_edges_are_independent),
         cmocka_unit_test(test_gen_matrix_has_the_stated_moments),
         cmocka_unit_test(test_gen_matrix_ratings_belong_to_pairs),
         cmocka_unit_test(test_gen_refuses_too_few_rows),

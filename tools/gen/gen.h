@@ -21,7 +21,7 @@ struct gen_options {
     uint64_t samples; /* at least 1 */
     uint64_t seed;
 
-    /* ctr, classification */
+    /* ctr, classification, graph */
     uint64_t rows;   /* ids run from 1 to rows; up to 2^48 */
     double zipf;     /* exponent of the skew, 0 (uniform) to 10 */
     uint64_t fields; /* ctr: 1 to GEN_MAX_FIELDS; rows >= 3 * fields */
@@ -30,6 +30,7 @@ struct gen_options {
     enum gen_format format; /* ctr */
     uint64_t day_samples;   /* ctr: that make a day; 0: all are of one */
     double drift;           /* ctr: share of the features that are others from day to day, 0 to 1 */
+    double density;         /* graph: share of the rows that a sample has, above 0, up to 1 */
     uint64_t nnz; /* classification: mean features a sample, 1 to GEN_MAX_NNZ; 2 nnz - 1 <= rows */
 
     /* matrix */
@@ -56,7 +57,7 @@ struct gen_kind {
     void (*free)(struct gen *g);               /* NULL-safe; accepts half-built sets */
 };
 
-extern const struct gen_kind gen_ctr, gen_classification, gen_matrix;
+extern const struct gen_kind gen_ctr, gen_classification, gen_graph, gen_matrix;
 
 /* ---- What the kinds share ---- */
 

@@ -6,7 +6,8 @@
 
 #define ID_LIMIT (UINT64_C(1) << 48)
 
-static const struct gen_kind *const kinds[] = {&gen_ctr, &gen_classification, &gen_matrix};
+static const struct gen_kind *const kinds[] = {&gen_ctr, &gen_classification, &gen_graph,
+                                               &gen_matrix};
 enum { N_KINDS = sizeof(kinds) / sizeof(*kinds) };
 
 enum key {
@@ -22,6 +23,7 @@ enum key {
     KEY_DAY_SAMPLES,
     KEY_DRIFT,
     KEY_NNZ,
+    KEY_DENSITY,
     KEY_USERS,
     KEY_ITEMS,
     KEY_RATINGS,
@@ -39,9 +41,10 @@ static const struct argp_option option_table[] = {
     {"test-samples", KEY_TEST_SAMPLES, "N", 0, "The last N samples go to --test-output (default 0)",
      1},
     {"test-output", KEY_TEST_OUTPUT, "FILE", 0, "File for the last samples", 1},
-    {NULL, 0, NULL, 0, "ctr and classification:", 2},
+    {NULL, 0, NULL, 0, "ctr, classification and graph:", 2},
     {"rows", KEY_ROWS, "N", 0, "Feature ids run from 1 to N (default 1M)", 2},
-    {"zipf", KEY_ZIPF, "S", 0, "Frequencies fall as 1 / rank^S (default 1.05; 0: uniform)", 2},
+    {"zipf", KEY_ZIPF, "S", 0,
+     "Frequencies fall as 1 / rank^S (default 1.05; 0: uniform; not of graph)", 2},
     {NULL, 0, NULL, 0, "ctr:", 3},
     {"fields", KEY_FIELDS, "N", 0, "Fields, one feature of each in every sample (default 39)", 3},
     {"interactions", KEY_INTERACTIONS, "K", 0,
@@ -54,13 +57,18 @@ static const struct argp_option option_table[] = {
      3},
     {NULL, 0, NULL, 0, "classification:", 4},
     {"nnz", KEY_NNZ, "N", 0, "Features of a sample: 1 to 2 N - 1 (default 100)", 4},
-    {NULL, 0, NULL, 0, "matrix:", 5},
-    {"users", KEY_USERS, "N", 0, "Users (default 100K)", 5},
-    {"items", KEY_ITEMS, "N", 0, "Items (default 10K)", 5},
-    {"ratings", KEY_RATINGS, "N", 0, "Another name of --samples", 5},
-    {"factors", KEY_FACTORS, "K", 0, "Hidden factors of each user and item (default 8)", 5},
-    {"rank", KEY_RANK, "N", OPTION_HIDDEN, NULL, 5},
-    {"noise", KEY_NOISE, "SD", 0, "Standard deviation of the noise (default 0.3)", 5},
+    {NULL, 0, NULL, 0, "graph:", 5},
+    {"density", KEY_DENSITY, "P", 0,
+     "Each sample has each of the --rows features with this probability (0.0001 or 0.01%; default "
+     "0.00001)",
+     5},
+    {NULL, 0, NULL, 0, "matrix:", 6},
+    {"users", KEY_USERS, "N", 0, "Users (default 100K)", 6},
+    {"items", KEY_ITEMS, "N", 0, "Items (default 10K)", 6},
+    {"ratings", KEY_RATINGS, "N", 0, "Another name of --samples", 6},
+    {"factors", KEY_FACTORS, "K", 0, "Hidden factors of each user and item (default 8)", 6},
+    {"rank", KEY_RANK, "N", OPTION_HIDDEN, NULL, 6},
+    {"noise", KEY_NOISE, "SD", 0, "Standard deviation of the noise (default 0.3)", 6},
     {0},
 };
 
@@ -68,9 +76,9 @@ static const struct argp_option option_table[] = {
 static const struct {
     int key;
     const char *name;
-    const struct gen_kind *kinds[2];
+    const struct gen_kind *kinds[3];
 } shapes[] = {
-    {KEY_ROWS, "rows", {&gen_ctr, &gen_classification}},
+    {KEY_ROWS, "rows", {&gen_ctr, &gen_classification, &gen_graph}},
     {KEY_ZIPF, "zipf", {&gen_ctr, &gen_classification}},
     {KEY_FIELDS, "fields", {&gen_ctr}},
     {KEY_INTERACTIONS, "interactions", {&gen_ctr}},
@@ -78,6 +86,7 @@ static const struct {
     {KEY_DAY_SAMPLES, "day-samples", {&gen_ctr}},
     {KEY_DRIFT, "drift", {&gen_ctr}},
     {KEY_NNZ, "nnz", {&gen_classification}},
+    {KEY_DENSITY, "density", {&gen_graph}},
     {KEY_USERS, "users", {&gen_matrix}},
     {KEY_ITEMS, "items", {&gen_matrix}},
     {KEY_FACTORS, "factors", {&gen_matrix}},
@@ -90,14 +99,16 @@ static void take_kind(struct drps_cli *cli, struct gen_tool_options *o, const ch
     if (o->kind) drps_cli_usage(cli, "one data set at a time: '%s' is too much", arg);
     for (size_t i = 0; i < N_KINDS; i++)
         if (!strcmp(arg, kinds[i]->name)) o->kind = kinds[i];
-    if (!o->kind) drps_cli_usage(cli, "'%s' is not one of: ctr, classification, matrix", arg);
+    if (!o->kind)
+        drps_cli_usage(cli, "'%s' is not one of: ctr, classification, graph, matrix", arg);
 }
 
 static void check(struct drps_cli *cli, const struct gen_tool_options *o)
 {
-    if (!o->kind) drps_cli_usage(cli, "say which data set: ctr, classification or matrix");
+    if (!o->kind) drps_cli_usage(cli, "say which data set: ctr, classification, graph or matrix");
     for (size_t i = 0; i < N_SHAPES; i++)
-        if (o->given >> i & 1 && o->kind != shapes[i].kinds[0] && o->kind != shapes[i].kinds[1])
+        if (o->given >> i & 1 && o->kind != shapes[i].kinds[0] && o->kind != shapes[i].kinds[1] &&
+            o->kind != shapes[i].kinds[2])
             drps_cli_usage(cli, "--%s does not apply to %s", shapes[i].name, o->kind->name);
     if (o->gen.drift > 0 && !o->gen.day_samples)
         drps_cli_usage(cli, "--drift needs --day-samples N: how many samples make a day");
@@ -166,6 +177,10 @@ static int parse(struct drps_cli *cli, int key, char *arg)
     case KEY_NNZ:
         g->nnz = drps_cli_count(cli, arg, 1, GEN_MAX_NNZ);
         return 0;
+    case KEY_DENSITY:
+        g->density = drps_cli_share(cli, arg);
+        if (!(g->density > 0)) drps_cli_usage(cli, "--density '%s' gives samples no features", arg);
+        return 0;
     case KEY_USERS:
         g->users = drps_cli_count(cli, arg, 1, ID_LIMIT);
         return 0;
@@ -196,7 +211,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 
 const struct drps_cli_tool gen_tool = {
     .name = "drps-gen",
-    .args_doc = "ctr|classification|matrix",
+    .args_doc = "ctr|classification|graph|matrix",
     .doc = "Make a synthetic data set: text on standard output, one sample a line."
            "\vCounts take K, M, G and T for powers of 1000. The same options give the same bytes.",
     .options = option_table,

@@ -1,5 +1,5 @@
 /* drps-gen makes synthetic data sets, and tells how far it is. Each kind has a file of its own:
- * ctr.c, classification.c and matrix.c. */
+ * ctr.c, classification.c, graph.c and matrix.c. */
 #include "tools/gen/tool.h"
 
 #include <inttypes.h>
@@ -101,6 +101,7 @@ int gen_tool_main(int argc, char **argv)
                 .rows = 1000000,
                 .zipf = 1.05,
                 .fields = 39,
+                .density = 1e-5,
                 .nnz = 100,
                 .users = 100000,
                 .items = 10000,

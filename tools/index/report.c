@@ -66,6 +66,12 @@ static const char *memory(uint64_t bytes)
     return text;
 }
 
+static const char *hashing(const struct drps_plan_info *i)
+{
+    static char text[DRPS_HASHING_TEXT_BYTES];
+    return drps_hashing_text(&i->hashing, text);
+}
+
 /* ---- The first lines ---- */
 
 static void print_features(const struct drps_plan_info *i)
@@ -86,6 +92,7 @@ static void print_features(const struct drps_plan_info *i)
         join = ", ";
     }
     const char *what = strcmp(i->algo, "topic") == 0 ? "topics" : "factors";
+    if (i->hashing.bits) printf(" (hashed: %s)", hashing(i));
     if (drps_plan_row_fields(i))
         printf(" with %u factors for each of %u fields", i->factors, i->field_count);
     else if (i->factors)

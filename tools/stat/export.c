@@ -24,6 +24,10 @@ int stat_export(struct drps_cli *cli, const struct drps_io *io,
     o.model = path;
     int rc = drps_export_run(io, &o, &result, err);
     if (rc < 0) return rc;
+    if (result.hashed)
+        drps_log(&cli->log, DRPS_LOG_WARN,
+                 "features are hashed: names are numbers of bins, and who scores with these rows "
+                 "has to hash as drps-index does (docs/formats.md)");
     if (cli->json) return print_json(&result, err);
     if (cli->log.level < DRPS_LOG_INFO) return 0;
     (void)fprintf(strcmp(o.output, "-") == 0 ? stderr : stdout, "%s rows of %u %s, as %s\n",

@@ -36,6 +36,9 @@ void stat_print_expression(const char *text, uint32_t outputs);
 /* How many named classes there are, and their names, as many as fit some lines; NULL: nothing. */
 void stat_print_classes(const struct drps_classes *classes);
 
+/* How features are hashed, if they are. */
+void stat_print_hashing(const struct drps_hashing *hashing);
+
 /* What went between memory and disk, if anything did or `details` are asked for; and each window.
  */
 void stat_print_disk(const json_t *training, int details);

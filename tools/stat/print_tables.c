@@ -20,6 +20,14 @@ void stat_print_classes(const struct drps_classes *classes)
            drps_classes_text(classes, names, sizeof(names)));
 }
 
+void stat_print_hashing(const struct drps_hashing *hashing)
+{
+    char text[DRPS_HASHING_TEXT_BYTES];
+    if (hashing->bits)
+        printf("  hashing  %s; features are called by the numbers of their bins\n",
+               drps_hashing_text(hashing, text));
+}
+
 void stat_print_tables(const json_t *tables)
 {
     size_t i;

@@ -10,6 +10,7 @@
 #include "tools/drps_folder_kind.h"
 #include "tools/stat/check.h"
 #include "tools/stat/checkpoints.h"
+#include "tools/stat/degrees.h"
 #include "tools/stat/export.h"
 #include "tools/stat/html/drps_html_report.h"
 #include "tools/stat/print.h"
@@ -21,6 +22,7 @@
 enum {
     KEY_VERIFY = DRPS_CLI_KEY,
     KEY_CHECK,
+    KEY_DEGREES,
     KEY_EPOCH,
     KEY_WINDOWS,
     KEY_LINK,
@@ -45,6 +47,7 @@ struct options {
     struct html_report report;           /* file NULL: not asked for */
     int verify;
     int check;          /* the samples of a plan */
+    int degrees;        /* of its features and samples */
     size_t topic_words; /* of each topic are shown instead; 0: not asked for */
     const char *words;  /* file of their names */
     struct stat_weights weights;
@@ -61,6 +64,10 @@ static const struct argp_option option_table[] = {
     {"check", KEY_CHECK, NULL, 0,
      "Instead, of a plan: look for what goes wrong in learning: features that are the same in all "
      "samples, one that alone decides the label, test samples that are in training, too",
+     1},
+    {"degrees", KEY_DEGREES, NULL, 0,
+     "Instead, of a plan: how many samples have each feature, and how many features each sample "
+     "has",
      1},
     {"epoch", KEY_EPOCH, "E", 0, "Only this epoch of a model's training", 1},
     {"windows", KEY_WINDOWS, NULL, 0,
@@ -135,11 +142,12 @@ static void check_options(struct drps_cli *cli, const struct options *o)
         drps_cli_usage(cli, "--json and --html do not go together: give one of them");
     if (o->report.n > 1 && !o->report.file)
         drps_cli_usage(cli, "one plan or model at a time: '%s' is too much", o->paths[1]);
-    const int questions =
-        !!o->verify + !!o->check + !!o->topic_words + !!w->wanted + !!e->output + !!o->report.file;
+    const int questions = !!o->degrees + !!o->verify + !!o->check + !!o->topic_words + !!w->wanted +
+                          !!e->output + !!o->report.file;
     if (questions > 1)
-        drps_cli_usage(cli, "--verify, --check, --topics, --weights, --export and --html are "
-                            "questions of their own: ask one");
+        drps_cli_usage(cli,
+                       "--verify, --check, --degrees, --topics, --weights, --export and --html are "
+                       "questions of their own: ask one");
     if (questions && (o->shown.epoch || o->shown.windows || o->link_given))
         drps_cli_usage(cli, "--epoch, --windows and --link show how training went, and another "
                             "question is asked: leave one of them out");
@@ -154,6 +162,9 @@ static int parse(struct drps_cli *cli, int key, char *arg)
         return 0;
     case KEY_CHECK:
         o->check = 1;
+        return 0;
+    case KEY_DEGREES:
+        o->degrees = 1;
         return 0;
     case KEY_EPOCH:
         o->shown.epoch = drps_cli_count(cli, arg, 1, UINT32_MAX);
@@ -225,15 +236,19 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
     int rc = drps_plan_open(io, o->path, &plan, err);
     if (rc == 0 && (o->shown.epoch || o->shown.windows || o->topic_words || o->weights.wanted ||
                     o->export.output))
-        rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "--epoch, --windows, --topics, --weights, --similar and --export are "
-                          "for models, and %s is a plan; of a plan there are --check and --verify",
-                          o->path);
+        rc =
+            drps_err_set(err, DRPS_E_CONFIG,
+                         "--epoch, --windows, --topics, --weights, --similar and --export are "
+                         "for models, and %s is a plan; of a plan there are --check, --degrees and "
+                         "--verify",
+                         o->path);
     if (rc == 0) {
         if (o->verify)
             rc = stat_verify_plan(cli, plan, err);
         else if (o->check)
             rc = stat_check_plan(cli, plan, err);
+        else if (o->degrees)
+            rc = stat_print_degrees(cli, plan, err);
         else if (cli->json)
             rc = drps_cli_json_print(json_incref(plan->json), err);
         else
@@ -245,9 +260,9 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
 
 static int check_parts(const struct options *o, const json_t *j, struct drps_err *err)
 {
-    if (o->check)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "--check is of a plan, and %s is a model: name the plan", o->path);
+    if (o->check || o->degrees)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s is of a plan, and %s is a model: name the plan",
+                            o->check ? "--check" : "--degrees", o->path);
     const json_t *training = json_object_get(j, "training");
     const size_t n = json_array_size(json_object_get(training, "epochs"));
     if (o->shown.epoch > n)
@@ -287,13 +302,14 @@ static int stat_checkpoints(struct drps_cli *cli, const struct drps_io *io, cons
                             struct drps_err *err)
 {
     if (o->verify) return stat_verify_checkpoints(cli, io, o->path, err);
-    if (o->shown.epoch || o->shown.windows || o->check || o->topic_words || o->weights.wanted ||
-        o->export.output)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "--epoch, --windows, --topics, --weights, --similar and --export are "
-                            "for models, --check is of plans, and %s holds checkpoints; of these "
-                            "there is --verify",
-                            o->path);
+    if (o->shown.epoch || o->shown.windows || o->check || o->degrees || o->topic_words ||
+        o->weights.wanted || o->export.output)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "--epoch, --windows, --topics, --weights, --similar and --export are "
+            "for models, --check and --degrees are of plans, and %s holds checkpoints; of these "
+            "there is --verify",
+            o->path);
     return stat_print_checkpoints(cli, io, o->path, err);
 }
 
