@@ -113,12 +113,16 @@ struct drps_index_options {
     int separate;       /* 1: servers are ranks of their own, and those of workers follow. At most
                            DRPS_PLAN_WORKERS_MAX ranks */
     const char
-        *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
-                            and in the order grid rows circulate between at most 16 workers */
+        *partition; /* of the rows among servers: range, counts, greedy, dppa, auto, hash; NULL:
+                       range, and in the order grid rows circulate between at most 16 workers */
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
                             the round that it would be dealt to), which NULL means there (elsewhere
                             dealt), placed (in any round), and dppa (Algorithm 1 of the compression
                             and partition paper, partition/dppa/drps_dppa.h, in any round) */
+    /* Powers of the machines, a worker and a server each: dealt samples of each round, and rows of
+     * the partitions range and counts, are shared in that proportion. Above 0. */
+    double machine_weights[DRPS_PLAN_WORKERS_MAX];
+    uint32_t machine_weights_n; /* workers; 0: all alike */
     double balance; /* dealt, round: samples change places inside their round until no worker has
                        more entries than so many times the mean of the round, 1 or more, as far as
                        that can be; 0: they do not */

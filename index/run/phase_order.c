@@ -144,14 +144,16 @@ static int report_placed(void *ctx, uint64_t placed, struct drps_err *err)
 /* Samples go to the workers whose rows they use; then they have placed ids. */
 static int assign(struct index_run *r, struct drps_err *err)
 {
+    double share[DRPS_PLAN_WORKERS_MAX];
     const struct assign_job job = {
         .io = r->io,
         .dir = r->scratch,
         .workers = r->options.workers,
         .rows = (uint32_t)r->info->rows,
         .batch_size = r->info->batch_size,
-        .rounds = drps_run_keeps_rounds(&r->options) || r->options.balance > 0,
+        .rounds = drps_run_keeps_rounds(&r->options) || !drps_run_places_samples(&r->options),
         .dealt = !drps_run_places_samples(&r->options),
+        .share = drps_run_shares(&r->options, share),
         .balance = r->options.balance,
         .seed = r->info->seed,
         .memory_bytes = r->options.memory_bytes / 3,

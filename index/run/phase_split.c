@@ -63,11 +63,14 @@ int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_
 static int choose_owners(struct index_run *r, struct owners *out, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
+    double share[DRPS_PLAN_WORKERS_MAX];
     const struct owners_job ranges = {.io = r->io,
                                       .dir = r->stage.dir,
                                       .steps = info->batches + info->eval_batches,
+                                      .training = info->batches,
                                       .block_first = r->block_first,
                                       .blocks = info->blocks,
+                                      .share = drps_run_shares(&r->options, share),
                                       .memory_bytes = r->options.memory_bytes};
     const struct placement_job placement = {
         .io = r->io,
@@ -86,6 +89,8 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         .busiest_set_rows = &r->result->links.busiest_set_rows,
         .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
         .memory_bytes = r->options.memory_bytes};
+    if (r->options.partition && strcmp(r->options.partition, "counts") == 0)
+        return drps_owners_by_counts(&ranges, r->options.servers, out, err);
     if (!drps_placement_renumbers(r->options.partition))
         return drps_owners_by_range(&ranges, r->options.servers, out, err);
     int rc = drps_placement_make(&placement, info, &r->block_first, out, err);

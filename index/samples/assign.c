@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_alloc.h"
 #include "index/samples/dppa.h"
@@ -126,15 +127,45 @@ static int find_owners(const struct assign_job *job, const struct drps_sample_st
     return rc;
 }
 
-/* Of each round, a worker's samples are neighbours; of the last one, even to one sample. */
+/* Share n samples by the workers' shares, nobody more than `most` (NULL: any): each the whole part
+ * of its share, and what is left to those that lack most. */
+static void apportion(const struct assign_job *job, uint64_t n, const uint64_t *most, uint64_t *out)
+{
+    uint64_t left = n;
+    for (uint32_t w = 0; w < job->workers; w++) {
+        const double share = job->share ? job->share[w] : 1.0 / job->workers;
+        const uint64_t whole = (uint64_t)((double)n * share);
+        out[w] = most && most[w] < whole ? most[w] : whole;
+        if (out[w] > left) out[w] = left;
+        left -= out[w];
+    }
+    while (left) { /* ends: there is room for all */
+        uint32_t to = job->workers;
+        double lacks = 0;
+        for (uint32_t w = 0; w < job->workers; w++) {
+            const double share = job->share ? job->share[w] : 1.0 / job->workers;
+            const double mine = (double)n * share - (double)out[w];
+            if ((most && out[w] == most[w]) || (to < job->workers && mine <= lacks)) continue;
+            to = w;
+            lacks = mine;
+        }
+        out[to]++;
+        left--;
+    }
+}
+
+/* Of each round, a worker's samples are neighbours. */
 static void deal(const struct assign_job *job, uint64_t training, uint64_t held_out,
-                 uint16_t *train_owner, uint16_t *test_owner)
+                 const uint64_t *full, uint16_t *train_owner, uint16_t *test_owner)
 {
     const uint64_t round = job->batch_size * job->workers;
-    for (uint64_t s = 0; s < training; s++) {
-        const uint64_t left = training - s / round * round;
-        const uint64_t of_round = left < round ? left : round;
-        train_owner[s] = (uint16_t)((__uint128_t)(s % round) * job->workers / of_round);
+    uint64_t last[DRPS_PLAN_WORKERS_MAX];
+    apportion(job, training % round, full, last);
+    for (uint64_t s = 0; s < training;) {
+        const uint64_t *of = training - s < round ? last : full;
+        for (uint32_t w = 0; w < job->workers; w++)
+            for (uint64_t i = 0; i < of[w]; i++)
+                train_owner[s++] = (uint16_t)w;
     }
     for (uint64_t s = 0; s < held_out; s++)
         test_owner[s] = (uint16_t)(s % job->workers);
@@ -156,9 +187,10 @@ static int balance_round(struct rounds *r, struct drps_err *err)
 {
     uint16_t *owner = r->owner + (r->at - r->n);
     const uint32_t workers = r->job->workers;
-    const double before = drps_round_largest(r->entries, owner, r->n, NULL, workers);
-    int rc = drps_round_balance(r->entries, owner, r->n, NULL, workers, r->job->balance, err);
-    const double after = drps_round_largest(r->entries, owner, r->n, NULL, workers);
+    const double before = drps_round_largest(r->entries, owner, r->n, r->job->share, workers);
+    int rc =
+        drps_round_balance(r->entries, owner, r->n, r->job->share, workers, r->job->balance, err);
+    const double after = drps_round_largest(r->entries, owner, r->n, r->job->share, workers);
     if (before > r->out->largest_before) r->out->largest_before = before;
     if (after > r->out->largest) r->out->largest = after;
     r->n = 0;
@@ -200,6 +232,15 @@ static void share(struct assignment *a, uint32_t workers, const uint16_t *owner,
     for (uint32_t w = 0; w < workers; w++)
         if (a->samples[w] > most) most = a->samples[w];
     a->rounds = (most + batch_size - 1) / batch_size;
+}
+
+static void keep_rounds(const struct assign_job *job, const uint64_t *full, struct assignment *a,
+                        uint64_t samples)
+{
+    const uint64_t round = job->batch_size * job->workers;
+    a->kept = 1;
+    a->rounds = (samples + round - 1) / round;
+    memcpy(a->full, full, job->workers * sizeof(*full));
 }
 
 struct ordering {
@@ -264,6 +305,7 @@ int drps_assign_samples(const struct assign_job *job, struct spool **train, stru
 {
     struct lining train_line, test_line;
     uint16_t *train_owner = NULL, *test_owner = NULL;
+    uint64_t full[DRPS_PLAN_WORKERS_MAX];
     int rc = line_up_training(job, train, &train_line, err);
     if (rc == 0) rc = line_up(job, test, "test-line", NULL, &test_line, err);
     if (rc < 0) return rc;
@@ -274,13 +316,14 @@ int drps_assign_samples(const struct assign_job *job, struct spool **train, stru
     if (!train_owner || !test_owner)
         rc = drps_err_set(err, -ENOMEM, "no memory to place %" PRIu64 " samples",
                           trains.n + tests.n);
+    apportion(job, job->batch_size * job->workers, NULL, full);
     if (rc == 0 && job->dealt)
-        deal(job, trains.n, tests.n, train_owner, test_owner);
+        deal(job, trains.n, tests.n, full, train_owner, test_owner);
     else if (rc == 0)
         rc = find_owners(job, &trains, &tests, train_owner, test_owner, err);
     if (rc == 0) {
         share(train_out, job->workers, train_owner, trains.n, job->batch_size);
-        if (job->rounds) train_out->batch = job->batch_size;
+        if (job->rounds) keep_rounds(job, full, train_out, trains.n);
         train_out->dealt_rows = train_line.dealt_rows;
         if (job->balance > 0)
             rc = balance_rounds(job, *train, trains.n, train_owner, train_out, err);
