@@ -3,8 +3,8 @@
 # model of dealt samples but for rounding, and to the same from every store; what cannot be is refused.
 . "$(dirname "$0")/lib.sh"
 
-"$tools/drps-gen" classification --samples 2K --nnz 20 --rows 3K --seed 3 -o text.svm --quiet
-index() { "$tools/drps-index" text.svm --format libsvm --algo lor --workers 3 --batch-size 50 --test-fraction 0.1 --partition counts "$@" -o plan --force \
+"$tools/drps-gen" classification --samples 1950 --nnz 20 --rows 3K --seed 3 -o text.svm --quiet
+index() { "$tools/drps-index" text.svm --format libsvm --algo lor --workers 3 --batch-size 50 --partition counts "$@" -o plan --force \
     --quiet --json >index.json; }
 
 index --balance 1.03
