@@ -18,7 +18,8 @@ static int parse_plain(struct drps_values *v, struct drps_index_settings *o, int
 {
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
-    static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
+    static const char *const partitions[] = {"range", "counts", "greedy", "dppa",
+                                             "auto",  "hash",   NULL};
     static const char *const draws[] = {"even", "popular", NULL};
     static const char *const samples[] = {"dealt", "kept", "placed", "round", "dppa", NULL};
     static const char *const builders[] = {"pattern", "auto", "topk",      "pairwise", "greedy",
@@ -141,10 +142,34 @@ static uint32_t parse_states(struct drps_values *v, const char *arg)
     return 0;
 }
 
+/* Take "1,1,2,1". */
+static void parse_machine_weights(struct drps_values *v, struct drps_index_options *o,
+                                  const char *arg)
+{
+    char part[32];
+    o->machine_weights_n = 0;
+    for (const char *at = arg; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const size_t n = strcspn(at, ",");
+        if (n >= sizeof(part) || o->machine_weights_n == DRPS_PLAN_WORKERS_MAX) {
+            drps_value_bad(v, "'%s': %s", arg, n >= sizeof(part) ? "too long" : "too many weights");
+            return;
+        }
+        memcpy(part, at, n);
+        part[n] = '\0';
+        o->machine_weights[o->machine_weights_n++] = drps_value_real(v, part, 1e-6, 1e6);
+    }
+}
+
 static int parse_ranks_option(struct drps_values *v, struct drps_index_settings *o, int key,
                               const char *arg)
 {
     switch (key) {
+    case KEY_MACHINE_WEIGHTS:
+        parse_machine_weights(v, &o->index, arg);
+        return 1;
+    case KEY_BALANCE:
+        o->index.balance = drps_value_real(v, arg, 1, 1000);
+        return 1;
     case KEY_DPPA:
         drps_dppa_setting(v, &o->index.dppa, arg);
         return 1;
@@ -357,7 +382,7 @@ static void place_rows(struct drps_index_options *o)
 {
     const int is_grid = o->order && strcmp(o->order, "grid") == 0;
     if (o->workers > 1 && !o->partition && !o->from_plan && !o->base && !is_grid)
-        o->partition = "auto";
+        o->partition = o->machine_weights_n ? "range" : "auto";
 }
 
 int drps_index_setting_is_of_plans(int key)

@@ -106,12 +106,18 @@ const struct argp_option drps_index_table[] = {
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: auto (default: each row with who uses it most, and no link above "
      "1.05 of the average; but with --order grid ranges of rows circulate, between at most 16), range (runs "
-     "of neighbouring rows that share memory and accesses evenly; default with --from-plan), greedy (the "
+     "of neighbouring rows that share memory and accesses evenly; default with --from-plan), counts (runs with as many accesses alone), greedy (the "
      "paper's), dppa (least traffic); to compare with, hash", 5},
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
      "greedy and dppa), placed (in any round), dealt in turn, kept (each its own files, as many for each, one after the other), or dppa (the partition paper's Algorithm 1; held in memory)", 5},
+    {"machine-weights", KEY_MACHINE_WEIGHTS, "W,W...", 0,
+     "Machines of unequal power: each gets this share of every round's samples, dealt, and of the rows, with "
+     "--partition range (default then) or counts; one number for each of --workers (default: all alike)", 5},
+    {"balance", KEY_BALANCE, "R", 0,
+     "Exchange samples between the machines of a round until none has more than R times the mean of "
+     "their entries, such as 1.03; the same is learned (default: they stay)", 5},
     {"dppa", KEY_DPPA, "LIST", 0,
      "How dppa places, as NAME=VALUE,...: for --samples dppa alpha=N|auto, beta=B, sample=N|n/k, bins=N, "
      "first=samples|rows; for --partition dppa traffic=batches|sets", 5},

@@ -34,7 +34,8 @@ struct placement_job {
                                   names on rank 0; auto places rows alike on all. NULL: alone */
 };
 
-/* Whether rows are renumbered for `algo`; ranges (NULL, "range") leave them where they are. */
+/* Whether rows are renumbered for `algo`; ranges (NULL, "range", "counts") leave them where they
+ * are. */
 int drps_placement_renumbers(const char *algo);
 
 /* Whether `algo` puts rows where they are used: then it pays to place samples first. */

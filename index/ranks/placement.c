@@ -23,7 +23,7 @@ enum { NUMBER_BYTES = 12 };
 
 int drps_placement_renumbers(const char *algo)
 {
-    return algo && strcmp(algo, "range") != 0;
+    return algo && strcmp(algo, "range") != 0 && strcmp(algo, "counts") != 0;
 }
 
 int drps_placement_follows_samples(const char *algo)

@@ -273,7 +273,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     struct drps_recwriter *data = NULL;
     struct drps_recwriter *rows = NULL;
 
-    if (r->options.ranks || !drps_run_places_samples(&r->options)) b.map = drps_run_map(r);
+    if (r->options.ranks || !drps_run_assigns_samples(&r->options)) b.map = drps_run_map(r);
     begin_batches(&b, &r->train);
     int rc = begin_labels(&b, err);
     if (rc == 0) rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);

@@ -86,6 +86,10 @@ int drps_run_circulates(const struct drps_index_options *o);
 int drps_run_numbers_by_lane(const struct drps_index_options *o);
 int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
+/* Whether samples go to workers in another way than in turn: placed, or balanced. */
+int drps_run_assigns_samples(const struct drps_index_options *o);
+/* Set share [workers], 1 in all, by the weights of machines. Returns it, or NULL: all alike. */
+const double *drps_run_shares(const struct drps_index_options *o, double *share);
 /* Whether they are by Algorithm 1 of DPPA. */
 int drps_run_samples_dppa(const struct drps_index_options *o);
 /* Whether samples that are placed stay in the round that they would be dealt to. */

@@ -154,6 +154,8 @@ static const struct hint hints[] = {
     {"or handing on", "--hand-on", "drps-index"},
     {"samples must be", "--samples", NULL},
     {"placed samples", "--samples", NULL},
+    {"weights of machines", "--machine-weights", "drps-index"},
+    {"to balance rounds", "--balance", "drps-index"},
     {"say samples dppa", "--samples", NULL},
     {"say partition dppa", "--partition", NULL},
     {"lower alpha", "--dppa", NULL},

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,6 +73,8 @@ struct cluster {
     struct drps_plan *parts[WORKERS_MOST];
     uint32_t *old;              /* [rows] of a placed id of the many, that of the one */
     struct drps_dppa_wish dppa; /* of the many; set before cluster_make() */
+    double balance;             /* the same */
+    int weighted;               /* the same: the last machine counts as two */
 };
 
 static void must_run(struct case_run *run)
@@ -147,6 +150,9 @@ static void cluster_make(struct cluster *c, uint32_t workers, enum case_format f
         run->options.partition = several ? partition : NULL;
         run->options.samples = several ? how : NULL;
         if (several) run->options.dppa = c->dppa;
+        if (several) run->options.balance = c->balance;
+        for (uint32_t w = 0; several && c->weighted && w < workers; w++)
+            run->options.machine_weights[run->options.machine_weights_n++] = 1 + (w == workers - 1);
         must_run(run);
     }
     match_rows(c);
@@ -401,6 +407,7 @@ static void test_parts_put_together_are_the_batches(void **state)
     check_case(2, CASE_LIBSVM, "lor", 1000, "pattern", NULL);
     check_case(3, CASE_RATINGS, "lmf", 700, "topk", NULL);
     check_case(5, CASE_LIBSVM, "lor", 650, "id", NULL);
+    check_case(3, CASE_LIBSVM, "lor", 700, "pattern", "counts");
     check_case(7, CASE_LIBSVM, "lor", 200, "none",
                NULL); /* a round has more workers than batches */
 }
@@ -528,7 +535,7 @@ static void hash_round(const struct cluster *c, uint64_t round, struct hashes *o
         read_record(c->parts[w], "data.rec", DRPS_KIND_DATA, round, &own);
         own.data = body_unpack(own.data, &own.bytes);
         assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
-        assert_true(b.samples <= c->parts[w]->info.batch_size);
+        assert_true(b.samples <= c->parts[w]->info.batch_size * (1 + (size_t)c->weighted));
         uint32_t *rows = join_parts(c, served, round, w, b.rows);
         add_samples(out, &b, rows);
         samples[w] += b.samples;
@@ -649,11 +656,48 @@ static void check_round(const struct cluster *c, uint64_t round)
     qsort(found.hash, found.n, sizeof(*found.hash), by_value);
     assert_memory_equal(found.hash, dealt.hash, dealt.n * sizeof(*dealt.hash));
     for (uint32_t w = 0; w < c->workers; w++) {
-        assert_true(samples[w] <= (dealt.n + c->workers - 1) / c->workers);
-        if (left > c->workers) assert_int_equal(samples[w], one->batch_size);
+        const double share =
+            c->weighted ? (1.0 + (w == c->workers - 1)) / (c->workers + 1) : 1.0 / c->workers;
+        assert_true((double)samples[w] < (double)dealt.n * share + 1);
+        if (left > c->workers)
+            assert_true((double)samples[w] > (double)(one->batch_size * c->workers) * share - 1);
     }
     free(dealt.hash);
     free(found.hash);
+}
+
+/* The entries of the worker with most of a round, to the mean. */
+static double largest_of(const struct cluster *c, uint64_t round)
+{
+    double all = 0, most = 0, weights = 0;
+    for (uint32_t w = 0; w < c->workers; w++) {
+        struct record own;
+        struct drps_batch b;
+        read_record(c->parts[w], "data.rec", DRPS_KIND_DATA, round, &own);
+        own.data = body_unpack(own.data, &own.bytes);
+        assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
+        const double weight = 1 + (c->weighted && w == c->workers - 1);
+        all += (double)b.nnz;
+        weights += weight;
+        if ((double)b.nnz / weight > most) most = (double)b.nnz / weight;
+        free(own.data);
+    }
+    return most * weights / all;
+}
+
+/* The worst round is what the run says, and within the limit. */
+static void check_balance(const struct cluster *c)
+{
+    const struct drps_index_links *links = &c->many.result.links;
+    double largest = 0;
+    for (uint64_t t = 0; t < c->parts[0]->info.batches; t++) {
+        const double now = largest_of(c, t);
+        if (now > largest) largest = now;
+    }
+    assert_true(fabs(largest - links->largest) < 1e-9);
+    if (!(links->largest <= c->balance && links->largest_before > c->balance))
+        fail_msg("%g of the mean, %g before; %g is asked for", links->largest,
+                 links->largest_before, c->balance);
 }
 
 static void test_samples_stay_in_their_round(void **state)
@@ -661,22 +705,33 @@ static void test_samples_stay_in_their_round(void **state)
     static const struct {
         uint32_t workers;
         enum case_format format;
-        const char *algo, *partition;
+        const char *algo, *partition, *how;
         size_t samples;
+        double balance;
+        int weighted;
     } cases[] = {
-        {3, CASE_LIBSVM, "lor", "auto", 1300}, /* 1040 of training: the last round has 140 */
-        {2, CASE_RATINGS, "lmf", "greedy", 1000},
-        {5, CASE_CSV, "lor", "dppa", 650}, /* less than a round */
+        {3, CASE_LIBSVM, "lor", "auto", "round", 1300, 0,
+         0}, /* 1040 of training: the last has 140 */
+        {2, CASE_RATINGS, "lmf", "greedy", "round", 1000, 0, 0},
+        {5, CASE_CSV, "lor", "dppa", "round", 650, 0, 0}, /* less than a round */
+        {3, CASE_LIBSVM, "lor", "auto", "round", 1300, 1.03, 0},
+        {3, CASE_LIBSVM, "lor", "auto", "dealt", 1300, 1.03, 0},
+        {3, CASE_LIBSVM, "lor", NULL, NULL, 1300, 1.03, 0},
+        {3, CASE_LIBSVM, "lor", NULL, NULL, 1300, 0, 1},
+        {4, CASE_LIBSVM, "lor", "counts", "dealt", 1300, 1.05, 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct cluster *c = calloc(1, sizeof(*c));
+        c->balance = cases[i].balance;
+        c->weighted = cases[i].weighted;
         cluster_make(c, cases[i].workers, cases[i].format, cases[i].algo, cases[i].samples,
-                     "pattern", cases[i].partition, "round");
+                     "pattern", cases[i].partition, cases[i].how);
         const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
         assert_int_equal(part->batches, (one->batches + c->workers - 1) / c->workers);
         for (uint64_t t = 0; t < part->batches; t++)
             check_round(c, t);
+        if (c->balance > 0) check_balance(c);
         check_all_are_there(c, one->batches, one->eval_batches, part->batches, part->eval_batches);
         cluster_end(c);
         free(c);
@@ -1075,6 +1130,52 @@ static void write_lists(const char *dir, const uint32_t *const *lists, const siz
 /* Two blocks of 10 rows; 30 accesses to the first, 10 to the second. Weights: 0.5 + 0.75 and 0.5 +
  * 0.25. Half of all, 1, lies 0.8 into the first block: at row 8. Two thirds, 4/3, 0.111 into the
  * second one. */
+/* Uses 3 3 1 1 1 1 1 1 1 0 0, 13 in all: a range ends where its part of them is nearest. */
+static void test_owners_share_counts_alone(void **state)
+{
+    static const uint32_t rows[] = {0, 1, 2, 3, 4, 5, 6, 7, 8}, hot[] = {0, 1};
+    static const uint32_t *const lists[] = {rows, hot, hot};
+    static const size_t n[] = {9, 2, 2};
+    static const uint32_t block_first[] = {0, 8, 11};
+    static const struct {
+        uint32_t servers, first[5];
+    } cases[] = {{1, {0, 11}}, {2, {0, 3, 11}}, {3, {0, 1, 5, 11}}, {4, {0, 1, 3, 6, 11}}};
+    struct scratch scratch;
+    (void)state;
+    scratch_begin(&scratch);
+    const char *dir = scratch_path(&scratch, ".");
+    struct owners_job job = {.io = drps_io_os(),
+                             .dir = dir,
+                             .steps = 3,
+                             .training = 3,
+                             .block_first = block_first,
+                             .blocks = 2,
+                             .memory_bytes = 1 << 20};
+    write_lists(dir, lists, n, 3);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct owners o;
+        if (drps_owners_by_counts(&job, cases[c].servers, &o, &err) < 0) fail_msg("%s", err.text);
+        for (uint32_t r = 0; r <= cases[c].servers; r++)
+            if (o.first[r] != cases[c].first[r])
+                fail_msg("%u servers: server %u begins at %u, not %u", cases[c].servers, r,
+                         o.first[r], cases[c].first[r]);
+    }
+    static const double share[] = {.5, .125, .375}; /* 6.5 and 8.1 of 13 */
+    struct owners o;
+    job.share = share;
+    assert_int_equal(drps_owners_by_counts(&job, 3, &o, NULL), 0);
+    assert_int_equal(o.first[1], 3);
+    assert_int_equal(o.first[2], 4);
+    job.training = 1; /* one use of each of the first nine: 4.5 and 5.6 */
+    assert_int_equal(drps_owners_by_counts(&job, 3, &o, NULL), 0);
+    assert_int_equal(o.first[1], 5);
+    assert_int_equal(o.first[2], 6);
+    job.memory_bytes = 80;
+    assert_int_equal(drps_owners_by_counts(&job, 2, &o, NULL), DRPS_E_MEMORY_BUDGET);
+    scratch_end(&scratch);
+}
+
 static void test_owners_share_rows_and_accesses(void **state)
 {
     struct scratch scratch;
@@ -1198,6 +1299,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_placement_refuses),
         cmocka_unit_test(test_homes_refuse_too_little_memory),
         cmocka_unit_test(test_one_worker_has_the_plan_of_before),
+        cmocka_unit_test(test_owners_share_counts_alone),
         cmocka_unit_test(test_owners_share_rows_and_accesses),
         cmocka_unit_test(test_shares_that_do_not_fit_are_refused),
         cmocka_unit_test(test_positions_that_do_not_fit_are_refused),
