@@ -24,10 +24,10 @@ make_set() {
     describe "$1"
     if [[ $folder != none ]] && there "$folder" "$1"; then
         case $1 in
-        text) packed imdb/imdb-bigram.train.libsvm.xz | mixed | head -n "$samples" >"$work/train" && packed imdb/imdb-bigram.test.libsvm.xz >"$work/test" ;;
-        news) packed 20news/20news.train.libsvm.xz | mixed | head -n "$samples" >"$work/train" && packed 20news/20news.test.libsvm.xz >"$work/test" ;;
-        clicks) packed criteo-sample/criteo.train.libsvm.xz | head -n "$samples" >"$work/train" && packed criteo-sample/criteo.test.libsvm.xz >"$work/test" ;;
-        ads) packed ipinyou/train.fm.txt.xz | mixed | head -n "$samples" >"$work/train" && packed ipinyou/test.fm.txt.xz >"$work/test" ;;
+        text) packed imdb/imdb-bigram.train.libsvm.xz | mixed | awk -v most="$samples" 'NR <= most' >"$work/train" && packed imdb/imdb-bigram.test.libsvm.xz >"$work/test" ;;
+        news) packed 20news/20news.train.libsvm.xz | mixed | awk -v most="$samples" 'NR <= most' >"$work/train" && packed 20news/20news.test.libsvm.xz >"$work/test" ;;
+        clicks) packed criteo-sample/criteo.train.libsvm.xz | awk -v most="$samples" 'NR <= most' >"$work/train" && packed criteo-sample/criteo.test.libsvm.xz >"$work/test" ;;
+        ads) packed ipinyou/train.fm.txt.xz | mixed | awk -v most="$samples" 'NR <= most' >"$work/train" && packed ipinyou/test.fm.txt.xz >"$work/test" ;;
         esac
     elif [[ $1 = text || $1 = news ]]; then
         algo=lor
@@ -37,10 +37,10 @@ make_set() {
     fi
 }
 
-# sent PLAN_OPTION...: million rows of parameters that an epoch pulls from other machines; as many of gradients are pushed
+# sent PLAN_OPTION...: thousand rows of parameters that an epoch pulls from other machines; as many of gradients are pushed
 sent() {
     "$tools/drps-index" "$work/train" --format libsvm --algo "$algo" --workers $machines --force --quiet --no-forecast -o "$work/dealt" "$@" 2>/dev/null
-    "$tools/drps-stat" "$work/dealt" --json | jq -r '.cluster.pulled_rows / 1e4 | round / 100'
+    "$tools/drps-stat" "$work/dealt" --json | jq -r '.cluster.pulled_rows / 1e3 | round'
 }
 
 # learn OPTION...: parameters, "accuracy, or AUC of two classes, %" and test loss of the best epoch
