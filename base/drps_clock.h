@@ -13,6 +13,15 @@ static inline uint64_t drps_clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Nanoseconds that the calling thread has had a processor: what it computes takes as long on a busy
+ * machine. */
+static inline uint64_t drps_clock_thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* Seconds since drps_clock_ns() was start_ns. */
 static inline double drps_seconds_since(uint64_t start_ns)
 {

@@ -28,102 +28,13 @@
 #include "base/drps_clock.h"
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
-#include "index/reader/drps_reader.h"
+#include "bench/data.h"
+#include "partition/dppa/drps_dppa.h"
 #include "partition/drps_homes.h"
 
 enum { FIELDS = 39, ROW_BYTES = 68, SEED = 1 };
 
 #define HOT_SHARE (1.0 / 16)
-
-static void *must(void *p)
-{
-    if (p) return p;
-    fprintf(stderr, "bench_partition: out of memory\n");
-    exit(1);
-}
-
-static void ok(int rc, const struct drps_err *err)
-{
-    if (rc >= 0) return;
-    fprintf(stderr, "bench_partition: %s\n", err->text);
-    exit(1);
-}
-
-/* ---- samples: keys become 0, 1, ... as they appear --------------------------------------------
- */
-
-struct data {
-    size_t n, starts_cap, entries_cap;
-    size_t *starts;
-    uint32_t *features;
-    uint64_t *keys; /* [1 << bits] open addressing */
-    uint32_t *ids;  /* beside it: id + 1, 0: free */
-    uint32_t bits, features_n;
-};
-
-/* Where a key is, or belongs. */
-static size_t slot_of(const struct data *d, uint64_t key)
-{
-    size_t at = drps_mix64(key) >> (64 - d->bits);
-    while (d->ids[at] && d->keys[at] != key)
-        at = (at + 1) & (((size_t)1 << d->bits) - 1);
-    return at;
-}
-
-static void grow(struct data *d)
-{
-    struct data old = *d;
-    d->bits = old.bits ? old.bits + 1 : 16;
-    d->keys = must(calloc((size_t)1 << d->bits, sizeof(*d->keys)));
-    d->ids = must(calloc((size_t)1 << d->bits, sizeof(*d->ids)));
-    for (size_t i = 0; old.bits && i < (size_t)1 << old.bits; i++) {
-        if (!old.ids[i]) continue;
-        size_t at = slot_of(d, old.keys[i]);
-        d->keys[at] = old.keys[i];
-        d->ids[at] = old.ids[i];
-    }
-    free(old.keys);
-    free(old.ids);
-}
-
-static uint32_t id_of(struct data *d, uint64_t key)
-{
-    if (!d->bits || d->features_n >= (uint32_t)1 << (d->bits - 1)) grow(d);
-    size_t at = slot_of(d, key);
-    if (!d->ids[at]) {
-        d->keys[at] = key;
-        d->ids[at] = ++d->features_n;
-    }
-    return d->ids[at] - 1;
-}
-
-static void add_sample(struct data *d, const uint64_t *keys, size_t n)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    size_t at = d->n ? d->starts[d->n] : 0;
-    ok(drps_array_reserve(&d->starts, &d->starts_cap, d->n + 2, sizeof(*d->starts)), &err);
-    ok(drps_array_reserve(&d->features, &d->entries_cap, at + n, sizeof(*d->features)), &err);
-    d->starts[0] = 0;
-    for (size_t i = 0; i < n; i++)
-        d->features[at + i] = id_of(d, keys[i]);
-    d->starts[++d->n] = at + n;
-}
-
-static void read_file(struct data *d, const char *format, const char *path)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    struct drps_reader_options o = {.format = format};
-    struct drps_reader *r;
-    struct drps_samples s = {0};
-    int rc;
-    ok(drps_reader_open(drps_io_os(), &path, 1, &o, &r, &err), &err);
-    while ((rc = drps_reader_next(r, &s, &err)) > 0)
-        for (size_t i = 0; i < s.n; i++)
-            add_sample(d, s.keys + s.starts[i], s.starts[i + 1] - s.starts[i]);
-    ok(rc, &err);
-    drps_samples_free(&s);
-    drps_reader_close(r);
-}
 
 /* 0 .. n - 1, rank r with a probability of about 1 / r. */
 static uint64_t draw_rank(uint64_t bits, uint64_t n)
@@ -152,7 +63,7 @@ static void make_clicks(struct data *d, uint64_t n)
         }
         for (; f < FIELDS; f++)
             keys[f] = (uint64_t)f << 40 | draw_rank(drps_rng_at(SEED, x++), 10u << (2 * (f - 32)));
-        add_sample(d, keys, FIELDS);
+        data_add(d, keys, FIELDS);
     }
 }
 
@@ -319,22 +230,10 @@ static struct outcome place_units(const struct drps_units *units, const char *al
     return out;
 }
 
-/* Units of one row each, as a stream of rows. */
-static int walk_rows(void *ctx, drps_row_visit visit, void *visit_ctx, struct drps_err *err)
-{
-    const struct drps_units *rows = ctx;
-    int rc = 0;
-    for (size_t r = 0; r < rows->n && rc == 0; r++) {
-        const size_t n = rows->starts[r + 1] - rows->starts[r];
-        if (n) rc = visit(visit_ctx, (uint32_t)r, rows->touches + rows->starts[r], n, err);
-    }
-    return rc;
-}
-
 static struct outcome find_homes(struct drps_units *rows)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    const struct drps_row_stream stream = {(uint32_t)rows->n, walk_rows, rows};
+    const struct drps_row_stream stream = {(uint32_t)rows->n, data_walk_rows, rows};
     const struct drps_homes_options o = {.machines = rows->machines};
     uint16_t *home = must(drps_array_new(rows->n, sizeof(*home)));
     struct drps_home_load *load = must(drps_array_new(rows->machines, sizeof(*load)));
@@ -375,18 +274,30 @@ static void place_rows(const char *samples, double samples_s, const struct drps_
     fflush(stdout);
 }
 
+/* Samples by the paper's Algorithm 1, of 32 at a time, or as `o` says. */
+static void place_samples(const struct drps_sample_set *set, const struct drps_samples_options *o,
+                          uint32_t *owner)
+{
+    const struct drps_dppa_options dppa = {.machines = o->machines, .seed = o->seed};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_dppa_report report;
+    if (strcmp(o->algo, "dppa") == 0)
+        ok(drps_dppa_samples(set, &dppa, owner, &report, &err), &err);
+    else
+        ok(drps_samples_place(set, o, owner, &err), &err);
+}
+
 static void run(const struct drps_sample_set *set, uint32_t machines, uint32_t batch,
                 uint32_t block_rows)
 {
     static const char *const algos[] = {"hash", "dppa", "auto"};
-    struct drps_err err = DRPS_ERR_INIT;
     uint32_t *owner = must(drps_array_new(set->n, sizeof(*owner)));
     uint64_t remote_hash = 0;
     for (int i = 0; i < 3; i++) {
         struct drps_samples_options o = {
             .algo = algos[i], .machines = machines, .batch_size = batch, .seed = SEED};
         uint64_t start = drps_clock_ns();
-        ok(drps_samples_place(set, &o, owner, &err), &err);
+        place_samples(set, &o, owner);
         double seconds = drps_seconds_since(start);
         struct drps_units units = make_units(set, owner, machines, batch, block_rows);
         struct drps_units rows = make_units(set, owner, machines, batch, 1);
@@ -414,7 +325,7 @@ int main(int argc, char **argv)
         ok(drps_size_parse(argv[2], &n, &err), &err);
         make_clicks(&d, n);
     } else {
-        read_file(&d, argv[1], argv[2]);
+        data_read(&d, argv[1], argv[2]);
     }
     struct drps_sample_set set = {d.n, d.features_n, d.starts, d.features};
     fprintf(stderr, "%s: %zu samples, %u features, %zu entries\n", argv[2], set.n, set.features_n,
@@ -426,9 +337,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < machines_n; i++)
         run(&set, (uint32_t)atoi(machines[i]), (uint32_t)batch,
             block_bytes > ROW_BYTES ? (uint32_t)(block_bytes / ROW_BYTES) : 1);
-    free(d.starts);
-    free(d.features);
-    free(d.keys);
-    free(d.ids);
+    data_free(&d);
     return 0;
 }

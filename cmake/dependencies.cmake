@@ -46,6 +46,25 @@ find_path(INIH_INCLUDE ini.h REQUIRED)
 find_library(INIH_LIBRARY inih REQUIRED)
 set(DRPS_TOOL_LIBRARIES ${INIH_LIBRARY} PkgConfig::JANSSON)
 
+# Of a module alone, which programs load when they use it (net/mpi/mpi_load.c): DRPS_MPI_MODULE is its path as seen from
+# theirs, and DRPS_MPI_FOLDER where that leads in the folder of the build.
+set(DRPS_MPI_FOUND OFF)
+set(state "off (DRPS_WITH_MPI=OFF)")
+if(DRPS_WITH_MPI)
+    find_package(MPI QUIET COMPONENTS C)
+    set(state "off (MPI not found)")
+    if(MPI_C_FOUND)
+        set(DRPS_MPI_FOUND ON)
+        list(APPEND DRPS_DEFINITIONS DRPS_WITH_MPI=1)
+        file(RELATIVE_PATH DRPS_MPI_MODULE ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/drps/drps-mpi.so)
+        get_filename_component(DRPS_MPI_FOLDER ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${DRPS_MPI_MODULE} ABSOLUTE)
+        get_filename_component(DRPS_MPI_FOLDER ${DRPS_MPI_FOLDER} DIRECTORY)
+        list(GET MPI_C_LIBRARIES 0 mpi)
+        set(state "on (MPI ${MPI_C_VERSION}, ${mpi})")
+    endif()
+endif()
+list(APPEND DRPS_FOUND "cluster of machines (MPI): ${state}")
+
 # Of drps-top alone.
 set(DRPS_TOP_LIBRARIES "")
 set(DRPS_TOP_DEFINITIONS "")

@@ -109,6 +109,12 @@ function(drps_test name)
                          ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 endfunction()
 
+# drps_mpi_test(NAME): the tests of a program that are for MPI, under mpirun.
+function(drps_mpi_test name)
+    add_test(NAME ${name}_mpi COMMAND bash ${PROJECT_SOURCE_DIR}/tests/net/mpirun.sh $<TARGET_FILE:${name}>)
+    set_tests_properties(${name}_mpi PROPERTIES TIMEOUT ${DRPS_TEST_TIMEOUT} SKIP_RETURN_CODE 77 LABELS unit)
+endfunction()
+
 # drps_script_test(NAME SCRIPT [COST S]): one shell script; gets the tools' folder as its argument. Where several tests
 # run at a time, those that cost most begin first.
 function(drps_script_test name script)

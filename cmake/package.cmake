@@ -81,6 +81,12 @@ This package has the Python module."
         set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
         set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "drps, python3-sklearn")
     endif()
+    if(TARGET drps_mpi)
+        drps_package(mpi drps-mpi science "train sparse models larger than memory: MPI" "${about}
+.
+This package has what ranks on several machines need to talk over Open MPI."
+                     DEPENDS "drps (= ${version})")
+    endif()
     drps_package_documents(${CPACK_COMPONENTS_ALL})
 
     set(CPACK_GENERATOR DEB)

@@ -26,6 +26,7 @@
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
 #include "sched/drps_sched.h"
+#include "sched/drps_stale.h"
 #include "storage/drps_iostat.h"
 #include "storage/drps_store.h"
 
@@ -305,15 +306,18 @@ struct drps_train_options {
     int one_by_one;     /* 1: batches that the plan has side by side are trained one after
                            another, too, each by all threads */
     int prefetch_steps; /* of the block store; 0: its default */
-    enum drps_sched_mode sync; /* of several ranks: when a worker starts its next batch; default
-                                  bsp: all together */
-    uint64_t staleness;        /* ssp, wsp: labels that a worker may be ahead of the slowest;
-                                  default: drps_sched_defaults() */
-    int no_overlap;            /* 1: parameters of a batch travel only when it is the batch's turn,
-                                  not while the one before is computed, and logs of vectors are
-                                  written between batches; bsp: results are the same */
-    int no_fresh;              /* 1: parameters that nobody has trained are sent, too */
-    int no_claim;              /* 1: not bsp: a worker executes its own batches alone */
+    enum drps_sched_mode sync;    /* of several ranks: when a worker starts its next batch; default
+                                     bsp: all together */
+    uint64_t staleness;           /* ssp, wsp: labels that a worker may be ahead of the slowest;
+                                     default: drps_sched_defaults() */
+    struct drps_sched_tuning wsp; /* wsp: numbers in place of the defaults */
+    enum drps_stale lr_stale;     /* asp, ssp, wsp, with servers: what the rate is divided by for
+                                     gradients that are stale; sgd and adagrad, whole gradients alone */
+    int no_overlap; /* 1: parameters of a batch travel only when it is the batch's turn,
+                       not while the one before is computed, and logs of vectors are
+                       written between batches; bsp: results are the same */
+    int no_fresh;   /* 1: parameters that nobody has trained are sent, too */
+    int no_claim;   /* 1: not bsp: a worker executes its own batches alone */
     /* Of several ranks. Training stops, and writes checkpoints, between epochs alone then. */
     struct drps_push_options push;
     struct drps_pull_options pull;
@@ -523,7 +527,9 @@ struct drps_train_result {
     struct drps_process_io process_io; /* what the kernel counted, from start to end of the run */
     uint64_t plan_read_bytes;
     double plan_wait_seconds;
-    enum drps_evict_rule evict;    /* of the block store */
+    enum drps_evict_rule evict;                 /* of the block store */
+    struct drps_epoch_seconds forecast_seconds; /* of an epoch, by the plan's speeds, without
+                                                   messages of other ranks; 0: none are known */
     struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
     struct drps_forecast_requests forecast_requests; /* of blocks in a file; 0 for other stores */
     uint64_t claim_steps; /* asynchronous rounds: steps of the windows that batches are claimed in;

@@ -117,7 +117,22 @@ struct drps_index_options {
                             and in the order grid rows circulate between at most 16 workers */
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
                             the round that it would be dealt to), which NULL means there (elsewhere
-                            dealt), and placed (in any round) */
+                            dealt), placed (in any round), and dppa (Algorithm 1 of the compression
+                            and partition paper, partition/dppa/drps_dppa.h, in any round) */
+    struct drps_dppa_wish {
+        int given;      /* 1: something of the following was said */
+        uint32_t alpha; /* these three are of samples dppa, and as in struct drps_dppa_options */
+        uint32_t sample;
+        double beta;
+        uint32_t bins;   /* of samples dppa: features are hashed into so many, to place samples
+                            alone; 0: they are not */
+        int rows_first;  /* of samples dppa and partition dppa: Algorithm 1 places the rows, and
+                            Algorithm 2 the samples */
+        int single_rows; /* of partition dppa: rows are placed one by one, not in blocks; as they
+                            are with samples dppa */
+        int by_sets;     /* then each row counts once for each machine whose samples use it, as in
+                            the paper, not once for each batch */
+    } dppa;
     uint64_t residual_slots; /* of each of several workers, at most, for pushes that are filtered:
                                 rows of which a rest can be kept; UINT64_MAX: as many as there are;
                                 0: none, and pushes cannot be filtered */
@@ -159,6 +174,10 @@ struct drps_index_options {
                               the process may use */
 
     int no_forecast; /* 1: left out */
+    /* With blocks.calibrate: fills in how fast this machine computes the samples of a plan, of
+     * which io, dir and info are set; returns 1 where it cannot say. NULL: no time is forecast. */
+    int (*arithmetic)(const struct drps_plan *plan, uint64_t memory_bytes,
+                      struct drps_speeds *speeds, struct drps_err *err);
 
     /* Set by the run in its own copy: the algorithm of `algo` with `loss`, and the plan `base`. */
     const struct drps_algorithm *algorithm;
@@ -196,6 +215,9 @@ struct drps_index_links {
     uint64_t fresh_rows;  /* of those moved, whose parameters nobody has trained in the first epoch:
                              where the run begins anew, they are made where they are used */
     uint64_t busiest_rows; /* of the rank whose link carries most: pulled and served */
+    uint64_t
+        set_rows; /* of partition dppa with single rows: rows pulled, each once a rank, and ... */
+    uint64_t busiest_set_rows; /* ... what the busiest rank pulls and serves, counted so; else 0 */
 };
 
 struct drps_index_result {

@@ -21,6 +21,10 @@ struct drps_launch {
 DRPS_MUST_CHECK
 int drps_launch_find(uint32_t count, struct drps_launch *launch_out, struct drps_err *err);
 
+/* What mpirun or srun says, whose ranks talk over MPI. DRPS_E_CONFIG: neither has started this. */
+DRPS_MUST_CHECK
+int drps_launch_mpi(struct drps_launch *launch_out, struct drps_err *err);
+
 /*
  * This process's rank among those of the peers file, as its launcher says. DRPS_E_CONFIG: there is
  * no launcher, and the text names `option`, which says the rank instead; errors of

@@ -98,6 +98,22 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
                       struct drps_err *err);
 
 /*
+ * This rank over MPI: options->rank of the options->count processes that one mpirun or srun has
+ * started. There are no addresses and no keys: who may take part, and who sees the traffic, is
+ * MPI's matter. One net of a process at a time; they may follow each other. MPI starts with the
+ * first one and ends with the process, which waits for all others then. After a rank was lost it
+ * ends them instead, and no net can be opened any more: MPI has no way back.
+ *
+ *   DRPS_E_CONFIG   this build or this machine has no MPI; or rank and count are not MPI's; and as
+ *                   drps_net_open_zmq()
+ *   DRPS_E_BACKEND  MPI does not start
+ *   others          as drps_net_open_zmq()
+ */
+DRPS_MUST_CHECK
+int drps_net_open_mpi(const struct drps_net_options *options, struct drps_net **net_out,
+                      struct drps_err *err);
+
+/*
  * Leave the job. What was sent before is still delivered, within `linger_ms`. `why`, if it holds a
  * failure, ends the job of all others with its text. NULL-safe.
  */

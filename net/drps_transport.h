@@ -63,6 +63,13 @@ struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t byte
 /* Returns the message to deliver in this process; from here on `out` belongs to the message that it
  * lends, or is gone. */
 struct net_message *drps_net_out_deliver(struct net_out *out);
+/* Bytes of the next piece of a message, at most WIRE_PIECE_BYTES; 0: the message is empty, or has
+ * gone. */
+size_t drps_net_out_next(const struct net_out *out);
+/* Where the next `bytes` bytes lie, which are not more than there are; NULL: not in one place. */
+const void *drps_net_out_here(const struct net_out *out, size_t bytes);
+void drps_net_out_copy(const struct net_out *out, size_t bytes, void *to);
+void drps_net_out_move(struct net_out *out, size_t bytes); /* they have gone */
 /* Let go of a message; the last holder frees it and calls done(). Any thread, no lock held. */
 void drps_net_out_unhold(struct net_out *out);
 

@@ -66,6 +66,16 @@ int drps_launch_find(uint32_t count, struct drps_launch *launch_out, struct drps
     return 0;
 }
 
+int drps_launch_mpi(struct drps_launch *launch_out, struct drps_err *err)
+{
+    int rc = drps_launch_find(0, launch_out, err);
+    if (rc == 0)
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "ranks that talk over MPI are started by mpirun or srun, and this "
+                          "process was not");
+    return rc < 0 ? rc : 0;
+}
+
 int drps_launch_rank(const char *peers_path, const char *option, uint32_t *rank_out,
                      struct drps_err *err)
 {

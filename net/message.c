@@ -142,6 +142,58 @@ struct net_out *drps_net_out_new(const struct drps_net_send *send, uint64_t byte
     return copied(send, bytes);
 }
 
+size_t drps_net_out_next(const struct net_out *out)
+{
+    const uint64_t left = out->head.message_bytes - out->head.offset;
+    return left < WIRE_PIECE_BYTES ? (size_t)left : WIRE_PIECE_BYTES;
+}
+
+/* Bytes of piece `piece` from `at` on, at most `most`. */
+static size_t some_of(const struct net_out *out, size_t piece, size_t at, size_t most)
+{
+    const size_t left = out->pieces[piece].bytes - at;
+    return left < most ? left : most;
+}
+
+/* Pass over `bytes` bytes, copying them unless `to` is NULL. A position may be a piece's end. */
+static void walk(const struct net_out *out, size_t *piece, size_t *at, size_t bytes,
+                 unsigned char *to)
+{
+    while (bytes) {
+        const size_t some = some_of(out, *piece, *at, bytes);
+        if (some && to) memcpy(to, (const unsigned char *)out->pieces[*piece].data + *at, some);
+        if (to) to += some;
+        bytes -= some;
+        *at += some;
+        if (!bytes) break;
+        ++*piece;
+        *at = 0;
+    }
+}
+
+const void *drps_net_out_here(const struct net_out *out, size_t bytes)
+{
+    size_t piece = out->piece, at = out->piece_at;
+    while (bytes && out->pieces[piece].bytes == at) { /* there is more */
+        piece++;
+        at = 0;
+    }
+    if (!bytes || some_of(out, piece, at, bytes) < bytes) return NULL;
+    return (const unsigned char *)out->pieces[piece].data + at;
+}
+
+void drps_net_out_copy(const struct net_out *out, size_t bytes, void *to)
+{
+    size_t piece = out->piece, at = out->piece_at;
+    walk(out, &piece, &at, bytes, to);
+}
+
+void drps_net_out_move(struct net_out *out, size_t bytes)
+{
+    walk(out, &out->piece, &out->piece_at, bytes, NULL);
+    out->head.offset += bytes;
+}
+
 void drps_net_out_unhold(struct net_out *out)
 {
     /* Release what this holder read; acquire what the others did, before the payload goes. */

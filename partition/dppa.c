@@ -2,11 +2,12 @@
  * The compression and partition paper, Algorithm 2: the machine with the least traffic takes, of
  * the rows that its own data touches, the one that raises its traffic least.
  *
- * Traffic is counted in rows moved, batch by batch (a_pi), which is what the network carries; the
- * paper counts a row once whatever the number of batches. A machine begins with all that its worker
- * touches; unit p changes that by a_p - 2 a_pi, so that its units can be sorted once. A machine
- * with nothing left of its own data drops out; units that no data touches go to whoever holds
- * fewest bytes. Disks are not considered.
+ * Traffic is counted in rows moved, batch by batch (a_pi), which is what the network carries: a
+ * machine begins with all that its worker touches, and unit p changes that by a_p - 2 a_pi. By sets
+ * it is counted as the paper does, a unit once for the machine and once for all others: p takes one
+ * off where nobody else touches it, and changes nothing otherwise. Both depend on the machine
+ * alone, so that its units can be sorted once. A machine with nothing left of its own data drops
+ * out; units that no data touches go to whoever holds fewest bytes. Disks are not considered.
  */
 #include "partition/lists.h"
 
@@ -15,6 +16,8 @@
 
 static double added_traffic(const struct problem *p, size_t u, uint32_t count)
 {
+    const int alone = p->units->starts[u + 1] - p->units->starts[u] == 1;
+    if (p->by_sets) return alone ? -1 : 0;
     return (double)p->total[u] - 2 * (double)count;
 }
 
@@ -40,7 +43,7 @@ static void place_touched(const struct problem *p, struct machine_lists *l, doub
     const struct keyed *unit;
     uint32_t m = 0;
     for (size_t t = 0; t < units->starts[units->n]; t++)
-        traffic[units->touches[t].machine] += units->touches[t].count;
+        traffic[units->touches[t].machine] += p->by_sets ? 1 : units->touches[t].count;
     for (size_t u = 0; u < units->n; u++)
         owner[u] = units->machines; /* not yet placed */
     while ((unit = next_unit(l, units->machines, traffic, owner, &m))) {

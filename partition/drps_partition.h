@@ -9,7 +9,8 @@
  *   units    --drps_rows_place()-->      owner of each unit, every machine's load
  *            --drps_rows_renumber()-->   new row ids: a contiguous range a machine
  *
- * partition/drps_homes.h places rows one by one instead, from a stream of their uses.
+ * partition/drps_homes.h places rows one by one instead, from a stream of their uses;
+ * partition/dppa/drps_dppa.h has the compression and partition paper's way with samples.
  *
  * A *unit* is a run of rows that stay together: a block, or one hot row. Letters: U units, W
  * machines, R rows (features), N samples, T touches.
@@ -53,8 +54,6 @@ struct drps_samples_options {
     /*
      * hash   at random
      * range  as they come
-     * dppa   Algorithm 1 of the compression and partition paper: the smallest part takes, of a
-     *        random handful of samples, those that bring it the fewest new features
      * auto   start from ranges of min-hashes, then four passes that move each sample to the machine
      *        that already has its features; `hash` if that leaves no fewer remote rows
      */
@@ -63,17 +62,19 @@ struct drps_samples_options {
     uint32_t batch_size; /* samples, >= 1: `auto` compares the remote rows of such batches */
     int by_entries;      /* 0: balance the number of samples; 1: of their features */
     uint64_t seed;
-    uint32_t dppa_choice; /* dppa: samples looked at together, |S|; 0: 32 */
-    uint32_t dppa_take;   /* dppa: at most so many of them taken at once, alpha; 0: 1 */
-    double dppa_beta; /* dppa: what one sample's worth in features is; 0: the mean of a sample */
 };
+
+/* Returns 0, or -EINVAL for a set that contradicts the above, DRPS_E_CONFIG for too many samples.
+ */
+DRPS_MUST_CHECK
+int drps_sample_set_check(const struct drps_sample_set *set, struct drps_err *err);
 
 /*
  * owner_out [N], caller-owned: the machine of each sample. No machine gets more than 1.02 times the
  * average weight (1 a sample, or its features), or the average and the heaviest sample, whichever
  * is more. Returns 0 or
  *   DRPS_E_CONFIG  unknown algorithm, or numbers out of range; the text says which
- *   -ENOMEM        `auto` needs some 24 bytes an entry (starts[N]), dppa R * W / 8
+ *   -ENOMEM        `auto` needs some 24 bytes an entry (starts[N])
  */
 DRPS_MUST_CHECK
 int drps_samples_place(const struct drps_sample_set *set, const struct drps_samples_options *o,
@@ -227,6 +228,9 @@ struct drps_rows_options {
      */
     const char *algo;
     uint64_t seed; /* hash */
+    int by_sets;   /* dppa: traffic as the paper counts it: a unit, which is one row, once for the
+                      machine that pulls it and once for the one that serves it, however often that
+                      is. 0: each time (a_pi) */
 };
 
 struct drps_machine_load {

@@ -9,6 +9,7 @@ struct problem {
     const struct drps_units *units; /* borrowed */
     uint64_t *total;                /* own [U]: a_p */
     uint64_t seed;
+    int by_sets;
 };
 
 /* An algorithm: fills owner [U]. Returns 0 or -ENOMEM. */

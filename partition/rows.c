@@ -80,7 +80,7 @@ static int check_units(const struct drps_units *units, struct drps_err *err)
 static int problem_init(struct problem *p, const struct drps_units *units,
                         const struct drps_rows_options *o)
 {
-    *p = (struct problem){.units = units, .seed = o->seed};
+    *p = (struct problem){.units = units, .seed = o->seed, .by_sets = o->by_sets};
     p->total = calloc(units->n + 1, sizeof(*p->total));
     if (!p->total) return -ENOMEM;
     for (size_t u = 0; u < units->n; u++)

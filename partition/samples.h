@@ -28,8 +28,6 @@ int drps_samples_hash(const struct drps_sample_set *set, const struct drps_sampl
                       uint32_t *owner, struct drps_err *err);
 int drps_samples_range(const struct drps_sample_set *set, const struct drps_samples_options *o,
                        uint32_t *owner, struct drps_err *err);
-int drps_samples_dppa(const struct drps_sample_set *set, const struct drps_samples_options *o,
-                      uint32_t *owner, struct drps_err *err);
 int drps_samples_auto(const struct drps_sample_set *set, const struct drps_samples_options *o,
                       uint32_t *owner, struct drps_err *err);
 

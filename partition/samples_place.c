@@ -9,12 +9,10 @@ static const struct algorithm {
     const char *name;
     int (*place)(const struct drps_sample_set *set, const struct drps_samples_options *o,
                  uint32_t *owner, struct drps_err *err);
-} algorithms[] = {{"auto", drps_samples_auto},
-                  {"dppa", drps_samples_dppa},
-                  {"range", drps_samples_range},
-                  {"hash", drps_samples_hash}};
+} algorithms[] = {
+    {"auto", drps_samples_auto}, {"range", drps_samples_range}, {"hash", drps_samples_hash}};
 
-static int check_set(const struct drps_sample_set *set, struct drps_err *err)
+int drps_sample_set_check(const struct drps_sample_set *set, struct drps_err *err)
 {
     if (set->n > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "%zu samples; at most %u can be placed", set->n,
@@ -37,15 +35,13 @@ int drps_samples_place(const struct drps_sample_set *set, const struct drps_samp
         return drps_err_set(err, DRPS_E_CONFIG, "%u machines; 1 to %d are possible", o->machines,
                             DRPS_MACHINES_MAX);
     if (o->batch_size < 1) return drps_err_set(err, DRPS_E_CONFIG, "batches of 0 samples");
-    if (!(o->dppa_beta >= 0))
-        return drps_err_set(err, DRPS_E_CONFIG, "dppa: beta is %g; it is 0 or more", o->dppa_beta);
-    int rc = check_set(set, err);
+    int rc = drps_sample_set_check(set, err);
     if (rc < 0) return rc;
     for (size_t i = 0; o->algo && i < sizeof(algorithms) / sizeof(algorithms[0]); i++)
         if (strcmp(algorithms[i].name, o->algo) == 0)
             return algorithms[i].place(set, o, owner_out, err);
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "samples are placed by auto, dppa, range or hash, not by '%s'",
+                        "samples are placed by auto, range or hash, not by '%s'",
                         o->algo ? o->algo : "");
 }
 

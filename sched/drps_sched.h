@@ -47,8 +47,8 @@ enum { DRPS_SCHED_WORKERS_MAX = 4096, DRPS_SCHED_STALE_BINS = 16 };
 struct drps_sched_config {
     enum drps_sched_mode mode;
     unsigned workers; /* 1 to DRPS_SCHED_WORKERS_MAX; they are numbered from 0 */
-    uint64_t bound;   /* labels; BSP 0, ASP DRPS_SCHED_NEVER, SSP s (3), WSP delta (8 * workers, at
-                         least 1024) */
+    uint64_t bound;   /* labels; BSP 0, ASP DRPS_SCHED_NEVER, SSP s (3; 0 is BSP's schedule, NEVER
+                         ASP's), WSP delta (8 * workers, at least 1024) */
     /* The rest is read by WSP alone. */
     double lambda;   /* weight of waiting time against staleness, at least 0 (1) */
     double ema;      /* weight of the last iteration time in the expected one, above 0, at most 1
@@ -61,6 +61,12 @@ struct drps_sched_config {
                         expected, at least 1 (2; literal: infinity) */
     double quorum;   /* share of the workers, above 0, at most 1: once so many have arrived, the
                         first round waits for the others as for overdue ones (.5; literal: 1) */
+};
+
+/* Numbers of WSP that somebody has chosen, of those above; the others are as they are. */
+struct drps_sched_tuning {
+    int has_lambda, has_ema, has_patience;
+    double lambda, ema, patience;
 };
 
 enum drps_sched_state {
@@ -118,6 +124,21 @@ int drps_sched_mode_parse(const char *name, enum drps_sched_mode *mode_out, stru
 
 /* Returns the defaults of a mode for a number of workers. */
 struct drps_sched_config drps_sched_defaults(enum drps_sched_mode mode, unsigned workers);
+
+/* Put what was chosen into a configuration; drps_sched_new() checks it. */
+void drps_sched_tune(const struct drps_sched_tuning *tuning, struct drps_sched_config *config);
+
+/* 1: any number was chosen. */
+static inline int drps_sched_is_tuned(const struct drps_sched_tuning *t)
+{
+    return t->has_lambda || t->has_ema || t->has_patience;
+}
+
+/* 1: a mode with wait sets, which alone has those numbers. */
+static inline int drps_sched_has_waits(enum drps_sched_mode mode)
+{
+    return mode >= DRPS_SCHED_WSP;
+}
 
 /*
  * A machine whose workers all start round 0 at now_ns. Memory: workers^2 / 4 bytes and some.

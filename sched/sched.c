@@ -83,8 +83,15 @@ struct drps_sched_config drps_sched_defaults(enum drps_sched_mode mode, unsigned
         c.patience = c.longest = c.outlier = INFINITY;
         c.quorum = 1;
     }
-    if (mode >= DRPS_SCHED_WSP) c.bound = workers <= 128 ? 1024 : 8 * (uint64_t)workers;
+    if (drps_sched_has_waits(mode)) c.bound = workers <= 128 ? 1024 : 8 * (uint64_t)workers;
     return c;
+}
+
+void drps_sched_tune(const struct drps_sched_tuning *tuning, struct drps_sched_config *config)
+{
+    if (tuning->has_lambda) config->lambda = tuning->lambda;
+    if (tuning->has_ema) config->ema = tuning->ema;
+    if (tuning->has_patience) config->patience = tuning->patience;
 }
 
 static int config_check(const struct drps_sched_config *c, struct drps_err *err)
@@ -137,7 +144,7 @@ int drps_sched_new(const struct drps_sched_config *config, uint64_t now_ns,
     struct drps_sched *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory to schedule %zu workers", n);
     s->config = *config;
-    s->selects = config->mode >= DRPS_SCHED_WSP;
+    s->selects = drps_sched_has_waits(config->mode);
     s->first_round = s->selects;
     s->first_deadline_ns = DRPS_SCHED_NEVER;
     s->words = (n + 63) / 64;

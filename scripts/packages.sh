@@ -6,7 +6,7 @@ build_packages=(
     build-essential cmake pkg-config
     librocksdb-dev libleveldb-dev libxxhash-dev libjansson-dev libinih-dev liburing-dev
     zlib1g-dev libzstd-dev liblzma-dev xz-utils libzmq3-dev
-    libmicrohttpd-dev libncurses-dev
+    libmicrohttpd-dev libncurses-dev libopenmpi-dev
     libopenblas-serial-dev # drps has threads of its own
 )
 test_packages=(
@@ -14,7 +14,9 @@ test_packages=(
     python3-cffi python3-numpy python3-scipy python3-sklearn python3-pandas python3-matplotlib python3-pytest python3-pip # the Python package
     prometheus tmux # what reads the numbers to watch, and a terminal for drps-top
     chromium chromium-driver # browsers' view of reports
+    openmpi-bin slurm-wlm # ranks that others start
     debootstrap lintian # a root to install packages in, and who looks at them
+    libmetis-dev # the graph partitioner that benchmarks compare with
     python3-onnx liblinear-tools # programs that read what drps writes, and the other way round
 )
 clang_packages=(clang libclang-rt-14-dev) # the clang build, and the runtime of its thread sanitizer

@@ -12,6 +12,9 @@
 /* The store that a forecast is of, as drps-train's --store or "blocks"; "-": it does not say. */
 const char *forecast_store(const json_t *forecast);
 
+/* 1: some of them say how long an epoch takes. */
+int forecast_has_time(const json_t *list);
+
 /* Prints the forecasts of a plan's manifest as a table, after an empty line; nothing where there
  * are none. Numbers that make no sense are shown as "-". A failure of `out` shows when it is
  * flushed. */

@@ -16,12 +16,26 @@ const char *forecast_store(const json_t *j)
 
 static void print_one(FILE *out, const json_t *f)
 {
+    const json_t *seconds = json_object_get(f, "seconds"); /* absent: no speeds were measured */
     fprintf(out, "  %-9s %10s", forecast_store(f), size_of(f, "memory_bytes"));
-    if (json_is_true(json_object_get(f, "feasible")))
-        fprintf(out, " %11s %11s %11s\n", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
-                count_of(f, "ios"));
-    else
+    if (!json_is_true(json_object_get(f, "feasible"))) {
         fprintf(out, "   one batch does not fit\n");
+        return;
+    }
+    fprintf(out, " %11s %11s %11s", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
+            count_of(f, "ios"));
+    if (seconds)
+        fprintf(out, " %9s %9s %9s", number_of(seconds, "compute", "%.2f"),
+                number_of(seconds, "disk", "%.2f"), number_of(seconds, "epoch", "%.2f"));
+    fprintf(out, "\n");
+}
+
+int forecast_has_time(const json_t *list)
+{
+    size_t i;
+    json_t *f;
+    json_array_foreach(list, i, f) if (json_object_get(f, "seconds")) return 1;
+    return 0;
 }
 
 void forecast_print(FILE *out, const json_t *list)
@@ -31,10 +45,13 @@ void forecast_print(FILE *out, const json_t *list)
     const char *ended = ""; /* the store whose lines have ended: less memory does not fit either */
     double sampled = 1;
     if (!json_array_size(list)) return; /* made with --no-forecast */
+    const int timed = forecast_has_time(list);
     fprintf(out,
             "\nforecast: what an epoch would move between memory and disk, by store and memory for "
-            "rows\n  %-9s %10s %11s %11s %11s\n",
+            "rows\n  %-9s %10s %11s %11s %11s",
             "store", "memory", "read", "written", "I/Os");
+    if (timed) fprintf(out, " %9s %9s %9s", "compute s", "disk s", "epoch s");
+    fprintf(out, "\n");
     json_array_foreach(list, i, f)
     {
         const json_t *share = json_object_get(f, "sampled"); /* absent in older plans: all */
@@ -47,6 +64,10 @@ void forecast_print(FILE *out, const json_t *list)
     if (sampled < 1)
         fprintf(out, "; counted on %.3g %% of the blocks, and scaled up", 100 * sampled);
     fprintf(out, ")\n");
+    if (timed)
+        fprintf(out,
+                "  (seconds: by the speeds measured on the machine that made the plan, with one "
+                "thread; the disk works beside computing)\n");
 }
 
 /* The forecast is of rows that go to disk and come back once. Rows of a window that is far away go

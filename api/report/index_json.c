@@ -38,6 +38,8 @@ static json_t *forecast_json(const struct drps_forecast *f)
     drps_manifest_put(&j, "read_bytes", drps_json_count(f->read_bytes));
     drps_manifest_put(&j, "written_bytes", drps_json_count(f->written_bytes));
     drps_manifest_put(&j, "ios", drps_json_count(f->ios));
+    if (f->seconds.epoch > 0)
+        drps_manifest_put(&j, "seconds", drps_epoch_seconds_to_json(&f->seconds));
     return j;
 }
 
@@ -178,6 +180,11 @@ json_t *drps_index_report_json(const struct drps_index_report *report, struct dr
                           drps_json_real(drps_index_thread_seconds(&report->network)));
         if (r->links.hashed_rows)
             drps_manifest_put(&j, "moved_of_hashed", drps_json_real(drps_index_report_moved(r)));
+        if (r->links.set_rows) {
+            drps_manifest_put(&j, "set_rows", json_integer((json_int_t)r->links.set_rows));
+            drps_manifest_put(&j, "busiest_set_rows",
+                              json_integer((json_int_t)r->links.busiest_set_rows));
+        }
         if (i->ranks.handed.used)
             drps_manifest_put(&j, "handed_on_of_plain",
                               drps_json_real(drps_index_report_handed_on(i)));

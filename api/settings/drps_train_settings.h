@@ -8,6 +8,7 @@
 /* Texts are borrowed from who gives them. */
 struct drps_train_settings {
     struct drps_train_options train;
+    int extreme;          /* a staleness that makes ssp another mode; 0: it has none */
     int chooses_rate;     /* the learning rate is the best of some that pilots try */
     double filter_target; /* share of the loss by which filters, which pilots try, may change it; 0:
                              they are as given */

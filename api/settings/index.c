@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/settings/dppa.h"
 #include "api/settings/drps_index_keys.h"
 #include "api/settings/drps_reader_settings.h"
 #include "base/drps_alloc.h"
+#include "engine/arithmetic/drps_arithmetic.h"
 #include "index/plan/drps_algorithm.h"
 
 /* Settings whose value is kept as it is given. */
@@ -18,7 +20,7 @@ static int parse_plain(struct drps_values *v, struct drps_index_settings *o, int
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
     static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
     static const char *const draws[] = {"even", "popular", NULL};
-    static const char *const samples[] = {"dealt", "placed", "round", NULL};
+    static const char *const samples[] = {"dealt", "placed", "round", "dppa", NULL};
     static const char *const builders[] = {"pattern", "auto", "topk",      "pairwise", "greedy",
                                            "none",    "id",   "frequency", "random",   NULL};
     const struct drps_value_plain plain[] = {
@@ -143,6 +145,9 @@ static int parse_ranks_option(struct drps_values *v, struct drps_index_settings 
                               const char *arg)
 {
     switch (key) {
+    case KEY_DPPA:
+        drps_dppa_setting(v, &o->index.dppa, arg);
+        return 1;
     case KEY_HAND_ON:
         o->index.hand_on =
             strcmp(arg, "all") == 0 ? UINT64_MAX : drps_value_count(v, arg, 1, UINT32_MAX - 1);
@@ -326,8 +331,8 @@ void drps_index_settings_check_model(struct drps_index_settings *o, struct drps_
     if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n || o->weights.n ||
                                o->test_weights.n || o->in_memory))
         drps_value_bad(v, "{from-plan} takes all but {workers}, {servers}, {separate}, "
-                          "{partition}, {residuals}, {hand-on}, {hand-on-for}, {link}, {memory} "
-                          "and {no-forecast} from the plan: give no other "
+                          "{partition}, {dppa}, {residuals}, {hand-on}, {hand-on-for}, {link}, "
+                          "{memory} and {no-forecast} from the plan: give no other "
                           "options, and no DATA");
     if (o->index.separate && !o->index.servers)
         drps_value_bad(v, "{separate} needs {servers} M: how many machines hold the rows");
@@ -360,7 +365,7 @@ int drps_index_setting_is_of_plans(int key)
     return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_SERVERS ||
            key == KEY_SEPARATE || key == KEY_PARTITION || key == KEY_MEMORY ||
            key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK ||
-           key == KEY_RESIDUALS || key == KEY_HAND_ON || key == KEY_HAND_ON_FOR;
+           key == KEY_RESIDUALS || key == KEY_HAND_ON || key == KEY_HAND_ON_FOR || key == KEY_DPPA;
 }
 
 int drps_index_setting_is_of_model(int key)
@@ -419,7 +424,7 @@ int drps_index_setting(struct drps_index_settings *o, struct drps_values *v, int
 
 void drps_index_settings_init(struct drps_index_settings *o)
 {
-    *o = (struct drps_index_settings){.index = {.seed = 1}};
+    *o = (struct drps_index_settings){.index = {.seed = 1, .arithmetic = drps_arithmetic_measure}};
 }
 
 void drps_index_settings_complete(struct drps_index_settings *o)

@@ -101,7 +101,7 @@ const struct argp_option drps_index_table[] = {
      "The M machines of --servers hold rows alone, and N others train", 5},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--servers, --separate, --partition, --residuals, --hand-on, --hand-on-for, --link, --memory and "
+     "--servers, --separate, --partition, --dppa, --residuals, --hand-on, --hand-on-for, --link, --memory and "
      "--no-forecast alone", 5},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: auto (default: each row with who uses it most, and no link above "
@@ -111,7 +111,10 @@ const struct argp_option drps_index_table[] = {
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
-     "greedy and dppa), placed (in any round), or dealt in turn", 5},
+     "greedy and dppa), placed (in any round), dealt in turn, or dppa (the partition paper's Algorithm 1; held in memory)", 5},
+    {"dppa", KEY_DPPA, "LIST", 0,
+     "How dppa places, as NAME=VALUE,...: for --samples dppa alpha=N|auto, beta=B, sample=N|n/k, bins=N, "
+     "first=samples|rows; for --partition dppa traffic=batches|sets", 5},
     {"link", KEY_LINK, "SPEED", 0,
      "Speed of each machine's link to the network, to say whether the machines can be faster than one "
      "(default 1Gbit); the plan is the same", 5},
@@ -134,7 +137,8 @@ const struct argp_option drps_index_table[] = {
     {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block at most (default 2K)", 6},
     {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 6},
     {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 6},
-    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder", 6},
+    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder, and computing: the forecast then has "
+     "seconds", 6},
     {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 6},
     {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 6},
     {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 6},
@@ -152,6 +156,8 @@ const struct argp_option drps_index_table[] = {
     {"keys", KEY_KEYS, "DIR", 0,
      "This machine's keys (drps-train --make-keys); needed beyond one machine", 7},
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 7},
+    {"transport", KEY_TRANSPORT, "NAME", 0,
+     "zmq (default): --peers; or mpi: the ranks that mpirun or srun has started", 7},
     {"timeout", KEY_TIMEOUT, "S", 0, "Seconds to wait for the others to start (default 600)", 7},
     {"silence", KEY_SILENCE, "S", 0,
      "Seconds for which a link may be cut; who is not heard of for somewhat more than twice that "

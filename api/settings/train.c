@@ -7,6 +7,9 @@
 #include "api/settings/drps_train_keys.h"
 #include "api/settings/traffic.h"
 
+/* A staleness of ssp that is another mode: bsp, and asp. */
+enum { STALE_NONE = 1, STALE_ANY = 2 };
+
 enum {
     EPOCHS_MAX = 100000, /* what a model's manifest has room for */
     LATE = 3
@@ -163,6 +166,7 @@ static int parse_ranks(struct drps_values *v, struct drps_train_settings *o, int
     static const char *const multicast_rules[] = {"random", "robin", "fixed", NULL};
 #define NAME(mode, name) [mode] = (name),
     static const char *const modes[] = {DRPS_SCHED_MODES(NAME) NULL};
+    static const char *const stales[] = {DRPS_STALES(NAME) NULL};
 #undef NAME
     switch (key) {
     case KEY_SYNC:
@@ -197,8 +201,35 @@ static int parse_ranks(struct drps_values *v, struct drps_train_settings *o, int
         o->filter_target = drps_value_share(v, arg);
         if (!(o->filter_target > 0)) drps_value_bad(v, "'%s' allows no filter at all", arg);
         return 1;
+    case KEY_LR_STALE:
+        o->train.lr_stale = (enum drps_stale)drps_value_choice(v, arg, stales);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* How far workers may be apart, and what wsp waits by. */
+static int parse_waiting(struct drps_values *v, struct drps_train_settings *o, int key,
+                         const char *arg)
+{
+    struct drps_sched_tuning *wsp = &o->train.wsp;
+    switch (key) {
     case KEY_STALENESS:
-        o->train.staleness = drps_value_count(v, arg, 1, 1000000);
+        o->extreme = strcmp(arg, "0") == 0 ? STALE_NONE : strcmp(arg, "inf") == 0 ? STALE_ANY : 0;
+        o->train.staleness = o->extreme ? 0 : drps_value_count(v, arg, 1, 1000000);
+        return 1;
+    case KEY_WSP_LAMBDA:
+        wsp->has_lambda = 1;
+        wsp->lambda = drps_value_real(v, arg, 0, 1e9);
+        return 1;
+    case KEY_WSP_EMA:
+        wsp->has_ema = 1;
+        wsp->ema = drps_value_real(v, arg, 1e-9, 1);
+        return 1;
+    case KEY_WSP_PATIENCE:
+        wsp->has_patience = 1;
+        wsp->patience = drps_value_real(v, arg, 0, 1e9);
         return 1;
     default:
         return 0;
@@ -210,6 +241,8 @@ void drps_train_settings_check(const struct drps_train_settings *o, int has_rank
 {
     const struct drps_train_options *t = &o->train;
     if (t->no_state && !t->from) drps_value_bad(v, "{no-state} goes with {from}: give that, too");
+    if (o->extreme && t->sync != DRPS_SCHED_SSP)
+        drps_value_bad(v, "a {staleness} of 0 (bsp) or inf (asp) is of {sync} ssp: give that, too");
     if (o->chooses_rate && t->lr > 0)
         drps_value_bad(v, "{auto} chooses the learning rate: leave {lr} out, or give it without");
     if (t->metric && !t->patience && !t->resume)
@@ -223,10 +256,13 @@ void drps_train_settings_check(const struct drps_train_settings *o, int has_rank
         drps_value_bad(v, "{filter-target} is of several ranks: it needs {local} or {peers}");
 }
 
-/* Under ssp vectors come late, and no worker asks when it may start. */
+/* ssp whose bound is none, or never met, is the mode that it has become. Else, under ssp vectors
+ * come late, and no worker asks when it may start. */
 void drps_train_settings_complete(struct drps_train_settings *o)
 {
     struct drps_train_options *t = &o->train;
+    if (o->extreme) t->sync = o->extreme == STALE_NONE ? DRPS_SCHED_BSP : DRPS_SCHED_ASP;
+    o->extreme = 0;
     if (t->exchange != DRPS_EXCHANGE_VECTORS || t->sync != DRPS_SCHED_SSP) return;
     t->multicast.late = t->staleness ? t->staleness : LATE;
     t->staleness = 0;
@@ -243,6 +279,6 @@ int drps_train_setting(struct drps_train_settings *o, struct drps_values *v, int
 {
     return parse_plain(v, o, key, text) || parse_learning(v, &o->train, key, text) ||
            parse_running(v, &o->train, key, text) || parse_ranks(v, o, key, text) ||
-           settings_push(&o->train.push, v, key, text) ||
+           parse_waiting(v, o, key, text) || settings_push(&o->train.push, v, key, text) ||
            settings_pull(&o->train.pull, v, key, text);
 }

@@ -149,7 +149,9 @@ const struct argp_option drps_train_table[] = {
     {"make-keys", KEY_MAKE_KEYS, "DIR", 0, "Make a folder for --keys, and end", 5},
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 5},
     {"transport", KEY_TRANSPORT, "NAME", 0,
-     "With --local: zmq (default), or inproc: threads of one process", 5},
+     "With --local: zmq (default), or inproc: threads of one process; without, mpi: one rank of "
+     "those that mpirun or srun has started",
+     5},
     {"sync", KEY_SYNC, "MODE", 0,
      "When a worker starts its next batch: bsp (default; all together, reproducible), asp (at "
      "once), ssp (at most --staleness ahead), wsp (when waiting costs more than stale parameters), "
@@ -157,7 +159,19 @@ const struct argp_option drps_train_table[] = {
      5},
     {"staleness", KEY_STALENESS, "S", 0,
      "ssp, wsp: batches that a worker may be ahead of the slowest (default: ssp 3; wsp 8 a "
-     "worker, at least 1024)",
+     "worker, at least 1024). ssp with 0 is bsp, with inf asp",
+     5},
+    {"wsp-lambda", KEY_WSP_LAMBDA, "X", 0,
+     "wsp: weight of waiting against staleness (default 1): the more, the less it waits", 5},
+    {"wsp-ema", KEY_WSP_EMA, "X", 0,
+     "wsp: weight of a worker's last batch in the time that is expected of its next (default 0.3; "
+     "wsp-literal 1)",
+     5},
+    {"wsp-patience", KEY_WSP_PATIENCE, "X", 0,
+     "wsp: a wait ends after 1 + X times what was expected (default 0.2; wsp-literal: no end)", 5},
+    {"lr-stale", KEY_LR_STALE, "RULE", 0,
+     "Other modes than bsp: the rate of a gradient is divided by how stale it is: by the batches "
+     "of others that it lacks (batches), or by rounds of these (rounds); or not: same (default)",
      5},
     {"exchange", KEY_EXCHANGE, "WAY", 0,
      "Models of several classes or outputs: how gradients are exchanged: servers (default), or "

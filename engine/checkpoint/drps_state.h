@@ -30,6 +30,8 @@ struct drps_state {
     int local_steps, no_claim, batch_mean;
     enum drps_metric metric;
     enum drps_decay lr_decay;
+    struct drps_sched_tuning wsp;
+    enum drps_stale lr_stale;
     struct drps_push_options push;
     struct drps_pull_options pull;
     int pull_cached;

@@ -9,6 +9,7 @@
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_epoch_json.h"
 #include "engine/checkpoint/drps_newton_json.h"
+#include "engine/checkpoint/drps_waiting_json.h"
 
 enum { EPOCHS_MOST = 1 << 20 };
 
@@ -92,6 +93,7 @@ json_t *drps_state_to_json(const struct drps_state *s)
 {
     json_t *j = plain_to_json(s);
     if (j) put_learning(&j, s);
+    if (j) drps_waiting_put(&j, &s->wsp, s->lr_stale);
     if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
     if (j && s->pull.on) drps_manifest_put(&j, "pull", pull_to_json(&s->pull));
     if (j && drps_optim_is_newton(s->optim.kind)) put_newton(&j, s);
@@ -239,6 +241,7 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     out->no_claim = json_is_true(json_object_get(j, "no_claim"));
     out->pull_cached = json_is_true(json_object_get(j, "pull_cached"));
     if (rc == 0) rc = read_learning(j, path, out, err);
+    if (rc == 0) rc = drps_waiting_get(j, path, &out->wsp, &out->lr_stale, err);
     const json_t *push = json_object_get(j, "push"), *pull = json_object_get(j, "pull");
     if (rc == 0 && push) rc = read_push(push, path, &out->push, err);
     return rc == 0 && pull ? read_pull(pull, path, &out->pull, err) : rc;

@@ -121,7 +121,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "12"
+#define MESSAGES "13"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -131,7 +131,8 @@ struct terms {
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, sv_count,
-        sv_rule, logged, metric, lr_decay, batch_mean;
+        sv_rule, logged, metric, lr_decay, batch_mean, lr_stale;
+    double lambda, ema, wsp_patience;
     struct drps_train_multicast multicast;
     uint64_t pilot; /* 0: it is none; or 1 and its rounds */
     uint64_t of_filters;
@@ -168,6 +169,12 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->metric = (uint64_t)o->metric;
     t->lr_decay = (uint64_t)o->lr_decay;
     t->batch_mean = o->batch_mean != 0;
+    t->lr_stale = (uint64_t)o->lr_stale;
+    struct drps_sched_config waits = drps_sched_defaults(o->sync, c->count);
+    drps_sched_tune(&o->wsp, &waits);
+    t->lambda = waits.lambda;
+    t->ema = waits.ema;
+    t->wsp_patience = waits.patience;
     t->pilot = o->pilot.on ? 1 + o->pilot.rounds : 0;
     t->of_filters = o->pilot.of_filters != 0;
     t->push = o->push;
@@ -200,6 +207,9 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
                    {"patience", (double)t->patience, (double)first->patience},
                    {"seed", (double)t->seed, (double)first->seed},
                    {"staleness", (double)t->staleness, (double)first->staleness},
+                   {"lambda", t->lambda, first->lambda},
+                   {"ema", t->ema, first->ema},
+                   {"patience of wsp", t->wsp_patience, first->wsp_patience},
                    {"learning rate", t->lr, first->lr},
                    {"l1", t->l1, first->l1},
                    {"l2", t->l2, first->l2},
@@ -225,6 +235,7 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (t->lr_decay != first->lr_decay) return differs("decay of the learning rate", rank, err);
     if (t->batch_mean != first->batch_mean)
         return differs("choice of a sum or mean over batches", rank, err);
+    if (t->lr_stale != first->lr_stale) return differs("rate for stale gradients", rank, err);
     if (t->logged != first->logged) return differs("kind of checkpoints", rank, err);
     if (t->pull_cached != first->pull_cached) return differs("leave to use copies", rank, err);
     if (t->hands_on != first->hands_on)

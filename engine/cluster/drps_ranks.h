@@ -10,6 +10,7 @@
 enum drps_ranks_transport {
     DRPS_RANKS_ZMQ,    /* a process a rank; messages over ZeroMQ */
     DRPS_RANKS_INPROC, /* all ranks are threads of this process: the reference */
+    DRPS_RANKS_MPI,    /* a process a rank, which mpirun or srun has started */
 };
 
 struct drps_ranks_options {
@@ -17,8 +18,10 @@ struct drps_ranks_options {
     const struct drps_train_options *train; /* of each rank, whose `ranks` is not used; the
                                                callbacks are rank 0's */
     enum drps_ranks_transport transport;
-    const char *peers; /* file of addresses, and of public keys; NULL: all ranks are here */
-    uint32_t rank;     /* with peers */
+    const char *peers; /* file of addresses, and of public keys; NULL: all ranks are here, or over
+                          MPI */
+    uint32_t rank;     /* with peers, or over MPI */
+    uint32_t count;    /* over MPI: ranks that were started */
     const char *keys;  /* folder of this rank's keys; NULL: none */
     int insecure;      /* go without keys, also beyond this machine */
     uint32_t wait_ms;  /* for ranks that start, and for a message that is due; 0: 600,000 */
@@ -36,7 +39,13 @@ DRPS_MUST_CHECK
 int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t count,
                          struct drps_train_result *result, struct drps_err *err);
 
-/* Rank options->rank, of as many as there are peers. *result is its own. */
+/* 1: this process runs one rank of several. */
+static inline int drps_ranks_is_one(const struct drps_ranks_options *options)
+{
+    return options->peers || options->transport == DRPS_RANKS_MPI;
+}
+
+/* Rank options->rank, of as many as there are peers, or processes of MPI. *result is its own. */
 DRPS_MUST_CHECK
 int drps_ranks_run_one(const struct drps_ranks_options *options, struct drps_train_result *result,
                        struct drps_err *err);

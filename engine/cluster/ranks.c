@@ -42,13 +42,13 @@ static int open_part(struct rank *r, const struct drps_ranks_options *o, uint32_
     r->options = o;
     r->train = *o->train;
     r->ranks = (struct drps_train_ranks){
-        .whole = rank ? NULL : whole, .wait_ms = wait_ms(o), .here = !o->peers};
+        .whole = rank ? NULL : whole, .wait_ms = wait_ms(o), .here = !drps_ranks_is_one(o)};
     r->train.ranks = &r->ranks;
     if (rank) {
         r->train.on_epoch = NULL;
         r->train.on_progress = NULL;
         r->train.on_write = NULL;
-        if (!o->peers) r->train.on_checkpoint = NULL;
+        if (!drps_ranks_is_one(o)) r->train.on_checkpoint = NULL;
     }
     return drps_plan_open_rank(drps_io_os(), o->plan, rank, &r->part, err);
 }
@@ -75,19 +75,26 @@ static int outcome(struct rank *r, struct drps_train_result *result, struct drps
     return r->rc;
 }
 
-static int open_zmq(struct rank *r, const struct drps_peers *peers,
-                    const struct drps_net_keys *keys, uint64_t job_id, struct drps_err *err)
+/* Options of a rank that is a process. */
+static struct drps_net_options net_options_of(struct rank *r)
 {
     struct drps_net_options net;
     drps_train_net_options(r->part, &net);
     net.rank = r->part->info.ranks.rank;
-    net.job_id = job_id;
     net.start_ms = wait_ms(r->options);
     net.silence_ms = drps_net_silence_ms(r->options->cut_ms);
     net.stop = r->train.stop;
     if (r->family) net.lost = family_lost;
     net.lost_ctx = r->family;
-    if (r->options->peers || !net.rank) net.log = r->train.log; /* else a parent says it */
+    if (!r->family || !net.rank) net.log = r->train.log; /* else a parent says it */
+    return net;
+}
+
+static int open_zmq(struct rank *r, const struct drps_peers *peers,
+                    const struct drps_net_keys *keys, uint64_t job_id, struct drps_err *err)
+{
+    struct drps_net_options net = net_options_of(r);
+    net.job_id = job_id;
     return drps_net_open_zmq(&net, peers, keys, r->options->insecure, &r->net, err);
 }
 
@@ -295,7 +302,20 @@ int drps_ranks_run_local(const struct drps_ranks_options *options, uint32_t coun
 
 /* ---- One rank ---- */
 
-static int run_one(struct rank *r, struct drps_peers *peers, struct drps_err *err)
+static int run_mpi(struct rank *r, struct drps_err *err)
+{
+    const struct drps_ranks_options *o = r->options;
+    const struct drps_net_options net = net_options_of(r);
+    char text[DRPS_PLAN_RANKS_TEXT_BYTES];
+    if (o->count != r->part->info.ranks.count)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s is a plan for %s, and %u ranks were started",
+                            o->plan, drps_plan_ranks_text(&r->part->info.ranks, text), o->count);
+    const int rc = drps_net_open_mpi(&net, &r->net, err);
+    if (rc == 0) run(r);
+    return rc;
+}
+
+static int run_peer(struct rank *r, struct drps_peers *peers, struct drps_err *err)
 {
     const struct drps_ranks_options *o = r->options;
     struct drps_meet_rank way;
@@ -320,11 +340,12 @@ int drps_ranks_run_one(const struct drps_ranks_options *options, struct drps_tra
     struct drps_peers peers = {0};
     memset(result, 0, sizeof(*result));
     if (!r) return drps_err_set(err, -ENOMEM, "no memory for a rank");
-    int rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
+    int rc = 0;
+    if (options->peers) rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
     if (rc == 0 && options->rank == 0)
         rc = drps_plan_open(drps_io_os(), options->plan, &whole, err);
     if (rc == 0) rc = open_part(r, options, options->rank, whole, err);
-    if (rc == 0) rc = run_one(r, &peers, err);
+    if (rc == 0) rc = options->peers ? run_peer(r, &peers, err) : run_mpi(r, err);
     if (rc == 0) rc = outcome(r, result, err);
     drps_peers_destroy(&peers);
     drps_plan_close(r->part);

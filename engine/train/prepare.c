@@ -95,6 +95,25 @@ static int check_filters(const struct drps_job *job, struct drps_err *err)
     return rc == 0 && pull && is_bsp ? check_pull(job, err) : rc;
 }
 
+/* A server knows how stale a gradient is that has come whole, for parameters that it has sent. */
+static int check_stale(const struct drps_train_options *o, struct drps_err *err)
+{
+    if (o->lr_stale == DRPS_STALE_SAME) return 0;
+    if (o->sync == DRPS_SCHED_BSP)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a rate for stale gradients is of asp, ssp and wsp: under "
+                            "synchronisation bsp none is stale, leave it out");
+    if (o->exchange != DRPS_EXCHANGE_SERVERS)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a rate for stale gradients is of servers, and ranks exchange %s: "
+                            "leave one of both out",
+                            drps_exchange_name(o->exchange));
+    if (!o->push.on && !o->pull_cached && !o->pilot.of_filters) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "a rate for stale gradients goes with whole gradients: leave filters of "
+                        "gradients, copies of parameters and the target of filters out, or it");
+}
+
 static int no_exchange(const struct drps_job *job, const char *why, struct drps_err *err)
 {
     return drps_err_set(err, DRPS_E_CONFIG, "%s: %s: leave the exchange of %s to servers",
@@ -290,11 +309,17 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
                             "a staleness of %llu bounds how far workers get apart under ssp and "
                             "wsp: synchronisation %s has no such number",
                             (unsigned long long)o->staleness, drps_sched_mode_name(o->sync));
+    if (drps_sched_is_tuned(&o->wsp) && !drps_sched_has_waits(o->sync))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "weights of waiting are of wsp, which chooses whom to wait for: "
+                            "synchronisation %s chooses nobody, leave them out",
+                            drps_sched_mode_name(o->sync));
     if (o->no_claim && o->sync == DRPS_SCHED_BSP)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "under synchronisation bsp nobody claims batches: there is nothing to "
                             "forbid");
     int rc = drps_topic_check(job->plan, o, err);
+    if (rc == 0) rc = check_stale(o, err);
     if (rc == 0) rc = check_filters(job, err);
     if (rc == 0) rc = check_exchange(job, err);
     if (rc == 0) rc = check_log(job, err);

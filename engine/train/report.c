@@ -12,6 +12,7 @@
 #include "base/folder/drps_command.h"
 #include "base/folder/drps_manifest.h"
 #include "engine/checkpoint/drps_epoch_json.h"
+#include "engine/checkpoint/drps_waiting_json.h"
 #include "engine/cluster/sv/drps_exchange.h"
 #include "engine/cluster/traffic/drps_ranks_json.h"
 #include "storage/pib/drps_evict.h"
@@ -57,6 +58,7 @@ static void put_options(json_t **j, const struct drps_train_options *o,
     drps_manifest_put(j, "batch_mean", json_boolean(o->batch_mean));
     drps_manifest_put(j, "sync", json_string(drps_sched_mode_name(o->sync)));
     drps_manifest_put(j, "staleness", count(o->staleness));
+    drps_waiting_put(j, &o->wsp, o->lr_stale);
     drps_manifest_put(j, "claim", json_boolean(o->sync != DRPS_SCHED_BSP && !o->no_claim));
 }
 
@@ -333,6 +335,16 @@ static json_t *forecast_to_json(const struct drps_train_result *r)
     return j;
 }
 
+/* Beside the last epoch: rows are new in the first. */
+static json_t *forecast_seconds_to_json(const struct drps_train_result *r)
+{
+    json_t *j = drps_epoch_seconds_to_json(&r->forecast_seconds);
+    const double measured = r->epochs[r->epochs_n - 1].seconds;
+    drps_manifest_put(&j, "measured", number(measured));
+    drps_manifest_put(&j, "of_forecast", ratio(measured, r->forecast_seconds.epoch));
+    return j;
+}
+
 /* ---- What it took beside the store ---- */
 
 static json_t *part_to_json(const char *what, uint64_t bytes)
@@ -409,6 +421,8 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     drps_manifest_put(&j, "phase_seconds", phases_to_json(&r->phases));
     put_store(&j, r);
     drps_manifest_put(&j, "forecast", forecast_to_json(r));
+    if (r->forecast_seconds.epoch > 0 && r->epochs_n)
+        drps_manifest_put(&j, "forecast_seconds", forecast_seconds_to_json(r));
     put_process(&j, r);
     if (r->ranks_n) drps_manifest_put(&j, "claim_window_steps", count(r->claim_steps));
     if (r->ranks_n) drps_manifest_put(&j, "ranks", drps_ranks_to_json(r->ranks, r->ranks_n));

@@ -44,6 +44,23 @@ static void forecast_blocks(struct drps_job *job)
                  err.text); /* the training is done */
 }
 
+/* How long an epoch takes by the speeds that the plan has, if any. Of rows in memory, as nothing
+ * moves; else of what the forecast says. */
+static void forecast_time(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_epoch_work work = {
+        .samples = drps_plan_own_samples(info, info->samples),
+        .test_samples = drps_plan_own_samples(info, info->test_samples),
+        .read_bytes = r->forecast.read_bytes,
+        .written_bytes = r->forecast.written_bytes,
+        .requests = r->forecast_requests.n ? r->forecast_requests.n : r->forecast.ios,
+        .threads = job->options->threads};
+    if (r->has_forecast ? r->forecast.feasible : job->memory.store == &drps_store_resident)
+        r->forecast_seconds = drps_speeds_price(&info->speeds, &work);
+}
+
 void drps_job_forecast(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
@@ -54,6 +71,7 @@ void drps_job_forecast(struct drps_job *job)
         drps_windows_forecast(job->windows, &r->store_stats, job->server.row_bytes, &r->forecast);
         r->has_forecast = 1;
     }
+    forecast_time(job);
 }
 
 void drps_job_measure(struct drps_job *job)

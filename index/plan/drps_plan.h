@@ -38,6 +38,7 @@
 #include "index/hashing/drps_hashing.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_plan_files.h"
+#include "index/price/drps_speeds.h"
 
 enum { DRPS_PLAN_VERSION = 4, DRPS_PLAN_TABLES = 4, DRPS_PLAN_NAME_BYTES = 32 };
 enum { DRPS_PLAN_WORKERS_MAX = 1024, DRPS_PLAN_ID_BYTES = 17, DRPS_PLAN_PATH_BYTES = 4096 };
@@ -200,6 +201,7 @@ struct drps_plan_info {
     double ones; /* which share of training's entries has the value 1, of hashed features 1 or
                     -1; 0, too, where an older drps-index has not counted them */
     struct drps_plan_weights weights;
+    struct drps_speeds speeds; /* of the machine that made the plan, if it was measured */
     /* Mean losses of the score that is best for all training samples (drps_constant.h); NaN: there
      * is none, or an older drps-index has not counted it. */
     double constant_loss, test_constant_loss;
@@ -252,6 +254,14 @@ struct drps_plan {
     struct drps_classes *classes; /* own: info.classes */
     void *json;                   /* own: the whole manifest, a json_t object */
 };
+
+/* Returns how many of the plan's samples the worker of a rank has in an epoch, about: each has as
+ * many as the others. */
+static inline uint64_t drps_plan_own_samples(const struct drps_plan_info *info, uint64_t samples)
+{
+    if (info->ranks.count > 1 && !drps_rank_trains(&info->ranks, info->ranks.rank)) return 0;
+    return info->ranks.workers > 1 ? samples / info->ranks.workers : samples;
+}
 
 /* Returns what so many of an epoch's training samples weigh: all of them exactly, fewer in the
  * mean.

@@ -178,6 +178,7 @@ struct drps_forecast {
     uint64_t ios;   /* blocks or chunks read and written */
     int feasible;   /* 0: a single step does not fit */
     double sampled; /* pib: share of the blocks that the counts were taken of; 1: all */
+    struct drps_epoch_seconds seconds; /* of an epoch, one thread; 0: no speeds are known */
 };
 
 /* What moves them, if pib's blocks are in a file of their own (storage/kv/drps_extents.h). */

@@ -214,6 +214,8 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     drps_manifest_put(&j, "fields", names);
     if (info->ones > 0) drps_manifest_put(&j, "ones", json_real(info->ones));
     if (info->weights.most > 0) drps_manifest_put(&j, "weights", weights_to_json(&info->weights));
+    if (drps_speeds_are_known(&info->speeds))
+        drps_manifest_put(&j, "speeds", drps_speeds_to_json(&info->speeds));
     if (info->base[0]) drps_manifest_put(&j, "base", base_to_json(info));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     if (info->field_count) drps_manifest_put(&j, "field_count", json_u64(info->field_count));
@@ -570,6 +572,12 @@ static int get_ones(struct drps_plan *plan, const char *path, struct drps_err *e
     return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"ones\" is no share", path);
 }
 
+static int get_speeds(struct drps_plan *plan, const char *path, struct drps_err *err)
+{
+    return drps_speeds_from_json(json_object_get(plan->json, "speeds"), path, &plan->info.speeds,
+                                 err);
+}
+
 static int get_weights(struct drps_plan *plan, const char *path, struct drps_err *err)
 {
     struct drps_plan_weights *w = &plan->info.weights;
@@ -654,6 +662,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     rc = get_labels(plan, path, err);
     if (rc == 0) rc = get_weights(plan, path, err);
+    if (rc == 0) rc = get_speeds(plan, path, err);
     if (rc == 0) rc = get_ones(plan, path, err);
     if (rc == 0) rc = get_negatives(plan, path, err);
     if (rc == 0) rc = drps_hashing_get(j, path, &info->hashing, err);

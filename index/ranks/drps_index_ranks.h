@@ -15,8 +15,9 @@
 struct drps_index_ranks_options {
     const struct drps_index_options *index; /* of ranks above 0 only `out`, beside which they keep
                                                their share, memory_bytes, log and interrupt count */
-    const char *peers;                      /* file of addresses, and of public keys */
+    const char *peers; /* file of addresses, and of public keys; NULL: over MPI */
     uint32_t rank;
+    uint32_t count;   /* over MPI: ranks that were started */
     const char *keys; /* folder of this rank's keys; NULL: none */
     int insecure;     /* go without keys, also beyond this machine */
     uint32_t wait_ms; /* for ranks that start; 0: 600,000 */
@@ -24,11 +25,11 @@ struct drps_index_ranks_options {
 };
 
 /*
- * Rank options->rank, of as many as there are peers. *result is rank 0's. Others leave nothing
- * behind, and return when the plan is made: with 0, or, should rank 0 fail, with a text that names
- * it. A rank that is interrupted, fails, or is not heard of any more ends all others, rank 0 also
- * while it does not count yet, with a text that names it (DRPS_E_PEER); once there is nothing left
- * to count, rank 0 goes on without it.
+ * Rank options->rank, of as many as there are peers, or processes of MPI. *result is rank 0's.
+ * Others leave nothing behind, and return when the plan is made: with 0, or, should rank 0 fail,
+ * with a text that names it. A rank that is interrupted, fails, or is not heard of any more ends
+ * all others, rank 0 also while it does not count yet, with a text that names it (DRPS_E_PEER);
+ * once there is nothing left to count, rank 0 goes on without it.
  */
 DRPS_MUST_CHECK
 int drps_index_ranks_run(const struct drps_index_ranks_options *options,

@@ -21,6 +21,11 @@ struct placement_job {
     uint32_t workers, first_worker; /* batch k is that of rank first_worker + k mod workers */
     int by_home;                    /* samples were placed: cut units by who uses their rows most */
     int pages; /* blocks are pages: a server's are cut anew where they are full */
+    /* dppa alone: */
+    int single;                /* 1: each row is placed by itself, in place of units */
+    int by_sets;               /* 1: traffic is counted by sets (drps_partition.h) */
+    const uint32_t *row_homes; /* [info->rows] machines that are settled already; NULL: none */
+    uint64_t *set_rows, *busiest_set_rows; /* single: set to what struct drps_index_links has */
     uint64_t memory_bytes;
 };
 

@@ -218,23 +218,30 @@ int drps_index_ranks_run_on(struct drps_net *net, const struct drps_index_option
     return rc < 0 ? drps_err_set(err, rc, "%s", why.text) : 0;
 }
 
-static int open_net(const struct drps_index_ranks_options *o, struct drps_peers *peers,
-                    struct drps_meet_rank *met, struct drps_net **net_out, struct drps_err *err)
+static struct drps_net_options net_options_of(const struct drps_index_ranks_options *o,
+                                              uint32_t count)
 {
     struct drps_net_options net;
+    drps_index_net_options(&net);
+    net.rank = o->rank;
+    net.count = count;
+    net.start_ms = o->wait_ms ? o->wait_ms : WAIT_MS;
+    net.log = o->index->log;
+    net.silence_ms = drps_net_silence_ms(o->cut_ms);
+    net.stop = o->index->interrupt;
+    return net;
+}
+
+static int open_zmq(const struct drps_index_ranks_options *o, struct drps_peers *peers,
+                    struct drps_meet_rank *met, struct drps_net **net_out, struct drps_err *err)
+{
     if (o->rank >= peers->count)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has %u ranks, and there is no rank %u: ranks count from 0, a line "
                             "each",
                             o->peers, peers->count, o->rank);
-    drps_index_net_options(&net);
-    net.rank = o->rank;
-    net.count = peers->count;
+    struct drps_net_options net = net_options_of(o, peers->count);
     net.job_id = drps_peers_id(peers);
-    net.start_ms = o->wait_ms ? o->wait_ms : WAIT_MS;
-    net.log = o->index->log;
-    net.silence_ms = drps_net_silence_ms(o->cut_ms);
-    net.stop = o->index->interrupt;
     int rc = drps_meet_rank_open(o->keys, o->insecure, o->rank, peers, met, err);
     if (rc < 0) return rc;
     return drps_net_open_zmq(&net, peers, met->secured ? &met->keys : NULL, o->insecure, net_out,
@@ -247,10 +254,16 @@ int drps_index_ranks_run(const struct drps_index_ranks_options *options,
     struct drps_peers peers = {0};
     struct drps_meet_rank met = {.claim = -1};
     struct drps_net *net = NULL;
+    int rc = 0;
     memset(result, 0, sizeof(*result));
-    int rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
-    if (rc == 0) rc = open_net(options, &peers, &met, &net, err);
-    drps_peers_destroy(&peers);
+    if (options->peers) {
+        rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
+        if (rc == 0) rc = open_zmq(options, &peers, &met, &net, err);
+        drps_peers_destroy(&peers);
+    } else {
+        const struct drps_net_options mpi = net_options_of(options, options->count);
+        rc = drps_net_open_mpi(&mpi, &net, err);
+    }
     if (rc == 0) rc = drps_index_ranks_run_on(net, options->index, result, err);
     drps_meet_rank_close(&met);
     return rc;

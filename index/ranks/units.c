@@ -11,6 +11,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/plan/drps_steps.h"
+#include "partition/dppa/drps_dppa.h"
 #include "partition/drps_partition.h"
 
 enum { HOT_ROWS_PART = 16, NETWORK_BPS = 125000000 }; /* 1 Gbit/s */
@@ -22,7 +23,7 @@ enum { UNIT_ROW_BYTES = 40, UNIT_BYTES = 64, TOUCH_BYTES = 40, HOME_BYTES = 16 }
 uint64_t drps_units_bytes(const struct placement_job *job, const struct drps_plan_info *info)
 {
     const uint64_t uses = info->nnz + info->batches; /* entries and intercepts, at most */
-    uint64_t units = info->blocks * (job->by_home ? job->servers : 1U);
+    uint64_t units = job->single ? info->rows : info->blocks * (job->by_home ? job->servers : 1U);
     units = (units < info->rows ? units : info->rows) + 2 * info->rows / HOT_ROWS_PART;
     const uint64_t touches = units * job->servers < uses ? units * job->servers : uses;
     return info->rows * (UNIT_ROW_BYTES + (job->by_home ? (uint64_t)HOME_BYTES : 0)) +
@@ -54,7 +55,8 @@ struct sorted {
         *rows; /* own [info->rows]: the row at each position; NULL: each is at that of its number */
     uint32_t *position;    /* own [info->rows]: the inverse */
     const uint32_t *first; /* [blocks + 1]: cut, or, borrowed, as blocks are */
-    uint32_t *cut;         /* own; NULL if rows is */
+    const uint32_t *block; /* the same, but as blocks are where each row is alone */
+    uint32_t *cut;         /* own; NULL: none */
     size_t blocks;
 };
 
@@ -127,15 +129,28 @@ static void sort_by_home(const uint16_t *home, const uint32_t *block_first, size
             if (at > begin) out->cut[out->blocks++] = begin;
         }
     out->cut[out->blocks] = at;
-    out->first = out->cut;
+    out->first = out->block = out->cut;
 }
 
-/* Make *out the blocks as they are, or sorted by home. */
+/* Each row is a unit. */
+static int single_rows(const struct drps_plan_info *info, struct sorted *out, struct drps_err *err)
+{
+    out->cut = drps_array_new(info->rows + 1, sizeof(*out->cut));
+    if (!out->cut) return drps_err_set(err, -ENOMEM, "no memory for rows one by one");
+    for (uint64_t i = 0; i <= info->rows; i++)
+        out->cut[i] = (uint32_t)i;
+    out->first = out->cut;
+    out->blocks = info->rows;
+    return 0;
+}
+
+/* Make *out the blocks as they are, or sorted by home, or single rows. */
 static int sort_rows(const struct placement_job *job, const struct drps_plan_info *info,
                      struct steps *lists, const uint32_t *block_first, struct sorted *out,
                      struct drps_err *err)
 {
-    *out = (struct sorted){.first = block_first, .blocks = info->blocks};
+    *out = (struct sorted){.first = block_first, .block = block_first, .blocks = info->blocks};
+    if (job->single) return single_rows(info, out, err);
     if (!job->by_home) return 0;
     struct homes h = {.rows_n = (uint32_t)info->rows,
                       .here = calloc(info->rows, sizeof(*h.here)),
@@ -212,8 +227,9 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
     if (rc == 0) rc = count_uses(lists, info, &uses, err);
     if (rc == 0) rc = sort_uses(sorted, info, &uses, err);
     if (rc == 0)
-        rc = drps_units_new(sorted->first, sorted->blocks, uses, 1.0 / HOT_ROWS_PART, &costs,
-                            job->servers, &counting.maker, err);
+        rc = drps_units_new(sorted->first, sorted->blocks, uses,
+                            job->single ? 0 : 1.0 / HOT_ROWS_PART, &costs, job->servers,
+                            &counting.maker, err);
     free(uses);
     if (rc == 0) rc = walk_batches(lists, info, job->servers, add_batch, &counting, err);
     if (rc == 0) rc = drps_units_finish(counting.maker, out, err);
@@ -225,6 +241,20 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
 
 /* ---- New numbers ---- */
 
+/* The traffic of single rows, as the paper counts it. */
+static int count_sets(const struct placement_job *job, const struct drps_units *units,
+                      const uint32_t *owner, struct drps_err *err)
+{
+    struct drps_set_traffic *load = calloc(units->machines, sizeof(*load));
+    if (!load) return drps_err_set(err, -ENOMEM, "no memory for %u machines", units->machines);
+    *job->busiest_set_rows = drps_dppa_traffic(units, owner, load);
+    *job->set_rows = 0;
+    for (uint32_t m = 0; m < units->machines; m++)
+        *job->set_rows += load[m].pulled;
+    free(load);
+    return 0;
+}
+
 /* Find where each unit begins among the new ids, [units->n], and each server, which has a row at
  * least.
  */
@@ -232,15 +262,18 @@ static int place_units(const struct placement_job *job, const struct drps_plan_i
                        struct drps_units *units, uint32_t *new_first, struct owners *out,
                        struct drps_err *err)
 {
-    const struct drps_rows_options options = {.algo = job->algo, .seed = info->seed};
+    const struct drps_rows_options options = {
+        .algo = job->algo, .seed = info->seed, .by_sets = job->by_sets};
     struct drps_placement placement;
     int rc = drps_rows_place(units, &options, &placement, err);
     if (rc < 0) return rc;
+    if (job->row_homes) memcpy(placement.owner, job->row_homes, units->n * sizeof(*job->row_homes));
     if (drps_plan_has_bias(info)) { /* whose block, and unit, is row 0 alone */
         placement.owner[0] = 0;
         units->hot[0] = 1;
     }
-    rc = drps_rows_renumber(units, placement.owner, new_first, out->first, err);
+    if (job->single) rc = count_sets(job, units, placement.owner, err);
+    if (rc == 0) rc = drps_rows_renumber(units, placement.owner, new_first, out->first, err);
     drps_placement_destroy(&placement);
     drps_owners_separate(out);
     return rc;
@@ -256,7 +289,7 @@ static void number_rows(const struct drps_units *units, const uint32_t *new_firs
 {
     uint32_t b = 0;
     for (size_t u = 0; u < units->n; u++) {
-        while (sorted->first[b + 1] <= units->first[u])
+        while (sorted->block[b + 1] <= units->first[u])
             b++;
         for (uint32_t i = units->first[u]; i < units->first[u + 1]; i++) {
             const uint32_t to = new_first[u] + i - units->first[u];

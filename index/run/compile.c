@@ -46,6 +46,10 @@ static int calibrate(struct index_run *r, struct drps_err *err)
     o->transfer_bps = (uint64_t)(2 / (1 / cost.read_bps + 1 / cost.write_bps));
     if (!o->seek_ns) o->seek_ns = 1;
     if (!o->transfer_bps) o->transfer_bps = 1;
+    r->info->speeds = (struct drps_speeds){.read_request_ns = cost.read_seek_ns,
+                                           .write_request_ns = cost.write_seek_ns,
+                                           .read_bps = cost.read_bps,
+                                           .write_bps = cost.write_bps};
     drps_log(r->options.log, DRPS_LOG_INFO,
              "%s: random requests of %s take %.1f us to read, %.1f us to write; long ones of %s "
              "%.1f and %.1f us (%.0f and %.0f MB/s); in the mean a request costs %.1f us, "
@@ -177,10 +181,11 @@ static void measure_plan(struct index_run *r)
 
 static int publish(struct index_run *r, struct drps_err *err)
 {
+    int rc = drps_run_price(r, err);
     drps_parts_sum(r->parts, r->parts_n, r->result);
     if (r->info->classes)
         (void)drps_classes_text(r->info->classes, r->result->classes, sizeof(r->result->classes));
-    int rc = drps_io_remove_tree(r->io, r->scratch, err);
+    if (rc == 0) rc = drps_io_remove_tree(r->io, r->scratch, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
         rc = drps_part_save(&r->parts[i], r->io, r->fields, err);
     if (rc == 0 && r->parts_n > 1)
@@ -341,6 +346,7 @@ static void run_free(struct index_run *r)
     free(r->parts);
     free(r->block_first);
     free(r->range_first);
+    free(r->row_homes);
     free(r->scratch);
     free(r->laid);
     free(r);

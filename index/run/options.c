@@ -194,14 +194,44 @@ static int check_servers(struct drps_index_options *o, struct drps_err *err)
 static int check_samples(const struct drps_index_options *o, struct drps_err *err)
 {
     if (!o->samples || strcmp(o->samples, "dealt") == 0) return 0;
-    if (strcmp(o->samples, "placed") != 0 && strcmp(o->samples, "round") != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "samples must be dealt, placed or round, not %s",
-                            o->samples);
+    if (strcmp(o->samples, "placed") != 0 && strcmp(o->samples, "round") != 0 &&
+        !drps_run_samples_dppa(o))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples must be dealt, placed, round or dppa, not %s", o->samples);
     if (drps_placement_follows_samples(o->partition)) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "placed samples come to one machine, whose rows then follow: they need the "
                         "partition auto, greedy or dppa, not %s",
                         o->partition ? o->partition : "range");
+}
+
+/* What is said of DPPA is of samples that it places, or of rows. */
+static int check_dppa(const struct drps_index_options *o, struct drps_err *err)
+{
+    const struct drps_dppa_wish *w = &o->dppa;
+    const int of_samples = w->alpha || w->sample || w->beta > 0 || w->bins || w->rows_first;
+    const int of_rows = w->single_rows || w->rows_first;
+    if (!w->given) return 0;
+    if (of_samples && !drps_run_samples_dppa(o))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "alpha, beta, sample, bins and first are of samples that dppa places: "
+                            "say samples dppa");
+    if (of_rows && (!o->partition || strcmp(o->partition, "dppa") != 0))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "traffic, and rows first, are of rows that dppa places: say partition "
+                            "dppa");
+    if (!w->rows_first) return 0;
+    if (w->bins)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "bins take the place of rows, and here rows are placed: leave out "
+                            "bins, or place samples first");
+    if (!o->blocks.by || !drps_block_builder_find(o->blocks.by) ||
+        !drps_block_builder_find(o->blocks.by)->orders)
+        return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "rows that are placed before the samples keep their numbers, and the block "
+                        "builder %s gives new ones: use pattern or none",
+                        o->blocks.by);
 }
 
 static int check_residuals(const struct drps_index_options *o, struct drps_err *err)
@@ -327,6 +357,7 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (rc == 0) rc = check_partition(o, err);
     if (rc == 0) rc = check_lanes(o, err);
     if (rc == 0) rc = check_samples(o, err);
+    if (rc == 0) rc = check_dppa(o, err);
     if (rc == 0) rc = check_residuals(o, err);
     if (rc == 0) rc = check_hand_on(o, err);
     if (rc < 0) return rc;
@@ -390,6 +421,11 @@ int drps_run_places_samples(const struct drps_index_options *o)
 {
     if (!o->samples) return drps_placement_follows_samples(o->partition);
     return strcmp(o->samples, "dealt") != 0;
+}
+
+int drps_run_samples_dppa(const struct drps_index_options *o)
+{
+    return o->samples && strcmp(o->samples, "dppa") == 0;
 }
 
 int drps_run_keeps_rounds(const struct drps_index_options *o)

@@ -57,12 +57,14 @@ static json_t *forecast_to_json(const struct part *part)
     json_t *list = json_array();
     for (size_t i = 0; i < part->forecasts; i++) {
         const struct drps_forecast *f = &part->forecast[i];
-        drps_manifest_append(
-            &list,
+        json_t *j =
             json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:f}", "store", f->store, "memory_bytes",
                       (json_int_t)f->memory_bytes, "windows", (json_int_t)f->windows, "read_bytes",
                       (json_int_t)f->read_bytes, "written_bytes", (json_int_t)f->written_bytes,
-                      "ios", (json_int_t)f->ios, "feasible", f->feasible, "sampled", f->sampled));
+                      "ios", (json_int_t)f->ios, "feasible", f->feasible, "sampled", f->sampled);
+        if (f->seconds.epoch > 0)
+            drps_manifest_put(&j, "seconds", drps_epoch_seconds_to_json(&f->seconds));
+        drps_manifest_append(&list, j);
     }
     return list;
 }
@@ -132,6 +134,7 @@ static void sum_forecast(struct drps_index_result *result, const struct part *pa
         sum->written_bytes += f->written_bytes;
         sum->ios += f->ios;
         sum->feasible &= f->feasible;
+        if (f->seconds.epoch > sum->seconds.epoch) sum->seconds = f->seconds; /* the slowest */
         if (f->sampled < sum->sampled) sum->sampled = f->sampled;
     }
 }

@@ -135,6 +135,12 @@ static int order_by_grid(struct index_run *r, struct drps_err *err)
 
 /* ---- Workers ---- */
 
+static int report_placed(void *ctx, uint64_t placed, struct drps_err *err)
+{
+    const struct index_run *r = ctx;
+    return drps_index_report(&r->progress, placed, 0, err);
+}
+
 /* Samples go to the workers whose rows they use; then they have placed ids. */
 static int assign(struct index_run *r, struct drps_err *err)
 {
@@ -147,7 +153,12 @@ static int assign(struct index_run *r, struct drps_err *err)
                                    .seed = r->info->seed,
                                    .memory_bytes = r->options.memory_bytes / 3,
                                    .map = drps_run_map(r),
-                                   .log = r->options.log};
+                                   .log = r->options.log,
+                                   .dppa =
+                                       drps_run_samples_dppa(&r->options) ? &r->options.dppa : NULL,
+                                   .row_homes = &r->row_homes,
+                                   .turn = report_placed,
+                                   .turn_ctx = r};
     return drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
 }
 

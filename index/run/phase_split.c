@@ -78,6 +78,12 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         .workers = r->options.workers,
         .first_worker = drps_run_ranks(&r->options).first_worker,
         .by_home = drps_run_places_samples(&r->options),
+        .single = r->options.dppa.single_rows ||
+                  (drps_run_samples_dppa(&r->options) && strcmp(r->options.partition, "dppa") == 0),
+        .by_sets = r->options.dppa.by_sets,
+        .row_homes = r->row_homes,
+        .set_rows = &r->result->links.set_rows,
+        .busiest_set_rows = &r->result->links.busiest_set_rows,
         .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
         .memory_bytes = r->options.memory_bytes};
     if (!drps_placement_renumbers(r->options.partition))

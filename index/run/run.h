@@ -31,8 +31,10 @@ struct index_run {
     struct drps_plan *from; /* own: the plan that the run begins with; NULL: text */
     struct drps_plan *base; /* own: that whose rows keep their numbers; NULL: none */
     struct read_samples parsed; /* until batches are made */
-    int drawn;                  /* samples have negatives, and placed ids */
-    char **fields;              /* own: [fields_n] names of feature columns; NULL: they have none */
+    uint32_t
+        *row_homes; /* own: [info->rows] servers, where rows were placed before samples; or NULL */
+    int drawn;      /* samples have negatives, and placed ids */
+    char **fields;  /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
     struct drps_classes *classes; /* own: of labels; NULL: they are numbers */
     float *label_of; /* own: what labels are that were read as numbers of classes; NULL: as read */
@@ -73,6 +75,8 @@ int drps_run_circulates(const struct drps_index_options *o);
 int drps_run_numbers_by_lane(const struct drps_index_options *o);
 int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
+/* Whether they are by Algorithm 1 of DPPA. */
+int drps_run_samples_dppa(const struct drps_index_options *o);
 /* Whether samples that are placed stay in the round that they would be dealt to. */
 int drps_run_keeps_rounds(const struct drps_index_options *o);
 
@@ -155,6 +159,10 @@ int drps_phase_circulate(struct index_run *r, struct drps_err *err);
 /* Runs beside drps_phase_window(), of which it needs nothing. It reports no progress. */
 DRPS_MUST_CHECK
 int drps_phase_forecast(struct index_run *r, struct drps_err *err);
+
+/* After all phases: how long an epoch takes, where the machine was asked for its rates. */
+DRPS_MUST_CHECK
+int drps_run_price(struct index_run *r, struct drps_err *err);
 
 /* ---- What several phases need ---- */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
+#include "index/samples/dppa.h"
 #include "partition/drps_partition.h"
 
 /* ---- From any order to a file in it, with placed ids ---- */
@@ -86,6 +87,16 @@ static int walk(void *ctx, drps_sample_visit visit, void *visit_ctx, struct drps
     return drps_spool_walk(ctx, &visitor, err);
 }
 
+/* Placed by Algorithm 1, which knows nothing of held-out samples: these are dealt. */
+static int find_owners_by_dppa(const struct assign_job *job, const struct drps_sample_stream *train,
+                               const struct drps_sample_stream *test, uint16_t *train_owner,
+                               uint16_t *test_owner, struct drps_err *err)
+{
+    for (uint64_t s = 0; s < test->n; s++)
+        test_owner[s] = (uint16_t)(s % job->workers);
+    return drps_assign_by_dppa(job, train, train_owner, err);
+}
+
 static int find_owners(const struct assign_job *job, const struct drps_sample_stream *train,
                        const struct drps_sample_stream *test, uint16_t *train_owner,
                        uint16_t *test_owner, struct drps_err *err)
@@ -98,6 +109,7 @@ static int find_owners(const struct assign_job *job, const struct drps_sample_st
         .seed = job->seed,
         .memory_bytes = job->memory_bytes};
     uint32_t least = 0;
+    if (job->dppa) return find_owners_by_dppa(job, train, test, train_owner, test_owner, err);
     int rc = drps_streams_place(train, test, &options, train_owner, test_owner, &least, err);
     if (rc == DRPS_E_MEMORY_BUDGET) {
         (void)drps_err_context(err,

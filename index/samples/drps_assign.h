@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/drps_log.h"
+#include "index/drps_index.h"
 #include "index/plan/drps_plan.h"
 #include "index/samples/drps_spool.h"
 
@@ -52,6 +53,12 @@ struct assign_job {
     uint64_t memory_bytes;
     const uint32_t *map; /* provisional to placed ids; NULL: samples have these */
     const struct drps_log *log;
+    const struct drps_dppa_wish *dppa; /* not NULL: samples are placed so, and rounds is 0 */
+    uint32_t **row_homes; /* dppa: set to an own array [rows] of machines where rows are placed
+                             first; also after a failure */
+    int (*turn)(void *ctx, uint64_t placed, struct drps_err *err); /* dppa: called now and then;
+                                                                      NULL allowed */
+    void *turn_ctx;
 };
 
 /*

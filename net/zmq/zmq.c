@@ -38,9 +38,6 @@ enum {
     HANDSHAKE_MS = 2000, /* of a connection, to say who it is */
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 1000,
-    LOOK_MS = 100,            /* between looks at options->stop */
-    SAY_MS = 3000,            /* of waiting for ranks, until that is said */
-    MISSING_BYTES = 700,      /* of the names of those that are missing */
     REFUSAL_LINGER_MS = 1000, /* for telling why the start failed */
     BACKLOG = 32,             /* connections that wait to be let in, beside one a peer */
     FILES_A_PEER = 4,         /* a socket's own, a connection each way, one more while it changes */
@@ -55,14 +52,11 @@ static struct net_zmq *this_end(struct drps_net *net)
 static void carry(struct drps_net *net, struct net_out *out)
 {
     struct net_zmq *z = this_end(net);
-    struct net_zmq_peer *peer = &z->peers[out->head.to];
     if (out->head.to == net->o.rank) {
         drps_net_deliver(net, drps_net_out_deliver(out));
         return;
     }
-    out->next = NULL;
-    *peer->last[out->head.part] = out;
-    peer->last[out->head.part] = &out->next;
+    drps_frames_add(&z->frames[out->head.to], out);
 }
 
 static void flush(struct drps_net *net, uint32_t to)
@@ -79,15 +73,6 @@ static void took(struct drps_net *net, uint32_t from, unsigned part)
     }
     net->peers[from].credit[part]++;
     pthread_cond_broadcast(&net->changed);
-}
-
-static void drop_unsent(struct net_zmq_peer *peer)
-{
-    for (size_t i = 0; i < WIRE_PARTS; i++)
-        for (struct net_out *out = peer->first[i], *next; out; out = next) {
-            next = out->next;
-            drps_net_out_unhold(out);
-        }
 }
 
 static void close_socket(void *socket, int linger_ms)
@@ -114,11 +99,9 @@ static void free_all(struct net_zmq *z)
     close_socket(z->zap, 0);
     close_socket(z->pull, 0);
     if (z->context) (void)zmq_ctx_term(z->context); /* waits for what lingers */
-    for (uint32_t r = 0; z->peers && r < z->net.o.count; r++) {
-        drop_unsent(&z->peers[r]);
-        drps_link_destroy(&z->peers[r].link);
+    for (uint32_t r = 0; z->peers && r < z->net.o.count; r++)
         pthread_mutex_destroy(&z->peers[r].sending);
-    }
+    drps_frames_free(z->frames, z->net.o.count);
     if (z->wake >= 0) (void)close(z->wake);
     drps_net_destroy(&z->net);
     if (z->lock_made) pthread_mutex_destroy(&z->lock);
@@ -338,6 +321,7 @@ static int allocate(struct net_zmq *z, const struct drps_net_options *o,
     z->peers = calloc(o->count, sizeof(*z->peers));
     for (uint32_t r = 0; z->peers && r < o->count; r++)
         pthread_mutex_init(&z->peers[r].sending, NULL);
+    z->frames = drps_frames_new(o->count);
     z->items = calloc(o->count + 4, sizeof(*z->items));
     z->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     z->context = zmq_ctx_new();
@@ -345,110 +329,15 @@ static int allocate(struct net_zmq *z, const struct drps_net_options *o,
         (void)zmq_ctx_set(z->context, ZMQ_MAX_SOCKETS, (int)o->count + NET_ZMQ_SOCKETS_BESIDE);
         (void)zmq_ctx_set(z->context, ZMQ_IO_THREADS, io_threads(z));
     }
-    if (!z->peers || !z->items || z->wake < 0 || !z->context)
+    if (!z->peers || !z->frames || !z->items || z->wake < 0 || !z->context)
         return drps_err_set(err, -ENOMEM, "no memory or files for rank %u", o->rank);
     int rc = drps_net_init(&z->net, &ops, o, &z->lock, err);
     if (rc == 0) rc = draw(&z->incarnation, err);
     for (uint32_t r = 0; r < o->count && rc == 0; r++) {
         const struct drps_peer *at = &peers->peers[r];
         name_rank(at, r, z->net.peers[r].name);
-        for (size_t i = 0; i < WIRE_PARTS; i++)
-            z->peers[r].last[i] = &z->peers[r].first[i];
+        z->peers[r].frames = &z->frames[r];
     }
-    return rc;
-}
-
-/* Lock held: the first rank that has not answered, or count. */
-static uint32_t missing(const struct net_zmq *z, uint32_t from)
-{
-    while (from < z->net.o.count && (from == z->net.o.rank || z->peers[from].answers))
-        from++;
-    return from;
-}
-
-/* Lock held: the names of all that have not answered, and why where that is known; of very many
- * the first ones. Returns text. */
-static const char *name_missing(const struct net_zmq *z, char text[MISSING_BYTES])
-{
-    size_t n = 0;
-    text[0] = '\0';
-    for (uint32_t r = missing(z, 0); r < z->net.o.count; r = missing(z, r + 1)) {
-        const char *hint = z->peers[r].hint;
-        const int some =
-            snprintf(text + n, MISSING_BYTES - n, "%s%s%s%s%s", n ? ", " : "", z->net.peers[r].name,
-                     hint[0] ? " (" : "", hint, hint[0] ? ")" : "");
-        if (some < 0 || n + (size_t)some >= MISSING_BYTES - sizeof(", ...")) {
-            (void)snprintf(text + n, MISSING_BYTES - n, "%s...", n ? ", " : "");
-            break;
-        }
-        n += (size_t)some;
-    }
-    return text;
-}
-
-/* Seconds, in a text for people: "600", "0.5". */
-static double start_seconds(const struct net_zmq *z)
-{
-    return z->net.o.start_ms / 1000.0;
-}
-
-static int not_started(const struct net_zmq *z, struct drps_err *err)
-{
-    char text[MISSING_BYTES];
-    char refused[64] = "";
-    if (z->net.stats.strangers)
-        (void)snprintf(refused, sizeof(refused), "; connections refused here: %llu",
-                       (unsigned long long)z->net.stats.strangers);
-    return drps_err_set(err, -ETIMEDOUT, "%s did not start within %g s, or cannot be reached%s%s",
-                        name_missing(z, text), start_seconds(z), refused,
-                        z->secured ? " (do all ranks have the same peers file and their own keys?)"
-                                   : "");
-}
-
-/* Lock held, and let go meanwhile. */
-static void say_waiting(struct net_zmq *z)
-{
-    char text[MISSING_BYTES];
-    (void)name_missing(z, text);
-    pthread_mutex_unlock(&z->lock);
-    drps_log(z->net.o.log, DRPS_LOG_INFO, "waiting for %s, up to %g s", text, start_seconds(z));
-    pthread_mutex_lock(&z->lock);
-}
-
-static int is_later(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
-}
-
-/* A signal's handler cannot wake anybody: whether to stop is looked up some times a second. */
-static int wait_for_all(struct net_zmq *z, struct drps_err *err)
-{
-    const struct timespec deadline = drps_net_deadline(z->net.o.start_ms);
-    const struct timespec say = drps_net_deadline(SAY_MS);
-    int rc = 0, late = 0, said = !z->net.o.log;
-    pthread_mutex_lock(&z->lock);
-    while (rc == 0 && missing(z, 0) < z->net.o.count) {
-        if (z->net.failure.code)
-            rc = drps_err_set(err, z->net.failure.code, "%s", z->net.failure.text);
-        else if (z->net.o.stop && atomic_load_explicit(z->net.o.stop, memory_order_relaxed))
-            rc = drps_err_set(err, DRPS_E_INTERRUPTED, "interrupted while waiting for %s",
-                              z->net.peers[missing(z, 0)].name);
-        else if (late)
-            rc = not_started(z, err);
-        else {
-            const struct timespec look = drps_net_deadline(LOOK_MS);
-            if (!said && is_later(&look, &say)) {
-                said = 1;
-                say_waiting(z);
-                continue;
-            }
-            const int last = is_later(&look, &deadline);
-            late = pthread_cond_timedwait(&z->net.changed, &z->lock, last ? &deadline : &look) ==
-                       ETIMEDOUT &&
-                   last;
-        }
-    }
-    pthread_mutex_unlock(&z->lock);
     return rc;
 }
 
@@ -489,7 +378,9 @@ int drps_net_open_zmq(const struct drps_net_options *options, const struct drps_
         return rc;
     }
     struct drps_err why = DRPS_ERR_INIT;
-    rc = wait_for_all(z, &why);
+    rc = drps_frames_wait(
+        &z->net, z->frames,
+        keys ? " (do all ranks have the same peers file and their own keys?)" : "", &why);
     if (rc < 0) {
         drps_net_close(&z->net, REFUSAL_LINGER_MS, &why);
         return drps_err_set(err, rc, "%s", why.text);

@@ -19,8 +19,8 @@
 #ifndef DRPS_NET_ZMQ_ZMQ_INTERNAL_H
 #define DRPS_NET_ZMQ_ZMQ_INTERNAL_H
 
-#include "net/drps_link.h"
 #include "net/drps_peers.h"
+#include "net/frames/drps_frames.h"
 
 #include <zmq.h>
 
@@ -37,31 +37,18 @@ struct net_zmq_peer {
     pthread_mutex_t sending; /* guards push, and the fields below that say so */
     void *push;
     char address[NET_ZMQ_ADDRESS_BYTES]; /* where push connects to */
-    char hint[160];                      /* why it may not have answered; empty: nothing is known */
-
-    /* under the lock */
-    struct net_out *first[WIRE_PARTS], **last[WIRE_PARTS];
-    int greeted;          /* its HELLO has come and fits */
-    uint64_t incarnation; /* as that says; 0: not known */
-    int answers;          /* a frame has come that is meant for this process: it has our HELLO */
+    struct net_frames *frames; /* of the net's; what who sends may touch is under `sending` */
 
     /* under `sending`; only the socket thread changes the first three */
     int hello_sent, told, bye_sent; /* told: a PING after its HELLO had come */
     int blocked;                    /* the socket thread waits until push takes more: hands off */
-    unsigned turn;                  /* part whose message goes on next */
-    uint64_t sequence;              /* frames sent */
-    uint64_t sent_ns;
 
-    /* the socket thread's alone */
-    int dead;                      /* it has been silent for too long */
-    int gone;                      /* another process now runs as this rank */
-    uint64_t credited[WIRE_PARTS]; /* credit sent */
-    uint64_t credited_ns;          /* when all of it was */
+    /* the socket thread's alone, as what who receives may touch */
+    int dead; /* it has been silent for too long */
+    int gone; /* another process now runs as this rank */
     uint64_t connected_ns;
-    unsigned greetings; /* after the first one since then */
-    uint64_t heard_ns;
-    uint64_t again_ns; /* when a HELLO of another incarnation came; 0: none did */
-    struct drps_link link;
+    unsigned greetings;     /* after the first one since then */
+    uint64_t again_ns;      /* when a HELLO of another incarnation came; 0: none did */
     uint8_t public_key[32]; /* with keys */
 };
 
@@ -71,6 +58,7 @@ struct net_zmq {
     pthread_mutex_t lock;
     int lock_made;
     struct net_zmq_peer *peers; /* own [count]; this rank's own is unused */
+    struct net_frames *frames;  /* own [count] */
     uint64_t incarnation;       /* of this process */
     int secured;                /* keys are in use */
     void *context, *pull, *zap, *monitor;
@@ -96,14 +84,6 @@ struct net_zmq {
 int drps_zmq_failed(const char *doing, const char *what, struct drps_err *err);
 /* Any thread: make the socket thread look again. */
 void drps_zmq_wake(struct net_zmq *z);
-
-/* How often a rank says that it is there, and looks at the clock: late by little beside the limit.
- */
-static inline uint32_t drps_zmq_ping_ms(const struct net_zmq *z)
-{
-    const uint32_t ms = z->net.o.silence_ms / 8;
-    return ms < 250 ? ms : 250;
-}
 
 /* zmq_thread.c */
 void *drps_zmq_thread_main(void *z);

@@ -3,7 +3,6 @@
 
 #include "net/zmq/zmq_internal.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,14 +36,6 @@ static struct net_message *adopt(void *frame)
     return m;
 }
 
-static void fail(struct net_zmq *z, uint32_t r, struct drps_err *err)
-{
-    (void)drps_err_context(err, "%s", z->net.peers[r].name);
-    pthread_mutex_lock(&z->lock);
-    drps_net_lost(&z->net, r, err);
-    pthread_mutex_unlock(&z->lock);
-}
-
 static void count(struct net_zmq *z, uint64_t *counter)
 {
     pthread_mutex_lock(&z->lock);
@@ -55,7 +46,7 @@ static void count(struct net_zmq *z, uint64_t *counter)
 static void set_hint(struct net_zmq *z, uint32_t r, const char *hint)
 {
     pthread_mutex_lock(&z->lock);
-    (void)snprintf(z->peers[r].hint, sizeof(z->peers[r].hint), "%s", hint);
+    (void)snprintf(z->frames[r].hint, sizeof(z->frames[r].hint), "%s", hint);
     pthread_mutex_unlock(&z->lock);
 }
 
@@ -68,127 +59,13 @@ static int is_peer(const struct net_zmq *z, uint32_t from, const char *user)
     return !z->secured || (user && strcmp(user, rank) == 0);
 }
 
-static void hash_text(const uint8_t *hash, char out[17])
-{
-    for (size_t i = 0; i < 8; i++)
-        (void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
-}
-
-static int check_hello(const struct drps_net_options *o, const void *payload, size_t bytes,
-                       struct wire_hello *hello, struct drps_err *err)
-{
-    char theirs[17], ours[17];
-    const int rc = drps_wire_hello_decode(payload, bytes, hello, err);
-    if (rc < 0) return rc;
-    if (hello->count != o->count)
-        return drps_err_set(err, DRPS_E_CONFIG, "expects %u ranks, this rank %u", hello->count,
-                            o->count);
-    if (memcmp(hello->plan_hash, o->plan_hash, sizeof(hello->plan_hash)) != 0) {
-        hash_text(hello->plan_hash, theirs);
-        hash_text(o->plan_hash, ours);
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "has another plan: its hash begins with %s, here with %s; give all "
-                            "ranks the same plan",
-                            theirs, ours);
-    }
-    if (hello->queue_messages != o->queue_messages)
-        return drps_err_set(err, DRPS_E_CONFIG, "has queues of %u messages, this rank of %u",
-                            hello->queue_messages, o->queue_messages);
-    return 0;
-}
-
-static void greet(struct net_zmq *z, uint32_t r, const void *payload, size_t bytes)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    struct wire_hello hello;
-    if (check_hello(&z->net.o, payload, bytes, &hello, &err) < 0) {
-        fail(z, r, &err);
-        return;
-    }
-    pthread_mutex_lock(&z->lock);
-    z->peers[r].greeted = 1;
-    z->peers[r].incarnation = hello.incarnation;
-    memcpy(z->net.peers[r].message_bytes, hello.message_bytes, sizeof(hello.message_bytes));
-    pthread_cond_broadcast(&z->net.changed);
-    pthread_mutex_unlock(&z->lock);
-}
-
-static int take_credit(struct net_zmq *z, const struct wire_head *h, struct drps_err *err)
-{
-    struct net_peer *peer = &z->net.peers[h->from];
-    int rc = 0;
-    pthread_mutex_lock(&z->lock);
-    if (h->round < peer->credit[h->part] || h->round > peer->sent[h->part])
-        rc = drps_err_set(err, DRPS_E_PROTO, "credit for %llu of %llu messages",
-                          (unsigned long long)h->round, (unsigned long long)peer->sent[h->part]);
-    else
-        peer->credit[h->part] = h->round;
-    pthread_cond_broadcast(&z->net.changed);
-    pthread_mutex_unlock(&z->lock);
-    return rc;
-}
-
-static void take_bye(struct net_zmq *z, const struct wire_head *h, const char *payload,
-                     size_t bytes)
-{
-    char why[WIRE_TEXT_BYTES];
-    size_t n = bytes < sizeof(why) - 1 ? bytes : sizeof(why) - 1;
-    for (size_t i = 0; i < n; i++) /* it ends up on a terminal */
-        why[i] = isprint((unsigned char)payload[i]) ? payload[i] : '?';
-    why[n] = '\0';
-    pthread_mutex_lock(&z->lock);
-    drps_net_left(&z->net, h->from, why, h->tag == WIRE_BYE_STAYS);
-    pthread_mutex_unlock(&z->lock);
-}
-
-static int take_piece(struct net_zmq *z, const struct wire_head *h, zmq_msg_t *payload,
-                      struct drps_err *err)
-{
-    struct net_peer *peer = &z->net.peers[h->from];
-    uint64_t taken[WIRE_PARTS], limits[WIRE_PARTS];
-    const struct drps_link_rules rules = {limits, taken, z->net.o.queue_messages};
-    struct net_message *m;
-    memcpy(limits, z->net.o.message_bytes, sizeof(z->net.o.message_bytes));
-    limits[WIRE_GROUP] = DRPS_NET_GROUP_BYTES;
-    pthread_mutex_lock(&z->lock);
-    memcpy(taken, peer->taken, sizeof(taken));
-    pthread_mutex_unlock(&z->lock);
-    const int rc = drps_link_add(&z->peers[h->from].link, &rules, h, zmq_msg_data(payload),
-                                 zmq_msg_size(payload), adopt, payload, &m, err);
-    if (rc < 0 || !m) return rc;
-    pthread_mutex_lock(&z->lock);
-    drps_net_deliver(&z->net, m);
-    pthread_mutex_unlock(&z->lock);
-    return 0;
-}
-
-static void dispatch(struct net_zmq *z, const struct wire_head *h, zmq_msg_t *payload)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    switch (h->type) {
-    case WIRE_HELLO:
-        greet(z, h->from, zmq_msg_data(payload), zmq_msg_size(payload));
-        break;
-    case WIRE_PING:
-        break;
-    case WIRE_CREDIT:
-        if (take_credit(z, h, &err) < 0) fail(z, h->from, &err);
-        break;
-    case WIRE_BYE:
-        take_bye(z, h, zmq_msg_data(payload), zmq_msg_size(payload));
-        break;
-    default:
-        if (take_piece(z, h, payload, &err) < 0) fail(z, h->from, &err);
-    }
-}
-
 /* Another version, or a frame that is none. Only one of this job's ranks is worth a message. */
 static void refuse(struct net_zmq *z, int rc, const struct wire_head *h, const char *user,
                    struct drps_err *err)
 {
     if (rc == DRPS_E_VERSION && h->job_id == z->net.o.job_id && is_peer(z, h->from, user) &&
-        !z->peers[h->from].greeted)
-        fail(z, h->from, err);
+        !z->frames[h->from].greeted)
+        drps_frames_lose(&z->net, h->from, err);
     else
         count(z, &z->net.stats.malformed);
 }
@@ -201,7 +78,7 @@ static int is_ours(struct net_zmq *z, const struct wire_head *h, const char *use
         set_hint(z, h->from, "a process of another job answers as this rank");
         return 0;
     }
-    const struct net_zmq_peer *peer = &z->peers[h->from];
+    const struct net_frames *peer = &z->frames[h->from];
     if (h->type == WIRE_HELLO) return 1;
     if (h->incarnation == z->incarnation) return peer->greeted;
     if (h->incarnation == 0) return peer->greeted && !peer->answers; /* it gives up at the start */
@@ -218,8 +95,9 @@ static void greet_again(struct net_zmq *z, uint32_t r, const void *payload, size
     struct wire_hello hello;
     if (drps_wire_hello_decode(payload, bytes, &hello, NULL) < 0)
         count(z, &z->net.stats.malformed);
-    else if (hello.incarnation == peer->incarnation) {
-        if (!peer->answers) peer->heard_ns = drps_clock_ns(); /* it waits to be greeted */
+    else if (hello.incarnation == peer->frames->incarnation) {
+        if (!peer->frames->answers)
+            peer->frames->heard_ns = drps_clock_ns(); /* it waits to be greeted */
         count(z, &z->net.stats.replayed);
     } else
         peer->again_ns = drps_clock_ns();
@@ -228,7 +106,7 @@ static void greet_again(struct net_zmq *z, uint32_t r, const void *payload, size
 static void set_answers(struct net_zmq *z, uint32_t r)
 {
     pthread_mutex_lock(&z->lock);
-    z->peers[r].answers = 1;
+    z->frames[r].answers = 1;
     pthread_cond_broadcast(&z->net.changed);
     pthread_mutex_unlock(&z->lock);
 }
@@ -248,17 +126,18 @@ static void handle(struct net_zmq *z, zmq_msg_t *first, zmq_msg_t *payload)
         count(z, &z->net.stats.malformed);
         return;
     }
-    if (h.type == WIRE_HELLO && z->peers[h.from].greeted) {
+    struct net_frames *f = &z->frames[h.from];
+    if (h.type == WIRE_HELLO && f->greeted) {
         greet_again(z, h.from, zmq_msg_data(payload), zmq_msg_size(payload));
         return;
     }
-    const int next = drps_link_number(&z->peers[h.from].link, &h, &err);
-    if (next < 0) fail(z, h.from, &err);
+    const int next = drps_link_number(&f->link, &h, &err);
+    if (next < 0) drps_frames_lose(&z->net, h.from, &err);
     if (next == 0) count(z, &z->net.stats.replayed);
     if (next != 1) return;
-    z->peers[h.from].heard_ns = drps_clock_ns();
-    if (h.incarnation && !z->peers[h.from].answers) set_answers(z, h.from);
-    dispatch(z, &h, payload);
+    f->heard_ns = drps_clock_ns();
+    if (h.incarnation && !f->answers) set_answers(z, h.from);
+    drps_frames_take(&z->net, f, &h, zmq_msg_data(payload), zmq_msg_size(payload), adopt, payload);
 }
 
 /* The frames beyond header and payload, which no rank sends. Returns how many there were. */

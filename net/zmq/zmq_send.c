@@ -33,8 +33,8 @@ static int put(struct net_zmq *z, uint32_t r, struct wire_head *head, zmq_msg_t 
     zmq_msg_t first;
     int ok = zmq_msg_init_size(&first, WIRE_HEAD_BYTES) == 0;
     if (ok) {
-        head->sequence = peer->sequence;
-        head->incarnation = head->type == WIRE_HELLO ? 0 : peer->incarnation;
+        head->sequence = peer->frames->sequence;
+        head->incarnation = head->type == WIRE_HELLO ? 0 : peer->frames->incarnation;
         drps_wire_encode(head, payload ? zmq_msg_data(payload) : NULL,
                          payload ? zmq_msg_size(payload) : 0, zmq_msg_data(&first));
         ok = zmq_msg_send(&first, peer->push, ZMQ_DONTWAIT | (payload ? ZMQ_SNDMORE : 0)) >= 0;
@@ -46,22 +46,16 @@ static int put(struct net_zmq *z, uint32_t r, struct wire_head *head, zmq_msg_t 
         if (payload) (void)zmq_msg_close(payload);
         return 0;
     }
-    peer->sequence++;
-    peer->sent_ns = drps_clock_ns();
+    peer->frames->sequence++;
+    peer->frames->sent_ns = drps_clock_ns();
     return 1;
 }
 
 static int put_frame(struct net_zmq *z, uint32_t r, uint8_t type, unsigned part, uint32_t tag,
                      uint64_t round, const void *payload, size_t bytes)
 {
-    struct wire_head head = {.type = type,
-                             .tag = tag,
-                             .part = (uint8_t)part,
-                             .from = (uint16_t)z->net.o.rank,
-                             .to = (uint16_t)r,
-                             .job_id = z->net.o.job_id,
-                             .round = round,
-                             .message_bytes = bytes};
+    struct wire_head head = drps_frames_head(&z->net, r, type, part, round, bytes);
+    head.tag = tag;
     zmq_msg_t m;
     if (!takes_more(z->peers[r].push)) return 0;
     if (!bytes) return put(z, r, &head, NULL);
@@ -70,43 +64,17 @@ static int put_frame(struct net_zmq *z, uint32_t r, uint8_t type, unsigned part,
     return put(z, r, &head, &m);
 }
 
-static int put_control(struct net_zmq *z, uint32_t r, uint8_t type, unsigned part, uint64_t round,
-                       const void *payload, size_t bytes)
+/* A net_frames_put. */
+static int put_control(void *zmq, uint32_t r, uint8_t type, unsigned part, uint64_t round)
 {
-    return put_frame(z, r, type, part, 0, round, payload, bytes);
+    return put_frame(zmq, r, type, part, 0, round, NULL, 0);
 }
 
 static int put_hello(struct net_zmq *z, uint32_t r)
 {
-    const struct drps_net_options *o = &z->net.o;
-    struct wire_hello hello = {
-        .count = o->count, .queue_messages = o->queue_messages, .incarnation = z->incarnation};
     uint8_t bytes[WIRE_HELLO_BYTES];
-    memcpy(hello.message_bytes, o->message_bytes, sizeof(hello.message_bytes));
-    memcpy(hello.plan_hash, o->plan_hash, sizeof(hello.plan_hash));
-    drps_wire_hello_encode(&hello, bytes);
-    return put_control(z, r, WIRE_HELLO, 0, 0, bytes, sizeof(bytes));
-}
-
-/* Credit goes back for several messages at a time, in time for the sender not to wait; and all of
- * it now and then, for a sender that wants to use the whole queue. */
-static int put_credit(struct net_zmq *z, uint32_t r)
-{
-    struct net_zmq_peer *peer = &z->peers[r];
-    const uint64_t now = drps_clock_ns();
-    const int all = now - peer->credited_ns >= drps_zmq_ping_ms(z) * UINT64_C(1000000);
-    const uint64_t batch = all ? 1 : (z->net.o.queue_messages + 1) / 2;
-    uint64_t taken[WIRE_PARTS];
-    pthread_mutex_lock(&z->lock);
-    memcpy(taken, z->net.peers[r].taken, sizeof(taken));
-    pthread_mutex_unlock(&z->lock);
-    for (unsigned part = 0; part < WIRE_PARTS; part++) {
-        if (taken[part] - peer->credited[part] < batch) continue;
-        if (!put_control(z, r, WIRE_CREDIT, part, taken[part], NULL, 0)) return 0;
-        peer->credited[part] = taken[part];
-    }
-    if (all) peer->credited_ns = now;
-    return 1;
+    drps_frames_hello(&z->net, z->incarnation, bytes);
+    return put_frame(z, r, WIRE_HELLO, 0, 0, 0, bytes, sizeof(bytes));
 }
 
 static void frame_sent(void *data, void *out)
@@ -115,91 +83,38 @@ static void frame_sent(void *data, void *out)
     drps_net_out_unhold(out);
 }
 
-/* The next piece of `out` as a frame; 0: no memory, try again later. The position moves only in
- * *moved. */
-static int next_frame(struct net_out *out, zmq_msg_t *m, struct net_out *moved)
+/* The next `bytes` bytes of `out` as a frame; 0: no memory, try again later. */
+static int next_frame(struct net_out *out, size_t bytes, zmq_msg_t *m)
 {
-    const uint64_t left = out->head.message_bytes - out->head.offset;
-    const size_t bytes = left < WIRE_PIECE_BYTES ? (size_t)left : WIRE_PIECE_BYTES;
-    size_t piece = out->piece, at = out->piece_at;
-    while (out->pieces[piece].bytes == at) { /* there is more: bytes > 0 */
-        piece++;
-        at = 0;
-    }
-    const unsigned char *from = (const unsigned char *)out->pieces[piece].data + at;
-    moved->head.offset = out->head.offset + bytes;
-    if (bytes >= BORROW_MIN && out->pieces[piece].bytes - at >= bytes) {
+    const void *from = bytes >= BORROW_MIN ? drps_net_out_here(out, bytes) : NULL;
+    if (from) {
         /* ZeroMQ only reads what it is given here. */
         if (zmq_msg_init_data(m, (void *)(uintptr_t)from, bytes, frame_sent, out)) return 0;
         atomic_fetch_add_explicit(&out->holders, 1, memory_order_relaxed);
-        moved->piece = piece;
-        moved->piece_at = at + bytes;
         return 1;
     }
     if (zmq_msg_init_size(m, bytes)) return 0;
-    unsigned char *to = zmq_msg_data(m);
-    for (size_t n = 0; n < bytes;) {
-        size_t some = out->pieces[piece].bytes - at;
-        if (some > bytes - n) some = bytes - n;
-        if (some) memcpy(to + n, (const unsigned char *)out->pieces[piece].data + at, some);
-        n += some;
-        at += some;
-        if (n < bytes) {
-            piece++;
-            at = 0;
-        }
-    }
-    moved->piece = piece;
-    moved->piece_at = at;
+    drps_net_out_copy(out, bytes, zmq_msg_data(m));
     return 1;
 }
 
 /* One piece of a message; 1 when it was sent. */
 static int put_piece(struct net_zmq *z, uint32_t r, struct net_out *out)
 {
+    const size_t bytes = drps_net_out_next(out);
     struct wire_head head = out->head;
-    struct net_out moved = {.head = head};
     zmq_msg_t m;
     if (!takes_more(z->peers[r].push)) return 0;
-    if (!head.message_bytes) return put(z, r, &head, NULL);
-    if (!next_frame(out, &m, &moved) || !put(z, r, &head, &m)) return 0;
-    out->head.offset = moved.head.offset;
-    out->piece = moved.piece;
-    out->piece_at = moved.piece_at;
+    if (!bytes) return put(z, r, &head, NULL);
+    if (!next_frame(out, bytes, &m) || !put(z, r, &head, &m)) return 0;
+    drps_net_out_move(out, bytes);
     return 1;
 }
 
-/* The message of at most `most` bytes that goes on next, parts in turn; NULL: there is none, and
- * *longer says whether others wait. `sending` held: only who holds it removes. */
-static struct net_out *next_out(struct net_zmq *z, struct net_zmq_peer *peer, uint64_t most,
-                                int *longer)
-{
-    struct net_out *out = NULL;
-    *longer = 0;
-    pthread_mutex_lock(&z->lock);
-    for (unsigned i = 1; i <= WIRE_PARTS && !out; i++) {
-        const unsigned part = (peer->turn + i) % WIRE_PARTS;
-        struct net_out *first = peer->first[part];
-        if (first && first->head.message_bytes > most) {
-            *longer = 1;
-        } else if (first) {
-            peer->turn = part;
-            out = first;
-        }
-    }
-    pthread_mutex_unlock(&z->lock);
-    return out;
-}
-
 /* Take a message that has gone from the queue, and put it before `sent`. */
-static void finish(struct net_zmq *z, struct net_zmq_peer *peer, struct net_out *out,
-                   struct net_out **sent)
+static void finish(struct net_zmq *z, uint32_t r, struct net_out *out, struct net_out **sent)
 {
-    const unsigned part = out->head.part;
-    pthread_mutex_lock(&z->lock);
-    peer->first[part] = out->next;
-    if (!out->next) peer->last[part] = &peer->first[part];
-    pthread_mutex_unlock(&z->lock);
+    drps_frames_sent(&z->net, &z->frames[r], out);
     out->next = *sent;
     *sent = out;
 }
@@ -208,9 +123,10 @@ static void finish(struct net_zmq *z, struct net_zmq_peer *peer, struct net_out 
 static int put_messages(struct net_zmq *z, uint32_t r, struct net_out **sent)
 {
     int longer;
-    for (struct net_out *out; (out = next_out(z, &z->peers[r], UINT64_MAX, &longer));) {
+    for (struct net_out *out;
+         (out = drps_frames_next(&z->net, &z->frames[r], UINT64_MAX, &longer));) {
         if (!put_piece(z, r, out)) return 0;
-        if (out->head.offset == out->head.message_bytes) finish(z, &z->peers[r], out, sent);
+        if (out->head.offset == out->head.message_bytes) finish(z, r, out, sent);
     }
     return 1;
 }
@@ -221,11 +137,11 @@ static int put_short(struct net_zmq *z, uint32_t r, struct net_out **sent)
     uint64_t most = SHORT_MAX; /* bytes of all */
     int longer;
     for (unsigned i = 0; i < SHORT_AT_ONCE; i++) {
-        struct net_out *out = next_out(z, &z->peers[r], most, &longer);
+        struct net_out *out = drps_frames_next(&z->net, &z->frames[r], most, &longer);
         if (!out) return !longer;
         if (!put_piece(z, r, out)) return 0;
         most -= out->head.message_bytes;
-        finish(z, &z->peers[r], out, sent);
+        finish(z, r, out, sent);
     }
     return 0;
 }
@@ -280,18 +196,19 @@ static void connect_again(struct net_zmq_peer *peer)
     peer->connected_ns = now;
     peer->greetings = 0;
     peer->hello_sent = peer->told = 0;
-    peer->sequence = 0;
+    peer->frames->sequence = 0;
 }
 
 /* A peer that has greeted this process and does not answer has no greeting of it: a process of that
  * rank that was there before has got it. */
 static void greet_anew(struct net_zmq_peer *peer)
 {
-    if (!peer->told || drps_clock_ns() - peer->sent_ns < AGAIN_MS * UINT64_C(1000000)) return;
+    if (!peer->told || drps_clock_ns() - peer->frames->sent_ns < AGAIN_MS * UINT64_C(1000000))
+        return;
     peer->greetings++;
     if (peer->greetings > GREETINGS_MOST) return; /* it is due to connect again */
     peer->hello_sent = peer->told = 0;
-    peer->sequence = 0;
+    peer->frames->sequence = 0;
 }
 
 /* `sending` held, the socket thread's: all that is due. Returns whether something waits for the
@@ -302,22 +219,25 @@ static int send_due(struct net_zmq *z, uint32_t r, struct net_out **sent)
     struct net_zmq_peer *peer = &z->peers[r];
     pthread_mutex_lock(&z->lock);
     const int leaving = z->leaving, left = z->net.peers[r].left;
-    const int greeted = peer->greeted, answers = peer->answers;
+    const int greeted = peer->frames->greeted, answers = peer->frames->answers;
     pthread_mutex_unlock(&z->lock);
     if (peer->bye_sent) return 0;
     if (!answers) connect_again(peer);
     if (!answers && greeted) greet_anew(peer);
     if (!peer->hello_sent) peer->hello_sent = put_hello(z, r);
     if (!peer->hello_sent) return 1;
-    if (greeted && !peer->told) peer->told = put_control(z, r, WIRE_PING, 0, 0, NULL, 0);
-    if (answers && !left && (!put_credit(z, r) || !put_messages(z, r, sent))) return 1;
+    if (greeted && !peer->told) peer->told = put_control(z, r, WIRE_PING, 0, 0);
+    if (answers && !left &&
+        (!drps_frames_credit(&z->net, r, peer->frames, put_control, z) ||
+         !put_messages(z, r, sent)))
+        return 1;
     if (leaving || left) { /* a BYE is answered by one: then both know that nothing is lost */
         peer->bye_sent = put_bye(z, r);
         return !peer->bye_sent;
     }
-    const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
-    if (answers && drps_clock_ns() - peer->sent_ns >= ping_ns)
-        (void)put_control(z, r, WIRE_PING, 0, 0, NULL, 0); /* no room: it will be heard of anyway */
+    const uint64_t ping_ns = drps_frames_ping_ms(&z->net) * UINT64_C(1000000);
+    if (answers && drps_clock_ns() - peer->frames->sent_ns >= ping_ns)
+        (void)put_control(z, r, WIRE_PING, 0, 0); /* no room: it will be heard of anyway */
     return 0;
 }
 

@@ -14,7 +14,7 @@ static int has_parted(const struct net_zmq *z, uint32_t r)
 {
     const struct net_zmq_peer *peer = &z->peers[r];
     if (peer->dead || (peer->gone && peer->bye_sent)) return 1;
-    return peer->bye_sent && (z->net.peers[r].left || !peer->greeted);
+    return peer->bye_sent && (z->net.peers[r].left || !peer->frames->greeted);
 }
 
 /* Lock held. 1: nothing is left to do, or it is too late. */
@@ -27,23 +27,13 @@ static int may_go(const struct net_zmq *z)
     return r == z->net.o.count || drps_clock_ns() >= z->leave_by_ns;
 }
 
-static void too_silent(struct net_zmq *z, uint32_t r)
-{
-    struct drps_err err = DRPS_ERR_INIT;
-    (void)drps_err_set(&err, DRPS_E_PEER,
-                       "%s is dead or cut off: nothing was heard of it for %u ms; see its output",
-                       z->net.peers[r].name, z->net.o.silence_ms);
-    z->peers[r].dead = 1;
-    drps_net_lost(&z->net, r, &err);
-}
-
 /* Another process has greeted as rank r, and the one before has missed some of its PINGs. A rank
  * that goes on is none that was restarted, whoever says so. */
 static int was_restarted(const struct net_zmq *z, struct net_zmq_peer *peer, uint64_t now)
 {
-    const uint64_t ping_ns = drps_zmq_ping_ms(z) * UINT64_C(1000000);
+    const uint64_t ping_ns = drps_frames_ping_ms(&z->net) * UINT64_C(1000000);
     if (!peer->again_ns) return 0;
-    if (now - peer->heard_ns > PINGS_MISSED * ping_ns) return 1;
+    if (now - peer->frames->heard_ns > PINGS_MISSED * ping_ns) return 1;
     if (now - peer->again_ns > 2 * PINGS_MISSED * ping_ns) peer->again_ns = 0;
     return 0;
 }
@@ -65,13 +55,15 @@ static void look_at_clock(struct net_zmq *z)
     pthread_mutex_lock(&z->lock);
     for (uint32_t r = 0; r < z->net.o.count; r++) {
         struct net_zmq_peer *peer = &z->peers[r];
-        if (!peer->greeted || peer->dead || z->net.peers[r].left) continue;
-        if (slept) peer->heard_ns = now;
+        if (!peer->frames->greeted || peer->dead || z->net.peers[r].left) continue;
+        if (slept) peer->frames->heard_ns = now;
         if (peer->gone) continue;
         if (was_restarted(z, peer, now))
             restarted(z, r);
-        else if (now - peer->heard_ns > silence_ns)
-            too_silent(z, r);
+        else if (now - peer->frames->heard_ns > silence_ns) {
+            peer->dead = 1;
+            drps_frames_too_silent(&z->net, r);
+        }
     }
     pthread_mutex_unlock(&z->lock);
 }
@@ -81,7 +73,8 @@ static void ask_who_is_lost(struct net_zmq *z)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const uint64_t now = drps_clock_ns();
-    if (!z->net.o.lost || now - z->asked_ns < drps_zmq_ping_ms(z) * UINT64_C(1000000)) return;
+    if (!z->net.o.lost || now - z->asked_ns < drps_frames_ping_ms(&z->net) * UINT64_C(1000000))
+        return;
     z->asked_ns = now;
     const uint32_t r = z->net.o.lost(z->net.o.lost_ctx);
     if (r >= z->net.o.count || r == z->net.o.rank || z->peers[r].dead) return;
@@ -109,7 +102,7 @@ static void send_and_wait(struct net_zmq *z)
         if (r != z->net.o.rank && drps_zmq_send(z, r))
             n = add_item(z, n, z->peers[r].push, 0, ZMQ_POLLOUT);
     pthread_mutex_lock(&z->lock);
-    const long wait_ms = may_go(z) ? 0 : (z->leaving ? 10 : drps_zmq_ping_ms(z));
+    const long wait_ms = may_go(z) ? 0 : (z->leaving ? 10 : drps_frames_ping_ms(&z->net));
     pthread_mutex_unlock(&z->lock);
     if (zmq_poll(z->items, (int)n, wait_ms) > 0 && z->items[0].revents) {
         uint64_t wakes;

@@ -282,6 +282,22 @@ for n in 2 5; do
     [[ $(all_values iterations <train.json | awk '{n += $1} END {print n}') = $((2 * n * $(batches plan-fm-$n))) ]] ||
         fail "$n ranks: $(all_values iterations <train.json | xargs) iterations"
 done
+# With a bound of 0 ssp is bsp, to the bit; with none it is asp.
+train plan-lor-3 --local 3
+want=$(content)
+train plan-lor-3 --local 3 --sync ssp --staleness 0
+[[ $(content) = "$want" && $(value sync <train.json) = bsp ]] || fail "--staleness 0: $(content) by $(value sync <train.json) instead of $want"
+asynchronous "ssp without a bound" --sync ssp --staleness inf
+[[ $(value sync <train.json) = asp ]] || fail "--staleness inf: the report says $(value sync <train.json)"
+# What wsp waits by, and rates for stale gradients, are in the report, and a run that goes on keeps them.
+asynchronous "wsp by other weights" --sync wsp --wsp-lambda .5 --wsp-ema 1 --wsp-patience 2
+weights=$(sed -n '/"wsp": {/,/}/p' train.json | awk '/: [0-9]/ {printf "%s", $1 $2}' | tr -d '", ')
+[[ $weights = lambda:0.5ema:1.0patience:2.0 ]] || fail "weights of wsp: $weights"
+asynchronous "stale gradients by rounds" --sync asp --lr-stale rounds --keep-checkpoints --checkpoint-every 1e
+[[ $(value lr_stale <train.json) = rounds ]] || fail "--lr-stale: the report says $(value lr_stale <train.json)"
+"$tools/drps-train" plan-lor-3 -o model --local 3 --resume --epochs 3 --quiet --json >train.json
+[[ $(value sync <model/model.json) = asp && $(value lr_stale <model/model.json) = rounds ]] || fail "a run that goes on: $(value sync <model/model.json), $(value lr_stale <model/model.json)"
+asynchronous "stale gradients by batches" --sync ssp --lr-stale batches --store relay --memory "$((memory + 40))K"
 echo "ok asynchronous rounds"
 
 # ---- Mistakes ----
@@ -299,6 +315,14 @@ fails 1 "same.txt:2: 127.0.0.1:7001 is the address of rank 0 already" "$tools/dr
 fails 2 "silence" "$tools/drps-train" plan-2 -o never --local 2 --silence 0
 fails 2 "staleness" "$tools/drps-train" plan-2 -o never --local 2 --sync asp --staleness 3
 fails 2 "no-claim" "$tools/drps-train" plan-2 -o never --local 2 --no-claim
+for mode in bsp wsp; do
+    fails 2 "--staleness of 0 .* is of --sync ssp" "$tools/drps-train" plan-2 -o never --local 2 --sync $mode --staleness 0
+done
+fails 2 "weights of waiting.*ssp chooses nobody.*--wsp-ema" "$tools/drps-train" plan-2 -o never --local 2 --sync ssp --wsp-ema .5
+fails 2 "weights of waiting.*bsp chooses nobody" "$tools/drps-train" plan-2 -o never --local 2 --wsp-lambda 2
+fails 2 "under synchronisation bsp none is stale.*--lr-stale" "$tools/drps-train" plan-2 -o never --local 2 --lr-stale rounds
+fails 2 "and not of ftrl.*--lr-stale" "$tools/drps-train" plan-lor-3 -o never --local 3 --sync asp --lr-stale rounds --optimizer ftrl
+fails 2 "goes with whole gradients.*--lr-stale" "$tools/drps-train" plan-2 -o never --local 2 --sync asp --lr-stale rounds --push-values 16bit
 fails 2 "synchronisation asp is of several workers.*--sync" "$tools/drps-train" plan-one -o never --sync asp
 fails 2 "sync" "$tools/drps-train" plan-2 -o never --local 2 --sync often
 cp -r plan-2 lacking && rm -r lacking/rank-1

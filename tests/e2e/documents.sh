@@ -73,7 +73,7 @@ base/folder/stage.c|drps_stage_commit|a model is renamed into place
 TEXT
 
 # Options. Those of other programs and of benchmarks that the pages name are listed here.
-foreign=' --install --prefix --allow-run-as-root --oversubscribe --overcommit --requeue --signal --export --only --parallel '
+foreign=' --install --prefix --allow-run-as-root --oversubscribe --overcommit --mpi --kill-on-bad-exit --requeue --signal --export --only --parallel '
 help=$(for tool in index train predict recommend stat import gen top; do "$tools/drps-$tool" --help; done)
 help+=$(for kind in ctr classification matrix; do "$tools/drps-gen" --help "$kind"; done)
 options=0

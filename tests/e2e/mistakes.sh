@@ -146,6 +146,18 @@ done
 fails 2 'algo is missing: .*expr' "$index" good.svm -o never
 "$index" good.svm --algo lor -o plan-said --blocks topk --calibrate . -v >out.txt 2>err.txt # says what was measured
 grep -q 'a request costs' err.txt || fail "--calibrate says nothing: $(cat err.txt)"
+# The time of an epoch is said, and measured beside it: on the screens, in JSON, and on the page.
+grep -qE '^  resident .* [0-9.]+ +0\.00 +[0-9.]+$' out.txt || "$tools/drps-stat" plan-said | grep -qE '^  resident .* [0-9.]+ +0\.00 +[0-9.]+$' || fail "no time: $("$tools/drps-stat" plan-said)"
+"$train" plan-said -o model-said --epochs 2 --json >train.json 2>err.txt
+for key in compute disk epoch measured of_forecast; do
+    sed -n '/"forecast_seconds": {/,/}/p' train.json | grep -qE "\"$key\": [0-9]" || fail "--json: no $key in $(sed -n '/"forecast_seconds"/,/}/p' train.json)"
+done
+"$tools/drps-stat" model-said >said.txt
+grep -qE '^  forecast +[0-9.e-]+ s an epoch .* of that$' said.txt || fail "drps-stat has no time: $(cat said.txt)"
+"$tools/drps-stat" model-said plan-said --html said.html >html.txt
+grep -q 'Seconds of an epoch' said.html || fail "no time on the page"
+"$tools/drps-stat" plan >said.txt
+! grep -q 'epoch s' said.txt || fail "time without speeds: $(cat said.txt)"
 grep -qF '(--' err.txt && fail "what is no mistake names options: $(cat err.txt)"
 
 # Options that would do nothing are refused.

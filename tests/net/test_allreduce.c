@@ -18,22 +18,12 @@
 #include "net/drps_transport.h"
 #include "net/drps_wire.h"
 #include "support/net_job.h"
+#include "support/net_mpi.h"
 
 enum { SUMS = 32, MOST_FLOAT32 = DRPS_NET_GROUP_BYTES / 4, MOST_FLOAT64 = MOST_FLOAT32 / 2 };
 
 /* Nobody is lost by silence: a busy machine may keep a rank from being heard of. */
 static const struct drps_net_options shortest = {.queue_messages = 1, .silence_ms = NET_WAIT_MS};
-
-static enum net_kind kind_of(void **state)
-{
-    const enum net_kind kind = *(enum net_kind *)*state;
-    print_message("  over %s\n", net_kind_names[kind]);
-    if (!net_kind_there(kind)) {
-        print_message("  skipped: this build has no ZeroMQ\n");
-        skip();
-    }
-    return kind;
-}
 
 /* ---- The plain twin: sums in the order that the header says ---- */
 
@@ -198,7 +188,7 @@ static void sum_lengths(enum net_kind kind, uint32_t count, const size_t *n, siz
 /* Vectors of no value, of fewer values than ranks, and of more; any number of ranks. */
 static void test_allreduce_sums_in_the_order_that_is_promised(void **state)
 {
-    const enum net_kind kind = kind_of(state);
+    const enum net_kind kind = net_kind_of(state);
     const uint32_t first = kind == NET_INPROC ? 1 : 2, last = kind == NET_INPROC ? NET_RANKS : 5;
     for (uint32_t count = first; count <= last; count++) {
         const size_t n[] = {0, 1, count - 1, count, count + 1, 1000};
@@ -209,7 +199,7 @@ static void test_allreduce_sums_in_the_order_that_is_promised(void **state)
 /* Of the first of these a ring's first chunk takes a message more than its others. */
 static void test_allreduce_cuts_long_vectors(void **state)
 {
-    const enum net_kind kind = kind_of(state);
+    const enum net_kind kind = net_kind_of(state);
     for (uint32_t count = 2; count <= 3; count++) {
         const size_t n[] = {count * MOST_FLOAT32 + 1, 2 * MOST_FLOAT64};
         sum_lengths(kind, count, n, sizeof(n) / sizeof(*n));
@@ -240,7 +230,7 @@ static void sum_lists(struct drps_net *net, uint32_t rank, void *ctx)
 
 static void test_allreduce_sums_over_lists_of_ranks(void **state)
 {
-    const enum net_kind kind = kind_of(state);
+    const enum net_kind kind = net_kind_of(state);
     for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
         struct lists l = {{DRPS_NET_FLOAT64, way, 100, 1, NULL},
                           {DRPS_NET_FLOAT32, way, 33, 2, NULL}};
@@ -441,7 +431,7 @@ static void test_allreduce_is_one_call_of_the_group(void **state)
     pthread_t thread;
     float value = 1;
     const struct drps_net_allreduce sum = {.values = &value, .n = 1};
-    net_job_open(&job, kind_of(state), 2, &shortest);
+    net_job_open(&job, net_kind_of(state), 2, &shortest);
     assert_int_equal(pthread_create(&thread, NULL, sum_once, job.nets[0]), 0);
     while (!atomic_load(&job.nets[0]->in_group)) /* it waits there for rank 1 */
         ;
@@ -508,7 +498,7 @@ static void test_allreduce_refuses_messages_of_something_else(void **state)
         {"round before", 0, 0, 0, -1, "call 6, 16 bytes"},
         {"round after", 0, 0, 0, 1, "call 8, 16 bytes"},
     };
-    const enum net_kind kind = kind_of(state);
+    const enum net_kind kind = net_kind_of(state);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct net_job job;
         pthread_t thread;
@@ -559,7 +549,7 @@ static void test_allreduce_finds_out_that_ranks_sum_different_things(void **stat
         {"list", {.n = 0}, {.n = 0, .ranks = some, .count = 2}},
         {"round", {.n = 21}, {.n = 21, .round = 1}},
     };
-    const enum net_kind kind = kind_of(state);
+    const enum net_kind kind = net_kind_of(state);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct net_job job;
         struct failing f = {.job = &job};
@@ -580,7 +570,7 @@ static void test_allreduce_finds_out_that_ranks_sum_different_things(void **stat
 /* The rank that is not there is named by all, whether they wait for it or for each other. */
 static void test_allreduce_names_a_rank_that_has_left(void **state)
 {
-    const enum net_kind kind = kind_of(state);
+    const enum net_kind kind = net_kind_of(state);
     for (int leaves = 1; leaves <= 2; leaves++)
         for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
             struct net_job job;
@@ -601,7 +591,7 @@ static void test_allreduce_does_not_wait_for_ever(void **state)
 {
     struct net_job job;
     float value = 1;
-    net_job_open(&job, kind_of(state), 2, &shortest);
+    net_job_open(&job, net_kind_of(state), 2, &shortest);
     for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
         const struct drps_net_allreduce sum = {.values = &value, .n = 1, .way = way};
         struct drps_err err = DRPS_ERR_INIT;
@@ -612,32 +602,26 @@ static void test_allreduce_does_not_wait_for_ever(void **state)
     net_job_close(&job);
 }
 
-#define OVER_ALL(test)                                                                             \
-    {#test " (inproc)", test, NULL, NULL, &kinds[NET_INPROC]},                                     \
-        {#test " (zmq)", test, NULL, NULL, &kinds[NET_ZMQ]},                                       \
-        {#test " (zmq over Unix sockets)", test, NULL, NULL, &kinds[NET_UNIX]},                    \
-    {                                                                                              \
-#test " (zmq with keys)", test, NULL, NULL, &kinds[NET_CURVE]                              \
-    }
-
 int main(void)
 {
-    static enum net_kind kinds[NET_KINDS] = {NET_INPROC, NET_ZMQ, NET_UNIX, NET_CURVE};
     const struct CMUnitTest tests[] = {
-        OVER_ALL(test_allreduce_sums_in_the_order_that_is_promised),
-        OVER_ALL(test_allreduce_cuts_long_vectors),
-        OVER_ALL(test_allreduce_sums_over_lists_of_ranks),
+        NET_OVER_ALL(test_allreduce_sums_in_the_order_that_is_promised),
+        NET_OVER_ALL(test_allreduce_cuts_long_vectors),
+        NET_OVER_ALL(test_allreduce_sums_over_lists_of_ranks),
         cmocka_unit_test(test_allreduce_gives_all_ranks_the_same_nan),
         cmocka_unit_test(test_allreduce_chooses_by_size),
         cmocka_unit_test(test_allreduce_does_what_it_chooses),
         cmocka_unit_test(test_allreduce_counts_bytes),
         cmocka_unit_test(test_allreduce_fills_its_messages),
         cmocka_unit_test(test_allreduce_checks_what_is_asked),
-        OVER_ALL(test_allreduce_is_one_call_of_the_group),
-        OVER_ALL(test_allreduce_refuses_messages_of_something_else),
-        OVER_ALL(test_allreduce_finds_out_that_ranks_sum_different_things),
-        OVER_ALL(test_allreduce_names_a_rank_that_has_left),
-        OVER_ALL(test_allreduce_does_not_wait_for_ever),
+        NET_OVER_ALL(test_allreduce_is_one_call_of_the_group),
+        NET_OVER_ALL(test_allreduce_refuses_messages_of_something_else),
+        NET_OVER_ALL(test_allreduce_finds_out_that_ranks_sum_different_things),
+        NET_OVER_ALL(test_allreduce_names_a_rank_that_has_left),
+        NET_OVER_ALL(test_allreduce_does_not_wait_for_ever),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (net_mpi_start()) return 0; /* a mirror */
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    net_mpi_stop();
+    return failed;
 }

@@ -1,4 +1,5 @@
-/* What every transport must do. The same tests over inproc, ZeroMQ, and ZeroMQ with keys. */
+/* What every transport must do. The same tests over inproc, ZeroMQ, ZeroMQ with keys,
+ * and MPI, where mpirun has started two processes (support/net_mpi.h). */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,19 +15,9 @@
 #include "net/drps_transport.h"
 #include "net/drps_wire.h"
 #include "support/net_job.h"
+#include "support/net_mpi.h"
 
 enum { TYPE = DRPS_NET_TYPE_FIRST, SMALL_QUEUE = 4, RANKS = 8 };
-
-static enum net_kind kind_of(void **state)
-{
-    const enum net_kind kind = *(enum net_kind *)*state;
-    print_message("  over %s\n", net_kind_names[kind]);
-    if (!net_kind_there(kind)) {
-        print_message("  skipped: this build has no ZeroMQ\n");
-        skip();
-    }
-    return kind;
-}
 
 /* Bytes that depend on the sender and on the message's number. */
 static void fill(unsigned char *data, size_t n, uint32_t from, uint64_t round)
@@ -98,7 +89,7 @@ static void talk_to_all(struct drps_net *net, uint32_t rank, void *ctx)
 
 static void test_net_keeps_order_of_each_rank_for_1_to_8_ranks(void **state)
 {
-    const enum net_kind kind = kind_of(state);
+    const enum net_kind kind = net_kind_of(state);
     for (uint32_t count = 1; count <= RANKS; count++) {
         struct net_job job;
         net_job_open(&job, kind, count, &(struct drps_net_options){.queue_messages = SMALL_QUEUE});
@@ -250,7 +241,7 @@ static void test_net_moves_messages_of_any_size_that_is_allowed(void **state)
     struct net_job job;
     struct drps_net_peer_stats sent, received;
     uint64_t bytes = 0;
-    net_job_open(&job, kind_of(state), 2,
+    net_job_open(&job, net_kind_of(state), 2,
                  &(struct drps_net_options){.message_bytes = {LARGEST, 0, 0}});
     net_job_run(&job, move_large, NULL);
     for (size_t i = 0; i < LARGE; i++)
@@ -350,7 +341,7 @@ static void test_net_keeps_order_of_short_messages_past_long_ones(void **state)
 {
     struct net_job job;
     net_job_open(
-        &job, kind_of(state), 2,
+        &job, net_kind_of(state), 2,
         &(struct drps_net_options){.message_bytes = {LONG_BYTES, 0, 0}, .queue_messages = 32});
     net_job_run(&job, mix_sizes, NULL);
     net_job_close(&job);
@@ -362,7 +353,8 @@ static void test_net_refuses_what_the_receiver_does_not_take(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_net_message *m;
     static const unsigned char data[101];
-    net_job_open(&job, kind_of(state), 2, &(struct drps_net_options){.message_bytes = {100, 0, 0}});
+    net_job_open(&job, net_kind_of(state), 2,
+                 &(struct drps_net_options){.message_bytes = {100, 0, 0}});
     assert_int_equal(send_bytes(job.nets[0], 1, DRPS_NET_WORKER, 0, data, 101, 0, &err), -EMSGSIZE);
     assert_non_null(strstr(err.text, "101 bytes to the worker of rank 1"));
     drps_err_clear(&err);
@@ -387,7 +379,7 @@ static void test_net_waits_have_an_end(void **state)
     struct net_job job;
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_net_message *m;
-    net_job_open(&job, kind_of(state), 2, &(struct drps_net_options){0});
+    net_job_open(&job, net_kind_of(state), 2, &(struct drps_net_options){0});
     assert_int_equal(drps_net_receive(job.nets[0], DRPS_NET_MASTER, 1, 5, &m, &err), -ETIMEDOUT);
     const uint64_t until = drps_clock_ns() + 3000000;
     assert_int_equal(
@@ -414,7 +406,7 @@ static void test_net_holds_a_sender_whose_receiver_does_not_take(void **state)
     struct drps_net_message *m;
     unsigned char data[64];
     uint64_t sent = 0;
-    net_job_open(&job, kind_of(state), 2,
+    net_job_open(&job, net_kind_of(state), 2,
                  &(struct drps_net_options){.queue_messages = SMALL_QUEUE});
     struct drps_net *from = job.nets[0], *to = job.nets[1];
     for (int lap = 0; lap < 3; lap++) {
@@ -446,7 +438,7 @@ static void test_net_gives_the_whole_queue_back(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_net_message *m;
     uint64_t sent = 0, received = 0;
-    net_job_open(&job, kind_of(state), 2, &(struct drps_net_options){.queue_messages = 5});
+    net_job_open(&job, net_kind_of(state), 2, &(struct drps_net_options){.queue_messages = 5});
     static const unsigned sends[] = {5, 1, 4}, receives[] = {3, 2, 5};
     for (size_t i = 0; i < 3; i++) { /* the last of them needs room that was not told yet */
         for (unsigned k = 0; k < sends[i]; k++)
@@ -466,7 +458,7 @@ static void test_net_receives_from_the_rank_that_is_asked_for(void **state)
     struct net_job job;
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_net_message *m;
-    net_job_open(&job, kind_of(state), 3, &(struct drps_net_options){0});
+    net_job_open(&job, net_kind_of(state), 3, &(struct drps_net_options){0});
     for (uint32_t r = 0; r < 3; r++)
         for (uint64_t i = 0; i < 2; i++)
             NET_OK(send_bytes(job.nets[r], 0, DRPS_NET_SERVER, i, NULL, 0, NET_WAIT_MS, &err));
@@ -542,12 +534,12 @@ static void peer_gives_up(struct net_job *job)
 
 static void test_net_names_a_rank_that_has_left(void **state)
 {
-    check_ends_waits(kind_of(state), peer_leaves, DRPS_E_PEER, "has left the job");
+    check_ends_waits(net_kind_of(state), peer_leaves, DRPS_E_PEER, "has left the job");
 }
 
 static void test_net_tells_why_a_rank_gave_up(void **state)
 {
-    check_ends_waits(kind_of(state), peer_gives_up, DRPS_E_PEER, "gave up: the disk is full");
+    check_ends_waits(net_kind_of(state), peer_gives_up, DRPS_E_PEER, "gave up: the disk is full");
 }
 
 /* Rank 1 gives up before or after rank 0 has said that it needs rank 2 alone: that one's messages
@@ -558,7 +550,7 @@ static void test_net_needs_one_rank(void **state)
         struct net_job job;
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_net_message *m;
-        net_job_open(&job, kind_of(state), 3, &(struct drps_net_options){0});
+        net_job_open(&job, net_kind_of(state), 3, &(struct drps_net_options){0});
         drps_net_need(job.nets[2], 0);
         if (!before) drps_net_need(job.nets[0], 2);
         peer_gives_up(&job);
@@ -608,7 +600,7 @@ static void test_net_can_be_closed_while_a_thread_sends(void **state)
 {
     struct net_job job;
     pthread_t thread;
-    net_job_open(&job, kind_of(state), 2,
+    net_job_open(&job, net_kind_of(state), 2,
                  &(struct drps_net_options){.queue_messages = SMALL_QUEUE});
     struct waiting w = {.net = job.nets[0]};
     assert_int_equal(pthread_create(&thread, NULL, send_until_closed, &w), 0);
@@ -644,7 +636,7 @@ static void meet(struct drps_net *net, uint32_t rank, void *ctx)
 
 static void test_net_groups_meet(void **state)
 {
-    const enum net_kind kind = kind_of(state);
+    const enum net_kind kind = net_kind_of(state);
     for (uint32_t count = 1; count <= RANKS; count += count < 3 ? 1 : 5) {
         struct net_job job;
         net_job_open(&job, kind, count, &(struct drps_net_options){0});
@@ -683,7 +675,7 @@ static void test_net_groups_go_on_without_ranks_that_need_not_stay(void **state)
 {
     for (int before = 0; before < 2; before++) {
         struct net_job job;
-        net_job_open(&job, kind_of(state), 4, &(struct drps_net_options){0});
+        net_job_open(&job, net_kind_of(state), 4, &(struct drps_net_options){0});
         struct drps_net *lost[2] = {job.nets[1], job.nets[2]};
         job.nets[1] = job.nets[2] = NULL;
         for (uint32_t r = 0; r < 4; r += 3) {
@@ -717,7 +709,7 @@ static void test_net_groups_find_out_that_ranks_are_in_different_calls(void **st
     struct net_job job;
     struct drps_err err = DRPS_ERR_INIT;
     static char data[1];
-    net_job_open(&job, kind_of(state), 2, &(struct drps_net_options){0});
+    net_job_open(&job, net_kind_of(state), 2, &(struct drps_net_options){0});
     net_job_run(&job, miss, NULL);
     assert_int_equal(
         drps_net_broadcast(job.nets[0], 0, data, DRPS_NET_GROUP_BYTES + 1, NET_WAIT_MS, &err),
@@ -738,7 +730,7 @@ static void test_net_groups_take_one_call_of_a_rank_at_a_time(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     pthread_t threads[2];
     uint64_t value = 0;
-    net_job_open(&job, kind_of(state), 2, &(struct drps_net_options){0});
+    net_job_open(&job, net_kind_of(state), 2, &(struct drps_net_options){0});
     assert_int_equal(pthread_create(&threads[0], NULL, meet_once, job.nets[0]), 0);
     while (!atomic_load(&job.nets[0]->in_group)) /* it waits there for rank 1 */
         ;
@@ -778,36 +770,30 @@ static void test_net_checks_its_options(void **state)
     drps_net_message_free(NULL);
 }
 
-#define OVER_ALL(test)                                                                             \
-    {#test " (inproc)", test, NULL, NULL, &kinds[NET_INPROC]},                                     \
-        {#test " (zmq)", test, NULL, NULL, &kinds[NET_ZMQ]},                                       \
-        {#test " (zmq over Unix sockets)", test, NULL, NULL, &kinds[NET_UNIX]},                    \
-    {                                                                                              \
-#test " (zmq with keys)", test, NULL, NULL, &kinds[NET_CURVE]                              \
-    }
-
 int main(void)
 {
-    static enum net_kind kinds[NET_KINDS] = {NET_INPROC, NET_ZMQ, NET_UNIX, NET_CURVE};
     const struct CMUnitTest tests[] = {
-        OVER_ALL(test_net_keeps_order_of_each_rank_for_1_to_8_ranks),
-        OVER_ALL(test_net_moves_messages_of_any_size_that_is_allowed),
-        OVER_ALL(test_net_keeps_order_of_short_messages_past_long_ones),
-        OVER_ALL(test_net_refuses_what_the_receiver_does_not_take),
-        OVER_ALL(test_net_waits_have_an_end),
-        OVER_ALL(test_net_holds_a_sender_whose_receiver_does_not_take),
-        OVER_ALL(test_net_gives_the_whole_queue_back),
-        OVER_ALL(test_net_receives_from_the_rank_that_is_asked_for),
-        OVER_ALL(test_net_names_a_rank_that_has_left),
-        OVER_ALL(test_net_tells_why_a_rank_gave_up),
-        OVER_ALL(test_net_needs_one_rank),
-        OVER_ALL(test_net_can_be_closed_while_a_thread_sends),
-        OVER_ALL(test_net_groups_meet),
-        OVER_ALL(test_net_groups_go_on_without_ranks_that_need_not_stay),
-        OVER_ALL(test_net_groups_find_out_that_ranks_are_in_different_calls),
-        OVER_ALL(test_net_groups_take_one_call_of_a_rank_at_a_time),
+        NET_OVER_ALL(test_net_keeps_order_of_each_rank_for_1_to_8_ranks),
+        NET_OVER_ALL(test_net_moves_messages_of_any_size_that_is_allowed),
+        NET_OVER_ALL(test_net_keeps_order_of_short_messages_past_long_ones),
+        NET_OVER_ALL(test_net_refuses_what_the_receiver_does_not_take),
+        NET_OVER_ALL(test_net_waits_have_an_end),
+        NET_OVER_ALL(test_net_holds_a_sender_whose_receiver_does_not_take),
+        NET_OVER_ALL(test_net_gives_the_whole_queue_back),
+        NET_OVER_ALL(test_net_receives_from_the_rank_that_is_asked_for),
+        NET_OVER_ALL(test_net_names_a_rank_that_has_left),
+        NET_OVER_ALL(test_net_tells_why_a_rank_gave_up),
+        NET_OVER_ALL(test_net_needs_one_rank),
+        NET_OVER_ALL(test_net_can_be_closed_while_a_thread_sends),
+        NET_OVER_ALL(test_net_groups_meet),
+        NET_OVER_ALL(test_net_groups_go_on_without_ranks_that_need_not_stay),
+        NET_OVER_ALL(test_net_groups_find_out_that_ranks_are_in_different_calls),
+        NET_OVER_ALL(test_net_groups_take_one_call_of_a_rank_at_a_time),
         cmocka_unit_test(test_net_checks_its_options),
         cmocka_unit_test(test_inproc_lends_one_piece),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (net_mpi_start()) return 0; /* a mirror */
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    net_mpi_stop();
+    return failed;
 }

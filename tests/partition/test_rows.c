@@ -223,6 +223,94 @@ static void test_dppa_correlation_sets(void **state)
     drps_units_destroy(&u);
 }
 
+/* A machine's traffic as section 3.3 has it, unit by unit; owner `machines`: nobody yet. By sets a
+ * unit counts once for who pulls it and once for who serves it. */
+static int64_t traffic_ref(const struct drps_units *u, const uint32_t *owner, uint32_t m,
+                           int by_sets)
+{
+    int64_t sum = 0;
+    for (size_t p = 0; p < u->n; p++) {
+        int64_t others = 0;
+        for (uint32_t i = 0; i < u->machines; i++)
+            if (i != m) others += count_of(u, p, i);
+        int64_t crosses = owner[p] == m ? others : count_of(u, p, m);
+        sum += by_sets ? crosses > 0 : crosses;
+    }
+    return sum;
+}
+
+/* Line 5: of the unassigned units that machine m touches, the one after which its traffic is least;
+ * the units' number: none. */
+static size_t cheapest_ref(const struct drps_units *u, uint32_t *owner, uint32_t m, int by_sets)
+{
+    size_t best = u->n;
+    int64_t least = INT64_MAX;
+    for (size_t p = 0; p < u->n; p++) {
+        if (owner[p] != u->machines || !count_of(u, p, m)) continue;
+        owner[p] = m;
+        const int64_t now = traffic_ref(u, owner, m, by_sets);
+        owner[p] = u->machines;
+        if (now >= least) continue;
+        least = now;
+        best = p;
+    }
+    return best;
+}
+
+/* The plain form of Algorithm 2. What nobody touches comes last: to who has fewest bytes. */
+static void dppa_ref(const struct drps_units *u, int by_sets, uint32_t *owner)
+{
+    uint64_t *bytes = must(calloc(u->machines, sizeof(*bytes)));
+    for (size_t p = 0; p < u->n; p++)
+        owner[p] = u->machines;
+    for (;;) {
+        uint32_t m = u->machines;
+        for (uint32_t i = 0; i < u->machines; i++) {
+            if (cheapest_ref(u, owner, i, by_sets) == u->n) continue;
+            if (m == u->machines ||
+                traffic_ref(u, owner, i, by_sets) < traffic_ref(u, owner, m, by_sets))
+                m = i;
+        }
+        if (m == u->machines) break;
+        const size_t p = cheapest_ref(u, owner, m, by_sets);
+        owner[p] = m;
+        bytes[m] += u->bytes[p];
+    }
+    for (size_t p = 0; p < u->n; p++) {
+        if (owner[p] != u->machines) continue;
+        owner[p] = 0;
+        for (uint32_t i = 1; i < u->machines; i++)
+            if (bytes[i] < bytes[owner[p]]) owner[p] = i;
+        bytes[owner[p]] += u->bytes[p];
+    }
+    free(bytes);
+}
+
+static void test_dppa_equals_plain_algorithm(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    for (int turn = 0; turn < 40; turn++) {
+        struct drps_units u =
+            random_units(&rng, random_below(&rng, 30), 1 + (uint32_t)random_below(&rng, 5));
+        uint32_t *owner = must(calloc(u.n + 1, sizeof(*owner)));
+        for (int by_sets = 0; by_sets < 2; by_sets++) {
+            const struct drps_rows_options o = {.algo = "dppa", .by_sets = by_sets};
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_placement p;
+            assert_ok(drps_rows_place(&u, &o, &p, &err), &err);
+            dppa_ref(&u, by_sets, owner);
+            for (size_t i = 0; i < u.n; i++)
+                if (p.owner[i] != owner[i])
+                    fail_msg("by sets %d, unit %zu of %zu: expected machine %u, found %u", by_sets,
+                             i, u.n, owner[i], p.owner[i]);
+            drps_placement_destroy(&p);
+        }
+        free(owner);
+        drps_units_destroy(&u);
+    }
+}
+
 static void check_accounts(const struct drps_units *u, const struct drps_placement *p)
 {
     uint64_t pulled = 0, served = 0, bytes = 0, all_bytes = 0;
@@ -391,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_greedy_least_bucket_then_least_block),
         cmocka_unit_test(test_greedy_equals_plain_matrix),
         cmocka_unit_test(test_dppa_correlation_sets),
+        cmocka_unit_test(test_dppa_equals_plain_algorithm),
         cmocka_unit_test(test_accounts_equal_recount),
         cmocka_unit_test(test_renumber_hot_first_stable_and_whole),
         cmocka_unit_test(test_units_cut_at_hot_rows),

@@ -14,7 +14,7 @@
 #include "partition/drps_partition.h"
 #include "support/lists.h"
 
-static const char *const algos[] = {"auto", "dppa", "range", "hash"};
+static const char *const algos[] = {"auto", "range", "hash"};
 enum { ALGOS = sizeof(algos) / sizeof(algos[0]), MOST = 12 };
 
 /* Samples of 0 to MOST features; those of sample s mostly from community s % communities. */
@@ -67,7 +67,6 @@ static void test_limits_hold_and_results_repeat(void **state)
                                              .machines = machines,
                                              .batch_size = 10,
                                              .by_entries = (int)random_below(&rng, 2),
-                                             .dppa_take = 1 + (uint32_t)random_below(&rng, 4),
                                              .seed = random_u64(&rng)};
             uint32_t *owner = place(&set, &o), *again = place(&set, &o);
             uint64_t weight[9] = {0}, all = 0, heaviest = 0;
@@ -115,8 +114,7 @@ static uint64_t remote_of(const struct drps_sample_set *set, const uint32_t *own
     return remote;
 }
 
-/* Communities: both clever algorithms leave less than three quarters of what hashing leaves;
- * without any, auto still leaves no more. */
+/* Communities: less than three quarters of what hashing leaves; without any, no more. */
 static void test_communities_come_together(void **state)
 {
     static const struct {
@@ -124,9 +122,7 @@ static void test_communities_come_together(void **state)
         uint32_t communities;
         const char *algo;
         double share;
-    } cases[] = {{"auto, 40 communities", 40, "auto", 0.75},
-                 {"dppa, 40 communities", 40, "dppa", 0.75},
-                 {"auto, none", 1, "auto", 1}};
+    } cases[] = {{"auto, 40 communities", 40, "auto", 0.75}, {"auto, none", 1, "auto", 1}};
     (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         struct random_source rng = {.seed = 11};
@@ -529,11 +525,6 @@ static void test_bad_options_are_named(void **state)
          .features_n = 4,
          .code = DRPS_E_CONFIG,
          .text = "batches of 0"},
-        {.name = "beta",
-         .o = {.algo = "dppa", .machines = 2, .batch_size = 1, .dppa_beta = -1},
-         .features_n = 4,
-         .code = DRPS_E_CONFIG,
-         .text = "beta is -1"},
         {.name = "feature",
          .o = {.algo = "hash", .machines = 2, .batch_size = 1},
          .features_n = 3,

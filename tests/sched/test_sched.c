@@ -311,6 +311,38 @@ static void test_wsp_literal_waits_without_end(void **state)
     drps_sched_free(s);
 }
 
+/* What is chosen of WSP's numbers is what the machine goes by: each on events of its own. */
+static void test_wsp_goes_by_what_is_tuned(void **state)
+{
+    static const struct {
+        const char *name;
+        struct drps_sched_tuning tuning;
+        uint64_t deadline;  /* of worker 0's wait; NEVER: it does not wait */
+        double expected_ns; /* of worker 0 */
+    } cases[] = {
+        {"nothing", {0}, 20200, 9700},
+        {"lambda: waiting costs more", {.has_lambda = 1, .lambda = 9}, DRPS_SCHED_NEVER, 9700},
+        {"ema: the last iteration alone", {.has_ema = 1, .ema = 1}, 20200, 9000},
+        {"patience: twice as long", {.has_patience = 1, .patience = 1}, 21000, 9700},
+        {"patience: no longer", {.has_patience = 1}, 20000, 9700},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_sched_config c = drps_sched_defaults(DRPS_SCHED_WSP, 2);
+        struct drps_sched *s;
+        unsigned out[2];
+        drps_sched_tune(&cases[i].tuning, &c);
+        assert_int_equal(drps_sched_new(&c, 0, &s, NULL), 0);
+        play_all(s, waits, 2);
+        assert_true(play(s, &waits[2], out, NULL) >= 0);
+        if (drps_sched_deadline(s) != cases[i].deadline)
+            fail_msg("%s: deadline %llu", cases[i].name,
+                     (unsigned long long)drps_sched_deadline(s));
+        assert_float_equal(drps_sched_workers(s)[0].expected_ns, cases[i].expected_ns, 1e-9);
+        drps_sched_free(s);
+    }
+}
+
 static void test_wsp_wait_ends_when_the_other_is_gone(void **state)
 {
     static const struct event events[] = {{GONE, 1, 19 * SECOND + 1, "0"}};
@@ -615,6 +647,7 @@ int main(void)
         cmocka_unit_test(test_wsp_wait_ends_with_the_arrival),
         cmocka_unit_test(test_wsp_wait_ends_with_patience),
         cmocka_unit_test(test_wsp_literal_waits_without_end),
+        cmocka_unit_test(test_wsp_goes_by_what_is_tuned),
         cmocka_unit_test(test_wsp_wait_ends_when_the_other_is_gone),
         cmocka_unit_test(test_wsp_leader_that_goes_frees_the_captured),
         cmocka_unit_test(test_wsp_release_jumps_to_the_front),

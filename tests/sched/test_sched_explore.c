@@ -354,11 +354,54 @@ static void test_sched_random_events(void **state)
     assert_int_equal(lag, 32);       /* the largest bound was reached, and held */
 }
 
+/* What is released, and what a mode with a bound that makes it another one releases. */
+static void check_same_schedule(const struct drps_sched_config *a,
+                                const struct drps_sched_config *b, uint64_t seed, uint64_t events)
+{
+    struct observer x, y;
+    observe(&x, a);
+    observe(&y, b);
+    for (uint64_t i = 0; i < events; i++) {
+        const struct event e = draw(&x, seed + i);
+        happen(&x, e);
+        happen(&y, e);
+        for (unsigned k = 0; k < a->workers; k++) {
+            const struct drps_sched_worker *p = &drps_sched_workers(x.sched)[k];
+            const struct drps_sched_worker *q = &drps_sched_workers(y.sched)[k];
+            if (p->state != q->state || p->label != q->label || p->start_ns != q->start_ns)
+                fail_msg("seed %" PRIu64 ", event %" PRIu64 ", worker %u: %s label %" PRIu64
+                         ", %s %" PRIu64,
+                         seed, i, k, drps_sched_mode_name(a->mode), p->label,
+                         drps_sched_mode_name(b->mode), q->label);
+        }
+    }
+    drps_sched_free(x.sched);
+    drps_sched_free(y.sched);
+}
+
+/* "DRPS", section 6.1: with a bound of 0 SSP is BSP, with none it is ASP. */
+static void test_ssp_ends_in_bsp_and_asp(void **state)
+{
+    uint64_t seed = environment("DRPS_TEST_SEED", 1);
+    (void)state;
+    print_message("seed %" PRIu64 "\n", seed);
+    for (unsigned workers = 1; workers <= 9; workers += 2) {
+        struct drps_sched_config ssp = drps_sched_defaults(DRPS_SCHED_SSP, workers);
+        const struct drps_sched_config bsp = drps_sched_defaults(DRPS_SCHED_BSP, workers);
+        const struct drps_sched_config asp = drps_sched_defaults(DRPS_SCHED_ASP, workers);
+        ssp.bound = 0;
+        check_same_schedule(&bsp, &ssp, seed + workers, 3000);
+        ssp.bound = DRPS_SCHED_NEVER;
+        check_same_schedule(&asp, &ssp, seed + workers, 3000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sched_every_interleaving),
         cmocka_unit_test(test_sched_random_events),
+        cmocka_unit_test(test_ssp_ends_in_bsp_and_asp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@
 
 enum { NET_RANKS = 17, NET_WAIT_MS = 60000 }; /* a wait that fails the test when it runs out */
 
-enum net_kind { NET_INPROC, NET_ZMQ, NET_UNIX, NET_CURVE, NET_KINDS };
+enum net_kind { NET_INPROC, NET_ZMQ, NET_UNIX, NET_CURVE, NET_MPI, NET_KINDS };
 extern const char *const net_kind_names[NET_KINDS];
 
 struct net_job {
@@ -38,8 +38,21 @@ struct net_job {
     struct drps_net *nets[NET_RANKS];
 };
 
-/* 0: this build has no such transport. */
+/* 0: this build has no such transport, or the test was not started for it. */
 int net_kind_there(enum net_kind kind);
+
+/* A test of cmocka over each transport: it asks net_kind_of(state) which, and is skipped where that
+ * is not there. */
+#define NET_OVER_ALL(test)                                                                         \
+    {#test " (inproc)", test, NULL, NULL, &net_kinds[NET_INPROC]},                                 \
+        {#test " (zmq)", test, NULL, NULL, &net_kinds[NET_ZMQ]},                                   \
+        {#test " (zmq over Unix sockets)", test, NULL, NULL, &net_kinds[NET_UNIX]},                \
+        {#test " (zmq with keys)", test, NULL, NULL, &net_kinds[NET_CURVE]},                       \
+    {                                                                                              \
+#test " (mpi)", test, NULL, NULL, &net_kinds[NET_MPI]                                      \
+    }
+extern enum net_kind net_kinds[NET_KINDS];
+enum net_kind net_kind_of(void **state);
 
 /* Open all ranks; `options` without rank and count. */
 void net_job_open(struct net_job *job, enum net_kind kind, uint32_t count,

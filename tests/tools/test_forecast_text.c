@@ -93,10 +93,27 @@ static void test_forecast_table_names_stores_as_training_does(void **state)
     free(text);
 }
 
+/* Seconds have columns where a plan has them, "-" in a line without. */
+static void test_forecast_table_has_seconds_if_there_are_any(void **state)
+{
+    char *text = table_of("[{\"store\":\"resident\",\"memory_bytes\":2048,\"feasible\":true,"
+                          "\"read_bytes\":0,\"written_bytes\":0,\"ios\":0,\"seconds\":"
+                          "{\"compute\":1.5,\"disk\":0.25,\"epoch\":1.5}}]");
+    (void)state;
+    assert_non_null(strstr(text, "I/Os compute s    disk s   epoch s\n"));
+    assert_non_null(strstr(text, "           0      1.50      0.25      1.50\n"));
+    free(text);
+    text = table_of("[" STORE("pib", "2048", "true") "]");
+    assert_null(strstr(text, "epoch s"));
+    assert_null(strstr(text, "seconds"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forecast_table_names_stores_as_training_does),
+        cmocka_unit_test(test_forecast_table_has_seconds_if_there_are_any),
         cmocka_unit_test(test_forecast_reason_names_what_moved_more),
     };
     return cmocka_run_group_tests_name("forecast_text", tests, NULL, NULL);

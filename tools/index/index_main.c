@@ -8,15 +8,26 @@
 #include "tools/index/progress.h"
 #include "tools/index/report.h"
 
+/* Which of several ranks this process is, as its launcher says. */
+static int find_rank(struct drps_index_ranks_options *ranks, struct drps_err *err)
+{
+    struct drps_launch launch;
+    if (ranks->peers) return drps_launch_rank(ranks->peers, "--peer-rank", &ranks->rank, err);
+    const int rc = drps_launch_mpi(&launch, err);
+    ranks->rank = launch.rank;
+    ranks->count = launch.count;
+    return rc;
+}
+
 static int run(const struct drps_cli *cli, struct index_options *o, const struct drps_io *io,
                struct drps_index_result *result, struct drps_err *err)
 {
     int rc = 0;
     if (o->settings.index.from_plan) drps_cli_raise_files(cli); /* some of each rank */
-    if (!o->ranks.peers) return drps_index_run(io, &o->settings.index, result, err);
+    if (!index_has_ranks(o)) return drps_index_run(io, &o->settings.index, result, err);
     o->ranks.index = &o->settings.index;
     drps_cli_raise_files(cli);
-    if (!o->has_rank) rc = drps_launch_rank(o->ranks.peers, "--peer-rank", &o->ranks.rank, err);
+    if (!o->has_rank) rc = find_rank(&o->ranks, err);
     return rc < 0 ? rc : drps_index_ranks_run(&o->ranks, result, err);
 }
 

@@ -9,6 +9,7 @@
 /* Returns 1: the option is taken. */
 static int parse_own(struct drps_values *v, struct index_options *o, int key, const char *arg)
 {
+    static const char *const transports[] = {"zmq", "mpi", NULL};
     const struct drps_value_plain plain[] = {
         {.key = 'o', .text = &o->settings.index.out},
         {.key = KEY_PEERS, .text = &o->ranks.peers},
@@ -29,6 +30,9 @@ static int parse_own(struct drps_values *v, struct index_options *o, int key, co
         o->has_waits = 1;
         o->ranks.cut_ms = (uint32_t)drps_value_count(v, arg, 1, 3600) * 1000;
         return 1;
+    case KEY_TRANSPORT:
+        o->over_mpi = drps_value_choice(v, arg, transports) == 1;
+        return 1;
     case KEY_LINK:
         o->link_bits = drps_value_speed(v, arg);
         return 1;
@@ -39,24 +43,28 @@ static int parse_own(struct drps_values *v, struct index_options *o, int key, co
 
 int index_only_counts(const struct index_options *o)
 {
-    return o->ranks.peers && o->ranks.rank > 0;
+    return index_has_ranks(o) && o->ranks.rank > 0;
 }
 
 static void check_ranks(const struct index_options *o, struct drps_values *v)
 {
     const struct drps_blocks_options *blocks = &o->settings.index.blocks;
     const char *by = blocks->by ? blocks->by : "pattern";
-    if (!o->ranks.peers && (o->has_rank || o->ranks.keys || o->ranks.insecure || o->has_waits))
+    const int of_peers = o->has_rank || o->ranks.keys || o->ranks.insecure;
+    if (o->over_mpi && (o->ranks.peers || of_peers))
+        drps_value_bad(v, "{transport} mpi knows ranks and their machines from mpirun or srun: "
+                          "{peers}, {peer-rank}, {keys} and {insecure} are for {transport} zmq");
+    else if (!index_has_ranks(o) && (of_peers || o->has_waits))
         drps_value_bad(
             v, "{peer-rank}, {keys}, {insecure}, {timeout} and {silence} need {peers} FILE");
-    if (o->ranks.peers && blocks->shards)
-        drps_value_bad(v, "{shards} counts on this machine, {peers} on several: give one");
-    if (o->ranks.peers && !index_only_counts(o) && !drps_index_counts(by))
-        drps_value_bad(
-            v,
-            "{blocks} %s counts nothing that several machines could share: {peers} is for "
-            "{blocks} auto, topk, pairwise and greedy",
-            by);
+    if (index_has_ranks(o) && blocks->shards)
+        drps_value_bad(v, "{shards} counts on this machine, {peers} and {transport} mpi on "
+                          "several: give one");
+    if (index_has_ranks(o) && !index_only_counts(o) && !drps_index_counts(by))
+        drps_value_bad(v,
+                       "{blocks} %s counts nothing that several machines could share: {peers} and "
+                       "{transport} mpi are for {blocks} auto, topk, pairwise and greedy",
+                       by);
 }
 
 static void finish(struct index_options *o, struct drps_values *v)

@@ -177,6 +177,11 @@ static void print_links(const struct drps_index_result *r)
         "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "
         "carries %.2f of the average\n",
         drps_index_report_moved(r), drps_index_report_busiest(r));
+    if (l->set_rows)
+        printf(
+            "  sets     each row counted once a rank, %s are pulled; the busiest pulls and serves "
+            "%s\n",
+            count(l->set_rows), count(l->busiest_set_rows));
     printf(
         "  fresh    of the first epoch's parameters between ranks %.1f %% are of rows that nobody "
         "has trained: they are made, not sent\n",

@@ -56,6 +56,18 @@ static void print_phases(const json_t *training)
 
 /* Says where the run went on from a checkpoint. One of the last epoch's end leaves no step to do.
  */
+/* Of a plan that has the speeds of a machine. */
+static void print_forecast_time(const json_t *training)
+{
+    const json_t *f = json_object_get(training, "forecast_seconds");
+    if (!json_is_object(f)) return;
+    printf("  forecast    %s s an epoch (computing %s, the disk %s beside it); the last took %s s, "
+           "%s of that\n",
+           number_of(f, "epoch", "%.3g"), number_of(f, "compute", "%.3g"),
+           number_of(f, "disk", "%.3g"), number_of(f, "measured", "%.3g"),
+           percent_of(f, "of_forecast"));
+}
+
 static void print_resumed(const json_t *training)
 {
     if (!number_at(training, "resumed_epoch")) return;
@@ -145,6 +157,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     stat_print_loads(json_object_get(training, "ranks"));
     stat_print_traffic(training, shown->link_bits);
     print_phases(training);
+    print_forecast_time(training);
     print_resumed(training);
     print_checkpoints(training);
     stat_print_disk(training, shown->details || shown->windows);

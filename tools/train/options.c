@@ -10,7 +10,7 @@
 /* Returns 1: the option is taken. */
 static int parse_own(struct drps_values *v, struct train_options *o, int key, const char *arg)
 {
-    static const char *const transports[] = {"zmq", "inproc", NULL};
+    static const char *const transports[] = {"zmq", "inproc", "mpi", NULL};
     static const char *const failures[] = {"stop", "resume", NULL};
     const struct drps_value_plain plain[] = {
         {.key = 'o', .text = &o->settings.train.model_path},
@@ -31,8 +31,7 @@ static int parse_own(struct drps_values *v, struct train_options *o, int key, co
         return 1;
     case KEY_TRANSPORT:
         o->has_transport = 1;
-        o->ranks.transport =
-            drps_value_choice(v, arg, transports) ? DRPS_RANKS_INPROC : DRPS_RANKS_ZMQ;
+        o->ranks.transport = (enum drps_ranks_transport)drps_value_choice(v, arg, transports);
         return 1;
     case KEY_RANK:
         o->has_rank = 1;
@@ -49,9 +48,27 @@ static int parse_own(struct drps_values *v, struct train_options *o, int key, co
     }
 }
 
+/* Over MPI a rank that is lost ends the job, and no process can take its place in it. */
+static void check_mpi(const struct train_options *o, struct drps_values *v)
+{
+    if (o->local)
+        drps_value_bad(v, "{local} starts the ranks itself, and those of {transport} mpi are "
+                          "started by mpirun or srun: leave it out, or take {transport} zmq");
+    if (o->ranks.peers || o->has_rank || o->ranks.keys || o->ranks.insecure)
+        drps_value_bad(v, "{transport} mpi knows ranks and their machines from mpirun or srun: "
+                          "{peers}, {rank}, {keys} and {insecure} are for {transport} zmq");
+    if (o->resumes)
+        drps_value_bad(v, "{on-failure} resume cannot be with {transport} mpi, which ends all "
+                          "ranks with one that is lost: run mpirun again, with {resume}");
+}
+
 static void check_ranks(const struct train_options *o, struct drps_values *v)
 {
     const int of_peers = o->ranks.keys || o->ranks.insecure;
+    if (o->ranks.transport == DRPS_RANKS_MPI) {
+        check_mpi(o, v);
+        return;
+    }
     if (o->local && o->ranks.peers)
         drps_value_bad(v, "{local} runs all ranks here, {peers} one of them: give one");
     if (o->has_rank && !o->ranks.peers)
@@ -64,7 +81,8 @@ static void check_ranks(const struct train_options *o, struct drps_values *v)
     if (o->resumes && o->ranks.peers && !o->settings.train.resume)
         drps_value_bad(v, "{on-failure} resume with {peers} needs {resume} on every rank: one "
                           "that is started again must be told the same as the others");
-    if (o->has_transport && !o->local) drps_value_bad(v, "{transport} needs {local}");
+    if (o->has_transport && !o->local)
+        drps_value_bad(v, "{transport} needs {local}, unless it is mpi");
 }
 
 static void check(const struct drps_cli *cli, const struct train_options *o, struct drps_values *v)
@@ -81,7 +99,7 @@ static void check(const struct drps_cli *cli, const struct train_options *o, str
     if (t->delta && strcmp(t->delta, "-") == 0 && (cli->json || cli->log.level > DRPS_LOG_WARN))
         drps_value_bad(v, "{export-delta} - and the report both want standard output: give the "
                           "delta a file, or leave the report out ({quiet}, without {json})");
-    drps_train_settings_check(&o->settings, o->local || o->ranks.peers, v);
+    drps_train_settings_check(&o->settings, o->local || drps_ranks_is_one(&o->ranks), v);
 }
 
 /* Says how a model is written, which --publish takes, too. */

@@ -80,6 +80,17 @@ static void print_forecast(const struct drps_train_result *r)
            forecast_reason(&relay, r->forecast.written_bytes, last->written_bytes, why));
 }
 
+/* With what was measured, as a share of what was forecast. */
+static void print_forecast_time(const struct drps_train_result *r)
+{
+    const struct drps_epoch_seconds *s = &r->forecast_seconds;
+    if (!(s->epoch > 0) || !r->epochs_n) return;
+    const double measured = r->epochs[r->epochs_n - 1].seconds;
+    printf("  time      an epoch takes %.3g s by the plan's speeds (computing %.3g, the disk %.3g); "
+           "the last took %.3g s, %.0f %% of that\n",
+           s->epoch, s->compute, s->disk, measured, 100 * measured / s->epoch);
+}
+
 static double step_seconds(const struct drps_phases *p)
 {
     return p->plan + p->wait_store + p->gather + p->compute + p->step + p->evaluate + p->hand_over;
@@ -218,6 +229,7 @@ void train_report_text(const struct drps_train_result *r, const char *model, int
            (unsigned long long)r->content);
     print_optimizer(r);
     print_rows(r, details);
+    print_forecast_time(r);
     print_from(&r->from);
     print_delta(&r->delta);
     print_checkpoints(r);

@@ -54,7 +54,7 @@ int train_target_is_told(const struct train_target *job)
 {
     const struct drps_ranks_options *ranks = &job->options->ranks;
     return !job->cli->json && job->cli->log.level >= DRPS_LOG_INFO &&
-           !(ranks->peers && ranks->rank);
+           !(drps_ranks_is_one(ranks) && ranks->rank);
 }
 
 static void show_pilot(void *ctx, const struct drps_target *t)

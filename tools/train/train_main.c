@@ -61,7 +61,7 @@ static int train(void *ctx, const struct drps_train_options *options,
     const struct train_options *o = job->options;
     struct drps_ranks_options ranks = o->ranks;
     ranks.train = options;
-    if (ranks.peers) return drps_ranks_run_one(&ranks, result, err);
+    if (drps_ranks_is_one(&ranks)) return drps_ranks_run_one(&ranks, result, err);
     if (o->local && (o->local > 1 || job->plan->info.ranks.count > 1))
         return drps_ranks_run_local(&ranks, o->local, result, err);
     return drps_train_run(job->plan, options, result, err);
@@ -82,7 +82,7 @@ static int run_pilots(struct job *job, struct drps_found *found, struct drps_err
 static int open_plan(const struct train_options *o, struct drps_plan **plan_out,
                      struct drps_err *err)
 {
-    if (o->ranks.peers && o->ranks.rank)
+    if (drps_ranks_is_one(&o->ranks) && o->ranks.rank)
         return drps_plan_open_rank(drps_io_os(), o->plan, o->ranks.rank, plan_out, err);
     return drps_plan_open(drps_io_os(), o->plan, plan_out, err);
 }
@@ -103,7 +103,7 @@ static int tell_result(const struct drps_cli *cli, const struct train_options *o
                        const struct drps_found *found, struct drps_err *err)
 {
     char peak[32];
-    if (o->ranks.peers && o->ranks.rank)
+    if (drps_ranks_is_one(&o->ranks) && o->ranks.rank)
         drps_log(&cli->log, DRPS_LOG_INFO,
                  "rank %u is done: %zu epoch%s in %.1f s, %s of memory at most; rank 0 writes the "
                  "model",
@@ -143,6 +143,17 @@ static int train_plan(struct drps_cli *cli, struct train_options *o, const struc
     return rc;
 }
 
+/* Which of several ranks this process is, as its launcher says. */
+static int find_rank(struct drps_ranks_options *ranks, struct drps_err *err)
+{
+    struct drps_launch launch;
+    if (ranks->peers) return drps_launch_rank(ranks->peers, "--rank", &ranks->rank, err);
+    const int rc = drps_launch_mpi(&launch, err);
+    ranks->rank = launch.rank;
+    ranks->count = launch.count;
+    return rc;
+}
+
 static int run(struct drps_cli *cli, struct train_options *o, struct drps_attempt *attempt,
                struct drps_err *err)
 {
@@ -152,8 +163,7 @@ static int run(struct drps_cli *cli, struct train_options *o, struct drps_attemp
     if (o->make_keys) return make_keys(o->make_keys, err);
     if (o->publish) return publish(cli, o, err);
     if (o->local || o->ranks.peers) drps_cli_raise_files(cli);
-    if (o->ranks.peers && !o->has_rank)
-        rc = drps_launch_rank(o->ranks.peers, "--rank", &o->ranks.rank, err);
+    if (drps_ranks_is_one(&o->ranks) && !o->has_rank) rc = find_rank(&o->ranks, err);
     if (rc == 0 && o->emulate) rc = drps_timing_open(drps_io_os(), o->emulate, &timing, err);
     if (rc == 0) rc = open_plan(o, &plan, err);
     o->settings.train.emulate = timing;
@@ -195,7 +205,7 @@ static int run_attempts(struct drps_cli *cli, struct train_options *o, int *stat
     struct work work = {cli, o};
     int rc = drps_cli_share_stop(err);
     if (rc == 0 && o->ranks.peers && !o->has_rank) {
-        rc = drps_launch_rank(o->ranks.peers, "--rank", &o->ranks.rank, err);
+        rc = find_rank(&o->ranks, err);
         o->has_rank = rc == 0;
     }
     if (rc < 0) return rc;

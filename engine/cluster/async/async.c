@@ -44,14 +44,15 @@ static uint64_t outgoing_bytes(const struct drps_plan_info *info)
     return info->ranks.count * drps_async_part_rows(info) * info->dim * sizeof(float);
 }
 
-/* The ring of open steps, with row numbers while rows may be fresh; parameters on their way out,
+/* The ring of open steps, with row numbers while rows may be fresh, and how stale each batch's
+ * gradient is; parameters on their way out,
  * for each worker; a batch of another share where it is read, where it is received, where it is
  * unpacked, and on its way to two others. What a worker has received, of two batches, counts with
  * rounds. */
 uint64_t drps_async_memory(const struct drps_plan_info *info, uint64_t window_steps)
 {
     const uint64_t step =
-        info->ranks.max_round_uses * 2 * sizeof(uint32_t) + (info->ranks.count + 8) * 17;
+        info->ranks.max_round_uses * 2 * sizeof(uint32_t) + (info->ranks.count + 8) * 33;
     return 2 * window_steps * step + outgoing_bytes(info) + 5 * drps_feed_record_bytes(info);
 }
 

@@ -56,6 +56,7 @@ struct async_server {
     struct async_answer *answer;       /* own; NULL: workers keep no copies */
     struct async_early *early;         /* own: what they are sent ahead; NULL: nothing is */
     struct async_fresh *fresh;         /* own; NULL after the first epoch, too */
+    struct async_stale *stale;         /* own; NULL: the rate is the same for all gradients */
     size_t part_bytes;                 /* the most that `here`, and each of `there`, holds */
     uint64_t received;                 /* bytes of gradients of other ranks */
     struct drps_traffic traffic;
@@ -306,6 +307,12 @@ static int has_needs(const struct async_server *s, const struct drps_net_message
     return 1;
 }
 
+/* Gradients that are in of other workers than the one that a message is of. */
+static uint64_t of_others(const struct async_server *s, const struct drps_net_message *m)
+{
+    return s->in - s->in_of[m->from - s->job->shape->first_worker];
+}
+
 /* Serves a pull. Returns 0, or 1 when the step cannot be opened yet, or gradients are missing. Of a
  * peer that asks twice, the pull that was put aside may come after the step has closed. */
 static int serve_pull(struct async_server *s, const struct drps_net_message *m,
@@ -320,6 +327,7 @@ static int serve_pull(struct async_server *s, const struct drps_net_message *m,
     rc = open_to(s, step, err);
     if (rc == 0 && !has_needs(s, m)) rc = 1;
     if (rc) return rc;
+    drps_async_stale_show(s->stale, m, of_others(s, m));
     if (m->type == DRPS_MESSAGE_AHEAD) return send_ahead(s, m, err);
     if (!drps_async_answer_fits(s->job, m, rows_of(at(s, step), m->tag).n))
         return drps_async_undue(m, "server", err);
@@ -377,9 +385,11 @@ static int answer_aside(struct async_server *s, struct drps_err *err)
 /* ---- Gradients ---- */
 
 static void step_rows(const struct async_server *s, const struct drps_rows *rows,
-                      const float *values, const uint32_t *touches, int begins)
+                      const float *values, const uint32_t *touches, int begins, float divisor)
 {
-    drps_optim_step(&s->job->o.server->optim, s->job->dim, rows, 0, rows->n, values, touches,
+    struct drps_optim optim = s->job->o.server->optim;
+    optim.lr /= divisor;
+    drps_optim_step(&optim, s->job->dim, rows, 0, rows->n, values, touches,
                     begins && intercept_is_here(s));
 }
 
@@ -410,7 +420,8 @@ static int take_gradient(struct async_server *s, const struct drps_net_message *
     int rc = drps_async_gradient_read(s->gradients, m, rows.n, &here, err);
     if (rc < 0) return rc;
     if (m->from != s->job->rank) s->received += m->bytes;
-    step_rows(s, &rows, here.values, here.touches, 1);
+    step_rows(s, &rows, here.values, here.touches, 1,
+              drps_async_stale_divisor(s->stale, m, of_others(s, m)));
     drps_async_fresh_step(s->fresh, m->round, m->tag);
     at(s, m->round)->done[m->tag] |= IN_GRADIENT;
     s->in_of[m->from - s->job->shape->first_worker]++;
@@ -440,7 +451,7 @@ static int take_held(struct async_server *s, const struct drps_net_message *m, s
     if (at(s, m->round)->done[m->tag] & IN_HELD) return drps_async_undue(m, "server", err);
     rc = drps_async_held_read(s->gradients, m, &rows, &held, err);
     if (rc < 0) return rc;
-    step_rows(s, &held.rows, held.values, held.touches, held.begins);
+    step_rows(s, &held.rows, held.values, held.touches, held.begins, 1);
     drps_async_fresh_step(s->fresh, m->round, m->tag); /* some of them: others are sent, too */
     s->received += m->bytes;
     s->held++;
@@ -593,6 +604,7 @@ int drps_async_server_new(const struct async_job *job, struct async_server **out
     if (rc == 0) rc = drps_async_gradients_new(job, &s->gradients, err);
     if (rc == 0) rc = drps_async_answer_new(job, &s->answer, err);
     if (rc == 0) rc = drps_async_fresh_new(job, s->span, &s->fresh, err);
+    if (rc == 0) rc = drps_async_stale_new(job, s->span, &s->stale, err);
     if (rc < 0) return rc;
     for (uint64_t i = 0; i < s->span; i++) {
         s->ring[i].index = s->index + i * uses;
@@ -613,6 +625,7 @@ void drps_async_server_free(struct async_server *s)
     drps_async_gradients_free(s->gradients);
     drps_async_answer_free(s->answer);
     drps_async_fresh_free(s->fresh);
+    drps_async_stale_free(s->stale);
     free(s->ring);
     free(s->index);
     free(s->part);

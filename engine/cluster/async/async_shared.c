@@ -36,6 +36,7 @@ struct drps_sched_config drps_async_sched(const struct drps_train_options *train
 {
     struct drps_sched_config config = drps_sched_defaults(train->sync, workers);
     if (train->staleness) config.bound = train->staleness;
+    drps_sched_tune(&train->wsp, &config);
     return config;
 }
 

@@ -298,6 +298,25 @@ int drps_async_held_read(struct async_gradients *g, const struct drps_net_messag
                          const struct drps_rows *rows, struct async_held *out,
                          struct drps_err *err);
 
+/* ---- How stale they are (async_stale.c) ---- */
+
+struct async_stale; /* opaque */
+
+/* *out is NULL where the rate of a gradient does not depend on that; the others take NULL. */
+DRPS_MUST_CHECK
+int drps_async_stale_new(const struct async_job *job, uint64_t span, struct async_stale **out,
+                         struct drps_err *err);
+void drps_async_stale_free(struct async_stale *s); /* half-built, too */
+
+/* A worker gets what it has pulled, while so many gradients of other workers are in. */
+void drps_async_stale_show(struct async_stale *s, const struct drps_net_message *pull,
+                           uint64_t of_others);
+
+/* Returns what the rate is divided by for a gradient that comes when so many of other workers are
+ * in. */
+float drps_async_stale_divisor(const struct async_stale *s, const struct drps_net_message *gradient,
+                               uint64_t of_others);
+
 /* ---- The worker, in the calling thread ---- */
 
 struct async_worker; /* opaque */

@@ -137,6 +137,11 @@ static int check_steps(const struct drps_train_options *o, const struct drps_opt
             "the optimizer %s has no learning rate that could decay: leave the decay "
             "of the learning rate out, or take sgd or adagrad",
             name);
+    if (o->lr_stale && optim->kind > DRPS_OPTIM_ADAGRAD)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a rate for stale gradients is of sgd and adagrad, whose steps are a "
+                            "rate times a gradient, and not of %s: leave it out",
+                            name);
     if (decays && o->checkpoint_vectors)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "checkpoints of vectors are replayed with one learning rate: leave the "

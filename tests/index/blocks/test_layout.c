@@ -284,6 +284,98 @@ static void test_layout_calibrates(void **state)
     assert_int_equal(access(scratch_path(s, "probe"), F_OK), -1);
 }
 
+static int fails_to_measure(const struct drps_plan *plan, uint64_t memory_bytes,
+                            struct drps_speeds *speeds, struct drps_err *err)
+{
+    (void)memory_bytes;
+    speeds->sample_ns = 3;
+    return drps_err_set(err, -EIO, "%s is not to be had", plan->dir);
+}
+
+static int cannot_say(const struct drps_plan *plan, uint64_t memory_bytes,
+                      struct drps_speeds *speeds, struct drps_err *err)
+{
+    (void)plan, (void)memory_bytes, (void)err;
+    speeds->sample_ns = 3;
+    return 1;
+}
+
+static int a_microsecond_each(const struct drps_plan *plan, uint64_t memory_bytes,
+                              struct drps_speeds *speeds, struct drps_err *err)
+{
+    (void)err;
+    assert_true(plan->info.batches > 0 && memory_bytes > 0 && speeds->read_bps > 0);
+    speeds->sample_ns = 1000;
+    speeds->test_sample_ns = 500;
+    return 0;
+}
+
+/* Time is forecast where disk and arithmetic were measured, in the plan as in the result; of
+ * several workers that of the slowest. */
+static void check_time(const struct case_run *c, uint32_t workers)
+{
+    struct drps_plan *plan;
+    assert_int_equal(drps_plan_open(drps_io_os(), c->out, &plan, NULL), 0);
+    assert_true(plan->info.speeds.sample_ns == 1000 && plan->info.speeds.write_bps > 0);
+    assert_true(c->result.forecasts > 0);
+    for (size_t i = 0; i < c->result.forecasts; i++) {
+        const struct drps_forecast *f = &c->result.forecast[i];
+        const double all =
+            ((double)plan->info.samples + .5 * (double)plan->info.test_samples) * 1e-6;
+        if (!f->feasible) continue;
+        assert_true(f->seconds.compute > .99 * all / workers &&
+                    f->seconds.compute < 1.01 * all / workers);
+        assert_true((f->seconds.disk > 0) == (f->read_bytes + f->written_bytes > 0));
+        assert_true(f->seconds.epoch >= f->seconds.disk && f->seconds.epoch >= f->seconds.compute);
+    }
+    drps_plan_close(plan);
+}
+
+static void test_time_is_forecast_where_speeds_are_measured(void **state)
+{
+    struct scratch *s = *state;
+    (void)state;
+    for (uint32_t workers = 1; workers <= 3; workers += 2) {
+        struct case_run c;
+        case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 1000, 300, 9), "lor");
+        c.options.blocks.calibrate = scratch_path(s, ".");
+        c.options.arithmetic = a_microsecond_each;
+        c.options.test_fraction = .2;
+        c.options.workers = workers;
+        c.options.force = 1;
+        must_run(&c);
+        check_time(&c, workers);
+    }
+}
+
+/* Nor does it end the run. */
+static void test_without_speeds_no_time_is_said(void **state)
+{
+    static const struct {
+        const char *name;
+        int calibrates;
+        int (*arithmetic)(const struct drps_plan *, uint64_t, struct drps_speeds *,
+                          struct drps_err *);
+    } cases[] = {{"the disk is not measured", 0, a_microsecond_each},
+                 {"arithmetic is not", 1, NULL},
+                 {"it fails", 1, fails_to_measure},
+                 {"it cannot be", 1, cannot_say}};
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct case_run c;
+        struct drps_plan *plan;
+        case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 100, 50, 9), "lor");
+        if (cases[i].calibrates) c.options.blocks.calibrate = scratch_path(s, ".");
+        c.options.arithmetic = cases[i].arithmetic;
+        c.options.force = 1;
+        must_run(&c);
+        assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, NULL), 0);
+        if (drps_speeds_are_known(&plan->info.speeds) || c.result.forecast[0].seconds.epoch > 0)
+            fail_msg("%s, and there is a time", cases[i].name);
+        drps_plan_close(plan);
+    }
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -299,6 +391,8 @@ int main(void)
         SCRATCH_TEST(test_layout_prunes_to_the_most_used),
         SCRATCH_TEST(test_layout_refuses),
         SCRATCH_TEST(test_layout_calibrates),
+        SCRATCH_TEST(test_time_is_forecast_where_speeds_are_measured),
+        SCRATCH_TEST(test_without_speeds_no_time_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

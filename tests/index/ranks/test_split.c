@@ -70,7 +70,8 @@ struct cluster {
     uint32_t workers;
     struct drps_plan *plan; /* of one worker */
     struct drps_plan *parts[WORKERS_MOST];
-    uint32_t *old; /* [rows] of a placed id of the many, that of the one */
+    uint32_t *old;              /* [rows] of a placed id of the many, that of the one */
+    struct drps_dppa_wish dppa; /* of the many; set before cluster_make() */
 };
 
 static void must_run(struct case_run *run)
@@ -145,6 +146,7 @@ static void cluster_make(struct cluster *c, uint32_t workers, enum case_format f
         run->options.workers = several ? workers : 1;
         run->options.partition = several ? partition : NULL;
         run->options.samples = several ? how : NULL;
+        if (several) run->options.dppa = c->dppa;
         must_run(run);
     }
     match_rows(c);
@@ -734,6 +736,179 @@ static void test_placed_samples_pull_less(void **state)
     scratch_end(&scratch);
 }
 
+/* ---- DPPA ---- */
+
+/* touched [rows of the server]: bit w: worker w's training batches have the row. */
+static uint64_t *touched_rows(const struct cluster *c, uint32_t server)
+{
+    const struct drps_plan_info *info = &c->parts[server]->info;
+    uint64_t *touched = calloc((size_t)info->rows + 1, sizeof(*touched));
+    for (uint64_t t = 0; t < info->batches; t++) {
+        struct served s;
+        read_served(c->parts[server], t, &s);
+        for (uint32_t w = 0; w < c->workers; w++)
+            for (size_t i = s.part[w]; i < s.part[w + 1]; i++)
+                touched[s.ids[s.positions[i]]] |= (uint64_t)1 << w;
+        free(s.ids);
+        free(s.positions);
+    }
+    return touched;
+}
+
+/* What the run says of traffic by sets is what its parts have. By sets the machine that begins with
+ * the least traffic takes all rows that it touches, but the intercept. */
+static void check_sets(const struct cluster *c)
+{
+    uint64_t link[WORKERS_MOST] = {0}, pulls[WORKERS_MOST] = {0}, pulled = 0, busiest = 0;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t server = 0; server < c->workers; server++) {
+        uint64_t *touched = touched_rows(c, server);
+        for (uint64_t r = 0; r < c->parts[server]->info.rows; r++) {
+            const uint64_t others = touched[r] & ~((uint64_t)1 << server);
+            link[server] += others != 0;
+            for (uint32_t w = 0; w < c->workers; w++) {
+                link[w] += others >> w & 1;
+                pulls[w] += others >> w & 1;
+                pulled += others >> w & 1;
+            }
+        }
+        free(touched);
+    }
+    for (uint32_t w = 0; w < c->workers; w++) {
+        if (link[w] > busiest) busiest = link[w];
+        if (pulls[w] < least) least = pulls[w];
+    }
+    if (c->dppa.by_sets) assert_true(least <= 1);
+    assert_int_equal(c->many.result.links.set_rows, pulled);
+    assert_int_equal(c->many.result.links.busiest_set_rows, busiest);
+}
+
+static void test_dppa_places_samples_and_rows(void **state)
+{
+    static const struct {
+        uint32_t workers;
+        enum case_format format;
+        const char *algo, *blocks;
+        size_t samples;
+        struct drps_dppa_wish dppa;
+    } cases[] = {
+        {3, CASE_LIBSVM, "lor", "pattern", 700, {0}},
+        {4,
+         CASE_CSV,
+         "lor",
+         "none",
+         650,
+         {.given = 1, .sample = 9, .single_rows = 1, .by_sets = 1}},
+        {2, CASE_RATINGS, "lmf", "topk", 700, {.given = 1, .beta = 3, .single_rows = 1}},
+        {3, CASE_LIBSVM, "lor", "pattern", 700, {.given = 1, .bins = 32}},
+        {3, CASE_LIBSVM, "lor", "pattern", 700, {.given = 1, .sample = UINT32_MAX}},
+        {3, CASE_LIBSVM, "lor", "pattern", 700, {.given = 1, .rows_first = 1}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cluster *c = calloc(1, sizeof(*c));
+        c->dppa = cases[i].dppa;
+        cluster_make(c, cases[i].workers, cases[i].format, cases[i].algo, cases[i].samples,
+                     cases[i].blocks, "dppa", "dppa");
+        const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
+        check_sets(c);
+        if (!c->dppa.rows_first) /* which does not keep the numbers of samples even */
+            check_all_are_there(c, 0, one->batches, 0, part->batches);
+        check_all_are_there(c, one->batches, one->eval_batches, part->batches, part->eval_batches);
+        cluster_end(c);
+        free(c);
+    }
+}
+
+/* Rows that are placed first are where Algorithm 1 put them, but for the intercept: nobody has more
+ * than a third and one. */
+static void test_dppa_keeps_rows_that_come_first(void **state)
+{
+    struct cluster *c = calloc(1, sizeof(*c));
+    (void)state;
+    c->dppa = (struct drps_dppa_wish){.given = 1, .rows_first = 1, .by_sets = 1};
+    cluster_make(c, 3, CASE_LIBSVM, "lor", 700, "pattern", "dppa", "dppa");
+    const uint64_t rows = c->plan->info.rows;
+    for (uint32_t r = 0; r < 3; r++)
+        assert_in_range(c->parts[r]->info.rows, rows / 3 - 1, rows / 3 + 2);
+    cluster_end(c);
+    free(c);
+}
+
+static void test_dppa_refuses(void **state)
+{
+    static const struct {
+        const char *partition, *samples, *blocks, *says;
+        struct drps_dppa_wish dppa;
+        uint64_t memory_bytes;
+        int rc;
+    } cases[] = {
+        {"auto", NULL, NULL, "say samples dppa", {.given = 1, .beta = 2}, 0, DRPS_E_CONFIG},
+        {"auto",
+         "dppa",
+         NULL,
+         "say partition dppa",
+         {.given = 1, .single_rows = 1},
+         0,
+         DRPS_E_CONFIG},
+        {"auto",
+         "dppa",
+         NULL,
+         "say partition dppa",
+         {.given = 1, .rows_first = 1},
+         0,
+         DRPS_E_CONFIG},
+        {"dppa",
+         "dppa",
+         NULL,
+         "leave out bins",
+         {.given = 1, .rows_first = 1, .bins = 2},
+         0,
+         DRPS_E_CONFIG},
+        {"dppa",
+         "dppa",
+         "topk",
+         "builder topk gives new ones",
+         {.given = 1, .rows_first = 1},
+         0,
+         DRPS_E_CONFIG},
+        {"hash", "dppa", NULL, "not hash", {0}, 0, DRPS_E_CONFIG},
+        {"dppa",
+         "dppa",
+         NULL,
+         "lower alpha",
+         {.given = 1, .alpha = 16, .sample = 500},
+         0,
+         DRPS_E_CONFIG},
+        {"dppa",
+         "dppa",
+         NULL,
+         "third of the memory limit",
+         {.given = 1, .bins = 1 << 30},
+         64 << 20,
+         DRPS_E_MEMORY_BUDGET},
+    };
+    struct scratch scratch;
+    struct case_run run;
+    (void)state;
+    scratch_begin(&scratch);
+    const char *input = case_input(&scratch, "in", CASE_LIBSVM, 700, 300, seed);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        case_begin(&run, &scratch, input, "lor");
+        run.options.workers = 2;
+        run.options.partition = cases[i].partition;
+        run.options.samples = cases[i].samples;
+        run.options.blocks.by = cases[i].blocks;
+        run.options.dppa = cases[i].dppa;
+        if (cases[i].memory_bytes) run.options.memory_bytes = cases[i].memory_bytes;
+        assert_int_equal(drps_index_run(drps_io_os(), &run.options, &run.result, &err),
+                         cases[i].rc);
+        if (!strstr(err.text, cases[i].says)) fail_msg("case %zu: %s", i, err.text);
+    }
+    scratch_end(&scratch);
+}
+
 static void test_placement_refuses(void **state)
 {
     static const struct {
@@ -772,7 +947,7 @@ static void test_placement_refuses(void **state)
          .rc = DRPS_E_CONFIG},
         {.partition = "auto",
          .samples = "shared",
-         .says = "dealt, placed or round, not shared",
+         .says = "dealt, placed, round or dppa, not shared",
          .features = 100,
          .workers = 2,
          .rc = DRPS_E_CONFIG},
@@ -1017,6 +1192,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_homes_keep_merged_blocks_apart),
         cmocka_unit_test(test_samples_stay_in_their_round),
         cmocka_unit_test(test_placed_samples_pull_less),
+        cmocka_unit_test(test_dppa_places_samples_and_rows),
+        cmocka_unit_test(test_dppa_keeps_rows_that_come_first),
+        cmocka_unit_test(test_dppa_refuses),
         cmocka_unit_test(test_placement_refuses),
         cmocka_unit_test(test_homes_refuse_too_little_memory),
         cmocka_unit_test(test_one_worker_has_the_plan_of_before),

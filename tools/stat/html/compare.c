@@ -193,6 +193,10 @@ static void write_options(struct html *h, const struct group *g)
         {"threads", "", "threads"},
         {"rounds of ranks", "", "sync"},
         {"staleness", "", "staleness"},
+        {"rate for stale gradients", "", "lr_stale"},
+        {"lambda of wsp", "wsp", "lambda"},
+        {"ema of wsp", "wsp", "ema"},
+        {"patience of wsp", "wsp", "patience"},
         {"content of the model", NULL, "content"},
     };
     struct html_table t;

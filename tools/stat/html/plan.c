@@ -295,11 +295,22 @@ static void draw_forecast(struct html *h, const json_t *list)
     html_chart(h, &c);
 }
 
+/* Of an epoch: all, computing, and the disk; "-" where it does not fit. */
+static void write_seconds(struct html_table *t, const json_t *seconds)
+{
+    static const char *const keys[] = {"epoch", "compute", "disk"};
+    for (size_t i = 0; i < 3; i++)
+        html_cell_value(t, json_object_get(seconds, keys[i]), number_of(seconds, keys[i], "%.2f"));
+}
+
 static void write_forecast(struct html *h, const json_t *j)
 {
     static const struct html_column columns[] = {
-        {"store", 0}, {"memory for rows", 1}, {"read", 1}, {"written", 1}, {"reads and writes", 1}};
+        {"store", 0},     {"memory for rows", 1},  {"read", 1},
+        {"written", 1},   {"reads and writes", 1}, {"seconds", 1},
+        {"computing", 1}, {"the disk", 1}};
     const json_t *list = json_object_get(j, "forecast");
+    const int timed = forecast_has_time(list);
     struct html_table t;
     size_t i;
     json_t *f;
@@ -309,7 +320,7 @@ static void write_forecast(struct html *h, const json_t *j)
     draw_forecast(h, list);
     html_raw(h, "</div>\n");
     html_table_begin(&t, h, "What an epoch would move (blocks: --store file, rocksdb, leveldb)",
-                     columns, 5);
+                     columns, timed ? 8 : 5);
     json_array_foreach(list, i, f)
     {
         const int fits = json_is_true(json_object_get(f, "feasible"));
@@ -318,6 +329,7 @@ static void write_forecast(struct html *h, const json_t *j)
         html_cell(&t, fits ? size_of(f, "read_bytes") : "one batch does not fit");
         html_cell(&t, fits ? size_of(f, "written_bytes") : "-");
         html_cell(&t, fits ? count_of(f, "ios") : "-");
+        if (timed) write_seconds(&t, json_object_get(f, "seconds"));
         html_row_end(&t);
     }
     html_table_end(&t);

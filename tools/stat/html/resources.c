@@ -7,6 +7,25 @@
 #include "tools/stat/html/style.h"
 #include "tools/stat/html/table.h"
 
+/* How long the last epoch took beside what the plan's speeds say. */
+static void write_forecast(struct html *h, const json_t *training)
+{
+    const json_t *f = json_object_get(training, "forecast_seconds");
+    struct html_table t;
+    if (!json_is_object(f)) return;
+    html_pairs_begin(&t, h, "Seconds of an epoch");
+    html_pair_value(&t, "forecast", json_object_get(f, "epoch"), number_of(f, "epoch", "%.3g"));
+    html_pair_value(&t, "of that computing", json_object_get(f, "compute"),
+                    number_of(f, "compute", "%.3g"));
+    html_pair_value(&t, "the disk, beside computing", json_object_get(f, "disk"),
+                    number_of(f, "disk", "%.3g"));
+    html_pair_value(&t, "the last epoch took", json_object_get(f, "measured"),
+                    number_of(f, "measured", "%.3g"));
+    html_pair_value(&t, "share of the forecast", json_object_get(f, "of_forecast"),
+                    percent_of(f, "of_forecast"));
+    html_table_end(&t);
+}
+
 void section_time(struct html *h, const struct subject *s)
 {
     static const struct html_column columns[] = {
@@ -29,6 +48,7 @@ void section_time(struct html *h, const struct subject *s)
         html_row_end(&t);
     }
     html_table_end(&t);
+    write_forecast(h, s->training);
 }
 
 static void write_checkpoints(struct html_table *t, const json_t *training)

@@ -1277,6 +1277,94 @@ static void test_server_takes_each_gradient_once(void **state)
     serving_end(&s);
 }
 
+/* ---- Stale gradients ---- */
+
+/* The intercept, first of a batch's parameters, as a worker gets it; *bytes_out: of them all. */
+static float pull_intercept(struct serving *s, uint32_t rank, uint32_t share, uint64_t step,
+                            size_t *bytes_out)
+{
+    float first;
+    send_to_server(s, rank, DRPS_MESSAGE_PULL, share, step, NULL, 0);
+    struct drps_net_message *m = answer_to(s, rank, DRPS_MESSAGE_PARAMETERS, share);
+    *bytes_out = m->bytes;
+    assert_true(m->bytes >= sizeof(first));
+    memcpy(&first, m->data, sizeof(first));
+    drps_net_message_free(m);
+    return first;
+}
+
+static void push_one(struct serving *s, uint32_t rank, uint64_t step, size_t bytes)
+{
+    float *gradient = calloc(1, bytes);
+    assert_non_null(gradient);
+    gradient[0] = 1;
+    send_to_server(s, rank, DRPS_MESSAGE_GRADIENT, rank, step, gradient, bytes);
+    free(gradient);
+}
+
+/* So many batches of others, at most 3. */
+static void others_execute(struct serving *s, uint64_t n)
+{
+    static const struct {
+        uint32_t share;
+        uint64_t step;
+    } batches[] = {{2, 0}, {0, 0}, {0, 1}};
+    for (uint64_t i = 0; i < n; i++)
+        execute(s, 2, batches[i].share, batches[i].step);
+}
+
+/* How far a gradient of 1 moves the intercept, in rates, that lacks so many batches of others.
+ * Ahead: the parameters were sent while the worker computed a batch before, which it does have. */
+static float moved_by(enum drps_stale rule, uint64_t others, int ahead)
+{
+    const struct drps_train_options train = {.lr_stale = rule};
+    const uint64_t step = ahead ? 1 : 0;
+    struct serving s;
+    size_t bytes, probed;
+    serving_stop(&s);
+    s.job.ahead = 1;
+    s.job.o.train = &train;
+    assert_int_equal(drps_async_server_new(&s.job, &s.async, NULL), 0);
+    assert_int_equal(pthread_create(&s.thread, NULL, run_server, &s), 0);
+    const float before = pull_intercept(&s, 1, 1, 0, &bytes);
+    if (ahead) send_to_server(&s, 1, DRPS_MESSAGE_AHEAD, 1, 1, NULL, 0);
+    if (ahead) (void)expect_ahead(&s, 1, 1, ASYNC_AHEAD_MORE);
+    others_execute(&s, others);
+    if (ahead) push_zeros(&s, 1, 1, 0, bytes);
+    if (ahead) (void)expect_ahead(&s, 1, 1, 0);
+    if (ahead) (void)pull_intercept(&s, 2, 1, 1, &bytes); /* which another may do, too */
+    push_one(&s, 1, step, bytes);
+    const float after = pull_intercept(&s, 2, 2, 1, &probed);
+    push_zeros(&s, 2, 2, 1, probed);
+    send_to_server(&s, 0, DRPS_MESSAGE_END, DRPS_MESSAGE_STOP, others + 2 + step, NULL, 0);
+    (void)pthread_join(s.thread, NULL);
+    if (s.rc < 0) fail_msg("%s", s.err.text);
+    const float moved = (before - after) / s.server.optim.lr;
+    serving_end(&s);
+    return moved;
+}
+
+static void test_stale_gradients_move_rows_less(void **state)
+{
+    static const struct {
+        enum drps_stale rule;
+        uint64_t others;
+        float divisor;
+    } cases[] = {{DRPS_STALE_SAME, 3, 1},     {DRPS_STALE_BATCHES, 0, 1},
+                 {DRPS_STALE_BATCHES, 1, 1},  {DRPS_STALE_BATCHES, 3, 3},
+                 {DRPS_STALE_ROUNDS, 1, 1},   {DRPS_STALE_ROUNDS, 2, 1},
+                 {DRPS_STALE_ROUNDS, 3, 1.5f}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        for (int ahead = 0; ahead < 2; ahead++) {
+            const float moved = moved_by(cases[i].rule, cases[i].others, ahead);
+            if (!(moved > 0.9999f / cases[i].divisor && moved < 1.0001f / cases[i].divisor))
+                fail_msg("%s, %llu of others, ahead %d: moved by %g rates, not 1 / %g",
+                         drps_stale_name(cases[i].rule), (unsigned long long)cases[i].others, ahead,
+                         (double)moved, (double)cases[i].divisor);
+        }
+}
+
 static void test_failures_of_other_parts_end_each(void **state)
 {
     struct stage s;
@@ -1333,6 +1421,7 @@ int main(void)
         cmocka_unit_test(test_server_refuses_what_was_not_held_back),
         cmocka_unit_test(test_server_refuses_marks_that_do_not_fit),
         cmocka_unit_test(test_server_takes_each_gradient_once),
+        cmocka_unit_test(test_stale_gradients_move_rows_less),
         cmocka_unit_test(test_failures_of_other_parts_end_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

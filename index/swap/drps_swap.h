@@ -1,0 +1,64 @@
+/*
+ * Streams between the machines of a run: each rank writes bytes for every rank, itself included,
+ * and then reads what all have written for it. Shared inside index/.
+ *
+ * What comes is written to a file for each sender by a thread, while this rank still writes. So no
+ * rank waits for another but at the end, and memory is bounded: a message of SWAP_MESSAGE_BYTES for
+ * each receiver, and what the net holds (drps_net.h).
+ *
+ *     open on all ranks, in the same order -> put ... -> end -> take ... -> close
+ */
+#ifndef DRPS_INDEX_SWAP_SWAP_H
+#define DRPS_INDEX_SWAP_SWAP_H
+
+#include <stdint.h>
+
+#include "base/drps_io.h"
+#include "net/drps_net.h"
+
+enum { SWAP_MESSAGE_BYTES = 32 << 10, SWAP_QUEUE = 8 };
+
+/* The ranks of a run, as one of them sees the others. */
+struct swap_ranks {
+    const struct drps_io *io; /* its stop flag ends every wait */
+    struct drps_net *net;     /* borrowed; opened with drps_swap_net_options() */
+    const char *dir;          /* folder for streams */
+    uint32_t rank, count;
+    uint64_t sent_bytes; /* to others, of all streams that have ended; the caller's to reset */
+};
+
+struct swap; /* opaque */
+
+/* What a net must take for streams: of all options, these. */
+void drps_swap_net_options(struct drps_net_options *out);
+
+/* name: of files in dir, another for every swap that is open. */
+DRPS_MUST_CHECK
+int drps_swap_open(struct swap_ranks *ranks, const char *name, struct swap **s_out,
+                   struct drps_err *err);
+
+/* Append n bytes to the stream for rank `to`. */
+DRPS_MUST_CHECK
+int drps_swap_put(struct swap *s, uint32_t to, const void *bytes, size_t n, struct drps_err *err);
+
+/* No more is written. Returns when all ranks have all of their streams. DRPS_E_PEER and others: a
+ * rank has failed; the text names it. DRPS_E_INTERRUPTED. */
+DRPS_MUST_CHECK
+int drps_swap_end(struct swap *s, struct drps_err *err);
+
+/* Returns the bytes from rank `from` that are not taken yet; after drps_swap_end(). */
+uint64_t drps_swap_left(const struct swap *s, uint32_t from);
+
+/* The next n bytes from rank `from`. DRPS_E_PROTO: it has written fewer; the text names it. */
+DRPS_MUST_CHECK
+int drps_swap_take(struct swap *s, uint32_t from, void *bytes, size_t n, struct drps_err *err);
+
+/* Remove the files. NULL-safe. */
+void drps_swap_close(struct swap *s);
+
+/* Numbers of all ranks: mine [n] of this one, all_out [count][n]; count * n at most 131,072. */
+DRPS_MUST_CHECK
+int drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,
+                     uint64_t *all_out, struct drps_err *err);
+
+#endif
