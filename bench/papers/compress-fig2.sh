@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # "Accelerating Distributed Machine Learning with Model Compression and Graph Partition", Figure 2: how many samples have a feature,
 # and how many features a sample has.
-#   bench/papers/compression-fig2.sh [--quick] [DATA]
+#   bench/papers/compress-fig2.sh [--quick] [DATA]
 # The paper's figure is a plot without numbers, of rcv1.binary and news20: most degrees are small, and large ones are rare. Here the
-# same of the sets of compression.sh as they are, and hashed into 2^12 bins (drps-stat --degrees): bins are had by more samples, and
-# samples have as many. All are exact counts. Environment: bench/lib.sh's, and compression.sh's.
+# same of the sets of hashing.sh as they are, and hashed into 2^12 bins (drps-stat --degrees): bins are had by more samples, and
+# samples have as many. All are exact counts. Environment: bench/lib.sh's, and hashing.sh's.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/compression.sh"
+. "$(dirname "$0")/hashing.sh"
 for set in "${sets[@]}"; do
     make_set "$set"
     for bits in 0 12; do
@@ -18,4 +18,4 @@ for set in "${sets[@]}"; do
             "| \($name) | \(.features.count) | \(.features.median) | \(.features.p99) | \(.features.most) | \(.features | share(1)) | \(.features | share(8)) | " +
             "\(.samples.median) | \(.samples.p99) | \(.samples.most) | \(.edges / .features.count / .samples.count * 1e6 | round / 1e4) |"'
     done
-done | table paper-compression-fig2 1 "set | features | of a feature: median | of a feature: 99 % | of a feature: most | features of degree 1, % | features of degree below 16, % | of a sample: median | of a sample: 99 % | of a sample: most | of all pairs, %"
+done | table paper-compress-fig2 1 "set | features | of a feature: median | of a feature: 99 % | of a feature: most | features of degree 1, % | features of degree below 16, % | of a sample: median | of a sample: 99 % | of a sample: most | of all pairs, %"
