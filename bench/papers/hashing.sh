@@ -14,7 +14,7 @@ describe() {
     news) folder=20news algo=mlr bits="8 10 12 14 16" samples=$(quickly 3000 11314) nnz=130 rows=45K ;;
     clicks) folder=criteo-sample algo=lor bits="8 10 12 14 16" samples=$(quickly 3000 7200) nnz=39 rows=38K ;;
     ads) folder=ipinyou algo=lor bits="8 10 12 14 16" samples=$(quickly 5000 26773) nnz=16 rows=133K ;;
-    CTR) folder=none algo=lor bits="10 12 14 16 18" samples=$(quickly 20000 200000) nnz=39 rows=1M ;;
+    CTR) folder=none algo=lor bits="10 12 14 16 18" samples=$(quickly 20000 50000) nnz=39 rows=1M ;;
     esac
     [[ -z $quick ]] || bits="10 14"
 }
