@@ -3,7 +3,7 @@
  * that each server's are neighbours (docs/placement.md). Shared inside index/.
  *
  * With `auto` each row has a home of its own. The others place units:
- * blocks, and the 1/16 of the rows that are used most one by one (DRPS, section 5); where samples
+ * blocks, and the rows that are used most one by one (DRPS, section 5); where samples
  * were placed by what they use, a block is cut into a unit for each worker that uses some of its
  * rows more than others do. The intercept stays row 0, of server 0.
  */
@@ -20,7 +20,10 @@ struct placement_job {
     uint32_t servers;
     uint32_t workers, first_worker; /* batch k is that of rank first_worker + k mod workers */
     int by_home;                    /* samples were placed: cut units by who uses their rows most */
-    int pages; /* blocks are pages: a server's are cut anew where they are full */
+    int pages;           /* blocks are pages: a server's are cut anew where they are full */
+    uint32_t block_rows; /* of a block at most, >= 1 */
+    double hot_share;    /* units: of the rows, those used most are placed one by one, 0 .. 1 */
+    uint64_t net_bps;    /* units: bytes a second of a machine's link, t_net */
     uint64_t memory_bytes;
 };
 

@@ -59,6 +59,11 @@ int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_
     return rc;
 }
 
+/* What placing units weighs by default: a link of 1 Gbit/s, and the sixteenth of the rows that is
+ * used most one by one. */
+enum { NET_BPS = 125000000 };
+#define HOT_SHARE (1.0 / 16)
+
 /* Find each server's range: of the rows as they are, or renumbered first. */
 static int choose_owners(struct index_run *r, struct owners *out, struct drps_err *err)
 {
@@ -79,6 +84,9 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         .first_worker = drps_run_ranks(&r->options).first_worker,
         .by_home = drps_run_places_samples(&r->options),
         .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
+        .block_rows = drps_run_block_rows(r),
+        .hot_share = r->options.has_hot_share ? r->options.hot_share : HOT_SHARE,
+        .net_bps = r->options.net_bps ? r->options.net_bps : NET_BPS,
         .memory_bytes = r->options.memory_bytes};
     if (!drps_placement_renumbers(r->options.partition))
         return drps_owners_by_range(&ranges, r->options.servers, out, err);
