@@ -125,6 +125,10 @@ struct drps_index_options {
     const char
         *partition; /* of the rows among servers: range, counts, greedy, dppa, auto, hash; NULL:
                        range, and in the order grid rows circulate between at most 16 workers */
+    uint64_t net_bps;    /* greedy: bytes a second of a machine's link, t_net; 0: 125000000 */
+    double hot_share;    /* greedy, dppa, hash: of the rows, those used most are placed one by one,
+                            not with their blocks; 0 .. 1, see */
+    int has_hot_share;   /* 0: 1/16 */
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
                             the round that it would be dealt to), which NULL means there (elsewhere
                             dealt), placed (in any round), and dppa (Algorithm 1 of the compression
@@ -185,6 +189,7 @@ struct drps_index_options {
         double min_gain_us;    /* gamma */
         uint32_t prune;        /* f: rows of fewer batches stay alone; 0: none */
         uint32_t prune_to;     /* instead: keep so many rows, the most used; 0: no */
+        double keep_share;     /* instead: keep this share of the rows; 0: no */
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
         struct drps_remote_link

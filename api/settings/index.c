@@ -119,7 +119,10 @@ static int parse_blocks_option(struct drps_values *v, struct drps_index_options 
         o->prune = (uint32_t)drps_value_count(v, arg, 1, UINT32_MAX);
         return 1;
     case KEY_PRUNE_TO:
-        o->prune_to = (uint32_t)drps_value_count(v, arg, 1, UINT32_MAX);
+        if (!strchr(arg, '%'))
+            o->prune_to = (uint32_t)drps_value_count(v, arg, 1, UINT32_MAX);
+        else if (o->keep_share = drps_value_share(v, arg), !(o->keep_share > 0))
+            drps_value_bad(v, "'%s' keeps no row", arg);
         return 1;
     case KEY_SAMPLE:
         o->sample = drps_value_share(v, arg);
@@ -172,6 +175,13 @@ static int parse_ranks_option(struct drps_values *v, struct drps_index_settings 
         return 1;
     case KEY_DPPA:
         drps_dppa_setting(v, &o->index.dppa, arg);
+        return 1;
+    case KEY_NET:
+        o->index.net_bps = (uint64_t)(drps_value_real(v, arg, 1e-3, 1e9) * 1e6);
+        return 1;
+    case KEY_HOT_ROWS:
+        o->index.hot_share = drps_value_share(v, arg);
+        o->index.has_hot_share = 1;
         return 1;
     case KEY_HAND_ON:
         o->index.hand_on =
@@ -389,8 +399,9 @@ int drps_index_setting_is_of_plans(int key)
 {
     return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_SERVERS ||
            key == KEY_SEPARATE || key == KEY_PARTITION || key == KEY_MEMORY ||
-           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK ||
-           key == KEY_RESIDUALS || key == KEY_HAND_ON || key == KEY_HAND_ON_FOR || key == KEY_DPPA;
+           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK || key == KEY_NET ||
+           key == KEY_HOT_ROWS || key == KEY_RESIDUALS || key == KEY_HAND_ON ||
+           key == KEY_HAND_ON_FOR || key == KEY_DPPA;
 }
 
 int drps_index_setting_is_of_model(int key)

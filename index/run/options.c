@@ -127,7 +127,10 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the share of batches must lie between 0 and 1, and the least gain not "
                             "below 0");
-    if (o->prune && o->prune_to)
+    if (!(o->keep_share >= 0 && o->keep_share <= 1))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the share of rows that pruning keeps must lie between 0 and 1");
+    if (!!o->prune + !!o->prune_to + (o->keep_share > 0) > 1)
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "to prune rows of few batches and to prune all but so many rows exclude "
@@ -151,16 +154,36 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
     return 0;
 }
 
+/* What only the placing of units weighs. */
+static int check_units(const struct drps_index_options *o, struct drps_err *err)
+{
+    const char *p = o->partition ? o->partition : "range";
+    if (o->net_bps && strcmp(p, "greedy") != 0)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the speed of the network that placing rows weighs is for the partition "
+            "greedy, not %s",
+            p);
+    if (o->has_hot_share &&
+        (strcmp(p, "range") == 0 || strcmp(p, "counts") == 0 || strcmp(p, "auto") == 0))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "hot rows are placed apart from their blocks by the partition greedy, "
+                            "dppa or hash, not %s",
+                            p);
+    if (o->hot_share >= 0 && o->hot_share <= 1) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "the share of hot rows must lie between 0 and 1");
+}
+
 static int check_partition(const struct drps_index_options *o, struct drps_err *err)
 {
     static const char *const known[] = {"range", "counts", "greedy", "dppa", "auto", "hash"};
-    if (!o->partition) return 0;
+    if (!o->partition) return check_units(o, err);
     if (drps_run_ranks(o).count < 2)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "partition %s shares rows among machines: it needs 2 workers or more",
                             o->partition);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(o->partition, known[i]) == 0) return 0;
+        if (strcmp(o->partition, known[i]) == 0) return check_units(o, err);
     return drps_err_set(err, DRPS_E_CONFIG,
                         "the partition must be range, counts, greedy, dppa, auto or hash, not %s",
                         o->partition);
@@ -523,4 +546,11 @@ int drps_run_samples_dppa(const struct drps_index_options *o)
 int drps_run_keeps_rounds(const struct drps_index_options *o)
 {
     return o->samples ? strcmp(o->samples, "round") == 0 : drps_run_places_samples(o);
+}
+
+uint32_t drps_run_block_rows(const struct index_run *r)
+{
+    const uint64_t rows = r->info->block_bytes / r->info->row_bytes;
+    if (drps_block_builder_find(r->options.blocks.by)->single || !rows) return 1;
+    return rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
 }

@@ -83,6 +83,11 @@ static uint64_t own_batches(const struct index_run *r, int all)
            (all ? drps_together_own_batches(&r->test, ranks->rank) : 0);
 }
 
+/* What placing units weighs by default: a link of 1 Gbit/s, and the sixteenth of the rows that is
+ * used most one by one. */
+enum { NET_BPS = 125000000 };
+#define HOT_SHARE (1.0 / 16)
+
 /* Find each server's range: of the rows as they are, or renumbered first. */
 static int choose_owners(struct index_run *r, struct owners *out, struct drps_err *err)
 {
@@ -117,6 +122,9 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         .set_rows = &r->result->links.set_rows,
         .busiest_set_rows = &r->result->links.busiest_set_rows,
         .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
+        .block_rows = drps_run_block_rows(r),
+        .hot_share = r->options.has_hot_share ? r->options.hot_share : HOT_SHARE,
+        .net_bps = r->options.net_bps ? r->options.net_bps : NET_BPS,
         .memory_bytes = r->options.memory_bytes};
     if (r->options.partition && strcmp(r->options.partition, "counts") == 0)
         return drps_owners_by_counts(&ranges, r->options.servers, out, err);

@@ -194,8 +194,9 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
  * evaluation are numbered on from those of training (phase_order.c). */
 int drps_run_has_lanes(const struct drps_plan_info *info, int test);
 
-/* How blocks are made and written (phase_block.c). */
+/* The most rows of a block (options.c), and how blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
+uint32_t drps_run_block_rows(const struct index_run *r);
 
 /* Say what labels there is nothing, or little, to be learnt from (label_remarks.c). */
 void drps_run_remark_labels(struct index_run *r, const struct drps_label_sums *train,

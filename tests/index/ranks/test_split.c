@@ -458,7 +458,6 @@ static void test_auto_pulls_less_than_ranges_and_hash(void **state)
         case_begin(&run, &scratch, input, "lor");
         run.options.order = "given";
         run.options.blocks.by = "none";
-        run.options.blocks.bytes = 8; /* a row */
         run.options.batch_size = PLANTED_BATCH;
         run.options.workers = PLANTED_WORKERS;
         run.options.partition = partitions[p];
@@ -467,11 +466,44 @@ static void test_auto_pulls_less_than_ranges_and_hash(void **state)
         must_run(&run);
         pulled[p] = run.result.info.ranks.pulled_rows;
         uses[p] = run.result.info.row_uses;
-        assert_int_equal(run.result.info.max_block_rows, 1); /* hot rows' blocks are no larger */
+        assert_int_equal(run.result.info.max_block_rows, 1); /* though 2 KiB hold 256 */
     }
     assert_true(pulled[AUTO] <= pulled[RANGE]);
     assert_true(2 * pulled[AUTO] <= pulled[HASH]); /* the shared rows and the intercept remain */
     assert_int_equal(uses[AUTO], uses[RANGE]);
+    scratch_end(&scratch);
+}
+
+/* Where the network is slow, greedy spares it; where it costs nothing, it only shares out the
+ * disks' work. Without hot rows it places blocks as a whole. */
+static void test_greedy_weighs_what_it_is_told(void **state)
+{
+    static const struct {
+        uint64_t net_bps;
+        double hot_share;
+    } ways[] = {{1, 1}, {UINT64_C(1) << 60, 1}, {1, 0}};
+    uint64_t pulled[3];
+    struct scratch scratch;
+    (void)state;
+    scratch_begin(&scratch);
+    const char *input = planted(&scratch);
+    for (int i = 0; i < 3; i++) {
+        struct case_run run;
+        case_begin(&run, &scratch, input, "lor");
+        run.options.order = "given";
+        run.options.batch_size = PLANTED_BATCH;
+        run.options.workers = PLANTED_WORKERS;
+        run.options.partition = "greedy";
+        run.options.samples = "dealt";
+        run.options.net_bps = ways[i].net_bps;
+        run.options.hot_share = ways[i].hot_share;
+        run.options.has_hot_share = 1;
+        run.options.force = 1;
+        must_run(&run);
+        pulled[i] = run.result.info.ranks.pulled_rows;
+    }
+    assert_true(pulled[0] < pulled[1]);
+    assert_true(pulled[0] < pulled[2]);
     scratch_end(&scratch);
 }
 
@@ -971,7 +1003,26 @@ static void test_placement_refuses(void **state)
         size_t features;
         uint32_t workers, servers;
         int separate, rc;
+        uint64_t net_bps;
+        double hot_share;
     } cases[] = {
+        {.says = "for the partition greedy, not range",
+         .features = 100,
+         .workers = 2,
+         .net_bps = 1,
+         .rc = DRPS_E_CONFIG},
+        {.partition = "auto",
+         .says = "partition greedy, dppa or hash, not auto",
+         .features = 100,
+         .workers = 2,
+         .hot_share = 0.5,
+         .rc = DRPS_E_CONFIG},
+        {.partition = "greedy",
+         .says = "hot rows must lie between 0 and 1",
+         .features = 100,
+         .workers = 2,
+         .hot_share = 1.5,
+         .rc = DRPS_E_CONFIG},
         {.partition = "auto",
          .says = "needs 2 workers",
          .features = 100,
@@ -1053,6 +1104,9 @@ static void test_placement_refuses(void **state)
         run.options.separate = cases[i].separate;
         run.options.partition = cases[i].partition;
         run.options.samples = cases[i].samples;
+        run.options.net_bps = cases[i].net_bps;
+        run.options.hot_share = cases[i].hot_share;
+        run.options.has_hot_share = cases[i].hot_share > 0;
         assert_int_equal(drps_index_run(drps_io_os(), &run.options, &run.result, &err),
                          cases[i].rc);
         if (!strstr(err.text, cases[i].says)) fail_msg("case %zu: %s", i, err.text);
@@ -1289,6 +1343,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_parts_put_together_are_the_batches),
         cmocka_unit_test(test_placed_parts_put_together_are_the_batches),
         cmocka_unit_test(test_auto_pulls_less_than_ranges_and_hash),
+        cmocka_unit_test(test_greedy_weighs_what_it_is_told),
         cmocka_unit_test(test_placed_samples_are_all_there),
         cmocka_unit_test(test_homes_keep_merged_blocks_apart),
         cmocka_unit_test(test_samples_stay_in_their_round),
