@@ -250,7 +250,7 @@ static void keep_rounds(const struct assign_job *job, const uint64_t *full, stru
                         uint64_t samples)
 {
     const uint64_t round = job->batch_size * job->workers;
-    a->kept = 1;
+    a->whole_rounds = 1;
     a->rounds = (samples + round - 1) / round;
     memcpy(a->full, full, job->workers * sizeof(*full));
 }

@@ -23,8 +23,9 @@
 struct assignment {
     uint32_t workers;
     uint64_t rounds;
-    int kept; /* 1: rounds have the samples that they have where these are dealt, and of each but
-                 the last a worker has `full`; 0: a worker's batches are even, to one sample */
+    int whole_rounds; /* 1: rounds have the samples that they have where these are dealt, and of
+                 each but the last a worker has `full`; 0: a worker's batches are even, to one
+                 sample */
     uint64_t full[DRPS_PLAN_WORKERS_MAX];
     uint64_t samples[DRPS_PLAN_WORKERS_MAX];
     uint64_t dealt_rows; /* rows of all batches, had they been dealt in turn; of training only */
@@ -36,7 +37,7 @@ struct assignment {
 static inline uint64_t assigned_before(const struct assignment *a, uint32_t worker, uint64_t round)
 {
     const uint64_t n = a->samples[worker];
-    if (a->kept) return round * a->full[worker] < n ? round * a->full[worker] : n;
+    if (a->whole_rounds) return round * a->full[worker] < n ? round * a->full[worker] : n;
     return (uint64_t)((__uint128_t)n * round / a->rounds);
 }
 
