@@ -1,10 +1,14 @@
 /*
  * What do engine/net's transports cost against plain TCP sockets?
  *
- *   bench_net [BYTES]                  on this machine: inproc (two threads), and two processes
- * over loopback bench_net rank R FOLDER [BYTES]    rank 0 or 1 of two processes, over what
- * FOLDER/peers says (bench/net.sh) bench_net keys FOLDER              make keys and print the
- * public one
+ * bench_net [BYTES]
+ *     on this machine: inproc (two threads), and two processes over loopback
+ * bench_net rank R FOLDER [BYTES]
+ *     rank 0 or 1 of two processes, over what FOLDER/peers says (bench/net.sh)
+ * bench_net keys FOLDER
+ *     make keys and print the public one
+ * mpirun -n 2 bench_net mpi [BYTES]
+ *     two processes over MPI
  *
  * For each size: "pull" is an empty request and a reply of that size, in microseconds a pull;
  * "stream" is messages of that size one way, in MB/s (10^6 bytes of payload): the median of five,
@@ -20,6 +24,7 @@
 #include "base/drps_rng.h"
 #include "base/drps_size.h"
 #include "bench/ends.h"
+#include "net/drps_launch.h"
 
 enum { LAPS = 5, MOST = 4000 };
 
@@ -129,12 +134,16 @@ static void title(void)
            "least", "most", "sender", "receiver", "machine");
 }
 
-static void run_transports(const struct ends *p, int rank, enum transport first, struct bench *b)
+static void make_data(struct bench *b)
 {
     b->out = malloc(LARGEST);
     if (!b->out) die("memory", NULL);
     for (size_t i = 0; i < LARGEST / sizeof(uint64_t); i++) /* nothing that could be shortened */
         ((uint64_t *)(void *)b->out)[i] = drps_rng_at(1, i);
+}
+
+static void run_transports(const struct ends *p, int rank, enum transport first, struct bench *b)
+{
     if (rank != 1) title();
     for (enum transport t = first; t < TRANSPORTS; t++) {
         if (rank < 0)
@@ -142,7 +151,15 @@ static void run_transports(const struct ends *p, int rank, enum transport first,
         else
             run_one(p, t, (uint32_t)rank, run, b);
     }
-    free(b->out);
+}
+
+static void run_mpi(struct bench *b)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_launch launch;
+    if (drps_launch_mpi(&launch, &err) < 0) die("mpi", &err);
+    if (launch.rank == 0) title();
+    run_one(NULL, OVER_MPI, launch.rank, run, b);
 }
 
 static int make_keys(const char *folder)
@@ -161,12 +178,21 @@ int main(int argc, char **argv)
     struct ends p;
     const int there =
         argc >= 4 && !strcmp(argv[1], "rank") && (argv[2][0] == '0' || argv[2][0] == '1');
-    const int last = there ? 4 : 1;
+    const int mpi = argc >= 2 && !strcmp(argv[1], "mpi");
+    const int last = there ? 4 : 1 + mpi;
     if (argc == 3 && !strcmp(argv[1], "keys")) return make_keys(argv[2]);
     if (argc > last + 1 || (argc > last && drps_size_parse(argv[last], &b.budget, &err) < 0)) {
-        fprintf(stderr, "usage: bench_net [BYTES] | rank 0|1 FOLDER [BYTES] | keys FOLDER\n%s\n",
-                err.text);
+        fprintf(
+            stderr,
+            "usage: bench_net [BYTES] | rank 0|1 FOLDER [BYTES] | keys FOLDER | mpi [BYTES]\n%s\n",
+            err.text);
         return 2;
+    }
+    make_data(&b);
+    if (mpi) {
+        run_mpi(&b);
+        free(b.out);
+        return 0;
     }
     if (there)
         ends_there(&p, argv[2][0] == '1', argv[3]);
@@ -174,5 +200,6 @@ int main(int argc, char **argv)
         ends_here(&p);
     run_transports(&p, there ? argv[2][0] == '1' : -1, there ? SOCKETS : INPROC, &b);
     ends_free(&p);
+    free(b.out);
     return 0;
 }

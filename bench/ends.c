@@ -17,8 +17,8 @@
 
 enum { TYPE = DRPS_NET_TYPE_FIRST, WAIT_MS = 60000 };
 
-const char *const transport_names[TRANSPORTS] = {"inproc", "zmq, Unix", "sockets", "zmq",
-                                                 "zmq with keys"};
+const char *const transport_names[TRANSPORTS + 1] = {"inproc", "zmq, Unix",     "sockets",
+                                                     "zmq",    "zmq with keys", "mpi"};
 
 void die(const char *what, const struct drps_err *err)
 {
@@ -164,6 +164,8 @@ void run_one(const struct ends *p, enum transport t, uint32_t rank, run_end *run
         e.room = malloc(LARGEST);
         if (!e.room) die("memory", NULL);
         e.fd = open_socket(&p->peers.peers[1], rank);
+    } else if (t == OVER_MPI) {
+        if (drps_net_open_mpi(&o, &e.net, &err) < 0) die("open", &err);
     } else if (drps_net_open_zmq(&o, t == ZMQ_UNIX ? &p->meet.peers : &p->peers,
                                  t == ZMQ_KEYS ? &p->keys[rank] : NULL, 1, &e.net, &err) < 0) {
         die("open", &err);

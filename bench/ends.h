@@ -12,8 +12,9 @@
 #include "net/drps_net.h"
 #include "net/drps_peers.h"
 
-enum transport { INPROC, ZMQ_UNIX, SOCKETS, ZMQ, ZMQ_KEYS, TRANSPORTS };
-extern const char *const transport_names[TRANSPORTS];
+/* The last one is between processes that mpirun has started. */
+enum transport { INPROC, ZMQ_UNIX, SOCKETS, ZMQ, ZMQ_KEYS, TRANSPORTS, OVER_MPI = TRANSPORTS };
+extern const char *const transport_names[TRANSPORTS + 1];
 
 struct end {
     enum transport transport;
@@ -49,7 +50,7 @@ typedef void run_end(struct end *e, void *arg);
 /* Run both ends on this machine: two processes on loopback, for INPROC two threads. */
 void ends_here(struct ends *p);
 void run_both(const struct ends *p, enum transport t, run_end *run, void *arg);
-/* Run one end of two processes whose addresses FOLDER/peers has. */
+/* Run one end of two processes whose addresses FOLDER/peers has; over MPI `p` is not used. */
 void ends_there(struct ends *p, uint32_t rank, const char *folder);
 void run_one(const struct ends *p, enum transport t, uint32_t rank, run_end *run, void *arg);
 void ends_free(struct ends *p);

@@ -34,6 +34,8 @@
 #include "index/plan/drps_window.h"
 #include "index/reader/drps_reader.h"
 
+struct swap_ranks; /* index/swap/drps_swap.h */
+
 enum drps_index_phase {
     DRPS_PHASE_PARSE,
     DRPS_PHASE_PLACE,
@@ -121,8 +123,12 @@ struct drps_index_options {
     int separate;       /* 1: servers are ranks of their own, and those of workers follow. At most
                            DRPS_PLAN_WORKERS_MAX ranks */
     const char
-        *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
-                            and in the order grid rows circulate between at most 16 workers */
+        *partition; /* of the rows among servers: range, counts, greedy, dppa, auto, hash; NULL:
+                       range, and in the order grid rows circulate between at most 16 workers */
+    uint64_t net_bps;    /* greedy: bytes a second of a machine's link, t_net; 0: 125000000 */
+    double hot_share;    /* greedy, dppa, hash: of the rows, those used most are placed one by one,
+                            not with their blocks; 0 .. 1, see */
+    int has_hot_share;   /* 0: 1/16 */
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
                             the round that it would be dealt to), which NULL means there (elsewhere
                             dealt), placed (in any round), and dppa (Algorithm 1 of the compression
@@ -132,6 +138,13 @@ struct drps_index_options {
                             many for each, else their samples */
     const uint32_t *inputs_of; /* [workers] kept: how many of the inputs each has, one after the
                                   other; NULL: all as many. Borrowed */
+    /* Powers of the machines, a worker and a server each: dealt samples of each round, and rows of
+     * the partitions range and counts, are shared in that proportion. Above 0. */
+    double machine_weights[DRPS_PLAN_WORKERS_MAX];
+    uint32_t machine_weights_n; /* workers; 0: all alike */
+    double balance; /* dealt, round: samples change places inside their round until no worker has
+                       more entries than so many times the mean of the round, 1 or more, as far as
+                       that can be; 0: they do not */
     struct drps_dppa_wish {
         int given;      /* 1: something of the following was said */
         uint32_t alpha; /* these three are of samples dppa, and as in struct drps_dppa_options */
@@ -176,6 +189,7 @@ struct drps_index_options {
         double min_gain_us;    /* gamma */
         uint32_t prune;        /* f: rows of fewer batches stay alone; 0: none */
         uint32_t prune_to;     /* instead: keep so many rows, the most used; 0: no */
+        double keep_share;     /* instead: keep this share of the rows; 0: no */
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
         struct drps_remote_link
@@ -196,6 +210,12 @@ struct drps_index_options {
     const struct drps_algorithm *algorithm;
     const struct drps_plan *base_plan;
 
+    /* The machines that make the plan together, of which this is one: each reads its own inputs,
+     * and makes the folder of its own rank (index/together/drps_together.h). There are as many workers as
+     * machines. Borrowed; NULL: this one alone. */
+    struct swap_ranks *ranks;
+    int shared; /* with ranks: the inputs of all are the same files, and each reads its share */
+
     const char *command; /* how the run was asked for, as plan.json keeps it; below
                             DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
     const char *out;     /* folder to make */
@@ -206,7 +226,8 @@ struct drps_index_options {
                                             (docs/metrics.md) */
     const atomic_int *interrupt;         /* polled; NULL allowed */
     /* done and total are in samples, steps or ranks; total 0: unknown. Called from this thread,
-     * also when a phase begins, with done 0. */
+     * also when a phase begins, with done 0. Of several machines, rank 0 is told of reading in bytes
+     * of the files of all, by another thread. */
     void (*progress)(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total);
     void *progress_ctx;
 };
@@ -218,6 +239,7 @@ struct drps_index_rank {
     uint64_t rows, row_uses, blocks, windows, working_set_rows;
     uint64_t pulled_rows, served_rows; /* of an epoch, over the network; evaluation included */
     uint64_t plan_bytes;
+    uint64_t sent_bytes; /* of several machines: to the others while the plan was made */
 };
 
 /* What the training rounds of an epoch move between the ranks of a plan for several workers. */
@@ -227,9 +249,11 @@ struct drps_index_links {
                              not known */
     uint64_t fresh_rows;  /* of those moved, whose parameters nobody has trained in the first epoch:
                              where the run begins anew, they are made where they are used */
-    uint64_t busiest_rows; /* of the rank whose link carries most: pulled and served */
-    uint64_t
-        set_rows; /* of partition dppa with single rows: rows pulled, each once a rank, and ... */
+    uint64_t busiest_rows;          /* of the rank whose link carries most: pulled and served */
+    double largest, largest_before; /* where rounds were balanced: of all rounds, the entries of the
+                                       worker with most to the mean, and what it was before; else 0
+                                     */
+    uint64_t set_rows;              /* dppa, single rows: rows pulled, each once a rank, and ... */
     uint64_t busiest_set_rows; /* ... what the busiest rank pulls and serves, counted so; else 0 */
 };
 

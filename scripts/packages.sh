@@ -14,7 +14,7 @@ test_packages=(
     python3-cffi python3-numpy python3-scipy python3-sklearn python3-pandas python3-matplotlib python3-pytest python3-pip # the Python package
     prometheus tmux # what reads the numbers to watch, and a terminal for drps-top
     chromium chromium-driver # browsers' view of reports
-    openmpi-bin slurm-wlm # ranks that others start
+    openmpi-bin slurm-wlm python3-kubernetes python3-yaml # ranks that others start
     debootstrap lintian # a root to install packages in, and who looks at them
     libmetis-dev # the graph partitioner that benchmarks compare with
     python3-onnx liblinear-tools # programs that read what drps writes, and the other way round

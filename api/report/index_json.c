@@ -77,6 +77,7 @@ static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
         {"pulled_bytes", rank->pulled_rows * drps_index_report_link_bytes(&r->info)},
         {"served_bytes", rank->served_rows * drps_index_report_link_bytes(&r->info)},
         {"plan_bytes", rank->plan_bytes},
+        {"sent_bytes", rank->sent_bytes},
     };
     json_t *j = json_object();
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
@@ -180,6 +181,10 @@ json_t *drps_index_report_json(const struct drps_index_report *report, struct dr
                           drps_json_real(drps_index_thread_seconds(&report->network)));
         if (r->links.hashed_rows)
             drps_manifest_put(&j, "moved_of_hashed", drps_json_real(drps_index_report_moved(r)));
+        if (r->links.largest > 0) {
+            drps_manifest_put(&j, "largest_of_round", drps_json_real(r->links.largest));
+            drps_manifest_put(&j, "largest_before", drps_json_real(r->links.largest_before));
+        }
         if (r->links.set_rows) {
             drps_manifest_put(&j, "set_rows", json_integer((json_int_t)r->links.set_rows));
             drps_manifest_put(&j, "busiest_set_rows",

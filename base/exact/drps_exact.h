@@ -32,6 +32,9 @@ void drps_exact_add_slowly(struct drps_exact *s, double x);
 /* Add `from` times a factor, of the same bounds together. */
 void drps_exact_add_times(struct drps_exact *s, const struct drps_exact *from, double factor);
 
+/* 1: it can be merged. Of what comes from elsewhere it is to be asked: else digits may overflow. */
+int drps_exact_is_sound(const struct drps_exact *s);
+
 /* Returns the double that is nearest. */
 double drps_exact_value(const struct drps_exact *s);
 

@@ -80,6 +80,14 @@ void drps_exact_add_times(struct drps_exact *s, const struct drps_exact *from, d
                      exponent + DRPS_EXACT_LEAST + DIGIT_BITS * i, (f.digit[i] < 0) ^ negative);
 }
 
+int drps_exact_is_sound(const struct drps_exact *s)
+{
+    const int64_t most = INT64_C(1) << 62;
+    for (int i = 0; i < DRPS_EXACT_DIGITS; i++)
+        if (s->digit[i] > most || s->digit[i] < -most) return 0;
+    return s->added < CARRY_AFTER;
+}
+
 double drps_exact_value(const struct drps_exact *s)
 {
     struct drps_exact v = *s;

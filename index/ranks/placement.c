@@ -16,13 +16,14 @@
 #include "index/blocks/drps_renumber.h"
 #include "index/ranks/homes.h"
 #include "index/ranks/units.h"
+#include "index/swap/drps_swap.h"
 
 /* What the new number of a row and its blocks take. */
 enum { NUMBER_BYTES = 12 };
 
 int drps_placement_renumbers(const char *algo)
 {
-    return algo && strcmp(algo, "range") != 0;
+    return algo && strcmp(algo, "range") != 0 && strcmp(algo, "counts") != 0;
 }
 
 int drps_placement_follows_samples(const char *algo)
@@ -72,13 +73,13 @@ static int apply(const struct placement_job *job, struct drps_plan_info *info,
                  const uint32_t *new_id, const uint32_t *block, const struct owners *owners,
                  uint32_t **block_first, struct drps_err *err)
 {
-    const uint64_t max_rows = info->block_bytes / info->row_bytes;
     uint32_t *first = drps_array_new(info->rows + 1, sizeof(*first));
     if (!first) return drps_err_set(err, -ENOMEM, "no memory for the new numbers of rows");
-    info->blocks = cut_blocks(block, owners, max_rows ? (uint32_t)max_rows : 1, first);
+    info->blocks = cut_blocks(block, owners, job->block_rows, first);
     free(*block_first);
     *block_first = first;
-    int rc = drps_renumber_rows(job->io, job->from, job->to, info, new_id, err);
+    int rc = drps_renumber_some(job->io, job->from, job->to, info, job->records,
+                                !job->ranks || !job->ranks->rank, new_id, err);
     if (rc == 0) drps_plan_mix_tables(info);
     return rc;
 }

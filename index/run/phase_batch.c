@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_alloc.h"
 #include "index/batches/drps_batcher.h"
@@ -30,25 +31,29 @@ struct batching {
     struct lanes *lanes; /* batches are marked, and end with their stratum; or NULL */
     const struct assignment *assignment; /* NULL: batches end when they are full */
     uint64_t batch, left; /* with one: which is being made, and how many samples it still takes */
+    uint64_t end, step;   /* batches are below `end`, every `step`-th of them is made here */
 };
 
 /* Batches that have all their samples end; they may have none. */
 static int end_batches(struct batching *b, struct drps_err *err)
 {
-    const uint64_t batches = b->assignment->rounds * b->assignment->workers;
     int rc = 0;
-    while (!b->left && b->batch < batches && rc == 0) {
+    while (!b->left && b->batch < b->end && rc == 0) {
         rc = drps_batcher_end(b->batcher, err);
-        if (++b->batch < batches) b->left = assigned_batch(b->assignment, b->batch);
+        b->batch += b->step;
+        if (b->batch < b->end) b->left = assigned_batch(b->assignment, b->batch);
     }
     return rc;
 }
 
 static void begin_batches(struct batching *b, const struct assignment *a)
 {
+    const struct swap_ranks *ranks = b->r->options.ranks;
     b->assignment = a->rounds ? a : NULL;
-    b->batch = 0;
-    b->left = a->rounds ? assigned_batch(a, 0) : 0;
+    b->batch = ranks ? ranks->rank : 0; /* of several machines each makes its own */
+    b->step = ranks ? ranks->count : 1;
+    b->end = !a->rounds ? 0 : ranks ? drps_together_batches(a) : a->rounds * a->workers;
+    b->left = b->batch < b->end ? assigned_batch(a, b->batch) : 0;
 }
 
 /* Whether training has touched what entry i of a sample touches. */
@@ -162,18 +167,20 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
     const uint64_t most = b->assignment ? SIZE_MAX : r->info->batch_size;
     /* What is left when the spool has its eighth, samples being sorted and the batch a third each,
      * and the map of ids a 24th at most. */
-    const struct batcher_options options = {.batch_size = (size_t)most,
-                                            .has_bias = !r->options.no_bias,
-                                            .dense = r->options.dense,
-                                            .memory_bytes = r->options.memory_bytes / 3,
-                                            .map = b->map,
-                                            .field_count = r->info->field_count};
+    const struct batcher_options options = {
+        .batch_size = (size_t)most,
+        .has_bias = !r->options.no_bias,
+        .ways = {.dense = r->options.dense, .levels = r->options.hashing.bits > 0},
+        .memory_bytes = r->options.memory_bytes / 3,
+        .map = b->map,
+        .field_count = r->info->field_count};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
     if (rc == 0 && drps_run_has_lanes(r->info, b->test))
         rc = drps_lanes_open((uint32_t)r->info->lanes, (size_t)most, b->batcher, &b->lanes, err);
     if (rc == 0) rc = drps_spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
     if (rc == 0 && b->lanes) rc = drps_lanes_finish(b->lanes, err);
+    if (rc == 0 && b->assignment) rc = end_batches(b, err); /* there may have been no samples */
     drps_lanes_close(b->lanes);
     b->lanes = NULL;
     if (rc == 0) rc = drps_batcher_flush(b->batcher, err);
@@ -222,6 +229,44 @@ static void end_labels(struct batching *b, int rc)
     drps_label_sums_destroy(&b->labels[1]);
 }
 
+/* Of several machines: what is counted becomes what all have. */
+static int count_of_all(struct batching *b, struct drps_err *err)
+{
+    struct index_run *r = b->r;
+    struct drps_plan_info *info = r->info;
+    struct together_batches sums;
+    memset(&sums, 0, sizeof(sums)); /* holes, too: it is sent */
+    sums.ones = b->ones;
+    sums.test_unseen = info->test_unseen;
+    sums.max_batch_samples = info->max_batch_samples;
+    sums.max_batch_rows = info->max_batch_rows;
+    sums.max_batch_nnz = info->max_batch_nnz;
+    sums.max_body_bytes = info->max_body_bytes;
+    sums.most = b->most;
+    sums.weighted = b->weighted;
+    int rc = drps_together_sum_batches(r->options.ranks, &sums, b->labels, err);
+    if (rc < 0) return rc;
+    b->ones = sums.ones;
+    b->most = sums.most;
+    b->weighted = sums.weighted;
+    info->test_unseen = sums.test_unseen;
+    info->max_batch_samples = sums.max_batch_samples;
+    info->max_batch_rows = sums.max_batch_rows;
+    info->max_batch_nnz = sums.max_batch_nnz;
+    info->max_body_bytes = sums.max_body_bytes;
+    info->batches = drps_together_batches(&r->train);
+    info->eval_batches = drps_together_batches(&r->test);
+    return 0;
+}
+
+/* What is known of the samples once all are in batches. */
+static void tell_samples(const struct batching *b)
+{
+    struct drps_plan_info *info = b->r->info;
+    info->ones = info->nnz ? (double)b->ones / (double)info->nnz : 0;
+    info->test_nnz = b->r->parsed.test_nnz - info->test_unseen;
+}
+
 int drps_phase_batch(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -229,7 +274,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     struct drps_recwriter *data = NULL;
     struct drps_recwriter *rows = NULL;
 
-    if (!drps_run_places_samples(&r->options)) b.map = drps_run_map(r);
+    if (r->options.ranks || !drps_run_assigns_samples(&r->options)) b.map = drps_run_map(r);
     begin_batches(&b, &r->train);
     int rc = begin_labels(&b, err);
     if (rc == 0) rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);
@@ -237,14 +282,14 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
     if (rc == 0) {
         info->batches = drps_recwriter_count(data);
-        info->ones = info->nnz ? (double)b.ones / (double)info->nnz : 0;
         b.test = 1;
         b.trained = b.done;
         begin_batches(&b, &r->test);
         rc = drain(r, &b, r->parsed.test, data, rows, err);
         info->eval_batches = drps_recwriter_count(data) - info->batches;
-        info->test_nnz = r->parsed.test_nnz - info->test_unseen;
     }
+    if (rc == 0 && r->options.ranks) rc = count_of_all(&b, err);
+    if (rc == 0) tell_samples(&b);
     if (rc == 0) rc = drps_recwriter_finish(data, err);
     if (rc == 0) rc = drps_recwriter_finish(rows, err);
     drps_recwriter_close(data);

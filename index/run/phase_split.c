@@ -38,6 +38,21 @@ void drps_run_begin_whole(struct index_run *r)
     if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
 }
 
+/* Of several machines: each has hashed its own part, and rank 0 the dictionary. */
+static int share_hashes(const struct swap_ranks *ranks, struct whole_parts *parts, uint64_t *hash,
+                        struct drps_err *err)
+{
+    uint64_t(*all)[2] = drps_array_new(ranks->count, sizeof(*all));
+    const uint64_t mine[2] = {hash[ranks->rank], parts->names_hash};
+    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    for (uint32_t i = 0; i < ranks->count && rc == 0; i++)
+        hash[i] = all[i][0];
+    if (rc == 0) parts->names_hash = all[0][1];
+    free(all);
+    return rc;
+}
+
 int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_err *err)
 {
     uint64_t hash[DRPS_PLAN_WORKERS_MAX];
@@ -45,30 +60,55 @@ int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_
                                 .first = first,
                                 .hand_on = r->options.hand_on,
                                 .hand_on_states = r->options.hand_on_states};
-    int rc = drps_whole_hash_names(r->io, r->stage.dir, &parts.names_hash, err);
-    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+    const struct swap_ranks *ranks = r->options.ranks;
+    int rc = ranks && ranks->rank
+                 ? 0 /* rank 0 has the dictionary */
+                 : drps_whole_hash_names(r->io, r->stage.dir, &parts.names_hash, err);
+    for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++)
         rc = drps_whole_hash_rank(r->io, r->parts[i].dir, &r->parts[i].info, &hash[i], err);
+    if (rc == 0 && ranks) rc = share_hashes(ranks, &parts, hash, err);
     if (rc < 0) return rc;
     drps_whole_name(&parts, r->info);
-    for (uint32_t i = 0; i < r->parts_n; i++)
+    for (uint32_t i = r->own_first; i < r->own_end; i++)
         memcpy(r->parts[i].info.ranks.whole, r->info->ranks.whole, sizeof(r->info->ranks.whole));
     return 0;
 }
+
+/* Batches of training, or with those of evaluation, in the files of this run. */
+static uint64_t own_batches(const struct index_run *r, int all)
+{
+    const struct swap_ranks *ranks = r->options.ranks;
+    if (!ranks) return r->info->batches + (all ? r->info->eval_batches : 0);
+    return drps_together_own_batches(&r->train, ranks->rank) +
+           (all ? drps_together_own_batches(&r->test, ranks->rank) : 0);
+}
+
+/* What placing units weighs by default: a link of 1 Gbit/s, and the sixteenth of the rows that is
+ * used most one by one. */
+enum { NET_BPS = 125000000 };
+#define HOT_SHARE (1.0 / 16)
 
 /* Find each server's range: of the rows as they are, or renumbered first. */
 static int choose_owners(struct index_run *r, struct owners *out, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
+    double share[DRPS_PLAN_WORKERS_MAX];
     const struct owners_job ranges = {.io = r->io,
-                                      .dir = r->stage.dir,
-                                      .steps = info->batches + info->eval_batches,
+                                      .dir = r->whole,
+                                      .steps = own_batches(r, 1),
+                                      .ranks = r->options.ranks,
+                                      .training = own_batches(r, 0),
                                       .block_first = r->block_first,
                                       .blocks = info->blocks,
+                                      .share = drps_run_shares(&r->options, share),
                                       .memory_bytes = r->options.memory_bytes};
     const struct placement_job placement = {
         .io = r->io,
         .from = r->laid,
-        .to = r->stage.dir,
+        .to = r->whole,
+        .batches = own_batches(r, 0),
+        .records = own_batches(r, 1),
+        .ranks = r->options.ranks,
         .algo = r->options.partition,
         .servers = r->options.servers,
         .workers = r->options.workers,
@@ -82,11 +122,41 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         .set_rows = &r->result->links.set_rows,
         .busiest_set_rows = &r->result->links.busiest_set_rows,
         .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
+        .block_rows = drps_run_block_rows(r),
+        .hot_share = r->options.has_hot_share ? r->options.hot_share : HOT_SHARE,
+        .net_bps = r->options.net_bps ? r->options.net_bps : NET_BPS,
         .memory_bytes = r->options.memory_bytes};
+    if (r->options.partition && strcmp(r->options.partition, "counts") == 0)
+        return drps_owners_by_counts(&ranges, r->options.servers, out, err);
     if (!drps_placement_renumbers(r->options.partition))
         return drps_owners_by_range(&ranges, r->options.servers, out, err);
     int rc = drps_placement_make(&placement, info, &r->block_first, out, err);
     return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);
+}
+
+/* Of several machines: their batches and names come to where this rank's folder is made of them. */
+static int share_whole(struct index_run *r, const struct owners *owners, struct drps_err *err)
+{
+    const struct drps_plan_info *info = r->info;
+    char *to = drps_path_join(r->scratch, DRPS_FILE_GATHERED);
+    char *from = drps_path_join(r->whole, DRPS_FILE_NAMES);
+    char *names = drps_path_join(r->stage.dir, DRPS_FILE_NAMES);
+    int rc = to && from && names ? r->io->ops->mkdir(r->io->ctx, to, 0777) : -ENOMEM;
+    if (rc == 0 && !r->options.ranks->rank) rc = r->io->ops->rename(r->io->ctx, from, names);
+    if (rc < 0) rc = drps_err_set(err, rc, "cannot make %s: %s", to, drps_err_name(rc));
+    const struct together_lists lists = {.io = r->io,
+                                         .from = r->whole,
+                                         .to = to,
+                                         .batches = info->batches,
+                                         .eval_batches = info->eval_batches,
+                                         .first = owners->first,
+                                         .memory_bytes = r->options.memory_bytes};
+    if (rc == 0) rc = drps_together_share_lists(r->options.ranks, &lists, err);
+    free(from);
+    free(names);
+    free(r->whole);
+    r->whole = to; /* moved */
+    return rc;
 }
 
 /* The blocks of rows [first, end), their boundaries counted from first. */
@@ -198,12 +268,31 @@ static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
 {
     const struct drps_plan_info *info = r->info;
     uint64_t rows = batch_rows;
-    if (drps_run_places_samples(&r->options)) {
+    if (drps_run_assigns_samples(&r->options)) {
         rows = r->train.dealt_rows;
         if (drps_plan_has_bias(info)) rows += (info->samples - 1) / info->batch_size + 1;
     }
     return drps_ranks_are_alike(&info->ranks) ? rows - rows / r->parts_n
                                               : not_at_home(&info->ranks, rows);
+}
+
+/* Of several machines what each counts is added up; rows of dealt batches are not known there. */
+static int count_links(struct index_run *r, uint64_t batch_rows, struct drps_err *err)
+{
+    struct swap_ranks *ranks = r->options.ranks;
+    if (!ranks) {
+        r->result->links.hashed_rows = hashed_rows(r, batch_rows);
+        return 0;
+    }
+    uint64_t *all = drps_array_new(r->parts_n, sizeof(*all)), *fresh = &r->result->links.fresh_rows;
+    const uint64_t mine = *fresh;
+    int rc = all ? drps_swap_gather(ranks, &mine, 1, all, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", r->parts_n);
+    *fresh = 0;
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+        *fresh += all[i];
+    free(all);
+    return rc;
 }
 
 /* The dictionary stays with the whole. */
@@ -214,16 +303,15 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     struct owners owners;
     uint64_t batch_rows = 0;
     r->result->links.fresh_rows = 0;
-    const struct split_job job = {.io = r->io,
-                                  .from = r->stage.dir,
-                                  .batches = info->batches,
-                                  .eval_batches = info->eval_batches,
-                                  .owners = &owners,
-                                  .ranks = &info->ranks,
-                                  .batch_rows = &batch_rows,
-                                  .fresh_rows = &r->result->links.fresh_rows,
-                                  .numbers = drps_plan_is_matrix(info),
-                                  .memory_bytes = r->options.memory_bytes};
+    struct split_job job = {.io = r->io,
+                            .batches = info->batches,
+                            .eval_batches = info->eval_batches,
+                            .owners = &owners,
+                            .ranks = &info->ranks,
+                            .batch_rows = &batch_rows,
+                            .fresh_rows = &r->result->links.fresh_rows,
+                            .numbers = drps_plan_is_matrix(info),
+                            .memory_bytes = r->options.memory_bytes};
     const struct handing_job handed = {.split = &job,
                                        .scratch = r->stage.dir,
                                        .most = r->options.hand_on,
@@ -232,9 +320,11 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     int rc = choose_owners(r, &owners, err);
     for (uint32_t i = owners.servers; i < r->parts_n && rc == 0; i++)
         owners.first[i + 1] = owners.first[i]; /* these ranks have none */
+    if (rc == 0 && r->options.ranks) rc = share_whole(r, &owners, err);
+    job.from = r->whole;
     drps_run_begin_whole(r);
     if (rc == 0) rc = find_handed(r, &handed, &handing, err);
-    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+    for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++) {
         struct part *part = &r->parts[i];
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
@@ -248,6 +338,6 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drps_run_name_whole(r, owners.first, err);
     if (rc == 0) rc = make_slots(r, &job, err);
     handing_free(handing);
-    if (rc == 0) r->result->links.hashed_rows = hashed_rows(r, batch_rows);
+    if (rc == 0) rc = count_links(r, batch_rows, err);
     return rc < 0 ? rc : drps_run_remove_batches(r, err);
 }

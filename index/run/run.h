@@ -12,6 +12,7 @@
 #include "index/drps_index.h"
 #include "index/drps_progress.h"
 #include "index/order/drps_grid.h"
+#include "index/together/drps_together.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/labels/drps_constant.h"
 #include "index/run/parts.h"
@@ -25,15 +26,18 @@ struct index_run {
     struct drps_index_options options;      /* with defaults filled in */
     struct index_progress progress;         /* of the phase that runs */
     struct drps_stage stage;
+    char *out;     /* own: what is made first, of several machines but rank 0; NULL: options.out */
     char *scratch; /* own: folder for files of the run, removed at its end */
     char *laid;    /* own: where rows in blocks go: the plan, or scratch to be placed from */
-    const char *batch_dir;  /* where batches are made: there, or scratch if blocks renumber rows */
-    struct drps_plan *from; /* own: the plan that the run begins with; NULL: text */
-    struct drps_plan *base; /* own: that whose rows keep their numbers; NULL: none */
+    const char *batch_dir; /* where batches are made: there, or scratch if blocks renumber rows */
+    char *whole; /* own: where batches and names of all are, when rows have their last numbers */
+    struct drps_plan *from;     /* own: the plan that the run begins with; NULL: text */
+    struct drps_plan *base;     /* own: that whose rows keep their numbers; NULL: none */
     struct read_samples parsed; /* until batches are made */
     uint32_t
         *row_homes; /* own: [info->rows] servers, where rows were placed before samples; or NULL */
     int drawn;      /* samples have negatives, and placed ids */
+    int moved;      /* samples of several machines are dealt, and have placed ids */
     char **fields;  /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
     struct drps_classes *classes; /* own: of labels; NULL: they are numbers */
@@ -47,6 +51,13 @@ struct index_run {
     uint32_t *range_first; /* own: of circulation; NULL: rows are not numbered by lane */
     struct part *parts;    /* own: [parts_n], one a rank */
     uint32_t parts_n;
+    uint32_t own_first, own_end;        /* those of them that this run makes: all, or its rank's */
+    struct drps_reader_share shares[2]; /* options.shared: of inputs, of tests */
+    /* Of several machines, options.ranks: samples that each has read, and the numbers of all for
+     * the classes that this one has numbered while it read. Else NULL. */
+    uint64_t *train_of, *test_of; /* own: [parts_n] */
+    uint32_t *class_of;           /* own: [own_classes]; NULL: labels are numbers */
+    size_t own_classes;
 };
 
 /* ---- Options (options.c) ---- */
@@ -75,6 +86,10 @@ int drps_run_circulates(const struct drps_index_options *o);
 int drps_run_numbers_by_lane(const struct drps_index_options *o);
 int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
+/* Whether samples go to workers in another way than in turn: placed, or balanced. */
+int drps_run_assigns_samples(const struct drps_index_options *o);
+/* Set share [workers], 1 in all, by the weights of machines. Returns it, or NULL: all alike. */
+const double *drps_run_shares(const struct drps_index_options *o, double *share);
 /* Whether they are by Algorithm 1 of DPPA. */
 int drps_run_samples_dppa(const struct drps_index_options *o);
 /* Whether samples that are placed stay in the round that they would be dealt to. */
@@ -179,8 +194,9 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
  * evaluation are numbered on from those of training (phase_order.c). */
 int drps_run_has_lanes(const struct drps_plan_info *info, int test);
 
-/* How blocks are made and written (phase_block.c). */
+/* The most rows of a block (options.c), and how blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
+uint32_t drps_run_block_rows(const struct index_run *r);
 
 /* Say what labels there is nothing, or little, to be learnt from (label_remarks.c). */
 void drps_run_remark_labels(struct index_run *r, const struct drps_label_sums *train,

@@ -18,6 +18,7 @@
 #include "index/hashing/drps_hasher.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/samples/drps_replay.h"
+#include "index/samples/shape.h"
 #include "index/watch/drps_index_watch.h"
 
 enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
@@ -36,6 +37,7 @@ enum { INPUT_BIT = 40, SECOND_BIT = 39 };
 struct ahead {
     struct drps_reader *reader;
     struct drps_index_watch *watch; /* borrowed; may be NULL */
+    struct swap_ranks *ranks;       /* borrowed; NULL: this machine alone */
     struct drps_samples pieces[PIECES];
     pthread_t thread;
     pthread_mutex_t lock;
@@ -61,6 +63,9 @@ static void *read_pieces(void *arg)
         rc = drps_reader_next(a->reader, piece, &a->err);
         drps_index_watch_read(a->watch, drps_reader_file_bytes(a->reader),
                               drps_reader_lines(a->reader));
+        if (a->ranks)
+            atomic_store_explicit(&a->ranks->read_bytes, drps_reader_file_bytes(a->reader),
+                                  memory_order_relaxed);
         pthread_mutex_lock(&a->lock);
         if (rc > 0) a->filled++;
         a->rc = rc;
@@ -354,18 +359,6 @@ static int take_read(struct taker *t, const struct drps_samples *s, size_t i, ui
     return rc < 0 ? rc : add_sample(t, &t->own, 0, place, err);
 }
 
-/* Returns the worker that keeps the samples of an input; 0 where they do not stay with it. */
-static uint32_t owner_of(const struct drps_index_options *o, int test, size_t input)
-{
-    uint32_t worker = 0;
-    if (!drps_samples_stay(o) || (test && !drps_tests_stay(o))) return 0;
-    if (test || !o->inputs_of)
-        return (uint32_t)(input / ((test ? o->tests_n : o->inputs_n) / o->workers));
-    for (size_t end = o->inputs_of[0]; input >= end; end += o->inputs_of[worker])
-        worker++;
-    return worker;
-}
-
 static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
                        struct drps_err *err)
 {
@@ -376,6 +369,18 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
     if (rc < 0 || !t->hasher) return rc < 0 ? rc : take_read(t, s, i, place, err);
     rc = hash_sample(t, s, i, starts, &hashed, err);
     return rc < 0 ? rc : take_read(t, &hashed, 0, place, err);
+}
+
+/* Returns the worker that keeps the samples of an input; 0 where they do not stay with it. */
+static uint32_t owner_of(const struct drps_index_options *o, int test, size_t input)
+{
+    uint32_t worker = 0;
+    if (o->ranks || !drps_samples_stay(o) || (test && !drps_tests_stay(o))) return 0;
+    if (test || !o->inputs_of)
+        return (uint32_t)(input / ((test ? o->tests_n : o->inputs_n) / o->workers));
+    for (size_t end = o->inputs_of[0]; input >= end; end += o->inputs_of[worker])
+        worker++;
+    return worker;
 }
 
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
@@ -473,6 +478,11 @@ static int check_same_shape(const struct taker *t, const struct drps_reader *rea
     for (size_t i = 0; same && p->string_names && i < n; i++)
         same = strcmp(names[i], p->fields[i]) == 0;
     if (same) return 0;
+    if (t->options->ranks && !t->test_input)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the input of rank %u has not the format and columns of that of rank 0 (%s)",
+            t->options->ranks->rank, p->format);
     if (t->options->base_plan && !t->test_input)
         return other_columns(t->options->base_plan, names, n, err);
     return drps_err_set(
@@ -554,11 +564,15 @@ static void drop_classes(struct read_samples *p)
     p->in_training = NULL;
 }
 
-/* Has data read as those of the plan that this one goes on from. */
+/* Has data read as those of the plan that this one goes on from, or of rank 0. */
 static int take_shape(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                       struct read_samples *p, struct drps_err *err)
 {
     const struct drps_plan *base = o->base_plan;
+    if (o->ranks && o->ranks->rank) {
+        int rc = drps_shape_take(o->ranks, p, err);
+        return rc == 0 ? open_dict(io, o, dir, p, err) : rc;
+    }
     if (!base) return 0;
     memcpy(p->format, base->info.format, sizeof(p->format));
     memcpy(p->label_column, base->info.label_column, sizeof(p->label_column));
@@ -637,12 +651,14 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         const char *const *names = drps_reader_fields(a.reader, &n_fields);
         rc = copy_fields(p, names, n_fields, err);
         if (rc == 0) rc = open_dict(io, o, dir, p, err);
+        if (rc == 0 && o->ranks) rc = drps_shape_tell(o->ranks, p, err);
         if (rc == 0) warn_of_ratings(o, paths[0], p->format);
     } else if (rc == 0) {
         rc = check_same_shape(t, a.reader, err);
     }
     if (rc == 0) {
         a.watch = t->progress->watch;
+        a.ranks = o->ranks;
         drps_index_watch_next_reader(a.watch);
         rc = ahead_start(&a, err);
         if (rc == 0) {
@@ -650,6 +666,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
             ahead_stop(&a);
         }
         p->read_as = drps_reader_labels(a.reader);
+        if (o->ranks)
+            atomic_fetch_add(&o->ranks->read_before, atomic_exchange(&o->ranks->read_bytes, 0));
         p->bytes += drps_reader_bytes(a.reader);
         p->lines += drps_reader_lines(a.reader);
         p->skipped += drps_reader_skipped(a.reader);

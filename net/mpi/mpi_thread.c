@@ -7,9 +7,11 @@
 #include "base/drps_clock.h"
 
 enum {
-    SPIN_NS = 30000,        /* looks without a pause since something happened */
-    NAP_MIN_NS = 20000,     /* the first nap; each is twice as long as the one before */
-    NAP_WAITED_NS = 200000, /* the longest while a part waits for a message */
+    SPIN_NS = 30000,    /* looks without a pause since something happened */
+    NAP_MIN_NS = 20000, /* the first nap; each is twice as long as the one before */
+    NAP_MOVING_NS =
+        40000, /* the longest while MPI moves a frame, which takes looks of both sides */
+    NAP_WAITED_NS = 200000, /* while a part waits for a message */
     NAP_MOST_NS = 1000000,  /* and while none does */
 };
 
@@ -61,10 +63,21 @@ static int somebody_waits(const struct net_mpi *m)
     return 0;
 }
 
+/* 1: MPI has frames that it is not done with. */
+static int is_moving(const struct net_mpi *m)
+{
+    uint32_t r = 0;
+    while (r < m->net.o.count && (!m->peers[r].n || m->peers[r].dead))
+        r++;
+    return r < m->net.o.count || m->coming;
+}
+
 /* Lock held, and let go meanwhile: until a part sends or takes something, or for a nap. */
 static void nap(struct net_mpi *m)
 {
-    const uint64_t most = somebody_waits(m) ? NAP_WAITED_NS : NAP_MOST_NS;
+    const uint64_t most = is_moving(m)        ? NAP_MOVING_NS
+                          : somebody_waits(m) ? NAP_WAITED_NS
+                                              : NAP_MOST_NS;
     if (m->nap_ns > most) m->nap_ns = most;
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -41,6 +41,17 @@ absent() {
     [[ ! -e $1.partial ]] || fail "$1.partial was left behind"
 }
 
+# same_plan A B: all files are the same, but for the command lines that they were asked for with.
+same_plan() {
+    local plan
+    rm -rf compared && mkdir compared
+    for plan in "$1" "$2"; do
+        cp -r "$plan" "compared/$plan"
+        find "compared/$plan" -name plan.json -exec sed -i '/^ "command": /d; /^ "checksum": /d' {} +
+    done
+    diff -r "compared/$1" "compared/$2"
+}
+
 # ports N: "host:port" of N free ports on loopback. All of 127.0.0.0/8 is loopback: an address for each test, as another may
 # run beside it. Below those that the kernel gives to connections, as one of these may be taken between now and then.
 ports() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ranks that talk over MPI, under mpirun: the model of ranks over ZeroMQ, bit for bit; what cannot be is refused before work
+# Ranks that talk over MPI, under mpirun: the plan and the model of other ranks, bit for bit; what cannot be is refused before work
 # starts; a rank that fails is named on all; one that is killed ends the job within seconds, and the same command goes on.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/support/mpi.sh"
@@ -38,6 +38,16 @@ same --epochs 2 --store resident
 same --epochs 2 --store relay --push-values 16bit
 run 4 got --epochs 1 --sync asp --force --quiet --json 2>log.txt >got.json || fail "asp: $(cat log.txt)"
 [[ $(grep -c "\"rank\":" got.json) = 4 ]] || fail "asp: $(cat got.json)"
+
+# ---- Counting for a plan ----
+
+index=("$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 100 --blocks auto --memory 128M --quiet)
+"${index[@]}" -o one
+"${mpirun[@]}" -n 3 "${index[@]}" -o counted --transport mpi 2>log.txt || fail "counting: $(cat log.txt)"
+same_plan one counted || fail "three ranks make another plan than one"
+[[ $(ls) != *counted.* ]] || fail "something was left beside the plan: $(ls)"
+fails 2 "started by mpirun or srun" env "${launchers[@]}" "${index[@]}" -o counted --force --transport mpi
+fails 2 "are for --transport zmq" "${index[@]}" -o counted --force --transport mpi --peers peers.txt
 
 # ---- What ends the job ----
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Ranks that somebody else starts again: mpirun in a loop; srun in examples/slurm.sh, under daemons of Slurm that run here for
-# this test. Each comes to the model of an undisturbed run. The example for Kubernetes is read for
-# its form alone. What is not installed is skipped, and said.
+# this test. Each comes to the model of an undisturbed run. Under Slurm also: index, then training; and both over MPI. What is
+# not installed is skipped, and said.
 . "$(dirname "$0")/lib.sh"
+. "$source/tests/support/mpi.sh"
 
 "$tools/drps-gen" ctr --samples 20K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
 "$tools/drps-index" data.svm --algo fm --factors 4 --workers 3 --batch-size 100 --test-fraction 0.1 -o plan --quiet
@@ -68,10 +69,13 @@ fi
 # ---- Slurm ----
 
 daemons=()
+# The first one, munged, last: who ends asks it once more.
 stop_daemons() {
-    local pid
-    for pid in "${daemons[@]}"; do kill "$pid" 2>/dev/null || true; done
-    for pid in "${daemons[@]}"; do wait "$pid" 2>/dev/null || true; done
+    local i
+    for ((i = ${#daemons[@]} - 1; i >= 0; i--)); do
+        kill "${daemons[i]}" 2>/dev/null || true
+        timeout 10 tail -q --pid="${daemons[i]}" -f /dev/null || kill -KILL "${daemons[i]}" || true
+    done
 }
 trap 'stop_daemons; rm -rf "$work"' EXIT
 daemon() { # NAME COMMAND...: in the background, with what it says in slurm/NAME
@@ -133,6 +137,16 @@ batch() {
     : >log.txt
     job=$(PEERS=$PWD/peers.txt sbatch --parsable --nodes=3 --output="$PWD/log.txt" "$source/examples/slurm.sh" "$PWD/plan" "$PWD/got" "${how[@]}")
 }
+# two_steps WHAT OPTION...: how ranks talk, which "${step[@]}" starts
+two_steps() {
+    timeout 120 "${step[@]}" "${index[@]}" -o counted "${@:2}" >log.txt 2>&1 || fail "$1: $(cat log.txt)"
+    same_plan one counted || fail "$1: another plan than one machine's: $(cat log.txt)"
+    timeout 120 "${step[@]}" "$tools/drps-train" counted -o got --epochs 2 --quiet "${@:2}" >log.txt 2>&1 || fail "$1: $(cat log.txt)"
+    [[ $("$tools/drps-stat" got --json | all_values content | head -1) = $("$tools/drps-stat" short --json | all_values content | head -1) ]] ||
+        fail "$1: another model"
+    rm -rf counted got pids/*
+    echo "ok $1"
+}
 done_with() { # until the job has gone from the queue: it is neither pending, configuring, running nor completing
     local jobs
     until jobs=$(squeue -h -j "$job" 2>/dev/null) && [[ -z $jobs ]]; do read -rt 0.2 <> <(:) || true; done
@@ -143,6 +157,25 @@ if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sb
     if ! start_slurm; then
         echo "skipped: no Slurm of three nodes can be started here: $(tail -n 2 slurm/munged slurm/slurmctld slurm/slurmd-1 2>/dev/null | tr '\n' ' ')"
     else
+        # A step for the index, and then one for training, each a command line for all ranks.
+        index=("$tools/drps-index" data.svm --algo fm --factors 4 --workers 3 --batch-size 100 --test-fraction 0.1 --blocks auto --memory 128M
+            --quiet)
+        "${index[@]}" -o one
+        "$tools/drps-train" one -o short --epochs 2 --local 3 --quiet
+        # PMIx, by which the ranks of MPI find each other, takes daemons of one machine for one: a single node, and before any step of
+        # several nodes.
+        step=(srun --quiet --nodes=1 --ntasks=3 --overcommit --mpi=pmix --kill-on-bad-exit=1)
+        if ! why=$(no_mpi "$tools"); then
+            echo "skipped: over MPI under Slurm: $why"
+        elif [[ $("${step[@]}" printenv PMIX_RANK 2>log.txt | sort | tr -d '\n') != 012 ]]; then
+            echo "skipped: over MPI under Slurm, which starts no ranks by PMIx: $(cat log.txt)"
+        else
+            two_steps "slurm, index and training over MPI" --transport mpi
+        fi
+        ports 3 >peers.txt
+        step=(srun --quiet --nodes=3 --ntasks=3 --kill-on-bad-exit=1)
+        two_steps "slurm, index and training" --peers "$PWD/peers.txt"
+
         batch
         signal KILL 2 $$
         done_with
@@ -167,41 +200,4 @@ if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sb
 else
     echo "skipped: Slurm (slurmctld, slurmd, munged) is not installed"
 fi
-
-# ---- Kubernetes: the form of the example ----
-
-cat >form.py <<'END'
-import sys
-import yaml
-
-service, job = yaml.safe_load_all(open(sys.argv[1]))
-spec = job["spec"]
-pod = spec["template"]["spec"]
-rank = pod["containers"][0]
-rules = spec["podFailurePolicy"]["rules"]
-assert job["kind"] == "Job" and spec["completionMode"] == "Indexed" and spec["completions"] == spec["parallelism"]
-assert pod["restartPolicy"] == "Never"  # what a podFailurePolicy needs
-assert rules[0]["action"] == "FailJob" and rules[0]["onExitCodes"]["values"] == [1, 2]
-assert rules[0]["onExitCodes"]["containerName"] == rank["name"]
-assert service["spec"]["clusterIP"] == "None" and service["metadata"]["name"] == pod["subdomain"]
-assert service["spec"]["selector"].items() <= spec["template"]["metadata"]["labels"].items()
-assert {m["name"] for m in rank["volumeMounts"]} == {v["name"] for v in pod["volumes"]}
-ports = {p.get("name"): p["containerPort"] for p in rank["ports"]}
-assert f"--metrics-port=0.0.0.0:{ports['metrics']}" in rank["command"]
-for probe in rank["startupProbe"], rank["livenessProbe"]:
-    assert probe["httpGet"] == {"path": "/metrics", "port": "metrics"}
-print("\n".join(rank["command"]))
-END
-if python3 -c 'import yaml' 2>/dev/null; then
-    python3 form.py "$source/examples/kubernetes.yaml" >command.txt || fail "examples/kubernetes.yaml"
-    # Its options are those of the tool: it gets as far as reading the plan, which is not there.
-    mapfile -t command < <(sed 's#/data/#nowhere/#' command.txt)
-    ports 4 >peers-4.txt
-    command=("${command[@]/--peers=*/--peers=peers-4.txt}")
-    fails 1 "nowhere/fm.plan" env JOB_COMPLETION_INDEX=3 "$tools/${command[@]/--metrics-port=*/--metrics-port=$(ports 1)}"
-    tried=$((tried + 1))
-    echo "ok the form of the Kubernetes job, which was not run"
-else
-    echo "skipped: no YAML module of Python to read the Kubernetes job with"
-fi
-[[ $tried -gt 0 ]] || skip "there is neither mpirun nor Slurm, nor a reader of YAML"
+[[ $tried -gt 0 ]] || skip "there is neither mpirun nor Slurm"
