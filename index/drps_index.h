@@ -34,6 +34,8 @@
 #include "index/plan/drps_window.h"
 #include "index/reader/drps_reader.h"
 
+struct swap_ranks; /* index/swap/drps_swap.h */
+
 enum drps_index_phase {
     DRPS_PHASE_PARSE,
     DRPS_PHASE_PLACE,
@@ -64,8 +66,16 @@ struct drps_index_options {
                          comes with the new ones, drawn by seed, from its batches; 0 .. 1 */
     const char *const *inputs; /* [inputs_n] files, "-" for stdin */
     size_t inputs_n;
+    uint32_t first_input; /* inputs that others have before these: what is drawn for a sample (the
+                             order, whether it is for evaluation) follows from the number of its
+                             input, from 0, and of its line. At most 2^24 inputs */
+    uint32_t first_test;  /* the number of the first test file among all inputs and then test files;
+                             0: it follows the last of these inputs */
     const char *const *tests; /* [tests_n] files of evaluation samples */
     size_t tests_n;
+    /* What is read of the inputs, and of the test files; their lines have the numbers that they
+     * have in the whole. Borrowed; NULL: all. */
+    const struct drps_reader_share *share, *test_share;
     /* Samples in memory in place of the inputs and the test files: the one path of each is a name
      * for texts then. The format is libsvm, libffm or ratings. Borrowed; NULL: none. */
     const struct drps_matrix *matrix, *test_matrix;
@@ -118,7 +128,12 @@ struct drps_index_options {
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
                             the round that it would be dealt to), which NULL means there (elsewhere
                             dealt), placed (in any round), and dppa (Algorithm 1 of the compression
-                            and partition paper, partition/dppa/drps_dppa.h, in any round) */
+                            and partition paper, partition/dppa/drps_dppa.h, in any round); and
+                            kept: with the files that each worker has (inputs_of), in any order but
+                            grid. Test files are dealt to workers in the same way, if there are as
+                            many for each, else their samples */
+    const uint32_t *inputs_of; /* [workers] kept: how many of the inputs each has, one after the
+                                  other; NULL: all as many. Borrowed */
     struct drps_dppa_wish {
         int given;      /* 1: something of the following was said */
         uint32_t alpha; /* these three are of samples dppa, and as in struct drps_dppa_options */
@@ -183,6 +198,12 @@ struct drps_index_options {
     const struct drps_algorithm *algorithm;
     const struct drps_plan *base_plan;
 
+    /* The machines that make the plan together, of which this is one: each reads its own inputs,
+     * and makes the folder of its own rank (index/together/drps_together.h). There are as many workers as
+     * machines. Borrowed; NULL: this one alone. */
+    struct swap_ranks *ranks;
+    int shared; /* with ranks: the inputs of all are the same files, and each reads its share */
+
     const char *command; /* how the run was asked for, as plan.json keeps it; below
                             DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
     const char *out;     /* folder to make */
@@ -193,7 +214,8 @@ struct drps_index_options {
                                             (docs/metrics.md) */
     const atomic_int *interrupt;         /* polled; NULL allowed */
     /* done and total are in samples, steps or ranks; total 0: unknown. Called from this thread,
-     * also when a phase begins, with done 0. */
+     * also when a phase begins, with done 0. Of several machines, rank 0 is told of reading in bytes
+     * of the files of all, by another thread. */
     void (*progress)(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total);
     void *progress_ctx;
 };
@@ -205,6 +227,7 @@ struct drps_index_rank {
     uint64_t rows, row_uses, blocks, windows, working_set_rows;
     uint64_t pulled_rows, served_rows; /* of an epoch, over the network; evaluation included */
     uint64_t plan_bytes;
+    uint64_t sent_bytes; /* of several machines: to the others while the plan was made */
 };
 
 /* What the training rounds of an epoch move between the ranks of a plan for several workers. */

@@ -58,7 +58,8 @@ struct drps_index_report {
     struct drps_index_network network; /* of several workers */
 };
 
-/* Fill in report->needs and report->network, but for its link_bits, from the plan that was made.
+/* Fill in report->needs and report->network, but for its link_bits, from the plan that was made; of
+ * several machines from the folders that are on this one's disk.
  * Errors as drps_train_needs(). */
 DRPS_MUST_CHECK
 int drps_index_report_needs(struct drps_index_report *report, struct drps_err *err);

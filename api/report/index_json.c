@@ -77,6 +77,7 @@ static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
         {"pulled_bytes", rank->pulled_rows * drps_index_report_link_bytes(&r->info)},
         {"served_bytes", rank->served_rows * drps_index_report_link_bytes(&r->info)},
         {"plan_bytes", rank->plan_bytes},
+        {"sent_bytes", rank->sent_bytes},
     };
     json_t *j = json_object();
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)

@@ -31,6 +31,15 @@ static void add_to_network(struct drps_index_network *network, const struct drps
         network->rounds = part->batches + part->eval_batches;
 }
 
+/* A plan that several machines made together may have the folders of other ranks on their disks. */
+static int is_elsewhere(const struct drps_index_result *r, uint32_t rank, int rc,
+                        struct drps_err *err)
+{
+    if (rc != DRPS_E_NOT_FOUND || !r->ranks[rank].sent_bytes) return 0;
+    drps_err_clear(err);
+    return 1;
+}
+
 int drps_index_report_needs(struct drps_index_report *report, struct drps_err *err)
 {
     const struct drps_plan_info *info = &report->result->info;
@@ -45,8 +54,13 @@ int drps_index_report_needs(struct drps_index_report *report, struct drps_err *e
         struct drps_plan *plan;
         rc = info->ranks.count > 1 ? drps_plan_open_rank(drps_io_os(), dir, r, &plan, err)
                                    : drps_plan_open(drps_io_os(), dir, &plan, err);
+        if (is_elsewhere(report->result, r, rc, err)) {
+            report->network.row_uses += report->result->ranks[r].row_uses;
+            rc = 0;
+            continue;
+        }
         if (rc < 0) break;
-        rc = add_needs(report, plan, &options, r == 0, err);
+        rc = add_needs(report, plan, &options, !report->needs.least_bytes, err);
         if (rc == 0) add_to_network(&report->network, &plan->info);
         drps_plan_close(plan);
     }

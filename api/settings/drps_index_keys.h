@@ -38,6 +38,8 @@ enum {
     KEY_SHARDS,
     KEY_PEERS,
     KEY_PEER_RANK,
+    KEY_LOCAL,
+    KEY_SHARED,
     KEY_KEYS,
     KEY_INSECURE,
     KEY_TRANSPORT,

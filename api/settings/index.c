@@ -20,7 +20,7 @@ static int parse_plain(struct drps_values *v, struct drps_index_settings *o, int
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
     static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
     static const char *const draws[] = {"even", "popular", NULL};
-    static const char *const samples[] = {"dealt", "placed", "round", "dppa", NULL};
+    static const char *const samples[] = {"dealt", "kept", "placed", "round", "dppa", NULL};
     static const char *const builders[] = {"pattern", "auto", "topk",      "pairwise", "greedy",
                                            "none",    "id",   "frequency", "random",   NULL};
     const struct drps_value_plain plain[] = {

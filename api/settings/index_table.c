@@ -111,7 +111,7 @@ const struct argp_option drps_index_table[] = {
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
-     "greedy and dppa), placed (in any round), dealt in turn, or dppa (the partition paper's Algorithm 1; held in memory)", 5},
+     "greedy and dppa), placed (in any round), dealt in turn, kept (each its own files, as many for each, one after the other), or dppa (the partition paper's Algorithm 1; held in memory)", 5},
     {"dppa", KEY_DPPA, "LIST", 0,
      "How dppa places, as NAME=VALUE,...: for --samples dppa alpha=N|auto, beta=B, sample=N|n/k, bins=N, "
      "first=samples|rows; for --partition dppa traffic=batches|sets", 5},
@@ -146,13 +146,19 @@ const struct argp_option drps_index_table[] = {
     {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},
     {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches (default 1)", 6},
 
-    {NULL, 0, NULL, 0, "Counting on several machines, for --blocks auto, topk, pairwise and greedy:", 7},
+    {NULL, 0, NULL, 0, "On several machines, each of which is a worker and a server:", 7},
     {"peers", KEY_PEERS, "FILE", 0,
-     "Count a share of the batches on each: FILE has \"host:port [public key]\" of each, a line a "
-     "machine, as for drps-train", 7},
+     "Each reads its own DATA, and makes the folder of its rank in PLAN, as one machine would with "
+     "all DATA: FILE has \"host:port [public key]\" of each, a line a machine, as for drps-train. "
+     "With --blocks auto, topk, pairwise or greedy the first reads DATA and makes PLAN, and others "
+     "only count what batches use", 7},
     {"peer-rank", KEY_PEER_RANK, "R", 0,
      "Which line this process is, from 0 (default: as mpirun, srun or an indexed Kubernetes job "
-     "say); 0 reads DATA and makes PLAN, others only count", 7},
+     "say)", 7},
+    {"local", KEY_LOCAL, "N", 0,
+     "In place of --peers: N processes on this machine, each of which reads its share of DATA", 7},
+    {"shared", KEY_SHARED, NULL, 0,
+     "With --peers: DATA are the same files on all machines, and each reads its share of them", 7},
     {"keys", KEY_KEYS, "DIR", 0,
      "This machine's keys (drps-train --make-keys); needed beyond one machine", 7},
     {"insecure", KEY_INSECURE, NULL, 0, "Go without keys: in a network where all are trusted", 7},

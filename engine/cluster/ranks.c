@@ -12,7 +12,7 @@
 #include "base/drps_checksum.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
-#include "engine/cluster/family.h"
+#include "net/drps_family.h"
 #include "net/drps_meet.h"
 #include "net/drps_net.h"
 
@@ -25,7 +25,7 @@ struct rank {
     struct drps_train_ranks ranks;
     struct drps_plan *part; /* own */
     struct drps_net *net;   /* own */
-    struct family *family;  /* of all ranks on this machine; NULL: they are elsewhere, or threads */
+    struct drps_family *family;  /* of all ranks on this machine; NULL: they are elsewhere, or threads */
     struct drps_train_result result;
     int rc;
     struct drps_err err;
@@ -84,7 +84,7 @@ static struct drps_net_options net_options_of(struct rank *r)
     net.start_ms = wait_ms(r->options);
     net.silence_ms = drps_net_silence_ms(r->options->cut_ms);
     net.stop = r->train.stop;
-    if (r->family) net.lost = family_lost;
+    if (r->family) net.lost = drps_family_lost;
     net.lost_ctx = r->family;
     if (!r->family || !net.rank) net.log = r->train.log; /* else a parent says it */
     return net;
@@ -243,11 +243,11 @@ static int check_zmq(struct drps_err *err)
 /* What rank 0 came to, once all others have ended. A rank that was killed is the reason for what
  * came after it, and counts where rank 0 did not notice, unless the model is written. `left`: rank
  * 0 was interrupted before there was anything to keep, of which others fail. */
-static int judge(const struct family *f, const struct drps_log *log, int rc, int left,
+static int judge(const struct drps_family *f, const struct drps_log *log, int rc, int left,
                  struct drps_err *err)
 {
     struct drps_err lost = DRPS_ERR_INIT;
-    const int ended = family_failure(f, &lost);
+    const int ended = drps_family_failure(f, &lost);
     if (!ended) return rc;
     if (rc == 0) drps_log(log, DRPS_LOG_WARN, "%s, after the model was written", lost.text);
     if (rc == DRPS_E_PEER ? ended != DRPS_E_PEER : rc != DRPS_E_INTERRUPTED || left) return rc;
@@ -258,11 +258,11 @@ static int judge(const struct family *f, const struct drps_log *log, int rc, int
 static int run_processes(struct local *l, struct drps_train_result *result, struct drps_err *err)
 {
     const struct drps_log *log = l->ranks[0].train.log;
-    struct family family;
+    struct drps_family family;
     struct drps_meet meet = {0};
     int rc = check_zmq(err);
     if (rc < 0) return rc;
-    rc = family_open(&family, l->count, err);
+    rc = drps_family_open(&family, l->count, err);
     if (rc == 0) rc = drps_meet_open(l->count, &meet, err);
     if (rc == 0) tell_where(&meet, log);
     const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
@@ -270,7 +270,7 @@ static int run_processes(struct local *l, struct drps_train_result *result, stru
     for (uint32_t r = 0; r < l->count; r++)
         l->ranks[r].family = &family;
     for (uint32_t r = 1; r < l->count && rc == 0; r++) {
-        rc = family_fork(&family, r, err);
+        rc = drps_family_fork(&family, r, err);
         if (rc == 1) run_child(&l->ranks[r], &meet, job_id);
     }
     if (rc == 0) {
@@ -279,11 +279,11 @@ static int run_processes(struct local *l, struct drps_train_result *result, stru
     }
     /* Ranks that have not met rank 0 yet would wait for it. */
     const int left = rc == DRPS_E_INTERRUPTED && !result->interrupted;
-    family_wait(&family, left ? DRPS_E_PEER : rc,
+    drps_family_wait(&family, left ? DRPS_E_PEER : rc,
                 drps_net_silence_ms(l->ranks[0].options->cut_ms) + LINGER_MS);
     rc = judge(&family, log, rc, left, err);
     drps_meet_close(&meet);
-    family_close(&family);
+    drps_family_close(&family);
     return rc;
 }
 

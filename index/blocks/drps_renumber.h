@@ -22,4 +22,10 @@ int drps_renumber_rows(const struct drps_io *io, const char *from, const char *t
                        const struct drps_plan_info *info, const uint32_t *new_id,
                        struct drps_err *err);
 
+/* The same of files that hold so many batches; `names` 0: there is no names.rec. */
+DRPS_MUST_CHECK
+int drps_renumber_some(const struct drps_io *io, const char *from, const char *to,
+                       const struct drps_plan_info *info, uint64_t steps, int names,
+                       const uint32_t *new_id, struct drps_err *err);
+
 #endif

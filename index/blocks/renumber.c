@@ -241,11 +241,19 @@ int drps_renumber_rows(const struct drps_io *io, const char *from, const char *t
                        const struct drps_plan_info *info, const uint32_t *new_id,
                        struct drps_err *err)
 {
+    return drps_renumber_some(io, from, to, info, info->batches + info->eval_batches, 1, new_id,
+                              err);
+}
+
+int drps_renumber_some(const struct drps_io *io, const char *from, const char *to,
+                       const struct drps_plan_info *info, uint64_t steps, int names,
+                       const uint32_t *new_id, struct drps_err *err)
+{
     struct renumbering m = {.io = io,
                             .from = from,
                             .new_id = new_id,
                             .rows = (uint32_t)info->rows,
-                            .steps = info->batches + info->eval_batches,
+                            .steps = steps,
                             .has_bias = drps_plan_has_bias(info),
                             .plain_bytes = (size_t)info->max_body_bytes};
     struct naming n = {.io = io,
@@ -256,11 +264,11 @@ int drps_renumber_rows(const struct drps_io *io, const char *from, const char *t
                        .rows = m.rows,
                        .err = DRPS_ERR_INIT};
     pthread_t thread;
-    const int alone = pthread_create(&thread, NULL, renumber_names, &n) != 0;
+    const int beside = names && pthread_create(&thread, NULL, renumber_names, &n) == 0;
     int rc = renumber_batches(&m, to, is_shared(info), err);
-    if (alone)
+    if (names && !beside)
         (void)renumber_names(&n);
-    else
+    else if (beside)
         (void)pthread_join(thread, NULL); /* cannot fail for a thread of ours */
     return rc < 0 || n.rc == 0 ? rc : drps_err_set(err, n.rc, "%s", n.err.text);
 }

@@ -44,7 +44,7 @@ static int walk_tests(struct walk *w, struct drps_err *err)
 static void add_labels(struct walk *w, const struct drps_batch *b)
 {
     for (size_t i = 0; i < b->samples; i++)
-        drps_label_sums_add(&w->labels, (double)b->labels[i], 1);
+        drps_label_sums_add(&w->labels, 0, b->labels[i], 1);
 }
 
 /* `counts_labels`: in the first slice alone. */
@@ -87,6 +87,7 @@ static int walk_slice(struct walk *w, uint32_t slice, uint32_t slices, int of_fe
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s has other samples than its plan.json says",
                           w->plan->dir);
     if (rc < 0) return rc;
+    drps_label_sums_settle(&w->labels);
     if (of_features) features_end(&w->features, &w->labels);
     copies_end(&w->copies);
     return 0;

@@ -63,7 +63,10 @@ static int keep_names(struct dict *d, const struct drps_name *names, size_t n, s
             int rc = keep_name(d, &names[j], known++, err);
             if (rc < 0) return rc;
         } else if (d->keys.checks[numbers[j]] != names[j].check) {
-            return drps_dict_collision(&names[j], d, err);
+            const struct dict_key name = {.text = names[j].text, .bytes = names[j].bytes};
+            struct dict_key before = {.text = ""};
+            drps_dict_name_of(d, numbers[j], &before);
+            return drps_dict_collision(&d->options, &before, &name, err);
         }
     }
     return 0;

@@ -139,8 +139,9 @@ int drps_dict_names_add(struct dict_names *n, const struct drps_names_entry *nam
     if (rc < 0) return rc;
     if (!n->more || n->next.key != name->key) return write_name(n, name, err);
     if (is_same(&n->next, name)) return 0; /* it is written with the base's others */
-    const struct drps_name text = {.text = name->text, .bytes = (uint32_t)name->bytes};
-    return drps_dict_collision(&text, n->d, err);
+    const struct dict_key before = {.text = n->next.text, .bytes = n->next.bytes};
+    const struct dict_key after = {.text = name->text, .bytes = name->bytes};
+    return drps_dict_collision(&n->d->options, &before, &after, err);
 }
 
 int drps_dict_names_finish(struct dict_names *n, struct drps_err *err)

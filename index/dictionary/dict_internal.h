@@ -5,17 +5,22 @@
  *     dict.c        names to ids, with counts: the table of one generation
  *     dict_sort.c   a generation's keys in order
  *     dict_runs.c   generations as runs on disk: written, and merged
+ *     dict_order.c  what rows are sorted by
+ *     dict_walk.c   all keys in order, from the only generation or from runs
  *     dict_base.c   names of an earlier plan, which keep their rows
  *     dict_place.c  placed ids and the final dictionary, from the only generation or from runs
  */
 #ifndef DRPS_INDEX_DICTIONARY_DICT_INTERNAL_H
 #define DRPS_INDEX_DICTIONARY_DICT_INTERNAL_H
 
-#include "index/dictionary/drps_dict.h"
+#include "index/dictionary/drps_dict_walk.h"
 #include "index/dictionary/key_table.h"
 
 /* A name's string in the arena: u16 field | u32 bytes | text. */
 enum { DICT_NAME_HEAD = 6 };
+
+/* Entries are requested so many keys before they are looked at. */
+enum { DICT_AHEAD = 40 };
 
 /* A key and its number, to be sorted. */
 struct dict_keyed {
@@ -57,11 +62,14 @@ int drps_dict_push_base(struct dict *d, uint32_t base, struct drps_err *err);
 
 /* The generation's keys in order are not needed any more. */
 void drps_dict_free_sorted(struct dict *d);
-/* Release the table: once all keys are placed, and at the end. */
-void drps_dict_free_table(struct dict *d);
+void drps_dict_free_names(struct dict *d);
+
+/* Field and text of the key with this number in the table, where strings are kept. */
+void drps_dict_name_of(const struct dict *d, uint32_t number, struct dict_key *k);
 
 /* Two names with one key: DRPS_E_CONFIG. */
-int drps_dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err);
+int drps_dict_collision(const struct dict_options *o, const struct dict_key *a,
+                        const struct dict_key *b, struct drps_err *err);
 
 /* A stable radix sort by key, of the bytes in which keys differ; aux has room for n. */
 void drps_dict_sort_keys(struct dict_keyed *keys, struct dict_keyed *aux, size_t n);

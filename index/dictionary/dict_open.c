@@ -1,6 +1,5 @@
 /* Opening and closing the dictionary, and what its other files ask of the open one. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,14 +61,19 @@ void drps_dict_free_sorted(struct dict *d)
     d->sorted = NULL;
 }
 
-void drps_dict_free_table(struct dict *d)
+void drps_dict_free_names(struct dict *d)
 {
-    drps_dict_free_sorted(d);
-    drps_key_table_destroy(&d->keys);
     free(d->arena);
     free(d->name_at);
     d->arena = NULL;
     d->name_at = NULL;
+}
+
+void drps_dict_free_table(struct dict *d)
+{
+    drps_dict_free_sorted(d);
+    drps_key_table_destroy(&d->keys);
+    drps_dict_free_names(d);
 }
 
 void drps_dict_close(struct dict *d)
@@ -86,19 +90,10 @@ void drps_dict_close(struct dict *d)
 
 size_t drps_dict_generations(const struct dict *d)
 {
-    return d->bases_n - 1; /* the last base was pushed by drps_dict_place() */
+    return d->bases_n - 1; /* the last base was pushed by drps_dict_seal() */
 }
 
 uint32_t drps_dict_base(const struct dict *d, size_t generation)
 {
     return d->bases[generation];
-}
-
-int drps_dict_collision(const struct drps_name *name, const struct dict *d, struct drps_err *err)
-{
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "two feature names share the 64-bit key of '%.*s': run again with another "
-                        "hash seed than %" PRIu64,
-                        (int)(name->bytes < 60 ? name->bytes : 60), name->text,
-                        d->options.hash_seed);
 }

@@ -124,11 +124,20 @@ static struct entry run_entry(const struct dict_run *r)
     return e;
 }
 
-static const char *run_name(const struct dict_run *r)
+/* The key of the run's next entry, with what the run counts of it. */
+static struct dict_key key_of(const struct dict_run *r, const struct entry *e, int strings)
 {
+    struct dict_key k = {
+        .key = e->key, .mask = e->mask, .first = e->first, .count = e->count, .check = e->check};
+    if (!strings) return k;
     const char *ends = r->data + 8 + r->n * sizeof(struct entry);
-    const char *names = ends + 4 * r->n;
-    return names + (r->at ? drps_get_u32(ends + 4 * (r->at - 1)) : 0);
+    const char *name = ends + 4 * r->n + (r->at ? drps_get_u32(ends + 4 * (r->at - 1)) : 0);
+    uint16_t field;
+    memcpy(&field, name, sizeof(field));
+    k.field = field;
+    k.bytes = drps_get_u32(name + 2);
+    k.text = name + DICT_NAME_HEAD;
+    return k;
 }
 
 /* Make run_entry() valid; n stays 0 at the end of the run. */
@@ -175,47 +184,37 @@ int drps_dict_merge_open(struct dict *d, struct dict_merge *m, struct drps_err *
 
 int drps_dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_err *err)
 {
+    const struct dict_options *o = &m->d->options;
+    uint64_t least = 0;
     int found = 0;
     for (size_t i = 0; i < m->n; i++) {
         if (!m->runs[i].n) continue;
         uint64_t key = run_key(&m->runs[i]);
-        if (!found || key < out->key) out->key = key;
+        if (!found || key < least) least = key;
         found = 1;
     }
-    if (!found) return 0;
-    out->mask = out->count = 0;
-    out->first = DICT_TIMES - 1;
     out->ids_n = 0;
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = 0; found && i < m->n; i++) {
         struct dict_run *r = &m->runs[i];
-        if (!r->n || run_key(r) != out->key) continue;
+        if (!r->n || run_key(r) != least) continue;
         const struct entry e = run_entry(r);
-        out->mask |= e.mask;
-        if (e.first < out->first) out->first = e.first;
-        out->count = out->count + e.count < out->count ? UINT32_MAX : out->count + e.count;
-        if (out->ids_n && e.check != out->check) {
-            struct drps_name name = {.text = out->text, .bytes = (uint32_t)out->bytes};
-            return drps_dict_collision(&name, m->d, err);
-        }
-        out->check = e.check;
+        const struct dict_key k = key_of(r, &e, o->strings);
+        int rc = 0;
+        if (out->ids_n)
+            rc = drps_dict_join(o, &out->k, &k, err);
+        else
+            out->k = k;
+        if (rc < 0) return rc;
         out->ids[out->ids_n++] = e.id;
-        if (m->d->options.strings) {
-            const char *name = run_name(r);
-            uint16_t field;
-            memcpy(&field, name, 2);
-            out->field = field;
-            out->bytes = drps_get_u32(name + 2);
-            out->text = name + DICT_NAME_HEAD;
-        }
     }
-    return 1;
+    return found;
 }
 
 int drps_dict_merge_skip(struct dict_merge *m, const struct dict_merged *at, struct drps_err *err)
 {
     for (size_t i = 0; i < m->n; i++) {
         struct dict_run *r = &m->runs[i];
-        if (!r->n || run_key(r) != at->key) continue;
+        if (!r->n || run_key(r) != at->k.key) continue;
         if (++r->at < r->n) continue;
         int rc = run_load(r, err);
         if (rc < 0) return rc;

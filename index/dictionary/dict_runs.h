@@ -15,12 +15,8 @@ struct dict_merge {
 
 /* A key with all its provisional ids. */
 struct dict_merged {
-    uint64_t key;
-    uint32_t mask, first, count, check;
-    unsigned field;
-    const char *text; /* borrowed until the next drps_dict_merge_next() */
-    size_t bytes;
-    uint32_t *ids; /* [generations] borrowed: one for each that has the key */
+    struct dict_key k; /* with its name until drps_dict_merge_skip() */
+    uint32_t *ids;     /* [generations] borrowed: one for each that has the key */
     size_t ids_n;
 };
 
@@ -32,7 +28,7 @@ void drps_dict_merge_close(struct dict_merge *m);
 /* The next key of all runs: 1, or 0 at the end. out->ids has room for one id a run. */
 DRPS_MUST_CHECK
 int drps_dict_merge_next(struct dict_merge *m, struct dict_merged *out, struct drps_err *err);
-/* Step past the key that drps_dict_merge_next() gave; its text is gone then. */
+/* Step past the key that drps_dict_merge_next() gave. */
 DRPS_MUST_CHECK
 int drps_dict_merge_skip(struct dict_merge *m, const struct dict_merged *at, struct drps_err *err);
 

@@ -1,8 +1,8 @@
 /*
- * Numbers that come in any order and are taken in turn (scatter.h): in an array, or through the
- * external sort.
+ * Numbers that come in any order and are taken in turn (drps_scatter.h): in an array, or through
+ * the external sort.
  */
-#include "index/dictionary/scatter.h"
+#include "index/dictionary/drps_scatter.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,28 +9,77 @@
 int drps_label_sums_init(struct drps_label_sums *s, enum drps_loss loss, size_t classes,
                          struct drps_err *err)
 {
-    *s = (struct drps_label_sums){.loss = loss, .classes = classes};
+    *s = (struct drps_label_sums){.loss = loss, .classes = classes, .first = UINT64_MAX};
     if (!classes) return 0;
     s->of_class = calloc(classes, sizeof(*s->of_class));
-    return s->of_class ? 0 : drps_err_set(err, -ENOMEM, "no memory for %zu classes", classes);
+    s->of_classes = calloc(classes, sizeof(*s->of_classes));
+    if (s->of_class && s->of_classes) return 0;
+    drps_label_sums_destroy(s);
+    return drps_err_set(err, -ENOMEM, "no memory for %zu classes", classes);
 }
 
 void drps_label_sums_destroy(struct drps_label_sums *s)
 {
     if (!s) return;
     free(s->of_class);
+    free(s->of_classes);
     memset(s, 0, sizeof(*s));
 }
 
-void drps_label_sums_add(struct drps_label_sums *s, double label, double weight)
+/* Add w y^2, which may have 72 bits: what the product of two doubles rounds off is added, too. */
+static void add_square(struct drps_exact *s, double weighted, double label)
 {
-    if (s->n == 0) s->origin = label;
-    const double from_origin = label - s->origin;
-    s->n += weight;
-    s->sum += weight * from_origin;
-    s->squares += weight * from_origin * from_origin;
-    s->positive += label > 0 ? weight : 0;
-    if (label >= 0 && label < (double)s->classes) s->of_class[(size_t)label] += weight;
+    const double square = weighted * label;
+    drps_exact_add(s, square);
+    const double rest = fma(weighted, label, -square);
+    if (rest != 0) drps_exact_add_slowly(s, rest);
+}
+
+void drps_label_sums_add(struct drps_label_sums *s, uint64_t batch, float label, float weight)
+{
+    const double y = (double)label, w = (double)weight;
+    if (batch < s->first) {
+        s->first = batch;
+        s->origin = y;
+    }
+    drps_exact_add(&s->weights, w);
+    drps_exact_add(&s->labels, w * y); /* exact: 48 bits */
+    add_square(&s->squared, w * y, y);
+    if (y > 0) drps_exact_add(&s->positives, w);
+    if (y >= 0 && y < (double)s->classes) drps_exact_add(&s->of_classes[(size_t)y], w);
+}
+
+void drps_label_sums_merge(struct drps_label_sums *s, const struct drps_label_sums *from)
+{
+    if (from->first < s->first) {
+        s->first = from->first;
+        s->origin = from->origin;
+    }
+    drps_exact_merge(&s->weights, &from->weights);
+    drps_exact_merge(&s->labels, &from->labels);
+    drps_exact_merge(&s->squared, &from->squared);
+    drps_exact_merge(&s->positives, &from->positives);
+    for (size_t c = 0; c < s->classes; c++)
+        drps_exact_merge(&s->of_classes[c], &from->of_classes[c]);
+}
+
+void drps_label_sums_settle(struct drps_label_sums *s)
+{
+    struct drps_exact sum = s->labels, squares = s->squared;
+    drps_exact_add_times(&sum, &s->weights, -s->origin);
+    drps_exact_add_times(&squares, &s->labels, -2 * s->origin);
+    drps_exact_add_times(&squares, &s->weights, s->origin * s->origin);
+    s->n = drps_exact_value(&s->weights);
+    s->sum = drps_exact_value(&sum);
+    s->squares = drps_exact_value(&squares);
+    s->positive = drps_exact_value(&s->positives);
+    for (size_t c = 0; c < s->classes; c++)
+        s->of_class[c] = drps_exact_value(&s->of_classes[c]);
+}
+
+double drps_label_sums_mean(const struct drps_label_sums *s)
+{
+    return drps_exact_value(&s->labels) / s->n;
 }
 
 static double mean_of(const struct drps_label_sums *s)

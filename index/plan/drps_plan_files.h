@@ -51,7 +51,9 @@
 #define DRPS_FILE_WINDOW_ROWS_TMP "windows.rows.tmp"
 #define DRPS_FILE_WINDOW_NEXT_TMP "windows.next.tmp"
 #define DRPS_FILE_WINDOW_PREV_TMP "windows.prev.tmp"
-#define DRPS_FILE_SCRATCH "scratch" /* folder of what only drps-index needs */
-#define DRPS_FILE_LAID "laid"       /* in it: a plan whose rows are to be placed on servers */
+#define DRPS_FILE_SCRATCH "scratch"   /* folder of what only drps-index needs */
+#define DRPS_FILE_PLACED "placed"     /* of several machines: this one's batches, of placed rows */
+#define DRPS_FILE_GATHERED "gathered" /* and with the rows that others use of this one's server */
+#define DRPS_FILE_LAID "laid"         /* in it: a plan whose rows are to be placed on servers */
 
 #endif

@@ -25,6 +25,8 @@ static const struct drps_owned part[] = {PLAN, FILE(NULL)};
 static const struct drps_owned scratch[] = {
     PLAN,
     {.name = DRPS_FILE_LAID, .inside = part},
+    {.name = DRPS_FILE_PLACED, .inside = part},
+    {.name = DRPS_FILE_GATHERED, .inside = part},
     FILE("train-#"), /* spools: as parsed, */
     FILE("test-#"),
     FILE("train-cells-#"), /* in the cells of a grid, */
@@ -35,6 +37,12 @@ static const struct drps_owned scratch[] = {
     FILE("test-drawn-#"),
     FILE("train-placed-#"), /* placed on workers */
     FILE("test-placed-#"),
+    FILE("train-dealt-#"), /* of several machines */
+    FILE("test-dealt-#"),
+    FILE("from-#"), /* from other machines */
+    FILE("places.run"),
+    FILE("coming.run"),
+    FILE("owned.rec"),
     FILE("names-#.run"), /* the dictionary: its generations, */
     FILE("place.run"),   /* external sorting, */
     FILE("choices.run"),

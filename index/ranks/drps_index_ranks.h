@@ -1,10 +1,11 @@
 /*
- * drps-index over several machines: rank 0 reads the data and makes the plan; while it builds
- * blocks, every rank counts accesses over its share of the batches
- * (index/blocks/remote/drps_remote_counts.h). The plan is that of one machine.
+ * drps-index over several machines, in one of two ways. The plan is that of one machine.
  *
- * Only counting is shared, because a row's number depends on all of the data: a rank that parsed
- * its own part could not number a row before all others have counted its key.
+ *   together  each rank reads its own inputs and makes the folder of its own rank
+ *             (index/together/drps_together.h)
+ *   counting  where block builders count accesses: rank 0 reads the data and makes the plan; while
+ *             it builds blocks, every rank counts over its share of the batches
+ *             (index/blocks/remote/drps_remote_counts.h)
  */
 #ifndef DRPS_INDEX_RANKS_INDEX_RANKS_H
 #define DRPS_INDEX_RANKS_INDEX_RANKS_H
@@ -13,8 +14,12 @@
 #include "net/drps_net.h"
 
 struct drps_index_ranks_options {
-    const struct drps_index_options *index; /* of ranks above 0 only `out`, beside which they keep
-                                               their share, memory_bytes, log and interrupt count */
+    const struct drps_index_options *index; /* counting: of ranks above 0 only `out`, beside which
+                                               they keep their share, memory_bytes, log and
+                                               interrupt count */
+    const struct drps_io *io; /* together: where this rank reads and writes; NULL: the system's */
+    uint32_t local;    /* together: all so many ranks, as processes on this machine, of which each
+                          reads its share of the inputs; 0: one rank of `peers` */
     const char *peers; /* file of addresses, and of public keys; NULL: over MPI */
     uint32_t rank;
     uint32_t count;   /* over MPI: ranks that were started */
@@ -24,7 +29,14 @@ struct drps_index_ranks_options {
     uint32_t cut_ms;  /* a link that is cut for so long only costs time; 0: 5,000 */
 };
 
+/* 1: with these options ranks above 0 count alone. */
+int drps_index_ranks_count_alone(const struct drps_index_options *index);
+
 /*
+ * Together: run rank options->rank, or all local ones. *result is the whole plan's on each rank.
+ * DRPS_E_PEER and others: nothing is left on any rank.
+ *
+ * Counting:
  * Rank options->rank, of as many as there are peers, or processes of MPI. *result is rank 0's.
  * Others leave nothing behind, and return when the plan is made: with 0, or, should rank 0 fail,
  * with a text that names it. A rank that is interrupted, fails, or is not heard of any more ends

@@ -16,6 +16,8 @@ struct owners {
     uint32_t first[DRPS_PLAN_WORKERS_MAX + 1]; /* strictly increasing; [0] = 0, [servers] = rows */
 };
 
+struct swap_ranks; /* index/swap/drps_swap.h */
+
 struct owners_job {
     const struct drps_io *io;
     const char *dir; /* folder of rows.rec, `steps` lists of placed ids */
@@ -23,6 +25,7 @@ struct owners_job {
     const uint32_t *block_first; /* [blocks + 1] */
     size_t blocks;
     uint64_t memory_bytes;
+    struct swap_ranks *ranks; /* each has the lists of its own batches; NULL: alone */
 };
 
 /*

@@ -12,6 +12,8 @@
 
 #include "index/ranks/drps_owners.h"
 
+struct swap_ranks; /* index/swap/drps_swap.h */
+
 struct placement_job {
     const struct drps_io *io;
     const char *from; /* folder of data.rec, rows.rec and names.rec */
@@ -27,6 +29,9 @@ struct placement_job {
     const uint32_t *row_homes; /* [info->rows] machines that are settled already; NULL: none */
     uint64_t *set_rows, *busiest_set_rows; /* single: set to what struct drps_index_links has */
     uint64_t memory_bytes;
+    uint64_t batches, records; /* in the files: of training, and all */
+    struct swap_ranks *ranks;  /* of several machines, the files have this rank's batches alone, and
+                                  names on rank 0; auto places rows alike on all. NULL: alone */
 };
 
 /* Whether rows are renumbered for `algo`; ranges (NULL, "range") leave them where they are. */

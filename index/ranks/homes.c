@@ -28,12 +28,13 @@ static int find_homes(const struct placement_job *job, const struct drps_plan_in
 {
     const struct row_uses_job counting = {.io = job->io,
                                           .dir = job->from,
-                                          .batches = info->batches,
-                                          .records = info->batches + info->eval_batches,
+                                          .batches = job->batches,
+                                          .records = job->records,
                                           .rows = (uint32_t)info->rows,
                                           .workers = job->workers,
                                           .first_machine = job->first_worker,
-                                          .memory_bytes = job->memory_bytes / SLICE_SHARE};
+                                          .memory_bytes = job->memory_bytes / SLICE_SHARE,
+                                          .ranks = job->ranks};
     const struct drps_homes_options options = {.machines = machines_of(job),
                                                .holders = job->servers,
                                                .first_stays = drps_plan_has_bias(info)};

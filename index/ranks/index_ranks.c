@@ -15,6 +15,7 @@
 #include "base/drps_size.h"
 #include "index/blocks/remote/drps_remote_net.h"
 #include "net/drps_cancel.h"
+#include "index/together/drps_together_run.h"
 #include "net/drps_meet.h"
 
 enum { LINGER_MS = 5000, WAIT_MS = 600000 };
@@ -218,11 +219,19 @@ int drps_index_ranks_run_on(struct drps_net *net, const struct drps_index_option
     return rc < 0 ? drps_err_set(err, rc, "%s", why.text) : 0;
 }
 
+int drps_index_ranks_count_alone(const struct drps_index_options *index)
+{
+    return (index->blocks.by && drps_index_counts(index->blocks.by)) || !index->inputs_n;
+}
+
 static struct drps_net_options net_options_of(const struct drps_index_ranks_options *o,
                                               uint32_t count)
 {
     struct drps_net_options net;
-    drps_index_net_options(&net);
+    if (drps_index_ranks_count_alone(o->index))
+        drps_index_net_options(&net);
+    else
+        drps_together_net_options(&net);
     net.rank = o->rank;
     net.count = count;
     net.start_ms = o->wait_ms ? o->wait_ms : WAIT_MS;
@@ -248,6 +257,14 @@ static int open_zmq(const struct drps_index_ranks_options *o, struct drps_peers 
                              err);
 }
 
+static int run_local(const struct drps_index_ranks_options *o, struct drps_index_result *result,
+                     struct drps_err *err)
+{
+    const struct drps_together_local local = {
+        .index = o->index, .io = o->io, .count = o->local, .cut_ms = o->cut_ms};
+    return drps_together_run_local(&local, result, err);
+}
+
 int drps_index_ranks_run(const struct drps_index_ranks_options *options,
                          struct drps_index_result *result, struct drps_err *err)
 {
@@ -256,6 +273,7 @@ int drps_index_ranks_run(const struct drps_index_ranks_options *options,
     struct drps_net *net = NULL;
     int rc = 0;
     memset(result, 0, sizeof(*result));
+    if (options->local) return run_local(options, result, err);
     if (options->peers) {
         rc = drps_peers_read(drps_io_os(), options->peers, &peers, err);
         if (rc == 0) rc = open_zmq(options, &peers, &met, &net, err);
@@ -264,7 +282,10 @@ int drps_index_ranks_run(const struct drps_index_ranks_options *options,
         const struct drps_net_options mpi = net_options_of(options, options->count);
         rc = drps_net_open_mpi(&mpi, &net, err);
     }
-    if (rc == 0) rc = drps_index_ranks_run_on(net, options->index, result, err);
+    if (rc == 0)
+        rc = drps_index_ranks_count_alone(options->index)
+                 ? drps_index_ranks_run_on(net, options->index, result, err)
+                 : drps_together_run_on(net, options->io, options->index, result, err);
     drps_meet_rank_close(&met);
     return rc;
 }

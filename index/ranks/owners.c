@@ -10,6 +10,7 @@
 
 #include "base/drps_alloc.h"
 #include "index/plan/drps_steps.h"
+#include "index/swap/drps_swap.h"
 
 /* Add a step's rows to their blocks; both are in order. */
 static void count_step(const struct owners_job *job, const uint32_t *rows, size_t n,
@@ -44,6 +45,23 @@ static int count_accesses(const struct owners_job *job, uint64_t *accesses, stru
         if (rc == 0) count_step(job, rows, n, accesses);
     }
     drps_steps_close(lists);
+    return rc;
+}
+
+/* Of several machines: accesses become those of all ranks. */
+static int add_ranks(const struct owners_job *job, uint64_t *accesses, struct drps_err *err)
+{
+    struct swap *swap = NULL;
+    int rc = drps_swap_share(job->ranks, accesses, job->blocks * sizeof(*accesses), &swap, err);
+    for (size_t b = 0; b < job->blocks; b++)
+        accesses[b] = 0;
+    for (uint32_t r = 0; r < job->ranks->count && rc == 0; r++)
+        for (size_t b = 0; b < job->blocks && rc == 0; b++) {
+            uint64_t more = 0;
+            rc = drps_swap_take(swap, r, &more, sizeof(more), err);
+            accesses[b] += more;
+        }
+    drps_swap_close(swap);
     return rc;
 }
 
@@ -98,6 +116,7 @@ int drps_owners_by_range(const struct owners_job *job, uint32_t servers, struct 
     uint64_t *accesses = calloc(job->blocks, sizeof(*accesses));
     if (!accesses) return drps_err_set(err, -ENOMEM, "no memory for %zu blocks", job->blocks);
     rc = count_accesses(job, accesses, err);
+    if (rc == 0 && job->ranks) rc = add_ranks(job, accesses, err);
     if (rc == 0) {
         cut(job, accesses, out);
         drps_owners_separate(out);

@@ -16,6 +16,7 @@
 #include "index/blocks/drps_renumber.h"
 #include "index/ranks/homes.h"
 #include "index/ranks/units.h"
+#include "index/swap/drps_swap.h"
 
 /* What the new number of a row and its blocks take. */
 enum { NUMBER_BYTES = 12 };
@@ -78,7 +79,8 @@ static int apply(const struct placement_job *job, struct drps_plan_info *info,
     info->blocks = cut_blocks(block, owners, max_rows ? (uint32_t)max_rows : 1, first);
     free(*block_first);
     *block_first = first;
-    int rc = drps_renumber_rows(job->io, job->from, job->to, info, new_id, err);
+    int rc = drps_renumber_some(job->io, job->from, job->to, info, job->records,
+                                !job->ranks || !job->ranks->rank, new_id, err);
     if (rc == 0) drps_plan_mix_tables(info);
     return rc;
 }

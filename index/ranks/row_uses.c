@@ -38,14 +38,15 @@ static uint32_t slice_end(const struct row_uses *u, uint64_t s)
 
 /* ---- Counting ---- */
 
-static int count_worker(const struct row_uses *u, struct steps *lists, uint32_t worker,
-                        uint32_t *count, struct drps_err *err)
+/* Count batches first, first + step ... */
+static int count_batches(const struct row_uses *u, struct steps *lists, uint32_t first,
+                         uint32_t step, uint32_t *count, struct drps_err *err)
 {
     const struct row_uses_job *job = u->job;
     const uint32_t *rows;
     size_t n;
     int rc = 0;
-    for (uint64_t k = worker; k < job->batches && rc == 0; k += job->workers) {
+    for (uint64_t k = first; k < job->batches && rc == 0; k += step) {
         rc = drps_steps_rows(lists, k, job->rows, &rows, &n, err);
         for (size_t i = 0; i < n && rc == 0; i++)
             count[rows[i]]++;
@@ -53,8 +54,8 @@ static int count_worker(const struct row_uses *u, struct steps *lists, uint32_t 
     return rc;
 }
 
-/* Write a slice's counts, which return to 0. */
-static int write_slice(struct row_uses *u, uint64_t s, uint32_t *count, struct drps_err *err)
+/* Pack a slice's counts, which return to 0. */
+static struct drps_piece pack_slice(struct row_uses *u, uint64_t s, uint32_t *count)
 {
     const uint32_t first = (uint32_t)(s * u->slice), end = slice_end(u, s);
     size_t n = 0;
@@ -67,18 +68,65 @@ static int write_slice(struct row_uses *u, uint64_t s, uint32_t *count, struct d
     }
     size_t bytes = drps_list_encode(u->rows, n, u->packed);
     bytes += drps_numbers_encode(u->counts, n, u->packed + bytes);
-    const struct drps_piece piece = {u->packed, bytes};
-    return drps_recwriter_add(u->scratch.writer, &piece, 1, err);
+    return (struct drps_piece){u->packed, bytes};
 }
 
 static int count_all(struct row_uses *u, struct steps *lists, uint32_t *count, struct drps_err *err)
 {
     int rc = 0;
     for (uint32_t w = 0; w < u->job->workers && rc == 0; w++) {
-        rc = count_worker(u, lists, w, count, err);
-        for (uint64_t s = 0; s < u->slices && rc == 0; s++)
-            rc = write_slice(u, s, count, err);
+        rc = count_batches(u, lists, w, u->job->workers, count, err);
+        for (uint64_t s = 0; s < u->slices && rc == 0; s++) {
+            const struct drps_piece piece = pack_slice(u, s, count);
+            rc = drps_recwriter_add(u->scratch.writer, &piece, 1, err);
+        }
     }
+    return rc;
+}
+
+/* ---- Counting on several machines ---- */
+
+/* Of each slice, to all ranks: u32 bytes | the record */
+static int tell_uses(struct row_uses *u, struct swap *swap, uint32_t *count, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint64_t s = 0; s < u->slices && rc == 0; s++) {
+        const struct drps_piece piece = pack_slice(u, s, count);
+        const uint32_t bytes = (uint32_t)piece.bytes;
+        for (uint32_t to = 0; to < u->job->ranks->count && rc == 0; to++) {
+            rc = drps_swap_put(swap, to, &bytes, sizeof(bytes), err);
+            if (rc == 0) rc = drps_swap_put(swap, to, piece.data, bytes, err);
+        }
+    }
+    return rc == 0 ? drps_swap_end(swap, err) : rc;
+}
+
+/* Write what a rank has told; it is checked where it is read. */
+static int take_uses(struct row_uses *u, struct swap *swap, uint32_t from, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint64_t s = 0; s < u->slices && rc == 0; s++) {
+        uint32_t bytes = 0;
+        rc = drps_swap_take(swap, from, &bytes, sizeof(bytes), err);
+        if (rc == 0 && bytes > 2 * drps_list_encode_bound(u->slice))
+            rc = drps_swap_fault(from, "more uses of rows than there can be", err);
+        if (rc == 0) rc = drps_swap_take(swap, from, u->packed, bytes, err);
+        const struct drps_piece piece = {u->packed, bytes};
+        if (rc == 0) rc = drps_recwriter_add(u->scratch.writer, &piece, 1, err);
+    }
+    return rc == 0 && drps_swap_left(swap, from) ? drps_swap_fault(from, "too many uses", err) : rc;
+}
+
+static int count_together(struct row_uses *u, struct steps *lists, uint32_t *count,
+                          struct drps_err *err)
+{
+    struct swap *swap = NULL;
+    int rc = count_batches(u, lists, 0, 1, count, err);
+    if (rc == 0) rc = drps_swap_open(u->job->ranks, &swap, err);
+    if (rc == 0) rc = tell_uses(u, swap, count, err);
+    for (uint32_t from = 0; from < u->job->ranks->count && rc == 0; from++)
+        rc = take_uses(u, swap, from, err);
+    drps_swap_close(swap);
     return rc;
 }
 
@@ -95,7 +143,8 @@ static int write_uses(struct row_uses *u, struct drps_err *err)
                              job->memory_bytes, &lists, err);
     if (rc == 0)
         rc = drps_steps_scratch_begin(&u->scratch, job->io, job->dir, DRPS_FILE_ROW_USES_TMP, err);
-    if (rc == 0) rc = count_all(u, lists, count, err);
+    if (rc == 0)
+        rc = job->ranks ? count_together(u, lists, count, err) : count_all(u, lists, count, err);
     if (rc == 0) rc = drps_steps_scratch_turn(&u->scratch, err);
     drps_steps_close(lists);
     free(count);

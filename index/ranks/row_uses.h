@@ -10,6 +10,7 @@
 #define DRPS_INDEX_RANKS_ROW_USES_H
 
 #include "index/plan/drps_steps.h"
+#include "index/swap/drps_swap.h"
 #include "partition/drps_homes.h"
 
 struct row_uses_job {
@@ -18,8 +19,10 @@ struct row_uses_job {
     uint64_t batches; /* those of training: batch k is worker k mod `workers`'s */
     uint64_t records; /* of rows.rec */
     uint32_t rows, workers;
-    uint32_t first_machine; /* that of worker 0: touches name machines */
-    uint64_t memory_bytes;  /* for a slice; counting takes 4 bytes a row beside it */
+    uint32_t first_machine;   /* that of worker 0: touches name machines */
+    uint64_t memory_bytes;    /* for a slice; counting takes 4 bytes a row beside it */
+    struct swap_ranks *ranks; /* each counts its own batches, which are all that rows.rec has, and
+                                 tells the others; all have the same memory_bytes. NULL: alone */
 };
 
 struct row_uses; /* opaque; own, drps_row_uses_close() it */

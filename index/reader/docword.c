@@ -100,6 +100,7 @@ static int finish(struct docword *d, struct drps_parse *ps)
     int disorder = d->disorder;
     if (!d->in_doc) return 0;
     d->in_doc = d->disorder = 0;
+    ps->line = d->doc;
     int rc = drps_parse_sample(ps, 0, disorder);
     if (rc < 0) ps->nnz = ps->out->starts[ps->out->n]; /* the document is the bad line */
     return rc;

@@ -67,6 +67,7 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "index/classes/drps_classes.h"
+#include "index/reader/input/drps_share.h"
 #include "index/reader/matrix/drps_matrix.h"
 
 struct drps_reader; /* opaque: an open list of input files */
@@ -92,12 +93,16 @@ struct drps_samples {
     float *values;           /* [starts[n]] */
     struct drps_name *names; /* [starts[n]], or NULL when the format's features are numbers */
     uint16_t *fields;        /* [starts[n]], or NULL where they are not read */
+    size_t input;            /* that all samples are of: an index into the paths */
+    uint64_t *lines;         /* [n] the line of its text, from 1, that a sample is made from: both
+                                samples of a line of clicks have it. docword: the number of the
+                                document; a matrix: that of the sample */
     int all_ones;            /* every value of the piece is 1; true when it has none */
 
     char *text; /* own: the lines this piece was made from; quotes may have been taken off within */
     char *made; /* own: names that lie nowhere in it */
     size_t text_cap, label_cap, weight_cap, start_cap, key_cap, value_cap, name_cap, made_cap,
-        field_cap; /* capacities, elements */
+        field_cap, line_cap; /* capacities, elements */
 };
 
 void drps_samples_free(struct drps_samples *s);
@@ -212,6 +217,12 @@ struct drps_reader_options {
     const struct drps_matrix *matrix; /* in place of paths, as libsvm, libffm or ratings: `format`
                                          says which; nothing else of how text is read counts.
                                          Borrowed; NULL: none */
+    /*
+     * What is read of the paths; they are all looked at, so that the format, columns, scales and
+     * the kind of labels are those of the whole. Borrowed; NULL: all of them. DRPS_E_CONFIG where
+     * it begins or ends within a file of docword, or one that has a file of weights beside it.
+     */
+    const struct drps_reader_share *share;
     int keep_weightless; /* 1: samples of weight 0 are there like others, and so each line of clicks
                             is two samples */
 };

@@ -107,6 +107,7 @@ static int make_room(const struct drps_reader *r, struct drps_samples *out, size
     int failed = 0;
     drop_unused(r, out); /* the piece may come from another reader */
     failed |= drps_array_reserve(&out->labels, &out->label_cap, samples, sizeof(*out->labels));
+    failed |= drps_array_reserve(&out->lines, &out->line_cap, samples, sizeof(*out->lines));
     failed |= drps_array_reserve(&out->starts, &out->start_cap, samples + 1, sizeof(*out->starts));
     failed |= drps_array_reserve(&out->keys, &out->key_cap, features, sizeof(*out->keys));
     failed |= drps_array_reserve(&out->values, &out->value_cap, features, sizeof(*out->values));
@@ -204,6 +205,7 @@ static int take_sample(struct drps_reader *r, struct drps_parse *ps, struct drps
     if (rc == 0) rc = take_label(r, ps, &label, err);
     if (rc == 0) rc = take_weight(r, ps, err);
     if (rc < 0) return rc;
+    ps->line = r->lines + ps->ended + 1;
     if (drps_parse_sample(ps, label, disorder) == 0) return 0;
     return drps_err_set(err, DRPS_E_FORMAT, "the matrix: sample %llu: %s",
                         (unsigned long long)r->row, ps->bad_why);
@@ -228,6 +230,7 @@ static int take_ratings(const struct drps_reader *r, struct drps_parse *ps, stru
         if (rc < 0) break;
         name_of(ps, 0, r->row);
         name_of(ps, 1, item);
+        ps->line = r->lines + ps->ended + 1;
         rc = drps_parse_sample(ps, rating, 0);
     }
     return rc;
@@ -244,6 +247,7 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     if (rc == 0) rc = make_room(r, out, rows, entries, err);
     if (rc < 0) return rc;
     out->starts[0] = 0;
+    out->input = 0;
     ps.made = out->made;
     for (size_t i = 0; i < rows && rc == 0; i++) {
         rc = is_ratings(r) ? take_ratings(r, &ps, err) : take_sample(r, &ps, err);

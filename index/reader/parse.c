@@ -211,6 +211,7 @@ int drps_parse_sample(struct drps_parse *ps, float label, int check)
         return 0;
     }
     if (s->weights) s->weights[s->n] = ps->weight;
+    s->lines[s->n] = ps->line;
     s->labels[s->n++] = label;
     s->starts[s->n] = ps->nnz;
     return 0;

@@ -26,6 +26,7 @@ struct drps_parse {
     uint64_t seed;
     char *made;          /* where the next name goes that lies nowhere in the text; has room */
     float weight;        /* of the sample that ends next; 1 where samples have no weights */
+    uint64_t line;       /* of that sample: see struct drps_samples */
     int keep_weightless; /* see struct drps_reader_options */
     uint64_t ended, weightless; /* samples, all and those of weight 0 that were left out */
     const char *bad_at;         /* where in the line; NULL: the line as a whole */

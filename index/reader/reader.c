@@ -35,6 +35,7 @@ static void free_arrays(struct drps_samples *s)
     free(s->values);
     free(s->names);
     free(s->fields);
+    free(s->lines);
     free(s->made);
     s->labels = NULL;
     s->weights = NULL;
@@ -44,8 +45,9 @@ static void free_arrays(struct drps_samples *s)
     s->names = NULL;
     s->made = NULL;
     s->fields = NULL;
+    s->lines = NULL;
     s->label_cap = s->weight_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = 0;
-    s->made_cap = s->field_cap = 0;
+    s->made_cap = s->field_cap = s->line_cap = 0;
 }
 
 void drps_samples_free(struct drps_samples *s)
@@ -58,13 +60,13 @@ void drps_samples_free(struct drps_samples *s)
 
 /* How many elements a piece needs of each array. */
 struct need {
-    size_t labels, weights, starts, features, names, made, fields;
+    size_t labels, weights, starts, features, names, made, fields; /* lines: as labels */
 };
 
 static uint64_t need_bytes(const struct need *k)
 {
     return (uint64_t)(k->labels + k->weights) * sizeof(float) +
-           (uint64_t)k->starts * sizeof(size_t) +
+           (uint64_t)k->labels * sizeof(uint64_t) + (uint64_t)k->starts * sizeof(size_t) +
            (uint64_t)k->features * (sizeof(uint64_t) + sizeof(float)) +
            (uint64_t)k->names * sizeof(struct drps_name) + k->made +
            (uint64_t)k->fields * sizeof(uint16_t);
@@ -73,8 +75,8 @@ static uint64_t need_bytes(const struct need *k)
 static uint64_t held_bytes(const struct drps_samples *s)
 {
     return (uint64_t)(s->label_cap + s->weight_cap) * sizeof(float) +
-           (uint64_t)s->start_cap * sizeof(size_t) + (uint64_t)s->key_cap * sizeof(uint64_t) +
-           (uint64_t)s->value_cap * sizeof(float) +
+           (uint64_t)s->line_cap * sizeof(uint64_t) + (uint64_t)s->start_cap * sizeof(size_t) +
+           (uint64_t)s->key_cap * sizeof(uint64_t) + (uint64_t)s->value_cap * sizeof(float) +
            (uint64_t)s->name_cap * sizeof(struct drps_name) + s->made_cap +
            (uint64_t)s->field_cap * sizeof(uint16_t);
 }
@@ -96,6 +98,7 @@ static int renew(void *array, size_t *cap, size_t n, size_t size)
 static int renew_all(struct drps_samples *s, const struct need *k)
 {
     int rc = renew(&s->labels, &s->label_cap, k->labels, sizeof(*s->labels));
+    if (rc == 0) rc = renew(&s->lines, &s->line_cap, k->labels, sizeof(*s->lines));
     if (rc == 0 && k->weights > 0)
         rc = renew(&s->weights, &s->weight_cap, k->weights, sizeof(*s->weights));
     if (rc == 0) rc = renew(&s->starts, &s->start_cap, k->starts, sizeof(*s->starts));
@@ -132,9 +135,9 @@ static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t
         s->fields = NULL;
         s->field_cap = 0;
     }
-    if (k->labels <= s->label_cap && k->weights <= s->weight_cap && k->starts <= s->start_cap &&
-        k->features <= s->key_cap && k->features <= s->value_cap && k->names <= s->name_cap &&
-        k->made <= s->made_cap && k->fields <= s->field_cap)
+    if (k->labels <= s->label_cap && k->labels <= s->line_cap && k->weights <= s->weight_cap &&
+        k->starts <= s->start_cap && k->features <= s->key_cap && k->features <= s->value_cap &&
+        k->names <= s->name_cap && k->made <= s->made_cap && k->fields <= s->field_cap)
         return 0;
     struct need roomy = {slack(k->labels), slack(k->weights), slack(k->starts), slack(k->features),
                          slack(k->names),  slack(k->made),    slack(k->fields)};
@@ -264,6 +267,7 @@ static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, s
         const uint64_t ended = ps->ended;
         int rc = 0;
         number++;
+        ps->line = number;
         ps->weight = r->weights.has ? r->weights.weight : 1;
         const int bad = r->format->line(r, ps, p, end) != 0;
         if (bad && ps->nnz > nnz) ps->nnz = nnz;
@@ -293,6 +297,7 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     if (rc < 0) return rc;
     last = last && taken == n;
     out->starts[0] = 0;
+    out->input = r->chunks.next_path - 1;
     ps.made = out->made;
     if (r->format->begin_piece) r->format->begin_piece(r, &ps);
     rc = parse_lines(r, &ps, taken, err);
@@ -314,7 +319,7 @@ static int ensure_file(struct drps_reader *r, struct drps_err *err)
         if (rc <= 0) return rc;
         r->begun = 0;
     }
-    if (!r->begun && r->format->begin_file) r->format->begin_file(r);
+    if (!r->begun && r->format->begin_file && !r->chunks.within) r->format->begin_file(r);
     if (!r->begun && r->options.weights_n) {
         int rc = drps_weights_open(&r->weights, r->options.weights[r->chunks.next_path - 1], err);
         if (rc < 0) return rc;
@@ -584,6 +589,90 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
     return rc;
 }
 
+/* ---- A share of the input ---- */
+
+static int check_share(const struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_reader_share *s = r->options.share;
+    if (!s->begin.byte && !s->end.byte) return 0;
+    if (r->format == &drps_format_docword)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: a file of format docword cannot be read in shares: give as many "
+                            "files as there are readers",
+                            r->chunks.in.name);
+    if (r->options.weights_n)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: a file that has its weights in a file beside it cannot be read in "
+                            "shares: give as many files as there are readers",
+                            r->chunks.in.name);
+    return 0;
+}
+
+/* Lines up to the first that has a sample; nothing is kept of them. */
+static int pass_lines(struct drps_reader *r, struct drps_samples *out, size_t n,
+                      struct drps_err *err)
+{
+    struct drps_parse ps = {.out = out, .seed = r->options.hash_seed, .weight = 1};
+    char *stop = out->text + n;
+    uint64_t number = 0;
+    out->starts[0] = 0;
+    ps.made = out->made;
+    for (char *p = out->text, *feed; p < stop && !ps.ended; p = feed + 1) {
+        feed = memchr(p, '\n', (size_t)(stop - p));
+        char *end = feed > p && feed[-1] == '\r' ? feed - 1 : feed;
+        number++;
+        if (r->format->line(r, &ps, p, end) != 0 && ps.bad_fatal)
+            return handle_bad(r, &ps, p, end, number, err);
+        ps.nnz = out->starts[out->n];
+    }
+    return 0;
+}
+
+/* See how the file begins whose first block was read: its header, its separator, and what kind its
+ * first label is. Whoever reads on in it, and other files, has to know. */
+static int see_beginning(struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_chunks *c = &r->chunks;
+    const char *feed = memrchr(c->carry, '\n', c->carry_n);
+    const size_t lines_end = feed ? (size_t)(feed - c->carry) + 1 : 0;
+    const size_t bytes = lines_end ? lines_end : c->in.ended ? c->carry_n : 0;
+    struct drps_samples out = {0};
+    size_t taken = 0;
+    if (c->carry_n && !bytes)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: the first line is longer than %zu bytes: it cannot be read in "
+                            "shares",
+                            c->in.name, c->carry_n);
+    out.text = malloc(bytes + 1 + DRPS_CHUNK_PAD);
+    if (!out.text) return drps_err_set(err, -ENOMEM, "no memory for the first lines");
+    if (bytes) memcpy(out.text, c->carry, bytes);
+    memset(out.text + bytes, 0, 1 + DRPS_CHUNK_PAD);
+    if (bytes && !lines_end) out.text[bytes] = '\n';
+    if (r->format->begin_file) r->format->begin_file(r);
+    int rc = choose_lines(r, &out, bytes + (bytes && !lines_end), &taken, err);
+    if (rc == 0) rc = pass_lines(r, &out, taken, err);
+    drps_samples_free(&out);
+    return rc;
+}
+
+/* The format is chosen, and the first block of the first file is there: go to the share. */
+static int begin_share(struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_reader_share *s = r->options.share;
+    struct drps_chunks *c = &r->chunks;
+    if (!s) return 0;
+    int rc = check_share(r, err);
+    if (rc == 0 && (s->begin.path || s->begin.byte)) rc = see_beginning(r, err);
+    if (rc == 0 && s->begin.byte && c->next_path != s->begin.path + 1) {
+        drps_chunks_rewind(c);
+        c->next_path = s->begin.path;
+        rc = drps_chunks_next_file(c, err);
+        if (rc > 0) rc = see_beginning(r, err);
+    }
+    drps_chunks_take_share(c, s);
+    return rc;
+}
+
 static int open_matrix(struct drps_reader *r, const char *name, struct drps_err *err)
 {
     r->chunks.in.name = name;
@@ -615,7 +704,8 @@ static int open_paths(struct drps_reader *r, const struct drps_io *io, const cha
     if (rc == 0 && r->options.weights_n)
         rc = drps_weights_init(&r->weights, io, r->options.stop, r->chunks.in.codec_limit_bytes,
                                err);
-    return rc == 0 ? choose_format(r, err) : rc;
+    if (rc == 0) rc = choose_format(r, err);
+    return rc == 0 ? begin_share(r, err) : rc;
 }
 
 int drps_reader_open(const struct drps_io *io, const char *const *paths, size_t n_paths,

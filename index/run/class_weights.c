@@ -22,9 +22,9 @@ static void sum_classes(const struct index_run *r, size_t n, double *sums)
     const struct label_set *set = &r->parsed.labels;
     memset(sums, 0, n * sizeof(*sums));
     for (size_t i = 0; r->classes && i < n; i++)
-        sums[(size_t)r->label_of[i]] = r->parsed.in_training[i];
+        sums[(size_t)r->label_of[i]] = drps_exact_value(&r->parsed.in_training[i]);
     for (size_t i = 0; !r->classes && i < set->n; i++)
-        sums[set->values[i] == r->info->label_positive] = set->weights[i];
+        sums[set->values[i] == r->info->label_positive] = drps_exact_value(&set->weights[i]);
 }
 
 static void balance(const double *sums, size_t n, float *weights)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/drps_alloc.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "index/drps_index.h"
@@ -71,17 +72,27 @@ static int make_folder(struct index_run *r, const char *path, struct drps_err *e
 /* Make the folders of the run, and parts to be filled in. */
 static int make_folders(struct index_run *r, struct drps_err *err)
 {
-    const int placed =
-        drps_placement_renumbers(r->options.partition) || drps_run_numbers_by_lane(&r->options);
+    struct swap_ranks *ranks = r->options.ranks;
+    const int placed = ranks || drps_placement_renumbers(r->options.partition) ||
+                       drps_run_numbers_by_lane(&r->options);
     r->parts_n = drps_run_ranks(&r->options).count;
+    r->own_first = ranks ? ranks->rank : 0;
+    r->own_end = ranks ? ranks->rank + 1 : r->parts_n;
     r->parts = calloc(r->parts_n, sizeof(*r->parts));
     r->scratch = drps_path_join(r->stage.dir, DRPS_FILE_SCRATCH);
+    r->whole = !ranks ? strdup(r->stage.dir)
+               : drps_placement_renumbers(r->options.partition)
+                   ? drps_path_join(r->scratch, DRPS_FILE_PLACED)
+                   : drps_path_join(r->scratch, DRPS_FILE_LAID);
+    if (ranks) ranks->dir = r->scratch;
     if (r->scratch)
         r->laid = placed ? drps_path_join(r->scratch, DRPS_FILE_LAID) : strdup(r->stage.dir);
-    if (!r->parts || !r->laid) return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
+    if (!r->parts || !r->laid || !r->whole)
+        return drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
     r->batch_dir = drps_block_builder_find(r->options.blocks.by)->orders ? r->scratch : r->laid;
     int rc = make_folder(r, r->scratch, err);
-    return rc == 0 && placed ? make_folder(r, r->laid, err) : rc;
+    if (rc == 0 && placed) rc = make_folder(r, r->laid, err);
+    return rc == 0 && ranks && strcmp(r->whole, r->laid) != 0 ? make_folder(r, r->whole, err) : rc;
 }
 
 static int open_whole(const struct index_run *r, const char *dir, struct drps_plan **plan_out,
@@ -121,6 +132,18 @@ static int open_base(struct index_run *r, struct drps_err *err)
     return 0;
 }
 
+/* Of several machines that have the same files, each reads a share. */
+static int share_inputs(struct index_run *r, struct drps_err *err)
+{
+    struct drps_index_options *o = &r->options;
+    int rc = drps_together_share(o->ranks, r->io, o->inputs, o->inputs_n, &r->shares[0], err);
+    if (rc == 0 && o->tests_n)
+        rc = drps_together_share(o->ranks, r->io, o->tests, o->tests_n, &r->shares[1], err);
+    o->share = &r->shares[0];
+    o->test_share = &r->shares[1];
+    return rc;
+}
+
 static int begin(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -129,11 +152,14 @@ static int begin(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drps_run_check_options(&r->options, err);
     if (rc < 0) return rc;
     drps_index_watch_memory(r->progress.watch, r->options.memory_bytes);
+    if (r->options.ranks) rc = drps_together_begin(r->options.ranks, &r->options, &r->out, err);
+    if (rc == 0 && r->options.ranks && r->options.shared) rc = share_inputs(r, err);
+    if (rc < 0) return rc;
     info->block_bytes = r->options.blocks.bytes ? r->options.blocks.bytes : BLOCK_BYTES;
     if (r->options.blocks.calibrate) rc = calibrate(r, err);
     if (rc == 0)
-        rc = drps_stage_begin(&r->stage, r->io, r->options.out, &drps_plan_kind, r->options.force,
-                              err);
+        rc = drps_stage_begin(&r->stage, r->io, r->out ? r->out : r->options.out, &drps_plan_kind,
+                              r->out || r->options.force, err);
     if (rc == 0) rc = drps_index_watch_enter_folder(r->progress.watch, r->stage.dir, err);
     if (rc < 0) return rc;
     (void)snprintf(info->algo, sizeof(info->algo), "%s", r->options.algo);
@@ -168,31 +194,95 @@ static uint64_t folder_bytes(const char *dir)
     return sum;
 }
 
-static void measure_plan(struct index_run *r)
+/* Of several machines: what the folder of each takes, and what it has sent to the others. */
+static int measure_ranks(struct index_run *r, struct drps_err *err)
 {
+    struct swap_ranks *ranks = r->options.ranks;
+    const uint64_t mine[2] = {folder_bytes(r->parts[ranks->rank].dir), ranks->sent_bytes};
+    uint64_t(*all)[2] = drps_array_new(r->parts_n, sizeof(*all));
+    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", r->parts_n);
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+        r->result->ranks[i].plan_bytes = all[i][0];
+        r->result->ranks[i].sent_bytes = all[i][1];
+        r->result->plan_bytes += all[i][0];
+    }
+    free(all);
+    return rc;
+}
+
+static int measure_plan(struct index_run *r, struct drps_err *err)
+{
+    int rc = 0;
     r->result->plan_bytes = 0;
-    for (uint32_t i = 0; i < r->parts_n; i++) {
+    if (r->options.ranks) rc = measure_ranks(r, err);
+    for (uint32_t i = 0; i < r->parts_n && !r->options.ranks; i++) {
         const uint64_t bytes = folder_bytes(r->parts[i].dir);
         if (r->parts_n > 1) r->result->ranks[i].plan_bytes = bytes;
         r->result->plan_bytes += bytes;
     }
     if (r->parts_n > 1) r->result->plan_bytes += folder_bytes(r->stage.dir);
+    return rc;
+}
+
+/* Of several machines: the numbers of all parts. */
+static int share_parts(struct index_run *r, struct drps_err *err)
+{
+    const struct part *mine = &r->parts[r->own_first];
+    struct drps_plan_info *info = drps_array_new(r->parts_n, sizeof(*info));
+    struct drps_forecast *forecast =
+        drps_array_new((size_t)r->parts_n * DRPS_FORECASTS, sizeof(*forecast));
+    int rc = info && forecast
+                 ? drps_together_share_part(r->options.ranks, &mine->info, mine->forecast,
+                                            mine->forecasts, info, forecast, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for a plan's parts");
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+        struct part *part = &r->parts[i];
+        if (part == mine) continue;
+        part->info = info[i];
+        part->forecasts = mine->forecasts;
+        memcpy(part->forecast, &forecast[(size_t)i * DRPS_FORECASTS],
+               part->forecasts * sizeof(*forecast));
+    }
+    free(info);
+    free(forecast);
+    return rc;
+}
+
+/* Give the plan its name. Of several machines, each has its own rank's folder, and plan.json. */
+static int commit(struct index_run *r, struct drps_err *err)
+{
+    struct swap_ranks *ranks = r->options.ranks;
+    int rc = ranks ? drps_together_await_all(ranks, err) : 0;
+    if (rc < 0) return rc;
+    if (!ranks || ranks->rank) rc = drps_stage_commit(&r->stage, err);
+    if (rc < 0 || !ranks) return rc;
+    rc = drps_together_await_all(ranks, err); /* all folders are whole, on disk */
+    if (rc == 0 && !ranks->rank) rc = drps_stage_commit(&r->stage, err);
+    if (rc == 0) rc = drps_together_await_all(ranks, err);
+    if (rc == 0 && ranks->rank)
+        rc = drps_together_join(ranks, r->io, r->out, r->options.out, r->options.force, err);
+    return rc == 0 ? drps_together_await_all(ranks, err) : rc;
 }
 
 static int publish(struct index_run *r, struct drps_err *err)
 {
     int rc = drps_run_price(r, err);
+    if (rc == 0 && r->options.ranks) rc = share_parts(r, err);
+    if (rc < 0) return rc;
     drps_parts_sum(r->parts, r->parts_n, r->result);
     if (r->info->classes)
         (void)drps_classes_text(r->info->classes, r->result->classes, sizeof(r->result->classes));
-    if (rc == 0) rc = drps_io_remove_tree(r->io, r->scratch, err);
-    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+    for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++)
         rc = drps_part_save(&r->parts[i], r->io, r->fields, err);
-    if (rc == 0 && r->parts_n > 1)
+    if (rc == 0 && r->parts_n > 1 && (!r->options.ranks || !r->options.ranks->rank))
         rc = drps_plan_save(r->io, r->stage.dir, r->info, r->fields, NULL, err);
-    if (rc == 0) measure_plan(r);
+    if (rc == 0 && r->options.ranks)
+        rc = drps_together_copy(r->options.ranks, r->stage.dir, DRPS_FILE_MANIFEST, err);
+    if (rc == 0) rc = drps_io_remove_tree(r->io, r->scratch, err);
+    if (rc == 0) rc = measure_plan(r, err);
     drps_index_watch_leave_folder(r->progress.watch);
-    if (rc == 0) rc = drps_stage_commit(&r->stage, err);
+    if (rc == 0) rc = commit(r, err);
     if (r->stage.left.code) drps_log(r->options.log, DRPS_LOG_WARN, "%s", r->stage.left.text);
     return rc;
 }
@@ -211,7 +301,7 @@ static int takes(const struct drps_index_options *o)
 
 static int orders_by_rows(const struct drps_index_options *o)
 {
-    return reads(o) && (drps_run_is_grid(o) || drps_run_places_samples(o));
+    return reads(o) && (drps_run_is_grid(o) || drps_run_places_samples(o) || o->ranks);
 }
 
 static int draws(const struct drps_index_options *o)
@@ -349,6 +439,11 @@ static void run_free(struct index_run *r)
     free(r->row_homes);
     free(r->scratch);
     free(r->laid);
+    free(r->whole);
+    free(r->out);
+    free(r->train_of);
+    free(r->test_of);
+    free(r->class_of);
     free(r);
 }
 
@@ -358,6 +453,7 @@ static void tell_progress(void *ctx, enum drps_index_phase phase, uint64_t done,
     const struct index_run *r = ctx;
     const struct drps_index_options *o = r->asked;
     drps_index_watch_done(r->progress.watch, phase, done, total);
+    if (r->options.ranks && phase == DRPS_PHASE_PARSE && done) return; /* told for all ranks */
     if (o->progress) o->progress(o->progress_ctx, phase, done, total);
 }
 

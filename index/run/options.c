@@ -4,6 +4,7 @@
 #include "base/drps_size.h"
 #include "index/blocks/remote/drps_remote.h"
 #include "index/order/drps_grid.h"
+#include "index/together/drps_together.h"
 #include "index/ranks/drps_placement.h"
 #include "index/run/run.h"
 
@@ -191,13 +192,39 @@ static int check_servers(struct drps_index_options *o, struct drps_err *err)
                         o->partition, o->servers, o->workers);
 }
 
+/* What keeps samples from staying with their files. */
+static int check_kept(const struct drps_index_options *o, struct drps_err *err)
+{
+    size_t sum = 0;
+    if (drps_run_is_grid(o))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples kept: in the order grid samples go to cells, whichever file "
+                            "they are from; take another order, or have samples dealt");
+    if (o->replay > 0 || drps_algorithm_draws(o->algorithm))
+        return drps_err_set(
+            err, DRPS_E_CONFIG, "samples kept: %s are of no file; have samples dealt",
+            o->replay > 0 ? "samples that are replayed" : "negatives that are drawn");
+    if (o->matrix && o->workers > 1)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "samples kept: a matrix is of no worker; have samples dealt");
+    for (uint32_t w = 0; o->inputs_of && w < o->workers; w++)
+        sum += o->inputs_of[w];
+    if (o->inputs_of ? sum == o->inputs_n : o->inputs_n % o->workers == 0) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "samples kept: %zu files for %u workers; each worker has as many files: "
+                        "give a multiple of %u, or have samples dealt",
+                        o->inputs_n, o->workers, o->workers);
+}
+
 static int check_samples(const struct drps_index_options *o, struct drps_err *err)
 {
     if (!o->samples || strcmp(o->samples, "dealt") == 0) return 0;
+    if (strcmp(o->samples, "kept") == 0) return o->ranks ? 0 : check_kept(o, err);
     if (strcmp(o->samples, "placed") != 0 && strcmp(o->samples, "round") != 0 &&
         !drps_run_samples_dppa(o))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "samples must be dealt, placed, round or dppa, not %s", o->samples);
+                            "samples must be dealt, kept, placed, round or dppa, not %s",
+                            o->samples);
     if (drps_placement_follows_samples(o->partition)) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "placed samples come to one machine, whose rows then follow: they need the "
@@ -349,6 +376,8 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     int rc = check_order(o, err);
     if (rc == 0) rc = check_text(o, a, err);
     if (rc < 0) return rc;
+    if (o->ranks) rc = drps_together_check(o, err);
+    if (rc < 0) return rc;
     if (!o->workers) o->workers = 1;
     if (o->workers > DRPS_PLAN_WORKERS_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "the workers must lie between 1 and %d, not %u",
@@ -420,6 +449,7 @@ int drps_run_is_grid(const struct drps_index_options *o)
 int drps_run_places_samples(const struct drps_index_options *o)
 {
     if (!o->samples) return drps_placement_follows_samples(o->partition);
+    if (strcmp(o->samples, "kept") == 0) return drps_samples_stay(o);
     return strcmp(o->samples, "dealt") != 0;
 }
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_alloc.h"
 #include "index/batches/drps_batcher.h"
@@ -21,35 +22,38 @@ struct batching {
     float *values;       /* of a sample that lost entries */
     uint16_t *fields;
     size_t values_cap, fields_cap;
-    double label_sum; /* of training labels, each times its weight */
-    uint64_t ones;    /* training entries of value 1, or hashed to that with a sign */
-    struct drps_plan_weights weights;
-    int weighted;                     /* a weight is not 1 */
+    uint64_t ones; /* training entries of value 1, or hashed to that with a sign */
+    double most;   /* weight of a training sample */
+    int weighted;  /* a weight is not 1 */
     struct drps_label_sums labels[2]; /* of training, of test */
-    uint64_t done, total;
+    uint64_t done, total, trained;    /* samples; those of training */
     int test;
     struct lanes *lanes; /* batches are marked, and end with their stratum; or NULL */
     const struct assignment *assignment; /* NULL: batches end when they are full */
     uint64_t batch, left; /* with one: which is being made, and how many samples it still takes */
+    uint64_t end, step;   /* batches are below `end`, every `step`-th of them is made here */
 };
 
 /* Batches that have all their samples end; they may have none. */
 static int end_batches(struct batching *b, struct drps_err *err)
 {
-    const uint64_t batches = b->assignment->rounds * b->assignment->workers;
     int rc = 0;
-    while (!b->left && b->batch < batches && rc == 0) {
+    while (!b->left && b->batch < b->end && rc == 0) {
         rc = drps_batcher_end(b->batcher, err);
-        if (++b->batch < batches) b->left = assigned_batch(b->assignment, b->batch);
+        b->batch += b->step;
+        if (b->batch < b->end) b->left = assigned_batch(b->assignment, b->batch);
     }
     return rc;
 }
 
 static void begin_batches(struct batching *b, const struct assignment *a)
 {
+    const struct swap_ranks *ranks = b->r->options.ranks;
     b->assignment = a->rounds ? a : NULL;
-    b->batch = 0;
-    b->left = a->rounds ? assigned_batch(a, 0) : 0;
+    b->batch = ranks ? ranks->rank : 0; /* of several machines each makes its own */
+    b->step = ranks ? ranks->count : 1;
+    b->end = !a->rounds ? 0 : ranks ? drps_together_batches(a) : a->rounds * a->workers;
+    b->left = b->batch < b->end ? assigned_batch(a, b->batch) : 0;
 }
 
 /* Whether training has touched what entry i of a sample touches. */
@@ -99,18 +103,21 @@ static float stored_label(const struct index_run *r, float label)
     return label == r->info->label_positive ? 1.0f : -1.0f;
 }
 
+/* The batch that the next sample is for, or one before or behind it, where batches are marked with
+ * lanes; the first sample's is 0. */
+static uint64_t batch_of(const struct batching *b)
+{
+    if (b->assignment) return b->batch;
+    return (b->done - (b->test ? b->trained : 0)) / b->r->info->batch_size;
+}
+
 /* Settle what a sample weighs, and count it. */
 static int weigh(struct batching *b, struct spool_sample *s, struct drps_err *err)
 {
-    struct drps_plan_weights *w = &b->weights;
     int rc = b->test ? 0 : drps_run_weight_of(b->r, s->label, s->weight, &s->weight, err);
-    const double weight = (double)s->weight;
     b->weighted |= s->weight != 1;
-    drps_label_sums_add(&b->labels[b->test], (double)s->label, weight);
-    *(b->test ? &w->test_sum : &w->sum) += weight;
-    if (b->test) return rc;
-    if (weight > w->most) w->most = weight;
-    b->label_sum += weight * (double)s->label;
+    drps_label_sums_add(&b->labels[b->test], batch_of(b), s->label, s->weight);
+    if (!b->test && (double)s->weight > b->most) b->most = (double)s->weight;
     return rc;
 }
 
@@ -130,7 +137,8 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     struct batching *b = ctx;
     struct index_run *r = b->r;
 
-    int rc = b->test ? drop_unseen(b, s, err) : 0;
+    int rc = b->assignment ? end_batches(b, err) : 0; /* the first ones may be without samples */
+    if (rc == 0 && b->test) rc = drop_unseen(b, s, err);
     if (rc < 0) return rc;
     s->label = stored_label(r, s->label);
     rc = weigh(b, s, err);
@@ -142,8 +150,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     }
     if (b->lanes) return add_to_lane(b, s, err);
     if (!b->assignment) return drps_batcher_add(b->batcher, s, err);
-    rc = end_batches(b, err); /* the first ones may be without samples */
-    if (rc == 0) rc = drps_batcher_add(b->batcher, s, err);
+    rc = drps_batcher_add(b->batcher, s, err);
     b->left--;
     return rc < 0 ? rc : end_batches(b, err);
 }
@@ -172,6 +179,7 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
         rc = drps_lanes_open((uint32_t)r->info->lanes, (size_t)most, b->batcher, &b->lanes, err);
     if (rc == 0) rc = drps_spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
     if (rc == 0 && b->lanes) rc = drps_lanes_finish(b->lanes, err);
+    if (rc == 0 && b->assignment) rc = end_batches(b, err); /* there may have been no samples */
     drps_lanes_close(b->lanes);
     b->lanes = NULL;
     if (rc == 0) rc = drps_batcher_flush(b->batcher, err);
@@ -207,11 +215,55 @@ static int begin_labels(struct batching *b, struct drps_err *err)
 static void end_labels(struct batching *b, int rc)
 {
     struct drps_plan_info *info = b->r->info;
+    drps_label_sums_settle(&b->labels[0]);
+    drps_label_sums_settle(&b->labels[1]);
+    info->label_mean = info->classes ? 0 : drps_label_sums_mean(&b->labels[0]);
+    if (b->weighted)
+        info->weights = (struct drps_plan_weights){
+            .sum = b->labels[0].n, .test_sum = b->labels[1].n, .most = b->most};
     if (rc == 0) drps_run_remark_labels(b->r, &b->labels[0], &b->labels[1]);
     info->constant_loss = drps_constant_loss(&b->labels[0], &b->labels[0]);
     info->test_constant_loss = drps_constant_loss(&b->labels[0], &b->labels[1]);
     drps_label_sums_destroy(&b->labels[0]);
     drps_label_sums_destroy(&b->labels[1]);
+}
+
+/* Of several machines: what is counted becomes what all have. */
+static int count_of_all(struct batching *b, struct drps_err *err)
+{
+    struct index_run *r = b->r;
+    struct drps_plan_info *info = r->info;
+    struct together_batches sums;
+    memset(&sums, 0, sizeof(sums)); /* holes, too: it is sent */
+    sums.ones = b->ones;
+    sums.test_unseen = info->test_unseen;
+    sums.max_batch_samples = info->max_batch_samples;
+    sums.max_batch_rows = info->max_batch_rows;
+    sums.max_batch_nnz = info->max_batch_nnz;
+    sums.max_body_bytes = info->max_body_bytes;
+    sums.most = b->most;
+    sums.weighted = b->weighted;
+    int rc = drps_together_sum_batches(r->options.ranks, &sums, b->labels, err);
+    if (rc < 0) return rc;
+    b->ones = sums.ones;
+    b->most = sums.most;
+    b->weighted = sums.weighted;
+    info->test_unseen = sums.test_unseen;
+    info->max_batch_samples = sums.max_batch_samples;
+    info->max_batch_rows = sums.max_batch_rows;
+    info->max_batch_nnz = sums.max_batch_nnz;
+    info->max_body_bytes = sums.max_body_bytes;
+    info->batches = drps_together_batches(&r->train);
+    info->eval_batches = drps_together_batches(&r->test);
+    return 0;
+}
+
+/* What is known of the samples once all are in batches. */
+static void tell_samples(const struct batching *b)
+{
+    struct drps_plan_info *info = b->r->info;
+    info->ones = info->nnz ? (double)b->ones / (double)info->nnz : 0;
+    info->test_nnz = b->r->parsed.test_nnz - info->test_unseen;
 }
 
 int drps_phase_batch(struct index_run *r, struct drps_err *err)
@@ -221,7 +273,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     struct drps_recwriter *data = NULL;
     struct drps_recwriter *rows = NULL;
 
-    if (!drps_run_places_samples(&r->options)) b.map = drps_run_map(r);
+    if (r->options.ranks || !drps_run_places_samples(&r->options)) b.map = drps_run_map(r);
     begin_batches(&b, &r->train);
     int rc = begin_labels(&b, err);
     if (rc == 0) rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);
@@ -229,15 +281,14 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drain(r, &b, r->parsed.train, data, rows, err);
     if (rc == 0) {
         info->batches = drps_recwriter_count(data);
-        info->ones = info->nnz ? (double)b.ones / (double)info->nnz : 0;
-        info->label_mean = info->classes ? 0 : b.label_sum / b.weights.sum;
         b.test = 1;
+        b.trained = b.done;
         begin_batches(&b, &r->test);
         rc = drain(r, &b, r->parsed.test, data, rows, err);
         info->eval_batches = drps_recwriter_count(data) - info->batches;
-        info->test_nnz = r->parsed.test_nnz - info->test_unseen;
-        if (b.weighted) info->weights = b.weights;
     }
+    if (rc == 0 && r->options.ranks) rc = count_of_all(&b, err);
+    if (rc == 0) tell_samples(&b);
     if (rc == 0) rc = drps_recwriter_finish(data, err);
     if (rc == 0) rc = drps_recwriter_finish(rows, err);
     drps_recwriter_close(data);

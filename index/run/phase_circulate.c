@@ -51,15 +51,12 @@ static int make_part(struct index_run *r, const struct circulate_job *job, uint3
                   : drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
 }
 
-/* Name the whole; a step is a batch of one worker, or hands rows over. */
 static int name_whole(struct index_run *r, const struct circulate_job *job, struct drps_err *err)
 {
     uint32_t first[DRPS_BATCH_LANES + 1];
     for (uint32_t i = 0; i <= r->parts_n; i++)
         first[i] = drps_circulate_first_row(job, i);
-    int rc = drps_run_name_whole(r, first, err);
-    r->info->ranks.round_samples = r->info->max_batch_samples;
-    return rc;
+    return drps_run_name_whole(r, first, err);
 }
 
 int drps_phase_circulate(struct index_run *r, struct drps_err *err)
@@ -72,11 +69,14 @@ int drps_phase_circulate(struct index_run *r, struct drps_err *err)
                                       .range_first = r->range_first,
                                       .memory_bytes = r->options.memory_bytes};
     int rc = drps_circulate_check(&job, err);
-    if (rc == 0) rc = name_whole(r, &job, err);
+    drps_run_begin_whole(r);
+    r->info->ranks.round_samples = r->info->max_batch_samples; /* a step is a batch of one worker,
+                                                                  or hands rows over */
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
         rc = make_part(r, &job, i, err);
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);
     }
+    if (rc == 0) rc = name_whole(r, &job, err);
     r->info->max_batch_rows = drps_circulate_most_rows(&job);
     return rc < 0 ? rc : drps_run_remove_batches(r, err);
 }

@@ -7,7 +7,7 @@
 int drps_phase_forecast(struct index_run *r, struct drps_err *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+    for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++) {
         struct part *part = &r->parts[i];
         const struct drps_window_options options = drps_part_windows(part, &r->options);
         rc = drps_forecast_curve(r->io, part->dir, &options, part->block_first, part->info.blocks,

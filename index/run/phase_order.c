@@ -3,6 +3,7 @@
  * go to its cells (index/order/), and those that several workers share by their rows to the workers
  * (index/samples/drps_assign.h). Spools are replaced by such as drain in the final order.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "index/batches/drps_lanes.h"
@@ -141,29 +142,60 @@ static int report_placed(void *ctx, uint64_t placed, struct drps_err *err)
     return drps_index_report(&r->progress, placed, 0, err);
 }
 
-/* Samples go to the workers whose rows they use; then they have placed ids. */
+/* Samples go to the workers whose rows they use, or whose files they are from; then they have
+ * placed ids. */
 static int assign(struct index_run *r, struct drps_err *err)
 {
-    const struct assign_job job = {.io = r->io,
-                                   .dir = r->scratch,
-                                   .workers = r->options.workers,
-                                   .rows = (uint32_t)r->info->rows,
-                                   .batch_size = r->info->batch_size,
-                                   .rounds = drps_run_keeps_rounds(&r->options),
-                                   .seed = r->info->seed,
-                                   .memory_bytes = r->options.memory_bytes / 3,
-                                   .map = drps_run_map(r),
-                                   .log = r->options.log,
-                                   .dppa =
-                                       drps_run_samples_dppa(&r->options) ? &r->options.dppa : NULL,
-                                   .row_homes = &r->row_homes,
-                                   .turn = report_placed,
-                                   .turn_ctx = r};
+    const struct assign_job job = {
+        .io = r->io,
+        .dir = r->scratch,
+        .workers = r->options.workers,
+        .rows = (uint32_t)r->info->rows,
+        .batch_size = r->info->batch_size,
+        .rounds = drps_run_keeps_rounds(&r->options),
+        .kept = drps_samples_stay(&r->options),
+        .tests_dealt = drps_samples_stay(&r->options) && !drps_tests_stay(&r->options),
+        .seed = r->info->seed,
+        .memory_bytes = r->options.memory_bytes / 3,
+        .map = drps_run_map(r),
+        .log = r->options.log,
+        .dppa = drps_run_samples_dppa(&r->options) ? &r->options.dppa : NULL,
+        .row_homes = &r->row_homes,
+        .turn = report_placed,
+        .turn_ctx = r};
     return drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+}
+
+static int move_samples(struct index_run *r, struct drps_err *err)
+{
+    struct together_move move = {.dir = r->scratch,
+                                 .map = drps_run_map(r),
+                                 .label_of = r->label_of,
+                                 .classes = drps_classes_count(r->classes),
+                                 .samples_of = r->train_of,
+                                 .rows = r->info->rows,
+                                 .batch_size = r->info->batch_size,
+                                 .memory_bytes = r->options.memory_bytes / 3,
+                                 .by_order = strcmp(r->info->order, "shuffled") == 0};
+    struct swap_ranks *ranks = r->options.ranks;
+    if (drps_run_places_samples(&r->options)) {
+        drps_together_keep(ranks, r->train_of, r->info->batch_size, &r->train);
+        drps_together_keep(ranks, r->test_of, r->info->batch_size, &r->test);
+        return 0;
+    }
+    int rc = drps_together_deal(ranks, &move, "train", &r->parsed.train, &r->train, err);
+    move.samples_of = r->test_of;
+    move.by_order = 0;
+    if (rc == 0) rc = drps_together_deal(ranks, &move, "test", &r->parsed.test, &r->test, err);
+    r->moved = 1;
+    free(r->label_of); /* labels are what it has given */
+    r->label_of = NULL;
+    return rc;
 }
 
 int drps_phase_order(struct index_run *r, struct drps_err *err)
 {
+    if (r->options.ranks) return move_samples(r, err);
     int rc = drps_run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
     return rc == 0 && drps_run_places_samples(&r->options) ? assign(r, err) : rc;
 }

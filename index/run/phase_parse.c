@@ -35,6 +35,19 @@ static int number_classes(struct index_run *r, struct drps_err *err)
     return r->label_of ? 0 : no_memory(n, err);
 }
 
+/* Of several machines: labels are the numbers that this one has given while it read. */
+static int number_own_classes(struct index_run *r, struct drps_err *err)
+{
+    if (!r->class_of || !r->label_of) return 0;
+    float *own = drps_array_new(r->own_classes, sizeof(*own));
+    if (!own) return no_memory(r->own_classes, err);
+    for (size_t i = 0; i < r->own_classes; i++)
+        own[i] = r->label_of[r->class_of[i]];
+    free(r->label_of);
+    r->label_of = own;
+    return 0;
+}
+
 /* Classes are those of training and of tests: how many there are is how many floats a row has. */
 static int settle_classes(struct index_run *r, struct drps_err *err)
 {
@@ -105,8 +118,9 @@ static int settle_number_classes(struct index_run *r, struct drps_err *err)
     if (!numbers) return no_memory(n, err);
     for (size_t i = 0; i < n; i++) {
         numbers[i] = drps_reader_label_number(drps_classes_name(p->classes, i));
-        drps_label_set_add(p->in_training[i] > 0 ? &p->labels : &p->test_labels, numbers[i],
-                           p->in_training[i]);
+        const struct label_set one = {1, {numbers[i]}, {p->in_training[i]}};
+        const int trained = drps_exact_value(&p->in_training[i]) > 0;
+        drps_label_set_merge(trained ? &p->labels : &p->test_labels, &one);
     }
     if (p->labels.n > 2) {
         free(numbers);
@@ -198,12 +212,25 @@ static int choose_batch_size(struct index_run *r, struct drps_err *err)
 
 /* ---- The phase ---- */
 
+/* Of several machines: from here on the numbers and labels are those of all. */
+static int read_of_all(struct index_run *r, struct drps_err *err)
+{
+    r->own_classes = drps_classes_count(r->parsed.classes);
+    r->train_of = drps_array_new(r->parts_n, sizeof(*r->train_of));
+    r->test_of = drps_array_new(r->parts_n, sizeof(*r->test_of));
+    if (!r->train_of || !r->test_of)
+        return drps_err_set(err, -ENOMEM, "no memory for %u ranks", r->parts_n);
+    return drps_together_read(r->options.ranks, &r->parsed, &r->class_of, r->train_of, r->test_of,
+                              err);
+}
+
 int drps_phase_parse(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
     struct read_samples *p = &r->parsed;
 
     int rc = drps_read_samples(r->io, &r->progress, r->scratch, p, err);
+    if (rc == 0 && r->options.ranks) rc = read_of_all(r, err);
     if (rc < 0) return rc;
     if (!p->samples && p->below)
         return drps_err_set(err, DRPS_E_FORMAT,
@@ -217,6 +244,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     if (r->options.tests_n && !p->test_samples)
         return drps_err_set(err, DRPS_E_FORMAT, "the test input holds no sample");
     rc = settle_labels(r, err);
+    if (rc == 0) rc = number_own_classes(r, err);
     if (rc == 0) rc = settle_loss(r, err);
     if (rc == 0) rc = drps_run_weigh_classes(r, err);
     if (rc == 0) rc = settle_fields(r, err);

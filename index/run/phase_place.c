@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "index/dictionary/dealt/drps_dict_dealt.h"
 #include "index/run/run.h"
 
 static void add_table(struct drps_plan_info *info, const char *name, uint64_t rows)
@@ -38,7 +39,7 @@ static int relabel(struct index_run *r, struct drps_err *err)
 
 const uint32_t *drps_run_map(const struct index_run *r)
 {
-    return r->drawn || r->parsed.replayed ? NULL : drps_dict_placed(r->parsed.dict);
+    return r->drawn || r->moved || r->parsed.replayed ? NULL : drps_dict_placed(r->parsed.dict);
 }
 
 int drps_phase_place(struct index_run *r, struct drps_err *err)
@@ -49,7 +50,10 @@ int drps_phase_place(struct index_run *r, struct drps_err *err)
 
     if (!r->options.no_bias && !r->base) add_table(info, DRPS_PLAN_BIAS, 1);
     const uint64_t first = r->base ? r->base->info.rows : info->rows;
-    int rc = drps_dict_place(r->parsed.dict, r->batch_dir, (uint32_t)first, rows, err);
+    int rc = r->options.ranks
+                 ? drps_dict_place_dealt(r->parsed.dict, r->options.ranks, r->batch_dir,
+                                         (uint32_t)first, rows, NULL, err)
+                 : drps_dict_place(r->parsed.dict, r->batch_dir, (uint32_t)first, rows, err);
     if (rc < 0) return rc;
     for (size_t t = 0; t < DRPS_ALGORITHM_TABLES && a->tables[t] && !r->base; t++)
         add_table(info, a->tables[t], rows[t]);

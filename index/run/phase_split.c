@@ -11,6 +11,7 @@
 #include "index/ranks/drps_owners.h"
 #include "index/ranks/drps_placement.h"
 #include "index/ranks/drps_split.h"
+#include "index/ranks/drps_whole.h"
 #include "index/ranks/handed/drps_handed_on.h"
 #include "index/ranks/published/drps_published_slots.h"
 #include "index/ranks/residuals/drps_residual_slots.h"
@@ -29,34 +30,57 @@ int drps_run_remove_batches(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
-/* Where all ranks are alike their number says it all. */
-static uint64_t shape_hash(const struct drps_plan_ranks *ranks, uint64_t owners)
+void drps_run_begin_whole(struct index_run *r)
 {
-    const uint64_t shape[3] = {owners, ranks->workers, ranks->first_worker};
-    return drps_ranks_are_alike(ranks) ? owners : drps_checksum(shape, sizeof(shape));
+    struct drps_plan_ranks *ranks = &r->info->ranks;
+    *ranks = drps_run_ranks(&r->options);
+    ranks->round_samples = r->info->batch_size * ranks->workers;
+    if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
 }
 
-/* Ranks whose parts hand other rows on are not of one plan. */
-static uint64_t handed_hash(const struct drps_index_options *o, uint64_t hash)
+/* Of several machines: each has hashed its own part, and rank 0 the dictionary. */
+static int share_hashes(const struct swap_ranks *ranks, struct whole_parts *parts, uint64_t *hash,
+                        struct drps_err *err)
 {
-    const uint64_t handed[3] = {hash, o->hand_on, o->hand_on_states};
-    return o->hand_on ? drps_checksum(handed, sizeof(handed)) : hash;
+    uint64_t(*all)[2] = drps_array_new(ranks->count, sizeof(*all));
+    const uint64_t mine[2] = {hash[ranks->rank], parts->names_hash};
+    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    for (uint32_t i = 0; i < ranks->count && rc == 0; i++)
+        hash[i] = all[i][0];
+    if (rc == 0) parts->names_hash = all[0][1];
+    free(all);
+    return rc;
 }
 
 int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_err *err)
 {
-    static const char *const names[] = {DRPS_FILE_DATA, DRPS_FILE_ROWS, DRPS_FILE_NAMES};
-    struct drps_plan_ranks *ranks = &r->info->ranks;
-    uint64_t hash[2];
-    int rc = drps_plan_hash(r->io, r->stage.dir, names, 3, &hash[0], err);
-    *ranks = drps_run_ranks(&r->options);
-    hash[1] = shape_hash(ranks, drps_checksum(first, (ranks->count + 1) * sizeof(*first)));
-    hash[1] = drps_plan_hash_text(r->info, handed_hash(&r->options, hash[1]));
-    ranks->round_samples = r->info->batch_size * ranks->workers;
-    if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
-    (void)snprintf(ranks->whole, sizeof(ranks->whole), "%016llx",
-                   (unsigned long long)drps_checksum(hash, sizeof(hash)));
-    return rc;
+    uint64_t hash[DRPS_PLAN_WORKERS_MAX];
+    struct whole_parts parts = {.rank_hash = hash,
+                                .first = first,
+                                .hand_on = r->options.hand_on,
+                                .hand_on_states = r->options.hand_on_states};
+    const struct swap_ranks *ranks = r->options.ranks;
+    int rc = ranks && ranks->rank
+                 ? 0 /* rank 0 has the dictionary */
+                 : drps_whole_hash_names(r->io, r->stage.dir, &parts.names_hash, err);
+    for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++)
+        rc = drps_whole_hash_rank(r->io, r->parts[i].dir, &r->parts[i].info, &hash[i], err);
+    if (rc == 0 && ranks) rc = share_hashes(ranks, &parts, hash, err);
+    if (rc < 0) return rc;
+    drps_whole_name(&parts, r->info);
+    for (uint32_t i = r->own_first; i < r->own_end; i++)
+        memcpy(r->parts[i].info.ranks.whole, r->info->ranks.whole, sizeof(r->info->ranks.whole));
+    return 0;
+}
+
+/* Batches of training, or with those of evaluation, in the files of this run. */
+static uint64_t own_batches(const struct index_run *r, int all)
+{
+    const struct swap_ranks *ranks = r->options.ranks;
+    if (!ranks) return r->info->batches + (all ? r->info->eval_batches : 0);
+    return drps_together_own_batches(&r->train, ranks->rank) +
+           (all ? drps_together_own_batches(&r->test, ranks->rank) : 0);
 }
 
 /* Find each server's range: of the rows as they are, or renumbered first. */
@@ -64,20 +88,25 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
 {
     struct drps_plan_info *info = r->info;
     const struct owners_job ranges = {.io = r->io,
-                                      .dir = r->stage.dir,
-                                      .steps = info->batches + info->eval_batches,
+                                      .dir = r->whole,
+                                      .steps = own_batches(r, 1),
+                                      .ranks = r->options.ranks,
                                       .block_first = r->block_first,
                                       .blocks = info->blocks,
                                       .memory_bytes = r->options.memory_bytes};
     const struct placement_job placement = {
         .io = r->io,
         .from = r->laid,
-        .to = r->stage.dir,
+        .to = r->whole,
+        .batches = own_batches(r, 0),
+        .records = own_batches(r, 1),
+        .ranks = r->options.ranks,
         .algo = r->options.partition,
         .servers = r->options.servers,
         .workers = r->options.workers,
         .first_worker = drps_run_ranks(&r->options).first_worker,
-        .by_home = drps_run_places_samples(&r->options),
+        .by_home = drps_run_places_samples(&r->options) &&
+                   drps_placement_follows_samples(r->options.partition),
         .single = r->options.dppa.single_rows ||
                   (drps_run_samples_dppa(&r->options) && strcmp(r->options.partition, "dppa") == 0),
         .by_sets = r->options.dppa.by_sets,
@@ -90,6 +119,31 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         return drps_owners_by_range(&ranges, r->options.servers, out, err);
     int rc = drps_placement_make(&placement, info, &r->block_first, out, err);
     return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);
+}
+
+/* Of several machines: their batches and names come to where this rank's folder is made of them. */
+static int share_whole(struct index_run *r, const struct owners *owners, struct drps_err *err)
+{
+    const struct drps_plan_info *info = r->info;
+    char *to = drps_path_join(r->scratch, DRPS_FILE_GATHERED);
+    char *from = drps_path_join(r->whole, DRPS_FILE_NAMES);
+    char *names = drps_path_join(r->stage.dir, DRPS_FILE_NAMES);
+    int rc = to && from && names ? r->io->ops->mkdir(r->io->ctx, to, 0777) : -ENOMEM;
+    if (rc == 0 && !r->options.ranks->rank) rc = r->io->ops->rename(r->io->ctx, from, names);
+    if (rc < 0) rc = drps_err_set(err, rc, "cannot make %s: %s", to, drps_err_name(rc));
+    const struct together_lists lists = {.io = r->io,
+                                         .from = r->whole,
+                                         .to = to,
+                                         .batches = info->batches,
+                                         .eval_batches = info->eval_batches,
+                                         .first = owners->first,
+                                         .memory_bytes = r->options.memory_bytes};
+    if (rc == 0) rc = drps_together_share_lists(r->options.ranks, &lists, err);
+    free(from);
+    free(names);
+    free(r->whole);
+    r->whole = to; /* moved */
+    return rc;
 }
 
 /* The blocks of rows [first, end), their boundaries counted from first. */
@@ -209,6 +263,25 @@ static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
                                               : not_at_home(&info->ranks, rows);
 }
 
+/* Of several machines what each counts is added up; rows of dealt batches are not known there. */
+static int count_links(struct index_run *r, uint64_t batch_rows, struct drps_err *err)
+{
+    struct swap_ranks *ranks = r->options.ranks;
+    if (!ranks) {
+        r->result->links.hashed_rows = hashed_rows(r, batch_rows);
+        return 0;
+    }
+    uint64_t *all = drps_array_new(r->parts_n, sizeof(*all)), *fresh = &r->result->links.fresh_rows;
+    const uint64_t mine = *fresh;
+    int rc = all ? drps_swap_gather(ranks, &mine, 1, all, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", r->parts_n);
+    *fresh = 0;
+    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+        *fresh += all[i];
+    free(all);
+    return rc;
+}
+
 /* The dictionary stays with the whole. */
 int drps_phase_split(struct index_run *r, struct drps_err *err)
 {
@@ -217,16 +290,15 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     struct owners owners;
     uint64_t batch_rows = 0;
     r->result->links.fresh_rows = 0;
-    const struct split_job job = {.io = r->io,
-                                  .from = r->stage.dir,
-                                  .batches = info->batches,
-                                  .eval_batches = info->eval_batches,
-                                  .owners = &owners,
-                                  .ranks = &info->ranks,
-                                  .batch_rows = &batch_rows,
-                                  .fresh_rows = &r->result->links.fresh_rows,
-                                  .numbers = drps_plan_is_matrix(info),
-                                  .memory_bytes = r->options.memory_bytes};
+    struct split_job job = {.io = r->io,
+                            .batches = info->batches,
+                            .eval_batches = info->eval_batches,
+                            .owners = &owners,
+                            .ranks = &info->ranks,
+                            .batch_rows = &batch_rows,
+                            .fresh_rows = &r->result->links.fresh_rows,
+                            .numbers = drps_plan_is_matrix(info),
+                            .memory_bytes = r->options.memory_bytes};
     const struct handing_job handed = {.split = &job,
                                        .scratch = r->stage.dir,
                                        .most = r->options.hand_on,
@@ -235,9 +307,11 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
     int rc = choose_owners(r, &owners, err);
     for (uint32_t i = owners.servers; i < r->parts_n && rc == 0; i++)
         owners.first[i + 1] = owners.first[i]; /* these ranks have none */
-    if (rc == 0) rc = drps_run_name_whole(r, owners.first, err);
+    if (rc == 0 && r->options.ranks) rc = share_whole(r, &owners, err);
+    job.from = r->whole;
+    drps_run_begin_whole(r);
     if (rc == 0) rc = find_handed(r, &handed, &handing, err);
-    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
+    for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++) {
         struct part *part = &r->parts[i];
         part->info = *info;
         rc = drps_plan_rank_dir(r->stage.dir, i, part->dir, err);
@@ -248,8 +322,9 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
             rc = drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
         if (rc == 0) rc = drps_index_report(&r->progress, i + 1, r->parts_n, err);
     }
+    if (rc == 0) rc = drps_run_name_whole(r, owners.first, err);
     if (rc == 0) rc = make_slots(r, &job, err);
     handing_free(handing);
-    if (rc == 0) r->result->links.hashed_rows = hashed_rows(r, batch_rows);
+    if (rc == 0) rc = count_links(r, batch_rows, err);
     return rc < 0 ? rc : drps_run_remove_batches(r, err);
 }

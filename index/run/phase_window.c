@@ -23,7 +23,7 @@ static int make_windows(struct part *part, const struct index_run *r, struct drp
 int drps_phase_window(struct index_run *r, struct drps_err *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
+    for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++)
         rc = make_windows(&r->parts[i], r, err);
     return rc;
 }

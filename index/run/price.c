@@ -24,8 +24,10 @@ static void price_part(struct part *part, const struct drps_speeds *speeds)
 
 static int measure(struct index_run *r, struct drps_speeds *speeds, struct drps_err *err)
 {
-    const struct drps_plan first = {
-        .io = r->io, .dir = r->parts[0].dir, .info = r->parts[0].info, .fields = r->fields};
+    const struct drps_plan first = {.io = r->io,
+                                    .dir = r->parts[r->own_first].dir,
+                                    .info = r->parts[r->own_first].info,
+                                    .fields = r->fields};
     return r->options.arithmetic(&first, r->options.memory_bytes, speeds, err);
 }
 
@@ -47,7 +49,7 @@ int drps_run_price(struct index_run *r, struct drps_err *err)
              "one thread trains %.0f samples a second, and scores %.0f, with all rows in memory",
              1e9 / speeds.sample_ns, 1e9 / speeds.test_sample_ns);
     r->info->speeds = speeds;
-    for (uint32_t i = 0; i < r->parts_n; i++)
+    for (uint32_t i = r->own_first; i < r->own_end; i++)
         price_part(&r->parts[i], &speeds);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "index/drps_index.h"
 #include "index/drps_progress.h"
 #include "index/order/drps_grid.h"
+#include "index/together/drps_together.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/labels/drps_constant.h"
 #include "index/run/parts.h"
@@ -25,15 +26,18 @@ struct index_run {
     struct drps_index_options options;      /* with defaults filled in */
     struct index_progress progress;         /* of the phase that runs */
     struct drps_stage stage;
+    char *out;     /* own: what is made first, of several machines but rank 0; NULL: options.out */
     char *scratch; /* own: folder for files of the run, removed at its end */
     char *laid;    /* own: where rows in blocks go: the plan, or scratch to be placed from */
-    const char *batch_dir;  /* where batches are made: there, or scratch if blocks renumber rows */
-    struct drps_plan *from; /* own: the plan that the run begins with; NULL: text */
-    struct drps_plan *base; /* own: that whose rows keep their numbers; NULL: none */
+    const char *batch_dir; /* where batches are made: there, or scratch if blocks renumber rows */
+    char *whole; /* own: where batches and names of all are, when rows have their last numbers */
+    struct drps_plan *from;     /* own: the plan that the run begins with; NULL: text */
+    struct drps_plan *base;     /* own: that whose rows keep their numbers; NULL: none */
     struct read_samples parsed; /* until batches are made */
     uint32_t
         *row_homes; /* own: [info->rows] servers, where rows were placed before samples; or NULL */
     int drawn;      /* samples have negatives, and placed ids */
+    int moved;      /* samples of several machines are dealt, and have placed ids */
     char **fields;  /* own: [fields_n] names of feature columns; NULL: they have none */
     size_t fields_n;
     struct drps_classes *classes; /* own: of labels; NULL: they are numbers */
@@ -47,6 +51,13 @@ struct index_run {
     uint32_t *range_first; /* own: of circulation; NULL: rows are not numbered by lane */
     struct part *parts;    /* own: [parts_n], one a rank */
     uint32_t parts_n;
+    uint32_t own_first, own_end;        /* those of them that this run makes: all, or its rank's */
+    struct drps_reader_share shares[2]; /* options.shared: of inputs, of tests */
+    /* Of several machines, options.ranks: samples that each has read, and the numbers of all for
+     * the classes that this one has numbered while it read. Else NULL. */
+    uint64_t *train_of, *test_of; /* own: [parts_n] */
+    uint32_t *class_of;           /* own: [own_classes]; NULL: labels are numbers */
+    size_t own_classes;
 };
 
 /* ---- Options (options.c) ---- */
@@ -190,8 +201,10 @@ void drps_run_remark_labels(struct index_run *r, const struct drps_label_sums *t
 DRPS_MUST_CHECK
 int drps_run_number_by_lane(struct index_run *r, struct drps_err *err);
 
-/* What ranks call the plan: a hash of all batches and of who has what, first [ranks + 1]; and
- * remove what the parts have by then (phase_split.c). */
+/* Say which ranks there are. Then, once all parts are made, what they call the plan
+ * (index/ranks/drps_whole.h), first [ranks + 1] being who has which rows; and remove what the parts
+ * have by then (phase_split.c). */
+void drps_run_begin_whole(struct index_run *r);
 DRPS_MUST_CHECK
 int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_err *err);
 DRPS_MUST_CHECK

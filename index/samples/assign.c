@@ -20,6 +20,8 @@ struct lining {
     uint64_t n;
     uint64_t *batch; /* [job->rows] the last batch with a row, from 1, were they dealt; or NULL */
     uint64_t dealt_rows;
+    uint16_t *owner; /* own: [n] of each sample, where they have theirs */
+    size_t owner_cap;
 };
 
 /* Count the rows that a sample brings to the batch that it would be dealt with. */
@@ -33,12 +35,22 @@ static void count_dealt(struct lining *l, const struct spool_sample *s)
     }
 }
 
+static int no_memory(uint64_t samples, struct drps_err *err)
+{
+    return drps_err_set(err, -ENOMEM, "no memory to place %" PRIu64 " samples", samples);
+}
+
 static int add_to_line(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     struct lining *l = ctx;
     for (uint32_t i = 0; l->job->map && i < s->n; i++)
         s->ids[i] = l->job->map[s->ids[i]];
     count_dealt(l, s);
+    if (l->job->kept) {
+        if (drps_array_reserve(&l->owner, &l->owner_cap, l->n + 1, sizeof(*l->owner)))
+            return no_memory(l->n, err);
+        l->owner[l->n] = (uint16_t)s->owner;
+    }
     l->n++;
     return drps_spool_add(l->to, s, err);
 }
@@ -53,7 +65,7 @@ static int line_up(const struct assign_job *job, struct spool **spool, const cha
     if (rc == 0) rc = drps_spool_finish(l.to, err);
     drps_spool_close(*spool);
     *spool = l.to;
-    *out = l;
+    *out = l; /* with its owners */
     return rc;
 }
 
@@ -195,32 +207,38 @@ static int order_by_batch(const struct assign_job *job, struct spool **spool, co
     return rc;
 }
 
+/* Samples in line have no owner yet: find one for each. */
+static int own_lines(const struct assign_job *job, struct spool *train, struct spool *test,
+                     struct lining *train_line, struct lining *test_line, struct drps_err *err)
+{
+    const struct drps_sample_stream trains = {train_line->n, walk, train};
+    const struct drps_sample_stream tests = {test_line->n, walk, test};
+    train_line->owner = drps_array_new(trains.n, sizeof(*train_line->owner));
+    test_line->owner = drps_array_new(tests.n, sizeof(*test_line->owner));
+    if (!train_line->owner || !test_line->owner) return no_memory(trains.n + tests.n, err);
+    return find_owners(job, &trains, &tests, train_line->owner, test_line->owner, err);
+}
+
 int drps_assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,
                         struct assignment *train_out, struct assignment *test_out,
                         struct drps_err *err)
 {
-    struct lining train_line, test_line;
-    uint16_t *train_owner = NULL, *test_owner = NULL;
+    struct lining train_line = {.job = job}, test_line = {.job = job};
     int rc = line_up_training(job, train, &train_line, err);
     if (rc == 0) rc = line_up(job, test, "test-line", NULL, &test_line, err);
-    if (rc < 0) return rc;
-    const struct drps_sample_stream trains = {train_line.n, walk, *train};
-    const struct drps_sample_stream tests = {test_line.n, walk, *test};
-    train_owner = drps_array_new(trains.n, sizeof(*train_owner));
-    test_owner = drps_array_new(tests.n, sizeof(*test_owner));
-    if (!train_owner || !test_owner)
-        rc = drps_err_set(err, -ENOMEM, "no memory to place %" PRIu64 " samples",
-                          trains.n + tests.n);
-    if (rc == 0) rc = find_owners(job, &trains, &tests, train_owner, test_owner, err);
+    if (rc == 0 && !job->kept) rc = own_lines(job, *train, *test, &train_line, &test_line, err);
     if (rc == 0) {
-        share(train_out, job->workers, train_owner, trains.n, job->batch_size);
+        share(train_out, job->workers, train_line.owner, train_line.n, job->batch_size);
         if (job->rounds) train_out->batch = job->batch_size;
         train_out->dealt_rows = train_line.dealt_rows;
-        share(test_out, job->workers, test_owner, tests.n, job->batch_size);
-        rc = order_by_batch(job, train, "train-placed", train_out, train_owner, trains.n, err);
+        rc = order_by_batch(job, train, "train-placed", train_out, train_line.owner, train_line.n,
+                            err);
     }
-    if (rc == 0) rc = order_by_batch(job, test, "test-placed", test_out, test_owner, tests.n, err);
-    free(train_owner);
-    free(test_owner);
+    if (rc == 0 && !job->tests_dealt) {
+        share(test_out, job->workers, test_line.owner, test_line.n, job->batch_size);
+        rc = order_by_batch(job, test, "test-placed", test_out, test_line.owner, test_line.n, err);
+    }
+    free(train_line.owner);
+    free(test_line.owner);
     return rc;
 }

@@ -1,6 +1,7 @@
 /*
  * Which worker trains on which samples, where they are placed with the rows that they use
- * (--samples placed, round) instead of in turn (--samples dealt). Shared inside index/.
+ * (--samples placed, round), or stay with their files (kept), instead of in turn (dealt). Shared
+ * inside index/.
  *
  * Every worker keeps the order that all samples have (shuffled, given, or of a grid), and its
  * samples are cut into as many batches as anybody's, of equal size to one sample: batch k is worker
@@ -49,6 +50,8 @@ struct assign_job {
     uint32_t rows;       /* placed ids are below that */
     uint64_t batch_size; /* no batch is larger */
     int rounds;          /* 1: a round has the training samples that it has where they are dealt */
+    int kept;            /* 1: samples have their owners */
+    int tests_dealt;     /* with kept: samples of evaluation go to workers in turn all the same */
     uint64_t seed;
     uint64_t memory_bytes;
     const uint32_t *map; /* provisional to placed ids; NULL: samples have these */
@@ -63,7 +66,8 @@ struct assign_job {
 
 /*
  * Replace both spools by such as drain batch after batch, with placed ids. test may be without
- * samples. DRPS_E_MEMORY_BUDGET: see drps_streams_place().
+ * samples. Of samples that are dealt the assignment has no rounds. DRPS_E_MEMORY_BUDGET: see
+ * drps_streams_place().
  */
 DRPS_MUST_CHECK
 int drps_assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,

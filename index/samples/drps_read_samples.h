@@ -2,6 +2,7 @@
 #ifndef DRPS_INDEX_SAMPLES_READ_SAMPLES_H
 #define DRPS_INDEX_SAMPLES_READ_SAMPLES_H
 
+#include "base/exact/drps_exact.h"
 #include "index/dictionary/drps_dict.h"
 #include "index/drps_index.h"
 #include "index/drps_progress.h"
@@ -11,7 +12,7 @@
 struct label_set {
     size_t n; /* 0 .. 3; 3: more than two */
     float values[3];
-    double weights[3]; /* of the samples with each of the first two */
+    struct drps_exact weights[3]; /* of the samples with each of the first two */
 };
 
 struct read_samples {
@@ -19,9 +20,9 @@ struct read_samples {
     struct spool *train, *test;
     uint64_t samples, test_samples, nnz, test_nnz;
     struct label_set labels, test_labels;
-    struct drps_classes *classes; /* own: labels are their numbers; NULL: they are as read */
-    double *in_training; /* own: [DRPS_CLASSES_MOST] of classes: what their training samples weigh
-                            together; 0: there are none */
+    struct drps_classes *classes;    /* own: labels are their numbers; NULL: they are as read */
+    struct drps_exact *in_training;  /* own: [DRPS_CLASSES_MOST] of classes: what their training
+                                        samples weigh together; 0: there are none */
     enum drps_reader_labels read_as; /* of classes */
     char format[DRPS_PLAN_NAME_BYTES];
     int string_names;
@@ -37,7 +38,15 @@ struct read_samples {
     uint64_t below; /* implicit feedback: samples whose rating is too small, which are left out */
 };
 
+/* 1: samples stay with the workers that their files are for; so do those of test files, or of a
+ * share of the samples, where each worker has as many files of them. */
+int drps_samples_stay(const struct drps_index_options *o);
+int drps_tests_stay(const struct drps_index_options *o);
+
 void drps_label_set_add(struct label_set *set, float label, double weight);
+
+/* Add the labels that another has read. */
+void drps_label_set_merge(struct label_set *set, const struct label_set *from);
 
 /* Read all inputs that progress->options names. Scratch files go to `dir`. On failure the caller
  * still calls drps_read_samples_free(). */

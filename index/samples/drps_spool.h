@@ -27,11 +27,12 @@ enum { SPOOL_BUCKETS = 32 };
 enum { SPOOL_TRAIN_SHARE = 10, SPOOL_TEST_SHARE = 40 };
 
 /* n is below SPOOL_ENTRIES_MOST. */
-enum { SPOOL_ENTRIES_MOST = 1 << 29 };
+enum { SPOOL_ENTRIES_MOST = 1 << 28 };
 struct spool_sample {
     uint64_t order;
     float label;
-    float weight; /* > 0 */
+    float weight;   /* > 0 */
+    uint32_t owner; /* the worker that keeps it, where samples stay with their files; else 0 */
     uint32_t n;
     uint32_t *ids;          /* [n] */
     const float *values;    /* [n], or NULL: all 1 */

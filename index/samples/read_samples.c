@@ -18,9 +18,14 @@
 #include "index/hashing/drps_hasher.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/samples/drps_replay.h"
+#include "index/samples/shape.h"
 #include "index/watch/drps_index_watch.h"
 
 enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
+
+/* The place of a sample: its input from this bit on, whether it is the second of its line, and the
+ * line. */
+enum { INPUT_BIT = 40, SECOND_BIT = 39 };
 
 /* Streams of random numbers that must not be the same. */
 #define ORDER_STREAM 0x6f72646572u              /* "order" */
@@ -32,6 +37,7 @@ enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
 struct ahead {
     struct drps_reader *reader;
     struct drps_index_watch *watch; /* borrowed; may be NULL */
+    struct swap_ranks *ranks;       /* borrowed; NULL: this machine alone */
     struct drps_samples pieces[PIECES];
     pthread_t thread;
     pthread_mutex_t lock;
@@ -57,6 +63,9 @@ static void *read_pieces(void *arg)
         rc = drps_reader_next(a->reader, piece, &a->err);
         drps_index_watch_read(a->watch, drps_reader_file_bytes(a->reader),
                               drps_reader_lines(a->reader));
+        if (a->ranks)
+            atomic_store_explicit(&a->ranks->read_bytes, drps_reader_file_bytes(a->reader),
+                                  memory_order_relaxed);
         pthread_mutex_lock(&a->lock);
         if (rc > 0) a->filled++;
         a->rc = rc;
@@ -115,7 +124,9 @@ struct taker {
     const struct drps_index_options *options; /* its own */
     struct read_samples *out;
     uint64_t number; /* of the next sample of all inputs */
+    uint64_t inputs; /* before those being read */
     int shuffled;    /* by seed, whether in a grid or not; 0: given */
+    uint32_t owner;  /* of the samples of the piece at hand */
     int test_input;  /* the input being read holds evaluation samples */
     uint32_t *ids;
     size_t ids_cap;
@@ -124,21 +135,64 @@ struct taker {
     struct drps_hasher *hasher; /* own; NULL: features are not hashed */
 };
 
-void drps_label_set_add(struct label_set *set, float label, double weight)
+int drps_samples_stay(const struct drps_index_options *o)
+{
+    return o->workers > 1 && o->samples && strcmp(o->samples, "kept") == 0;
+}
+
+int drps_tests_stay(const struct drps_index_options *o)
+{
+    return o->tests_n % o->workers == 0;
+}
+
+/* Returns where the label's weights are added up. */
+static struct drps_exact *find_label(struct label_set *set, float label)
 {
     size_t i = 0;
     while (i < set->n && i < 2 && set->values[i] != label)
         i++;
     if (i == set->n) set->values[set->n++] = label;
-    set->weights[i] += weight;
+    return &set->weights[i];
 }
 
-static int is_test(const struct taker *t, uint64_t number)
+void drps_label_set_add(struct label_set *set, float label, double weight)
+{
+    drps_exact_add(find_label(set, label), weight);
+}
+
+void drps_label_set_merge(struct label_set *set, const struct label_set *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        drps_exact_merge(find_label(set, from->values[i]), &from->weights[i]);
+}
+
+/* What is drawn for a sample follows from its input and its line, so that whoever reads the line
+ * draws the same. A line of clicks may have two samples. */
+static uint64_t place_of(const struct taker *t, const struct drps_samples *s, size_t i)
+{
+    const uint64_t line = s->lines[i] - 1;
+    const uint64_t second = i > 0 && s->lines[i] == s->lines[i - 1];
+    return (t->inputs + s->input) << INPUT_BIT | second << SECOND_BIT | line;
+}
+
+static int check_place(const struct taker *t, const struct drps_samples *s, size_t i,
+                       struct drps_err *err)
+{
+    if ((s->lines[i] - 1) >> SECOND_BIT == 0 && (t->inputs + s->input) >> (64 - INPUT_BIT) == 0)
+        return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "line %llu of input %llu: there can be 2^39 lines (of docword, documents) "
+                        "in an input, and 2^24 inputs",
+                        (unsigned long long)s->lines[i],
+                        (unsigned long long)(t->inputs + s->input) + 1);
+}
+
+static int is_test(const struct taker *t, uint64_t place)
 {
     if (t->test_input) return 1;
     double share = t->options->test_fraction;
     return share > 0 &&
-           drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, number)) < share;
+           drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, place)) < share;
 }
 
 static int all_ones(const float *values, size_t n)
@@ -157,10 +211,9 @@ static int mark_generation(struct read_samples *p, struct drps_err *err)
 
 /* The number that decides where a sample goes in the final order, or in its cell of the grid.
  * Spools of one bucket keep the order of arrival. */
-static uint64_t order_of(const struct taker *t, uint64_t number)
+static uint64_t order_of(const struct taker *t, uint64_t place)
 {
-    if (!t->shuffled) return t->out->samples;
-    return drps_rng_at(t->options->seed ^ ORDER_STREAM, number);
+    return t->shuffled ? drps_rng_at(t->options->seed ^ ORDER_STREAM, place) : place;
 }
 
 /* Keys of features and of samples are told apart by their size. */
@@ -216,32 +269,35 @@ static void count_sample(struct read_samples *p, int test, const struct spool_sa
         drps_label_set_add(test ? &p->test_labels : &p->labels, sample->label,
                            (double)sample->weight);
     else if (!test)
-        p->in_training[(size_t)sample->label] += (double)sample->weight;
+        drps_exact_add(&p->in_training[(size_t)sample->label], (double)sample->weight);
     *(test ? &p->test_samples : &p->samples) += 1;
     *(test ? &p->test_nnz : &p->nnz) += sample->n;
 }
 
-static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, struct drps_err *err)
+/* Add sample i of `s`, which is at this place. */
+static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, uint64_t place,
+                      struct drps_err *err)
 {
     struct read_samples *p = t->out;
     size_t first = s->starts[i];
     size_t n = s->starts[i + 1] - first;
-    uint64_t number = t->number++;
-    int test = is_test(t, number);
+    const int test = is_test(t, place);
     struct spool_sample sample = {.label = s->labels[i],
                                   .weight = s->weights ? s->weights[i] : 1,
+                                  .owner = t->owner,
                                   .n = (uint32_t)n,
                                   .fields = s->fields ? s->fields + first : NULL};
     uint32_t time = DICT_TEST;
 
+    t->number++;
     if (n >= SPOOL_ENTRIES_MOST)
-        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^29 features");
+        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^28 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
-    sample.order = order_of(t, number);
+    sample.order = order_of(t, place);
     if (!test)
         time = t->shuffled ? (uint32_t)(sample.order >> 48)
-                           : (uint32_t)(p->samples / GIVEN_TIME_SAMPLES % DICT_TIMES);
+                           : (uint32_t)(place / GIVEN_TIME_SAMPLES % DICT_TIMES);
     int rc = drps_dict_add(p->dict, s, first, first + n, time, t->ids, err);
     if (rc > 0) rc = mark_generation(p, err);
     if (rc < 0) return rc;
@@ -287,7 +343,9 @@ static int hash_sample(struct taker *t, const struct drps_samples *s, size_t i, 
     return 0;
 }
 
-static int take_read(struct taker *t, const struct drps_samples *s, size_t i, struct drps_err *err)
+/* Take sample i of `s`, which is at this place of the input. */
+static int take_read(struct taker *t, const struct drps_samples *s, size_t i, uint64_t place,
+                     struct drps_err *err)
 {
     if (!is_choice(t, s->labels[i])) {
         t->number++;
@@ -295,10 +353,10 @@ static int take_read(struct taker *t, const struct drps_samples *s, size_t i, st
         return 0;
     }
     int rc = t->sample_rows ? check_keys(t, s, i, err) : 0;
-    if (rc < 0 || !t->sample_rows || is_test(t, t->number))
-        return rc < 0 ? rc : add_sample(t, s, i, err);
+    if (rc < 0 || !t->sample_rows || is_test(t, place))
+        return rc < 0 ? rc : add_sample(t, s, i, place, err);
     rc = add_own_row(t, s, i, err);
-    return rc < 0 ? rc : add_sample(t, &t->own, 0, err);
+    return rc < 0 ? rc : add_sample(t, &t->own, 0, place, err);
 }
 
 static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
@@ -306,9 +364,23 @@ static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
 {
     struct drps_samples hashed;
     size_t starts[2];
-    if (!t->hasher) return take_read(t, s, i, err);
-    int rc = hash_sample(t, s, i, starts, &hashed, err);
-    return rc < 0 ? rc : take_read(t, &hashed, 0, err);
+    const uint64_t place = place_of(t, s, i);
+    int rc = check_place(t, s, i, err);
+    if (rc < 0 || !t->hasher) return rc < 0 ? rc : take_read(t, s, i, place, err);
+    rc = hash_sample(t, s, i, starts, &hashed, err);
+    return rc < 0 ? rc : take_read(t, &hashed, 0, place, err);
+}
+
+/* Returns the worker that keeps the samples of an input; 0 where they do not stay with it. */
+static uint32_t owner_of(const struct drps_index_options *o, int test, size_t input)
+{
+    uint32_t worker = 0;
+    if (o->ranks || !drps_samples_stay(o) || (test && !drps_tests_stay(o))) return 0;
+    if (test || !o->inputs_of)
+        return (uint32_t)(input / ((test ? o->tests_n : o->inputs_n) / o->workers));
+    for (size_t end = o->inputs_of[0]; input >= end; end += o->inputs_of[worker])
+        worker++;
+    return worker;
 }
 
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
@@ -316,6 +388,7 @@ static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
     struct drps_samples *piece;
     int rc;
     while ((rc = ahead_next(a, &piece, err)) > 0) {
+        t->owner = owner_of(t->options, t->test_input, piece->input);
         for (size_t i = 0; rc >= 0 && i < piece->n; i++)
             rc = take_sample(t, piece, i, err);
         ahead_done(a);
@@ -405,6 +478,11 @@ static int check_same_shape(const struct taker *t, const struct drps_reader *rea
     for (size_t i = 0; same && p->string_names && i < n; i++)
         same = strcmp(names[i], p->fields[i]) == 0;
     if (same) return 0;
+    if (t->options->ranks && !t->test_input)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the input of rank %u has not the format and columns of that of rank 0 (%s)",
+            t->options->ranks->rank, p->format);
     if (t->options->base_plan && !t->test_input)
         return other_columns(t->options->base_plan, names, n, err);
     return drps_err_set(
@@ -486,11 +564,15 @@ static void drop_classes(struct read_samples *p)
     p->in_training = NULL;
 }
 
-/* Has data read as those of the plan that this one goes on from. */
+/* Has data read as those of the plan that this one goes on from, or of rank 0. */
 static int take_shape(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                       struct read_samples *p, struct drps_err *err)
 {
     const struct drps_plan *base = o->base_plan;
+    if (o->ranks && o->ranks->rank) {
+        int rc = drps_shape_take(o->ranks, p, err);
+        return rc == 0 ? open_dict(io, o, dir, p, err) : rc;
+    }
     if (!base) return 0;
     memcpy(p->format, base->info.format, sizeof(p->format));
     memcpy(p->label_column, base->info.label_column, sizeof(p->label_column));
@@ -543,6 +625,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.labels = p->read_as;
     r.weights = t->test_input ? o->test_weights : o->weights;
     r.weights_n = t->test_input ? o->test_weights_n : o->weights_n;
+    r.share = t->test_input ? o->test_share : o->share;
     r.matrix = t->test_input ? o->test_matrix : o->matrix;
     char *kinds = NULL;
     if (p->dict) r.format = p->format;
@@ -568,12 +651,14 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         const char *const *names = drps_reader_fields(a.reader, &n_fields);
         rc = copy_fields(p, names, n_fields, err);
         if (rc == 0) rc = open_dict(io, o, dir, p, err);
+        if (rc == 0 && o->ranks) rc = drps_shape_tell(o->ranks, p, err);
         if (rc == 0) warn_of_ratings(o, paths[0], p->format);
     } else if (rc == 0) {
         rc = check_same_shape(t, a.reader, err);
     }
     if (rc == 0) {
         a.watch = t->progress->watch;
+        a.ranks = o->ranks;
         drps_index_watch_next_reader(a.watch);
         rc = ahead_start(&a, err);
         if (rc == 0) {
@@ -581,6 +666,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
             ahead_stop(&a);
         }
         p->read_as = drps_reader_labels(a.reader);
+        if (o->ranks)
+            atomic_fetch_add(&o->ranks->read_before, atomic_exchange(&o->ranks->read_bytes, 0));
         p->bytes += drps_reader_bytes(a.reader);
         p->lines += drps_reader_lines(a.reader);
         p->skipped += drps_reader_skipped(a.reader);
@@ -641,7 +728,9 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     if (rc == 0)
         rc = drps_spool_open(io, dir, "test", 1, memory / SPOOL_TEST_SHARE, &out->test, err);
     if (rc == 0) rc = replay(&t, err);
+    t.inputs = options->first_input;
     if (rc == 0) rc = parse_list(io, &t, options->inputs, options->inputs_n, dir, err);
+    t.inputs = options->first_test ? options->first_test : t.inputs + options->inputs_n;
     t.test_input = 1;
     if (rc == 0 && options->tests_n)
         rc = parse_list(io, &t, options->tests, options->tests_n, dir, err);

@@ -21,7 +21,8 @@ enum { SLACK = 16, AHEAD = 8, SOON = 2 };
 #define HAS_VALUES 0x80000000u
 #define HAS_WEIGHT 0x40000000u
 #define HAS_FIELDS 0x20000000u
-_Static_assert(SPOOL_ENTRIES_MOST == HAS_FIELDS, "flags lie above the number of entries");
+#define HAS_OWNER 0x10000000u
+_Static_assert(SPOOL_ENTRIES_MOST == HAS_OWNER, "flags lie above the number of entries");
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
 /* A sample's order, and where it lies in a bucket. */
@@ -105,7 +106,7 @@ static void encode_head(const struct spool_sample *sample, void *head)
     drps_put_u32(at + 8, label);
     drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0) |
                               (has_weight(sample) ? HAS_WEIGHT : 0) |
-                              (sample->fields ? HAS_FIELDS : 0));
+                              (sample->fields ? HAS_FIELDS : 0) | (sample->owner ? HAS_OWNER : 0));
 }
 
 static size_t fields_bytes(size_t n)
@@ -134,6 +135,8 @@ static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sa
         rc = drps_bucket_put(&s->store, b, no_field, sizeof(no_field), err);
     if (rc == 0 && has_weight(sample))
         rc = drps_bucket_put(&s->store, b, &sample->weight, sizeof(sample->weight), err);
+    if (rc == 0 && sample->owner)
+        rc = drps_bucket_put(&s->store, b, &sample->owner, sizeof(sample->owner), err);
     return rc;
 }
 
@@ -154,7 +157,8 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     struct bucket *b = &s->buckets[number];
 
     b->samples++;
-    if (HEAD_BYTES + 3 * each + sizeof(float) > BUCKET_BUFFER_BYTES - b->buffered)
+    if (HEAD_BYTES + 3 * each + sizeof(float) + sizeof(uint32_t) >
+        BUCKET_BUFFER_BYTES - b->buffered)
         return add_in_parts(s, b, sample, err);
     char *to = bucket_tail(b);
     encode_head(sample, to);
@@ -167,6 +171,10 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     if (has_weight(sample)) {
         memcpy(to, &sample->weight, sizeof(sample->weight));
         to += sizeof(sample->weight);
+    }
+    if (sample->owner) {
+        memcpy(to, &sample->owner, sizeof(sample->owner));
+        to += sizeof(sample->owner);
     }
     b->buffered += (size_t)(to - bucket_tail(b));
     return 0;
@@ -199,7 +207,8 @@ static size_t sample_bytes(const char *head)
     const uint32_t n = drps_get_u32(head + 12);
     const size_t entries = n & (SPOOL_ENTRIES_MOST - 1);
     return HEAD_BYTES + entries * (n & HAS_VALUES ? 8 : 4) +
-           (n & HAS_FIELDS ? fields_bytes(entries) : 0) + (n & HAS_WEIGHT ? 4 : 0);
+           (n & HAS_FIELDS ? fields_bytes(entries) : 0) + (n & HAS_WEIGHT ? 4 : 0) +
+           (n & HAS_OWNER ? 4 : 0);
 }
 
 /* Point sample into `data` (room bytes left). Returns its size, or 0 when it is not whole. */
@@ -219,7 +228,10 @@ static size_t sample_decode(char *data, size_t room, struct spool_sample *sample
     if (n & HAS_VALUES) end += sample->n;
     sample->fields = n & HAS_FIELDS ? (const uint16_t *)(const void *)end : NULL;
     sample->weight = 1;
-    if (n & HAS_WEIGHT) memcpy(&sample->weight, data + bytes - sizeof(float), sizeof(float));
+    sample->owner = 0;
+    const char *at = data + bytes;
+    if (n & HAS_OWNER) memcpy(&sample->owner, at -= sizeof(uint32_t), sizeof(uint32_t));
+    if (n & HAS_WEIGHT) memcpy(&sample->weight, at - sizeof(float), sizeof(float));
     return bytes;
 }
 

@@ -11,6 +11,7 @@
 #ifndef DRPS_INDEX_SWAP_SWAP_H
 #define DRPS_INDEX_SWAP_SWAP_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/drps_io.h"
@@ -24,6 +25,9 @@ struct swap_ranks {
     struct drps_net *net;     /* borrowed; opened with drps_swap_net_options() */
     const char *dir;          /* folder for streams */
     uint32_t rank, count;
+    uint32_t files; /* of streams so far; 0 at first */
+    /* How far this rank is with reading, for progress (index/together/progress.c). */
+    atomic_uint_least64_t read_bytes, read_before; /* of the files at hand, and of those before */
     uint64_t sent_bytes; /* to others, of all streams that have ended; the caller's to reset */
 };
 
@@ -32,10 +36,9 @@ struct swap; /* opaque */
 /* What a net must take for streams: of all options, these. */
 void drps_swap_net_options(struct drps_net_options *out);
 
-/* name: of files in dir, another for every swap that is open. */
+/* Streams are the files from-0, from-1 ... of ranks->dir. */
 DRPS_MUST_CHECK
-int drps_swap_open(struct swap_ranks *ranks, const char *name, struct swap **s_out,
-                   struct drps_err *err);
+int drps_swap_open(struct swap_ranks *ranks, struct swap **s_out, struct drps_err *err);
 
 /* Append n bytes to the stream for rank `to`. */
 DRPS_MUST_CHECK
@@ -52,6 +55,16 @@ uint64_t drps_swap_left(const struct swap *s, uint32_t from);
 /* The next n bytes from rank `from`. DRPS_E_PROTO: it has written fewer; the text names it. */
 DRPS_MUST_CHECK
 int drps_swap_take(struct swap *s, uint32_t from, void *bytes, size_t n, struct drps_err *err);
+
+/* Open streams, write the same n bytes for every rank, and end them. */
+DRPS_MUST_CHECK
+int drps_swap_share(struct swap_ranks *ranks, const void *bytes, size_t n, struct swap **s_out,
+                    struct drps_err *err);
+
+/* Rank `from` has sent what it should not: sets DRPS_E_PROTO, with its name and `what`. */
+int drps_swap_fault(uint32_t from, const char *what, struct drps_err *err);
+/* Take all streams once more, from their first bytes on. */
+void drps_swap_rewind(struct swap *s);
 
 /* Remove the files. NULL-safe. */
 void drps_swap_close(struct swap *s);

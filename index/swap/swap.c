@@ -208,19 +208,25 @@ int drps_swap_take(struct swap *s, uint32_t from, void *bytes, size_t n, struct 
     return 0;
 }
 
+void drps_swap_rewind(struct swap *s)
+{
+    for (uint32_t from = 0; from < s->ranks->count; from++)
+        s->from[from].taken = 0;
+}
+
 /* ---- Beginning and end ---- */
 
-static int open_stream(const struct swap *s, const char *name, uint32_t from, struct drps_err *err)
+static int open_stream(const struct swap *s, uint32_t from, struct drps_err *err)
 {
     struct stream *f = &s->from[from];
-    if (asprintf(&f->path, "%s/%s-from-%" PRIu32, s->ranks->dir, name, from) < 0) {
+    if (asprintf(&f->path, "%s/from-%" PRIu32, s->ranks->dir, s->ranks->files++) < 0) {
         f->path = NULL;
         return drps_err_set(err, -ENOMEM, "no memory for streams between ranks");
     }
     return drps_io_open(s->ranks->io, f->path, O_RDWR | O_CREAT | O_TRUNC, &f->fd, err);
 }
 
-static int open_all(struct swap *s, const char *name, struct drps_err *err)
+static int open_all(struct swap *s, struct drps_err *err)
 {
     const uint32_t count = s->ranks->count;
     s->from = calloc(count, sizeof(*s->from));
@@ -231,7 +237,7 @@ static int open_all(struct swap *s, const char *name, struct drps_err *err)
     int rc = 0;
     for (uint32_t r = 0; r < count && rc == 0; r++) {
         s->to[r].bytes = malloc(SWAP_MESSAGE_BYTES);
-        rc = s->to[r].bytes ? open_stream(s, name, r, err)
+        rc = s->to[r].bytes ? open_stream(s, r, err)
                             : drps_err_set(err, -ENOMEM, "no memory for %u streams", count);
     }
     if (rc < 0) return rc;
@@ -241,13 +247,12 @@ static int open_all(struct swap *s, const char *name, struct drps_err *err)
     return 0;
 }
 
-int drps_swap_open(struct swap_ranks *ranks, const char *name, struct swap **s_out,
-                   struct drps_err *err)
+int drps_swap_open(struct swap_ranks *ranks, struct swap **s_out, struct drps_err *err)
 {
     struct swap *s = *s_out = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory for streams between ranks");
     s->ranks = ranks;
-    int rc = open_all(s, name, err);
+    int rc = open_all(s, err);
     if (rc == 0) return 0;
     drps_swap_close(s);
     *s_out = NULL;
@@ -270,6 +275,20 @@ void drps_swap_close(struct swap *s)
     free(s->from);
     free(s->to);
     free(s);
+}
+
+int drps_swap_share(struct swap_ranks *ranks, const void *bytes, size_t n, struct swap **s_out,
+                    struct drps_err *err)
+{
+    int rc = drps_swap_open(ranks, s_out, err);
+    for (uint32_t to = 0; to < ranks->count && rc == 0; to++)
+        rc = drps_swap_put(*s_out, to, bytes, n, err);
+    return rc == 0 ? drps_swap_end(*s_out, err) : rc;
+}
+
+int drps_swap_fault(uint32_t from, const char *what, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_PROTO, "rank %" PRIu32 " sent %s", from, what);
 }
 
 int drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,

@@ -49,4 +49,6 @@ for name in timed-fig7 timed-fig8; do
     papers $name >out.txt
     [[ -s out.txt ]] || fail "$name prints nothing"
 done
+papers drps-table2 >out.txt # each line's time over the first: less with an index, and with all
+awk -F '|' '{ its = $5; if ($2 ~ /, DRPS /) first = its; else if (!(its > 0 && its < first)) exit 1; lines++ } END { exit lines != 12 }' out.txt || fail "Table 2: $(cat out.txt)"
 echo "ok tables"

@@ -76,7 +76,7 @@ echo "ok keys and launchers"
 
 index() { "$tools/drps-index" data.svm --algo lor -o never "$@"; }
 ports 3 >peers.txt
-fails 2 "pattern counts nothing" index --peers peers.txt --peer-rank 0
+fails 1 "rank 1 .*did not start" index --peers peers.txt --peer-rank 0 --timeout 1
 fails 2 "shards counts on this machine" index --blocks topk --peers peers.txt --peer-rank 0 --shards 2
 fails 2 "need --peers" index --blocks topk --peer-rank 0
 fails 2 "need --peers" index --blocks topk --insecure

@@ -24,10 +24,12 @@ static int run(const struct drps_cli *cli, struct index_options *o, const struct
 {
     int rc = 0;
     if (o->settings.index.from_plan) drps_cli_raise_files(cli); /* some of each rank */
-    if (!index_has_ranks(o)) return drps_index_run(io, &o->settings.index, result, err);
+    if (!index_has_ranks(o) && !o->ranks.local)
+        return drps_index_run(io, &o->settings.index, result, err);
     o->ranks.index = &o->settings.index;
+    o->ranks.io = io;
     drps_cli_raise_files(cli);
-    if (!o->has_rank) rc = find_rank(&o->ranks, err);
+    if (!o->has_rank && index_has_ranks(o)) rc = find_rank(&o->ranks, err);
     return rc < 0 ? rc : drps_index_ranks_run(&o->ranks, result, err);
 }
 
@@ -41,6 +43,8 @@ static int report(const struct drps_cli *cli, const struct index_options *o,
                                        .columns = columns->list,
                                        .network = {.link_bits = o->link_bits}};
     if (!cli->json && cli->log.level < DRPS_LOG_INFO) return 0;
+    if (!cli->json && index_together(o) && o->ranks.rank)
+        return index_report_rank(&report, o->ranks.rank);
     int rc = drps_index_report_needs(&report, err);
     if (rc < 0)
         return drps_err_context(err, "%s is made, but what it needs cannot be told",
@@ -71,7 +75,7 @@ int main(int argc, char **argv)
     o.settings.index.interrupt = drps_cli_stop();
     o.settings.index.progress = index_progress_tell;
     o.settings.index.progress_ctx = &progress;
-    index_progress_start(&progress, &cli, &o.settings.index);
+    index_progress_start(&progress, &cli, &o.settings.index, index_together(&o));
     int rc = run(&cli, &o, &progress.io, &result, &err);
     index_progress_stop(&progress);
     if (rc == 0 && !index_only_counts(&o)) rc = report(&cli, &o, &result, &columns, &err);

@@ -15,12 +15,16 @@ static int parse_own(struct drps_values *v, struct index_options *o, int key, co
         {.key = KEY_PEERS, .text = &o->ranks.peers},
         {.key = KEY_KEYS, .text = &o->ranks.keys},
         {.key = KEY_INSECURE, .flag = &o->ranks.insecure},
+        {.key = KEY_SHARED, .flag = &o->settings.index.shared},
     };
     if (drps_value_take(v, plain, sizeof(plain) / sizeof(plain[0]), key, arg)) return 1;
     switch (key) {
     case KEY_PEER_RANK:
         o->has_rank = 1;
         o->ranks.rank = (uint32_t)drps_value_count(v, arg, 0, DRPS_REMOTE_PEERS_MAX - 1);
+        return 1;
+    case KEY_LOCAL:
+        o->ranks.local = (uint32_t)drps_value_count(v, arg, 2, DRPS_PLAN_WORKERS_MAX);
         return 1;
     case KEY_TIMEOUT:
         o->has_waits = 1;
@@ -43,13 +47,19 @@ static int parse_own(struct drps_values *v, struct index_options *o, int key, co
 
 int index_only_counts(const struct index_options *o)
 {
-    return index_has_ranks(o) && o->ranks.rank > 0;
+    return index_has_ranks(o) && o->ranks.rank > 0 &&
+           drps_index_ranks_count_alone(&o->settings.index);
+}
+
+int index_together(const struct index_options *o)
+{
+    return o->ranks.local ||
+           (index_has_ranks(o) && !drps_index_ranks_count_alone(&o->settings.index));
 }
 
 static void check_ranks(const struct index_options *o, struct drps_values *v)
 {
     const struct drps_blocks_options *blocks = &o->settings.index.blocks;
-    const char *by = blocks->by ? blocks->by : "pattern";
     const int of_peers = o->has_rank || o->ranks.keys || o->ranks.insecure;
     if (o->over_mpi && (o->ranks.peers || of_peers))
         drps_value_bad(v, "{transport} mpi knows ranks and their machines from mpirun or srun: "
@@ -60,15 +70,16 @@ static void check_ranks(const struct index_options *o, struct drps_values *v)
     if (index_has_ranks(o) && blocks->shards)
         drps_value_bad(v, "{shards} counts on this machine, {peers} and {transport} mpi on "
                           "several: give one");
-    if (index_has_ranks(o) && !index_only_counts(o) && !drps_index_counts(by))
-        drps_value_bad(v,
-                       "{blocks} %s counts nothing that several machines could share: {peers} and "
-                       "{transport} mpi are for {blocks} auto, topk, pairwise and greedy",
-                       by);
+    if (o->ranks.local && index_has_ranks(o))
+        drps_value_bad(v, "{local} runs all ranks on this machine, {peers} and {transport} mpi "
+                          "one: give one");
+    if (o->settings.index.shared && !index_has_ranks(o))
+        drps_value_bad(v, "{shared} says what {peers} FILE is to read");
 }
 
 static void finish(struct index_options *o, struct drps_values *v)
 {
+    o->settings.index.inputs_n = o->settings.inputs.n; /* says what ranks do; filled in below */
     o->settings.only_counts = index_only_counts(o);
     drps_index_settings_check_model(&o->settings, v);
     check_ranks(o, v);

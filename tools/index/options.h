@@ -20,11 +20,14 @@ struct index_options {
 /* The tool, whose parse function fills a struct index_options. */
 extern const struct drps_cli_tool index_tool;
 
-/* 1: several machines count. */
+/* 1: this is one of several ranks, started elsewhere. */
 static inline int index_has_ranks(const struct index_options *o)
 {
     return o->ranks.peers || o->over_mpi;
 }
+
+/* 1: several machines make the plan together, and this one has a rank's part of it. */
+int index_together(const struct index_options *o);
 
 /* 1: this process counts for another one, which makes the plan. */
 int index_only_counts(const struct index_options *o);

@@ -71,7 +71,11 @@ static void show(struct index_progress *p)
     struct drps_progress work = {.what = phase_words[p->phase],
                                  .unit = DRPS_PROGRESS_BYTES,
                                  .seconds = drps_seconds_since(p->phase_ns)};
-    if (p->phase == DRPS_PHASE_PARSE && p->input_bytes) {
+    if (p->phase == DRPS_PHASE_PARSE && p->of_all) { /* bytes, too */
+        work.what = "reading text on all machines";
+        work.done = p->done;
+        work.total = p->total;
+    } else if (p->phase == DRPS_PHASE_PARSE && p->input_bytes) {
         work.done = atomic_load_explicit(&p->text_bytes, memory_order_relaxed);
         work.total = p->input_bytes;
     } else if (p->phase == DRPS_PHASE_PARSE || p->phase == DRPS_PHASE_BATCH) {
@@ -116,10 +120,10 @@ static uint64_t sum_sizes(const char *const *paths, size_t n, int *unknown)
 }
 
 void index_progress_start(struct index_progress *p, struct drps_cli *cli,
-                          const struct drps_index_options *options)
+                          const struct drps_index_options *options, int of_all)
 {
     int unknown = 0;
-    *p = (struct index_progress){.cli = cli, .ops = *os()->ops};
+    *p = (struct index_progress){.cli = cli, .ops = *os()->ops, .of_all = of_all};
     p->ops.read = count_read;
     p->ops.pread = count_pread;
     p->ops.pwrite = count_pwrite;

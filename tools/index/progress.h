@@ -21,6 +21,7 @@ struct index_progress {
     struct drps_io_ops ops;
     struct drps_cli *cli;
     uint64_t input_bytes;         /* of all input files; 0: a pipe is among them */
+    int of_all;                   /* 1: reading is told of in bytes, of several machines */
     _Atomic uint64_t text_bytes;  /* read from them */
     _Atomic uint64_t moved_bytes; /* read from and written to files of the plan */
     pthread_mutex_t lock;         /* over what follows */
@@ -35,7 +36,7 @@ struct index_progress {
 
 /* Start showing. The inputs are only looked at for their sizes. */
 void index_progress_start(struct index_progress *p, struct drps_cli *cli,
-                          const struct drps_index_options *options);
+                          const struct drps_index_options *options, int of_all);
 void index_progress_stop(struct index_progress *p);
 
 /* For struct drps_index_options; ctx is the progress. */

@@ -290,6 +290,20 @@ static void print_workers(const struct drps_index_result *r)
                100.0 * (double)handed / (double)plain);
 }
 
+/* What the machines have sent to each other while they made the plan together. */
+static void print_sent(const struct drps_index_result *r)
+{
+    uint64_t sum = 0, most = 0;
+    for (uint32_t k = 0; k < r->info.ranks.count; k++) {
+        const uint64_t sent = r->ranks[k].sent_bytes;
+        sum += sent;
+        if (sent > most) most = sent;
+    }
+    if (sum)
+        printf("  made by  %u machines, which sent %s to each other, one of them %s at most\n",
+               r->info.ranks.count, size(sum), size(most));
+}
+
 static void print_ranks(const struct drps_index_result *r)
 {
     const struct drps_plan_info *i = &r->info;
@@ -329,9 +343,19 @@ static void print_details(const struct drps_index_result *r)
     printf("  peak     %s of memory for drps-index itself\n", size(drps_memory_peak()));
 }
 
+int index_report_rank(const struct drps_index_report *report, uint32_t rank)
+{
+    const struct drps_index_result *r = report->result;
+    printf("rank %u of %u: plan %s/rank-%u, %s in %.1f s; rank 0 tells of the whole\n", rank,
+           r->info.ranks.count, report->options->out, rank, size(r->ranks[rank].plan_bytes),
+           r->seconds);
+    return 0;
+}
+
 int index_report_text(const struct drps_index_report *report, int details, struct drps_err *err)
 {
     print_summary(report);
+    print_sent(report->result);
     index_network_print(&report->network, details);
     print_ranks(report->result);
     if (!details && report->needs.keeps_all_rows) return 0;

@@ -97,7 +97,7 @@ static int read_head(struct drps_chunks *c, struct drps_err *err)
     c->carry_n = 0;
     int rc = read_lines(c, HEAD_LINES, c->piece_bytes, err);
     if (rc < 0) return rc;
-    if (c->carry_n >= 3 && memcmp(c->carry, "\xef\xbb\xbf", 3) == 0) {
+    if (!c->within && c->carry_n >= 3 && memcmp(c->carry, "\xef\xbb\xbf", 3) == 0) {
         c->carry_n -= 3;
         memmove(c->carry, c->carry + 3, c->carry_n);
     }
@@ -105,13 +105,31 @@ static int read_head(struct drps_chunks *c, struct drps_err *err)
     return 0;
 }
 
+/* Open what is to be read of a file. */
+static int open_path(struct drps_chunks *c, size_t path, struct drps_err *err)
+{
+    const struct drps_reader_share *s = c->share;
+    const uint64_t from = s && s->begin.path == path ? s->begin.byte : 0;
+    const uint64_t to = s && s->end.path == path ? s->end.byte : UINT64_MAX;
+    c->within = from > 0;
+    c->file_lines = from > 0 ? s->lines : 0;
+    if (from == 0 && to == UINT64_MAX) return drps_input_open(&c->in, c->paths[path], err);
+    return drps_input_open_part(&c->in, c->paths[path], from, to, err);
+}
+
+/* Returns the number of paths to read from. */
+static size_t paths_end(const struct drps_chunks *c)
+{
+    return c->share ? c->share->end.path + (c->share->end.byte > 0) : c->n_paths;
+}
+
 int drps_chunks_next_file(struct drps_chunks *c, struct drps_err *err)
 {
     drps_input_close(&c->in);
     c->in_file = 0;
-    c->file_lines = 0;
-    if (c->next_path == c->n_paths) return 0;
-    int rc = drps_input_open(&c->in, c->paths[c->next_path++], err);
+    c->carry_n = 0;
+    if (c->next_path >= paths_end(c)) return 0;
+    int rc = open_path(c, c->next_path++, err);
     if (rc < 0) return rc;
     rc = read_head(c, err);
     if (rc < 0) return rc;
@@ -132,10 +150,16 @@ void drps_chunks_rewind(struct drps_chunks *c)
 {
     drps_input_close(&c->in);
     c->in.all_bytes = 0;
-    c->next_path = 0;
+    c->next_path = c->share ? c->share->begin.path : 0;
     c->in_file = 0;
     c->carry_n = 0;
     c->file_lines = 0;
+}
+
+void drps_chunks_take_share(struct drps_chunks *c, const struct drps_reader_share *share)
+{
+    c->share = share;
+    drps_chunks_rewind(c);
 }
 
 static int line_too_long(const struct drps_chunks *c, struct drps_err *err)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "index/reader/input/drps_input.h"
+#include "index/reader/input/drps_share.h"
 
 enum { DRPS_CHUNK_PAD = 64 }; /* readable bytes behind a piece: the number parsers load ahead */
 
@@ -19,13 +20,15 @@ struct drps_chunks {
     struct drps_input in;
     const char *const *paths; /* borrowed */
     size_t n_paths, next_path;
-    int in_file;         /* a file is being read */
-    size_t piece_bytes;  /* wanted size of a piece */
-    uint64_t line_limit; /* largest piece, and so the longest line */
+    const struct drps_reader_share *share; /* borrowed: what is read of them; NULL: all */
+    int in_file;                           /* a file is being read */
+    size_t piece_bytes;                    /* wanted size of a piece */
+    uint64_t line_limit;                   /* largest piece, and so the longest line */
     uint64_t memory_bytes;
     char *carry; /* own: read, not yet handed out */
     size_t carry_n, carry_cap;
     uint64_t file_lines; /* lines of this file in the pieces before */
+    int within;          /* reading began within this file */
 };
 
 DRPS_MUST_CHECK
@@ -44,6 +47,9 @@ int drps_chunks_next_file(struct drps_chunks *c, struct drps_err *err);
  * the last one, too, with nothing in c->carry. */
 DRPS_MUST_CHECK
 int drps_chunks_first_file(struct drps_chunks *c, struct drps_err *err);
+
+/* Go back, and read but a share from then on; it is borrowed. */
+void drps_chunks_take_share(struct drps_chunks *c, const struct drps_reader_share *share);
 
 /* Go back to before the first file; what was read of pipes is lost. */
 void drps_chunks_rewind(struct drps_chunks *c);

@@ -21,7 +21,9 @@ struct drps_input {
     void *codec_state;
     struct drps_codec_io flow; /* in: bytes read ahead, within buf */
     uint64_t file_bytes;       /* of this file, read so far, compressed */
-    uint64_t all_bytes;        /* the same of all files */
+    int is_part;               /* only bytes part_at .. part_end of it are still to be read */
+    uint64_t part_at, part_end;
+    uint64_t all_bytes; /* the same of all files */
     uint64_t codec_limit_bytes;
     uint8_t *buf; /* own */
     size_t buf_bytes;
@@ -36,6 +38,10 @@ void drps_input_destroy(struct drps_input *in);
 /* Open the next file, closing the one before; path is borrowed while it is read. */
 DRPS_MUST_CHECK
 int drps_input_open(struct drps_input *in, const char *path, struct drps_err *err);
+/* Open a part of a plain file: its bytes [from, to), or up to its end. */
+DRPS_MUST_CHECK
+int drps_input_open_part(struct drps_input *in, const char *path, uint64_t from, uint64_t to,
+                         struct drps_err *err);
 void drps_input_close(struct drps_input *in);
 
 /* Up to n > 0 bytes of text; *n_out = 0 means the end. DRPS_E_CORRUPT and others name the file. */

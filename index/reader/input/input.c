@@ -52,7 +52,18 @@ static int wait_for_input(const struct drps_input *in, struct drps_err *err)
     }
 }
 
-/* One read of the file at its position, into buf. */
+/* One read of the file at its position, or of its part. */
+static ssize_t read_once(struct drps_input *in, void *buf, size_t n)
+{
+    if (!in->is_part) return in->io->ops->read(in->io->ctx, in->fd, buf, n);
+    const uint64_t left = in->part_end - in->part_at;
+    const ssize_t got =
+        in->io->ops->pread(in->io->ctx, in->fd, buf, n < left ? n : (size_t)left, in->part_at);
+    if (got > 0) in->part_at += (uint64_t)got;
+    return got;
+}
+
+/* The next bytes of the file, into buf. */
 static int read_file(struct drps_input *in, void *buf, size_t n, size_t *n_out,
                      struct drps_err *err)
 {
@@ -62,7 +73,7 @@ static int read_file(struct drps_input *in, void *buf, size_t n, size_t *n_out,
     int rc = wait_for_input(in, err);
     if (rc < 0) return rc;
     do {
-        got = in->io->ops->read(in->io->ctx, in->fd, buf, n);
+        got = read_once(in, buf, n);
     } while (got == -EINTR);
     if (got == -EISDIR)
         return drps_err_set(err, -EISDIR, "%s is a folder: name the files in it", in->name);
@@ -104,13 +115,14 @@ static int open_codec(struct drps_input *in, struct drps_err *err)
     return 0;
 }
 
-int drps_input_open(struct drps_input *in, const char *path, struct drps_err *err)
+static int open_file(struct drps_input *in, const char *path, struct drps_err *err)
 {
     drps_input_close(in);
     in->is_stdin = strcmp(path, "-") == 0;
     in->name = in->is_stdin ? "stdin" : path;
     in->ended = 0;
     in->file_bytes = 0;
+    in->is_part = 0;
     in->flow = (struct drps_codec_io){.in = in->buf};
     if (in->is_stdin) {
         in->fd = 0;
@@ -121,9 +133,24 @@ int drps_input_open(struct drps_input *in, const char *path, struct drps_err *er
         in->waits = rc;
     }
     in->is_open = 1;
-    int rc = refill(in, DRPS_CODEC_MAGIC_BYTES, err);
-    if (rc < 0) return rc;
-    return open_codec(in, err);
+    return 0;
+}
+
+int drps_input_open(struct drps_input *in, const char *path, struct drps_err *err)
+{
+    int rc = open_file(in, path, err);
+    if (rc == 0) rc = refill(in, DRPS_CODEC_MAGIC_BYTES, err);
+    return rc == 0 ? open_codec(in, err) : rc;
+}
+
+int drps_input_open_part(struct drps_input *in, const char *path, uint64_t from, uint64_t to,
+                         struct drps_err *err)
+{
+    int rc = open_file(in, path, err);
+    in->is_part = 1;
+    in->part_at = from;
+    in->part_end = to;
+    return rc;
 }
 
 static int read_plain(struct drps_input *in, void *buf, size_t n, size_t *n_out,

@@ -13,71 +13,12 @@
 
 #include <cmocka.h>
 
+#include "index/dictionary/dict_data.h"
 #include "index/dictionary/drps_dict.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_names.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
-
-/* Random samples: entry j of sample i is one of `keys` names, small numbers more often. */
-struct data {
-    size_t n, per_sample, keys;
-    uint64_t *key;    /* [n * per_sample]; distinct within a sample */
-    uint32_t *number; /* of the name */
-    struct drps_name *names;
-    char *text;     /* all names, TEXT_BYTES each */
-    uint32_t *time; /* [n] */
-    int strings;
-};
-
-enum { TEXT_BYTES = 32 }; /* "name " and the digits of any size_t */
-
-static struct data make(struct random_source *r, size_t n, size_t per_sample, size_t keys,
-                        int strings)
-{
-    struct data d = {.n = n, .per_sample = per_sample, .keys = keys, .strings = strings};
-    size_t nnz = n * per_sample;
-    d.key = malloc(nnz * sizeof(*d.key));
-    d.number = malloc(nnz * sizeof(*d.number));
-    d.names = malloc(nnz * sizeof(*d.names));
-    d.text = malloc(keys * TEXT_BYTES);
-    d.time = malloc(n * sizeof(*d.time));
-    assert_true(d.key && d.number && d.names && d.text && d.time);
-    for (size_t k = 0; k < keys; k++)
-        (void)snprintf(d.text + k * TEXT_BYTES, TEXT_BYTES, "name %zu", k);
-    d.text[0] = '\0'; /* an empty name */
-    for (size_t i = 0; i < n; i++) {
-        d.time[i] = random_below(r, 10) ? (uint32_t)random_below(r, DICT_TIMES) : DICT_TEST;
-        for (size_t j = 0; j < per_sample; j++) {
-            size_t at = i * per_sample + j;
-            double u = (double)random_below(r, 1 << 30) / (1 << 30);
-            uint32_t k = (uint32_t)(u * u * u * (double)(keys - per_sample));
-            while (j && k <= d.number[at - 1])
-                k = d.number[at - 1] + 1; /* increasing: distinct */
-            if (k >= keys) k = (uint32_t)keys - 1;
-            d.number[at] = k;
-            struct drps_name *name = &d.names[at];
-            name->text = d.text + (size_t)k * TEXT_BYTES;
-            name->bytes = (uint32_t)strlen(name->text);
-            name->field = k % 2;
-            name->check = 0;
-            if (strings)
-                drps_name_hash(name->field, name->text, name->bytes, 5, &d.key[at], &name->check);
-            else
-                d.key[at] = (uint64_t)k * 0x9e3779b97f4a7c15u;
-        }
-    }
-    return d;
-}
-
-static void data_free(struct data *d)
-{
-    free(d->key);
-    free(d->number);
-    free(d->names);
-    free(d->text);
-    free(d->time);
-}
 
 /* What a dictionary made of the data. */
 struct placed {
@@ -107,51 +48,25 @@ static int place_from(const struct earlier *base, const struct drps_io *io, cons
 {
     struct dict_options o = {.memory_bytes = memory,
                              .strings = data->strings,
-                             .hash_seed = 5,
+                             .hash_seed = DATA_SEED,
                              .base_dir = base->dir,
                              .base_rows = base->rows,
                              .table_by_field = tables == BY_FIELD,
                              .table_by_key = tables == BY_KEY};
     struct dict *d = NULL;
-    size_t nnz = data->n * data->per_sample;
-    uint32_t *ids = malloc(nnz * sizeof(*ids));
-    size_t *generation = malloc(data->n * sizeof(*generation));
-    size_t starts[2] = {0, nnz};
-    struct drps_samples s = {
-        .n = 1, .starts = starts, .keys = data->key, .names = data->strings ? data->names : NULL};
-    size_t now = 0;
+    struct data_ids ids = data_ids_new(data);
 
     memset(out, 0, sizeof(*out));
-    out->row = malloc(nnz * sizeof(*out->row));
-    assert_true(ids && generation && out->row);
+    out->row = malloc((data->n * data->per_sample + 1) * sizeof(*out->row));
+    assert_non_null(out->row);
     int rc = drps_dict_open(io, dir, &o, &d, err);
-    for (size_t i = 0; rc >= 0 && i < data->n; i++) {
-        size_t first = i * data->per_sample;
-        rc = drps_dict_add(d, &s, first, first + data->per_sample, data->time[i], ids + first, err);
-        now += rc == 1;
-        generation[i] = now;
-    }
-    if (rc >= 0) rc = drps_dict_place(d, dir, first_row, out->rows, err);
-    if (rc >= 0) {
-        out->generations = drps_dict_generations(d);
-        assert_int_equal(out->generations, now + 1);
-    }
-    for (size_t g = 0; rc >= 0 && g < out->generations; g++) {
-        uint32_t from = drps_dict_base(d, g);
-        uint32_t *map = malloc((drps_dict_base(d, g + 1) - from + 1) * sizeof(*map));
-        assert_non_null(map);
-        rc = drps_dict_map(d, g, map, err);
-        for (size_t k = 0; rc >= 0 && k < nnz; k++) {
-            if (generation[k / data->per_sample] != g) continue;
-            assert_true(ids[k] >= from && ids[k] < drps_dict_base(d, g + 1));
-            out->row[k] = map[ids[k] - from];
-        }
-        free(map);
-    }
+    if (rc == 0) rc = data_add(d, data, 0, data->n, &ids, err);
+    if (rc == 0) rc = drps_dict_place(d, dir, first_row, out->rows, err);
+    if (rc == 0) out->generations = drps_dict_generations(d);
+    if (rc == 0) rc = data_rows(d, data, 0, data->n, &ids, out->row, err);
     drps_dict_close(d);
-    free(ids);
-    free(generation);
-    return rc < 0 ? rc : 0;
+    data_ids_free(&ids);
+    return rc;
 }
 
 static int place(const struct drps_io *io, const char *dir, uint64_t memory,
@@ -185,7 +100,7 @@ static int list_name(void *ctx, uint64_t key, uint32_t row, unsigned field, cons
     uint32_t check;
     drps_name_hash(field, text, bytes, 5, &want, &check);
     assert_true(want == key);
-    char copy[TEXT_BYTES] = "";
+    char copy[DATA_TEXT_BYTES] = "";
     unsigned number = 0;
     memcpy(copy, text, bytes);
     if (bytes) assert_int_equal(sscanf(copy, "name %u", &number), 1);
@@ -248,7 +163,7 @@ static void test_dict_rows_follow_counts_and_patterns(void **state)
     struct scratch *s = *state;
     struct random_source r = random_begin("dict order");
     for (enum tables by = ONE; by < WAYS; by++) {
-        struct data d = make(&r, 20000, 7, 3000, by == BY_FIELD);
+        struct data d = data_make(&r, 20000, 7, 3000, by == BY_FIELD);
         struct placed p;
         struct drps_err err = DRPS_ERR_INIT;
         struct naive n = count(&d);
@@ -287,7 +202,7 @@ static void test_dict_generations_do_not_show(void **state)
     struct scratch *s = *state;
     struct random_source r = random_begin("dict generations");
     for (enum tables by = ONE; by < WAYS; by++) {
-        struct data d = make(&r, 20000, 8, 60000, by == BY_FIELD);
+        struct data d = data_make(&r, 20000, 8, 60000, by == BY_FIELD);
         struct placed one, many;
         struct drps_err err = DRPS_ERR_INIT;
         assert_int_equal(mkdir(scratch_path(s, "one"), 0777) && errno != EEXIST, 0);
@@ -315,7 +230,7 @@ static void test_dict_names_file_lists_rows_and_strings(void **state)
     struct scratch *s = *state;
     struct random_source r = random_begin("dict names");
     for (int strings = 0; strings < 2; strings++) {
-        struct data d = make(&r, 5000, 4, 9000, strings);
+        struct data d = data_make(&r, 5000, 4, 9000, strings);
         struct placed p;
         struct drps_names *names;
         struct drps_err err = DRPS_ERR_INIT;
@@ -343,7 +258,7 @@ static void test_dict_no_keys(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = {0};
-    struct data d = make(&r, 1, 1, 2, 0);
+    struct data d = data_make(&r, 1, 1, 2, 0);
     struct placed p;
     d.n = 0;
     assert_int_equal(place(drps_io_os(), s->dir, 0, &d, 0, 0, &p, NULL), 0);
@@ -435,7 +350,7 @@ static void test_dict_faults_are_told(void **state)
     static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_PREAD};
     struct scratch *s = *state;
     struct random_source r = random_begin("dict faults");
-    struct data d = make(&r, 6000, 6, 30000, 1);
+    struct data d = data_make(&r, 6000, 6, 30000, 1);
     for (size_t i = 0; i < 3; i++) {
         for (long k = 1;; k++) {
             struct fault_io *f = fault_io_new(drps_io_os());
@@ -503,8 +418,8 @@ static void test_dict_earlier_rows_stay(void **state)
     struct random_source r = random_begin("dict earlier");
     make_folders(s, folders, 3);
     for (int strings = 0; strings < 2; strings++) {
-        struct data first = make(&r, 4000, 6, 30000, strings);
-        struct data second = make(&r, 9000, 6, 60000, strings);
+        struct data first = data_make(&r, 4000, 6, 30000, strings);
+        struct data second = data_make(&r, 9000, 6, 60000, strings);
         struct drps_err err = DRPS_ERR_INIT;
         struct placed before, one, many;
         char dir[SCRATCH_PATH_BYTES];
@@ -543,7 +458,7 @@ static void test_dict_collision_with_an_earlier_name_is_told(void **state)
     static const char *const folders[] = {"before", "after"};
     struct scratch *s = *state;
     struct random_source r = random_begin("dict earlier collision");
-    struct data d = make(&r, 3000, 6, 30000, 1);
+    struct data d = data_make(&r, 3000, 6, 30000, 1);
     struct drps_err err = DRPS_ERR_INIT;
     struct placed before;
     char dir[SCRATCH_PATH_BYTES];
@@ -573,7 +488,7 @@ static void test_dict_damaged_earlier_names_are_refused(void **state)
     static const char *const folders[] = {"before", "after"};
     struct scratch *s = *state;
     struct random_source r = random_begin("dict earlier damage");
-    struct data d = make(&r, 300, 6, 3000, 0);
+    struct data d = data_make(&r, 300, 6, 3000, 0);
     struct drps_err err = DRPS_ERR_INIT;
     struct placed before, after;
     char dir[SCRATCH_PATH_BYTES];

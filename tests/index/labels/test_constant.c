@@ -6,7 +6,9 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
+#include "base/drps_rng.h"
 #include "engine/model/drps_model.h"
 #include "index/labels/drps_constant.h"
 
@@ -24,7 +26,8 @@ static struct drps_label_sums sums_of(enum drps_loss loss, size_t classes, const
     struct drps_label_sums s;
     assert_int_equal(drps_label_sums_init(&s, loss, classes, NULL), 0);
     for (size_t i = 0; i < MOST && labels[i] < 99; i++)
-        drps_label_sums_add(&s, labels[i], 1);
+        drps_label_sums_add(&s, 0, (float)labels[i], 1);
+    drps_label_sums_settle(&s);
     return s;
 }
 
@@ -51,7 +54,7 @@ static void test_constant_of_numbers_and_signs(void **state)
     const struct row rows[] = {
         /* mean 3, variance 2; the test labels are 4 and 6: (1 + 9) / 2 / 2 */
         {"squared", DRPS_LOSS_SQUARED, {1, 2, 3, 4, 5, 99}, {4, 6, 99}, 1, 2.5},
-        {"squared, far from 0", DRPS_LOSS_SQUARED, {-1e9 + 1, -1e9 + 3, 99}, {99}, 0.5, NAN},
+        {"squared, far from 0", DRPS_LOSS_SQUARED, {-16e6 + 1, -16e6 + 3, 99}, {99}, 0.5, NAN},
         {"squared, all alike", DRPS_LOSS_SQUARED, {7, 7, 99}, {7, 99}, 0, 0},
         /* one in four is +1 */
         {"logistic",
@@ -138,13 +141,59 @@ static void test_weights_count_as_samples(void **state)
     struct drps_label_sums twice, heavy;
     assert_int_equal(drps_label_sums_init(&twice, DRPS_LOSS_SQUARED, 0, NULL), 0);
     assert_int_equal(drps_label_sums_init(&heavy, DRPS_LOSS_SQUARED, 0, NULL), 0);
-    drps_label_sums_add(&twice, 1, 1);
-    drps_label_sums_add(&twice, 4, 1);
-    drps_label_sums_add(&twice, 4, 1);
-    drps_label_sums_add(&heavy, 1, 1);
-    drps_label_sums_add(&heavy, 4, 2);
+    drps_label_sums_add(&twice, 0, 1, 1);
+    drps_label_sums_add(&twice, 0, 4, 1);
+    drps_label_sums_add(&twice, 0, 4, 1);
+    drps_label_sums_add(&heavy, 0, 1, 1);
+    drps_label_sums_add(&heavy, 0, 4, 2);
+    drps_label_sums_settle(&twice);
+    drps_label_sums_settle(&heavy);
     check("weights", "loss", drps_constant_loss(&twice, &twice),
           drps_constant_loss(&heavy, &heavy));
+}
+
+static int same_sums(const struct drps_label_sums *a, const struct drps_label_sums *b)
+{
+    return a->n == b->n && a->sum == b->sum && a->squares == b->squares &&
+           a->positive == b->positive && a->origin == b->origin &&
+           (!a->classes ||
+            memcmp(a->of_class, b->of_class, a->classes * sizeof(*a->of_class)) == 0);
+}
+
+/* Whoever counts which batch, and in which order they are added up: the bits are the same. */
+static void test_label_sums_of_parts_are_those_of_the_whole(void **state)
+{
+    enum { BATCHES = 40, SAMPLES = 25, PARTS = 4, CLASSES = 3 };
+    (void)state;
+    for (size_t classes = 0; classes <= CLASSES; classes += CLASSES)
+        for (uint32_t parts = 1; parts <= PARTS; parts++) {
+            struct drps_label_sums whole, part[PARTS], sum;
+            assert_int_equal(drps_label_sums_init(&whole, DRPS_LOSS_SQUARED, classes, NULL), 0);
+            assert_int_equal(drps_label_sums_init(&sum, DRPS_LOSS_SQUARED, classes, NULL), 0);
+            for (uint32_t p = 0; p < parts; p++)
+                assert_int_equal(drps_label_sums_init(&part[p], DRPS_LOSS_SQUARED, classes, NULL),
+                                 0);
+            for (uint64_t i = 0; i < BATCHES * SAMPLES; i++) {
+                const float label = classes ? (float)(drps_rng_at(1, i) % classes)
+                                            : 1e3f * (float)drps_unit_double(drps_rng_at(2, i));
+                const float weight = 1e-3f + (float)drps_unit_double(drps_rng_at(3, i));
+                const uint64_t batch = i / SAMPLES;
+                drps_label_sums_add(&whole, batch, label, weight);
+                drps_label_sums_add(&part[batch % parts], batch, label, weight);
+            }
+            for (uint32_t p = parts; p-- > 0;)
+                drps_label_sums_merge(&sum, &part[p]);
+            drps_label_sums_settle(&whole);
+            drps_label_sums_settle(&sum);
+            if (!same_sums(&whole, &sum))
+                fail_msg("%u parts: sums %.17g, %.17g, expected %.17g, %.17g", parts, sum.sum,
+                         sum.squares, whole.sum, whole.squares);
+            assert_true(whole.n > 0 && (classes || whole.squares > 0));
+            drps_label_sums_destroy(&whole);
+            drps_label_sums_destroy(&sum);
+            for (uint32_t p = 0; p < parts; p++)
+                drps_label_sums_destroy(&part[p]);
+        }
 }
 
 /* The loss may be any function of the scores. */
@@ -167,6 +216,7 @@ int main(void)
         cmocka_unit_test(test_no_constant_is_better),
         cmocka_unit_test(test_constant_of_warp_is_of_the_items),
         cmocka_unit_test(test_weights_count_as_samples),
+        cmocka_unit_test(test_label_sums_of_parts_are_those_of_the_whole),
         cmocka_unit_test(test_expressions_have_no_known_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

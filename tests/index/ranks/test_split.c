@@ -947,7 +947,7 @@ static void test_placement_refuses(void **state)
          .rc = DRPS_E_CONFIG},
         {.partition = "auto",
          .samples = "shared",
-         .says = "dealt, placed, round or dppa, not shared",
+         .says = "dealt, kept, placed, round or dppa, not shared",
          .features = 100,
          .workers = 2,
          .rc = DRPS_E_CONFIG},

@@ -55,6 +55,11 @@ static float weight_of(uint32_t i)
     return i % 4 == 1 ? 0.25f * (float)i : 1;
 }
 
+static uint32_t owner_of(uint32_t i)
+{
+    return i % 7 < 4 ? i % 1024 : 0;
+}
+
 static int has_fields(uint32_t i)
 {
     return i % 5 < 3;
@@ -82,6 +87,7 @@ static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t 
     struct spool_sample sample = {.order = order_of(shape, i),
                                   .label = (float)i,
                                   .weight = weight_of(i),
+                                  .owner = owner_of(i),
                                   .n = n,
                                   .ids = ids,
                                   .values = has_values(i) ? values : NULL,
@@ -114,6 +120,7 @@ static int look(void *ctx, struct spool_sample *sample, struct drps_err *err)
     assert_int_equal(sample->n, i == seen->huge ? seen->huge_n : features_of(seen->shape, i));
     assert_int_equal(sample->values != NULL, has_values(i));
     assert_true(sample->weight == weight_of(i));
+    assert_int_equal(sample->owner, owner_of(i));
     assert_int_equal(sample->fields != NULL, has_fields(i));
     for (uint32_t j = 0; j < sample->n; j++) {
         if (sample->ids[j] != id_of(i, j) + seen->add)

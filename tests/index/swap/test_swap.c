@@ -101,10 +101,12 @@ static void run_rank(struct drps_net *net, uint32_t rank, void *ctx)
     int rc = 0;
     for (uint32_t stream = 0; stream < STREAMS && rc == 0; stream++) {
         struct swap *s;
-        rc = drps_swap_open(&ranks, "test", &s, err);
+        rc = drps_swap_open(&ranks, &s, err);
         if (rc == 0) rc = put_all(s, stream, rank, ranks.count, err);
         if (rc == 0 && rank == job->failing) rc = drps_err_set(err, -EIO, "its disk is broken");
         if (rc == 0) rc = drps_swap_end(s, err);
+        if (rc == 0) expect_all(s, stream, rank, ranks.count);
+        if (rc == 0) drps_swap_rewind(s);
         if (rc == 0) expect_all(s, stream, rank, ranks.count);
         drps_swap_close(s);
         NET_CHECK(folder_entries(job->dir[rank]) == 0);

@@ -1,10 +1,9 @@
 /*
  * The processes of all ranks on one machine: rank 0 forks the others, sees how they end, and lets
  * all that are left know at once, where a rank on another machine is only noticed to be silent.
- * Private to engine/cluster/.
  */
-#ifndef DRPS_ENGINE_CLUSTER_FAMILY_H
-#define DRPS_ENGINE_CLUSTER_FAMILY_H
+#ifndef DRPS_NET_FAMILY_H
+#define DRPS_NET_FAMILY_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -12,10 +11,10 @@
 
 #include "base/drps_err.h"
 
-struct family {
+struct drps_family {
     uint32_t count;
     int is_parent; /* this process is rank 0's */
-    struct family_rank {
+    struct drps_family_rank {
         pid_t pid;     /* 0: it was not started */
         int seen;      /* its failure was seen once */
         int status;    /* as waitpid() has it, once it was waited for */
@@ -25,25 +24,25 @@ struct family {
 };
 
 DRPS_MUST_CHECK
-int family_open(struct family *f, uint32_t count, struct drps_err *err);
+int drps_family_open(struct drps_family *f, uint32_t count, struct drps_err *err);
 
 /* Fork rank r's process, which is killed when this one ends. Returns 1 there and 0 here; before
  * there are threads. */
 DRPS_MUST_CHECK
-int family_fork(struct family *f, uint32_t r, struct drps_err *err);
+int drps_family_fork(struct drps_family *f, uint32_t r, struct drps_err *err);
 
 /* A drps_net_options.lost of every rank: a rank that has failed, or DRPS_NET_ANY. One thread. */
-uint32_t family_lost(void *family);
+uint32_t drps_family_lost(void *family);
 
 /* Rank 0 has come to `rc`: wait until the others have ended. Where it failed they hear of that, and
  * one that has not ended after most_ms is killed: it is stopped, or stuck. */
-void family_wait(struct family *f, int rc, uint32_t most_ms);
+void drps_family_wait(struct drps_family *f, int rc, uint32_t most_ms);
 
 /* After that: returns 0, or how the rank that was noticed first failed, or else one that was killed
  * by a signal, or else any. DRPS_E_PEER: by a signal; DRPS_E_PEER_FAILED: it ended by itself, and
  * has said why. */
-int family_failure(const struct family *f, struct drps_err *err);
+int drps_family_failure(const struct drps_family *f, struct drps_err *err);
 
-void family_close(struct family *f); /* what a failed open left, too */
+void drps_family_close(struct drps_family *f); /* what a failed open left, too */
 
 #endif

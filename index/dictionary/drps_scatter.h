@@ -1,6 +1,6 @@
 /*
  * A number for each of 0 .. n - 1, given in any order and taken in turn: an array, or sorted when
- * that takes too much memory. Private to index/dictionary/.
+ * that takes too much memory. Shared inside index/dictionary/.
  */
 #ifndef DRPS_INDEX_DICTIONARY_SCATTER_H
 #define DRPS_INDEX_DICTIONARY_SCATTER_H

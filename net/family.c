@@ -1,6 +1,6 @@
 /* Forking and waiting for the processes of ranks, with waitpid() and a page that all of them
  * share. */
-#include "engine/cluster/family.h"
+#include "net/drps_family.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,9 +17,9 @@
 
 enum { LOOK_MS = 20 };
 
-int family_open(struct family *f, uint32_t count, struct drps_err *err)
+int drps_family_open(struct drps_family *f, uint32_t count, struct drps_err *err)
 {
-    *f = (struct family){.count = count, .is_parent = 1};
+    *f = (struct drps_family){.count = count, .is_parent = 1};
     f->ranks = calloc(count, sizeof(*f->ranks));
     void *page =
         mmap(NULL, sizeof(*f->lost), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -29,11 +29,11 @@ int family_open(struct family *f, uint32_t count, struct drps_err *err)
     return 0;
 }
 
-void family_close(struct family *f)
+void drps_family_close(struct drps_family *f)
 {
     free(f->ranks);
     if (f->lost) (void)munmap(f->lost, sizeof(*f->lost));
-    *f = (struct family){0};
+    *f = (struct drps_family){0};
 }
 
 /* Called in a child, which ends with the parent's thread that has forked it and waits for all
@@ -46,7 +46,7 @@ static void end_with_parent(pid_t parent)
     if (getppid() != parent) _exit(1); /* it is too late for that */
 }
 
-int family_fork(struct family *f, uint32_t r, struct drps_err *err)
+int drps_family_fork(struct drps_family *f, uint32_t r, struct drps_err *err)
 {
     const pid_t parent = getpid(), pid = fork();
     if (pid < 0) return drps_err_set(err, -errno, "no process for rank %u", r);
@@ -61,7 +61,7 @@ int family_fork(struct family *f, uint32_t r, struct drps_err *err)
 
 /* ---- While they run ---- */
 
-static void tell(struct family *f, uint32_t r)
+static void tell(struct drps_family *f, uint32_t r)
 {
     unsigned none = DRPS_NET_ANY;
     (void)atomic_compare_exchange_strong(f->lost, &none, r);
@@ -77,11 +77,11 @@ static int has_failed(pid_t pid)
 
 /* A rank that ends by itself says why to the others. That may still be on its way when its process
  * has gone, so a rank is lost when its end is seen for the second time. */
-uint32_t family_lost(void *family)
+uint32_t drps_family_lost(void *family)
 {
-    struct family *f = family;
+    struct drps_family *f = family;
     for (uint32_t r = 1; f->is_parent && r < f->count; r++) {
-        struct family_rank *k = &f->ranks[r];
+        struct drps_family_rank *k = &f->ranks[r];
         if (!has_failed(k->pid)) continue;
         if (k->seen) tell(f, r);
         k->seen = 1;
@@ -91,7 +91,7 @@ uint32_t family_lost(void *family)
 
 /* ---- The end ---- */
 
-static int has_ended(struct family_rank *k, int how)
+static int has_ended(struct drps_family_rank *k, int how)
 {
     pid_t pid;
     while ((pid = waitpid(k->pid, &k->status, how)) < 0 && errno == EINTR)
@@ -100,7 +100,7 @@ static int has_ended(struct family_rank *k, int how)
 }
 
 /* waitpid() knows no limit of time: it is asked again and again. */
-static void wait_until(struct family_rank *k, uint64_t until_ns)
+static void wait_until(struct drps_family_rank *k, uint64_t until_ns)
 {
     int ended = has_ended(k, WNOHANG);
     while (!ended && drps_clock_ns() < until_ns) {
@@ -113,7 +113,7 @@ static void wait_until(struct family_rank *k, uint64_t until_ns)
     (void)has_ended(k, 0);
 }
 
-void family_wait(struct family *f, int rc, uint32_t most_ms)
+void drps_family_wait(struct drps_family *f, int rc, uint32_t most_ms)
 {
     const int failed = rc < 0 && rc != DRPS_E_INTERRUPTED;
     const uint64_t until_ns = drps_clock_ns() + most_ms * UINT64_C(1000000);
@@ -128,12 +128,12 @@ void family_wait(struct family *f, int rc, uint32_t most_ms)
 }
 
 /* 0, 1, 2: it did not fail, ended by itself, was killed by somebody else. */
-static int badness(const struct family_rank *k)
+static int badness(const struct drps_family_rank *k)
 {
     return !k->pid || k->shot || !k->status ? 0 : 1 + WIFSIGNALED(k->status);
 }
 
-static uint32_t worst(const struct family *f)
+static uint32_t worst(const struct drps_family *f)
 {
     const uint32_t noticed = f->lost ? atomic_load(f->lost) : DRPS_NET_ANY;
     uint32_t who = 0;
@@ -143,7 +143,7 @@ static uint32_t worst(const struct family *f)
     return who;
 }
 
-int family_failure(const struct family *f, struct drps_err *err)
+int drps_family_failure(const struct drps_family *f, struct drps_err *err)
 {
     const uint32_t r = worst(f);
     if (!r) return 0;

@@ -1,0 +1,257 @@
+/* How ranks begin alike, and how the plan of all gets its name (drps_together.h). */
+#include "index/together/drps_together.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/drps_checksum.h"
+#include "index/drps_index.h"
+#include "index/plan/drps_algorithm.h"
+#include "index/plan/drps_plan_files.h"
+
+enum { FILE_MOST = 64 << 20 }; /* of plan.json: with the names of as many classes as can be */
+enum { WAIT_MS = 3600000 };    /* all ranks come to these ends at about the same time */
+
+int drps_together_await_all(const struct swap_ranks *ranks, struct drps_err *err)
+{
+    return drps_net_barrier(ranks->net, WAIT_MS, err);
+}
+
+/* ---- Options ---- */
+
+static int is(const char *given, const char *name)
+{
+    return given && strcmp(given, name) == 0;
+}
+
+/* Returns what it is that only one machine can make, or NULL. */
+static const char *of_one_machine(const struct drps_index_options *o)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    if (o->from_plan || o->base) return "a plan that begins with another plan";
+    if (is(o->order, "grid")) return "the order grid";
+    if (drps_algorithm_draws(a)) return "a plan of implicit feedback";
+    if (drps_algorithm_has_sample_rows(a)) return "a plan whose samples have rows";
+    if (o->servers || o->separate) return "a plan with servers of their own";
+    if (o->hand_on) return "a plan that hands rows on";
+    if (o->residual_slots) return "a plan with residual slots";
+    if (is(o->samples, "placed") || is(o->samples, "round")) return "a plan with placed samples";
+    if (o->partition && !is(o->partition, "auto") && !is(o->partition, "range"))
+        return "a partition other than auto and range";
+    if (o->blocks.by && !is(o->blocks.by, "pattern") && !is(o->blocks.by, "none"))
+        return "blocks other than pattern and none";
+    return NULL;
+}
+
+int drps_together_check(struct drps_index_options *o, struct drps_err *err)
+{
+    const char *what = of_one_machine(o);
+    if (what)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: several machines cannot make that together, so have one read all "
+                            "data",
+                            what);
+    if (o->workers && o->workers != o->ranks->count)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%" PRIu32 " workers and %" PRIu32
+                            " machines: each machine is a worker, so leave their number out",
+                            o->workers, o->ranks->count);
+    o->workers = o->ranks->count;
+    if (!o->partition) o->partition = "auto";
+    if (!o->samples) o->samples = "kept";
+    return 0;
+}
+
+/* ---- Beginning ---- */
+
+static const char *text(const char *s)
+{
+    return s ? s : "";
+}
+
+/* What must be the same on all ranks, as a text. Memory, inputs and folders may differ. */
+static char *options_text(const struct drps_index_options *o)
+{
+    char *out;
+    const struct drps_blocks_options *b = &o->blocks;
+    const int n = asprintf(&out,
+                           "%d|%s|%s|%s|%u|%u|%d|%d|%d|%s|%s|%s|%" PRIu64 "|%a|%s|%" PRIu64
+                           "|%a|%s|%s|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64,
+                           o->shared, o->algo, text(o->loss), text(o->task), o->outputs, o->factors,
+                           o->not_normalized, o->no_bias, o->dense, text(o->class_weights),
+                           text(o->partition), text(o->samples), o->batch_size, o->batch_percent,
+                           text(o->order), o->seed, o->test_fraction, b->by, text(o->reader.format),
+                           b->bytes, b->seek_ns, b->transfer_bps, o->reader.hash_seed);
+    return n < 0 ? NULL : out;
+}
+
+static int check_options(const struct swap_ranks *ranks, const struct drps_index_options *o,
+                         struct drps_err *err)
+{
+    char *mine = options_text(o);
+    uint64_t *all = calloc(ranks->count, sizeof(*all));
+    int rc = mine && all ? 0 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    const uint64_t hash = rc == 0 ? drps_checksum(mine, strlen(mine)) : 0;
+    if (rc == 0) rc = drps_swap_gather(ranks, &hash, 1, all, err);
+    for (uint32_t r = 1; r < ranks->count && rc == 0; r++)
+        if (all[r] != all[0])
+            rc = drps_err_set(err, DRPS_E_CONFIG,
+                              "rank %" PRIu32 " was started with other options than rank 0: all "
+                              "need the same, but for files, folders and memory",
+                              r);
+    free(mine);
+    free(all);
+    return rc;
+}
+
+/* Inputs are numbered over all ranks, and then test files. */
+static int number_inputs(const struct swap_ranks *ranks, struct drps_index_options *o,
+                         struct drps_err *err)
+{
+    enum { INPUTS_MOST = 1 << 24 };
+    uint64_t(*all)[2] = calloc(ranks->count, sizeof(*all)), before[2] = {0}, inputs = 0, tests = 0;
+    const uint64_t mine[2] = {o->inputs_n, o->tests_n};
+    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    for (uint32_t r = 0; r < ranks->count && rc == 0; r++) {
+        if (all[r][0] > INPUTS_MOST || all[r][1] > INPUTS_MOST)
+            rc = drps_swap_fault(r, "too many inputs", err);
+        for (int i = 0; i < 2 && r < ranks->rank; i++)
+            before[i] += all[r][i];
+        inputs += all[r][0];
+        tests += all[r][1];
+    }
+    free(all);
+    if (rc == 0 && inputs + tests > INPUTS_MOST)
+        rc = drps_err_set(err, DRPS_E_CONFIG, "%" PRIu64 " inputs of all ranks: at most %d",
+                          inputs + tests, INPUTS_MOST);
+    o->first_input = (uint32_t)before[0];
+    o->first_test = (uint32_t)(inputs + before[1]);
+    return rc;
+}
+
+/* The lines of the last file that the share lies in. */
+static int count_lines(const struct drps_io *io, const char *const *paths, size_t n,
+                       const struct drps_reader_share *s, uint64_t *lines_out, struct drps_err *err)
+{
+    *lines_out = 0;
+    if (s->end.path >= n || !s->end.byte) return 0; /* it ends with a file */
+    const uint64_t from = s->begin.path == s->end.path ? s->begin.byte : 0;
+    return drps_reader_share_lines(io, paths[s->end.path], from, s->end.byte, lines_out, err);
+}
+
+int drps_together_share(const struct swap_ranks *ranks, const struct drps_io *io,
+                        const char *const *paths, size_t n, struct drps_reader_share *out,
+                        struct drps_err *err)
+{
+    uint64_t(*all)[2] = calloc(ranks->count, sizeof(*all));
+    int rc = all ? drps_reader_share(io, paths, n, ranks->rank, ranks->count, out, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    uint64_t mine[2] = {0};
+    if (rc == 0) rc = count_lines(io, paths, n, out, &mine[1], err);
+    mine[0] = out->end.path;
+    if (rc == 0) rc = drps_swap_gather(ranks, mine, 2, all[0], err);
+    for (uint32_t r = 0; r < ranks->rank && rc == 0; r++)
+        if (all[r][0] == out->begin.path) out->lines += all[r][1];
+    free(all);
+    return rc;
+}
+
+int drps_together_begin(const struct swap_ranks *ranks, struct drps_index_options *options,
+                        char **out_own, struct drps_err *err)
+{
+    *out_own = NULL;
+    int rc = check_options(ranks, options, err);
+    if (rc == 0 && !options->shared) rc = number_inputs(ranks, options, err);
+    if (rc < 0 || !ranks->rank) return rc;
+    if (!options->force && access(options->out, F_OK) == 0)
+        return drps_err_set(err, -EEXIST, "%s exists: name another folder, or replace it",
+                            options->out);
+    if (asprintf(out_own, "%s.rank-%" PRIu32, options->out, ranks->rank) >= 0) return 0;
+    *out_own = NULL;
+    return drps_err_set(err, -ENOMEM, "no memory for a path");
+}
+
+/* ---- End ---- */
+
+static int send_file(struct swap *s, const struct swap_ranks *ranks, const char *path,
+                     struct drps_err *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    int rc = drps_io_read_file(ranks->io, path, FILE_MOST, &text, &n, err);
+    for (uint32_t to = 1; to < ranks->count && rc == 0; to++)
+        rc = drps_swap_put(s, to, text, n, err);
+    free(text);
+    return rc;
+}
+
+static int take_file(struct swap *s, const struct swap_ranks *ranks, const char *path,
+                     struct drps_err *err)
+{
+    const uint64_t bytes = drps_swap_left(s, 0);
+    if (bytes > FILE_MOST) return drps_swap_fault(0, "too large a file", err);
+    char *text = malloc((size_t)bytes + 1);
+    int rc = text ? drps_swap_take(s, 0, text, (size_t)bytes, err)
+                  : drps_err_set(err, -ENOMEM, "no memory for %s", path);
+    if (rc == 0) rc = drps_io_write_file(ranks->io, path, text, (size_t)bytes, err);
+    free(text);
+    return rc;
+}
+
+int drps_together_copy(struct swap_ranks *ranks, const char *dir, const char *name,
+                       struct drps_err *err)
+{
+    struct swap *s = NULL;
+    char *path = drps_path_join(dir, name);
+    int rc = path ? drps_swap_open(ranks, &s, err) : drps_err_set(err, -ENOMEM, "no memory");
+    if (rc == 0 && !ranks->rank) rc = send_file(s, ranks, path, err);
+    if (rc == 0) rc = drps_swap_end(s, err);
+    if (rc == 0 && ranks->rank) rc = take_file(s, ranks, path, err);
+    drps_swap_close(s);
+    free(path);
+    return rc;
+}
+
+static int move(const struct drps_io *io, const char *from, const char *to, struct drps_err *err)
+{
+    const int rc = io->ops->rename(io->ctx, from, to);
+    if (rc == 0) return 0;
+    return drps_err_set(err, rc, "cannot move %s to %s: %s", from, to, drps_err_name(rc));
+}
+
+/* 1: `out` is a plan of the same name, which rank 0 has made there. */
+static int is_made(const struct drps_io *io, const char *out, const char *own)
+{
+    struct drps_plan *there = NULL, *mine = NULL;
+    struct drps_err ignored = DRPS_ERR_INIT;
+    int same = drps_plan_open(io, out, &there, &ignored) == 0;
+    drps_err_clear(&ignored);
+    same = same && drps_plan_open(io, own, &mine, &ignored) == 0 &&
+           strcmp(there->info.ranks.whole, mine->info.ranks.whole) == 0;
+    drps_plan_close(there);
+    drps_plan_close(mine);
+    return same;
+}
+
+static int move_folder(const struct swap_ranks *ranks, const struct drps_io *io, const char *own,
+                       const char *out, struct drps_err *err)
+{
+    char from[DRPS_PLAN_PATH_BYTES], to[DRPS_PLAN_PATH_BYTES];
+    int rc = drps_plan_rank_dir(own, ranks->rank, from, err);
+    if (rc == 0) rc = drps_plan_rank_dir(out, ranks->rank, to, err);
+    if (rc == 0) rc = move(io, from, to, err);
+    return rc == 0 ? drps_io_remove_tree(io, own, err) : rc; /* all that is left is plan.json */
+}
+
+int drps_together_join(const struct swap_ranks *ranks, const struct drps_io *io, const char *own,
+                       const char *out, int replace, struct drps_err *err)
+{
+    if (is_made(io, out, own)) return move_folder(ranks, io, own, out, err);
+    int rc = replace ? drps_stage_remove(io, out, &drps_plan_kind, err) : 0;
+    return rc == 0 ? move(io, own, out, err) : rc;
+}
