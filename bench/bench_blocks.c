@@ -6,7 +6,7 @@
  * Prints the seconds of building, the peak memory of the process (and of its largest shard), the
  * blocks, Eq. 1 of the layout and of one row a block, and the modelled I/O time of an epoch with
  * coalescing, nothing being kept in memory, against pages of the rows as the plan has placed them,
- * and what no layout can be below.
+ * and what no layout can be below. Layouts are equal where their checksums are.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -16,15 +16,18 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/drps_checksum.h"
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "index/blocks/builders/drps_builder.h"
 #include "index/blocks/counts/drps_stream.h"
 #include "index/blocks/remote/drps_remote.h"
 #include "tests/support/price.h"
+#include "tests/support/recount_blocks.h"
 
 struct setting {
-    const char *plan, *builder;
+    const char *plan;
+    const struct block_builder *builder; /* NULL: all pairs are counted anew in each round */
     struct block_options options;
     struct block_tables tables;
     struct access_source work;
@@ -38,6 +41,7 @@ struct result {
     uint64_t peak_bytes; /* until it is built */
     size_t blocks;
     int streamed;
+    uint64_t checksum;
     struct layout_price built, rows, pages;
     double bound; /* of I/O with coalescing, microseconds */
 };
@@ -140,11 +144,29 @@ static int price(const struct setting *g, const struct block_layout *built, stru
     return rc;
 }
 
-static int measure(const struct setting *g, struct result *r, struct drps_err *err)
+/* The paper's merging as it is printed, of accesses in memory. */
+static int recount(const struct setting *g, struct result *r, struct block_layout *layout,
+                   struct drps_err *err)
+{
+    struct access_source all = g->work;
+    struct access a;
+    all.memory_bytes = UINT64_MAX;
+    uint64_t start = drps_clock_ns();
+    int rc = drps_access_load(&all, 0, all.batches, &a, err);
+    r->load_seconds = drps_seconds_since(start);
+    start = drps_clock_ns();
+    if (rc == 0 && recount_blocks(&a, &g->tables, &g->options, g->options.top_k, layout) < 0)
+        rc = drps_err_set(err, -ENOMEM, "no memory to count all pairs of so many rows");
+    r->build_seconds = drps_seconds_since(start);
+    drps_access_free(&a);
+    return rc;
+}
+
+static int build(const struct setting *g, struct result *r, struct block_layout *layout,
+                 struct drps_err *err)
 {
     const struct access_source *w = &g->work;
     struct counts *t = NULL;
-    struct block_layout layout = {0};
 
     uint64_t start = drps_clock_ns();
     int rc = g->shards ? drps_remote_open(w, g->shards, &t, err)
@@ -152,11 +174,26 @@ static int measure(const struct setting *g, struct result *r, struct drps_err *e
     if (rc == 0) r->streamed = t->streamed;
     r->load_seconds = drps_seconds_since(start);
     start = drps_clock_ns();
-    if (rc == 0)
-        rc = drps_block_builder_find(g->builder)->build(t, &g->tables, &g->options, &layout, err);
+    if (rc == 0) rc = g->builder->build(t, &g->tables, &g->options, layout, err);
     r->build_seconds = drps_seconds_since(start);
-    r->blocks = layout.blocks;
     if (t) t->ops->close(t);
+    return rc;
+}
+
+static uint64_t checksum_of(const struct block_layout *l)
+{
+    const size_t rows = l->first[l->blocks];
+    const uint64_t both[] = {drps_checksum(l->first, (l->blocks + 1) * sizeof(*l->first)),
+                             l->order ? drps_checksum(l->order, rows * sizeof(*l->order)) : 0};
+    return drps_checksum(both, sizeof(both));
+}
+
+static int measure(const struct setting *g, struct result *r, struct drps_err *err)
+{
+    struct block_layout layout = {0};
+    int rc = g->builder ? build(g, r, &layout, err) : recount(g, r, &layout, err);
+    r->blocks = layout.blocks;
+    if (rc == 0) r->checksum = checksum_of(&layout);
     r->peak_bytes = drps_memory_peak();
     if (rc == 0) rc = price(g, &layout, r, err);
     drps_block_layout_free(&layout);
@@ -175,25 +212,29 @@ static void print(const struct setting *g, const struct result *r)
                   "\"build_seconds\":%.3f,\"peak_mib\":%.0f,\"shard_peak_mib\":%.0f,\"blocks\":%zu,"
                   "\"eq1_seconds\":%.6f,\"eq1_rows_seconds\":%.6f,\"eq1_ratio\":%.4f,"
                   "\"io_seconds\":%.6f,\"io_pages_seconds\":%.6f,\"io_ratio\":%.4f,"
-                  "\"io_bound_seconds\":%.6f}\n"
+                  "\"io_bound_seconds\":%.6f,\"layout\":\"%016" PRIx64 "\"}\n"
                 : "%s (streamed %d): %u rows, %u batches; loaded in %.3f s, built in %.3f s, peak "
                   "%.0f MiB "
                   "(largest shard %.0f), %zu blocks\n"
                   "  Eq. 1: %.3f s, one row a block %.3f s: %.4f\n"
-                  "  I/O:   %.3f s, placed pages    %.3f s: %.4f; no layout below %.3f s\n";
-    printf(format, g->builder, r->streamed, g->work.rows, g->work.batches, r->load_seconds,
-           r->build_seconds, peak, shard_peak, r->blocks, r->built.blocks * 1e-6,
-           r->rows.blocks * 1e-6, r->built.blocks / r->rows.blocks, r->built.io * 1e-6,
-           r->pages.io * 1e-6, r->built.io / r->pages.io, r->bound * 1e-6);
+                  "  I/O:   %.3f s, placed pages    %.3f s: %.4f; no layout below %.3f s\n"
+                  "  layout %016" PRIx64 "\n";
+    printf(format, g->builder ? g->builder->name : "recount", r->streamed, g->work.rows,
+           g->work.batches, r->load_seconds, r->build_seconds, peak, shard_peak, r->blocks,
+           r->built.blocks * 1e-6, r->rows.blocks * 1e-6, r->built.blocks / r->rows.blocks,
+           r->built.io * 1e-6, r->pages.io * 1e-6, r->built.io / r->pages.io, r->bound * 1e-6,
+           r->checksum);
 }
 
 static const char usage[] =
     "usage: bench_blocks [OPTION]... PLAN BUILDER (none that needs the keys of rows)\n"
+    "BUILDER recount: the paper's merging, all pairs being counted anew in each round\n"
     "  --seek US        a request, ts (40)\n"
     "  --row US         a row read and written, ta (0.1133: 68 bytes twice at 1.2 GB/s)\n"
     "  --top-k K        pairs that topk merges a round (50)\n"
     "  --min-gain US    gamma (0)\n"
     "  --min-count F    rows of fewer batches stay alone (0)\n"
+    "  --keep N         rows that may merge, the most used (all)\n"
     "  --sample P       share of the batches that is counted (1)\n"
     "  --max-rows N     of a block (unlimited)\n"
     "  --max-weight US  of a block (unlimited)\n"
@@ -205,11 +246,12 @@ static const char usage[] =
     "  --json           print an object\n";
 
 static const struct option options[] = {
-    {"seek", 1, NULL, 't'},     {"row", 1, NULL, 'a'},        {"top-k", 1, NULL, 'k'},
-    {"min-gain", 1, NULL, 'g'}, {"min-count", 1, NULL, 'f'},  {"sample", 1, NULL, 'p'},
-    {"max-rows", 1, NULL, 'r'}, {"max-weight", 1, NULL, 'w'}, {"page-rows", 1, NULL, 'i'},
-    {"shards", 1, NULL, 'n'},   {"threads", 1, NULL, 'h'},    {"seed", 1, NULL, 's'},
-    {"memory", 1, NULL, 'm'},   {"json", 0, NULL, 'j'},       {NULL, 0, NULL, 0}};
+    {"seek", 1, NULL, 't'},      {"row", 1, NULL, 'a'},       {"top-k", 1, NULL, 'k'},
+    {"min-gain", 1, NULL, 'g'},  {"min-count", 1, NULL, 'f'}, {"keep", 1, NULL, 'e'},
+    {"sample", 1, NULL, 'p'},    {"max-rows", 1, NULL, 'r'},  {"max-weight", 1, NULL, 'w'},
+    {"page-rows", 1, NULL, 'i'}, {"shards", 1, NULL, 'n'},    {"threads", 1, NULL, 'h'},
+    {"seed", 1, NULL, 's'},      {"memory", 1, NULL, 'm'},    {"json", 0, NULL, 'j'},
+    {NULL, 0, NULL, 0}};
 
 /* A number of an option; stops the program if it is none. */
 static double number(const char *text)
@@ -247,6 +289,9 @@ static int set_option(struct setting *g, int option, const char *text)
         return 0;
     case 'f':
         o->min_count = whole(text);
+        return 0;
+    case 'e':
+        o->keep_rows = whole(text);
         return 0;
     case 'p':
         o->sample = number(text);
@@ -296,12 +341,14 @@ int main(int argc, char **argv)
         wrong |= set_option(&g, option, optarg) != 0;
     const struct block_builder *builder =
         argc - optind == 2 ? drps_block_builder_find(argv[optind + 1]) : NULL;
-    if (wrong || !builder || builder->keys || !g.page_rows || !g.options.max_rows) {
+    const int recounts = argc - optind == 2 && strcmp(argv[optind + 1], "recount") == 0;
+    if (wrong || (!builder && !recounts) || (builder && builder->keys) || !g.page_rows ||
+        !g.options.max_rows) {
         fputs(usage, stderr);
         return 2;
     }
     g.plan = argv[optind];
-    g.builder = argv[optind + 1];
+    g.builder = builder;
     int rc = open_plan(&g, &err);
     if (rc == 0) rc = measure(&g, &r, &err);
     if (rc == 0)

@@ -174,7 +174,7 @@ static struct drps_units make_units(const struct drps_sample_set *set, const uin
                                     uint32_t machines, uint32_t batch, uint32_t each)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    struct drps_unit_costs costs = {ROW_BYTES, 40e-6, 2 / 1.2e9, 2 * ROW_BYTES * 8 / 1e9};
+    struct drps_unit_costs costs = {ROW_BYTES, 40e-6, 2 / 1.2e9, 2 * ROW_BYTES * 8 / 1e9, each};
     uint32_t rows_n = set->features_n;
     uint32_t *uses = must(drps_array_new(rows_n, sizeof(*uses)));
     uint32_t *first = must(drps_array_new((size_t)rows_n + 1, sizeof(*first)));

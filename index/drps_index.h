@@ -123,8 +123,12 @@ struct drps_index_options {
     int separate;       /* 1: servers are ranks of their own, and those of workers follow. At most
                            DRPS_PLAN_WORKERS_MAX ranks */
     const char
-        *partition;      /* of the rows among servers: range, greedy, dppa, auto, hash; NULL: range,
-                            and in the order grid rows circulate between at most 16 workers */
+        *partition; /* of the rows among servers: range, counts, greedy, dppa, auto, hash; NULL:
+                       range, and in the order grid rows circulate between at most 16 workers */
+    uint64_t net_bps;    /* greedy: bytes a second of a machine's link, t_net; 0: 125000000 */
+    double hot_share;    /* greedy, dppa, hash: of the rows, those used most are placed one by one,
+                            not with their blocks; 0 .. 1, see */
+    int has_hot_share;   /* 0: 1/16 */
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
                             the round that it would be dealt to), which NULL means there (elsewhere
                             dealt), placed (in any round), and dppa (Algorithm 1 of the compression
@@ -134,6 +138,13 @@ struct drps_index_options {
                             many for each, else their samples */
     const uint32_t *inputs_of; /* [workers] kept: how many of the inputs each has, one after the
                                   other; NULL: all as many. Borrowed */
+    /* Powers of the machines, a worker and a server each: dealt samples of each round, and rows of
+     * the partitions range and counts, are shared in that proportion. Above 0. */
+    double machine_weights[DRPS_PLAN_WORKERS_MAX];
+    uint32_t machine_weights_n; /* workers; 0: all alike */
+    double balance; /* dealt, round: samples change places inside their round until no worker has
+                       more entries than so many times the mean of the round, 1 or more, as far as
+                       that can be; 0: they do not */
     struct drps_dppa_wish {
         int given;      /* 1: something of the following was said */
         uint32_t alpha; /* these three are of samples dppa, and as in struct drps_dppa_options */
@@ -178,6 +189,7 @@ struct drps_index_options {
         double min_gain_us;    /* gamma */
         uint32_t prune;        /* f: rows of fewer batches stay alone; 0: none */
         uint32_t prune_to;     /* instead: keep so many rows, the most used; 0: no */
+        double keep_share;     /* instead: keep this share of the rows; 0: no */
         double sample;         /* p: share of the batches that is counted; 0: all */
         unsigned shards;       /* processes that count; 0: 1 */
         struct drps_remote_link
@@ -237,9 +249,11 @@ struct drps_index_links {
                              not known */
     uint64_t fresh_rows;  /* of those moved, whose parameters nobody has trained in the first epoch:
                              where the run begins anew, they are made where they are used */
-    uint64_t busiest_rows; /* of the rank whose link carries most: pulled and served */
-    uint64_t
-        set_rows; /* of partition dppa with single rows: rows pulled, each once a rank, and ... */
+    uint64_t busiest_rows;          /* of the rank whose link carries most: pulled and served */
+    double largest, largest_before; /* where rounds were balanced: of all rounds, the entries of the
+                                       worker with most to the mean, and what it was before; else 0
+                                     */
+    uint64_t set_rows;              /* dppa, single rows: rows pulled, each once a rank, and ... */
     uint64_t busiest_set_rows; /* ... what the busiest rank pulls and serves, counted so; else 0 */
 };
 

@@ -167,7 +167,7 @@ struct drps_units {
     uint32_t *first;   /* [U + 1]: unit u has rows first[u] .. first[u + 1] - 1 */
     uint64_t *bytes;   /* [U] */
     double *io_s;      /* [U] seconds an epoch that its machine's disk needs for it, >= 0 */
-    uint8_t *hot;      /* [U] 1: one often used row, pinned in memory; its io_s is 0 */
+    uint8_t *hot;      /* [U] 1: one often used row */
     size_t *starts;    /* [U + 1], starts[0] = 0 */
     struct drps_touch *touches; /* [starts[U]]; of a unit by rising machine */
 };
@@ -177,15 +177,17 @@ struct drps_unit_costs {
     double seek_s;      /* one I/O, ts in Eq. 1 */
     double byte_s;      /* to read and write one byte, ta */
     double row_net_s;   /* as in struct drps_units */
+    uint32_t hot_block; /* hot rows that lie in a block together, of whose seek each costs its
+                           share; 0: 1 */
 };
 
 struct drps_units_maker; /* opaque: units being counted; own, drps_units_maker_free() it */
 
 /*
  * Begin to count. Rows 0 .. R - 1 are cut into blocks first[0 .. blocks] (borrowed until return).
- * The rows used most, at most `hot_share` of all, become units of one row, pinned in memory: what a
- * block holds of them is taken out of it, and what is left of the block between them is a unit
- * each.
+ * The rows used most, at most `hot_share` of all, become units of one row, so that they need not be
+ * on one machine: what a block holds of them is taken out of it, and what is left of the block
+ * between them is a unit each.
  *
  * uses  [R] batches that touch each row (any measure of use); borrowed until return
  * Returns 0, -EINVAL (first[] does not rise from 0, hot_share not in 0 .. 1, costs, machines) or
@@ -204,7 +206,8 @@ int drps_units_add(void *maker, uint32_t machine, const uint32_t *rows, size_t n
                    struct drps_err *err);
 
 /* The counted units: *units_out is own, drps_units_destroy() it. I/O by Eq. 1: batches that touch
- * the unit * (seek + bytes * byte time), 0 where hot. Returns 0 or -ENOMEM. */
+ * the unit * (seek + bytes * byte time); of a hot row's block the seek is shared, as all batches
+ * use nearly all of it. Returns 0 or -ENOMEM. */
 DRPS_MUST_CHECK
 int drps_units_finish(struct drps_units_maker *maker, struct drps_units *units_out,
                       struct drps_err *err);

@@ -215,9 +215,9 @@ int drps_units_finish(struct drps_units_maker *m, struct drps_units *u, struct d
     }
     for (size_t p = 0; p < u->n; p++) {
         u->bytes[p] = (u->first[p + 1] - u->first[p]) * m->costs.row_bytes;
-        u->io_s[p] =
-            u->hot[p] ? 0
-                      : m->access_n[p] * (m->costs.seek_s + (double)u->bytes[p] * m->costs.byte_s);
+        const double seek_s =
+            m->costs.seek_s / (u->hot[p] && m->costs.hot_block ? m->costs.hot_block : 1);
+        u->io_s[p] = m->access_n[p] * (seek_s + (double)u->bytes[p] * m->costs.byte_s);
     }
     group_touches(m, u);
     return 0;

@@ -181,6 +181,10 @@ json_t *drps_index_report_json(const struct drps_index_report *report, struct dr
                           drps_json_real(drps_index_thread_seconds(&report->network)));
         if (r->links.hashed_rows)
             drps_manifest_put(&j, "moved_of_hashed", drps_json_real(drps_index_report_moved(r)));
+        if (r->links.largest > 0) {
+            drps_manifest_put(&j, "largest_of_round", drps_json_real(r->links.largest));
+            drps_manifest_put(&j, "largest_before", drps_json_real(r->links.largest_before));
+        }
         if (r->links.set_rows) {
             drps_manifest_put(&j, "set_rows", json_integer((json_int_t)r->links.set_rows));
             drps_manifest_put(&j, "busiest_set_rows",

@@ -18,7 +18,8 @@ static int parse_plain(struct drps_values *v, struct drps_index_settings *o, int
 {
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
     static const char *const orders[] = {"shuffled", "given", "grid", NULL};
-    static const char *const partitions[] = {"range", "greedy", "dppa", "auto", "hash", NULL};
+    static const char *const partitions[] = {"range", "counts", "greedy", "dppa",
+                                             "auto",  "hash",   NULL};
     static const char *const draws[] = {"even", "popular", NULL};
     static const char *const samples[] = {"dealt", "kept", "placed", "round", "dppa", NULL};
     static const char *const builders[] = {"pattern", "auto", "topk",      "pairwise", "greedy",
@@ -118,7 +119,10 @@ static int parse_blocks_option(struct drps_values *v, struct drps_index_options 
         o->prune = (uint32_t)drps_value_count(v, arg, 1, UINT32_MAX);
         return 1;
     case KEY_PRUNE_TO:
-        o->prune_to = (uint32_t)drps_value_count(v, arg, 1, UINT32_MAX);
+        if (!strchr(arg, '%'))
+            o->prune_to = (uint32_t)drps_value_count(v, arg, 1, UINT32_MAX);
+        else if (o->keep_share = drps_value_share(v, arg), !(o->keep_share > 0))
+            drps_value_bad(v, "'%s' keeps no row", arg);
         return 1;
     case KEY_SAMPLE:
         o->sample = drps_value_share(v, arg);
@@ -141,12 +145,43 @@ static uint32_t parse_states(struct drps_values *v, const char *arg)
     return 0;
 }
 
+/* Take "1,1,2,1". */
+static void parse_machine_weights(struct drps_values *v, struct drps_index_options *o,
+                                  const char *arg)
+{
+    char part[32];
+    o->machine_weights_n = 0;
+    for (const char *at = arg; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const size_t n = strcspn(at, ",");
+        if (n >= sizeof(part) || o->machine_weights_n == DRPS_PLAN_WORKERS_MAX) {
+            drps_value_bad(v, "'%s': %s", arg, n >= sizeof(part) ? "too long" : "too many weights");
+            return;
+        }
+        memcpy(part, at, n);
+        part[n] = '\0';
+        o->machine_weights[o->machine_weights_n++] = drps_value_real(v, part, 1e-6, 1e6);
+    }
+}
+
 static int parse_ranks_option(struct drps_values *v, struct drps_index_settings *o, int key,
                               const char *arg)
 {
     switch (key) {
+    case KEY_MACHINE_WEIGHTS:
+        parse_machine_weights(v, &o->index, arg);
+        return 1;
+    case KEY_BALANCE:
+        o->index.balance = drps_value_real(v, arg, 1, 1000);
+        return 1;
     case KEY_DPPA:
         drps_dppa_setting(v, &o->index.dppa, arg);
+        return 1;
+    case KEY_NET:
+        o->index.net_bps = (uint64_t)(drps_value_real(v, arg, 1e-3, 1e9) * 1e6);
+        return 1;
+    case KEY_HOT_ROWS:
+        o->index.hot_share = drps_value_share(v, arg);
+        o->index.has_hot_share = 1;
         return 1;
     case KEY_HAND_ON:
         o->index.hand_on =
@@ -357,15 +392,16 @@ static void place_rows(struct drps_index_options *o)
 {
     const int is_grid = o->order && strcmp(o->order, "grid") == 0;
     if (o->workers > 1 && !o->partition && !o->from_plan && !o->base && !is_grid)
-        o->partition = "auto";
+        o->partition = o->machine_weights_n ? "range" : "auto";
 }
 
 int drps_index_setting_is_of_plans(int key)
 {
     return key == 'o' || key == KEY_FORCE || key == KEY_WORKERS || key == KEY_SERVERS ||
            key == KEY_SEPARATE || key == KEY_PARTITION || key == KEY_MEMORY ||
-           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK ||
-           key == KEY_RESIDUALS || key == KEY_HAND_ON || key == KEY_HAND_ON_FOR || key == KEY_DPPA;
+           key == KEY_NO_FORECAST || key == KEY_FROM_PLAN || key == KEY_LINK || key == KEY_NET ||
+           key == KEY_HOT_ROWS || key == KEY_RESIDUALS || key == KEY_HAND_ON ||
+           key == KEY_HAND_ON_FOR || key == KEY_DPPA;
 }
 
 int drps_index_setting_is_of_model(int key)

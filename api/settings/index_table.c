@@ -106,12 +106,23 @@ const struct argp_option drps_index_table[] = {
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: auto (default: each row with who uses it most, and no link above "
      "1.05 of the average; but with --order grid ranges of rows circulate, between at most 16), range (runs "
-     "of neighbouring rows that share memory and accesses evenly; default with --from-plan), greedy (the "
+     "of neighbouring rows that share memory and accesses evenly; default with --from-plan), counts (runs with as many accesses alone), greedy (the "
      "paper's), dppa (least traffic); to compare with, hash", 5},
+    {"net-mbs", KEY_NET, "R", 0,
+     "MB/s of each machine's link, which --partition greedy weighs against the disk (default 125: 1 Gbit/s)", 5},
+    {"hot-rows", KEY_HOT_ROWS, "P", 0,
+     "greedy, dppa, hash: this share of the rows, those used most, is placed row by row, the others with their "
+     "blocks (default 6.25%)", 5},
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
      "greedy and dppa), placed (in any round), dealt in turn, kept (each its own files, as many for each, one after the other), or dppa (the partition paper's Algorithm 1; held in memory)", 5},
+    {"machine-weights", KEY_MACHINE_WEIGHTS, "W,W...", 0,
+     "Machines of unequal power: each gets this share of every round's samples, dealt, and of the rows, with "
+     "--partition range (default then) or counts; one number for each of --workers (default: all alike)", 5},
+    {"balance", KEY_BALANCE, "R", 0,
+     "Exchange samples between the machines of a round until none has more than R times the mean of "
+     "their entries, such as 1.03; the same is learned (default: they stay)", 5},
     {"dppa", KEY_DPPA, "LIST", 0,
      "How dppa places, as NAME=VALUE,...: for --samples dppa alpha=N|auto, beta=B, sample=N|n/k, bins=N, "
      "first=samples|rows; for --partition dppa traffic=batches|sets", 5},
@@ -132,7 +143,7 @@ const struct argp_option drps_index_table[] = {
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 6},
     {"blocks", KEY_BLOCKS, "NAME", 0,
      "Block builder: pattern (default: pages of rows with one access pattern), auto (merges what "
-     "batches use together), topk and pairwise (the paper's merging), greedy (exact, small data), "
+     "batches use together), topk and pairwise (the paper's merging, of the rows used most; greedy is pairwise), "
      "none (one row a block); to compare with, pages by id, frequency, or random", 6},
     {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block at most (default 2K)", 6},
     {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 6},
@@ -142,7 +153,8 @@ const struct argp_option drps_index_table[] = {
     {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 6},
     {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 6},
     {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 6},
-    {"prune-to", KEY_PRUNE_TO, "N", 0, "All rows but the N most used stay alone (default: none do)", 6},
+    {"prune-to", KEY_PRUNE_TO, "N", 0,
+     "All rows but the N most used stay alone; or a share of them, such as 10% (default: as memory and time allow)", 6},
     {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},
     {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches (default 1)", 6},
 

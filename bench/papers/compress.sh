@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # What the scripts of "compress" share: a placement by each way, and the tables. Source it after lib.sh.
 
-ways=(random metis dppa:1:32 dppa:2:32 dppa:4:32 dppa:1:0 auto)
-titles="random | MGP | DPPA, S 32, alpha 1 | S 32, alpha 2 | S 32, alpha 4 | S n/k, alpha 1 | ours"
+ways=(random metis dppa:1:32 dppa:2:32 dppa:1:0 auto)
+titles="random | MGP | DPPA, S 32, alpha 1 | S 32, alpha 2 | S n/k, alpha 1 | ours"
 : >"$work/compared.tsv"
 
 # compare TITLE KIND DATA BINS MACHINES: a line a way is added to compared.tsv

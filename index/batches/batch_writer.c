@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/batches/drps_encoder.h"
 #include "index/plan/drps_batch.h"
 
 struct batch_writer {
@@ -113,10 +112,10 @@ static int write_now(struct batch_writer *w, struct gathered *g, struct drps_err
 void drps_batch_writer_shrink(struct batch_writer *w)
 {
     const uint64_t max_bytes = w->encoder.max_bytes;
-    const int dense = w->encoder.dense;
+    const struct encoder_ways ways = w->encoder.ways;
     drps_batch_encoder_end(&w->encoder);
     w->encoder.max_bytes = max_bytes;
-    w->encoder.dense = dense;
+    w->encoder.ways = ways;
 }
 
 /* ---- The thread ---- */
@@ -170,7 +169,8 @@ int drps_batch_writer_hand(struct batch_writer *w, struct gathered *g, struct dr
 }
 
 int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
-                           int dense, struct batch_writer **w_out, struct drps_err *err)
+                           struct encoder_ways ways, struct batch_writer **w_out,
+                           struct drps_err *err)
 {
     struct batch_writer *w = calloc(1, sizeof(*w));
     *w_out = w;
@@ -178,7 +178,7 @@ int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *r
     w->data = data;
     w->rows = rows;
     w->has_bias = has_bias;
-    w->encoder.dense = dense;
+    w->encoder.ways = ways;
     w->err = (struct drps_err)DRPS_ERR_INIT;
     (void)pthread_mutex_init(&w->lock, NULL); /* neither fails with default attributes */
     (void)pthread_cond_init(&w->changed, NULL);

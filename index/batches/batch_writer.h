@@ -7,6 +7,7 @@
 #define DRPS_INDEX_BATCHES_BATCH_WRITER_H
 
 #include "base/record/drps_recfile.h"
+#include "index/batches/drps_encoder.h"
 #include "index/plan/drps_plan.h"
 
 /* A batch as its samples came. Zero it first; arrays are kept from batch to batch. */
@@ -31,7 +32,8 @@ struct batch_writer;
 /* Open a writer. data and rows are borrowed; has_bias is that of the batcher. */
 DRPS_MUST_CHECK
 int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
-                           int dense, struct batch_writer **w_out, struct drps_err *err);
+                           struct encoder_ways ways, struct batch_writer **w_out,
+                           struct drps_err *err);
 /* Close the writer, once what was handed over is written. */
 void drps_batch_writer_close(struct batch_writer *w);
 

@@ -19,7 +19,7 @@ struct batcher {
     struct gathered batch, handed; /* the one being gathered, and the writer's */
     uint32_t stratum, lane;        /* of the one being gathered */
     uint32_t field_count;          /* of all; 0: they have no fields */
-    int dense;
+    struct encoder_ways ways;
     struct batch_writer *writer;
 };
 
@@ -35,9 +35,10 @@ static uint64_t batch_bytes(const struct batcher *b, size_t n)
     };
     const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0U) +
                            (b->field_count ? FIELD : 0U) +
-                           (b->dense ? ENCODER_MATRIX_ENTRY_BYTES : 0U);
+                           (b->ways.levels ? ENCODER_LEVEL_BYTES : 0U) +
+                           (b->ways.dense ? ENCODER_MATRIX_ENTRY_BYTES : 0U);
     const uint64_t sample = SAMPLE + (b->batch.has_weights ? WEIGHT : 0U) +
-                            (b->dense ? ENCODER_MATRIX_SAMPLE_BYTES : 0U);
+                            (b->ways.dense ? ENCODER_MATRIX_SAMPLE_BYTES : 0U);
     return (b->batch.nnz + n) * entry + b->batch.n * sample;
 }
 
@@ -73,8 +74,8 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->memory_bytes = options->memory_bytes;
     b->map = options->map;
     b->field_count = options->field_count;
-    b->dense = options->dense;
-    int rc = drps_batch_writer_open(data, rows, options->has_bias, options->dense, &b->writer, err);
+    b->ways = options->ways;
+    int rc = drps_batch_writer_open(data, rows, options->has_bias, options->ways, &b->writer, err);
     if (rc < 0) {
         drps_batcher_close(b);
         return rc;

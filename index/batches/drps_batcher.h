@@ -4,6 +4,7 @@
 #define DRPS_INDEX_BATCHES_BATCHER_H
 
 #include "base/record/drps_recfile.h"
+#include "index/batches/drps_encoder.h"
 #include "index/plan/drps_plan.h"
 #include "index/samples/drps_spool.h"
 
@@ -15,8 +16,8 @@ struct batcher_options {
     uint64_t memory_bytes; /* a batch that takes more while it is built is DRPS_E_MEMORY_BUDGET; 0:
                               no bound */
     const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */
-    int dense;             /* 1: bodies may have their entries as a matrix */
-    uint32_t field_count;  /* each entry has a field below it; 0: entries have no fields */
+    struct encoder_ways ways;
+    uint32_t field_count; /* each entry has a field below it; 0: entries have no fields */
 };
 
 /* Open a batcher, which writes to data and rows, both borrowed. */

@@ -16,6 +16,12 @@
 #include "index/plan/drps_batch.h"
 
 /* The encoder and its memory, which it keeps from batch to batch. Zero it first. */
+/* Ways to pack a body that drps of before cannot read. */
+struct encoder_ways {
+    int dense;  /* 1: entries may be a matrix (DRPS_BATCH_MATRIX) */
+    int levels; /* 1: values may be numbers of a short list (DRPS_BATCH_LEVELS) */
+};
+
 struct batch_encoder {
     uint64_t *pairs,
         *aux;         /* own: [nnz] row << 32 | its sample, or its entry where these have values or
@@ -28,7 +34,7 @@ struct batch_encoder {
     void *packed, *matrix; /* own: the body, packed in two ways */
     size_t pairs_cap, aux_cap, sample_cap, field_cap, next_cap, list_cap, listed_cap, packed_cap,
         matrix_cap;
-    int dense;          /* 1: entries may be a matrix */
+    struct encoder_ways ways;
     uint64_t max_bytes; /* of the bodies so far, plain */
 };
 
@@ -39,6 +45,7 @@ enum {
     ENCODER_VALUE_BYTES = 4,
     ENCODER_FIELD_BYTES = 8,
     ENCODER_SAMPLE_BYTES = 5,
+    ENCODER_LEVEL_BYTES = 1, /* and where values may be numbers of a list */
     /* and where entries may be a matrix */
     ENCODER_MATRIX_ENTRY_BYTES = 6,
     ENCODER_MATRIX_SAMPLE_BYTES = 5

@@ -27,7 +27,8 @@ static int reserve(struct batch_encoder *e, const struct drps_batch *b)
            drps_array_reserve(&e->fields, &e->field_cap, b->fields ? b->nnz : 0,
                               sizeof(*e->fields)) ||
            drps_array_reserve(&e->next, &e->next_cap, b->samples, sizeof(*e->next)) ||
-           drps_array_reserve(&e->packed, &e->packed_cap, drps_batch_pack_bound(b), 1);
+           drps_array_reserve(&e->packed, &e->packed_cap, drps_batch_pack_bound(b, e->ways.levels),
+                              1);
 }
 
 /* ---- By row ---- */
@@ -196,9 +197,9 @@ static int encode_body(struct batch_encoder *e, const struct drps_batch *b,
     const uint64_t bytes = bytes_of(out);
     if (bytes > e->max_bytes) e->max_bytes = bytes;
     if (!b->local16) return 0;
-    drps_batch_pack(b, e->packed, &packed);
+    drps_batch_pack(b, e->ways.levels, e->packed, &packed);
     take_smaller(&packed, out);
-    const size_t room = e->dense ? drps_batch_matrix_bound(b) : 0;
+    const size_t room = e->ways.dense ? drps_batch_matrix_bound(b) : 0;
     if (!room) return 0;
     if (drps_array_reserve(&e->matrix, &e->matrix_cap, room, 1)) return -ENOMEM;
     if (drps_batch_pack_matrix(b, e->matrix, &packed)) take_smaller(&packed, out);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "index/blocks/builders/drps_prune.h"
 #include "index/blocks/counts/drps_counts.h"
 #include "index/blocks/counts/drps_stream.h"
 #include "index/blocks/drps_renumber.h"
@@ -77,26 +78,24 @@ static int order_by_key(const struct blocks_job *job, const struct drps_plan_inf
 
 /* ---- Building ---- */
 
-static int by_count(const void *a, const void *b)
+/* Rows are pruned as the job says, and further where memory or time call for it, which is said. */
+static int prune(const struct blocks_job *job, struct counts *counts, struct block_options *options,
+                 struct drps_err *err)
 {
-    const uint32_t *x = a;
-    const uint32_t *y = b;
-    return (*x < *y) - (*x > *y);
-}
+    struct prune_choice choice;
 
-/* The least frequency that at most `most` rows reach. */
-static int prune_to(struct counts *counts, uint32_t most, uint32_t *min_count_out,
-                    struct drps_err *err)
-{
-    uint32_t *count = drps_array_new(counts->blocks, sizeof(*count));
-    if (!count) return drps_err_set(err, -ENOMEM, "no memory for the counts of rows");
-    int rc = counts->ops->counts(counts, count, err);
-    if (rc == 0) {
-        qsort(count, counts->blocks, sizeof(*count), by_count);
-        *min_count_out = most < counts->blocks ? count[most] + 1 : 0;
-    }
-    free(count);
-    return rc;
+    options->keep_rows = job->prune_to;
+    if (job->keep_share > 0) options->keep_rows = (uint32_t)(job->keep_share * counts->blocks) + 1;
+    if (!job->builder->prunes) return 0;
+    int rc = drps_prune_choose(counts, options, &choice, err);
+    if (rc < 0 || choice.kept == choice.asked) return rc;
+    options->keep_rows = choice.kept;
+    drps_log(job->log, DRPS_LOG_WARN,
+             "block builder %s: kept the %" PRIu32 " most used of %" PRIu32 " rows, as many as %s; "
+             "prune to another number for others",
+             job->builder->name, choice.kept, choice.asked,
+             choice.for_time ? "are compared in minutes" : "the memory limit has room for");
+    return 0;
 }
 
 /* One process counts, or several a share of the batches each. */
@@ -136,7 +135,7 @@ static int build_counting(const struct blocks_job *job, const struct drps_plan_i
     struct counts *counts = NULL;
 
     int rc = open_counts(job, info, options, &counts, err);
-    if (rc == 0 && job->prune_to) rc = prune_to(counts, job->prune_to, &options->min_count, err);
+    if (rc == 0) rc = prune(job, counts, options, err);
     if (rc == 0) rc = job->builder->build(counts, tables, options, out, err);
     if (counts) counts->ops->close(counts);
     return rc;
@@ -150,7 +149,7 @@ static int too_little_memory(const struct blocks_job *job, struct drps_err *err)
     drps_err_clear(err);
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "block builder %s: %s; raise the memory limit (accesses may take 3/8 of "
-                        "it), prune rows for pairwise, topk and greedy, or use pattern",
+                        "it), or use pattern",
                         job->builder->name, cause.text);
 }
 

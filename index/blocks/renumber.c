@@ -78,7 +78,8 @@ static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
     int rc = drps_steps_rows(w->lists, s, w->m->rows, &old, &n, err);
     if (rc == 0) rc = drps_steps_record(w->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
-    w->encoder.dense = drps_batch_is_matrix(record, bytes);
+    w->encoder.ways = (struct encoder_ways){.dense = drps_batch_is_matrix(record, bytes),
+                                            .levels = drps_batch_has_levels(record, bytes)};
     rc = drps_batch_unpack(record, bytes, w->plain, w->m->plain_bytes, &bytes, err);
     if (rc == 0) rc = drps_batch_decode_unpacked(w->plain, bytes, &b, err);
     if (rc == 0 && b.rows != n)

@@ -2,12 +2,11 @@
  * of losses that are texts. */
 #include "index/plan/drps_algorithm.h"
 
-#include "index/hashing/drps_hashing.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "index/expr/drps_expr_ops.h"
+#include "index/hashing/drps_hashing.h"
 
 #define LOSS(name) (1u << DRPS_LOSS_##name)
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/drps_endian.h"
+#include "index/plan/codec/drps_levels.h"
 #include "index/plan/codec/drps_matrix.h"
 #include "index/plan/codec/drps_pack16.h"
 #include "index/plan/drps_batch.h"
@@ -54,12 +55,11 @@ static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, 
     add_piece(out, out->head, DRPS_BATCH_HEAD_BYTES);
 }
 
-/* The sections between labels and fields, which are the same in a packed body. */
+/* The sections between labels and values, which are the same in a packed body. */
 static void add_middle(struct drps_batch_pieces *out, const struct drps_batch *b)
 {
     if (b->weights) add_piece(out, b->weights, b->samples * sizeof(*b->weights));
     if (b->starts) add_piece(out, b->starts, (b->samples + 1) * sizeof(*b->starts));
-    if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
 }
 
 static void add_fields(struct drps_batch_pieces *out, uint32_t count, enum fields_of of,
@@ -76,6 +76,7 @@ void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out
     add_head(out, b, flags_of(b));
     add_piece(out, b->labels, b->samples * sizeof(*b->labels));
     add_middle(out, b);
+    if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
     if (b->fields)
         add_fields(out, b->field_count, FIELDS_OF_ENTRIES, b->fields, b->nnz * sizeof(*b->fields));
     if (b->local32)
@@ -269,10 +270,11 @@ int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batc
 
 /* ---- Packed ---- */
 
-size_t drps_batch_pack_bound(const struct drps_batch *b)
+size_t drps_batch_pack_bound(const struct drps_batch *b, int levels)
 {
     const size_t fields = b->nnz > b->rows ? b->nnz : b->rows;
-    return b->samples / 8 + 1 + (b->fields ? FIELDS_HEAD_BYTES + fields * sizeof(*b->fields) : 0) +
+    return b->samples / 8 + 8 + (levels && b->values ? drps_levels_bound(b->nnz) + 8 : 0) +
+           (b->fields ? FIELDS_HEAD_BYTES + fields * sizeof(*b->fields) : 0) +
            drps_pack16_bound(b->nnz);
 }
 
@@ -319,11 +321,23 @@ static size_t pack_fields(const struct drps_batch *b, unsigned char *at,
     return n * each;
 }
 
-void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out)
+/* Returns `at`, filled up to 8 bytes from `room`. */
+static unsigned char *aligned(void *room, unsigned char *at)
+{
+    return (unsigned char *)room + drps_align_up((size_t)(at - (unsigned char *)room), 8);
+}
+
+void drps_batch_pack(const struct drps_batch *b, int levels, void *room,
+                     struct drps_batch_pieces *out)
 {
     unsigned char *at = room;
     const int signs = labels_are_signs(b);
-    add_head(out, b, flags_of(b) | DRPS_BATCH_PACKED | (signs ? DRPS_BATCH_SIGNS : 0u));
+    const size_t values = levels && b->values ? drps_levels_encode(b->values, b->nnz, at) : 0;
+    const unsigned char *packed = at;
+    if (values) at = aligned(room, at + values);
+    add_head(out, b,
+             flags_of(b) | DRPS_BATCH_PACKED | (signs ? DRPS_BATCH_SIGNS : 0u) |
+                 (values ? DRPS_BATCH_LEVELS : 0u));
     if (signs) {
         const size_t bytes = pack_signs(b, at);
         add_piece(out, at, bytes);
@@ -332,8 +346,12 @@ void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_p
         add_piece(out, b->labels, b->samples * sizeof(*b->labels));
     }
     add_middle(out, b);
+    if (values)
+        add_piece(out, packed, values);
+    else if (b->values)
+        add_piece(out, b->values, b->nnz * sizeof(*b->values));
     if (b->fields) {
-        at = (unsigned char *)room + drps_align_up((size_t)(at - (unsigned char *)room), 8);
+        at = aligned(room, at);
         at += pack_fields(b, at, out);
     }
     add_piece(out, at, drps_pack16_encode(b->local16, b->nnz, at));
@@ -384,6 +402,12 @@ int drps_batch_is_matrix(const void *record, size_t bytes)
 {
     return bytes >= DRPS_BATCH_HEAD_BYTES &&
            (drps_get_u32((const char *)record + FLAGS_AT) & DRPS_BATCH_MATRIX) != 0;
+}
+
+int drps_batch_has_levels(const void *record, size_t bytes)
+{
+    return bytes >= DRPS_BATCH_HEAD_BYTES &&
+           (drps_get_u32((const char *)record + FLAGS_AT) & DRPS_BATCH_LEVELS) != 0;
 }
 
 /* A plain body is written at `at`, where there is room for `left` bytes. */
@@ -439,6 +463,18 @@ static int unpack_signs(struct packed *r, uint64_t n, struct plain *out)
         memcpy(labels + n / 8 * 8, last, n % 8 * sizeof(*last));
     }
     return 0;
+}
+
+static int unpack_levels(struct packed *r, uint64_t n, struct plain *out)
+{
+    const char *from = r->record + r->at;
+    const size_t left = r->bytes - r->at;
+    if (n / 8 > left) return DRPS_E_CORRUPT; /* a bit each, at least */
+    const size_t used = drps_levels_decode(from, left, (size_t)n, NULL);
+    if (!used || !section(r->record, r->bytes, &r->at, used, 1)) return DRPS_E_CORRUPT;
+    float *values = next_room(out, n, sizeof(*values));
+    if (!values) return -ENOSPC;
+    return drps_levels_decode(from, left, (size_t)n, values) ? 0 : DRPS_E_CORRUPT;
 }
 
 /* The fields of a packed body, which are given to the entries once these have their rows. */
@@ -525,7 +561,7 @@ static int unpack_sections(struct packed *r, struct plain *out)
 {
     enum {
         MATRIX = DRPS_BATCH_MATRIX | DRPS_BATCH_MATRIX_AFTER,
-        KNOWN = FLAGS | DRPS_BATCH_PACKED | DRPS_BATCH_SIGNS | MATRIX
+        KNOWN = FLAGS | DRPS_BATCH_PACKED | DRPS_BATCH_SIGNS | DRPS_BATCH_LEVELS | MATRIX
     };
     struct packed_fields fields = {0};
     const uint16_t *local;
@@ -535,6 +571,8 @@ static int unpack_sections(struct packed *r, struct plain *out)
     const uint32_t flags = drps_get_u32(head + 16);
     const uint64_t samples = drps_get_u32(head), nnz = drps_get_u64(head + 8);
     if (flags & ~(uint32_t)KNOWN || flags & DRPS_BATCH_WIDE) return DRPS_E_CORRUPT;
+    if (flags & DRPS_BATCH_LEVELS && (flags & MATRIX || !(flags & DRPS_BATCH_VALUES)))
+        return DRPS_E_CORRUPT;
     drps_put_u32(head + 16, flags & FLAGS);
     rc = flags & DRPS_BATCH_SIGNS ? unpack_signs(r, samples, out)
                                   : copy_section(r, samples, sizeof(float), out);
@@ -543,7 +581,9 @@ static int unpack_sections(struct packed *r, struct plain *out)
         return flags & DRPS_BATCH_MATRIX ? unpack_matrix(r, head, flags, out) : DRPS_E_CORRUPT;
     if (rc == 0 && !(flags & DRPS_BATCH_UNIFORM))
         rc = copy_section(r, samples + 1, sizeof(uint32_t), out);
-    if (rc == 0 && flags & DRPS_BATCH_VALUES) rc = copy_section(r, nnz, sizeof(float), out);
+    if (rc == 0 && flags & DRPS_BATCH_VALUES)
+        rc = flags & DRPS_BATCH_LEVELS ? unpack_levels(r, nnz, out)
+                                       : copy_section(r, nnz, sizeof(float), out);
     const uint32_t rows = drps_get_u32(head + 4);
     if (rc == 0 && flags & DRPS_BATCH_FIELDS) rc = find_fields(r, nnz, rows, &fields, out);
     if (rc == 0) rc = unpack_local(r, nnz, rows, out, &local);

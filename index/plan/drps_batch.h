@@ -90,6 +90,7 @@ enum {
     /* In a packed body the entries are a matrix of all rows (codec/drps_matrix.h). */
     DRPS_BATCH_MATRIX = 2048,
     DRPS_BATCH_MATRIX_AFTER = 4096, /* set as well: a matrix of all rows but the first */
+    DRPS_BATCH_LEVELS = 8192,       /* of a packed one: values are few (codec/drps_levels.h) */
 };
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */
@@ -122,13 +123,15 @@ int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, st
 
 /*
  * Packed bodies: labels of -1 and 1 take a bit, local indices 6 to 18 bits (drps_pack16.h), and
- * fields a byte or two for each row, where no row has entries of two fields. All readers of
- * data.rec unpack them; a plain body comes out as it is.
+ * fields a byte or two for each row, where no row has entries of two fields; with `levels` values
+ * take 1 to 4 bits where there are few different ones. All readers of data.rec unpack them; a plain
+ * body comes out as it is.
  */
-size_t drps_batch_pack_bound(const struct drps_batch *b);
+size_t drps_batch_pack_bound(const struct drps_batch *b, int levels);
 /* Encode as drps_batch_encode() does, packed, a batch of narrow indices; `room` has
  * drps_batch_pack_bound() bytes and is borrowed, too. */
-void drps_batch_pack(const struct drps_batch *b, void *room, struct drps_batch_pieces *out);
+void drps_batch_pack(const struct drps_batch *b, int levels, void *room,
+                     struct drps_batch_pieces *out);
 /*
  * The same, its entries as a matrix. Returns 1, or 0 if an entry has the value 0. `room` has
  * drps_batch_matrix_bound() bytes: 0 where a matrix is no way to pack the batch, or would take more
@@ -138,6 +141,8 @@ size_t drps_batch_matrix_bound(const struct drps_batch *b);
 int drps_batch_pack_matrix(const struct drps_batch *b, void *room, struct drps_batch_pieces *out);
 /* 1: the record, packed or not, has its entries as a matrix. */
 int drps_batch_is_matrix(const void *record, size_t bytes);
+/* 1: the record, packed or not, has its values as numbers of a short list. */
+int drps_batch_has_levels(const void *record, size_t bytes);
 /*
  * Write the plain body of a record to `room`, which has room_bytes; both are 8-byte aligned.
  * plan.json has the size of the largest plain body as max_body_bytes. DRPS_E_CORRUPT when the

@@ -12,7 +12,8 @@ struct lane_rows_job {
     const char *from; /* folder of data.rec, rows.rec and names.rec, batches marked with lanes */
     const char *to;   /* folder that gets them with the new numbers */
     const struct circulation *circulation;
-    int pages; /* blocks are pages: cut them anew where they are full */
+    int pages;           /* blocks are pages: cut them anew where they are full */
+    uint32_t block_rows; /* of a block at most, >= 1 */
     uint64_t memory_bytes;
 };
 

@@ -2,7 +2,8 @@
  * Which server holds which rows of a plan for several workers. Shared inside index/.
  *
  * Server r owns the placed ids first[r] to first[r + 1] - 1: routing is a range check.
- * drps_owners_by_range() cuts the ids as they are; drps_placement_make() renumbers the rows first.
+ * drps_owners_by_range() and drps_owners_by_counts() cut the ids as they are; drps_placement_make()
+ * renumbers the rows first.
  */
 #ifndef DRPS_INDEX_RANKS_OWNERS_H
 #define DRPS_INDEX_RANKS_OWNERS_H
@@ -22,8 +23,10 @@ struct owners_job {
     const struct drps_io *io;
     const char *dir; /* folder of rows.rec, `steps` lists of placed ids */
     uint64_t steps;
+    uint64_t training; /* of the steps, those that come first: counts alone are of these */
     const uint32_t *block_first; /* [blocks + 1] */
     size_t blocks;
+    const double *share; /* of each server, 1 in all; NULL: all alike */
     uint64_t memory_bytes;
     struct swap_ranks *ranks; /* each has the lists of its own batches; NULL: alone */
 };
@@ -36,6 +39,15 @@ struct owners_job {
 DRPS_MUST_CHECK
 int drps_owners_by_range(const struct owners_job *job, uint32_t servers, struct owners *out,
                          struct drps_err *err);
+
+/*
+ * Ranges of equal counts of accesses alone, row by row: how many of the steps use each. However
+ * many rows a server then holds. Source: "Reducing Redundant Communication", section VI-A. Returns
+ * as drps_owners_by_range(), or DRPS_E_MEMORY_BUDGET: it takes 4 bytes a row.
+ */
+DRPS_MUST_CHECK
+int drps_owners_by_counts(const struct owners_job *job, uint32_t servers, struct owners *out,
+                          struct drps_err *err);
 
 /* The ends, [0] and [servers]; what lies between is to be filled in. DRPS_E_CONFIG: fewer rows than
  * servers. */

@@ -3,7 +3,7 @@
  * that each server's are neighbours (docs/placement.md). Shared inside index/.
  *
  * With `auto` each row has a home of its own. The others place units:
- * blocks, and the 1/16 of the rows that are used most one by one (DRPS, section 5); where samples
+ * blocks, and the rows that are used most one by one (DRPS, section 5); where samples
  * were placed by what they use, a block is cut into a unit for each worker that uses some of its
  * rows more than others do. The intercept stays row 0, of server 0.
  */
@@ -28,13 +28,17 @@ struct placement_job {
     int by_sets;               /* 1: traffic is counted by sets (drps_partition.h) */
     const uint32_t *row_homes; /* [info->rows] machines that are settled already; NULL: none */
     uint64_t *set_rows, *busiest_set_rows; /* single: set to what struct drps_index_links has */
+    uint32_t block_rows;                   /* of a block at most, >= 1 */
+    double hot_share; /* units: of the rows, those used most are placed one by one, 0 .. 1 */
+    uint64_t net_bps; /* units: bytes a second of a machine's link, t_net */
     uint64_t memory_bytes;
     uint64_t batches, records; /* in the files: of training, and all */
     struct swap_ranks *ranks;  /* of several machines, the files have this rank's batches alone, and
                                   names on rank 0; auto places rows alike on all. NULL: alone */
 };
 
-/* Whether rows are renumbered for `algo`; ranges (NULL, "range") leave them where they are. */
+/* Whether rows are renumbered for `algo`; ranges (NULL, "range", "counts") leave them where they
+ * are. */
 int drps_placement_renumbers(const char *algo);
 
 /* Whether `algo` puts rows where they are used: then it pays to place samples first. */

@@ -119,10 +119,8 @@ static void number_rows(const struct drps_plan_info *info, const uint32_t *range
 
 /* Blocks end with the intercept, a range, a block of before, and at max_rows. */
 static size_t cut_blocks(const struct drps_plan_info *info, const uint32_t *range_first,
-                         const uint32_t *block, uint32_t *first)
+                         const uint32_t *block, uint32_t max_rows, uint32_t *first)
 {
-    const uint64_t fit = info->block_bytes / info->row_bytes;
-    const uint32_t max_rows = fit ? (uint32_t)fit : 1;
     size_t n = 0;
     uint32_t s = 0;
     for (uint32_t r = 0; r < info->rows; r++) {
@@ -150,7 +148,7 @@ static int number(const struct lane_rows_job *job, struct drps_plan_info *info, 
     if (rc < 0) return rc;
     memcpy(n->next, range_first, circulation_ranges(c) * sizeof(*n->next));
     number_rows(info, n->range_of, n->next, *block_first, job->pages, n->new_id, n->block);
-    info->blocks = cut_blocks(info, range_first, n->block, n->blocks);
+    info->blocks = cut_blocks(info, range_first, n->block, job->block_rows, n->blocks);
     free(*block_first);
     *block_first = n->blocks;
     n->blocks = NULL;

@@ -1,6 +1,6 @@
 /*
  * Ranges of placed ids for servers (drps_owners.h): cut so that a range has its part of the rows
- * and of the accesses, taken together.
+ * and of the accesses, taken together, or of the accesses alone.
  */
 #include "index/ranks/drps_owners.h"
 
@@ -65,6 +65,16 @@ static int add_ranks(const struct owners_job *job, uint64_t *accesses, struct dr
     return rc;
 }
 
+/* What the first r servers are to have, of 1. */
+static double share_before(const struct owners_job *job, uint32_t servers, uint32_t r)
+{
+    double sum = 0;
+    if (!job->share) return (double)r / servers;
+    for (uint32_t i = 0; i < r; i++)
+        sum += job->share[i];
+    return sum;
+}
+
 /* Walk the blocks; where the weight so far reaches the next share, a range ends. */
 static void cut(const struct owners_job *job, const uint64_t *accesses, struct owners *out)
 {
@@ -77,8 +87,10 @@ static void cut(const struct owners_job *job, const uint64_t *accesses, struct o
         const uint32_t n = job->block_first[b + 1] - job->block_first[b];
         const double more =
             (double)n / rows + (all > 0 ? (double)accesses[b] / all : (double)n / rows);
-        for (; r < out->servers && weight + more >= 2.0 * r / out->servers; r++) {
-            const double into = (2.0 * r / out->servers - weight) / more;
+        for (; r < out->servers; r++) {
+            const double wanted = 2.0 * share_before(job, out->servers, r);
+            const double into = (wanted - weight) / more;
+            if (!(weight + more >= wanted)) break;
             out->first[r] = job->block_first[b] + (uint32_t)(into * n);
         }
         weight += more;
@@ -122,5 +134,67 @@ int drps_owners_by_range(const struct owners_job *job, uint32_t servers, struct 
         drps_owners_separate(out);
     }
     free(accesses);
+    return rc;
+}
+
+/* ---- By counts alone ---- */
+
+/* uses [rows] */
+static int count_uses(const struct owners_job *job, uint32_t *uses, struct drps_err *err)
+{
+    struct steps *lists = NULL;
+    const uint32_t *rows;
+    size_t n;
+    int rc = drps_steps_open(job->io, job->dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, job->steps,
+                             job->memory_bytes / 8, &lists, err);
+    for (uint64_t s = 0; s < job->training && rc == 0; s++) {
+        rc = drps_steps_rows(lists, s, job->block_first[job->blocks], &rows, &n, err);
+        for (size_t i = 0; i < n && rc == 0; i++)
+            uses[rows[i]]++;
+    }
+    drps_steps_close(lists);
+    return rc;
+}
+
+/* A range ends before or after the row that passes its share, where it is nearer. */
+static void cut_by_counts(const struct owners_job *job, const uint32_t *uses, uint32_t rows,
+                          struct owners *out)
+{
+    double all = 0, before = 0;
+    uint32_t r = 1;
+    for (uint32_t i = 0; i < rows; i++)
+        all += uses[i];
+    for (uint32_t i = 0; i < rows; i++) {
+        const double after = before + uses[i];
+        for (; r < out->servers; r++) {
+            const double wanted = all * share_before(job, out->servers, r);
+            if (!(after >= wanted)) break;
+            out->first[r] = wanted - before < after - wanted ? i : i + 1;
+        }
+        before = after;
+    }
+}
+
+int drps_owners_by_counts(const struct owners_job *job, uint32_t servers, struct owners *out,
+                          struct drps_err *err)
+{
+    const uint32_t rows = job->block_first[job->blocks];
+    int rc = drps_owners_begin(rows, servers, out, err);
+    if (rc < 0) return rc;
+    if (rows > job->memory_bytes / 2 / sizeof(uint32_t))
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "partition counts: counting the uses of %" PRIu32
+                            " rows takes half of the memory limit, and there is too little: raise "
+                            "it, or use the partition range",
+                            rows);
+    uint32_t *uses = calloc(rows, sizeof(*uses));
+    if (!uses)
+        return drps_err_set(err, -ENOMEM, "no memory for the uses of %" PRIu32 " rows", rows);
+    rc = count_uses(job, uses, err);
+    if (rc == 0) {
+        cut_by_counts(job, uses, rows, out);
+        drps_owners_separate(out);
+    }
+    free(uses);
     return rc;
 }

@@ -23,7 +23,7 @@ enum { NUMBER_BYTES = 12 };
 
 int drps_placement_renumbers(const char *algo)
 {
-    return algo && strcmp(algo, "range") != 0;
+    return algo && strcmp(algo, "range") != 0 && strcmp(algo, "counts") != 0;
 }
 
 int drps_placement_follows_samples(const char *algo)
@@ -73,10 +73,9 @@ static int apply(const struct placement_job *job, struct drps_plan_info *info,
                  const uint32_t *new_id, const uint32_t *block, const struct owners *owners,
                  uint32_t **block_first, struct drps_err *err)
 {
-    const uint64_t max_rows = info->block_bytes / info->row_bytes;
     uint32_t *first = drps_array_new(info->rows + 1, sizeof(*first));
     if (!first) return drps_err_set(err, -ENOMEM, "no memory for the new numbers of rows");
-    info->blocks = cut_blocks(block, owners, max_rows ? (uint32_t)max_rows : 1, first);
+    info->blocks = cut_blocks(block, owners, job->block_rows, first);
     free(*block_first);
     *block_first = first;
     int rc = drps_renumber_some(job->io, job->from, job->to, info, job->records,

@@ -14,8 +14,6 @@
 #include "partition/dppa/drps_dppa.h"
 #include "partition/drps_partition.h"
 
-enum { HOT_ROWS_PART = 16, NETWORK_BPS = 125000000 }; /* 1 Gbit/s */
-
 /* What drps_units_new() holds of a row at most; what a unit takes, and what each touch of it; what
  * finding a row's home takes. */
 enum { UNIT_ROW_BYTES = 40, UNIT_BYTES = 64, TOUCH_BYTES = 40, HOME_BYTES = 16 };
@@ -24,7 +22,8 @@ uint64_t drps_units_bytes(const struct placement_job *job, const struct drps_pla
 {
     const uint64_t uses = info->nnz + info->batches; /* entries and intercepts, at most */
     uint64_t units = job->single ? info->rows : info->blocks * (job->by_home ? job->servers : 1U);
-    units = (units < info->rows ? units : info->rows) + 2 * info->rows / HOT_ROWS_PART;
+    units = (units < info->rows ? units : info->rows) +
+            (uint64_t)(2 * job->hot_share * (double)info->rows);
     const uint64_t touches = units * job->servers < uses ? units * job->servers : uses;
     return info->rows * (UNIT_ROW_BYTES + (job->by_home ? (uint64_t)HOME_BYTES : 0)) +
            units * UNIT_BYTES + touches * TOUCH_BYTES;
@@ -215,7 +214,8 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
         .row_bytes = info->row_bytes,
         .seek_s = (double)info->seek_ns / 1e9,
         .byte_s = 2 / (double)info->transfer_bps,
-        .row_net_s = 2.0 * info->dim * sizeof(float) / NETWORK_BPS,
+        .row_net_s = 2.0 * info->dim * sizeof(float) / (double)job->net_bps,
+        .hot_block = job->block_rows,
     };
     struct unit_counting counting = {.sorted = sorted};
     struct steps *lists = NULL;
@@ -227,9 +227,8 @@ static int count_units(const struct placement_job *job, const struct drps_plan_i
     if (rc == 0) rc = count_uses(lists, info, &uses, err);
     if (rc == 0) rc = sort_uses(sorted, info, &uses, err);
     if (rc == 0)
-        rc = drps_units_new(sorted->first, sorted->blocks, uses,
-                            job->single ? 0 : 1.0 / HOT_ROWS_PART, &costs, job->servers,
-                            &counting.maker, err);
+        rc = drps_units_new(sorted->first, sorted->blocks, uses, job->single ? 0 : job->hot_share,
+                            &costs, job->servers, &counting.maker, err);
     free(uses);
     if (rc == 0) rc = walk_batches(lists, info, job->servers, add_batch, &counting, err);
     if (rc == 0) rc = drps_units_finish(counting.maker, out, err);

@@ -12,6 +12,7 @@ int drps_run_number_by_lane(struct index_run *r, struct drps_err *err)
                                       .circulation = &c,
                                       .pages =
                                           !drps_block_builder_find(r->options.blocks.by)->merges,
+                                      .block_rows = drps_run_block_rows(r),
                                       .memory_bytes = r->options.memory_bytes};
     int rc = drps_lane_rows_make(&job, r->info, &r->block_first, &r->range_first, err);
     return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);

@@ -127,7 +127,10 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the share of batches must lie between 0 and 1, and the least gain not "
                             "below 0");
-    if (o->prune && o->prune_to)
+    if (!(o->keep_share >= 0 && o->keep_share <= 1))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the share of rows that pruning keeps must lie between 0 and 1");
+    if (!!o->prune + !!o->prune_to + (o->keep_share > 0) > 1)
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "to prune rows of few batches and to prune all but so many rows exclude "
@@ -151,18 +154,38 @@ static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
     return 0;
 }
 
+/* What only the placing of units weighs. */
+static int check_units(const struct drps_index_options *o, struct drps_err *err)
+{
+    const char *p = o->partition ? o->partition : "range";
+    if (o->net_bps && strcmp(p, "greedy") != 0)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the speed of the network that placing rows weighs is for the partition "
+            "greedy, not %s",
+            p);
+    if (o->has_hot_share &&
+        (strcmp(p, "range") == 0 || strcmp(p, "counts") == 0 || strcmp(p, "auto") == 0))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "hot rows are placed apart from their blocks by the partition greedy, "
+                            "dppa or hash, not %s",
+                            p);
+    if (o->hot_share >= 0 && o->hot_share <= 1) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "the share of hot rows must lie between 0 and 1");
+}
+
 static int check_partition(const struct drps_index_options *o, struct drps_err *err)
 {
-    static const char *const known[] = {"range", "greedy", "dppa", "auto", "hash"};
-    if (!o->partition) return 0;
+    static const char *const known[] = {"range", "counts", "greedy", "dppa", "auto", "hash"};
+    if (!o->partition) return check_units(o, err);
     if (drps_run_ranks(o).count < 2)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "partition %s shares rows among machines: it needs 2 workers or more",
                             o->partition);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strcmp(o->partition, known[i]) == 0) return 0;
+        if (strcmp(o->partition, known[i]) == 0) return check_units(o, err);
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "the partition must be range, greedy, dppa, auto or hash, not %s",
+                        "the partition must be range, counts, greedy, dppa, auto or hash, not %s",
                         o->partition);
 }
 
@@ -230,6 +253,51 @@ static int check_samples(const struct drps_index_options *o, struct drps_err *er
                         "placed samples come to one machine, whose rows then follow: they need the "
                         "partition auto, greedy or dppa, not %s",
                         o->partition ? o->partition : "range");
+}
+
+static int check_machine_weights(const struct drps_index_options *o, struct drps_err *err)
+{
+    const struct drps_plan_ranks ranks = drps_run_ranks(o);
+    if (!o->machine_weights_n) return 0;
+    if (o->machine_weights_n != o->workers)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "there are %u weights of machines for %u workers: give one for each",
+                            o->machine_weights_n, o->workers);
+    for (uint32_t w = 0; w < o->workers; w++)
+        if (!(o->machine_weights[w] > 0 && o->machine_weights[w] <= 1e9))
+            return drps_err_set(err, DRPS_E_CONFIG, "the weights of machines are above 0, not %g",
+                                o->machine_weights[w]);
+    if (o->workers < 2 || drps_run_circulates(o) || !drps_ranks_are_alike(&ranks))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the weights of machines are for 2 workers or more with a server each, "
+                            "in rounds");
+    if (drps_placement_renumbers(o->partition) || drps_run_places_samples(o))
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the weights of machines are for dealt samples and the partitions range "
+            "and counts, not for %s",
+            drps_placement_renumbers(o->partition) ? o->partition : o->samples);
+    return 0;
+}
+
+static int check_balance(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (o->balance <= 0 && o->balance >= 0) return 0;
+    if (!(o->balance >= 1))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "to balance rounds: nobody can have less than the mean; say 1.03 or "
+                            "so, not %g",
+                            o->balance);
+    if (o->workers < 2 || drps_run_circulates(o))
+        return drps_err_set(err, DRPS_E_CONFIG, "to balance rounds: %s",
+                            o->workers > 1 ? "here rows circulate, and there are none; name a "
+                                             "partition, or leave it out"
+                                           : "make a plan for 2 workers or more");
+    if (!drps_run_places_samples(o) || drps_run_keeps_rounds(o)) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "to balance rounds: samples must stay in theirs; have samples dealt, or "
+                        "placed in their round, not %s",
+                        o->samples);
 }
 
 /* What is said of DPPA is of samples that it places, or of rows. */
@@ -387,6 +455,8 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (rc == 0) rc = check_lanes(o, err);
     if (rc == 0) rc = check_samples(o, err);
     if (rc == 0) rc = check_dppa(o, err);
+    if (rc == 0) rc = check_balance(o, err);
+    if (rc == 0) rc = check_machine_weights(o, err);
     if (rc == 0) rc = check_residuals(o, err);
     if (rc == 0) rc = check_hand_on(o, err);
     if (rc < 0) return rc;
@@ -453,6 +523,21 @@ int drps_run_places_samples(const struct drps_index_options *o)
     return strcmp(o->samples, "dealt") != 0;
 }
 
+int drps_run_assigns_samples(const struct drps_index_options *o)
+{
+    return drps_run_places_samples(o) || o->balance > 0 || o->machine_weights_n;
+}
+
+const double *drps_run_shares(const struct drps_index_options *o, double *share)
+{
+    double sum = 0;
+    for (uint32_t w = 0; w < o->machine_weights_n; w++)
+        sum += o->machine_weights[w];
+    for (uint32_t w = 0; w < o->machine_weights_n; w++)
+        share[w] = o->machine_weights[w] / sum;
+    return o->machine_weights_n ? share : NULL;
+}
+
 int drps_run_samples_dppa(const struct drps_index_options *o)
 {
     return o->samples && strcmp(o->samples, "dppa") == 0;
@@ -461,4 +546,11 @@ int drps_run_samples_dppa(const struct drps_index_options *o)
 int drps_run_keeps_rounds(const struct drps_index_options *o)
 {
     return o->samples ? strcmp(o->samples, "round") == 0 : drps_run_places_samples(o);
+}
+
+uint32_t drps_run_block_rows(const struct index_run *r)
+{
+    const uint64_t rows = r->info->block_bytes / r->info->row_bytes;
+    if (drps_block_builder_find(r->options.blocks.by)->single || !rows) return 1;
+    return rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
 }

@@ -167,12 +167,13 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
     const uint64_t most = b->assignment ? SIZE_MAX : r->info->batch_size;
     /* What is left when the spool has its eighth, samples being sorted and the batch a third each,
      * and the map of ids a 24th at most. */
-    const struct batcher_options options = {.batch_size = (size_t)most,
-                                            .has_bias = !r->options.no_bias,
-                                            .dense = r->options.dense,
-                                            .memory_bytes = r->options.memory_bytes / 3,
-                                            .map = b->map,
-                                            .field_count = r->info->field_count};
+    const struct batcher_options options = {
+        .batch_size = (size_t)most,
+        .has_bias = !r->options.no_bias,
+        .ways = {.dense = r->options.dense, .levels = r->options.hashing.bits > 0},
+        .memory_bytes = r->options.memory_bytes / 3,
+        .map = b->map,
+        .field_count = r->info->field_count};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
     if (rc == 0 && drps_run_has_lanes(r->info, b->test))
@@ -273,7 +274,7 @@ int drps_phase_batch(struct index_run *r, struct drps_err *err)
     struct drps_recwriter *data = NULL;
     struct drps_recwriter *rows = NULL;
 
-    if (r->options.ranks || !drps_run_places_samples(&r->options)) b.map = drps_run_map(r);
+    if (r->options.ranks || !drps_run_assigns_samples(&r->options)) b.map = drps_run_map(r);
     begin_batches(&b, &r->train);
     int rc = begin_labels(&b, err);
     if (rc == 0) rc = open_records(r, DRPS_FILE_DATA, DRPS_KIND_DATA, &data, err);

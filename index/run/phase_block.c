@@ -18,7 +18,6 @@ struct blocks_job drps_run_blocks_job(const struct index_run *r)
 {
     const struct drps_blocks_options *o = &r->options.blocks;
     const struct drps_plan_info *info = r->info;
-    const uint64_t rows = info->block_bytes / info->row_bytes;
     return (struct blocks_job){
         .io = r->io,
         .from = r->batch_dir,
@@ -30,11 +29,12 @@ struct blocks_job drps_run_blocks_job(const struct index_run *r)
                     .min_gain = o->min_gain_us,
                     .min_count = o->prune,
                     .sample = o->sample,
-                    .max_rows = rows ? (uint32_t)rows : 1,
+                    .max_rows = drps_run_block_rows(r),
                     .seed = info->seed,
                     .threads = processors(),
                     .memory_bytes = r->options.memory_bytes / 4 * 3},
         .prune_to = o->prune_to,
+        .keep_share = o->keep_share,
         .shards = o->shards,
         .remote = o->remote,
         .log = r->options.log,

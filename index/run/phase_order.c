@@ -146,15 +146,19 @@ static int report_placed(void *ctx, uint64_t placed, struct drps_err *err)
  * placed ids. */
 static int assign(struct index_run *r, struct drps_err *err)
 {
+    double share[DRPS_PLAN_WORKERS_MAX];
     const struct assign_job job = {
         .io = r->io,
         .dir = r->scratch,
         .workers = r->options.workers,
         .rows = (uint32_t)r->info->rows,
         .batch_size = r->info->batch_size,
-        .rounds = drps_run_keeps_rounds(&r->options),
+        .rounds = drps_run_keeps_rounds(&r->options) || !drps_run_places_samples(&r->options),
         .kept = drps_samples_stay(&r->options),
         .tests_dealt = drps_samples_stay(&r->options) && !drps_tests_stay(&r->options),
+        .dealt = !drps_run_places_samples(&r->options),
+        .share = drps_run_shares(&r->options, share),
+        .balance = r->options.balance,
         .seed = r->info->seed,
         .memory_bytes = r->options.memory_bytes / 3,
         .map = drps_run_map(r),
@@ -163,7 +167,10 @@ static int assign(struct index_run *r, struct drps_err *err)
         .row_homes = &r->row_homes,
         .turn = report_placed,
         .turn_ctx = r};
-    return drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+    int rc = drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
+    r->result->links.largest = r->train.largest;
+    r->result->links.largest_before = r->train.largest_before;
+    return rc;
 }
 
 static int move_samples(struct index_run *r, struct drps_err *err)
@@ -197,5 +204,5 @@ int drps_phase_order(struct index_run *r, struct drps_err *err)
 {
     if (r->options.ranks) return move_samples(r, err);
     int rc = drps_run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
-    return rc == 0 && drps_run_places_samples(&r->options) ? assign(r, err) : rc;
+    return rc == 0 && drps_run_assigns_samples(&r->options) ? assign(r, err) : rc;
 }

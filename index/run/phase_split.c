@@ -83,16 +83,24 @@ static uint64_t own_batches(const struct index_run *r, int all)
            (all ? drps_together_own_batches(&r->test, ranks->rank) : 0);
 }
 
+/* What placing units weighs by default: a link of 1 Gbit/s, and the sixteenth of the rows that is
+ * used most one by one. */
+enum { NET_BPS = 125000000 };
+#define HOT_SHARE (1.0 / 16)
+
 /* Find each server's range: of the rows as they are, or renumbered first. */
 static int choose_owners(struct index_run *r, struct owners *out, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
+    double share[DRPS_PLAN_WORKERS_MAX];
     const struct owners_job ranges = {.io = r->io,
                                       .dir = r->whole,
                                       .steps = own_batches(r, 1),
                                       .ranks = r->options.ranks,
+                                      .training = own_batches(r, 0),
                                       .block_first = r->block_first,
                                       .blocks = info->blocks,
+                                      .share = drps_run_shares(&r->options, share),
                                       .memory_bytes = r->options.memory_bytes};
     const struct placement_job placement = {
         .io = r->io,
@@ -114,7 +122,12 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
         .set_rows = &r->result->links.set_rows,
         .busiest_set_rows = &r->result->links.busiest_set_rows,
         .pages = !drps_block_builder_find(r->options.blocks.by)->merges,
+        .block_rows = drps_run_block_rows(r),
+        .hot_share = r->options.has_hot_share ? r->options.hot_share : HOT_SHARE,
+        .net_bps = r->options.net_bps ? r->options.net_bps : NET_BPS,
         .memory_bytes = r->options.memory_bytes};
+    if (r->options.partition && strcmp(r->options.partition, "counts") == 0)
+        return drps_owners_by_counts(&ranges, r->options.servers, out, err);
     if (!drps_placement_renumbers(r->options.partition))
         return drps_owners_by_range(&ranges, r->options.servers, out, err);
     int rc = drps_placement_make(&placement, info, &r->block_first, out, err);
@@ -255,7 +268,7 @@ static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
 {
     const struct drps_plan_info *info = r->info;
     uint64_t rows = batch_rows;
-    if (drps_run_places_samples(&r->options)) {
+    if (drps_run_assigns_samples(&r->options)) {
         rows = r->train.dealt_rows;
         if (drps_plan_has_bias(info)) rows += (info->samples - 1) / info->batch_size + 1;
     }

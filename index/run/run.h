@@ -86,6 +86,10 @@ int drps_run_circulates(const struct drps_index_options *o);
 int drps_run_numbers_by_lane(const struct drps_index_options *o);
 int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
+/* Whether samples go to workers in another way than in turn: placed, or balanced. */
+int drps_run_assigns_samples(const struct drps_index_options *o);
+/* Set share [workers], 1 in all, by the weights of machines. Returns it, or NULL: all alike. */
+const double *drps_run_shares(const struct drps_index_options *o, double *share);
 /* Whether they are by Algorithm 1 of DPPA. */
 int drps_run_samples_dppa(const struct drps_index_options *o);
 /* Whether samples that are placed stay in the round that they would be dealt to. */
@@ -190,8 +194,9 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
  * evaluation are numbered on from those of training (phase_order.c). */
 int drps_run_has_lanes(const struct drps_plan_info *info, int test);
 
-/* How blocks are made and written (phase_block.c). */
+/* The most rows of a block (options.c), and how blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
+uint32_t drps_run_block_rows(const struct index_run *r);
 
 /* Say what labels there is nothing, or little, to be learnt from (label_remarks.c). */
 void drps_run_remark_labels(struct index_run *r, const struct drps_label_sums *train,

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_alloc.h"
 #include "index/samples/dppa.h"
+#include "partition/drps_balance.h"
 #include "partition/drps_partition.h"
 
 /* ---- From any order to a file in it, with placed ids ---- */
@@ -137,6 +139,99 @@ static int find_owners(const struct assign_job *job, const struct drps_sample_st
     return rc;
 }
 
+/* Share n samples by the workers' shares, nobody more than `most` (NULL: any): each the whole part
+ * of its share, and what is left to those that lack most. */
+static void apportion(const struct assign_job *job, uint64_t n, const uint64_t *most, uint64_t *out)
+{
+    uint64_t left = n;
+    for (uint32_t w = 0; w < job->workers; w++) {
+        const double share = job->share ? job->share[w] : 1.0 / job->workers;
+        const uint64_t whole = (uint64_t)((double)n * share);
+        out[w] = most && most[w] < whole ? most[w] : whole;
+        if (out[w] > left) out[w] = left;
+        left -= out[w];
+    }
+    while (left) { /* ends: there is room for all */
+        uint32_t to = job->workers;
+        double lacks = 0;
+        for (uint32_t w = 0; w < job->workers; w++) {
+            const double share = job->share ? job->share[w] : 1.0 / job->workers;
+            const double mine = (double)n * share - (double)out[w];
+            if ((most && out[w] == most[w]) || (to < job->workers && mine <= lacks)) continue;
+            to = w;
+            lacks = mine;
+        }
+        out[to]++;
+        left--;
+    }
+}
+
+/* Of each round, a worker's samples are neighbours. */
+static void deal(const struct assign_job *job, uint64_t training, uint64_t held_out,
+                 const uint64_t *full, uint16_t *train_owner, uint16_t *test_owner)
+{
+    const uint64_t round = job->batch_size * job->workers;
+    uint64_t last[DRPS_PLAN_WORKERS_MAX];
+    apportion(job, training % round, full, last);
+    for (uint64_t s = 0; s < training;) {
+        const uint64_t *of = training - s < round ? last : full;
+        for (uint32_t w = 0; w < job->workers; w++)
+            for (uint64_t i = 0; i < of[w]; i++)
+                train_owner[s++] = (uint16_t)w;
+    }
+    for (uint64_t s = 0; s < held_out; s++)
+        test_owner[s] = (uint16_t)(s % job->workers);
+}
+
+/* ---- Balance ---- */
+
+struct rounds {
+    const struct assign_job *job;
+    struct assignment *out;
+    uint64_t samples, at; /* of training; those that have passed */
+    uint16_t *owner;
+    uint32_t *entries; /* own: of the round's samples */
+    size_t n;
+};
+
+/* A round is together. */
+static int balance_round(struct rounds *r, struct drps_err *err)
+{
+    uint16_t *owner = r->owner + (r->at - r->n);
+    const uint32_t workers = r->job->workers;
+    const double before = drps_round_largest(r->entries, owner, r->n, r->job->share, workers);
+    int rc =
+        drps_round_balance(r->entries, owner, r->n, r->job->share, workers, r->job->balance, err);
+    const double after = drps_round_largest(r->entries, owner, r->n, r->job->share, workers);
+    if (before > r->out->largest_before) r->out->largest_before = before;
+    if (after > r->out->largest) r->out->largest = after;
+    r->n = 0;
+    return rc;
+}
+
+static int add_to_round(void *ctx, struct spool_sample *s, struct drps_err *err)
+{
+    struct rounds *r = ctx;
+    r->entries[r->n++] = s->n;
+    r->at++;
+    const int full = r->n == r->job->batch_size * r->job->workers;
+    return full || r->at == r->samples ? balance_round(r, err) : 0;
+}
+
+static int balance_rounds(const struct assign_job *job, struct spool *spool, uint64_t samples,
+                          uint16_t *owner, struct assignment *out, struct drps_err *err)
+{
+    const uint64_t round = job->batch_size * job->workers;
+    struct rounds r = {.job = job, .out = out, .samples = samples, .owner = owner};
+    const struct spool_visitor visitor = {.visit = add_to_round, .ctx = &r};
+    r.entries = drps_array_new(round < samples ? round : samples, sizeof(*r.entries));
+    int rc = r.entries ? drps_spool_walk(spool, &visitor, err)
+                       : drps_err_set(err, -ENOMEM, "no memory for a round of %" PRIu64 " samples",
+                                      round);
+    free(r.entries);
+    return rc;
+}
+
 /* ---- Batches ---- */
 
 static void share(struct assignment *a, uint32_t workers, const uint16_t *owner, uint64_t n,
@@ -149,6 +244,15 @@ static void share(struct assignment *a, uint32_t workers, const uint16_t *owner,
     for (uint32_t w = 0; w < workers; w++)
         if (a->samples[w] > most) most = a->samples[w];
     a->rounds = (most + batch_size - 1) / batch_size;
+}
+
+static void keep_rounds(const struct assign_job *job, const uint64_t *full, struct assignment *a,
+                        uint64_t samples)
+{
+    const uint64_t round = job->batch_size * job->workers;
+    a->whole_rounds = 1;
+    a->rounds = (samples + round - 1) / round;
+    memcpy(a->full, full, job->workers * sizeof(*full));
 }
 
 struct ordering {
@@ -209,14 +313,18 @@ static int order_by_batch(const struct assign_job *job, struct spool **spool, co
 
 /* Samples in line have no owner yet: find one for each. */
 static int own_lines(const struct assign_job *job, struct spool *train, struct spool *test,
-                     struct lining *train_line, struct lining *test_line, struct drps_err *err)
+                     const uint64_t *full, struct lining *train_line, struct lining *test_line,
+                     struct drps_err *err)
 {
     const struct drps_sample_stream trains = {train_line->n, walk, train};
     const struct drps_sample_stream tests = {test_line->n, walk, test};
     train_line->owner = drps_array_new(trains.n, sizeof(*train_line->owner));
     test_line->owner = drps_array_new(tests.n, sizeof(*test_line->owner));
     if (!train_line->owner || !test_line->owner) return no_memory(trains.n + tests.n, err);
-    return find_owners(job, &trains, &tests, train_line->owner, test_line->owner, err);
+    if (!job->dealt)
+        return find_owners(job, &trains, &tests, train_line->owner, test_line->owner, err);
+    deal(job, trains.n, tests.n, full, train_line->owner, test_line->owner);
+    return 0;
 }
 
 int drps_assign_samples(const struct assign_job *job, struct spool **train, struct spool **test,
@@ -224,16 +332,22 @@ int drps_assign_samples(const struct assign_job *job, struct spool **train, stru
                         struct drps_err *err)
 {
     struct lining train_line = {.job = job}, test_line = {.job = job};
+    uint64_t full[DRPS_PLAN_WORKERS_MAX];
     int rc = line_up_training(job, train, &train_line, err);
     if (rc == 0) rc = line_up(job, test, "test-line", NULL, &test_line, err);
-    if (rc == 0 && !job->kept) rc = own_lines(job, *train, *test, &train_line, &test_line, err);
+    apportion(job, job->batch_size * job->workers, NULL, full);
+    if (rc == 0 && !job->kept)
+        rc = own_lines(job, *train, *test, full, &train_line, &test_line, err);
     if (rc == 0) {
         share(train_out, job->workers, train_line.owner, train_line.n, job->batch_size);
-        if (job->rounds) train_out->batch = job->batch_size;
+        if (job->rounds) keep_rounds(job, full, train_out, train_line.n);
         train_out->dealt_rows = train_line.dealt_rows;
+        if (job->balance > 0)
+            rc = balance_rounds(job, *train, train_line.n, train_line.owner, train_out, err);
+    }
+    if (rc == 0)
         rc = order_by_batch(job, train, "train-placed", train_out, train_line.owner, train_line.n,
                             err);
-    }
     if (rc == 0 && !job->tests_dealt) {
         share(test_out, job->workers, test_line.owner, test_line.n, job->batch_size);
         rc = order_by_batch(job, test, "test-placed", test_out, test_line.owner, test_line.n, err);

@@ -1,12 +1,13 @@
 /*
  * Which worker trains on which samples, where they are placed with the rows that they use
- * (--samples placed, round), or stay with their files (kept), instead of in turn (dealt). Shared
- * inside index/.
+ * (--samples placed, round), or stay with their files (kept), instead of in turn (dealt), or where
+ * workers are to have as many entries of a round (--balance). Shared inside index/.
  *
  * Every worker keeps the order that all samples have (shuffled, given, or of a grid), and its
  * samples are cut into as many batches as anybody's, of equal size to one sample: batch k is worker
  * k mod W's in round k / W, as where batches go to workers in turn. Where training samples stay in
- * their round, all batches but those of the last round are full.
+ * their round, all batches but those of the last round are full. Where workers' shares are unequal
+ * a batch may have more than batch_size samples, and a round as many.
  */
 #ifndef DRPS_INDEX_SAMPLES_ASSIGN_H
 #define DRPS_INDEX_SAMPLES_ASSIGN_H
@@ -22,16 +23,21 @@
 struct assignment {
     uint32_t workers;
     uint64_t rounds;
-    uint64_t batch; /* samples of each batch but the last ones; 0: even, to one sample */
+    int whole_rounds; /* 1: rounds have the samples that they have where these are dealt, and of
+                 each but the last a worker has `full`; 0: a worker's batches are even, to one
+                 sample */
+    uint64_t full[DRPS_PLAN_WORKERS_MAX];
     uint64_t samples[DRPS_PLAN_WORKERS_MAX];
     uint64_t dealt_rows; /* rows of all batches, had they been dealt in turn; of training only */
+    double largest, largest_before; /* where rounds were balanced: of all rounds, the entries of the
+                                       worker with most, to the mean; and before that */
 };
 
 /* Samples of a worker in all batches before the one of this round. */
 static inline uint64_t assigned_before(const struct assignment *a, uint32_t worker, uint64_t round)
 {
     const uint64_t n = a->samples[worker];
-    if (a->batch) return round * a->batch < n ? round * a->batch : n;
+    if (a->whole_rounds) return round * a->full[worker] < n ? round * a->full[worker] : n;
     return (uint64_t)((__uint128_t)n * round / a->rounds);
 }
 
@@ -48,10 +54,14 @@ struct assign_job {
     const char *dir; /* for scratch files */
     uint32_t workers;
     uint32_t rows;       /* placed ids are below that */
-    uint64_t batch_size; /* no batch is larger */
+    uint64_t batch_size; /* no batch is larger, unless shares are unequal */
     int rounds;          /* 1: a round has the training samples that it has where they are dealt */
     int kept;            /* 1: samples have their owners */
     int tests_dealt;     /* with kept: samples of evaluation go to workers in turn all the same */
+    int dealt;           /* 1: they begin where they are dealt, and only balancing moves them */
+    const double *share; /* dealt: each worker's share of a round, 1 in all; NULL: all alike */
+    double balance; /* of a round nobody is to have more entries than so many times the mean; 0:
+                       they stay as they are. rounds is 1 */
     uint64_t seed;
     uint64_t memory_bytes;
     const uint32_t *map; /* provisional to placed ids; NULL: samples have these */

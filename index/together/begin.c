@@ -38,6 +38,8 @@ static const char *of_one_machine(const struct drps_index_options *o)
     if (drps_algorithm_has_sample_rows(a)) return "a plan whose samples have rows";
     if (o->servers || o->separate) return "a plan with servers of their own";
     if (o->hand_on) return "a plan that hands rows on";
+    if (o->balance > 0) return "balanced rounds";
+    if (o->machine_weights_n) return "machines of unequal weights";
     if (o->residual_slots) return "a plan with residual slots";
     if (is(o->samples, "placed") || is(o->samples, "round")) return "a plan with placed samples";
     if (o->partition && !is(o->partition, "auto") && !is(o->partition, "range"))

@@ -28,7 +28,7 @@ uint64_t drps_together_batches(const struct assignment *a)
     uint64_t samples = 0;
     for (uint32_t w = 0; w < a->workers; w++)
         samples += a->samples[w];
-    return a->batch ? ceil_div(samples, a->batch) : a->rounds * a->workers;
+    return a->whole_rounds ? ceil_div(samples, a->full[0]) : a->rounds * a->workers;
 }
 
 uint64_t drps_together_own_batches(const struct assignment *a, uint32_t rank)
@@ -54,7 +54,9 @@ static void deal_batches(const struct swap_ranks *ranks, uint64_t samples, uint6
                          struct assignment *out)
 {
     const uint64_t batches = ceil_div(samples, batch_size);
-    *out = (struct assignment){.workers = ranks->count, .batch = batch_size};
+    *out = (struct assignment){.workers = ranks->count, .whole_rounds = 1};
+    for (uint32_t w = 0; w < ranks->count; w++)
+        out->full[w] = batch_size;
     for (uint32_t w = 0; w < ranks->count && batches > w; w++)
         out->samples[w] = ceil_div(batches - w, ranks->count) * batch_size;
     if (batches) out->samples[(batches - 1) % ranks->count] -= batches * batch_size - samples;

@@ -55,6 +55,14 @@ for options in "--algo lor --hash-bits 8" "--algo fm --factors 4 --hash-bits 10 
 done
 grep -q "is of sets: features have values other than 1" oph.txt || fail "values are not told of: $(cat oph.txt)"
 
+# Values of few sizes take few bits, also where a block builder has numbered the rows anew.
+make plan --algo lor --hash-bits 8
+make blocks --algo lor --hash-bits 8 --blocks auto
+"$tools/drps-stat" blocks --verify >/dev/null || fail "a plan with blocks does not verify"
+for plan in plan blocks; do
+    (($(stat -c %s $plan/data.rec) < 4000 * 20 * 3)) || fail "$plan/data.rec has $(stat -c %s $plan/data.rec) bytes"
+done
+
 # What is shown: bins by their numbers.
 "$tools/drps-stat" model | grep -q "hashing  oph, 64 of 2^12 bins a sample; features are called by the numbers of their bins" || fail "drps-stat does not say how features are hashed"
 "$tools/drps-stat" model --export weights.txt --quiet 2>export.txt

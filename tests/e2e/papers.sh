@@ -35,6 +35,9 @@ papers redundant-table2 >table2
 awk -F '|' '{ for (i = 7; i <= 12; i++) if ($i !~ /[0-9]/) exit 1; if ($9 >= 1 || $12 >= 1 || $14 >= 1) exit 1 }' table2 || fail "Table II: $(cat table2)"
 papers redundant-keys >keys
 [[ $(cell keys "text, 500, LR" 5) = "100and200%" && $(cell keys "text, 500, FM of 8" 5) = "11and22%" ]] || fail "keys: $(cat keys)"
+DRPS_BENCH_SETS=clicks papers compress-fig2 >degrees
+# 39 features a sample, as they are and in 4,096 bins, where a few share one
+[[ $(cell degrees clicks 8) = 39 && $(cell degrees "clicks, 2^12 bins" 2) -le 4096 && $(cell degrees "clicks, 2^12 bins" 8) = 39 ]] || fail "degrees: $(cat degrees)"
 papers orpheus-table4 >table4
 # 100 samples of 40,000 and 40,000 floats, and the frame: 32 MB; as much again of checkpoints, in the long run
 [[ $(cell table4 LSTM 7) = 6400 && $(cell table4 LSTM 8) = 64 && $(cell table4 LSTM 9) = 32 ]] || fail "Table 4: $(cat table4)"

@@ -74,7 +74,6 @@ static struct drps_units random_units(struct random_source *rng, size_t n, uint3
     for (size_t p = 0; p < n; p++) {
         u.bytes[p] = 1 + random_below(rng, 50);
         u.hot[p] = random_below(rng, 10) == 0;
-        if (u.hot[p]) u.io_s[p] = 0;
         if (!u.hot[p]) u.first[p + 1] = u.first[p] + 1 + (uint32_t)random_below(rng, 5);
         if (u.hot[p]) u.first[p + 1] = u.first[p] + 1;
     }
@@ -402,7 +401,8 @@ static void test_units_cut_at_hot_rows(void **state)
     static const uint32_t expected[] = {0, 1, 2, 4, 6, 7, 10};
     static const uint8_t hot[] = {0, 1, 0, 0, 1, 0};
     static const uint32_t batch0[] = {3, 1, 2}, batch1[] = {2, 6}, batch2[] = {9, 2, 7};
-    struct drps_unit_costs costs = {.row_bytes = 10, .seek_s = 1, .byte_s = 0.5, .row_net_s = 3};
+    struct drps_unit_costs costs = {
+        .row_bytes = 10, .seek_s = 1, .byte_s = 0.5, .row_net_s = 3, .hot_block = 4};
     struct drps_units_maker *maker;
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_units u;
@@ -417,9 +417,9 @@ static void test_units_cut_at_hot_rows(void **state)
     assert_memory_equal(u.first, expected, sizeof(expected));
     assert_memory_equal(u.hot, hot, sizeof(hot));
     assert_int_equal(u.bytes[2], 20);
-    assert_near(u.io_s[2], 3 * (1 + 20 * 0.5), 0); /* three batches touch {2, 3} */
-    assert_near(u.io_s[1], 0, 0);                  /* pinned */
-    assert_near(u.io_s[3], 0, 0);                  /* untouched */
+    assert_near(u.io_s[2], 3 * (1 + 20 * 0.5), 0);    /* three batches touch {2, 3} */
+    assert_near(u.io_s[1], 1 * (0.25 + 10 * 0.5), 0); /* hot: four rows share a request */
+    assert_near(u.io_s[3], 0, 0);                     /* untouched */
     assert_int_equal(u.starts[3] - u.starts[2], 2);
     assert_int_equal(u.touches[u.starts[2]].count, 3); /* rows: 3, 2 and 2 again */
     assert_int_equal(count_of(&u, 2, 2), 1);

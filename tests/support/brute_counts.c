@@ -190,7 +190,8 @@ struct counts *brute_counts_open(const struct access *a, double share, uint64_t 
 {
     const size_t cells = (size_t)a->batches * a->rows;
     struct brute *brute = must(calloc(1, sizeof(*brute)));
-    brute->counts = (struct counts){.ops = &ops, .blocks = a->rows, .batches = a->batches};
+    brute->counts = (struct counts){
+        .ops = &ops, .blocks = a->rows, .batches = a->batches, .pair_accesses = UINT64_MAX};
     brute->rows = must(calloc(cells + 1, 1));
     brute->now = must(malloc(cells + 1));
     brute->group = must(malloc((size_t)a->rows + 1));

@@ -172,6 +172,11 @@ static void print_memory(const struct drps_index_report *report)
 static void print_links(const struct drps_index_result *r)
 {
     const struct drps_index_links *l = &r->links;
+    if (l->largest > 0)
+        printf(
+            "  rounds   the worker with most entries of a round has at most %.3f of its mean (%.3f "
+            "before samples changed places)\n",
+            l->largest, l->largest_before);
     if (!l->hashed_rows || !l->moved_rows) return;
     printf(
         "  links    an epoch moves %.2f of what hashed rows and dealt samples would; the busiest "

@@ -199,10 +199,10 @@ static int encode(struct chosen *c, const struct drps_batch *b, struct drps_err 
 {
     const size_t bound = drps_list_encode_bound(b->rows);
     struct drps_batch_pieces body;
-    if (b->local16 && drps_array_reserve(&c->room, &c->room_cap, drps_batch_pack_bound(b), 1))
+    if (b->local16 && drps_array_reserve(&c->room, &c->room_cap, drps_batch_pack_bound(b, 0), 1))
         return drps_err_set(err, -ENOMEM, "no memory for the batch of chosen vectors");
     if (b->local16)
-        drps_batch_pack(b, c->room, &body);
+        drps_batch_pack(b, 0, c->room, &body);
     else
         drps_batch_encode(b, &body);
     if (drps_array_reserve(&c->packed, &c->packed_cap, bound + bytes_of(&body), 1))

@@ -139,7 +139,7 @@ static int merge_blocks(struct merging *m, uint64_t *lacked_out, struct drps_err
     uint64_t steps;
     int rc = drps_similar_merge(m, GREEDY_STEPS, &steps, err);
     if (rc < 0 || steps > GREEDY_STEPS) return rc;
-    if (drps_greedy_bytes(m) <= m->options->memory_bytes) return drps_greedy_merge(m, err);
+    if (drps_greedy_bytes(m) <= m->options->memory_bytes) return drps_greedy_merge(m, 1, err);
     *lacked_out = drps_greedy_bytes(m);
     return 0;
 }
@@ -180,7 +180,7 @@ static int merge_rows(struct portfolio *p, const struct access *lists, const str
     struct counts *counts = NULL;
     struct merging m = {0};
 
-    options.min_count = 0; /* all rows */
+    options.min_count = options.keep_rows = 0; /* all rows */
     options.memory_bytes -= p->fixed_bytes + part->accesses * AUTO_MERGE_ACCESS_BYTES;
     int rc = drps_stretches_add(lists, &longer, err);
     if (rc == 0) rc = drps_counts_open(&longer, 1, 0, &counts, err);

@@ -5,11 +5,11 @@
 
 /* clang-format off */
 static const struct block_builder builders[] = {
-    {.name = "none", .build = drps_block_build_none},
+    {.name = "none", .single = 1, .build = drps_block_build_none},
     {.name = "pattern", .build = drps_block_build_pattern},
-    {.name = "pairwise", .counts = 1, .orders = 1, .merges = 1, .build = drps_block_build_pairwise},
-    {.name = "topk", .counts = 1, .orders = 1, .merges = 1, .build = drps_block_build_topk},
-    {.name = "greedy", .counts = 1, .orders = 1, .merges = 1, .build = drps_block_build_greedy},
+    {.name = "pairwise", .counts = 1, .orders = 1, .merges = 1, .prunes = 1, .build = drps_block_build_greedy},
+    {.name = "topk", .counts = 1, .orders = 1, .merges = 1, .prunes = 1, .build = drps_block_build_topk},
+    {.name = "greedy", .counts = 1, .orders = 1, .merges = 1, .prunes = 1, .build = drps_block_build_greedy},
     {.name = "auto", .counts = 1, .orders = 1, .merges = 1, .build = drps_block_build_auto},
     {.name = "id", .keys = 1, .orders = 1, .build = drps_block_build_id},
     {.name = "random", .orders = 1, .build = drps_block_build_random},

@@ -13,8 +13,7 @@ typedef int block_build(struct counts *counts, const struct block_tables *tables
 
 block_build drps_block_build_none, drps_block_build_pattern; /* pattern.c */
 block_build drps_block_build_id, drps_block_build_random, drps_block_build_frequency; /* pages.c */
-block_build drps_block_build_pairwise, drps_block_build_topk;                         /* pairs.c */
-block_build drps_block_build_greedy;                                                  /* greedy.c */
+block_build drps_block_build_greedy, drps_block_build_topk;                           /* greedy.c */
 block_build drps_block_build_auto;                                                    /* auto.c */
 
 /* Blocks of `each` rows, the last one of a table shorter; the order stays what it is. */

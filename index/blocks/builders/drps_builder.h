@@ -38,6 +38,8 @@ struct block_options {
     uint32_t top_k;     /* topk: pairs merged a round, k */
     double min_gain;    /* gamma, microseconds: pairs that gain no more are not merged */
     uint32_t min_count; /* f: rows of fewer batches stay alone (frequency pruning); 0, 1: none */
+    uint32_t keep_rows; /* rows that may merge, the most used, of equally used ones the first: all
+                           others stay alone; 0: all may */
     double sample;      /* p: share of the batches that is counted; 1: all */
     uint32_t max_rows;  /* of a block */
     double max_weight;  /* of a block: AccNum * (seek + rows * row), microseconds; 0: no limit */
@@ -70,6 +72,9 @@ struct block_builder {
     int keys;   /* 1: it needs options.by_key */
     int orders; /* 1: it may renumber rows; 0: order is NULL always */
     int merges; /* 1: a block is what it merged; 0: it is a page, cut where max_rows are full */
+    int single; /* 1: a block is one row, also once rows are renumbered for several machines */
+    int prunes; /* 1: it compares all pairs of rows that may merge: drps_prune.h says how many can
+                 */
     /* DRPS_E_MEMORY_BUDGET names the memory that would do. Free the layout in any case. */
     int (*build)(struct counts *counts, const struct block_tables *tables,
                  const struct block_options *options, struct block_layout *layout_out,
@@ -81,8 +86,8 @@ struct block_builder {
  *   none       one row a block
  *   pattern    rows stay in placed order (dict.c: hot rows first, then those of one access pattern
  *              side by side), cut every max_rows
- *   pairwise, topk   the paper's: merge the best pair, or k pairs, a round (pairs.c)
- *   greedy     what pairwise builds, faster, in less memory (greedy.c)
+ *   pairwise, topk   the paper's: merge the best pair, or k pairs, a round (greedy.c)
+ *   greedy     another name of pairwise
  *   auto       the best of several, also of far more rows (auto.c)
  * Of equal gains, the pair with the smaller rows merges first; pairwise, topk and greedy order
  * blocks by their smallest rows, which come first, and leave the counts with their blocks merged.

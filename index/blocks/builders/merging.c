@@ -7,42 +7,43 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_extsort.h"
 #include "base/drps_size.h"
+#include "index/blocks/builders/kept.h"
 
-enum { ROW_BYTES = 4 * sizeof(uint32_t) + 1 }; /* the groups are told, and gone */
+enum { ROW_BYTES = 4 * sizeof(uint32_t) + 1 };
 
-uint64_t drps_merging_bytes(const struct block_tables *tables)
+uint64_t drps_merging_bytes(uint64_t rows)
 {
-    return (uint64_t)tables->first[tables->n] * ROW_BYTES;
+    return rows * ROW_BYTES;
 }
 
-int drps_merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *err)
+int drps_merging_refuse(const struct block_options *options, uint64_t needed, struct drps_err *err)
 {
     char given[32], wanted[32];
     drps_err_clear(err);
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "merging blocks needs %s (%" PRIu64
-                        " bytes) of memory and may take %s: give more, or leave rows of few "
-                        "batches alone (min count %" PRIu32 " now)",
+                        " bytes) of memory and may take %s: give more",
                         drps_size_format(needed, wanted, sizeof(wanted)), needed,
-                        drps_size_format(m->options->memory_bytes, given, sizeof(given)),
-                        m->options->min_count);
+                        drps_size_format(options->memory_bytes, given, sizeof(given)));
 }
 
 /* Rows that are used often enough to merge, table by table. */
 static int tell_groups(struct merging *m, struct drps_err *err)
 {
-    const double least = m->options->min_count * m->options->sample;
-    uint8_t *group = drps_array_new(m->rows, 1);
-    if (!group) return drps_err_set(err, -ENOMEM, "no memory to merge %u rows", m->rows);
+    struct kept_limit limit;
+    uint32_t *sorted = m->into, *aux = m->merged; /* which are filled in later */
+    memcpy(sorted, m->count, m->rows * sizeof(*sorted));
+    drps_sort_u32(sorted, aux, m->rows);
+    drps_kept_limit(sorted, m->rows, m->options, &limit);
     for (size_t t = 0; t < m->tables->n; t++)
         for (uint32_t row = m->tables->first[t]; row < m->tables->first[t + 1]; row++)
-            group[row] = m->count[row] >= least ? (uint8_t)(t + 1) : 0;
-    int rc = m->counts->ops->groups(m->counts, group, err);
-    free(group);
-    return rc;
+            m->group[row] = drps_kept_limit_has(&limit, m->count[row]) ? (uint8_t)(t + 1) : 0;
+    return m->counts->ops->groups(m->counts, m->group, err);
 }
 
 int drps_merging_begin(struct merging *m, struct counts *counts, const struct block_tables *tables,
@@ -54,16 +55,19 @@ int drps_merging_begin(struct merging *m, struct counts *counts, const struct bl
     m->count = drps_array_new(rows, sizeof(*m->count));
     m->size = drps_array_new(rows, sizeof(*m->size));
     m->into = drps_array_new(rows, sizeof(*m->into));
-    m->merged = calloc((size_t)rows + 1, sizeof(*m->merged));
-    if (!m->count || !m->size || !m->into || !m->merged)
+    m->merged = drps_array_new(rows, sizeof(*m->merged));
+    m->group = drps_array_new(rows, sizeof(*m->group));
+    if (!m->count || !m->size || !m->into || !m->merged || !m->group)
         return drps_err_set(err, -ENOMEM, "no memory to merge %u rows", rows);
+    int rc = counts->ops->reset(counts, err);
+    if (rc == 0) rc = counts->ops->counts(counts, m->count, err);
+    if (rc == 0) rc = tell_groups(m, err);
     for (uint32_t row = 0; row < rows; row++) {
         m->size[row] = 1;
         m->into[row] = row;
+        m->merged[row] = 0;
     }
-    int rc = counts->ops->reset(counts, err);
-    if (rc == 0) rc = counts->ops->counts(counts, m->count, err);
-    return rc < 0 ? rc : tell_groups(m, err);
+    return rc;
 }
 
 void drps_merging_end(struct merging *m)
@@ -72,6 +76,7 @@ void drps_merging_end(struct merging *m)
     free(m->size);
     free(m->into);
     free(m->merged);
+    free(m->group);
 }
 
 double drps_merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t both)

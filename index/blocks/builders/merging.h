@@ -27,20 +27,21 @@ struct merging {
     uint32_t *size;   /* own: [rows] rows of the block; 0: dead */
     uint32_t *into;   /* own: [rows] the block that took it in; itself: none did */
     uint32_t *merged; /* own: [rows] time of its last merge; 0: none */
+    uint8_t *group;   /* own: [rows] 0: a row that is pruned; else of its table */
 };
 
 /* Resets the counts, asks for them and tells them which pairs may merge: those of a table, but
- * for rows that are pruned. drps_merging_end() in any case. */
+ * for rows that are pruned (drps_prune.h). drps_merging_end() in any case. */
 DRPS_MUST_CHECK
 int drps_merging_begin(struct merging *m, struct counts *counts, const struct block_tables *tables,
                        const struct block_options *options, struct drps_err *err);
 void drps_merging_end(struct merging *m);
 
 /* Returns the memory that merging takes. */
-uint64_t drps_merging_bytes(const struct block_tables *tables);
+uint64_t drps_merging_bytes(uint64_t rows);
 
-/* DRPS_E_MEMORY_BUDGET: the builder needs so much in all. */
-int drps_merging_refuse(const struct merging *m, uint64_t needed, struct drps_err *err);
+/* DRPS_E_MEMORY_BUDGET: merging takes so much in all. */
+int drps_merging_refuse(const struct block_options *options, uint64_t needed, struct drps_err *err);
 
 /* Eq. 3: what merging a and b gains when `both` batches touch both. */
 double drps_merging_gain(const struct merging *m, uint32_t a, uint32_t b, uint32_t both);
@@ -69,14 +70,21 @@ DRPS_MUST_CHECK
 int drps_merging_round(struct merging *m, const struct block_pair *pairs, size_t n,
                        struct drps_err *err);
 
-/* Returns the least memory in which drps_greedy_merge() can go on from here, drps_merging_begin()'s
- * included. */
+/* What greedy merges: `kept` rows that are not pruned, of `rows`; `live` blocks of them, which
+ * batches use `accesses` times. */
+struct greedy_size {
+    uint64_t rows, kept, live, accesses;
+};
+
+/* Returns the least memory in which drps_greedy_merge() can go on, drps_merging_begin()'s included:
+ * of so much, and from here. */
+uint64_t drps_greedy_size_bytes(const struct greedy_size *z);
 uint64_t drps_greedy_bytes(const struct merging *m);
 
-/* Merges the best pair of all until none gains (greedy.c). DRPS_E_MEMORY_BUDGET when
+/* Merges the k best pairs a round until none gains (greedy.c). DRPS_E_MEMORY_BUDGET when
  * options->memory_bytes are less than drps_greedy_bytes(). */
 DRPS_MUST_CHECK
-int drps_greedy_merge(struct merging *m, struct drps_err *err);
+int drps_greedy_merge(struct merging *m, uint32_t k, struct drps_err *err);
 
 /* Blocks in the order of their smallest rows, each with its rows in given order. */
 DRPS_MUST_CHECK

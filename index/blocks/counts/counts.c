@@ -244,8 +244,10 @@ int drps_counts_open(const struct access *access, double share, uint64_t seed,
     if (rc == 0 && share < 1) rc = sample(access, share, seed, &l->sampled);
     if (rc == 0) {
         l->access = share < 1 ? &l->sampled : access;
-        l->counts =
-            (struct counts){.ops = &local_ops, .blocks = access->rows, .batches = access->batches};
+        l->counts = (struct counts){.ops = &local_ops,
+                                    .blocks = access->rows,
+                                    .batches = access->batches,
+                                    .pair_accesses = UINT64_MAX};
         l->at = drps_array_new(access->rows, sizeof(*l->at));
         l->n = drps_array_new(access->rows, sizeof(*l->n));
         l->group = drps_array_new(access->rows, 1);

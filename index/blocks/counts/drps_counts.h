@@ -75,6 +75,7 @@ struct counts {
     uint32_t batches;       /* of the epoch, whatever the share of them that is counted here */
     int streamed;           /* 1: every answer reads all accesses from disk: ask for much at once */
     uint64_t access_bytes;  /* of memory that accesses take, in this process */
+    uint64_t pair_accesses; /* pairs() has room for so many accesses of blocks of any group */
     const atomic_int *stop; /* as in struct access_source, for whoever opened it to set */
 };
 

@@ -26,6 +26,9 @@ DRPS_MUST_CHECK
 int drps_counts_stream(const struct access_source *from, uint32_t first, uint32_t end,
                        struct counts **t_out, struct drps_err *err);
 
+/* Returns how many accesses of blocks of any group pairs() has room for, of so much memory. */
+uint64_t drps_stream_pair_accesses(uint64_t blocks, uint64_t batches, uint64_t memory_bytes);
+
 /* Counts in memory if the accesses take no more than from->memory_bytes, else streamed ones, as
  * t->streamed says. */
 DRPS_MUST_CHECK

@@ -288,6 +288,18 @@ static uint64_t fixed_bytes(const struct access_source *from)
     return (uint64_t)from->rows * ROW_BYTES;
 }
 
+/* What pairs() takes beside accesses. */
+static uint64_t loading_bytes(uint64_t blocks, uint64_t batches)
+{
+    return blocks * (ROW_BYTES + LOADED_ROW_BYTES) + batches * LOADED_BATCH_BYTES;
+}
+
+uint64_t drps_stream_pair_accesses(uint64_t blocks, uint64_t batches, uint64_t memory_bytes)
+{
+    const uint64_t taken = loading_bytes(blocks, batches);
+    return memory_bytes > taken ? (memory_bytes - taken) / LOADED_INCIDENCE_BYTES : 0;
+}
+
 /* start[block + 2] is how many batches the block has; all of them, or they are refused. */
 static int count_lists(struct stream *s, uint64_t *n_out, struct drps_err *err)
 {
@@ -306,9 +318,7 @@ static int count_lists(struct stream *s, uint64_t *n_out, struct drps_err *err)
     }
     if (rc < 0) return rc;
     *n_out = n;
-    const uint64_t bytes = fixed_bytes(&s->from) + (uint64_t)blocks * LOADED_ROW_BYTES +
-                           (uint64_t)s->counts.batches * LOADED_BATCH_BYTES +
-                           n * LOADED_INCIDENCE_BYTES;
+    const uint64_t bytes = loading_bytes(blocks, s->counts.batches) + n * LOADED_INCIDENCE_BYTES;
     if (bytes <= s->from.memory_bytes) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "comparing all blocks that may merge, which batches use %" PRIu64
@@ -466,12 +476,14 @@ int drps_counts_stream(const struct access_source *from, uint32_t first, uint32_
                             drps_size_format(from->memory_bytes, given, sizeof(given)));
     struct stream *s = calloc(1, sizeof(*s));
     if (!s) return drps_err_set(err, -ENOMEM, "no memory to count accesses");
-    s->counts = (struct counts){.ops = &stream_ops,
-                                .blocks = from->rows,
-                                .batches = from->batches,
-                                .streamed = 1,
-                                .access_bytes = from->memory_bytes,
-                                .stop = from->stop};
+    s->counts = (struct counts){
+        .ops = &stream_ops,
+        .blocks = from->rows,
+        .batches = from->batches,
+        .streamed = 1,
+        .access_bytes = from->memory_bytes,
+        .pair_accesses = drps_stream_pair_accesses(from->rows, from->batches, from->memory_bytes),
+        .stop = from->stop};
     s->from = *from;
     s->first = first;
     s->end = end;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/blocks/counts/drps_stream.h"
 #include "index/blocks/remote/remote_internal.h"
 
 enum { OWED_MOST = 64 }; /* merges whose answers are not waited for */
@@ -135,6 +136,17 @@ static const struct counts_ops remote_ops = {
     .close = remote_close,
 };
 
+/* A shard has so much memory for accesses: it has room for its part of those of pairs, or rather
+ * seven eighths, as parts are not equal. */
+static void note_streamed(struct remote_counts *c, uint64_t memory_bytes)
+{
+    struct counts *t = &c->counts;
+    const uint64_t most =
+        drps_stream_pair_accesses(t->blocks, t->batches, memory_bytes) / 8 * 7 * c->link->peers;
+    if (most < t->pair_accesses) t->pair_accesses = most;
+    t->streamed = 1;
+}
+
 static int wait_until_ready(struct remote_counts *c, struct drps_err *err)
 {
     int rc = 0;
@@ -144,7 +156,7 @@ static int wait_until_ready(struct remote_counts *c, struct drps_err *err)
         if (rc == 0 && h.bytes)
             rc = drps_remote_broken(c, shard, drps_err_set(err, DRPS_E_CORRUPT, "it is not ready"),
                                     err);
-        if (rc == 0 && h.value & 1) c->counts.streamed = 1;
+        if (rc == 0 && h.value & 1) note_streamed(c, h.value >> 1);
         if (rc == 0 && shard == 0 && c->link->ranks) c->counts.access_bytes = h.value >> 1;
     }
     return rc;
@@ -159,8 +171,11 @@ int drps_remote_over(struct drps_remote_link *link, uint32_t blocks, uint32_t ba
         link->ops->close(link);
         return drps_err_set(err, -ENOMEM, "no memory for what several ranks count");
     }
-    c->counts = (struct counts){
-        .ops = &remote_ops, .blocks = blocks, .batches = batches, .stop = link->stop};
+    c->counts = (struct counts){.ops = &remote_ops,
+                                .blocks = blocks,
+                                .batches = batches,
+                                .pair_accesses = UINT64_MAX,
+                                .stop = link->stop};
     c->link = link;
     int rc = wait_until_ready(c, err);
     if (rc == 0)

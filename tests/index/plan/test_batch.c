@@ -40,24 +40,30 @@ static unsigned char *flatten(const struct drps_batch *b, size_t *bytes_out)
     return join(&p, bytes_out);
 }
 
-static unsigned char *flatten_packed(const struct drps_batch *b, size_t *bytes_out)
+static unsigned char *flatten_with(const struct drps_batch *b, int levels, size_t *bytes_out)
 {
     struct drps_batch_pieces p;
-    void *room = malloc(drps_batch_pack_bound(b)); /* a sanitizer sees one byte too far */
+    void *room = malloc(drps_batch_pack_bound(b, levels)); /* a sanitizer sees one byte too far */
     assert_non_null(room);
-    drps_batch_pack(b, room, &p);
+    drps_batch_pack(b, levels, room, &p);
     unsigned char *data = join(&p, bytes_out);
     free(room);
     return data;
 }
 
+static unsigned char *flatten_packed(const struct drps_batch *b, size_t *bytes_out)
+{
+    return flatten_with(b, 0, bytes_out);
+}
+
 /* Packed and unpacked, a body has the bytes of a plain one; nothing is written behind them, and no
  * less room will do. */
-static void check_packed(const struct drps_batch *b, const unsigned char *plain, size_t bytes)
+static void check_packed_with(const struct drps_batch *b, int levels, const unsigned char *plain,
+                              size_t bytes)
 {
     struct drps_err err = DRPS_ERR_INIT;
     size_t packed_bytes, got;
-    unsigned char *packed = flatten_packed(b, &packed_bytes);
+    unsigned char *packed = flatten_with(b, levels, &packed_bytes);
     unsigned char *room = malloc(bytes);
     struct drps_batch back;
     assert_non_null(room);
@@ -73,6 +79,12 @@ static void check_packed(const struct drps_batch *b, const unsigned char *plain,
     assert_memory_equal(room, plain, bytes);
     free(room);
     free(packed);
+}
+
+static void check_packed(const struct drps_batch *b, const unsigned char *plain, size_t bytes)
+{
+    check_packed_with(b, 0, plain, bytes);
+    check_packed_with(b, 1, plain, bytes);
 }
 
 static const float labels[] = {1.0f, -1.0f};
@@ -163,7 +175,7 @@ static void test_batch_every_shape_comes_back(void **state)
     struct random_source r = random_begin("batch");
     (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-        for (int shape = 0; shape < 32; shape++) {
+        for (int shape = 0; shape < 64; shape++) { /* with 32: of few values */
             struct drps_batch b = {.samples = cases[c].samples, .rows = cases[c].rows};
             struct drps_batch back;
             struct drps_err err = DRPS_ERR_INIT;
@@ -185,7 +197,7 @@ static void test_batch_every_shape_comes_back(void **state)
             }
             b.nnz = sta[b.samples];
             for (size_t j = 0; j < b.nnz; j++) {
-                val[j] = (float)j / 4;
+                val[j] = (float)(shape & 32 ? j % (1 + c * 3) : j) / 4;
                 wide[j] = j ? (uint32_t)random_below(&r, b.rows) : (uint32_t)(b.rows - 1);
                 narrow[j] = (uint16_t)wide[j];
                 fields[j] = (uint16_t)((shape & 8 ? wide[j] : j) % 256);
@@ -339,7 +351,7 @@ static void test_batch_damaged_fields_of_entries_are_refused(void **state)
             b.local16 = rows;
             b.fields = fields;
             b.field_count = 8;
-            unsigned char *data = kind ? flatten_packed(&b, &bytes) : flatten(&b, &bytes);
+            unsigned char *data = kind ? flatten_with(&b, kind - 1, &bytes) : flatten(&b, &bytes);
             memcpy(data + 72 + cases[i].at, &cases[i].value, cases[i].bytes);
             const int rc = kind ? drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL)
                                 : drps_batch_decode(data, bytes, &back, NULL);

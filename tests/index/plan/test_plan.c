@@ -154,6 +154,51 @@ static void test_plan_has_a_share_of_ones(void **state)
     free(path);
 }
 
+/* How features are hashed must fit the algorithm, the fields and the names. */
+static void test_plan_hashing_is_checked(void **state)
+{
+    static const struct {
+        const char *name;
+        enum case_format format;
+        const char *algo, *hashing, *fault; /* NULL: it is taken */
+    } rows[] = {
+        {"signed", CASE_LIBSVM, "lor", "{\"kind\": \"signed\", \"bits\": 18}", NULL},
+        {"oph", CASE_LIBSVM, "fm", "{\"kind\": \"oph\", \"bits\": 9, \"bins\": 4}", NULL},
+        {"of fields", CASE_LIBFFM, "ffm", "{\"kind\": \"signed\", \"bits\": 8}", NULL},
+        {"too many bits", CASE_LIBSVM, "lor", "{\"kind\": \"signed\", \"bits\": 31}", "30 bits"},
+        {"of fields, oph", CASE_LIBFFM, "ffm", "{\"kind\": \"oph\", \"bits\": 8, \"bins\": 4}",
+         "field of each"},
+        {"of many bits and fields", CASE_LIBFFM, "ffm", "{\"kind\": \"signed\", \"bits\": 30}",
+         "2^32"},
+        {"ratings", CASE_RATINGS, "lmf", "{\"kind\": \"signed\", \"bits\": 8}", "strings"},
+        {"names", CASE_CSV, "lor", "{\"kind\": \"signed\", \"bits\": 8}", "strings"},
+        {"words", CASE_LIBSVM, "topic", "{\"kind\": \"signed\", \"bits\": 8}", "each word"},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        case_begin(&c, s, case_input(s, "input", rows[i].format, 60, 20, 41), rows[i].algo);
+        c.options.force = 1;
+        case_compile(&c);
+        struct drps_plan *plan = open_plan(s);
+        json_t *j = json_deep_copy(plan->json);
+        char *path = drps_path_join(plan->dir, "plan.json"), *dir = strdup(plan->dir);
+        drps_plan_close(plan);
+        assert_int_equal(json_object_set_new(j, "hashing", json_loads(rows[i].hashing, 0, NULL)),
+                         0);
+        assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+        const int rc = drps_plan_open(drps_io_os(), dir, &plan, &err);
+        if (rc != (rows[i].fault ? DRPS_E_CORRUPT : 0) ||
+            (rows[i].fault && !strstr(err.text, rows[i].fault)))
+            fail_msg("%s: %d %s", rows[i].name, rc, err.text);
+        drps_plan_close(plan);
+        json_decref(j);
+        free(path);
+        free(dir);
+    }
+}
+
 /* Plans of before some members had their names of today. */
 static void test_plan_of_older_names_opens(void **state)
 {
@@ -508,6 +553,7 @@ int main(void)
         SCRATCH_TEST(test_plan_gives_back_what_was_saved),
         SCRATCH_TEST(test_plan_of_before_says_rank),
         SCRATCH_TEST(test_plan_has_a_share_of_ones),
+        SCRATCH_TEST(test_plan_hashing_is_checked),
         SCRATCH_TEST(test_plan_of_older_names_opens),
         SCRATCH_TEST(test_plan_says_how_many_servers),
         SCRATCH_TEST(test_plan_bounds_its_ranks),

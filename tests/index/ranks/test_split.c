@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,6 +73,8 @@ struct cluster {
     struct drps_plan *parts[WORKERS_MOST];
     uint32_t *old;              /* [rows] of a placed id of the many, that of the one */
     struct drps_dppa_wish dppa; /* of the many; set before cluster_make() */
+    double balance;             /* the same */
+    int weighted;               /* the same: the last machine counts as two */
 };
 
 static void must_run(struct case_run *run)
@@ -147,6 +150,9 @@ static void cluster_make(struct cluster *c, uint32_t workers, enum case_format f
         run->options.partition = several ? partition : NULL;
         run->options.samples = several ? how : NULL;
         if (several) run->options.dppa = c->dppa;
+        if (several) run->options.balance = c->balance;
+        for (uint32_t w = 0; several && c->weighted && w < workers; w++)
+            run->options.machine_weights[run->options.machine_weights_n++] = 1 + (w == workers - 1);
         must_run(run);
     }
     match_rows(c);
@@ -401,6 +407,7 @@ static void test_parts_put_together_are_the_batches(void **state)
     check_case(2, CASE_LIBSVM, "lor", 1000, "pattern", NULL);
     check_case(3, CASE_RATINGS, "lmf", 700, "topk", NULL);
     check_case(5, CASE_LIBSVM, "lor", 650, "id", NULL);
+    check_case(3, CASE_LIBSVM, "lor", 700, "pattern", "counts");
     check_case(7, CASE_LIBSVM, "lor", 200, "none",
                NULL); /* a round has more workers than batches */
 }
@@ -451,7 +458,6 @@ static void test_auto_pulls_less_than_ranges_and_hash(void **state)
         case_begin(&run, &scratch, input, "lor");
         run.options.order = "given";
         run.options.blocks.by = "none";
-        run.options.blocks.bytes = 8; /* a row */
         run.options.batch_size = PLANTED_BATCH;
         run.options.workers = PLANTED_WORKERS;
         run.options.partition = partitions[p];
@@ -460,11 +466,44 @@ static void test_auto_pulls_less_than_ranges_and_hash(void **state)
         must_run(&run);
         pulled[p] = run.result.info.ranks.pulled_rows;
         uses[p] = run.result.info.row_uses;
-        assert_int_equal(run.result.info.max_block_rows, 1); /* hot rows' blocks are no larger */
+        assert_int_equal(run.result.info.max_block_rows, 1); /* though 2 KiB hold 256 */
     }
     assert_true(pulled[AUTO] <= pulled[RANGE]);
     assert_true(2 * pulled[AUTO] <= pulled[HASH]); /* the shared rows and the intercept remain */
     assert_int_equal(uses[AUTO], uses[RANGE]);
+    scratch_end(&scratch);
+}
+
+/* Where the network is slow, greedy spares it; where it costs nothing, it only shares out the
+ * disks' work. Without hot rows it places blocks as a whole. */
+static void test_greedy_weighs_what_it_is_told(void **state)
+{
+    static const struct {
+        uint64_t net_bps;
+        double hot_share;
+    } ways[] = {{1, 1}, {UINT64_C(1) << 60, 1}, {1, 0}};
+    uint64_t pulled[3];
+    struct scratch scratch;
+    (void)state;
+    scratch_begin(&scratch);
+    const char *input = planted(&scratch);
+    for (int i = 0; i < 3; i++) {
+        struct case_run run;
+        case_begin(&run, &scratch, input, "lor");
+        run.options.order = "given";
+        run.options.batch_size = PLANTED_BATCH;
+        run.options.workers = PLANTED_WORKERS;
+        run.options.partition = "greedy";
+        run.options.samples = "dealt";
+        run.options.net_bps = ways[i].net_bps;
+        run.options.hot_share = ways[i].hot_share;
+        run.options.has_hot_share = 1;
+        run.options.force = 1;
+        must_run(&run);
+        pulled[i] = run.result.info.ranks.pulled_rows;
+    }
+    assert_true(pulled[0] < pulled[1]);
+    assert_true(pulled[0] < pulled[2]);
     scratch_end(&scratch);
 }
 
@@ -528,7 +567,7 @@ static void hash_round(const struct cluster *c, uint64_t round, struct hashes *o
         read_record(c->parts[w], "data.rec", DRPS_KIND_DATA, round, &own);
         own.data = body_unpack(own.data, &own.bytes);
         assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
-        assert_true(b.samples <= c->parts[w]->info.batch_size);
+        assert_true(b.samples <= c->parts[w]->info.batch_size * (1 + (size_t)c->weighted));
         uint32_t *rows = join_parts(c, served, round, w, b.rows);
         add_samples(out, &b, rows);
         samples[w] += b.samples;
@@ -649,11 +688,48 @@ static void check_round(const struct cluster *c, uint64_t round)
     qsort(found.hash, found.n, sizeof(*found.hash), by_value);
     assert_memory_equal(found.hash, dealt.hash, dealt.n * sizeof(*dealt.hash));
     for (uint32_t w = 0; w < c->workers; w++) {
-        assert_true(samples[w] <= (dealt.n + c->workers - 1) / c->workers);
-        if (left > c->workers) assert_int_equal(samples[w], one->batch_size);
+        const double share =
+            c->weighted ? (1.0 + (w == c->workers - 1)) / (c->workers + 1) : 1.0 / c->workers;
+        assert_true((double)samples[w] < (double)dealt.n * share + 1);
+        if (left > c->workers)
+            assert_true((double)samples[w] > (double)(one->batch_size * c->workers) * share - 1);
     }
     free(dealt.hash);
     free(found.hash);
+}
+
+/* The entries of the worker with most of a round, to the mean. */
+static double largest_of(const struct cluster *c, uint64_t round)
+{
+    double all = 0, most = 0, weights = 0;
+    for (uint32_t w = 0; w < c->workers; w++) {
+        struct record own;
+        struct drps_batch b;
+        read_record(c->parts[w], "data.rec", DRPS_KIND_DATA, round, &own);
+        own.data = body_unpack(own.data, &own.bytes);
+        assert_int_equal(drps_batch_decode(own.data, own.bytes, &b, NULL), 0);
+        const double weight = 1 + (c->weighted && w == c->workers - 1);
+        all += (double)b.nnz;
+        weights += weight;
+        if ((double)b.nnz / weight > most) most = (double)b.nnz / weight;
+        free(own.data);
+    }
+    return most * weights / all;
+}
+
+/* The worst round is what the run says, and within the limit. */
+static void check_balance(const struct cluster *c)
+{
+    const struct drps_index_links *links = &c->many.result.links;
+    double largest = 0;
+    for (uint64_t t = 0; t < c->parts[0]->info.batches; t++) {
+        const double now = largest_of(c, t);
+        if (now > largest) largest = now;
+    }
+    assert_true(fabs(largest - links->largest) < 1e-9);
+    if (!(links->largest <= c->balance && links->largest_before > c->balance))
+        fail_msg("%g of the mean, %g before; %g is asked for", links->largest,
+                 links->largest_before, c->balance);
 }
 
 static void test_samples_stay_in_their_round(void **state)
@@ -661,22 +737,33 @@ static void test_samples_stay_in_their_round(void **state)
     static const struct {
         uint32_t workers;
         enum case_format format;
-        const char *algo, *partition;
+        const char *algo, *partition, *how;
         size_t samples;
+        double balance;
+        int weighted;
     } cases[] = {
-        {3, CASE_LIBSVM, "lor", "auto", 1300}, /* 1040 of training: the last round has 140 */
-        {2, CASE_RATINGS, "lmf", "greedy", 1000},
-        {5, CASE_CSV, "lor", "dppa", 650}, /* less than a round */
+        {3, CASE_LIBSVM, "lor", "auto", "round", 1300, 0,
+         0}, /* 1040 of training: the last has 140 */
+        {2, CASE_RATINGS, "lmf", "greedy", "round", 1000, 0, 0},
+        {5, CASE_CSV, "lor", "dppa", "round", 650, 0, 0}, /* less than a round */
+        {3, CASE_LIBSVM, "lor", "auto", "round", 1300, 1.03, 0},
+        {3, CASE_LIBSVM, "lor", "auto", "dealt", 1300, 1.03, 0},
+        {3, CASE_LIBSVM, "lor", NULL, NULL, 1300, 1.03, 0},
+        {3, CASE_LIBSVM, "lor", NULL, NULL, 1300, 0, 1},
+        {4, CASE_LIBSVM, "lor", "counts", "dealt", 1300, 1.05, 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct cluster *c = calloc(1, sizeof(*c));
+        c->balance = cases[i].balance;
+        c->weighted = cases[i].weighted;
         cluster_make(c, cases[i].workers, cases[i].format, cases[i].algo, cases[i].samples,
-                     "pattern", cases[i].partition, "round");
+                     "pattern", cases[i].partition, cases[i].how);
         const struct drps_plan_info *one = &c->plan->info, *part = &c->parts[0]->info;
         assert_int_equal(part->batches, (one->batches + c->workers - 1) / c->workers);
         for (uint64_t t = 0; t < part->batches; t++)
             check_round(c, t);
+        if (c->balance > 0) check_balance(c);
         check_all_are_there(c, one->batches, one->eval_batches, part->batches, part->eval_batches);
         cluster_end(c);
         free(c);
@@ -916,7 +1003,26 @@ static void test_placement_refuses(void **state)
         size_t features;
         uint32_t workers, servers;
         int separate, rc;
+        uint64_t net_bps;
+        double hot_share;
     } cases[] = {
+        {.says = "for the partition greedy, not range",
+         .features = 100,
+         .workers = 2,
+         .net_bps = 1,
+         .rc = DRPS_E_CONFIG},
+        {.partition = "auto",
+         .says = "partition greedy, dppa or hash, not auto",
+         .features = 100,
+         .workers = 2,
+         .hot_share = 0.5,
+         .rc = DRPS_E_CONFIG},
+        {.partition = "greedy",
+         .says = "hot rows must lie between 0 and 1",
+         .features = 100,
+         .workers = 2,
+         .hot_share = 1.5,
+         .rc = DRPS_E_CONFIG},
         {.partition = "auto",
          .says = "needs 2 workers",
          .features = 100,
@@ -998,6 +1104,9 @@ static void test_placement_refuses(void **state)
         run.options.separate = cases[i].separate;
         run.options.partition = cases[i].partition;
         run.options.samples = cases[i].samples;
+        run.options.net_bps = cases[i].net_bps;
+        run.options.hot_share = cases[i].hot_share;
+        run.options.has_hot_share = cases[i].hot_share > 0;
         assert_int_equal(drps_index_run(drps_io_os(), &run.options, &run.result, &err),
                          cases[i].rc);
         if (!strstr(err.text, cases[i].says)) fail_msg("case %zu: %s", i, err.text);
@@ -1075,6 +1184,52 @@ static void write_lists(const char *dir, const uint32_t *const *lists, const siz
 /* Two blocks of 10 rows; 30 accesses to the first, 10 to the second. Weights: 0.5 + 0.75 and 0.5 +
  * 0.25. Half of all, 1, lies 0.8 into the first block: at row 8. Two thirds, 4/3, 0.111 into the
  * second one. */
+/* Uses 3 3 1 1 1 1 1 1 1 0 0, 13 in all: a range ends where its part of them is nearest. */
+static void test_owners_share_counts_alone(void **state)
+{
+    static const uint32_t rows[] = {0, 1, 2, 3, 4, 5, 6, 7, 8}, hot[] = {0, 1};
+    static const uint32_t *const lists[] = {rows, hot, hot};
+    static const size_t n[] = {9, 2, 2};
+    static const uint32_t block_first[] = {0, 8, 11};
+    static const struct {
+        uint32_t servers, first[5];
+    } cases[] = {{1, {0, 11}}, {2, {0, 3, 11}}, {3, {0, 1, 5, 11}}, {4, {0, 1, 3, 6, 11}}};
+    struct scratch scratch;
+    (void)state;
+    scratch_begin(&scratch);
+    const char *dir = scratch_path(&scratch, ".");
+    struct owners_job job = {.io = drps_io_os(),
+                             .dir = dir,
+                             .steps = 3,
+                             .training = 3,
+                             .block_first = block_first,
+                             .blocks = 2,
+                             .memory_bytes = 1 << 20};
+    write_lists(dir, lists, n, 3);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct owners o;
+        if (drps_owners_by_counts(&job, cases[c].servers, &o, &err) < 0) fail_msg("%s", err.text);
+        for (uint32_t r = 0; r <= cases[c].servers; r++)
+            if (o.first[r] != cases[c].first[r])
+                fail_msg("%u servers: server %u begins at %u, not %u", cases[c].servers, r,
+                         o.first[r], cases[c].first[r]);
+    }
+    static const double share[] = {.5, .125, .375}; /* 6.5 and 8.1 of 13 */
+    struct owners o;
+    job.share = share;
+    assert_int_equal(drps_owners_by_counts(&job, 3, &o, NULL), 0);
+    assert_int_equal(o.first[1], 3);
+    assert_int_equal(o.first[2], 4);
+    job.training = 1; /* one use of each of the first nine: 4.5 and 5.6 */
+    assert_int_equal(drps_owners_by_counts(&job, 3, &o, NULL), 0);
+    assert_int_equal(o.first[1], 5);
+    assert_int_equal(o.first[2], 6);
+    job.memory_bytes = 80;
+    assert_int_equal(drps_owners_by_counts(&job, 2, &o, NULL), DRPS_E_MEMORY_BUDGET);
+    scratch_end(&scratch);
+}
+
 static void test_owners_share_rows_and_accesses(void **state)
 {
     struct scratch scratch;
@@ -1188,6 +1343,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_parts_put_together_are_the_batches),
         cmocka_unit_test(test_placed_parts_put_together_are_the_batches),
         cmocka_unit_test(test_auto_pulls_less_than_ranges_and_hash),
+        cmocka_unit_test(test_greedy_weighs_what_it_is_told),
         cmocka_unit_test(test_placed_samples_are_all_there),
         cmocka_unit_test(test_homes_keep_merged_blocks_apart),
         cmocka_unit_test(test_samples_stay_in_their_round),
@@ -1198,6 +1354,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_placement_refuses),
         cmocka_unit_test(test_homes_refuse_too_little_memory),
         cmocka_unit_test(test_one_worker_has_the_plan_of_before),
+        cmocka_unit_test(test_owners_share_counts_alone),
         cmocka_unit_test(test_owners_share_rows_and_accesses),
         cmocka_unit_test(test_shares_that_do_not_fit_are_refused),
         cmocka_unit_test(test_positions_that_do_not_fit_are_refused),

@@ -1,0 +1,32 @@
+/*
+ * Rounds balanced by entries: samples change places between the workers of a round, so that the
+ * round keeps its samples and each worker its number of them. Source: "Reducing Redundant
+ * Communication", section VI-A, where mini-batches are cut so that they have nearly as many
+ * non-zeros; here only samples of one round move, so that the same is learned.
+ */
+#ifndef DRPS_PARTITION_BALANCE_H
+#define DRPS_PARTITION_BALANCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+
+/* Returns the largest of the machines' entries, each to its share of all; 1 where there are none.
+ * share [machines]: sums to 1; NULL: all alike. */
+double drps_round_largest(const uint32_t *entries, const uint16_t *owner, size_t n,
+                          const double *share, uint32_t machines);
+
+/*
+ * Exchange samples, two at a time and as few as that takes, until the largest machine has at most
+ * `most` times its share, or no two samples make it better.
+ *
+ * entries, owner  [n] of the round's samples: how many entries they have, and on which machine they
+ *                 are, which is changed
+ * Returns 0 or -ENOMEM; 20 bytes a sample.
+ */
+DRPS_MUST_CHECK
+int drps_round_balance(const uint32_t *entries, uint16_t *owner, size_t n, const double *share,
+                       uint32_t machines, double most, struct drps_err *err);
+
+#endif
