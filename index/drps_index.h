@@ -191,6 +191,8 @@ struct drps_index_options {
         uint32_t prune_to;     /* instead: keep so many rows, the most used; 0: no */
         double keep_share;     /* instead: keep this share of the rows; 0: no */
         double sample;         /* p: share of the batches that is counted; 0: all */
+        int sample_samples;    /* 1: p is of the samples: what is counted are the batches that these
+                                  make */
         unsigned shards;       /* processes that count; 0: 1 */
         struct drps_remote_link
             *remote; /* instead: its peers count (drps_remote_counts.h); closed once blocks are
