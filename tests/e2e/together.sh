@@ -5,17 +5,6 @@
 "$tools/drps-gen" ctr --samples 12K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
 split -n l/3 -d data.svm part.
 
-# same_plan A B: all files are the same, but for the command lines that they were asked for with.
-same_plan() {
-    local plan
-    rm -rf compared && mkdir compared
-    for plan in "$1" "$2"; do
-        cp -r "$plan" "compared/$plan"
-        find "compared/$plan" -name plan.json -exec sed -i '/^ "command": /d; /^ "checksum": /d' {} +
-    done
-    diff -r "compared/$1" "compared/$2"
-}
-
 # ---- One machine, several processes ----
 
 if ! "$tools/drps-index" data.svm --algo lor --local 2 -o plan --quiet 2>err.txt; then
