@@ -39,6 +39,7 @@ enum {
     KEY_PRUNE,
     KEY_PRUNE_TO,
     KEY_SAMPLE,
+    KEY_SAMPLE_SAMPLES,
     KEY_SHARDS,
     KEY_PEERS,
     KEY_PEER_RANK,

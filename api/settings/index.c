@@ -125,8 +125,10 @@ static int parse_blocks_option(struct drps_values *v, struct drps_index_options 
             drps_value_bad(v, "'%s' keeps no row", arg);
         return 1;
     case KEY_SAMPLE:
+    case KEY_SAMPLE_SAMPLES:
         o->sample = drps_value_share(v, arg);
         if (!(o->sample > 0)) drps_value_bad(v, "'%s' counts no batch", arg);
+        o->sample_samples = key == KEY_SAMPLE_SAMPLES;
         return 1;
     case KEY_SHARDS:
         o->shards = (unsigned)drps_value_count(v, arg, 1, 64);

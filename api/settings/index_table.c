@@ -156,6 +156,8 @@ const struct argp_option drps_index_table[] = {
     {"prune-to", KEY_PRUNE_TO, "N", 0,
      "All rows but the N most used stay alone; or a share of them, such as 10% (default: as memory and time allow)", 6},
     {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},
+    {"sample-samples", KEY_SAMPLE_SAMPLES, "P", 0,
+     "Instead: count the batches that this share of the samples makes (the paper's 1%)", 6},
     {"shards", KEY_SHARDS, "N", 0, "Processes that count accesses, each a share of the batches (default 1)", 6},
 
     {NULL, 0, NULL, 0, "On several machines, each of which is a worker and a server:", 7},

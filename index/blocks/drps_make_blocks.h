@@ -24,6 +24,8 @@ struct blocks_job {
     struct block_options options; /* memory_bytes: of all that is done here */
     uint32_t prune_to;            /* instead of options.min_count: keep so many rows, the most used;
                                      0: do not */
+    int samples;                  /* 1: options.sample is of the samples, which make batches anew;
+                                     0: of the batches */
     double keep_share;            /* instead: this share of the rows, 0 .. 1; 0: do not */
     unsigned shards;              /* processes that count accesses */
     struct drps_remote_link *remote; /* instead: its peers do; closed here, if counting begins;

@@ -16,6 +16,7 @@
 #include "index/blocks/counts/drps_stream.h"
 #include "index/blocks/drps_renumber.h"
 #include "index/blocks/remote/drps_remote.h"
+#include "index/blocks/sampled.h"
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_names.h"
 #include "index/plan/drps_steps.h"
@@ -100,14 +101,14 @@ static int prune(const struct blocks_job *job, struct counts *counts, struct blo
 
 /* One process counts, or several a share of the batches each. */
 static int open_counts(const struct blocks_job *job, const struct drps_plan_info *info,
-                       struct block_options *options, struct counts **counts_out,
+                       const char *dir, struct block_options *options, struct counts **counts_out,
                        struct drps_err *err)
 {
     const struct access_source from = {.io = job->io,
-                                       .dir = job->from,
+                                       .dir = dir,
                                        .rows = (uint32_t)info->rows,
                                        .batches = (uint32_t)steps_of(info),
-                                       .share = options->sample,
+                                       .share = job->samples ? 1 : options->sample,
                                        .seed = options->seed,
                                        .memory_bytes = options->memory_bytes / 2,
                                        .stop = job->stop};
@@ -132,12 +133,18 @@ static int build_counting(const struct blocks_job *job, const struct drps_plan_i
                           const struct block_tables *tables, struct block_options *options,
                           struct block_layout *out, struct drps_err *err)
 {
+    const int sampled = job->samples && options->sample < 1;
+    char *dir = sampled ? drps_path_join(job->from, DRPS_BLOCKS_SAMPLED) : strdup(job->from);
     struct counts *counts = NULL;
 
-    int rc = open_counts(job, info, options, &counts, err);
+    int rc = dir ? 0 : drps_err_set(err, -ENOMEM, "no memory for a path");
+    if (rc == 0 && sampled) rc = drps_sampled_lists(job, info, dir, err);
+    if (rc == 0) rc = open_counts(job, info, dir, options, &counts, err);
     if (rc == 0) rc = prune(job, counts, options, err);
     if (rc == 0) rc = job->builder->build(counts, tables, options, out, err);
     if (counts) counts->ops->close(counts);
+    if (rc == 0 && sampled) rc = drps_io_remove_tree(job->io, dir, err);
+    free(dir);
     return rc;
 }
 

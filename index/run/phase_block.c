@@ -35,6 +35,7 @@ struct blocks_job drps_run_blocks_job(const struct index_run *r)
                     .memory_bytes = r->options.memory_bytes / 4 * 3},
         .prune_to = o->prune_to,
         .keep_share = o->keep_share,
+        .samples = o->sample_samples,
         .shards = o->shards,
         .remote = o->remote,
         .log = r->options.log,

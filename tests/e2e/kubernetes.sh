@@ -85,7 +85,7 @@ assert {m["name"] for m in rank["volumeMounts"]} == {v["name"] for v in pod["vol
 assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == "drps-data"
 assert pod["restartPolicy"] == "Never"  # what a podFailurePolicy needs
 if job["metadata"]["name"] == "drps-index":
-    assert f"--workers={spec['completions']}" in rank["command"]
+    assert "--shared" in rank["command"]
 else:
     rules = spec["podFailurePolicy"]["rules"]
     assert rules[0]["action"] == "FailJob" and rules[0]["onExitCodes"]["values"] == [1, 2]

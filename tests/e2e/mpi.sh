@@ -39,15 +39,22 @@ same --epochs 2 --store relay --push-values 16bit
 run 4 got --epochs 1 --sync asp --force --quiet --json 2>log.txt >got.json || fail "asp: $(cat log.txt)"
 [[ $(grep -c "\"rank\":" got.json) = 4 ]] || fail "asp: $(cat got.json)"
 
-# ---- Counting for a plan ----
+# ---- A plan ----
 
-index=("$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 100 --blocks auto --memory 128M --quiet)
-"${index[@]}" -o one
-"${mpirun[@]}" -n 3 "${index[@]}" -o counted --transport mpi 2>log.txt || fail "counting: $(cat log.txt)"
-same_plan one counted || fail "three ranks make another plan than one"
-[[ $(ls) != *counted.* ]] || fail "something was left beside the plan: $(ls)"
-fails 2 "started by mpirun or srun" env "${launchers[@]}" "${index[@]}" -o counted --force --transport mpi
-fails 2 "are for --transport zmq" "${index[@]}" -o counted --force --transport mpi --peers peers.txt
+index=("$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 100 --memory 256M --quiet)
+compiled() { # WHAT ONE-MACHINE'S-OPTIONS: those of three ranks are in "${of_three[@]}"
+    rm -rf one compiled
+    "${index[@]}" -o one "${@:2}"
+    "${mpirun[@]}" -n 3 "${index[@]}" -o compiled --transport mpi "${of_three[@]}" 2>log.txt || fail "$1: $(cat log.txt)"
+    same_plan one compiled || fail "$1: three ranks make another plan than one"
+    [[ $(ls) != *compiled.* ]] || fail "$1: something was left beside the plan: $(ls)"
+}
+of_three=(--samples dealt --shared)
+compiled "each reads its share" --samples dealt --workers 3
+of_three=(--blocks auto)
+compiled "counting for one" --blocks auto
+fails 2 "started by mpirun or srun" env "${launchers[@]}" "${index[@]}" -o compiled --force --transport mpi
+fails 2 "are for --transport zmq" "${index[@]}" -o compiled --force --transport mpi --peers peers.txt
 
 # ---- What ends the job ----
 

@@ -146,7 +146,7 @@ paste <(grep 'item=' alike.txt | head -3 | awk '{print $3, $1}') best.txt |
 stat fm --similar 'city=c5' --top 3 --json | all_values similarity | awk 'last && $1 > last || $1 > 1.0001 {exit 1} {last = $1} END {exit NR != 3}' || fail "features are not in order"
 stat lmf --similar 5 --top 1000 | cmp - alike.txt || fail "an item is not found as drps-recommend does"
 fails 1 "no feature 'item=none'" stat lmf --similar none
-fails 2 'similar and --export are for models, and plan is a plan; of a plan there are --check and --verify' stat plan --similar age
+fails 2 'similar and --export are for models, and plan is a plan; of a plan there are --check, --degrees and --verify' stat plan --similar age
 fails 1 "no feature 'city=c99'" stat fm --similar city=c99
 fails 2 'no factors' stat lor --similar age
 fails 2 'not of --similar' stat fm --similar age --plan plan-fm

@@ -139,12 +139,12 @@ batch() {
 }
 # two_steps WHAT OPTION...: how ranks talk, which "${step[@]}" starts
 two_steps() {
-    timeout 120 "${step[@]}" "${index[@]}" -o counted "${@:2}" >log.txt 2>&1 || fail "$1: $(cat log.txt)"
-    same_plan one counted || fail "$1: another plan than one machine's: $(cat log.txt)"
-    timeout 120 "${step[@]}" "$tools/drps-train" counted -o got --epochs 2 --quiet "${@:2}" >log.txt 2>&1 || fail "$1: $(cat log.txt)"
+    timeout 120 "${step[@]}" "${index[@]}" --shared -o compiled "${@:2}" >log.txt 2>&1 || fail "$1: $(cat log.txt)"
+    same_plan one compiled || fail "$1: another plan than one machine's: $(cat log.txt)"
+    timeout 120 "${step[@]}" "$tools/drps-train" compiled -o got --epochs 2 --quiet "${@:2}" >log.txt 2>&1 || fail "$1: $(cat log.txt)"
     [[ $("$tools/drps-stat" got --json | all_values content | head -1) = $("$tools/drps-stat" short --json | all_values content | head -1) ]] ||
         fail "$1: another model"
-    rm -rf counted got pids/*
+    rm -rf compiled got pids/*
     echo "ok $1"
 }
 done_with() { # until the job has gone from the queue: it is neither pending, configuring, running nor completing
@@ -158,9 +158,8 @@ if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) && -x $(PATH=$PATH:/usr/sb
         echo "skipped: no Slurm of three nodes can be started here: $(tail -n 2 slurm/munged slurm/slurmctld slurm/slurmd-1 2>/dev/null | tr '\n' ' ')"
     else
         # A step for the index, and then one for training, each a command line for all ranks.
-        index=("$tools/drps-index" data.svm --algo fm --factors 4 --workers 3 --batch-size 100 --test-fraction 0.1 --blocks auto --memory 128M
-            --quiet)
-        "${index[@]}" -o one
+        index=("$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 100 --test-fraction 0.1 --samples dealt --memory 256M --quiet)
+        "${index[@]}" --workers 3 -o one
         "$tools/drps-train" one -o short --epochs 2 --local 3 --quiet
         # PMIx, by which the ranks of MPI find each other, takes daemons of one machine for one: a single node, and before any step of
         # several nodes.

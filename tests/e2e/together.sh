@@ -5,17 +5,6 @@
 "$tools/drps-gen" ctr --samples 12K --fields 12 --rows 20K --seed 3 -o data.svm --quiet
 split -n l/3 -d data.svm part.
 
-# same_plan A B: all files are the same, but for the command lines that they were asked for with.
-same_plan() {
-    local plan
-    rm -rf compared && mkdir compared
-    for plan in "$1" "$2"; do
-        cp -r "$plan" "compared/$plan"
-        find "compared/$plan" -name plan.json -exec sed -i '/^ "command": /d; /^ "checksum": /d' {} +
-    done
-    diff -r "compared/$1" "compared/$2"
-}
-
 # ---- One machine, several processes ----
 
 if ! "$tools/drps-index" data.svm --algo lor --local 2 -o plan --quiet 2>err.txt; then
@@ -42,6 +31,7 @@ xz -k part.01
 local_same clicks data.svm --algo fm --factors 4
 local_same "a compressed file" part.00 part.01.xz part.02 --algo lor --partition range
 local_same csv data.csv --algo lor --label click
+local_same "hashed columns" data.csv --algo lor --label click --hash-bits 8
 local_same ratings ratings.tsv --algo lmf --factors 4
 local_same classes train.svm --algo mlr
 local_same "little memory" data.svm --algo lor --blocks none

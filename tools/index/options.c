@@ -74,7 +74,8 @@ static void check_ranks(const struct index_options *o, struct drps_values *v)
         drps_value_bad(v, "{local} runs all ranks on this machine, {peers} and {transport} mpi "
                           "one: give one");
     if (o->settings.index.shared && !index_has_ranks(o))
-        drps_value_bad(v, "{shared} says what {peers} FILE is to read");
+        drps_value_bad(v,
+                       "{shared} says what machines of {peers} FILE, or of {transport} mpi, read");
 }
 
 static void finish(struct index_options *o, struct drps_values *v)

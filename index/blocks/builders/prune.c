@@ -12,19 +12,23 @@
 #include "index/blocks/builders/kept.h"
 #include "index/blocks/builders/merging.h"
 
-/* Steps of counting every pair once: half a minute. Merging takes a few times as long. */
-#define MOST_STEPS 5e9
+/* Steps of counting every pair once, and of counting again what merges: about a minute each. */
+#define MOST_COUNTING 5e9
+#define MOST_MERGING 5e10
 
 /*
  * Who says which rows to keep has the time. The steps of counting all pairs are the squares of the
  * kept rows of each batch, added up: those of batches that have equally many, which is the least
- * that they can be.
+ * that they can be. Each row merges once, and its block is counted then: with all that its batches
+ * touch, which is all accesses at most.
  */
-static int takes_too_long(const struct counts *t, const struct block_options *o, uint64_t accesses)
+static int takes_too_long(const struct counts *t, const struct block_options *o,
+                          const struct greedy_size *z)
 {
-    const double batches = t->batches * o->sample;
+    const double batches = fmax(t->batches * o->sample, 1), accesses = (double)z->accesses;
     return !o->min_count && !o->keep_rows &&
-           (double)accesses * (double)accesses > MOST_STEPS * fmax(batches, 1);
+           (accesses * accesses > MOST_COUNTING * batches ||
+            (double)z->live * accesses > MOST_MERGING);
 }
 
 /* Memory for twice the pairs: ranks that count take half of it for theirs. */
@@ -46,7 +50,7 @@ static void keep(const struct counts *t, const uint32_t *sorted, const struct bl
         z.live += uses > 0;
         z.accesses += uses;
         const int in_memory = bytes_of(z) <= o->memory_bytes && z.accesses <= t->pair_accesses;
-        if (fits && (!in_memory || takes_too_long(t, o, z.accesses))) {
+        if (fits && (!in_memory || takes_too_long(t, o, &z))) {
             fits = 0;
             out->for_time = in_memory;
         }

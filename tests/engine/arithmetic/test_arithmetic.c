@@ -27,7 +27,7 @@ static void test_both_speeds_are_measured(void **state)
     static const struct {
         const char *algo;
         enum case_format format;
-    } cases[] = {{"lor", CASE_LIBSVM}, {"fm", CASE_LIBSVM}, {"lmf", CASE_RATINGS}};
+    } cases[] = {{"fm", CASE_LIBSVM}, {"lmf", CASE_RATINGS}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct world *w = world_begin(cases[i].algo, cases[i].format, 32, 32, 5);

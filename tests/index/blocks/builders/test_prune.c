@@ -88,6 +88,10 @@ static void test_time_limits_what_is_kept(void **state)
     assert_int_equal(choice.asked, 1000000);
     assert_int_equal(choice.kept, 70);
     assert_true(choice.for_time);
+    t.uses = 1; /* 223,606 squared are just below 5e10 */
+    assert_ok(drps_prune_choose(&t.counts, &options, &choice, &err), &err);
+    assert_int_equal(choice.kept, 223606);
+    t.uses = 1000000;
     options.keep_rows = 999;
     assert_ok(drps_prune_choose(&t.counts, &options, &choice, &err), &err);
     assert_int_equal(choice.kept, 999);

@@ -144,7 +144,7 @@ static void test_rank_with_little_memory_streams(void **state)
     for (size_t r = 0; r < NET_RANKS; r++)
         job->run[r].options.blocks.prune_to = 8;
     job->run[0].options.log = &log;
-    job->run[1].options.memory_bytes = 14000;
+    job->run[1].options.memory_bytes = 16000;
     assert_same_plan(job, NET_INPROC, RANKS, s, one);
     assert_int_equal(atomic_load(&streamed), 1);
     free(job);

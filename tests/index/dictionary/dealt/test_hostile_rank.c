@@ -40,29 +40,30 @@ struct harm {
 
 static _Thread_local const struct harm *harm; /* NULL: this rank is no hostile one */
 static _Thread_local const char *step;        /* the stream that is written now */
-static _Thread_local long records, gathers;
+static _Thread_local long records, gathers, opened;
 
-int __real_drps_swap_open(struct swap_ranks *ranks, const char *name, struct swap **s_out,
-                          struct drps_err *err);
+/* Streams in the order in which they are opened. */
+enum { STEPS = 5 };
+static const char *const steps[STEPS] = {"keys", "places", "numbers", "rows", "names"};
+
+int __real_drps_swap_open(struct swap_ranks *ranks, struct swap **s_out, struct drps_err *err);
 int __real_drps_swap_put(struct swap *s, uint32_t to, const void *bytes, size_t n,
                          struct drps_err *err);
 int __real_drps_swap_end(struct swap *s, struct drps_err *err);
 int __real_drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,
                             uint64_t *all_out, struct drps_err *err);
-int __wrap_drps_swap_open(struct swap_ranks *ranks, const char *name, struct swap **s_out,
-                          struct drps_err *err);
+int __wrap_drps_swap_open(struct swap_ranks *ranks, struct swap **s_out, struct drps_err *err);
 int __wrap_drps_swap_put(struct swap *s, uint32_t to, const void *bytes, size_t n,
                          struct drps_err *err);
 int __wrap_drps_swap_end(struct swap *s, struct drps_err *err);
 int __wrap_drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,
                             uint64_t *all_out, struct drps_err *err);
 
-int __wrap_drps_swap_open(struct swap_ranks *ranks, const char *name, struct swap **s_out,
-                          struct drps_err *err)
+int __wrap_drps_swap_open(struct swap_ranks *ranks, struct swap **s_out, struct drps_err *err)
 {
-    step = name;
+    step = steps[opened++ % STEPS];
     records = 0;
-    return __real_drps_swap_open(ranks, name, s_out, err);
+    return __real_drps_swap_open(ranks, s_out, err);
 }
 
 static void harm_bytes(unsigned char *bytes, size_t n)
@@ -194,13 +195,12 @@ static void test_hostile_rank_is_named(void **state)
 
 static void test_hostile_rank_at_random(void **state)
 {
-    static const char *const steps[] = {"keys", "places", "numbers", "rows", "names"};
     struct random_source r = random_begin("hostile at random");
     for (int strings = 0; strings < 2; strings++) {
         struct data data = data_make(&r, 100, 6, 500, strings);
         for (int round = 0; round < 200; round++) {
             const struct harm h = {
-                .step = steps[random_below(&r, 5)],
+                .step = steps[random_below(&r, STEPS)],
                 .n = (long)random_below(&r, 100),
                 .how = (enum how[]){TWICE, SKIP, MORE, RANDOM, RANDOM, RANDOM}[random_below(&r, 6)],
                 .at = (size_t)random_below(&r, 32),
