@@ -23,7 +23,7 @@ options=(--algo lor --batch-size 500 --test-fraction 0.05 --memory "${memory}M" 
 on() {
     local r=$1
     shift
-    ip netns exec "$space-$r" bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "${groups[r]}" \
+    bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "${groups[r]}" nsenter --net="/run/netns/$space-$r" \
         /usr/bin/time -f '%U %S %M' -o "$work/time-$r" "$@"
 }
 seconds() { awk '{print $1 + $2}' "$work/time-$1"; }

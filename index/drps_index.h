@@ -123,12 +123,12 @@ struct drps_index_options {
     int separate;       /* 1: servers are ranks of their own, and those of workers follow. At most
                            DRPS_PLAN_WORKERS_MAX ranks */
     const char
-        *partition; /* of the rows among servers: range, counts, greedy, dppa, auto, hash; NULL:
-                       range, and in the order grid rows circulate between at most 16 workers */
-    uint64_t net_bps;    /* greedy: bytes a second of a machine's link, t_net; 0: 125000000 */
-    double hot_share;    /* greedy, dppa, hash: of the rows, those used most are placed one by one,
-                            not with their blocks; 0 .. 1, see */
-    int has_hot_share;   /* 0: 1/16 */
+        *partition;    /* of the rows among servers: range, counts, greedy, dppa, auto, hash; NULL:
+                          range, and in the order grid rows circulate between at most 16 workers */
+    uint64_t net_bps;  /* greedy: bytes a second of a machine's link, t_net; 0: 125000000 */
+    double hot_share;  /* greedy, dppa, hash: of the rows, those used most are placed one by one,
+                          not with their blocks; 0 .. 1, see */
+    int has_hot_share; /* 0: 1/16 */
     const char *samples; /* of the workers: dealt; for greedy, dppa and auto: round (placed, each in
                             the round that it would be dealt to), which NULL means there (elsewhere
                             dealt), placed (in any round), and dppa (Algorithm 1 of the compression
@@ -213,8 +213,8 @@ struct drps_index_options {
     const struct drps_plan *base_plan;
 
     /* The machines that make the plan together, of which this is one: each reads its own inputs,
-     * and makes the folder of its own rank (index/together/drps_together.h). There are as many workers as
-     * machines. Borrowed; NULL: this one alone. */
+     * and makes the folder of its own rank (index/together/drps_together.h). There are as many
+     * workers as machines. Borrowed; NULL: this one alone. */
     struct swap_ranks *ranks;
     int shared; /* with ranks: the inputs of all are the same files, and each reads its share */
 
@@ -228,8 +228,8 @@ struct drps_index_options {
                                             (docs/metrics.md) */
     const atomic_int *interrupt;         /* polled; NULL allowed */
     /* done and total are in samples, steps or ranks; total 0: unknown. Called from this thread,
-     * also when a phase begins, with done 0. Of several machines, rank 0 is told of reading in bytes
-     * of the files of all, by another thread. */
+     * also when a phase begins, with done 0. Of several machines, rank 0 is told of reading in
+     * bytes of the files of all, by another thread. */
     void (*progress)(void *ctx, enum drps_index_phase phase, uint64_t done, uint64_t total);
     void *progress_ctx;
 };

@@ -234,9 +234,9 @@ static int check_kept(const struct drps_index_options *o, struct drps_err *err)
         sum += o->inputs_of[w];
     if (o->inputs_of ? sum == o->inputs_n : o->inputs_n % o->workers == 0) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "samples kept: %zu files for %u workers; each worker has as many files: "
+                        "samples kept: %zu file%s for %u workers; each worker has as many files: "
                         "give a multiple of %u, or have samples dealt",
-                        o->inputs_n, o->workers, o->workers);
+                        o->inputs_n, o->inputs_n == 1 ? "" : "s", o->workers, o->workers);
 }
 
 static int check_samples(const struct drps_index_options *o, struct drps_err *err)

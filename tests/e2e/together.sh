@@ -31,6 +31,7 @@ xz -k part.01
 local_same clicks data.svm --algo fm --factors 4
 local_same "a compressed file" part.00 part.01.xz part.02 --algo lor --partition range
 local_same csv data.csv --algo lor --label click
+local_same "hashed columns" data.csv --algo lor --label click --hash-bits 8
 local_same ratings ratings.tsv --algo lmf --factors 4
 local_same classes train.svm --algo mlr
 local_same "little memory" data.svm --algo lor --blocks none

@@ -61,11 +61,13 @@ static void print_forecast_time(const json_t *training)
 {
     const json_t *f = json_object_get(training, "forecast_seconds");
     if (!json_is_object(f)) return;
-    printf("  forecast    %s s an epoch (computing %s, the disk %s beside it); the last took %s s, "
-           "%s of that\n",
-           number_of(f, "epoch", "%.3g"), number_of(f, "compute", "%.3g"),
-           number_of(f, "disk", "%.3g"), number_of(f, "measured", "%.3g"),
-           percent_of(f, "of_forecast"));
+    const int alone = json_array_size(json_object_get(training, "ranks")) < 2;
+    printf(
+        "  forecast    %s s an epoch (computing %s, the disk %s beside it%s); the last took %s s, "
+        "%s of that\n",
+        number_of(f, "epoch", "%.3g"), number_of(f, "compute", "%.3g"),
+        number_of(f, "disk", "%.3g"), alone ? "" : ", without messages",
+        number_of(f, "measured", "%.3g"), percent_of(f, "of_forecast"));
 }
 
 static void print_resumed(const json_t *training)

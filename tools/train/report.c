@@ -86,9 +86,11 @@ static void print_forecast_time(const struct drps_train_result *r)
     const struct drps_epoch_seconds *s = &r->forecast_seconds;
     if (!(s->epoch > 0) || !r->epochs_n) return;
     const double measured = r->epochs[r->epochs_n - 1].seconds;
-    printf("  time      an epoch takes %.3g s by the plan's speeds (computing %.3g, the disk %.3g); "
-           "the last took %.3g s, %.0f %% of that\n",
-           s->epoch, s->compute, s->disk, measured, 100 * measured / s->epoch);
+    printf(
+        "  forecast  an epoch takes %.3g s by the plan's speeds (computing %.3g, the disk %.3g%s); "
+        "the last took %.3g s, %.0f %% of that\n",
+        s->epoch, s->compute, s->disk, r->ranks_n ? ", without messages" : "", measured,
+        100 * measured / s->epoch);
 }
 
 static double step_seconds(const struct drps_phases *p)

@@ -41,8 +41,8 @@ struct dict_dealt_sent {
 
 /*
  * In place of drps_dict_place(), on all ranks at once: rows_out are those of all ranks, and
- * plan_dir/names.rec is written by rank 0 alone. Files in between lie in ranks->dir; no stream
- * named keys, places, numbers, rows or names is open there. sent_out NULL: not wanted.
+ * plan_dir/names.rec is written by rank 0 alone. Files in between lie in ranks->dir.
+ * sent_out NULL: not wanted.
  * DRPS_E_PROTO: another rank sent what cannot be; the text names it. DRPS_E_CONFIG: two names with
  * one key, too many rows, or options with an earlier plan (base_dir), which one machine alone can
  * take. The caller closes the net with the error, so that all ranks end.

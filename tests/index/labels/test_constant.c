@@ -196,6 +196,20 @@ static void test_label_sums_of_parts_are_those_of_the_whole(void **state)
         }
 }
 
+/* Squares of labels far from 0, times weights that are no powers of two, have more digits than a
+ * double: what they differ by is left of them. */
+static void test_variance_far_from_zero_keeps_its_digits(void **state)
+{
+    (void)state;
+    struct drps_label_sums s;
+    assert_int_equal(drps_label_sums_init(&s, DRPS_LOSS_SQUARED, 0, NULL), 0);
+    drps_label_sums_add(&s, 0, -16e6F + 1, 0.1F);
+    drps_label_sums_add(&s, 0, -16e6F + 3, 0.1F);
+    drps_label_sums_settle(&s);
+    check("far from 0", "loss", 0.5, drps_constant_loss(&s, &s));
+    drps_label_sums_destroy(&s);
+}
+
 /* The loss may be any function of the scores. */
 static void test_expressions_have_no_known_constant(void **state)
 {
@@ -216,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_no_constant_is_better),
         cmocka_unit_test(test_constant_of_warp_is_of_the_items),
         cmocka_unit_test(test_weights_count_as_samples),
+        cmocka_unit_test(test_variance_far_from_zero_keeps_its_digits),
         cmocka_unit_test(test_label_sums_of_parts_are_those_of_the_whole),
         cmocka_unit_test(test_expressions_have_no_known_constant),
     };

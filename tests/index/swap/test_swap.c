@@ -71,7 +71,7 @@ static void expect_all(struct swap *s, uint32_t stream, uint32_t rank, uint32_t 
                 NET_CHECK(piece[j] == byte_at(stream, from, rank, i + j));
         }
         struct drps_err err = DRPS_ERR_INIT;
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof(name), "rank %u", from);
         NET_CHECK(drps_swap_take(s, from, piece, 1, &err) == DRPS_E_PROTO);
         NET_CHECK(strstr(err.text, name));
@@ -125,7 +125,7 @@ static struct job *run(struct scratch *s, enum net_kind kind, uint32_t count, ui
     assert_non_null(job);
     job->failing = failing;
     for (uint32_t r = 0; r < count; r++) {
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof(name), "rank-%u", r);
         (void)snprintf(job->dir[r], sizeof(job->dir[r]), "%s", scratch_path(s, name));
         (void)mkdir(job->dir[r], 0777);

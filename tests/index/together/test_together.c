@@ -61,7 +61,7 @@ static void fill(const struct wish *w, struct drps_index_options *o)
 static void make_inputs(struct job *job)
 {
     for (uint32_t r = 0; r < job->ranks; r++) {
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof(name), "input-%u", r);
         (void)snprintf(job->input[r], SCRATCH_PATH_BYTES, "%s",
                        case_input(job->scratch, name, job->wish->format, job->wish->samples_of[r],

@@ -26,7 +26,8 @@ struct frame {
 struct mpi {
     pthread_mutex_t lock;
     struct frame *first, **last;
-    uint64_t sequence; /* of rank 1's next frame */
+    struct frame *found; /* not received yet */
+    uint64_t sequence;   /* of rank 1's next frame */
     int fails_send, fails_probe;
     int stuck; /* 1: nothing that is sent is ever done */
     unsigned sent, in_flight, most_in_flight;
@@ -52,6 +53,7 @@ static int fake_probe(void *ctx, int tag, uint32_t *from_out, size_t *bytes_out,
                       struct net_mpi_handle *message_out)
 {
     struct mpi *mpi = ctx;
+    (void)message_out; /* there is one at a time */
     NET_CHECK(tag == 3);
     pthread_mutex_lock(&mpi->lock);
     struct frame *f = mpi->fails_probe ? NULL : mpi->first;
@@ -59,9 +61,10 @@ static int fake_probe(void *ctx, int tag, uint32_t *from_out, size_t *bytes_out,
     if (f) {
         mpi->first = f->next;
         if (!f->next) mpi->last = &mpi->first;
+        NET_CHECK(!mpi->found);
+        mpi->found = f;
         *from_out = PEER;
         *bytes_out = f->bytes;
-        memcpy(message_out, &f, sizeof(f));
     }
     pthread_mutex_unlock(&mpi->lock);
     return rc;
@@ -70,12 +73,12 @@ static int fake_probe(void *ctx, int tag, uint32_t *from_out, size_t *bytes_out,
 static int fake_receive(void *ctx, struct net_mpi_handle *message, void *to, size_t bytes,
                         struct net_mpi_handle *request_out)
 {
-    struct frame *f;
-    (void)ctx;
-    memcpy(&f, message, sizeof(f));
-    NET_CHECK(f->bytes == bytes);
-    memcpy(to, f->data, bytes);
-    free(f);
+    struct mpi *mpi = ctx;
+    (void)message;
+    NET_CHECK(mpi->found && mpi->found->bytes == bytes);
+    memcpy(to, mpi->found->data, bytes);
+    free(mpi->found);
+    mpi->found = NULL;
     request_out->bytes[0] = 'r';
     return 0;
 }
@@ -122,6 +125,7 @@ static void mpi_destroy(struct mpi *mpi)
         next = f->next;
         free(f);
     }
+    free(mpi->found);
     pthread_mutex_destroy(&mpi->lock);
 }
 
