@@ -19,7 +19,7 @@ strategy() {
     processor "$tools/drps-train" "$work/plan" -o "$work/model" --force --local $workers --transport inproc --store file --epochs "$epochs" --quiet --json
     [[ -n $first ]] || first=$(jq -c '{uses: .block_uses, pulled: ([.ranks[].pulled_bytes] | add)}' "$work/index.json")
     jq -r --slurpfile train "$work/printed" --argjson first "$first" --arg spent "$spent" --argjson epochs "$epochs" --arg row "$title | $1 | $2" '
-        def fall(now; before): 100 * (1 - now / before) | round;
+        def fall(now; before): (100 * (1 - now / before) | round) + 0;
         ([.ranks[].pulled_bytes] | add) as $pulled |
         "| \($row) | \($train[0].epochs[-1].train_loss * 1e5 | round / 1e5) | \(($spent | tonumber) / $epochs * 100 | round / 100) " +
         "| \(.block_uses) | \(fall(.block_uses; $first.uses)) | \($pulled / 4 | round) | \(fall($pulled; $first.pulled)) |"' "$work/index.json"

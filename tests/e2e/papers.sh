@@ -54,6 +54,12 @@ for name in timed-fig7 timed-fig8; do
 done
 papers drps-table2 >out.txt # each line's time over the first: less with an index, and with all
 awk -F '|' '{ its = $5; if ($2 ~ /, DRPS /) first = its; else if (!(its > 0 && its < first)) exit 1; lines++ } END { exit lines != 12 }' out.txt || fail "Table 2: $(cat out.txt)"
+export DRPS_BENCH_SETS=avazu
+papers drps-fig7 >drps7
+[[ $(grep -c "| yes |" drps7) = 2 ]] || fail "DRPS, Figure 7: other blocks than recounting: $(cat drps7)"
+papers drps-fig8 >drps8
+awk -F '|' '{ saved[NR] = $8; sent[NR] = $10 } END { exit !(NR == 6 && saved[2] > 0 && sent[3] > 0 && sent[5] > sent[3]) }' drps8 ||
+    fail "DRPS, Figure 8: $(cat drps8)"
 papers compress-fig7 >fig7
 # The printed DPPA moves less than random does, also where features are hashed.
 [[ $(cell fig7 "not hashed, 1 : 4" 6 | awk 'NR == 1 && $1 < 0.9 { print "less" }') = less ]] || fail "Figure 7: $(cat fig7)"
