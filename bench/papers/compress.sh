@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # What the scripts of "compress" share: a placement by each way, and the tables. Source it after lib.sh.
 
+need bench_compress
 ways=(random metis dppa:1:32 dppa:2:32 dppa:1:0 auto)
 titles="random | MGP | DPPA, S 32, alpha 1 | S 32, alpha 2 | S n/k, alpha 1 | ours"
 : >"$work/compared.tsv"

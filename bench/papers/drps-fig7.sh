@@ -7,6 +7,7 @@
 # Blocks and requests are exact. The paper's bars have no figures in its text but one: top-k is 30 times as fast on average.
 # Environment: bench/lib.sh's; bench/papers/drps.sh's.
 . "$(dirname "$0")/lib.sh"
+need bench_blocks
 . "$(dirname "$0")/drps.sh"
 
 rows_recounted="$(quickly 30 "50 100")" # recounting takes the cube of them

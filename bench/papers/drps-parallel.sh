@@ -5,6 +5,7 @@
 # A machine's time for a batch is emulated (drps-train --emulate): on average `seconds`, by one of two kinds of times, as the paper does not say
 # what its machines' were: of equal machines a Pareto tail (tail), and one of them three times as slow (straggler). Time to a loss is epochs to
 # it, of real training, times an epoch's seconds in the simulator (sim_sched), so that other load does not show; what passed is printed, too.
+need sim_sched
 machines=5 epochs=4 seconds=$(quickly 0.005 0.02) batches=$(quickly 10 40)
 sets=$(quickly "movielens avazu" "matrix movielens classification avazu")
 timings=$(quickly straggler "straggler tail")

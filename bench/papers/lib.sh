@@ -23,6 +23,17 @@ there() {
 # known TOOL OPTION: has the tool of this build the option?
 known() { "$tools/$1" --help | grep -E -- "(^|[ ,])$2([=, ]|\$)" >/dev/null; }
 
+# need PROGRAM...: programs of this build, besides the tools
+need() {
+    local program
+    for program in "$@"; do
+        [[ -x $tools/$program ]] || {
+            echo "$(basename "$0"): $tools has no $program: build drps with -DDRPS_BUILD_BENCH=ON, or set DRPS_TOOLS" >&2
+            exit 1
+        }
+    done
+}
+
 # packed FILE [LINES]: the file of DATA, or its first lines
 packed() { xz -dc "$data/$1" | awk -v most="${2:-0}" '!most || NR <= most'; }
 

@@ -89,6 +89,11 @@ static int prune(const struct blocks_job *job, struct counts *counts, struct blo
     if (job->keep_share > 0) options->keep_rows = (uint32_t)(job->keep_share * counts->blocks) + 1;
     if (!job->builder->prunes) return 0;
     int rc = drps_prune_choose(counts, options, &choice, err);
+    if (rc == 0)
+        drps_log(job->log, DRPS_LOG_INFO,
+                 "block builder %s: %" PRIu32 " rows are compared with each other, which takes a "
+                 "time that grows with their square; prune rows to have fewer",
+                 job->builder->name, choice.kept);
     if (rc < 0 || choice.kept == choice.asked) return rc;
     options->keep_rows = choice.kept;
     drps_log(job->log, DRPS_LOG_WARN,

@@ -220,8 +220,15 @@ static int read_of_all(struct index_run *r, struct drps_err *err)
     r->test_of = drps_array_new(r->parts_n, sizeof(*r->test_of));
     if (!r->train_of || !r->test_of)
         return drps_err_set(err, -ENOMEM, "no memory for %u ranks", r->parts_n);
-    return drps_together_read(r->options.ranks, &r->parsed, &r->class_of, r->train_of, r->test_of,
-                              err);
+    int rc = drps_together_read(r->options.ranks, &r->parsed, &r->class_of, r->train_of, r->test_of,
+                                err);
+    for (uint32_t i = 0; i < r->parts_n && rc == 0 && !r->options.ranks->rank; i++)
+        if (!r->train_of[i] && strcmp(r->options.samples, "kept") == 0)
+            drps_log(r->options.log, DRPS_LOG_WARN,
+                     "rank %u has read no training sample, so that its worker only waits for the "
+                     "others: give it files, or have samples dealt",
+                     i);
+    return rc;
 }
 
 int drps_phase_parse(struct index_run *r, struct drps_err *err)

@@ -2,10 +2,12 @@
 #include "index/together/drps_together.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/drps_checksum.h"
@@ -41,7 +43,9 @@ static const char *of_one_machine(const struct drps_index_options *o)
     if (o->balance > 0) return "balanced rounds";
     if (o->machine_weights_n) return "machines of unequal weights";
     if (o->residual_slots) return "a plan with residual slots";
-    if (is(o->samples, "placed") || is(o->samples, "round")) return "a plan with placed samples";
+    if (o->samples && !is(o->samples, "kept") && !is(o->samples, "dealt"))
+        return "a plan with placed samples";
+    if (o->dppa.given) return "a plan with settings of dppa";
     if (o->partition && !is(o->partition, "auto") && !is(o->partition, "range"))
         return "a partition other than auto and range";
     if (o->blocks.by && !is(o->blocks.by, "pattern") && !is(o->blocks.by, "none"))
@@ -54,9 +58,9 @@ int drps_together_check(struct drps_index_options *o, struct drps_err *err)
     const char *what = of_one_machine(o);
     if (what)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s: several machines cannot make that together, so have one read all "
-                            "data",
-                            what);
+                            "%s: several machines cannot make that together; have one machine read "
+                            "all data and make it for %" PRIu32 " workers",
+                            what, o->ranks->count);
     if (o->workers && o->workers != o->ranks->count)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%" PRIu32 " workers and %" PRIu32
@@ -70,42 +74,147 @@ int drps_together_check(struct drps_index_options *o, struct drps_err *err)
 
 /* ---- Beginning ---- */
 
-static const char *text(const char *s)
+static uint64_t hash_of(const char *text)
 {
-    return s ? s : "";
+    return text ? drps_checksum(text, strlen(text)) : 0;
 }
 
-/* What must be the same on all ranks, as a text. Memory, inputs and folders may differ. */
-static char *options_text(const struct drps_index_options *o)
+static uint64_t bits_of(double x)
 {
-    char *out;
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+/* What must be the same on all ranks. Memory, inputs and folders may differ. */
+static const char *const option_names[] = {
+    "whether files are the same on all",
+    "algorithm",
+    "loss",
+    "task",
+    "number of outputs",
+    "number of factors",
+    "choice of normalising",
+    "choice of an intercept",
+    "choice of dense batches",
+    "class weights",
+    "partition",
+    "samples",
+    "batch size",
+    "batch size",
+    "order",
+    "seed",
+    "share of test samples",
+    "block builder",
+    "block size",
+    "cost of a disk request",
+    "speed of the disk",
+    "format",
+    "kinds of columns",
+    "columns crossed",
+    "label column",
+    "seed of hashes",
+    "hashing of features",
+};
+enum { OPTIONS = sizeof(option_names) / sizeof(option_names[0]) };
+
+static void hash_options(const struct drps_index_options *o, uint64_t out[OPTIONS])
+{
     const struct drps_blocks_options *b = &o->blocks;
-    const int n = asprintf(&out,
-                           "%d|%s|%s|%s|%u|%u|%d|%d|%d|%s|%s|%s|%" PRIu64 "|%a|%s|%" PRIu64
-                           "|%a|%s|%s|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64,
-                           o->shared, o->algo, text(o->loss), text(o->task), o->outputs, o->factors,
-                           o->not_normalized, o->no_bias, o->dense, text(o->class_weights),
-                           text(o->partition), text(o->samples), o->batch_size, o->batch_percent,
-                           text(o->order), o->seed, o->test_fraction, b->by, text(o->reader.format),
-                           b->bytes, b->seek_ns, b->transfer_bps, o->reader.hash_seed);
-    return n < 0 ? NULL : out;
+    const struct drps_reader_options *r = &o->reader;
+    const uint64_t hashes[OPTIONS] = {
+        (uint64_t)o->shared,
+        hash_of(o->algo),
+        hash_of(o->loss),
+        hash_of(o->task),
+        o->outputs,
+        o->factors,
+        (uint64_t)o->not_normalized,
+        (uint64_t)o->no_bias,
+        (uint64_t)o->dense,
+        hash_of(o->class_weights),
+        hash_of(o->partition),
+        hash_of(o->samples),
+        o->batch_size,
+        bits_of(o->batch_percent),
+        hash_of(o->order),
+        o->seed,
+        bits_of(o->test_fraction),
+        hash_of(b->by),
+        b->bytes,
+        b->seek_ns,
+        b->transfer_bps,
+        hash_of(r->format),
+        hash_of(r->csv_kinds),
+        hash_of(r->csv_cross),
+        hash_of(r->csv_label),
+        r->hash_seed,
+        (uint64_t)o->hashing.bits << 32 | (uint64_t)o->hashing.kind << 24 | o->hashing.bins,
+    };
+    memcpy(out, hashes, sizeof(hashes));
 }
 
 static int check_options(const struct swap_ranks *ranks, const struct drps_index_options *o,
                          struct drps_err *err)
 {
-    char *mine = options_text(o);
-    uint64_t *all = calloc(ranks->count, sizeof(*all));
-    int rc = mine && all ? 0 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
-    const uint64_t hash = rc == 0 ? drps_checksum(mine, strlen(mine)) : 0;
-    if (rc == 0) rc = drps_swap_gather(ranks, &hash, 1, all, err);
+    uint64_t mine[OPTIONS], (*all)[OPTIONS] = calloc(ranks->count, sizeof(*all));
+    hash_options(o, mine);
+    int rc = all ? drps_swap_gather(ranks, mine, OPTIONS, all[0], err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
     for (uint32_t r = 1; r < ranks->count && rc == 0; r++)
-        if (all[r] != all[0])
-            rc = drps_err_set(err, DRPS_E_CONFIG,
-                              "rank %" PRIu32 " was started with other options than rank 0: all "
-                              "need the same, but for files, folders and memory",
-                              r);
-    free(mine);
+        for (size_t i = 0; i < OPTIONS && rc == 0; i++)
+            if (all[r][i] != all[0][i])
+                rc = drps_err_set(err, DRPS_E_CONFIG,
+                                  "rank %" PRIu32
+                                  " was started with other options than rank 0 (%s): all need the "
+                                  "same, but for files, folders and memory",
+                                  r, option_names[i]);
+    free(all);
+    return rc;
+}
+
+/* ---- Inputs ---- */
+
+/* Hashes a file's name, size and first bytes; 0: it is empty, no file, or cannot be read, which the
+ * reader says. */
+static uint64_t hash_file(const struct drps_io *io, const char *path)
+{
+    enum { LOOK_BYTES = 64 << 10 };
+    const char *name = strrchr(path, '/');
+    uint64_t size = 0, hashes[3] = {hash_of(name ? name + 1 : path)};
+    char *bytes = malloc(LOOK_BYTES);
+    struct stat st;
+    int fd = -1;
+    if (bytes && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+        drps_io_open(io, path, O_RDONLY, &fd, NULL) == 0 &&
+        drps_io_size(io, fd, path, &size, NULL) == 0 && size) {
+        const size_t n = size < LOOK_BYTES ? (size_t)size : LOOK_BYTES;
+        if (drps_io_read_at(io, fd, bytes, n, 0, path, NULL) == 0) {
+            hashes[1] = size;
+            hashes[2] = drps_checksum(bytes, n);
+        }
+    }
+    if (fd >= 0) drps_io_close(io, fd);
+    free(bytes);
+    return hashes[2] ? drps_checksum(hashes, sizeof(hashes)) : 0;
+}
+
+/* The first input of each rank must be another file: else its samples would count twice. */
+static int check_inputs(const struct swap_ranks *ranks, const struct drps_index_options *o,
+                        struct drps_err *err)
+{
+    uint64_t *all = calloc(ranks->count, sizeof(*all));
+    const uint64_t mine = hash_file(ranks->io, o->inputs[0]);
+    int rc = all ? drps_swap_gather(ranks, &mine, 1, all, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    for (uint32_t r = 1; r < ranks->count && rc == 0; r++)
+        for (uint32_t q = 0; q < r && rc == 0; q++)
+            if (all[r] && all[r] == all[q])
+                rc = drps_err_set(err, DRPS_E_CONFIG,
+                                  "ranks %" PRIu32 " and %" PRIu32
+                                  " both read a file like %s, so that its samples would count "
+                                  "twice: give each its own, or say that inputs are shared by all",
+                                  q, r, o->inputs[0]);
     free(all);
     return rc;
 }
@@ -168,10 +277,11 @@ int drps_together_begin(const struct swap_ranks *ranks, struct drps_index_option
 {
     *out_own = NULL;
     int rc = check_options(ranks, options, err);
+    if (rc == 0 && !options->shared) rc = check_inputs(ranks, options, err);
     if (rc == 0 && !options->shared) rc = number_inputs(ranks, options, err);
     if (rc < 0 || !ranks->rank) return rc;
     if (!options->force && access(options->out, F_OK) == 0)
-        return drps_err_set(err, -EEXIST, "%s exists: name another folder, or replace it",
+        return drps_err_set(err, -EEXIST, "%s exists: name another folder, or have it replaced",
                             options->out);
     if (asprintf(out_own, "%s.rank-%" PRIu32, options->out, ranks->rank) >= 0) return 0;
     *out_own = NULL;

@@ -134,6 +134,9 @@ static int check(const struct drps_together_local *local, struct drps_err *err)
     struct drps_reader_share share;
     options.ranks = &ranks;
     int rc = drps_together_check(&options, err);
+    if (rc == 0 && !options.force && access(options.out, F_OK) == 0)
+        rc = drps_err_set(err, -EEXIST, "%s exists: name another folder, or have it replaced",
+                          options.out);
     if (rc == 0)
         rc = drps_reader_share(drps_io_os(), options.inputs, options.inputs_n, 0, local->count,
                                &share, err);

@@ -130,6 +130,7 @@ struct whole {
     struct verify_sums sums;
     struct drps_plan_info parts; /* sums and maxima, as plan.json of the whole has them */
     struct drps_plan_info most;  /* the most steps that a part has */
+    int missing;                 /* 1: a part before is not there, so that its rows are not known */
 };
 
 static void raise(uint64_t *most, uint64_t value)
@@ -191,10 +192,10 @@ static int belongs(struct whole *w, const struct drps_plan *part, struct drps_er
     if (strcmp(info->ranks.whole, whole->id) != 0 || info->ranks.count != whole->ranks.count ||
         info->ranks.workers != whole->ranks.workers ||
         info->ranks.first_worker != whole->ranks.first_worker ||
-        info->ranks.first_row != w->parts.rows || strcmp(info->algo, whole->algo) != 0 ||
-        strcmp(info->expression, whole->expression) != 0 || info->dim != whole->dim ||
-        info->field_count != whole->field_count || info->normalized != whole->normalized ||
-        info->row_bytes != whole->row_bytes)
+        (info->ranks.first_row != w->parts.rows && !w->missing) ||
+        strcmp(info->algo, whole->algo) != 0 || strcmp(info->expression, whole->expression) != 0 ||
+        info->dim != whole->dim || info->field_count != whole->field_count ||
+        info->normalized != whole->normalized || info->row_bytes != whole->row_bytes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
     raise(&w->most.batches, info->batches);
     raise(&w->most.eval_batches, info->eval_batches);
@@ -211,6 +212,7 @@ static int verify_part(struct whole *w, uint32_t rank, struct drps_err *err)
 {
     struct drps_plan *part;
     int rc = drps_plan_open_rank(w->v.io, w->v.plan->dir, rank, &part, err);
+    w->missing |= rc == DRPS_E_NOT_FOUND;
     if (rc < 0) return rc;
     rc = belongs(w, part, err);
     struct verify v = begin(part, w->v.found);

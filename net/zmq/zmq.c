@@ -140,7 +140,7 @@ static int check_keys(const struct drps_net_options *o, const struct drps_peers 
         if (!keys && !insecure && !drps_peer_is_loopback(p))
             return drps_err_set(
                 err, DRPS_E_CONFIG,
-                "rank %u (%s:%s) is not on this machine: keys are needed, or leave to do "
+                "rank %u (%s:%s) has no loopback address: keys are needed, or leave to do "
                 "without them, with which anyone who reaches the port can read and change what is "
                 "trained",
                 r, p->host, p->port);

@@ -3,7 +3,9 @@
 #include "storage/io/drps_probe.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
@@ -92,8 +94,10 @@ static int measure(struct probe *p, const struct requests *r, double *ns_out, st
 static int probe_open(struct probe *p, const struct drps_io *io, const char *dir, int no_uring,
                       struct drps_err *err)
 {
+    char name[32]; /* others may measure at the same time */
+    (void)snprintf(name, sizeof(name), "probe-%ld", (long)getpid());
     *p = (struct probe){.io = io,
-                        .path = drps_path_join(dir, "probe"),
+                        .path = drps_path_join(dir, name),
                         .now = drps_clock_ns,
                         .mem = drps_pages_new(MEM_BYTES)};
     if (!p->path || !p->mem) return drps_err_set(err, -ENOMEM, "no memory to measure the disk");

@@ -78,7 +78,7 @@ static void print_text(const struct drps_plan *plan, const struct drps_degrees *
 {
     char edges[DRPS_CLI_COUNT_BYTES];
     const double cells = (double)d->features.n * (double)d->samples.n;
-    printf("plan %s: training samples have %s features together, %.3g %% of what they could\n",
+    printf("plan %s: training samples have %s features together, %.3g %% of all pairs of a sample and a feature\n",
            plan->dir, drps_cli_grouped(d->edges, edges),
            cells > 0 ? 100 * (double)d->edges / cells : 0);
     print_side("features", "samples that have one", d, &d->features);

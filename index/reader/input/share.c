@@ -37,8 +37,7 @@ static int open_file(const struct drps_io *io, const char *path, int *fd_out, ui
     if (rc < 0) return rc;
     if (rc == 0) rc = drps_io_size(io, *fd_out, path, size_out, err);
     if (rc > 0)
-        rc = drps_err_set(err, DRPS_E_CONFIG,
-                          "%s is a pipe, which cannot be read in shares: give files",
+        rc = drps_err_set(err, DRPS_E_CONFIG, "%s cannot be read in shares: give files",
                           is_stdin ? "standard input" : path);
     if (rc < 0 && !is_stdin) drps_io_close(io, *fd_out);
     return rc;
