@@ -655,6 +655,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         if (rc == 0) warn_of_ratings(o, paths[0], p->format);
     } else if (rc == 0) {
         rc = check_same_shape(t, a.reader, err);
+        if (rc == 0 && !drps_reader_has_classes(a.reader)) drop_classes(p);
     }
     if (rc == 0) {
         a.watch = t->progress->watch;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/drps_checksum.h"
@@ -75,19 +76,37 @@ static const char *text(const char *s)
     return s ? s : "";
 }
 
+/* How text becomes samples: a feature must be the same one wherever it is read. */
+static char *reading_text(const struct drps_index_options *o)
+{
+    char *out;
+    const struct drps_reader_options *r = &o->reader;
+    const struct drps_hashing *h = &o->hashing;
+    const int n = asprintf(&out, "%s|%u|%d|%u|%d|%s|%d|%s|%s|%s|%d|%s|%s|%s|%" PRIu64,
+                           text(r->format), h->bits, (int)h->kind, h->bins, r->skip_bad_lines,
+                           text(r->csv_label), (int)r->csv_header, text(r->csv_scale),
+                           text(r->csv_cross), text(r->csv_kinds), r->csv_separator,
+                           text(r->weight), text(r->clicks), text(r->impressions), r->hash_seed);
+    return n < 0 ? NULL : out;
+}
+
 /* What must be the same on all ranks, as a text. Memory, inputs and folders may differ. */
 static char *options_text(const struct drps_index_options *o)
 {
     char *out;
+    char *reading = reading_text(o);
     const struct drps_blocks_options *b = &o->blocks;
-    const int n = asprintf(&out,
+    const int n =
+        reading ? asprintf(&out,
                            "%d|%s|%s|%s|%u|%u|%d|%d|%d|%s|%s|%s|%" PRIu64 "|%a|%s|%" PRIu64
-                           "|%a|%s|%s|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%" PRIu64,
+                           "|%a|%s|%" PRIu64 "|%" PRIu64 "|%" PRIu64 "|%d|%s",
                            o->shared, o->algo, text(o->loss), text(o->task), o->outputs, o->factors,
                            o->not_normalized, o->no_bias, o->dense, text(o->class_weights),
                            text(o->partition), text(o->samples), o->batch_size, o->batch_percent,
-                           text(o->order), o->seed, o->test_fraction, b->by, text(o->reader.format),
-                           b->bytes, b->seek_ns, b->transfer_bps, o->reader.hash_seed);
+                           text(o->order), o->seed, o->test_fraction, b->by, b->bytes, b->seek_ns,
+                           b->transfer_bps, o->no_forecast, reading)
+                : -1;
+    free(reading);
     return n < 0 ? NULL : out;
 }
 
@@ -136,6 +155,34 @@ static int number_inputs(const struct swap_ranks *ranks, struct drps_index_optio
     return rc;
 }
 
+/* Of files that all ranks share: that they are as many, and as long, on all of them. */
+static int check_shared(const struct swap_ranks *ranks, const struct drps_index_options *o,
+                        struct drps_err *err)
+{
+    const char *const *lists[2] = {o->inputs, o->tests};
+    const size_t n[2] = {o->inputs_n, o->tests_n};
+    uint64_t(*all)[2] = calloc(ranks->count, sizeof(*all)), mine[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        mine[i] = drps_checksum(&n[i], sizeof(n[i]));
+        for (size_t k = 0; k < n[i]; k++) {
+            struct stat st;
+            const uint64_t size = stat(lists[i][k], &st) == 0 ? (uint64_t)st.st_size : UINT64_MAX;
+            const uint64_t both[2] = {mine[i], size};
+            mine[i] = drps_checksum(both, sizeof(both));
+        }
+    }
+    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    for (uint32_t r = 1; r < ranks->count && rc == 0; r++)
+        if (memcmp(all[r], all[0], sizeof(*all)) != 0)
+            rc = drps_err_set(err, DRPS_E_CONFIG,
+                              "rank %" PRIu32 " has other %s than rank 0: where files are shared, "
+                              "all must name the same, with the same bytes",
+                              r, all[r][0] != all[0][0] ? "input files" : "test files");
+    free(all);
+    return rc;
+}
+
 /* The lines of the last file that the share lies in. */
 static int count_lines(const struct drps_io *io, const char *const *paths, size_t n,
                        const struct drps_reader_share *s, uint64_t *lines_out, struct drps_err *err)
@@ -168,7 +215,9 @@ int drps_together_begin(const struct swap_ranks *ranks, struct drps_index_option
 {
     *out_own = NULL;
     int rc = check_options(ranks, options, err);
-    if (rc == 0 && !options->shared) rc = number_inputs(ranks, options, err);
+    if (rc == 0)
+        rc = options->shared ? check_shared(ranks, options, err)
+                             : number_inputs(ranks, options, err);
     if (rc < 0 || !ranks->rank) return rc;
     if (!options->force && access(options->out, F_OK) == 0)
         return drps_err_set(err, -EEXIST, "%s exists: name another folder, or replace it",
@@ -226,12 +275,16 @@ static int move(const struct drps_io *io, const char *from, const char *to, stru
     return drps_err_set(err, rc, "cannot move %s to %s: %s", from, to, drps_err_name(rc));
 }
 
-/* 1: `out` is a plan of the same name, which rank 0 has made there. */
-static int is_made(const struct drps_io *io, const char *out, const char *own)
+/* 1: `out` is a plan of the same name, which rank 0 has made there. That has no folder of this rank
+ * yet, as an earlier plan of the same data has on a disk of this rank's own. */
+static int is_made(const struct swap_ranks *ranks, const struct drps_io *io, const char *out,
+                   const char *own)
 {
+    char part[DRPS_PLAN_PATH_BYTES];
     struct drps_plan *there = NULL, *mine = NULL;
     struct drps_err ignored = DRPS_ERR_INIT;
-    int same = drps_plan_open(io, out, &there, &ignored) == 0;
+    int same = drps_plan_rank_dir(out, ranks->rank, part, &ignored) == 0 &&
+               access(part, F_OK) != 0 && drps_plan_open(io, out, &there, &ignored) == 0;
     drps_err_clear(&ignored);
     same = same && drps_plan_open(io, own, &mine, &ignored) == 0 &&
            strcmp(there->info.ranks.whole, mine->info.ranks.whole) == 0;
@@ -253,7 +306,7 @@ static int move_folder(const struct swap_ranks *ranks, const struct drps_io *io,
 int drps_together_join(const struct swap_ranks *ranks, const struct drps_io *io, const char *own,
                        const char *out, int replace, struct drps_err *err)
 {
-    if (is_made(io, out, own)) return move_folder(ranks, io, own, out, err);
+    if (is_made(ranks, io, out, own)) return move_folder(ranks, io, own, out, err);
     int rc = replace ? drps_stage_remove(io, out, &drps_plan_kind, err) : 0;
     return rc == 0 ? move(io, own, out, err) : rc;
 }

@@ -38,6 +38,9 @@ struct job {
     struct scratch *scratch;
     uint32_t ranks;
     int one_disk; /* 1: all make the same folder */
+    int force;
+    int other_memory;         /* 1: ranks above 0 have more than rank 0 */
+    const struct drps_io *io; /* NULL: the system's */
     uint64_t seed_of[MOST];
     char input[MOST][SCRATCH_PATH_BYTES], out[MOST][SCRATCH_PATH_BYTES];
     int rc[MOST];
@@ -102,7 +105,9 @@ static void run_rank(struct drps_net *net, uint32_t rank, void *ctx)
     o.inputs_n = 1;
     o.out = job->out[rank];
     o.seed = job->seed_of[rank];
-    job->rc[rank] = drps_together_run_on(net, NULL, &o, result, &job->err[rank]);
+    o.force = job->force;
+    if (job->other_memory && rank) o.memory_bytes = UINT64_C(1) << 30;
+    job->rc[rank] = drps_together_run_on(net, job->io, &o, result, &job->err[rank]);
     free(result);
 }
 
@@ -238,6 +243,41 @@ static void test_a_plan_that_is_there_stays(void **state)
     free(job);
 }
 
+static int fail_join(void *ctx, const char *from, const char *to)
+{
+    const size_t n = strlen(from);
+    if (n > 7 && strcmp(from + n - 7, ".rank-2") == 0) return -ENOSPC;
+    return drps_io_os()->ops->rename(ctx, from, to);
+}
+
+static void test_a_rank_that_cannot_name_its_folder_leaves_no_plan(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_io_ops ops = *drps_io_os()->ops;
+    const struct drps_io io = {.ops = &ops, .ctx = drps_io_os()->ctx};
+    struct job *job = must(calloc(1, sizeof(*job)));
+    *job = (struct job){.wish = &wishes[0], .scratch = s, .ranks = 3, .io = &io};
+    ops.rename = fail_join;
+    make_inputs(job);
+    expect_failure(s, job, "cannot move");
+    free(job);
+}
+
+static void test_the_same_plan_is_replaced_on_disks_of_their_own(void **state)
+{
+    struct scratch *s = *state;
+    struct job *job = must(calloc(1, sizeof(*job)));
+    *job = (struct job){.wish = &wishes[0], .scratch = s, .ranks = 3, .force = 1};
+    make_inputs(job);
+    for (int i = 0; i < 2; i++) {
+        run_ranks(job, NET_INPROC);
+        for (uint32_t r = 0; r < job->ranks; r++)
+            if (job->rc[r]) fail_msg("run %d, rank %u: %s", i, r, job->err[r].text);
+        assert_int_equal(folder_entries(s->dir), 6); /* inputs and plans */
+    }
+    free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +290,10 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_a_plan_that_is_there_stays, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_a_rank_that_cannot_name_its_folder_leaves_no_plan,
+                                        scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_the_same_plan_is_replaced_on_disks_of_their_own,
+                                        scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
