@@ -39,7 +39,6 @@ struct job {
     uint32_t ranks;
     int one_disk; /* 1: all make the same folder */
     int force;
-    int other_memory;         /* 1: ranks above 0 have more than rank 0 */
     const struct drps_io *io; /* NULL: the system's */
     uint64_t seed_of[MOST];
     char input[MOST][SCRATCH_PATH_BYTES], out[MOST][SCRATCH_PATH_BYTES];
@@ -106,7 +105,6 @@ static void run_rank(struct drps_net *net, uint32_t rank, void *ctx)
     o.out = job->out[rank];
     o.seed = job->seed_of[rank];
     o.force = job->force;
-    if (job->other_memory && rank) o.memory_bytes = UINT64_C(1) << 30;
     job->rc[rank] = drps_together_run_on(net, job->io, &o, result, &job->err[rank]);
     free(result);
 }
@@ -194,6 +192,39 @@ static void test_plan_is_that_of_one_machine_over_any_transport(void **state)
     for (int kind = 1; kind < NET_KINDS; kind++)
         if (net_kind_there((enum net_kind)kind))
             compare(*state, &wishes[0], 3, (enum net_kind)kind, kind % 2);
+}
+
+/* The plan of rank 0's samples and rank 2's, although rank 1 has none. */
+static void test_a_rank_may_have_an_empty_file(void **state)
+{
+    static const enum case_format formats[] = {CASE_LIBSVM, CASE_CSV, CASE_RATINGS};
+    for (size_t i = 0; i < 3; i++) {
+        const struct wish wish = {.algo = "svm",
+                                  .order = "shuffled",
+                                  .partition = "auto",
+                                  .samples = i ? "dealt" : "kept",
+                                  .blocks = "pattern",
+                                  .format = formats[i],
+                                  .batch_size = 20,
+                                  .samples_of = {300, 0, 100}};
+        char one[SCRATCH_PATH_BYTES];
+        struct scratch *s = *state;
+        struct job *job = must(calloc(1, sizeof(*job)));
+        *job = (struct job){.wish = &wish, .scratch = s, .ranks = 3, .one_disk = 1};
+        make_inputs(job);
+        scratch_write(job->input[1], "", 0);
+        if (formats[i] == CASE_RATINGS)
+            for (uint32_t r = 0; r < 3; r += 2)
+                scratch_write(job->input[r], "u1\ti1\t1\nu2\ti2\t0\nu3\ti1\t1\n", 24);
+        run_one(job, one);
+        run_ranks(job, NET_INPROC);
+        for (uint32_t r = 0; r < 3; r++)
+            if (job->rc[r]) fail_msg("rank %u: %s", r, job->err[r].text);
+        expect_plan(job, one);
+        assert_int_equal(drps_io_remove_tree(drps_io_os(), one, NULL), 0);
+        assert_int_equal(drps_io_remove_tree(drps_io_os(), job->out[0], NULL), 0);
+        free(job);
+    }
 }
 
 /* ---- Failures ---- */
@@ -285,6 +316,8 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_plan_is_that_of_one_machine_over_any_transport,
                                         scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_a_rank_may_have_an_empty_file, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(test_a_bad_line_ends_all, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_other_options_are_refused, scratch_setup,
                                         scratch_teardown),
