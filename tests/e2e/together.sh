@@ -39,6 +39,13 @@ local_same "balanced classes" train.svm --algo mlr --class-weights balanced
 local_same "labels of ratings" two.tsv --algo svm --format ratings
 local_same "little memory" data.svm --algo lor --blocks none
 
+for i in 1 2 3; do # each rank has a file, and a port, of its own
+    "$tools/drps-index" data.svm --algo lor --local 3 -o plan --quiet --metrics-file run.prom --metrics-port "$(ports 1 | sed 's/.*://')" || fail "numbers to watch of three ranks"
+    [[ -s run.rank-0.prom && -s run.rank-2.prom && ! -e run.prom ]] || fail "numbers to watch: $(ls)"
+    rm -r plan
+done
+echo "ok numbers to watch"
+
 # ---- Several machines, each with its own data ----
 
 start() { # N OPTIONS...: ranks 1 to N - 1 in the background, in folders of their own; their ids are in pids
