@@ -210,6 +210,24 @@ int drps_together_share(const struct swap_ranks *ranks, const struct drps_io *io
     return rc;
 }
 
+/* What rank 0 finds wrong when it begins, other ranks would when all is made: on a disk of their
+ * own only a plan is replaced. */
+static int check_out(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (access(o->out, F_OK)) return 0;
+    if (!o->force)
+        return drps_err_set(err, -EEXIST, "%s exists: name another folder, or replace it", o->out);
+    char *manifest = drps_path_join(o->out, DRPS_FILE_MANIFEST);
+    int rc = manifest ? access(manifest, F_OK) : -1;
+    if (!manifest)
+        rc = drps_err_set(err, -ENOMEM, "no memory for a path");
+    else if (rc)
+        rc = drps_err_set(err, -EEXIST, "%s holds no %s, and is not replaced: name another folder",
+                          o->out, DRPS_FILE_MANIFEST);
+    free(manifest);
+    return rc;
+}
+
 int drps_together_begin(const struct swap_ranks *ranks, struct drps_index_options *options,
                         char **out_own, struct drps_err *err)
 {
@@ -219,9 +237,8 @@ int drps_together_begin(const struct swap_ranks *ranks, struct drps_index_option
         rc = options->shared ? check_shared(ranks, options, err)
                              : number_inputs(ranks, options, err);
     if (rc < 0 || !ranks->rank) return rc;
-    if (!options->force && access(options->out, F_OK) == 0)
-        return drps_err_set(err, -EEXIST, "%s exists: name another folder, or replace it",
-                            options->out);
+    rc = check_out(options, err);
+    if (rc < 0) return rc;
     if (asprintf(out_own, "%s.rank-%" PRIu32, options->out, ranks->rank) >= 0) return 0;
     *out_own = NULL;
     return drps_err_set(err, -ENOMEM, "no memory for a path");
