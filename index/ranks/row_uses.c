@@ -245,12 +245,33 @@ static uint32_t slice_rows(const struct row_uses_job *job)
     return fit > SLICE_MOST ? SLICE_MOST : fit < SLICE_LEAST ? SLICE_LEAST : (uint32_t)fit;
 }
 
+/* Of several machines: the slices of all are those that fit the memory of each. */
+static int agree_on_slice(const struct swap_ranks *ranks, uint32_t *slice, struct drps_err *err)
+{
+    const uint64_t mine = *slice;
+    uint64_t *all = drps_array_new(ranks->count, sizeof(*all));
+    int rc = all ? drps_swap_gather(ranks, &mine, 1, all, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %" PRIu32 " ranks", ranks->count);
+    for (uint32_t r = 0; r < ranks->count && rc == 0; r++) {
+        if (all[r] < SLICE_LEAST || all[r] > SLICE_MOST)
+            rc = drps_swap_fault(r, "slices of rows that make no sense", err);
+        else if (all[r] < *slice)
+            *slice = (uint32_t)all[r];
+    }
+    free(all);
+    return rc;
+}
+
 int drps_row_uses_open(const struct row_uses_job *job, struct row_uses **out, struct drps_err *err)
 {
     struct row_uses *u = *out = calloc(1, sizeof(*u));
     if (!u) return drps_err_set(err, -ENOMEM, "no memory for the uses of rows");
     u->job = job;
     u->slice = slice_rows(job);
+    if (job->ranks) {
+        int rc = agree_on_slice(job->ranks, &u->slice, err);
+        if (rc < 0) return rc;
+    }
     u->slices = ((uint64_t)job->rows + u->slice - 1) / u->slice;
     u->records = calloc(job->workers, sizeof(*u->records));
     u->part = calloc((size_t)job->workers + 1, sizeof(*u->part));

@@ -22,7 +22,7 @@ struct row_uses_job {
     uint32_t first_machine;   /* that of worker 0: touches name machines */
     uint64_t memory_bytes;    /* for a slice; counting takes 4 bytes a row beside it */
     struct swap_ranks *ranks; /* each counts its own batches, which are all that rows.rec has, and
-                                 tells the others; all have the same memory_bytes. NULL: alone */
+                                 tells the others; the least memory_bytes counts. NULL: alone */
 };
 
 struct row_uses; /* opaque; own, drps_row_uses_close() it */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
@@ -249,20 +250,45 @@ static int share_parts(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
-/* Give the plan its name. Of several machines, each has its own rank's folder, and plan.json. */
-static int commit(struct index_run *r, struct drps_err *err)
+/* 1: rank 0 has made the plan there, and so is to remove it, too. */
+static int has_rank_0(const char *out)
 {
-    struct swap_ranks *ranks = r->options.ranks;
-    int rc = ranks ? drps_together_await_all(ranks, err) : 0;
-    if (rc < 0) return rc;
-    if (!ranks || ranks->rank) rc = drps_stage_commit(&r->stage, err);
-    if (rc < 0 || !ranks) return rc;
-    rc = drps_together_await_all(ranks, err); /* all folders are whole, on disk */
+    char dir[DRPS_PLAN_PATH_BYTES];
+    struct drps_err ignored = DRPS_ERR_INIT;
+    return drps_plan_rank_dir(out, 0, dir, &ignored) == 0 && access(dir, F_OK) == 0;
+}
+
+/* Steps of one machine among several; *made_out is the folder that has a name so far. */
+static int commit_together(struct index_run *r, const char **made_out, struct drps_err *err)
+{
+    const struct swap_ranks *ranks = r->options.ranks;
+    const char *path = ranks->rank ? r->out : r->options.out;
+    int rc = drps_together_await_all(ranks, err);
+    if (rc == 0 && ranks->rank) rc = drps_stage_commit(&r->stage, err);
+    if (rc == 0 && ranks->rank) *made_out = path;
+    if (rc == 0) rc = drps_together_await_all(ranks, err); /* all folders are whole, on disk */
     if (rc == 0 && !ranks->rank) rc = drps_stage_commit(&r->stage, err);
+    if (rc == 0 && !ranks->rank) *made_out = path;
     if (rc == 0) rc = drps_together_await_all(ranks, err);
     if (rc == 0 && ranks->rank)
         rc = drps_together_join(ranks, r->io, r->out, r->options.out, r->options.force, err);
-    return rc == 0 ? drps_together_await_all(ranks, err) : rc;
+    if (rc < 0) return rc;
+    if (ranks->rank) *made_out = has_rank_0(r->options.out) ? NULL : r->options.out;
+    return drps_together_await_all(ranks, err);
+}
+
+/* Give the plan its name. Of several machines, each has its own rank's folder, and plan.json; if
+ * one fails, none keeps them. */
+static int commit(struct index_run *r, struct drps_err *err)
+{
+    const char *made = NULL;
+    struct drps_err left = DRPS_ERR_INIT;
+    if (!r->options.ranks) return drps_stage_commit(&r->stage, err);
+    const int rc = commit_together(r, &made, err);
+    const struct drps_io io = {.ops = r->io->ops, .ctx = r->io->ctx}; /* interrupted or not */
+    if (rc < 0 && made && drps_stage_remove(&io, made, &drps_plan_kind, &left) < 0)
+        drps_log(r->options.log, DRPS_LOG_WARN, "%s", left.text);
+    return rc;
 }
 
 static int publish(struct index_run *r, struct drps_err *err)

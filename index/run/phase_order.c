@@ -181,6 +181,7 @@ static int move_samples(struct index_run *r, struct drps_err *err)
                                  .classes = drps_classes_count(r->classes),
                                  .samples_of = r->train_of,
                                  .rows = r->info->rows,
+                                 .fields = (uint32_t)r->info->field_count,
                                  .batch_size = r->info->batch_size,
                                  .memory_bytes = r->options.memory_bytes / 3,
                                  .by_order = strcmp(r->info->order, "shuffled") == 0};
@@ -193,6 +194,7 @@ static int move_samples(struct index_run *r, struct drps_err *err)
     int rc = drps_together_deal(ranks, &move, "train", &r->parsed.train, &r->train, err);
     move.samples_of = r->test_of;
     move.by_order = 0;
+    move.test = 1;
     if (rc == 0) rc = drps_together_deal(ranks, &move, "test", &r->parsed.test, &r->test, err);
     r->moved = 1;
     free(r->label_of); /* labels are what it has given */

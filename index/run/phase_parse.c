@@ -251,9 +251,9 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     if (r->options.tests_n && !p->test_samples)
         return drps_err_set(err, DRPS_E_FORMAT, "the test input holds no sample");
     rc = settle_labels(r, err);
-    if (rc == 0) rc = number_own_classes(r, err);
     if (rc == 0) rc = settle_loss(r, err);
     if (rc == 0) rc = drps_run_weigh_classes(r, err);
+    if (rc == 0) rc = number_own_classes(r, err);
     if (rc == 0) rc = settle_fields(r, err);
     if (rc == 0 && r->base) rc = drps_run_check_dim(r, err);
     if (rc < 0) return rc;

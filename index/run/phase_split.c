@@ -300,7 +300,7 @@ int drps_phase_split(struct index_run *r, struct drps_err *err)
 {
     const struct blocks_job blocks = drps_run_blocks_job(r);
     struct drps_plan_info *info = r->info;
-    struct owners owners;
+    struct owners owners = {0};
     uint64_t batch_rows = 0;
     r->result->links.fresh_rows = 0;
     struct split_job job = {.io = r->io,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -570,7 +571,8 @@ static int take_shape(const struct drps_io *io, const struct drps_index_options 
 {
     const struct drps_plan *base = o->base_plan;
     if (o->ranks && o->ranks->rank) {
-        int rc = drps_shape_take(o->ranks, p, err);
+        int classes = 0, rc = drps_shape_take(o->ranks, p, &classes, err);
+        if (rc == 0 && !classes) drop_classes(p);
         return rc == 0 ? open_dict(io, o, dir, p, err) : rc;
     }
     if (!base) return 0;
@@ -603,6 +605,15 @@ static int replay(struct taker *t, struct drps_err *err)
     return rc == 0 && t->out->replayed ? mark_generation(t->out, err) : rc;
 }
 
+/* Of several machines one may have files without a byte; what they were to be, rank 0 has told. */
+static int are_empty(const char *const *paths, size_t n)
+{
+    struct stat st;
+    for (size_t i = 0; i < n; i++)
+        if (stat(paths[i], &st) || !S_ISREG(st.st_mode) || st.st_size) return 0;
+    return 1;
+}
+
 static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n,
                       const char *dir, struct drps_err *err)
 {
@@ -611,6 +622,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     struct ahead a = {0};
     struct drps_reader_options r = o->reader;
 
+    if (o->ranks && !o->shared && p->dict && are_empty(paths, n)) return 0;
     r.memory_bytes = o->memory_bytes / 8 * 3;
     r.log = o->log;
     r.stop = o->interrupt;

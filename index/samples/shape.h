@@ -11,8 +11,10 @@ DRPS_MUST_CHECK
 int drps_shape_tell(const struct swap_ranks *ranks, const struct read_samples *p,
                     struct drps_err *err);
 
-/* Another rank takes them into p; p->fields becomes its own. DRPS_E_PROTO: they make no sense. */
+/* Another rank takes them into p; p->fields becomes its own. *classes_out is 1 where labels are
+ * classes, else 0. DRPS_E_PROTO: they make no sense. */
 DRPS_MUST_CHECK
-int drps_shape_take(const struct swap_ranks *ranks, struct read_samples *p, struct drps_err *err);
+int drps_shape_take(const struct swap_ranks *ranks, struct read_samples *p, int *classes_out,
+                    struct drps_err *err);
 
 #endif

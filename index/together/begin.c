@@ -110,11 +110,19 @@ static const char *const option_names[] = {
     "cost of a disk request",
     "speed of the disk",
     "format",
-    "kinds of columns",
-    "columns crossed",
+    "bad lines",
     "label column",
+    "header",
+    "scale of columns",
+    "columns crossed",
+    "kinds of columns",
+    "separator",
+    "weights of samples",
+    "column of clicks",
+    "column of impressions",
     "seed of hashes",
     "hashing of features",
+    "choice of a forecast",
 };
 enum { OPTIONS = sizeof(option_names) / sizeof(option_names[0]) };
 
@@ -145,11 +153,19 @@ static void hash_options(const struct drps_index_options *o, uint64_t out[OPTION
         b->seek_ns,
         b->transfer_bps,
         hash_of(r->format),
-        hash_of(r->csv_kinds),
-        hash_of(r->csv_cross),
+        (uint64_t)r->skip_bad_lines,
         hash_of(r->csv_label),
+        (uint64_t)r->csv_header,
+        hash_of(r->csv_scale),
+        hash_of(r->csv_cross),
+        hash_of(r->csv_kinds),
+        (uint64_t)r->csv_separator,
+        hash_of(r->weight),
+        hash_of(r->clicks),
+        hash_of(r->impressions),
         r->hash_seed,
-        (uint64_t)o->hashing.bits << 32 | (uint64_t)o->hashing.kind << 24 | o->hashing.bins,
+        (uint64_t)o->hashing.bits << 34 | (uint64_t)o->hashing.kind << 32 | o->hashing.bins,
+        (uint64_t)o->no_forecast,
     };
     memcpy(out, hashes, sizeof(hashes));
 }
@@ -245,6 +261,34 @@ static int number_inputs(const struct swap_ranks *ranks, struct drps_index_optio
     return rc;
 }
 
+/* Of files that all ranks share: that they are as many, and as long, on all of them. */
+static int check_shared(const struct swap_ranks *ranks, const struct drps_index_options *o,
+                        struct drps_err *err)
+{
+    const char *const *lists[2] = {o->inputs, o->tests};
+    const size_t n[2] = {o->inputs_n, o->tests_n};
+    uint64_t(*all)[2] = calloc(ranks->count, sizeof(*all)), mine[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        mine[i] = drps_checksum(&n[i], sizeof(n[i]));
+        for (size_t k = 0; k < n[i]; k++) {
+            struct stat st;
+            const uint64_t size = stat(lists[i][k], &st) == 0 ? (uint64_t)st.st_size : UINT64_MAX;
+            const uint64_t both[2] = {mine[i], size};
+            mine[i] = drps_checksum(both, sizeof(both));
+        }
+    }
+    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    for (uint32_t r = 1; r < ranks->count && rc == 0; r++)
+        if (memcmp(all[r], all[0], sizeof(*all)) != 0)
+            rc = drps_err_set(err, DRPS_E_CONFIG,
+                              "rank %" PRIu32 " has other %s than rank 0: where files are shared, "
+                              "all must name the same, with the same bytes",
+                              r, all[r][0] != all[0][0] ? "input files" : "test files");
+    free(all);
+    return rc;
+}
+
 /* The lines of the last file that the share lies in. */
 static int count_lines(const struct drps_io *io, const char *const *paths, size_t n,
                        const struct drps_reader_share *s, uint64_t *lines_out, struct drps_err *err)
@@ -272,17 +316,37 @@ int drps_together_share(const struct swap_ranks *ranks, const struct drps_io *io
     return rc;
 }
 
+/* What rank 0 finds wrong when it begins, other ranks would when all is made: on a disk of their
+ * own only a plan is replaced. */
+static int check_out(const struct drps_index_options *o, struct drps_err *err)
+{
+    if (access(o->out, F_OK)) return 0;
+    if (!o->force)
+        return drps_err_set(err, -EEXIST, "%s exists: name another folder, or have it replaced",
+                            o->out);
+    char *manifest = drps_path_join(o->out, DRPS_FILE_MANIFEST);
+    int rc = manifest ? access(manifest, F_OK) : -1;
+    if (!manifest)
+        rc = drps_err_set(err, -ENOMEM, "no memory for a path");
+    else if (rc)
+        rc = drps_err_set(err, -EEXIST, "%s holds no %s, and is not replaced: name another folder",
+                          o->out, DRPS_FILE_MANIFEST);
+    free(manifest);
+    return rc;
+}
+
 int drps_together_begin(const struct swap_ranks *ranks, struct drps_index_options *options,
                         char **out_own, struct drps_err *err)
 {
     *out_own = NULL;
     int rc = check_options(ranks, options, err);
-    if (rc == 0 && !options->shared) rc = check_inputs(ranks, options, err);
+    if (rc == 0)
+        rc =
+            options->shared ? check_shared(ranks, options, err) : check_inputs(ranks, options, err);
     if (rc == 0 && !options->shared) rc = number_inputs(ranks, options, err);
     if (rc < 0 || !ranks->rank) return rc;
-    if (!options->force && access(options->out, F_OK) == 0)
-        return drps_err_set(err, -EEXIST, "%s exists: name another folder, or have it replaced",
-                            options->out);
+    rc = check_out(options, err);
+    if (rc < 0) return rc;
     if (asprintf(out_own, "%s.rank-%" PRIu32, options->out, ranks->rank) >= 0) return 0;
     *out_own = NULL;
     return drps_err_set(err, -ENOMEM, "no memory for a path");
@@ -336,12 +400,16 @@ static int move(const struct drps_io *io, const char *from, const char *to, stru
     return drps_err_set(err, rc, "cannot move %s to %s: %s", from, to, drps_err_name(rc));
 }
 
-/* 1: `out` is a plan of the same name, which rank 0 has made there. */
-static int is_made(const struct drps_io *io, const char *out, const char *own)
+/* 1: `out` is a plan of the same name, which rank 0 has made there. That has no folder of this rank
+ * yet, as an earlier plan of the same data has on a disk of this rank's own. */
+static int is_made(const struct swap_ranks *ranks, const struct drps_io *io, const char *out,
+                   const char *own)
 {
+    char part[DRPS_PLAN_PATH_BYTES];
     struct drps_plan *there = NULL, *mine = NULL;
     struct drps_err ignored = DRPS_ERR_INIT;
-    int same = drps_plan_open(io, out, &there, &ignored) == 0;
+    int same = drps_plan_rank_dir(out, ranks->rank, part, &ignored) == 0 &&
+               access(part, F_OK) != 0 && drps_plan_open(io, out, &there, &ignored) == 0;
     drps_err_clear(&ignored);
     same = same && drps_plan_open(io, own, &mine, &ignored) == 0 &&
            strcmp(there->info.ranks.whole, mine->info.ranks.whole) == 0;
@@ -363,7 +431,7 @@ static int move_folder(const struct swap_ranks *ranks, const struct drps_io *io,
 int drps_together_join(const struct swap_ranks *ranks, const struct drps_io *io, const char *own,
                        const char *out, int replace, struct drps_err *err)
 {
-    if (is_made(io, out, own)) return move_folder(ranks, io, own, out, err);
+    if (is_made(ranks, io, out, own)) return move_folder(ranks, io, own, out, err);
     int rc = replace ? drps_stage_remove(io, out, &drps_plan_kind, err) : 0;
     return rc == 0 ? move(io, own, out, err) : rc;
 }

@@ -94,6 +94,8 @@ struct together_move {
     size_t classes;        /* labels are numbers below that; 0: any */
     const uint64_t *samples_of; /* [count] that each rank has */
     uint64_t rows;              /* placed ids are below that, or DRPS_NO_ROW */
+    uint32_t fields;            /* entries have fields; of training they are below that; 0: none */
+    int test;
     uint64_t batch_size;
     uint64_t memory_bytes;
     int by_order; /* 1: the samples of all ranks are dealt in the order of their order numbers; 0:

@@ -233,9 +233,10 @@ static int check_sample(const struct dealing *d, uint32_t from, const struct hea
 {
     const uint64_t entry = sizeof(uint32_t) + (h->has & HAS_VALUES ? sizeof(float) : 0) +
                            (h->has & HAS_FIELDS ? sizeof(uint16_t) : 0);
-    if (h->n < SPOOL_ENTRIES_MOST && h->has <= (HAS_VALUES | HAS_FIELDS) &&
-        h->n * entry <= drps_swap_left(d->samples, from) && is_label(d, h->label) &&
-        h->weight > 0 && isfinite(h->weight))
+    const int has_fields = (h->has & HAS_FIELDS) != 0;
+    if (h->n < SPOOL_ENTRIES_MOST && (!h->n || has_fields == (d->move->fields > 0)) &&
+        h->has <= (HAS_VALUES | HAS_FIELDS) && h->n * entry <= drps_swap_left(d->samples, from) &&
+        is_label(d, h->label) && h->weight > 0 && isfinite(h->weight))
         return 0;
     return drps_swap_fault(from, "a sample that makes no sense", err);
 }
@@ -246,6 +247,15 @@ static int check_ids(const struct dealing *d, uint32_t from, const uint32_t *ids
     for (uint32_t i = 0; i < n; i++)
         if (ids[i] >= d->move->rows && ids[i] != DRPS_NO_ROW)
             return drps_swap_fault(from, "a sample with a row that there is not", err);
+    return 0;
+}
+
+static int check_fields(const struct dealing *d, uint32_t from, const uint16_t *fields, uint32_t n,
+                        struct drps_err *err)
+{
+    for (uint32_t i = 0; !d->move->test && i < n; i++)
+        if (fields[i] >= d->move->fields)
+            return drps_swap_fault(from, "a sample with a field that there is not", err);
     return 0;
 }
 
@@ -266,6 +276,7 @@ static int take_sample(struct dealing *d, uint32_t from, struct arrived *a, stru
         rc = drps_swap_take(d->samples, from, a->values, h.n * sizeof(*a->values), err);
     if (rc == 0 && h.has & HAS_FIELDS)
         rc = drps_swap_take(d->samples, from, a->fields, h.n * sizeof(*a->fields), err);
+    if (rc == 0 && h.has & HAS_FIELDS) rc = check_fields(d, from, a->fields, h.n, err);
     if (rc < 0) return rc;
     const struct spool_sample s = {.order = h.order,
                                    .label = h.label,

@@ -7,9 +7,13 @@ static int send_part(struct swap *s, const struct swap_ranks *ranks,
                      const struct drps_plan_info *info, const struct drps_forecast *forecast,
                      size_t forecasts, struct drps_err *err)
 {
+    struct drps_plan_info sent;
     int rc = 0;
+    memcpy(&sent, info, sizeof(sent)); /* holes, too: they are zeros */
+    sent.classes = NULL;               /* addresses are nobody else's business */
+    sent.command = NULL;
     for (uint32_t to = 0; to < ranks->count && rc == 0; to++) {
-        rc = drps_swap_put(s, to, info, sizeof(*info), err);
+        rc = drps_swap_put(s, to, &sent, sizeof(sent), err);
         if (rc == 0) rc = drps_swap_put(s, to, forecast, forecasts * sizeof(*forecast), err);
     }
     return rc == 0 ? drps_swap_end(s, err) : rc;

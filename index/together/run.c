@@ -92,6 +92,7 @@ static int run_rank(struct local *l, uint32_t rank, struct drps_index_result *re
     index.shared = 1;
     struct drps_net *net = NULL;
     if (!index.memory_bytes) index.memory_bytes = drps_memory_available() / 2 / l->asked->count;
+    if (index.metrics.port) index.metrics.port += rank; /* all are on this machine */
     if (rank) {
         index.progress = NULL;
         index.reader.on_columns = NULL;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/monitor/drps_monitor_out.h"
+#include "index/swap/drps_swap.h"
 
 enum number { DONE, TOTAL, INPUT, INPUT_ALL, SAMPLES, LINES, MEMORY_LIMIT, NUMBERS };
 
@@ -82,9 +83,11 @@ int drps_index_watch_open(const struct drps_index_options *options,
     struct drps_index_watch *w = calloc(1, sizeof(*w));
     if (!w) return drps_err_set(err, -ENOMEM, "no memory for numbers to watch");
     w->options = options;
-    int rc = drps_monitor_open(0, &w->monitor, err);
+    const uint32_t rank = options->ranks ? options->ranks->rank : 0;
+    const uint32_t ranks = options->ranks ? options->ranks->count : 1;
+    int rc = drps_monitor_open(rank, &w->monitor, err);
     if (rc == 0) rc = add_all(w, phase_name, err);
-    if (rc == 0) rc = drps_monitor_out_open(w->monitor, o, 0, 1, 0, &w->out, err);
+    if (rc == 0) rc = drps_monitor_out_open(w->monitor, o, rank, ranks, 0, &w->out, err);
     if (rc < 0)
         drps_index_watch_close(w);
     else

@@ -33,8 +33,18 @@ local_same "a compressed file" part.00 part.01.xz part.02 --algo lor --partition
 local_same csv data.csv --algo lor --label click
 local_same "hashed columns" data.csv --algo lor --label click --hash-bits 8
 local_same ratings ratings.tsv --algo lmf --factors 4
+awk '{print $1 "\t" $2 "\t" $3 % 2}' ratings.tsv >two.tsv
 local_same classes train.svm --algo mlr
+local_same "balanced classes" train.svm --algo mlr --class-weights balanced
+local_same "labels of ratings" two.tsv --algo svm --format ratings
 local_same "little memory" data.svm --algo lor --blocks none
+
+for i in 1 2 3; do # each rank has a file, and a port, of its own
+    "$tools/drps-index" data.svm --algo lor --local 3 -o plan --quiet --metrics-file run.prom --metrics-port "$(ports 1 | sed 's/.*://')" || fail "numbers to watch of three ranks"
+    [[ -s run.rank-0.prom && -s run.rank-2.prom && ! -e run.prom ]] || fail "numbers to watch: $(ls)"
+    rm -r plan
+done
+echo "ok numbers to watch"
 
 # ---- Several machines, each with its own data ----
 
@@ -90,7 +100,7 @@ echo "ok shares"
 here() { "$tools/drps-index" "$@" -o never --local 2; }
 fails 1 "cannot open nowhere" here nowhere --algo lor
 [[ $(grep -c . err.txt) = 1 ]] || fail "said more than once: $(cat err.txt)"
-fails 2 "standard input is a pipe" here - --algo lor
+fails 2 "standard input cannot be read in shares" here - --algo lor
 fails 2 "--local runs all ranks" here data.svm --algo lor --peers peers.txt
 fails 2 "order grid: several machines" here ratings.tsv --algo lmf --order grid
 fails 2 "blocks other than" here data.svm --algo lor --blocks auto
@@ -105,6 +115,16 @@ ports 2 >peers.txt
 start 2 --algo lor --seed 5
 fails 2 "rank 1 was started with other options" first --algo lor -o never
 wait "${pids[0]}" && fail "rank 1 did not notice other options"
+absent never
+empty 1
+ports 2 >peers.txt
+start 2 --algo lor --hash-bits 8
+fails 2 "rank 1 was started with other options" first --algo lor --hash-bits 9 -o never
+wait "${pids[0]}" && fail "rank 1 did not notice other hashing"
+ports 2 >peers.txt
+"$tools/drps-index" data.svm --algo lor --shared --peers peers.txt --peer-rank 1 -o machine-1/plan --timeout 60 2>rank-1.txt &
+fails 2 "rank 1 has other test files than rank 0" "$tools/drps-index" data.svm --test part.00 --algo lor --shared --peers peers.txt --peer-rank 0 -o never --timeout 60
+wait $! && fail "rank 1 did not notice other test files"
 absent never
 empty 1
 echo "ok mistakes"

@@ -38,6 +38,8 @@ struct job {
     struct scratch *scratch;
     uint32_t ranks;
     int one_disk; /* 1: all make the same folder */
+    int force;
+    const struct drps_io *io; /* NULL: the system's */
     uint64_t seed_of[MOST];
     char input[MOST][SCRATCH_PATH_BYTES], out[MOST][SCRATCH_PATH_BYTES];
     int rc[MOST];
@@ -102,7 +104,8 @@ static void run_rank(struct drps_net *net, uint32_t rank, void *ctx)
     o.inputs_n = 1;
     o.out = job->out[rank];
     o.seed = job->seed_of[rank];
-    job->rc[rank] = drps_together_run_on(net, NULL, &o, result, &job->err[rank]);
+    o.force = job->force;
+    job->rc[rank] = drps_together_run_on(net, job->io, &o, result, &job->err[rank]);
     free(result);
 }
 
@@ -191,6 +194,39 @@ static void test_plan_is_that_of_one_machine_over_any_transport(void **state)
             compare(*state, &wishes[0], 3, (enum net_kind)kind, kind % 2);
 }
 
+/* The plan of rank 0's samples and rank 2's, although rank 1 has none. */
+static void test_a_rank_may_have_an_empty_file(void **state)
+{
+    static const enum case_format formats[] = {CASE_LIBSVM, CASE_CSV, CASE_RATINGS};
+    for (size_t i = 0; i < 3; i++) {
+        const struct wish wish = {.algo = "svm",
+                                  .order = "shuffled",
+                                  .partition = "auto",
+                                  .samples = i ? "dealt" : "kept",
+                                  .blocks = "pattern",
+                                  .format = formats[i],
+                                  .batch_size = 20,
+                                  .samples_of = {300, 0, 100}};
+        char one[SCRATCH_PATH_BYTES];
+        struct scratch *s = *state;
+        struct job *job = must(calloc(1, sizeof(*job)));
+        *job = (struct job){.wish = &wish, .scratch = s, .ranks = 3, .one_disk = 1};
+        make_inputs(job);
+        scratch_write(job->input[1], "", 0);
+        if (formats[i] == CASE_RATINGS)
+            for (uint32_t r = 0; r < 3; r += 2)
+                scratch_write(job->input[r], "u1\ti1\t1\nu2\ti2\t0\nu3\ti1\t1\n", 24);
+        run_one(job, one);
+        run_ranks(job, NET_INPROC);
+        for (uint32_t r = 0; r < 3; r++)
+            if (job->rc[r]) fail_msg("rank %u: %s", r, job->err[r].text);
+        expect_plan(job, one);
+        assert_int_equal(drps_io_remove_tree(drps_io_os(), one, NULL), 0);
+        assert_int_equal(drps_io_remove_tree(drps_io_os(), job->out[0], NULL), 0);
+        free(job);
+    }
+}
+
 /* ---- Failures ---- */
 
 static void expect_failure(struct scratch *s, struct job *job, const char *text)
@@ -238,6 +274,41 @@ static void test_a_plan_that_is_there_stays(void **state)
     free(job);
 }
 
+static int fail_join(void *ctx, const char *from, const char *to)
+{
+    const size_t n = strlen(from);
+    if (n > 7 && strcmp(from + n - 7, ".rank-2") == 0) return -ENOSPC;
+    return drps_io_os()->ops->rename(ctx, from, to);
+}
+
+static void test_a_rank_that_cannot_name_its_folder_leaves_no_plan(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_io_ops ops = *drps_io_os()->ops;
+    const struct drps_io io = {.ops = &ops, .ctx = drps_io_os()->ctx};
+    struct job *job = must(calloc(1, sizeof(*job)));
+    *job = (struct job){.wish = &wishes[0], .scratch = s, .ranks = 3, .io = &io};
+    ops.rename = fail_join;
+    make_inputs(job);
+    expect_failure(s, job, "cannot move");
+    free(job);
+}
+
+static void test_the_same_plan_is_replaced_on_disks_of_their_own(void **state)
+{
+    struct scratch *s = *state;
+    struct job *job = must(calloc(1, sizeof(*job)));
+    *job = (struct job){.wish = &wishes[0], .scratch = s, .ranks = 3, .force = 1};
+    make_inputs(job);
+    for (int i = 0; i < 2; i++) {
+        run_ranks(job, NET_INPROC);
+        for (uint32_t r = 0; r < job->ranks; r++)
+            if (job->rc[r]) fail_msg("run %d, rank %u: %s", i, r, job->err[r].text);
+        assert_int_equal(folder_entries(s->dir), 6); /* inputs and plans */
+    }
+    free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,11 +316,17 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_plan_is_that_of_one_machine_over_any_transport,
                                         scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_a_rank_may_have_an_empty_file, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test_setup_teardown(test_a_bad_line_ends_all, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_other_options_are_refused, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_a_plan_that_is_there_stays, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_a_rank_that_cannot_name_its_folder_leaves_no_plan,
+                                        scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_the_same_plan_is_replaced_on_disks_of_their_own,
+                                        scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
