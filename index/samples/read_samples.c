@@ -167,11 +167,17 @@ void drps_label_set_merge(struct label_set *set, const struct label_set *from)
         drps_exact_merge(find_label(set, from->values[i]), &from->weights[i]);
 }
 
+/* 1: the first line of each input is a header, which is not counted. */
+static uint64_t has_header(const struct read_samples *p)
+{
+    return strcmp(p->format, "csv") == 0 && !p->headless;
+}
+
 /* What is drawn for a sample follows from its input and its line, so that whoever reads the line
  * draws the same. A line of clicks may have two samples. */
 static uint64_t place_of(const struct taker *t, const struct drps_samples *s, size_t i)
 {
-    const uint64_t line = s->lines[i] - 1;
+    const uint64_t line = s->lines[i] - 1 - has_header(t->out);
     const uint64_t second = i > 0 && s->lines[i] == s->lines[i - 1];
     return (t->inputs + s->input) << INPUT_BIT | second << SECOND_BIT | line;
 }
