@@ -5,7 +5,7 @@
 #   bench/together.sh [RANKS...]       how many (default 2 4)
 # Generated clicks, 39 features, exponent 1.05 over 5 M ids, cut into four files. Prints for each number of ranks, and for samples
 # kept and dealt: processor seconds of one machine that makes the plan for as many workers, and of the slowest of several; their
-# ratio; the largest peak of memory; MB sent by all. Fails where plans differ.
+# ratio; the largest peak of memory; MB sent by all, and that to its forecast. Fails where plans differ.
 # Environment, besides lib.sh's: DRPS_BENCH_SAMPLES (default 8M), DRPS_BENCH_MEMORY (MiB, default 1024). Needs root, iproute2.
 . "$(dirname "$0")/lib.sh"
 hosts=4 rate=1000 memory=${DRPS_BENCH_MEMORY:-1024}
@@ -51,9 +51,9 @@ several() { # RANKS SAMPLES: the same of several, whose folders are put together
     plain "$work/host-0/plan"
 }
 
-titles="ranks, samples | one machine, s | slowest of several, s | of one | peak, MiB | sent by all, MB | wall, s"
+titles="ranks, samples | one machine, s | slowest of several, s | of one | peak, MiB | sent by all, MB | of the forecast | wall, s"
 echo "| $titles |"
-echo "| --- | --- | --- | --- | --- | --- | --- |"
+echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
 for ranks in "${counts[@]}"; do
     for how in kept dealt; do
         one "$ranks" $how
@@ -63,7 +63,8 @@ for ranks in "${counts[@]}"; do
         slowest=$(for ((r = 0; r < ranks; r++)); do seconds $r; done | sort -n | tail -1)
         peak=$(for ((r = 0; r < ranks; r++)); do awk '{print int($3 / 1024)}' "$work/time-$r"; done | sort -n | tail -1)
         echo "| $ranks, $how | $alone | $slowest | $(awk "BEGIN {printf \"%.3f\", $slowest / $alone}") | $peak |" \
-            "$(jq '[.ranks[].sent_bytes] | add / 1e6 | round' "$work/json-0") | $(jq '.seconds * 10 | round / 10' "$work/json-0") |" |
+            "$(jq '[.ranks[].sent_bytes] | add / 1e6 | round' "$work/json-0") |" \
+            "$(jq '.ranks | (map(.sent_bytes) | add) / (map(.sent_forecast_bytes) | add) * 1000 | round / 1000' "$work/json-0") | $(jq '.seconds * 10 | round / 10' "$work/json-0") |" |
             tables together 1 "$titles"
     done
 done

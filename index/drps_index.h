@@ -242,6 +242,7 @@ struct drps_index_rank {
     uint64_t pulled_rows, served_rows; /* of an epoch, over the network; evaluation included */
     uint64_t plan_bytes;
     uint64_t sent_bytes; /* of several machines: to the others while the plan was made */
+    uint64_t sent_forecast; /* what was forecast of that once data were read; 0: nothing */
 };
 
 /* What the training rounds of an epoch move between the ranks of a plan for several workers. */

@@ -78,6 +78,7 @@ static json_t *rank_json(const struct drps_index_result *r, uint32_t k)
         {"served_bytes", rank->served_rows * drps_index_report_link_bytes(&r->info)},
         {"plan_bytes", rank->plan_bytes},
         {"sent_bytes", rank->sent_bytes},
+        {"sent_forecast_bytes", rank->sent_forecast},
     };
     json_t *j = json_object();
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)

@@ -32,6 +32,7 @@ struct dict {
     const struct drps_io *io;
     char *dir;
     struct dict_options options;
+    int sealed; /* 1: no sample is added any more */
 
     struct key_table keys;     /* of this generation; ids are numbers + base */
     struct dict_keyed *sorted; /* [keys.n] own: at the end of a generation */

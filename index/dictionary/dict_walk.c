@@ -34,6 +34,8 @@ const struct dict_options *drps_dict_options(const struct dict *d)
 int drps_dict_seal(struct dict *d, struct drps_err *err)
 {
     int rc;
+    if (d->sealed) return 0;
+    d->sealed = 1;
     if (d->bases_n == 1) {
         const uint32_t end = dict_next_id(d);
         rc = drps_dict_sort_table(d, err);

@@ -21,7 +21,7 @@ struct dict_key {
 
 const struct dict_options *drps_dict_options(const struct dict *d);
 
-/* No sample is added any more. */
+/* No sample is added any more. Once is enough. */
 DRPS_MUST_CHECK
 int drps_dict_seal(struct dict *d, struct drps_err *err);
 

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_size.h"
+#include "index/ranks/drps_placement.h"
 #include "index/run/run.h"
 
 enum { MIN_BATCH = 100 };
@@ -231,6 +233,28 @@ static int read_of_all(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
+/* Of several machines: say what this one will send. */
+static int forecast_sent(struct index_run *r, struct drps_err *err)
+{
+    const struct together_forecast f = {.dict = r->parsed.dict,
+                                        .train_of = r->train_of,
+                                        .test_of = r->test_of,
+                                        .nnz = r->parsed.nnz + r->parsed.test_nnz,
+                                        .batch_size = r->info->batch_size,
+                                        .kept = drps_run_places_samples(&r->options),
+                                        .homes = drps_placement_renumbers(r->options.partition),
+                                        .seed = r->info->seed};
+    struct swap_ranks *ranks = r->options.ranks;
+    char size[32];
+    int rc = drps_together_forecast(ranks, &f, &ranks->forecast_bytes, err);
+    if (rc < 0 || !ranks->forecast_bytes) return rc;
+    ranks->forecast_bytes += ranks->sent_bytes;
+    drps_log(r->options.log, DRPS_LOG_INFO,
+             "rank %u will send about %s to the others while the plan is made", ranks->rank,
+             drps_size_format(ranks->forecast_bytes, size, sizeof(size)));
+    return 0;
+}
+
 int drps_phase_parse(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
@@ -275,5 +299,6 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     r->result->weightless = p->weightless;
     r->result->replayed = p->replayed;
     info->negatives.below = p->below;
-    return choose_batch_size(r, err);
+    rc = choose_batch_size(r, err);
+    return rc == 0 && r->options.ranks ? forecast_sent(r, err) : rc;
 }

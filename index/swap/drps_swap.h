@@ -28,7 +28,8 @@ struct swap_ranks {
     uint32_t files; /* of streams so far; 0 at first */
     /* How far this rank is with reading, for progress (index/together/progress.c). */
     atomic_uint_least64_t read_bytes, read_before; /* of the files at hand, and of those before */
-    uint64_t sent_bytes; /* to others, of all streams that have ended; the caller's to reset */
+    uint64_t forecast_bytes; /* what sent_bytes will be at the end, about; 0: not known */
+    uint64_t sent_bytes;     /* to others, of all streams that have ended; the caller's to reset */
 };
 
 struct swap; /* opaque */

@@ -9,6 +9,7 @@
  *   read.c      what the samples of all ranks are: how many, their labels, their classes
  *   dictionary  keys are counted and numbered by the rank that a hash of them names
  *               (index/dictionary/dealt/)
+ *   forecast.c  how many bytes will be sent
  *   move.c      where samples are dealt: each goes to the worker whose batch has it
  *   batches.c   what the batches of all ranks come to
  *   lists.c     the rows of each batch, to the ranks that hold them
@@ -79,6 +80,28 @@ int drps_together_join(const struct swap_ranks *ranks, const struct drps_io *io,
 DRPS_MUST_CHECK
 int drps_together_read(struct swap_ranks *ranks, struct read_samples *p, uint32_t **class_of,
                        uint64_t *train_of, uint64_t *test_of, struct drps_err *err);
+
+/* ---- What will be sent (forecast.c) ---- */
+
+struct together_forecast {
+    struct dict *dict; /* of this rank, which has all its samples */
+    const uint64_t *train_of, *test_of; /* [count] samples of each rank */
+    uint64_t nnz; /* entries of all samples, of all ranks */
+    uint64_t batch_size;
+    int kept, homes; /* 1: samples stay; rows go to whom uses them most */
+    uint64_t seed;
+};
+
+/*
+ * Forecast how many bytes this rank will send to others, of all that is sent from here on, before
+ * any of it is. Features are known by then, how many, and how many samples have each; of one in 64,
+ * chosen by hash, ranks tell each other, from which follows how many rows there are together and
+ * which share of their uses is of rows that others hold. What batches have of them is expected:
+ * samples are in random ones. *bytes_out: 0: there are too many ranks for it.
+ */
+DRPS_MUST_CHECK
+int drps_together_forecast(struct swap_ranks *ranks, const struct together_forecast *f,
+                           uint64_t *bytes_out, struct drps_err *err);
 
 /* ---- Which samples are whose (move.c) ---- */
 

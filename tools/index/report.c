@@ -298,15 +298,18 @@ static void print_workers(const struct drps_index_result *r)
 /* What the machines have sent to each other while they made the plan together. */
 static void print_sent(const struct drps_index_result *r)
 {
-    uint64_t sum = 0, most = 0;
+    uint64_t sum = 0, most = 0, forecast = 0;
     for (uint32_t k = 0; k < r->info.ranks.count; k++) {
         const uint64_t sent = r->ranks[k].sent_bytes;
         sum += sent;
+        forecast += r->ranks[k].sent_forecast;
         if (sent > most) most = sent;
     }
-    if (sum)
-        printf("  made by  %u machines, which sent %s to each other, one of them %s at most\n",
-               r->info.ranks.count, size(sum), size(most));
+    if (!sum) return;
+    printf("  made by  %u machines, which sent %s to each other, one of them %s at most",
+           r->info.ranks.count, size(sum), size(most));
+    if (forecast) printf(" (forecast: %s)", size(forecast));
+    printf("\n");
 }
 
 static void print_ranks(const struct drps_index_result *r)
