@@ -99,7 +99,8 @@ echo "ok metrics"
 
 # A name is new every 25 lines: rows are numbered by when they are used first, to eight lines.
 awk 'BEGIN { srand(3); print "site,hour,clicks,shown,note"; for (i = 0; i < 500; i++) { k = int(i / 50)
-    s = i % 50 == 0 ? k : int(rand() * (k + 1)); h = i % 50 == 25 ? k : int(rand() * (k + 1)); n = int(rand() * 20) + (i % 25 == 0)
+    s = i % 50 == 0 ? k : int(rand() * (k + 1)); m = i % 50 < 25 && k ? k - 1 : k
+    h = i % 50 == 25 ? k : int(rand() * (m + 1)); n = int(rand() * 20) + (i % 25 == 0)
     c = int(n * (s + 1) / 20 * rand()); print "s" s "," h "," c "," n "," i } }' >counts.csv
 awk -F, 'NR == 1 { print "label,site,hour,note,w"; next } $3 > 0 { print "1," $1 "," $2 "," $5 "," $3 }
     $4 > $3 { print "-1," $1 "," $2 "," $5 "," $4 - $3 }' counts.csv >lines.csv
