@@ -278,13 +278,31 @@ static uint64_t first_kept(const struct drps_job *job)
     return c->newest ? c->newest : c->next;
 }
 
-/* Checkpoints of this run are kept but for the newest; what cannot be removed stays. */
+/* Whether rows that the store has not changed yet are read from a checkpoint. */
+static int reads_checkpoint(const struct drps_job *job)
+{
+    const struct drps_server *server = &job->server;
+    return server->saved && server->saved_ctx == job->checkpoints.from &&
+           !job->checkpoints.copy.dir;
+}
+
+static int keep_from(const struct drps_job *job, uint64_t first, struct drps_err *err)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    const int more = reads_checkpoint(job) && c->read < first;
+    int rc = drps_checkpoints_keep(&c->place, more ? c->read : first, c->next, err);
+    for (uint64_t n = c->read + 1; more && rc == 0 && n < first; n++)
+        rc = drps_checkpoints_remove(&c->place, n, err);
+    return rc;
+}
+
+/* The newest checkpoints of this run are kept, and the one that the store still reads; what cannot
+ * be removed stays. */
 static void remove_old(struct drps_job *job)
 {
-    struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err err = DRPS_ERR_INIT;
     const uint64_t first = first_kept(job);
-    if (drps_checkpoints_keep(&c->place, first, c->next, &err) < 0)
+    if (keep_from(job, first, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
     forget(job, 1, first - 1);
     remove_other_ranks(job);
@@ -298,8 +316,10 @@ static int go_on_from_rows(struct drps_job *job, struct drps_err *err)
     const struct drps_server *server = &job->server;
     c->shares_rows = c->marks_rows;
     if (c->shares_rows) server->ops->forget_changes(server->store);
-    if (!server->saved || server->saved_ctx != c->from || c->copy.dir) return 0;
-    return drps_checkpoint_follow(c->from, &c->place, c->next, err);
+    if (!reads_checkpoint(job)) return 0;
+    const int rc = drps_checkpoint_follow(c->from, &c->place, c->next, err);
+    if (rc == 0) c->read = c->next;
+    return rc;
 }
 
 static void accept(struct drps_job *job, const struct drps_state *state, enum way way,

@@ -215,7 +215,7 @@ static void settle(struct drps_job *job, struct found *f)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
     c->from = f->cp;
-    c->from_number = c->newest = f->number;
+    c->from_number = c->read = c->newest = f->number;
     c->state = f->state;
     c->linked_best = f->state.best_epoch;
     c->logged = f->logged;
