@@ -249,9 +249,8 @@ static uint32_t slice_rows(const struct row_uses_job *job)
 static int agree_on_slice(const struct swap_ranks *ranks, uint32_t *slice, struct drps_err *err)
 {
     const uint64_t mine = *slice;
-    uint64_t *all = drps_array_new(ranks->count, sizeof(*all));
-    int rc = all ? drps_swap_gather(ranks, &mine, 1, all, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %" PRIu32 " ranks", ranks->count);
+    uint64_t *all;
+    int rc = drps_swap_gather(ranks, &mine, 1, &all, err);
     for (uint32_t r = 0; r < ranks->count && rc == 0; r++) {
         if (all[r] < SLICE_LEAST || all[r] > SLICE_MOST)
             rc = drps_swap_fault(r, "slices of rows that make no sense", err);

@@ -201,14 +201,14 @@ static int measure_ranks(struct index_run *r, struct drps_err *err)
     struct swap_ranks *ranks = r->options.ranks;
     const uint64_t mine[3] = {folder_bytes(r->parts[ranks->rank].dir), ranks->sent_bytes,
                               ranks->forecast_bytes};
-    uint64_t(*all)[3] = drps_array_new(r->parts_n, sizeof(*all));
-    int rc = all ? drps_swap_gather(ranks, mine, 3, all[0], err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", r->parts_n);
+    uint64_t *all;
+    int rc = drps_swap_gather(ranks, mine, 3, &all, err);
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++) {
-        r->result->ranks[i].plan_bytes = all[i][0];
-        r->result->ranks[i].sent_bytes = all[i][1];
-        r->result->ranks[i].sent_forecast = all[i][2];
-        r->result->plan_bytes += all[i][0];
+        const uint64_t *of = &all[3 * (size_t)i];
+        r->result->ranks[i].plan_bytes = of[0];
+        r->result->ranks[i].sent_bytes = of[1];
+        r->result->ranks[i].sent_forecast = of[2];
+        r->result->plan_bytes += of[0];
     }
     free(all);
     return rc;

@@ -42,13 +42,12 @@ void drps_run_begin_whole(struct index_run *r)
 static int share_hashes(const struct swap_ranks *ranks, struct whole_parts *parts, uint64_t *hash,
                         struct drps_err *err)
 {
-    uint64_t(*all)[2] = drps_array_new(ranks->count, sizeof(*all));
+    uint64_t *all;
     const uint64_t mine[2] = {hash[ranks->rank], parts->names_hash};
-    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
-    for (uint32_t i = 0; i < ranks->count && rc == 0; i++)
-        hash[i] = all[i][0];
-    if (rc == 0) parts->names_hash = all[0][1];
+    int rc = drps_swap_gather(ranks, mine, 2, &all, err);
+    for (size_t i = 0; i < ranks->count && rc == 0; i++)
+        hash[i] = all[2 * i];
+    if (rc == 0) parts->names_hash = all[1];
     free(all);
     return rc;
 }
@@ -284,10 +283,9 @@ static int count_links(struct index_run *r, uint64_t batch_rows, struct drps_err
         r->result->links.hashed_rows = hashed_rows(r, batch_rows);
         return 0;
     }
-    uint64_t *all = drps_array_new(r->parts_n, sizeof(*all)), *fresh = &r->result->links.fresh_rows;
+    uint64_t *all, *fresh = &r->result->links.fresh_rows;
     const uint64_t mine = *fresh;
-    int rc = all ? drps_swap_gather(ranks, &mine, 1, all, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", r->parts_n);
+    int rc = drps_swap_gather(ranks, &mine, 1, &all, err);
     *fresh = 0;
     for (uint32_t i = 0; i < r->parts_n && rc == 0; i++)
         *fresh += all[i];

@@ -70,9 +70,10 @@ void drps_swap_rewind(struct swap *s);
 /* Remove the files. NULL-safe. */
 void drps_swap_close(struct swap *s);
 
-/* Numbers of all ranks: mine [n] of this one, all_out [count][n]; count * n at most 131,072. */
+/* Gather numbers of all ranks: mine [n] are this one's. *all_out is set to a new array [count][n],
+ * free() it; NULL after a failure. count * n is at most 131,072. */
 DRPS_MUST_CHECK
 int drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,
-                     uint64_t *all_out, struct drps_err *err);
+                     uint64_t **all_out, struct drps_err *err);
 
 #endif

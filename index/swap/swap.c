@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/drps_alloc.h"
+
 enum { LOOK_MS = 100 };      /* how often waiting looks at the stop flag */
 enum { GROUP_MS = 3600000 }; /* ends of phases: all ranks come to them at about the same time */
 enum { TAKE_BYTES = 64 << 10 };
@@ -292,7 +294,13 @@ int drps_swap_fault(uint32_t from, const char *what, struct drps_err *err)
 }
 
 int drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,
-                     uint64_t *all_out, struct drps_err *err)
+                     uint64_t **all_out, struct drps_err *err)
 {
-    return drps_net_gather(ranks->net, mine, n * sizeof(*mine), all_out, GROUP_MS, err);
+    uint64_t *all = *all_out = drps_array_new(ranks->count * n, sizeof(*all));
+    int rc = all ? drps_net_gather(ranks->net, mine, n * sizeof(*mine), all, GROUP_MS, err)
+                 : drps_err_set(err, -ENOMEM, "no memory for %" PRIu32 " ranks", ranks->count);
+    if (rc == 0) return 0;
+    free(all);
+    *all_out = NULL;
+    return rc;
 }

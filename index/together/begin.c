@@ -173,13 +173,12 @@ static void hash_options(const struct drps_index_options *o, uint64_t out[OPTION
 static int check_options(const struct swap_ranks *ranks, const struct drps_index_options *o,
                          struct drps_err *err)
 {
-    uint64_t mine[OPTIONS], (*all)[OPTIONS] = calloc(ranks->count, sizeof(*all));
+    uint64_t mine[OPTIONS], *all;
     hash_options(o, mine);
-    int rc = all ? drps_swap_gather(ranks, mine, OPTIONS, all[0], err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    int rc = drps_swap_gather(ranks, mine, OPTIONS, &all, err);
     for (uint32_t r = 1; r < ranks->count && rc == 0; r++)
         for (size_t i = 0; i < OPTIONS && rc == 0; i++)
-            if (all[r][i] != all[0][i])
+            if (all[r * OPTIONS + i] != all[i])
                 rc = drps_err_set(err, DRPS_E_CONFIG,
                                   "rank %" PRIu32
                                   " was started with other options than rank 0 (%s): all need the "
@@ -219,10 +218,9 @@ static uint64_t hash_file(const struct drps_io *io, const char *path)
 static int check_inputs(const struct swap_ranks *ranks, const struct drps_index_options *o,
                         struct drps_err *err)
 {
-    uint64_t *all = calloc(ranks->count, sizeof(*all));
+    uint64_t *all;
     const uint64_t mine = hash_file(ranks->io, o->inputs[0]);
-    int rc = all ? drps_swap_gather(ranks, &mine, 1, all, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    int rc = drps_swap_gather(ranks, &mine, 1, &all, err);
     for (uint32_t r = 1; r < ranks->count && rc == 0; r++)
         for (uint32_t q = 0; q < r && rc == 0; q++)
             if (all[r] && all[r] == all[q])
@@ -240,17 +238,17 @@ static int number_inputs(const struct swap_ranks *ranks, struct drps_index_optio
                          struct drps_err *err)
 {
     enum { INPUTS_MOST = 1 << 24 };
-    uint64_t(*all)[2] = calloc(ranks->count, sizeof(*all)), before[2] = {0}, inputs = 0, tests = 0;
+    uint64_t *all, before[2] = {0}, inputs = 0, tests = 0;
     const uint64_t mine[2] = {o->inputs_n, o->tests_n};
-    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    int rc = drps_swap_gather(ranks, mine, 2, &all, err);
     for (uint32_t r = 0; r < ranks->count && rc == 0; r++) {
-        if (all[r][0] > INPUTS_MOST || all[r][1] > INPUTS_MOST)
+        const uint64_t *of = &all[2 * (size_t)r];
+        if (of[0] > INPUTS_MOST || of[1] > INPUTS_MOST)
             rc = drps_swap_fault(r, "too many inputs", err);
         for (int i = 0; i < 2 && r < ranks->rank; i++)
-            before[i] += all[r][i];
-        inputs += all[r][0];
-        tests += all[r][1];
+            before[i] += of[i];
+        inputs += of[0];
+        tests += of[1];
     }
     free(all);
     if (rc == 0 && inputs + tests > INPUTS_MOST)
@@ -267,7 +265,7 @@ static int check_shared(const struct swap_ranks *ranks, const struct drps_index_
 {
     const char *const *lists[2] = {o->inputs, o->tests};
     const size_t n[2] = {o->inputs_n, o->tests_n};
-    uint64_t(*all)[2] = calloc(ranks->count, sizeof(*all)), mine[2] = {0};
+    uint64_t *all, mine[2] = {0};
     for (int i = 0; i < 2; i++) {
         mine[i] = drps_checksum(&n[i], sizeof(n[i]));
         for (size_t k = 0; k < n[i]; k++) {
@@ -277,14 +275,13 @@ static int check_shared(const struct swap_ranks *ranks, const struct drps_index_
             mine[i] = drps_checksum(both, sizeof(both));
         }
     }
-    int rc = all ? drps_swap_gather(ranks, mine, 2, all[0], err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
+    int rc = drps_swap_gather(ranks, mine, 2, &all, err);
     for (uint32_t r = 1; r < ranks->count && rc == 0; r++)
-        if (memcmp(all[r], all[0], sizeof(*all)) != 0)
+        if (memcmp(&all[2 * (size_t)r], all, sizeof(mine)) != 0)
             rc = drps_err_set(err, DRPS_E_CONFIG,
                               "rank %" PRIu32 " has other %s than rank 0: where files are shared, "
                               "all must name the same, with the same bytes",
-                              r, all[r][0] != all[0][0] ? "input files" : "test files");
+                              r, all[2 * (size_t)r] != all[0] ? "input files" : "test files");
     free(all);
     return rc;
 }
@@ -303,15 +300,13 @@ int drps_together_share(const struct swap_ranks *ranks, const struct drps_io *io
                         const char *const *paths, size_t n, struct drps_reader_share *out,
                         struct drps_err *err)
 {
-    uint64_t(*all)[2] = calloc(ranks->count, sizeof(*all));
-    int rc = all ? drps_reader_share(io, paths, n, ranks->rank, ranks->count, out, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for %u ranks", ranks->count);
-    uint64_t mine[2] = {0};
+    uint64_t *all = NULL, mine[2] = {0};
+    int rc = drps_reader_share(io, paths, n, ranks->rank, ranks->count, out, err);
     if (rc == 0) rc = count_lines(io, paths, n, out, &mine[1], err);
     mine[0] = out->end.path;
-    if (rc == 0) rc = drps_swap_gather(ranks, mine, 2, all[0], err);
-    for (uint32_t r = 0; r < ranks->rank && rc == 0; r++)
-        if (all[r][0] == out->begin.path) out->lines += all[r][1];
+    if (rc == 0) rc = drps_swap_gather(ranks, mine, 2, &all, err);
+    for (size_t r = 0; r < ranks->rank && rc == 0; r++)
+        if (all[2 * r] == out->begin.path) out->lines += all[2 * r + 1];
     free(all);
     return rc;
 }

@@ -164,11 +164,11 @@ static int add_owners(const struct forecasting *g, double *sums, struct drps_err
 {
     const size_t n = 1 + 2 * (size_t)g->ranks->count;
     uint64_t *mine = drps_array_new(n, sizeof(*mine));
-    uint64_t *all = drps_array_new(n * g->ranks->count, sizeof(*all));
-    int rc = mine && all ? 0 : drps_err_set(err, -ENOMEM, "no memory for a forecast");
+    uint64_t *all = NULL;
+    int rc = mine ? 0 : drps_err_set(err, -ENOMEM, "no memory for a forecast");
     for (size_t i = 0; i < n && rc == 0; i++)
         mine[i] = sums[i] < 1e15 ? (uint64_t)sums[i] : 0;
-    if (rc == 0) rc = drps_swap_gather(g->ranks, mine, n, all, err);
+    if (rc == 0) rc = drps_swap_gather(g->ranks, mine, n, &all, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         sums[i] = 0;
         for (uint32_t r = 0; r < g->ranks->count; r++)

@@ -149,11 +149,11 @@ static int answer_orders(struct dealing *d, struct drps_err *err)
 {
     const uint32_t count = d->ranks->count, rank = d->ranks->rank;
     struct sorted *at = calloc(count, sizeof(*at));
-    uint64_t *counts = calloc(count, sizeof(*counts)), mine = 0, before = 0;
-    int rc = at && counts ? 0 : drps_err_set(err, -ENOMEM, "no memory to deal samples");
+    uint64_t *counts = NULL, mine = 0, before = 0;
+    int rc = at ? 0 : drps_err_set(err, -ENOMEM, "no memory to deal samples");
     for (uint32_t r = 0; r < count && rc == 0; r++)
         mine += drps_swap_left(d->orders, r) / sizeof(uint64_t);
-    if (rc == 0) rc = drps_swap_gather(d->ranks, &mine, 1, counts, err);
+    if (rc == 0) rc = drps_swap_gather(d->ranks, &mine, 1, &counts, err);
     for (uint32_t r = 0; r < rank && rc == 0; r++)
         before += counts[r];
     if (rc == 0) rc = drps_swap_open(d->ranks, &d->workers, err);

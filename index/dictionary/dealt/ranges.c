@@ -74,13 +74,16 @@ static int take_places_of(struct numbering *t, struct swap *places, uint32_t fro
 static int count_ranges(struct ranges *r, uint64_t mine, struct drps_err *err)
 {
     const uint32_t count = r->d->ranks->count;
-    int rc = drps_swap_gather(r->d->ranks, &mine, 1, r->starts + 1, err);
+    uint64_t *rows;
+    int rc = drps_swap_gather(r->d->ranks, &mine, 1, &rows, err);
     r->starts[0] = 0;
     for (uint32_t range = 0; range < count && rc == 0; range++) {
-        if (r->starts[range + 1] > all_rows(r->d) - r->starts[range])
-            return drps_dealt_refuse(range, "a number of rows that is too large", err);
-        r->starts[range + 1] += r->starts[range];
+        if (rows[range] > all_rows(r->d) - r->starts[range])
+            rc = drps_dealt_refuse(range, "a number of rows that is too large", err);
+        else
+            r->starts[range + 1] = r->starts[range] + rows[range];
     }
+    free(rows);
     if (rc == 0 && r->starts[count] != all_rows(r->d))
         return drps_err_set(err, DRPS_E_PROTO,
                             "the ranks have numbered %" PRIu64 " rows of %" PRIu64,

@@ -81,12 +81,13 @@ static void expect_all(struct swap *s, uint32_t stream, uint32_t rank, uint32_t 
 static void gather_all(const struct swap_ranks *ranks)
 {
     const uint64_t mine[2] = {ranks->rank, UINT64_C(1) << 40 | ranks->rank};
-    uint64_t all[NET_RANKS][2];
-    NET_CHECK(drps_swap_gather(ranks, mine, 2, all[0], NULL) == 0);
-    for (uint32_t r = 0; r < ranks->count; r++) {
-        NET_CHECK(all[r][0] == r);
-        NET_CHECK(all[r][1] == (UINT64_C(1) << 40 | r));
+    uint64_t *all;
+    NET_CHECK(drps_swap_gather(ranks, mine, 2, &all, NULL) == 0);
+    for (uint64_t r = 0; r < ranks->count; r++) {
+        NET_CHECK(all[2 * r] == r);
+        NET_CHECK(all[2 * r + 1] == (UINT64_C(1) << 40 | r));
     }
+    free(all);
 }
 
 static void run_rank(struct drps_net *net, uint32_t rank, void *ctx)

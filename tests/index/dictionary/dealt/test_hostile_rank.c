@@ -51,13 +51,13 @@ int __real_drps_swap_put(struct swap *s, uint32_t to, const void *bytes, size_t 
                          struct drps_err *err);
 int __real_drps_swap_end(struct swap *s, struct drps_err *err);
 int __real_drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,
-                            uint64_t *all_out, struct drps_err *err);
+                            uint64_t **all_out, struct drps_err *err);
 int __wrap_drps_swap_open(struct swap_ranks *ranks, struct swap **s_out, struct drps_err *err);
 int __wrap_drps_swap_put(struct swap *s, uint32_t to, const void *bytes, size_t n,
                          struct drps_err *err);
 int __wrap_drps_swap_end(struct swap *s, struct drps_err *err);
 int __wrap_drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,
-                            uint64_t *all_out, struct drps_err *err);
+                            uint64_t **all_out, struct drps_err *err);
 
 int __wrap_drps_swap_open(struct swap_ranks *ranks, struct swap **s_out, struct drps_err *err)
 {
@@ -115,7 +115,7 @@ int __wrap_drps_swap_end(struct swap *s, struct drps_err *err)
 }
 
 int __wrap_drps_swap_gather(const struct swap_ranks *ranks, const uint64_t *mine, size_t n,
-                            uint64_t *all_out, struct drps_err *err)
+                            uint64_t **all_out, struct drps_err *err)
 {
     uint64_t *copy = (uint64_t *)mine;
     if (harm && harm->how == GATHER && gathers++ == harm->n) copy[harm->at] = harm->value;
