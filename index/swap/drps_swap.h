@@ -21,7 +21,7 @@ enum { SWAP_MESSAGE_BYTES = 32 << 10, SWAP_QUEUE = 8 };
 
 /* The ranks of a run, as one of them sees the others. */
 struct swap_ranks {
-    const struct drps_io *io; /* its stop flag ends every wait */
+    const struct drps_io *io; /* its stop flag ends waits for streams */
     struct drps_net *net;     /* borrowed; opened with drps_swap_net_options() */
     const char *dir;          /* folder for streams */
     uint32_t rank, count;
@@ -29,12 +29,12 @@ struct swap_ranks {
     /* How far this rank is with reading, for progress (index/together/progress.c). */
     atomic_uint_least64_t read_bytes, read_before; /* of the files at hand, and of those before */
     uint64_t forecast_bytes; /* what sent_bytes will be at the end, about; 0: not known */
-    uint64_t sent_bytes;     /* to others, of all streams that have ended; the caller's to reset */
+    uint64_t sent_bytes;     /* to others, of all streams that have ended; the caller may set it to 0 */
 };
 
 struct swap; /* opaque */
 
-/* What a net must take for streams: of all options, these. */
+/* Set the sizes of messages and queues that streams need; all other options are the caller's. */
 void drps_swap_net_options(struct drps_net_options *out);
 
 /* Streams are the files from-0, from-1 ... of ranks->dir. */

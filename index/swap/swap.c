@@ -22,6 +22,7 @@ struct stream {
     int fd;
     char *path;
     uint64_t bytes, taken;
+    int ended; /* 1: the rank has said that no more will come */
     char *read; /* own: [TAKE_BYTES] of the file from read_at on, read_n of them */
     uint64_t read_at;
     size_t read_n;
@@ -41,7 +42,8 @@ struct swap {
     pthread_t receiver;
     int receiving;       /* 1: it is to be joined */
     atomic_int given_up; /* 1: it is to end */
-    int received;        /* what it returned, with its text: */
+    atomic_int failed;   /* 1: it has ended by itself, with an error: */
+    int received;        /* what it returned, with its text */
     struct drps_err why;
 };
 
@@ -64,8 +66,11 @@ static int append(const struct swap *s, struct stream *from, const void *bytes, 
 /* Returns 1 when the stream has ended. */
 static int take_message(struct swap *s, const struct drps_net_message *m, struct drps_err *err)
 {
-    if (m->type == TYPE_END) return 1;
-    if (m->type == TYPE_BYTES) return append(s, &s->from[m->from], m->data, m->bytes, err);
+    struct stream *from = &s->from[m->from];
+    if (from->ended) return drps_swap_fault(m->from, "more after the end of its stream", err);
+    from->ended = m->type == TYPE_END;
+    if (from->ended) return 1;
+    if (m->type == TYPE_BYTES) return append(s, from, m->data, m->bytes, err);
     return drps_err_set(err, DRPS_E_PROTO, "rank %" PRIu32 " sent a message of type %u", m->from,
                         m->type);
 }
@@ -94,10 +99,27 @@ static void *run_receiver(void *arg)
 {
     struct swap *s = arg;
     s->received = receive_streams(s, &s->why);
+    atomic_store(&s->failed, s->received < 0);
     return NULL;
 }
 
+static int join_receiver(struct swap *s, struct drps_err *err)
+{
+    if (!s->receiving) return 0;
+    (void)pthread_join(s->receiver, NULL);
+    s->receiving = 0;
+    return s->received < 0 ? drps_err_set(err, s->received, "%s", s->why.text) : 0;
+}
+
 /* ---- Going ---- */
+
+/* A rank that cannot take streams any more sends none either: two such ranks would wait for each
+ * other. */
+static int may_send(struct swap *s, struct drps_err *err)
+{
+    if (atomic_load(&s->failed)) return join_receiver(s, err);
+    return drps_io_stopped(s->ranks->io, err);
+}
 
 static int send_message(struct swap *s, uint32_t to, uint8_t type, struct drps_err *err)
 {
@@ -105,12 +127,12 @@ static int send_message(struct swap *s, uint32_t to, uint8_t type, struct drps_e
     const struct drps_piece piece = {o->bytes, o->n};
     const struct drps_net_send send = {
         .to = to, .part = DRPS_NET_SERVER, .type = type, .pieces = &piece, .n = o->n ? 1 : 0};
-    int rc = drps_io_stopped(s->ranks->io, err);
+    int rc = may_send(s, err);
     while (rc == 0) {
         struct drps_err why = DRPS_ERR_INIT;
         const int sent = drps_net_send(s->ranks->net, &send, LOOK_MS, &why);
         if (sent == 0) break;
-        rc = sent == -ETIMEDOUT ? drps_io_stopped(s->ranks->io, err)
+        rc = sent == -ETIMEDOUT ? may_send(s, err)
                                 : drps_err_set(err, sent, "%s", why.text);
     }
     if (rc == 0) s->sent_bytes += o->n;
@@ -142,14 +164,6 @@ int drps_swap_put(struct swap *s, uint32_t to, const void *bytes, size_t n, stru
         if (rc < 0) return rc;
     }
     return 0;
-}
-
-static int join_receiver(struct swap *s, struct drps_err *err)
-{
-    if (!s->receiving) return 0;
-    (void)pthread_join(s->receiver, NULL);
-    s->receiving = 0;
-    return s->received < 0 ? drps_err_set(err, s->received, "%s", s->why.text) : 0;
 }
 
 int drps_swap_end(struct swap *s, struct drps_err *err)

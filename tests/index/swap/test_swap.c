@@ -1,6 +1,7 @@
 /*
  * Streams between ranks: what each wrote for each arrives, whole and in order, over every
- * transport; a stream that is too short, and a rank that fails, are errors that name it.
+ * transport; a stream that is too short or goes on behind its end, and a rank that fails, are
+ * errors that name it. Ranks whose disks are all full do not wait for each other.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 
 #include "base/drps_rng.h"
 #include "index/swap/drps_swap.h"
+#include "support/fault_io.h"
 #include "support/net_job.h"
 #include "support/scratch.h"
 
@@ -90,14 +92,19 @@ static void gather_all(const struct swap_ranks *ranks)
     free(all);
 }
 
-static void run_rank(struct drps_net *net, uint32_t rank, void *ctx)
+static struct swap_ranks ranks_of(const struct job *job, struct drps_net *net, uint32_t rank)
 {
-    struct job *job = ctx;
-    struct swap_ranks ranks = {.io = drps_io_os(),
+    return (struct swap_ranks){.io = drps_io_os(),
                                .net = net,
                                .dir = job->dir[rank],
                                .rank = rank,
                                .count = drps_net_count(net)};
+}
+
+static void run_rank(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    struct job *job = ctx;
+    struct swap_ranks ranks = ranks_of(job, net, rank);
     struct drps_err *err = &job->err[rank];
     int rc = 0;
     for (uint32_t stream = 0; stream < STREAMS && rc == 0; stream++) {
@@ -118,7 +125,48 @@ static void run_rank(struct drps_net *net, uint32_t rank, void *ctx)
     drps_net_close(net, 5000, rc < 0 ? err : NULL);
 }
 
-static struct job *run(struct scratch *s, enum net_kind kind, uint32_t count, uint32_t failing)
+/* No rank can write what comes, and each has more to send than fits the queues. */
+static void run_full_disk(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    enum { MESSAGES = 1000 };
+    static const char zeros[SWAP_MESSAGE_BYTES];
+    struct job *job = ctx;
+    struct swap_ranks ranks = ranks_of(job, net, rank);
+    struct drps_err *err = &job->err[rank];
+    struct fault_io *f = fault_io_new(drps_io_os());
+    struct swap *s;
+    fault_io_arm(f, FAULT_PWRITE, 1, 1, FAULT_ERROR, -ENOSPC);
+    ranks.io = &f->io;
+    int rc = drps_swap_open(&ranks, &s, err);
+    for (int i = 0; i < MESSAGES && rc == 0; i++)
+        rc = drps_swap_put(s, 1 - rank, zeros, sizeof(zeros), err);
+    if (rc == 0) rc = drps_swap_end(s, err);
+    drps_swap_close(s);
+    job->rc[rank] = rc;
+    drps_net_close(net, 5000, rc < 0 ? err : NULL);
+    fault_io_free(f);
+}
+
+/* Rank 1 ends its stream twice, while rank 2 still has to send its own. */
+static void run_two_ends(struct drps_net *net, uint32_t rank, void *ctx)
+{
+    enum { TYPE_END = DRPS_NET_TYPE_FIRST + 1 };
+    const struct drps_net_send end = {.to = 0, .part = DRPS_NET_SERVER, .type = TYPE_END};
+    struct job *job = ctx;
+    struct swap_ranks ranks = ranks_of(job, net, rank);
+    struct drps_err *err = &job->err[rank];
+    struct swap *s;
+    int rc = drps_swap_open(&ranks, &s, err);
+    if (rank == 1) NET_CHECK(drps_net_send(net, &end, NET_WAIT_MS, err) == 0);
+    if (rc == 0 && rank < 2) rc = drps_swap_end(s, err);
+    if (rank == 2) rc = drps_net_barrier(net, NET_WAIT_MS, err);
+    drps_swap_close(s);
+    job->rc[rank] = rc;
+    drps_net_close(net, 5000, rc < 0 ? err : NULL);
+}
+
+static struct job *run_job(struct scratch *s, enum net_kind kind, uint32_t count, uint32_t failing,
+                           net_work work)
 {
     struct drps_net_options options;
     struct net_job net;
@@ -134,8 +182,13 @@ static struct job *run(struct scratch *s, enum net_kind kind, uint32_t count, ui
     drps_swap_net_options(&options);
     options.job_id = 5;
     net_job_open(&net, kind, count, &options);
-    net_job_run(&net, run_rank, job);
+    net_job_run(&net, work, job);
     return job;
+}
+
+static struct job *run(struct scratch *s, enum net_kind kind, uint32_t count, uint32_t failing)
+{
+    return run_job(s, kind, count, failing, run_rank);
 }
 
 static void test_all_arrives(void **state)
@@ -169,12 +222,38 @@ static void test_a_rank_that_fails_is_named(void **state)
     }
 }
 
+static void test_ranks_with_full_disks_do_not_wait_for_each_other(void **state)
+{
+    for (int kind = 0; kind < NET_KINDS; kind++) {
+        if (!net_kind_there((enum net_kind)kind)) continue;
+        struct job *job = run_job(*state, (enum net_kind)kind, 2, NET_RANKS, run_full_disk);
+        assert_true(job->rc[0] == -ENOSPC || job->rc[1] == -ENOSPC);
+        assert_true(job->rc[0] < 0 && job->rc[1] < 0);
+        free(job);
+    }
+}
+
+static void test_a_stream_ends_once(void **state)
+{
+    for (int kind = 0; kind < NET_KINDS; kind++) {
+        if (!net_kind_there((enum net_kind)kind)) continue;
+        struct job *job = run_job(*state, (enum net_kind)kind, 3, NET_RANKS, run_two_ends);
+        assert_int_equal(job->rc[0], DRPS_E_PROTO);
+        if (!strstr(job->err[0].text, "rank 1 sent more after the end"))
+            fail_msg("%s", job->err[0].text);
+        free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_arrives, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_a_rank_that_fails_is_named, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_ranks_with_full_disks_do_not_wait_for_each_other,
+                                        scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_a_stream_ends_once, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
