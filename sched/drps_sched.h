@@ -128,6 +128,9 @@ struct drps_sched_config drps_sched_defaults(enum drps_sched_mode mode, unsigned
 /* Put what was chosen into a configuration; drps_sched_new() checks it. */
 void drps_sched_tune(const struct drps_sched_tuning *tuning, struct drps_sched_config *config);
 
+/* Numbers that *tuning leaves open become those of `from`. */
+void drps_sched_tuning_fill(struct drps_sched_tuning *tuning, const struct drps_sched_tuning *from);
+
 /* 1: any number was chosen. */
 static inline int drps_sched_is_tuned(const struct drps_sched_tuning *t)
 {

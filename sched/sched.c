@@ -94,6 +94,20 @@ void drps_sched_tune(const struct drps_sched_tuning *tuning, struct drps_sched_c
     if (tuning->has_patience) config->patience = tuning->patience;
 }
 
+static void fill(int *has, double *value, int from_has, double from)
+{
+    if (*has || !from_has) return;
+    *has = 1;
+    *value = from;
+}
+
+void drps_sched_tuning_fill(struct drps_sched_tuning *tuning, const struct drps_sched_tuning *from)
+{
+    fill(&tuning->has_lambda, &tuning->lambda, from->has_lambda, from->lambda);
+    fill(&tuning->has_ema, &tuning->ema, from->has_ema, from->ema);
+    fill(&tuning->has_patience, &tuning->patience, from->has_patience, from->patience);
+}
+
 static int config_check(const struct drps_sched_config *c, struct drps_err *err)
 {
     if (c->workers < 1 || c->workers > DRPS_SCHED_WORKERS_MAX)

@@ -40,7 +40,7 @@ for set in "${sets[@]}"; do
         --max-rows "$(jq '.block_bytes / .row_bytes | floor' "$work/plain/plan.json")")
     for kept in $rows_recounted $shares; do
         count=$kept
-        [[ $kept != *% ]] || count=$((rows * ${kept%\%} / 100 + 1))
+        [[ $kept != *% ]] || count=$(((rows * ${kept%\%} + 50) / 100))
         for way in "recount 1" "pairwise 1" "recount $k" "topk $k"; do
             builder=${way% *} per=${way#* } line="| $title | $count, ${builder/recount/recounting}, k = $per |"
             [[ $builder != recount || $kept != *% ]] || continue

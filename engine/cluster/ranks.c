@@ -25,7 +25,8 @@ struct rank {
     struct drps_train_ranks ranks;
     struct drps_plan *part; /* own */
     struct drps_net *net;   /* own */
-    struct drps_family *family;  /* of all ranks on this machine; NULL: they are elsewhere, or threads */
+    struct drps_family
+        *family; /* of all ranks on this machine; NULL: they are elsewhere, or threads */
     struct drps_train_result result;
     int rc;
     struct drps_err err;
@@ -280,7 +281,7 @@ static int run_processes(struct local *l, struct drps_train_result *result, stru
     /* Ranks that have not met rank 0 yet would wait for it. */
     const int left = rc == DRPS_E_INTERRUPTED && !result->interrupted;
     drps_family_wait(&family, left ? DRPS_E_PEER : rc,
-                drps_net_silence_ms(l->ranks[0].options->cut_ms) + LINGER_MS);
+                     drps_net_silence_ms(l->ranks[0].options->cut_ms) + LINGER_MS);
     rc = judge(&family, log, rc, left, err);
     drps_meet_close(&meet);
     drps_family_close(&family);

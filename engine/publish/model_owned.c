@@ -33,7 +33,8 @@ static const struct drps_owned store_owned[] = {
     {.name = "streams"},
     {.name = "transit"}, /* the streams of earlier versions */
     {.name = "scan"},
-    {.name = "probe"},
+    {.name = "probe-#"},
+    {.name = "probe"}, /* of earlier versions */
     {.name = DRPS_MODEL_BEGIN, .inside = begin_owned},
     {.name = "blocks"}, /* engine file */
     {.name = "blocks", .inside = drps_kv_owned},

@@ -23,7 +23,7 @@ struct drps_job_checkpoints {
     struct drps_checkpoints place;
     struct drps_checkpoint *from; /* own: the run goes on from it; NULL: it began anew */
     uint64_t from_number;
-    uint64_t read; /* the number of the one whose rows `from` reads */
+    uint64_t read;           /* the number of the one whose rows `from` reads */
     struct drps_state state; /* own: what it says; else of a run that has not begun */
     uint64_t next, newest;   /* number of the next one; of the newest that this run may go on from,
                                 0: none */

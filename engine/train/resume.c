@@ -196,7 +196,7 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     if (!o->patience) o->patience = s->patience;
     if (!o->staleness && o->sync == DRPS_SCHED_BSP) o->staleness = s->staleness;
     if (o->sync == DRPS_SCHED_BSP) o->sync = s->sync;
-    if (!drps_sched_is_tuned(&o->wsp) && drps_sched_has_waits(o->sync)) o->wsp = s->wsp;
+    if (drps_sched_has_waits(o->sync)) drps_sched_tuning_fill(&o->wsp, &s->wsp);
     if (!o->lr_stale && o->sync != DRPS_SCHED_BSP) o->lr_stale = s->lr_stale;
     o->seed = s->seed; /* of rows that no step has used */
     o->init_scale = s->init_scale;

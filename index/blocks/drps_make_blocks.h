@@ -22,11 +22,10 @@ struct blocks_job {
     const char *to; /* folder that gets these files */
     const struct block_builder *builder;
     struct block_options options; /* memory_bytes: of all that is done here */
-    uint32_t prune_to;            /* instead of options.min_count: keep so many rows, the most used;
-                                     0: do not */
+    double keep_share;            /* in place of options.keep_rows: this share of the rows, 0 .. 1;
+                                     0: options.keep_rows says */
     int samples;                  /* 1: options.sample is of the samples, which make batches anew;
                                      0: of the batches */
-    double keep_share;            /* instead: this share of the rows, 0 .. 1; 0: do not */
     unsigned shards;              /* processes that count accesses */
     struct drps_remote_link *remote; /* instead: its peers do; closed here, if counting begins;
                                     NULL: none */

@@ -5,6 +5,7 @@
 #include "index/blocks/drps_make_blocks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,9 +86,9 @@ static int prune(const struct blocks_job *job, struct counts *counts, struct blo
 {
     struct prune_choice choice;
 
-    options->keep_rows = job->prune_to;
-    if (job->keep_share > 0) options->keep_rows = (uint32_t)(job->keep_share * counts->blocks) + 1;
     if (!job->builder->prunes) return 0;
+    if (job->keep_share > 0)
+        options->keep_rows = (uint32_t)fmax(1, round(job->keep_share * counts->blocks));
     int rc = drps_prune_choose(counts, options, &choice, err);
     if (rc == 0)
         drps_log(job->log, DRPS_LOG_INFO,
@@ -139,7 +140,7 @@ static int build_counting(const struct blocks_job *job, const struct drps_plan_i
                           struct block_layout *out, struct drps_err *err)
 {
     const int sampled = job->samples && options->sample < 1;
-    char *dir = sampled ? drps_path_join(job->from, DRPS_BLOCKS_SAMPLED) : strdup(job->from);
+    char *dir = sampled ? drps_path_join(job->from, DRPS_FILE_SAMPLED) : strdup(job->from);
     struct counts *counts = NULL;
 
     int rc = dir ? 0 : drps_err_set(err, -ENOMEM, "no memory for a path");

@@ -7,9 +7,6 @@
 
 #include "index/blocks/drps_make_blocks.h"
 
-/* The folder of the lists, in job->from. */
-#define DRPS_BLOCKS_SAMPLED "sampled"
-
 /*
  * Each sample of job->from is chosen with probability options.sample, by its number and the seed.
  * In their order the chosen ones make batches of info->batch_size, whose row lists become

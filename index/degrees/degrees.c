@@ -32,6 +32,7 @@ static uint64_t quantile(const struct side *s, double share)
 {
     const double wanted = share * (double)s->out->n;
     uint64_t sum = 0;
+    if (!s->out->n) return 0;
     for (uint64_t d = 0; d < DRPS_DEGREES_EXACT; d++) {
         sum += s->exact[d];
         if (s->exact[d] && (double)sum >= wanted) return d;

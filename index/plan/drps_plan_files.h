@@ -54,6 +54,7 @@
 #define DRPS_FILE_SCRATCH "scratch"   /* folder of what only drps-index needs */
 #define DRPS_FILE_PLACED "placed"     /* of several machines: this one's batches, of placed rows */
 #define DRPS_FILE_GATHERED "gathered" /* and with the rows that others use of this one's server */
+#define DRPS_FILE_SAMPLED "sampled"   /* in it: lists of the batches that a sample makes */
 #define DRPS_FILE_LAID "laid"         /* in it: a plan whose rows are to be placed on servers */
 
 #endif

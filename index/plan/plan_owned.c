@@ -27,6 +27,7 @@ static const struct drps_owned scratch[] = {
     {.name = DRPS_FILE_LAID, .inside = part},
     {.name = DRPS_FILE_PLACED, .inside = part},
     {.name = DRPS_FILE_GATHERED, .inside = part},
+    {.name = DRPS_FILE_SAMPLED, .inside = part},
     FILE("train-#"), /* spools: as parsed, */
     FILE("test-#"),
     FILE("train-cells-#"), /* in the cells of a grid, */

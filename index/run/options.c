@@ -118,27 +118,45 @@ static int check_remote(const struct drps_blocks_options *o, struct drps_err *er
     return 0;
 }
 
-static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
+/* Rows and samples that are left out: which ones, and that the builder leaves any out. */
+static int check_left_out(const struct drps_blocks_options *o, const struct block_builder *builder,
+                          struct drps_err *err)
 {
-    if (!o->by) o->by = "pattern";
-    if (!drps_block_builder_find(o->by))
-        return drps_err_set(err, DRPS_E_CONFIG, "there is no block builder %s", o->by);
-    if (!(o->sample >= 0 && o->sample <= 1) || !(o->min_gain_us >= 0))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "the share of batches must lie between 0 and 1, and the least gain not "
-                            "below 0");
+    const int prunes = !!o->prune + !!o->prune_to + (o->keep_share > 0);
     if (!(o->keep_share >= 0 && o->keep_share <= 1))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the share of rows that pruning keeps must lie between 0 and 1");
-    if (!!o->prune + !!o->prune_to + (o->keep_share > 0) > 1)
+    if (prunes > 1)
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "to prune rows of few batches and to prune all but so many rows exclude "
             "each other");
+    if (prunes && !builder->prunes)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "block builder %s prunes no rows: use topk, pairwise or greedy, or "
+                            "leave out pruning",
+                            builder->name);
+    if (!o->sample_samples || builder->counts) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "block builder %s counts nothing, of all samples or of a share: use auto, "
+                        "topk, pairwise, greedy or frequency, or leave out the share of samples",
+                        builder->name);
+}
+
+static int check_blocks(struct drps_blocks_options *o, struct drps_err *err)
+{
+    if (!o->by) o->by = "pattern";
+    const struct block_builder *builder = drps_block_builder_find(o->by);
+    if (!builder) return drps_err_set(err, DRPS_E_CONFIG, "there is no block builder %s", o->by);
+    if (!(o->sample >= 0 && o->sample <= 1) || !(o->min_gain_us >= 0))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the share of batches must lie between 0 and 1, and the least gain not "
+                            "below 0");
     if (o->shards > REMOTE_SHARDS)
         return drps_err_set(err, DRPS_E_CONFIG, "the shards must lie between 1 and %d, not %u",
                             REMOTE_SHARDS, o->shards);
-    int rc = check_remote(o, err);
+    int rc = check_left_out(o, builder, err);
+    if (rc == 0) rc = check_remote(o, err);
     if (rc < 0) return rc;
     if (!o->top_k) o->top_k = TOP_K;
     if (o->sample <= 0) o->sample = 1;

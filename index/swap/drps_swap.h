@@ -29,7 +29,7 @@ struct swap_ranks {
     /* How far this rank is with reading, for progress (index/together/progress.c). */
     atomic_uint_least64_t read_bytes, read_before; /* of the files at hand, and of those before */
     uint64_t forecast_bytes; /* what sent_bytes will be at the end, about; 0: not known */
-    uint64_t sent_bytes;     /* to others, of all streams that have ended; the caller may set it to 0 */
+    uint64_t sent_bytes; /* to others, of all streams that have ended; the caller may set it to 0 */
 };
 
 struct swap; /* opaque */

@@ -22,7 +22,7 @@ struct stream {
     int fd;
     char *path;
     uint64_t bytes, taken;
-    int ended; /* 1: the rank has said that no more will come */
+    int ended;  /* 1: the rank has said that no more will come */
     char *read; /* own: [TAKE_BYTES] of the file from read_at on, read_n of them */
     uint64_t read_at;
     size_t read_n;
@@ -132,8 +132,7 @@ static int send_message(struct swap *s, uint32_t to, uint8_t type, struct drps_e
         struct drps_err why = DRPS_ERR_INIT;
         const int sent = drps_net_send(s->ranks->net, &send, LOOK_MS, &why);
         if (sent == 0) break;
-        rc = sent == -ETIMEDOUT ? may_send(s, err)
-                                : drps_err_set(err, sent, "%s", why.text);
+        rc = sent == -ETIMEDOUT ? may_send(s, err) : drps_err_set(err, sent, "%s", why.text);
     }
     if (rc == 0) s->sent_bytes += o->n;
     o->n = 0;

@@ -1,5 +1,6 @@
 /* Opening and closing a rank's end over MPI; mpi_internal.h has the idea. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,9 @@ static void took(struct drps_net *net, uint32_t from, unsigned part)
     pthread_cond_broadcast(&net->changed);
 }
 
+/* Ends with frames under way: MPI may still read or write their memory until the process ends. */
+static _Atomic(struct net_mpi *) kept;
+
 /* After the MPI thread has gone, or was never started. Accepts what a failed open left. */
 static void free_all(struct net_mpi *m)
 {
@@ -51,6 +55,10 @@ static void free_all(struct net_mpi *m)
     if (m->lock_made) {
         pthread_cond_destroy(&m->wake);
         pthread_mutex_destroy(&m->lock);
+    }
+    if (m->broken) {
+        m->kept_before = atomic_exchange(&kept, m);
+        return;
     }
     free(m->peers);
     free(m);

@@ -324,15 +324,13 @@ unsigned drps_mpi_receive(struct net_mpi *m)
     return m->deaf ? n : n + take_finished(m);
 }
 
-/* MPI may still write what it has begun to receive: that memory stays until the process ends, which
- * is soon. */
 void drps_mpi_drop(struct net_mpi *m)
 {
     for (uint32_t r = 0; r < m->net.o.count; r++) {
-        struct net_mpi_peer *peer = &m->peers[r];
-        for (; peer->n; peer->n--) {
-            end_sending(&peer->sending[peer->first]);
-            peer->first = (peer->first + 1) % NET_MPI_FRAMES;
+        const struct net_mpi_peer *peer = &m->peers[r];
+        for (unsigned i = 0; i < peer->n; i++) {
+            const struct net_mpi_sending *s = &peer->sending[(peer->first + i) % NET_MPI_FRAMES];
+            if (s->out) drps_net_out_unhold(s->out);
         }
     }
 }

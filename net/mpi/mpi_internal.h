@@ -43,7 +43,8 @@ struct net_mpi_peer {
     uint64_t looked; /* of the net's looks, the last that found its first frame not yet there */
 };
 
-/* This rank's end. What no comment says otherwise of is the MPI thread's while that runs. */
+/* This rank's end. While the MPI thread runs, it alone uses the fields whose comment says nothing
+ * else. */
 struct net_mpi {
     struct drps_net net; /* first: callers hold a pointer to it */
     pthread_mutex_t lock;
@@ -57,12 +58,13 @@ struct net_mpi {
     int tag;   /* of this net's messages: each has another */
     pthread_t thread;
     int started;
-    uint64_t looks;   /* at what comes */
-    uint64_t busy_ns; /* when something happened last */
-    uint64_t nap_ns;  /* the next one */
-    uint64_t tick_ns; /* when the clock was looked at last */
-    int broken;       /* frames are under way that will never be done */
-    int deaf;         /* nothing can be received any more */
+    uint64_t looks;              /* at what comes */
+    uint64_t busy_ns;            /* when something happened last */
+    uint64_t nap_ns;             /* the next one */
+    uint64_t tick_ns;            /* when the clock was looked at last */
+    int broken;                  /* frames are under way that will never be done */
+    int deaf;                    /* nothing can be received any more */
+    struct net_mpi *kept_before; /* where memory of this end is kept: the end kept before it */
 
     /* under the lock */
     int woken;
@@ -87,7 +89,7 @@ void *drps_mpi_thread_main(void *m);
 /* mpi_frames.c, the MPI thread's. Return how much has happened. */
 unsigned drps_mpi_send(struct net_mpi *m, uint32_t r); /* what is due to peer r */
 unsigned drps_mpi_receive(struct net_mpi *m);
-/* After the thread: give back what was under way. */
+/* After the thread: give messages back that were under way. Copies and heads stay. */
 void drps_mpi_drop(struct net_mpi *m);
 
 #endif

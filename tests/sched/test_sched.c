@@ -639,9 +639,21 @@ static void test_sched_defaults(void **state)
         drps_sched_free(make((enum drps_sched_mode)m, 1)); /* each is accepted */
 }
 
+static void test_open_numbers_are_filled_in_one_by_one(void **state)
+{
+    const struct drps_sched_tuning from = {.has_lambda = 1, .has_ema = 1, .lambda = 9, .ema = .5};
+    struct drps_sched_tuning t = {.has_lambda = 1, .lambda = 2};
+    (void)state;
+    drps_sched_tuning_fill(&t, &from);
+    assert_true(t.has_lambda && t.lambda == 2);
+    assert_true(t.has_ema && t.ema == .5);
+    assert_false(t.has_patience);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_numbers_are_filled_in_one_by_one),
         cmocka_unit_test(test_wsp_decides_as_in_the_paper),
         cmocka_unit_test(test_wsp_chooses_whom_to_wait_for),
         cmocka_unit_test(test_wsp_wait_ends_with_the_arrival),

@@ -117,9 +117,8 @@ static int agree(struct splits *s, struct dealt *d, const struct sampler *mine,
     struct drps_sort_record *records = drps_array_new(most, sizeof(*records));
     struct drps_sort_record *aux = drps_array_new(most, sizeof(*aux));
     size_t found = 0;
-    int rc = records && aux
-                 ? drps_swap_gather(d->ranks, mine->said, (size_t)n, &all, err)
-                 : drps_err_set(err, -ENOMEM, "no memory for samples of %zu keys", most);
+    int rc = records && aux ? drps_swap_gather(d->ranks, mine->said, (size_t)n, &all, err)
+                            : drps_err_set(err, -ENOMEM, "no memory for samples of %zu keys", most);
     if (rc == 0) rc = sort_samples(s, d, all, mine->most, records, aux, &found, err);
     if (rc == 0) split(s, records, found);
     free(all);

@@ -1,5 +1,6 @@
 /* Whole plans with each block builder: the same samples, rows renumbered, blocks that add up. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -243,6 +244,29 @@ static void test_layout_prunes_to_the_most_used(void **state)
     assert_true(blocks[2] < blocks[1]);
 }
 
+static void test_layout_prunes_to_a_share(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    uint64_t blocks[2], rows = 0;
+    const char *input = case_input(s, "input", CASE_LIBSVM, 600, 300, 11);
+    for (int i = 0; i < 2; i++) {
+        case_begin(&c, s, input, "lor");
+        c.options.blocks.by = "topk";
+        if (i)
+            c.options.blocks.prune_to = (uint32_t)round(0.25 * (double)rows);
+        else
+            c.options.blocks.keep_share = 0.25;
+        c.options.batch_size = 20;
+        c.options.force = 1;
+        must_run(&c);
+        blocks[i] = c.result.info.blocks;
+        rows = c.result.info.rows;
+    }
+    assert_int_equal(blocks[0], blocks[1]);
+    assert_true(blocks[0] < rows);
+}
+
 static void test_layout_refuses(void **state)
 {
     static const struct {
@@ -255,6 +279,10 @@ static void test_layout_refuses(void **state)
         {{.by = "topk", .prune = 3, .prune_to = 100},
          DRPS_E_CONFIG,
          "to prune all but so many rows"},
+        {{.prune_to = 100}, DRPS_E_CONFIG, "pattern prunes no rows"},
+        {{.by = "auto", .prune = 3}, DRPS_E_CONFIG, "auto prunes no rows"},
+        {{.by = "frequency", .keep_share = 0.1}, DRPS_E_CONFIG, "frequency prunes no rows"},
+        {{.sample = 0.1, .sample_samples = 1}, DRPS_E_CONFIG, "pattern counts nothing"},
         {{.by = "topk", .shards = 1000}, DRPS_E_CONFIG, "the shards"},
         {{.calibrate = "/nowhere/at/all"}, -ENOENT, "/nowhere/at/all"},
         {{.calibrate = ".", .seek_ns = 1}, DRPS_E_CONFIG, "to measure the disk"},
@@ -281,7 +309,7 @@ static void test_layout_calibrates(void **state)
     must_run(&c);
     assert_true(c.result.info.seek_ns > 0);
     assert_true(c.result.info.transfer_bps > 1000000);
-    assert_int_equal(access(scratch_path(s, "probe"), F_OK), -1);
+    assert_int_equal(folder_entries(s->dir), 2); /* input and plan */
 }
 
 static int fails_to_measure(const struct drps_plan *plan, uint64_t memory_bytes,
@@ -389,6 +417,7 @@ int main(void)
         SCRATCH_TEST(test_layout_merging_saves),
         SCRATCH_TEST(test_layout_is_the_same_with_shards),
         SCRATCH_TEST(test_layout_prunes_to_the_most_used),
+        SCRATCH_TEST(test_layout_prunes_to_a_share),
         SCRATCH_TEST(test_layout_refuses),
         SCRATCH_TEST(test_layout_calibrates),
         SCRATCH_TEST(test_time_is_forecast_where_speeds_are_measured),

@@ -5,12 +5,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_rng.h"
 #include "index/blocks/sampled.h"
 #include "index/walk/drps_walk.h"
+#include "support/fault_io.h"
 #include "support/index_case.h"
 #include "support/lists.h"
 
@@ -130,11 +132,38 @@ static void test_blocks_are_built_from_a_share(void **state)
     scratch_end(&scratch);
 }
 
+/* A run that fails while blocks are built leaves nothing, wherever it fails. */
+static void test_a_failure_leaves_nothing(void **state)
+{
+    struct scratch scratch;
+    int fired = 1;
+    (void)state;
+    scratch_begin(&scratch);
+    for (long k = 1; fired; k++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        struct fault_io *f = fault_io_new(drps_io_os());
+        case_begin(&c, &scratch, case_input(&scratch, "in", CASE_LIBSVM, 200, 40, 7), "lor");
+        c.options.batch_size = BATCH;
+        c.options.blocks.by = "topk";
+        c.options.blocks.sample = 0.5;
+        c.options.blocks.sample_samples = 1;
+        fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE | FAULT_MKDIR, k, 0, FAULT_ERROR, -EIO);
+        const int rc = drps_index_run(&f->io, &c.options, &c.result, &err);
+        fired = atomic_load(&f->fired);
+        if (rc < 0 && folder_entries(scratch.dir) != 1) fail_msg("after call %ld: %s", k, err.text);
+        assert_true(fired || rc == 0);
+        fault_io_free(f);
+    }
+    scratch_end(&scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists_are_those_of_the_chosen_samples),
         cmocka_unit_test(test_blocks_are_built_from_a_share),
+        cmocka_unit_test(test_a_failure_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

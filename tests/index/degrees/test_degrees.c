@@ -53,6 +53,16 @@ static void test_degrees_are_those_of_the_lines(void **state)
     check(&d);
 }
 
+static void test_no_features_have_no_degrees(void **state)
+{
+    const struct drps_degrees d = degrees_of(*state, "0\n1\n", "lor", NULL);
+    assert_int_equal(d.features.n, 0);
+    assert_int_equal(d.features.median, 0);
+    assert_int_equal(d.features.p90, 0);
+    assert_int_equal(d.samples.n, 2);
+    assert_int_equal(d.samples.median, 0);
+}
+
 /* Rows that samples have of their own are no features, and no edges lead to them. */
 static void test_rows_of_samples_are_not_counted(void **state)
 {
@@ -89,6 +99,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_degrees_are_those_of_the_lines, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_rows_of_samples_are_not_counted, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_no_features_have_no_degrees, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test(test_ranges_are_powers_of_two),
         cmocka_unit_test_setup_teardown(test_plans_of_several_workers_are_refused, scratch_setup,
