@@ -61,26 +61,28 @@ static int add_ranks(const struct owners_job *job, uint64_t *accesses, struct dr
             rc = drps_swap_take(swap, r, &more, sizeof(more), err);
             accesses[b] += more;
         }
+    if (rc == 0) rc = drps_swap_all_taken(swap, err);
     drps_swap_close(swap);
     return rc;
 }
 
-/* What the first r servers are to have, of 1. */
-static double share_before(const struct owners_job *job, uint32_t servers, uint32_t r)
+/* What the first r servers are to have, of 1: sum_out [r]. */
+static void sum_shares(const struct owners_job *job, uint32_t servers,
+                       double sum_out[DRPS_PLAN_WORKERS_MAX])
 {
-    double sum = 0;
-    if (!job->share) return (double)r / servers;
-    for (uint32_t i = 0; i < r; i++)
-        sum += job->share[i];
-    return sum;
+    sum_out[0] = 0;
+    for (uint32_t r = 1; r < servers; r++)
+        sum_out[r] = job->share ? sum_out[r - 1] + job->share[r - 1] : (double)r / servers;
 }
 
 /* Walk the blocks; where the weight so far reaches the next share, a range ends. */
 static void cut(const struct owners_job *job, const uint64_t *accesses, struct owners *out)
 {
     const uint32_t rows = job->block_first[job->blocks];
+    double before[DRPS_PLAN_WORKERS_MAX];
     double all = 0, weight = 0; /* of the blocks before; all rows weigh 2 */
     uint32_t r = 1;
+    sum_shares(job, out->servers, before);
     for (size_t b = 0; b < job->blocks; b++)
         all += (double)accesses[b];
     for (size_t b = 0; b < job->blocks && r < out->servers; b++) {
@@ -88,7 +90,7 @@ static void cut(const struct owners_job *job, const uint64_t *accesses, struct o
         const double more =
             (double)n / rows + (all > 0 ? (double)accesses[b] / all : (double)n / rows);
         for (; r < out->servers; r++) {
-            const double wanted = 2.0 * share_before(job, out->servers, r);
+            const double wanted = 2.0 * before[r];
             const double into = (wanted - weight) / more;
             if (!(weight + more >= wanted)) break;
             out->first[r] = job->block_first[b] + (uint32_t)(into * n);
@@ -160,14 +162,16 @@ static int count_uses(const struct owners_job *job, uint32_t *uses, struct drps_
 static void cut_by_counts(const struct owners_job *job, const uint32_t *uses, uint32_t rows,
                           struct owners *out)
 {
+    double share[DRPS_PLAN_WORKERS_MAX];
     double all = 0, before = 0;
     uint32_t r = 1;
+    sum_shares(job, out->servers, share);
     for (uint32_t i = 0; i < rows; i++)
         all += uses[i];
     for (uint32_t i = 0; i < rows; i++) {
         const double after = before + uses[i];
         for (; r < out->servers; r++) {
-            const double wanted = all * share_before(job, out->servers, r);
+            const double wanted = all * share[r];
             if (!(after >= wanted)) break;
             out->first[r] = wanted - before < after - wanted ? i : i + 1;
         }

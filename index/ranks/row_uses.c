@@ -16,7 +16,6 @@ struct row_uses {
     const struct row_uses_job *job;
     uint32_t slice;  /* rows of one, but for the last */
     uint64_t slices; /* record w * slices + s has worker w's uses of slice s */
-    uint64_t sum;
     struct steps_scratch scratch;
 
     /* Of the slice at hand: */
@@ -34,6 +33,54 @@ static uint32_t slice_end(const struct row_uses *u, uint64_t s)
 {
     const uint64_t end = (s + 1) * u->slice;
     return end < u->job->rows ? (uint32_t)end : u->job->rows;
+}
+
+/* ---- Records ---- */
+
+/* Pack a slice's counts, which return to 0. */
+static struct drps_piece pack_slice(struct row_uses *u, uint64_t s, uint32_t *count)
+{
+    const uint32_t first = (uint32_t)(s * u->slice), end = slice_end(u, s);
+    size_t n = 0;
+    for (uint32_t r = first; r < end; r++) {
+        if (!count[r]) continue;
+        u->rows[n] = r - first;
+        u->counts[n++] = count[r];
+        count[r] = 0;
+    }
+    size_t bytes = drps_list_encode(u->rows, n, u->packed);
+    bytes += drps_numbers_encode(u->counts, n, u->packed + bytes);
+    return (struct drps_piece){u->packed, bytes};
+}
+
+/* Take a record of slice s apart, behind `at` uses: *n_out more. DRPS_E_CORRUPT: it is not one. */
+static int unpack_slice(struct row_uses *u, uint64_t s, const struct drps_piece *record, size_t at,
+                        size_t *n_out, struct drps_err *err)
+{
+    const uint32_t most = slice_end(u, s) - (uint32_t)(s * u->slice);
+    const uint32_t n = record->bytes >= 4 ? drps_list_count(record->data) : 0;
+    size_t used = 0, more = 0;
+    if (n > most) /* bounds what is reserved */
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %" PRIu32 " rows in a slice of %" PRIu32,
+                            u->scratch.path, n, most);
+    if (drps_array_reserve(&u->rows, &u->rows_cap, at + n, sizeof(*u->rows)) ||
+        drps_array_reserve(&u->counts, &u->counts_cap, at + n, sizeof(*u->counts)))
+        return drps_err_set(err, -ENOMEM, "no memory for the uses of rows");
+    int rc = drps_list_decode(record->data, record->bytes, u->rows + at, &used, err);
+    const unsigned char *counts = (const unsigned char *)record->data + used;
+    if (rc == 0 && (record->bytes - used < 4 || drps_list_count(counts) != n))
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: rows without counts", u->scratch.path);
+    if (rc == 0) rc = drps_numbers_decode(counts, record->bytes - used, u->counts + at, &more, err);
+    if (rc == 0 && used + more != record->bytes)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: more than uses of rows", u->scratch.path);
+    if (rc == 0 && n && u->rows[at + n - 1] >= most)
+        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: row %" PRIu32 " in a slice of %" PRIu32,
+                          u->scratch.path, u->rows[at + n - 1], most);
+    for (size_t i = at; i < at + n && rc == 0; i++)
+        if (!u->counts[i])
+            rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: a row without uses", u->scratch.path);
+    *n_out = n;
+    return rc;
 }
 
 /* ---- Counting ---- */
@@ -54,23 +101,6 @@ static int count_batches(const struct row_uses *u, struct steps *lists, uint32_t
     return rc;
 }
 
-/* Pack a slice's counts, which return to 0. */
-static struct drps_piece pack_slice(struct row_uses *u, uint64_t s, uint32_t *count)
-{
-    const uint32_t first = (uint32_t)(s * u->slice), end = slice_end(u, s);
-    size_t n = 0;
-    for (uint32_t r = first; r < end; r++) {
-        if (!count[r]) continue;
-        u->rows[n] = r - first;
-        u->counts[n++] = count[r];
-        u->sum += count[r];
-        count[r] = 0;
-    }
-    size_t bytes = drps_list_encode(u->rows, n, u->packed);
-    bytes += drps_numbers_encode(u->counts, n, u->packed + bytes);
-    return (struct drps_piece){u->packed, bytes};
-}
-
 static int count_all(struct row_uses *u, struct steps *lists, uint32_t *count, struct drps_err *err)
 {
     int rc = 0;
@@ -86,7 +116,7 @@ static int count_all(struct row_uses *u, struct steps *lists, uint32_t *count, s
 
 /* ---- Counting on several machines ---- */
 
-/* Of each slice, to all ranks: u32 bytes | the record */
+/* All ranks are sent, of each slice: u32 bytes | the record */
 static int tell_uses(struct row_uses *u, struct swap *swap, uint32_t *count, struct drps_err *err)
 {
     int rc = 0;
@@ -101,7 +131,17 @@ static int tell_uses(struct row_uses *u, struct swap *swap, uint32_t *count, str
     return rc == 0 ? drps_swap_end(swap, err) : rc;
 }
 
-/* Write what a rank has told; it is checked where it is read. */
+static int check_told(struct row_uses *u, uint64_t s, const struct drps_piece *record,
+                      uint32_t from, struct drps_err *err)
+{
+    struct drps_err why = DRPS_ERR_INIT;
+    size_t n;
+    const int rc = unpack_slice(u, s, record, 0, &n, &why);
+    if (rc == DRPS_E_CORRUPT) return drps_swap_fault(from, "uses of rows that make no sense", err);
+    return rc < 0 ? drps_err_set(err, rc, "%s", why.text) : 0;
+}
+
+/* Write what a rank has told. */
 static int take_uses(struct row_uses *u, struct swap *swap, uint32_t from, struct drps_err *err)
 {
     int rc = 0;
@@ -111,10 +151,11 @@ static int take_uses(struct row_uses *u, struct swap *swap, uint32_t from, struc
         if (rc == 0 && bytes > 2 * drps_list_encode_bound(u->slice))
             rc = drps_swap_fault(from, "more uses of rows than there can be", err);
         if (rc == 0) rc = drps_swap_take(swap, from, u->packed, bytes, err);
-        const struct drps_piece piece = {u->packed, bytes};
-        if (rc == 0) rc = drps_recwriter_add(u->scratch.writer, &piece, 1, err);
+        const struct drps_piece record = {u->packed, bytes};
+        if (rc == 0) rc = check_told(u, s, &record, from, err);
+        if (rc == 0) rc = drps_recwriter_add(u->scratch.writer, &record, 1, err);
     }
-    return rc == 0 && drps_swap_left(swap, from) ? drps_swap_fault(from, "too many uses", err) : rc;
+    return rc;
 }
 
 static int count_together(struct row_uses *u, struct steps *lists, uint32_t *count,
@@ -126,6 +167,7 @@ static int count_together(struct row_uses *u, struct steps *lists, uint32_t *cou
     if (rc == 0) rc = tell_uses(u, swap, count, err);
     for (uint32_t from = 0; from < u->job->ranks->count && rc == 0; from++)
         rc = take_uses(u, swap, from, err);
+    if (rc == 0) rc = drps_swap_all_taken(swap, err);
     drps_swap_close(swap);
     return rc;
 }
@@ -152,31 +194,6 @@ static int write_uses(struct row_uses *u, struct drps_err *err)
 }
 
 /* ---- Walking ---- */
-
-/* Take a worker's record of a slice apart, behind those before it. */
-static int read_record(struct row_uses *u, uint32_t worker, struct drps_err *err)
-{
-    const struct drps_piece *record = &u->records[worker];
-    const size_t at = u->part[worker];
-    const uint32_t n = record->bytes >= 4 ? drps_list_count(record->data) : 0;
-    size_t used = 0, more = 0;
-    if (n > u->slice) /* bounds what is reserved */
-        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %" PRIu32 " rows in a slice of %" PRIu32,
-                            u->scratch.path, n, u->slice);
-    if (drps_array_reserve(&u->rows, &u->rows_cap, at + n, sizeof(*u->rows)) ||
-        drps_array_reserve(&u->counts, &u->counts_cap, at + n, sizeof(*u->counts)))
-        return drps_err_set(err, -ENOMEM, "no memory for the uses of rows");
-    int rc = drps_list_decode(record->data, record->bytes, u->rows + at, &used, err);
-    const unsigned char *counts = (const unsigned char *)record->data + used;
-    if (rc == 0 && (record->bytes - used < 4 || drps_list_count(counts) != n))
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: rows without counts", u->scratch.path);
-    if (rc == 0) rc = drps_numbers_decode(counts, record->bytes - used, u->counts + at, &more, err);
-    if (rc == 0 && n && u->rows[at + n - 1] >= u->slice)
-        rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: row %" PRIu32 " in a slice of %" PRIu32,
-                          u->scratch.path, u->rows[at + n - 1], u->slice);
-    u->part[worker + 1] = at + n;
-    return rc;
-}
 
 /* The workers' uses become those of one row after another, each by rising worker. */
 static int group_by_row(struct row_uses *u, struct drps_err *err)
@@ -206,8 +223,11 @@ int drps_row_uses_walk(void *ctx, drps_row_visit visit, void *visit_ctx, struct 
         if (rc == 0)
             rc = drps_steps_scratch_read(&u->scratch, s, u->slices, u->job->workers, u->records,
                                          err);
-        for (uint32_t w = 0; w < u->job->workers && rc == 0; w++)
-            rc = read_record(u, w, err);
+        for (uint32_t w = 0; w < u->job->workers && rc == 0; w++) {
+            size_t n = 0;
+            rc = unpack_slice(u, s, &u->records[w], u->part[w], &n, err);
+            u->part[w + 1] = u->part[w] + n;
+        }
         if (rc == 0) rc = group_by_row(u, err);
         for (uint32_t r = 0; r < u->slice && rc == 0; r++) {
             const size_t n = u->starts[r + 1] - u->starts[r];
@@ -218,11 +238,6 @@ int drps_row_uses_walk(void *ctx, drps_row_visit visit, void *visit_ctx, struct 
 }
 
 /* ---- Beginning and end ---- */
-
-uint64_t drps_row_uses_sum(const struct row_uses *u)
-{
-    return u->sum;
-}
 
 void drps_row_uses_close(struct row_uses *u)
 {
@@ -245,7 +260,7 @@ static uint32_t slice_rows(const struct row_uses_job *job)
     return fit > SLICE_MOST ? SLICE_MOST : fit < SLICE_LEAST ? SLICE_LEAST : (uint32_t)fit;
 }
 
-/* Of several machines: the slices of all are those that fit the memory of each. */
+/* Several machines use slices of the size that fits the memory of each. */
 static int agree_on_slice(const struct swap_ranks *ranks, uint32_t *slice, struct drps_err *err)
 {
     const uint64_t mine = *slice;

@@ -27,13 +27,11 @@ struct row_uses_job {
 
 struct row_uses; /* opaque; own, drps_row_uses_close() it */
 
-/* Count. The job is borrowed. DRPS_E_CORRUPT, -ENOMEM and errors of files. */
+/* Count. The job is borrowed. DRPS_E_CORRUPT, -ENOMEM and errors of files;
+ * of several ranks DRPS_E_PROTO: one has sent what cannot be. */
 DRPS_MUST_CHECK
 int drps_row_uses_open(const struct row_uses_job *job, struct row_uses **out, struct drps_err *err);
 void drps_row_uses_close(struct row_uses *u);
-
-/* The uses of all rows by all workers. */
-uint64_t drps_row_uses_sum(const struct row_uses *u);
 
 /* Visit the rows that are used, in order: `walk` of a struct drps_row_stream; ctx is the struct
  * row_uses. */

@@ -57,6 +57,10 @@ uint64_t drps_swap_left(const struct swap *s, uint32_t from);
 DRPS_MUST_CHECK
 int drps_swap_take(struct swap *s, uint32_t from, void *bytes, size_t n, struct drps_err *err);
 
+/* DRPS_E_PROTO: bytes are left that nobody has taken; the text names who sent them. */
+DRPS_MUST_CHECK
+int drps_swap_all_taken(const struct swap *s, struct drps_err *err);
+
 /* Open streams, write the same n bytes for every rank, and end them. */
 DRPS_MUST_CHECK
 int drps_swap_share(struct swap_ranks *ranks, const void *bytes, size_t n, struct swap **s_out,
@@ -64,6 +68,7 @@ int drps_swap_share(struct swap_ranks *ranks, const void *bytes, size_t n, struc
 
 /* Rank `from` has sent what it should not: sets DRPS_E_PROTO, with its name and `what`. */
 int drps_swap_fault(uint32_t from, const char *what, struct drps_err *err);
+
 /* Take all streams once more, from their first bytes on. */
 void drps_swap_rewind(struct swap *s);
 

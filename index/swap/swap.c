@@ -292,6 +292,16 @@ void drps_swap_close(struct swap *s)
     free(s);
 }
 
+int drps_swap_all_taken(const struct swap *s, struct drps_err *err)
+{
+    for (uint32_t from = 0; from < s->ranks->count; from++)
+        if (drps_swap_left(s, from))
+            return drps_err_set(err, DRPS_E_PROTO,
+                                "rank %" PRIu32 " sent %" PRIu64 " bytes too many", from,
+                                drps_swap_left(s, from));
+    return 0;
+}
+
 int drps_swap_share(struct swap_ranks *ranks, const void *bytes, size_t n, struct swap **s_out,
                     struct drps_err *err)
 {

@@ -104,7 +104,6 @@ static int take_all(struct swap *s, const struct swap_ranks *ranks, struct toget
         if (rc == 0) add_batches(sums, &one);
         for (int i = 0; i < 2 && rc == 0; i++)
             rc = take_labels(s, from, &more, &labels[i], err);
-        if (rc == 0 && drps_swap_left(s, from)) rc = drps_swap_fault(from, "too many labels", err);
     }
     drps_label_sums_destroy(&more);
     return rc;
@@ -117,6 +116,7 @@ int drps_together_sum_batches(struct swap_ranks *ranks, struct together_batches 
     int rc = drps_swap_open(ranks, &s, err);
     if (rc == 0) rc = send_all(s, ranks, sums, labels, err);
     if (rc == 0) rc = take_all(s, ranks, sums, labels, err);
+    if (rc == 0) rc = drps_swap_all_taken(s, err);
     drps_swap_close(s);
     return rc;
 }

@@ -145,9 +145,7 @@ static int take_all(struct sharing *s, struct drps_err *err)
     const uint64_t batches = s->lists->batches;
     int rc = take_batches(s, batches, 0, err);
     if (rc == 0) rc = take_batches(s, s->lists->eval_batches, own_of(s, batches), err);
-    for (uint32_t r = 0; r < s->ranks->count && rc == 0; r++)
-        if (drps_swap_left(s->swap, r)) rc = drps_swap_fault(r, "too many lists of rows", err);
-    return rc;
+    return rc == 0 ? drps_swap_all_taken(s->swap, err) : rc;
 }
 
 /* ---- Files ---- */

@@ -143,8 +143,6 @@ static int take_rank(struct swap *s, uint32_t from, struct read_samples *p, uint
         rc = take_class(s, from, p, &number, err);
         if (rc == 0 && class_of) class_of[i] = (uint32_t)number;
     }
-    if (rc == 0 && drps_swap_left(s, from))
-        rc = drps_swap_fault(from, "more than its classes", err);
     return rc;
 }
 
@@ -178,6 +176,7 @@ int drps_together_read(struct swap_ranks *ranks, struct read_samples *p, uint32_
     if (rc == 0) rc = forget(p, err);
     for (uint32_t from = 0; from < ranks->count && rc == 0; from++)
         rc = take_rank(s, from, p, from == ranks->rank ? *class_of : NULL, train_of, test_of, err);
+    if (rc == 0) rc = drps_swap_all_taken(s, err);
     drps_swap_close(s);
     return rc;
 }

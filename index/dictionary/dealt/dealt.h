@@ -28,11 +28,6 @@ struct dealt {
 DRPS_MUST_CHECK
 int drps_dealt_end(struct swap *s, struct swap_ranks *ranks, uint64_t *sent_out,
                    struct drps_err *err);
-/* DRPS_E_PROTO: bytes are left that nobody has taken. */
-DRPS_MUST_CHECK
-int drps_dealt_taken(const struct swap *s, uint32_t count, struct drps_err *err);
-/* Rank `from` sent `what`, which cannot be: DRPS_E_PROTO. */
-int drps_dealt_refuse(uint32_t from, const char *what, struct drps_err *err);
 
 /* A key for its owner, or a name with its row for rank 0. */
 enum dealt_kind { DEALT_KEYS, DEALT_NAMES };

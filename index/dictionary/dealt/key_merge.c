@@ -66,9 +66,9 @@ int drps_key_merge_go_on(struct key_merge *m, uint32_t from, struct drps_err *er
         drps_dealt_take(m->s, from, m->kind, m->strings, &h->record, &h->text, &h->text_cap, err);
     if (rc < 0) return rc;
     if (h->begun && h->record.k.key <= last)
-        return drps_dealt_refuse(from, "keys that are not in order", err);
+        return drps_swap_fault(from, "keys that are not in order", err);
     if (!is_dealt(m, from, h->record.k.key))
-        return drps_dealt_refuse(from, "a key of another rank", err);
+        return drps_swap_fault(from, "a key of another rank", err);
     h->begun = 1;
     push(m, from);
     return 0;

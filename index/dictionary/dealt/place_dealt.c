@@ -24,7 +24,7 @@ static int take_row(const struct dealt *p, struct swap *rows, uint64_t key, uint
     int rc = drps_swap_take(rows, owner, row_out, sizeof(*row_out), err);
     if (rc < 0 || *row_out == DRPS_NO_ROW || (*row_out >= p->first_row && *row_out < end))
         return rc;
-    return drps_dealt_refuse(owner, "a row that is not there", err);
+    return drps_swap_fault(owner, "a row that is not there", err);
 }
 
 static int take_rows(struct dict *d, const struct dealt *p, struct swap *rows, struct drps_err *err)
@@ -37,7 +37,7 @@ static int take_rows(struct dict *d, const struct dealt *p, struct swap *rows, s
         rc = take_row(p, rows, k.key, &row, err);
         if (rc == 0) rc = drps_dict_walk_put(w, row, err);
     }
-    if (rc == 0) rc = drps_dealt_taken(rows, p->ranks->count, err);
+    if (rc == 0) rc = drps_swap_all_taken(rows, err);
     if (rc == 0) rc = drps_dict_walk_finish(w, err);
     drps_dict_walk_close(w);
     return rc;
@@ -57,7 +57,7 @@ static int put_rows(const struct dealt *p, struct swap *keys, struct ranges *ran
             rc = drps_swap_put(rows, o.asked[i], &row, sizeof(row), err);
     }
     drps_owned_close(&o);
-    return rc == 0 ? drps_dealt_taken(ranges->numbers, p->ranks->count, err) : rc;
+    return rc == 0 ? drps_swap_all_taken(ranges->numbers, err) : rc;
 }
 
 /* ---- The steps ---- */

@@ -58,9 +58,9 @@ static int take_places_of(struct numbering *t, struct swap *places, uint32_t fro
         if (rc < 0) return rc;
         if ((i && at.key <= last.key) || drps_dict_owner(at.key, ranks->count) != from ||
             drps_splits_range(&t->r->splits, &at) != ranks->rank)
-            return drps_dealt_refuse(from, "a row that is not in its place", err);
+            return drps_swap_fault(from, "a row that is not in its place", err);
         if (t->came[from] == t->r->splits.rows[from])
-            return drps_dealt_refuse(from, "more rows than it has", err);
+            return drps_swap_fault(from, "more rows than it has", err);
         const struct drps_sort_record record = {
             .hi = at.order, .lo = at.key, .a = (uint32_t)t->n++};
         rc = drps_extsort_add(t->by_place, &record, err);
@@ -79,7 +79,7 @@ static int count_ranges(struct ranges *r, uint64_t mine, struct drps_err *err)
     r->starts[0] = 0;
     for (uint32_t range = 0; range < count && rc == 0; range++) {
         if (rows[range] > all_rows(r->d) - r->starts[range])
-            rc = drps_dealt_refuse(range, "a number of rows that is too large", err);
+            rc = drps_swap_fault(range, "a number of rows that is too large", err);
         else
             r->starts[range + 1] = r->starts[range] + rows[range];
     }
@@ -182,5 +182,5 @@ int drps_ranges_row(struct ranges *r, const struct dict_key *k, uint32_t *row_ou
     if (*row_out >= r->d->first_row + r->starts[range] &&
         *row_out < r->d->first_row + r->starts[range + 1])
         return 0;
-    return drps_dealt_refuse(range, "a row of another range", err);
+    return drps_swap_fault(range, "a row of another range", err);
 }

@@ -32,21 +32,6 @@ int drps_dealt_end(struct swap *s, struct swap_ranks *ranks, uint64_t *sent_out,
     return rc;
 }
 
-int drps_dealt_taken(const struct swap *s, uint32_t count, struct drps_err *err)
-{
-    for (uint32_t from = 0; from < count; from++)
-        if (drps_swap_left(s, from))
-            return drps_err_set(err, DRPS_E_PROTO,
-                                "rank %" PRIu32 " sent %" PRIu64 " bytes too many", from,
-                                drps_swap_left(s, from));
-    return 0;
-}
-
-int drps_dealt_refuse(uint32_t from, const char *what, struct drps_err *err)
-{
-    return drps_err_set(err, DRPS_E_PROTO, "rank %" PRIu32 " sent %s", from, what);
-}
-
 /* ---- Writing ---- */
 
 static void put_u16(unsigned char *at, uint32_t v)
@@ -100,7 +85,7 @@ static int take_name(struct swap *s, uint32_t from, const unsigned char *bytes, 
     k->check = drps_get_u32(bytes);
     k->field = get_u16(bytes + 4);
     k->bytes = drps_get_u32(bytes + 6);
-    if (k->bytes > DEALT_NAME_MOST) return drps_dealt_refuse(from, "a name that is too long", err);
+    if (k->bytes > DEALT_NAME_MOST) return drps_swap_fault(from, "a name that is too long", err);
     if (drps_array_reserve(text_io, cap_io, k->bytes, 1))
         return drps_err_set(err, -ENOMEM, "no memory for a name of %zu bytes", k->bytes);
     k->text = *text_io;
@@ -119,7 +104,7 @@ int drps_dealt_take(struct swap *s, uint32_t from, enum dealt_kind kind, int str
         r->k.count = drps_get_u32(bytes + 8);
         r->k.mask = get_u16(bytes + 12);
         r->k.first = get_u16(bytes + 14);
-        if (!r->k.count != !r->k.mask) return drps_dealt_refuse(from, "a key without uses", err);
+        if (!r->k.count != !r->k.mask) return drps_swap_fault(from, "a key without uses", err);
     } else {
         r->row = drps_get_u32(bytes + 8);
     }

@@ -85,7 +85,7 @@ static int sort_samples(struct splits *s, struct dealt *d, const uint64_t *all, 
         int rc = add_rows(d, said, &s->rows[from], err);
         if (rc < 0) return rc;
         if (said[SAY_SAMPLES] > most || said[SAY_STRIDE] > UINT32_MAX)
-            return drps_dealt_refuse(from, "too many samples of its keys", err);
+            return drps_swap_fault(from, "too many samples of its keys", err);
         for (uint64_t i = 0; i < said[SAY_SAMPLES]; i++)
             records[(*n_out)++] = (struct drps_sort_record){.hi = said[SAY_HEAD + 2 * i],
                                                             .lo = said[SAY_HEAD + 2 * i + 1],

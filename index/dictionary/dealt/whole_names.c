@@ -27,7 +27,7 @@ static int check_row(const struct dealt *d, uint32_t from, uint32_t row, struct 
 {
     const uint64_t end = d->first_row + d->rows[0] + d->rows[1];
     if (row >= d->first_row && row < end) return 0;
-    return drps_dealt_refuse(from, "a name with a row that is not there", err);
+    return drps_swap_fault(from, "a name with a row that is not there", err);
 }
 
 /* came_out [count]: names of each rank. */
