@@ -27,6 +27,13 @@ static void look_for_ranks(struct drps_cancel *c)
     fail(c, &why);
 }
 
+/* Lock held. The user has said so. */
+static void stop_all(struct drps_cancel *c)
+{
+    atomic_store(&c->stop, 1);
+    if (!c->alone) drps_net_stop(c->net);
+}
+
 static struct timespec next_look(void)
 {
     struct timespec t;
@@ -44,8 +51,9 @@ static void *look(void *arg)
     while (!c->over) {
         const struct timespec until = next_look();
         if (c->user && atomic_load_explicit(c->user, memory_order_relaxed))
-            atomic_store(&c->stop, 1);
-        if (!c->alone && !c->why.code) look_for_ranks(c);
+            stop_all(c);
+        else if (!c->alone && !c->why.code)
+            look_for_ranks(c);
         (void)pthread_cond_timedwait(&c->changed, &c->lock, &until);
     }
     pthread_mutex_unlock(&c->lock);

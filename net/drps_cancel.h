@@ -2,8 +2,9 @@
  * Cancel: one flag that ends long work which does not look at the net, when the user has said so or
  * the job has failed.
  *
- * A thread looks at both ten times a second. To see a failure it receives from this rank for the
- * part worker, to which nobody may send. Ranks that leave in good order are no failure.
+ * A thread looks at both ten times a second. What the user has said ends waits for other ranks,
+ * too. To see a failure it receives from this rank for the part worker, to which nobody may send.
+ * Ranks that leave in good order are no failure.
  */
 #ifndef DRPS_NET_CANCEL_H
 #define DRPS_NET_CANCEL_H
@@ -32,7 +33,8 @@ DRPS_MUST_CHECK
 int drps_cancel_start(struct drps_cancel *c, struct drps_net *net, const atomic_int *user,
                       struct drps_err *err);
 
-/* From now on look at the user's flag alone: what becomes of other ranks does not matter. */
+/* From now on look at the user's flag alone: what becomes of other ranks does not matter, and waits
+ * for them go on. */
 void drps_cancel_alone(struct drps_cancel *c);
 
 /* Set the flag as though the job had failed because of `why`. */

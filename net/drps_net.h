@@ -119,6 +119,10 @@ int drps_net_open_mpi(const struct drps_net_options *options, struct drps_net **
  */
 void drps_net_close(struct drps_net *net, uint32_t linger_ms, const struct drps_err *why);
 
+/* This rank is to stop: all of its waits, those under way too, end with DRPS_E_INTERRUPTED. Others
+ * learn of it when it leaves. */
+void drps_net_stop(struct drps_net *net);
+
 /*
  * From now on only rank `rank` must stay (this one: nobody must): another that dies, gives up or
  * breaks the protocol does not end the job here, not even if that has been noticed already. What is

@@ -148,6 +148,15 @@ void drps_net_lost(struct drps_net *net, uint32_t rank, const struct drps_err *w
     drps_net_fail(net, why);
 }
 
+void drps_net_stop(struct drps_net *net)
+{
+    struct drps_err why = DRPS_ERR_INIT;
+    (void)drps_err_set(&why, DRPS_E_INTERRUPTED, "interrupted");
+    pthread_mutex_lock(net->lock);
+    drps_net_fail(net, &why);
+    pthread_mutex_unlock(net->lock);
+}
+
 void drps_net_need(struct drps_net *net, uint32_t rank)
 {
     pthread_mutex_lock(net->lock);

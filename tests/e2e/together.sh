@@ -179,6 +179,30 @@ ends INT 1
 ends KILL 0
 ends KILL 2
 
+# A rank that waits for another, which waits for its input: Ctrl-C ends it at once.
+mkfifo slow.svm
+exec 9<>slow.svm # a writer that writes nothing
+ports 2 >peers.txt
+"$tools/drps-index" slow.svm --algo lor --peers peers.txt --peer-rank 1 --timeout 60 -o slow --quiet 2>rank-1.txt &
+reader=$!
+"$tools/drps-index" part.00 --algo lor --peers peers.txt --peer-rank 0 --timeout 60 -o never --quiet 2>err.txt &
+waiting=$!
+tries=0
+until [[ -e never.partial/scratch/from-0 ]]; do # it has read, and opens streams
+    kill -0 "$waiting" && kill -0 "$reader" || fail "ended early: $(cat err.txt rank-1.txt)"
+    ((++tries < 6000)) || fail "rank 0 opened no streams"
+    read -rt 0.01 <> <(:) || true
+done
+kill -INT "$waiting"
+status=0 && wait "$waiting" || status=$?
+[[ $status = 130 ]] || fail "Ctrl-C for a rank that waits: it ended with $status: $(cat err.txt)"
+exec 9>&-
+wait "$reader" && fail "a plan although a rank was interrupted"
+grep -q "rank 0 .*gave up: .*interrupted" rank-1.txt || fail "rank 1 says: $(cat rank-1.txt)"
+absent never
+absent slow
+echo "ok Ctrl-C for a rank that waits"
+
 # A disk too small for a rank's scratch files.
 mkdir -p machine-2
 if mount -t tmpfs -o size=1m tmpfs machine-2 2>/dev/null; then
