@@ -21,9 +21,9 @@ enum { SWAP_MESSAGE_BYTES = 32 << 10, SWAP_QUEUE = 8 };
 
 /* The ranks of a run, as one of them sees the others. */
 struct swap_ranks {
-    const struct drps_io
-        *io; /* its stop flag ends work between waits; waits for ranks end by drps_net_stop() */
-    struct drps_net *net; /* borrowed; opened with drps_swap_net_options() */
+    const struct drps_io *io;
+    struct drps_net *net; /* borrowed; opened with drps_swap_net_options(). drps_net_stop() ends
+                             what waits for other ranks */
     const char *dir;      /* folder for streams */
     uint32_t rank, count;
     uint32_t files; /* of streams so far; 0 at first */
