@@ -23,7 +23,7 @@ double drps_round_largest(const uint32_t *entries, const uint16_t *owner, size_t
  *
  * entries, owner  [n] of the round's samples: how many entries they have, and on which machine they
  *                 are, which is changed
- * Returns 0 or -ENOMEM; 20 bytes a sample.
+ * Returns 0 or -ENOMEM. Memory: 32 bytes a sample, and 8 a machine.
  */
 DRPS_MUST_CHECK
 int drps_round_balance(const uint32_t *entries, uint16_t *owner, size_t n, const double *share,

@@ -112,8 +112,9 @@ static int check_row(const struct homing *h, const struct visited *v, struct drp
                         v->row, h->rows_n, h->o->machines);
 }
 
-/* Of machines that use a row alike, whether a is the better home: by links where a home has to
- * serve more than it need no longer pull, else by rows. */
+/* Returns 1 if a is a better home than b for a row that both use alike. Where a home has to serve
+ * more than it need no longer pull, that is the one whose link carries less, else the one with
+ * fewer rows. */
 static int better_home(const struct homing *h, uint32_t a, uint32_t b, double held)
 {
     return held > 0 ? link_of(&h->on[a]) < link_of(&h->on[b]) : h->on[a].rows < h->on[b].rows;

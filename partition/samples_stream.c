@@ -179,8 +179,8 @@ static uint32_t best_machine(struct streaming *st, const uint32_t *features, siz
     return best;
 }
 
-/* Of the machines that have room for one more sample of the round, which some has: the one that is
- * to have the fewest entries. */
+/* Returns the machine that will have the fewest entries, among those with room for one more sample
+ * of the round; there is one. */
 static uint32_t lightest_machine(const struct streaming *st, size_t entries)
 {
     uint32_t lightest = UINT32_MAX;

@@ -11,13 +11,14 @@
 
 /* ---- The network of several ranks ---- */
 
-/* Of one thread, on processors as bench/RESULTS.md has them: an entry of a sample and each of its
- * floats, and each float of a row that a step changes. Measured on click logs and ratings with 1 to
- * 65 floats a row, these give .9 to 1.5 of what an epoch takes. */
+/* Nanoseconds that one thread takes for an entry of a sample, for each of the entry's floats, and
+ * for each float of a row that a step changes. They were fitted to epochs of click logs and
+ * ratings; a processor may be twice as fast, or half. */
 #define DRPS_INDEX_ENTRY_NS 1.2
 #define DRPS_INDEX_FLOAT_NS 0.23
 #define DRPS_INDEX_STEP_NS 0.85
-/* Of a round, beside bytes and computing: until messages have gone there and back. */
+/* Nanoseconds that a round takes beside its bytes and its computing: until messages have gone there
+ * and back. */
 #define DRPS_INDEX_ROUND_NS 300000
 
 /* What it depends on. */

@@ -368,9 +368,9 @@ void drps_index_settings_check_model(struct drps_index_settings *o, struct drps_
     if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n || o->weights.n ||
                                o->test_weights.n || o->in_memory))
         drps_value_bad(v, "{from-plan} takes all but {workers}, {servers}, {separate}, "
-                          "{partition}, {dppa}, {residuals}, {hand-on}, {hand-on-for}, {link}, "
-                          "{memory} and {no-forecast} from the plan: give no other "
-                          "options, and no DATA");
+                          "{partition}, {net-mbs}, {hot-rows}, {dppa}, {residuals}, {hand-on}, "
+                          "{hand-on-for}, {link}, {memory} and {no-forecast} from the plan: give "
+                          "no other options, and no DATA");
     if (o->index.separate && !o->index.servers)
         drps_value_bad(v, "{separate} needs {servers} M: how many machines hold the rows");
 }

@@ -43,7 +43,7 @@ const struct argp_option drps_index_table[] = {
      "memory of the dictionary; features of a sample in one bin add up (default: no hashing)", 2},
     {"hash-kind", KEY_HASH_KIND, "NAME", 0,
      "signed (default: each feature with a sign of its own), or oph: one-permutation hashing with "
-     "densification, for sets, whose values are all 1", 2},
+     "densification, for sets, whose values are all 1; needs --hash-bits 2 or more", 2},
     {"hash-bins", KEY_HASH_BINS, "K", 0,
      "For --hash-kind oph: each sample becomes K features, each one of 2^B / K (a power of two to "
      "1024; default 256)", 2},
@@ -101,8 +101,8 @@ const struct argp_option drps_index_table[] = {
      "The M machines of --servers hold rows alone, and N others train", 5},
     {"from-plan", KEY_FROM_PLAN, "PLAN", 0,
      "In place of DATA: deal the batches of a finished plan to --workers machines; with -o, --force, "
-     "--servers, --separate, --partition, --dppa, --residuals, --hand-on, --hand-on-for, --link, --memory and "
-     "--no-forecast alone", 5},
+     "--servers, --separate, --partition, --net-mbs, --hot-rows, --dppa, --residuals, --hand-on, --hand-on-for, "
+     "--link, --memory and --no-forecast alone", 5},
     {"partition", KEY_PARTITION, "NAME", 0,
      "Which rows each of the machines holds: auto (default: each row with who uses it most, and no link above "
      "1.05 of the average; but with --order grid ranges of rows circulate, between at most 16), range (runs "
@@ -116,7 +116,7 @@ const struct argp_option drps_index_table[] = {
     {"samples", KEY_SAMPLES, "HOW", 0,
      "Which samples each of the machines trains on: round (placed with the rows that they use, each in "
      "the round that it would be dealt to, so that the same is learned; default for --partition auto, "
-     "greedy and dppa), placed (in any round), dealt in turn, kept (each its own files, as many for each, one after the other), or dppa (the partition paper's Algorithm 1; held in memory)", 5},
+     "greedy and dppa), placed (in any round), dealt in turn, kept (each its own files, as many for each, one after the other; default where several machines make the plan), or dppa (the partition paper's Algorithm 1; held in memory)", 5},
     {"machine-weights", KEY_MACHINE_WEIGHTS, "W,W...", 0,
      "Machines of unequal power: each gets this share of every round's samples, dealt, and of the rows, with "
      "--partition range (default then) or counts; one number for each of --workers (default: all alike)", 5},
@@ -152,7 +152,7 @@ const struct argp_option drps_index_table[] = {
      "seconds", 6},
     {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 6},
     {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 6},
-    {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: none do)", 6},
+    {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: see --prune-to)", 6},
     {"prune-to", KEY_PRUNE_TO, "N", 0,
      "All rows but the N most used stay alone; or a share of them, such as 10% (default: as memory and time allow)", 6},
     {"sample", KEY_SAMPLE, "P", 0, "Count this share of the batches (default: all)", 6},

@@ -16,26 +16,27 @@
 
 enum { DRPS_EXACT_DIGITS = 33, DRPS_EXACT_LEAST = -512 };
 
-/* All zeros: 0. It has no pointers, so that it can be copied, and sent to a machine of the same
- * byte order. */
+/* A sum. All zeros are the sum 0. It has no pointers, so that it can be copied, and sent to a
+ * machine of the same byte order. */
 struct drps_exact {
-    int64_t whole; /* whole numbers */
-    int64_t
-        digit[DRPS_EXACT_DIGITS]; /* and the rest: digit i is worth 2^(32 i - 512); digits may be
-                                     negative, or have more than 32 bits, until they are carried */
-    uint32_t added;               /* times that something was added since then */
+    int64_t whole; /* the sum of the whole numbers */
+    /* The sum of all else: digit i is worth 2^(32 i - 512). A digit may be negative, or have more
+     * than 32 bits, until it is carried. */
+    int64_t digit[DRPS_EXACT_DIGITS];
+    uint32_t added; /* how often something was added to the digits since they were carried */
 };
 
-/* Add anything finite whose size is below 2^480; of a smaller one bits below 2^-512 are dropped. */
+/* Add a finite number whose magnitude is below 2^480. Its bits below 2^-512 are dropped. */
 void drps_exact_add_slowly(struct drps_exact *s, double x);
 
-/* Add `from` times a factor, of the same bounds together. */
+/* Add `from` times a factor; the product has the bounds of drps_exact_add_slowly(). */
 void drps_exact_add_times(struct drps_exact *s, const struct drps_exact *from, double factor);
 
-/* 1: it can be merged. Of what comes from elsewhere it is to be asked: else digits may overflow. */
+/* Returns 1 if the sum can be merged. A sum that comes from elsewhere must be checked by this
+ * first: else digits may overflow. */
 int drps_exact_is_sound(const struct drps_exact *s);
 
-/* Returns the double that is nearest. */
+/* Returns the double that is nearest to the sum. */
 double drps_exact_value(const struct drps_exact *s);
 
 static inline void drps_exact_add(struct drps_exact *s, double x)

@@ -335,7 +335,8 @@ static json_t *forecast_to_json(const struct drps_train_result *r)
     return j;
 }
 
-/* Beside the last epoch: rows are new in the first. */
+/* The forecast of an epoch, and the time of the last epoch beside it: in the first one rows are
+ * new, so that it is not compared. */
 static json_t *forecast_seconds_to_json(const struct drps_train_result *r)
 {
     json_t *j = drps_epoch_seconds_to_json(&r->forecast_seconds);

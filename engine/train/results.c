@@ -44,8 +44,8 @@ static void forecast_blocks(struct drps_job *job)
                  err.text); /* the training is done */
 }
 
-/* How long an epoch takes by the speeds that the plan has, if any. Of rows in memory, as nothing
- * moves; else of what the forecast says. */
+/* Forecasts how long an epoch takes by the speeds that the plan has, if it has any. Where all rows
+ * are in memory nothing moves; else what moves is what the forecast says. */
 static void forecast_time(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;

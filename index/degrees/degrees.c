@@ -8,7 +8,7 @@
 #include "base/drps_alloc.h"
 #include "index/walk/drps_walk.h"
 
-/* Of one side: how many have each degree; those above are in ranges alone. */
+/* How many features, or samples, have each degree; those with more are counted in ranges alone. */
 struct side {
     struct drps_degree_counts *out;
     uint64_t *exact; /* own: [DRPS_DEGREES_EXACT] */

@@ -4,7 +4,7 @@
  * where a sample has a feature (Duan and Wu, "Accelerating distributed machine learning with model
  * compression and graph partition", Fig. 2).
  *
- * Costs: data.rec and rows.rec once; 4 bytes a row, a batch, and 2 MiB.
+ * Costs: data.rec and rows.rec are read once. Memory: 4 bytes a row, a batch, and 2 MiB.
  */
 #ifndef DRPS_INDEX_DEGREES_DEGREES_H
 #define DRPS_INDEX_DEGREES_DEGREES_H
@@ -14,7 +14,7 @@
 /* Ranges of degrees: [0] is 0, [i] is 2^(i-1) .. 2^i - 1. */
 enum { DRPS_DEGREE_RANGES = 34 };
 
-/* Of the features, or of the samples. */
+/* The degrees of one side of the graph: of the features, or of the samples. */
 struct drps_degree_counts {
     uint64_t n, most;
     uint64_t median, p90, p99; /* exact below DRPS_DEGREES_EXACT, else the lower end of a range */

@@ -1,4 +1,4 @@
-/* What is said of hashing: checked, in words, and in manifests. */
+/* Settings of hashing are checked here, put into words, and written to manifests and read again. */
 #include "index/hashing/drps_hashing.h"
 
 #include <stdio.h>
@@ -26,7 +26,9 @@ int drps_hashing_check(const struct drps_hashing *h, struct drps_err *err)
     if (!h->bits && !h->bins && h->kind == DRPS_HASH_SIGNED) return 0;
     if (!h->bits)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "how features are hashed is said, and not into how many bits");
+                            "a kind of hashing, or bins of a sample, are given, but not into how "
+                            "many bits features are hashed: give 1 to %d bits",
+                            DRPS_HASH_BITS_MOST);
     if (h->bits > DRPS_HASH_BITS_MOST)
         return drps_err_set(err, DRPS_E_CONFIG, "features are hashed into 1 to %d bits, not %u",
                             DRPS_HASH_BITS_MOST, h->bits);
@@ -37,7 +39,8 @@ int drps_hashing_check(const struct drps_hashing *h, struct drps_err *err)
     const uint32_t half = UINT32_C(1) << (h->bits - 1);
     const uint32_t most = half < DRPS_HASH_BINS_MOST ? half : DRPS_HASH_BINS_MOST;
     if (most < DRPS_HASH_BINS_LEAST)
-        return drps_err_set(err, DRPS_E_CONFIG, "one-permutation hashing needs 2 bits or more");
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "one-permutation hashing, oph, needs 2 bits or more, not %u", h->bits);
     if (h->bins >= DRPS_HASH_BINS_LEAST && h->bins <= most && !(h->bins & (h->bins - 1))) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "the bins of a sample are a power of two from %d to %u (with %u bits), not "

@@ -1,6 +1,6 @@
 /*
- * The names of a plan's files and the kinds of their records, for whoever writes or reads one; what
- * is in each file, drps_plan.h says. A model has some of them, too (engine/publish).
+ * This header names the files of a plan and the kinds of their records, for whoever writes or reads
+ * one. drps_plan.h says what is in each file. A model has some of them, too (engine/publish).
  */
 #ifndef DRPS_INDEX_PLAN_PLAN_FILES_H
 #define DRPS_INDEX_PLAN_PLAN_FILES_H
@@ -41,7 +41,8 @@
 /* The folder of a rank's part is this and the rank's number. */
 #define DRPS_FILE_RANK "rank-"
 
-/* Written while the plan is made, or while windows are cut for a run, and removed again. */
+/* These files are written while the plan is made, or while windows are cut for a run, and removed
+ * again. */
 #define DRPS_FILE_USES_TMP "uses.tmp"
 #define DRPS_FILE_ROW_USES_TMP "rows.uses.tmp"
 #define DRPS_FILE_RESIDUALS_TMP "residuals.tmp"
@@ -51,10 +52,17 @@
 #define DRPS_FILE_WINDOW_ROWS_TMP "windows.rows.tmp"
 #define DRPS_FILE_WINDOW_NEXT_TMP "windows.next.tmp"
 #define DRPS_FILE_WINDOW_PREV_TMP "windows.prev.tmp"
-#define DRPS_FILE_SCRATCH "scratch"   /* folder of what only drps-index needs */
-#define DRPS_FILE_PLACED "placed"     /* of several machines: this one's batches, of placed rows */
-#define DRPS_FILE_GATHERED "gathered" /* and with the rows that others use of this one's server */
-#define DRPS_FILE_SAMPLED "sampled"   /* in it: lists of the batches that a sample makes */
-#define DRPS_FILE_LAID "laid"         /* in it: a plan whose rows are to be placed on servers */
+
+/* This folder holds what only drps-index needs. Those below lie in it. */
+#define DRPS_FILE_SCRATCH "scratch"
+/* This one holds a plan whose rows are to be placed on servers. */
+#define DRPS_FILE_LAID "laid"
+/* These two are made where several machines make a plan. The first holds the batches of this
+ * machine once rows are placed; the second also has, of the others' batches, the rows of this one's
+ * server. */
+#define DRPS_FILE_PLACED "placed"
+#define DRPS_FILE_GATHERED "gathered"
+/* This one holds the row lists of the batches that a sample of the samples makes. */
+#define DRPS_FILE_SAMPLED "sampled"
 
 #endif

@@ -44,7 +44,7 @@ struct circulation {
 
 #define CIRCULATION_NONE UINT32_MAX
 
-/* Of a plan whose grid has a single pass. */
+/* Returns the circulation of a plan whose grid has a single pass. */
 static inline struct circulation circulation_of(const struct drps_plan_info *info, uint32_t workers)
 {
     const uint64_t cells = info->grid_users * info->grid_items;

@@ -48,7 +48,7 @@ static int count_accesses(const struct owners_job *job, uint64_t *accesses, stru
     return rc;
 }
 
-/* Of several machines: accesses become those of all ranks. */
+/* Where several machines make the plan, adds up the accesses that each has counted. */
 static int add_ranks(const struct owners_job *job, uint64_t *accesses, struct drps_err *err)
 {
     struct swap *swap = NULL;

@@ -133,7 +133,7 @@ static int open_base(struct index_run *r, struct drps_err *err)
     return 0;
 }
 
-/* Of several machines that have the same files, each reads a share. */
+/* Where several machines have the same files, each of them reads a share: settles which. */
 static int share_inputs(struct index_run *r, struct drps_err *err)
 {
     struct drps_index_options *o = &r->options;
@@ -195,7 +195,8 @@ static uint64_t folder_bytes(const char *dir)
     return sum;
 }
 
-/* Of several machines: what the folder of each takes, and what it has sent to the others. */
+/* Where several machines make the plan, gathers from each what its folder takes, and what it has
+ * sent to the others. */
 static int measure_ranks(struct index_run *r, struct drps_err *err)
 {
     struct swap_ranks *ranks = r->options.ranks;
@@ -228,7 +229,8 @@ static int measure_plan(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
-/* Of several machines: the numbers of all parts. */
+/* Where several machines make the plan, fills in the parts of the others: their numbers and
+ * forecasts. */
 static int share_parts(struct index_run *r, struct drps_err *err)
 {
     const struct part *mine = &r->parts[r->own_first];
@@ -252,7 +254,8 @@ static int share_parts(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
-/* 1: rank 0 has made the plan there, and so is to remove it, too. */
+/* Returns 1 if rank 0 has made the plan in this folder: rank 0 then removes it, too, if the run
+ * fails. */
 static int has_rank_0(const char *out)
 {
     char dir[DRPS_PLAN_PATH_BYTES];
@@ -260,7 +263,8 @@ static int has_rank_0(const char *out)
     return drps_plan_rank_dir(out, 0, dir, &ignored) == 0 && access(dir, F_OK) == 0;
 }
 
-/* Steps of one machine among several; *made_out is the folder that has a name so far. */
+/* Gives the folder of this machine, one of several, its name, in step with the others. *made_out is
+ * set to the folder that has its name so far, and is to be removed if another step fails. */
 static int commit_together(struct index_run *r, const char **made_out, struct drps_err *err)
 {
     const struct swap_ranks *ranks = r->options.ranks;
@@ -279,8 +283,8 @@ static int commit_together(struct index_run *r, const char **made_out, struct dr
     return drps_together_await_all(ranks, err);
 }
 
-/* Give the plan its name. Of several machines, each has its own rank's folder, and plan.json; if
- * one fails, none keeps them. */
+/* Give the plan its name. Where several machines make it, each has the folder of its own rank and
+ * plan.json; if one machine fails, none keeps them. */
 static int commit(struct index_run *r, struct drps_err *err)
 {
     const char *made = NULL;

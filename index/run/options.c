@@ -60,7 +60,7 @@ int drps_run_numbers_by_lane(const struct drps_index_options *o)
     return drps_run_circulates(o) || (o->lanes > 1 && !o->from_plan && has_single_pass(o));
 }
 
-/* Lanes of several workers: where rows circulate there are as many at least. */
+/* Checks the lanes of several workers. Where rows circulate there is at least one a worker. */
 static int check_lanes(struct drps_index_options *o, struct drps_err *err)
 {
     if (!drps_run_circulates(o)) {
@@ -233,7 +233,7 @@ static int check_servers(struct drps_index_options *o, struct drps_err *err)
                         o->partition, o->servers, o->workers);
 }
 
-/* What keeps samples from staying with their files. */
+/* Checks that samples can stay with their files. */
 static int check_kept(const struct drps_index_options *o, struct drps_err *err)
 {
     size_t sum = 0;
@@ -242,12 +242,16 @@ static int check_kept(const struct drps_index_options *o, struct drps_err *err)
                             "samples kept: in the order grid samples go to cells, whichever file "
                             "they are from; take another order, or have samples dealt");
     if (o->replay > 0 || drps_algorithm_draws(o->algorithm))
-        return drps_err_set(
-            err, DRPS_E_CONFIG, "samples kept: %s are of no file; have samples dealt",
-            o->replay > 0 ? "samples that are replayed" : "negatives that are drawn");
-    if (o->matrix && o->workers > 1)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "samples kept: a matrix is of no worker; have samples dealt");
+                            "samples kept: %s, and belong to no worker's files; have samples dealt",
+                            o->replay > 0
+                                ? "replayed samples come from the plan that the run goes on from"
+                                : "negatives are drawn from all items");
+    if (o->matrix && o->workers > 1)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "samples kept: the samples of a matrix in memory come from no files that the "
+            "workers could share; have samples dealt");
     for (uint32_t w = 0; o->inputs_of && w < o->workers; w++)
         sum += o->inputs_of[w];
     if (o->inputs_of ? sum == o->inputs_n : o->inputs_n % o->workers == 0) return 0;
@@ -278,23 +282,31 @@ static int check_machine_weights(const struct drps_index_options *o, struct drps
     const struct drps_plan_ranks ranks = drps_run_ranks(o);
     if (!o->machine_weights_n) return 0;
     if (o->machine_weights_n != o->workers)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "there are %u weights of machines for %u workers: give one for each",
-                            o->machine_weights_n, o->workers);
-    for (uint32_t w = 0; w < o->workers; w++)
-        if (!(o->machine_weights[w] > 0 && o->machine_weights[w] <= 1e9))
-            return drps_err_set(err, DRPS_E_CONFIG, "the weights of machines are above 0, not %g",
-                                o->machine_weights[w]);
-    if (o->workers < 2 || drps_run_circulates(o) || !drps_ranks_are_alike(&ranks))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "the weights of machines are for 2 workers or more with a server each, "
-                            "in rounds");
-    if (drps_placement_renumbers(o->partition) || drps_run_places_samples(o))
         return drps_err_set(
             err, DRPS_E_CONFIG,
-            "the weights of machines are for dealt samples and the partitions range "
-            "and counts, not for %s",
-            drps_placement_renumbers(o->partition) ? o->partition : o->samples);
+            "%u weights of machines are given for %u workers: give one for each worker",
+            o->machine_weights_n, o->workers);
+    for (uint32_t w = 0; w < o->workers; w++)
+        if (!(o->machine_weights[w] > 0 && o->machine_weights[w] <= 1e9))
+            return drps_err_set(err, DRPS_E_CONFIG,
+                                "the weights of machines must be above 0 and at most 1e9; that of "
+                                "machine %u is %g",
+                                w, o->machine_weights[w]);
+    if (o->workers < 2 || drps_run_circulates(o) || !drps_ranks_are_alike(&ranks))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "weights of machines are for rounds of 2 workers or more, each with a "
+                            "server on its machine: %s, or leave them out",
+                            o->workers < 2           ? "make a plan for more workers"
+                            : drps_run_circulates(o) ? "here rows circulate; name a partition"
+                                                     : "give as many servers as workers");
+    if (drps_placement_renumbers(o->partition))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "weights of machines are not for the partition %s: use range or counts",
+                            o->partition);
+    if (drps_run_places_samples(o))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "weights of machines are not for samples %s: have samples dealt",
+                            o->samples);
     return 0;
 }
 
@@ -303,22 +315,25 @@ static int check_balance(const struct drps_index_options *o, struct drps_err *er
     if (o->balance <= 0 && o->balance >= 0) return 0;
     if (!(o->balance >= 1))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "to balance rounds: nobody can have less than the mean; say 1.03 or "
-                            "so, not %g",
+                            "to balance rounds, say how many times the mean entries a worker may "
+                            "have at most: 1 or more, such as 1.03, not %g",
                             o->balance);
     if (o->workers < 2 || drps_run_circulates(o))
-        return drps_err_set(err, DRPS_E_CONFIG, "to balance rounds: %s",
-                            o->workers > 1 ? "here rows circulate, and there are none; name a "
-                                             "partition, or leave it out"
-                                           : "make a plan for 2 workers or more");
+        return drps_err_set(err, DRPS_E_CONFIG, "to balance rounds %s",
+                            o->workers > 1 ? "there must be rounds, and here rows circulate: name "
+                                             "a partition, or do not balance"
+                                           : "takes several workers: make a plan for 2 workers or "
+                                             "more, or do not balance");
     if (!drps_run_places_samples(o) || drps_run_keeps_rounds(o)) return 0;
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "to balance rounds: samples must stay in theirs; have samples dealt, or "
-                        "placed in their round, not %s",
-                        o->samples);
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "to balance rounds samples must stay in their round, and with samples %s they "
+        "do not: have samples dealt, or placed in their round",
+        o->samples);
 }
 
-/* What is said of DPPA is of samples that it places, or of rows. */
+/* Checks that settings of DPPA are given only where it places what they are about: samples, or
+ * rows. */
 static int check_dppa(const struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_dppa_wish *w = &o->dppa;
@@ -327,17 +342,18 @@ static int check_dppa(const struct drps_index_options *o, struct drps_err *err)
     if (!w->given) return 0;
     if (of_samples && !drps_run_samples_dppa(o))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "alpha, beta, sample, bins and first are of samples that dppa places: "
-                            "say samples dppa");
+                            "alpha, beta, sample, bins and first say how dppa places samples, and "
+                            "here it places none: say samples dppa, or leave them out");
     if (of_rows && (!o->partition || strcmp(o->partition, "dppa") != 0))
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "traffic, and rows first, are of rows that dppa places: say partition "
-                            "dppa");
+                            "traffic, and rows first, say how dppa places rows, and here it places "
+                            "none: say partition dppa, or leave them out");
     if (!w->rows_first) return 0;
     if (w->bins)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "bins take the place of rows, and here rows are placed: leave out "
-                            "bins, or place samples first");
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "bins stand for rows while dppa places samples, and with rows first the "
+            "rows themselves are placed: leave out bins, or place samples first");
     if (!o->blocks.by || !drps_block_builder_find(o->blocks.by) ||
         !drps_block_builder_find(o->blocks.by)->orders)
         return 0;

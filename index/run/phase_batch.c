@@ -229,7 +229,8 @@ static void end_labels(struct batching *b, int rc)
     drps_label_sums_destroy(&b->labels[1]);
 }
 
-/* Of several machines: what is counted becomes what all have. */
+/* Where several machines make the plan, adds up what each has counted in its batches: the numbers
+ * become those of all machines. */
 static int count_of_all(struct batching *b, struct drps_err *err)
 {
     struct index_run *r = b->r;

@@ -37,7 +37,8 @@ static int number_classes(struct index_run *r, struct drps_err *err)
     return r->label_of ? 0 : no_memory(n, err);
 }
 
-/* Of several machines: labels are the numbers that this one has given while it read. */
+/* Where several machines read, the labels in this one's spools are the numbers that it gave to
+ * classes while it read: label_of is put into the order of these. */
 static int number_own_classes(struct index_run *r, struct drps_err *err)
 {
     if (!r->class_of || !r->label_of) return 0;
@@ -214,7 +215,8 @@ static int choose_batch_size(struct index_run *r, struct drps_err *err)
 
 /* ---- The phase ---- */
 
-/* Of several machines: from here on the numbers and labels are those of all. */
+/* Where several machines read, adds up what each has read: from here on the numbers of samples, the
+ * labels and the classes are those of all machines. */
 static int read_of_all(struct index_run *r, struct drps_err *err)
 {
     r->own_classes = drps_classes_count(r->parsed.classes);
@@ -233,7 +235,7 @@ static int read_of_all(struct index_run *r, struct drps_err *err)
     return rc;
 }
 
-/* Of several machines: say what this one will send. */
+/* Where several machines make the plan, says how many bytes this one will send to the others. */
 static int forecast_sent(struct index_run *r, struct drps_err *err)
 {
     const struct together_forecast f = {.dict = r->parsed.dict,

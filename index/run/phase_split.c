@@ -38,7 +38,8 @@ void drps_run_begin_whole(struct index_run *r)
     if (ranks->round_samples > r->info->samples) ranks->round_samples = r->info->samples;
 }
 
-/* Of several machines: each has hashed its own part, and rank 0 the dictionary. */
+/* Where several machines make the plan, each has hashed its own part, and rank 0 the dictionary:
+ * gathers the hashes, so that each machine has all. */
 static int share_hashes(const struct swap_ranks *ranks, struct whole_parts *parts, uint64_t *hash,
                         struct drps_err *err)
 {
@@ -133,7 +134,8 @@ static int choose_owners(struct index_run *r, struct owners *out, struct drps_er
     return rc < 0 ? rc : drps_io_remove_tree(r->io, r->laid, err);
 }
 
-/* Of several machines: their batches and names come to where this rank's folder is made of them. */
+/* Where several machines make the plan, gathers in a scratch folder the batches and row lists that
+ * this rank's folder is made of. The dictionary is moved into the plan by rank 0, which has it. */
 static int share_whole(struct index_run *r, const struct owners *owners, struct drps_err *err)
 {
     const struct drps_plan_info *info = r->info;
@@ -251,8 +253,8 @@ static int find_handed(const struct index_run *r, const struct handing_job *job,
     return r->options.hand_on ? handing_find(job, out, err) : 0;
 }
 
-/* How many rows of so many an epoch would move, were samples dealt and homes drawn at random: a
- * worker that has a server beside it has one in as many as there are servers at home. */
+/* Returns how many of so many rows an epoch would move if samples were dealt and homes drawn at
+ * random. A worker with a server beside it has one row in `servers` at home. */
 static uint64_t not_at_home(const struct drps_plan_ranks *ranks, uint64_t rows)
 {
     const uint64_t pairs = (uint64_t)ranks->workers * ranks->servers;
@@ -262,7 +264,7 @@ static uint64_t not_at_home(const struct drps_plan_ranks *ranks, uint64_t rows)
     return rows - (uint64_t)((double)rows * (double)both / (double)pairs);
 }
 
-/* How many rows an epoch would move then. */
+/* Returns how many rows an epoch would move if samples were dealt and homes drawn at random. */
 static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
 {
     const struct drps_plan_info *info = r->info;
@@ -275,7 +277,8 @@ static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
                                               : not_at_home(&info->ranks, rows);
 }
 
-/* Of several machines what each counts is added up; rows of dealt batches are not known there. */
+/* Counts what the rounds of an epoch move. Where several machines make the plan, what each counts
+ * is added up, and hashed_rows stays 0: no machine knows the rows that dealt batches would have. */
 static int count_links(struct index_run *r, uint64_t batch_rows, struct drps_err *err)
 {
     struct swap_ranks *ranks = r->options.ranks;

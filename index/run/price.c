@@ -31,7 +31,8 @@ static int measure(struct index_run *r, struct drps_speeds *speeds, struct drps_
     return r->options.arithmetic(&first, r->options.memory_bytes, speeds, err);
 }
 
-/* That time cannot be said ends no run. */
+/* Fills in the seconds of the forecast. A run goes on without them where arithmetic cannot be
+ * measured: a warning says why. */
 int drps_run_price(struct index_run *r, struct drps_err *err)
 {
     struct drps_speeds speeds = r->info->speeds;

@@ -26,7 +26,7 @@ struct index_run {
     struct drps_index_options options;      /* with defaults filled in */
     struct index_progress progress;         /* of the phase that runs */
     struct drps_stage stage;
-    char *out;     /* own: what is made first, of several machines but rank 0; NULL: options.out */
+    char *out;     /* own: the folder that a rank above 0 makes first; NULL: it makes options.out */
     char *scratch; /* own: folder for files of the run, removed at its end */
     char *laid;    /* own: where rows in blocks go: the plan, or scratch to be placed from */
     const char *batch_dir; /* where batches are made: there, or scratch if blocks renumber rows */
@@ -53,8 +53,9 @@ struct index_run {
     uint32_t parts_n;
     uint32_t own_first, own_end;        /* those of them that this run makes: all, or its rank's */
     struct drps_reader_share shares[2]; /* options.shared: of inputs, of tests */
-    /* Of several machines, options.ranks: samples that each has read, and the numbers of all for
-     * the classes that this one has numbered while it read. Else NULL. */
+    /* The next three are NULL unless several machines make the plan (options.ranks): how many
+     * samples each has read, and for each class that this one numbered while it read, the number
+     * that it has among the classes of all. */
     uint64_t *train_of, *test_of; /* own: [parts_n] */
     uint32_t *class_of;           /* own: [own_classes]; NULL: labels are numbers */
     size_t own_classes;
@@ -86,13 +87,14 @@ int drps_run_circulates(const struct drps_index_options *o);
 int drps_run_numbers_by_lane(const struct drps_index_options *o);
 int drps_run_places_samples(
     const struct drps_index_options *o); /* 0: batches go to workers in turn */
-/* Whether samples go to workers in another way than in turn: placed, or balanced. */
+/* Returns 1 if samples go to workers in another way than in turn: placed, kept with their files,
+ * balanced, or by the weights of machines. */
 int drps_run_assigns_samples(const struct drps_index_options *o);
 /* Set share [workers], 1 in all, by the weights of machines. Returns it, or NULL: all alike. */
 const double *drps_run_shares(const struct drps_index_options *o, double *share);
-/* Whether they are by Algorithm 1 of DPPA. */
+/* Returns 1 if samples are placed by Algorithm 1 of DPPA. */
 int drps_run_samples_dppa(const struct drps_index_options *o);
-/* Whether samples that are placed stay in the round that they would be dealt to. */
+/* Returns 1 if samples are placed and stay in the round that they would be dealt to. */
 int drps_run_keeps_rounds(const struct drps_index_options *o);
 
 /* ---- Implicit feedback (implicit_options.c) ---- */

@@ -101,7 +101,8 @@ static int walk(void *ctx, drps_sample_visit visit, void *visit_ctx, struct drps
     return drps_spool_walk(ctx, &visitor, err);
 }
 
-/* Placed by Algorithm 1, which knows nothing of held-out samples: these are dealt. */
+/* Finds the workers of training samples by Algorithm 1. It knows nothing of held-out samples, which
+ * are dealt. */
 static int find_owners_by_dppa(const struct assign_job *job, const struct drps_sample_stream *train,
                                const struct drps_sample_stream *test, uint16_t *train_owner,
                                uint16_t *test_owner, struct drps_err *err)
@@ -166,7 +167,7 @@ static void apportion(const struct assign_job *job, uint64_t n, const uint64_t *
     }
 }
 
-/* Of each round, a worker's samples are neighbours. */
+/* Deals samples in their order. The samples that a worker has of a round are neighbours. */
 static void deal(const struct assign_job *job, uint64_t training, uint64_t held_out,
                  const uint64_t *full, uint16_t *train_owner, uint16_t *test_owner)
 {
@@ -188,13 +189,13 @@ static void deal(const struct assign_job *job, uint64_t training, uint64_t held_
 struct rounds {
     const struct assign_job *job;
     struct assignment *out;
-    uint64_t samples, at; /* of training; those that have passed */
+    uint64_t samples, at; /* of training: all, and those that have passed */
     uint16_t *owner;
     uint32_t *entries; /* own: of the round's samples */
     size_t n;
 };
 
-/* A round is together. */
+/* Balances a round, all of whose samples are there, and empties it for the next. */
 static int balance_round(struct rounds *r, struct drps_err *err)
 {
     uint16_t *owner = r->owner + (r->at - r->n);

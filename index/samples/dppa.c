@@ -98,8 +98,8 @@ static void tell(const struct assign_job *job, const struct drps_dppa_report *r)
              r->alpha, r->beta, r->turns, r->fruitless);
     if (r->forced)
         drps_log(job->log, DRPS_LOG_WARN,
-                 "dppa: %" PRIu64 " %s taken that beta does not pay for, as no others were found: "
-                 "with a beta above the longest sample none is",
+                 "dppa: %" PRIu64 " %s taken although beta does not pay for them, as no others "
+                 "were found; with a beta above the longest sample there are none of these",
                  r->forced, job->dppa->rows_first ? "rows were" : "samples were");
 }
 

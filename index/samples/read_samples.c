@@ -486,15 +486,16 @@ static int check_same_shape(const struct taker *t, const struct drps_reader *rea
         same = strcmp(names[i], p->fields[i]) == 0;
     if (same) return 0;
     if (t->options->ranks && !t->test_input)
-        return drps_err_set(
-            err, DRPS_E_CONFIG,
-            "the input of rank %u has not the format and columns of that of rank 0 (%s)",
-            t->options->ranks->rank, p->format);
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the input of rank %u (format %s) has not the format and columns of "
+                            "the input of rank 0 (%s): give all ranks inputs that are alike",
+                            t->options->ranks->rank, drps_reader_format(reader), p->format);
     if (t->options->base_plan && !t->test_input)
         return other_columns(t->options->base_plan, names, n, err);
     return drps_err_set(
         err, DRPS_E_CONFIG,
-        "the test input (format %s) has not the format and columns of the training input (%s)",
+        "the test input (format %s) has not the format and columns of the training input (%s): "
+        "give test files that are like the training files",
         drps_reader_format(reader), p->format);
 }
 
@@ -611,7 +612,8 @@ static int replay(struct taker *t, struct drps_err *err)
     return rc == 0 && t->out->replayed ? mark_generation(t->out, err) : rc;
 }
 
-/* Of several machines one may have files without a byte; what they were to be, rank 0 has told. */
+/* Returns 1 if all files are without a byte. One of several machines may have only such files: it
+ * has the format and columns from rank 0. */
 static int are_empty(const char *const *paths, size_t n)
 {
     struct stat st;

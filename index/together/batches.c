@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a rank: struct together_batches, then of training and of evaluation these, and the weight of
- * each class. */
+/* What a rank tells of its labels. Its message is struct together_batches; then, for training and
+ * for evaluation, this struct and the weight of each class. */
 struct labels {
     struct drps_exact weights, labels, squared, positives;
     double origin;

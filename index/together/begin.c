@@ -259,7 +259,7 @@ static int number_inputs(const struct swap_ranks *ranks, struct drps_index_optio
     return rc;
 }
 
-/* Of files that all ranks share: that they are as many, and as long, on all of them. */
+/* Checks that files which all ranks share are as many on each of them, and as long. */
 static int check_shared(const struct swap_ranks *ranks, const struct drps_index_options *o,
                         struct drps_err *err)
 {
@@ -286,7 +286,7 @@ static int check_shared(const struct swap_ranks *ranks, const struct drps_index_
     return rc;
 }
 
-/* The lines of the last file that the share lies in. */
+/* Counts the lines that the share has of its last file; 0 where it ends with the end of a file. */
 static int count_lines(const struct drps_io *io, const char *const *paths, size_t n,
                        const struct drps_reader_share *s, uint64_t *lines_out, struct drps_err *err)
 {
@@ -311,8 +311,9 @@ int drps_together_share(const struct swap_ranks *ranks, const struct drps_io *io
     return rc;
 }
 
-/* What rank 0 finds wrong when it begins, other ranks would when all is made: on a disk of their
- * own only a plan is replaced. */
+/* Checks that the plan's folder can be made on this rank, whose disk may be its own. Rank 0 finds
+ * that out when it begins; another rank gives its folder this name only when all is made, which is
+ * too late for a refusal. Only a plan is replaced. */
 static int check_out(const struct drps_index_options *o, struct drps_err *err)
 {
     if (access(o->out, F_OK)) return 0;

@@ -13,12 +13,14 @@
 
 enum { SAMPLED = 64, RANKS_MOST = 200 };
 
-/* What a row of a list takes: its gap to the row before, and two bits. Gaps below 256 take a byte,
- * which rows have that every so-manieth batch uses, as rows lie by how often they are used. */
+/* Bytes that a row of a list takes: those of its gap to the row before, and two bits. A gap below
+ * 256 takes one byte. As rows lie in the order of their uses, a row that at least this share of the
+ * batches use is taken to have such a gap. */
 static const double near_bytes = 1.25, far_bytes = 2.25, near_share = 1.0 / 180;
-/* A row that is told with its uses: both are small numbers. */
+/* Bytes of a row that is told with its uses: both are small numbers. */
 static const double use_bytes = 2.5;
-/* Two heads of a packed list: of each slice of rows, or of each batch and server. */
+/* Bytes of the heads of a packed list, which each slice of rows has, and each batch for each
+ * server; rows of a slice; bytes of a sample and of each of its entries when it is moved. */
 enum { LIST_HEAD_BYTES = 8, SLICE_ROWS = 1 << 16, SAMPLE_BYTES = 24, ENTRY_BYTES = 4 };
 
 struct forecasting {
@@ -29,8 +31,8 @@ struct forecasting {
     uint64_t keys, trained; /* features of this rank; of its training samples */
     uint64_t text;          /* bytes of their names, where they have some */
     int strings;
-    double batch_uses;  /* rows of a batch */
-    double batch_bytes; /* and their lists, if all were of others */
+    double batch_uses;  /* rows that a batch uses */
+    double batch_bytes; /* bytes of the lists of these, if others held them all */
 };
 
 /* A feature of the sample, as a rank tells its owner. */
@@ -116,7 +118,8 @@ static int take_told(struct forecasting *g, struct swap *s, struct told_by **out
     return 0;
 }
 
-/* Where samples are dealt, all ranks have a row alike, but for chance: give each its uses. */
+/* Shares the uses of a row between the ranks, as all use it alike where samples are dealt, but for
+ * chance: few uses are drawn, many are divided. */
 static void deal_uses(const struct forecasting *g, uint64_t key, double *uses)
 {
     enum { FEW = 64 };
@@ -130,7 +133,8 @@ static void deal_uses(const struct forecasting *g, uint64_t key, double *uses)
         uses[drps_rng_at(g->f->seed + key, i) % count]++;
 }
 
-/* sums: rows; then of each rank its uses, and those of rows that others hold. */
+/* Adds a row to the sums, which are [1 + 2 ranks]: the rows; the uses of each rank; and the uses
+ * that each rank has of rows which other ranks hold. */
 static void add_row(const struct forecasting *g, uint64_t key, double *uses, double *sums)
 {
     const uint32_t count = g->ranks->count;
@@ -159,7 +163,7 @@ static void add_rows(const struct forecasting *g, const struct told_by *told, si
     }
 }
 
-/* Of all ranks, rounded to whole numbers. */
+/* Adds up the sums of all ranks, each rounded down to a whole number. */
 static int add_owners(const struct forecasting *g, double *sums, struct drps_err *err)
 {
     const size_t n = 1 + 2 * (size_t)g->ranks->count;
@@ -198,7 +202,8 @@ static int ask_owners(struct forecasting *g, double *sums, struct drps_err *err)
 
 /* ---- The sum ---- */
 
-/* The dictionary (index/dictionary/dealt/drps_dict_dealt.h). */
+/* Returns the bytes that this rank sends to number features
+ * (index/dictionary/dealt/drps_dict_dealt.h). */
 static double of_dictionary(const struct forecasting *g, double rows)
 {
     const double count = g->ranks->count, others = (count - 1) / count;
@@ -208,7 +213,8 @@ static double of_dictionary(const struct forecasting *g, double rows)
     return g->ranks->rank ? bytes + rows / count * (DEALT_NAMED_BYTES + name) : bytes;
 }
 
-/* Samples that are dealt: themselves, and of training ones their orders and workers. */
+/* Returns the bytes of the samples that this rank sends where they are dealt; a training sample
+ * travels with its order, and the worker that it goes to is told, too. */
 static double of_samples(const struct forecasting *g)
 {
     const uint32_t rank = g->ranks->rank;
@@ -222,7 +228,8 @@ static double of_samples(const struct forecasting *g)
                      all / total * (double)g->f->nnz * ENTRY_BYTES);
 }
 
-/* Lists of the rows of batches, and of rows with their uses. */
+/* Returns the bytes of the lists that this rank sends: the rows of its batches, and, where rows get
+ * homes, rows with their uses. */
 static double of_lists(const struct forecasting *g, double rows, double away)
 {
     const double others = g->ranks->count - 1, steps = g->batches + g->evals;

@@ -1,9 +1,10 @@
 /*
- * Lists of the rows of batches, from each worker to the servers that hold the rows
- * (drps_together.h).
+ * Each worker tells the servers which of their rows its batches use (drps_together.h).
  *
- * A rank then has data.rec and rows.rec as one machine has them, of all batches in the order of
- * rounds, but for what is none of its own: so its folder is made of them in the same way.
+ * A rank then has data.rec and rows.rec with a record for each batch of all workers, in the order
+ * of rounds, as one machine has them. Records of its own worker's batches are whole. Of another
+ * worker's batch it has only the rows that its own server holds, and no data. That is all that the
+ * folder of a rank is made of, so that the same code makes it here and on one machine.
  */
 #include "index/together/drps_together.h"
 
@@ -39,7 +40,7 @@ static uint32_t all_rows(const struct sharing *s)
     return s->lists->first[s->ranks->count];
 }
 
-/* How many of so many batches are this rank's. */
+/* Returns how many of so many batches are this rank's: they are dealt to the ranks in turn. */
 static uint64_t own_of(const struct sharing *s, uint64_t batches)
 {
     const uint32_t rank = s->ranks->rank, count = s->ranks->count;
@@ -48,7 +49,7 @@ static uint64_t own_of(const struct sharing *s, uint64_t batches)
 
 /* ---- Going ---- */
 
-/* u32 bytes of the list | the list */
+/* Sends a list of rows to a rank, as bytes: u32 bytes of the list | the list. */
 static int send_list(struct sharing *s, uint32_t to, const uint32_t *rows, size_t n,
                      struct drps_err *err)
 {
@@ -99,7 +100,7 @@ static int add_own(struct sharing *s, uint64_t i, struct drps_err *err)
     return rc == 0 ? add(s->data_out, record, bytes, err) : rc;
 }
 
-/* A list must be of rows that this rank holds. */
+/* Checks that the rows of a list that came are rows that this rank holds. */
 static int check_list(struct sharing *s, uint32_t from, size_t bytes, struct drps_err *err)
 {
     const uint32_t first = s->lists->first[s->ranks->rank];
@@ -128,7 +129,8 @@ static int add_others(struct sharing *s, uint32_t from, struct drps_err *err)
     return rc == 0 ? add(s->data_out, NULL, 0, err) : rc;
 }
 
-/* Batches of training, or of evaluation; this rank's begin at its record `first`. */
+/* Takes the lists of so many batches, of training or of evaluation. This rank's own begin at its
+ * record `first`. */
 static int take_batches(struct sharing *s, uint64_t batches, uint64_t first, struct drps_err *err)
 {
     int rc = 0;

@@ -17,7 +17,7 @@ awk -v now="$(value largest_of_round <index.json)" 'BEGIN { exit !(now <= 1.03) 
 echo "ok plans"
 
 fails 2 "one for each" "$tools/drps-index" text.svm --algo lor --workers 3 --machine-weights 1,2 -o never
-fails 2 "not for auto" "$tools/drps-index" text.svm --algo lor --workers 2 --machine-weights 1,2 --partition auto -o never
+fails 2 "not for the partition auto" "$tools/drps-index" text.svm --algo lor --workers 2 --machine-weights 1,2 --partition auto -o never
 fails 2 "out of range" "$tools/drps-index" text.svm --algo lor --workers 2 --machine-weights 1,0 -o never
 fails 2 "have samples dealt" "$tools/drps-index" text.svm --algo lor --workers 2 --samples placed --balance 1.03 -o never
 fails 2 "2 workers or more" "$tools/drps-index" text.svm --algo lor --balance 1.03 -o never

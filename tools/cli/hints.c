@@ -161,6 +161,7 @@ static const struct hint hints[] = {
     {"or handing on", "--hand-on", "drps-index"},
     {"samples must be", "--samples", NULL},
     {"placed samples", "--samples", NULL},
+    {"samples kept", "--samples", "drps-index"},
     {"weights of machines", "--machine-weights", "drps-index"},
     {"to balance rounds", "--balance", "drps-index"},
     {"say samples dppa", "--samples", NULL},

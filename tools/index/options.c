@@ -66,7 +66,9 @@ static void check_ranks(const struct index_options *o, struct drps_values *v)
                           "{peers}, {peer-rank}, {keys} and {insecure} are for {transport} zmq");
     else if (!index_has_ranks(o) && (of_peers || o->has_waits))
         drps_value_bad(
-            v, "{peer-rank}, {keys}, {insecure}, {timeout} and {silence} need {peers} FILE");
+            v, of_peers ? "{peer-rank}, {keys} and {insecure} need {peers} FILE"
+                        : "{timeout} and {silence} are for several machines: give {peers} FILE, or "
+                          "{transport} mpi");
     if (index_has_ranks(o) && blocks->shards)
         drps_value_bad(v, "{shards} counts on this machine, {peers} and {transport} mpi on "
                           "several: give one");

@@ -174,8 +174,8 @@ static void print_links(const struct drps_index_result *r)
     const struct drps_index_links *l = &r->links;
     if (l->largest > 0)
         printf(
-            "  rounds   the worker with most entries of a round has at most %.3f of its mean (%.3f "
-            "before samples changed places)\n",
+            "  rounds   in the most uneven round a worker has %.3f times its share of the entries; "
+            "before samples were exchanged it was %.3f\n",
             l->largest, l->largest_before);
     if (!l->hashed_rows || !l->moved_rows) return;
     printf(
@@ -183,10 +183,9 @@ static void print_links(const struct drps_index_result *r)
         "carries %.2f of the average\n",
         drps_index_report_moved(r), drps_index_report_busiest(r));
     if (l->set_rows)
-        printf(
-            "  sets     each row counted once a rank, %s are pulled; the busiest pulls and serves "
-            "%s\n",
-            count(l->set_rows), count(l->busiest_set_rows));
+        printf("  sets     ranks pull %s rows, each counted once for each rank that uses it; the "
+               "busiest rank pulls and serves %s\n",
+               count(l->set_rows), count(l->busiest_set_rows));
     printf(
         "  fresh    of the first epoch's parameters between ranks %.1f %% are of rows that nobody "
         "has trained: they are made, not sent\n",

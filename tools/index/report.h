@@ -9,8 +9,7 @@
 DRPS_MUST_CHECK
 int index_report_text(const struct drps_index_report *report, int details, struct drps_err *err);
 
-/* Of several machines that made the plan together, what one of the ranks above 0 says. Returns 0.
- */
+/* Where several machines made the plan, prints what a rank above 0 says at its end. Returns 0. */
 int index_report_rank(const struct drps_index_report *report, uint32_t rank);
 
 #endif

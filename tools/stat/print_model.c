@@ -54,9 +54,7 @@ static void print_phases(const json_t *training)
     }
 }
 
-/* Says where the run went on from a checkpoint. One of the last epoch's end leaves no step to do.
- */
-/* Of a plan that has the speeds of a machine. */
+/* Prints the time of the last epoch beside its forecast, where the plan has speeds of a machine. */
 static void print_forecast_time(const json_t *training)
 {
     const json_t *f = json_object_get(training, "forecast_seconds");
@@ -70,6 +68,8 @@ static void print_forecast_time(const json_t *training)
         number_of(f, "measured", "%.3g"), percent_of(f, "of_forecast"));
 }
 
+/* Says where the run went on from a checkpoint. A checkpoint of the last epoch's end leaves no step
+ * to do. */
 static void print_resumed(const json_t *training)
 {
     if (!number_at(training, "resumed_epoch")) return;

@@ -9,7 +9,7 @@
  * those who asked, and names to rank 0, which writes the whole names.rec. What a rank holds
  * is in files, or within the dictionary's memory.
  *
- * What goes over the wire, of what one rank has for others: bytes a record.
+ * This is what a rank sends to the others, in bytes a record:
  *
  *     step     a record for each         bytes     with strings
  *     keys     key of a rank             16        26 and the name's

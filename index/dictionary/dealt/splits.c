@@ -1,7 +1,7 @@
 /*
- * Ranges of the order of rows, one a rank, of about as many rows each: of evenly spaced samples
- * that each rank takes of the keys it owns. Keys lie in another order than rows, and owners are
- * drawn by a hash, so the samples are as good as random ones.
+ * Cuts the order of rows into ranges, one a rank, with about as many rows each. The cuts are chosen
+ * among samples: each rank takes evenly spaced ones of the keys that it owns. Keys lie in another
+ * order than rows, and a hash draws their owners, so the samples are as good as random ones.
  */
 #include <errno.h>
 #include <stdlib.h>

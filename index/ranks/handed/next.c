@@ -19,7 +19,7 @@
 
 enum { PLAIN = 2, NOBODY = UINT16_MAX };
 
-/* Of each row's next use. */
+/* The walk backwards, which knows the next use of each row. */
 struct walk {
     struct handing *h;
     int cost;                  /* c */

@@ -211,7 +211,7 @@ static void test_kept_is_refused_where_files_do_not_say_it(void **state)
     assert_refused(&run, "in the order grid samples go to cells");
     run.options.algo = "bpr";
     run.options.order = "shuffled";
-    assert_refused(&run, "negatives that are drawn are of no file");
+    assert_refused(&run, "negatives are drawn from all items");
 }
 
 int main(void)
