@@ -11,6 +11,11 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "drps files are used in place: little-endian only");
 
+static inline void drps_put_u16(void *at, uint16_t v)
+{
+    memcpy(at, &v, sizeof(v));
+}
+
 static inline void drps_put_u32(void *at, uint32_t v)
 {
     memcpy(at, &v, sizeof(v));
@@ -19,6 +24,13 @@ static inline void drps_put_u32(void *at, uint32_t v)
 static inline void drps_put_u64(void *at, uint64_t v)
 {
     memcpy(at, &v, sizeof(v));
+}
+
+static inline uint16_t drps_get_u16(const void *at)
+{
+    uint16_t v;
+    memcpy(&v, at, sizeof(v));
+    return v;
 }
 
 static inline uint32_t drps_get_u32(const void *at)

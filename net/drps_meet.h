@@ -19,6 +19,7 @@ struct drps_meet {
     struct drps_net_keys *keys;          /* own [peers.count]; NULL: Unix sockets, without keys */
     char folder[DRPS_MEET_FOLDER_BYTES]; /* of the sockets; empty if there is none */
     struct drps_err why;                 /* why there is no folder */
+    uint64_t job_id;                     /* another for every job */
 };
 
 /*

@@ -18,6 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/drps_checksum.h"
+#include "base/drps_clock.h"
 #include "net/drps_net.h"
 
 #define FOLDER_NAME "drps-ranks.XXXXXX"
@@ -111,7 +113,8 @@ static int make_keys(struct drps_meet *m, struct drps_err *err)
 
 int drps_meet_open(uint32_t count, struct drps_meet *meet_out, struct drps_err *err)
 {
-    struct drps_meet m = {.why = DRPS_ERR_INIT};
+    const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
+    struct drps_meet m = {.why = DRPS_ERR_INIT, .job_id = drps_checksum(seed, sizeof(seed))};
     *meet_out = m;
     m.peers = (struct drps_peers){count, calloc(count, sizeof(*m.peers.peers))};
     if (!m.peers.peers) return drps_err_set(err, -ENOMEM, "no memory for %u ranks", count);

@@ -28,18 +28,6 @@ enum { /* byte offsets */
 _Static_assert(AT_CHECKSUM + 8 == WIRE_HEAD_BYTES, "the checksum ends the header");
 _Static_assert(DRPS_NET_RANKS_MAX <= UINT16_MAX, "ranks have 16 bits");
 
-static void put_u16(uint8_t *at, uint16_t v)
-{
-    memcpy(at, &v, sizeof(v));
-}
-
-static uint16_t get_u16(const uint8_t *at)
-{
-    uint16_t v;
-    memcpy(&v, at, sizeof(v));
-    return v;
-}
-
 static uint64_t checksum(const uint8_t *head, const void *payload, size_t bytes)
 {
     const struct drps_piece pieces[] = {{head, AT_CHECKSUM}, {payload, bytes}};
@@ -50,12 +38,12 @@ void drps_wire_encode(const struct wire_head *head, const void *payload, size_t 
                       uint8_t out[WIRE_HEAD_BYTES])
 {
     memcpy(out + AT_MAGIC, magic, sizeof(magic));
-    put_u16(out + AT_VERSION, WIRE_VERSION);
+    drps_put_u16(out + AT_VERSION, WIRE_VERSION);
     out[AT_TYPE] = head->type;
     out[AT_PART] = head->part;
     drps_put_u64(out + AT_JOB, head->job_id);
-    put_u16(out + AT_FROM, head->from);
-    put_u16(out + AT_TO, head->to);
+    drps_put_u16(out + AT_FROM, head->from);
+    drps_put_u16(out + AT_TO, head->to);
     drps_put_u32(out + AT_TAG, head->tag);
     drps_put_u64(out + AT_SEQUENCE, head->sequence);
     drps_put_u64(out + AT_ROUND, head->round);
@@ -99,13 +87,13 @@ int drps_wire_decode(const void *head, size_t head_bytes, const void *payload, s
     memset(head_out, 0, sizeof(*head_out));
     if (head_bytes < AT_TO || memcmp(at + AT_MAGIC, magic, sizeof(magic)) != 0)
         return drps_err_set(err, DRPS_E_FORMAT, "not a frame of drps");
-    struct wire_head h = {.job_id = drps_get_u64(at + AT_JOB), .from = get_u16(at + AT_FROM)};
-    if (get_u16(at + AT_VERSION) != WIRE_VERSION) {
+    struct wire_head h = {.job_id = drps_get_u64(at + AT_JOB), .from = drps_get_u16(at + AT_FROM)};
+    if (drps_get_u16(at + AT_VERSION) != WIRE_VERSION) {
         *head_out = h;
         return drps_err_set(err, DRPS_E_VERSION,
                             "speaks version %u of the protocol, this program version %u: use the "
                             "same drps on all machines",
-                            get_u16(at + AT_VERSION), WIRE_VERSION);
+                            drps_get_u16(at + AT_VERSION), WIRE_VERSION);
     }
     if (head_bytes != WIRE_HEAD_BYTES)
         return drps_err_set(err, DRPS_E_FORMAT, "frame header of %zu bytes", head_bytes);
@@ -113,7 +101,7 @@ int drps_wire_decode(const void *head, size_t head_bytes, const void *payload, s
         return drps_err_set(err, DRPS_E_FORMAT, "frame with a wrong checksum");
     h.type = at[AT_TYPE];
     h.part = at[AT_PART];
-    h.to = get_u16(at + AT_TO);
+    h.to = drps_get_u16(at + AT_TO);
     h.tag = drps_get_u32(at + AT_TAG);
     h.sequence = drps_get_u64(at + AT_SEQUENCE);
     h.round = drps_get_u64(at + AT_ROUND);

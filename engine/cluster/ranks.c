@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/drps_checksum.h"
-#include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "net/drps_family.h"
 #include "net/drps_meet.h"
@@ -197,10 +195,10 @@ static int run_threads(struct local *l, struct drps_train_result *result, struct
 
 /* ---- Processes ---- */
 
-static void run_process(struct rank *r, struct drps_meet *meet, uint64_t job_id)
+static void run_process(struct rank *r, struct drps_meet *meet)
 {
     const uint32_t rank = r->part->info.ranks.rank;
-    r->rc = open_zmq(r, &meet->peers, meet->keys ? &meet->keys[rank] : NULL, job_id, &r->err);
+    r->rc = open_zmq(r, &meet->peers, meet->keys ? &meet->keys[rank] : NULL, meet->job_id, &r->err);
     if (r->rc < 0) return;
     drps_meet_done(meet, rank);
     run(r);
@@ -208,9 +206,9 @@ static void run_process(struct rank *r, struct drps_meet *meet, uint64_t job_id)
 
 /* A rank above 0, in its process. It says why it failed unless rank 0 does: others hear the reason
  * from the net, and all ranks know when training has diverged. */
-static void run_child(struct rank *r, struct drps_meet *meet, uint64_t job_id)
+static void run_child(struct rank *r, struct drps_meet *meet)
 {
-    run_process(r, meet, job_id);
+    run_process(r, meet);
     if (r->rc < 0 && r->rc != DRPS_E_PEER && r->rc != DRPS_E_PEER_FAILED &&
         r->rc != DRPS_E_INTERRUPTED && r->rc != -ERANGE)
         drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
@@ -266,16 +264,14 @@ static int run_processes(struct local *l, struct drps_train_result *result, stru
     rc = drps_family_open(&family, l->count, err);
     if (rc == 0) rc = drps_meet_open(l->count, &meet, err);
     if (rc == 0) tell_where(&meet, log);
-    const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
-    const uint64_t job_id = drps_checksum(seed, sizeof(seed));
     for (uint32_t r = 0; r < l->count; r++)
         l->ranks[r].family = &family;
     for (uint32_t r = 1; r < l->count && rc == 0; r++) {
         rc = drps_family_fork(&family, r, err);
-        if (rc == 1) run_child(&l->ranks[r], &meet, job_id);
+        if (rc == 1) run_child(&l->ranks[r], &meet);
     }
     if (rc == 0) {
-        run_process(&l->ranks[0], &meet, job_id);
+        run_process(&l->ranks[0], &meet);
         rc = outcome(&l->ranks[0], result, err);
     }
     /* Ranks that have not met rank 0 yet would wait for it. */

@@ -254,6 +254,27 @@ static int count_sets(const struct placement_job *job, const struct drps_units *
     return 0;
 }
 
+/* Find the server of each unit: owner_out [units->n] is the caller's to free. */
+static int find_owners(const struct placement_job *job, const struct drps_plan_info *info,
+                       const struct drps_units *units, uint32_t **owner_out, struct drps_err *err)
+{
+    struct drps_placement placement = {0};
+    int rc = 0;
+    if (job->row_homes) {
+        placement.owner = drps_array_new(units->n, sizeof(*placement.owner));
+        if (!placement.owner) return drps_err_set(err, -ENOMEM, "no memory for %zu rows", units->n);
+        memcpy(placement.owner, job->row_homes, units->n * sizeof(*job->row_homes));
+    } else {
+        const struct drps_rows_options options = {
+            .algo = job->algo, .seed = info->seed, .by_sets = job->by_sets};
+        rc = drps_rows_place(units, &options, &placement, err);
+    }
+    *owner_out = placement.owner;
+    placement.owner = NULL;
+    drps_placement_destroy(&placement);
+    return rc;
+}
+
 /* Find where each unit begins among the new ids, [units->n], and each server, which has a row at
  * least.
  */
@@ -261,19 +282,16 @@ static int place_units(const struct placement_job *job, const struct drps_plan_i
                        struct drps_units *units, uint32_t *new_first, struct owners *out,
                        struct drps_err *err)
 {
-    const struct drps_rows_options options = {
-        .algo = job->algo, .seed = info->seed, .by_sets = job->by_sets};
-    struct drps_placement placement;
-    int rc = drps_rows_place(units, &options, &placement, err);
+    uint32_t *owner = NULL;
+    int rc = find_owners(job, info, units, &owner, err);
     if (rc < 0) return rc;
-    if (job->row_homes) memcpy(placement.owner, job->row_homes, units->n * sizeof(*job->row_homes));
     if (drps_plan_has_bias(info)) { /* whose block, and unit, is row 0 alone */
-        placement.owner[0] = 0;
+        owner[0] = 0;
         units->hot[0] = 1;
     }
-    if (job->single) rc = count_sets(job, units, placement.owner, err);
-    if (rc == 0) rc = drps_rows_renumber(units, placement.owner, new_first, out->first, err);
-    drps_placement_destroy(&placement);
+    if (job->single) rc = count_sets(job, units, owner, err);
+    if (rc == 0) rc = drps_rows_renumber(units, owner, new_first, out->first, err);
+    free(owner);
     drps_owners_separate(out);
     return rc;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/drps_clock.h"
 #include "base/drps_size.h"
 #include "index/together/drps_together.h"
 #include "index/together/progress.h"
@@ -64,7 +63,6 @@ struct local {
     const struct drps_together_local *asked;
     struct drps_family family;
     struct drps_meet meet;
-    uint64_t job_id;
 };
 
 static int open_net(struct local *l, uint32_t rank, struct drps_net **net_out, struct drps_err *err)
@@ -73,7 +71,7 @@ static int open_net(struct local *l, uint32_t rank, struct drps_net **net_out, s
     drps_together_net_options(&net);
     net.rank = rank;
     net.count = l->asked->count;
-    net.job_id = l->job_id;
+    net.job_id = l->meet.job_id;
     net.start_ms = WAIT_MS;
     net.silence_ms = drps_net_silence_ms(l->asked->cut_ms);
     net.stop = l->asked->index->interrupt;
@@ -149,8 +147,6 @@ static int check(const struct drps_together_local *local, struct drps_err *err)
 
 static int start(struct local *l, struct drps_err *err)
 {
-    const uint64_t seed[2] = {drps_clock_ns(), (uint64_t)getpid()};
-    l->job_id = drps_checksum(seed, sizeof(seed));
     int rc = drps_family_open(&l->family, l->asked->count, err);
     if (rc == 0) rc = drps_meet_open(l->asked->count, &l->meet, err);
     for (uint32_t r = 1; r < l->asked->count && rc == 0; r++) {

@@ -34,19 +34,6 @@ int drps_dealt_end(struct swap *s, struct swap_ranks *ranks, uint64_t *sent_out,
 
 /* ---- Writing ---- */
 
-static void put_u16(unsigned char *at, uint32_t v)
-{
-    const uint16_t half = (uint16_t)v;
-    memcpy(at, &half, sizeof(half));
-}
-
-static uint32_t get_u16(const unsigned char *at)
-{
-    uint16_t v;
-    memcpy(&v, at, sizeof(v));
-    return v;
-}
-
 static size_t fixed_bytes(enum dealt_kind kind)
 {
     return kind == DEALT_KEYS ? DEALT_KEY_BYTES : DEALT_NAMED_BYTES;
@@ -60,8 +47,8 @@ int drps_dealt_put(struct swap *s, uint32_t to, enum dealt_kind kind, const stru
     drps_put_u64(bytes, r->k.key);
     if (kind == DEALT_KEYS) {
         drps_put_u32(bytes + 8, r->k.count);
-        put_u16(bytes + 12, r->k.mask);
-        put_u16(bytes + 14, r->k.first);
+        drps_put_u16(bytes + 12, (uint16_t)r->k.mask);
+        drps_put_u16(bytes + 14, (uint16_t)r->k.first);
     } else {
         drps_put_u32(bytes + 8, r->row);
     }
@@ -71,7 +58,7 @@ int drps_dealt_put(struct swap *s, uint32_t to, enum dealt_kind kind, const stru
                             "a feature name has %zu bytes: on several machines it may have %d",
                             r->k.bytes, DEALT_NAME_MOST);
     drps_put_u32(bytes + n, r->k.check);
-    put_u16(bytes + n + 4, r->k.field);
+    drps_put_u16(bytes + n + 4, (uint16_t)r->k.field);
     drps_put_u32(bytes + n + 6, (uint32_t)r->k.bytes);
     int rc = drps_swap_put(s, to, bytes, n + DEALT_STRING_BYTES, err);
     return rc == 0 ? drps_swap_put(s, to, r->k.text, r->k.bytes, err) : rc;
@@ -83,7 +70,7 @@ static int take_name(struct swap *s, uint32_t from, const unsigned char *bytes, 
                      char **text_io, size_t *cap_io, struct drps_err *err)
 {
     k->check = drps_get_u32(bytes);
-    k->field = get_u16(bytes + 4);
+    k->field = drps_get_u16(bytes + 4);
     k->bytes = drps_get_u32(bytes + 6);
     if (k->bytes > DEALT_NAME_MOST) return drps_swap_fault(from, "a name that is too long", err);
     if (drps_array_reserve(text_io, cap_io, k->bytes, 1))
@@ -102,8 +89,8 @@ int drps_dealt_take(struct swap *s, uint32_t from, enum dealt_kind kind, int str
     *r = (struct dealt_record){.k.key = drps_get_u64(bytes)};
     if (kind == DEALT_KEYS) {
         r->k.count = drps_get_u32(bytes + 8);
-        r->k.mask = get_u16(bytes + 12);
-        r->k.first = get_u16(bytes + 14);
+        r->k.mask = drps_get_u16(bytes + 12);
+        r->k.first = drps_get_u16(bytes + 14);
         if (!r->k.count != !r->k.mask) return drps_swap_fault(from, "a key without uses", err);
     } else {
         r->row = drps_get_u32(bytes + 8);
