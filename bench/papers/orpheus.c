@@ -209,7 +209,7 @@ static void check_written(struct model m, const struct applied *way, const char 
         (s.snapshots - 1) * shape.rows * shape.row_bytes != want.snapshots)
         die("files have other bytes than are counted");
     drps_vector_log_close(log);
-    if (drps_checkpoints_keep(&c, UINT64_MAX, UINT64_MAX, &err) < 0) die(err.text);
+    if (drps_checkpoints_keep(&c, UINT64_MAX, UINT64_MAX, 0, &err) < 0) die(err.text);
     drps_checkpoints_destroy(&c);
     json_decref(manifest);
     made_free(&r);

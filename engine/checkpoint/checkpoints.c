@@ -204,7 +204,7 @@ int drps_checkpoints_remove(const struct drps_checkpoints *c, uint64_t number, s
 
 struct keep {
     const struct drps_checkpoints *c;
-    uint64_t first, last;
+    uint64_t first, last, also;
     struct drps_err *err; /* of the first that could not be removed */
     int rc;
 };
@@ -215,16 +215,16 @@ static int remove_other(void *ctx, uint64_t number, const char *end, struct drps
     struct keep *k = ctx;
     (void)err;
     (void)end;
-    if (number >= k->first && number <= k->last) return 0;
+    if ((number >= k->first && number <= k->last) || number == k->also) return 0;
     const int rc = drps_checkpoints_remove(k->c, number, k->rc ? NULL : k->err);
     if (k->rc == 0) k->rc = rc;
     return 0;
 }
 
 int drps_checkpoints_keep(const struct drps_checkpoints *c, uint64_t first, uint64_t last,
-                          struct drps_err *err)
+                          uint64_t also, struct drps_err *err)
 {
-    struct keep k = {.c = c, .first = first, .last = last, .err = err};
+    struct keep k = {.c = c, .first = first, .last = last, .also = also, .err = err};
     int rc = each_number(c, remove_other, &k, err);
     drps_checkpoints_remove_folders(c);
     return rc < 0 ? rc : k.rc;

@@ -81,11 +81,12 @@ DRPS_MUST_CHECK
 int drps_checkpoints_remove(const struct drps_checkpoints *c, uint64_t number,
                             struct drps_err *err);
 
-/* Remove all checkpoints of the rank but those whose numbers are first .. last, then its folder and
- * the root, if they are empty. All that can be is removed; the first error is returned. */
+/* Remove all checkpoints of the rank but those whose numbers are first .. last, and number `also`
+ * (0: none), then its folder and the root, if they are empty. All that can be is removed; the first
+ * error is returned. */
 DRPS_MUST_CHECK
 int drps_checkpoints_keep(const struct drps_checkpoints *c, uint64_t first, uint64_t last,
-                          struct drps_err *err);
+                          uint64_t also, struct drps_err *err);
 
 /* ---- Writing ---- */
 

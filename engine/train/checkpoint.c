@@ -253,7 +253,7 @@ static int remove_rank(const struct drps_job *job, uint32_t rank)
     int rc = drps_checkpoints_init(&other, c->place.io, c->place.root, rank, &err);
     const int is = rc == 0 && stat(other.dir, &st) == 0;
     if (is) rc = drps_checkpoints_lock(&other, &err);
-    if (is && rc == 0) rc = drps_checkpoints_keep(&other, 1, 0, &err);
+    if (is && rc == 0) rc = drps_checkpoints_keep(&other, 1, 0, 0, &err);
     if (rc < 0)
         drps_log(job->options->log, rc == -EBUSY ? DRPS_LOG_DEBUG : DRPS_LOG_WARN,
                  "a checkpoint that is not needed stays: %s", err.text);
@@ -286,23 +286,15 @@ static int reads_checkpoint(const struct drps_job *job)
            !job->checkpoints.copy.dir;
 }
 
-static int keep_from(const struct drps_job *job, uint64_t first, struct drps_err *err)
-{
-    const struct drps_job_checkpoints *c = &job->checkpoints;
-    const int more = reads_checkpoint(job) && c->read < first;
-    int rc = drps_checkpoints_keep(&c->place, more ? c->read : first, c->next, err);
-    for (uint64_t n = c->read + 1; more && rc == 0 && n < first; n++)
-        rc = drps_checkpoints_remove(&c->place, n, err);
-    return rc;
-}
-
 /* The newest checkpoints of this run are kept, and the one that the store still reads; what cannot
  * be removed stays. */
 static void remove_old(struct drps_job *job)
 {
+    const struct drps_job_checkpoints *c = &job->checkpoints;
     struct drps_err err = DRPS_ERR_INIT;
     const uint64_t first = first_kept(job);
-    if (keep_from(job, first, &err) < 0)
+    const uint64_t read = reads_checkpoint(job) ? c->read : 0;
+    if (drps_checkpoints_keep(&c->place, first, c->next, read, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "an old checkpoint stays: %s", err.text);
     forget(job, 1, first - 1);
     remove_other_ranks(job);
@@ -408,7 +400,7 @@ static void drop_checkpoints(struct drps_job *job)
     const int any = c->newest || job->result->already || c->begins_with_own;
     if (job->options->keep_checkpoints || !any) return;
     remove_other_ranks(job);
-    if (drps_checkpoints_keep(&c->place, 1, 0, &err) < 0)
+    if (drps_checkpoints_keep(&c->place, 1, 0, 0, &err) < 0)
         drps_log(job->options->log, DRPS_LOG_WARN, "checkpoints that are not needed stay: %s",
                  err.text);
 }

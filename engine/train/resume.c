@@ -579,7 +579,7 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err)
     if (!c->from) return 0;
     int rc = take_epochs(job, err);
     if (rc < 0) return rc;
-    if (drps_checkpoints_keep(&c->place, 1, c->from_number, &why) < 0)
+    if (drps_checkpoints_keep(&c->place, 1, c->from_number, 0, &why) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "a newer checkpoint stays: %s", why.text);
     if (job->ranks) rc = drps_cluster_least(&job->cluster, &all, err); /* nobody is behind */
     if (rc < 0) return rc;

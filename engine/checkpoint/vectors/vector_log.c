@@ -102,7 +102,7 @@ static void begin_frames(struct drps_vector_log *log)
 static int keep_newest(const struct drps_vector_log *log, struct drps_err *err)
 {
     const uint64_t keep = log->options.keep, number = log->snapshot.number;
-    return drps_checkpoints_keep(log->c, number > keep ? number - keep + 1 : 1, number, err);
+    return drps_checkpoints_keep(log->c, number > keep ? number - keep + 1 : 1, number, 0, err);
 }
 
 /* A checkpoint after the last round; from now on its log is written. */
@@ -254,7 +254,7 @@ static int open_log(const struct drps_checkpoints *c, const struct snapshot *s,
     log->snapshot = *s;
     log->path = snapshot_log(c, s->number);
     rc = log->path ? find_end(log, round, err) : no_memory(err);
-    if (rc == 0 && newer) rc = drps_checkpoints_keep(c, 1, s->number, err);
+    if (rc == 0 && newer) rc = drps_checkpoints_keep(c, 1, s->number, 0, err);
     if (rc == 0) rc = cut(log, err);
     if (rc == 0)
         *log_out = log;

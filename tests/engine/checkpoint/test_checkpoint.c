@@ -164,12 +164,15 @@ static void test_rows_come_back(void **state)
     check_one(f, 5, 105);
     check_one(f, 12, 12);
 
-    assert_int_equal(drps_checkpoints_keep(&f->c, 11, 12, NULL), 0);
+    assert_int_equal(drps_checkpoints_keep(&f->c, 11, 12, 7, NULL), 0);
+    assert_int_equal(list(f, numbers), 3);
+    assert_int_equal(numbers[2], 7);
+    assert_int_equal(drps_checkpoints_keep(&f->c, 11, 12, 0, NULL), 0);
     assert_int_equal(list(f, numbers), 2);
     assert_int_equal(drps_checkpoints_remove(&f->c, 11, NULL), 0);
     assert_int_equal(drps_checkpoints_remove(&f->c, 11, NULL), 0); /* none is no error */
     assert_int_equal(list(f, numbers), 1);
-    assert_int_equal(drps_checkpoints_keep(&f->c, 1, 0, NULL), 0);
+    assert_int_equal(drps_checkpoints_keep(&f->c, 1, 0, 0, NULL), 0);
     struct stat st;
     assert_int_not_equal(stat(f->c.root, &st), 0); /* all is gone, folders too */
     end(f);
@@ -241,7 +244,7 @@ static void test_strangers_stay(void **state)
     (void)scratch_file(&f->s, "all/rank-3/7/photo", "x", 1);
     assert_int_equal(list(f, numbers), 1);
     assert_int_equal(numbers[0], 7);
-    assert_true(drps_checkpoints_keep(&f->c, 1, 0, &err) < 0);
+    assert_true(drps_checkpoints_keep(&f->c, 1, 0, 0, &err) < 0);
     assert_non_null(strstr(err.text, "photo"));
     for (int i = 0; i < 4; i++) {
         static const char *const names[] = {"007", "notes", "99999999999999999999", "7/photo"};
@@ -395,7 +398,7 @@ static void test_version_1_is_refused(void **state)
     json_decref(manifest);
     assert_int_equal(drps_checkpoint_open(&f->c, 1, &cp, &err), DRPS_E_VERSION);
     assert_non_null(strstr(err.text, "has version 1"));
-    if (drps_checkpoints_keep(&f->c, 2, 2, &err) < 0) fail_msg("%s", err.text);
+    if (drps_checkpoints_keep(&f->c, 2, 2, 0, &err) < 0) fail_msg("%s", err.text);
     assert_int_equal(list(f, numbers), 1);
     end(f);
 }
@@ -501,7 +504,7 @@ static void check_faults(struct fixture *f, uint64_t before)
         assert_int_equal(n, numbers[0] == 2 ? 2 : 1);
         write_ok(f, 2, 3);
         check_one(f, 2, 3);
-        assert_int_equal(drps_checkpoints_keep(&f->c, 1, 1, &err), 0);
+        assert_int_equal(drps_checkpoints_keep(&f->c, 1, 1, 0, &err), 0);
         if (!fired) break;
     }
     assert_true(k > 10);
@@ -532,13 +535,13 @@ static void test_faults_while_removing(void **state)
         write_ok(f, 2, 2);
         c.io = &io->io;
         fault_io_arm(io, CHANGES, k, 1, FAULT_ERROR, -EIO);
-        const int rc = drps_checkpoints_keep(&c, 2, 2, NULL);
+        const int rc = drps_checkpoints_keep(&c, 2, 2, 0, NULL);
         const int fired = atomic_load(&io->fired);
         fault_io_free(io);
         check_one(f, 2, 2);
         if (opens_whole(f, 1)) assert_true(rc < 0);
         drps_err_clear(&err);
-        if (drps_checkpoints_keep(&f->c, 2, 2, &err) < 0) fail_msg("call %ld: %s", k, err.text);
+        if (drps_checkpoints_keep(&f->c, 2, 2, 0, &err) < 0) fail_msg("call %ld: %s", k, err.text);
         assert_false(opens_whole(f, 1));
         if (!fired) break;
     }
@@ -623,7 +626,7 @@ static void test_broken_lists_are_noticed(void **state)
         assert_int_equal(drps_checkpoints_list(&f->c, numbers, &n, &err), -ESTALE);
         assert_non_null(strstr(err.text, f->c.dir));
         entries_left = k;
-        assert_int_equal(drps_checkpoints_keep(&f->c, 1, 1, &err), -ESTALE);
+        assert_int_equal(drps_checkpoints_keep(&f->c, 1, 1, 0, &err), -ESTALE);
     }
     entries_left = -1;
     end(f);
