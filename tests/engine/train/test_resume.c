@@ -96,6 +96,28 @@ static void test_resume_blocks(void **state)
         check_every_instant(job_begin("fm", 4, (*kv)->name), DRPS_TEST_ONE_IN > 1 ? 83 : 37);
 }
 
+/* Goes on from a checkpoint of rows, long enough for some in which the store saves itself: until
+ * the end, rows that it has not changed are read from the first one. */
+static void check_long_run(const char *store)
+{
+    struct train_job *j = job_begin("fm", 4, store);
+    j->o.epochs = 9;
+    job_want(j, &j->o);
+    struct drps_train_options rows = j->o;
+    rows.checkpoint_rows = 1;
+    job_leave_checkpoints(j, &rows);
+    assert_true(job_resume(j, j->o, store, 0) > 0);
+    job_end(j);
+}
+
+static void test_resume_long_runs(void **state)
+{
+    (void)state;
+    check_long_run("relay");
+    for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
+        check_long_run((*kv)->name);
+}
+
 /* ---- The end ---- */
 
 /* Every instant from the making of the model on: what was kept for the case that it fails is not
@@ -195,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_topics_and_other_models_differ),
         cmocka_unit_test(test_resume_relay),
         cmocka_unit_test(test_resume_blocks),
+        cmocka_unit_test(test_resume_long_runs),
         cmocka_unit_test(test_resume_at_the_end),
         cmocka_unit_test(test_resume_leaves_what_others_kept),
         cmocka_unit_test(test_resume_out_of_patience),
