@@ -46,21 +46,6 @@ static uint32_t heaviest(const double *load, uint32_t machines)
     return most;
 }
 
-double drps_round_largest(const uint32_t *entries, const uint16_t *owner, size_t n,
-                          const double *share, uint32_t machines)
-{
-    double all = 0, most = 0;
-    for (uint32_t m = 0; m < machines; m++) {
-        double mine = 0;
-        for (size_t i = 0; i < n; i++)
-            mine += owner[i] == m ? entries[i] : 0;
-        all += mine;
-        mine /= share_of(share, machines, m);
-        if (mine > most) most = mine;
-    }
-    return all > 0 ? most / all : 1;
-}
-
 /* A pair to exchange. */
 struct pair {
     size_t give, take;
@@ -137,7 +122,8 @@ static int improve(struct balancing *b, uint32_t from)
 }
 
 int drps_round_balance(const uint32_t *entries, uint16_t *owner, size_t n, const double *share,
-                       uint32_t machines, double most, struct drps_err *err)
+                       uint32_t machines, double most, struct drps_largest *largest_out,
+                       struct drps_err *err)
 {
     struct balancing b = {.entries = entries,
                           .owner = owner,
@@ -157,8 +143,11 @@ int drps_round_balance(const uint32_t *entries, uint16_t *owner, size_t n, const
     if (rc == 0) {
         drps_keyed_sort(b.order, b.order + n, n);
         count_loads(entries, owner, n, share, machines, b.load);
-        for (uint32_t m = heaviest(b.load, machines); b.load[m] > most * all && improve(&b, m);)
+        uint32_t m = heaviest(b.load, machines);
+        *largest_out = (struct drps_largest){.before = all > 0 ? b.load[m] / all : 1};
+        while (b.load[m] > most * all && improve(&b, m))
             m = heaviest(b.load, machines);
+        largest_out->after = all > 0 ? b.load[m] / all : 1;
     }
     free(b.order);
     free(b.load);

@@ -12,10 +12,10 @@
 
 #include "base/drps_err.h"
 
-/* Returns the largest of the machines' entries, each to its share of all; 1 where there are none.
- * share [machines]: sums to 1; NULL: all alike. */
-double drps_round_largest(const uint32_t *entries, const uint16_t *owner, size_t n,
-                          const double *share, uint32_t machines);
+/* How many times its share of all entries the largest machine has; 1 where there are no entries. */
+struct drps_largest {
+    double before, after;
+};
 
 /*
  * Exchange samples, two at a time and as few as that takes, until the largest machine has at most
@@ -23,10 +23,12 @@ double drps_round_largest(const uint32_t *entries, const uint16_t *owner, size_t
  *
  * entries, owner  [n] of the round's samples: how many entries they have, and on which machine they
  *                 are, which is changed
+ * share           [machines] of all entries: sums to 1; NULL: all alike
  * Returns 0 or -ENOMEM. Memory: 32 bytes a sample, and 8 a machine.
  */
 DRPS_MUST_CHECK
 int drps_round_balance(const uint32_t *entries, uint16_t *owner, size_t n, const double *share,
-                       uint32_t machines, double most, struct drps_err *err);
+                       uint32_t machines, double most, struct drps_largest *largest_out,
+                       struct drps_err *err);
 
 #endif

@@ -200,12 +200,11 @@ static int balance_round(struct rounds *r, struct drps_err *err)
 {
     uint16_t *owner = r->owner + (r->at - r->n);
     const uint32_t workers = r->job->workers;
-    const double before = drps_round_largest(r->entries, owner, r->n, r->job->share, workers);
-    int rc =
-        drps_round_balance(r->entries, owner, r->n, r->job->share, workers, r->job->balance, err);
-    const double after = drps_round_largest(r->entries, owner, r->n, r->job->share, workers);
-    if (before > r->out->largest_before) r->out->largest_before = before;
-    if (after > r->out->largest) r->out->largest = after;
+    struct drps_largest largest = {0};
+    int rc = drps_round_balance(r->entries, owner, r->n, r->job->share, workers, r->job->balance,
+                                &largest, err);
+    if (largest.before > r->out->largest_before) r->out->largest_before = largest.before;
+    if (largest.after > r->out->largest) r->out->largest = largest.after;
     r->n = 0;
     return rc;
 }
