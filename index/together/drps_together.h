@@ -26,7 +26,7 @@
 #include "index/samples/drps_read_samples.h"
 #include "index/swap/drps_swap.h"
 
-/* ---- Beginning and end (begin.c) ---- */
+/* ---- Beginning and end (options.c, inputs.c, begin.c, join.c) ---- */
 
 struct drps_index_options;
 
@@ -84,9 +84,9 @@ int drps_together_read(struct swap_ranks *ranks, struct read_samples *p, uint32_
 /* ---- What will be sent (forecast.c) ---- */
 
 struct together_forecast {
-    struct dict *dict; /* of this rank, which has all its samples */
+    struct dict *dict;                  /* of this rank, which has all its samples */
     const uint64_t *train_of, *test_of; /* [count] samples of each rank */
-    uint64_t nnz; /* entries of all samples, of all ranks */
+    uint64_t nnz;                       /* entries of all samples, of all ranks */
     uint64_t batch_size;
     int kept, homes; /* 1: samples stay; rows go to whom uses them most */
     uint64_t seed;
