@@ -4,8 +4,6 @@
 #include "api/settings/dppa.h"
 #include "partition/dppa/drps_dppa.h"
 
-enum { PART_BYTES = 64 };
-
 static void take(struct drps_values *v, struct drps_dppa_wish *o, const char *name,
                  const char *value)
 {
@@ -37,20 +35,11 @@ static void take(struct drps_values *v, struct drps_dppa_wish *o, const char *na
 
 void drps_dppa_setting(struct drps_values *v, struct drps_dppa_wish *o, const char *text)
 {
-    char part[PART_BYTES];
+    char part[DRPS_VALUE_PART_BYTES];
     *o = (struct drps_dppa_wish){.given = 1};
-    for (const char *at = text; at;) {
-        const char *end = strchr(at, ',');
-        const size_t n = end ? (size_t)(end - at) : strlen(at);
-        if (n >= sizeof(part)) {
-            drps_value_bad(v, "'%s' is too long", at);
-            return;
-        }
-        memcpy(part, at, n);
-        part[n] = '\0';
+    while (drps_value_part(v, &text, part)) {
         char *value = strchr(part, '=');
         if (value) *value++ = '\0';
         take(v, o, part, value ? value : "");
-        at = end ? end + 1 : NULL;
     }
 }

@@ -37,6 +37,12 @@ double drps_value_real(struct drps_values *v, const char *text, double min, doub
 double drps_value_share(struct drps_values *v, const char *text);
 size_t drps_value_choice(struct drps_values *v, const char *text, const char *const *names);
 
+/* The next part of a list with commas: *list_io is set behind it, to NULL at the end. Returns
+ * `part` [DRPS_VALUE_PART_BYTES]; NULL: no part is left, or it is too long. */
+enum { DRPS_VALUE_PART_BYTES = 64 };
+char *drps_value_part(struct drps_values *v, const char **list_io,
+                      char part[DRPS_VALUE_PART_BYTES]);
+
 /* Returns 1 for yes (true, on, 1), 0 for no, -1 for anything else. */
 int drps_truth(const char *text);
 

@@ -58,15 +58,6 @@ static void parse_batch_size(struct drps_values *v, struct drps_index_options *o
         drps_value_bad(v, "a batch needs at least one sample");
 }
 
-static enum drps_hash_kind parse_hash_kind(struct drps_values *v, const char *arg)
-{
-    const char *const *kinds = drps_hash_kinds();
-    for (size_t i = 0; kinds[i]; i++)
-        if (strcmp(arg, kinds[i]) == 0) return (enum drps_hash_kind)i;
-    drps_value_bad(v, "'%s' is not one of: signed, oph", arg);
-    return DRPS_HASH_SIGNED;
-}
-
 static int parse_data_option(struct drps_values *v, struct drps_index_options *o, int key,
                              const char *arg)
 {
@@ -78,7 +69,7 @@ static int parse_data_option(struct drps_values *v, struct drps_index_options *o
         o->hashing.bits = (uint32_t)drps_value_count(v, arg, 1, DRPS_HASH_BITS_MOST);
         return 1;
     case KEY_HASH_KIND:
-        o->hashing.kind = parse_hash_kind(v, arg);
+        o->hashing.kind = (enum drps_hash_kind)drps_value_choice(v, arg, drps_hash_kinds());
         return 1;
     case KEY_HASH_BINS:
         o->hashing.bins =
@@ -151,16 +142,13 @@ static uint32_t parse_states(struct drps_values *v, const char *arg)
 static void parse_machine_weights(struct drps_values *v, struct drps_index_options *o,
                                   const char *arg)
 {
-    char part[32];
+    char part[DRPS_VALUE_PART_BYTES];
     o->machine_weights_n = 0;
-    for (const char *at = arg; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        const size_t n = strcspn(at, ",");
-        if (n >= sizeof(part) || o->machine_weights_n == DRPS_PLAN_WORKERS_MAX) {
-            drps_value_bad(v, "'%s': %s", arg, n >= sizeof(part) ? "too long" : "too many weights");
+    while (drps_value_part(v, &arg, part)) {
+        if (o->machine_weights_n == DRPS_PLAN_WORKERS_MAX) {
+            drps_value_bad(v, "there are more than %d weights", DRPS_PLAN_WORKERS_MAX);
             return;
         }
-        memcpy(part, at, n);
-        part[n] = '\0';
         o->machine_weights[o->machine_weights_n++] = drps_value_real(v, part, 1e-6, 1e6);
     }
 }
@@ -232,17 +220,10 @@ static int parse_implicit_option(struct drps_values *v, struct drps_index_option
 /* Take "U,I", or "G" for both. */
 static void parse_grid(struct drps_values *v, struct drps_index_options *o, const char *arg)
 {
-    char users[24];
-    const char *items = strchr(arg, ',');
-    const size_t n = items ? (size_t)(items - arg) : strlen(arg);
-    if (n >= sizeof(users)) {
-        drps_value_bad(v, "'%s' is too long", arg);
-        return;
-    }
-    memcpy(users, arg, n);
-    users[n] = '\0';
+    char users[DRPS_VALUE_PART_BYTES];
+    if (!drps_value_part(v, &arg, users)) return;
     o->grid_users = (uint32_t)drps_value_count(v, users, 1, 4096);
-    o->grid_items = items ? (uint32_t)drps_value_count(v, items + 1, 1, 4096) : o->grid_users;
+    o->grid_items = arg ? (uint32_t)drps_value_count(v, arg, 1, 4096) : o->grid_users;
 }
 
 static int parse_plan_option(struct drps_values *v, struct drps_index_options *o, int key,

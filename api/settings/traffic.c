@@ -8,7 +8,7 @@
 
 #include "api/settings/drps_train_keys.h"
 
-enum { PARTS = 3, PART_BYTES = 64 };
+enum { PARTS = 3 };
 
 static uint32_t bits_of(struct drps_values *v, const char *text)
 {
@@ -41,17 +41,9 @@ static void take_part(struct drps_values *v, const struct part parts[PARTS], con
 static void take_parts(struct drps_values *v, const struct part parts[PARTS], const char *names,
                        const char *text)
 {
-    for (const char *p = text; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
-        char one[PART_BYTES];
-        const size_t n = strcspn(p, ",");
-        if (n >= sizeof(one)) {
-            drps_value_bad(v, "'%s' is too long", text);
-            return;
-        }
-        memcpy(one, p, n);
-        one[n] = '\0';
-        take_part(v, parts, names, one);
-    }
+    char part[DRPS_VALUE_PART_BYTES];
+    while (drps_value_part(v, &text, part))
+        take_part(v, parts, names, part);
 }
 
 /* ---- Gradients ---- */
@@ -80,15 +72,9 @@ static double top_of(struct drps_values *v, const char *text)
 /* Take "3", "last" or, with bits of a value, "last,16bit". */
 static void take_flush(struct drps_values *v, struct drps_push_options *o, const char *text)
 {
-    char epochs[PART_BYTES];
-    const size_t n = strcspn(text, ",");
-    o->whole_bits = text[n] ? bits_of(v, text + n + 1) : 0;
-    if (n >= sizeof(epochs)) {
-        drps_value_bad(v, "'%s' is too long", text);
-        return;
-    }
-    memcpy(epochs, text, n);
-    epochs[n] = '\0';
+    char epochs[DRPS_VALUE_PART_BYTES];
+    if (!drps_value_part(v, &text, epochs)) return;
+    o->whole_bits = text ? bits_of(v, text) : 0;
     o->flush = strcmp(epochs, "last") == 0
                    ? UINT32_MAX
                    : (uint32_t)drps_value_count(v, epochs, 1, UINT32_MAX - 1);

@@ -205,6 +205,21 @@ double drps_value_share(struct drps_values *v, const char *text)
 
 /* ---- Names ---- */
 
+char *drps_value_part(struct drps_values *v, const char **list_io, char part[DRPS_VALUE_PART_BYTES])
+{
+    const char *list = *list_io;
+    if (!list) return NULL;
+    const size_t n = strcspn(list, ",");
+    *list_io = list[n] ? list + n + 1 : NULL;
+    if (n >= DRPS_VALUE_PART_BYTES) {
+        drps_value_bad(v, "'%s' is too long", list);
+        return NULL;
+    }
+    memcpy(part, list, n);
+    part[n] = '\0';
+    return part;
+}
+
 int drps_truth(const char *text)
 {
     static const char *const words[][2] = {
