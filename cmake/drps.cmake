@@ -85,6 +85,13 @@ endfunction()
 # A test that runs longer hangs. Far above what any takes: machines that test may be slow and busy.
 set(DRPS_TEST_TIMEOUT 1800)
 
+# Tests of very many random rounds, or of a fault in each of very many calls, do one in so many of them: values are
+# compared, and all calls tried, by the plain build.
+set(DRPS_TEST_ONE_IN 1)
+if(DRPS_SANITIZE OR DRPS_COVERAGE)
+    set(DRPS_TEST_ONE_IN 10)
+endif()
+
 # drps_test(NAME SOURCES... [LIBRARIES ...] [LABELS ...] [ARGUMENTS ...]): one cmocka program; exit status 77 means
 # skipped. Tests of storage/ are labelled disk: what they test depends on where files lie.
 function(drps_test name)
@@ -94,12 +101,7 @@ function(drps_test name)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_link_libraries(${name} PRIVATE ${T_LIBRARIES} drps_test_support drps ${DRPS_TEST_LIBRARIES} ${DRPS_LIBRARIES}
                           ${DRPS_TOOL_LIBRARIES})
-    # Tests of very many random rounds do one in so many of them: values are compared by the plain build.
-    set(one_in 1)
-    if(DRPS_SANITIZE OR DRPS_COVERAGE)
-        set(one_in 10)
-    endif()
-    target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS} DRPS_TEST_ONE_IN=${one_in})
+    target_compile_definitions(${name} PRIVATE ${DRPS_DEFINITIONS} DRPS_TEST_ONE_IN=${DRPS_TEST_ONE_IN})
     add_test(NAME ${name} COMMAND ${name} ${T_ARGUMENTS})
     list(GET T_UNPARSED_ARGUMENTS 0 source)
     if(source MATCHES "^storage/")

@@ -38,7 +38,8 @@ struct power_case {
                                     POWER_SEEDS. What is found twice is looked at once */
 };
 
-/* Returns how many calls there were to cut at. Fails the running test with the cut and the seed. */
+/* Returns how many calls there were to cut at; a build with sanitizers cuts at each third. Fails
+ * the running test with the cut and the seed. */
 long power_each_cut(struct scratch *s, const struct power_case *c);
 
 /* Fails the running test; says at which cut, and what was found. */

@@ -466,8 +466,7 @@ static void test_auc_of_many_is_within_a_thousandth(void **state)
                  {"cluster after exponents", 0},
                  {"narrowing", 0}};
     static const size_t sizes[] = {2, 100, 65536, 500000, MANY};
-    const char *one_in = getenv("DRPS_TEST_ONE_IN");
-    const size_t sizes_n = one_in && atoi(one_in) > 1 ? 4 : 5;
+    const size_t sizes_n = DRPS_TEST_ONE_IN > 1 ? 4 : 5;
 
     (void)state;
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)

@@ -73,12 +73,16 @@ static void check_every_instant_of_parts(const char *store, long step)
     job_end(j);
 }
 
+/* A build with sanitizers takes fewer instants, and one block store. */
+enum { FEW = DRPS_TEST_ONE_IN > 1 };
+
 static void test_resume_parts(void **state)
 {
     (void)state;
-    check_every_instant_of_parts("resident", DRPS_TEST_ONE_IN > 1 ? 1997 : 997);
+    check_every_instant_of_parts("resident", FEW ? 1997 : 997);
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
-        check_every_instant_of_parts((*kv)->name, DRPS_TEST_ONE_IN > 1 ? 3989 : 2503);
+        if (!FEW || strcmp((*kv)->name, "file") == 0)
+            check_every_instant_of_parts((*kv)->name, FEW ? 3989 : 2503);
 }
 
 /* The rows of the newest checkpoint. */
@@ -178,7 +182,7 @@ static void test_parts_have_all_rows(void **state)
     (void)state;
     check_rows_of_parts("resident");
     for (const struct drps_kv_ops *const *kv = drps_kv_engines(); *kv; kv++)
-        check_rows_of_parts((*kv)->name);
+        if (!FEW || strcmp((*kv)->name, "file") == 0) check_rows_of_parts((*kv)->name);
 }
 
 static void remove_a_part(void *ctx, const struct drps_train_cut *cut)

@@ -641,13 +641,6 @@ static void test_verify_compares_the_id(void **state)
 
 /* ---- Flipped bytes ---- */
 
-static unsigned one_in(void)
-{
-    const char *text = getenv("DRPS_TEST_ONE_IN");
-    const int n = text ? atoi(text) : 1;
-    return n > 0 ? (unsigned)n : 1;
-}
-
 /* Whether the plan, once `path` has this content, cannot be opened or has a problem that names the
  * file. */
 static int is_found(const char *dir, const char *name, char *why, size_t cap)
@@ -690,7 +683,7 @@ static void test_verify_finds_every_flipped_byte(void **state)
     make(s, CASE_LIBSVM, "lor", 1);
     for (size_t i = 0; i < DRPS_PLAN_FILES; i++)
         if (drps_plan_files[i].shapes & DRPS_PLAN_ONE)
-            flip_file(dir, "", drps_plan_files[i].name, one_in());
+            flip_file(dir, "", drps_plan_files[i].name, DRPS_TEST_ONE_IN);
     assert_whole(dir);
 }
 
@@ -703,7 +696,7 @@ static void check_flipped_ranks(struct scratch *s, enum with with)
     assert_int_equal(drps_plan_open_rank(drps_io_os(), dir, 1, &part, NULL), 0);
     for (size_t i = 0; i < DRPS_PLAN_FILES; i++)
         if (drps_plan_has_file(&part->info, i))
-            flip_file(dir, "/rank-1", drps_plan_files[i].name, 37 * one_in());
+            flip_file(dir, "/rank-1", drps_plan_files[i].name, 37 * DRPS_TEST_ONE_IN);
     drps_plan_close(part);
     assert_whole(dir);
     edited_remove(dir);
