@@ -2,12 +2,13 @@
  * Micro order: samples that share rare features stand together, so that rows which few samples use
  * are moved less often. Shared inside index/.
  *
- * A row is rare that 2 to MICRO_MOST training samples use, and scarce that at most MICRO_SCARCE of
- * these do. Each sample takes two of its rows by a hash: one that is scarce, and one that is rare
- * but not scarce. Samples with the same scarce row make a cluster, of whose other rows the first by
- * hash is the cluster's. Clusters with the same one stand side by side, and this line is cut into
- * groups of MICRO_GROUP samples. Each group goes to a window of some MICRO_WINDOW samples at
- * random, and the samples of a window are shuffled.
+ * A row is rare that 2 to MICRO_MOST training samples use. There are three classes of rare rows:
+ * up to MICRO_SCARCE uses, up to MICRO_SELDOM, and more. Each sample takes of each class that of
+ * its rows which is first by a hash. Samples with the same row of the first class make a cluster,
+ * which has the other rows of one of them. Clusters with the same row of the second class make
+ * larger ones in the same way, and those with the same row of the third class stand side by side.
+ * This line is cut into groups of MICRO_GROUP samples. Each group goes to a window of some
+ * MICRO_WINDOW samples at random, and the samples of a window are shuffled.
  *
  * All of it follows from the seed, the samples and their order in the input, not from the memory:
  * rows are counted as many at a time as fit, and samples are sorted externally.
@@ -19,7 +20,8 @@
 
 #include "index/samples/drps_spool.h"
 
-enum { MICRO_SCARCE = 4, MICRO_MOST = 64, MICRO_GROUP = 32, MICRO_WINDOW = 4000 };
+enum { MICRO_CLASSES = 3, MICRO_SCARCE = 4, MICRO_SELDOM = 16, MICRO_MOST = 64 };
+enum { MICRO_GROUP = 32, MICRO_WINDOW = 4000 };
 
 struct micro_job {
     const struct drps_io *io;

@@ -1,7 +1,7 @@
 /*
- * Micro order (drps_micro.h) in four sorts of samples: by number, so that what several walks have
- * found of a sample comes together; by scarce row, for clusters; by the clusters' rare rows, for
- * groups; and by number again, as the samples themselves lie.
+ * Micro order (drps_micro.h) in five sorts of samples: by number, so that what several walks have
+ * found of a sample comes together; by the first row, for clusters; by the second one, for clusters
+ * of these; by the third one, for groups; and by number again, as the samples themselves lie.
  */
 #include "index/micro/drps_micro.h"
 
@@ -31,10 +31,17 @@ static uint32_t hash_row(uint64_t seed, uint32_t row)
     return x ^ x >> 16;
 }
 
-/* The first rows of a sample or cluster by hash: a scarce one, and one that is rare only. */
+/* The rare rows of a sample, then of its clusters: hashes by class of uses; NONE: it has none. */
 struct rare {
-    uint32_t scarce, other; /* hashes; NONE: it has none */
+    uint32_t row[MICRO_CLASSES];
 };
+static const struct rare no_rare = {{NONE, NONE, NONE}};
+
+/* Returns the class of a row with so many uses, from 2 to MICRO_MOST. */
+static unsigned class_of(unsigned uses)
+{
+    return uses <= MICRO_SCARCE ? 0 : uses <= MICRO_SELDOM ? 1 : 2;
+}
 
 static void take_first(uint32_t *first, uint32_t hash)
 {
@@ -84,14 +91,15 @@ static int count_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
 static int find_rare(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     struct walking *w = ctx;
-    struct rare rare = {NONE, NONE};
+    struct rare rare = no_rare;
     uint32_t row;
     for (uint32_t i = 0; i < s->n; i++) {
         const uint8_t *uses = uses_of(w, s, i, &row);
         if (!uses || *uses < 2 || *uses > MICRO_MOST) continue;
-        take_first(*uses <= MICRO_SCARCE ? &rare.scarce : &rare.other, hash_row(w->job->seed, row));
+        take_first(&rare.row[class_of(*uses)], hash_row(w->job->seed, row));
     }
-    const struct drps_sort_record r = {.hi = w->number, .lo = pack(rare.scarce, rare.other)};
+    const struct drps_sort_record r = {
+        .hi = w->number, .lo = pack(rare.row[0], rare.row[1]), .a = rare.row[2]};
     int rc = drps_extsort_add(w->found, &r, err);
     return rc < 0 ? rc : tell(w, err);
 }
@@ -131,12 +139,16 @@ struct passing {
     struct drps_extsort *to; /* borrowed */
     uint64_t n;              /* records that have come */
     uint64_t number;         /* of the sample whose rows are gathered */
-    struct rare rare;        /* of it, or of the cluster */
+    struct rare rare;        /* of it, or of the first sample of the cluster */
 };
 
 static int add_gathered(struct passing *p, struct drps_err *err)
 {
-    const struct drps_sort_record r = {.hi = pack(p->rare.scarce, p->rare.other), .lo = p->number};
+    const uint64_t random = drps_rng_at(p->job->seed ^ SAMPLE_STREAM, p->number);
+    const struct drps_sort_record r = {.hi = pack(p->rare.row[0], p->rare.row[1]),
+                                       .lo = pack(p->rare.row[2], (uint32_t)random),
+                                       .a = (uint32_t)(p->number >> 32),
+                                       .b = (uint32_t)p->number};
     return drps_extsort_add(p->to, &r, err);
 }
 
@@ -145,23 +157,39 @@ static int gather(struct passing *p, const struct drps_sort_record *r, struct dr
 {
     int rc = 0;
     if (p->n++ && r->hi != p->number) rc = add_gathered(p, err);
-    if (p->n == 1 || r->hi != p->number) p->rare = (struct rare){NONE, NONE};
+    if (p->n == 1 || r->hi != p->number) p->rare = no_rare;
     p->number = r->hi;
-    take_first(&p->rare.scarce, (uint32_t)(r->lo >> 32));
-    take_first(&p->rare.other, (uint32_t)r->lo);
+    take_first(&p->rare.row[0], (uint32_t)(r->lo >> 32));
+    take_first(&p->rare.row[1], (uint32_t)r->lo);
+    take_first(&p->rare.row[2], r->a);
     return rc;
 }
 
-/* The first sample of a cluster has the cluster's other row. What has no scarce row is alone. */
-static int cluster(struct passing *p, const struct drps_sort_record *r, struct drps_err *err)
+/* Whether a record with this row begins a cluster. What has no row of the class is alone. */
+static int begins(struct passing *p, unsigned class, uint32_t row)
 {
-    const uint32_t scarce = (uint32_t)(r->hi >> 32);
-    if (!p->n++ || scarce == NONE || scarce != p->rare.scarce)
-        p->rare = (struct rare){scarce, (uint32_t)r->hi};
-    const struct drps_sort_record to = {.hi = pack(p->rare.other, p->rare.scarce),
-                                        .lo = drps_rng_at(p->job->seed ^ SAMPLE_STREAM, r->lo),
-                                        .a = (uint32_t)(r->lo >> 32),
-                                        .b = (uint32_t)r->lo};
+    return !p->n++ || row == NONE || row != p->rare.row[class];
+}
+
+/* Samples with the same row of the first class take the other rows of the first of them. */
+static int join_samples(struct passing *p, const struct drps_sort_record *r, struct drps_err *err)
+{
+    const struct rare own = {{(uint32_t)(r->hi >> 32), (uint32_t)r->hi, (uint32_t)(r->lo >> 32)}};
+    if (begins(p, 0, own.row[0])) p->rare = own;
+    const struct drps_sort_record to = {.hi = pack(p->rare.row[1], p->rare.row[2]),
+                                        .lo = pack(own.row[0], (uint32_t)r->lo),
+                                        .a = r->a,
+                                        .b = r->b};
+    return drps_extsort_add(p->to, &to, err);
+}
+
+/* So do clusters with the same row of the second class. */
+static int join_clusters(struct passing *p, const struct drps_sort_record *r, struct drps_err *err)
+{
+    const struct rare own = {{NONE, (uint32_t)(r->hi >> 32), (uint32_t)r->hi}};
+    if (begins(p, 1, own.row[1])) p->rare = own;
+    const struct drps_sort_record to = {
+        .hi = pack(p->rare.row[2], own.row[1]), .lo = r->lo, .a = r->a, .b = r->b};
     return drps_extsort_add(p->to, &to, err);
 }
 
@@ -234,7 +262,8 @@ int drps_micro_order(const struct micro_job *job, struct spool *from, struct spo
         drps_extsort_open(job->io, job->dir, "micro-rows", job->memory_bytes / SORTS, &sort, err);
     if (rc == 0) rc = find_all(job, from, sort, err);
     if (rc == 0) rc = pass(&p, "micro-clusters", &sort, gather, err);
-    if (rc == 0) rc = pass(&p, "micro-groups", &sort, cluster, err);
+    if (rc == 0) rc = pass(&p, "micro-joined", &sort, join_samples, err);
+    if (rc == 0) rc = pass(&p, "micro-groups", &sort, join_clusters, err);
     if (rc == 0) rc = pass(&p, "micro-windows", &sort, deal, err);
     if (rc == 0) rc = drps_extsort_finish(sort, err);
     placing.windows = sort;

@@ -136,7 +136,8 @@ static void test_micro_groups_share_a_rare_row(void **state)
     static const struct {
         uint32_t uses;
         unsigned most; /* windows of a row; 0: it is not rare, and is in nearly all that it can */
-    } cases[] = {{2, 1}, {4, 1}, {5, 2}, {16, 1}, {32, 1}, {33, 3}, {64, 2}, {65, 0}, {100, 0}};
+    } cases[] = {{2, 1},  {4, 1},  {5, 2},  {16, 1},  {32, 1},
+                 {33, 3}, {64, 2}, {65, 0}, {100, 0}, {290, 0}};
     struct made *m = made_new();
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         const uint32_t uses = cases[c].uses;
@@ -156,32 +157,41 @@ static void test_micro_groups_share_a_rare_row(void **state)
     free(m);
 }
 
-/* Pairs share a scarce row. Their samples have different rows of 32, of which the pairs of the same
- * two have one in common by hash. */
+/* Samples share a row of a lower class, and have different ones of a higher class, each of which is
+ * in as many such clusters. All samples of a cluster go with the same one of these. */
 static void test_micro_clusters_stay_together(void **state)
 {
-    enum { PAIRS = SAMPLES / 2, OF_ROW = 32 };
+    static const struct {
+        uint32_t uses, other; /* of the shared row, of a higher one */
+    } cases[] = {{2, 32}, {8, 32}, {2, 8}};
     struct made *m = made_new();
-    unsigned spread = 0;
-    for (uint32_t i = 0; i < SAMPLES; i++) {
-        m->rows[i][0] = 0;
-        m->rows[i][1] = 1 + i % PAIRS;
-        m->rows[i][2] = 1 + PAIRS + i % (PAIRS / OF_ROW) + (i < PAIRS ? 0 : PAIRS / OF_ROW);
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        const uint32_t uses = cases[c].uses, clusters = SAMPLES / uses;
+        const uint32_t others = clusters / cases[c].other; /* for each sample of a cluster */
+        const unsigned groups = (uses * cases[c].other + MICRO_GROUP - 1) / MICRO_GROUP;
+        for (uint32_t i = 0; i < SAMPLES; i++) {
+            m->rows[i][0] = 0;
+            m->rows[i][1] = 1 + i % clusters;
+            m->rows[i][2] = 1 + clusters + i / clusters * others + i % others;
+        }
+        m->rows_n = 1 + clusters + uses * others;
+        order(*state, m);
+        for (uint32_t i = 0; i < SAMPLES; i++)
+            if (m->window[i] != m->window[i % clusters])
+                fail_msg("%u samples share row %u: windows %u and %u", uses, m->rows[i][1],
+                         m->window[i], m->window[i % clusters]);
+        for (uint32_t row = 0; row < others; row++) {
+            unsigned char in[WINDOWS + 1] = {0};
+            unsigned n = 0;
+            for (uint32_t i = row; i < clusters; i += others)
+                in[m->window[i]] = 1;
+            for (unsigned w = 0; w <= WINDOWS; w++)
+                n += in[w];
+            if (n > groups)
+                fail_msg("clusters of %u with row %u are in %u windows, not %u", uses, row, n,
+                         groups);
+        }
     }
-    m->rows_n = 1 + PAIRS + 2 * (PAIRS / OF_ROW);
-    order(*state, m);
-    for (uint32_t i = 0; i < PAIRS; i++)
-        if (m->window[i] != m->window[i + PAIRS])
-            fail_msg("pair %u: windows %u and %u", i, m->window[i], m->window[i + PAIRS]);
-    for (uint32_t row = 0; row < PAIRS / OF_ROW; row++) {
-        unsigned char in[WINDOWS + 1] = {0};
-        for (uint32_t u = 0; u < OF_ROW; u++)
-            in[m->window[u * (PAIRS / OF_ROW) + row]] = 1;
-        for (unsigned w = 0; w <= WINDOWS; w++)
-            spread += in[w];
-    }
-    /* 64 samples, in pairs, of two groups */
-    assert_true(spread <= 2 * (PAIRS / OF_ROW));
     free(m);
 }
 
