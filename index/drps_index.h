@@ -172,7 +172,7 @@ struct drps_index_options {
                                 with such a row: 0 to 2 */
     uint64_t batch_size;     /* samples, of each worker; 0: by batch_percent */
     double batch_percent;    /* of the training samples; 0: 0.01 %, at least 100 samples */
-    const char *order;       /* shuffled (NULL), given; lmf only: grid */
+    const char *order;       /* shuffled (NULL), given, micro; lmf only: grid */
     uint32_t grid_users;     /* order grid: groups of users ... */
     uint32_t grid_items;     /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
     uint32_t lanes; /* order grid: batches at a time, 0 .. 16; 0, 1: one. Where rows circulate

@@ -17,7 +17,7 @@ static int parse_plain(struct drps_values *v, struct drps_index_settings *o, int
                        const char *arg)
 {
     static const char *const tasks[] = {"auto", "regression", "classification", NULL};
-    static const char *const orders[] = {"shuffled", "given", "grid", NULL};
+    static const char *const orders[] = {"shuffled", "given", "grid", "micro", NULL};
     static const char *const partitions[] = {"range", "counts", "greedy", "dppa",
                                              "auto",  "hash",   NULL};
     static const char *const draws[] = {"even", "popular", NULL};

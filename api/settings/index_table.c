@@ -60,7 +60,8 @@ const struct argp_option drps_index_table[] = {
     {"batch-size", KEY_BATCH_SIZE, "B", 0,
      "Samples a batch of each worker, or a share as P% (default 0.01%, at least 100)", 3},
     {"order", KEY_ORDER, "NAME", 0,
-     "Order of samples: shuffled (default), given, or, for lmf, grid: by groups of users and items", 3},
+     "Order of samples: shuffled (default), given, micro: by rare features in common, or, for lmf, "
+     "grid: by groups of users and items", 3},
     {"grid", KEY_GRID, "U,I", 0,
      "Groups of users and of items, or one number for both, for --order grid (1 to 4096; default: "
      "chosen for the memory)", 3},

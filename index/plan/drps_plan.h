@@ -183,7 +183,7 @@ struct drps_plan_info {
     char expression[DRPS_EXPR_TEXT]; /* the loss as a text; "": it is none */
     uint32_t outputs; /* scores of a sample whose label is a number; 0: one, or that of classes */
     char format[DRPS_PLAN_NAME_BYTES];
-    char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid */
+    char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid, micro */
     char blocks_by[DRPS_PLAN_NAME_BYTES];
     uint32_t factors, dim; /* dim is 1 + factors, with fields 1 + factors * field_count; the
                               outputs, or the number of classes */

@@ -14,10 +14,10 @@ enum { SEEK_NS = 40000, TRANSFER_BPS = 1200000000, TOP_K = 50 };
 static int check_order(struct drps_index_options *o, struct drps_err *err)
 {
     const char *order = o->order ? o->order : "shuffled";
-    int grid = strcmp(order, "grid") == 0;
-    if (!grid && strcmp(order, "shuffled") != 0 && strcmp(order, "given") != 0)
-        return drps_err_set(err, DRPS_E_CONFIG, "the order must be shuffled, given or grid, not %s",
-                            order);
+    int grid = strcmp(order, "grid") == 0, micro = strcmp(order, "micro") == 0;
+    if (!grid && !micro && strcmp(order, "shuffled") != 0 && strcmp(order, "given") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the order must be shuffled, given, grid or micro, not %s", order);
     if ((o->grid_users || o->grid_items) && !grid)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "groups of a grid are for the order grid only, not for %s", order);
@@ -26,6 +26,11 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the order grid cuts the users and items of ratings into groups, so it "
                             "needs the algorithm lmf; for %s use the order shuffled",
+                            o->algo);
+    if (micro && drps_algorithm_draws(a))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the order micro groups the samples that are read, and for %s more are "
+                            "drawn: use the order shuffled",
                             o->algo);
     if (o->grid_users > DRPS_GRID_GROUPS_MAX || o->grid_items > DRPS_GRID_GROUPS_MAX ||
         !o->grid_users != !o->grid_items)
@@ -548,6 +553,11 @@ void drps_run_take_options(const struct drps_plan_info *info, struct drps_index_
 int drps_run_is_grid(const struct drps_index_options *o)
 {
     return o->order && strcmp(o->order, "grid") == 0;
+}
+
+int drps_run_is_micro(const struct drps_index_options *o)
+{
+    return o->order && strcmp(o->order, "micro") == 0;
 }
 
 int drps_run_places_samples(const struct drps_index_options *o)

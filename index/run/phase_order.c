@@ -1,12 +1,14 @@
 /*
  * The second pass over samples, for orders that follow from where rows were placed: those of a grid
- * go to its cells (index/order/), and those that several workers share by their rows to the workers
- * (index/samples/drps_assign.h). Spools are replaced by such as drain in the final order.
+ * go to its cells (index/order/), those with rare features in common to groups (index/micro/), and
+ * those that several workers share by their rows to the workers (index/samples/drps_assign.h). Spools are
+ * replaced by such as drain in the final order.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "index/batches/drps_lanes.h"
+#include "index/micro/drps_micro.h"
 #include "index/plan/drps_names.h"
 #include "index/run/run.h"
 
@@ -134,13 +136,36 @@ static int order_by_grid(struct index_run *r, struct drps_err *err)
     return rc < 0 ? rc : reorder(r, &r->parsed.test, "test-cells", 1, err);
 }
 
-/* ---- Workers ---- */
+/* ---- Groups of samples with rare features in common ---- */
 
-static int report_placed(void *ctx, uint64_t placed, struct drps_err *err)
+static int report_done(void *ctx, uint64_t done, struct drps_err *err)
 {
     const struct index_run *r = ctx;
-    return drps_index_report(&r->progress, placed, 0, err);
+    return drps_index_report(&r->progress, done, 0, err);
 }
+
+static int order_by_rare_rows(struct index_run *r, struct drps_err *err)
+{
+    struct spool *to;
+    const struct micro_job job = {.io = r->io,
+                                  .dir = r->scratch,
+                                  .map = drps_run_map(r),
+                                  .rows = r->info->rows,
+                                  .samples = r->info->samples,
+                                  .seed = r->info->seed,
+                                  .memory_bytes = r->options.memory_bytes / 3,
+                                  .turn = report_done,
+                                  .turn_ctx = r};
+    int rc = drps_spool_open(r->io, r->scratch, "train-groups", SPOOL_BUCKETS,
+                             r->options.memory_bytes / SPOOL_TRAIN_SHARE, &to, err);
+    if (rc == 0) rc = drps_micro_order(&job, r->parsed.train, to, err);
+    if (rc == 0) rc = drps_spool_finish(to, err);
+    drps_spool_close(r->parsed.train);
+    r->parsed.train = to;
+    return rc;
+}
+
+/* ---- Workers ---- */
 
 /* Samples go to the workers whose rows they use, or whose files they are from; then they have
  * placed ids. */
@@ -165,7 +190,7 @@ static int assign(struct index_run *r, struct drps_err *err)
         .log = r->options.log,
         .dppa = drps_run_samples_dppa(&r->options) ? &r->options.dppa : NULL,
         .row_homes = &r->row_homes,
-        .turn = report_placed,
+        .turn = report_done,
         .turn_ctx = r};
     int rc = drps_assign_samples(&job, &r->parsed.train, &r->parsed.test, &r->train, &r->test, err);
     r->result->links.largest = r->train.largest;
@@ -205,6 +230,8 @@ static int move_samples(struct index_run *r, struct drps_err *err)
 int drps_phase_order(struct index_run *r, struct drps_err *err)
 {
     if (r->options.ranks) return move_samples(r, err);
-    int rc = drps_run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
+    int rc = drps_run_is_grid(&r->options)    ? order_by_grid(r, err)
+             : drps_run_is_micro(&r->options) ? order_by_rare_rows(r, err)
+                                              : 0;
     return rc == 0 && drps_run_assigns_samples(&r->options) ? assign(r, err) : rc;
 }

@@ -79,6 +79,7 @@ void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_op
 struct drps_plan_ranks drps_run_ranks(const struct drps_index_options *o);
 
 int drps_run_is_grid(const struct drps_index_options *o);
+int drps_run_is_micro(const struct drps_index_options *o);
 /* 1: rows circulate between several workers (index/ranks/drps_circulation.h); they do in a grid,
  * unless a partition is named. */
 int drps_run_circulates(const struct drps_index_options *o);

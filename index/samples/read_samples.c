@@ -504,6 +504,12 @@ static int in_grid(const struct drps_index_options *o)
     return o->order && strcmp(o->order, "grid") == 0;
 }
 
+/* 1: samples get their cells, or their groups, once their rows are placed. */
+static int is_ordered_later(const struct drps_index_options *o)
+{
+    return in_grid(o) || (o->order && strcmp(o->order, "micro") == 0);
+}
+
 /* Whether an algorithm makes sense of a user and an item as two features, or refuses them. */
 static int is_of_ratings(const struct drps_algorithm *a)
 {
@@ -736,8 +742,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     struct taker t = {.progress = progress, .options = options, .out = out};
     t.sample_rows = drps_algorithm_has_sample_rows(options->algorithm);
     t.shuffled = !options->order || strcmp(options->order, "given") != 0;
-    /* A grid is chosen, and samples get their cells, once their rows are placed. */
-    unsigned buckets = t.shuffled && !in_grid(options) ? SPOOL_BUCKETS : 1;
+    unsigned buckets = t.shuffled && !is_ordered_later(options) ? SPOOL_BUCKETS : 1;
     const uint64_t memory = options->memory_bytes;
     int rc = open_classes(options, out, err);
     if (rc == 0) rc = open_hasher(&t, err);

@@ -20,6 +20,7 @@ static const char *of_one_machine(const struct drps_index_options *o)
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
     if (o->from_plan || o->base) return "a plan that begins with another plan";
     if (is(o->order, "grid")) return "the order grid";
+    if (is(o->order, "micro")) return "the order micro";
     if (drps_algorithm_draws(a)) return "a plan of implicit feedback";
     if (drps_algorithm_has_sample_rows(a)) return "a plan whose samples have rows";
     if (o->servers || o->separate) return "a plan with servers of their own";

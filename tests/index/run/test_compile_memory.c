@@ -56,6 +56,7 @@ static const struct shape {
     {.name = "names, blocks by pattern", .algo = "fm", .blocks = "pattern", .format = CASE_CSV},
     {.name = "blocks merged", .algo = "lor", .blocks = "topk", .format = CASE_LIBSVM},
     {.name = "blocks chosen", .algo = "lor", .blocks = "auto", .format = CASE_LIBSVM},
+    {.name = "groups by rare rows", .algo = "lor", .order = "micro", .format = CASE_LIBSVM},
     {.name = "a grid with lanes",
      .algo = "lmf",
      .order = "grid",
