@@ -4,7 +4,7 @@
 #   bench/relay.sh ratio     rows in 1/12 of the model's memory against resident, the plan in RAM and from disk
 #   bench/relay.sh engines   against blocks in a file, blocks and one row a key in RocksDB and LevelDB at the same --memory (or the least
 #                            that they accept, if that is more)
-#   bench/relay.sh curve     throughput and bytes moved at 1/4 to 1/64, measured and forecast; docs/relay.png
+#   bench/relay.sh curve     throughput, bytes moved at 1/4 to 1/64, measured and forecast, and the time to write the model; docs/relay.png
 #   bench/relay.sh ratings   matrix factorisation in grid order, and held-out RMSE against shuffled order
 #   bench/relay.sh slow      MB/s on a disk throttled to 200 requests and 150 MB a second
 #   bench/relay.sh huge      a model of 40 GB in 2 GiB: an epoch (--epochs 2: the second, in which rows come back)
@@ -59,6 +59,7 @@ store_name() { # STORE single|"": as tables name it
 die() { echo "bench: $*" >&2 && exit 1; }
 note() { echo "$(date +%T) $*" >&2; }
 count() { numfmt --from=si "$1"; }
+seconds() { awk '{printf "%.1f s", $1}'; }
 mib() { awk -v b="$1" 'BEGIN {printf "%.1f MiB", b / 1048576}'; }
 machine() {
     echo "$(git -C "$root" rev-parse --short HEAD), $(nproc) processors, kernel $(uname -r), $(stat -f -c %T "$work"), load $(cut -d' ' -f1 /proc/loadavg)"
@@ -326,9 +327,9 @@ curve() {
     done
     echo "### Relay by the share of the model in memory: $model, $samples samples, an epoch after the first"
     machine
-    echo "| rows in memory | --memory | windows, groups, chunk | samples/s | of resident | GB read: forecast, measured | GB written: forecast, measured | waiting |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    echo "| all | no limit | | $(mid resident 'later | rate' | thousands) | | | | |"
+    echo "| rows in memory | --memory | windows, groups, chunk | samples/s | of resident | GB read: forecast, measured | GB written: forecast, measured | waiting | writing the model |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    echo "| all | no limit | | $(mid resident 'later | rate' | thousands) | | | | | $(mid resident .phase_seconds.export | seconds) |"
     : >"$work/curve.tsv"
     for at in "${!all[@]}"; do
         v=relay-${all[at]}
@@ -336,7 +337,7 @@ curve() {
             "$(jq -r '.windows | "\(.windows), \(.groups), \(.chunk_bytes / 1024) KiB"' "$work/runs/$v.1") |" \
             "$(mid "$v" 'later | rate' | thousands) | $(paired "$v" resident 'later | rate' | percent) |" \
             "$(mid "$v" .forecast.read_bytes | gb), $(mid "$v" "$moved" | gb) | $(mid "$v" .forecast.written_bytes | gb), $(mid "$v" "$stored" | gb) |" \
-            "$(mid "$v" 'later | map(.stall_share) | mean' | percent) |"
+            "$(mid "$v" 'later | map(.stall_share) | mean' | percent) | $(mid "$v" .phase_seconds.export | seconds) |"
         echo "$(jq '.rows * .row_bytes / .windows.pool_bytes' "$work/runs/$v.1") $(paired "$v" resident 'later | rate')" \
             "$(mid "$v" "$moved") $(mid "$v" "$stored") $(mid "$v" .forecast.read_bytes) $(mid "$v" .forecast.written_bytes)" >>"$work/curve.tsv"
     done

@@ -39,7 +39,9 @@ struct drps_kv_options {
     size_t blocks, row_bytes;
     uint64_t gap_bytes; /* reads go through gaps of at most so many; 0: 8 KiB */
     int no_uring;       /* 1: read and write by threads */
-    int bulk; /* 1: written once in key order (a model), then read: tune for few, large files */
+    int bulk; /* 1: a model, for few, large files: after open with `create`, values are put once in
+                 increasing order of keys, then sync() is called once; what is put shows only then
+               */
 };
 
 struct drps_kv_stats {

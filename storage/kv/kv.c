@@ -20,7 +20,8 @@ const struct drps_owned drps_kv_owned[] = {
     {.name = "LOG"},        {.name = "LOG.old"},   {.name = "LOG.old.#"},
     {.name = "MANIFEST-#"}, {.name = "OPTIONS-#"}, {.name = "OPTIONS-#.dbtmp"},
     {.name = "#.dbtmp"},    {.name = "#.log"},     {.name = "#.sst"},
-    {.name = "#.ldb"},      {.name = "#.blob"},    {.name = NULL},
+    {.name = "#.ldb"},      {.name = "#.blob"},    {.name = DRPS_ROCKSDB_BULK_FILE "#.sst"},
+    {.name = NULL},
 };
 
 const struct drps_kv_ops *const *drps_kv_engines(void)

@@ -16,6 +16,9 @@ extern const struct drps_kv_ops drps_kv_leveldb;
 
 extern const struct drps_kv_ops drps_kv_file;
 
+/* How the names of files begin that RocksDB is to take over; a number and ".sst" follow. */
+#define DRPS_ROCKSDB_BULK_FILE "bulk-"
+
 enum { DRPS_KV_KEY_BYTES = 4 };
 
 /*

@@ -15,8 +15,7 @@
 #include <string.h>
 
 #include "base/drps_endian.h"
-
-#include <rocksdb/c.h>
+#include "storage/kv/rocksdb_bulk.h"
 
 enum {
     GET_MAX = 32,              /* values of one MultiGet: RocksDB itself works in groups of 32 */
@@ -28,8 +27,9 @@ enum {
 struct rocksdb_kv {
     const struct drps_kv_ops *ops;
     char *path;
-    int bulk;
     int read_only;
+    struct drps_rocksdb_bulk
+        *bulk; /* own: of a database that is written once, until it is synced */
     rocksdb_t *db;
     rocksdb_column_family_handle_t *cf;
     rocksdb_options_t *options;
@@ -128,6 +128,7 @@ static void kv_close(struct drps_kv *base)
 {
     struct rocksdb_kv *kv = (struct rocksdb_kv *)base;
     if (!kv) return;
+    drps_rocksdb_bulk_free(kv->bulk);
     if (kv->cf) rocksdb_column_family_handle_destroy(kv->cf);
     if (kv->db) rocksdb_close(kv->db);
     if (kv->get_options) rocksdb_readoptions_destroy(kv->get_options);
@@ -159,7 +160,6 @@ static int kv_open(const char *path, const struct drps_kv_options *options, stru
     struct rocksdb_kv *kv = calloc(1, sizeof(*kv));
     if (!kv) return drps_err_set(err, -ENOMEM, "handle of database %s", path);
     kv->ops = &drps_kv_rocksdb;
-    kv->bulk = options->bulk;
     kv->read_only = options->read_only;
     kv->path = strdup(path);
     if (!kv->path) {
@@ -175,6 +175,10 @@ static int kv_open(const char *path, const struct drps_kv_options *options, stru
     kv->write_options = rocksdb_writeoptions_create();
     rocksdb_writeoptions_disable_WAL(kv->write_options, 1);
     int rc = open_db(kv, err);
+    if (rc == 0 && options->bulk && options->create) {
+        kv->bulk = drps_rocksdb_bulk_new(kv->path, kv->options);
+        if (!kv->bulk) rc = drps_err_set(err, -ENOMEM, "no memory to write database %s", path);
+    }
     if (rc < 0) {
         kv_close((struct drps_kv *)kv);
         return rc;
@@ -242,6 +246,15 @@ static int kv_get_many(struct drps_kv *base, const uint32_t *keys, size_t n,
     return 0;
 }
 
+static int put_bulk(const struct rocksdb_kv *kv, const uint32_t *keys, size_t n,
+                    const void *const *values, const size_t *value_bytes, struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = drps_rocksdb_bulk_put(kv->bulk, keys[i], values[i], value_bytes[i], err);
+    return rc;
+}
+
 static int kv_put_many(struct drps_kv *base, const uint32_t *keys, size_t n,
                        const void *const *values, const size_t *value_bytes, struct drps_err *err)
 {
@@ -249,6 +262,7 @@ static int kv_put_many(struct drps_kv *base, const uint32_t *keys, size_t n,
     if (kv->read_only)
         return drps_err_set(err, -EROFS, "database %s is open for reading only", kv->path);
     drps_kv_count_put(&kv->counters, n, value_bytes);
+    if (kv->bulk) return put_bulk(kv, keys, n, values, value_bytes, err);
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
     for (size_t i = 0; i < n; i++) {
         char key[DRPS_KV_KEY_BYTES];
@@ -289,17 +303,25 @@ static int kv_scan(struct drps_kv *base, uint32_t first, uint32_t end, drps_kv_v
     return rc;
 }
 
+/* From here on the database is as any other. */
+static int end_bulk(struct rocksdb_kv *kv, struct drps_err *err)
+{
+    const int rc = drps_rocksdb_bulk_end(kv->bulk, kv->db, kv->cf, err);
+    drps_rocksdb_bulk_free(kv->bulk);
+    kv->bulk = NULL;
+    return rc;
+}
+
 static int kv_sync(struct drps_kv *base, struct drps_err *err)
 {
     struct rocksdb_kv *kv = (struct rocksdb_kv *)base;
     if (kv->read_only) return 0;
+    if (kv->bulk) return end_bulk(kv, err);
     char *text = NULL;
     rocksdb_flushoptions_t *wait = rocksdb_flushoptions_create(); /* waits by default */
     rocksdb_flush_cf(kv->db, wait, kv->cf, &text);
     rocksdb_flushoptions_destroy(wait);
-    if (text) return fail(kv, "flush", text, err);
-    if (kv->bulk) rocksdb_compact_range_cf(kv->db, kv->cf, NULL, 0, NULL, 0);
-    return 0;
+    return text ? fail(kv, "flush", text, err) : 0;
 }
 
 static void kv_stats(const struct drps_kv *base, struct drps_kv_stats *out)

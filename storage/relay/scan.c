@@ -3,6 +3,22 @@
 
 #include <string.h>
 
+enum { READ_MOST = 1 << 20 }; /* bytes of a request, where an entry has no more */
+
+/* Marks row i of the partition at hand as there. Returns 1 if it was there before. */
+static int mark(struct drps_scan *sc, size_t i)
+{
+    const uint64_t bit = UINT64_C(1) << i % 64;
+    const int was = (sc->there[i / 64] & bit) != 0;
+    sc->there[i / 64] |= bit;
+    return was;
+}
+
+static int is_there(const struct drps_scan *sc, size_t i)
+{
+    return (int)(sc->there[i / 64] >> i % 64 & 1);
+}
+
 /* Rows of partition p from its entries to the room, in placed order. */
 static int place_entries(struct drps_scan *sc, size_t p, const char *entries, size_t bytes,
                          struct drps_err *err)
@@ -16,30 +32,67 @@ static int place_entries(struct drps_scan *sc, size_t p, const char *entries, si
             return drps_err_set(err, DRPS_E_CORRUPT,
                                 "%s: row %u in the part of rows %llu on: check the disk", sc->path,
                                 id, (unsigned long long)first);
+        if (mark(sc, (size_t)(id - first)))
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "%s: row %u appears twice: the plan's windows contradict each "
+                                "other; make the plan anew",
+                                sc->path, id);
         memcpy(sc->room + (size_t)(id - first) * row_bytes, entries + at + sizeof(id),
                sc->rows.entry_bytes - sizeof(id));
     }
     return 0;
 }
 
-/* Visit the rows of one partition: as they were created, unless a window has used them since. */
-static int visit_part(struct drps_scan *sc, size_t p, drps_row_visit visit, void *ctx,
-                      struct drps_err *err)
+/* How much of a partition one request reads: the buffers are empty by now. */
+static size_t read_bytes(const struct drps_scan *sc)
 {
-    const struct drps_store_config *c = &sc->st->config;
-    const uint64_t first = p * sc->part_rows;
-    const uint64_t left = c->rows - first;
-    const size_t n = (size_t)(left < sc->part_rows ? left : sc->part_rows);
-    const struct drps_scan_part *part = &sc->rows.parts[p];
-    const size_t step = sc->rows.buffer_bytes;
+    const size_t room = sc->rows.n * sc->rows.buffer_bytes, entry = sc->rows.entry_bytes;
+    const size_t most = room < READ_MOST ? room : READ_MOST;
+    return most < entry ? entry : most / entry * entry;
+}
 
-    int rc = c->init(c->init_ctx, first, n, sc->room, err);
+/* The entries of partition p to the room. */
+static int read_part(struct drps_scan *sc, size_t p, struct drps_err *err)
+{
+    const struct drps_scan_part *part = &sc->rows.parts[p];
+    const size_t step = read_bytes(sc);
+    int rc = 0;
     for (uint64_t at = 0; at < part->written && rc == 0; at += step) {
         const uint64_t rest = part->written - at;
         const size_t bytes = rest < step ? (size_t)rest : step;
-        rc = drps_io_read_at(c->io, sc->fd, sc->buffers, bytes, part->begin + at, sc->path, err);
+        rc = drps_io_read_at(sc->st->config.io, sc->fd, sc->buffers, bytes, part->begin + at,
+                             sc->path, err);
         if (rc == 0) rc = place_entries(sc, p, sc->buffers, bytes, err);
     }
+    return rc;
+}
+
+/* Of n rows from `first` on, make those that no window has used yet. */
+static int create_others(const struct drps_scan *sc, uint64_t first, size_t n, struct drps_err *err)
+{
+    const struct drps_store_config *c = &sc->st->config;
+    int rc = 0;
+    for (size_t i = 0, end; i < n && rc == 0; i = end) {
+        for (end = i; end < n && !is_there(sc, end);)
+            end++;
+        if (end > i)
+            rc = c->init(c->init_ctx, first + i, end - i, sc->room + i * c->row_bytes, err);
+        while (end < n && is_there(sc, end))
+            end++;
+    }
+    return rc;
+}
+
+/* Visit the rows of partition p: as the last window left them, or as they are created. */
+static int visit_part(struct drps_scan *sc, size_t p, drps_row_visit visit, void *ctx,
+                      struct drps_err *err)
+{
+    const uint64_t first = p * sc->part_rows;
+    const uint64_t left = sc->st->config.rows - first;
+    const size_t n = (size_t)(left < sc->part_rows ? left : sc->part_rows);
+    memset(sc->there, 0, DRPS_DISTANCE_WORDS(n) * sizeof(*sc->there));
+    int rc = read_part(sc, p, err);
+    if (rc == 0) rc = create_others(sc, first, n, err);
     return rc == 0 ? visit(ctx, first, n, sc->room, err) : rc;
 }
 

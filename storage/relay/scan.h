@@ -47,7 +47,8 @@ struct drps_scan {
     char *buffers;   /* own: of `rows` */
     char *room;      /* own: a partition's rows; before these, the buffers of `ids` */
     size_t room_bytes;
-    char *row; /* own: one row */
+    uint64_t *there; /* own: bit i: row i of the partition at hand is in the room */
+    char *row;       /* own: one row */
 };
 
 /* ---- scan_file.c ---- */

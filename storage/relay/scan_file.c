@@ -99,8 +99,16 @@ int drps_scan_end(struct drps_scan *sc, struct drps_err *err)
     free(sc->since);
     free(sc->buffers);
     free(sc->room);
+    free(sc->there);
     free(sc->row);
     return rc;
+}
+
+/* Rows that `bytes` have room for, with a bit for each; at least one. */
+static uint64_t partition_rows(uint64_t bytes, size_t row_bytes)
+{
+    const uint64_t rows = 8 * bytes / (8 * row_bytes + 1);
+    return rows ? rows : 1;
 }
 
 int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes, struct drps_err *err)
@@ -109,7 +117,7 @@ int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes, s
     const uint64_t half = st->share.scan_bytes / 2;
     const size_t groups = st->layout.groups;
     *sc = (struct drps_scan){.st = st, .fd = -1, .shown = shown(st, bytes)};
-    sc->part_rows = half / row_bytes ? half / row_bytes : 1;
+    sc->part_rows = partition_rows(half, row_bytes);
     split_init(&sc->rows, (size_t)((st->config.rows + sc->part_rows - 1) / sc->part_rows),
                sc->shown + sizeof(uint32_t), half);
     sc->room_bytes = (size_t)sc->part_rows * row_bytes;
@@ -119,9 +127,10 @@ int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes, s
     sc->since = drps_array_new(groups, sizeof(*sc->since));
     sc->buffers = sc->rows.buffers = drps_array_new(sc->rows.n, sc->rows.buffer_bytes);
     sc->room = sc->ids.buffers = malloc(sc->room_bytes);
+    sc->there = calloc(DRPS_DISTANCE_WORDS(sc->part_rows), sizeof(*sc->there));
     sc->row = malloc(row_bytes);
     if (!sc->path || !sc->rows.parts || (groups && !sc->ids.parts) || !sc->since || !sc->buffers ||
-        !sc->room || !sc->row)
+        !sc->room || !sc->there || !sc->row)
         return drps_err_set(err, -ENOMEM, "no memory to put %llu rows in order",
                             (unsigned long long)st->config.rows);
     lay_out(sc);

@@ -259,6 +259,63 @@ static void test_synced_values_survive_reopening(void **state)
     }
 }
 
+/* A database that is written once. */
+static struct fixture begin_bulk(void **state)
+{
+    struct fixture f = {.ops = *state, .dir = scratch_new()};
+    f.path = drps_path_join(f.dir, "db");
+    open_kv(&f, 1, 0, 1);
+    return f;
+}
+
+/* More than a table file takes. */
+static void test_bulk_of_many_megabytes_is_all_there(void **state)
+{
+    enum { N = 70, BYTES = 1 << 20 };
+    struct fixture f = begin_bulk(state);
+    struct drps_err err = DRPS_ERR_INIT;
+    unsigned char *value = malloc(BYTES), *found = malloc(BYTES);
+    assert_non_null(value);
+    assert_non_null(found);
+    for (uint32_t key = 0; key < N; key++) {
+        const void *values[] = {value};
+        const size_t bytes = BYTES;
+        memset(value, (int)key, BYTES);
+        if (f.ops->put_many(f.kv, &key, 1, values, &bytes, &err) < 0) fail_msg("%s", err.text);
+    }
+    if (f.ops->sync(f.kv, &err) < 0) fail_msg("%s", err.text);
+    for (int again = 0; again < 2; again++) {
+        for (uint32_t key = 0; key < N; key++) {
+            memset(value, (int)key, BYTES);
+            if (get_one(&f, key, found, BYTES, &err) < 0) fail_msg("%s", err.text);
+            assert_memory_equal(found, value, BYTES);
+        }
+        close_kv(&f);
+        open_kv(&f, 0, 1, 1);
+    }
+    free(value);
+    free(found);
+    end(&f);
+}
+
+/* What a run leaves that is killed while it writes a model can be told and removed: close_kv()
+ * looks at it, too. */
+static void test_bulk_given_up_leaves_what_is_ours(void **state)
+{
+    struct fixture f = begin_bulk(state);
+    struct drps_err err = DRPS_ERR_INIT;
+    put_range(&f, 0, 1, 4000, 3);
+    close_kv(&f);
+    if (drps_owned_remove(drps_io_os(), f.path, drps_kv_owned, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    open_kv(&f, 1, 0, 1);
+    assert_int_equal(f.ops->sync(f.kv, &err), 0); /* of nothing at all */
+    struct seen none = {.stride = 1};
+    assert_int_equal(f.ops->scan(f.kv, 0, UINT32_MAX, see, &none, &err), 0);
+    assert_int_equal(none.n, 0);
+    end(&f);
+}
+
 static void test_read_only_reads_and_refuses_writes(void **state)
 {
     struct fixture f = begin(state);
@@ -427,6 +484,8 @@ int main(void)
         cmocka_unit_test(test_wrong_size_is_corrupt),
         cmocka_unit_test(test_scans_in_key_order),
         cmocka_unit_test(test_synced_values_survive_reopening),
+        cmocka_unit_test(test_bulk_of_many_megabytes_is_all_there),
+        cmocka_unit_test(test_bulk_given_up_leaves_what_is_ours),
         cmocka_unit_test(test_read_only_reads_and_refuses_writes),
         cmocka_unit_test(test_open_tells_missing_and_existing),
         cmocka_unit_test(test_damaged_bytes_are_detected),
