@@ -1,5 +1,5 @@
 /* What a tool that makes a plan says meanwhile and at the end: how far it is, which columns data
- * have, and what the plan is. for every tool that makes plans. */
+ * have, and what the plan is. */
 #ifndef DRPS_TOOLS_INDEX_MAKING_H
 #define DRPS_TOOLS_INDEX_MAKING_H
 
