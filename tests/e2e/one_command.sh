@@ -52,6 +52,10 @@ done
 told lor.two | grep -v '"plan"' >two.txt
 told piped | grep -v '"plan"' >one.txt
 diff two.txt one.txt || fail "standard input gives another model"
+# What drps-index makes of such a plan is not what drps-train made.
+"$index" --from-plan piped.plan --workers 2 -o dealt --quiet
+grep -q '^ "source": ' piped.plan/plan.json || fail "piped.plan does not say what it was made of"
+! grep -rq '"source": ' dealt || fail "a plan that was dealt anew says that it was made of data"
 echo "ok the same as two commands"
 
 # What is there says so on the screen, and in JSON there is one result: that of training.
@@ -92,9 +96,11 @@ again -o again --force --no-bias
 grep -q "$used" err.txt || fail "the plan that was made anew is not used again: $(cat err.txt)"
 # Data that were changed, to what is as long and as old, are others.
 cp -p clicks.svm before.svm
-sed -i '1s/^0/1/; t; 1s/^1/0/' clicks.svm
+number=$(stat -c %i clicks.svm)
+[[ $(head -c1 clicks.svm) = 0 ]] && label=1 || label=0
+printf '%s' $label | dd of=clicks.svm conv=notrunc status=none
 touch -r before.svm clicks.svm
-[[ $(stat -c '%s %Y' clicks.svm) = "$(stat -c '%s %Y' before.svm)" ]] || fail "the changed file is not as long and as old"
+[[ $(stat -c '%s %y' clicks.svm) = "$(stat -c '%s %y' before.svm)" && $(stat -c %i clicks.svm) = "$number" ]] || fail "the changed file does not look as before"
 fails 1 'again.plan is there, and is not known' "$train" clicks.svm --algo lor --batch-size 200 --no-bias -o again
 fails 1 'piped.plan is there, and is not known' "$train" - --algo lor --epochs 2 -o piped <before.svm
 cp -p before.svm clicks.svm
@@ -114,6 +120,7 @@ fails 1 'nosuch: No such file or directory$' "$train" nosuch -o never
 fails 1 'cannot open nosuch.svm: No such file or directory$' "$train" nosuch.svm --algo lor -o never
 fails 2 'needs --order grid' "$train" ratings.tsv --algo lmf --lanes 2 -o never
 fails 2 'has no factors \(--algo, --factors\)$' "$train" clicks.svm --algo lor --factors 2 -o never
+fails 2 "unrecognized option '--base" "$train" clicks.svm --algo lor --base plan -o never
 fails 2 "unrecognized option '--workers" "$train" clicks.svm --algo lor --workers 2 -o never
 for ranks in "--local 2" "--peers peers.txt" "--transport mpi"; do
     # shellcheck disable=SC2086
