@@ -135,6 +135,9 @@ absent never
 absent never.plan
 # A hint about a plan names no option that only data have.
 fails 2 'drps-index --test, --test-fraction, --patience\)$' "$train" plan -o never --patience 2
+"$train" clicks.svm --algo svm -o margin --quiet
+"$index" clicks.svm --algo svm --loss squared-hinge -o squared --quiet
+fails 2 'make the plan for the loss hinge \(--from\)$' "$train" squared --from margin -o never
 # The model's place is looked at before data are read.
 mkdir taken
 fails 1 'taken exists already' "$train" clicks.svm --algo lor -o taken
