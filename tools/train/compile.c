@@ -3,7 +3,6 @@
 #include "tools/train/compile.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -126,7 +125,6 @@ static int make(struct drps_cli *cli, struct drps_index_options *index, struct d
     if (rc == 0 && !cli->json)
         rc = drps_making_report(&making, index, &result, DRPS_LINK_USUAL_BITS, 0, err);
     drps_making_end(&making);
-    (void)malloc_trim(0); /* what training has as --memory is then its own */
     return rc;
 }
 
