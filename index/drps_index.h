@@ -220,6 +220,8 @@ struct drps_index_options {
 
     const char *command; /* how the run was asked for, as plan.json keeps it; below
                             DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
+    uint64_t source;     /* a checksum of all that the plan follows from, as who asks for it counts
+                            that: plan.json keeps it. 0: not kept */
     const char *out;     /* folder to make */
     int force;           /* replace it */
 
@@ -241,7 +243,7 @@ struct drps_index_rank {
     uint64_t rows, row_uses, blocks, windows, working_set_rows;
     uint64_t pulled_rows, served_rows; /* of an epoch, over the network; evaluation included */
     uint64_t plan_bytes;
-    uint64_t sent_bytes; /* of several machines: to the others while the plan was made */
+    uint64_t sent_bytes;    /* of several machines: to the others while the plan was made */
     uint64_t sent_forecast; /* what was forecast of that once data were read; 0: nothing */
 };
 

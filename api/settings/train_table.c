@@ -6,7 +6,8 @@
 const struct argp_option drps_train_table[] = {
     {NULL, 0, NULL, 0, "The model:", 1},
     {"output", 'o', "MODEL", 0, "Folder to make (required)", 1},
-    {"force", KEY_FORCE, NULL, 0, "Replace MODEL if it exists", 1},
+    {"force", KEY_FORCE, NULL, 0,
+     "Replace MODEL if it exists, and with DATA MODEL.plan if drps-train has made it", 1},
     {"model-store", KEY_MODEL_STORE, "NAME", 0,
      "Database that the model is written as: rocksdb, leveldb (default: the first that this build "
      "has)",

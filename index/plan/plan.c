@@ -230,6 +230,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     if (info->headless) drps_manifest_put(&j, "headless", json_true());
     if (info->ranks.count > 1) drps_manifest_put(&j, "cluster", ranks_to_json(&info->ranks));
     drps_command_put(&j, "command", info->command);
+    if (info->source) drps_manifest_put(&j, "source", drps_manifest_hex(info->source));
     return j;
 }
 
@@ -668,6 +669,8 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = drps_hashing_get(j, path, &info->hashing, err);
     if (rc == 0) rc = get_base(plan, path, err);
     if (rc == 0) rc = drps_command_get(j, "command", path, &info->command, err);
+    if (rc == 0 && json_object_get(j, "source"))
+        rc = drps_manifest_get_hex(j, "source", path, &info->source, err);
     if (rc == 0) rc = drps_classes_get(j, path, &plan->classes, err);
     info->classes = plan->classes;
     return rc == 0 ? drps_plan_check_numbers(info, path, err) : rc;

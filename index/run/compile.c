@@ -178,6 +178,7 @@ static int begin(struct index_run *r, struct drps_err *err)
     info->hashing = r->options.hashing;
     info->memory_bytes = r->options.memory_bytes;
     info->command = r->options.command;
+    info->source = r->options.source;
     return make_folders(r, err);
 }
 

@@ -18,6 +18,7 @@ static void take_info(struct index_run *r)
     *info = r->from->info;
     info->memory_bytes = memory_bytes;
     info->command = r->options.command;
+    info->source = r->options.source;
     info->seek_ns = r->options.blocks.seek_ns; /* older plans do not say */
     info->transfer_bps = r->options.blocks.transfer_bps;
     info->max_block_rows = info->max_step_blocks = info->max_step_block_rows = 0;

@@ -48,7 +48,7 @@ fails 1 'exists' "$index" good.svm --algo lor -o plan
 "$index" good.svm --algo lor -o plan --force --quiet
 
 fails 2 'PLAN|plan' "$train"
-fails 1 'is no drps plan' "$train" good.svm -o model
+fails 2 'good.svm. is no plan.*of data --algo is missing' "$train" good.svm -o model
 fails 1 'nosuch: No such file or directory$' "$train" nosuch -o model
 fails 1 'too small' "$train" plan -o model --memory 1M
 absent model

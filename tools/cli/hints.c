@@ -130,6 +130,7 @@ static const struct hint hints[] = {
     {"how many outputs", "--outputs", NULL},
     {"the outputs", "--outputs", NULL},
     {"has no factors", "--factors", "drps-index"},
+    {"has no factors", "--factors", "drps-train"},
     {"the task", "--task", NULL},
     {"the order must", "--order", NULL},
     {"the order grid", "--order", NULL},

@@ -1,11 +1,8 @@
 /* drps-index compiles data sets into plans. This file says what is run; the work is done by
  * index/run/compile.c, and of several machines by index/ranks/index_ranks.c. */
-#include <jansson.h>
-
 #include "net/drps_launch.h"
-#include "tools/index/columns.h"
+#include "tools/index/drps_making.h"
 #include "tools/index/options.h"
-#include "tools/index/progress.h"
 #include "tools/index/report.h"
 
 /* Which of several ranks this process is, as its launcher says. */
@@ -33,27 +30,15 @@ static int run(const struct drps_cli *cli, struct index_options *o, const struct
     return rc < 0 ? rc : drps_index_ranks_run(&o->ranks, result, err);
 }
 
+/* Where several machines make the plan, ranks above 0 have little to say. */
 static int report(const struct drps_cli *cli, const struct index_options *o,
-                  const struct drps_index_result *result, const struct index_columns *columns,
+                  const struct drps_making *making, const struct drps_index_result *result,
                   struct drps_err *err)
 {
-    struct drps_index_report report = {.result = result,
-                                       .options = &o->settings.index,
-                                       .has_columns = columns->shown,
-                                       .columns = columns->list,
-                                       .network = {.link_bits = o->link_bits}};
-    if (!cli->json && cli->log.level < DRPS_LOG_INFO) return 0;
-    if (!cli->json && index_together(o) && o->ranks.rank)
-        return index_report_rank(&report, o->ranks.rank);
-    int rc = drps_index_report_needs(&report, err);
-    if (rc < 0)
-        return drps_err_context(err, "%s is made, but what it needs cannot be told",
-                                o->settings.index.out);
-    if (cli->json) {
-        json_t *j = drps_index_report_json(&report, err);
-        return j || !err->code ? drps_cli_json_print(j, err) : err->code;
-    }
-    return index_report_text(&report, cli->log.level >= DRPS_LOG_DEBUG, err);
+    const struct drps_index_report rank = {.result = result, .options = &o->settings.index};
+    if (cli->json || !index_together(o) || !o->ranks.rank)
+        return drps_making_report(making, &o->settings.index, result, o->link_bits, cli->json, err);
+    return cli->log.level < DRPS_LOG_INFO ? 0 : index_report_rank(&rank, o->ranks.rank);
 }
 
 int main(int argc, char **argv)
@@ -61,25 +46,16 @@ int main(int argc, char **argv)
     struct index_options o = {.link_bits = DRPS_LINK_USUAL_BITS};
     struct drps_index_result result;
     struct drps_cli cli;
-    struct index_progress progress;
-    struct index_columns columns = {.cli = &cli};
+    struct drps_making making;
     struct drps_err err = DRPS_ERR_INIT;
 
     drps_index_settings_init(&o.settings);
     drps_cli_start(&cli, &index_tool, &o, argc, argv);
-    o.settings.index.metrics.in_folder = 1;
-    o.settings.index.command = cli.command;
-    o.settings.index.log = &cli.log;
-    o.settings.index.reader.on_columns = index_columns_show;
-    o.settings.index.reader.columns_ctx = &columns;
-    o.settings.index.interrupt = drps_cli_stop();
-    o.settings.index.progress = index_progress_tell;
-    o.settings.index.progress_ctx = &progress;
-    index_progress_start(&progress, &cli, &o.settings.index, index_together(&o));
-    int rc = run(&cli, &o, &progress.io, &result, &err);
-    index_progress_stop(&progress);
-    if (rc == 0 && !index_only_counts(&o)) rc = report(&cli, &o, &result, &columns, &err);
-    json_decref(columns.list);
+    drps_making_begin(&making, &cli, &o.settings.index, index_together(&o));
+    int rc = run(&cli, &o, &making.progress.io, &result, &err);
+    drps_making_stop(&making);
+    if (rc == 0 && !index_only_counts(&o)) rc = report(&cli, &o, &making, &result, &err);
+    drps_making_end(&making);
     drps_index_settings_free(&o.settings);
     return drps_cli_finish(&cli, rc, &err);
 }

@@ -85,6 +85,15 @@ static void check_ranks(const struct train_options *o, struct drps_values *v)
         drps_value_bad(v, "{transport} needs {local}, unless it is mpi");
 }
 
+/* One process makes the plan, of one worker. */
+static void check_data(const struct train_options *o, struct drps_values *v)
+{
+    if (!o->data.plan) return;
+    if (o->local || drps_ranks_is_one(&o->ranks) || o->has_rank)
+        drps_value_bad(v, "data are trained by one process, as a plan for one worker: for {local}, "
+                          "{peers} and {transport} mpi make the plan with drps-index {workers} N");
+}
+
 static void check(const struct drps_cli *cli, const struct train_options *o, struct drps_values *v)
 {
     const struct drps_train_options *t = &o->settings.train;
@@ -92,9 +101,11 @@ static void check(const struct drps_cli *cli, const struct train_options *o, str
     if (o->publish && (o->plan || o->trains))
         drps_value_bad(v, "{publish} makes a model of what is trained already: give -o MODEL, "
                           "and of the other options {force}, {model-store} and {memory} alone");
-    if (!o->publish && !o->plan) drps_value_bad(v, "no plan: name the folder that drps-index made");
+    if (!o->publish && !o->plan)
+        drps_value_bad(v, "no plan: name the folder that drps-index made, or files of data");
     if (!t->model_path) drps_value_bad(v, "-o MODEL is missing: the folder to make");
     if (o->publish) return;
+    check_data(o, v);
     check_ranks(o, v);
     if (t->delta && strcmp(t->delta, "-") == 0 && (cli->json || cli->log.level > DRPS_LOG_WARN))
         drps_value_bad(v, "{export-delta} - and the report both want standard output: give the "
@@ -109,38 +120,68 @@ static int publishes(int key)
            key == KEY_MEMORY;
 }
 
+/* What drps-index has under the same names counts for both. */
+static void settle_data(struct train_options *o, struct drps_values *v)
+{
+    struct drps_index_settings *index = &o->data.settings;
+    const struct drps_train_options *t = &o->settings.train;
+    index->index.seed = t->seed;
+    index->index.memory_bytes = t->memory_bytes;
+    index->index.metrics = t->metrics;
+    train_data_settle(&o->data, t->model_path, v);
+    o->plan = o->data.plan ? o->data.plan : index->inputs.n ? index->inputs.texts[0] : NULL;
+}
+
 static int parse(struct drps_cli *cli, int key, char *arg)
 {
     struct train_options *o = cli->input;
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_values v = drps_cli_values(&err);
     int known = 1;
-    if (key == ARGP_KEY_ARG && o->plan)
-        drps_cli_usage(cli, "one plan at a time: '%s' is too much", arg);
-    else if (key == ARGP_KEY_ARG)
-        o->plan = arg;
+    if (key == ARGP_KEY_ARG)
+        drps_value_add(&v, &o->data.settings.inputs, arg);
     else if (key == ARGP_KEY_END) {
+        settle_data(o, &v);
         check(cli, o, &v);
         drps_train_settings_complete(&o->settings);
     } else {
         known = parse_own(&v, o, key, arg) ||
                 metrics_option(&v, &o->settings.train.metrics, key, arg) ||
-                drps_train_setting(&o->settings, &v, key, arg);
+                drps_train_setting(&o->settings, &v, key, arg) ||
+                train_data_option(&o->data, &v, key, arg);
         if (known && !publishes(key)) o->trains = 1;
     }
     return drps_cli_taken(cli, known, &err);
 }
 
-const struct drps_cli_tool train_tool = {
-    .name = "drps-train",
-    .args_doc = "PLAN -o MODEL\n--publish FOLDER -o MODEL",
-    .doc = "Train the model of a plan that drps-index made, in bounded memory.\v"
-           "Prints one line an epoch. When interrupted (Ctrl-C), the current step is finished "
-           "and the model so "
-           "far is written, with a checkpoint from which --resume goes on; the exit status is "
-           "then 130. "
-           "Where a model cannot be written, what "
-           "was trained stays in MODEL.trained, for --publish.",
-    .options = drps_train_table,
-    .parse = parse,
-};
+/* No message about a plan advises what only data have. */
+static int refuses(const void *input, int key)
+{
+    const struct train_options *o = input;
+    return train_data_has(key) && !o->data.plan;
+}
+
+void train_tool_init(struct train_tool *tool)
+{
+    train_data_table(tool->options);
+    tool->cli = (struct drps_cli_tool){
+        .name = "drps-train",
+        .args_doc = "PLAN -o MODEL\nDATA... --algo NAME -o MODEL\n--publish FOLDER -o MODEL",
+        .doc =
+            "Train the model of a plan that drps-index made, in bounded memory; or make the plan "
+            "of DATA "
+            "first, and keep it as MODEL.plan.\v"
+            "Prints one line an epoch. When interrupted (Ctrl-C), the current step is finished "
+            "and the model so "
+            "far is written, with a checkpoint from which --resume goes on; the exit status is "
+            "then 130. "
+            "Where a model cannot be written, what "
+            "was trained stays in MODEL.trained, for --publish. DATA are text files, plain or "
+            "compressed "
+            "(.gz .zst .xz), or - for stdin; what --seed and --memory say counts for the plan, "
+            "too.",
+        .options = tool->options,
+        .parse = parse,
+        .refuses = refuses,
+    };
+}

@@ -7,6 +7,7 @@
 #include "api/settings/drps_train_settings.h"
 #include "engine/cluster/drps_ranks.h"
 #include "tools/drps_cli.h"
+#include "tools/train/data.h"
 
 /* Texts are borrowed from the command line. */
 struct train_options {
@@ -17,12 +18,17 @@ struct train_options {
     int resumes; /* --on-failure resume */
     const char *make_keys;
     const char *emulate;
-    const char *plan;
+    struct train_data data;
+    const char *plan; /* as given, or data.plan */
     const char *publish;
     int trains; /* an option of training was given, which does not go with `publish` */
 };
 
-/* The tool, whose parse function fills a struct train_options. */
-extern const struct drps_cli_tool train_tool;
+/* The tool, whose parse function fills a struct train_options, and its options. */
+struct train_tool {
+    struct drps_cli_tool cli;
+    struct argp_option options[TRAIN_OPTIONS_MOST];
+};
+void train_tool_init(struct train_tool *tool); /* borrowed by `cli` from then on */
 
 #endif

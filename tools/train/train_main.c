@@ -8,6 +8,7 @@
 #include "net/drps_launch.h"
 #include "net/drps_peers.h"
 #include "sched/drps_timing.h"
+#include "tools/train/compile.h"
 #include "tools/train/options.h"
 #include "tools/train/progress.h"
 #include "tools/train/rates.h"
@@ -165,6 +166,7 @@ static int run(struct drps_cli *cli, struct train_options *o, struct drps_attemp
     if (o->local || o->ranks.peers) drps_cli_raise_files(cli);
     if (drps_ranks_is_one(&o->ranks) && !o->has_rank) rc = find_rank(&o->ranks, err);
     if (rc == 0 && o->emulate) rc = drps_timing_open(drps_io_os(), o->emulate, &timing, err);
+    if (rc == 0 && o->data.plan) rc = train_compile(cli, o, err);
     if (rc == 0) rc = open_plan(o, &plan, err);
     o->settings.train.emulate = timing;
     if (rc == 0) rc = train_plan(cli, o, plan, attempt, err);
@@ -222,13 +224,17 @@ static int run_attempts(struct drps_cli *cli, struct train_options *o, int *stat
 int main(int argc, char **argv)
 {
     struct train_options o = {.plan = NULL};
+    struct train_tool tool;
     struct drps_cli cli;
     struct drps_err err = DRPS_ERR_INIT;
 
     int status = DRPS_EXIT_DONE;
     drps_train_settings_init(&o.settings);
-    drps_cli_start(&cli, &train_tool, &o, argc, argv);
+    train_data_init(&o.data);
+    train_tool_init(&tool);
+    drps_cli_start(&cli, &tool.cli, &o, argc, argv);
     const int rc = o.resumes ? run_attempts(&cli, &o, &status, &err) : run(&cli, &o, NULL, &err);
     const int finished = drps_cli_finish(&cli, rc, &err);
+    train_data_free(&o.data);
     return status ? status : finished;
 }
