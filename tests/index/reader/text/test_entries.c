@@ -90,32 +90,57 @@ static void write_text(struct writer *w)
 
 /* ---- Reading it ---- */
 
-static void read_at(enum drps_level level, const struct writer *w, int skip, struct outcome *out)
+/* What reading gave, and what it has said of lines that were skipped. */
+struct reading {
+    struct outcome outcome;
+    struct text told;
+};
+
+static void keep_told(void *ctx, enum drps_log_level level, const char *text)
 {
-    const struct drps_reader_options options = {.format = "libsvm", .skip_bad_lines = skip};
-    struct files fs = {0};
-    use(level);
-    files_add(&fs, w->text, w->n);
-    read_files(&fs, &options, 0, out);
+    (void)level;
+    text_add(ctx, "%s\n", text);
 }
 
-static int same(const struct outcome *a, const struct outcome *b)
+static void read_at(enum drps_level level, const struct writer *w, int skip, struct reading *out)
 {
+    const struct drps_log log = {.level = DRPS_LOG_DEBUG, .sink = keep_told, .ctx = &out->told};
+    const struct drps_reader_options options = {
+        .format = "libsvm", .skip_bad_lines = skip, .log = &log};
+    struct files fs = {0};
+    memset(out, 0, sizeof(*out));
+    text_add(&out->told, "%s", "");
+    use(level);
+    files_add(&fs, w->text, w->n);
+    read_files(&fs, &options, 0, &out->outcome);
+}
+
+static int same(const struct reading *x, const struct reading *y)
+{
+    const struct outcome *a = &x->outcome, *b = &y->outcome;
     return a->rc == b->rc && strcmp(a->err.text, b->err.text) == 0 && a->text.n == b->text.n &&
-           strcmp(a->text.p, b->text.p) == 0 && a->skipped == b->skipped && a->lines == b->lines;
+           strcmp(a->text.p, b->text.p) == 0 && a->skipped == b->skipped && a->lines == b->lines &&
+           strcmp(x->told.p, y->told.p) == 0;
+}
+
+static void reading_free(struct reading *r)
+{
+    outcome_free(&r->outcome);
+    free(r->told.p);
 }
 
 static void check_text(const struct writer *w, enum drps_level level, int skip)
 {
-    struct outcome plain, fast;
+    struct reading plain, fast;
     read_at(DRPS_LEVEL_BASELINE, w, skip, &plain);
     read_at(level, w, skip, &fast);
     if (!same(&plain, &fast))
-        fail_msg("seed %llu, %s\ninput:\n%.*s\nexpected: %s %s\nfound:    %s %s",
-                 (unsigned long long)seed, drps_level_name(level), (int)w->n, w->text, plain.text.p,
-                 plain.err.text, fast.text.p, fast.err.text);
-    outcome_free(&plain);
-    outcome_free(&fast);
+        fail_msg("seed %llu, %s\ninput:\n%.*s\nexpected: %s %s\n%s\nfound:    %s %s\n%s",
+                 (unsigned long long)seed, drps_level_name(level), (int)w->n, w->text,
+                 plain.outcome.text.p, plain.outcome.err.text, plain.told.p, fast.outcome.text.p,
+                 fast.outcome.err.text, fast.told.p);
+    reading_free(&plain);
+    reading_free(&fast);
 }
 
 static void test_entries_levels_agree(void **state)
