@@ -190,7 +190,8 @@ static int names_class(const char *p, const char *end)
     return drps_class_check(p, (size_t)(end - p)) == 0;
 }
 
-int drps_columns_check(struct drps_reader *r, const struct drps_column *column, char *p, char *end)
+/* Where the text could be refused: adds its features to where nobody looks. */
+static int check_adding(struct drps_reader *r, const struct drps_column *column, char *p, char *end)
 {
     enum { MOST_OF_FIELD = 4 };
     uint64_t keys[MOST_OF_FIELD];
@@ -198,7 +199,6 @@ int drps_columns_check(struct drps_reader *r, const struct drps_column *column, 
     struct drps_name names[MOST_OF_FIELD];
     struct drps_samples out = {.keys = keys, .values = values, .names = names};
     struct drps_parse ps = {.out = &out};
-    if (column->kind == DRPS_COLUMN_CATEGORY) return 0; /* any text is one */
     if (column->kind == DRPS_COLUMN_BINS && column->bins) {
         float v;
         return drps_columns_number(p, end, &v) ? 0 : check_missing(&ps, column, p, end);
@@ -207,6 +207,12 @@ int drps_columns_check(struct drps_reader *r, const struct drps_column *column, 
     return column->kind == DRPS_COLUMN_LABEL && r->options.classes && !names_class(p, end)
                ? DRPS_PARSE_BAD
                : 0;
+}
+
+int drps_columns_check(struct drps_reader *r, const struct drps_column *column, char *p, char *end)
+{
+    return column->kind == DRPS_COLUMN_CATEGORY ? 0 /* any text is one */
+                                                : check_adding(r, column, p, end);
 }
 
 /* ---- Crosses ---- */

@@ -157,14 +157,16 @@ static int wanted(const struct drps_columns *c)
     return 0;
 }
 
-/* Keep a number of a column whose scale or bins are to be learned until its line ends. */
+/* Keep a number of a column whose scale or bins are to be learned until its line ends. Such a
+ * column refuses no number: any other text is checked. */
 static void keep(struct drps_first_lines *f, const struct drps_columns *c, size_t column, char *p,
                  char *end, int is_text)
 {
     float v;
-    f->bad |= drps_columns_check(f->r, &c->columns[column], p, end) < 0;
     if (!is_text && is_open(&c->columns[column]) && drps_columns_number(p, end, &v))
         f->values[f->n++] = (struct value){(uint32_t)column, v};
+    else
+        f->bad |= drps_columns_check(f->r, &c->columns[column], p, end) < 0;
 }
 
 int drps_first_lines_learning(const struct drps_first_lines *f)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "index/reader/parse.h"
+#include "index/reader/text/drps_entries.h"
 
 enum { SKIPS_TOLD = 10 };
 static const uint64_t default_memory_bytes = 64u << 20, min_memory_bytes = 1u << 20;
@@ -163,8 +164,8 @@ static struct need measure(const struct drps_reader *r, const char *text, size_t
 {
     const size_t of_line = r->options.clicks ? 2 : 1; /* samples, at most */
     const size_t lines = drps_text_count(text, n, '\n'), samples = of_line * lines;
-    const size_t features =
-        of_line * r->format->bound(r, text, n, lines) + 1; /* a bad line may write one too many */
+    /* A bad line may write one too many. */
+    const size_t features = of_line * r->format->bound(r, text, n, lines) + DRPS_ENTRIES_SLACK;
     return (struct need){.labels = samples + 1,
                          .weights = drps_reads_weights(r) ? samples + 1 : 0,
                          .starts = samples + 2,

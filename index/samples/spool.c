@@ -17,7 +17,7 @@
  * fields) | ids u32[n] | values f32[n] | fields u16[n], to a multiple of four bytes | weight f32.
  */
 enum { HEAD_BYTES = 16, BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
-enum { SLACK = 16, AHEAD = 8, SOON = 2 };
+enum { SLACK = 16, AHEAD = 8, SOON = 2, DIGIT_BITS = 11, REQUESTED_MOST = 256 };
 #define HAS_VALUES 0x80000000u
 #define HAS_WEIGHT 0x40000000u
 #define HAS_FIELDS 0x20000000u
@@ -342,7 +342,7 @@ static uint64_t sorting_bytes(const struct bucket *b)
 static struct ordered *sort_bits(struct ordered *from, struct ordered *to, size_t n, unsigned low,
                                  unsigned high)
 {
-    enum { BITS = 11, SIZE = 1 << BITS };
+    enum { BITS = DIGIT_BITS, SIZE = 1 << BITS };
     size_t count[SIZE];
     for (unsigned bit = low; bit < high; bit += BITS) {
         const uint64_t mask = (high - bit < BITS ? 1u << (high - bit) : SIZE) - 1;
@@ -381,22 +381,32 @@ static int sort_nearly(struct ordered *ordered, size_t n)
     return 1;
 }
 
+/* How many bits, in whole digits, tell nearly all of n random orders apart: of 16 times as many
+ * numbers as there are orders, one of 32 orders shares its own with another. */
+static unsigned telling_bits(size_t n)
+{
+    enum { MORE = 4 };
+    const unsigned bits = MORE + (n > 1 ? 64u - (unsigned)__builtin_clzll(n - 1) : 0);
+    return (bits + DIGIT_BITS - 1) / DIGIT_BITS * DIGIT_BITS;
+}
+
 /* Sort by order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly
- * told apart by the upper half of the bits; those of a grid with few cells are not. */
+ * told apart by the uppermost bits; those of a grid with few cells are not. */
 static struct ordered *sort_samples(struct ordered *ordered, struct ordered *aux, size_t n,
                                     unsigned high)
 {
-    enum { ENOUGH = 33 };
-    const unsigned low = high > ENOUGH ? high - ENOUGH : 0;
+    const unsigned enough = telling_bits(n), low = high > enough ? high - enough : 0;
     struct ordered *sorted = sort_bits(ordered, aux, n, low, high);
     if (sort_nearly(sorted, n)) return sorted;
     return sort_bits(sorted, sorted == ordered ? aux : ordered, n, 0, high);
 }
 
-static void prefetch_sample(const char *at)
+/* Request the first bytes of a sample, and the last of these, which may lie in one line more. */
+static void prefetch_sample(const char *at, size_t bytes)
 {
-    for (size_t i = 0; i < 4 * 64; i += 64)
+    for (size_t i = 0; i < bytes; i += 64)
         __builtin_prefetch(at + i);
+    __builtin_prefetch(at + bytes - 1);
 }
 
 /* Read a whole bucket, sort its samples by order, equal ones by arrival, and visit them. */
@@ -406,6 +416,8 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
     struct sorting *w = &s->sorting;
     struct spool_sample sample;
     uint64_t at = 0;
+    const uint64_t mean = b->samples ? b->written / b->samples : 0;
+    const size_t requested = mean < REQUESTED_MOST ? (size_t)mean : REQUESTED_MOST;
 
     if (make_room(&w->data, &w->data_cap, b->written) ||
         make_room(&w->ordered, &w->ordered_cap, b->samples * sizeof(*w->ordered)) ||
@@ -419,7 +431,7 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
     const struct ordered *sorted =
         rc == 0 ? sort_samples(w->ordered, w->aux, b->samples, shift) : NULL;
     for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
-        if (i + AHEAD < b->samples) prefetch_sample(w->data + sorted[i + AHEAD].at);
+        if (i + AHEAD < b->samples) prefetch_sample(w->data + sorted[i + AHEAD].at, requested);
         if (v->expect && i + SOON < b->samples) {
             at = sorted[i + SOON].at;
             (void)sample_decode(w->data + at, (size_t)(b->written - at), &sample);

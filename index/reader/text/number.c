@@ -19,6 +19,7 @@ enum {
     WORD_DIGITS = 19,  /* decimal digits that always fit into 64 bits */
     KEPT_DIGITS = 128, /* more than the 113 of the longest middle between two floats */
     POW_MAX = 22,      /* largest power of ten that a double holds exactly */
+    SHORT_DIGITS = 7,  /* decimal digits that a float always holds exactly */
 };
 
 static const uint64_t pow10_u64[9] = {1,      10,      100,      1000,     10000,
@@ -144,7 +145,31 @@ static const char *parse_long(const char *p, float *v_out)
     return isfinite(v) ? p : NULL;
 }
 
-const char *drps_number_float(const char *p, float *v_out)
+/* Take up to 7 digits, with a point among them or without: they are a float, and so is the power of
+ * ten, so that the quotient is rounded once. Returns NULL for any other number. */
+static inline const char *take_short(const char *p, float *v_out)
+{
+    static const float pow10_float[SHORT_DIGITS] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f};
+    const uint64_t x = number_load(p);
+    const unsigned n = number_run(x);
+    if (n - 1 >= SHORT_DIGITS) return NULL;
+    uint64_t w = number_value(x, n);
+    unsigned behind = 0;
+    p += n;
+    if (*p == '.') {
+        const uint64_t y = number_load(++p);
+        behind = number_run(y);
+        if (n + behind > SHORT_DIGITS) return NULL;
+        if (behind) w = w * pow10_u64[behind] + number_value(y, behind);
+        p += behind;
+    }
+    if (*p == 'e' || *p == 'E') return NULL;
+    *v_out = (float)w / pow10_float[behind];
+    return p;
+}
+
+/* Take any number. */
+static const char *take_float(const char *p, float *v_out)
 {
     int negative = *p == '-';
     if (*p == '-' || *p == '+') p++;
@@ -172,6 +197,12 @@ const char *drps_number_float(const char *p, float *v_out)
         p = parse_long(start, &v);
     *v_out = negative ? -v : v;
     return p;
+}
+
+const char *drps_number_float(const char *p, float *v_out)
+{
+    const char *end = take_short(p, v_out);
+    return end ? end : take_float(p, v_out);
 }
 
 const char *drps_number_why(const char *p)
