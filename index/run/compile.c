@@ -333,7 +333,8 @@ static int takes(const struct drps_index_options *o)
 
 static int orders_by_rows(const struct drps_index_options *o)
 {
-    return reads(o) && (drps_run_is_grid(o) || drps_run_assigns_samples(o) || o->ranks);
+    return reads(o) &&
+           (drps_run_is_grid(o) || drps_run_may_mix(o) || drps_run_assigns_samples(o) || o->ranks);
 }
 
 static int draws(const struct drps_index_options *o)

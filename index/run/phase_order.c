@@ -7,14 +7,32 @@
 #include <string.h>
 
 #include "index/batches/drps_lanes.h"
+#include "index/batches/drps_mixed.h"
 #include "index/plan/drps_names.h"
 #include "index/run/run.h"
 
-/* ---- Grid order ---- */
+/* ---- Where a sample belongs ---- */
 
 static struct grid grid_of(const struct drps_plan_info *info)
 {
     return (struct grid){(uint32_t)info->grid_users, (uint32_t)info->grid_items};
+}
+
+/* The numbers of a sample's user and item in their tables; of a name that training does not have,
+ * 0. */
+static void find_ranks(const struct drps_plan_info *info, const uint32_t *map,
+                       const struct spool_sample *s, uint64_t *user_out, uint64_t *item_out)
+{
+    const struct drps_table *items = &info->tables[info->tables_n - 1];
+    *user_out = *item_out = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t row = map ? map[s->ids[i]] : s->ids[i];
+        if (row == DRPS_NO_ROW) continue;
+        if (row >= items->first)
+            *item_out = row - items->first;
+        else
+            *user_out = row - items[-1].first;
+    }
 }
 
 struct grid_position drps_run_position_of(const struct drps_plan_info *info, uint32_t lanes,
@@ -22,35 +40,68 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
 {
     const struct grid grid = grid_of(info);
     const struct drps_table *items = &info->tables[info->tables_n - 1];
-    uint32_t user = 0, item = 0; /* groups; of a name that training does not have, the first */
-
-    for (uint32_t i = 0; i < s->n; i++) {
-        const uint32_t row = map ? map[s->ids[i]] : s->ids[i];
-        if (row == DRPS_NO_ROW) continue;
-        if (row >= items->first)
-            item = grid_group(row - items->first, items->rows, grid.items * lanes);
-        else
-            user = grid_group(row - items[-1].first, items[-1].rows, grid.users * lanes);
-    }
-    return grid_position_of(&grid, lanes, user, item);
+    uint64_t user, item;
+    find_ranks(info, map, s, &user, &item);
+    return grid_position_of(&grid, lanes, grid_group(user, items[-1].rows, grid.users * lanes),
+                            grid_group(item, items->rows, grid.items * lanes));
 }
 
-/* ---- Cells ---- */
+struct mix_position drps_run_mix_of(const struct drps_plan_info *info, const uint32_t *map,
+                                    const struct spool_sample *s)
+{
+    uint64_t user, item;
+    find_ranks(info, map, s, &user, &item);
+    return mix_position_of((uint32_t)info->lanes, user, item);
+}
+
+/* ---- Lanes ---- */
+
+enum { DEFAULT_LANES = 4, LEAST_BATCHES = 1024 };
 
 /* Samples that wait in lanes may take a 24th of the memory. */
+static uint64_t waiting_room(const struct index_run *r)
+{
+    return r->options.memory_bytes / 24;
+}
+
+static uint64_t waiting_bytes(const struct index_run *r, uint64_t lanes)
+{
+    const uint64_t batch_size = r->info->batch_size;
+    return drps_run_is_grid(&r->options) ? drps_lanes_memory(lanes, batch_size)
+                                         : drps_mixed_memory(lanes, batch_size);
+}
+
 static int set_lanes(struct index_run *r, struct drps_err *err)
 {
     const uint64_t batch_size = r->info->batch_size, lanes = r->options.lanes;
-    const uint64_t need = drps_lanes_memory(lanes, batch_size);
+    const uint64_t need = waiting_bytes(r, lanes);
     if (lanes <= 1) return 0;
     r->info->lanes = lanes;
-    if (need <= r->options.memory_bytes / 24) return 0;
+    if (need <= waiting_room(r)) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "%llu lanes of batches of %llu samples do not fit the memory limit: use "
                         "fewer, smaller batches, or a limit of %llu MiB",
                         (unsigned long long)lanes, (unsigned long long)batch_size,
                         (unsigned long long)(need * 24 >> 20) + 1);
 }
+
+/* Whether lanes that nobody asked for pay: where all rows are in memory, threads share whole
+ * batches; and of many batches few are cut short, and their order is as good as random. */
+static int lanes_pay(const struct index_run *r)
+{
+    const struct drps_plan_info *info = r->info;
+    return info->samples / info->batch_size >= LEAST_BATCHES &&
+           drps_parts_room_rows(info->row_bytes, r->options.memory_bytes) >= info->rows &&
+           waiting_bytes(r, DEFAULT_LANES) <= waiting_room(r);
+}
+
+static int mix_lanes(struct index_run *r, struct drps_err *err)
+{
+    if (!r->options.lanes && lanes_pay(r)) r->options.lanes = DEFAULT_LANES;
+    return set_lanes(r, err);
+}
+
+/* ---- Cells ---- */
 
 static int choose_grid(struct index_run *r, struct drps_err *err)
 {
@@ -76,6 +127,7 @@ static int choose_grid(struct index_run *r, struct drps_err *err)
 int drps_run_has_lanes(const struct drps_plan_info *info, int test)
 {
     const struct grid grid = grid_of(info);
+    if (!info->grid_users) return info->lanes && !test;
     return info->lanes && (!test || grid_has_one_pass(&grid));
 }
 
@@ -205,6 +257,6 @@ static int move_samples(struct index_run *r, struct drps_err *err)
 int drps_phase_order(struct index_run *r, struct drps_err *err)
 {
     if (r->options.ranks) return move_samples(r, err);
-    int rc = drps_run_is_grid(&r->options) ? order_by_grid(r, err) : 0;
+    int rc = drps_run_is_grid(&r->options) ? order_by_grid(r, err) : mix_lanes(r, err);
     return rc == 0 && drps_run_assigns_samples(&r->options) ? assign(r, err) : rc;
 }
