@@ -36,6 +36,8 @@ done
 compile mixed
 compile plain --lanes 1
 [[ $("$tools/drps-stat" mixed --json | value lanes) = 4 && $("$tools/drps-stat" plain --json | value lanes) = 0 ]] || fail "lanes are not the default"
+compile tight --batch-size 800 --memory 64M
+[[ $("$tools/drps-stat" tight --json | value lanes) = 0 ]] || fail "lanes whose samples do not fit the memory are the default"
 got=$(rmse mixed) want=$(rmse plain)
 awk "BEGIN {exit !($got <= $want * 1.003)}" || fail "lanes: RMSE $got, without $want"
 echo "ok lanes of the shuffled order: RMSE $got, without $want"

@@ -283,6 +283,23 @@ static void test_lanes_are_left_out_of_rounds(void **state)
     case_lines_free(&found);
 }
 
+/* In the order of the input nothing is dealt to lanes: such a plan is damaged. */
+static void test_lanes_of_another_order_are_refused(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct drps_plan *plan;
+    struct drps_err err = DRPS_ERR_INIT;
+    begin(&c, s, 2);
+    must_run(&c);
+    assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, NULL), 0);
+    (void)snprintf(plan->info.order, sizeof(plan->info.order), "given");
+    assert_int_equal(drps_plan_save(drps_io_os(), c.out, &plan->info, plan->fields, NULL, NULL), 0);
+    drps_plan_close(plan);
+    assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "lanes"));
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -296,6 +313,7 @@ int main(void)
         SCRATCH_TEST(test_lanes_are_the_default_where_they_pay),
         SCRATCH_TEST(test_a_base_has_no_lanes_by_default),
         SCRATCH_TEST(test_lanes_are_left_out_of_rounds),
+        SCRATCH_TEST(test_lanes_of_another_order_are_refused),
     };
     return cmocka_run_group_tests_name("mixed lanes", tests, NULL, NULL);
 }
