@@ -175,8 +175,8 @@ struct drps_index_options {
     const char *order;       /* shuffled (NULL), given, micro; lmf only: grid */
     uint32_t grid_users;     /* order grid: groups of users ... */
     uint32_t grid_items;     /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
-    uint32_t lanes; /* order grid: batches at a time, 0 .. 16; 0, 1: one. Where rows circulate
-                       a multiple of the workers; 0: as many */
+    uint32_t lanes; /* lmf, orders shuffled and grid: batches at a time, 0 .. 16; 1: one. 0: one,
+                       but where rows circulate as many as workers, of which it is else a multiple */
     uint64_t seed;
     struct drps_blocks_options {
         const char

@@ -168,6 +168,12 @@ uint32_t drps_batch_lane(const void *record, size_t bytes)
     return bytes < DRPS_BATCH_HEAD_BYTES ? 0 : drps_get_u32((const char *)record + DIAGONAL_AT + 4);
 }
 
+void drps_batch_unmark(const void *record, char head_out[DRPS_BATCH_HEAD_BYTES])
+{
+    memcpy(head_out, record, DRPS_BATCH_HEAD_BYTES);
+    memset(head_out + DIAGONAL_AT, 0, 8);
+}
+
 uint32_t drps_batch_hand_over(const void *record, size_t bytes)
 {
     if (bytes < DRPS_BATCH_HEAD_BYTES) return 0;

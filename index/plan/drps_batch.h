@@ -109,6 +109,9 @@ uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
  * well where it has no head. */
 uint32_t drps_batch_stratum(const void *record, size_t bytes);
 uint32_t drps_batch_lane(const void *record, size_t bytes);
+
+/* Copies the head of a body record without stratum and lane. */
+void drps_batch_unmark(const void *record, char head_out[DRPS_BATCH_HEAD_BYTES]);
 /* Returns what it hands over, of drps_hand_over. */
 uint32_t drps_batch_hand_over(const void *record, size_t bytes);
 /* Returns how many samples and entries the record of a batch says that it has; 0 if it is too

@@ -116,7 +116,8 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
         {"grid_users", i->grid_users, 0, DRPS_GRID_GROUPS_MAX, "a grid"},
         {"grid_items", i->grid_items, i->grid_users ? 1 : 0,
          i->grid_users ? DRPS_GRID_GROUPS_MAX : 0, "a grid"},
-        {"lanes", i->lanes, s->circulates ? s->workers : 0, i->grid_users ? DRPS_BATCH_LANES : 0,
+        {"lanes", i->lanes, s->circulates ? s->workers : 0,
+         i->grid_users || strcmp(i->order, "shuffled") == 0 ? DRPS_BATCH_LANES : 0,
          "the order and the workers"},
     };
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);

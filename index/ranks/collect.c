@@ -192,14 +192,27 @@ static int collect_round(struct collecting *c, uint64_t round, struct drps_err *
     return rc;
 }
 
-/* With one worker both records are what is wanted. */
+static int add_unmarked(struct drps_recwriter *w, const void *body, size_t bytes,
+                        struct drps_err *err)
+{
+    char head[DRPS_BATCH_HEAD_BYTES];
+    if (bytes < sizeof(head)) return add_record(w, body, bytes, err); /* found out later */
+    drps_batch_unmark(body, head);
+    const struct drps_piece pieces[] = {{head, sizeof(head)},
+                                        {(const char *)body + sizeof(head), bytes - sizeof(head)}};
+    return drps_recwriter_add(w, pieces, 2, err);
+}
+
+/* With one worker both records are what is wanted, but for marks that the new plan has not. */
 static int copy_batch(struct collecting *c, uint64_t step, struct drps_err *err)
 {
     const struct source *s = &c->sources[0];
     const void *record;
     size_t bytes;
     int rc = drps_steps_record(s->bodies, step, &record, &bytes, err);
-    if (rc == 0) rc = add_record(c->data, record, bytes, err);
+    if (rc == 0)
+        rc = c->job->unmarked ? add_unmarked(c->data, record, bytes, err)
+                              : add_record(c->data, record, bytes, err);
     if (rc == 0) rc = drps_steps_record(s->rows, step, &record, &bytes, err);
     return rc == 0 ? add_record(c->rows, record, bytes, err) : rc;
 }

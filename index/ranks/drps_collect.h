@@ -17,6 +17,7 @@ struct collect_job {
     const struct drps_io *io;
     const struct drps_plan *plan; /* the whole, of one worker or several */
     const char *to;               /* folder that gets data.rec, rows.rec and names.rec */
+    int unmarked;                 /* batches lose their strata and lanes */
     uint64_t memory_bytes;
 };
 

@@ -37,8 +37,15 @@ static int check_order(struct drps_index_options *o, struct drps_err *err)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "groups of a grid: both numbers must lie between 1 and %d, not %u,%u",
                             DRPS_GRID_GROUPS_MAX, o->grid_users, o->grid_items);
-    if (o->lanes > 1 && !grid)
-        return drps_err_set(err, DRPS_E_CONFIG, "%u lanes: they are for the order grid", o->lanes);
+    if (o->lanes > 1 && (!drps_algorithm_rates(a) || drps_algorithm_draws(a)))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u lanes: they are for ratings, of the algorithm lmf, not for %s",
+                            o->lanes, o->algo);
+    if (o->lanes > 1 && !grid && strcmp(order, "shuffled") != 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u lanes: they are for the orders shuffled and grid, as they change "
+                            "the order of samples",
+                            o->lanes);
     if (o->lanes > DRPS_BATCH_LANES)
         return drps_err_set(err, DRPS_E_CONFIG, "the lanes must lie between 1 and %d, not %u",
                             DRPS_BATCH_LANES, o->lanes);
@@ -65,11 +72,16 @@ int drps_run_numbers_by_lane(const struct drps_index_options *o)
     return drps_run_circulates(o) || (o->lanes > 1 && !o->from_plan && has_single_pass(o));
 }
 
-/* Checks the lanes of several workers. Where rows circulate there is at least one a worker. */
+/* Checks the lanes of several workers. Where rows circulate there is at least one a worker; a
+ * finished plan in shuffled order loses its lanes. */
 static int check_lanes(struct drps_index_options *o, struct drps_err *err)
 {
     if (!drps_run_circulates(o)) {
         if (o->lanes < 2 || drps_run_ranks(o).count < 2) return 0;
+        if (o->from_plan && !drps_run_is_grid(o)) {
+            o->lanes = 0;
+            return 0;
+        }
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%u lanes of several workers are for rows that circulate, in a plan "
                             "made from data and without a partition",
@@ -558,6 +570,12 @@ int drps_run_is_grid(const struct drps_index_options *o)
 int drps_run_is_micro(const struct drps_index_options *o)
 {
     return o->order && strcmp(o->order, "micro") == 0;
+}
+
+int drps_run_mixes(const struct drps_index_options *o)
+{
+    return o->lanes > 1 && (!o->order || strcmp(o->order, "shuffled") == 0) &&
+           drps_run_ranks(o).count == 1;
 }
 
 int drps_run_places_samples(const struct drps_index_options *o)

@@ -9,6 +9,7 @@
 #include "base/drps_alloc.h"
 #include "index/batches/drps_batcher.h"
 #include "index/batches/drps_lanes.h"
+#include "index/batches/drps_mixed.h"
 #include "index/labels/drps_constant.h"
 #include "index/plan/drps_names.h"
 #include "index/run/run.h"
@@ -29,6 +30,7 @@ struct batching {
     uint64_t done, total, trained;    /* samples; those of training */
     int test;
     struct lanes *lanes; /* batches are marked, and end with their stratum; or NULL */
+    struct mixed *mixed; /* batches are marked, of the shuffled order; or NULL */
     const struct assignment *assignment; /* NULL: batches end when they are full */
     uint64_t batch, left; /* with one: which is being made, and how many samples it still takes */
     uint64_t end, step;   /* batches are below `end`, every `step`-th of them is made here */
@@ -95,6 +97,12 @@ static int add_to_lane(struct batching *b, const struct spool_sample *s, struct 
                           err);
 }
 
+static int add_mixed(struct batching *b, const struct spool_sample *s, struct drps_err *err)
+{
+    const struct mix_position at = drps_run_mix_of(b->r->info, b->map, s);
+    return drps_mixed_add(b->mixed, at.stratum, at.lane, s, err);
+}
+
 /* What batches hold of a label: a number, a sign, or the number of a class. */
 static float stored_label(const struct index_run *r, float label)
 {
@@ -149,6 +157,7 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
         if (rc < 0) return rc;
     }
     if (b->lanes) return add_to_lane(b, s, err);
+    if (b->mixed) return add_mixed(b, s, err);
     if (!b->assignment) return drps_batcher_add(b->batcher, s, err);
     rc = drps_batcher_add(b->batcher, s, err);
     b->left--;
@@ -159,6 +168,30 @@ static void expect_sample(void *ctx, const struct spool_sample *s)
 {
     const struct batching *b = ctx;
     drps_batcher_expect(b->batcher, s->ids, s->n);
+}
+
+static int open_lanes(struct batching *b, struct drps_err *err)
+{
+    const struct drps_plan_info *info = b->r->info;
+    const uint32_t lanes = (uint32_t)info->lanes;
+    if (!drps_run_has_lanes(info, b->test)) return 0;
+    return info->grid_users
+               ? drps_lanes_open(lanes, (size_t)info->batch_size, b->batcher, &b->lanes, err)
+               : drps_mixed_open(lanes, (size_t)info->batch_size, b->batcher, &b->mixed, err);
+}
+
+static int finish_lanes(struct batching *b, struct drps_err *err)
+{
+    int rc = b->lanes ? drps_lanes_finish(b->lanes, err) : 0;
+    return rc == 0 && b->mixed ? drps_mixed_finish(b->mixed, err) : rc;
+}
+
+static void close_lanes(struct batching *b)
+{
+    drps_lanes_close(b->lanes);
+    drps_mixed_close(b->mixed);
+    b->lanes = NULL;
+    b->mixed = NULL;
 }
 
 static int drain(struct index_run *r, struct batching *b, struct spool *spool,
@@ -176,13 +209,11 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
         .field_count = r->info->field_count};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
-    if (rc == 0 && drps_run_has_lanes(r->info, b->test))
-        rc = drps_lanes_open((uint32_t)r->info->lanes, (size_t)most, b->batcher, &b->lanes, err);
+    if (rc == 0) rc = open_lanes(b, err);
     if (rc == 0) rc = drps_spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
-    if (rc == 0 && b->lanes) rc = drps_lanes_finish(b->lanes, err);
+    if (rc == 0) rc = finish_lanes(b, err);
     if (rc == 0 && b->assignment) rc = end_batches(b, err); /* there may have been no samples */
-    drps_lanes_close(b->lanes);
-    b->lanes = NULL;
+    close_lanes(b);
     if (rc == 0) rc = drps_batcher_flush(b->batcher, err);
     if (rc == 0) drps_batcher_maxima(b->batcher, r->info);
     drps_batcher_close(b->batcher);

@@ -1,22 +1,40 @@
 /*
  * The second pass over samples, for orders that follow from where rows were placed: those of a grid
  * go to its cells (index/order/), those with rare features in common to groups (index/micro/), and
- * those that several workers share by their rows to the workers (index/samples/drps_assign.h). Spools are
- * replaced by such as drain in the final order.
+ * those that several workers share by their rows to the workers (index/samples/drps_assign.h).
+ * Spools are replaced by such as drain in the final order.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "index/batches/drps_lanes.h"
+#include "index/batches/drps_mixed.h"
 #include "index/micro/drps_micro.h"
 #include "index/plan/drps_names.h"
 #include "index/run/run.h"
 
-/* ---- Grid order ---- */
+/* ---- Where a sample belongs ---- */
 
 static struct grid grid_of(const struct drps_plan_info *info)
 {
     return (struct grid){(uint32_t)info->grid_users, (uint32_t)info->grid_items};
+}
+
+/* The numbers of a sample's user and item in their tables; of a name that training does not have,
+ * 0. */
+static void find_ranks(const struct drps_plan_info *info, const uint32_t *map,
+                       const struct spool_sample *s, uint64_t *user_out, uint64_t *item_out)
+{
+    const struct drps_table *items = &info->tables[info->tables_n - 1];
+    *user_out = *item_out = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t row = map ? map[s->ids[i]] : s->ids[i];
+        if (row == DRPS_NO_ROW) continue;
+        if (row >= items->first)
+            *item_out = row - items->first;
+        else
+            *user_out = row - items[-1].first;
+    }
 }
 
 struct grid_position drps_run_position_of(const struct drps_plan_info *info, uint32_t lanes,
@@ -24,35 +42,50 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
 {
     const struct grid grid = grid_of(info);
     const struct drps_table *items = &info->tables[info->tables_n - 1];
-    uint32_t user = 0, item = 0; /* groups; of a name that training does not have, the first */
-
-    for (uint32_t i = 0; i < s->n; i++) {
-        const uint32_t row = map ? map[s->ids[i]] : s->ids[i];
-        if (row == DRPS_NO_ROW) continue;
-        if (row >= items->first)
-            item = grid_group(row - items->first, items->rows, grid.items * lanes);
-        else
-            user = grid_group(row - items[-1].first, items[-1].rows, grid.users * lanes);
-    }
-    return grid_position_of(&grid, lanes, user, item);
+    uint64_t user, item;
+    find_ranks(info, map, s, &user, &item);
+    return grid_position_of(&grid, lanes, grid_group(user, items[-1].rows, grid.users * lanes),
+                            grid_group(item, items->rows, grid.items * lanes));
 }
 
-/* ---- Cells ---- */
+struct mix_position drps_run_mix_of(const struct drps_plan_info *info, const uint32_t *map,
+                                    const struct spool_sample *s)
+{
+    uint64_t user, item;
+    find_ranks(info, map, s, &user, &item);
+    return mix_position_of((uint32_t)info->lanes, user, item);
+}
+
+/* ---- Lanes ---- */
 
 /* Samples that wait in lanes may take a 24th of the memory. */
+static uint64_t waiting_room(const struct index_run *r)
+{
+    return r->options.memory_bytes / 24;
+}
+
+static uint64_t waiting_bytes(const struct index_run *r, uint64_t lanes)
+{
+    const uint64_t batch_size = r->info->batch_size;
+    return drps_run_is_grid(&r->options) ? drps_lanes_memory(lanes, batch_size)
+                                         : drps_mixed_memory(lanes, batch_size);
+}
+
 static int set_lanes(struct index_run *r, struct drps_err *err)
 {
     const uint64_t batch_size = r->info->batch_size, lanes = r->options.lanes;
-    const uint64_t need = drps_lanes_memory(lanes, batch_size);
+    const uint64_t need = waiting_bytes(r, lanes);
     if (lanes <= 1) return 0;
     r->info->lanes = lanes;
-    if (need <= r->options.memory_bytes / 24) return 0;
+    if (need <= waiting_room(r)) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "%llu lanes of batches of %llu samples do not fit the memory limit: use "
                         "fewer, smaller batches, or a limit of %llu MiB",
                         (unsigned long long)lanes, (unsigned long long)batch_size,
                         (unsigned long long)(need * 24 >> 20) + 1);
 }
+
+/* ---- Cells ---- */
 
 static int choose_grid(struct index_run *r, struct drps_err *err)
 {
@@ -78,6 +111,7 @@ static int choose_grid(struct index_run *r, struct drps_err *err)
 int drps_run_has_lanes(const struct drps_plan_info *info, int test)
 {
     const struct grid grid = grid_of(info);
+    if (!info->grid_users) return info->lanes && !test;
     return info->lanes && (!test || grid_has_one_pass(&grid));
 }
 
@@ -232,6 +266,7 @@ int drps_phase_order(struct index_run *r, struct drps_err *err)
     if (r->options.ranks) return move_samples(r, err);
     int rc = drps_run_is_grid(&r->options)    ? order_by_grid(r, err)
              : drps_run_is_micro(&r->options) ? order_by_rare_rows(r, err)
+             : drps_run_mixes(&r->options)    ? set_lanes(r, err)
                                               : 0;
     return rc == 0 && drps_run_assigns_samples(&r->options) ? assign(r, err) : rc;
 }

@@ -17,6 +17,7 @@ static void take_info(struct index_run *r)
     const uint64_t memory_bytes = info->memory_bytes;
     *info = r->from->info;
     info->memory_bytes = memory_bytes;
+    info->lanes = r->options.lanes;
     info->command = r->options.command;
     info->source = r->options.source;
     info->seek_ns = r->options.blocks.seek_ns; /* older plans do not say */
@@ -45,8 +46,11 @@ static int take_fields(struct index_run *r, struct drps_err *err)
 int drps_phase_take(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    const struct collect_job job = {
-        .io = r->io, .plan = r->from, .to = r->laid, .memory_bytes = r->options.memory_bytes};
+    const struct collect_job job = {.io = r->io,
+                                    .plan = r->from,
+                                    .to = r->laid,
+                                    .unmarked = r->from->info.lanes && !r->options.lanes,
+                                    .memory_bytes = r->options.memory_bytes};
     take_info(r);
     int rc = take_fields(r, err);
     if (rc == 0) rc = drps_collect_batches(&job, &info->batches, &info->eval_batches, err);

@@ -12,6 +12,7 @@
 #include "index/drps_index.h"
 #include "index/drps_progress.h"
 #include "index/order/drps_grid.h"
+#include "index/order/drps_mix.h"
 #include "index/together/drps_together.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/labels/drps_constant.h"
@@ -192,6 +193,13 @@ const uint32_t *drps_run_map(const struct index_run *r);
  * ids; NULL if the sample has placed ids (phase_order.c). */
 struct grid_position drps_run_position_of(const struct drps_plan_info *info, uint32_t lanes,
                                           const uint32_t *map, const struct spool_sample *s);
+
+/* Returns the position of a sample of the shuffled order among the plan's lanes (phase_order.c). */
+struct mix_position drps_run_mix_of(const struct drps_plan_info *info, const uint32_t *map,
+                                    const struct spool_sample *s);
+
+/* 1: the shuffled order has lanes (options.c). */
+int drps_run_mixes(const struct drps_index_options *o);
 
 /* 1: batches of training, or of evaluation, are marked with their stratum and lane: strata of
  * evaluation are numbered on from those of training (phase_order.c). */

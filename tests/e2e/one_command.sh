@@ -118,7 +118,7 @@ fails 2 'no input: name at least one file' "$train" --algo lor -o never
 fails 2 '[-]o MODEL is missing' "$train" clicks.svm --algo lor
 fails 1 'nosuch: No such file or directory$' "$train" nosuch -o never
 fails 1 'cannot open nosuch.svm: No such file or directory$' "$train" nosuch.svm --algo lor -o never
-fails 2 'needs --order grid' "$train" ratings.tsv --algo lmf --lanes 2 -o never
+fails 2 'needs --order shuffled or grid' "$train" ratings.tsv --algo lmf --order given --lanes 2 -o never
 fails 2 'has no factors \(--algo, --factors\)$' "$train" clicks.svm --algo lor --factors 2 -o never
 fails 2 "unrecognized option '--base" "$train" clicks.svm --algo lor --base plan -o never
 fails 2 "unrecognized option '--workers" "$train" clicks.svm --algo lor --workers 2 -o never

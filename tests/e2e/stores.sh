@@ -61,6 +61,14 @@ compare fm data.svm --algo fm --factors 8 --batch-size 500
 compare one-row-a-block data.svm --algo lor --blocks none
 compare lmf ratings.tsv --algo lmf --factors 8
 compare grid ratings.tsv --algo lmf --factors 8 --order grid --grid 4
+compare lanes ratings.tsv --algo lmf --factors 8 --lanes 4
+want=$(content plan-lanes --one-by-one)
+for options in "--threads 1" "--threads 2" "--threads 4" "--threads 2 --store relay --memory $(least plan-lanes)K" "--threads 2 --store file --memory 80M" \
+    "--threads 2 --store rocksdb --memory 80M"; do
+    # shellcheck disable=SC2086 # words
+    [[ $(content plan-lanes $options) = "$want" ]] || fail "lanes with $options: $(content plan-lanes $options) instead of $want"
+done
+echo "ok lanes: the bytes of one batch after another"
 compare given data.svm --algo svm --order given
 
 # Windows so many that they are gathered in groups; rows really go to disk and back.

@@ -161,6 +161,8 @@ got="$(all_values train_loss <train.json) $(all_values test_auc <train.json) $("
 [[ $got = "$want" ]] || fail "resumed: $got instead of $want"
 index ratings.tsv --algo lmf --factors 4 --weight 4 --order grid --lanes 4 --batch-size 64 -o lanes
 [[ $(content lanes) = "$(content lanes --threads 3)" ]] || fail "lanes depend on threads"
+index ratings.tsv --algo lmf --factors 4 --weight 4 --lanes 4 --batch-size 64 -o mixed
+[[ $(content mixed) = "$(content mixed --threads 3)" ]] || fail "lanes of the shuffled order depend on threads"
 
 index data.svm --weights data.weights --class-weights balanced --algo fm --factors 4 --test-fraction 0.1 --workers 3 -o ranks
 "$tools/drps-stat" ranks --verify >/dev/null || fail "the ranks' plan does not verify"

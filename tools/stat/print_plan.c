@@ -38,12 +38,16 @@ static void print_plan_windows(const json_t *j)
         share_of(j, "window_rows_moved", "window_rows"));
 }
 
-/* The text of the samples' order: "shuffled", "grid (16 x 16, 4 lanes)". */
+/* The text of the samples' order: "shuffled", "shuffled (4 lanes)", "grid (16 x 16, 4 lanes)". */
 static const char *order_of(const struct drps_plan_info *info)
 {
     char *room = text_room();
     char lanes[32] = "";
-    if (!info->grid_users) return info->order;
+    if (!info->grid_users && !info->lanes) return info->order;
+    if (!info->grid_users) {
+        (void)snprintf(room, TEXT_BYTES, "shuffled (%" PRIu64 " lanes)", info->lanes);
+        return room;
+    }
     if (info->lanes) (void)snprintf(lanes, sizeof(lanes), ", %" PRIu64 " lanes", info->lanes);
     (void)snprintf(room, TEXT_BYTES, "grid (%" PRIu64 " x %" PRIu64 "%s)", info->grid_users,
                    info->grid_items, lanes);
