@@ -70,6 +70,14 @@ static uint64_t roles_of(const struct drps_plan_info *i)
     return DRPS_ROLE_NEGATIVE + (n->each > n->test ? n->each : n->test);
 }
 
+/* 1: the shuffled order may have lanes, which are for ratings. */
+static int may_mix(const struct drps_plan_info *i)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(i->algo);
+    return a && drps_algorithm_rates(a) && !drps_algorithm_draws(a) &&
+           strcmp(i->order, "shuffled") == 0;
+}
+
 /* Each batch has a sample of some worker, and none has more samples than the largest. */
 static int check_samples(const struct drps_plan_info *i, const struct sizes *s, const char *path,
                          struct drps_err *err)
@@ -117,8 +125,7 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
         {"grid_items", i->grid_items, i->grid_users ? 1 : 0,
          i->grid_users ? DRPS_GRID_GROUPS_MAX : 0, "a grid"},
         {"lanes", i->lanes, s->circulates ? s->workers : 0,
-         i->grid_users || strcmp(i->order, "shuffled") == 0 ? DRPS_BATCH_LANES : 0,
-         "the order and the workers"},
+         i->grid_users || may_mix(i) ? DRPS_BATCH_LANES : 0, "the order and the workers"},
     };
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
