@@ -7,8 +7,8 @@
  * its rows which is first by a hash. Samples with the same row of the first class make a cluster,
  * which has the other rows of one of them. Clusters with the same row of the second class make
  * larger ones in the same way, and those with the same row of the third class stand side by side.
- * This line is cut into groups of MICRO_GROUP samples. Each group goes to a window of some
- * MICRO_WINDOW samples at random, and the samples of a window are shuffled.
+ * This line is cut into groups of MICRO_GROUP samples. Each group goes to a part of some
+ * MICRO_PART samples at random, and the samples of a part are shuffled.
  *
  * All of it follows from the seed, the samples and their order in the input, not from the memory:
  * rows are counted as many at a time as fit, and samples are sorted externally.
@@ -21,7 +21,7 @@
 #include "index/samples/drps_spool.h"
 
 enum { MICRO_CLASSES = 3, MICRO_SCARCE = 4, MICRO_SELDOM = 16, MICRO_MOST = 64 };
-enum { MICRO_GROUP = 32, MICRO_WINDOW = 4000 };
+enum { MICRO_GROUP = 32, MICRO_PART = 4000 };
 
 struct micro_job {
     const struct drps_io *io;

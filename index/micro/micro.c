@@ -193,10 +193,10 @@ static int join_clusters(struct passing *p, const struct drps_sort_record *r, st
     return drps_extsort_add(p->to, &to, err);
 }
 
-static uint64_t windows_of(const struct micro_job *job)
+static uint64_t parts_of(const struct micro_job *job)
 {
-    const uint64_t windows = (job->samples + MICRO_WINDOW / 2) / MICRO_WINDOW;
-    return windows ? windows : 1;
+    const uint64_t parts = (job->samples + MICRO_PART / 2) / MICRO_PART;
+    return parts ? parts : 1;
 }
 
 /* Returns which of `of` equal parts of all 64-bit numbers a random number lies in. */
@@ -210,7 +210,7 @@ static int deal(struct passing *p, const struct drps_sort_record *r, struct drps
     const uint64_t group = p->n++ / MICRO_GROUP;
     const uint64_t random = drps_rng_at(p->job->seed ^ GROUP_STREAM, group);
     const struct drps_sort_record to = {.hi = pack(r->a, r->b),
-                                        .lo = part_of(random, windows_of(p->job))};
+                                        .lo = part_of(random, parts_of(p->job))};
     return drps_extsort_add(p->to, &to, err);
 }
 
@@ -236,8 +236,8 @@ static int pass(struct passing *p, const char *name, struct drps_extsort **sort,
 /* ---- The samples themselves ---- */
 
 struct placing {
-    uint64_t width; /* of a window, in numbers that say an order */
-    struct drps_extsort *windows;
+    uint64_t width; /* of a part, in numbers that say an order */
+    struct drps_extsort *parts;
     struct spool *to;
 };
 
@@ -245,7 +245,7 @@ static int place(void *ctx, struct spool_sample *s, struct drps_err *err)
 {
     const struct placing *p = ctx;
     const struct drps_sort_record *r;
-    int rc = drps_extsort_next(p->windows, &r, err);
+    int rc = drps_extsort_next(p->parts, &r, err);
     if (rc < 0) return rc;
     if (!rc) return drps_err_set(err, DRPS_E_CORRUPT, "samples have more than they had before");
     s->order = r->lo * p->width + part_of(s->order, p->width);
@@ -256,7 +256,7 @@ int drps_micro_order(const struct micro_job *job, struct spool *from, struct spo
                      struct drps_err *err)
 {
     struct passing p = {.job = job};
-    struct placing placing = {.width = UINT64_MAX / windows_of(job), .to = to};
+    struct placing placing = {.width = UINT64_MAX / parts_of(job), .to = to};
     struct drps_extsort *sort;
     int rc =
         drps_extsort_open(job->io, job->dir, "micro-rows", job->memory_bytes / SORTS, &sort, err);
@@ -264,9 +264,9 @@ int drps_micro_order(const struct micro_job *job, struct spool *from, struct spo
     if (rc == 0) rc = pass(&p, "micro-clusters", &sort, gather, err);
     if (rc == 0) rc = pass(&p, "micro-joined", &sort, join_samples, err);
     if (rc == 0) rc = pass(&p, "micro-groups", &sort, join_clusters, err);
-    if (rc == 0) rc = pass(&p, "micro-windows", &sort, deal, err);
+    if (rc == 0) rc = pass(&p, "micro-parts", &sort, deal, err);
     if (rc == 0) rc = drps_extsort_finish(sort, err);
-    placing.windows = sort;
+    placing.parts = sort;
     const struct spool_visitor v = {.visit = place, .ctx = &placing};
     if (rc == 0) rc = drps_spool_drain(from, 0, &v, err);
     drps_extsort_close(sort);

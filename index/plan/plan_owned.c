@@ -32,7 +32,8 @@ static const struct drps_owned scratch[] = {
     FILE("test-#"),
     FILE("train-cells-#"), /* in the cells of a grid, */
     FILE("test-cells-#"),
-    FILE("train-line-#"), /* in order of arrival, */
+    FILE("train-groups-#"), /* in micro order, */
+    FILE("train-line-#"),   /* in order of arrival, */
     FILE("test-line-#"),
     FILE("train-drawn-#"), /* with negatives, */
     FILE("test-drawn-#"),
@@ -49,6 +50,11 @@ static const struct drps_owned scratch[] = {
     FILE("choices.run"),
     FILE("key.run"),
     FILE("id.run"),
+    FILE("micro-rows.run"),
+    FILE("micro-clusters.run"),
+    FILE("micro-joined.run"),
+    FILE("micro-groups.run"),
+    FILE("micro-parts.run"),
     FILE("map"), /* provisional ids to placed ones */
     FILE(NULL),
 };

@@ -1,5 +1,5 @@
 /*
- * Micro order: samples made by hand, whose groups and windows are known, then whole runs. A
+ * Micro order: samples made by hand, whose groups and parts are known, then whole runs. A
  * sample's label is its number in the input.
  */
 #include <inttypes.h>
@@ -10,19 +10,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
 #include "index/drps_index.h"
 #include "index/micro/drps_micro.h"
+#include "index/plan/drps_plan.h"
+#include "index/plan/drps_plan_files.h"
 #include "index/together/drps_together.h"
 #include "support/index_case.h"
+#include "support/owned_io.h"
 #include "support/scratch.h"
 
 /* ---- Made by hand ---- */
 
-enum { SAMPLES = 64000, WINDOWS = SAMPLES / MICRO_WINDOW, ROWS_EACH = 3, MUCH = 64 << 20 };
+enum { SAMPLES = 64000, PARTS = SAMPLES / MICRO_PART, ROWS_EACH = 3, MUCH = 64 << 20 };
 
 /* Which rows each sample has, and what came out. */
 struct made {
@@ -30,8 +34,8 @@ struct made {
     uint32_t rows_n; /* all are below */
     uint64_t seed, memory_bytes;
     const uint32_t *map;
-    uint32_t line[SAMPLES];   /* numbers of samples in their new order */
-    uint32_t window[SAMPLES]; /* of a sample */
+    uint32_t line[SAMPLES]; /* numbers of samples in their new order */
+    uint32_t part[SAMPLES]; /* of a sample */
     uint32_t n;
 };
 
@@ -51,20 +55,23 @@ static int note(void *ctx, struct spool_sample *s, struct drps_err *err)
     assert_true(m->n < SAMPLES && number < SAMPLES);
     assert_memory_equal(s->ids, m->rows[number], sizeof(m->rows[number]));
     m->line[m->n++] = number;
-    m->window[number] = (uint32_t)(s->order / (UINT64_MAX / WINDOWS));
+    m->part[number] = (uint32_t)(s->order / (UINT64_MAX / PARTS));
     return 0;
 }
 
-/* Order the samples; each is there once. */
+/* Order the samples, in a folder as a run has it, of which only files are made that a run may
+ * leave; each sample is there once. */
 static void order(struct scratch *s, struct made *m)
 {
     static unsigned char seen[SAMPLES];
-    const struct drps_io *io = drps_io_os();
+    char dir[SCRATCH_PATH_BYTES];
+    struct owned_io owned;
+    const struct drps_io *io = &owned.io;
     struct drps_err err = DRPS_ERR_INIT;
     struct spool *from, *to;
     const struct spool_visitor noting = {.visit = note, .ctx = m};
     const struct micro_job job = {.io = io,
-                                  .dir = s->dir,
+                                  .dir = dir,
                                   .map = m->map,
                                   .rows = m->rows_n,
                                   .samples = SAMPLES,
@@ -72,8 +79,12 @@ static void order(struct scratch *s, struct made *m)
                                   .memory_bytes = m->memory_bytes,
                                   .turn = never};
     m->n = 0;
-    int rc = drps_spool_open(io, s->dir, "from", 1, MUCH, &from, &err);
-    if (rc == 0) rc = drps_spool_open(io, s->dir, "to", SPOOL_BUCKETS, MUCH, &to, &err);
+    owned_io_init(&owned, &drps_plan_kind);
+    (void)mkdir(scratch_path(s, "plan.partial"), 0777); /* they may be there */
+    (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan.partial/" DRPS_FILE_SCRATCH));
+    (void)mkdir(dir, 0777);
+    int rc = drps_spool_open(io, dir, "train", 1, MUCH, &from, &err);
+    if (rc == 0) rc = drps_spool_open(io, dir, "train-groups", SPOOL_BUCKETS, MUCH, &to, &err);
     for (uint32_t i = 0; i < SAMPLES && rc == 0; i++) {
         const struct spool_sample sample = {.order = drps_rng_at(m->seed, i),
                                             .label = (float)i,
@@ -119,14 +130,14 @@ static void share_rows(struct made *m, uint32_t uses)
     m->rows_n = 1 + shared + 2 * SAMPLES;
 }
 
-/* Returns in how many windows the samples of the row are that were made so. */
-static unsigned windows_of(const struct made *m, uint32_t uses, uint32_t row)
+/* Returns in how many parts the samples of the row are that were made so. */
+static unsigned parts_of(const struct made *m, uint32_t uses, uint32_t row)
 {
-    unsigned char in[WINDOWS + 1] = {0};
+    unsigned char in[PARTS + 1] = {0};
     unsigned n = 0;
     for (uint32_t u = 0; u < uses; u++)
-        in[m->window[u * (SAMPLES / uses) + row]] = 1;
-    for (unsigned w = 0; w <= WINDOWS; w++)
+        in[m->part[u * (SAMPLES / uses) + row]] = 1;
+    for (unsigned w = 0; w <= PARTS; w++)
         n += in[w];
     return n;
 }
@@ -135,7 +146,7 @@ static void test_micro_groups_share_a_rare_row(void **state)
 {
     static const struct {
         uint32_t uses;
-        unsigned most; /* windows of a row; 0: it is not rare, and is in nearly all that it can */
+        unsigned most; /* parts of a row; 0: it is not rare, and is in nearly all that it can */
     } cases[] = {{2, 1},  {4, 1},  {5, 2},  {16, 1},  {32, 1},
                  {33, 3}, {64, 2}, {65, 0}, {100, 0}, {290, 0}};
     struct made *m = made_new();
@@ -145,14 +156,14 @@ static void test_micro_groups_share_a_rare_row(void **state)
         share_rows(m, uses);
         order(*state, m);
         for (uint32_t row = 0; row < SAMPLES / uses; row++) {
-            const unsigned n = windows_of(m, uses, row);
+            const unsigned n = parts_of(m, uses, row);
             if (cases[c].most && n > cases[c].most)
-                fail_msg("a row of %u samples is in %u windows", uses, n);
+                fail_msg("a row of %u samples is in %u parts", uses, n);
             sum += n;
         }
         const double mean = (double)sum / (double)(SAMPLES / uses);
-        if (!cases[c].most && mean < 0.9 * WINDOWS)
-            fail_msg("a row of %u samples is in only %g windows", uses, mean);
+        if (!cases[c].most && mean < 0.9 * PARTS)
+            fail_msg("a row of %u samples is in only %g parts", uses, mean);
     }
     free(m);
 }
@@ -177,59 +188,59 @@ static void test_micro_clusters_stay_together(void **state)
         m->rows_n = 1 + clusters + uses * others;
         order(*state, m);
         for (uint32_t i = 0; i < SAMPLES; i++)
-            if (m->window[i] != m->window[i % clusters])
-                fail_msg("%u samples share row %u: windows %u and %u", uses, m->rows[i][1],
-                         m->window[i], m->window[i % clusters]);
+            if (m->part[i] != m->part[i % clusters])
+                fail_msg("%u samples share row %u: parts %u and %u", uses, m->rows[i][1],
+                         m->part[i], m->part[i % clusters]);
         for (uint32_t row = 0; row < others; row++) {
-            unsigned char in[WINDOWS + 1] = {0};
+            unsigned char in[PARTS + 1] = {0};
             unsigned n = 0;
             for (uint32_t i = row; i < clusters; i += others)
-                in[m->window[i]] = 1;
-            for (unsigned w = 0; w <= WINDOWS; w++)
+                in[m->part[i]] = 1;
+            for (unsigned w = 0; w <= PARTS; w++)
                 n += in[w];
             if (n > groups)
-                fail_msg("clusters of %u with row %u are in %u windows, not %u", uses, row, n,
+                fail_msg("clusters of %u with row %u are in %u parts, not %u", uses, row, n,
                          groups);
         }
     }
     free(m);
 }
 
-static void test_micro_windows_are_shuffled(void **state)
+static void test_micro_parts_are_shuffled(void **state)
 {
     struct made *m = made_new();
-    unsigned size[WINDOWS + 1] = {0}, beside = 0, ascending = 0;
+    unsigned size[PARTS + 1] = {0}, beside = 0, ascending = 0;
     share_rows(m, 32);
     order(*state, m);
     for (uint32_t i = 0; i < SAMPLES; i++) {
-        size[m->window[m->line[i]]]++;
+        size[m->part[m->line[i]]]++;
         if (!i) continue;
-        assert_true(m->window[m->line[i]] >= m->window[m->line[i - 1]]);
+        assert_true(m->part[m->line[i]] >= m->part[m->line[i - 1]]);
         beside += m->rows[m->line[i]][1] == m->rows[m->line[i - 1]][1];
         ascending += m->line[i] > m->line[i - 1];
     }
-    assert_int_equal(size[WINDOWS], 0);
-    for (unsigned w = 0; w < WINDOWS; w++) /* 125 groups are expected; 6 standard deviations */
-        if (size[w] < MICRO_WINDOW / 2 || size[w] > MICRO_WINDOW * 3 / 2)
-            fail_msg("window %u has %u samples", w, size[w]);
+    assert_int_equal(size[PARTS], 0);
+    for (unsigned w = 0; w < PARTS; w++) /* 125 groups are expected; 6 standard deviations */
+        if (size[w] < MICRO_PART / 2 || size[w] > MICRO_PART * 3 / 2)
+            fail_msg("part %u has %u samples", w, size[w]);
     assert_true(beside < SAMPLES / 50); /* 31 of 3999 are expected */
     assert_in_range(ascending, SAMPLES * 4 / 10, SAMPLES * 6 / 10);
     free(m);
 }
 
-/* What others share does not matter to samples without a rare row: any window will do. */
+/* What others share does not matter to samples without a rare row: any part will do. */
 static void test_micro_deals_samples_without_rare_rows(void **state)
 {
     struct made *m = made_new();
-    unsigned size[WINDOWS + 1] = {0};
+    unsigned size[PARTS + 1] = {0};
     for (uint32_t i = 0; i < SAMPLES; i++)
         for (uint32_t k = 0; k < ROWS_EACH; k++)
             m->rows[i][k] = k;
     m->rows_n = ROWS_EACH;
     order(*state, m);
     for (uint32_t i = 0; i < 4000; i++)
-        size[m->window[i]]++;
-    for (unsigned w = 0; w < WINDOWS; w++)
+        size[m->part[i]]++;
+    for (unsigned w = 0; w < PARTS; w++)
         assert_in_range(size[w], 150, 350);
     free(m);
 }
@@ -254,7 +265,7 @@ static void test_micro_order_is_the_same_for_any_memory(void **state)
     order(*state, m);
     unsigned same = 0;
     for (uint32_t i = 0; i < SAMPLES; i++)
-        same += m->window[i] == first->window[i];
+        same += m->part[i] == first->part[i];
     assert_true(same < SAMPLES / 8); /* a 16th is expected */
     free(m);
     free(first);
@@ -297,8 +308,11 @@ static void begin(struct case_run *c, struct scratch *s, const char *algo)
 
 static void compile_to(struct case_run *c, struct scratch *s, const char *name)
 {
+    struct drps_err err = DRPS_ERR_INIT;
+    struct owned_io owned;
+    owned_io_init(&owned, &drps_plan_kind);
     (void)snprintf(c->out, sizeof(c->out), "%s", scratch_path(s, name));
-    case_compile(c);
+    if (drps_index_run(&owned.io, &c->options, &c->result, &err)) fail_msg("%s", err.text);
     case_verify(c->out);
 }
 
@@ -422,7 +436,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_micro_groups_share_a_rare_row),
         TEST(test_micro_clusters_stay_together),
-        TEST(test_micro_windows_are_shuffled),
+        TEST(test_micro_parts_are_shuffled),
         TEST(test_micro_deals_samples_without_rare_rows),
         TEST(test_micro_order_is_the_same_for_any_memory),
         TEST(test_micro_looks_at_placed_rows),
