@@ -59,25 +59,14 @@ struct mix_position drps_run_mix_of(const struct drps_plan_info *info, const uin
 /* ---- Lanes ---- */
 
 /* Samples that wait in lanes may take a 24th of the memory. */
-static uint64_t waiting_room(const struct index_run *r)
-{
-    return r->options.memory_bytes / 24;
-}
-
-static uint64_t waiting_bytes(const struct index_run *r, uint64_t lanes)
-{
-    const uint64_t batch_size = r->info->batch_size;
-    return drps_run_is_grid(&r->options) ? drps_lanes_memory(lanes, batch_size)
-                                         : drps_mixed_memory(lanes, batch_size);
-}
-
 static int set_lanes(struct index_run *r, struct drps_err *err)
 {
     const uint64_t batch_size = r->info->batch_size, lanes = r->options.lanes;
-    const uint64_t need = waiting_bytes(r, lanes);
+    const uint64_t need = drps_run_is_grid(&r->options) ? drps_lanes_memory(lanes, batch_size)
+                                                        : drps_mixed_memory(lanes, batch_size);
     if (lanes <= 1) return 0;
     r->info->lanes = lanes;
-    if (need <= waiting_room(r)) return 0;
+    if (need <= r->options.memory_bytes / 24) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "%llu lanes of batches of %llu samples do not fit the memory limit: use "
                         "fewer, smaller batches, or a limit of %llu MiB",

@@ -31,11 +31,13 @@ static int read_mark(struct verifier *v, uint64_t s, struct user *mark, struct d
     int rc = drps_steps_record(v->bodies, s, &record, &bytes, err);
     if (rc < 0) return rc;
     *mark = (struct user){drps_batch_stratum(record, bytes), drps_batch_lane(record, bytes)};
-    if (!mark->stratum && !mark->lane) return 0;
+    const int must = !v->info->grid_users && s < v->info->batches;
+    if (!mark->stratum && !mark->lane && !must) return 0;
     const int may = s < v->info->batches || v->info->grid_users == 1 || v->info->grid_items == 1;
     if (mark->stratum && may && mark->lane < v->info->lanes) return 0;
     (void)drps_err_set(err, DRPS_E_CORRUPT,
-                       "lane %" PRIu32 " of stratum %" PRIu32 ", in a plan of %" PRIu64
+                       "lane %" PRIu32 " of stratum %" PRIu32
+                       " (0: it has none), in a plan of %" PRIu64
                        " lanes, of evaluation in grids of a single pass",
                        mark->lane, mark->stratum, v->info->lanes);
     return drps_steps_fault(v->bodies, s, err);

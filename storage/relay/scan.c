@@ -67,7 +67,7 @@ static int read_part(struct drps_scan *sc, size_t p, struct drps_err *err)
     return rc;
 }
 
-/* Of n rows from `first` on, make those that no window has used yet. */
+/* Creates, among the n rows from `first` on, those that no window has used yet. */
 static int create_others(const struct drps_scan *sc, uint64_t first, size_t n, struct drps_err *err)
 {
     const struct drps_store_config *c = &sc->st->config;

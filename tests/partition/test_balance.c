@@ -17,8 +17,9 @@
 
 enum { MACHINES = 5, EACH = 20, SAMPLES = MACHINES * EACH, ROUNDS = 50 };
 
-/* Of most samples a few entries, of some many. In 50,000 such rounds, 9.2 samples were moved in the
- * mean, at most 10.9 in the mean of 50 rounds, and two rounds could not be balanced to 1.03. */
+/* Gives most samples a few entries, and some of them many. In 50,000 such rounds, 9.2 samples were
+ * moved in the mean, at most 10.9 in the mean of 50 rounds, and two rounds could not be balanced
+ * to 1.03. */
 static void random_round(struct random_source *rng, uint32_t *entries, uint16_t *owner)
 {
     for (int i = 0; i < SAMPLES; i++) {

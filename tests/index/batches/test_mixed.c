@@ -15,6 +15,7 @@
 #include "index/drps_index.h"
 #include "index/order/drps_mix.h"
 #include "index/plan/drps_batch.h"
+#include "index/verify/drps_verify.h"
 #include "support/batch_body.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
@@ -276,6 +277,26 @@ static void test_lanes_of_another_order_are_refused(void **state)
     assert_non_null(strstr(err.text, "lanes"));
 }
 
+/* Lanes that only plan.json has: training would do without an intercept that learns. */
+static void test_lanes_without_marks_are_found(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    struct drps_plan *plan;
+    struct drps_findings found = {0};
+    begin(&c, s, 1);
+    must_run(&c);
+    assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, NULL), 0);
+    plan->info.lanes = 2;
+    assert_int_equal(drps_plan_save(drps_io_os(), c.out, &plan->info, plan->fields, NULL, NULL), 0);
+    drps_plan_close(plan);
+    assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, NULL), 0);
+    assert_int_equal(drps_plan_verify(plan, &found, NULL), 0);
+    drps_plan_close(plan);
+    assert_true(found.problems > 0);
+    assert_non_null(strstr(found.kept[0].text, "of 2 lanes"));
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -289,6 +310,7 @@ int main(void)
         SCRATCH_TEST(test_lanes_are_for_whom_asks),
         SCRATCH_TEST(test_lanes_are_left_out_of_rounds),
         SCRATCH_TEST(test_lanes_of_another_order_are_refused),
+        SCRATCH_TEST(test_lanes_without_marks_are_found),
     };
     return cmocka_run_group_tests_name("mixed lanes", tests, NULL, NULL);
 }
