@@ -175,8 +175,9 @@ struct drps_index_options {
     const char *order;       /* shuffled (NULL), given, micro; lmf only: grid */
     uint32_t grid_users;     /* order grid: groups of users ... */
     uint32_t grid_items;     /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
-    uint32_t lanes; /* lmf, orders shuffled and grid: batches at a time, 0 .. 16; 1: one. 0: one,
-                       but where rows circulate as many as workers, of which it is else a multiple */
+    /* Batches at a time, 0 .. 16, of lmf in the orders shuffled and grid; 0, 1: one. Where rows
+     * circulate it is a multiple of the workers; 0: as many as these. */
+    uint32_t lanes;
     uint64_t seed;
     struct drps_blocks_options {
         const char
@@ -220,8 +221,8 @@ struct drps_index_options {
 
     const char *command; /* how the run was asked for, as plan.json keeps it; below
                             DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
-    uint64_t source;     /* a checksum of all that the plan follows from, as who asks for it counts
-                            that: plan.json keeps it. 0: not kept */
+    uint64_t source;     /* the caller's checksum of the data and options that the plan is made of,
+                            which plan.json keeps. 0: none is kept */
     const char *out;     /* folder to make */
     int force;           /* replace it */
 

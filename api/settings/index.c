@@ -366,8 +366,7 @@ void drps_index_settings_check_data(const struct drps_index_settings *o, struct 
     if (!o->index.algo && !o->index.base && !o->only_counts)
         drps_value_bad(v, "{algo} is missing: %s", drps_algo_names(names));
     if (o->index.grid_users && !is_grid) drps_value_bad(v, "{grid} needs {order} grid");
-    if (o->index.lanes > 1 && !is_grid && o->index.order &&
-        strcmp(o->index.order, "shuffled") != 0)
+    if (o->index.lanes > 1 && !is_grid && o->index.order && strcmp(o->index.order, "shuffled") != 0)
         drps_value_bad(v, "{lanes} needs {order} shuffled or grid");
 }
 

@@ -244,7 +244,7 @@ struct drps_plan_info {
     struct drps_plan_ranks ranks;
     const char *command; /* how drps-index was asked for it; of an open plan its own, else borrowed;
                             NULL: not known. The id does not depend on it */
-    uint64_t source;     /* as drps_index_options.source; nor on it */
+    uint64_t source;     /* drps_index_options.source; the id does not depend on it either */
 };
 
 struct drps_plan {

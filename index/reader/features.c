@@ -190,7 +190,8 @@ static int names_class(const char *p, const char *end)
     return drps_class_check(p, (size_t)(end - p)) == 0;
 }
 
-/* Where the text could be refused: adds its features to where nobody looks. */
+/* Checks a text of a column that may refuse it, by adding its features to arrays that nobody
+ * reads. */
 static int check_adding(struct drps_reader *r, const struct drps_column *column, char *p, char *end)
 {
     enum { MOST_OF_FIELD = 4 };
