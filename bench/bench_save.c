@@ -272,12 +272,12 @@ static void save(struct drps_store *st, const char *store_dir, const char *dir)
     struct drps_err err = DRPS_ERR_INIT;
     struct moment m;
     unsigned number;
-    const double before = file_mb(store_dir, "streams");
+    const double before = file_mb(store_dir, "runs");
     begin(&m);
     check(drps_store_relay.save(st, dir, &number, &err), &err);
     sync_file(dir, "relay.rec");
     report("save", &m, file_mb(dir, "relay.rec"));
-    printf("# stream file: %.1f MB, then %.1f MB\n", before, file_mb(store_dir, "streams"));
+    printf("# run file: %.1f MB, then %.1f MB\n", before, file_mb(store_dir, "runs"));
 }
 
 static char *make_dir(const char *in, const char *name)

@@ -158,12 +158,11 @@ struct drps_store_stats {
     uint64_t rows_kept, rows_arrived,
         rows_created;         /* stayed in memory; read back; made in memory */
     uint64_t rows_sent;       /* of an epoch: written once and read once */
-    uint64_t regrouped_bytes; /* of groups' streams: read and written once more */
+    uint64_t merged_bytes;    /* of rows: read and written once more */
     size_t chunk_bytes;       /* read by a request */
     size_t write_bytes;       /* written by a request, at most */
     uint64_t seek_bytes;      /* of the disk; 0: unknown */
-    size_t tails;             /* unfinished chunks in memory, at most */
-    uint32_t groups;          /* 0: a stream a window */
+    uint32_t runs;            /* on disk at a time, at most */
     char io_engine[16];
     int direct;          /* past the page cache */
     char io_remark[128]; /* why not as wished; empty: as wished */

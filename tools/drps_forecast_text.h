@@ -22,17 +22,10 @@ void forecast_print(FILE *out, const json_t *list);
 
 enum { FORECAST_REASON = 160 };
 
-/* What store relay said of itself; all 0 for other stores. */
-struct forecast_relay {
-    uint64_t windows; /* of an epoch */
-    uint64_t groups;  /* of windows; 0: none */
-    uint64_t tails;   /* unfinished chunks in memory at a time */
-};
-
-/* Writes ": 34 groups of windows move rows twice; more memory avoids that" into out, which is
- * returned; "" where `bytes` are at most a tenth more than `forecast_bytes`, or the reason is not
- * known. */
-const char *forecast_reason(const struct forecast_relay *relay, uint64_t forecast_bytes,
-                            uint64_t bytes, char out[FORECAST_REASON]);
+/* Writes ": rows on disk are merged, which moves them twice; more memory avoids that" into out,
+ * which is returned, if merged_bytes are not 0, as store relay says; "" if they are, or where
+ * `bytes` are at most a tenth more than `forecast_bytes`. */
+const char *forecast_reason(uint64_t merged_bytes, uint64_t forecast_bytes, uint64_t bytes,
+                            char out[FORECAST_REASON]);
 
 #endif

@@ -70,23 +70,17 @@ void forecast_print(FILE *out, const json_t *list)
                 "thread; the disk works beside computing)\n");
 }
 
-/* The forecast is of rows that go to disk and come back once. Rows of a window that is far away go
- * by way of its group, which writes and reads them twice. Windows that share unfinished chunks
- * write some before they are full. */
-const char *forecast_reason(const struct forecast_relay *relay, uint64_t forecast_bytes,
-                            uint64_t bytes, char out[FORECAST_REASON])
+/* The forecast is of rows that go to disk and come back once. Those of runs that are merged go
+ * twice.
+ */
+const char *forecast_reason(uint64_t merged_bytes, uint64_t forecast_bytes, uint64_t bytes,
+                            char out[FORECAST_REASON])
 {
     out[0] = '\0';
     if (bytes <= forecast_bytes + forecast_bytes / 10) return out;
-    if (relay->groups)
-        (void)snprintf(out, FORECAST_REASON,
-                       ": %" PRIu64 " groups of windows move rows twice; more memory avoids that",
-                       relay->groups);
-    else if (relay->tails < relay->windows)
-        (void)snprintf(out, FORECAST_REASON,
-                       ": %" PRIu64 " windows share %" PRIu64
-                       " chunks in memory, and write some before they are full; more memory "
-                       "avoids that",
-                       relay->windows, relay->tails);
+    if (merged_bytes)
+        (void)snprintf(
+            out, FORECAST_REASON,
+            ": rows on disk are merged, which moves them twice; more memory avoids that");
     return out;
 }

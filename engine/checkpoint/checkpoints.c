@@ -14,7 +14,7 @@ enum { DIGITS = 19 }; /* of a number that 64 bits hold */
 
 /* What drps_store_ops.save() writes: storage/relay/save.h. */
 static const struct drps_owned store_owned[] = {
-    {.name = "streams"}, {.name = "relay.rec"}, {.name = NULL}};
+    {.name = "runs"}, {.name = "streams"}, {.name = "relay.rec"}, {.name = NULL}};
 static const struct drps_owned rows_owned[] = {{.name = "#.rec"}, {.name = NULL}};
 static const struct drps_owned owned[] = {
     {.name = DRPS_CHECKPOINT_MANIFEST},

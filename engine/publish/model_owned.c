@@ -30,7 +30,8 @@ static const struct drps_owned begin_owned[] = {
 };
 /* Files of the row stores, and windows that are cut for a run. */
 static const struct drps_owned store_owned[] = {
-    {.name = "streams"},
+    {.name = "runs"},
+    {.name = "streams"}, /* of earlier versions */
     {.name = "transit"}, /* the streams of earlier versions */
     {.name = "scan"},
     {.name = "probe-#"},

@@ -291,8 +291,7 @@ static json_t *windows_to_json(const struct drps_train_result *r)
     drps_manifest_put(&j, "pool_rows", count(s->pool_bytes / r->row_bytes));
     drps_manifest_put(&j, "pool_bytes", count(s->pool_bytes));
     drps_manifest_put(&j, "chunk_bytes", count(s->chunk_bytes));
-    drps_manifest_put(&j, "tails", count(s->tails));
-    drps_manifest_put(&j, "groups", count(s->groups));
+    drps_manifest_put(&j, "runs", count(s->runs));
     drps_manifest_put(&j, "seek_bytes", count(s->seek_bytes));
     drps_manifest_put(&j, "io_engine", json_string(s->io_engine));
     drps_manifest_put(&j, "direct", json_boolean(s->direct));
@@ -300,7 +299,7 @@ static json_t *windows_to_json(const struct drps_train_result *r)
     drps_manifest_put(&j, "rows_kept", count(s->rows_kept));
     drps_manifest_put(&j, "rows_arrived", count(s->rows_arrived));
     drps_manifest_put(&j, "rows_created", count(s->rows_created));
-    drps_manifest_put(&j, "regrouped_bytes", count(s->regrouped_bytes));
+    drps_manifest_put(&j, "merged_bytes", count(s->merged_bytes));
     drps_manifest_put(&j, "kept_share", ratio((double)s->rows_kept, rows));
     drps_manifest_put(&j, "arrived_share", ratio((double)s->rows_arrived, rows));
     drps_manifest_put(&j, "created_share", ratio((double)s->rows_created, rows));

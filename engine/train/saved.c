@@ -71,7 +71,7 @@ static int copy_rows(struct drps_job *job, const struct drps_store_config *confi
 /* The windows that were cut to read the rows make room for the run's own. */
 static void remove_windows(struct drps_job *job)
 {
-    static const char *const names[] = {DRPS_FILE_WINDOWS, DRPS_FILE_SLOTS, "streams", "scan"};
+    static const char *const names[] = {DRPS_FILE_WINDOWS, DRPS_FILE_SLOTS, "runs", "scan"};
     const struct drps_io *io = job->plan->io;
     drps_windows_close(job->windows);
     job->windows = NULL;

@@ -2,8 +2,8 @@
  * What a relay store would send in an epoch, before it is run: at several sizes of memory, for
  * which windows are cut anew, as drps-train cuts them.
  *
- * Which rows the store holds follows from how many leave each window for which other
- * (storage/relay/drps_hold_limit.h). These are counted for all sizes in one pass over the steps.
+ * Which rows leave its memory follows from how many leave each window for which other
+ * (storage/relay/drps_moves.h). These are counted for all sizes in one pass over the steps.
  * The windows of all sizes together cut the epoch into *segments*, so that a row's last segment
  * says in which window of each size it was last; that is all the memory a row takes. Of a large
  * plan's rows every second, fourth ... is followed, and counts are scaled up: neighbours are used
@@ -20,7 +20,7 @@
 #include "index/plan/drps_batch.h"
 #include "index/plan/drps_steps.h"
 #include "index/windows/drps_cut.h"
-#include "storage/relay/drps_hold_limit.h"
+#include "storage/relay/drps_moves.h"
 #include "storage/relay/drps_relay.h"
 
 enum {
@@ -39,7 +39,7 @@ struct measuring {
     const struct drps_window_options *options;
     size_t n; /* sizes */
     struct cut cut[DRPS_WINDOW_MEASURE_MOST];
-    struct drps_hold_limit limit[DRPS_WINDOW_MEASURE_MOST];
+    struct drps_moves moves[DRPS_WINDOW_MEASURE_MOST];
 
     struct segment *segments; /* own: [segments_n] */
     size_t segments_n;
@@ -123,8 +123,7 @@ static int counting_init(struct measuring *m, const struct cut_extent *x, struct
     int rc = m->first && m->last ? 0 : -ENOMEM;
     for (size_t i = 0; i < m->n && rc == 0; i++)
         if (m->cut[i].n)
-            rc = drps_hold_limit_init(&m->limit[i], (uint32_t)m->cut[i].n,
-                                      o->memory_bytes / 2 / m->n);
+            rc = drps_moves_init(&m->moves[i], (uint32_t)m->cut[i].n, o->memory_bytes / 2 / m->n);
     if (rc < 0) return drps_err_set(err, rc, "no memory to count the uses of rows");
     memset(m->first, 0xff, m->followed * sizeof(*m->first)); /* NONE */
     memset(m->last, 0xff, m->followed * sizeof(*m->last));
@@ -139,7 +138,7 @@ static void count_use_distance(const struct measuring *m, const struct segment *
         const uint32_t more = wraps ? (uint32_t)m->cut[i].n : 0;
         const uint32_t distance = to->window[i] + more - from->window[i];
         if (distance > STAYING_DISTANCE && m->cut[i].n)
-            ++*drps_hold_limit_count(&m->limit[i], from->window[i], distance);
+            ++*drps_moves_count(&m->moves[i], from->window[i], distance);
     }
 }
 
@@ -178,30 +177,26 @@ static int count_epoch(struct measuring *m, struct steps *lists, struct drps_err
 
 /* ---- Results ---- */
 
-static void scale_counts(const struct measuring *m, struct drps_hold_limit *limit)
+static void scale_counts(const struct measuring *m, struct drps_moves *moves)
 {
-    const size_t n = (size_t)limit->windows * (limit->most + 1);
+    const size_t n = (size_t)moves->windows * (moves->most + 1);
     for (size_t i = 0; i < n; i++)
-        limit->counts[i] <<= m->shift;
+        moves->counts[i] <<= m->shift;
 }
 
-static int hold(struct measuring *m, size_t i, struct drps_window_measure *out,
-                struct drps_err *err)
+static int count_written(struct measuring *m, size_t i, struct drps_window_measure *out,
+                         struct drps_err *err)
 {
     const struct cut *cut = &m->cut[i];
-    struct drps_hold_limit *limit = &m->limit[i];
+    struct drps_moves *moves = &m->moves[i];
     const uint64_t frames =
         drps_relay_frames(&out->share, cut->result.working_set_rows, m->options->rows);
-    uint32_t *longest = drps_array_new(cut->n, sizeof(*longest));
-    if (!longest) return drps_err_set(err, -ENOMEM, "no memory for %zu windows", cut->n);
-    scale_counts(m, limit);
+    scale_counts(m, moves);
     for (size_t w = 0; w < cut->n; w++)
-        limit->room[w] = frames > cut->pairs[w] ? frames - cut->pairs[w] : 0;
-    const uint64_t held = drps_hold_limit_hold(limit, longest);
+        moves->room[w] = frames > cut->pairs[w] ? frames - cut->pairs[w] : 0;
     out->cut = cut->result;
-    out->rows_sent = cut->result.rows_moved > held ? cut->result.rows_moved - held : 0;
-    free(longest);
-    return 0;
+    int rc = drps_moves_written(moves, frames < m->options->rows ? frames : 0, &out->rows_sent);
+    return rc == 0 ? 0 : drps_err_set(err, rc, "no memory for %zu windows", cut->n);
 }
 
 static int cut_all(struct measuring *m, struct steps *lists, const struct cut_extent *x,
@@ -227,7 +222,7 @@ static int measure(struct measuring *m, struct steps *lists, const uint64_t *fra
     if (rc == 0) rc = counting_init(m, &x, err);
     if (rc == 0) rc = count_epoch(m, lists, err);
     for (size_t i = 0; i < m->n && rc == 0; i++)
-        if (m->cut[i].n) rc = hold(m, i, &out[i], err);
+        if (m->cut[i].n) rc = count_written(m, i, &out[i], err);
     return rc;
 }
 
@@ -248,7 +243,7 @@ int drps_windows_measure(const struct drps_io *io, const char *dir,
     if (rc == 0) rc = measure(&m, lists, frames, out, err);
     for (size_t i = 0; i < n && n <= DRPS_WINDOW_MEASURE_MOST; i++) {
         drps_cut_free(&m.cut[i]);
-        drps_hold_limit_destroy(&m.limit[i]);
+        drps_moves_destroy(&m.moves[i]);
     }
     free(m.segments);
     drps_pages_free(m.first, m.followed * sizeof(*m.first));

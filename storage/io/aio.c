@@ -78,11 +78,16 @@ static int preallocate(const struct drps_aio *aio, uint64_t bytes, struct drps_e
                         aio->file_bytes, drps_err_name(rc));
 }
 
+static int access_of(const struct drps_aio *aio)
+{
+    return aio->file == DRPS_AIO_LOOK ? O_RDONLY : O_RDWR;
+}
+
 /* Change over to a descriptor that passes by the page cache, where the file system allows it. */
 static int go_direct(struct drps_aio *aio, struct drps_err *err)
 {
     const struct drps_io *io = aio->io;
-    int fd = io->ops->open(io->ctx, aio->path, O_RDWR | O_DIRECT, 0);
+    int fd = io->ops->open(io->ctx, aio->path, access_of(aio) | O_DIRECT, 0);
     if (fd == -EINVAL) {
         drps_aio_note(aio, "no O_DIRECT on this file system");
         return 0;
@@ -112,14 +117,14 @@ static int make_file(struct drps_aio *aio, struct drps_err *err)
 static int use_file(struct drps_aio *aio, struct drps_err *err)
 {
     uint64_t bytes = 0;
-    int rc = drps_io_open(aio->io, aio->path, O_RDWR, &aio->fd, err);
+    int rc = drps_io_open(aio->io, aio->path, access_of(aio), &aio->fd, err);
     if (rc == 0) rc = drps_io_size(aio->io, aio->fd, aio->path, &bytes, err);
     if (rc < 0) return rc;
     if (bytes < aio->file_bytes)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s has %" PRIu64 " bytes of %" PRIu64 ": something else cut it",
                             aio->path, bytes, aio->file_bytes);
-    rc = preallocate(aio, aio->file_bytes, err);
+    if (aio->file == DRPS_AIO_USE) rc = preallocate(aio, aio->file_bytes, err);
     return rc < 0 ? rc : go_direct(aio, err);
 }
 

@@ -38,6 +38,7 @@ enum {
 enum drps_aio_file {
     DRPS_AIO_MAKE, /* it must not exist, and is made */
     DRPS_AIO_USE,  /* it exists, with file_bytes or more */
+    DRPS_AIO_LOOK, /* the same, and it is only read and stays as it is */
 };
 
 struct drps_aio_config {

@@ -13,10 +13,11 @@
 
 /* How a relay store shares memory_bytes: budget_bytes, buffer_bytes and scan_bytes together. */
 struct drps_relay_share {
-    uint64_t budget_bytes; /* frames and what is kept for each of them */
-    uint64_t row_bytes;    /* a frame of two open windows and what is kept for it */
-    uint64_t held_bytes;   /* a frame beyond these, and what is kept for it */
+    uint64_t budget_bytes;  /* frames and what is kept for each of them */
+    uint64_t row_bytes;     /* a frame of two open windows and what is kept for it */
+    uint64_t waiting_bytes; /* a frame beyond these, and what is kept for it */
     uint64_t buffer_bytes; /* chunks being filled, written and read ahead; what each window needs */
+    uint64_t chunks_least; /* of these, for chunks */
     uint64_t scan_bytes;   /* taken only while all rows are visited */
     int coarse;            /* 1: windows are to take all of budget_bytes */
 };
@@ -47,9 +48,9 @@ void drps_relay_share_frames(uint64_t frames, uint64_t rows, uint64_t step_rows,
 uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t working_rows,
                            uint64_t rows);
 
-/* Compile windows for so many bytes of rows of share->row_bytes: a part of the budget, because what
- * they leave holds rows that steps use again soon; but enough for the rows of two steps, and all of
- * it when all rows fit. Never more than the budget: where that is too little for two steps,
+/* Compile windows for so many bytes of rows of share->row_bytes: a part of the budget, because in
+ * what they leave rows wait that steps use again soon; but enough for the rows of two steps, and
+ * all of it when all rows fit. Never more than the budget: where that is too little for two steps,
  * compiling says so. */
 uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
                                  uint64_t step_rows);

@@ -1,27 +1,27 @@
 /*
- * How a relay store's memory is shared: rows, buffers of streams, and what a scan needs. The sizes
- * of what is kept for each row and window are counted here; stream_layout.c shares the buffers.
+ * How a relay store's memory is shared: rows, buffers of runs, and what a scan needs. The sizes of
+ * what is kept for each row are counted here; run_layout.c shares the buffers.
  */
 #include <math.h>
 
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
-#include "storage/relay/streams/drps_saved_streams.h"
+#include "storage/relay/run_layout.h"
 
 enum {
     BUFFER_SHARE = 5,       /* one part of so many is for buffers ... */
     BUFFER_SEEKS = 128,     /* ... or more on a disk that seeks, up to a half */
     BUFFER_LEAST = 1 << 20, /* enough for some thousand windows */
     BUFFER_MOST = 128 << 20,
-    ROW_EXTRA = 45,  /* two windows' frames and use distances; order, free frames, ids, last use; a
-                        packed record; its entry in a list of held rows; a bit */
-    HELD_EXTRA = 5,  /* its entry in a list of held rows; a bit */
-    LOOK_FRAME = 10, /* its row's id; its entry in a list of held rows, and room there; bits */
-    LOOK_ROW = 33,   /* two windows' frames; order, free frames, ids, last use; marks; a packed
-                        record */
-    LOOK_WINDOW = 512,    /* as WINDOW_EXTRA of the layout, and counts of distances */
+    ROW_EXTRA = 49,    /* two windows' frames and use distances; order, frames that come and leave,
+                          ids, last use; a packed record; its entry in a list of waiting rows; a bit */
+    WAITING_EXTRA = 5, /* its entry in a list of waiting rows; a bit */
+    LOOK_FRAME = 10,   /* its row's id; its entry in a list of waiting rows, and room there; bits */
+    LOOK_ROW = 33,     /* two windows' frames; order, free frames, ids, last use; marks; a packed
+                          record */
+    LOOK_WINDOW = 512, /* what is kept for it, and counts of distances */
     LOOK_FIXED = 5 << 20, /* counts of distances where windows are few; a record of rows */
-    HELD_SHARE = 3,       /* for so many frames of windows, one that holds a row between windows */
+    WAITING_FRAMES = 2,   /* for each frame of windows, those of rows that wait between windows */
 };
 
 /* ---- The usual share ---- */
@@ -41,11 +41,14 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
     return v < least ? least : v > most ? most : v;
 }
 
-static uint64_t buffer_bytes(uint64_t memory_bytes, uint64_t seek_bytes)
+static uint64_t buffer_bytes(uint64_t memory_bytes, uint64_t seek_bytes, uint64_t rows,
+                             size_t row_bytes)
 {
+    const uint64_t least = drps_run_layout_least(0, rows, row_bytes);
     const uint64_t usual = clamp(memory_bytes / BUFFER_SHARE, BUFFER_LEAST, BUFFER_MOST);
     const uint64_t most = memory_bytes / 2 > usual ? memory_bytes / 2 : usual;
-    return clamp(BUFFER_SEEKS * seek_bytes, usual, most) + DRPS_STREAM_LAYOUT_WINDOWS_LEAST;
+    const uint64_t bytes = clamp(BUFFER_SEEKS * seek_bytes, usual, most) + DRPS_RELAY_WINDOWS_LEAST;
+    return bytes > least ? bytes : least;
 }
 
 void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, uint64_t seek_bytes,
@@ -53,8 +56,9 @@ void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, ui
 {
     *out = (struct drps_relay_share){
         .row_bytes = row_bytes + ROW_EXTRA,
-        .held_bytes = row_bytes + HELD_EXTRA,
-        .buffer_bytes = buffer_bytes(memory_bytes, seek_bytes),
+        .waiting_bytes = row_bytes + WAITING_EXTRA,
+        .buffer_bytes = buffer_bytes(memory_bytes, seek_bytes, rows, row_bytes),
+        .chunks_least = drps_run_layout_least(0, rows, row_bytes) - drps_run_layout_windows(0),
         .scan_bytes = scan_bytes(rows, row_bytes),
     };
     const uint64_t fixed = out->buffer_bytes + out->scan_bytes;
@@ -76,7 +80,7 @@ uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t 
 {
     const uint64_t most = share->budget_bytes;
     if (rows * share->row_bytes <= most) return most;
-    const uint64_t each = share->row_bytes + share->held_bytes / HELD_SHARE;
+    const uint64_t each = share->row_bytes + WAITING_FRAMES * share->waiting_bytes;
     const uint64_t part = most / each * share->row_bytes;
     const uint64_t least = 2 * step_rows * share->row_bytes;
     if (share->coarse) return most;
@@ -87,11 +91,10 @@ void drps_relay_share_frames(uint64_t frames, uint64_t rows, uint64_t step_rows,
                              struct drps_relay_share *out)
 {
     drps_relay_share(0, rows, row_bytes, 0, out);
-    const uint64_t held = out->held_bytes;
     if (frames > rows) frames = rows;
-    const uint64_t part = frames * held / (held + held / HELD_SHARE);
+    const uint64_t part = frames / (1 + WAITING_FRAMES);
     const uint64_t open = frames < rows ? clamp(2 * step_rows, part, frames) : rows;
-    out->budget_bytes = open * out->row_bytes + (frames - open) * held;
+    out->budget_bytes = open * out->row_bytes + (frames - open) * out->waiting_bytes;
 }
 
 uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t working_rows,
@@ -99,7 +102,7 @@ uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t workin
 {
     const uint64_t open = working_rows * share->row_bytes;
     const uint64_t rest = share->budget_bytes > open ? share->budget_bytes - open : 0;
-    const uint64_t frames = working_rows + rest / share->held_bytes;
+    const uint64_t frames = working_rows + rest / share->waiting_bytes;
     return frames < rows ? frames : rows;
 }
 
@@ -108,22 +111,18 @@ uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t workin
 uint64_t drps_relay_scan_saved_memory(const struct drps_store_config *config)
 {
     const struct drps_window_source *w = config->windows;
-    const uint64_t chunk =
-        config->chunk_bytes ? config->chunk_bytes : drps_relay_chunk(config->seek_bytes);
-    const uint64_t streams = 2 * (uint64_t)w->windows; /* groups are fewer than windows */
     struct drps_relay_share share;
     drps_relay_share_of(config, &share);
     const uint64_t frames = drps_relay_frames(&share, w->working_rows, config->rows);
-    return share.scan_bytes + frames * LOOK_FRAME + w->max_rows * LOOK_ROW +
-           w->windows * LOOK_WINDOW + LOOK_FIXED + 2 * config->row_bytes +
-           drps_saved_streams_memory(streams, chunk, 0) + config->rows * config->row_bytes / chunk;
+    return share.scan_bytes + share.buffer_bytes + frames * LOOK_FRAME + w->max_rows * LOOK_ROW +
+           w->windows * LOOK_WINDOW + LOOK_FIXED + 2 * config->row_bytes;
 }
 
 /* ---- The share with the least buffers ---- */
 
 int drps_relay_fits(const struct drps_relay_share *share, uint32_t windows)
 {
-    return drps_stream_layout_fits(share->buffer_bytes, windows);
+    return share->buffer_bytes >= drps_run_layout_windows(windows) + share->chunks_least;
 }
 
 /*
@@ -145,7 +144,8 @@ static uint64_t bytes_for(const struct drps_store_config *config, uint64_t pairs
 {
     const uint64_t wanted = 2 * pairs * config->step.rows;
     const uint64_t rows = wanted < config->rows ? wanted : config->rows;
-    *buffer_bytes_out = drps_stream_layout_sure_bytes(most_windows(config->epoch_steps, pairs));
+    *buffer_bytes_out = drps_run_layout_least(most_windows(config->epoch_steps, pairs),
+                                              config->rows, config->row_bytes);
     return rows * share->row_bytes + *buffer_bytes_out + share->scan_bytes;
 }
 

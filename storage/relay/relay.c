@@ -51,10 +51,9 @@ static int relay_memory_need(const struct drps_store_config *config, uint64_t *l
     const uint64_t sure = config->windows ? 0 : drps_relay_sure_bytes(config);
     if (sure > *least_out) *least_out = sure;
     struct drps_relay_share share;
-    struct drps_stream_layout layout;
-    for (; config->windows; *least_out += *least_out / 8) { /* until the chunks fit, too */
+    for (; config->windows; *least_out += *least_out / 8) { /* until the windows fit, too */
         drps_relay_share(*least_out, config->rows, config->row_bytes, config->seek_bytes, &share);
-        if (drps_stream_layout_choose(config, share.buffer_bytes, &layout, NULL) == 0) break;
+        if (drps_relay_fits(&share, config->windows->windows)) break;
     }
     *most_out = memory_for(config, config->rows);
     return 0;
@@ -73,7 +72,7 @@ static void relay_close(struct drps_store *base)
     struct drps_relay *st = (struct drps_relay *)base;
     if (!st) return;
     drps_window_thread_stop(st);
-    drps_streams_close(st->streams);
+    drps_runs_close(st->runs);
     drps_relay_restore_end(st);
     drps_pages_free(st->rows, st->rows_bytes);
     for (int i = 0; i < 2; i++) {
@@ -83,9 +82,8 @@ static void relay_close(struct drps_store *base)
     }
     free(st->path);
     free(st->free_frames);
-    free(st->hold_limit);
-    free(st->group_rows);
-    drps_held_rows_free(st->held_rows);
+    drps_waiting_free(st->waiting);
+    free(st->leaving);
     free(st->order);
     free(st->picked);
     free(st->ids);
@@ -158,75 +156,65 @@ static int allocate(struct drps_relay *st)
     }
     st->picked = row_numbers(st);
     st->ids = row_numbers(st);
-    st->hold_limit = drps_array_new(st->source.windows, sizeof(*st->hold_limit));
-    st->held_rows = drps_held_rows_new(st->source.windows, st->frames);
-    st->group_rows = calloc(st->layout.groups + 1, sizeof(*st->group_rows));
+    st->leaving = row_numbers(st);
+    st->waiting = drps_waiting_new(st->source.windows, st->frames);
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->parts = drps_array_new(st->source.windows + 2, sizeof(*st->parts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
     if (make_distances(st, &st->prev) < 0 || allocate_rows(st) < 0 || !st->free_frames ||
-        !st->order || !st->picked || !st->ids || !st->hold_limit || !st->held_rows ||
-        !st->group_rows || !st->counts || !st->parts || !st->window_stats)
+        !st->order || !st->picked || !st->ids || !st->leaving || !st->waiting || !st->counts ||
+        !st->parts || !st->window_stats)
         return -ENOMEM;
     for (uint64_t f = 0; f < st->frames; f++)
         st->free_frames[f / 64] |= UINT64_C(1) << f % 64;
+    st->free_n = st->frames;
     return 0;
 }
 
-/* A row is in one stream at most; groups' streams hold counts, too. */
-static uint64_t most_in_streams(const struct drps_relay *st)
-{
-    const uint64_t windows = st->source.windows;
-    const uint64_t counts = st->layout.span ? windows * windows * sizeof(uint32_t) : 0;
-    return st->config.rows * st->config.row_bytes + counts;
-}
-
-/* The stream file of a save gets its name in the store's folder. */
+/* The run file of a save gets its name in the store's folder. */
 static int link_saved(struct drps_relay *st, struct drps_err *err)
 {
     if (!st->restore) return 0;
-    char *saved = drps_saved_streams_path(st->config.saved_dir);
+    char *saved = drps_saved_runs_path(st->config.saved_dir);
     int rc = saved ? drps_relay_link(st->config.io, saved, st->path, err)
-                   : drps_err_set(err, -ENOMEM, "no memory for the streams of rows");
+                   : drps_err_set(err, -ENOMEM, "no memory for the rows on disk");
     st->linked = rc == 0;
     free(saved);
     return rc;
 }
 
-static int open_streams(struct drps_relay *st, struct drps_err *err)
+static int open_runs(struct drps_relay *st, struct drps_err *err)
 {
-    st->path = drps_saved_streams_path(st->looking ? st->config.saved_dir : st->config.dir);
-    if (!st->path) return drps_err_set(err, -ENOMEM, "no memory for the streams of rows");
-    const struct drps_streams_config config = {
+    st->path = drps_saved_runs_path(st->looking ? st->config.saved_dir : st->config.dir);
+    if (!st->path) return drps_err_set(err, -ENOMEM, "no memory for the rows on disk");
+    const struct drps_runs_config config = {
         .io = st->config.io,
         .path = st->path,
         .saved = st->restore ? &st->restore->saved : NULL,
-        .n = (size_t)st->source.windows + st->layout.groups,
-        .file_chunks = drps_stream_layout_file_chunks(&st->layout, most_in_streams(st),
-                                                      st->stats.rows_sent * st->config.row_bytes),
+        .looking = st->looking,
+        .row_bytes = st->config.row_bytes,
         .chunk_bytes = st->layout.chunk_bytes,
-        .tails = st->layout.tails,
+        .file_chunks = st->layout.file_chunks,
+        .runs = st->layout.runs,
+        .ahead = st->layout.ahead,
         .behind = st->layout.behind,
         .write_chunks = st->layout.write_chunks,
-        .read_chunks = st->layout.read_chunks,
         .threads_only = st->config.no_uring,
     };
-    if (st->looking) return drps_saved_streams_open(&config, &st->restore->streams, err);
-    int rc = link_saved(st, err);
-    return rc == 0 ? drps_streams_open(&config, &st->streams, err) : rc;
+    int rc = st->looking ? 0 : link_saved(st, err);
+    return rc == 0 ? drps_runs_open(&config, &st->runs, err) : rc;
 }
 
 static void describe(struct drps_relay *st)
 {
     struct drps_aio_about about;
-    drps_streams_about(st->streams, &about);
+    drps_runs_about(st->runs, &about);
     strncpy(st->stats.io_engine, about.engine, sizeof(st->stats.io_engine) - 1); /* zeroed before */
     memcpy(st->stats.io_remark, about.why, sizeof(about.why));
     st->stats.direct = about.direct;
     st->stats.chunk_bytes = st->layout.chunk_bytes;
     st->stats.write_bytes = st->layout.chunk_bytes * st->layout.write_chunks;
-    st->stats.tails = st->layout.tails;
-    st->stats.groups = st->layout.groups;
+    st->stats.runs = st->layout.runs;
     st->stats.seek_bytes = st->config.seek_bytes;
     st->stats.pool_bytes = st->rows_bytes;
 }
@@ -253,35 +241,31 @@ static int read_summed(void *ctx, uint32_t w, struct drps_store_window *out, uin
     return rc;
 }
 
-/* drps_hold_plan(), and the sums of all windows. */
-static int plan_and_sum(struct drps_relay *st, struct drps_sends *sends, struct drps_err *err)
+/* Read all windows: sum them up, and find out how many rows an epoch writes. Counts use the memory
+ * of the buffers meanwhile. */
+static int survey(struct drps_relay *st, struct drps_err *err)
 {
     struct summed s = {.inner = &st->source, .sum = drps_summer_new()};
     struct drps_window_source source = st->source;
-    if (!s.sum) return drps_err_set(err, -ENOMEM, "no memory to plan which rows stay in memory");
+    struct drps_moves moves = {0};
     source.ctx = &s;
     source.read = read_summed;
-    int rc = drps_hold_plan(&source, st->frames, st->share.buffer_bytes, &st->prev, st->hold_limit,
-                            &st->stats.rows_sent, sends, err);
-    st->windows_sum = drps_summer_value(s.sum);
+    int rc = s.sum ? drps_moves_init(&moves, source.windows, st->share.buffer_bytes) : -ENOMEM;
+    if (rc == 0) rc = drps_moves_read(&moves, &source, st->frames, &st->prev, err);
+    const uint64_t frames = st->frames < st->config.rows ? st->frames : 0;
+    if (rc == 0) rc = drps_moves_written(&moves, frames, &st->stats.rows_sent);
+    if (rc == -ENOMEM) (void)drps_err_set(err, rc, "no memory to count the rows that move");
+    st->windows_sum = s.sum ? drps_summer_value(s.sum) : 0;
     st->epoch_steps = s.steps;
     drps_summer_free(s.sum);
+    drps_moves_destroy(&moves);
     return rc;
 }
 
-/* Choose which rows are held, and whether streams share tails for the others. Meanwhile the list of
- * what windows send uses the memory of later scans, and drps_hold_plan() that of the buffers. */
-static int plan_holding(struct drps_relay *st, struct drps_err *err)
+static int choose_layout(struct drps_relay *st, struct drps_err *err)
 {
-    struct drps_sends sends;
-    int rc = drps_sends_init(&sends, st->source.windows, st->share.scan_bytes, err);
-    sends.first = st->first_window;
-    if (rc == 0) rc = plan_and_sum(st, &sends, err);
-    if (rc == 0)
-        rc = drps_stream_layout_share_tails(&st->config, st->share.buffer_bytes, &sends,
-                                            st->hold_limit, &st->layout, err);
-    drps_sends_destroy(&sends);
-    return rc;
+    const uint64_t runs = st->stats.rows_sent / drps_relay_spill_rows(st->frames);
+    return drps_run_layout_choose(&st->config, st->share.buffer_bytes, runs, &st->layout, err);
 }
 
 /* Find the window that has config.first_step. */
@@ -331,16 +315,15 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
                             (unsigned long long)memory_for(&st->config, st->source.working_rows),
                             (unsigned long long)st->config.memory_bytes);
     st->frames = drps_relay_frames(&st->share, st->source.working_rows, st->config.rows);
-    rc = drps_stream_layout_choose(&st->config, st->share.buffer_bytes, &st->layout, err);
-    if (rc < 0) return rc;
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
                             (unsigned long long)st->frames, st->config.row_bytes);
-    rc = plan_holding(st, err);
+    rc = survey(st, err);
+    if (rc == 0) rc = choose_layout(st, err);
     if (rc == 0 && st->restore) rc = drps_relay_restore_place(st, err);
     if (rc < 0) return rc;
     st->all_windows = windows_to_run(st);
-    rc = open_streams(st, err);
+    rc = open_runs(st, err);
     if (rc == 0 && st->restore) rc = drps_relay_restore_rows(st, err);
     if (rc == 0) rc = drps_relay_reserve_scan(st, err);
     if (rc < 0 || st->looking) return rc;
@@ -350,7 +333,7 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
 }
 
 /* A failed opening leaves the folder as it was. */
-static void unlink_streams(const struct drps_relay *st)
+static void unlink_runs(const struct drps_relay *st)
 {
     if (st->linked) (void)st->config.io->ops->unlink(st->config.io->ctx, st->path);
 }
@@ -378,7 +361,7 @@ static int open_store(const struct drps_store_config *config, int looking,
     st->looking = looking;
     rc = open_parts(st, err);
     if (rc < 0) {
-        unlink_streams(st);
+        unlink_runs(st);
         relay_close((struct drps_store *)st);
         return rc;
     }
@@ -551,7 +534,7 @@ static void relay_forget(struct drps_store *base, unsigned save)
 {
     struct drps_relay *st = (struct drps_relay *)base;
     if (drps_relay_stand_still(st, NULL) == 0) /* after a failure only close is left */
-        drps_streams_unpin(st->streams, save);
+        drps_runs_unpin(st->runs, save);
     drps_relay_go_on(st);
 }
 
@@ -563,7 +546,7 @@ static void relay_stats(struct drps_store *base, struct drps_store_stats *out)
     out->windows_ahead = st->ready > st->asked ? st->ready - st->asked : 0;
     (void)pthread_mutex_unlock(&st->lock);
     out->steps = st->steps.opened;
-    drps_streams_stats(st->streams, &out->io);
+    drps_runs_stats(st->runs, &out->io);
 }
 
 static void relay_window_stats(struct drps_store *base, struct drps_window_stats *out)

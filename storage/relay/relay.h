@@ -1,40 +1,36 @@
 /*
- * The relay store: all rows of two windows are in memory, and so are rows that a window near by
- * needs, where there is room; every other row is on its way, in a sequential stream, to the window
- * that needs it next. Private to storage/relay/.
+ * The relay store: all rows of two windows are in memory, and so are rows that wait there for a
+ * window that uses them soon; every other row is on disk, in a run that is read front to back as
+ * windows need its rows. Private to storage/relay/.
  *
- *     window q closes    rows used again by window q + 1, or up to the hold limit (hold.h), stay in
- *                        their frames; every other row is appended to the stream of the window that
- *                        uses it next, and its frame is free
- *     window q opens     frames of rows that stayed are taken over; its stream is read front to
- *                        back into free frames; rows that no window has used yet are created
+ *     window q closes    a row that is used again by window n waits for it, in its frame
+ *     window q opens     frames of rows that stayed from window q - 1 are taken over, and so are
+ *                        those of rows that waited; its other rows come from the queue and from
+ *                        runs; rows that no window has used yet are created
+ *     frames run out     the rows that wait for the windows furthest away leave together: they
+ *                        become a run, sorted by window (spill.c)
  *
  * Windows are numbered on over the epochs: q = 0, 1, 2, ...; window q is number (first_window + q)
  * % K of the plan, as a run may begin in the middle of an epoch. Then the steps of window 0 before
  * config.first_step are left out, and a row is created by the first window from there on that uses
- * it. A stream needs no row ids: rows arrive in the order in which their last windows closed,
- * within one in slot order, so sorting a window's slots by the distance to their last use gives
- * that order back. The engine's thread runs the steps of window q while the window thread, a thread
- * of the store, closes q - 1 and opens q + 1. With config.open_steps it may run steps of q + 1,
- * too, before all of q are closed: rows that both use are in the same frames, and q stays open
- * until the last of its steps has closed.
- *
- * With many windows, one unfinished chunk a window would take too much memory. Then streams share
- * fewer of them, where each window sends to few others (sends.h). Or else windows are gathered in
- * groups of `span`: rows for windows beyond the next group go to their group's stream, which is
- * passed on to its windows when the group before it begins: twice the bytes, but only 2 span + K /
- * span unfinished chunks.
+ * it. Rows on their way need no ids: those of a window come in the order in which the windows that
+ * used them last closed, within one in slot order, so sorting a window's slots by the distance to
+ * their last use gives that order back. The engine's thread runs the steps of window q while the
+ * window thread, a thread of the store, closes q - 1 and opens q + 1. With config.open_steps it may
+ * run steps of q + 1, too, before all of q are closed: rows that both use are in the same frames,
+ * and q stays open until the last of its steps has closed.
  *
  * The files of this folder, in the order of an epoch:
  *
  *     relay.c            opening the store; steps, as the engine's thread opens and closes them
- *     memory_share.c     memory for rows and for buffers; stream_layout.c: what the buffers become
- *     hold_limit.c       which rows stay in memory; hold.c: their lists; sends.c: the other rows
+ *     memory_share.c     memory for rows and for buffers; run_layout.c: what the buffers become
  *     window_thread.c    the thread that moves rows between windows
  *     windows.c          opening and closing one window, with pick.c for its slots
- *     streams/           many streams in one file, over storage/io
+ *     waiting.c          lists of rows that wait in memory; spill.c: which of them leave
+ *     runs/              runs in one file, over storage/io
+ *     moves.c            how many rows will leave, by counts alone
  *     scan*.c            all rows in placed order, for the model, or of a saved store
- *     save.c, restore.c  saving the store beside its stream file, and opening it from that
+ *     save.c, restore.c  saving the store beside its run file, and opening it from that
  */
 #ifndef DRPS_RELAY_INTERNAL_H
 #define DRPS_RELAY_INTERNAL_H
@@ -43,10 +39,11 @@
 
 #include "storage/drps_open_steps.h"
 #include "storage/relay/drps_relay.h"
-#include "storage/relay/hold.h"
+#include "storage/relay/drps_moves.h"
 #include "storage/relay/pick.h"
-#include "storage/relay/stream_layout.h"
-#include "storage/relay/streams/drps_streams.h"
+#include "storage/relay/run_layout.h"
+#include "storage/relay/runs/drps_runs.h"
+#include "storage/relay/waiting.h"
 
 /* How the store shares config->memory_bytes. */
 void drps_relay_share_of(const struct drps_store_config *config, struct drps_relay_share *out);
@@ -63,22 +60,28 @@ struct drps_relay_window {
     struct drps_use_distances next; /* own: windows until each row is used again */
 };
 
+/* The run that is being written. */
+struct drps_spill {
+    int begun;
+    uint64_t first, next, last; /* windows whose rows it has, gets next, and may get */
+};
+
 struct drps_relay {
     const struct drps_store_ops *ops;
     struct drps_store_config config;
     struct drps_window_source source;
     struct drps_relay_share share;
-    struct drps_stream_layout layout;
+    struct drps_run_layout layout;
     uint32_t first_window; /* of the plan: the one that has config.first_step */
     uint64_t left_out;     /* steps of it before that */
     uint64_t all_windows;  /* that are opened, ever: the last one ends an epoch */
     uint64_t epoch_steps;  /* of all windows */
     uint64_t windows_sum;  /* checksum of what windows are, for saves */
-    int looking;           /* 1: opened to be scanned, from a save: nothing goes on. `streams`,
-                              `rows` and far distances of open windows are not there then */
-    int linked;            /* 1: the stream file was a save's, and has gotten its name here */
-    char *path;            /* own: of the stream file */
-    struct drps_streams *streams;
+    int looking;           /* 1: opened to be scanned, from a save: nothing goes on. `rows`
+                              and far distances of open windows are not there then */
+    int linked;            /* 1: the run file was a save's, and has gotten its name here */
+    char *path;            /* own: of the run file */
+    struct drps_runs *runs;
     struct drps_restore *restore; /* own: while it is opened from a save, or looks at one; save.h */
 
     /* Rows in memory. Arrays of max_rows have room for DRPS_PICK_ROOM more. */
@@ -86,15 +89,17 @@ struct drps_relay {
     size_t rows_bytes;
     uint64_t frames;
     uint64_t *free_frames;            /* own: bit f: frame f holds no row */
+    uint64_t free_n;                  /* so many do */
     struct drps_relay_window open[2]; /* window q at q % 2 */
-    uint32_t *hold_limit;             /* own: [K] longest use distance of rows that are held */
-    struct drps_held_rows *held_rows; /* own: frames of rows that are held, by their next window */
-    uint64_t *group_rows;             /* own: [groups] in each group's stream */
-    uint32_t *order;                  /* own: [max_rows] slots, or frames, in stream order */
+    struct drps_waiting *waiting;     /* own: frames of rows that wait, by their next window */
+    uint32_t *order;                  /* own: [max_rows] slots, or frames, in the order of use */
     uint32_t *picked;                 /* own: [max_rows] slots, or frames, of those that move */
-    uint32_t *ids;                    /* own: [max_rows] of the window being opened */
-    struct drps_use_distances prev;   /* own: windows since the last use of each of its rows */
-    uint32_t *counts;                 /* own: [K + 2] of rows, by distance */
+    uint32_t *leaving;                /* own: [max_rows] frames of rows that leave for one window */
+    struct drps_spill spill;
+    uint64_t spilled;               /* rows that left memory to runs, ever */
+    uint32_t *ids;                  /* own: [max_rows] of the window being opened */
+    struct drps_use_distances prev; /* own: windows since the last use of each of its rows */
+    uint32_t *counts;               /* own: [K + 2] of rows, by distance */
     uint32_t (*parts)[DRPS_RELAY_QUARTERS]; /* own: [K + 2] the same of each quarter of them */
     struct drps_picker picker;
 
@@ -136,12 +141,6 @@ static inline int drps_relay_is_free(const struct drps_relay *st, uint64_t frame
     return (int)(st->free_frames[frame / 64] >> frame % 64 & 1);
 }
 
-/* 1: rows that left window q for the one `distance` later are held in memory. */
-static inline int drps_relay_held(const struct drps_relay *st, uint64_t q, uint32_t distance)
-{
-    return distance <= st->hold_limit[drps_relay_number(st, q)];
-}
-
 /* ---- The window thread's two moves ---- */
 
 DRPS_MUST_CHECK
@@ -149,9 +148,13 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
 DRPS_MUST_CHECK
 int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *err);
 
-/* Returns the stream that rows leaving window w for the one `distance` later are appended to: below
- * K a window's, else a group's. */
-uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t distance);
+/* Before window q opens: let rows leave until n frames are free. */
+DRPS_MUST_CHECK
+int drps_relay_make_room(struct drps_relay *st, uint64_t q, uint64_t n, struct drps_err *err);
+/* End the run that is being written, if there is one: all of what left memory can be read then. */
+DRPS_MUST_CHECK
+int drps_relay_end_run(struct drps_relay *st, struct drps_err *err);
+void drps_relay_free_frames(struct drps_relay *st, const uint32_t *frames, size_t n);
 
 DRPS_MUST_CHECK
 int drps_window_thread_start(struct drps_relay *st, struct drps_err *err);
@@ -168,7 +171,7 @@ DRPS_MUST_CHECK
 int drps_relay_reserve_scan(const struct drps_relay *st, struct drps_err *err);
 /* Visit the first `bytes` of all rows in placed order, while the window thread is idle; 0: all.
  * Room for more than was set aside is taken at first, and given back at the end. Whatever fails,
- * the streams are as they were before, unless the disk cannot read them. */
+ * runs are as they were before, unless the disk cannot read them. */
 DRPS_MUST_CHECK
 int drps_relay_scan(struct drps_relay *st, size_t bytes, drps_row_visit visit, void *ctx,
                     struct drps_err *err);

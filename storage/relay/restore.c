@@ -50,7 +50,7 @@ int drps_relay_saved_about(const struct drps_io *io, const char *dir, struct drp
 
 int drps_relay_verify_saved(const struct drps_io *io, const char *dir, struct drps_err *err)
 {
-    return drps_streams_verify_saved(io, dir, 2, err); /* after the shape and the place */
+    return drps_runs_verify_saved(io, dir, 2, err); /* after the shape and the place */
 }
 
 /* Windows closing and closing + 1 are open, or the first alone; steps are in one of these, or the
@@ -99,11 +99,8 @@ static int check_shape(const struct drps_relay *st, struct drps_err *err)
     } same[] = {
         {"rows in memory", offsetof(struct drps_saved_shape, frames)},
         {"checksum of windows", offsetof(struct drps_saved_shape, windows_sum)},
-        {"checksum of hold limits", offsetof(struct drps_saved_shape, limits_sum)},
         {"bytes of a chunk", offsetof(struct drps_saved_shape, chunk_bytes)},
-        {"unfinished chunks", offsetof(struct drps_saved_shape, tails)},
-        {"groups", offsetof(struct drps_saved_shape, groups)},
-        {"windows of a group", offsetof(struct drps_saved_shape, span)},
+        {"runs", offsetof(struct drps_saved_shape, runs)},
     };
     struct drps_saved_shape now;
     drps_saved_describe(st, &now);
@@ -210,14 +207,14 @@ static int read_window(struct claims *c, uint64_t q, struct drps_err *err)
     return rc == 0 ? claim(c, st->picked, n, err) : rc;
 }
 
-static int read_held(struct claims *c, uint32_t w, struct drps_err *err)
+static int read_waiting(struct claims *c, uint32_t w, struct drps_err *err)
 {
     struct drps_relay *st = c->st;
     size_t n = 0;
     int rc = drps_saved_read_entries(&st->restore->saved, st->order, sizeof(*st->order),
-                                     st->source.max_rows, &n, "held rows", err);
+                                     st->source.max_rows, &n, "rows that wait", err);
     if (rc == 0) rc = claim(c, st->order, n, err);
-    return rc == 0 ? drps_held_rows_add(st->held_rows, w, st->order, n, err) : rc;
+    return rc == 0 ? drps_waiting_add(st->waiting, w, st->order, n, err) : rc;
 }
 
 static int read_frames(struct claims *c, struct drps_err *err)
@@ -228,25 +225,12 @@ static int read_frames(struct claims *c, struct drps_err *err)
     for (uint64_t q = st->closing; q < st->ready && rc == 0; q++)
         rc = read_window(c, q, err);
     for (uint32_t w = 0; w < st->source.windows && rc == 0; w++)
-        rc = read_held(c, w, err);
+        rc = read_waiting(c, w, err);
     for (uint64_t f = 0; f < st->frames && rc == 0; f++)
         unused += (uint64_t)drps_relay_is_free(st, f);
+    st->free_n = unused;
     if (rc == 0 && c->n + unused != st->frames)
         rc = drps_saved_wrong(&st->restore->saved, "frames", err);
-    return rc;
-}
-
-static int read_groups(struct drps_relay *st, struct drps_err *err)
-{
-    const uint32_t groups = st->layout.groups;
-    size_t n = 0;
-    int rc = drps_saved_read_entries(&st->restore->saved, st->group_rows, sizeof(*st->group_rows),
-                                     groups, &n, "groups", err);
-    if (rc == 0 && n != groups) rc = drps_saved_wrong(&st->restore->saved, "groups", err);
-    for (uint32_t g = 0; g < groups && rc == 0; g++)
-        if (st->group_rows[g] >
-            drps_scan_stream_bytes(st, (size_t)st->source.windows + g) / st->config.row_bytes)
-            rc = drps_saved_wrong(&st->restore->saved, "groups", err);
     return rc;
 }
 
@@ -296,7 +280,6 @@ int drps_relay_restore_rows(struct drps_relay *st, struct drps_err *err)
     struct claims c = {.st = st, .seen = calloc((size_t)st->frames / 64 + 1, sizeof(*c.seen))};
     int rc = c.seen ? 0 : drps_err_set(err, -ENOMEM, "no memory to restore the row store");
     if (rc == 0) rc = read_frames(&c, err);
-    if (rc == 0) rc = read_groups(st, err);
     st->restore->in_frames = c.n;
     if (rc == 0 && !st->looking) rc = drps_relay_restore_visit(st, keep_row, st, err);
     free(c.seen);
@@ -306,7 +289,6 @@ int drps_relay_restore_rows(struct drps_relay *st, struct drps_err *err)
 void drps_relay_restore_end(struct drps_relay *st)
 {
     if (!st->restore) return;
-    drps_saved_streams_close(st->restore->streams);
     drps_saved_close(&st->restore->saved);
     free(st->restore->ids);
     free(st->restore);

@@ -1,4 +1,4 @@
-/* Saving a relay store: a second name of the stream file, and records of what is in memory; save.h
+/* Saving a relay store: a second name of the run file, and records of what is in memory; save.h
  * has the idea. */
 #include "storage/relay/save.h"
 
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_checksum.h"
 
 static int add(struct drps_recwriter *w, const void *data, size_t bytes, struct drps_err *err)
 {
@@ -29,11 +28,8 @@ void drps_saved_describe(const struct drps_relay *st, struct drps_saved_shape *o
         .frames = st->frames,
         .windows = st->source.windows,
         .windows_sum = st->windows_sum,
-        .limits_sum = drps_checksum(st->hold_limit, st->source.windows * sizeof(*st->hold_limit)),
         .chunk_bytes = st->layout.chunk_bytes,
-        .tails = st->layout.tails,
-        .groups = st->layout.groups,
-        .span = st->layout.span,
+        .runs = st->layout.runs,
     };
 }
 
@@ -61,11 +57,10 @@ static int save_frames(struct drps_relay *st, struct drps_recwriter *w, struct d
         rc = add(w, win->frame, win->head.n * sizeof(*win->frame), err);
     }
     for (uint32_t v = 0; v < st->source.windows && rc == 0; v++) {
-        const size_t n = (size_t)drps_held_rows_count(st->held_rows, v);
-        drps_held_rows_take(st->held_rows, v, 0, st->order); /* as scratch: all rows of a window */
+        const size_t n = (size_t)drps_waiting_count(st->waiting, v);
+        drps_waiting_take(st->waiting, v, 0, st->order); /* as scratch: all rows of a window */
         rc = add(w, st->order, n * sizeof(*st->order), err);
     }
-    if (rc == 0) rc = add(w, st->group_rows, st->layout.groups * sizeof(*st->group_rows), err);
     return rc;
 }
 
@@ -100,7 +95,7 @@ static int write_records(struct drps_relay *st, const char *path, struct drps_er
     int rc = drps_recwriter_open(st->config.io, path, DRPS_KIND_SAVED_RELAY, &w, err);
     if (rc < 0) return rc;
     rc = save_shape(st, w, err);
-    if (rc == 0) rc = drps_streams_save(st->streams, w, err);
+    if (rc == 0) rc = drps_runs_save(st->runs, w, err);
     if (rc == 0) rc = save_frames(st, w, err);
     if (rc == 0) rc = save_rows(st, w, err);
     if (rc == 0) rc = drps_recwriter_finish(w, err);
@@ -120,13 +115,14 @@ int drps_relay_link(const struct drps_io *io, const char *from, const char *to,
 
 int drps_relay_save(struct drps_relay *st, const char *dir, struct drps_err *err)
 {
-    char *streams = drps_saved_streams_path(dir), *records = drps_saved_records_path(dir);
-    int rc = streams && records ? drps_relay_link(st->config.io, st->path, streams, err)
-                                : drps_err_set(err, -ENOMEM, "no memory for the name of a file");
-    if (rc == 0) rc = drps_streams_save_begin(st->streams, err);
+    char *runs = drps_saved_runs_path(dir), *records = drps_saved_records_path(dir);
+    int rc = runs && records ? drps_relay_link(st->config.io, st->path, runs, err)
+                             : drps_err_set(err, -ENOMEM, "no memory for the name of a file");
+    if (rc == 0) rc = drps_relay_end_run(st, err);
+    if (rc == 0) rc = drps_runs_save_begin(st->runs, err);
     if (rc == 0) rc = write_records(st, records, err);
-    if (rc == 0) rc = drps_streams_pin(st->streams, err);
-    free(streams);
+    if (rc == 0) rc = drps_runs_pin(st->runs, err);
+    free(runs);
     free(records);
     return rc;
 }

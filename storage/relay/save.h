@@ -1,40 +1,38 @@
 /*
  * Saving a relay store, and opening one from what was saved. Private to storage/relay/.
  *
- * Rows that lie in the stream file are on disk already. So a save writes the rest, which is in
- * memory, and names the chunks of the file that streams have; these are pinned, which means that
- * they stay as they are while the run goes on and writes others. The folder of a save has
+ * Rows that lie in the run file are on disk already. So a save writes the rest, which is in memory,
+ * and names the chunks of the file that runs have; these are pinned, which means that they stay as
+ * they are while training goes on and writes others. The folder of a save has
  *
- *     streams      a second name of the stream file
- *     relay.rec    records: what the store was opened with; where it is; what its streams hold
- *                  (streams_save.c); which frames are free; the frames of both open windows' rows
- *                  and of the rows held for each window; rows in groups' streams; the rows in
- *                  frames that are not free, in the order of frames
+ *     runs         a second name of the run file
+ *     relay.rec    records: what the store was opened with; where it is; what runs there are
+ *                  (runs_save.c); which frames are free; the frames of both open windows' rows and
+ *                  of the rows that wait for each window; the rows in frames that are not free, in
+ *                  the order of frames
  *
- * A store that is opened from it has every row in the same frame, or at the same place of a stream,
+ * A store that is opened from it has every row in the same frame, or at the same place of a run,
  * and goes on as if nothing had happened. Nothing of that is believed before it was checked: a
  * chunk is in one list at most, a frame is free or is used once, and rows that both windows have
  * are in the same frames.
  *
- * A saved store that is only looked at, to scan it, keeps neither frames nor tails in memory. It
- * notes which row each frame has, and reads the rows in the order of frames.
+ * A saved store that is only looked at, to scan it, keeps no frames in memory. It notes which row
+ * each frame has, and reads the rows in the order of frames.
  */
 #ifndef DRPS_RELAY_SAVE_H
 #define DRPS_RELAY_SAVE_H
 
 #include "storage/relay/relay.h"
-#include "storage/relay/streams/drps_saved_streams.h"
 
-enum { DRPS_SAVED_VERSION = 1, DRPS_SAVED_RECORD_BYTES = 256 << 10 /* of rows, or a row */ };
+enum { DRPS_SAVED_VERSION = 2, DRPS_SAVED_RECORD_BYTES = 256 << 10 /* of rows, or a row */ };
 
 /* What a store was opened with: what follows `scan_bytes` must be the same to go on from it. */
 struct drps_saved_shape {
     uint64_t version;
     uint64_t memory_bytes, buffer_bytes, seek_bytes, config_chunk_bytes, scan_bytes;
     uint64_t rows, row_bytes, frames;
-    uint64_t windows, windows_sum, limits_sum; /* checksums: windows' heads and use distances; hold
-                                                  limits */
-    uint64_t chunk_bytes, tails, groups, span;
+    uint64_t windows, windows_sum; /* checksum of their heads and use distances */
+    uint64_t chunk_bytes, runs;
 };
 
 /* Where it is. Windows are numbered as in relay.h. */
@@ -53,9 +51,8 @@ struct drps_restore {
     uint64_t done;   /* steps of it before that */
 
     /* Of a store that is looked at. */
-    struct drps_saved_streams *streams; /* own */
-    uint32_t *ids;                      /* own: [frames] the placed id of the row in each */
-    uint64_t in_frames;                 /* rows in frames */
+    uint32_t *ids;      /* own: [frames] the placed id of the row in each */
+    uint64_t in_frames; /* rows in frames */
 };
 
 /* Returns how many rows a record has. */
@@ -69,7 +66,7 @@ void drps_saved_describe(const struct drps_relay *st, struct drps_saved_shape *o
 
 /* While the window thread is idle: write the folder's files, and pin the chunks that they name.
  * Returns the number of the save. -ENOTSUP: the folder's file system cannot have a second name of
- * the stream file. A failure leaves files in the folder. */
+ * the run file. A failure leaves files in the folder. */
 DRPS_MUST_CHECK
 int drps_relay_save(struct drps_relay *st, const char *dir, struct drps_err *err);
 
@@ -86,7 +83,7 @@ void drps_relay_restore_first(struct drps_relay *st);
  * was saved. */
 DRPS_MUST_CHECK
 int drps_relay_restore_place(struct drps_relay *st, struct drps_err *err);
-/* Once streams are open: read the rest. */
+/* Once runs are open: read the rest. */
 DRPS_MUST_CHECK
 int drps_relay_restore_rows(struct drps_relay *st, struct drps_err *err);
 /* Receives the row of a frame. */

@@ -102,8 +102,7 @@ int drps_relay_scan(struct drps_relay *st, size_t bytes, drps_row_visit visit, v
     struct drps_scan sc;
     int rc = drps_scan_begin(&sc, st, bytes, err);
     if (rc == 0) rc = drps_scan_windows(&sc, err);
-    if (rc == 0) rc = drps_scan_groups(&sc, err);
-    if (rc == 0) rc = drps_scan_write(&sc, &sc.rows, err);
+    if (rc == 0) rc = drps_scan_write(&sc, err);
     for (size_t p = 0; p < sc.rows.n && rc == 0; p++)
         rc = visit_part(&sc, p, visit, ctx, err);
     const int ended = drps_scan_end(&sc, rc ? NULL : err);

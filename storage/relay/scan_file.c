@@ -21,7 +21,6 @@ static size_t most_of(size_t a, size_t b)
 static void split_init(struct drps_scan_split *split, size_t n, size_t entry_bytes, uint64_t bytes)
 {
     *split = (struct drps_scan_split){.n = n, .entry_bytes = entry_bytes};
-    if (!n) return;
     split->buffer_bytes = most_of((size_t)(bytes / n / entry_bytes), 1) * entry_bytes;
     split->parts = calloc(n, sizeof(*split->parts));
 }
@@ -35,14 +34,11 @@ static uint64_t place_part(const struct drps_scan_split *split, size_t p, uint64
     return at + split->parts[p].room;
 }
 
-/* The file has the partitions, and behind them the groups' lists. */
 static void lay_out(struct drps_scan *sc)
 {
     uint64_t at = 0, left = sc->st->config.rows;
     for (size_t p = 0; p < sc->rows.n; p++, left -= sc->part_rows)
         at = place_part(&sc->rows, p, at, left < sc->part_rows ? left : sc->part_rows);
-    for (size_t g = 0; g < sc->ids.n; g++)
-        at = place_part(&sc->ids, g, at, sc->st->group_rows[g]);
 }
 
 /* How much of each row is shown when `bytes` are asked for. */
@@ -51,12 +47,10 @@ static size_t shown(const struct drps_relay *st, size_t bytes)
     return bytes && bytes < st->config.row_bytes ? bytes : st->config.row_bytes;
 }
 
-/* What the file takes: for each row an entry of its placed id and what is shown of it, and its id
- * once more if groups' streams may have it. */
+/* What the file takes: for each row an entry of its placed id and what is shown of it. */
 static uint64_t file_bytes(const struct drps_relay *st, size_t bytes)
 {
-    const size_t ids = (st->layout.groups ? 2 : 1) * sizeof(uint32_t);
-    return st->config.rows * (shown(st, bytes) + ids);
+    return st->config.rows * (shown(st, bytes) + sizeof(uint32_t));
 }
 
 static uint64_t set_aside(const struct drps_relay *st)
@@ -95,8 +89,6 @@ int drps_scan_end(struct drps_scan *sc, struct drps_err *err)
     drps_io_close(io, sc->fd);
     free(sc->path);
     free(sc->rows.parts);
-    free(sc->ids.parts);
-    free(sc->since);
     free(sc->buffers);
     free(sc->room);
     free(sc->there);
@@ -115,22 +107,16 @@ int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes, s
 {
     const size_t row_bytes = st->config.row_bytes;
     const uint64_t half = st->share.scan_bytes / 2;
-    const size_t groups = st->layout.groups;
     *sc = (struct drps_scan){.st = st, .fd = -1, .shown = shown(st, bytes)};
     sc->part_rows = partition_rows(half, row_bytes);
     split_init(&sc->rows, (size_t)((st->config.rows + sc->part_rows - 1) / sc->part_rows),
                sc->shown + sizeof(uint32_t), half);
-    sc->room_bytes = (size_t)sc->part_rows * row_bytes;
-    split_init(&sc->ids, groups, sizeof(uint32_t), sc->room_bytes);
-    sc->room_bytes = most_of(sc->room_bytes, groups * sc->ids.buffer_bytes);
     sc->path = drps_path_join(st->config.dir, scan_name);
-    sc->since = drps_array_new(groups, sizeof(*sc->since));
     sc->buffers = sc->rows.buffers = drps_array_new(sc->rows.n, sc->rows.buffer_bytes);
-    sc->room = sc->ids.buffers = malloc(sc->room_bytes);
+    sc->room = malloc((size_t)sc->part_rows * row_bytes);
     sc->there = calloc(DRPS_DISTANCE_WORDS(sc->part_rows), sizeof(*sc->there));
     sc->row = malloc(row_bytes);
-    if (!sc->path || !sc->rows.parts || (groups && !sc->ids.parts) || !sc->since || !sc->buffers ||
-        !sc->room || !sc->there || !sc->row)
+    if (!sc->path || !sc->rows.parts || !sc->buffers || !sc->room || !sc->there || !sc->row)
         return drps_err_set(err, -ENOMEM, "no memory to put %llu rows in order",
                             (unsigned long long)st->config.rows);
     lay_out(sc);
@@ -138,9 +124,9 @@ int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes, s
     return rc == 0 ? grow(sc, err) : rc;
 }
 
-int drps_scan_write_part(const struct drps_scan *sc, struct drps_scan_split *split, size_t p,
-                         struct drps_err *err)
+int drps_scan_write_part(const struct drps_scan *sc, size_t p, struct drps_err *err)
 {
+    const struct drps_scan_split *split = &sc->rows;
     struct drps_scan_part *part = &split->parts[p];
     if (part->written + part->used > part->room)
         return drps_err_set(err, DRPS_E_CORRUPT,
@@ -154,10 +140,10 @@ int drps_scan_write_part(const struct drps_scan *sc, struct drps_scan_split *spl
     return rc;
 }
 
-int drps_scan_write(const struct drps_scan *sc, struct drps_scan_split *split, struct drps_err *err)
+int drps_scan_write(const struct drps_scan *sc, struct drps_err *err)
 {
     int rc = 0;
-    for (size_t p = 0; p < split->n && rc == 0; p++)
-        rc = drps_scan_write_part(sc, split, p, err);
+    for (size_t p = 0; p < sc->rows.n && rc == 0; p++)
+        rc = drps_scan_write_part(sc, p, err);
     return rc;
 }

@@ -62,8 +62,7 @@ static int open_next(struct drps_relay *st, uint64_t q, struct drps_err *err)
 
 static int read_ahead(struct drps_relay *st, uint64_t q, struct drps_err *err)
 {
-    return q < st->all_windows ? drps_streams_prefetch(st->streams, drps_relay_number(st, q), err)
-                               : 0;
+    return q < st->all_windows ? drps_runs_prefetch(st->runs, q, err) : 0;
 }
 
 /* Run all windows. The last two stay open: training may end, or its rows be visited, at any time.

@@ -1,6 +1,6 @@
 /*
- * Opening and closing windows: where rows are in memory, and which stream carries them on. Both are
- * done by the window thread (window_thread.c); relay.h has the idea.
+ * Opening and closing windows: where rows are in memory, and where they wait for
+ * their next use. Both are done by the window thread (window_thread.c); relay.h has the idea.
  *
  * What is done for every slot of a window is done eight slots at a time (pick.h). Only rows that do
  * not stay are counted and sorted.
@@ -96,38 +96,40 @@ static void keep_frames(struct drps_relay *st, struct drps_relay_window *win)
     (void)drps_pick_positions(&st->picker, marks, win->head.n, 1, st->picked);
 }
 
-/* How many of the slots in st->order get their rows from where: first those of rows that were held,
- * then those whose rows arrive by stream, then those whose rows no window has used yet. */
+/* How many of the slots in st->order get their rows from where: first those whose rows arrive from
+ * the disk, then those whose rows waited in memory, then those whose rows no window has used yet.
+ */
 struct comers {
-    size_t held, arriving, created;
+    size_t arriving, waiting, created;
 };
 
-/* Put the slots in st->picked into st->order: rows that were held, then those that arrive, each
- * with the longest use distance first, which is the order in which they left. */
-static struct comers order_comers(struct drps_relay *st, uint64_t q, size_t n)
+/* Put the slots in st->picked into st->order: rows that were used longest ago come first, which is
+ * the order in which they came to wait; then those that no window has used. */
+static int order_comers(struct drps_relay *st, uint64_t q, size_t n, struct comers *c_out,
+                        struct drps_err *err)
 {
     const uint32_t windows = st->source.windows;
     const uint32_t known = q < windows ? (uint32_t)q : windows; /* the longest use distance yet */
-    struct comers c = {0, 0, 0};
-    uint32_t at = 0;
+    const uint64_t waiting = drps_waiting_count(st->waiting, drps_relay_number(st, q));
+    uint32_t at = 0, left;
     count_distances(st, st->prev.far, n);
-    for (int held = 1; held >= 0; held--)
-        for (uint32_t d = known; d > 1; d--) {
-            if (drps_relay_held(st, q - d, d) != held) continue;
-            const uint32_t rows = st->counts[d];
-            *(held ? &c.held : &c.arriving) += rows;
-            st->counts[d] = at;
-            at += rows;
-        }
-    c.created = n - c.held - c.arriving;
+    for (uint32_t d = known; d > 1; d--) {
+        const uint32_t rows = st->counts[d];
+        st->counts[d] = at;
+        at += rows;
+    }
+    left = at;
     for (uint32_t d = 1; d <= windows; d++) { /* none of distance 1 but in the first window */
         if (d > 1 && d <= known) continue;
         const uint32_t rows = st->counts[d];
         st->counts[d] = at;
         at += rows;
     }
+    if (left < waiting) return contradiction(q, "rows wait that are not used", err);
+    *c_out = (struct comers){
+        .arriving = left - (size_t)waiting, .waiting = (size_t)waiting, .created = n - left};
     sort_items(st, st->prev.far, st->picked, n);
-    return c;
+    return 0;
 }
 
 /* Take the first n free frames, in order. Returns how many there were. */
@@ -144,21 +146,24 @@ static size_t take_free_frames(struct drps_relay *st, size_t n, uint32_t *restri
     return k;
 }
 
-/* Put the frames of the slots in st->order into st->picked: rows that were held are where they
- * were, the others get free frames in order, so that a stream's rows come to lie in order. */
+/* Put the frames of the slots in st->order into st->picked: rows that waited are where they were,
+ * the others get free frames in order. */
 static int place_comers(struct drps_relay *st, struct drps_relay_window *win,
                         const struct comers *c, struct drps_err *err)
 {
     const uint32_t w = drps_relay_number(st, win->q);
-    const size_t others = c->arriving + c->created;
-    if (drps_held_rows_count(st->held_rows, w) != c->held)
-        return contradiction(win->q, "rows are held that are not used", err);
-    drps_held_rows_take(st->held_rows, w, 1, st->picked);
-    if (take_free_frames(st, others, st->picked + c->held) != others)
+    const size_t n = c->arriving + c->waiting + c->created, others = n - c->waiting;
+    uint32_t *restrict picked = st->picked;
+    drps_waiting_take(st->waiting, w, 1, picked + c->arriving);
+    int rc = drps_relay_make_room(st, win->q, others, err);
+    if (rc < 0) return rc;
+    st->free_n -= others;
+    if (take_free_frames(st, c->arriving, picked) != c->arriving ||
+        take_free_frames(st, c->created, picked + c->arriving + c->waiting) != c->created)
         return contradiction(win->q, "too many rows", err);
-    const uint32_t *restrict order = st->order, *restrict picked = st->picked;
+    const uint32_t *restrict order = st->order;
     uint32_t *restrict frame = win->frame;
-    for (size_t i = 0; i < c->held + others; i++)
+    for (size_t i = 0; i < n; i++)
         frame[order[i]] = picked[i];
     return 0;
 }
@@ -173,7 +178,7 @@ static char *row_in(const struct drps_relay *st, uint32_t frame)
 static int create_rows(struct drps_relay *st, const struct drps_relay_window *win,
                        const struct comers *c, struct drps_err *err)
 {
-    const size_t first = c->held + c->arriving;
+    const size_t first = c->arriving + c->waiting;
     const size_t words = DRPS_DISTANCE_WORDS(win->head.n);
     uint64_t *marks = st->prev.marks; /* which are not needed any more */
     int rc = 0;
@@ -190,23 +195,12 @@ static int create_rows(struct drps_relay *st, const struct drps_relay_window *wi
     return rc;
 }
 
-static int fetch_arrivals(struct drps_relay *st, uint32_t w, const struct comers *c,
+static int fetch_arrivals(struct drps_relay *st, uint64_t q, const struct comers *c,
                           struct drps_err *err)
 {
-    const size_t n = c->arriving;
-    const uint64_t bytes = (uint64_t)n * st->config.row_bytes;
-    if (drps_streams_bytes(st->streams, w) != bytes)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "window %u: %llu bytes of rows arrived, %llu are due: the plan's "
-                            "windows contradict each other; make the plan anew",
-                            w, (unsigned long long)drps_streams_bytes(st->streams, w),
-                            (unsigned long long)bytes);
-    int rc = drps_streams_begin(st->streams, w, 0, err);
-    if (rc == 0)
-        rc = drps_streams_take_rows(st->streams, st->rows, st->config.row_bytes,
-                                    st->picked + c->held, n, err);
-    if (rc == 0) rc = drps_streams_end(st->streams, err);
-    return rc;
+    int rc = 0;
+    if (c->arriving) rc = drps_runs_take(st->runs, q, st->rows, st->picked, c->arriving, err);
+    return rc == 0 ? drps_runs_taken(st->runs, q, err) : rc;
 }
 
 static void keep_stats(struct drps_relay *st, uint32_t w, const struct drps_window_stats *more)
@@ -225,6 +219,7 @@ static void keep_stats(struct drps_relay *st, uint32_t w, const struct drps_wind
     st->stats.rows_kept += more->kept;
     st->stats.rows_arrived += more->arrived;
     st->stats.rows_created += more->created;
+    st->stats.merged_bytes = drps_runs_merged_bytes(st->runs);
     (void)pthread_mutex_unlock(&st->lock);
 }
 
@@ -234,6 +229,7 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     const uint32_t w = drps_relay_number(st, q);
     struct drps_relay_window *win = &st->open[q % 2];
     struct drps_window_stats stats = {0};
+    const uint64_t spilled = st->spilled;
 
     uint32_t *ids = q < st->source.windows ? st->ids : NULL; /* later, nothing is created */
     int rc = st->source.read(st->source.ctx, w, &win->head, ids, &win->next, &st->prev, err);
@@ -244,42 +240,26 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
     if (st->prev.n_far + staying != win->head.n)
         return contradiction(q, "rows stay that are not used", err);
     keep_frames(st, win);
-    const struct comers c = order_comers(st, q, st->prev.n_far);
-    rc = place_comers(st, win, &c, err);
+    struct comers c = {0};
+    rc = order_comers(st, q, st->prev.n_far, &c, err);
+    if (rc == 0) rc = place_comers(st, win, &c, err);
     if (rc < 0) return rc;
     if (c.created && !ids) return contradiction(q, "it has rows that no window has had", err);
     rc = create_rows(st, win, &c, err);
-    if (rc == 0) rc = fetch_arrivals(st, w, &c, err);
+    if (rc == 0) rc = fetch_arrivals(st, q, &c, err);
     if (rc < 0) return rc;
     stats.rows = win->head.n;
     stats.created = c.created;
     stats.arrived = c.arriving;
     stats.kept = stats.rows - stats.created - stats.arrived;
     stats.read_bytes = stats.arrived * st->config.row_bytes;
+    stats.written_bytes = (st->spilled - spilled) * st->config.row_bytes;
     stats.open_ns = drps_clock_ns() - start;
     keep_stats(st, w, &stats);
     return 0;
 }
 
 /* ---- Closing ---- */
-
-/* The end of the windows that window w sends to directly: those of its group and of the next. */
-static uint64_t direct_end(const struct drps_relay *st, uint32_t w)
-{
-    const uint64_t windows = st->source.windows;
-    const uint64_t span = st->layout.span;
-    const uint64_t group = w / span;
-    if (group + 1 == st->layout.groups) return windows + span;
-    return (group + 2) * span < windows ? (group + 2) * span : windows;
-}
-
-uint32_t drps_relay_route(const struct drps_relay *st, uint32_t w, uint32_t distance)
-{
-    const uint32_t windows = st->source.windows;
-    const uint64_t to = (uint64_t)w + distance;
-    if (!st->layout.span || to < direct_end(st, w)) return (uint32_t)(to % windows);
-    return windows + (uint32_t)(to % windows) / st->layout.span;
-}
 
 /* Put the frames of leaving rows into st->order, by use distance; counts[d] becomes the end of
  * distance d. Returns how many rows leave. */
@@ -295,123 +275,49 @@ static size_t order_leavers(struct drps_relay *st, const struct drps_relay_windo
         at += rows;
     }
     sort_items(st, win->next.far, st->picked, n);
+    st->counts[1] = 0; /* where distance 2 begins */
     return n;
 }
 
-/* A group's stream gets, from each window, how many rows go to each of the group's windows, and
- * then the rows. Append the counts of window w. */
-static int append_counts(struct drps_relay *st, uint32_t w, uint32_t distance, uint32_t group,
+/* Rows that are used again within an epoch wait where they are. */
+static int wait_leavers(struct drps_relay *st, uint32_t w, struct drps_err *err)
+{
+    const uint32_t windows = st->source.windows;
+    int rc = 0;
+    for (uint32_t d = 2; d < windows && rc == 0; d++) {
+        const uint32_t first = st->counts[d - 1], n = st->counts[d] - first;
+        if (n) rc = drps_waiting_add(st->waiting, (w + d) % windows, st->order + first, n, err);
+    }
+    return rc;
+}
+
+/* Rows that are used once an epoch go to the queue, unless there is memory for them; then they
+ * wait, too. Sets how many bytes were written. */
+static int queue_leavers(struct drps_relay *st, uint64_t q, uint64_t *bytes_out,
                          struct drps_err *err)
 {
     const uint32_t windows = st->source.windows;
-    const uint32_t first = group * st->layout.span;
-    int rc = 0;
-    for (uint32_t i = 0; i < st->layout.span && rc == 0; i++) {
-        const uint32_t d = (first + i + windows - w - 1) % windows + 1; /* 1 .. K */
-        const int sent = first + i < windows && d >= distance && d <= windows;
-        const uint32_t n = sent ? st->counts[d] - st->counts[d - 1] : 0;
-        st->group_rows[group] += n;
-        rc = drps_streams_append(st->streams, windows + group, &n, sizeof(n), err);
-    }
+    if (windows < 2) return 0;
+    const uint32_t first = st->counts[windows - 1], n = st->counts[windows] - first;
+    const uint32_t *frames = st->order + first;
+    if (!n) return 0;
+    if (st->frames == st->config.rows || !drps_relay_queues(st->free_n, st->frames))
+        return drps_waiting_add(st->waiting, drps_relay_number(st, q), frames, n, err);
+    int rc = drps_runs_queue(st->runs, q + windows, st->rows, frames, n, err);
+    drps_relay_free_frames(st, frames, n);
+    *bytes_out = n * st->config.row_bytes;
     return rc;
-}
-
-/* Rows up to the hold limit stay where they are, in the lists of held rows. Sets how many do. */
-static int hold_leavers(struct drps_relay *st, uint32_t w, size_t *held_out, struct drps_err *err)
-{
-    int rc = 0;
-    st->counts[1] = 0; /* where distance 2 begins */
-    for (uint32_t d = 2; d <= st->hold_limit[w] && rc == 0; d++) {
-        const uint32_t first = st->counts[d - 1];
-        rc = drps_held_rows_add(st->held_rows, (w + d) % st->source.windows, st->order + first,
-                                st->counts[d] - first, err);
-    }
-    *held_out = st->counts[st->hold_limit[w]];
-    return rc;
-}
-
-static int send_leavers(struct drps_relay *st, uint32_t w, struct drps_err *err)
-{
-    const uint32_t windows = st->source.windows;
-    uint32_t group = UINT32_MAX;
-    int rc = 0;
-    for (uint32_t d = st->hold_limit[w] + 1; d <= windows && rc == 0; d++) {
-        const uint32_t first = st->counts[d - 1];
-        const uint32_t n = st->counts[d] - first;
-        if (!n) continue;
-        const uint32_t to = drps_relay_route(st, w, d);
-        if (to >= windows && to != group) {
-            group = to;
-            rc = append_counts(st, w, d, group - windows, err);
-        }
-        if (rc == 0)
-            rc = drps_streams_append_rows(st->streams, to, st->rows, st->config.row_bytes,
-                                          st->order + first, n, err);
-    }
-    return rc;
-}
-
-/* Copy n bytes from the stream being read to the end of another one. */
-static int pass_on(struct drps_relay *st, uint32_t to, uint64_t n, struct drps_err *err)
-{
-    while (n) {
-        const char *at;
-        size_t left;
-        int rc = drps_streams_peek(st->streams, &at, &left, err);
-        if (rc == 0 && !left) rc = contradiction(to, "a group's rows end early", err);
-        const size_t now = n < left ? (size_t)n : left;
-        if (rc == 0) rc = drps_streams_append(st->streams, to, at, now, err);
-        if (rc == 0) rc = drps_streams_skip(st->streams, now, err);
-        if (rc < 0) return rc;
-        n -= now;
-    }
-    return 0;
-}
-
-/* Pass a group's stream on to the streams of its windows. */
-static int split_group(struct drps_relay *st, uint32_t group, struct drps_err *err)
-{
-    const uint32_t span = st->layout.span;
-    const uint32_t stream = st->source.windows + group;
-    uint64_t left = drps_streams_bytes(st->streams, stream);
-    (void)pthread_mutex_lock(&st->lock);
-    st->stats.regrouped_bytes += left;
-    (void)pthread_mutex_unlock(&st->lock);
-    st->group_rows[group] = 0;
-    int rc = drps_streams_begin(st->streams, stream, 0, err);
-    while (rc == 0 && left) {
-        rc = drps_streams_take(st->streams, st->counts, span * sizeof(uint32_t), err);
-        left -= span * sizeof(uint32_t);
-        for (uint32_t i = 0; i < span && rc == 0; i++) {
-            const uint64_t bytes = (uint64_t)st->counts[i] * st->config.row_bytes;
-            if (bytes > left) return contradiction(group, "a group's rows end early", err);
-            rc = pass_on(st, group * span + i, bytes, err);
-            left -= bytes;
-        }
-    }
-    return rc == 0 ? drps_streams_end(st->streams, err) : rc;
 }
 
 int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
     const uint32_t w = drps_relay_number(st, q);
-    const struct drps_relay_window *win = &st->open[q % 2];
     struct drps_window_stats stats = {0};
-    size_t held = 0;
-    int rc = 0;
-
-    if (st->layout.span && w % st->layout.span == 0)
-        rc = split_group(st, (w / st->layout.span + 1) % st->layout.groups, err);
+    (void)order_leavers(st, &st->open[q % 2]);
+    int rc = wait_leavers(st, w, err);
+    if (rc == 0) rc = queue_leavers(st, q, &stats.written_bytes, err);
     if (rc < 0) return rc;
-    const size_t leavers = order_leavers(st, win);
-    rc = hold_leavers(st, w, &held, err);
-    if (rc == 0) rc = send_leavers(st, w, err);
-    if (rc == 0) rc = drps_streams_flush(st->streams, err);
-    if (rc < 0) return rc;
-    for (size_t i = held; i < leavers; i++)
-        st->free_frames[st->order[i] / 64] |= UINT64_C(1) << st->order[i] % 64;
-    stats.written_bytes = (leavers - held) * st->config.row_bytes;
     stats.close_ns = drps_clock_ns() - start;
     keep_stats(st, w, &stats);
     return 0;

@@ -2,29 +2,23 @@
 #include "support/relay_ways.h"
 
 #include "storage/relay/drps_relay.h"
-#include "storage/relay/stream_layout.h"
+#include "storage/relay/run_layout.h"
+#include "storage/relay/runs/drps_runs.h"
 #include "support/store_run.h"
 
-static int holds_all(const struct drps_store_stats *s, uint32_t windows)
+static int keeps_all(const struct drps_store_stats *s)
 {
-    (void)windows;
     return s->rows_sent == 0;
 }
 
-static int has_a_tail_each(const struct drps_store_stats *s, uint32_t windows)
+static int has_runs(const struct drps_store_stats *s)
 {
-    return s->rows_sent > 0 && !s->groups && s->tails == windows;
+    return s->rows_sent > 0 && s->runs > DRPS_RUNS_LEAST;
 }
 
-static int shares_tails(const struct drps_store_stats *s, uint32_t windows)
+static int has_few_runs(const struct drps_store_stats *s)
 {
-    return s->rows_sent > 0 && !s->groups && s->tails < windows;
-}
-
-static int has_groups(const struct drps_store_stats *s, uint32_t windows)
-{
-    (void)windows;
-    return s->rows_sent > 0 && s->groups > 2;
+    return s->rows_sent > 0 && s->runs == DRPS_RUNS_LEAST;
 }
 
 const struct relay_way relay_ways[RELAY_WAYS] = {
@@ -32,48 +26,47 @@ const struct relay_way relay_ways[RELAY_WAYS] = {
      .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 40},
      .wide_row_bytes = 1020,
      .max_steps = 3,
-     .held = 100,
-     .is = holds_all},
-    {.name = "streams",
+     .waiting = 100,
+     .is = keeps_all},
+    {.name = "runs",
      .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 60},
      .wide_row_bytes = 1020,
      .max_steps = 3,
-     .is = has_a_tail_each},
-    {.name = "streams of few windows",
+     .is = has_runs},
+    {.name = "runs of few windows",
      .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 30},
      .wide_row_bytes = 1020,
      .max_steps = 6,
-     .is = has_a_tail_each},
-    {.name = "streams, and rows that are held",
+     .is = has_runs},
+    {.name = "runs, and rows that wait in memory",
      .shape = {.rows = 700, .max_step_rows = 30, .row_bytes = 20, .epoch_steps = 60},
      .wide_row_bytes = 1020,
      .max_steps = 2,
-     .held = 15,
-     .is = has_a_tail_each},
-    {.name = "streams of rows wider than a chunk",
+     .waiting = 15,
+     .is = has_runs},
+    {.name = "runs of rows wider than a chunk",
      .shape = {.rows = 100, .max_step_rows = 20, .row_bytes = 5000, .epoch_steps = 40},
      .wide_row_bytes = 5000,
      .max_steps = 4,
-     .is = has_a_tail_each},
-    {.name = "shared tails",
+     .is = has_runs},
+    {.name = "rows in grid order",
      .shape = {.rows = 400, .row_bytes = 520, .epoch_steps = 144, .grid = 12},
      .wide_row_bytes = 520,
      .max_steps = 2,
-     .tight_buffers = 1,
-     .is = shares_tails},
-    {.name = "groups",
+     .is = has_runs},
+    {.name = "runs that are merged",
      .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 48, .epoch_steps = 120},
      .wide_row_bytes = 520,
      .max_steps = 2,
      .tight_buffers = 1,
-     .is = has_groups},
-    {.name = "groups, and rows that are held",
+     .is = has_few_runs},
+    {.name = "runs that are merged, and rows that wait in memory",
      .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 48, .epoch_steps = 70},
      .wide_row_bytes = 200,
      .max_steps = 1,
-     .held = 10,
+     .waiting = 10,
      .tight_buffers = 1,
-     .is = has_groups},
+     .is = has_few_runs},
 };
 
 struct plan *relay_plan(const struct relay_way *way, int wide, size_t epochs, uint64_t seed)
@@ -92,12 +85,13 @@ struct drps_store_config relay_config(const struct plan *p, const struct relay_w
     struct drps_store_config config = plan_config(p);
     struct drps_relay_share share;
     drps_relay_share(0, p->rows, p->row_bytes, 0, &share);
-    if (way->tight_buffers) share.buffer_bytes = drps_stream_layout_sure_bytes(p->source.windows);
+    if (way->tight_buffers)
+        share.buffer_bytes = drps_run_layout_least(p->source.windows, p->rows, p->row_bytes);
     config.buffer_bytes = share.buffer_bytes;
     config.chunk_bytes = 4096;
     config.scan_bytes = 4;
     config.memory_bytes = share.buffer_bytes + share.scan_bytes +
                           p->source.working_rows * share.row_bytes +
-                          (uint64_t)way->held * p->rows / 100 * share.held_bytes;
+                          (uint64_t)way->waiting * p->rows / 100 * share.waiting_bytes;
     return config;
 }

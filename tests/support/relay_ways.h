@@ -12,9 +12,9 @@ struct relay_way {
     struct plan_shape shape;
     size_t wide_row_bytes; /* of rows of which few fit a chunk */
     size_t max_steps;      /* of a window */
-    uint32_t held;         /* frames beyond two windows', a part of all rows in percent */
+    uint32_t waiting;      /* frames beyond two windows', a part of all rows in percent */
     int tight_buffers;     /* 1: as few as are sure to do */
-    int (*is)(const struct drps_store_stats *, uint32_t windows);
+    int (*is)(const struct drps_store_stats *);
 };
 
 extern const struct relay_way relay_ways[RELAY_WAYS];

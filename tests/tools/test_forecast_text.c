@@ -15,46 +15,30 @@ static void test_forecast_reason_names_what_moved_more(void **state)
 {
     static const struct {
         const char *name;
-        struct forecast_relay relay;
+        uint64_t merged_bytes;
         uint64_t forecast_bytes, bytes;
         const char *text;
     } rows[] = {
         {.name = "as forecast",
-         .relay = {.windows = 90, .groups = 34, .tails = 80},
+         .merged_bytes = 1,
          .forecast_bytes = 1000,
          .bytes = 1100,
          .text = ""},
-        {.name = "less",
-         .relay = {.windows = 90, .groups = 34, .tails = 80},
-         .forecast_bytes = 1000,
-         .bytes = 10,
-         .text = ""},
-        {.name = "groups",
-         .relay = {.windows = 90, .groups = 34, .tails = 80},
+        {.name = "less", .merged_bytes = 1, .forecast_bytes = 1000, .bytes = 10, .text = ""},
+        {.name = "merged",
+         .merged_bytes = 1,
          .forecast_bytes = 1000,
          .bytes = 1101,
-         .text = ": 34 groups of windows move rows twice; more memory avoids that"},
-        {.name = "shared chunks",
-         .relay = {.windows = 90, .tails = 20},
-         .forecast_bytes = 1000,
-         .bytes = 2000,
-         .text = ": 90 windows share 20 chunks in memory, and write some before they are full; "
-                 "more memory "
-                 "avoids that"},
-        {.name = "a chunk a window",
-         .relay = {.windows = 90, .tails = 90},
-         .forecast_bytes = 1000,
-         .bytes = 2000,
-         .text = ""},
-        {.name = "another store", .relay = {0}, .forecast_bytes = 1000, .bytes = 2000, .text = ""},
-        {.name = "nothing", .relay = {0}, .forecast_bytes = 0, .bytes = 0, .text = ""},
+         .text = ": rows on disk are merged, which moves them twice; more memory avoids that"},
+        {.name = "another store", .forecast_bytes = 1000, .bytes = 2000, .text = ""},
+        {.name = "nothing", .forecast_bytes = 0, .bytes = 0, .text = ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[FORECAST_REASON];
         print_message("%s\n", rows[i].name);
         assert_string_equal(
-            forecast_reason(&rows[i].relay, rows[i].forecast_bytes, rows[i].bytes, text),
+            forecast_reason(rows[i].merged_bytes, rows[i].forecast_bytes, rows[i].bytes, text),
             rows[i].text);
     }
 }

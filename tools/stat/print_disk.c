@@ -54,10 +54,10 @@ static void print_windows(const json_t *windows)
 {
     if (!json_is_object(windows)) return; /* a store without windows */
     const char *remark = text_of(windows, "remark");
-    printf("  windows: %s an epoch (runs of batches whose rows are in memory together), %s groups; "
+    printf("  windows: %s an epoch (batches whose rows are in memory together); "
            "%s rows (%s) in memory\n",
-           count_of(windows, "windows"), count_of(windows, "groups"),
-           count_of(windows, "pool_rows"), size_of(windows, "pool_bytes"));
+           count_of(windows, "windows"), count_of(windows, "pool_rows"),
+           size_of(windows, "pool_bytes"));
     printf("  rows of windows: %s kept (%s), %s arrived (%s), %s created (%s)\n",
            count_of(windows, "rows_kept"), percent_of(windows, "kept_share"),
            count_of(windows, "rows_arrived"), percent_of(windows, "arrived_share"),
@@ -111,9 +111,6 @@ static void print_forecast(const json_t *training)
     if (!n || !json_is_true(json_object_get(f, "feasible"))) return;
     const json_t *last = json_array_get(epochs, n - 1);
     const int device = json_is_object(json_object_get(training, "device"));
-    const struct forecast_relay relay = {.windows = number_at(windows, "windows"),
-                                         .groups = number_at(windows, "groups"),
-                                         .tails = number_at(windows, "tails")};
     char why[FORECAST_REASON];
     printf("  one epoch   %12s %12s %12s %12s %12s %9s\n", "read", "written", "I/Os", "requests",
            "moved", "seconds");
@@ -127,8 +124,8 @@ static void print_forecast(const json_t *training)
                json_number_value(json_object_get(last, "writes")),
            device ? count_of(last, "requests") : "-", device ? size_of(last, "moved_bytes") : "-",
            number_of(last, "seconds", "%.2f"),
-           forecast_reason(&relay, number_at(f, "written_bytes"), number_at(last, "written_bytes"),
-                           why));
+           forecast_reason(number_at(windows, "merged_bytes"), number_at(f, "written_bytes"),
+                           number_at(last, "written_bytes"), why));
 }
 
 void stat_print_disk(const json_t *training, int details)

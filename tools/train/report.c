@@ -40,15 +40,17 @@ static void print_windows(const struct drps_train_result *r)
     const struct drps_store_stats *s = &r->store_stats;
     const uint64_t rows = s->rows_kept + s->rows_arrived + s->rows_created;
     if (!r->windows_n) return;
-    printf("  windows   %zu an epoch (runs of batches whose rows are in memory together)",
-           r->windows_n);
-    if (s->groups) printf(", in %u groups", s->groups);
-    printf("; of their rows %.1f %% were in memory already, %.1f %% came from disk, %.1f %% were "
+    printf("  windows   %zu an epoch (batches whose rows are in memory together); of their rows "
+           "%.1f %% were in memory already, %.1f %% came from disk, %.1f %% were "
            "new\n",
-           share(s->rows_kept, rows), share(s->rows_arrived, rows), share(s->rows_created, rows));
-    printf("  chunks    %s each, by %s%s%s%s\n", size(s->chunk_bytes), s->io_engine,
-           s->direct ? ", past the page cache" : ", through the page cache",
-           *s->io_remark ? "; " : "", s->io_remark);
+           r->windows_n, share(s->rows_kept, rows), share(s->rows_arrived, rows),
+           share(s->rows_created, rows));
+    printf(
+        "  runs      %u on disk at a time, at most, in chunks of %s, by %s%s%s%s; %s of rows were "
+        "merged\n",
+        s->runs, size(s->chunk_bytes), s->io_engine,
+        s->direct ? ", past the page cache" : ", through the page cache", *s->io_remark ? "; " : "",
+        s->io_remark, size(s->merged_bytes));
 }
 
 static void print_traffic(const char *name, uint64_t n, uint64_t bytes, double seconds)
@@ -67,8 +69,6 @@ static void print_latency(const struct drps_latency *l)
  * read. */
 static void print_forecast(const struct drps_train_result *r)
 {
-    const struct forecast_relay relay = {
-        .windows = r->windows_n, .groups = r->store_stats.groups, .tails = r->store_stats.tails};
     char why[FORECAST_REASON];
     if (!r->has_forecast || !r->forecast.feasible || !r->epochs_n) return;
     const struct drps_epoch *last = &r->epochs[r->epochs_n - 1];
@@ -77,7 +77,8 @@ static void print_forecast(const struct drps_train_result *r)
            size(r->forecast.read_bytes), size(r->forecast.written_bytes),
            last->epoch == 1 && !r->from.all ? "the first, whose rows are new," : "the last",
            size(last->read_bytes), size(last->written_bytes),
-           forecast_reason(&relay, r->forecast.written_bytes, last->written_bytes, why));
+           forecast_reason(r->store_stats.merged_bytes, r->forecast.written_bytes,
+                           last->written_bytes, why));
 }
 
 /* With what was measured, as a share of what was forecast. */

@@ -133,7 +133,7 @@ static void count(struct verify *v, const struct drps_checkpoint *cp)
                                         DRPS_CHECKPOINT_HELD,
                                         DRPS_CHECKPOINT_NAMES,
                                         DRPS_CHECKPOINT_STORE "/relay.rec",
-                                        DRPS_CHECKPOINT_STORE "/streams",
+                                        DRPS_CHECKPOINT_STORE "/runs",
                                         DRPS_CHECKPOINT_VECTORS};
     v->found->records += drps_checkpoint_records(cp);
     for (uint64_t i = 0; i < drps_checkpoint_parts(cp); i++)

@@ -723,7 +723,7 @@ static void test_engine_report_is_the_model_s(void **state)
         "test_auc", "test_accuracy", "test_rmse",     "read_bytes", "written_bytes",
         "reads",    "writes",        "stall_share"};
     static const char *const promised_of_windows[] = {
-        "windows", "pool_bytes", "chunk_bytes",  "tails",        "groups",   "io_engine",
+        "windows", "pool_bytes", "chunk_bytes",  "runs",         "merged_bytes", "io_engine",
         "direct",  "remark",     "rows_arrived", "rows_created", "rows_kept"};
     const char *const stores[] = {"resident", drps_kv_engines()[0]->name, "relay"};
     char *dir = temp_make();

@@ -1,6 +1,6 @@
 /*
  * What a relay store would send: random plans against windows that were compiled and a plain
- * simulation of holding, a share of the rows against all, and whole plans against the store.
+ * simulation of its memory, a share of the rows against all, and whole plans against the store.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,48 +86,81 @@ static uint64_t pair_rows(const struct plain *p, size_t w)
     return n;
 }
 
-/* Rows that window w touches, and none after it until `distance` windows later. */
-static uint64_t rows_of_distance(const struct plain *p, size_t w, size_t distance)
+/* Windows until the row of window w is used again. */
+static size_t next_use(const struct plain *p, size_t w, uint64_t row)
+{
+    size_t next = 1;
+    while (next < p->windows && !touches(p, w + next, row))
+        next++;
+    return next;
+}
+
+/* Row by row, what moves.c counts: next_of[row] is the window that the row waits for, 0 if it does
+ * not wait. */
+struct waiting {
+    size_t *next_of; /* own: [rows] */
+    uint64_t n, sent;
+    size_t first, next, last; /* windows of the run that is being written */
+};
+
+static void leave(struct waiting *s, uint64_t row, int written)
+{
+    s->next_of[row] = 0;
+    s->n--;
+    s->sent += (uint64_t)written;
+}
+
+static uint64_t waiting_for(const struct waiting *s, uint64_t rows, size_t window)
 {
     uint64_t n = 0;
-    for (uint64_t row = 0; row < p->rows; row++) {
-        size_t next = 1;
-        while (next < p->windows && !touches(p, w + next, row))
-            next++;
-        n += touches(p, w, row) && next == distance;
-    }
+    for (uint64_t row = 0; row < rows; row++)
+        n += s->next_of[row] >= window;
     return n;
 }
 
-/* What hold_limit.c computes, written again from its description. Rows that one of
- * the next two windows uses always stay. */
+/* Before window q opens, rows of one window after the other leave until `room` do not: a run's,
+ * which ends in time to be read. A run has the furthest windows that have enough rows together. */
+static void spill(struct waiting *s, const struct plain *p, size_t q, uint64_t room, uint64_t usual)
+{
+    if (s->first <= q + 2) s->next = s->last + 1;
+    for (; s->n > room; s->next++) {
+        if (s->next > s->last) {
+            s->last = q + p->windows - 2;
+            s->first = s->last + 1;
+            while (s->first > q + 1 && waiting_for(s, p->rows, s->first) < usual)
+                s->first--;
+            s->next = s->first;
+        }
+        for (uint64_t row = 0; row < p->rows; row++)
+            if (s->next_of[row] == s->next) leave(s, row, 1);
+    }
+    if (s->first <= q + 2) s->next = s->last + 1;
+}
+
+/* Rows that one of the next two windows uses always stay. */
 static uint64_t sent_by(const struct plain *p, uint64_t frames)
 {
-    uint64_t *room = must(calloc(p->windows + 1, sizeof(*room)));
-    size_t *limit = must(calloc(p->windows + 1, sizeof(*limit)));
-    uint64_t sent = 0;
-    for (size_t w = 0; w < p->windows; w++) {
-        assert_true(pair_rows(p, w) <= frames);
-        room[w] = frames - pair_rows(p, w);
-        limit[w] = 2;
-    }
-    for (size_t distance = 3; distance <= p->windows; distance++)
-        for (size_t w = 0; w < p->windows; w++) {
-            const uint64_t n = rows_of_distance(p, w, distance);
-            uint64_t least = UINT64_MAX;
-            for (size_t i = 1; i + 1 < distance; i++)
-                if (room[(w + i) % p->windows] < least) least = room[(w + i) % p->windows];
-            if (limit[w] + 1 < distance || least < n) {
-                sent += n;
-                continue;
+    struct waiting s = {.next_of = must(calloc(p->rows + 1, sizeof(*s.next_of))), .next = 1};
+    for (size_t q = 0; q < 2 * p->windows && frames < p->rows; q++) {
+        const uint64_t pair = pair_rows(p, q + 1), usual = frames / 8 + 1;
+        assert_true(pair <= frames);
+        const uint64_t room = frames - pair;
+        const uint64_t before = frames - pair_rows(p, q);
+        const int queues = (before > s.n ? before - s.n : 0) < frames / 4;
+        if (q == p->windows) s.sent = 0; /* the first epoch begins with empty memory */
+        for (size_t d = 3; d <= p->windows; d++)
+            for (uint64_t row = 0; row < p->rows; row++) {
+                if (!touches(p, q, row) || next_use(p, q, row) != d) continue;
+                s.next_of[row] = q + d;
+                s.n++;
+                if (d == p->windows && queues) leave(&s, row, 1);
             }
-            limit[w] = distance;
-            for (size_t i = 1; i + 1 < distance; i++)
-                room[(w + i) % p->windows] -= n;
-        }
-    free(room);
-    free(limit);
-    return sent;
+        for (uint64_t row = 0; row < p->rows; row++)
+            if (s.next_of[row] == q + 2) leave(&s, row, 0);
+        spill(&s, p, q + 2, room, usual);
+    }
+    free(s.next_of);
+    return s.sent;
 }
 
 static void test_measure_is_what_compiled_windows_send(void **state)
@@ -182,8 +215,7 @@ static void test_share_of_frames_has_them(void **state)
         if (frames == rows || 2 * step_rows >= frames)
             assert_int_equal(open, frames);
         else
-            assert_in_range(open, 2 * step_rows > frames / 4 * 3 ? 2 * step_rows : frames / 4 * 3,
-                            frames);
+            assert_in_range(open, 2 * step_rows > frames / 3 ? 2 * step_rows : frames / 3, frames);
         assert_in_range(there + 12, frames, frames + 24); /* two rows of windows: rounded */
     }
 }
@@ -299,7 +331,7 @@ static struct measured open_store(struct scratch *s, const struct drps_plan *pla
     drps_store_relay.stats(store, &stats);
     struct measured out = {.sent = stats.rows_sent, .windows = source.windows};
     drps_store_relay.close(store);
-    assert_int_equal(unlink(scratch_path(s, "streams")), 0);
+    assert_int_equal(unlink(scratch_path(s, "runs")), 0);
     assert_int_equal(unlink(scratch_path(s, "scan")), 0);
     for (uint32_t w = 0; w < source.windows; w++) {
         assert_ok(source.read(source.ctx, w, &head, NULL, NULL, NULL, &err), &err);
@@ -309,12 +341,13 @@ static struct measured open_store(struct scratch *s, const struct drps_plan *pla
     return out;
 }
 
-/* Every point of the curve but that of all rows; at least one of them holds half of what leaves. */
+/* Every point of the curve but that of all rows; at one of them at least half of what leaves its
+ * window stays in memory. */
 static void check_curve(struct scratch *s, const struct case_run *c)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_plan *plan;
-    unsigned points = 0, holding = 0;
+    unsigned points = 0, staying = 0;
     assert_ok(drps_plan_open(drps_io_os(), c->out, &plan, &err), &err);
     const uint64_t row_bytes = plan->info.row_bytes;
     for (size_t i = 0; i < c->result.forecasts; i++) {
@@ -322,17 +355,19 @@ static void check_curve(struct scratch *s, const struct case_run *c)
         if (strcmp(f->store, "relay") != 0 || !f->feasible) continue;
         if (f->memory_bytes == plan->info.rows * row_bytes) continue;
         const struct measured m = open_store(s, plan, f->memory_bytes / row_bytes);
-        if (f->windows != m.windows || f->read_bytes != m.sent * row_bytes)
+        const uint64_t sent = f->read_bytes / row_bytes; /* distances are counted one by one as far
+                                                            as there is memory for it */
+        if (f->windows != m.windows || sent > m.sent * 21 / 20 || m.sent > sent * 21 / 20)
             fail_msg("memory for %" PRIu64 " rows: forecast %" PRIu64 " windows, %" PRIu64
                      " rows; the store's %" PRIu64 ", %" PRIu64,
                      f->memory_bytes / row_bytes, f->windows, f->read_bytes / row_bytes, m.windows,
                      m.sent);
         points++;
-        holding += 2 * m.sent < m.leaving;
+        staying += 2 * m.sent < m.leaving;
     }
     drps_plan_close(plan);
     assert_true(points >= 3);
-    assert_true(holding >= 1);
+    assert_true(staying >= 1);
 }
 
 static void run_case(struct case_run *c)

@@ -15,7 +15,7 @@
 #include "index/drps_index.h"
 #include "index/order/drps_grid.h"
 #include "storage/relay/drps_relay.h"
-#include "storage/relay/hold.h"
+#include "storage/relay/drps_moves.h"
 #include "support/index_case.h"
 #include "support/owned_io.h"
 #include "support/scratch.h"
@@ -452,7 +452,7 @@ static void test_grid_windows_move_fewer_rows(void **state)
                      2u << i, bytes[2][i], bytes[1][i], bytes[0][i]);
 }
 
-/* Rows that an epoch sends with so many frames, held ones left out, as drps-train counts them. */
+/* Rows that an epoch writes with so many frames, as drps-train counts them. */
 static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
 {
     struct drps_err err = DRPS_ERR_INIT;
@@ -463,7 +463,7 @@ static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
     if (drps_plan_open(drps_io_os(), dir, &plan, &err)) fail_msg("%s", err.text);
     const uint64_t row_bytes = plan->info.row_bytes;
     const struct drps_relay_share share = {
-        .budget_bytes = frames * row_bytes, .row_bytes = row_bytes, .held_bytes = row_bytes};
+        .budget_bytes = frames * row_bytes, .row_bytes = row_bytes, .waiting_bytes = row_bytes};
     const struct drps_windows_options options = {
         .plan = plan, .dir = s->dir, .share = &share, .epochs = 1, .memory_bytes = 1 << 20};
     if (drps_windows_open(&options, &windows, &source, &err)) fail_msg("%s", err.text);
@@ -471,13 +471,14 @@ static uint64_t rows_sent(struct scratch *s, const char *dir, uint64_t frames)
     struct drps_use_distances next = {
         .marks = calloc(DRPS_DISTANCE_WORDS(source.max_rows), sizeof(uint64_t)),
         .far = calloc(source.max_rows, sizeof(uint32_t))};
-    uint32_t *limit = calloc(source.windows, sizeof(*limit));
-    assert_true(next.marks && next.far && limit);
-    if (drps_hold_plan(&source, frames, 8 << 20, &next, limit, &sent, NULL, &err))
-        fail_msg("%s", err.text);
+    struct drps_moves moves;
+    assert_true(next.marks && next.far);
+    assert_int_equal(drps_moves_init(&moves, source.windows, 8 << 20), 0);
+    if (drps_moves_read(&moves, &source, frames, &next, &err)) fail_msg("%s", err.text);
+    assert_int_equal(drps_moves_written(&moves, frames < plan->info.rows ? frames : 0, &sent), 0);
+    drps_moves_destroy(&moves);
     free(next.marks);
     free(next.far);
-    free(limit);
     drps_windows_close(windows);
     drps_plan_close(plan);
     return sent;

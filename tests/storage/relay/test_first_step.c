@@ -56,10 +56,9 @@ static void run_parts(const struct plan *p, const struct relay_way *way, size_t 
         fail_msg("%s, seed %llu, cut at %zu and %zu: %s", way->name, (unsigned long long)p->seed,
                  first, second, err.text);
     drps_store_relay.stats(r.st, &stats);
-    if (!way->is(&stats, p->source.windows))
-        fail_msg("seed %llu: not what is meant by %s: %u windows, %zu tails, %u groups",
-                 (unsigned long long)p->seed, way->name, p->source.windows, stats.tails,
-                 stats.groups);
+    if (!way->is(&stats))
+        fail_msg("seed %llu: not what is meant by %s: %u windows, %u runs",
+                 (unsigned long long)p->seed, way->name, p->source.windows, stats.runs);
     check_windows(&r, &stats);
     plan_close(&r);
     for (size_t i = 0; i < 3; i++)

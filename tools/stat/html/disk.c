@@ -88,12 +88,9 @@ static void write_reason(struct html *h, const json_t *training, const json_t *f
                          const json_t *last)
 {
     const json_t *windows = json_object_get(training, "windows");
-    const struct forecast_relay relay = {.windows = number_at(windows, "windows"),
-                                         .groups = number_at(windows, "groups"),
-                                         .tails = number_at(windows, "tails")};
     char why[FORECAST_REASON];
-    (void)forecast_reason(&relay, number_at(f, "written_bytes"), number_at(last, "written_bytes"),
-                          why);
+    (void)forecast_reason(number_at(windows, "merged_bytes"), number_at(f, "written_bytes"),
+                          number_at(last, "written_bytes"), why);
     if (!why[0]) return;
     html_raw(h, "<p>More was written than the forecast says");
     html_text(h, why);
@@ -191,7 +188,8 @@ static void write_store(struct html *h, const json_t *training)
     html_pair(&t, "blocks evicted", count_of(b, "evicted"));
     html_pair(&t, "pool of blocks", size_of(b, "pool_bytes"));
     html_pair(&t, "windows of an epoch", count_of(w, "windows"));
-    html_pair(&t, "groups of windows", count_of(w, "groups"));
+    html_pair(&t, "runs on disk, at most", count_of(w, "runs"));
+    html_pair(&t, "rows of runs that were merged", size_of(w, "merged_bytes"));
     html_pair(&t, "rows in memory", size_of(w, "pool_bytes"));
     html_pair(&t, "rows kept from window to window", percent_of(w, "kept_share"));
     html_pair(&t, "rows that arrived from disk", percent_of(w, "arrived_share"));

@@ -1,0 +1,133 @@
+/*
+ * How runs share their buffers. A request costs the bytes that it moves and seek_bytes more. Chunks
+ * are read by a request each, and many are written by one. Small chunks leave memory for more runs,
+ * so that fewer rows are merged, which moves them twice. The cheapest layout is taken.
+ */
+#include "storage/relay/run_layout.h"
+
+#include <math.h>
+
+#include "storage/io/drps_aio.h"
+#include "storage/relay/drps_relay.h"
+#include "storage/relay/runs/drps_runs.h"
+
+enum {
+    CHUNK_LEAST = DRPS_AIO_ALIGN,
+    CHUNK_MOST = 512 << 10,
+    SEEKS_A_CHUNK = 16,
+    SEEK_LEAST = 16 << 10,
+    SEEKS_A_WRITE = 4,
+    WRITE_WANTED = 512 << 10,
+    WRITE_MOST = 4 << 20,
+    WRITES_BEHIND = 4, /* requests' chunks: one being collected, the others being written */
+    BEHIND_SHARE = 5,  /* one part of so many of the buffers is for writing, */
+    AHEAD_SHARE = 3,   /* and one of the rest for what is read ahead of need */
+    AHEAD_MOST = 8 << 20,
+    RUNS_MOST = 4096,
+    FILE_SHARE = 4,     /* the file has room for all rows, and for one part of so many more */
+    HEADER_BYTES = 3,   /* of a section: few rows have one of their own */
+    WINDOW_EXTRA = 300, /* its list of rows and the last block there; counts, statistics */
+    CHUNK_EXTRA = 32,   /* in the chunk map */
+    RUN_EXTRA = 256,    /* what is known of a run and its buffer */
+};
+
+static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
+uint64_t drps_relay_chunk(uint64_t seek_bytes)
+{
+    return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_LEAST, CHUNK_MOST) / CHUNK_LEAST * CHUNK_LEAST;
+}
+
+uint64_t drps_run_layout_windows(uint64_t windows)
+{
+    const uint64_t bytes = windows * WINDOW_EXTRA;
+    return bytes > DRPS_RELAY_WINDOWS_LEAST ? bytes : DRPS_RELAY_WINDOWS_LEAST;
+}
+
+/* All rows, and for each live run a chunk that is not full. */
+static uint64_t file_chunks(uint64_t rows, size_t row_bytes, size_t chunk, uint64_t runs)
+{
+    const uint64_t all = rows * (row_bytes + HEADER_BYTES) / chunk + 1;
+    return all + all / FILE_SHARE + 2 * runs;
+}
+
+/* The layout with chunks of this size; `runs` is 0 if it does not fit. */
+static struct drps_run_layout lay_out(uint64_t bytes, size_t chunk, uint64_t rows, size_t row_bytes,
+                                      uint64_t seek_bytes)
+{
+    const uint64_t map = file_chunks(rows, row_bytes, chunk, 0) * CHUNK_EXTRA;
+    const uint64_t each = chunk + RUN_EXTRA;
+    const uint64_t wanted = clamp(SEEKS_A_WRITE * seek_bytes, WRITE_WANTED, WRITE_MOST) / chunk;
+    const uint64_t chunks = bytes > map ? (bytes - map) / each : 0;
+    const uint64_t behind = clamp(chunks / BEHIND_SHARE, 4, WRITES_BEHIND * (wanted + 1) + 2);
+    const uint64_t rest = chunks > behind ? chunks - behind : 0;
+    const uint64_t ahead = clamp(rest / AHEAD_SHARE, 2, AHEAD_MOST / chunk + 2);
+    const uint64_t runs = rest > ahead + 1 ? rest - ahead - 1 : 0; /* the queue has one, too */
+    struct drps_run_layout l = {
+        .chunk_bytes = chunk, .ahead = (uint32_t)ahead, .behind = (uint32_t)behind};
+    if (runs < DRPS_RUNS_LEAST) return l;
+    l.runs = (uint32_t)clamp(runs, 0, RUNS_MOST);
+    l.write_chunks = (uint32_t)clamp(clamp(wanted, 1, (behind - 2) / (WRITES_BEHIND - 1)), 1,
+                                     DRPS_AIO_PIECES_MAX);
+    l.file_chunks = file_chunks(rows, row_bytes, chunk, l.runs);
+    if (l.file_chunks >= UINT32_MAX) l.runs = 0;
+    return l;
+}
+
+/*
+ * Bytes moved for each byte that is written once. Where rows' use distances are as in click logs,
+ * and an epoch has 2^d times the runs that may be live, d * d / 25 of what is written is merged
+ * (simulated, d up to 5: docs/relay.md).
+ */
+static double cost_of(const struct drps_run_layout *l, uint64_t runs, uint64_t seek_bytes)
+{
+    const double seeks = (double)seek_bytes / (double)l->chunk_bytes;
+    const double doublings = runs > l->runs ? log2((double)runs / l->runs) : 0;
+    const double merged = doublings * doublings / 25;
+    return l->runs ? (1 + merged) * (2 + seeks + seeks / l->write_chunks) : INFINITY;
+}
+
+int drps_run_layout_choose(const struct drps_store_config *config, uint64_t buffer_bytes,
+                           uint64_t runs, struct drps_run_layout *out, struct drps_err *err)
+{
+    const uint64_t kept = drps_run_layout_windows(config->windows->windows);
+    const uint64_t bytes = buffer_bytes > kept ? buffer_bytes - kept : 0;
+    const uint64_t seek_bytes = config->seek_bytes > SEEK_LEAST ? config->seek_bytes : SEEK_LEAST;
+    const size_t most = config->chunk_bytes ? config->chunk_bytes : CHUNK_MOST;
+    double least = INFINITY;
+    for (size_t chunk = CHUNK_LEAST; chunk <= most; chunk *= 2) {
+        const struct drps_run_layout l =
+            lay_out(bytes, chunk, config->rows, config->row_bytes, seek_bytes);
+        const double cost = cost_of(&l, runs, seek_bytes);
+        if (cost >= least) continue;
+        least = cost;
+        *out = l;
+    }
+    if (isfinite(least)) return 0;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "%u windows and the chunks of rows on disk need %llu bytes, %llu are there "
+                        "for them",
+                        config->windows->windows,
+                        (unsigned long long)drps_run_layout_least(config->windows->windows,
+                                                                  config->rows, config->row_bytes),
+                        (unsigned long long)buffer_bytes);
+}
+
+uint64_t drps_run_layout_least(uint64_t windows, uint64_t rows, size_t row_bytes)
+{
+    enum { /* as lay_out() shares them */
+           REST = (DRPS_RUNS_LEAST + 1) * AHEAD_SHARE / (AHEAD_SHARE - 1),
+           CHUNKS = 4 + REST
+    };
+    uint64_t least = UINT64_MAX;
+    for (size_t chunk = CHUNK_LEAST; chunk <= CHUNK_MOST; chunk *= 2) {
+        const uint64_t bytes =
+            file_chunks(rows, row_bytes, chunk, 0) * CHUNK_EXTRA + CHUNKS * (chunk + RUN_EXTRA);
+        if (bytes < least && file_chunks(rows, row_bytes, chunk, RUNS_MOST) < UINT32_MAX)
+            least = bytes;
+    }
+    return drps_run_layout_windows(windows) + least;
+}
