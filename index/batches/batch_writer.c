@@ -204,7 +204,6 @@ static void *write_handed(void *arg)
 static int await(struct batch_writer *w, uint64_t left, struct drps_err *err)
 {
     pthread_mutex_lock(&w->lock);
-    if (w->handed - w->written > left) pthread_cond_broadcast(&w->more);
     while (w->handed - w->written > left)
         pthread_cond_wait(&w->less, &w->lock);
     const int rc = outcome(w, err);
@@ -246,8 +245,7 @@ int drps_batch_writer_hand(struct batch_writer *w, struct gathered *g, size_t mo
     *place = (struct place){.batch = *g, .large = large};
     *g = written;
     w->handed++;
-    /* To wake a thread takes longer than to encode a small batch. */
-    if (2 * (w->handed - w->taken) >= most) pthread_cond_signal(&w->more);
+    pthread_cond_signal(&w->more);
     pthread_mutex_unlock(&w->lock);
     return 0;
 }

@@ -9,6 +9,8 @@
 #include "index/batches/batch_writer.h"
 #include "index/batches/drps_encoder.h"
 
+enum { LARGE_NNZ = 1 << 12 };
+
 struct batcher {
     size_t batch_size;
     uint64_t memory_bytes; /* that a batch may take while it is built */
@@ -139,15 +141,6 @@ static uint64_t room_for(const struct batcher *b)
     return all ? all - 1 : 0;
 }
 
-/* Returns how many batches like this one may be on their way: more of small ones, so that threads
- * are woken less often. */
-static uint64_t on_their_way(const struct gathered *g)
-{
-    enum { ENTRIES = 1 << 16, LEAST = 4 };
-    const uint64_t n = ENTRIES / (g->nnz + 1);
-    return n < LEAST ? LEAST : n < BATCH_WRITER_HANDED_MOST ? n : BATCH_WRITER_HANDED_MOST;
-}
-
 static void gathered_clear(struct gathered *g)
 {
     g->n = g->nnz = 0;
@@ -166,19 +159,24 @@ static int write_alone(struct batcher *b, struct drps_err *err)
 
 static int hand(struct batcher *b, uint64_t room, struct drps_err *err)
 {
-    const uint64_t most = on_their_way(&b->batch);
     const int tight = room < BATCH_WRITER_HANDED_MOST;
-    return drps_batch_writer_hand(b->writer, &b->batch, (size_t)(room < most ? room : most), tight,
-                                  err);
+    return drps_batch_writer_hand(b->writer, &b->batch,
+                                  tight ? (size_t)room : BATCH_WRITER_HANDED_MOST, tight, err);
 }
 
 static int end_batch(struct batcher *b, struct drps_err *err)
 {
     const uint64_t room = room_for(b);
+    int rc;
     b->batch.stratum = b->stratum;
     b->batch.lane = b->lane;
     b->batch.field_count = b->field_count;
-    const int rc = room ? hand(b, room, err) : write_alone(b, err);
+    if (!room)
+        rc = write_alone(b, err);
+    else if (b->batch.nnz >= LARGE_NNZ) /* threads pay */
+        rc = hand(b, room, err);
+    else
+        rc = drps_batch_writer_write(b->writer, &b->batch, err);
     gathered_clear(&b->batch);
     return rc;
 }

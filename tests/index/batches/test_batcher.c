@@ -168,6 +168,14 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
 }
 
 static const struct shape shapes[] = {
+    {.name = "batches for threads, and smaller ones between them",
+     .samples = 3000,
+     .batch_size = 100,
+     .least = 1,
+     .most = 82,
+     .rows = 5000,
+     .bias = 1,
+     .values = 1},
     {.name = "one sample",
      .samples = 1,
      .batch_size = 10,
@@ -363,8 +371,8 @@ static void test_batcher_maps_ids(void **state)
     check_shapes(*state, 1, 0);
 }
 
-/* One thread has all batches in turn; two write them in the order in which they were handed over.
- */
+/* One thread has all large batches in turn; two write them in the order in which they were handed
+ * over, the caller small ones between these. */
 static void test_batcher_writes_in_threads(void **state)
 {
     check_shapes(*state, 0, 1);
