@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "index/batches/batch_writer.h"
 #include "index/batches/drps_batcher.h"
 #include "index/plan/drps_batch.h"
 #include "support/batch_body.h"
@@ -517,6 +518,45 @@ static void test_batcher_gives_back_a_large_batch(void **state)
     drps_recfile_close(lists);
 }
 
+/* Whether the caller gets arrays back when it hands over so many batches, one after the other. */
+static void check_arrays(struct scratch *s, int large)
+{
+    struct drps_recwriter *data, *rows;
+    struct batch_writer *w;
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), scratch_path(s, "data.rec"), DRPS_KIND_DATA, &data, &err),
+        0);
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), scratch_path(s, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
+        0);
+    assert_int_equal(drps_batch_writer_open(data, rows, 0, (struct encoder_ways){0}, 1, &w, &err),
+                     0);
+    for (size_t i = 0; i <= BATCH_WRITER_HANDED_MOST; i++) {
+        struct gathered g = {.n = 1, .nnz = 1};
+        g.labels = calloc(1, sizeof(*g.labels));
+        g.starts = calloc(2, sizeof(*g.starts));
+        g.rows = calloc(1, sizeof(*g.rows));
+        assert_true(g.labels && g.starts && g.rows);
+        g.starts[1] = 1;
+        assert_int_equal(drps_batch_writer_hand(w, &g, 1, large, &err), 0);
+        assert_int_equal(g.rows != NULL, !large && i == BATCH_WRITER_HANDED_MOST);
+        drps_gathered_free(&g);
+    }
+    assert_int_equal(drps_batch_writer_wait(w, &err), 0);
+    assert_int_equal(drps_recwriter_count(data), BATCH_WRITER_HANDED_MOST + 1);
+    drps_batch_writer_close(w);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+}
+
+/* Arrays of batches that are written are kept for those that follow, unless memory is short. */
+static void test_batch_writer_keeps_arrays_of_small_batches(void **state)
+{
+    check_arrays(*state, 0);
+    check_arrays(*state, 1);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -528,6 +568,7 @@ int main(void)
         SCRATCH_TEST(test_batcher_stays_failed),
         SCRATCH_TEST(test_batcher_stays_failed_in_threads),
         SCRATCH_TEST(test_batcher_gives_back_a_large_batch),
+        SCRATCH_TEST(test_batch_writer_keeps_arrays_of_small_batches),
     };
     return cmocka_run_group_tests_name("batcher", tests, NULL, NULL);
 }
