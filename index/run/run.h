@@ -207,6 +207,9 @@ int drps_run_has_lanes(const struct drps_plan_info *info, int test);
 
 /* The most rows of a block (options.c), and how blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
+
+/* Returns how many processors this process may use; 1 when that cannot be told. */
+unsigned drps_run_processors(void);
 uint32_t drps_run_block_rows(const struct index_run *r);
 
 /* Say what labels there is nothing, or little, to be learnt from (label_remarks.c). */
