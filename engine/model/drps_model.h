@@ -59,6 +59,7 @@ struct drps_model {
     uint32_t mean_of; /* 0: gradients are sums over samples; else they are means over the batch's,
                          and divided by so many workers, whose gradients are summed */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
+    int late_bias;    /* it has a gradient, but no step of a batch: engine/step/drps_intercept.h */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
     float init_scale; /* random numbers (drps_model_random(), n of a row) start uniform in
                           (-init_scale, init_scale); 0: the algorithm's `init` over sqrt(n), or of

@@ -221,7 +221,8 @@ static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
 }
 
 /* Trains one batch by one thread, as a team of one does. */
-static double train_batch(struct drps_stratum *d, const struct entry *s, unsigned member)
+static void train_batch(struct drps_stratum *d, const struct entry *s, unsigned member,
+                        struct drps_stratum_batch *done)
 {
     const struct drps_server *server = d->parts.server;
     const struct drps_model *model = &server->model;
@@ -235,15 +236,16 @@ static double train_batch(struct drps_stratum *d, const struct entry *s, unsigne
     drps_rows_gather(&s->rows, model->dim, 0, b->rows, m->params);
     now = lap(member, now, &w->gather_ns);
     memset(grads, 0, b->rows * model->dim * sizeof(float));
-    const double loss = drps_model_gradient(model, b, 0, b->samples, m->params, grads, m->scores,
-                                            w->scratch[member]);
+    *done = (struct drps_stratum_batch){.samples = b->samples};
+    done->loss = drps_model_gradient(model, b, 0, b->samples, m->params, grads, m->scores,
+                                     w->scratch[member]);
+    done->intercept = grads[0];
     if (touches) {
         memset(touches, 0, b->rows * sizeof(uint32_t));
         drps_batch_touches(b, 0, b->samples, model->has_bias, touches);
     }
     (void)lap(member, now, &w->compute_ns);
     drps_server_step(server, &s->rows, 0, b->rows, grads, touches);
-    return loss;
 }
 
 static void train_lane(struct drps_stratum *d, uint32_t lane, unsigned member)
@@ -251,8 +253,7 @@ static void train_lane(struct drps_stratum *d, uint32_t lane, unsigned member)
     for (size_t i = d->first; i < d->last; i++) {
         const struct entry *s = &d->now->entry[i];
         if (s->batch.body.lane != lane) continue;
-        d->batch[i] = (struct drps_stratum_batch){s->batch.body.samples, 0};
-        d->batch[i].loss = train_batch(d, s, member);
+        train_batch(d, s, member, &d->batch[i]);
     }
 }
 
@@ -309,18 +310,24 @@ static int close_steps(struct drps_stratum *d, int changed, struct drps_err *err
 /* A step of no stratum is alone. It leaves the team time to decode the next ones. */
 static int hand_over(struct drps_stratum *d, const struct entry *s, struct drps_err *err)
 {
-    d->batch[d->first] = (struct drps_stratum_batch){0, 0};
+    d->batch[d->first] = (struct drps_stratum_batch){0};
     drps_team_run(d->parts.worker->team, decode, d);
     int rc = d->parts.hand_over(d->parts.hand_over_ctx, &s->batch.body, &s->rows, err);
     return rc < 0 ? rc : close_steps(d, (s->batch.body.hand_over & DRPS_ARRIVES) != 0, err);
 }
 
-static int train_open(struct drps_stratum *d, struct drps_err *err)
+/* `ends`: these are the last steps of the epoch. */
+static int train_open(struct drps_stratum *d, int ends, struct drps_err *err)
 {
     const struct entry *s = &d->now->entry[d->first];
+    struct drps_server *server = d->parts.server;
     if (s->batch.body.hand_over) return hand_over(d, s, err);
+    drps_intercept_begin(server, &s->rows, s->batch.body.stratum);
     atomic_store_explicit(&d->taken, 0, memory_order_relaxed);
     drps_team_run(d->parts.worker->team, train_lanes, d);
+    for (size_t i = d->first; i < d->last; i++)
+        drps_intercept_add(server, s->batch.body.stratum, d->batch[i].intercept);
+    if (ends) drps_intercept_end(server, &s->rows);
     return close_steps(d, 1, err);
 }
 
@@ -337,7 +344,7 @@ int drps_stratum_train(struct drps_stratum *d, uint64_t left, struct drps_stratu
         rc = open_steps(d, err);
         if (rc < 0) return rc;
         done->wait_ns += drps_clock_ns() - asked;
-        rc = train_open(d, err);
+        rc = train_open(d, d->last == left, err);
     }
     return rc;
 }
