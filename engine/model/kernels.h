@@ -70,6 +70,12 @@ void drps_matrix_backward(const struct drps_batch *b, size_t outputs, size_t fir
 /* grads [outputs] += slopes [samples][outputs] of each sample. */
 void drps_matrix_bias_backward(size_t outputs, size_t samples, const float *slopes, float *grads);
 
+/* The losses of samples [first, last), one chunk, and their slopes [last - first], as
+ * drps_model_gradient() has them; adds to the intercept's gradient, if it has one. */
+double drps_model_chunk_loss(const struct drps_model *model, const struct drps_batch *b,
+                             size_t first, size_t last, const float *scores, float *slopes,
+                             float *of_bias, void *scratch);
+
 void drps_mf_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
                      size_t last, const float *params, float *scores);
 void drps_mf_backward(const struct drps_batch *b, size_t factors, size_t first, size_t last,

@@ -9,6 +9,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "engine/model/fused/drps_fused.h"
 
 enum { LINE = 64 };
 
@@ -221,8 +222,7 @@ static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
 }
 
 /* Trains one batch by one thread, as a team of one does. */
-static void train_batch(struct drps_stratum *d, const struct entry *s, unsigned member,
-                        struct drps_stratum_batch *done)
+static double train_plain(struct drps_stratum *d, const struct entry *s, unsigned member)
 {
     const struct drps_server *server = d->parts.server;
     const struct drps_model *model = &server->model;
@@ -236,24 +236,50 @@ static void train_batch(struct drps_stratum *d, const struct entry *s, unsigned 
     drps_rows_gather(&s->rows, model->dim, 0, b->rows, m->params);
     now = lap(member, now, &w->gather_ns);
     memset(grads, 0, b->rows * model->dim * sizeof(float));
-    *done = (struct drps_stratum_batch){.samples = b->samples};
-    done->loss = drps_model_gradient(model, b, 0, b->samples, m->params, grads, m->scores,
-                                     w->scratch[member]);
-    done->intercept = grads[0];
+    const double loss = drps_model_gradient(model, b, 0, b->samples, m->params, grads, m->scores,
+                                            w->scratch[member]);
     if (touches) {
         memset(touches, 0, b->rows * sizeof(uint32_t));
         drps_batch_touches(b, 0, b->samples, model->has_bias, touches);
     }
     (void)lap(member, now, &w->compute_ns);
     drps_server_step(server, &s->rows, 0, b->rows, grads, touches);
+    return loss;
+}
+
+/* The same where rows lie. The array of parameters is room for counts: a row has two floats at
+ * least. */
+static double train_fused(struct drps_stratum *d, const struct entry *s, unsigned member)
+{
+    const struct drps_server *server = d->parts.server;
+    struct drps_worker *w = d->parts.worker;
+    const struct drps_fused_room room = {.counts = d->member[member].params,
+                                         .grads = w->grads[member],
+                                         .scores = d->member[member].scores,
+                                         .scratch = w->scratch[member]};
+    const uint64_t start = member ? 0 : drps_clock_ns();
+    const double loss =
+        drps_fused_train(&server->model, &server->optim, &s->batch.body, &s->rows, &room);
+    (void)lap(member, start, &w->compute_ns);
+    return loss;
+}
+
+static void train_batch(struct drps_stratum *d, size_t i, unsigned member)
+{
+    const struct drps_server *server = d->parts.server;
+    const struct entry *s = &d->now->entry[i];
+    const struct drps_batch *b = &s->batch.body;
+    const int fused = drps_fused_fits(&server->model, &server->optim, b);
+    d->batch[i] = (struct drps_stratum_batch){.samples = b->samples,
+                                              .loss = fused ? train_fused(d, s, member)
+                                                            : train_plain(d, s, member)};
+    d->batch[i].intercept = d->parts.worker->grads[member][0];
 }
 
 static void train_lane(struct drps_stratum *d, uint32_t lane, unsigned member)
 {
     for (size_t i = d->first; i < d->last; i++) {
-        const struct entry *s = &d->now->entry[i];
-        if (s->batch.body.lane != lane) continue;
-        train_batch(d, s, member, &d->batch[i]);
+        if (d->now->entry[i].batch.body.lane == lane) train_batch(d, i, member);
     }
 }
 
