@@ -141,6 +141,14 @@ double drps_model_gradient_slopes(const struct drps_model *model, const struct d
                                   size_t first, size_t last, const float *params, float *grads,
                                   float *scores, float *slopes, void *scratch);
 
+enum { DRPS_MF_CHUNK = 256 }; /* samples of mf that go through both passes together */
+
+/* The losses of samples [first, last), one chunk, and their slopes [last - first], as
+ * drps_model_gradient() has them; adds to the intercept's gradient, if it has one. */
+double drps_model_chunk_loss(const struct drps_model *model, const struct drps_batch *b,
+                             size_t first, size_t last, const float *scores, float *slopes,
+                             float *of_bias, void *scratch);
+
 /*
  * The two halves of drps_model_gradient() that do not need parameters, for models with J > 1
  * scores, whose gradient is a sum of outer products: slopes u [n][J], the loss's derivatives by the

@@ -14,7 +14,6 @@
 enum {
     DRPS_LINEAR_CHUNK =
         512, /* samples between forward and backward: the scores stay in L1, their rows in L2 */
-    DRPS_MF_CHUNK = 256,
     DRPS_MAX_CHUNK = DRPS_LINEAR_CHUNK, /* the largest of those with one score a sample */
     DRPS_FFM_CHUNK = 1,                 /* since a sample's rows are as large as L1 */
     DRPS_MATRIX_CHUNK = 32,             /* small, since slopes are as many as scores */
@@ -69,12 +68,6 @@ void drps_matrix_backward(const struct drps_batch *b, size_t outputs, size_t fir
                           const float *slopes, float *grads);
 /* grads [outputs] += slopes [samples][outputs] of each sample. */
 void drps_matrix_bias_backward(size_t outputs, size_t samples, const float *slopes, float *grads);
-
-/* The losses of samples [first, last), one chunk, and their slopes [last - first], as
- * drps_model_gradient() has them; adds to the intercept's gradient, if it has one. */
-double drps_model_chunk_loss(const struct drps_model *model, const struct drps_batch *b,
-                             size_t first, size_t last, const float *scores, float *slopes,
-                             float *of_bias, void *scratch);
 
 void drps_mf_forward(const struct drps_batch *b, size_t factors, float bias, size_t first,
                      size_t last, const float *params, float *scores);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/kernel/drps_level.h"
-#include "engine/model/math/drps_optim_floats.h"
+#include "engine/model/drps_optim_floats.h"
 
 enum {
     BLOCK = 64, /* rows whose first floats are stepped together, from copies in L1 */

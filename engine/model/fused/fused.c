@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/model/fused/passes.h"
-#include "engine/model/kernels.h"
 
 int drps_fused_fits(const struct drps_model *model, const struct drps_optim *optim,
                     const struct drps_batch *b)

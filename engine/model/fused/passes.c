@@ -3,16 +3,20 @@
 #include "engine/model/fused/passes.h"
 
 #include "base/kernel/drps_level.h"
-#include "engine/model/kernels.h"
 #include "engine/model/math/drps_dot.h"
-#include "engine/model/math/drps_optim_floats.h"
+#include "engine/model/drps_optim_floats.h"
 
 enum { LINE = 64, AHEAD = 8 /* samples, whose rows are requested from memory */ };
+
+DRPS_INLINE size_t local_at(const struct drps_batch *b, int wide, size_t j)
+{
+    return wide ? b->local32[j] : b->local16[j];
+}
 
 DRPS_INLINE void request(const struct drps_batch *b, int wide, size_t j, size_t bytes,
                          const struct drps_rows *rows)
 {
-    const char *row = drps_row_at(rows, drps_local_at(b, wide, j));
+    const char *row = drps_row_at(rows, local_at(b, wide, j));
     for (size_t i = 0; i < bytes; i += LINE)
         __builtin_prefetch(row + i, 1);
     __builtin_prefetch(row + bytes - 1, 1);
@@ -25,8 +29,8 @@ DRPS_INLINE void forward(int wide, const struct drps_batch *b, size_t factors, f
 {
     const size_t row_bytes = 2 * (factors + 1) * sizeof(float);
     for (size_t s = first; s < last; s++) {
-        const float *u = drps_row_at(rows, drps_local_at(b, wide, 2 * s));
-        const float *v = drps_row_at(rows, drps_local_at(b, wide, 2 * s + 1));
+        const float *u = drps_row_at(rows, local_at(b, wide, 2 * s));
+        const float *v = drps_row_at(rows, local_at(b, wide, 2 * s + 1));
         if (last - s > AHEAD) {
             request(b, wide, 2 * (s + AHEAD), row_bytes, rows);
             request(b, wide, 2 * (s + AHEAD) + 1, row_bytes, rows);
@@ -96,7 +100,7 @@ DRPS_INLINE void backward(int wide, const struct drps_batch *b, size_t factors,
 {
     const struct drps_optim copy = *optim; /* that stores to rows cannot change */
     for (size_t s = first; s < last; s++) {
-        const size_t i = drps_local_at(b, wide, 2 * s), j = drps_local_at(b, wide, 2 * s + 1);
+        const size_t i = local_at(b, wide, 2 * s), j = local_at(b, wide, 2 * s + 1);
         float *u = drps_row_at(rows, i), *v = drps_row_at(rows, j);
         const float g = slopes[s - first];
         if (uses[i].all + uses[j].all == 2)

@@ -19,17 +19,22 @@
 
 enum { SAMPLES = 4000, NAMES = 200, BATCH = 20, LANES = 3, RANK = 8, EPOCHS = 2 };
 
-static struct drps_plan *make_plan(struct scratch *s, int no_bias)
+static struct drps_plan *make_plan_of(struct scratch *s, uint32_t lanes, int no_bias)
 {
     struct case_run c;
     case_begin(&c, s, case_input(s, "input", CASE_RATINGS, SAMPLES, NAMES, 8), "lmf");
     c.options.factors = RANK;
-    c.options.lanes = LANES;
+    c.options.lanes = lanes;
     c.options.batch_size = BATCH;
     c.options.test_fraction = 0.1;
     c.options.no_bias = no_bias;
     c.options.force = 1;
     return case_plan(&c);
+}
+
+static struct drps_plan *make_plan(struct scratch *s, int no_bias)
+{
+    return make_plan_of(s, LANES, no_bias);
 }
 
 static struct drps_train_options usual(struct scratch *s)
@@ -165,6 +170,27 @@ static void test_intercept_resumes(void **state)
     drps_plan_close(plan);
 }
 
+/* Threads that only cost time are told of: small batches without lanes. */
+static void test_threads_without_lanes_are_warned_of(void **state)
+{
+    struct scratch *s = *state;
+    for (uint32_t lanes = 1; lanes <= 2; lanes++)
+        for (unsigned threads = 1; threads <= 2; threads++) {
+            struct drps_plan *plan = make_plan_of(s, lanes, 0);
+            struct drps_train_options o = usual(s);
+            struct drps_train_result r;
+            int told = 0;
+            o.threads = threads;
+            train_well(plan, &o, &r, "threads");
+            for (size_t i = 0; i < r.remarks.n; i++)
+                told += strstr(r.remarks.text[i], "2 threads take longer than one") != NULL;
+            if (told != (lanes == 1 && threads == 2))
+                fail_msg("%u lanes, %u threads: %d warnings", lanes, threads, told);
+            drps_train_result_free(&r);
+            drps_plan_close(plan);
+        }
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -174,6 +200,7 @@ int main(void)
         SCRATCH_TEST(test_no_intercept),
         SCRATCH_TEST(test_intercept_steps_are_of_one_batch),
         SCRATCH_TEST(test_intercept_resumes),
+        SCRATCH_TEST(test_threads_without_lanes_are_warned_of),
     };
     return cmocka_run_group_tests_name("intercept", tests, NULL, NULL);
 }

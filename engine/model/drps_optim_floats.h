@@ -1,7 +1,7 @@
 /*
  * The optimizers' updates of a float, and of the floats of a row, written once as inline functions
  * for the kernels that step rows. `kind`, `regular` and mostly the number of floats are constants
- * there. Private to engine/model/ and its folders.
+ * there. Shared inside engine/model/.
  */
 #ifndef DRPS_ENGINE_MODEL_OPTIM_FLOATS_H
 #define DRPS_ENGINE_MODEL_OPTIM_FLOATS_H
