@@ -155,7 +155,7 @@ static void test_intercept_resumes(void **state)
         o.resume = 0;
         train_well(plan, &o, &want, "undisturbed");
         o.checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 7};
-        for (k = 1; !train_until(plan, &o, k); k += 97) {
+        for (k = 1; !train_until(plan, &o, k); k += 211) {
             struct drps_train_options on = o;
             on.resume = 1;
             train_well(plan, &on, &r, "resumed");
