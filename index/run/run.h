@@ -198,8 +198,8 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
 struct mix_position drps_run_mix_of(const struct drps_plan_info *info, const uint32_t *map,
                                     const struct spool_sample *s);
 
-/* 1: the shuffled order has lanes (options.c). */
-int drps_run_mixes(const struct drps_index_options *o);
+/* 1: samples are in shuffled order, which may have lanes (options.c). */
+int drps_run_may_mix(const struct drps_index_options *o);
 
 /* 1: batches of training, or of evaluation, are marked with their stratum and lane: strata of
  * evaluation are numbered on from those of training (phase_order.c). */
