@@ -5,12 +5,12 @@
 # DIR   folder with the peers' programs; what is missing there is listed and skipped: vw (Vowpal Wabbit), xlearn_train,
 #       liblinear-train with liblinear-predict, difacto, mf-train (LIBMF), ffm-train (libffm, out of core only)
 # DATA  folder with real data sets: ml-1m/ratings.tsv.xz is used
-# CASES some of "lr text fm lmf ml1m ooc" (default: all); RUNS of each (default 3)
+# CASES some of "lr text fm lmf load ml1m ooc" (default: all); RUNS of each (default 3)
 # Environment, besides lib.sh's: DRPS_BENCH_SAMPLES (default 2000000) and DRPS_BENCH_RATINGS (default 10000000), of which a
 # tenth is held out; DRPS_BENCH_LIMIT, seconds that a run out of core may take (default 600; peers: a fifth of it).
 # Needs GNU time; `ooc` needs root and a memory cgroup.
 export LC_ALL=C
-peers='' data='' only='lr text fm lmf ml1m ooc' runs=3
+peers='' data='' only='lr text fm lmf load ml1m ooc' runs=3
 while (($#)); do
     case $1 in
     --peers) peers=$(realpath "$2") && shift 2 ;;
@@ -122,10 +122,10 @@ compare() {
 # --- drps ---
 
 drps_index() { # OUT ALGO OPTIONS... : plan-OUT of a.* or b.*
-    local out=$1 algo=$2 set=a
+    local out=$1 algo=$2 set=a batch=(--batch-size 1000)
     shift 2
-    [[ $algo != lmf ]] || set=b
-    timed drps.log "$tools/drps-index" "$set.train" --test "$set.test" --algo "$algo" "$@" --batch-size 1000 -o "plan-$out" \
+    [[ $algo != lmf ]] || set=b batch=() # the default, of 100 ratings
+    timed drps.log "$tools/drps-index" "$set.train" --test "$set.test" --algo "$algo" "${batch[@]}" "$@" -o "plan-$out" \
         --force --quiet --json
 }
 
@@ -359,11 +359,22 @@ case_lmf() {
     has mf-train || return 0
     ratings_data
     local count=$((ratings - ratings / 10))
-    drps_index lmf lmf --factors 16 --order grid --grid 16,16 --lanes 4 || return # sub-cells that fit caches and share no row, as the blocks of LIBMF
+    drps_index usual lmf --factors 16 || return
+    compare "MF k=16, by default, an epoch, 1 thread (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 1 b 0.1 2 12" \
+        "drps_epoch 1 usual 12 ${lmf_options[*]}"
+    compare "MF k=16, by default, an epoch, 2 threads (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 2 b 0.1 2 12" \
+        "drps_epoch 2 usual 12 ${lmf_options[*]}"
+    # sub-cells that fit caches and share no row, as the blocks of LIBMF
+    drps_index lmf lmf --factors 16 --order grid --grid 16,16 --lanes 4 --batch-size 1000 || return
     compare "MF k=16, an epoch, 1 thread (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 1 b 0.1 2 12" \
         "drps_epoch 1 lmf 12 ${lmf_options[*]}"
     compare "MF k=16, an epoch, 2 threads (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 2 b 0.1 2 12" \
         "drps_epoch 2 lmf 12 ${lmf_options[*]}"
+}
+
+case_load() {
+    has mf-train || return 0
+    ratings_data
     compare "MF k=16, loading the text / text to plan, 1 core" 4 "$ratings" ratings "LIBMF" "libmf_load_time 1 b 0.1 2 12" \
         "drps_index_time 1 lmf lmf --factors 16"
     compare "MF k=16, loading the text / text to plan, 2 cores" 6 "$ratings" ratings "LIBMF" "libmf_load_time 2 b 0.1 2 12" \
@@ -375,9 +386,11 @@ case_ml1m() {
     local file=$data/ml-1m/ratings.tsv.xz
     [[ -n $data && -e $file ]] || { echo && echo "ml-1m: skipped, no --data folder with ml-1m/ratings.tsv.xz" && return 0; }
     xz -dc "$file" | awk 'BEGIN {srand(1)} {print > (rand() < 0.1 ? "m.test" : "m.train")}'
-    "$tools/drps-index" m.train --test m.test --algo lmf --factors 16 --batch-size 1000 -o plan-m --force --quiet
+    "$tools/drps-index" m.train --test m.test --algo lmf --factors 16 -o plan-m --force --quiet
     compare "ml-1m, rank 16, an epoch of 30, 1 thread (loss: best RMSE; bar 0.856, aim 0.848)" - "$(wc -l <m.train)" ratings \
         "LIBMF" "libmf 1 m 0.05 10 30" "drps_epoch 1 m 30 ${lmf_options[*]}"
+    compare "ml-1m, rank 16, an epoch of 30, 2 threads (loss: best RMSE; bar 0.856, aim 0.848)" - "$(wc -l <m.train)" ratings \
+        "LIBMF" "libmf 2 m 0.05 10 30" "drps_epoch 2 m 30 ${lmf_options[*]}"
 }
 
 # What became of a run in a cgroup: STATUS LOG SECONDS-ALLOWED
@@ -532,7 +545,7 @@ echo "$(nproc) cores of $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head 
 for name in vw xlearn_train liblinear-train liblinear-predict difacto mf-train ffm-train; do
     has $name || echo "skipped, not in the folder: $name"
 done
-for name in lr text fm lmf ml1m ooc; do
+for name in lr text fm lmf load ml1m ooc; do
     if wants $name; then case_$name || echo "case $name: FAILED: $(tail -n 1 drps.log.err)"; fi
 done
 echo

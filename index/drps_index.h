@@ -175,8 +175,9 @@ struct drps_index_options {
     const char *order;       /* shuffled (NULL), given, micro; lmf only: grid */
     uint32_t grid_users;     /* order grid: groups of users ... */
     uint32_t grid_items;     /* ... and of items, 1 .. 4096 each; both 0: chosen for the memory */
-    /* Batches at a time, 0 .. 16, of lmf in the orders shuffled and grid; 0, 1: one. Where rows
-     * circulate it is a multiple of the workers; 0: as many as these. */
+    /* Batches at a time, 0 .. 16, of lmf in the orders shuffled and grid; 1: one. 0: in shuffled
+     * order 4, where there are 512 batches and memory for it; in a grid one; where rows circulate,
+     * whose lanes are a multiple of the workers, as many as these. */
     uint32_t lanes;
     uint64_t seed;
     struct drps_blocks_options {

@@ -10,7 +10,7 @@ build_packages=(
     libopenblas-serial-dev # drps has threads of its own
 )
 test_packages=(
-    libcmocka-dev mandoc zsh
+    libcmocka-dev lld mandoc zsh
     python3-cffi python3-numpy python3-scipy python3-sklearn python3-pandas python3-matplotlib python3-pytest python3-pip # the Python package
     prometheus tmux # what reads the numbers to watch, and a terminal for drps-top
     chromium chromium-driver # browsers' view of reports

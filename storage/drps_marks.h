@@ -12,6 +12,7 @@ struct drps_marks {
     uint64_t rows, range_rows; /* of the store, of a range; range_rows 0: no marks are kept */
     size_t words;              /* of a bit a range */
     uint64_t *changed;         /* own: [words] */
+    uint64_t first, end;       /* all rows outside first .. end - 1 are marked already */
     unsigned span;             /* steps that may be open */
     uint64_t *open;            /* own: [span][words] the ranges of open step s at s % span */
 };

@@ -12,6 +12,7 @@ int drps_marks_init(struct drps_marks *m, const struct drps_store_config *config
                     struct drps_err *err)
 {
     *m = (struct drps_marks){.rows = config->rows,
+                             .end = config->rows,
                              .range_rows = config->mark_rows,
                              .span = config->open_steps ? config->open_steps : 1};
     if (!m->range_rows || !m->rows) return 0;
@@ -33,18 +34,48 @@ static uint64_t *of_step(const struct drps_marks *m, uint64_t step)
     return m->open + step % m->span * m->words;
 }
 
+/* Returns the first i with ids[i] >= id, or n. */
+static size_t find(const uint32_t *ids, size_t n, uint64_t id)
+{
+    size_t first = 0;
+    while (n) {
+        const size_t half = n / 2;
+        if (ids[first + half] < id) {
+            first += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return first;
+}
+
 void drps_marks_open(struct drps_marks *m, uint64_t step, const uint32_t *ids, size_t n)
 {
     if (!m->words) return;
     uint64_t *open = of_step(m, step);
     uint64_t end = 0; /* of the range that was marked last */
     memset(open, 0, m->words * sizeof(*open));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = find(ids, n, m->first); i < n && ids[i] < m->end; i++) {
         if (ids[i] < end) continue;
         const uint64_t range = ids[i] / m->range_rows;
         open[range / 64] |= UINT64_C(1) << range % 64;
         end = (range + 1) * m->range_rows;
     }
+}
+
+static int is_changed(const struct drps_marks *m, uint64_t range)
+{
+    return (int)(m->changed[range / 64] >> range % 64 & 1);
+}
+
+/* Soon most rows are marked, and a step need not look for theirs. */
+static void leave_out_marked(struct drps_marks *m)
+{
+    while (m->first < m->end && is_changed(m, m->first / m->range_rows))
+        m->first += m->range_rows;
+    while (m->first < m->end && is_changed(m, (m->end - 1) / m->range_rows))
+        m->end = (m->end - 1) / m->range_rows * m->range_rows;
 }
 
 void drps_marks_close(struct drps_marks *m, uint64_t step, int changed)
@@ -53,11 +84,7 @@ void drps_marks_close(struct drps_marks *m, uint64_t step, int changed)
     const uint64_t *open = of_step(m, step);
     for (size_t i = 0; i < m->words; i++)
         m->changed[i] |= open[i];
-}
-
-static int is_changed(const struct drps_marks *m, uint64_t range)
-{
-    return (int)(m->changed[range / 64] >> range % 64 & 1);
+    leave_out_marked(m);
 }
 
 int drps_marks_next(const struct drps_marks *m, uint64_t from, uint64_t *first_out,
@@ -78,5 +105,7 @@ int drps_marks_next(const struct drps_marks *m, uint64_t from, uint64_t *first_o
 
 void drps_marks_clear(struct drps_marks *m)
 {
+    m->first = 0;
+    m->end = m->rows;
     if (m->words) memset(m->changed, 0, m->words * sizeof(*m->changed));
 }

@@ -9,6 +9,7 @@
 
 #include "engine/drps_engine.h"
 #include "engine/newton/drps_newton.h"
+#include "engine/step/drps_intercept.h"
 
 /* What is done of an epoch, between two of its training steps or after the last. */
 struct drps_epoch_part {
@@ -16,6 +17,7 @@ struct drps_epoch_part {
     uint64_t samples; /* of these; of several ranks those of this one, as is the next */
     double loss;      /* their sum */
     uint64_t ns;      /* that it took so far */
+    struct drps_intercept intercept; /* its step that is due */
 };
 
 struct drps_state {

@@ -70,6 +70,15 @@ static json_t *plain_to_json(const struct drps_state *s)
                      progress, "best", best, "done", epochs_to_json(s));
 }
 
+/* The intercept's step that is due, where one is. */
+static void put_intercept(json_t **j, const struct drps_intercept *due)
+{
+    if (!due->batches) return;
+    drps_manifest_put(j, "intercept",
+                      json_pack("{s:o, s:o, s:f}", "stratum", count(due->stratum), "batches",
+                                count(due->batches), "gradient", due->gradient));
+}
+
 static void put_newton(json_t **j, const struct drps_state *s)
 {
     json_t *optimizer = json_object_get(*j, "optimizer");
@@ -93,6 +102,7 @@ json_t *drps_state_to_json(const struct drps_state *s)
 {
     json_t *j = plain_to_json(s);
     if (j) put_learning(&j, s);
+    if (j) put_intercept(&j, &s->part.intercept);
     if (j) drps_waiting_put(&j, &s->wsp, s->lr_stale);
     if (j && s->push.on) drps_manifest_put(&j, "push", push_to_json(&s->push));
     if (j && s->pull.on) drps_manifest_put(&j, "pull", pull_to_json(&s->pull));
@@ -247,6 +257,16 @@ static int read_options(const json_t *j, const char *path, struct drps_state *ou
     return rc == 0 && pull ? read_pull(pull, path, &out->pull, err) : rc;
 }
 
+static int read_intercept(const json_t *j, const char *path, struct drps_intercept *out,
+                          struct drps_err *err)
+{
+    const json_t *due = json_object_get(j, "intercept");
+    if (!due) return 0;
+    int rc = drps_manifest_get_u32(due, "stratum", path, &out->stratum, err);
+    if (rc == 0) rc = drps_manifest_get_u32(due, "batches", path, &out->batches, err);
+    return rc < 0 ? rc : drps_manifest_get_real(due, "gradient", path, &out->gradient, err);
+}
+
 static int read_progress(const json_t *j, const char *path, struct drps_state *out,
                          struct drps_err *err)
 {
@@ -256,6 +276,7 @@ static int read_progress(const json_t *j, const char *path, struct drps_state *o
     if (rc == 0) rc = drps_manifest_get_count(p, "samples", path, &out->part.samples, err);
     if (rc == 0) rc = drps_manifest_get_real(p, "loss_sum", path, &out->part.loss, err);
     if (rc == 0) rc = drps_manifest_get_count(p, "ns", path, &out->part.ns, err);
+    if (rc == 0) rc = read_intercept(j, path, &out->part.intercept, err);
     if (rc < 0) return rc;
     const struct drps_bound bounds[] = {
         {"epoch", out->epoch, 1, EPOCHS_MOST, "what a run may have"}};

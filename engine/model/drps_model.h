@@ -59,6 +59,7 @@ struct drps_model {
     uint32_t mean_of; /* 0: gradients are sums over samples; else they are means over the batch's,
                          and divided by so many workers, whose gradients are summed */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */
+    int late_bias;    /* it has a gradient, but no step of a batch: engine/step/drps_intercept.h */
     float bias_start; /* initial intercept: the mean label, or its log-odds for the logistic loss */
     float init_scale; /* random numbers (drps_model_random(), n of a row) start uniform in
                           (-init_scale, init_scale); 0: the algorithm's `init` over sqrt(n), or of
@@ -139,6 +140,14 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
 double drps_model_gradient_slopes(const struct drps_model *model, const struct drps_batch *b,
                                   size_t first, size_t last, const float *params, float *grads,
                                   float *scores, float *slopes, void *scratch);
+
+enum { DRPS_MF_CHUNK = 256 }; /* samples of mf that go through both passes together */
+
+/* The losses of samples [first, last), one chunk, and their slopes [last - first], as
+ * drps_model_gradient() has them; adds to the intercept's gradient, if it has one. */
+double drps_model_chunk_loss(const struct drps_model *model, const struct drps_batch *b,
+                             size_t first, size_t last, const float *scores, float *slopes,
+                             float *of_bias, void *scratch);
 
 /*
  * The two halves of drps_model_gradient() that do not need parameters, for models with J > 1

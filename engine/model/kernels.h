@@ -14,7 +14,6 @@
 enum {
     DRPS_LINEAR_CHUNK =
         512, /* samples between forward and backward: the scores stay in L1, their rows in L2 */
-    DRPS_MF_CHUNK = 256,
     DRPS_MAX_CHUNK = DRPS_LINEAR_CHUNK, /* the largest of those with one score a sample */
     DRPS_FFM_CHUNK = 1,                 /* since a sample's rows are as large as L1 */
     DRPS_MATRIX_CHUNK = 32,             /* small, since slopes are as many as scores */

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/kernel/drps_level.h"
-#include "engine/model/exp.h"
+#include "engine/model/math/drps_exp.h"
 
 DRPS_KERNEL(double, drps_loss_value,
             (enum drps_loss loss, float score, float label, float *slope_out),

@@ -408,6 +408,16 @@ double drps_model_slopes(const struct drps_model *model, const struct drps_batch
                    scratch);
 }
 
+double drps_model_chunk_loss(const struct drps_model *model, const struct drps_batch *b,
+                             size_t first, size_t last, const float *scores, float *slopes,
+                             float *of_bias, void *scratch)
+{
+    const double loss =
+        loss_of(model, b, first, last, share_of(model, b), NULL, scores, slopes, NULL, scratch);
+    add_bias_gradient(model, last - first, slopes, of_bias);
+    return loss;
+}
+
 double drps_model_loss(const struct drps_model *model, const float *scores, float label,
                        void *scratch)
 {

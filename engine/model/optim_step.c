@@ -1,16 +1,14 @@
 /*
- * The optimizers' steps. An element's update is written once, as an inline function. Rows of one
- * float, and the first floats of rows where l1 shrinks them alone, are collected in blocks and
- * stepped in vectors; the other floats of a row are vectors themselves. Every operation is exact or
- * correctly rounded and none is fused, so that vector elements, remainders and ranges all give the
- * same bits.
+ * The optimizers' steps. Rows of one float, and the first floats of rows where l1 shrinks them
+ * alone, are collected in blocks and stepped in vectors; the other floats of a row are vectors
+ * themselves. Every operation is exact or correctly rounded and none is fused, so that vector
+ * elements, remainders and ranges all give the same bits.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/kernel/drps_level.h"
-#include "base/kernel/drps_vector_floats.h"
-#include "engine/model/drps_optim.h"
+#include "engine/model/drps_optim_floats.h"
 
 enum {
     BLOCK = 64, /* rows whose first floats are stepped together, from copies in L1 */
@@ -43,47 +41,6 @@ DRPS_INLINE void prefetch(const char *at, size_t bytes, int to_write)
         __builtin_prefetch(at + bytes - 1, 0);
 }
 
-/* |w| - by, but not through zero. What is no number stays so: every comparison with it is false. */
-DRPS_INLINE float shrink(float w, float by)
-{
-    const float left = fabsf(w) - by;
-    return left <= 0 ? 0.0f : copysignf(left, w);
-}
-
-/* The parts of an update besides the gradient. */
-enum regular { PLAIN, L2, L2_AND_L1 };
-
-/* l2 and l1 are already multiplied by the row's touches. */
-DRPS_INLINE void sgd_one(float *w, float g, float lr, float l2, float l1, enum regular regular)
-{
-    if (regular) g += l2 * *w;
-    *w -= lr * g;
-    if (regular == L2_AND_L1) *w = shrink(*w, l1 * lr);
-}
-
-DRPS_INLINE void adagrad_one(float *w, float *a, float g, float lr, float eps, float l2, float l1,
-                             enum regular regular)
-{
-    if (regular) g += l2 * *w;
-    *a += g * g;
-    const float rate = lr / sqrtf(*a + eps);
-    /* 0, which changes no bit; of an infinite sum no number: else its rate of 0 would hide it */
-    const float none = *a - *a;
-    *w -= rate * g - none;
-    if (regular == L2_AND_L1) *w = shrink(*w, l1 * rate);
-}
-
-DRPS_INLINE void ftrl_one(float *w, float *z, float *n, float g, float lr, float beta, float l2,
-                          float l1)
-{
-    const float root = sqrtf(*n), more = *n + g * g, new_root = sqrtf(more);
-    *z += g - (new_root - root) / lr * *w;
-    *n = more;
-    const float left = fabsf(*z) - l1;
-    const float next = -copysignf(left, *z) / ((beta + new_root) / lr + l2);
-    *w = left <= 0 ? 0.0f : next;
-}
-
 /* How much of l2 and l1 row i takes. */
 DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i, int has_bias)
 {
@@ -95,7 +52,7 @@ DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size
  * The first floats of n <= BLOCK rows from row i on; kind, regular and often dim constant: copy
  * them into arrays, step these, copy back.
  */
-DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum regular regular, size_t dim,
+DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum drps_regular regular, size_t dim,
                              const struct drps_optim *o, const struct drps_rows *rows, size_t i,
                              size_t n, const float *restrict grads,
                              const uint32_t *restrict touches, int has_bias)
@@ -119,16 +76,17 @@ DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum regular regular, si
     if (kind == DRPS_OPTIM_SGD) {
 #pragma omp simd
         for (size_t k = 0; k < n; k++)
-            sgd_one(&w[k], g[k], lr, regular ? l2[k] : 0, regular ? l1[k] : 0, regular);
+            drps_sgd_one(&w[k], g[k], lr, regular ? l2[k] : 0, regular ? l1[k] : 0, regular);
     } else if (kind == DRPS_OPTIM_ADAGRAD) {
 #pragma omp simd
         for (size_t k = 0; k < n; k++)
-            adagrad_one(&w[k], &a[k], g[k], lr, eps, regular ? l2[k] : 0, regular ? l1[k] : 0,
-                        regular);
+            drps_adagrad_one(&w[k], &a[k], g[k], lr, eps, regular ? l2[k] : 0, regular ? l1[k] : 0,
+                             regular);
     } else {
 #pragma omp simd
         for (size_t k = 0; k < n; k++)
-            ftrl_one(&w[k], &a[k], &b[k], g[k], lr, beta, regular ? l2[k] : 0, regular ? l1[k] : 0);
+            drps_ftrl_one(&w[k], &a[k], &b[k], g[k], lr, beta, regular ? l2[k] : 0,
+                          regular ? l1[k] : 0);
     }
     for (size_t k = 0; k < n; k++) {
         float *row = drps_row_at(rows, i + k);
@@ -138,7 +96,7 @@ DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum regular regular, si
     }
 }
 
-DRPS_INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular,
+DRPS_INLINE void step_narrow(enum drps_optim_kind kind, enum drps_regular regular,
                              const struct drps_optim *o, const struct drps_rows *rows, size_t first,
                              size_t last, const float *restrict grads,
                              const uint32_t *restrict touches, int has_bias)
@@ -152,60 +110,20 @@ DRPS_INLINE void step_narrow(enum drps_optim_kind kind, enum regular regular,
     }
 }
 
-/* n floats that lie side by side; n is constant. */
-DRPS_INLINE void step_run(enum drps_optim_kind kind, enum regular regular,
-                          const struct drps_optim *o, size_t n, float *restrict w,
-                          float *restrict a, float *restrict b, const float *restrict g, float l2,
-                          float l1)
-{
-    const float lr = o->lr, eps = drps_optim_eps(o), beta = drps_optim_beta(o);
-    if (kind == DRPS_OPTIM_SGD) {
-#pragma omp simd
-        for (size_t d = 0; d < n; d++)
-            sgd_one(&w[d], g[d], lr, l2, l1, regular);
-    } else if (kind == DRPS_OPTIM_ADAGRAD) {
-#pragma omp simd
-        for (size_t d = 0; d < n; d++)
-            adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, l1, regular);
-    } else {
-#pragma omp simd
-        for (size_t d = 0; d < n; d++)
-            ftrl_one(&w[d], &a[d], &b[d], g[d], lr, beta, l2, l1);
-    }
-}
-
-/* Floats from `from` on of one row, [dim] parameters and states; l2 and l1 are those of this row.
- * Halving runs leave at most three floats that are no vector. */
-DRPS_INLINE void step_floats(enum drps_optim_kind kind, enum regular regular,
-                             const struct drps_optim *o, size_t from, size_t dim,
-                             float *restrict row, const float *restrict g, float l2, float l1)
-{
-    float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
-    size_t d = from;
-#define STEP_RUN(n) step_run(kind, regular, o, n, w + d, a + d, b + d, g + d, l2, l1), d += (n)
-    while (d + 16 <= dim)
-        STEP_RUN(16);
-    if (d + 8 <= dim) STEP_RUN(8);
-    if (d + 4 <= dim) STEP_RUN(4);
-    while (d < dim)
-        STEP_RUN(1);
-#undef STEP_RUN
-}
-
 /* The floats of one row, but its first one where that takes l1. */
-DRPS_INLINE void step_rest(enum drps_optim_kind kind, enum regular regular,
+DRPS_INLINE void step_rest(enum drps_optim_kind kind, enum drps_regular regular,
                            const struct drps_optim *o, size_t dim, float *restrict row,
                            const float *restrict g, float l2)
 {
-    const enum regular rest = regular ? L2 : PLAIN; /* l1 is for the first float */
-    step_floats(kind, rest, o, regular == L2_AND_L1, dim, row, g, regular ? l2 : 0, 0);
+    const enum drps_regular rest = regular ? DRPS_L2 : DRPS_PLAIN; /* l1 is for the first float */
+    drps_step_floats(kind, rest, o, regular == DRPS_L2_AND_L1, dim, row, g, regular ? l2 : 0, 0);
 }
 
 /* All floats of one row, which all take l1. */
 DRPS_INLINE void step_whole(enum drps_optim_kind kind, const struct drps_optim *o, size_t dim,
                             float *restrict row, const float *restrict g, float l2, float l1)
 {
-    step_floats(kind, L2_AND_L1, o, 0, dim, row, g, l2, l1);
+    drps_step_floats(kind, DRPS_L2_AND_L1, o, 0, dim, row, g, l2, l1);
 }
 
 DRPS_INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const struct drps_optim *o,
@@ -218,7 +136,7 @@ DRPS_INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const st
     }
 }
 
-DRPS_INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size_t dim,
+DRPS_INLINE void step_wide(enum drps_optim_kind kind, enum drps_regular regular, size_t dim,
                            const struct drps_optim *o, const struct drps_rows *rows, size_t first,
                            size_t last, const float *restrict grads,
                            const uint32_t *restrict touches, int has_bias)
@@ -235,12 +153,12 @@ DRPS_INLINE void step_wide(enum drps_optim_kind kind, enum regular regular, size
             const float l2 = regular ? times(kind, touches, k, has_bias) * o->l2 : 0;
             step_rest(kind, regular, o, dim, drps_row_at(rows, k), grads + k * dim, l2);
         }
-        if (regular == L2_AND_L1)
+        if (regular == DRPS_L2_AND_L1)
             step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, has_bias);
     }
 }
 
-DRPS_INLINE void step_kind(enum drps_optim_kind kind, enum regular regular,
+DRPS_INLINE void step_kind(enum drps_optim_kind kind, enum drps_regular regular,
                            const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows,
                            size_t first, size_t last, const float *grads, const uint32_t *touches,
                            int has_bias)
@@ -268,11 +186,11 @@ DRPS_INLINE void step_regular(enum drps_optim_kind kind, const struct drps_optim
     if (o->l1 > 0 && o->l1_all)
         step_rows_whole(kind, dim, o, rows, first, last, grads, touches, has_bias);
     else if (o->l1 > 0)
-        step_kind(kind, L2_AND_L1, o, dim, rows, first, last, grads, touches, has_bias);
+        step_kind(kind, DRPS_L2_AND_L1, o, dim, rows, first, last, grads, touches, has_bias);
     else if (o->l2 > 0)
-        step_kind(kind, L2, o, dim, rows, first, last, grads, touches, has_bias);
+        step_kind(kind, DRPS_L2, o, dim, rows, first, last, grads, touches, has_bias);
     else
-        step_kind(kind, PLAIN, o, dim, rows, first, last, grads, touches, has_bias);
+        step_kind(kind, DRPS_PLAIN, o, dim, rows, first, last, grads, touches, has_bias);
 }
 
 DRPS_KERNEL(void, drps_optim_step,

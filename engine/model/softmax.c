@@ -9,7 +9,7 @@
 
 #include "base/kernel/drps_level.h"
 #include "engine/model/drps_model.h"
-#include "engine/model/exp.h"
+#include "engine/model/math/drps_exp.h"
 
 /* Exponentials go by so many: the order of a sum does not depend on the machine's vectors. */
 enum { LANES = 16 };

@@ -13,6 +13,7 @@
 #include "engine/model/drps_model.h"
 #include "engine/model/drps_optim.h"
 #include "engine/newton/drps_newton.h"
+#include "engine/step/drps_intercept.h"
 #include "engine/topic/drps_topic.h"
 #include "index/plan/drps_plan.h"
 #include "storage/drps_store.h"
@@ -41,6 +42,7 @@ struct drps_server {
     struct drps_store *store; /* own */
     uint64_t steps;           /* opened since the start of training: the store's step numbers */
     struct drps_rows rows;    /* of the step opened last */
+    struct drps_intercept intercept_due; /* its step, between two batches of a stratum */
 };
 
 /* What a topic model takes from model and optimizer, of one rank. */

@@ -43,7 +43,8 @@ void drps_stratum_close(struct drps_stratum *d); /* NULL-safe */
 /* What one of the batches came to. */
 struct drps_stratum_batch {
     size_t samples;
-    double loss; /* sum of the losses before its step */
+    double loss;     /* sum of the losses before its step */
+    float intercept; /* its gradient */
 };
 
 struct drps_stratum_done {

@@ -220,6 +220,6 @@ void drps_server_step(const struct drps_server *server, const struct drps_rows *
         drps_topic_change_rows(server->topic, rows, last, grads);
         return;
     }
-    if (has_bias && model->fixed_bias && !first) first = 1;
+    if (has_bias && (model->fixed_bias || model->late_bias) && !first) first = 1;
     drps_optim_step(&server->optim, model->dim, rows, first, last, grads, touches, has_bias);
 }

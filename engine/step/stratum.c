@@ -9,6 +9,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
+#include "engine/model/fused/drps_fused.h"
 
 enum { LINE = 64 };
 
@@ -221,7 +222,7 @@ static uint64_t lap(unsigned member, uint64_t since, uint64_t *sum)
 }
 
 /* Trains one batch by one thread, as a team of one does. */
-static double train_batch(struct drps_stratum *d, const struct entry *s, unsigned member)
+static double train_plain(struct drps_stratum *d, const struct entry *s, unsigned member)
 {
     const struct drps_server *server = d->parts.server;
     const struct drps_model *model = &server->model;
@@ -246,13 +247,39 @@ static double train_batch(struct drps_stratum *d, const struct entry *s, unsigne
     return loss;
 }
 
+/* The same where rows lie. The array of parameters is room for counts: a row has two floats at
+ * least. */
+static double train_fused(struct drps_stratum *d, const struct entry *s, unsigned member)
+{
+    const struct drps_server *server = d->parts.server;
+    struct drps_worker *w = d->parts.worker;
+    const struct drps_fused_room room = {.counts = d->member[member].params,
+                                         .grads = w->grads[member],
+                                         .scores = d->member[member].scores,
+                                         .scratch = w->scratch[member]};
+    const uint64_t start = member ? 0 : drps_clock_ns();
+    const double loss =
+        drps_fused_train(&server->model, &server->optim, &s->batch.body, &s->rows, &room);
+    (void)lap(member, start, &w->compute_ns);
+    return loss;
+}
+
+static void train_batch(struct drps_stratum *d, size_t i, unsigned member)
+{
+    const struct drps_server *server = d->parts.server;
+    const struct entry *s = &d->now->entry[i];
+    const struct drps_batch *b = &s->batch.body;
+    const int fused = drps_fused_fits(&server->model, &server->optim, b);
+    d->batch[i] = (struct drps_stratum_batch){.samples = b->samples,
+                                              .loss = fused ? train_fused(d, s, member)
+                                                            : train_plain(d, s, member)};
+    d->batch[i].intercept = d->parts.worker->grads[member][0];
+}
+
 static void train_lane(struct drps_stratum *d, uint32_t lane, unsigned member)
 {
     for (size_t i = d->first; i < d->last; i++) {
-        const struct entry *s = &d->now->entry[i];
-        if (s->batch.body.lane != lane) continue;
-        d->batch[i] = (struct drps_stratum_batch){s->batch.body.samples, 0};
-        d->batch[i].loss = train_batch(d, s, member);
+        if (d->now->entry[i].batch.body.lane == lane) train_batch(d, i, member);
     }
 }
 
@@ -309,18 +336,24 @@ static int close_steps(struct drps_stratum *d, int changed, struct drps_err *err
 /* A step of no stratum is alone. It leaves the team time to decode the next ones. */
 static int hand_over(struct drps_stratum *d, const struct entry *s, struct drps_err *err)
 {
-    d->batch[d->first] = (struct drps_stratum_batch){0, 0};
+    d->batch[d->first] = (struct drps_stratum_batch){0};
     drps_team_run(d->parts.worker->team, decode, d);
     int rc = d->parts.hand_over(d->parts.hand_over_ctx, &s->batch.body, &s->rows, err);
     return rc < 0 ? rc : close_steps(d, (s->batch.body.hand_over & DRPS_ARRIVES) != 0, err);
 }
 
-static int train_open(struct drps_stratum *d, struct drps_err *err)
+/* `ends`: these are the last steps of the epoch. */
+static int train_open(struct drps_stratum *d, int ends, struct drps_err *err)
 {
     const struct entry *s = &d->now->entry[d->first];
+    struct drps_server *server = d->parts.server;
     if (s->batch.body.hand_over) return hand_over(d, s, err);
+    drps_intercept_begin(server, &s->rows, s->batch.body.stratum);
     atomic_store_explicit(&d->taken, 0, memory_order_relaxed);
     drps_team_run(d->parts.worker->team, train_lanes, d);
+    for (size_t i = d->first; i < d->last; i++)
+        drps_intercept_add(server, s->batch.body.stratum, d->batch[i].intercept);
+    if (ends) drps_intercept_end(server, &s->rows);
     return close_steps(d, 1, err);
 }
 
@@ -337,7 +370,7 @@ int drps_stratum_train(struct drps_stratum *d, uint64_t left, struct drps_stratu
         rc = open_steps(d, err);
         if (rc < 0) return rc;
         done->wait_ns += drps_clock_ns() - asked;
-        rc = train_open(d, err);
+        rc = train_open(d, d->last == left, err);
     }
     return rc;
 }

@@ -377,11 +377,21 @@ static double run_topic(struct drps_worker *worker, drps_team_work step,
     return loss;
 }
 
+/* The first member pushes the first row, and has the sum of its gradients. */
+static double run_step(struct drps_worker *worker, const struct drps_batch *batch)
+{
+    struct drps_server *server = worker->server;
+    drps_intercept_begin(server, &server->rows, batch->stratum);
+    const double loss = run(worker, batch_step, batch);
+    drps_intercept_add(server, batch->stratum, worker->grads[0][0]);
+    return loss;
+}
+
 double drps_worker_train(struct drps_worker *worker, const struct drps_batch *batch)
 {
     if (worker->server->topic) return run_topic(worker, topic_step, batch);
     if (worker->server->newton) return run_pass(worker, batch);
-    return run(worker, worker->size.local_steps ? local_step : batch_step, batch);
+    return worker->size.local_steps ? run(worker, local_step, batch) : run_step(worker, batch);
 }
 
 double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch *batch)

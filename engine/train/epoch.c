@@ -88,7 +88,8 @@ static struct drps_epoch_part done_part(const struct run *run, uint64_t now)
     return (struct drps_epoch_part){.step = run->step < train ? run->step : train,
                                     .samples = run->samples,
                                     .loss = run->loss,
-                                    .ns = now - run->start_ns};
+                                    .ns = now - run->start_ns,
+                                    .intercept = run->loop->server->intercept_due};
 }
 
 /* A training step is done: who logs it is told. Returns PAUSED where a pause is due. */
@@ -189,6 +190,7 @@ static int train_step(struct run *run, struct drps_err *err)
     if (batch.body.hand_over) return hand_over(run, &batch.body, now, err);
     const uint64_t before = loop->worker->gather_ns + loop->worker->compute_ns;
     const double loss = drps_worker_train(loop->worker, &batch.body);
+    if (run->step + 1 == loop->train_steps) drps_intercept_end(loop->server, &loop->server->rows);
     rc = drps_server_close_step(loop->server, 1, err);
     if (rc < 0) return rc;
     const uint64_t end = drps_clock_ns();
@@ -460,6 +462,7 @@ static void begin_run(struct run *run, const struct drps_epoch_part *begin, stru
     run->step = begin->step;
     run->samples = begin->samples;
     run->loss = begin->loss;
+    run->loop->server->intercept_due = begin->intercept;
     run->first_step = begin->step;
     run->first_samples = begin->samples;
     if (run->step == run->loop->train_steps) run->trained_ns = drps_clock_ns();

@@ -473,6 +473,23 @@ static int settle_way(struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
+/* Small batches without lanes are shared out by samples: threads then wait for each other, and take
+ * rows from each other's caches. */
+static void remark_threads(struct drps_job *job)
+{
+    enum { SMALL_BATCH = 2000 /* ratings */ };
+    const struct drps_plan_info *info = &job->plan->info;
+    const struct drps_train_options *o = job->options;
+    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    if (o->threads < 2 || info->lanes > 1 || info->ranks.count > 1 || o->emulate || !a) return;
+    if (!drps_algorithm_rates(a) || drps_algorithm_draws(a)) return;
+    if (info->max_batch_samples > SMALL_BATCH) return;
+    drps_remark(&job->result->remarks, o->log,
+                "%u threads take longer than one for batches of %llu ratings in a plan without "
+                "lanes: train with one thread, or make a plan with lanes",
+                o->threads, (unsigned long long)info->max_batch_samples);
+}
+
 int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     struct drps_memory_parts parts;
@@ -493,5 +510,6 @@ int drps_job_prepare(struct drps_job *job, struct drps_store_config *config, str
     if (rc < 0) return rc;
     rc = drps_memory_split(&job->memory, &parts, err);
     job->result->memory = job->memory.budget;
+    if (rc == 0) remark_threads(job);
     return rc;
 }

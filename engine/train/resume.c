@@ -53,7 +53,8 @@ static int check_fit(const struct drps_job *job, const struct drps_state *s, con
                             path, s->plan_id, job->plan->dir, info->id);
     if (s->rows != drps_plan_own_rows(info).rows ||
         s->part.step >= info->batches + info->eval_batches || s->part.step > info->batches ||
-        s->part.samples > info->samples || !isfinite(s->part.loss))
+        s->part.samples > info->samples || !isfinite(s->part.loss) ||
+        !isfinite(s->part.intercept.gradient))
         return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its plan", path);
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * Batches that are gathered are given their rows in order and written: data.rec, rows.rec. That
- * takes as long as gathering, so it can be done in a thread, one batch behind. Private to
+ * takes longer than gathering, so it can be done in threads, some batches behind. Private to
  * index/batches/.
  */
 #ifndef DRPS_INDEX_BATCHES_BATCH_WRITER_H
@@ -29,10 +29,14 @@ void drps_gathered_free(struct gathered *g);
 
 struct batch_writer;
 
-/* Open a writer. data and rows are borrowed; has_bias is that of the batcher. */
+/* More threads would wait for what gathers. */
+enum { BATCH_WRITER_THREADS_MOST = 2, BATCH_WRITER_HANDED_MOST = 4 };
+
+/* Open a writer. data and rows are borrowed; has_bias is that of the batcher. With 0 threads, or
+ * where none can be started, the caller writes all. */
 DRPS_MUST_CHECK
 int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
-                           struct encoder_ways ways, struct batch_writer **w_out,
+                           struct encoder_ways ways, unsigned threads, struct batch_writer **w_out,
                            struct drps_err *err);
 /* Close the writer, once what was handed over is written. */
 void drps_batch_writer_close(struct batch_writer *w);
@@ -40,15 +44,18 @@ void drps_batch_writer_close(struct batch_writer *w);
 /* Write a batch, be it without samples, which then has no rows either; after those handed over.
  * Once a batch has failed, nothing more is written: this and what follows return its error. */
 DRPS_MUST_CHECK
-int drps_batch_writer_write(struct batch_writer *w, struct gathered *g, struct drps_err *err);
+int drps_batch_writer_write(struct batch_writer *w, const struct gathered *g, struct drps_err *err);
 /* Release the memory that writing took: the next batch takes as much as it needs. After
  * drps_batch_writer_write().
  */
 void drps_batch_writer_shrink(struct batch_writer *w);
-/* Write a batch in a thread: what g points to belongs to the writer until the next call of any of
- * these. An error may be that of the batch before. */
+/* Write a batch in a thread, once fewer than `most` batches (1 .. BATCH_WRITER_HANDED_MOST) are
+ * handed over and not written. Its arrays are the writer's then, and *g has others, of whatever
+ * contents, or none. `large`: they are freed once they are written. An error may be that of a batch
+ * before. */
 DRPS_MUST_CHECK
-int drps_batch_writer_hand(struct batch_writer *w, struct gathered *g, struct drps_err *err);
+int drps_batch_writer_hand(struct batch_writer *w, struct gathered *g, size_t most, int large,
+                           struct drps_err *err);
 /* Wait until all is written. */
 DRPS_MUST_CHECK
 int drps_batch_writer_wait(struct batch_writer *w, struct drps_err *err);

@@ -16,9 +16,9 @@ struct batcher {
     uint64_t memory_bytes; /* that a batch may take while it is built */
     const uint32_t *map;   /* borrowed, or NULL: ids are rows */
 
-    struct gathered batch, handed; /* the one being gathered, and the writer's */
-    uint32_t stratum, lane;        /* of the one being gathered */
-    uint32_t field_count;          /* of all; 0: they have no fields */
+    struct gathered batch;  /* the one being gathered */
+    uint32_t stratum, lane; /* of it */
+    uint32_t field_count;   /* of all; 0: they have no fields */
     struct encoder_ways ways;
     struct batch_writer *writer;
 };
@@ -75,7 +75,8 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->map = options->map;
     b->field_count = options->field_count;
     b->ways = options->ways;
-    int rc = drps_batch_writer_open(data, rows, options->has_bias, options->ways, &b->writer, err);
+    int rc = drps_batch_writer_open(data, rows, options->has_bias, options->ways, options->threads,
+                                    &b->writer, err);
     if (rc < 0) {
         drps_batcher_close(b);
         return rc;
@@ -89,7 +90,6 @@ void drps_batcher_close(struct batcher *b)
     if (!b) return;
     drps_batch_writer_close(b->writer);
     drps_gathered_free(&b->batch);
-    drps_gathered_free(&b->handed);
     free(b);
 }
 
@@ -132,25 +132,19 @@ void drps_batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t 
         __builtin_prefetch(&b->map[ids[i]]);
 }
 
-/* Whether there is room for two batches like the one being gathered. */
-static int leaves_room(const struct batcher *b)
+/* Returns how many batches like the one being gathered there is memory for beside it. */
+static uint64_t room_for(const struct batcher *b)
 {
-    return !b->memory_bytes || batch_bytes(b, 0) <= b->memory_bytes / 4;
+    const uint64_t bytes = batch_bytes(b, 0);
+    if (!b->memory_bytes || !bytes) return BATCH_WRITER_HANDED_MOST;
+    const uint64_t all = b->memory_bytes / 2 / bytes;
+    return all ? all - 1 : 0;
 }
 
 static void gathered_clear(struct gathered *g)
 {
     g->n = g->nnz = 0;
     g->has_values = g->has_weights = 0;
-}
-
-static int hand(struct batcher *b, struct drps_err *err)
-{
-    const int rc = drps_batch_writer_hand(b->writer, &b->batch, err);
-    const struct gathered written = b->handed;
-    b->handed = b->batch;
-    b->batch = written;
-    return rc;
 }
 
 /* Write a batch and release its arrays, which would leave no memory for the two batches after it.
@@ -163,16 +157,24 @@ static int write_alone(struct batcher *b, struct drps_err *err)
     return rc;
 }
 
+static int hand(struct batcher *b, uint64_t room, struct drps_err *err)
+{
+    const int tight = room < BATCH_WRITER_HANDED_MOST;
+    return drps_batch_writer_hand(b->writer, &b->batch,
+                                  tight ? (size_t)room : BATCH_WRITER_HANDED_MOST, tight, err);
+}
+
 static int end_batch(struct batcher *b, struct drps_err *err)
 {
+    const uint64_t room = room_for(b);
     int rc;
     b->batch.stratum = b->stratum;
     b->batch.lane = b->lane;
     b->batch.field_count = b->field_count;
-    if (!leaves_room(b))
+    if (!room)
         rc = write_alone(b, err);
-    else if (b->batch.nnz >= LARGE_NNZ) /* a thread pays */
-        rc = hand(b, err);
+    else if (b->batch.nnz >= LARGE_NNZ) /* threads pay */
+        rc = hand(b, room, err);
     else
         rc = drps_batch_writer_write(b->writer, &b->batch, err);
     gathered_clear(&b->batch);

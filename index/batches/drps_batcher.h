@@ -17,6 +17,8 @@ struct batcher_options {
                               no bound */
     const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */
     struct encoder_ways ways;
+    unsigned threads; /* that encode beside the caller, two at most; 0: the caller does all. What is
+                         written is the same. */
     uint32_t field_count; /* each entry has a field below it; 0: entries have no fields */
 };
 

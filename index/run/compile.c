@@ -334,7 +334,7 @@ static int takes(const struct drps_index_options *o)
 
 static int orders_by_rows(const struct drps_index_options *o)
 {
-    return reads(o) && (drps_run_is_grid(o) || drps_run_is_micro(o) || drps_run_mixes(o) ||
+    return reads(o) && (drps_run_is_grid(o) || drps_run_is_micro(o) || drps_run_may_mix(o) ||
                         drps_run_assigns_samples(o) || o->ranks);
 }
 

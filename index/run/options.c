@@ -572,10 +572,12 @@ int drps_run_is_micro(const struct drps_index_options *o)
     return o->order && strcmp(o->order, "micro") == 0;
 }
 
-int drps_run_mixes(const struct drps_index_options *o)
+int drps_run_may_mix(const struct drps_index_options *o)
 {
-    return o->lanes > 1 && (!o->order || strcmp(o->order, "shuffled") == 0) &&
-           drps_run_ranks(o).count == 1;
+    const struct drps_algorithm *a = o->algorithm;
+    return o->lanes != 1 && drps_algorithm_rates(a) && !drps_algorithm_draws(a) &&
+           (!o->order || strcmp(o->order, "shuffled") == 0) && drps_run_ranks(o).count == 1 &&
+           !o->ranks;
 }
 
 int drps_run_places_samples(const struct drps_index_options *o)

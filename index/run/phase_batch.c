@@ -206,6 +206,7 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
         .ways = {.dense = r->options.dense, .levels = r->options.hashing.bits > 0},
         .memory_bytes = r->options.memory_bytes / 3,
         .map = b->map,
+        .threads = drps_run_processors() > 1 ? 2 : 0,
         .field_count = r->info->field_count};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};

@@ -7,8 +7,7 @@
 
 #include "index/run/run.h"
 
-/* How many processors this process may use; 1 when that cannot be told. */
-static unsigned processors(void)
+unsigned drps_run_processors(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
@@ -32,7 +31,7 @@ struct blocks_job drps_run_blocks_job(const struct index_run *r)
                     .sample = o->sample,
                     .max_rows = drps_run_block_rows(r),
                     .seed = info->seed,
-                    .threads = processors(),
+                    .threads = drps_run_processors(),
                     .memory_bytes = r->options.memory_bytes / 4 * 3},
         .keep_share = o->keep_share,
         .samples = o->sample_samples,

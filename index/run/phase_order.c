@@ -58,7 +58,12 @@ struct mix_position drps_run_mix_of(const struct drps_plan_info *info, const uin
 
 /* ---- Lanes ---- */
 
-/* Samples that wait in lanes may take a 24th of the memory. */
+/* What samples that wait in lanes may take. */
+static uint64_t lanes_room(const struct index_run *r)
+{
+    return r->options.memory_bytes / 24;
+}
+
 static int set_lanes(struct index_run *r, struct drps_err *err)
 {
     const uint64_t batch_size = r->info->batch_size, lanes = r->options.lanes;
@@ -66,12 +71,26 @@ static int set_lanes(struct index_run *r, struct drps_err *err)
                                                         : drps_mixed_memory(lanes, batch_size);
     if (lanes <= 1) return 0;
     r->info->lanes = lanes;
-    if (need <= r->options.memory_bytes / 24) return 0;
+    if (need <= lanes_room(r)) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "%llu lanes of batches of %llu samples do not fit the memory limit: use "
                         "fewer, smaller batches, or a limit of %llu MiB",
                         (unsigned long long)lanes, (unsigned long long)batch_size,
                         (unsigned long long)(need * 24 >> 20) + 1);
+}
+
+/* Where nobody asked for lanes, ratings get the usual ones, if they are enough for their batches to
+ * be full, and memory is. */
+static int mix(struct index_run *r, struct drps_err *err)
+{
+    enum { USUAL_LANES = 4, LEAST_BATCHES = USUAL_LANES * USUAL_LANES * DRPS_MIXED_BATCHES };
+    const uint64_t batch_size = r->info->batch_size;
+    if (r->options.lanes) return set_lanes(r, err);
+    if (r->info->samples / batch_size < LEAST_BATCHES ||
+        drps_mixed_memory(USUAL_LANES, batch_size) > lanes_room(r))
+        return 0;
+    r->options.lanes = USUAL_LANES;
+    return set_lanes(r, err);
 }
 
 /* ---- Cells ---- */
@@ -255,7 +274,7 @@ int drps_phase_order(struct index_run *r, struct drps_err *err)
     if (r->options.ranks) return move_samples(r, err);
     int rc = drps_run_is_grid(&r->options)    ? order_by_grid(r, err)
              : drps_run_is_micro(&r->options) ? order_by_rare_rows(r, err)
-             : drps_run_mixes(&r->options)    ? set_lanes(r, err)
+             : drps_run_may_mix(&r->options)  ? mix(r, err)
                                               : 0;
     return rc == 0 && drps_run_assigns_samples(&r->options) ? assign(r, err) : rc;
 }

@@ -198,8 +198,8 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
 struct mix_position drps_run_mix_of(const struct drps_plan_info *info, const uint32_t *map,
                                     const struct spool_sample *s);
 
-/* 1: the shuffled order has lanes (options.c). */
-int drps_run_mixes(const struct drps_index_options *o);
+/* 1: samples are in shuffled order, which may have lanes (options.c). */
+int drps_run_may_mix(const struct drps_index_options *o);
 
 /* 1: batches of training, or of evaluation, are marked with their stratum and lane: strata of
  * evaluation are numbered on from those of training (phase_order.c). */
@@ -207,6 +207,9 @@ int drps_run_has_lanes(const struct drps_plan_info *info, int test);
 
 /* The most rows of a block (options.c), and how blocks are made and written (phase_block.c). */
 struct blocks_job drps_run_blocks_job(const struct index_run *r);
+
+/* Returns how many processors this process may use; 1 when that cannot be told. */
+unsigned drps_run_processors(void);
 uint32_t drps_run_block_rows(const struct index_run *r);
 
 /* Say what labels there is nothing, or little, to be learnt from (label_remarks.c). */

@@ -36,17 +36,23 @@ static void add_wrong(const struct verifier *v, uint32_t k, size_t i, const stru
                       last->window, last->next);
 }
 
-/* `known`: the table has the epoch before. */
+/* Row i of window k, used last as the table says. */
+static void check_use(const struct verifier *v, uint32_t k, size_t i, const struct use *last)
+{
+    const struct drps_window *w = &v->window;
+    uint32_t distance = k - last->window; /* modulo 2^32 */
+    if (k <= last->window) distance += w->windows;
+    if (w->prev[i] != distance || last->next != distance) add_wrong(v, k, i, last, distance);
+}
+
+/* `known`: the table has the epoch before; else rows of it may not be set. */
 static void check_window(struct verifier *v, uint32_t k, uint64_t first, int known)
 {
     const struct drps_window *w = &v->window;
     for (size_t i = 0; i < w->n; i++) {
         if (w->rows[i] - first >= v->slice_rows) continue; /* also those before: they wrap */
         struct use *last = &v->table[w->rows[i] - first];
-        uint32_t distance = k - last->window; /* modulo 2^32 */
-        if (k <= last->window) distance += w->windows;
-        if (known && (w->prev[i] != distance || last->next != distance))
-            add_wrong(v, k, i, last, distance);
+        if (known) check_use(v, k, i, last);
         *last = (struct use){k, w->next[i]};
     }
 }

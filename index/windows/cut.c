@@ -9,8 +9,8 @@
  * longest run of final steps whose rows fit together with window 0 (one step does: |rows(0)| <= C -
  * m), and the two parts lie in what was one window of at most C rows. The bound follows the overlap
  * of neighbours: two windows of (C + overlap)/2 rows fill the budget exactly; equal windows lose
- * less than a large one beside a small one. When the rows of all steps fit, nothing bounds a window
- * but the border between training and evaluation.
+ * less than a large one beside a small one. When the rows of all steps fit, there is no cutting but
+ * at the border between training and evaluation.
  *
  * A row that the steps of w - 1 and of w + 1 touch, but not those of w, stays through w: the
  * windows beside w have it, so that no two windows get more rows than the budget. Cutting looks at
@@ -150,12 +150,12 @@ static void cutter_destroy(struct cutter *c)
     drps_cut_free(&c->cut);
 }
 
-/* Begin with room for `cap` rows, at least rows_needed(). Destroy also after a failure. */
+/* Begin with room for `cap` rows, for which needs_cutter(). Destroy also after a failure. */
 static int cutter_init(struct cutter *c, const struct drps_window_options *o, uint64_t cap,
                        const struct cut_extent *x, struct drps_err *err)
 {
     *c = (struct cutter){.options = o, .extent = *x, .cap = cap, .words = bitmap_words(o->rows)};
-    c->bound = x->touched <= c->cap ? UINT64_MAX : c->cap / 2;
+    c->bound = c->cap / 2;
     c->cur = calloc(c->words, sizeof(*c->cur));
     c->prev = calloc(c->words, sizeof(*c->prev));
     c->before = calloc(c->words, sizeof(*c->before));
@@ -218,7 +218,6 @@ static void add_staying(struct cutter *c, const uint64_t *before, const uint64_t
 /* Half of the budget and half of what neighbours share, but leaving room for any next step. */
 static void set_bound(struct cutter *c)
 {
-    if (c->bound == UINT64_MAX) return;
     uint64_t most = c->cap - c->extent.step_rows;
     c->bound = (c->cap + c->common) / 2;
     if (c->bound > most) c->bound = most;
@@ -378,6 +377,37 @@ static int check_budget(const struct drps_window_options *o, const struct cut_ex
                         x->step_rows, o->row_bytes, o->budget_bytes, need);
 }
 
+/* All rows that any step touches fit: then training is a window, and so is evaluation. Each of them
+ * has all of these rows, as what only one touches stays through the other. */
+static int cut_whole(const struct drps_window_options *o, const struct cut_extent *x,
+                     struct cut *cut_out, struct drps_err *err)
+{
+    const int two = o->train_steps > 0 && o->train_steps < o->steps;
+    const uint64_t n = !o->steps ? 0 : two ? 2 : 1;
+    *cut_out = (struct cut){.n = (size_t)n,
+                            .result = {.windows = n,
+                                       .working_set_rows = n ? x->touched : 0,
+                                       .max_window_rows = n ? x->touched : 0,
+                                       .rows_touched = n * x->touched,
+                                       .rows_kept = n * x->touched}};
+    if (drps_array_reserve(&cut_out->starts, &cut_out->starts_cap, (size_t)n,
+                           sizeof(*cut_out->starts)) ||
+        drps_array_reserve(&cut_out->pairs, &cut_out->pairs_cap, (size_t)n,
+                           sizeof(*cut_out->pairs)))
+        return drps_err_set(err, -ENOMEM, "no memory for two windows");
+    for (size_t w = 0; w < n; w++) {
+        cut_out->starts[w] = w ? o->train_steps : 0;
+        cut_out->pairs[w] = x->touched;
+    }
+    return 0;
+}
+
+/* Whether windows of so many rows need a cutter: two steps fit, and not all of them. */
+static int needs_cutter(const struct cut_extent *x, uint64_t size)
+{
+    return size >= rows_needed(x) && size < x->touched;
+}
+
 /* Cut for those of `sizes` that have room for two steps, in one pass. */
 static int cut_group(struct steps *lists, const struct drps_window_options *o,
                      const struct cut_extent *x, const uint64_t *sizes, size_t n,
@@ -388,11 +418,15 @@ static int cut_group(struct steps *lists, const struct drps_window_options *o,
     struct cutter *c = calloc(n, sizeof(*c));
 
     if (!c) return drps_err_set(err, -ENOMEM, "no memory to cut windows");
-    for (size_t i = 0; i < n && rc == 0; i++)
-        if (sizes[i] >= rows_needed(x)) rc = cutter_init(&c[used++], o, sizes[i], x, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (sizes[i] >= x->touched)
+            rc = cut_whole(o, x, &cuts_out[i], err);
+        else if (needs_cutter(x, sizes[i]))
+            rc = cutter_init(&c[used++], o, sizes[i], x, err);
+    }
     if (rc == 0) rc = run_cutters(c, used, lists, err);
     for (size_t i = 0, k = 0; i < n && rc == 0; i++) {
-        if (sizes[i] < rows_needed(x)) continue;
+        if (!needs_cutter(x, sizes[i])) continue;
         cuts_out[i] = c[k].cut; /* moved */
         c[k++].cut = (struct cut){0};
     }

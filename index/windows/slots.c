@@ -4,7 +4,8 @@
  * The rows that a window's steps touch are marked in a bitmap of all ids; the window has these, and
  * those that both of its neighbours touch. With the number of marks before each 64-bit word, a
  * row's rank is one addition and one count of bits. Each window is read twice, to mark and to
- * translate, by two readers that both go forwards, marking a window ahead.
+ * translate, by two readers that both go forwards, marking a window ahead. Where every window has
+ * all rows, nothing is to be marked: a slot is its row's number, and lists are copied.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +26,7 @@ struct slots {
     struct steps *mark;      /* borrowed */
     struct steps *translate; /* own */
     struct drps_recwriter *out;
+    int all; /* 1: every window has all rows */
     size_t words;
     uint64_t *bits;                 /* [words] the window's rows */
     uint64_t *before, *now, *after; /* [words] touched by the window before, it, the next */
@@ -49,6 +51,7 @@ int drps_slots_open(const struct drps_io *io, const char *dir, const char *out_d
     s->options = options;
     s->cut = cut;
     s->mark = lists;
+    s->all = cut->result.rows_touched == cut->n * options->rows;
     s->words = ((size_t)(options->rows + 63) / 64 + UNIT_WORDS - 1) / UNIT_WORDS * UNIT_WORDS;
     s->bits = drps_array_new(s->words, sizeof(*s->bits));
     s->before = drps_array_new(s->words, sizeof(*s->before));
@@ -104,9 +107,21 @@ static int mark(struct slots *s, size_t w, uint64_t *bits, struct drps_err *err)
     return 0;
 }
 
+static void mark_all(struct slots *s)
+{
+    const size_t full = (size_t)(s->options->rows / 64);
+    memset(s->bits, 0xff, full * sizeof(*s->bits));
+    memset(s->bits + full, 0, (s->words - full) * sizeof(*s->bits));
+    if (s->options->rows % 64) s->bits[full] = (UINT64_C(1) << s->options->rows % 64) - 1;
+}
+
 static int mark_window(struct slots *s, size_t w, struct drps_err *err)
 {
     int rc = 0;
+    if (s->all) {
+        mark_all(s);
+        return 0;
+    }
     if (w == 0) {
         rc = mark(s, s->cut->n - 1, s->before, err);
         if (rc == 0) rc = mark(s, 0, s->now, err);
@@ -131,11 +146,27 @@ static void count(struct slots *s)
     }
 }
 
+/* Copy the list of a step, if it is packed as slots are; else *copied_out is 0. Lists were decoded
+ * when windows were cut. */
+static int copy_step(struct slots *s, uint64_t step, int *copied_out, struct drps_err *err)
+{
+    const void *list;
+    size_t bytes;
+    int rc = drps_steps_record(s->translate, step, &list, &bytes, err);
+    if (rc < 0) return rc;
+    *copied_out = bytes >= 4 && drps_get_u32(list) & DRPS_LIST_DENSE;
+    const struct drps_piece piece = {list, bytes};
+    return *copied_out ? drps_recwriter_add(s->out, &piece, 1, err) : 0;
+}
+
 static int write_step(struct slots *s, uint64_t step, struct drps_err *err)
 {
     const uint32_t *rows;
     size_t n;
-    int rc = drps_steps_rows(s->translate, step, s->options->rows, &rows, &n, err);
+    int copied = 0;
+    int rc = s->all ? copy_step(s, step, &copied, err) : 0;
+    if (rc < 0 || copied) return rc;
+    rc = drps_steps_rows(s->translate, step, s->options->rows, &rows, &n, err);
     if (rc < 0) return rc;
     if (drps_array_reserve(&s->list, &s->list_cap, n, sizeof(*s->list)) ||
         drps_array_reserve(&s->packed, &s->packed_cap, drps_list_encode_bound(n), 1))

@@ -62,8 +62,6 @@ echo "stores and ranks ok"
 
 # ---- Killed, and resumed ----
 
-exec {never}<> <(:)
-
 "$tools/drps-train" plan3 --from model2 -o whole --epochs 4 --store resident --quiet
 for store in resident relay rocksdb; do
     memory=$(least plan3 --store $store)K
@@ -72,7 +70,7 @@ for store in resident relay rocksdb; do
     for ((i = 0; i < 400; i++)); do
         (($(newest killed.checkpoint/rank-0) < 8)) || break
         kill -0 $pid 2>/dev/null || break
-        read -rt 0.01 -u "$never" || :
+        pause
     done
     kill -9 $pid 2>/dev/null || :
     wait $pid 2>/dev/null || :

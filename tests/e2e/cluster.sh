@@ -344,7 +344,7 @@ begin() {
     : >out.txt
     env "${how[@]}" "$tools/drps-train" plan-lor-3 -o closed --force --local 3 --epochs 100000 "$@" 2>err.txt >out.txt &
     master=$!
-    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done
+    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; pause; done
     family="$master $(cat /proc/$master/task/*/children 2>/dev/null || true)"
 }
 listening() { # how many TCP sockets its processes listen at
@@ -394,7 +394,7 @@ for r in 0 1 2; do
         2>rank-$r.txt >out-$r.txt) &
     pids+=($!)
 done
-until [[ $(wc -l <out-0.txt) -ge 3 ]]; do kill -0 "${pids[0]}" || fail "$(cat rank-0.txt)"; done
+until [[ $(wc -l <out-0.txt) -ge 3 ]]; do kill -0 "${pids[0]}" || fail "$(cat rank-0.txt)"; pause; done
 address=$(head -1 bare.txt)
 strangers=()
 for ((n = 0; n < 400; n++)); do # each stays until it is told to go; when no more are let in, others wait for that
@@ -403,7 +403,7 @@ for ((n = 0; n < 400; n++)); do # each stays until it is told to go; when no mor
 done
 wait -n "${strangers[@]}" || true # the first was told to go
 lines=$(($(wc -l <out-0.txt) + 3))
-until [[ $(wc -l <out-0.txt) -ge $lines ]]; do kill -0 "${pids[0]}" || fail "$(cat rank-0.txt)"; done
+until [[ $(wc -l <out-0.txt) -ge $lines ]]; do kill -0 "${pids[0]}" || fail "$(cat rank-0.txt)"; pause; done
 kill -INT "${pids[0]}"
 for r in 0 1 2; do
     status=0 && wait "${pids[r]}" || status=$?
@@ -453,7 +453,7 @@ echo "ok other options"
 ports 3 >peers.txt
 "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --timeout 100000 2>err.txt >out.txt &
 waiting=$!
-until [[ -S /tmp/drps-ranks.$UID/$(head -1 peers.txt) ]]; do kill -0 $waiting || fail "$(cat err.txt)"; done
+until [[ -S /tmp/drps-ranks.$UID/$(head -1 peers.txt) ]]; do kill -0 $waiting || fail "$(cat err.txt)"; pause; done
 kill -INT $waiting
 status=0 && wait $waiting || status=$?
 [[ $status = 130 ]] || fail "waiting rank 0 ended with $status: $(cat err.txt)"
@@ -476,7 +476,7 @@ restarted() { # RANK
     ranks plan-lor-3 3 "${how[@]}"
     "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 "${how[@]}" 2>rank-0.txt >out.txt &
     all=($! "${pids[@]}")
-    until (($(newest never.checkpoint/rank-0) >= 2)); do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; done
+    until (($(newest never.checkpoint/rank-0) >= 2)); do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; pause; done
     kill -KILL "${all[victim]}"
     wait "${all[victim]}" 2>/dev/null || true
     start $victim
@@ -488,7 +488,7 @@ restarted() { # RANK
     done
     [[ ! -e never ]] || fail "a model although rank $victim was restarted"
     for r in 0 1 2; do ((r == victim)) || start $r; done
-    until grep -q "going on from checkpoint" rank-0.txt; do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; done
+    until grep -q "going on from checkpoint" rank-0.txt; do kill -0 "${all[0]}" || fail "$(cat rank-0.txt)"; pause; done
     kill -INT "${all[0]}"
     for r in 0 1 2; do
         status=0 && wait "${all[r]}" || status=$?
@@ -505,7 +505,7 @@ ends() { # TRAIN-OPTIONS...
     ranks plan-lor-3 3 --epochs 100000 "$@"
     "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --timeout 60 "$@" 2>err.txt >out.txt &
     master=$!
-    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done # a head and two epochs
+    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; pause; done # a head and two epochs
     kill -KILL "${pids[1]}"
     wait $master && fail "rank 0 did not notice that rank 2 was killed"
     grep -q "rank 2 " err.txt || fail "rank 0 says: $(cat err.txt)"
@@ -518,7 +518,7 @@ ends() { # TRAIN-OPTIONS...
     ranks plan-lor-3 3 --epochs 100000 "$@"
     "$tools/drps-train" plan-lor-3 -o stopped --force --peers peers.txt --rank 0 --epochs 100000 --timeout 60 "$@" 2>err.txt >out.txt &
     master=$!
-    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; done
+    until [[ $(wc -l <out.txt) -ge 3 ]]; do kill -0 $master || fail "$(cat err.txt)"; pause; done
     kill -INT "${pids[1]}"
     status=0 && wait $master || status=$?
     [[ $status = 130 ]] || fail "rank 0 ended with $status: $(cat err.txt)"
@@ -541,7 +541,7 @@ killed() { # RANK TRAIN-OPTIONS...
     ranks plan-lor-3 3 --epochs 100000 --silence 1 "$@"
     "$tools/drps-train" plan-lor-3 -o never --peers peers.txt --rank 0 --epochs 100000 --silence 1 --timeout 60 "$@" 2>err.txt >out.txt &
     all=($! "${pids[@]}")
-    until [[ $(wc -l <out.txt) -ge $lines ]]; do kill -0 "${all[0]}" || fail "$(cat err.txt)"; done
+    until [[ $(wc -l <out.txt) -ge $lines ]]; do kill -0 "${all[0]}" || fail "$(cat err.txt)"; pause; done
     kill -KILL "${all[victim]}"
     for r in 0 1 2; do
         status=0 && wait "${all[r]}" 2>/dev/null || status=$?

@@ -39,6 +39,7 @@ fills() {
     done
     until [[ $(wc -l <progress.txt) -ge 3 ]]; do # a head and two epochs
         kill -0 "${pids[0]}" 2>/dev/null || fail "$store $*: ended too soon: $(cat err-0.txt err-1.txt)"
+        pause
     done
     dd if=/dev/zero of=small/fill bs=1M status=none 2>/dev/null && fail "small is not full"
     if [[ $store = relay ]]; then

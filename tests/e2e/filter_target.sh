@@ -69,7 +69,7 @@ for before in "" model; do
     pid=$! status=0
     until grep -q '^pilot 1 ' out.txt; do
         kill -0 $pid 2>/dev/null || fail "it ended before a pilot: $(cat err.txt)"
-        read -rt 0.01 <> <(:) || true
+        pause
     done
     kill -INT "$(pgrep -P $pid -x drps-train)"
     : >go

@@ -66,6 +66,7 @@ want=$(content)
 reached() { # FOLDER CHECKPOINT PID
     until [[ -n $(find "$1.checkpoint/rank-0" -maxdepth 1 -name '[0-9]*' 2>/dev/null | awk -F/ -v n="$2" '$NF + 0 >= n') ]]; do
         kill -0 "$3" 2>/dev/null || fail "no checkpoint $2: $(cat err.txt)"
+        pause
     done
 }
 children() { cat "/proc/$1"/task/*/children 2>/dev/null || true; }
@@ -77,6 +78,7 @@ until ((${#ranks[@]} == 2)); do
     kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"
     first=$(children $watcher)
     read -ra ranks <<<"$(children "${first% }")"
+    pause
 done
 kill -KILL "${ranks[1]}"
 wait $watcher || fail "with a rank lost: $(cat err.txt)"

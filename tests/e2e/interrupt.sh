@@ -8,7 +8,7 @@
 wait_for() {
     until [[ -e $1 || -e ${1%.partial} ]]; do
         kill -0 "$2" 2>/dev/null || [[ -e ${1%.partial} ]] || fail "process ended before $1 existed"
-        read -rt 0.01 <> <(:) || true
+        pause
     done
 }
 
@@ -20,7 +20,7 @@ for store in resident relay; do
     pid=$!
     until [[ $(wc -l <progress.txt) -ge 4 ]]; do # a head, the best constant and two epochs
         kill -0 $pid 2>/dev/null || fail "drps-train --store $store ended too soon"
-        read -rt 0.01 <> <(:) || true
+        pause
     done
     kill -INT $pid
     status=0
@@ -79,6 +79,7 @@ for shards in 1 3; do
     while ((shards > 1)) && (($(wc -w <<<"$children") < shards)); do
         kill -0 $pid || fail "drps-index --shards $shards ended before it had shards"
         children=$(cat /proc/$pid/task/$pid/children 2>/dev/null) || break # not on every kernel
+        pause
     done
     read -rt 1 <> <(:) || true
     kill -TERM $pid
@@ -112,9 +113,9 @@ stopped() {
     "$@" <&0 >/dev/null 2>stopped.txt &
     pid=$!
     # Until it has begun, it is a copy of this shell, and would run its trap.
-    until [[ -e stopped.txt ]]; do read -rt 0.01 <> <(:) || true; done
+    until [[ -e stopped.txt ]]; do pause; done
     if [[ $delay != begin ]]; then
-        until listens $pid; do read -rt 0.01 <> <(:) || true; done
+        until listens $pid; do pause; done
         read -rt "$delay" <> <(:) || true
     fi
     kill -TERM $pid 2>/dev/null || true
@@ -194,7 +195,7 @@ SECONDS=0
 for child in $children; do
     while kill -0 "$child" 2>/dev/null; do
         ((SECONDS <= 60)) || fail "rank $child outlives drps-train"
-        read -rt 0.05 <> <(:) || true
+        pause
     done
 done
 "$tools/drps-train" ranks -o o --local 2 --memory 128M --quiet || fail "drps-train --local after a killed run"

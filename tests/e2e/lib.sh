@@ -21,7 +21,18 @@ value() { sed -n "s/^  \"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"' | awk 'NR =
 all_values() { sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}$/\1/p" | tr -d '"'; }
 
 # newest FOLDER: the number of a rank's newest checkpoint there; 0: there is none. Only the two newest stay.
-newest() { { ls "$1" 2>/dev/null | grep -x '[0-9]*' || true; echo 0; } | sort -n | tail -1; }
+newest() {
+    local path n most=0
+    for path in "$1"/*; do
+        n=${path##*/}
+        [[ $n = *[!0-9]* ]] || ((n <= most)) || most=$n
+    done
+    echo "$most"
+}
+
+# pause: before a test looks again whether something has come. A shell that looks all the time takes a processor from what it waits for.
+exec {nothing}<> <(:)
+pause() { read -rt 0.01 -u "$nothing" || true; }
 
 # fails STATUS PATTERN COMMAND...: the command must exit with STATUS and say PATTERN on stderr
 fails() {

@@ -76,7 +76,7 @@ for plan in plan ranks; do
     "$tools/drps-train" $plan -o live "${local[@]}" --epochs 100000 --memory 128M --quiet --metrics-port "$host:$port" &
     job=$!
     for dir in "${dirs[@]}"; do
-        until grep -q '^drps_train_epoch{rank="[01]"} [1-9]' "$dir/metrics.prom" 2>/dev/null; do kill -0 $job || fail "the job ended"; done
+        until grep -q '^drps_train_epoch{rank="[01]"} [1-9]' "$dir/metrics.prom" 2>/dev/null; do kill -0 $job || fail "the job ended"; pause; done
     done
     for ((r = 0; r < ${#dirs[@]}; r++)); do
         if ! get "$host" $((port + r)) >port.txt; then

@@ -251,7 +251,7 @@ exec 3>feed
 SECONDS=0
 until [[ -e scores.partial/lock ]]; do
     kill -0 $pid 2>/dev/null && ((SECONDS < 60)) || fail "drps-predict does not hold its output while it waits for input"
-    read -rt 0.01 <> <(:) || true
+    pause
 done
 fails 1 'scores.partial is being written by another process' "$tools/drps-predict" model good.svm -o scores --force
 kill -KILL $pid

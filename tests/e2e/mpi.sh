@@ -85,6 +85,7 @@ how=(plan -o model --transport mpi --epochs 40 --checkpoint-every 50b --silence 
 job=$!
 until (($(newest model.checkpoint/rank-0) >= 2)) && [[ -s pids/2 ]]; do
     kill -0 $job 2>/dev/null || fail "no checkpoint: $(cat log.txt)"
+    pause
 done
 kill -KILL "$(cat pids/2)"
 status=0

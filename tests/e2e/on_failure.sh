@@ -25,6 +25,7 @@ begin() {
 reached() { # CHECKPOINT: until there is one of such a number or a larger one
     until (($(newest got.checkpoint/rank-0) >= $1)); do
         kill -0 $watcher 2>/dev/null || fail "no checkpoint $1: $(cat err.txt)"
+        pause
     done
 }
 # ranks: their processes, rank 0 first, once all are there
@@ -33,6 +34,7 @@ ranks() {
     until [[ ${#pids[@]} = 3 ]]; do
         kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"
         read -ra pids <<<"$(children $watcher) $(for pid in $(children $watcher); do children "$pid"; done)"
+        pause
     done
     echo "${pids[@]}"
 }
@@ -62,7 +64,7 @@ says "warning: rank 2 was killed by signal 9 \\(Killed\\): starting anew, from t
 begin plan "${local[@]}"
 at=1
 for victim in 0 1; do
-    until [[ $(starts) = "$victim" ]]; do kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"; done
+    until [[ $(starts) = "$victim" ]]; do kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"; pause; done
     reached $at
     read -ra pids <<<"$(ranks)"
     kill -KILL "${pids[victim]}"
@@ -123,7 +125,7 @@ begin plan "${local[@]}" --lr 0.5 --epochs 3 --keep-checkpoints
 ends 0
 "$tools/drps-train" plan -o got --force "${how[@]}" --checkpoint-every 50e "${local[@]}" --quiet 2>err.txt &
 watcher=$!
-until compgen -G "got.checkpoint/rank-0/*.begun" >/dev/null; do kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"; done
+until compgen -G "got.checkpoint/rank-0/*.begun" >/dev/null; do kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"; pause; done
 kill -KILL $watcher
 wait $watcher 2>/dev/null || true
 status=75
@@ -150,7 +152,7 @@ begin plan "${local[@]}"
 for _ in 1 2 3; do
     read -ra pids <<<"$(ranks)"
     kill -KILL "${pids[1]}"
-    while [[ -e /proc/${pids[0]} ]]; do kill -0 $watcher 2>/dev/null || break; done
+    while [[ -e /proc/${pids[0]} ]]; do kill -0 $watcher 2>/dev/null || break; pause; done
 done
 ends 75
 [[ $(starts) = 2 ]] || fail "started anew $(starts) times, not twice: $(cat err.txt)"
@@ -180,7 +182,7 @@ reached 1
 read -ra pids <<<"$(ranks)"
 kill -KILL $watcher
 wait $watcher 2>/dev/null || true
-for pid in "${pids[@]}"; do while [[ -e /proc/$pid && $(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null) != Z ]]; do :; done; done
+for pid in "${pids[@]}"; do while [[ -e /proc/$pid && $(cut -d' ' -f3 "/proc/$pid/stat" 2>/dev/null) != Z ]]; do pause; done; done
 echo "ok ended"
 
 # Errors that would come again.
@@ -216,12 +218,12 @@ for victim in 0 2; do
     rm -rf got-*
     for r in 0 1 2; do peer $r "${how[@]}"; done
     watcher=${pids[0]}
-    until (($(newest got-0.checkpoint/rank-0) >= 2)); do kill -0 $watcher || fail "$(cat err-0.txt)"; done
+    until (($(newest got-0.checkpoint/rank-0) >= 2)); do kill -0 $watcher || fail "$(cat err-0.txt)"; pause; done
     kill -KILL "${pids[victim]}" # its machine, as it were: what watches and what is watched
     wait "${pids[victim]}" 2>/dev/null || true
     mv "err-$victim.txt" "err-$victim.first.txt"
     # Rank 0 comes back before the others have noticed, rank 2 when they are waiting for it.
-    until [[ $victim = 0 ]] || grep -q "starting anew" err-1.txt; do kill -0 $watcher || fail "$(cat err-0.txt)"; done
+    until [[ $victim = 0 ]] || grep -q "starting anew" err-1.txt; do kill -0 $watcher || fail "$(cat err-0.txt)"; pause; done
     peer $victim "${how[@]}"
     for r in 0 1 2; do wait "${pids[r]}" || fail "rank $r ended with $? after rank $victim was lost: $(cat err-$r.txt)"; done
     [[ $(value content <out-0.txt) = "$(value content <want.json)" ]] || fail "peers, rank $victim: $(value content <out-0.txt) instead of $(value content <want.json)"

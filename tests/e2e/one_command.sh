@@ -173,7 +173,7 @@ exec 7>slow
 cat clicks.svm >&7
 until [[ -e stopped.plan.partial ]]; do
     kill -0 $pid || fail "ended while it read"
-    read -rt 0.01 <> <(:) || true
+    pause
 done
 kill -INT $pid
 exec 7>&-
@@ -193,7 +193,7 @@ stop() {
     pid=$!
     until [[ $(grep -c '^ *[0-9]' progress.txt) -ge 2 ]]; do
         kill -0 $pid 2>/dev/null || fail "training ended too soon: $(cat err.txt)"
-        read -rt 0.01 <> <(:) || true
+        pause
     done
     kill -INT $pid
     status=0

@@ -16,7 +16,7 @@ wait_for() {
     shift 2
     until "$@" 2>/dev/null; do
         kill -0 "$pid" 2>/dev/null || fail "ended before $what: $(cat err.txt)"
-        read -rt 0.01 <> <(:) || true
+        pause
     done
 }
 trained_one() { [[ $(wc -l <progress.txt) -ge 2 ]]; } # a head and an epoch

@@ -111,7 +111,7 @@ counting() { # until every rank has its share; the processes must live on
         until [[ -s $r.partial/rows.rec ]]; do
             for pid in "$@"; do kill -0 "$pid" || fail "ended early: $(cat err.txt rank-*.txt)"; done
             ((++tries < 20000)) || fail "$r.partial/rows.rec never appeared"
-            read -rt 0.01 <> <(:) || true
+            pause
         done
     done
 }
@@ -155,7 +155,7 @@ master=$!
 exec 4>pipe
 for ((i = 0; i < 20000; i++)); do
     [[ ! -e machine-1/plan.rank-1.partial || ! -e never.partial ]] || break
-    read -rt 0.01 <> <(:) || true
+    pause
 done
 cat data.svm >&4
 kill -KILL "${pids[0]}"

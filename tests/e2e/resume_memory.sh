@@ -17,7 +17,7 @@ killed() {
     local pid=$!
     until [[ -e saved/model.checkpoint/rank-0/2 ]]; do
         kill -0 $pid 2>/dev/null || fail "drps-train --memory $2 ended too soon"
-        read -rt 0.01 <> <(:) || true
+        pause
     done
     kill -KILL $pid
     wait $pid 2>/dev/null || true

@@ -77,7 +77,7 @@ begin() { # PLAN OPTIONS...: three ranks, in pids
         "$tools/drps-train" "$1" -o stopped --force --peers peers.txt --rank $r --epochs 100000 --timeout 60 "${@:2}" 2>rank-$r.txt >out-$r.txt &
         pids+=($!)
     done
-    until [[ $(wc -l <out-0.txt) -ge 3 ]]; do kill -0 "${pids[0]}" || fail "$(cat rank-0.txt)"; done # a head and two epochs
+    until [[ $(wc -l <out-0.txt) -ge 3 ]]; do kill -0 "${pids[0]}" || fail "$(cat rank-0.txt)"; pause; done # a head and two epochs
 }
 for sync in bsp asp; do
     for case in few:2 few:0 own:0 own:2; do
@@ -100,12 +100,13 @@ children() { cat "/proc/$1"/task/*/children 2>/dev/null || true; }
 for plan in own few; do
     "$tools/drps-train" $plan -o got --force "${long[@]}" --local 3 --on-failure resume --silence 1 --json >train.json 2>err.txt &
     watcher=$!
-    until (($(newest got.checkpoint/rank-0) >= 2)); do kill -0 $watcher 2>/dev/null || fail "no checkpoint: $(cat err.txt)"; done
+    until (($(newest got.checkpoint/rank-0) >= 2)); do kill -0 $watcher 2>/dev/null || fail "no checkpoint: $(cat err.txt)"; pause; done
     ranks=()
     until ((${#ranks[@]} == 2)); do
         kill -0 $watcher 2>/dev/null || fail "it has ended: $(cat err.txt)"
         first=$(children $watcher)
         read -ra ranks <<<"$(children "${first% }")"
+        pause
     done
     kill -KILL "${ranks[1]}"
     wait $watcher || fail "$plan, with rank 2 lost: $(cat err.txt)"

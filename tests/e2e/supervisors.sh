@@ -31,6 +31,7 @@ signal() {
     local until=$((SECONDS + 120))
     until (($(newest got.checkpoint/rank-0) >= 2)) && [[ -s pids/$2 ]]; do
         kill -0 "$3" 2>/dev/null && [[ $SECONDS -lt $until ]] || fail "no checkpoint: $(cat log.txt)"
+        pause
     done
     kill -"$1" "$(cat "pids/$2")"
 }
@@ -120,7 +121,7 @@ END
     done
     daemon munged munged --foreground --force --key-file="$PWD/slurm/munge/key" --socket="$PWD/slurm/munge/socket" \
         --pid-file="$PWD/slurm/munge/pid" --log-file="$PWD/slurm/munge/log" --seed-file="$PWD/slurm/munge/seed"
-    until [[ -S slurm/munge/socket ]]; do kill -0 "${daemons[0]}" 2>/dev/null || return 1; done
+    until [[ -S slurm/munge/socket ]]; do kill -0 "${daemons[0]}" 2>/dev/null || return 1; pause; done
     daemon slurmctld slurmctld -D -c
     for n in 1 2 3; do daemon slurmd-$n slurmd -D -N n$n; done
     for ((n = 0; n < 60; n++)); do

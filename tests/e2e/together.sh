@@ -146,7 +146,7 @@ reading() { # until every rank reads; the processes must live on
         until [[ -e $folder/scratch/train-31 ]]; do
             for pid in "$@"; do kill -0 "$pid" || fail "ended early: $(cat err.txt rank-*.txt)"; done
             ((++tries < 20000)) || fail "$folder never appeared"
-            read -rt 0.01 <> <(:) || true
+            pause
         done
     done
 }
@@ -191,7 +191,7 @@ tries=0
 until [[ -e never.partial/scratch/from-0 ]]; do # it has read, and opens streams
     kill -0 "$waiting" && kill -0 "$reader" || fail "ended early: $(cat err.txt rank-1.txt)"
     ((++tries < 6000)) || fail "rank 0 opened no streams"
-    read -rt 0.01 <> <(:) || true
+    pause
 done
 kill -INT "$waiting"
 status=0 && wait "$waiting" || status=$?

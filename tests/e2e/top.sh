@@ -21,7 +21,7 @@ train() {
     pids+=("$job")
     local file
     for file in model.partial/metrics.prom model.rank-1.partial/metrics.prom; do
-        until grep -q '^drps_train_epoch{rank="[01]"} [1-9]' $file 2>/dev/null; do kill -0 $job || fail "$(cat train.txt)"; done
+        until grep -q '^drps_train_epoch{rank="[01]"} [1-9]' $file 2>/dev/null; do kill -0 $job || fail "$(cat train.txt)"; pause; done
     done
 }
 # stop: stops it
@@ -79,7 +79,7 @@ screen "^ +1 +[0-9,]+ "
 stop
 screen "the job has ended"
 tmux -L $terminal send-keys q
-until [[ -s status.txt ]]; do :; done
+until [[ -s status.txt ]]; do pause; done
 [[ $(cat status.txt) = "ended with 0" ]] || fail "q: $(cat status.txt top.txt)"
 # Ctrl-C, and a terminal without colours
 rm -rf status.txt model model.checkpoint
@@ -87,7 +87,7 @@ train
 tmux -L $terminal -f /dev/null new-session -d -x 80 -y 24 "TERM=vt100 $tools/drps-top model 2>top.txt; echo ended with \$? >status.txt"
 screen "^epoch +[0-9]+ of 100000"
 tmux -L $terminal send-keys C-c
-until [[ -s status.txt ]]; do :; done
+until [[ -s status.txt ]]; do pause; done
 [[ $(cat status.txt) = "ended with 0" ]] || fail "Ctrl-C: $(cat status.txt top.txt)"
 kill -0 $job || fail "the job has ended with drps-top"
 stop

@@ -187,7 +187,7 @@ echo "ok ranks"
 want=$(ranks placed 3 --transport inproc)
 "$tools/drps-train" placed --local 3 --transport inproc -o killed --epochs 3 --l1 0.05 --checkpoint-every 5b --quiet &
 run=$!
-until [[ $(newest killed.checkpoint/rank-2) -gt 4 ]]; do kill -0 $run 2>/dev/null || break; done
+until [[ $(newest killed.checkpoint/rank-2) -gt 4 ]]; do kill -0 $run 2>/dev/null || break; pause; done
 kill -9 $run 2>/dev/null || true
 wait $run 2>/dev/null || true
 rm -rf killed

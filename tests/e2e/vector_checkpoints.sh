@@ -7,6 +7,7 @@
 reached() {
     until (($(cat model.checkpoint/rank-0/*/vectors.log 2>/dev/null | wc -c) >= $1 * 1000)); do
         kill -0 "$run" 2>/dev/null || fail "the run ended before it had logged $1 kB: $(cat err.txt)"
+        pause
     done
 }
 same() {

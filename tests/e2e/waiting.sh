@@ -27,7 +27,7 @@ echo "ok done"
 # A rank that is killed while ranks meet is noticed, also where whoever started the run ignores the ends of processes, which is inherited.
 (trap '' CHLD && exec "$tools/drps-train" plan -o lost --local 2 --epochs 100000 --timeout 60 --quiet) 2>lost.err &
 run=$!
-until child=$(pgrep -P $run); do kill -0 $run || fail "it has ended: $(cat lost.err)"; done
+until child=$(pgrep -P $run); do kill -0 $run || fail "it has ended: $(cat lost.err)"; pause; done
 kill -KILL "$child"
 status=0
 wait $run || status=$?

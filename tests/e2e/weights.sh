@@ -152,7 +152,7 @@ done
 pid=$!
 until [[ $(newest stopped.checkpoint/rank-0) -ge 3 || -e stopped ]]; do
     kill -0 $pid 2>/dev/null || [[ -e stopped ]] || fail "drps-train ended too soon"
-    read -rt 0.01 <> <(:) || true
+    pause
 done
 kill -KILL $pid 2>/dev/null || true
 wait $pid 2>/dev/null || true

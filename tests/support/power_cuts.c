@@ -96,6 +96,6 @@ long power_each_cut(struct scratch *s, const struct power_case *c)
 {
     long k = 1;
     while (run_cut(s, c, k))
-        k += DRPS_TEST_ONE_IN > 1 ? 3 : 1;
+        k += DRPS_TEST_ONE_IN > 1 ? 7 : 1;
     return k - 1;
 }

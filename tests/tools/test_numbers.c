@@ -407,7 +407,7 @@ static void test_numbers_of_a_plan_with_lanes(void **state)
     t.options = (struct drps_train_options){
         .replace = 1, .epochs = 1, .threads = 2, .memory_bytes = MEMORY};
     begin_training(&t);
-    sweep_plan(&t, "", 1);
+    sweep_plan(&t, "", DRPS_TEST_ONE_IN > 1 ? 3 : 1);
 }
 
 static void sweep_ranks(struct training *t, size_t every)
@@ -437,7 +437,7 @@ static void test_numbers_of_a_plan_whose_rows_circulate(void **state)
     t.options = (struct drps_train_options){
         .replace = 1, .epochs = 1, .memory_bytes = 2 * (uint64_t)MEMORY};
     begin_training(&t);
-    sweep_ranks(&t, DRPS_TEST_ONE_IN > 1 ? 3 : 1);
+    sweep_ranks(&t, DRPS_TEST_ONE_IN > 1 ? 7 : 1);
 }
 
 static struct training ranks_training(const struct world *w)
@@ -457,12 +457,12 @@ static void test_numbers_of_a_plan_for_several_workers(void **state)
     (void)state;
     t.options.optimizer = "sgd";
     begin_training(&t);
-    sweep_ranks(&t, DRPS_TEST_ONE_IN > 1 ? 3 : 1);
+    sweep_ranks(&t, DRPS_TEST_ONE_IN > 1 ? 7 : 1);
     t = ranks_training(w);
     t.compare = 0; /* it depends on timing */
     t.options.sync = DRPS_SCHED_SSP;
     begin_training(&t);
-    sweep_ranks(&t, DRPS_TEST_ONE_IN > 1 ? 7 : 3);
+    sweep_ranks(&t, DRPS_TEST_ONE_IN > 1 ? 17 : 3);
     world_end(w);
 }
 
@@ -660,7 +660,7 @@ static void test_numbers_that_are_shown(void **state)
     struct scratch *s = *state;
     struct case_run c;
     char model[SCRATCH_PATH_BYTES];
-    const size_t every = DRPS_TEST_ONE_IN > 1 ? 3 : 1;
+    const size_t every = DRPS_TEST_ONE_IN > 1 ? 7 : 1;
     (void)snprintf(model, sizeof(model), "%s", scratch_path(s, "model"));
     case_begin(&c, s, case_input(s, "in", CASE_LIBSVM, 200, 60, 3), "lor");
     c.options.batch_size = 20;
@@ -681,7 +681,7 @@ static void test_numbers_of_ranks_that_are_shown(void **state)
 {
     struct world *w = world_begin("lor", CASE_LIBSVM, 64, 192, 5);
     struct training t = ranks_training(w);
-    const size_t every = DRPS_TEST_ONE_IN > 1 ? 5 : 1;
+    const size_t every = DRPS_TEST_ONE_IN > 1 ? 11 : 1;
     (void)state;
     char part[SCRATCH_PATH_BYTES + 16];
     (void)snprintf(part, sizeof(part), "%s/rank-1", w->plan);

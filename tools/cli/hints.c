@@ -115,6 +115,8 @@ static const struct hint hints[] = {
     {"whether rows are handed on", "--no-hand-on", "drps-train"},
     {"local steps", "--local-steps", NULL},
     {"threads: at most", "--threads", NULL},
+    {"train with one thread", "--threads", NULL},
+    {"a plan with lanes", "drps-index --lanes", "drps-train"},
     {"eviction rule", "--evict", NULL},
     {"epochs are too many", "--epochs", NULL},
     {"with epochs ", "--epochs", NULL},

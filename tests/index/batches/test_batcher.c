@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "index/batches/batch_writer.h"
 #include "index/batches/drps_batcher.h"
 #include "index/plan/drps_batch.h"
 #include "support/batch_body.h"
@@ -168,6 +169,14 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
 }
 
 static const struct shape shapes[] = {
+    {.name = "batches for threads, and smaller ones between them",
+     .samples = 3000,
+     .batch_size = 100,
+     .least = 1,
+     .most = 82,
+     .rows = 5000,
+     .bias = 1,
+     .values = 1},
     {.name = "one sample",
      .samples = 1,
      .batch_size = 10,
@@ -282,7 +291,7 @@ static const struct shape shapes[] = {
 enum { IDS = 5000000 };
 
 /* Every shape, whole: batches hold their samples. */
-static void check_shapes(struct scratch *s, int mapped)
+static void check_shapes(struct scratch *s, int mapped, unsigned threads)
 {
     struct random_source r = random_begin("batcher");
     uint32_t *map = malloc(IDS * sizeof(*map));
@@ -295,6 +304,7 @@ static void check_shapes(struct scratch *s, int mapped)
         const struct batcher_options options = {.batch_size = shape->batch_size,
                                                 .has_bias = shape->bias,
                                                 .map = mapped ? map : NULL,
+                                                .threads = threads,
                                                 .field_count = shape->fields ? FIELDS : 0};
         struct drps_recwriter *data, *rows;
         struct batcher *b;
@@ -354,15 +364,67 @@ static void check_shapes(struct scratch *s, int mapped)
 
 static void test_batcher_takes_rows(void **state)
 {
-    check_shapes(*state, 0);
+    check_shapes(*state, 0, 0);
 }
 
 static void test_batcher_maps_ids(void **state)
 {
-    check_shapes(*state, 1);
+    check_shapes(*state, 1, 0);
 }
 
-/* A batch too large for the thread fails as it is written: what comes after it is not, even though
+/* One thread has all large batches in turn; two write them in the order in which they were handed
+ * over, the caller small ones between these. */
+static void test_batcher_writes_in_threads(void **state)
+{
+    check_shapes(*state, 0, 1);
+    check_shapes(*state, 0, 2);
+}
+
+/* A batch that fails in a thread is the last: those that were handed over after it, and what the
+ * caller writes, are not written, even though the disk takes them. */
+static void test_batcher_stays_failed_in_threads(void **state)
+{
+    enum { SAMPLES = 400, EACH = 100, BATCHES = 40 };
+    struct fault_io *f = fault_io_new(drps_io_os());
+    const struct batcher_options options = {.batch_size = SAMPLES, .threads = 2};
+    struct drps_recwriter *data, *rows;
+    struct batcher *b;
+    struct drps_err err = DRPS_ERR_INIT;
+    uint32_t ids[EACH];
+    float values[EACH];
+    int rc = 0;
+
+    for (uint32_t i = 0; i < EACH; i++) {
+        ids[i] = i;
+        values[i] = 0.1f + (float)i;
+    }
+    assert_int_equal(
+        drps_recwriter_open(&f->io, scratch_path(*state, "data.rec"), DRPS_KIND_DATA, &data, &err),
+        0);
+    assert_int_equal(
+        drps_recwriter_open(&f->io, scratch_path(*state, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
+        0);
+    assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
+    const struct spool_sample sample = {
+        .label = 1, .weight = 1, .n = EACH, .ids = ids, .values = values};
+    fault_io_arm(f, FAULT_PWRITE, 3, 0, FAULT_ERROR, -EIO);
+    for (size_t i = 0; i < BATCHES * SAMPLES && rc == 0; i++)
+        rc = drps_batcher_add(b, &sample, &err);
+    if (rc == 0) rc = drps_batcher_flush(b, &err); /* if all were handed over before it failed */
+    assert_int_equal(rc, -EIO);
+    assert_int_equal(f->fired, 1);
+    const uint64_t written = drps_recwriter_count(data);
+    assert_in_range(written, 0, BATCHES - 1);
+    assert_int_equal(drps_batcher_flush(b, &err), -EIO);
+    assert_int_equal(drps_batcher_end(b, &err), -EIO);
+    assert_int_equal(drps_recwriter_count(data), written);
+    drps_batcher_close(b);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+    fault_io_free(f);
+}
+
+/* A batch too large for threads fails as it is written: what comes after it is not, even though
  * the disk takes it again. */
 static void test_batcher_stays_failed(void **state)
 {
@@ -456,6 +518,45 @@ static void test_batcher_gives_back_a_large_batch(void **state)
     drps_recfile_close(lists);
 }
 
+/* Whether the caller gets arrays back when it hands over so many batches, one after the other. */
+static void check_arrays(struct scratch *s, int large)
+{
+    struct drps_recwriter *data, *rows;
+    struct batch_writer *w;
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), scratch_path(s, "data.rec"), DRPS_KIND_DATA, &data, &err),
+        0);
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), scratch_path(s, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
+        0);
+    assert_int_equal(drps_batch_writer_open(data, rows, 0, (struct encoder_ways){0}, 1, &w, &err),
+                     0);
+    for (size_t i = 0; i <= BATCH_WRITER_HANDED_MOST; i++) {
+        struct gathered g = {.n = 1, .nnz = 1};
+        g.labels = calloc(1, sizeof(*g.labels));
+        g.starts = calloc(2, sizeof(*g.starts));
+        g.rows = calloc(1, sizeof(*g.rows));
+        assert_true(g.labels && g.starts && g.rows);
+        g.starts[1] = 1;
+        assert_int_equal(drps_batch_writer_hand(w, &g, 1, large, &err), 0);
+        assert_int_equal(g.rows != NULL, !large && i == BATCH_WRITER_HANDED_MOST);
+        drps_gathered_free(&g);
+    }
+    assert_int_equal(drps_batch_writer_wait(w, &err), 0);
+    assert_int_equal(drps_recwriter_count(data), BATCH_WRITER_HANDED_MOST + 1);
+    drps_batch_writer_close(w);
+    drps_recwriter_close(data);
+    drps_recwriter_close(rows);
+}
+
+/* Arrays of batches that are written are kept for those that follow, unless memory is short. */
+static void test_batch_writer_keeps_arrays_of_small_batches(void **state)
+{
+    check_arrays(*state, 0);
+    check_arrays(*state, 1);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -463,8 +564,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_batcher_takes_rows),
         SCRATCH_TEST(test_batcher_maps_ids),
+        SCRATCH_TEST(test_batcher_writes_in_threads),
         SCRATCH_TEST(test_batcher_stays_failed),
+        SCRATCH_TEST(test_batcher_stays_failed_in_threads),
         SCRATCH_TEST(test_batcher_gives_back_a_large_batch),
+        SCRATCH_TEST(test_batch_writer_keeps_arrays_of_small_batches),
     };
     return cmocka_run_group_tests_name("batcher", tests, NULL, NULL);
 }

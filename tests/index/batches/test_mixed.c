@@ -202,9 +202,11 @@ static void test_lanes_are_for_whom_asks(void **state)
     static const struct {
         const char *name, *order;
         uint32_t lanes, factors;
-        uint64_t want;
+        uint64_t batch, want;
     } cases[] = {
-        {.name = "nobody asked", .want = 0},
+        {.name = "nobody asked", .want = 4},
+        {.name = "few batches", .batch = 50, .want = 0},
+        {.name = "samples as given", .order = "given", .want = 0},
         {.name = "one lane is none", .lanes = 1, .want = 0},
         {.name = "the order named", .order = "shuffled", .lanes = 3, .want = 3},
         {.name = "a grid", .order = "grid", .want = 0},
@@ -216,9 +218,27 @@ static void test_lanes_are_for_whom_asks(void **state)
         begin(&c, s, cases[k].lanes);
         c.options.order = cases[k].order;
         c.options.factors = cases[k].factors;
+        if (cases[k].batch) c.options.batch_size = cases[k].batch;
         must_run(&c);
         if (c.result.info.lanes != cases[k].want)
             fail_msg("%s: %" PRIu64 " lanes", cases[k].name, (uint64_t)c.result.info.lanes);
+    }
+}
+
+/* Samples that wait would take more than their share of the memory: no lanes then, and no error. */
+static void test_usual_lanes_need_memory(void **state)
+{
+    enum { MANY = 240000, LARGE_BATCH = 400 };
+    struct scratch *s = *state;
+    const char *input = case_input(s, "input", CASE_RATINGS, MANY, NAMES, 5);
+    for (uint64_t much = 0; much <= 1; much++) {
+        struct case_run c;
+        case_begin(&c, s, input, "lmf");
+        c.options.batch_size = LARGE_BATCH;
+        c.options.memory_bytes = much ? 128 << 20 : 64 << 20;
+        c.options.force = 1;
+        must_run(&c);
+        assert_int_equal(c.result.info.lanes, much ? 4 : 0);
     }
 }
 
@@ -308,6 +328,7 @@ int main(void)
         SCRATCH_TEST(test_samples_are_conserved),
         SCRATCH_TEST(test_order_stays_shuffled),
         SCRATCH_TEST(test_lanes_are_for_whom_asks),
+        SCRATCH_TEST(test_usual_lanes_need_memory),
         SCRATCH_TEST(test_lanes_are_left_out_of_rounds),
         SCRATCH_TEST(test_lanes_of_another_order_are_refused),
         SCRATCH_TEST(test_lanes_without_marks_are_found),

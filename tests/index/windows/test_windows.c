@@ -713,6 +713,64 @@ static void test_window_random_against_search(void **state)
     }
 }
 
+/* Writes rows.rec anew, with lists packed as batches have them or plainly. */
+static void write_lists(const struct lists *l, int dense)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_recwriter *w;
+    char *path = must(drps_path_join(l->dir, "rows.rec"));
+    assert_ok(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_ROWS, &w, &err), &err);
+    for (uint64_t s = 0; s < l->steps; s++) {
+        void *packed = must(malloc(drps_list_encode_bound(l->n[s])));
+        const size_t bytes = dense ? drps_list_encode_dense(l->list[s], l->n[s], packed)
+                                   : drps_list_encode(l->list[s], l->n[s], packed);
+        const struct drps_piece piece = {packed, bytes};
+        assert_ok(drps_recwriter_add(w, &piece, 1, &err), &err);
+        free(packed);
+    }
+    assert_ok(drps_recwriter_finish(w, &err), &err);
+    drps_recwriter_close(w);
+    free(path);
+}
+
+/* Where every window has all rows of the plan, lists that are packed as slots are become slots as
+ * they are; others are packed anew, to the same bytes. */
+static void test_window_slots_are_copied_where_all_fits(void **state)
+{
+    (void)state;
+    struct random_source rng = random_begin(__func__);
+    for (int round = 0; round < 60; round++) {
+        struct stored slots[2], st;
+        struct lists l;
+        lists_random(&l, &rng, 1 + random_below(&rng, 400), 1 + random_below(&rng, 30),
+                     1 + random_below(&rng, 60));
+        const uint64_t step = random_below(&rng, l.steps); /* this one has all rows */
+        free(l.list[step]);
+        l.list[step] = must(malloc((size_t)l.rows * sizeof(*l.list[step])));
+        l.n[step] = (size_t)l.rows;
+        for (uint32_t row = 0; row < l.rows; row++)
+            l.list[step][row] = row;
+        const struct drps_window_options o = options_for(&l, l.rows, 1 << 20);
+        for (int dense = 0; dense < 2; dense++) {
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_window_result r;
+            write_lists(&l, dense);
+            assert_ok(drps_windows_compile(drps_io_os(), l.dir, l.dir, &o, &r, &err), &err);
+            stored_read(&st, l.dir);
+            check_stored(&l, &st, l.rows, &r);
+            stored_free(&st);
+            stored_read_file(&slots[dense], l.dir, "slots.rec", DRPS_KIND_SLOTS);
+        }
+        for (size_t s = 0; s < slots[0].k; s++) {
+            assert_int_equal(slots[0].bytes[s], slots[1].bytes[s]);
+            assert_memory_equal(slots[0].record[s], slots[1].record[s], slots[0].bytes[s]);
+        }
+        stored_free(&slots[0]);
+        stored_free(&slots[1]);
+        lists_free(&l);
+    }
+}
+
 /* Five sections of 65536 ids: slices of one, two, and all. */
 static void test_window_same_bytes_whatever_the_memory(void **state)
 {
@@ -1023,6 +1081,7 @@ int main(void)
         cmocka_unit_test(test_window_names_the_budget_that_would_do),
         cmocka_unit_test(test_window_no_steps),
         cmocka_unit_test(test_window_random_against_search),
+        cmocka_unit_test(test_window_slots_are_copied_where_all_fits),
         cmocka_unit_test(test_window_same_bytes_whatever_the_memory),
         cmocka_unit_test(test_window_decode_survives_damage),
         cmocka_unit_test(test_window_names_the_bad_record),

@@ -1,6 +1,6 @@
 /* The exponential function of losses, as vectors take it. */
-#ifndef DRPS_MODEL_EXP_H
-#define DRPS_MODEL_EXP_H
+#ifndef DRPS_ENGINE_MODEL_EXP_H
+#define DRPS_ENGINE_MODEL_EXP_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,96 @@
+/*
+ * The optimizers' updates of a float, and of the floats of a row, written once as inline functions
+ * for the kernels that step rows. `kind`, `regular` and mostly the number of floats are constants
+ * there. Shared inside engine/model/.
+ */
+#ifndef DRPS_ENGINE_MODEL_OPTIM_FLOATS_H
+#define DRPS_ENGINE_MODEL_OPTIM_FLOATS_H
+
+#include <math.h>
+
+#include "base/kernel/drps_vector_floats.h"
+#include "engine/model/drps_optim.h"
+
+/* |w| - by, but not through zero. What is no number stays so: every comparison with it is false. */
+DRPS_INLINE float drps_shrink(float w, float by)
+{
+    const float left = fabsf(w) - by;
+    return left <= 0 ? 0.0f : copysignf(left, w);
+}
+
+/* The parts of an update besides the gradient. */
+enum drps_regular { DRPS_PLAIN, DRPS_L2, DRPS_L2_AND_L1 };
+
+/* l2 and l1 are already multiplied by the row's touches. */
+DRPS_INLINE void drps_sgd_one(float *w, float g, float lr, float l2, float l1,
+                              enum drps_regular regular)
+{
+    if (regular) g += l2 * *w;
+    *w -= lr * g;
+    if (regular == DRPS_L2_AND_L1) *w = drps_shrink(*w, l1 * lr);
+}
+
+DRPS_INLINE void drps_adagrad_one(float *w, float *a, float g, float lr, float eps, float l2,
+                                  float l1, enum drps_regular regular)
+{
+    if (regular) g += l2 * *w;
+    *a += g * g;
+    const float rate = lr / sqrtf(*a + eps);
+    /* 0, which changes no bit; of an infinite sum no number: else its rate of 0 would hide it */
+    const float none = *a - *a;
+    *w -= rate * g - none;
+    if (regular == DRPS_L2_AND_L1) *w = drps_shrink(*w, l1 * rate);
+}
+
+DRPS_INLINE void drps_ftrl_one(float *w, float *z, float *n, float g, float lr, float beta,
+                               float l2, float l1)
+{
+    const float root = sqrtf(*n), more = *n + g * g, new_root = sqrtf(more);
+    *z += g - (new_root - root) / lr * *w;
+    *n = more;
+    const float left = fabsf(*z) - l1;
+    const float next = -copysignf(left, *z) / ((beta + new_root) / lr + l2);
+    *w = left <= 0 ? 0.0f : next;
+}
+
+/* n floats that lie side by side; n is constant. */
+DRPS_INLINE void drps_step_run(enum drps_optim_kind kind, enum drps_regular regular,
+                               const struct drps_optim *o, size_t n, float *restrict w,
+                               float *restrict a, float *restrict b, const float *restrict g,
+                               float l2, float l1)
+{
+    const float lr = o->lr, eps = drps_optim_eps(o), beta = drps_optim_beta(o);
+    if (kind == DRPS_OPTIM_SGD) {
+#pragma omp simd
+        for (size_t d = 0; d < n; d++)
+            drps_sgd_one(&w[d], g[d], lr, l2, l1, regular);
+    } else if (kind == DRPS_OPTIM_ADAGRAD) {
+#pragma omp simd
+        for (size_t d = 0; d < n; d++)
+            drps_adagrad_one(&w[d], &a[d], g[d], lr, eps, l2, l1, regular);
+    } else {
+#pragma omp simd
+        for (size_t d = 0; d < n; d++)
+            drps_ftrl_one(&w[d], &a[d], &b[d], g[d], lr, beta, l2, l1);
+    }
+}
+
+/* Floats from `from` on of one row, [dim] parameters and states; l2 and l1 are those of this row.
+ * Halving runs leave at most three floats that are no vector. */
+DRPS_INLINE void drps_step_floats(enum drps_optim_kind kind, enum drps_regular regular,
+                                  const struct drps_optim *o, size_t from, size_t dim,
+                                  float *restrict row, const float *restrict g, float l2, float l1)
+{
+    float *restrict w = row, *restrict a = row + dim, *restrict b = row + 2 * dim;
+    size_t d = from;
+#define STEP_RUN(n) drps_step_run(kind, regular, o, n, w + d, a + d, b + d, g + d, l2, l1), d += (n)
+    while (d + 16 <= dim)
+        STEP_RUN(16);
+    if (d + 8 <= dim) STEP_RUN(8);
+    if (d + 4 <= dim) STEP_RUN(4);
+    while (d < dim)
+        STEP_RUN(1);
+#undef STEP_RUN
+}
+
+#endif
