@@ -28,7 +28,7 @@ echo "seed $seed, $kills kills, $jobs at a time, in $work"
 # What is trained: title; plan; ranks; stores; options.
 cases=(
     "fm, resident;fm;1;resident;--epochs 3"
-    "fm, relay in groups;fm;1;relay;--epochs 2"
+    "fm, relay, runs merged;fm;1;relay;--epochs 2"
     "fm, file;fm;1;file;--epochs 2"
     "fm, rocksdb;fm;1;rocksdb;--epochs 2"
     "fm, leveldb;fm;1;leveldb;--epochs 2"
@@ -102,8 +102,8 @@ prepare() {
         [[ $options != *patience* ]] || grep -q '"stopped_early":true' "$title.want" || { echo "crash.sh: '$title' was to stop early" >&2 && exit 1; }
     done
     "$tools/drps-train" fm -o fm.old -q
-    "$tools/drps-train" fm -o none --store relay --memory "${least_of[fm, relay in groups relay]}" -q --json | grep -c '"groups": [1-9]' >none.txt ||
-        { echo "crash.sh: relay has no groups" >&2 && exit 1; }
+    "$tools/drps-train" fm -o none --store relay --memory "${least_of[fm, relay, runs merged relay]}" -q --json | grep -c '"merged_bytes": [1-9]' >none.txt ||
+        { echo "crash.sh: relay merges no runs" >&2 && exit 1; }
 }
 
 # every PLAN: batches between two checkpoints

@@ -327,14 +327,14 @@ curve() {
     done
     echo "### Relay by the share of the model in memory: $model, $samples samples, an epoch after the first"
     machine
-    echo "| rows in memory | --memory | windows, groups, chunk | samples/s | of resident | GB read: forecast, measured | GB written: forecast, measured | waiting | writing the model |"
+    echo "| rows in memory | --memory | windows, runs, chunk | samples/s | of resident | GB read: forecast, measured | GB written: forecast, measured | waiting | writing the model |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     echo "| all | no limit | | $(mid resident 'later | rate' | thousands) | | | | | $(mid resident .phase_seconds.export | seconds) |"
     : >"$work/curve.tsv"
     for at in "${!all[@]}"; do
         v=relay-${all[at]}
         echo "| 1/$(jq '.rows * .row_bytes / .windows.pool_bytes * 10 | round / 10' "$work/runs/$v.1") | $(mib "${memories[at]}") |" \
-            "$(jq -r '.windows | "\(.windows), \(.groups), \(.chunk_bytes / 1024) KiB"' "$work/runs/$v.1") |" \
+            "$(jq -r '.windows | "\(.windows), \(.runs), \(.chunk_bytes / 1024) KiB"' "$work/runs/$v.1") |" \
             "$(mid "$v" 'later | rate' | thousands) | $(paired "$v" resident 'later | rate' | percent) |" \
             "$(mid "$v" .forecast.read_bytes | gb), $(mid "$v" "$moved" | gb) | $(mid "$v" .forecast.written_bytes | gb), $(mid "$v" "$stored" | gb) |" \
             "$(mid "$v" 'later | map(.stall_share) | mean' | percent) | $(mid "$v" .phase_seconds.export | seconds) |"
@@ -403,7 +403,7 @@ slow() {
     throttle "$iops" "$mbps"
     echo "### Relay on a disk of $iops requests and $mbps MB a second, read and written each: $model, $samples samples, rows in $(mib "$pool") (1/${option[share]:-12}), at most $seconds s"
     machine
-    echo "| run | chunk, windows, groups | samples/s | MB/s read | MB/s written | of $mbps MB/s | requests/s read, written | waiting | model |"
+    echo "| run | chunk, windows, runs | samples/s | MB/s read | MB/s written | of $mbps MB/s | requests/s read, written | waiting | model |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     warm "$plan"
     for v in "" ${option[extra]:+extra}; do
@@ -417,7 +417,7 @@ slow() {
             [[ $(jq .interrupted "$work/runs/slow$v.$i") = true ]] || same "slow$v.$i" reference
             speed "slow$v.$i" "$plan" >"$work/runs/speed$v.$i"
         done
-        echo "| $name | $(jq -r '.windows | "\(.chunk_bytes / 1024) KiB, \(.windows), \(.groups)"' "$work/runs/slow$v.1") |" \
+        echo "| $name | $(jq -r '.windows | "\(.chunk_bytes / 1024) KiB, \(.windows), \(.runs)"' "$work/runs/slow$v.1") |" \
             "$(mid "speed$v" . | thousands) | $(mid "slow$v" "$stream read_mbs" | awk '{printf "%.1f", $1}') |" \
             "$(mid "slow$v" "$stream written_mbs" | awk '{printf "%.1f", $1}') |" \
             "$(mid "slow$v" "$stream ([read_mbs, written_mbs] | max) / $mbps" | percent) |" \
@@ -426,7 +426,7 @@ slow() {
             "$(jq -r 'if .interrupted then "stopped" else "as resident" end' "$work/runs/slow$v.1") |"
     done
 }
-# The figures are those of the last whole epoch, as the first one reads few rows, and include what groups move twice.
+# The figures are those of the last whole epoch, as the first one reads few rows, and include what is merged.
 stream='def trained: .phase_seconds | .plan + .wait_store + .gather + .compute + .step + .evaluate;
     def last: .epochs[-1] // error("no epoch ended: give it more --seconds");
     def read_mbs: last | (.read_bytes + .plan_read_bytes) / .seconds / 1e6;

@@ -92,3 +92,12 @@ int drps_runs_merge(struct drps_runs *r, struct drps_err *err)
     }
     return rc == 0 ? drps_runs_end_out(r, m.first, err) : rc;
 }
+
+int drps_runs_begin(struct drps_runs *r, struct drps_err *err)
+{
+    int rc = 0;
+    while (rc == 0 && drps_runs_live(r) == r->config.runs)
+        rc = drps_runs_merge(r, err);
+    drps_runs_begin_out(r, 0);
+    return rc;
+}

@@ -212,15 +212,6 @@ int drps_runs_end_out(struct drps_runs *r, uint32_t i, struct drps_err *err)
     return rc;
 }
 
-int drps_runs_begin(struct drps_runs *r, struct drps_err *err)
-{
-    int rc = 0;
-    while (rc == 0 && drps_runs_live(r) == r->config.runs)
-        rc = drps_runs_merge(r, err);
-    drps_runs_begin_out(r, 0);
-    return rc;
-}
-
 int drps_runs_add(struct drps_runs *r, uint64_t window, const char *base, const uint32_t *frames,
                   size_t n, struct drps_err *err)
 {
