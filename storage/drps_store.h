@@ -18,8 +18,8 @@
  * There are three, one a folder:
  *
  *     resident.c  all rows are in memory
- *     relay/      rows of two windows are in memory, the others in streams to the window that
- *                 needs them next; over io/
+ *     relay/      rows of two windows are in memory, and others that are used soon; the rest in
+ *                 runs on disk, sorted by the window that needs them next; over io/
  *     pib/        blocks of rows, in a pool and in a key-value engine; over kv/
  */
 #ifndef DRPS_STORE_H
@@ -110,7 +110,7 @@ struct drps_store_config {
                                   own thread, with no lock held; NULL: nobody asks */
     void *opened_ctx;
     const struct drps_window_source *windows; /* borrowed until close */
-    size_t chunk_bytes; /* of requests, at most; 0: 16 seek_bytes, 256 KiB to 4 MiB */
+    size_t chunk_bytes; /* of chunks, at most; 0: 16 seek_bytes, 256 KiB to 4 MiB */
 
     /* ---- pib ---- */
     const uint32_t

@@ -67,7 +67,7 @@ const struct argp_option drps_index_table[] = {
      "chosen for the memory)", 3},
     {"lanes", KEY_LANES, "N", 0,
      "Batches that share no row side by side, for ratings: work for as many threads (1 to 16; "
-     "default 4; with --order grid as many as --workers)", 3},
+     "default 4 where batches are many; with --order grid as many as --workers)", 3},
     {"seed", KEY_SEED, "N", 0, "Seed of the shuffle and of the test split (default 1)", 3},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Memory of this run, and of the grid and windows it cuts (default: half of the memory)", 3},

@@ -164,6 +164,16 @@ int drps_feed_keeps(const struct drps_feed *feed)
     return feed->keep;
 }
 
+/* Threads that train lanes side by side step the rows that entries name, and never the intercept's:
+ * no entry has that. */
+static int check_intercept(const struct drps_batch *b, struct drps_err *err)
+{
+    for (size_t j = 0; j < b->nnz; j++)
+        if (!drps_batch_local(b, j))
+            return drps_err_set(err, DRPS_E_CORRUPT, "an entry has the intercept, its row 0");
+    return 0;
+}
+
 int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *raw, uint32_t *ids,
                      struct drps_feed_batch *out, struct drps_err *err)
 {
@@ -176,6 +186,7 @@ int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *r
         rc = drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu",
                           out->body.rows, listed);
     if (rc == 0) rc = drps_plan_check_list(&feed->plan->info, ids, listed, feed->has_bias, err);
+    if (rc == 0 && feed->has_bias && out->body.stratum) rc = check_intercept(&out->body, err);
     if (rc < 0) (void)at_step(feed, raw->step, err);
     return rc;
 }

@@ -486,7 +486,7 @@ static void remark_threads(struct drps_job *job)
     if (info->max_batch_samples > SMALL_BATCH) return;
     drps_remark(&job->result->remarks, o->log,
                 "%u threads take longer than one for batches of %llu ratings in a plan without "
-                "lanes: train with one thread, or make a plan with lanes",
+                "lanes: train with one thread or, in shuffled order, make a plan with lanes",
                 o->threads, (unsigned long long)info->max_batch_samples);
 }
 

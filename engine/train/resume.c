@@ -42,6 +42,15 @@ struct found {
     uint64_t last_round;
 };
 
+/* A step of the intercept is due in plans in which it learns late, for batches that were trained.
+ */
+static int intercept_can_be_due(const struct drps_plan_info *info, const struct drps_state *s)
+{
+    return !s->part.intercept.batches ||
+           (info->lanes > 1 && !info->grid_users && drps_plan_has_bias(info) &&
+            s->part.intercept.batches <= s->part.step);
+}
+
 static int check_fit(const struct drps_job *job, const struct drps_state *s, const char *path,
                      struct drps_err *err)
 {
@@ -54,7 +63,7 @@ static int check_fit(const struct drps_job *job, const struct drps_state *s, con
     if (s->rows != drps_plan_own_rows(info).rows ||
         s->part.step >= info->batches + info->eval_batches || s->part.step > info->batches ||
         s->part.samples > info->samples || !isfinite(s->part.loss) ||
-        !isfinite(s->part.intercept.gradient))
+        !isfinite(s->part.intercept.gradient) || !intercept_can_be_due(info, s))
         return drps_err_set(err, DRPS_E_CORRUPT, "%s contradicts its plan", path);
     return 0;
 }

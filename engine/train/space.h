@@ -18,7 +18,7 @@ struct drps_space {
 };
 
 /* Returns the bytes that a store takes at least for rows with optimizer state: none in memory,
- * relay's streams all of them once (up to a quarter more, which opening the store tells), blocks in
+ * relay's run file all of them once (up to a quarter more, which opening the store tells), blocks in
  * a file half as much again. */
 uint64_t drps_space_of_store(const struct drps_memory *memory, uint64_t rows, uint64_t row_bytes);
 

@@ -17,6 +17,7 @@ enum {
                           ids, last use; a packed record; its entry in a list of waiting rows; a bit */
     WAITING_EXTRA = 5, /* its entry in a list of waiting rows; a bit */
     LOOK_FRAME = 10,   /* its row's id; its entry in a list of waiting rows, and room there; bits */
+    LOOK_BUFFERS = 3,  /* quarters of the buffers: nothing is written, and little read ahead */
     LOOK_ROW = 33,     /* two windows' frames; order, free frames, ids, last use; marks; a packed
                           record */
     LOOK_WINDOW = 512, /* what is kept for it, and counts of distances */
@@ -114,8 +115,8 @@ uint64_t drps_relay_scan_saved_memory(const struct drps_store_config *config)
     struct drps_relay_share share;
     drps_relay_share_of(config, &share);
     const uint64_t frames = drps_relay_frames(&share, w->working_rows, config->rows);
-    return share.scan_bytes + share.buffer_bytes + frames * LOOK_FRAME + w->max_rows * LOOK_ROW +
-           w->windows * LOOK_WINDOW + LOOK_FIXED + 2 * config->row_bytes;
+    return share.scan_bytes + share.buffer_bytes / 4 * LOOK_BUFFERS + frames * LOOK_FRAME +
+           w->max_rows * LOOK_ROW + w->windows * LOOK_WINDOW + LOOK_FIXED + 2 * config->row_bytes;
 }
 
 /* ---- The share with the least buffers ---- */

@@ -12,6 +12,8 @@
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/save.h"
 
+enum { LOOK_AHEAD = 3 }; /* of chunks to read ahead, a store that is looked at has one in so many */
+
 /* ---- Memory ---- */
 
 static int check_shape(const struct drps_store_config *c, struct drps_err *err)
@@ -54,6 +56,9 @@ static int relay_memory_need(const struct drps_store_config *config, uint64_t *l
     for (; config->windows; *least_out += *least_out / 8) { /* until the windows fit, too */
         drps_relay_share(*least_out, config->rows, config->row_bytes, config->seek_bytes, &share);
         if (drps_relay_fits(&share, config->windows->windows)) break;
+        if (*least_out > UINT64_MAX / 2)
+            return drps_err_set(err, DRPS_E_MEMORY_BUDGET, "%u windows are too many",
+                                config->windows->windows);
     }
     *most_out = memory_for(config, config->rows);
     return 0;
@@ -157,7 +162,7 @@ static int allocate(struct drps_relay *st)
     st->picked = row_numbers(st);
     st->ids = row_numbers(st);
     st->leaving = row_numbers(st);
-    st->waiting = drps_waiting_new(st->source.windows, st->frames);
+    st->waiting = drps_waiting_new(st->source.windows, st->frames, st->source.max_rows);
     st->counts = drps_array_new(st->source.windows + 2, sizeof(*st->counts));
     st->parts = drps_array_new(st->source.windows + 2, sizeof(*st->parts));
     st->window_stats = calloc(st->source.windows, sizeof(*st->window_stats));
@@ -196,7 +201,7 @@ static int open_runs(struct drps_relay *st, struct drps_err *err)
         .chunk_bytes = st->layout.chunk_bytes,
         .file_chunks = st->layout.file_chunks,
         .runs = st->layout.runs,
-        .ahead = st->layout.ahead,
+        .ahead = st->looking ? st->layout.ahead / LOOK_AHEAD + 1 : st->layout.ahead,
         .behind = st->layout.behind,
         .write_chunks = st->layout.write_chunks,
         .threads_only = st->config.no_uring,

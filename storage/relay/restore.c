@@ -50,7 +50,9 @@ int drps_relay_saved_about(const struct drps_io *io, const char *dir, struct drp
 
 int drps_relay_verify_saved(const struct drps_io *io, const char *dir, struct drps_err *err)
 {
-    return drps_runs_verify_saved(io, dir, 2, err); /* after the shape and the place */
+    struct drps_relay_saved about;
+    int rc = drps_relay_saved_about(io, dir, &about, err);
+    return rc == 0 ? drps_runs_verify_saved(io, dir, 2, err) : rc; /* after shape and place */
 }
 
 /* Windows closing and closing + 1 are open, or the first alone; steps are in one of these, or the

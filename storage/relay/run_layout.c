@@ -13,7 +13,8 @@
 
 enum {
     CHUNK_LEAST = DRPS_AIO_ALIGN,
-    CHUNK_MOST = 512 << 10,
+    CHUNK_WANTED = 256 << 10,
+    CHUNK_MOST = 4 << 20,
     SEEKS_A_CHUNK = 16,
     SEEK_LEAST = 16 << 10,
     SEEKS_A_WRITE = 4,
@@ -38,7 +39,7 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
 
 uint64_t drps_relay_chunk(uint64_t seek_bytes)
 {
-    return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_LEAST, CHUNK_MOST) / CHUNK_LEAST * CHUNK_LEAST;
+    return clamp(SEEKS_A_CHUNK * seek_bytes, CHUNK_WANTED, CHUNK_MOST);
 }
 
 uint64_t drps_run_layout_windows(uint64_t windows)
@@ -54,10 +55,13 @@ static uint64_t file_chunks(uint64_t rows, size_t row_bytes, size_t chunk, uint6
     return all + all / FILE_SHARE + 2 * runs;
 }
 
-/* The layout with chunks of this size; `runs` is 0 if it does not fit. */
+/* The layout with chunks of this size, for an epoch of so many runs; `runs` is 0 if it does not
+ * fit.
+ */
 static struct drps_run_layout lay_out(uint64_t bytes, size_t chunk, uint64_t rows, size_t row_bytes,
-                                      uint64_t seek_bytes)
+                                      uint64_t seek_bytes, uint64_t epoch_runs)
 {
+    const uint64_t useful = clamp(2 * epoch_runs, DRPS_RUNS_LEAST, RUNS_MOST);
     const uint64_t map = file_chunks(rows, row_bytes, chunk, 0) * CHUNK_EXTRA;
     const uint64_t each = chunk + RUN_EXTRA;
     const uint64_t wanted = clamp(SEEKS_A_WRITE * seek_bytes, WRITE_WANTED, WRITE_MOST) / chunk;
@@ -69,7 +73,7 @@ static struct drps_run_layout lay_out(uint64_t bytes, size_t chunk, uint64_t row
     struct drps_run_layout l = {
         .chunk_bytes = chunk, .ahead = (uint32_t)ahead, .behind = (uint32_t)behind};
     if (runs < DRPS_RUNS_LEAST) return l;
-    l.runs = (uint32_t)clamp(runs, 0, RUNS_MOST);
+    l.runs = (uint32_t)clamp(runs, 0, useful);
     l.write_chunks = (uint32_t)clamp(clamp(wanted, 1, (behind - 2) / (WRITES_BEHIND - 1)), 1,
                                      DRPS_AIO_PIECES_MAX);
     l.file_chunks = file_chunks(rows, row_bytes, chunk, l.runs);
@@ -96,11 +100,12 @@ int drps_run_layout_choose(const struct drps_store_config *config, uint64_t buff
     const uint64_t kept = drps_run_layout_windows(config->windows->windows);
     const uint64_t bytes = buffer_bytes > kept ? buffer_bytes - kept : 0;
     const uint64_t seek_bytes = config->seek_bytes > SEEK_LEAST ? config->seek_bytes : SEEK_LEAST;
-    const size_t most = config->chunk_bytes ? config->chunk_bytes : CHUNK_MOST;
+    const size_t most =
+        config->chunk_bytes ? config->chunk_bytes : (size_t)drps_relay_chunk(seek_bytes);
     double least = INFINITY;
     for (size_t chunk = CHUNK_LEAST; chunk <= most; chunk *= 2) {
         const struct drps_run_layout l =
-            lay_out(bytes, chunk, config->rows, config->row_bytes, seek_bytes);
+            lay_out(bytes, chunk, config->rows, config->row_bytes, seek_bytes, runs);
         const double cost = cost_of(&l, runs, seek_bytes);
         if (cost >= least) continue;
         least = cost;
@@ -123,7 +128,7 @@ uint64_t drps_run_layout_least(uint64_t windows, uint64_t rows, size_t row_bytes
            CHUNKS = 4 + REST
     };
     uint64_t least = UINT64_MAX;
-    for (size_t chunk = CHUNK_LEAST; chunk <= CHUNK_MOST; chunk *= 2) {
+    for (size_t chunk = CHUNK_LEAST; chunk <= CHUNK_WANTED; chunk *= 2) {
         const uint64_t bytes =
             file_chunks(rows, row_bytes, chunk, 0) * CHUNK_EXTRA + CHUNKS * (chunk + RUN_EXTRA);
         if (bytes < least && file_chunks(rows, row_bytes, chunk, RUNS_MOST) < UINT32_MAX)

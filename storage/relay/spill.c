@@ -15,8 +15,9 @@ void drps_relay_free_frames(struct drps_relay *st, const uint32_t *frames, size_
 int drps_relay_end_run(struct drps_relay *st, struct drps_err *err)
 {
     if (!st->spill.begun) return 0;
-    st->spill.begun = 0;
-    return drps_runs_end(st->runs, err);
+    int rc = drps_runs_end(st->runs, err);
+    if (rc == 0) st->spill.begun = 0; /* else it goes on, and is ended again */
+    return rc;
 }
 
 /* Begin a run of the windows up to the last one that rows can wait for: of as many as have the

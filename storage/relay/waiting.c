@@ -25,15 +25,17 @@ struct list {
 struct drps_waiting {
     struct block *blocks; /* own */
     size_t bytes;
+    uint64_t most;      /* frames of a list */
     uint32_t free;      /* the first block that no list has; NO_BLOCK: none */
     struct list *lists; /* own: [windows] */
 };
 
-struct drps_waiting *drps_waiting_new(uint32_t windows, uint64_t frames)
+struct drps_waiting *drps_waiting_new(uint32_t windows, uint64_t frames, uint64_t most)
 {
     const uint64_t blocks = frames / BLOCK_FRAMES + windows; /* each list's last one has room */
     struct drps_waiting *waiting = calloc(1, sizeof(*waiting));
     if (!waiting) return NULL;
+    waiting->most = most;
     waiting->bytes = (size_t)blocks * sizeof(*waiting->blocks);
     waiting->blocks = blocks < NO_BLOCK ? drps_pages_new(waiting->bytes) : NULL;
     waiting->lists = drps_array_new(windows, sizeof(*waiting->lists));
@@ -81,6 +83,11 @@ int drps_waiting_add(struct drps_waiting *waiting, uint32_t window, const uint32
                      size_t n, struct drps_err *err)
 {
     struct list *list = &waiting->lists[window];
+    if (n > waiting->most - list->n)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "more rows wait for window %u than it has: the plan's windows "
+                            "contradict each other; make the plan anew",
+                            window);
     while (n) {
         if (list->last == NO_BLOCK || waiting->blocks[list->last].n == BLOCK_FRAMES) {
             int rc = add_block(waiting, list, err);

@@ -13,12 +13,14 @@
 
 struct drps_waiting; /* opaque */
 
-/* Empty lists, for at most `frames` frames together. NULL when memory is gone. */
-struct drps_waiting *drps_waiting_new(uint32_t windows, uint64_t frames);
+/* Empty lists, for at most `frames` frames together and `most` of a window. NULL when memory is
+ * gone. */
+struct drps_waiting *drps_waiting_new(uint32_t windows, uint64_t frames, uint64_t most);
 void drps_waiting_free(struct drps_waiting *waiting); /* NULL-safe */
 
 uint64_t drps_waiting_count(const struct drps_waiting *waiting, uint32_t window);
-/* Append n frames to a window's list. -EINVAL: the lists would have more than `frames` together. */
+/* Append n frames to a window's list. -EINVAL: the lists would have more than `frames` together.
+ * DRPS_E_CORRUPT: it would have more than `most`. */
 DRPS_MUST_CHECK
 int drps_waiting_add(struct drps_waiting *waiting, uint32_t window, const uint32_t *frames,
                      size_t n, struct drps_err *err);

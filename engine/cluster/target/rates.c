@@ -40,8 +40,8 @@ static uint64_t rounds_of(const struct drps_rates_options *o)
 {
     const struct drps_plan_info *info = &o->plan->info;
     const uint64_t share = info->batches / DRPS_RATES_SHARE;
-    if (drps_plan_circulates(info) || info->lanes || o->train->exchange != DRPS_EXCHANGE_SERVERS ||
-        info->ranks.handed.slots)
+    if (drps_plan_circulates(info) || (info->lanes && info->grid_users) ||
+        o->train->exchange != DRPS_EXCHANGE_SERVERS || info->ranks.handed.slots)
         return 0;
     if (o->rounds) return o->rounds;
     return share > DRPS_RATES_ROUNDS ? share : DRPS_RATES_ROUNDS;

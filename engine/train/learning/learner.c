@@ -113,8 +113,8 @@ int drps_learning_model(const struct drps_plan *plan, const struct drps_train_op
                             plan->dir, info->dim, info->algo, info->factors);
     drps_model_set_items(model, info->negatives.items);
     model->has_bias = drps_plan_has_bias(info);
-    model->fixed_bias = info->lanes > 1 && (info->grid_users || o->local_steps);
-    model->late_bias = info->lanes > 1 && !model->fixed_bias;
+    model->fixed_bias = info->lanes > 1 && info->grid_users;
+    model->late_bias = info->lanes > 1 && !info->grid_users && !o->local_steps;
     model->bias_start = best_constant(model->loss, info->label_mean);
     model->init_scale = o->init_scale;
     model->seed = o->seed;

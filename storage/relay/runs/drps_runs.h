@@ -22,8 +22,8 @@
  * save.h). A checksum of every chunk stays in memory and is compared when the chunk is read.
  *
  * One thread at a time calls these functions, except where one says otherwise. Every error but a
- * refused configuration, and a save that finds no room, is final: only drps_runs_close() may
- * follow.
+ * refused configuration, and -ENOSPC of a save, a look and the end of a run, is final: only
+ * drps_runs_close() may follow.
  */
 #ifndef DRPS_RELAY_RUNS_H
 #define DRPS_RELAY_RUNS_H
@@ -83,11 +83,13 @@ int drps_runs_begin(struct drps_runs *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_runs_add(struct drps_runs *r, uint64_t window, const char *base, const uint32_t *frames,
                   size_t n, struct drps_err *err);
-/* End the run, and hand it over to be written, without waiting for it. */
+/* End the run, and hand it over to be written, without waiting for it. -ENOSPC: the file cannot
+ * grow; the run goes on, and can be ended again. */
 DRPS_MUST_CHECK
 int drps_runs_end(struct drps_runs *r, struct drps_err *err);
 
-/* Append rows to the queue, between runs: as drps_runs_add(), from one call to the next, too. */
+/* Append rows to the queue, also while a run is written: as drps_runs_add(), from one call to the
+ * next, too. */
 DRPS_MUST_CHECK
 int drps_runs_queue(struct drps_runs *r, uint64_t window, const char *base, const uint32_t *frames,
                     size_t n, struct drps_err *err);

@@ -59,6 +59,13 @@ static int write_chunks(struct drps_runs *r, const int32_t *buffers, uint32_t n,
     return drps_aio_submit(r->aio, &op, 1, err);
 }
 
+/* The file gets an eighth more chunks; on a disk that has no room for these, n more. */
+static int make_room(struct drps_runs *r, uint32_t n, struct drps_err *err)
+{
+    if (drps_runs_grow(r, r->map.n + r->map.n / GROW + n, NULL) == 0) return 0;
+    return drps_runs_grow(r, r->map.n + n, err);
+}
+
 /* By one request, when so many free chunks lie side by side. What finds no room stays collected. */
 int drps_runs_flush(struct drps_runs *r, struct drps_err *err)
 {
@@ -68,7 +75,7 @@ int drps_runs_flush(struct drps_runs *r, struct drps_err *err)
         uint32_t now;
         const uint64_t first = drps_chunk_map_take(&r->map, r->collected_n - done, &now);
         rc = now ? write_chunks(r, r->collected + done, now, first, err)
-                 : drps_runs_grow(r, r->map.n + r->map.n / GROW + 1, err);
+                 : make_room(r, r->collected_n - done, err);
         done += now;
     }
     r->collected_n -= done;
@@ -81,6 +88,8 @@ int drps_runs_flush(struct drps_runs *r, struct drps_err *err)
 /* The chunk that is filled, full or not, is collected, to be written with others. */
 static int end_chunk(struct drps_runs *r, struct drps_runs_writer *w, struct drps_err *err)
 {
+    int rc = r->collected_n < r->config.write_chunks ? 0 : drps_runs_flush(r, err); /* once more */
+    if (rc < 0) return rc;
     struct drps_runs_chunk *c = &r->chunks[w->tail];
     c->sum = drps_checksum(drps_runs_buffer(r, w->tail), c->bytes);
     r->collected[r->collected_n++] = w->tail;

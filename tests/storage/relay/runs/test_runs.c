@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "base/drps_checksum.h"
 #include "storage/relay/runs/runs_model.h"
+#include "storage/relay/runs/section.h"
 #include "support/fault_io.h"
 #include "support/lists.h"
 
@@ -163,6 +165,66 @@ static void test_save_that_finds_no_room_changes_nothing(void **state)
     model_end(m);
     fault_io_free(f);
     free(m);
+}
+
+/* A header that counts more rows than the run has bytes, in a chunk whose checksum is right. */
+static void test_rows_of_a_header_are_bounded(void **state)
+{
+    static const uint64_t counts[] = {2, UINT64_MAX / ROW + 2, UINT64_MAX};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+        for (int merging = 0; merging < 2; merging++) {
+            struct drps_runs_config c = model_config(*state);
+            struct drps_err err = DRPS_ERR_INIT;
+            struct drps_runs *r = open_runs(&c);
+            char bytes[4096] = {0};
+            add_run(r, 1, 2, 1);
+            if (merging) add_run(r, 1, 2, 1);
+            assert_ok(drps_runs_await_all(r, &err), &err);
+            const uint32_t chunk = r->runs[1].chunk, used = r->map.bytes[chunk];
+            (void)drps_section_put(bytes, &(struct drps_section){.rows = counts[i]});
+            FILE *f = must(fopen(c.path, "r+b"));
+            (void)fseek(f, (long)(chunk * c.chunk_bytes), SEEK_SET);
+            assert_int_equal(fwrite(bytes, 1, used, f), used);
+            assert_int_equal(fclose(f), 0);
+            r->map.sums[chunk] = drps_checksum(bytes, used);
+            const int rc = merging ? drps_runs_merge(r, &err) : take(r, 1, 1, &err);
+            assert_int_equal(rc, DRPS_E_CORRUPT);
+            assert_non_null(strstr(err.text, "not those that were written"));
+            drps_runs_close(r);
+            scratch_end(*state);
+            scratch_begin(*state);
+        }
+}
+
+/* A run that finds no room when it is ended goes on, and is ended once there is some; so does the
+ * queue, whose collected chunks are as many as one request writes. */
+static void test_run_that_finds_no_room_is_ended_later(void **state)
+{
+    struct fault_io *f = fault_io_new(drps_io_os());
+    struct drps_runs_config c = model_config(*state);
+    struct drps_err err = DRPS_ERR_INIT;
+    c.io = &f->io;
+    c.file_chunks = 1;
+    struct drps_runs *r = open_runs(&c);
+    uint32_t taken;
+    (void)drps_chunk_map_take(&r->map, 1, &taken); /* the file is full */
+    fault_io_arm(f, FAULT_FALLOCATE, 1, 1, FAULT_ERROR, -ENOSPC);
+    assert_ok(drps_runs_begin(r, &err), &err);
+    assert_ok(drps_runs_add(r, 1, rows, frames_up_to(10), 10, &err), &err);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(drps_runs_end(r, &err), -ENOSPC);
+    for (uint64_t w = 2; w < 6; w++) { /* more windows may be added, until chunks are collected */
+        assert_ok(drps_runs_add(r, w, rows, frames_up_to(10), 10, &err), &err);
+        assert_int_equal(drps_runs_end(r, &err), -ENOSPC);
+        if (r->collected_n + 1 == c.write_chunks) break;
+    }
+    f->ops = 0;
+    assert_ok(drps_runs_end(r, &err), &err);
+    assert_int_equal(drps_runs_live(r), 1);
+    assert_ok(take(r, 1, 10, &err), &err);
+    assert_ok(drps_runs_taken(r, 1, &err), &err);
+    drps_runs_close(r);
+    fault_io_free(f);
 }
 
 static void test_wrong_byte_is_named(void **state)
@@ -391,6 +453,8 @@ int main(void)
         WITH_SCRATCH(test_file_grows_where_it_is_too_small),
         WITH_SCRATCH(test_full_disk_is_final),
         WITH_SCRATCH(test_save_that_finds_no_room_changes_nothing),
+        WITH_SCRATCH(test_run_that_finds_no_room_is_ended_later),
+        WITH_SCRATCH(test_rows_of_a_header_are_bounded),
         WITH_SCRATCH(test_wrong_byte_is_named),
         WITH_SCRATCH(test_windows_that_contradict_are_errors),
         WITH_SCRATCH(test_ended_runs_leave),
