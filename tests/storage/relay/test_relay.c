@@ -192,9 +192,11 @@ static void test_rows_wait_where_there_is_room(void **state)
             struct drps_store_stats stats;
             run(p, &(struct how){.extra_memory = share * all / 4}, &stats);
             assert_true(stats.rows_sent <= before);
-            assert_true(stats.rows_arrived <= stats.rows_sent * p->source.epochs);
-            /* memory fills up in the first epoch, and rows of the last one do not come back */
-            assert_true(10 * stats.rows_arrived >= 9 * stats.rows_sent * (p->source.epochs - 2));
+            /* Scans end the run that is being written, which moves some rows more. Memory fills up
+             * in the first epoch, and rows of the last one do not come back. */
+            const uint64_t sent = stats.rows_sent, epochs = p->source.epochs;
+            assert_true(4 * stats.rows_arrived <= 5 * sent * epochs);
+            assert_true(4 * stats.rows_arrived >= 3 * sent * (epochs - 2));
             before = stats.rows_sent;
             if (share == 0) moved += stats.rows_sent;
         }
