@@ -24,6 +24,11 @@ static int check_numbers(const struct drps_plan *base, const struct drps_index_o
                        "its users and items have numbers already, and the order grid gives them "
                        "numbers by group; use the order shuffled or given",
                        err);
+    if (o->lanes > 1)
+        return no_base(base,
+                       "its users and items share one table, and lanes cut them apart; leave the "
+                       "lanes out",
+                       err);
     if (builder && builder->orders)
         return no_base(base,
                        "its rows have numbers already, and this block builder gives them others; "

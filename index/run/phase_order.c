@@ -85,12 +85,8 @@ static int mix(struct index_run *r, struct drps_err *err)
 {
     enum { USUAL_LANES = 4, LEAST_BATCHES = USUAL_LANES * USUAL_LANES * DRPS_MIXED_BATCHES };
     const uint64_t batch_size = r->info->batch_size;
-    if (r->base && r->options.lanes > 1)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "lanes cut users and items apart, which share one table in a plan with "
-                            "a base: leave lanes out");
-    if (r->base) return 0;
     if (r->options.lanes) return set_lanes(r, err);
+    if (r->base) return 0; /* its users and items share one table */
     if (r->info->samples / batch_size < LEAST_BATCHES ||
         drps_mixed_memory(USUAL_LANES, batch_size) > lanes_room(r))
         return 0;

@@ -357,8 +357,9 @@ static void test_base_refuses_what_renumbers_rows(void **state)
 {
     static const struct {
         const char *order, *blocks, *partition, *says;
-        uint32_t workers;
+        uint32_t workers, lanes;
     } cases[] = {{.order = "grid", .says = "order grid"},
+                 {.lanes = 2, .says = "leave the lanes out"},
                  {.blocks = "auto", .says = "block builder"},
                  {.blocks = "id", .says = "block builder"},
                  {.partition = "auto", .workers = 2, .says = "this partition"},
@@ -373,8 +374,28 @@ static void test_base_refuses_what_renumbers_rows(void **state)
         c.options.blocks.by = cases[i].blocks;
         c.options.partition = cases[i].partition;
         c.options.workers = cases[i].workers;
+        c.options.lanes = cases[i].lanes;
         refused(&c, DRPS_E_CONFIG, cases[i].says);
     }
+}
+
+/* Batches as many as get lanes by themselves in a plan without a base. */
+static void test_base_has_no_lanes(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    char base[SCRATCH_PATH_BYTES];
+    begin(&c, s, "first", input(s, "first.txt", &kinds[2], FIRST_FEATURES, 21), "lmf");
+    c.options.batch_size = 2;
+    struct drps_plan *plan = case_plan(&c);
+    assert_int_equal(plan->info.lanes, 4);
+    drps_plan_close(plan);
+    begin_later(&c, s, &kinds[2], "later", "first", 22, base);
+    c.options.batch_size = 2;
+    plan = case_plan(&c);
+    assert_true(plan->info.batches >= 512);
+    assert_int_equal(plan->info.lanes, 0);
+    drps_plan_close(plan);
 }
 
 static void test_base_refuses_to_replay(void **state)
@@ -539,6 +560,7 @@ int main(void)
         SCRATCH_TEST(test_base_refuses_to_replay),
         SCRATCH_TEST(test_base_with_workers),
         SCRATCH_TEST(test_base_refuses_what_renumbers_rows),
+        SCRATCH_TEST(test_base_has_no_lanes),
         SCRATCH_TEST(test_base_refuses_data_that_do_not_fit),
         SCRATCH_TEST(test_base_refuses_plans_that_cannot_be_one),
         SCRATCH_TEST(test_base_that_was_edited_is_refused),

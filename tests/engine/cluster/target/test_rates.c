@@ -50,11 +50,18 @@ static const struct drps_plan plan = {
              .ranks = {.count = 1, .workers = 1, .round_samples = 10}},
 };
 
+static int find_in(const struct drps_plan *of, struct made_up *m,
+                   const struct drps_train_options *train, struct drps_rates *out,
+                   struct drps_err *err)
+{
+    const struct drps_rates_options o = {.train = train, .plan = of, .run = run, .ctx = m};
+    return drps_rates_find(&o, out, err);
+}
+
 static int find(struct made_up *m, const struct drps_train_options *train, struct drps_rates *out,
                 struct drps_err *err)
 {
-    const struct drps_rates_options o = {.train = train, .plan = &plan, .run = run, .ctx = m};
-    return drps_rates_find(&o, out, err);
+    return find_in(&plan, m, train, out, err);
 }
 
 static void test_the_search_climbs(void **state)
@@ -101,6 +108,22 @@ static void test_a_pilot_is_of_a_share_of_the_batches(void **state)
     assert_int_equal(m.pilot.rounds, plan.info.batches / DRPS_RATES_SHARE);
     assert_int_equal(r.rounds, m.pilot.rounds);
     assert_true(m.pilot.on && !m.pilot.of_filters);
+}
+
+/* Lanes of the shuffled order change nothing; a grid is tried as a whole. */
+static void test_a_pilot_in_lanes(void **state)
+{
+    (void)state;
+    for (uint64_t users = 0; users <= 2; users += 2) {
+        struct made_up m = {.best = .05, .diverges = 1};
+        const struct drps_train_options train = {.epochs = 3};
+        struct drps_plan lanes = plan;
+        struct drps_rates r;
+        lanes.info.lanes = 4;
+        lanes.info.grid_users = lanes.info.grid_items = users;
+        assert_int_equal(find_in(&lanes, &m, &train, &r, NULL), 0);
+        assert_int_equal(m.pilot.rounds, users ? 0 : plan.info.batches / DRPS_RATES_SHARE);
+    }
 }
 
 static void test_a_run_that_goes_on_tries_nothing(void **state)
@@ -154,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_search_climbs),
         cmocka_unit_test(test_a_pilot_is_of_a_share_of_the_batches),
+        cmocka_unit_test(test_a_pilot_in_lanes),
         cmocka_unit_test(test_a_run_that_goes_on_tries_nothing),
         cmocka_unit_test(test_failures_end_the_search),
         cmocka_unit_test(test_a_loss_of_a_text_says_why_none_is_finite),
