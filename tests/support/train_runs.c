@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "engine/publish/drps_modeldir.h"
 #include "support/fault_io.h"
 #include "support/plan_maker.h"
 
@@ -104,6 +105,20 @@ void train_check_same(const struct drps_train_result *got, const struct drps_tra
                             sizeof(double));
         assert_memory_equal(&got->epochs[e].test.loss, &want->epochs[e].test.loss, sizeof(double));
     }
+}
+
+float train_intercept(const char *model, size_t dim)
+{
+    struct drps_modeldir *md;
+    const uint32_t id = 0;
+    float *row = calloc(dim, sizeof(*row));
+    assert_non_null(row);
+    assert_int_equal(drps_modeldir_open(drps_io_os(), model, 16 << 20, &md, NULL), 0);
+    assert_int_equal(drps_modeldir_gather(md, &id, 1, row, NULL), 0);
+    drps_modeldir_close(md);
+    const float intercept = row[0];
+    free(row);
+    return intercept;
 }
 
 void train_remove(const char *path)

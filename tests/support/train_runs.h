@@ -41,6 +41,9 @@ long train_changes(const struct drps_plan *plan, const struct drps_train_options
 void train_check_same(const struct drps_train_result *got, const struct drps_train_result *want,
                       const char *what, long k);
 
+/* Returns the intercept of a model with rows of `dim` floats. */
+float train_intercept(const char *model, size_t dim);
+
 /* Remove what is there at this path, if anything is. */
 void train_remove(const char *path);
 

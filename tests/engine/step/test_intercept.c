@@ -11,8 +11,12 @@
 
 #include <cmocka.h>
 
-#include "engine/publish/drps_modeldir.h"
+#include "base/folder/drps_manifest.h"
+#include "base/record/drps_recfile.h"
+#include "engine/checkpoint/drps_checkpoint_files.h"
 #include "index/drps_index.h"
+#include "index/plan/drps_plan_files.h"
+#include "support/batch_body.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
 #include "support/train_runs.h"
@@ -52,14 +56,7 @@ static struct drps_train_options usual(struct scratch *s)
 
 static float intercept(struct scratch *s)
 {
-    struct drps_modeldir *md;
-    const uint32_t id = 0;
-    float row[1 + RANK];
-    assert_int_equal(
-        drps_modeldir_open(drps_io_os(), scratch_path(s, "model"), 16 << 20, &md, NULL), 0);
-    assert_int_equal(drps_modeldir_gather(md, &id, 1, row, NULL), 0);
-    drps_modeldir_close(md);
-    return row[0];
+    return train_intercept(scratch_path(s, "model"), 1 + RANK);
 }
 
 /* Little memory has fewer batches open, so that strata are trained in pieces. */
@@ -170,6 +167,150 @@ static void test_intercept_resumes(void **state)
     drps_plan_close(plan);
 }
 
+/* A part of an epoch, as where a rate is looked for: it ends among batches of a stratum. */
+static void test_intercept_of_a_pilot(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_plan *plan = make_plan(s, 0);
+    struct drps_train_options o = usual(s);
+    struct drps_train_result want, r;
+    o.pilot = (struct drps_train_pilot){.on = 1, .rounds = 77};
+    o.one_by_one = 1;
+    train_well(plan, &o, &want, "one by one");
+    assert_int_equal(want.epochs_n, 1);
+    o.one_by_one = 0;
+    for (o.threads = 1; o.threads <= 3; o.threads++) {
+        train_well(plan, &o, &r, "in lanes");
+        assert_true(r.epochs->train_loss == want.epochs->train_loss);
+        drps_train_result_free(&r);
+    }
+    drps_train_result_free(&want);
+    drps_plan_close(plan);
+}
+
+/* Steps of samples are made by one thread, so the intercept learns from each. */
+static void test_intercept_of_local_steps(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_plan *plan = make_plan(s, 0);
+    struct drps_train_options o = usual(s);
+    struct drps_train_result want, r;
+    o.local_steps = 1;
+    train_well(plan, &o, &want, "one thread");
+    assert_true(intercept(s) != (float)plan->info.label_mean);
+    o.threads = 2;
+    train_well(plan, &o, &r, "two threads");
+    train_check_same(&r, &want, "local steps", 2);
+    drps_train_result_free(&r);
+    drps_train_result_free(&want);
+    drps_plan_close(plan);
+}
+
+/* Write data.rec anew, where the first entry of the first batch has the intercept. */
+static void name_the_intercept(const char *dir)
+{
+    char path[SCRATCH_PATH_BYTES + 16];
+    struct drps_recfile *f;
+    struct drps_recwriter *w;
+    struct drps_piece records[512];
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, DRPS_FILE_DATA);
+    assert_int_equal(drps_recfile_open(drps_io_os(), path, DRPS_KIND_DATA, &f, NULL), 0);
+    const size_t n = (size_t)drps_recfile_count(f);
+    assert_in_range(n, 1, 512);
+    for (size_t i = 0; i < n; i++) {
+        void *record = calloc(1, (size_t)drps_recfile_run_bytes(f, i, 1) + 8);
+        assert_int_equal(drps_recfile_read(f, i, 1, record, NULL), 0);
+        records[i] = (struct drps_piece){record, (size_t)drps_recfile_bytes(f, i)};
+    }
+    drps_recfile_close(f);
+    struct drps_batch b;
+    records[0].data = body_unpack((void *)records[0].data, &records[0].bytes);
+    assert_int_equal(drps_batch_decode(records[0].data, records[0].bytes, &b, NULL), 0);
+    assert_true(b.stratum && b.local16);
+    ((uint16_t *)b.local16)[0] = 0;
+    assert_int_equal(drps_recwriter_open(drps_io_os(), path, DRPS_KIND_DATA, &w, NULL), 0);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(drps_recwriter_add(w, &records[i], 1, NULL), 0);
+        free((void *)records[i].data);
+    }
+    assert_int_equal(drps_recwriter_finish(w, NULL), 0);
+    drps_recwriter_close(w);
+}
+
+static void test_entries_of_the_intercept_are_refused(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_plan *plan = make_plan(s, 0);
+    char dir[SCRATCH_PATH_BYTES];
+    (void)snprintf(dir, sizeof(dir), "%s", plan->dir);
+    name_the_intercept(dir);
+    assert_int_equal(drps_plan_save(drps_io_os(), dir, &plan->info, plan->fields, NULL, NULL), 0);
+    drps_plan_close(plan);
+    assert_int_equal(drps_plan_open(drps_io_os(), dir, &plan, NULL), 0);
+    struct drps_train_options o = usual(s);
+    for (o.one_by_one = 0; o.one_by_one <= 1; o.one_by_one++)
+        train_refused(plan, &o, DRPS_E_CORRUPT, "an entry has the intercept");
+    drps_plan_close(plan);
+}
+
+static void count_contradictions(void *ctx, enum drps_log_level level, const char *text)
+{
+    (void)level;
+    *(size_t *)ctx += strstr(text, "contradicts its plan") != NULL;
+}
+
+/* Checkpoints that say that a step of the intercept is due, where none can be, are left out. */
+static void test_steps_that_cannot_be_due_are_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t lanes;
+        int no_bias;
+        json_int_t batches;
+    } cases[] = {
+        {"a plan without lanes", 1, 0, 1},
+        {"a plan without an intercept", LANES, 1, 1},
+        {"of more batches than were trained", LANES, 0, 1 << 20},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct drps_plan *plan = make_plan_of(s, cases[i].lanes, cases[i].no_bias);
+        struct drps_train_options o = usual(s);
+        uint64_t numbers[DRPS_CHECKPOINT_LIST_MOST];
+        char root[SCRATCH_PATH_BYTES], path[SCRATCH_PATH_BYTES + 64];
+        o.checkpoint_every = (struct drps_checkpoint_every){DRPS_CHECKPOINT_BATCHES, 7};
+        print_message("%s\n", cases[i].name);
+        assert_int_equal(train_until(plan, &o, 200), 0);
+        (void)snprintf(root, sizeof(root), "%s", scratch_path(s, "model.checkpoint"));
+        const size_t n = train_checkpoints(root, 0, numbers);
+        assert_true(n > 0);
+        for (size_t k = 0; k < n; k++) {
+            json_t *j;
+            (void)snprintf(path, sizeof(path), "%s/rank-0/%llu/%s", root,
+                           (unsigned long long)numbers[k], DRPS_CHECKPOINT_MANIFEST);
+            assert_int_equal(drps_manifest_read(drps_io_os(), path, DRPS_CHECKPOINT_KIND,
+                                                DRPS_CHECKPOINT_VERSION, &j, NULL),
+                             0);
+            json_t *due = json_pack("{s:i, s:I, s:f}", "stratum", 1, "batches", cases[i].batches,
+                                    "gradient", 1.0);
+            assert_int_equal(json_object_set_new(j, "intercept", due), 0);
+            assert_int_equal(drps_manifest_write(drps_io_os(), path, j, NULL), 0);
+            json_decref(j);
+        }
+        size_t told = 0;
+        const struct drps_log log = {DRPS_LOG_WARN, count_contradictions, &told};
+        struct drps_train_result r;
+        o.resume = 1;
+        o.log = &log;
+        train_well(plan, &o, &r, cases[i].name);
+        assert_int_equal(told, n);
+        drps_train_result_free(&r);
+        train_remove(root);
+        train_remove(scratch_path(s, "model"));
+        drps_plan_close(plan);
+    }
+}
+
 /* Threads that only cost time are told of: small batches without lanes. */
 static void test_threads_without_lanes_are_warned_of(void **state)
 {
@@ -200,6 +341,10 @@ int main(void)
         SCRATCH_TEST(test_no_intercept),
         SCRATCH_TEST(test_intercept_steps_are_of_one_batch),
         SCRATCH_TEST(test_intercept_resumes),
+        SCRATCH_TEST(test_intercept_of_a_pilot),
+        SCRATCH_TEST(test_intercept_of_local_steps),
+        SCRATCH_TEST(test_entries_of_the_intercept_are_refused),
+        SCRATCH_TEST(test_steps_that_cannot_be_due_are_refused),
         SCRATCH_TEST(test_threads_without_lanes_are_warned_of),
     };
     return cmocka_run_group_tests_name("intercept", tests, NULL, NULL);

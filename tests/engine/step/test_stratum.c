@@ -13,11 +13,11 @@
 #include <cmocka.h>
 
 #include "engine/drps_engine.h"
-#include "engine/publish/drps_modeldir.h"
 #include "index/drps_index.h"
 #include "storage/kv/drps_kv.h"
 #include "support/index_case.h"
 #include "support/scratch.h"
+#include "support/train_runs.h"
 
 enum { SAMPLES = 12000, NAMES = 400, BATCH = 64, EPOCHS = 3, RANK = 8 };
 
@@ -232,14 +232,7 @@ static void test_stratum_local_steps(void **state)
 
 static float intercept(struct scratch *s)
 {
-    struct drps_modeldir *md;
-    const uint32_t id = 0;
-    float row[1 + RANK];
-    assert_int_equal(
-        drps_modeldir_open(drps_io_os(), scratch_path(s, "model"), 16 << 20, &md, NULL), 0);
-    assert_int_equal(drps_modeldir_gather(md, &id, 1, row, NULL), 0);
-    drps_modeldir_close(md);
-    return row[0];
+    return train_intercept(scratch_path(s, "model"), 1 + RANK);
 }
 
 static void test_stratum_intercept_is_the_mean(void **state)

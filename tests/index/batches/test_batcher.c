@@ -380,88 +380,87 @@ static void test_batcher_writes_in_threads(void **state)
     check_shapes(*state, 0, 2);
 }
 
+/* A batcher that writes to a disk that fails, and a sample of its batches. */
+struct failing {
+    struct fault_io *f;
+    struct drps_recwriter *data, *rows;
+    struct batcher *b;
+    uint32_t ids[100];
+    float values[100];
+    struct spool_sample sample;
+};
+
+static void failing_begin(struct failing *t, struct scratch *s, const struct batcher_options *o)
+{
+    enum { EACH = sizeof(t->ids) / sizeof(t->ids[0]) };
+    struct drps_err err = DRPS_ERR_INIT;
+    *t = (struct failing){.f = fault_io_new(drps_io_os()), .sample = {.label = 1, .weight = 1}};
+    for (uint32_t i = 0; i < EACH; i++) {
+        t->ids[i] = i;
+        t->values[i] = 0.1f + (float)i;
+    }
+    t->sample.n = EACH;
+    t->sample.ids = t->ids;
+    t->sample.values = t->values;
+    assert_int_equal(
+        drps_recwriter_open(&t->f->io, scratch_path(s, "data.rec"), DRPS_KIND_DATA, &t->data, &err),
+        0);
+    assert_int_equal(
+        drps_recwriter_open(&t->f->io, scratch_path(s, "rows.rec"), DRPS_KIND_ROWS, &t->rows, &err),
+        0);
+    assert_int_equal(drps_batcher_open(t->data, t->rows, o, &t->b, &err), 0);
+}
+
+static void failing_end(struct failing *t)
+{
+    drps_batcher_close(t->b);
+    drps_recwriter_close(t->data);
+    drps_recwriter_close(t->rows);
+    fault_io_free(t->f);
+}
+
 /* A batch that fails in a thread is the last: those that were handed over after it, and what the
  * caller writes, are not written, even though the disk takes them. */
 static void test_batcher_stays_failed_in_threads(void **state)
 {
-    enum { SAMPLES = 400, EACH = 100, BATCHES = 40 };
-    struct fault_io *f = fault_io_new(drps_io_os());
+    enum { SAMPLES = 400, BATCHES = 40 };
     const struct batcher_options options = {.batch_size = SAMPLES, .threads = 2};
-    struct drps_recwriter *data, *rows;
-    struct batcher *b;
     struct drps_err err = DRPS_ERR_INIT;
-    uint32_t ids[EACH];
-    float values[EACH];
+    struct failing t;
     int rc = 0;
-
-    for (uint32_t i = 0; i < EACH; i++) {
-        ids[i] = i;
-        values[i] = 0.1f + (float)i;
-    }
-    assert_int_equal(
-        drps_recwriter_open(&f->io, scratch_path(*state, "data.rec"), DRPS_KIND_DATA, &data, &err),
-        0);
-    assert_int_equal(
-        drps_recwriter_open(&f->io, scratch_path(*state, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
-        0);
-    assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
-    const struct spool_sample sample = {
-        .label = 1, .weight = 1, .n = EACH, .ids = ids, .values = values};
-    fault_io_arm(f, FAULT_PWRITE, 3, 0, FAULT_ERROR, -EIO);
+    failing_begin(&t, *state, &options);
+    fault_io_arm(t.f, FAULT_PWRITE, 3, 0, FAULT_ERROR, -EIO);
     for (size_t i = 0; i < BATCHES * SAMPLES && rc == 0; i++)
-        rc = drps_batcher_add(b, &sample, &err);
-    if (rc == 0) rc = drps_batcher_flush(b, &err); /* if all were handed over before it failed */
+        rc = drps_batcher_add(t.b, &t.sample, &err);
+    if (rc == 0) rc = drps_batcher_flush(t.b, &err); /* if all were handed over before it failed */
     assert_int_equal(rc, -EIO);
-    assert_int_equal(f->fired, 1);
-    const uint64_t written = drps_recwriter_count(data);
+    assert_int_equal(t.f->fired, 1);
+    const uint64_t written = drps_recwriter_count(t.data);
     assert_in_range(written, 0, BATCHES - 1);
-    assert_int_equal(drps_batcher_flush(b, &err), -EIO);
-    assert_int_equal(drps_batcher_end(b, &err), -EIO);
-    assert_int_equal(drps_recwriter_count(data), written);
-    drps_batcher_close(b);
-    drps_recwriter_close(data);
-    drps_recwriter_close(rows);
-    fault_io_free(f);
+    assert_int_equal(drps_batcher_flush(t.b, &err), -EIO);
+    assert_int_equal(drps_batcher_end(t.b, &err), -EIO);
+    assert_int_equal(drps_recwriter_count(t.data), written);
+    failing_end(&t);
 }
 
 /* A batch too large for threads fails as it is written: what comes after it is not, even though
  * the disk takes it again. */
 static void test_batcher_stays_failed(void **state)
 {
-    enum { SAMPLES = 4000, EACH = 100, MEMORY = 32 << 20 };
-    struct fault_io *f = fault_io_new(drps_io_os());
+    enum { SAMPLES = 4000, MEMORY = 32 << 20 };
     const struct batcher_options options = {.batch_size = SAMPLES, .memory_bytes = MEMORY};
-    struct drps_recwriter *data, *rows;
-    struct batcher *b;
     struct drps_err err = DRPS_ERR_INIT, again = DRPS_ERR_INIT;
-    uint32_t ids[EACH];
-    float values[EACH];
-
-    for (uint32_t i = 0; i < EACH; i++) {
-        ids[i] = i;
-        values[i] = 2;
-    }
-    assert_int_equal(
-        drps_recwriter_open(&f->io, scratch_path(*state, "data.rec"), DRPS_KIND_DATA, &data, &err),
-        0);
-    assert_int_equal(
-        drps_recwriter_open(&f->io, scratch_path(*state, "rows.rec"), DRPS_KIND_ROWS, &rows, &err),
-        0);
-    assert_int_equal(drps_batcher_open(data, rows, &options, &b, &err), 0);
-    const struct spool_sample sample = {
-        .label = 1, .weight = 1, .n = EACH, .ids = ids, .values = values};
+    struct failing t;
+    failing_begin(&t, *state, &options);
     for (size_t i = 0; i + 1 < SAMPLES; i++)
-        assert_int_equal(drps_batcher_add(b, &sample, &err), 0);
-    fault_io_arm(f, FAULT_PWRITE, 1, 0, FAULT_ERROR, -EIO);
-    assert_int_equal(drps_batcher_add(b, &sample, &err), -EIO);
-    assert_int_equal(f->fired, 1);
-    assert_int_equal(drps_batcher_add(b, &sample, &again), 0);
-    assert_int_equal(drps_batcher_flush(b, &again), -EIO);
+        assert_int_equal(drps_batcher_add(t.b, &t.sample, &err), 0);
+    fault_io_arm(t.f, FAULT_PWRITE, 1, 0, FAULT_ERROR, -EIO);
+    assert_int_equal(drps_batcher_add(t.b, &t.sample, &err), -EIO);
+    assert_int_equal(t.f->fired, 1);
+    assert_int_equal(drps_batcher_add(t.b, &t.sample, &again), 0);
+    assert_int_equal(drps_batcher_flush(t.b, &again), -EIO);
     assert_string_equal(again.text, err.text);
-    drps_batcher_close(b);
-    drps_recwriter_close(data);
-    drps_recwriter_close(rows);
-    fault_io_free(f);
+    failing_end(&t);
 }
 
 static size_t bytes_in_use(void)
