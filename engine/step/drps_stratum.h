@@ -3,9 +3,9 @@
  * other share no row but the intercept's: those of one stratum and of different lanes
  * (index/plan/drps_batch.h). As many of them as there is room for are opened together; each lane is
  * trained by one thread, batch after batch. The intercept stays as it is meanwhile
- * (drps_intercept.h; in grid order for good). So every row sees the same steps in the same order as when one thread
- * trains one batch after another, and the result is the same to the last bit. Shared inside
- * engine/.
+ * (drps_intercept.h; in grid order for good). So every row sees the same steps in the same order as
+ * when one thread trains one batch after another, and the result is the same to the last bit.
+ * Shared inside engine/.
  */
 #ifndef DRPS_ENGINE_STEP_STRATUM_H
 #define DRPS_ENGINE_STEP_STRATUM_H

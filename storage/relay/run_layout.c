@@ -84,7 +84,7 @@ static struct drps_run_layout lay_out(uint64_t bytes, size_t chunk, uint64_t row
 /*
  * Bytes moved for each byte that is written once. Where rows' use distances are as in click logs,
  * and an epoch has 2^d times the runs that may be live, d * d / 25 of what is written is merged
- * (seen with d up to 5: docs/relay.md).
+ * (simulated, d up to 5).
  */
 static double cost_of(const struct drps_run_layout *l, uint64_t runs, uint64_t seek_bytes)
 {

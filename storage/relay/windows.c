@@ -1,6 +1,6 @@
 /*
- * Opening and closing windows: where rows are in memory, and where they wait for
- * their next use. Both are done by the window thread (window_thread.c); relay.h has the idea.
+ * Opening and closing windows: where rows are in memory, and where they wait for their next use.
+ * Both are done by the window thread (window_thread.c); relay.h has the idea.
  *
  * What is done for every slot of a window is done eight slots at a time (pick.h). Only rows that do
  * not stay are counted and sorted.

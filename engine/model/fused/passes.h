@@ -4,7 +4,7 @@
 
 #include "engine/model/drps_optim.h"
 
-/* Of a row: its samples in the batch, and how many of them the backward pass has read. */
+/* The samples of the batch that have a row, and how many of them the backward pass has read. */
 struct drps_fused_uses {
     uint32_t all, read;
 };

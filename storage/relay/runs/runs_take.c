@@ -21,7 +21,7 @@ static void ask_first(struct drps_runs *r, uint64_t horizon)
             drps_runs_ask(r, i);
 }
 
-/* And those that follow them; the rest of memory is for merges. */
+/* The chunks that follow these, as many as memory is not left to merges. */
 static void ask_more(struct drps_runs *r, uint64_t horizon)
 {
     const uint32_t most = r->config.ahead - r->config.ahead / MERGES;

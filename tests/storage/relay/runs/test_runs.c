@@ -294,7 +294,7 @@ static void test_ended_runs_leave(void **state)
     drps_runs_close(r);
 }
 
-/* Of the level with most runs the older half; 8 runs may live. */
+/* The level with most runs merges its older half; 8 runs may live. */
 static void test_runs_are_merged_when_they_are_too_many(void **state)
 {
     static const char *const levels[] = {
