@@ -69,7 +69,7 @@ static struct drps_run_layout lay_out(uint64_t bytes, size_t chunk, uint64_t row
     const uint64_t behind = clamp(chunks / BEHIND_SHARE, 4, WRITES_BEHIND * (wanted + 1) + 2);
     const uint64_t rest = chunks > behind ? chunks - behind : 0;
     const uint64_t ahead = clamp(rest / AHEAD_SHARE, 2, AHEAD_MOST / chunk + 2);
-    const uint64_t runs = rest > ahead + 1 ? rest - ahead - 1 : 0; /* the queue has one, too */
+    const uint64_t runs = rest > ahead + 2 ? rest - ahead - 2 : 0; /* the queue; merging */
     struct drps_run_layout l = {
         .chunk_bytes = chunk, .ahead = (uint32_t)ahead, .behind = (uint32_t)behind};
     if (runs < DRPS_RUNS_LEAST) return l;
@@ -124,7 +124,7 @@ int drps_run_layout_choose(const struct drps_store_config *config, uint64_t buff
 uint64_t drps_run_layout_least(uint64_t windows, uint64_t rows, size_t row_bytes)
 {
     enum { /* as lay_out() shares them */
-           REST = (DRPS_RUNS_LEAST + 1) * AHEAD_SHARE / (AHEAD_SHARE - 1),
+           REST = (DRPS_RUNS_LEAST + 2) * AHEAD_SHARE / (AHEAD_SHARE - 1),
            CHUNKS = 4 + REST
     };
     uint64_t least = UINT64_MAX;

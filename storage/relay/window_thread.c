@@ -60,9 +60,13 @@ static int open_next(struct drps_relay *st, uint64_t q, struct drps_err *err)
     return rc;
 }
 
-static int read_ahead(struct drps_relay *st, uint64_t q, struct drps_err *err)
+/* What need not be done before training goes on: read ahead for window q and those after it, and
+ * merge runs. */
+static int look_ahead(struct drps_relay *st, uint64_t q, struct drps_err *err)
 {
-    return q < st->all_windows ? drps_runs_prefetch(st->runs, q, err) : 0;
+    if (q >= st->all_windows) return 0;
+    int rc = drps_runs_prefetch(st->runs, q, err);
+    return rc == 0 ? drps_runs_merge_some(st->runs, err) : rc;
 }
 
 /* Run all windows. The last two stay open: training may end, or its rows be visited, at any time.
@@ -73,7 +77,7 @@ static int run_windows(struct drps_relay *st, struct drps_err *err)
     for (uint64_t q = st->ready; q < st->closing + 2 && rc == 0; q++)
         rc = open_next(st, q, err);
     for (uint64_t q = st->closing; rc == 0; q++) {
-        if (q + 2 < st->all_windows) rc = read_ahead(st, q + 2, err);
+        rc = look_ahead(st, q + 2, err);
         if (rc < 0 || !await_left(st, q)) return rc;
         if (q + 2 >= st->all_windows) continue;
         rc = drps_relay_close_window(st, q, err);

@@ -12,9 +12,9 @@
  * needs its number. Rows that are used once an epoch leave and come back in the same order: they go
  * to the *queue*, a run without end, whose rows come before those of all other runs.
  *
- * A run is live until its last row was taken, and takes a chunk of memory while it is. When as many
- * are live as there may be, some neighbouring runs are merged to one. Most rows of an old run have
- * been taken by then.
+ * A run is live until its last row was taken, and takes a chunk of memory while it is. Before as
+ * many are live as there may be, some neighbouring runs are merged to one. Most rows of an old run
+ * have been taken by then. Merging goes on while others are written and taken from.
  *
  * The run file is a log that goes round: chunks of whatever runs go to the next free ones behind
  * the cursor, many by one request. The chunk map (chunk_map.h) says where a run's chunks lie. A
@@ -57,6 +57,7 @@ struct drps_runs_config {
                               so that free ones lie side by side. It grows where that is too little.
                               Below UINT32_MAX */
     uint32_t runs;         /* live at a time, at most, without the queue; >= DRPS_RUNS_LEAST */
+    uint64_t run_bytes;    /* that a run usually has: drps_runs_merge_some() reckons with it */
     uint32_t ahead;        /* chunks of memory to read ahead, besides one for each run; >= 1 */
     uint32_t behind;       /* chunks of memory to fill and write; >= write_chunks + 2 */
     uint32_t write_chunks; /* written by one request, 1 to DRPS_AIO_PIECES_MAX */
@@ -87,6 +88,12 @@ int drps_runs_add(struct drps_runs *r, uint64_t window, const char *base, const 
  * grow; the run goes on, and can be ended again. */
 DRPS_MUST_CHECK
 int drps_runs_end(struct drps_runs *r, struct drps_err *err);
+
+/* Begin to merge runs, or go on with it, when nearly as many live as there may be: as far as keeps
+ * up with the runs that were written since the last call. Without these calls drps_runs_begin()
+ * merges all that is needed at once. */
+DRPS_MUST_CHECK
+int drps_runs_merge_some(struct drps_runs *r, struct drps_err *err);
 
 /* Append rows to the queue, also while a run is written: as drps_runs_add(), from one call to the
  * next, too. */

@@ -10,10 +10,16 @@ static size_t behind_of(const struct drps_runs_config *c)
     return c->looking ? 0 : c->behind;
 }
 
-/* One chunk for the queue, one for each run. */
+/* The queue, runs, and one that they are merged to where there are as many as there may be. */
+static size_t places_of(const struct drps_runs_config *c)
+{
+    return (size_t)c->runs + 2;
+}
+
+/* A chunk for each of these. */
 static size_t reads_of(const struct drps_runs_config *c)
 {
-    return (size_t)c->runs + 1 + c->ahead;
+    return places_of(c) + c->ahead;
 }
 
 /* ---- Opening and closing ---- */
@@ -58,15 +64,15 @@ static int check(const struct drps_runs_config *c, struct drps_err *err)
 
 static int allocate(struct drps_runs *r, const struct drps_runs_config *c)
 {
-    const size_t runs = (size_t)c->runs + 1;
+    const size_t places = places_of(c);
     r->behind_n = behind_of(c);
     r->reads_n = reads_of(c);
     r->mem_bytes = (r->behind_n + r->reads_n) * c->chunk_bytes;
     r->mem = drps_pages_new(r->mem_bytes);
-    r->runs = drps_array_new(runs, sizeof(*r->runs));
-    r->needs = drps_array_new(runs, sizeof(*r->needs));
-    r->asks = drps_array_new(runs, sizeof(*r->asks));
-    r->aside.runs = drps_array_new(runs, sizeof(*r->runs));
+    r->runs = drps_array_new(places, sizeof(*r->runs));
+    r->needs = drps_array_new(places, sizeof(*r->needs));
+    r->asks = drps_array_new(places, sizeof(*r->asks));
+    r->aside.runs = drps_array_new(places, sizeof(*r->runs));
     r->chunks = drps_array_new(r->behind_n, sizeof(*r->chunks));
     r->free = drps_array_new(r->behind_n, sizeof(*r->free));
     r->collected = drps_array_new(c->write_chunks, sizeof(*r->collected));
@@ -91,8 +97,8 @@ static void lay_out(struct drps_runs *r)
     }
     drps_run_init(&r->runs[0]);
     r->n = 1;
-    r->queuer = (struct drps_runs_writer){.run = &r->runs[0], .tail = DRPS_RUNS_NONE};
-    drps_runs_begin_out(r, 0);
+    r->queuer = r->merger = (struct drps_runs_writer){.tail = DRPS_RUNS_NONE};
+    drps_runs_begin_out(r);
 }
 
 /* The map comes last: a saved store says how large it is, and the file must be as large. */
@@ -159,7 +165,7 @@ uint64_t drps_runs_memory(const struct drps_runs_config *c)
     const uint64_t a_write = c->chunk_bytes + sizeof(struct drps_runs_chunk) + sizeof(int32_t);
     const uint64_t a_read = c->chunk_bytes + sizeof(struct drps_runs_read) + sizeof(int32_t);
     const uint64_t a_piece = DRPS_RUNS_WRITES * sizeof(struct iovec) + sizeof(int32_t);
-    return sizeof(struct drps_runs) + (c->runs + 1) * a_run + behind_of(c) * a_write +
+    return sizeof(struct drps_runs) + places_of(c) * a_run + behind_of(c) * a_write +
            reads_of(c) * a_read + c->write_chunks * a_piece + drps_chunk_map_bytes(c->file_chunks);
 }
 

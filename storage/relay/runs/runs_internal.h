@@ -33,18 +33,18 @@ struct drps_run {
     uint32_t level;      /* 0: it was never merged */
     int32_t first, last; /* buffers for reading: of the chunk at hand and the next ones; or
                             DRPS_RUNS_NONE */
+    uint32_t extra;      /* how many of them are of the next ones */
 };
 
-/* What is being written: a run, or the queue. */
+/* What is being written: a run, the queue, or what runs are merged to. */
 struct drps_runs_writer {
-    struct drps_run *run;
     uint64_t window; /* of the section that was begun last */
     int32_t tail;    /* buffer that is being filled, or DRPS_RUNS_NONE */
 };
 
 /* A buffer for writing. */
 struct drps_runs_chunk {
-    struct drps_run *run;
+    const struct drps_runs_writer *writer;
     uint64_t sum, need; /* as in the chunk map */
     uint32_t bytes;
 };
@@ -63,9 +63,17 @@ struct drps_runs_read {
     uint8_t whole;  /* 1: and compared with its checksum */
 };
 
+/* Runs at + 1 .. at + n are being merged to run `at`. Of each window it has the rows that come
+ * first. */
+struct drps_runs_merging {
+    uint32_t at; /* 0: none are */
+    uint32_t n;
+    uint64_t room; /* bytes of runs that may be written until all is to be merged */
+};
+
 /* What was there before rows are only looked at. */
 struct drps_runs_aside {
-    struct drps_run *runs; /* own: [config.runs + 1] */
+    struct drps_run *runs; /* own: [config.runs + 2] */
     uint32_t n;
     int used; /* 1: between drps_runs_look() and drps_runs_looked() */
 };
@@ -78,16 +86,18 @@ struct drps_runs {
     struct drps_chunk_map map;
     uint8_t saves; /* bit k: there is a save number k */
 
-    struct drps_run *runs; /* own: [config.runs + 1] the queue, then live ones, the oldest first */
-    uint64_t *needs;       /* own: [config.runs + 1] window of the next row, or never */
-    uint64_t *asks;        /* own: [config.runs + 1] window that needs the next chunk to ask for */
+    struct drps_run *runs; /* own: [config.runs + 2] the queue, then live ones, the oldest first */
+    uint64_t *needs;       /* own: [config.runs + 2] window of the next row, or never */
+    uint64_t *asks;        /* own: [config.runs + 2] window that needs the next chunk to ask for */
     uint32_t n;
     uint64_t window; /* that is taken from ... */
     uint32_t turn;   /* ... and the first of runs that may have rows of it left */
     struct drps_runs_aside aside;
 
-    struct drps_run out;                    /* the run that is being written */
-    struct drps_runs_writer writer, queuer; /* of it and of the queue */
+    struct drps_run out;                            /* the run that is being written */
+    struct drps_runs_writer writer, queuer, merger; /* of it, the queue, and merging.at */
+    struct drps_runs_merging merging;
+    uint64_t added; /* bytes of the run since runs were merged last */
     uint64_t merged_bytes;
     size_t behind_n;
     struct drps_runs_chunk *chunks; /* own: [behind_n] */
@@ -104,7 +114,7 @@ struct drps_runs {
     struct drps_runs_read *reads; /* own: [reads_n] */
     int32_t *free_reads;          /* own: [reads_n] stack of free buffers */
     size_t free_reads_n;
-    uint32_t extra;           /* buffers that runs have besides their first ones */
+    uint32_t extra[2]; /* buffers that runs have besides their first ones: others, those merged */
     uint32_t reads_under_way; /* those pending included */
     struct drps_aio_op pending[DRPS_RUNS_READS];
     size_t pending_n;
@@ -163,7 +173,8 @@ void drps_runs_note(struct drps_runs *r, uint32_t i);
 /* A run joins the others in place i. */
 void drps_runs_insert(struct drps_runs *r, uint32_t i, const struct drps_run *run);
 
-/* Run i leaves when all of it was taken; returns whether it did. The queue stays. */
+/* Run i leaves when all of it was taken; returns whether it did. The queue stays, and what is
+ * merged to. */
 int drps_runs_leave_if_ended(struct drps_runs *r, uint32_t i);
 
 /* The chunk comes to hand, after the one before was taken. DRPS_E_CORRUPT: it is for a window that
@@ -177,11 +188,13 @@ int drps_runs_wrong_chunk(const struct drps_runs *r, uint32_t chunk, struct drps
 
 /* ---- runs_write.c ---- */
 
-/* Begin a run of this level. */
-void drps_runs_begin_out(struct drps_runs *r, uint32_t level);
-/* End it, and let it join the others in place i. */
+/* The run that is written next has nothing yet. */
+void drps_runs_begin_out(struct drps_runs *r);
+
+/* All that a writer has goes to the file. -ENOSPC: it has no room; all stays, and can be ended
+ * again. */
 DRPS_MUST_CHECK
-int drps_runs_end_out(struct drps_runs *r, uint32_t i, struct drps_err *err);
+int drps_runs_end_writer(struct drps_runs *r, struct drps_runs_writer *w, struct drps_err *err);
 
 /* Write the header of a section; then its rows, as bytes. */
 DRPS_MUST_CHECK
@@ -195,19 +208,22 @@ int drps_runs_put_bytes(struct drps_runs *r, struct drps_runs_writer *w, const c
 DRPS_MUST_CHECK
 int drps_runs_flush(struct drps_runs *r, struct drps_err *err);
 
-/* What the queue has for windows up to this one is written, and can be read. */
+/* What live runs have for windows up to this one is written, and can be read. */
 DRPS_MUST_CHECK
-int drps_runs_bring_queue(struct drps_runs *r, uint64_t window, struct drps_err *err);
+int drps_runs_bring(struct drps_runs *r, uint64_t window, struct drps_err *err);
 
-/* Returns the window of the first row of the queue that is not in the file yet, or never. */
-uint64_t drps_runs_queue_behind(const struct drps_runs *r);
+/* Returns the window of the first row of live runs that is not in the file yet, or never. */
+uint64_t drps_runs_behind(const struct drps_runs *r);
 
 /* ---- runs_read.c ---- */
 
-/* Whether the next chunk of run i can be asked for now: its first one, or another while runs have
- * fewer than `extra` of those. */
-int drps_runs_can_ask(const struct drps_runs *r, uint32_t i, uint32_t extra);
+/* Whether the next chunk of run i can be asked for now: its first one, or one of those that follow,
+ * for which there is memory for config.ahead; while runs are merged, half of it is theirs. */
+int drps_runs_can_ask(const struct drps_runs *r, uint32_t i);
 void drps_runs_ask(struct drps_runs *r, uint32_t i);
+
+/* Which runs are merged has changed: count their buffers anew. */
+void drps_runs_count_extra(struct drps_runs *r);
 
 /* Let go of all buffers that were read to, when no read is under way. */
 void drps_runs_forget_reads(struct drps_runs *r);
@@ -229,9 +245,13 @@ int drps_runs_end_section(struct drps_runs *r, uint32_t i, int *left_out, struct
 
 /* ---- runs_merge.c ---- */
 
-/* Merge some runs to one. */
+/* Merge some runs to one: those that are being merged, or others. */
 DRPS_MUST_CHECK
 int drps_runs_merge(struct drps_runs *r, struct drps_err *err);
+
+/* Merge no further: what was merged is a run. -ENOSPC as of drps_runs_end_writer(). */
+DRPS_MUST_CHECK
+int drps_runs_stop_merging(struct drps_runs *r, struct drps_err *err);
 
 /* ---- runs_restore.c ---- */
 

@@ -44,9 +44,14 @@ void drps_runs_insert(struct drps_runs *r, uint32_t i, const struct drps_run *ru
 
 int drps_runs_leave_if_ended(struct drps_runs *r, uint32_t i)
 {
-    if (!i || r->needs[i] != DRPS_RUNS_NEVER) return 0;
+    struct drps_runs_merging *m = &r->merging;
+    if (!i || r->needs[i] != DRPS_RUNS_NEVER || i == m->at) return 0;
     move(r, i + 1, i);
     r->n--;
+    if (i < m->at)
+        m->at--;
+    else if (i <= m->at + m->n)
+        m->n--;
     return 1;
 }
 

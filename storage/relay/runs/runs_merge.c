@@ -1,8 +1,11 @@
 /* Merging: some neighbouring runs become one in their place, a section after the other, window by
- * window and of each the oldest run's first. */
+ * window and of each the oldest run's first. Meanwhile rows are taken from all of them. */
 #include "storage/relay/runs/runs_internal.h"
 
-enum { MOST = 16 }; /* runs at a time */
+enum {
+    MOST = 16, /* runs at a time */
+    SPARE = 4, /* some are merged before the last one part of so many of runs may live */
+};
 
 /* Runs first .. first + n - 1 are to be merged. */
 struct range {
@@ -36,35 +39,36 @@ static uint32_t level_of(const struct drps_runs *r, const struct range *m)
     return r->runs[m->first + m->n - 1].level == oldest ? oldest + 1 : oldest;
 }
 
-/* The run whose next section comes first; of several the oldest one. */
-static uint32_t next_of(const uint64_t *windows, const struct range *m)
+/* ---- Some sections ---- */
+
+/* The input whose next section comes first; of several the oldest one. */
+static uint32_t next_of(const struct drps_runs *r, const uint64_t *windows)
 {
-    uint32_t best = m->first;
-    for (uint32_t i = m->first + 1; i < m->first + m->n; i++)
+    const struct drps_runs_merging *m = &r->merging;
+    uint32_t best = m->at + 1;
+    for (uint32_t i = best + 1; i <= m->at + m->n; i++)
         if (windows[i] < windows[best]) best = i;
     return best;
 }
 
 /* Ask for the chunks that are needed first, one of each run at least. */
-static void ask_ahead(struct drps_runs *r, const struct range *m)
+static void ask_ahead(struct drps_runs *r)
 {
-    for (uint32_t i = m->first; i < m->first + m->n; i++)
-        if (r->runs[i].first == DRPS_RUNS_NONE && drps_runs_can_ask(r, i, 0)) drps_runs_ask(r, i);
-    while (r->extra < r->config.ahead) {
-        const uint32_t i = next_of(r->asks, m);
-        if (!drps_runs_can_ask(r, i, r->config.ahead)) return;
+    const struct drps_runs_merging *m = &r->merging;
+    for (uint32_t i = m->at + 1; i <= m->at + m->n; i++)
+        if (r->runs[i].first == DRPS_RUNS_NONE && drps_runs_can_ask(r, i)) drps_runs_ask(r, i);
+    for (uint32_t i = next_of(r, r->asks); drps_runs_can_ask(r, i); i = next_of(r, r->asks))
         drps_runs_ask(r, i);
-    }
 }
 
-/* The rest of the section that run i is at goes to the new run. */
-static int move_section(struct drps_runs *r, uint32_t i, int *left_out, struct drps_err *err)
+/* The rest of the section that run i is at is merged. */
+static int move_section(struct drps_runs *r, uint32_t i, struct drps_err *err)
 {
     struct drps_run *run = &r->runs[i];
-    int rc = run->left ? 0 : drps_runs_open_section(r, i, err);
+    int gone, rc = run->left ? 0 : drps_runs_open_section(r, i, err);
     if (rc < 0) return rc;
     uint64_t bytes = run->left * r->config.row_bytes;
-    rc = drps_runs_put_header(r, &r->writer, run->window, run->left, err);
+    rc = drps_runs_put_header(r, &r->merger, run->window, run->left, err);
     run->left = 0;
     r->merged_bytes += bytes;
     while (bytes && rc == 0) {
@@ -72,32 +76,93 @@ static int move_section(struct drps_runs *r, uint32_t i, int *left_out, struct d
         size_t now;
         rc = drps_runs_peek(r, i, &at, &now, err);
         if (now > bytes) now = (size_t)bytes;
-        if (rc == 0) rc = drps_runs_put_bytes(r, &r->writer, at, now, err);
+        if (rc == 0) rc = drps_runs_put_bytes(r, &r->merger, at, now, err);
         if (rc == 0) rc = drps_runs_skip(r, i, now, err);
         bytes -= now;
     }
-    return rc == 0 ? drps_runs_end_section(r, i, left_out, err) : rc;
+    return rc == 0 ? drps_runs_end_section(r, i, &gone, err) : rc;
+}
+
+/* Merge so many bytes, or all. */
+static int move(struct drps_runs *r, uint64_t bytes, struct drps_err *err)
+{
+    const uint64_t before = r->merged_bytes;
+    int rc = 0;
+    while (r->merging.n && r->merged_bytes - before < bytes && rc == 0) {
+        ask_ahead(r);
+        rc = move_section(r, next_of(r, r->needs), err);
+    }
+    r->turn = 0;
+    return rc == 0 && !r->merging.n ? drps_runs_stop_merging(r, err) : rc;
+}
+
+/* ---- Beginning and ending ---- */
+
+static void begin(struct drps_runs *r)
+{
+    const struct range m = choose(r);
+    struct drps_run run;
+    drps_run_init(&run);
+    run.level = level_of(r, &m);
+    r->merging = (struct drps_runs_merging){.at = m.first, .n = m.n};
+    r->merger = (struct drps_runs_writer){.tail = DRPS_RUNS_NONE};
+    drps_runs_insert(r, m.first, &run);
+    drps_runs_count_extra(r);
+    const uint64_t runs =
+        r->config.runs > drps_runs_live(r) ? r->config.runs - drps_runs_live(r) : 0;
+    r->merging.room = runs * r->config.run_bytes;
+}
+
+int drps_runs_stop_merging(struct drps_runs *r, struct drps_err *err)
+{
+    const uint32_t at = r->merging.at;
+    if (!at) return 0;
+    int rc = drps_runs_end_writer(r, &r->merger, err);
+    if (rc < 0) return rc;
+    r->merging = (struct drps_runs_merging){0};
+    drps_runs_count_extra(r);
+    (void)drps_runs_leave_if_ended(r, at);
+    r->turn = 0;
+    return 0;
 }
 
 int drps_runs_merge(struct drps_runs *r, struct drps_err *err)
 {
-    struct range m = choose(r);
-    int rc = 0;
-    drps_runs_begin_out(r, level_of(r, &m));
-    while (m.n && rc == 0) {
-        int left = 0;
-        ask_ahead(r, &m);
-        rc = move_section(r, next_of(r->needs, &m), &left, err);
-        m.n -= (uint32_t)left;
-    }
-    return rc == 0 ? drps_runs_end_out(r, m.first, err) : rc;
+    if (!r->merging.at) begin(r);
+    return move(r, UINT64_MAX, err);
 }
 
 int drps_runs_begin(struct drps_runs *r, struct drps_err *err)
 {
     int rc = 0;
-    while (rc == 0 && drps_runs_live(r) == r->config.runs)
+    while (rc == 0 && drps_runs_live(r) >= r->config.runs)
         rc = drps_runs_merge(r, err);
-    drps_runs_begin_out(r, 0);
+    drps_runs_begin_out(r);
     return rc;
+}
+
+/* Bytes to merge for so many of a run that were written: of what is left as large a part as they
+ * are of what may be written until all is to be merged. */
+static uint64_t owed(struct drps_runs *r, uint64_t added)
+{
+    struct drps_runs_merging *m = &r->merging;
+    const uint64_t room = m->room;
+    uint64_t all = 0;
+    for (uint32_t i = m->at + 1; i <= m->at + m->n; i++)
+        all += r->runs[i].bytes - r->runs[i].at;
+    m->room -= added < room ? added : room;
+    return m->room ? (uint64_t)((double)all * ((double)added / (double)room)) : UINT64_MAX;
+}
+
+int drps_runs_merge_some(struct drps_runs *r, struct drps_err *err)
+{
+    const uint32_t live = drps_runs_live(r);
+    const uint64_t added = r->added;
+    r->added = 0;
+    if (!r->merging.at) {
+        if (live + r->config.runs / SPARE < r->config.runs || live == r->config.runs) return 0;
+        begin(r);
+    }
+    int rc = move(r, owed(r, added), err);
+    return rc == 0 ? drps_runs_submit(r, err) : rc;
 }

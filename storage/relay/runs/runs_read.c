@@ -16,10 +16,30 @@ void drps_runs_came(struct drps_runs *r, uint32_t read)
     r->reads_under_way--;
 }
 
-int drps_runs_can_ask(const struct drps_runs *r, uint32_t i, uint32_t extra)
+static int is_merged(const struct drps_runs *r, uint32_t i)
+{
+    return i > r->merging.at && i <= r->merging.at + r->merging.n;
+}
+
+/* Whether run i can have one buffer more than its first one. */
+static int has_room(const struct drps_runs *r, uint32_t i)
+{
+    const uint32_t all = r->config.ahead, merged = r->merging.at ? all / 2 : 0;
+    const int is = is_merged(r, i);
+    return r->extra[0] + r->extra[1] < all && r->extra[is] < (is ? merged : all - merged);
+}
+
+void drps_runs_count_extra(struct drps_runs *r)
+{
+    r->extra[0] = r->extra[1] = 0;
+    for (uint32_t i = 0; i < r->n; i++)
+        r->extra[is_merged(r, i)] += r->runs[i].extra;
+}
+
+int drps_runs_can_ask(const struct drps_runs *r, uint32_t i)
 {
     const struct drps_run *run = &r->runs[i];
-    return r->asks[i] != DRPS_RUNS_NEVER && (run->first == DRPS_RUNS_NONE || r->extra < extra) &&
+    return r->asks[i] != DRPS_RUNS_NEVER && (run->first == DRPS_RUNS_NONE || has_room(r, i)) &&
            r->reads_under_way < DRPS_RUNS_READS &&
            !drps_chunk_map_is_busy(&r->map, drps_run_next_to_ask(r, run));
 }
@@ -35,7 +55,8 @@ void drps_runs_ask(struct drps_runs *r, uint32_t i)
         run->first = b;
     } else {
         r->reads[run->last].next = b;
-        r->extra++;
+        run->extra++;
+        r->extra[is_merged(r, i)]++;
     }
     run->last = b;
     r->pending[r->pending_n++] = (struct drps_aio_op){
@@ -51,29 +72,30 @@ void drps_runs_ask(struct drps_runs *r, uint32_t i)
 /* What run i needs for the window that is taken from. */
 static int ask_on(struct drps_runs *r, uint32_t i, struct drps_err *err)
 {
-    while (r->asks[i] <= r->window && drps_runs_can_ask(r, i, r->config.ahead))
+    while (r->asks[i] <= r->window && drps_runs_can_ask(r, i))
         drps_runs_ask(r, i);
     return r->pending_n < TOGETHER ? 0 : drps_runs_submit(r, err);
 }
 
-static void let_go_of_first(struct drps_runs *r, struct drps_run *run)
+static void let_go_of_first(struct drps_runs *r, uint32_t i)
 {
+    struct drps_run *run = &r->runs[i];
     const int32_t b = run->first;
     run->first = r->reads[b].next;
-    if (run->first == DRPS_RUNS_NONE)
+    if (run->first == DRPS_RUNS_NONE) {
         run->last = DRPS_RUNS_NONE;
-    else
-        r->extra--;
+    } else {
+        run->extra--;
+        r->extra[is_merged(r, i)]--;
+    }
     r->free_reads[r->free_reads_n++] = b;
 }
 
 void drps_runs_forget_reads(struct drps_runs *r)
 {
-    for (uint32_t i = 0; i < r->n; i++) {
-        struct drps_run *run = &r->runs[i];
-        while (run->first != DRPS_RUNS_NONE)
-            let_go_of_first(r, run);
-    }
+    for (uint32_t i = 0; i < r->n; i++)
+        while (r->runs[i].first != DRPS_RUNS_NONE)
+            let_go_of_first(r, i);
 }
 
 /* ---- The chunk at hand ---- */
@@ -82,7 +104,7 @@ static int await_chunk(struct drps_runs *r, uint32_t i, struct drps_err *err)
 {
     for (;;) {
         const struct drps_run *run = &r->runs[i];
-        if (run->first == DRPS_RUNS_NONE && drps_runs_can_ask(r, i, 0)) drps_runs_ask(r, i);
+        if (run->first == DRPS_RUNS_NONE && drps_runs_can_ask(r, i)) drps_runs_ask(r, i);
         if (run->first != DRPS_RUNS_NONE && r->reads[run->first].there) return 0;
         int rc = drps_runs_await_one(r, err);
         if (rc < 0) return rc;
@@ -125,7 +147,7 @@ int drps_runs_skip(struct drps_runs *r, uint32_t i, size_t n, struct drps_err *e
     const uint32_t bytes = r->map.bytes[run->chunk], next = r->map.next[run->chunk];
     run->at += (uint32_t)n;
     if (run->at < bytes) return 0;
-    let_go_of_first(r, run);
+    let_go_of_first(r, i);
     run->bytes -= bytes;
     if (!r->aside.used) drps_chunk_map_give_back(&r->map, &run->list);
     run->chunk = DRPS_NO_CHUNK;

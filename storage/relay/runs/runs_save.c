@@ -17,7 +17,8 @@ static int make_room(struct drps_runs *r, struct drps_err *err)
 /* A failure of a request, now or before, comes out. */
 int drps_runs_save_begin(struct drps_runs *r, struct drps_err *err)
 {
-    int rc = drps_runs_bring_queue(r, DRPS_RUNS_NEVER - 1, err);
+    int rc = drps_runs_stop_merging(r, err);
+    if (rc == 0) rc = drps_runs_bring(r, DRPS_RUNS_NEVER - 1, err);
     if (rc == 0) rc = drps_runs_await_all(r, err);
     if (rc == 0) rc = make_room(r, err);
     return rc == 0 ? drps_aio_sync(r->aio, err) : rc;

@@ -7,7 +7,6 @@
 
 enum {
     HORIZON = 64, /* windows to read ahead for */
-    MERGES = 4,   /* one part of so many of the memory to read ahead is left to merges */
 };
 
 /* ---- Reading ahead ---- */
@@ -16,17 +15,15 @@ enum {
 static void ask_first(struct drps_runs *r, uint64_t horizon)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->asks[i] <= horizon && r->runs[i].first == DRPS_RUNS_NONE &&
-            drps_runs_can_ask(r, i, 0))
+        if (r->asks[i] <= horizon && r->runs[i].first == DRPS_RUNS_NONE && drps_runs_can_ask(r, i))
             drps_runs_ask(r, i);
 }
 
-/* The chunks that follow these, as many as memory is not left to merges. */
+/* The chunks that follow these, as many as there is memory for. */
 static void ask_more(struct drps_runs *r, uint64_t horizon)
 {
-    const uint32_t most = r->config.ahead - r->config.ahead / MERGES;
-    for (uint32_t i = 0; i < r->n && r->extra < most; i++)
-        while (r->asks[i] <= horizon && drps_runs_can_ask(r, i, most))
+    for (uint32_t i = 0; i < r->n; i++)
+        while (r->asks[i] <= horizon && drps_runs_can_ask(r, i))
             drps_runs_ask(r, i);
 }
 
@@ -38,7 +35,7 @@ static uint64_t later(uint64_t window, uint64_t n)
 
 int drps_runs_prefetch(struct drps_runs *r, uint64_t window, struct drps_err *err)
 {
-    int rc = drps_runs_bring_queue(r, later(window, 1), err);
+    int rc = drps_runs_bring(r, later(window, 1), err);
     if (rc == 0) rc = drps_runs_reap(r, 0, err);
     if (rc < 0) return rc;
     ask_first(r, window);
@@ -128,7 +125,7 @@ int drps_runs_take(struct drps_runs *r, uint64_t window, char *base, const uint3
 {
     if (r->window != window) r->turn = 0;
     r->window = window;
-    int rc = drps_runs_bring_queue(r, window, err);
+    int rc = drps_runs_bring(r, window, err);
     while (n && rc == 0) {
         size_t now = 0;
         rc = find_turn(r, window, err);
@@ -141,7 +138,7 @@ int drps_runs_take(struct drps_runs *r, uint64_t window, char *base, const uint3
 
 int drps_runs_taken(struct drps_runs *r, uint64_t window, struct drps_err *err)
 {
-    uint64_t least = drps_runs_queue_behind(r);
+    uint64_t least = drps_runs_behind(r);
     for (uint32_t i = 0; i < r->n; i++)
         if (r->needs[i] < least) least = r->needs[i];
     return least <= window ? left_out(r, window, least, err) : 0;
@@ -151,7 +148,8 @@ int drps_runs_taken(struct drps_runs *r, uint64_t window, struct drps_err *err)
 
 int drps_runs_look(struct drps_runs *r, struct drps_err *err)
 {
-    int rc = drps_runs_bring_queue(r, DRPS_RUNS_NEVER - 1, err);
+    int rc = drps_runs_stop_merging(r, err);
+    if (rc == 0) rc = drps_runs_bring(r, DRPS_RUNS_NEVER - 1, err);
     if (rc < 0) return rc;
     memcpy(r->aside.runs, r->runs, r->n * sizeof(*r->runs));
     r->aside.n = r->n;
@@ -171,6 +169,7 @@ int drps_runs_looked(struct drps_runs *r, struct drps_err *err)
     r->turn = 0;
     for (uint32_t i = 0; i < r->n; i++) {
         r->runs[i].first = r->runs[i].last = DRPS_RUNS_NONE;
+        r->runs[i].extra = 0;
         drps_runs_note(r, i);
     }
     return 0;

@@ -21,14 +21,25 @@ void drps_runs_written(struct drps_runs *r, uint32_t number)
     r->idle[r->idle_n++] = number;
 }
 
+static int is_live(const struct drps_runs *r, const struct drps_runs_writer *w)
+{
+    return w != &r->writer;
+}
+
+static struct drps_run *run_of(struct drps_runs *r, const struct drps_runs_writer *w)
+{
+    if (!is_live(r, w)) return &r->out;
+    return w == &r->queuer ? r->runs : &r->runs[r->merging.at];
+}
+
 /* The buffer's chunk becomes the last one of its run. */
 static int append(struct drps_runs *r, const struct drps_runs_chunk *c, uint32_t chunk,
                   struct drps_err *err)
 {
-    struct drps_run *run = c->run;
+    struct drps_run *run = run_of(r, c->writer);
     drps_chunk_map_append(&r->map, &run->list, chunk, c->bytes, c->sum, c->need);
     int rc = run->chunk == DRPS_NO_CHUNK ? drps_run_enter(r, run, chunk, err) : 0;
-    if (run == r->runs) drps_runs_note(r, 0);
+    if (is_live(r, c->writer)) drps_runs_note(r, (uint32_t)(run - r->runs));
     return rc;
 }
 
@@ -104,7 +115,7 @@ static int begin_chunk(struct drps_runs *r, struct drps_runs_writer *w, struct d
         if (rc < 0) return rc;
     }
     w->tail = r->free[--r->free_n];
-    r->chunks[w->tail] = (struct drps_runs_chunk){.run = w->run, .need = w->window};
+    r->chunks[w->tail] = (struct drps_runs_chunk){.writer = w, .need = w->window};
     return 0;
 }
 
@@ -125,7 +136,7 @@ static int put(struct drps_runs *r, struct drps_runs_writer *w, size_t n, struct
 {
     struct drps_runs_chunk *c = &r->chunks[w->tail];
     c->bytes += (uint32_t)n;
-    w->run->bytes += n;
+    run_of(r, w)->bytes += n;
     return c->bytes == r->config.chunk_bytes ? end_chunk(r, w, err) : 0;
 }
 
@@ -204,35 +215,39 @@ static int put_section(struct drps_runs *r, struct drps_runs_writer *w, uint64_t
     return rc == 0 ? put_rows(r, w, base, frames, n, err) : rc;
 }
 
-/* ---- Runs ---- */
-
-void drps_runs_begin_out(struct drps_runs *r, uint32_t level)
+int drps_runs_end_writer(struct drps_runs *r, struct drps_runs_writer *w, struct drps_err *err)
 {
-    drps_run_init(&r->out);
-    r->out.level = level;
-    r->writer = (struct drps_runs_writer){.run = &r->out, .tail = DRPS_RUNS_NONE};
+    int rc = w->tail == DRPS_RUNS_NONE ? 0 : end_chunk(r, w, err);
+    return rc == 0 ? drps_runs_flush(r, err) : rc;
 }
 
-int drps_runs_end_out(struct drps_runs *r, uint32_t i, struct drps_err *err)
+/* ---- Runs ---- */
+
+void drps_runs_begin_out(struct drps_runs *r)
 {
-    int rc = r->writer.tail == DRPS_RUNS_NONE ? 0 : end_chunk(r, &r->writer, err);
-    if (rc == 0) rc = drps_runs_flush(r, err); /* gives all of its chunks room in the file */
-    if (rc == 0 && r->out.chunk != DRPS_NO_CHUNK) drps_runs_insert(r, i, &r->out);
-    return rc;
+    drps_run_init(&r->out);
+    r->writer = (struct drps_runs_writer){.tail = DRPS_RUNS_NONE};
 }
 
 int drps_runs_add(struct drps_runs *r, uint64_t window, const char *base, const uint32_t *frames,
                   size_t n, struct drps_err *err)
 {
-    return put_section(r, &r->writer, window, base, frames, n, err);
+    const uint64_t before = r->out.bytes;
+    int rc = put_section(r, &r->writer, window, base, frames, n, err);
+    r->added += r->out.bytes - before;
+    return rc;
 }
 
 int drps_runs_end(struct drps_runs *r, struct drps_err *err)
 {
-    return drps_runs_end_out(r, r->n, err);
+    int rc = drps_runs_end_writer(r, &r->writer, err);
+    if (rc < 0) return rc;
+    if (r->out.chunk != DRPS_NO_CHUNK) drps_runs_insert(r, r->n, &r->out);
+    drps_runs_begin_out(r);
+    return 0;
 }
 
-/* ---- The queue ---- */
+/* ---- The queue, and what is merged ---- */
 
 int drps_runs_queue(struct drps_runs *r, uint64_t window, const char *base, const uint32_t *frames,
                     size_t n, struct drps_err *err)
@@ -240,19 +255,28 @@ int drps_runs_queue(struct drps_runs *r, uint64_t window, const char *base, cons
     return put_section(r, &r->queuer, window, base, frames, n, err);
 }
 
-uint64_t drps_runs_queue_behind(const struct drps_runs *r)
+/* The window that needs the chunk that is being filled, or never. */
+static uint64_t need_of(const struct drps_runs *r, const struct drps_runs_writer *w)
 {
-    for (uint32_t i = 0; i < r->collected_n; i++)
-        if (r->chunks[r->collected[i]].run == r->runs) return r->chunks[r->collected[i]].need;
-    return r->queuer.tail == DRPS_RUNS_NONE ? DRPS_RUNS_NEVER : r->chunks[r->queuer.tail].need;
+    return w->tail == DRPS_RUNS_NONE ? DRPS_RUNS_NEVER : r->chunks[w->tail].need;
 }
 
-int drps_runs_bring_queue(struct drps_runs *r, uint64_t window, struct drps_err *err)
+uint64_t drps_runs_behind(const struct drps_runs *r)
 {
-    const int32_t tail = r->queuer.tail;
+    const uint64_t queue = need_of(r, &r->queuer), merged = need_of(r, &r->merger);
+    uint64_t least = queue < merged ? queue : merged;
+    for (uint32_t i = 0; i < r->collected_n; i++) {
+        const struct drps_runs_chunk *c = &r->chunks[r->collected[i]];
+        if (is_live(r, c->writer) && c->need < least) least = c->need;
+    }
+    return least;
+}
+
+int drps_runs_bring(struct drps_runs *r, uint64_t window, struct drps_err *err)
+{
     int rc = 0;
-    if (drps_runs_queue_behind(r) > window) return 0;
-    if (tail != DRPS_RUNS_NONE && r->chunks[tail].need <= window)
-        rc = end_chunk(r, &r->queuer, err);
+    if (drps_runs_behind(r) > window) return 0;
+    if (need_of(r, &r->queuer) <= window) rc = end_chunk(r, &r->queuer, err);
+    if (rc == 0 && need_of(r, &r->merger) <= window) rc = end_chunk(r, &r->merger, err);
     return rc == 0 ? drps_runs_flush(r, err) : rc;
 }

@@ -22,6 +22,7 @@ struct drps_runs_config model_config(struct scratch *scratch)
                                      .chunk_bytes = 4096,
                                      .file_chunks = 60,
                                      .runs = 12,
+                                     .run_bytes = 3000,
                                      .ahead = 5,
                                      .behind = 9,
                                      .write_chunks = 4};
@@ -37,7 +38,8 @@ void model_begin(struct model *m, struct scratch *scratch, uint64_t seed,
                         .window = 1,
                         .delay = 20,
                         .reach = 60,
-                        .run_rows = 300};
+                        .run_rows = 300,
+                        .merges = 1};
     m->rows = must(malloc(MODEL_ROWS * c->row_bytes));
     assert_ok(drps_runs_open(c, &m->runs, &err), &err);
 }
@@ -157,7 +159,7 @@ int model_take(struct model *m, struct drps_err *err)
     if (rc < 0) return rc;
     m->window++;
     m->done = 0;
-    return 0;
+    return m->merges && random_below(&m->rng, 4) ? drps_runs_merge_some(m->runs, err) : 0;
 }
 
 int model_look(struct model *m, struct drps_err *err)

@@ -332,13 +332,75 @@ static void test_chunks_are_read_ahead(void **state)
     assert_ok(drps_runs_prefetch(r, 1, &err), &err);
     assert_ok(drps_runs_await_all(r, &err), &err);
     drps_runs_stats(r, &io);
-    assert_int_equal(io.reads, 2 + 6); /* a quarter of 8 is for merges */
+    assert_int_equal(io.reads, 2 + 8);
     assert_ok(drps_runs_prefetch(r, 1, &err), &err);
     assert_ok(take(r, 1, PER_CHUNK, &err), &err);
     assert_ok(take(r, 2, PER_CHUNK, &err), &err);
     assert_ok(drps_runs_await_all(r, &err), &err);
     drps_runs_stats(r, &io);
-    assert_int_equal(io.reads, 2 + 6);
+    assert_int_equal(io.reads, 2 + 8);
+    drps_runs_close(r);
+}
+
+/* Half of the memory to read ahead is for runs that are merged, while some are. */
+static void test_chunks_are_read_ahead_of_merging(void **state)
+{
+    struct drps_runs_config c = model_config(*state);
+    struct drps_err err = DRPS_ERR_INIT;
+    c.runs = DRPS_RUNS_LEAST;
+    c.ahead = 8;
+    struct drps_runs *r = open_runs(&c);
+    for (int i = 0; i < 6; i++)
+        add_run(r, 1, 30, PER_CHUNK);
+    r->added = 0;
+    assert_ok(drps_runs_merge_some(r, &err), &err);
+    assert_int_equal(r->merging.n, 3);
+    assert_ok(drps_runs_prefetch(r, 1, &err), &err);
+    assert_int_equal(r->extra[0], 4);
+    r->added = 1;
+    assert_ok(drps_runs_merge_some(r, &err), &err);
+    assert_int_equal(r->extra[0], 4);
+    assert_int_equal(r->extra[1], 4);
+    assert_ok(drps_runs_stop_merging(r, &err), &err);
+    assert_int_equal(r->extra[0], 8);
+    drps_runs_close(r);
+}
+
+/* Merging is spread over the runs that are written until it has to be done, so that none waits for
+ * it, and as much is merged for each of them. */
+static void test_merging_keeps_up_with_writing(void **state)
+{
+    enum { WINDOWS = 40, N = 16, RUN_BYTES = WINDOWS * (10 * ROW + 4) };
+    struct drps_runs_config c = model_config(*state);
+    struct drps_err err = DRPS_ERR_INIT;
+    uint64_t least = UINT64_MAX, most = 0;
+    c.runs = N;
+    c.run_bytes = RUN_BYTES;
+    c.file_chunks = 2000;
+    struct drps_runs *r = open_runs(&c);
+    for (int i = 0; i < N * 3 / 4 - 1; i++) {
+        add_run(r, 1, 1 + WINDOWS, 10);
+        assert_ok(drps_runs_merge_some(r, &err), &err);
+    }
+    assert_int_equal(r->merging.at, 0);
+    for (int i = 0; i < 4; i++) { /* the first of these is the last without merging */
+        assert_ok(drps_runs_begin(r, &err), &err);
+        for (uint64_t w = 1; w <= WINDOWS; w++) {
+            const uint64_t before = drps_runs_merged_bytes(r);
+            assert_ok(drps_runs_add(r, w, rows, frames_up_to(10), 10, &err), &err);
+            assert_int_equal(drps_runs_merged_bytes(r), before);
+            assert_ok(drps_runs_merge_some(r, &err), &err);
+            const uint64_t now = drps_runs_merged_bytes(r) - before;
+            if (i && now < least) least = now;
+            if (now > most) most = now;
+        }
+        assert_ok(drps_runs_end(r, &err), &err);
+        assert_ok(drps_runs_merge_some(r, &err), &err);
+    }
+    assert_int_equal(r->merging.at, 0);
+    assert_int_equal(drps_runs_live(r), N - 6);
+    assert_int_equal(drps_runs_merged_bytes(r), 6 * WINDOWS * 10 * ROW);
+    assert_true(least >= 10 * ROW && most <= 3 * 10 * ROW); /* two sections each on the average */
     drps_runs_close(r);
 }
 
@@ -460,6 +522,8 @@ int main(void)
         WITH_SCRATCH(test_ended_runs_leave),
         WITH_SCRATCH(test_runs_are_merged_when_they_are_too_many),
         WITH_SCRATCH(test_chunks_are_read_ahead),
+        WITH_SCRATCH(test_chunks_are_read_ahead_of_merging),
+        WITH_SCRATCH(test_merging_keeps_up_with_writing),
         WITH_SCRATCH(test_a_saved_file_is_only_read),
         WITH_SCRATCH(test_short_transfers_are_continued),
         WITH_SCRATCH(test_faults_come_out),
