@@ -204,6 +204,10 @@ held() { # OUT: memory that holds rows, and its share
 thousands() { awk '{printf "%.0f K", $1 / 1000}'; }
 percent() { awk '{printf "%.1f %%", 100 * $1}'; }
 gb() { awk '{printf "%.2f", $1 / 1e9}'; }
+# VARIANT MEMBER FORM: of the least time of an epoch by disk and arithmetic; "-" where the disk was not measured.
+limit() {
+    if [[ $(jq '.limit_seconds != null' "$work/runs/$1.1") = true ]]; then mid "$1" ".limit_seconds.$2" | "$3"; else echo "-"; fi
+}
 moved='(later | map(.read_bytes) | mean)'
 stored='(later | map(.written_bytes) | mean)'
 
@@ -327,15 +331,16 @@ curve() {
     done
     echo "### Relay by the share of the model in memory: $model, $samples samples, an epoch after the first"
     machine
-    echo "| rows in memory | --memory | windows, runs, chunk | samples/s | of resident | GB read: forecast, measured | GB written: forecast, measured | waiting | writing the model |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-    echo "| all | no limit | | $(mid resident 'later | rate' | thousands) | | | | | $(mid resident .phase_seconds.export | seconds) |"
+    echo "| rows in memory | --memory | windows, runs, chunk | samples/s | of resident | of the limit | limit: disk, arithmetic | GB read: forecast, measured | GB written: forecast, measured | waiting | writing the model |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    echo "| all | no limit | | $(mid resident 'later | rate' | thousands) | | | | | | | $(mid resident .phase_seconds.export | seconds) |"
     : >"$work/curve.tsv"
     for at in "${!all[@]}"; do
         v=relay-${all[at]}
         echo "| 1/$(jq '.rows * .row_bytes / .windows.pool_bytes * 10 | round / 10' "$work/runs/$v.1") | $(mib "${memories[at]}") |" \
             "$(jq -r '.windows | "\(.windows), \(.runs), \(.chunk_bytes / 1024) KiB"' "$work/runs/$v.1") |" \
             "$(mid "$v" 'later | rate' | thousands) | $(paired "$v" resident 'later | rate' | percent) |" \
+            "$(limit "$v" reached percent) | $(limit "$v" disk seconds), $(limit "$v" compute seconds) |" \
             "$(mid "$v" .forecast.read_bytes | gb), $(mid "$v" "$moved" | gb) | $(mid "$v" .forecast.written_bytes | gb), $(mid "$v" "$stored" | gb) |" \
             "$(mid "$v" 'later | map(.stall_share) | mean' | percent) | $(mid "$v" .phase_seconds.export | seconds) |"
         echo "$(jq '.rows * .row_bytes / .windows.pool_bytes' "$work/runs/$v.1") $(paired "$v" resident 'later | rate')" \
