@@ -60,6 +60,7 @@ die() { echo "bench: $*" >&2 && exit 1; }
 note() { echo "$(date +%T) $*" >&2; }
 count() { numfmt --from=si "$1"; }
 seconds() { awk '{printf "%.1f s", $1}'; }
+hundredths() { awk '{printf "%.2f s", $1}'; }
 mib() { awk -v b="$1" 'BEGIN {printf "%.1f MiB", b / 1048576}'; }
 machine() {
     echo "$(git -C "$root" rev-parse --short HEAD), $(nproc) processors, kernel $(uname -r), $(stat -f -c %T "$work"), load $(cut -d' ' -f1 /proc/loadavg)"
@@ -340,7 +341,7 @@ curve() {
         echo "| 1/$(jq '.rows * .row_bytes / .windows.pool_bytes * 10 | round / 10' "$work/runs/$v.1") | $(mib "${memories[at]}") |" \
             "$(jq -r '.windows | "\(.windows), \(.runs), \(.chunk_bytes / 1024) KiB"' "$work/runs/$v.1") |" \
             "$(mid "$v" 'later | rate' | thousands) | $(paired "$v" resident 'later | rate' | percent) |" \
-            "$(limit "$v" reached percent) | $(limit "$v" disk seconds), $(limit "$v" compute seconds) |" \
+            "$(limit "$v" reached percent) | $(limit "$v" disk hundredths), $(limit "$v" compute hundredths) |" \
             "$(mid "$v" .forecast.read_bytes | gb), $(mid "$v" "$moved" | gb) | $(mid "$v" .forecast.written_bytes | gb), $(mid "$v" "$stored" | gb) |" \
             "$(mid "$v" 'later | map(.stall_share) | mean' | percent) | $(mid "$v" .phase_seconds.export | seconds) |"
         echo "$(jq '.rows * .row_bytes / .windows.pool_bytes' "$work/runs/$v.1") $(paired "$v" resident 'later | rate')" \

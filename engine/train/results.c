@@ -57,6 +57,7 @@ static void forecast_time(struct drps_job *job)
         .read_bytes = r->forecast.read_bytes,
         .written_bytes = r->forecast.written_bytes,
         .requests = r->forecast_requests.n ? r->forecast_requests.n : r->forecast.ios,
+        .apart = job->windows ? r->forecast.read_bytes / r->store_stats.chunk_bytes : 0,
         .threads = job->options->threads};
     if (r->has_forecast ? r->forecast.feasible : job->memory.store == &drps_store_resident)
         r->forecast_seconds = drps_speeds_price(&info->speeds, &work);
