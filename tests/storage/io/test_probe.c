@@ -30,6 +30,7 @@ static struct disk {
     uint64_t pause_ns;
     unsigned requests;
     uint32_t random_bytes;        /* what random requests are to be; 0: whatever */
+    unsigned first_reads;         /* of random_bytes at the file's beginning */
     unsigned reads[2], writes[2]; /* of random_bytes, and others */
     struct drps_io_ops ops;
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -53,6 +54,7 @@ static ssize_t disk_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offse
     pthread_mutex_lock(&disk.lock);
     disk.now += disk.read_ns + n * disk.read_byte_ns + pause_of();
     disk.reads[n != disk.random_bytes]++;
+    disk.first_reads += n == disk.random_bytes && offset == 0;
     pthread_mutex_unlock(&disk.lock);
     return drps_io_os()->ops->pread(ctx, fd, buf, n, offset);
 }
@@ -74,7 +76,7 @@ static struct drps_io disk_io(uint64_t read_ns, uint64_t write_ns, uint64_t read
     disk.write_ns = write_ns;
     disk.read_byte_ns = read_byte_ns;
     disk.write_byte_ns = write_byte_ns;
-    disk.calm = disk.requests = 0;
+    disk.calm = disk.requests = disk.first_reads = 0;
     disk.reads[0] = disk.reads[1] = disk.writes[0] = disk.writes[1] = 0;
     disk.ops = *os->ops;
     disk.ops.pread = disk_pread;
@@ -125,26 +127,28 @@ static void test_measure_takes_requests_of_the_sizes_in_use(void **state)
 /* A read takes 9 us and each byte 1 ns, a write of 256 KiB 64 us and each byte 1 ns. */
 static void test_pace_is_of_reads_beside_writes(void **state)
 {
-    static const struct {
-        const char *name;
-        unsigned calm;
-    } cases[] = {{"alone", 0}, {"others have the disk for 20 ms after 3001 requests", 3001}};
+    /* Requests after which others have the disk for 20 ms, which half of the trials meet; 0: never.
+     */
+    static const unsigned calm[] = {0, 601, 701, 809, 907, 1009};
     const double byte_ns = (1 + 1 + 64000.0 / (256 << 10)) / 2;
     struct scratch *s = *state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < sizeof(calm) / sizeof(*calm); i++) {
         struct drps_err err = DRPS_ERR_INIT;
         struct drps_disk_pace pace;
         const struct drps_io io = disk_io(9000, 64000, 1, 1);
-        disk.calm = cases[i].calm;
+        disk.calm = calm[i];
+        disk.random_bytes = 4096;
         disk.pause_ns = 20000000;
         const uint64_t start = disk.now;
         int rc = drps_disk_measure_pace(&io, s->dir, 0, disk_now, &pace, &err);
         if (rc < 0) fail_msg("%s", err.text);
         /* trials end with a write that may be short: a few parts in a hundred */
         if (fabs(pace.request_ns / 9000 - 1) > 0.1 || fabs(pace.bps * byte_ns * 1e-9 - 1) > 0.03)
-            fail_msg("%s: %g ns a read and %g bytes a second, not 9000 and %g", cases[i].name,
+            fail_msg("%u: %g ns a read and %g bytes a second, not 9000 and %g", calm[i],
                      pace.request_ns, pace.bps, 1e9 / byte_ns);
         assert_true(disk.now - start < 1000000000);
+        /* a trial reads what none has read before: the file has 8192 places */
+        assert_true(disk.reads[0] > 500 && disk.first_reads <= 1 + disk.reads[0] / 8192);
         assert_int_equal(folder_entries(s->dir), 0);
     }
 }
