@@ -93,8 +93,9 @@ ctr_plan() { # MODEL (algorithm:rank) SAMPLES [OPTION...]: sets `plan`
     text=$(ctr "$2")
     [[ ${1#*:} = 0 ]] || rank=(--factors "${1#*:}")
     plan=$1-$2${3:+-${*:4}}
-    compile "$plan" "$text" --algo "$algo" "${rank[@]}" --batch-size "$batch" --test-fraction 0.02 --memory 4G "${@:3}"
+    compile "$plan" "$text" --algo "$algo" "${rank[@]}" --batch-size "$batch" --test-fraction 0.02 --memory 4G "${calibrate[@]}" "${@:3}"
 }
+calibrate=() # "--calibrate DIR": the limit of models of less than 64 MiB is known, too
 
 ratings_text() { # USERS ITEMS RATINGS
     local text=$work/ratings-$1-$2-$3.tsv
@@ -311,6 +312,7 @@ engines() {
 curve() {
     local samples=${option[samples]:-4M} model=${option[models]:-fm:16} plan memory pool i parts png=${option[png]:-$root/docs/relay.png}
     local memories=() all=()
+    calibrate=(--calibrate "$work")
     ctr_plan "$model" "$samples"
     must reference 0 "$work/$plan" --store resident --epochs "$epochs"
     for parts in ${option[shares]:-4 8 16 32 64}; do

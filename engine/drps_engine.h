@@ -534,7 +534,8 @@ struct drps_train_result {
     struct drps_epoch_seconds forecast_seconds; /* of an epoch, by the plan's speeds, without
                                                    messages of other ranks; 0: none are known */
     struct drps_epoch_limit limit; /* of the epochs after the run's first one, or of that alone; of
-                                      one process with a relay store that measured its disk */
+                                      one process with a relay store whose disk was measured, here
+                                      or for the plan */
     struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
     struct drps_forecast_requests forecast_requests; /* of blocks in a file; 0 for other stores */
     uint64_t claim_steps; /* asynchronous rounds: steps of the windows that batches are claimed in;

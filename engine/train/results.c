@@ -71,14 +71,16 @@ static int shares_disk(const struct drps_job *job)
            plan.st_dev == store.st_dev;
 }
 
-/* Rows are new in the first epoch of a run; and it may go on in the middle of one, which is then no
- * epoch to measure. */
+/* By the pace that was measured before the run, or else by what the plan has of the machine that
+ * made it. Rows are new in the first epoch of a run; and it may go on in the middle of one, which
+ * is then no epoch to measure. */
 static void find_limit(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
     const size_t own = (size_t)run_epochs(r);
     const int has_plan = shares_disk(job);
-    r->limit = (struct drps_epoch_limit){.pace = job->pace};
+    r->limit = (struct drps_epoch_limit){
+        .pace = drps_disk_pace_is_known(&job->pace) ? job->pace : job->plan->info.speeds.pace};
     if (job->ranks || (own == 1 && r->resumed_step)) return;
     for (size_t i = r->epochs_n - own + (own > 1); i < r->epochs_n; i++) {
         const struct drps_epoch *e = &r->epochs[i];
