@@ -177,6 +177,25 @@ static void test_moves_what_the_windows_say(void **state)
     plan_free(p);
 }
 
+/* All steps, with so much more memory than the least. Nothing is scanned, as that ends the run that
+ * is being written, which moves some rows more. */
+static void run_unscanned(const struct plan *p, uint64_t extra_memory,
+                          struct drps_store_stats *stats)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_config config = plan_config(p);
+    struct plan_store r;
+    char *dir = scratch_new();
+    config.dir = dir;
+    config.memory_bytes = plan_least_memory(&drps_store_relay, &config) + extra_memory;
+    assert_int_equal(plan_open(&r, p, &drps_store_relay, &config, &err), 0);
+    for (size_t s = 0; s < p->n_steps; s++)
+        if (plan_step(&r, &err) < 0) fail_msg("%s", err.text);
+    r.ops->stats(r.st, stats);
+    plan_close(&r);
+    scratch_remove(dir);
+}
+
 /* In frames beyond two windows' rows wait: fewer move, those that were planned to, and none when
  * there are frames for all. */
 static void test_rows_wait_where_there_is_room(void **state)
@@ -191,15 +210,16 @@ static void test_rows_wait_where_there_is_room(void **state)
         for (uint64_t share = 0; share <= 8; share++) {
             const uint64_t all = (uint64_t)p->rows * (p->row_bytes + 8);
             struct drps_store_stats stats;
-            run(p, &(struct how){.extra_memory = share * all / 4}, &stats);
-            assert_true(stats.rows_sent <= before);
-            /* Scans end the run that is being written, which moves some rows more. Memory fills up
-             * in the first epoch, and rows of the last one do not come back. */
+            run_unscanned(p, share * all / 4, &stats);
+            /* Planned are those of the second epoch, and others move nearly as many. Memory fills
+             * up in the first one; rows of the last one do not come back. */
             const uint64_t sent = stats.rows_sent, epochs = p->source.epochs;
-            assert_true(4 * stats.rows_arrived <= 5 * sent * epochs);
-            assert_true(4 * stats.rows_arrived >= 3 * sent * (epochs - 2));
-            before = stats.rows_sent;
-            if (share == 0) moved += stats.rows_sent;
+            const uint64_t few = stats.pool_bytes / p->row_bytes / 32;
+            assert_true(stats.rows_arrived <= sent * epochs * 5 / 4 + few);
+            assert_true(stats.rows_arrived >= sent * (epochs - 2) * 3 / 4);
+            assert_true(sent <= before);
+            before = sent;
+            if (share == 0) moved += sent;
         }
         assert_int_equal(before, 0);
         plan_free(p);
