@@ -60,6 +60,7 @@ die() { echo "bench: $*" >&2 && exit 1; }
 note() { echo "$(date +%T) $*" >&2; }
 count() { numfmt --from=si "$1"; }
 seconds() { awk '{printf "%.1f s", $1}'; }
+hundredths() { awk '{printf "%.2f s", $1}'; }
 mib() { awk -v b="$1" 'BEGIN {printf "%.1f MiB", b / 1048576}'; }
 machine() {
     echo "$(git -C "$root" rev-parse --short HEAD), $(nproc) processors, kernel $(uname -r), $(stat -f -c %T "$work"), load $(cut -d' ' -f1 /proc/loadavg)"
@@ -92,8 +93,9 @@ ctr_plan() { # MODEL (algorithm:rank) SAMPLES [OPTION...]: sets `plan`
     text=$(ctr "$2")
     [[ ${1#*:} = 0 ]] || rank=(--factors "${1#*:}")
     plan=$1-$2${3:+-${*:4}}
-    compile "$plan" "$text" --algo "$algo" "${rank[@]}" --batch-size "$batch" --test-fraction 0.02 --memory 4G "${@:3}"
+    compile "$plan" "$text" --algo "$algo" "${rank[@]}" --batch-size "$batch" --test-fraction 0.02 --memory 4G "${calibrate[@]}" "${@:3}"
 }
+calibrate=() # "--calibrate DIR": the limit of models of less than 64 MiB is known, too
 
 ratings_text() { # USERS ITEMS RATINGS
     local text=$work/ratings-$1-$2-$3.tsv
@@ -204,6 +206,10 @@ held() { # OUT: memory that holds rows, and its share
 thousands() { awk '{printf "%.0f K", $1 / 1000}'; }
 percent() { awk '{printf "%.1f %%", 100 * $1}'; }
 gb() { awk '{printf "%.2f", $1 / 1e9}'; }
+# VARIANT MEMBER FORM: of the least time of an epoch by disk and arithmetic; "-" where the disk was not measured.
+limit() {
+    if [[ $(jq '.limit_seconds != null' "$work/runs/$1.1") = true ]]; then mid "$1" ".limit_seconds.$2" | "$3"; else echo "-"; fi
+}
 moved='(later | map(.read_bytes) | mean)'
 stored='(later | map(.written_bytes) | mean)'
 
@@ -306,6 +312,7 @@ engines() {
 curve() {
     local samples=${option[samples]:-4M} model=${option[models]:-fm:16} plan memory pool i parts png=${option[png]:-$root/docs/relay.png}
     local memories=() all=()
+    calibrate=(--calibrate "$work")
     ctr_plan "$model" "$samples"
     must reference 0 "$work/$plan" --store resident --epochs "$epochs"
     for parts in ${option[shares]:-4 8 16 32 64}; do
@@ -327,15 +334,16 @@ curve() {
     done
     echo "### Relay by the share of the model in memory: $model, $samples samples, an epoch after the first"
     machine
-    echo "| rows in memory | --memory | windows, runs, chunk | samples/s | of resident | GB read: forecast, measured | GB written: forecast, measured | waiting | writing the model |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-    echo "| all | no limit | | $(mid resident 'later | rate' | thousands) | | | | | $(mid resident .phase_seconds.export | seconds) |"
+    echo "| rows in memory | --memory | windows, runs, chunk | samples/s | of resident | of the limit | limit: disk, arithmetic | GB read: forecast, measured | GB written: forecast, measured | waiting | writing the model |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    echo "| all | no limit | | $(mid resident 'later | rate' | thousands) | | | | | | | $(mid resident .phase_seconds.export | seconds) |"
     : >"$work/curve.tsv"
     for at in "${!all[@]}"; do
         v=relay-${all[at]}
         echo "| 1/$(jq '.rows * .row_bytes / .windows.pool_bytes * 10 | round / 10' "$work/runs/$v.1") | $(mib "${memories[at]}") |" \
             "$(jq -r '.windows | "\(.windows), \(.runs), \(.chunk_bytes / 1024) KiB"' "$work/runs/$v.1") |" \
             "$(mid "$v" 'later | rate' | thousands) | $(paired "$v" resident 'later | rate' | percent) |" \
+            "$(limit "$v" reached percent) | $(limit "$v" disk hundredths), $(limit "$v" compute hundredths) |" \
             "$(mid "$v" .forecast.read_bytes | gb), $(mid "$v" "$moved" | gb) | $(mid "$v" .forecast.written_bytes | gb), $(mid "$v" "$stored" | gb) |" \
             "$(mid "$v" 'later | map(.stall_share) | mean' | percent) | $(mid "$v" .phase_seconds.export | seconds) |"
         echo "$(jq '.rows * .row_bytes / .windows.pool_bytes' "$work/runs/$v.1") $(paired "$v" resident 'later | rate')" \

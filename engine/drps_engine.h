@@ -25,6 +25,7 @@
 #include "engine/newton/drps_newton.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
+#include "index/price/drps_limit.h"
 #include "sched/drps_sched.h"
 #include "sched/drps_stale.h"
 #include "storage/drps_iostat.h"
@@ -44,9 +45,11 @@ struct drps_epoch {
     uint64_t reads, writes, read_bytes, written_bytes, seeks;
     uint64_t requests, moved_bytes; /* of the device, both ways; 0: the store does not say */
     uint64_t plan_read_bytes;
-    double hit_share;   /* blocks that were in memory already; NaN for a resident store */
-    double stall_share; /* of `seconds`: training waited for rows */
-    int is_newton;      /* 1: a pass of a quasi-Newton method: */
+    double hit_share;         /* blocks that were in memory already; NaN for a resident store */
+    double stall_share;       /* of `seconds`: training waited for rows */
+    double plan_wait_seconds; /* of `seconds`: training waited for the plan's files; 0 where a
+                                 checkpoint tells of the epoch */
+    int is_newton;            /* 1: a pass of a quasi-Newton method: */
     struct drps_newton_pass newton;
 };
 
@@ -530,6 +533,9 @@ struct drps_train_result {
     enum drps_evict_rule evict;                 /* of the block store */
     struct drps_epoch_seconds forecast_seconds; /* of an epoch, by the plan's speeds, without
                                                    messages of other ranks; 0: none are known */
+    struct drps_epoch_limit limit; /* of the epochs after the run's first one, or of that alone; of
+                                      one process with a relay store whose disk was measured, here
+                                      or for the plan */
     struct drps_forecast forecast; /* of one epoch with the pool that the block store had */
     struct drps_forecast_requests forecast_requests; /* of blocks in a file; 0 for other stores */
     uint64_t claim_steps; /* asynchronous rounds: steps of the windows that batches are claimed in;

@@ -25,7 +25,7 @@ static void print_one(FILE *out, const json_t *f)
     fprintf(out, " %11s %11s %11s", size_of(f, "read_bytes"), size_of(f, "written_bytes"),
             count_of(f, "ios"));
     if (seconds)
-        fprintf(out, " %9s %9s %9s", number_of(seconds, "compute", "%.2f"),
+        fprintf(out, " %12s %9s %9s", number_of(seconds, "compute", "%.2f"),
                 number_of(seconds, "disk", "%.2f"), number_of(seconds, "epoch", "%.2f"));
     fprintf(out, "\n");
 }
@@ -50,7 +50,7 @@ void forecast_print(FILE *out, const json_t *list)
             "\nforecast: what an epoch would move between memory and disk, by store and memory for "
             "rows\n  %-9s %10s %11s %11s %11s",
             "store", "memory", "read", "written", "I/Os");
-    if (timed) fprintf(out, " %9s %9s %9s", "compute s", "disk s", "epoch s");
+    if (timed) fprintf(out, " %12s %9s %9s", "arithmetic s", "disk s", "epoch s");
     fprintf(out, "\n");
     json_array_foreach(list, i, f)
     {
@@ -67,7 +67,7 @@ void forecast_print(FILE *out, const json_t *list)
     if (timed)
         fprintf(out,
                 "  (seconds: by the speeds measured on the machine that made the plan, with one "
-                "thread; the disk works beside computing)\n");
+                "thread; the disk works beside arithmetic)\n");
 }
 
 /* The forecast is of rows that go to disk and come back once. Those of runs that are merged go

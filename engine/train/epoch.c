@@ -333,6 +333,7 @@ static int finish(const struct run *run, const struct mark *from, uint64_t train
         .plan_read_bytes = to.feed.read_bytes - from->feed.read_bytes,
         .hit_share = share((double)(to.store.blocks_hit - from->store.blocks_hit), (double)needed),
         .stall_share = (double)(to.store.stall_ns - from->store.stall_ns) * 1e-9 / seconds,
+        .plan_wait_seconds = (double)(to.feed.wait_ns - from->feed.wait_ns) * 1e-9,
     };
     int rc = 0;
     if (loop->cluster)

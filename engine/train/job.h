@@ -74,6 +74,7 @@ struct drps_job {
     char *store_dir;             /* own: of the store's files, in the stage */
     const struct drps_kv_ops *model_kv;
     struct drps_forecast_disk disk; /* for the forecast of a block store */
+    struct drps_disk_pace pace;     /* of a relay store's disk; zero: not measured */
     uint64_t begin_ns;              /* of the run */
     uint64_t export_ns;             /* writing models */
     struct drps_process_io io_before;

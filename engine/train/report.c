@@ -423,6 +423,7 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     drps_manifest_put(&j, "forecast", forecast_to_json(r));
     if (r->forecast_seconds.epoch > 0 && r->epochs_n)
         drps_manifest_put(&j, "forecast_seconds", forecast_seconds_to_json(r));
+    if (r->limit.epochs) drps_manifest_put(&j, "limit_seconds", drps_limit_to_json(&r->limit));
     put_process(&j, r);
     if (r->ranks_n) drps_manifest_put(&j, "claim_window_steps", count(r->claim_steps));
     if (r->ranks_n) drps_manifest_put(&j, "ranks", drps_ranks_to_json(r->ranks, r->ranks_n));

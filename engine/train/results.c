@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/drps_clock.h"
 #include "base/drps_size.h"
@@ -56,9 +57,40 @@ static void forecast_time(struct drps_job *job)
         .read_bytes = r->forecast.read_bytes,
         .written_bytes = r->forecast.written_bytes,
         .requests = r->forecast_requests.n ? r->forecast_requests.n : r->forecast.ios,
+        .apart = job->windows ? r->forecast.read_bytes / r->store_stats.chunk_bytes : 0,
         .threads = job->options->threads};
     if (r->has_forecast ? r->forecast.feasible : job->memory.store == &drps_store_resident)
         r->forecast_seconds = drps_speeds_price(&info->speeds, &work);
+}
+
+/* 1: the files of the plan lie on the disk of the store; 0: elsewhere, or nobody knows. */
+static int shares_disk(const struct drps_job *job)
+{
+    struct stat plan, store;
+    return stat(job->plan->dir, &plan) == 0 && stat(job->store_dir, &store) == 0 &&
+           plan.st_dev == store.st_dev;
+}
+
+/* By the pace that was measured before the run, or else by what the plan has of the machine that
+ * made it. Rows are new in the first epoch of a run; and it may go on in the middle of one, which
+ * is then no epoch to measure. */
+static void find_limit(struct drps_job *job)
+{
+    struct drps_train_result *r = job->result;
+    const size_t own = (size_t)run_epochs(r);
+    const int has_plan = shares_disk(job);
+    r->limit = (struct drps_epoch_limit){
+        .pace = drps_disk_pace_is_known(&job->pace) ? job->pace : job->plan->info.speeds.pace};
+    if (job->ranks || (own == 1 && r->resumed_step)) return;
+    for (size_t i = r->epochs_n - own + (own > 1); i < r->epochs_n; i++) {
+        const struct drps_epoch *e = &r->epochs[i];
+        const struct drps_epoch_spent spent = {
+            .seconds = e->seconds,
+            .waited = e->stall_share * e->seconds + e->plan_wait_seconds,
+            .bytes = e->read_bytes + e->written_bytes + (has_plan ? e->plan_read_bytes : 0),
+            .reads = e->reads};
+        drps_limit_add(&r->limit, &spent);
+    }
 }
 
 void drps_job_forecast(struct drps_job *job)
@@ -68,6 +100,7 @@ void drps_job_forecast(struct drps_job *job)
     if (job->memory.kv && r->store_stats.blocks_needed / run_epochs(r) <= FORECAST_MOST_USES)
         forecast_blocks(job);
     if (job->windows) {
+        find_limit(job);
         drps_windows_forecast(job->windows, &r->store_stats, job->server.row_bytes, &r->forecast);
         r->has_forecast = 1;
     }

@@ -45,7 +45,10 @@ static int probe_disk(struct drps_job *job, struct drps_store_config *config, st
     const struct drps_io io = stoppable_io(job);
     config->seek_bytes = job->options->seek_bytes;
     if (config->seek_bytes || config->rows * config->row_bytes < PROBE_LEAST) return 0;
-    return drps_disk_seek_bytes(&io, job->store_dir, config->no_uring, &config->seek_bytes, err);
+    int rc = drps_disk_measure_pace(&io, job->store_dir, config->no_uring, drps_clock_ns,
+                                    &job->pace, err);
+    if (rc == 0) config->seek_bytes = drps_disk_pace_seek_bytes(&job->pace);
+    return rc;
 }
 
 /* Asks the disk what a read costs: blocks in a file are read through gaps of that worth, and their

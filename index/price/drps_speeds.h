@@ -11,14 +11,17 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
+#include "storage/io/drps_pace.h"
 
 /* All above 0, or all 0: nothing was measured. */
 struct drps_speeds {
     double read_request_ns, write_request_ns; /* of a request far from the one before, beside what
                                                  its bytes take */
     double read_bps, write_bps;               /* bytes a second of long requests */
-    double sample_ns;      /* of a training sample: one thread, all rows in memory */
-    double test_sample_ns; /* of a sample that is scored */
+    double sample_ns;           /* of a training sample: one thread, all rows in memory */
+    double test_sample_ns;      /* of a sample that is scored */
+    struct drps_disk_pace pace; /* of reads apart beside long writes; may be unknown where the
+                                   others are known: older plans have none */
 };
 
 static inline int drps_speeds_are_known(const struct drps_speeds *r)
@@ -31,6 +34,8 @@ struct drps_epoch_work {
     uint64_t samples, test_samples;
     uint64_t read_bytes, written_bytes;
     uint64_t requests; /* both ways, each as large as others */
+    uint64_t apart;    /* of a relay store: reads of chunks, beside long writes. Where the pace is
+                          known they are priced by it, and `requests` is not looked at; 0: others */
     unsigned threads;  /* that compute; 0: 1 */
 };
 

@@ -51,7 +51,8 @@ static int calibrate(struct index_run *r, struct drps_err *err)
     r->info->speeds = (struct drps_speeds){.read_request_ns = cost.read_seek_ns,
                                            .write_request_ns = cost.write_seek_ns,
                                            .read_bps = cost.read_bps,
-                                           .write_bps = cost.write_bps};
+                                           .write_bps = cost.write_bps,
+                                           .pace = t.pace};
     drps_log(r->options.log, DRPS_LOG_INFO,
              "%s: random requests of %s take %.1f us to read, %.1f us to write; long ones of %s "
              "%.1f and %.1f us (%.0f and %.0f MB/s); in the mean a request costs %.1f us, "
@@ -61,6 +62,10 @@ static int calibrate(struct index_run *r, struct drps_err *err)
              drps_size_format(t.long_bytes, chunk, sizeof(chunk)), t.long_read_ns / 1e3,
              t.long_write_ns / 1e3, cost.read_bps / 1e6, cost.write_bps / 1e6,
              (double)o->seek_ns / 1e3, (double)o->transfer_bps / 1e6);
+    drps_log(r->options.log, DRPS_LOG_INFO,
+             "%s: reads of 4 to 64 KiB far apart beside long writes go at %.0f MB/s, both ways "
+             "together, and each read takes %.1f us more",
+             o->calibrate, t.pace.bps / 1e6, t.pace.request_ns / 1e3);
     return 0;
 }
 

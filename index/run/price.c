@@ -4,6 +4,28 @@
  */
 #include "index/run/run.h"
 
+#include <string.h>
+
+#include "storage/relay/drps_relay.h"
+
+/* Reads of an epoch of a relay store with that memory, in the chunks that it would take on this
+ * disk; 0 of other stores. */
+static uint64_t chunk_reads(const struct drps_plan_info *info, const struct drps_forecast *f)
+{
+    const struct drps_window_source windows = {.windows = (uint32_t)f->windows};
+    const struct drps_store_config config = {.rows = info->rows,
+                                             .row_bytes = (size_t)info->row_bytes,
+                                             .step.rows = info->ranks.max_round_rows,
+                                             .seek_bytes =
+                                                 drps_disk_pace_seek_bytes(&info->speeds.pace),
+                                             .windows = &windows};
+    if (strcmp(f->store, "relay") != 0 || !f->windows || !f->read_bytes) return 0;
+    const uint64_t frames = f->memory_bytes / info->row_bytes;
+    const uint64_t chunk =
+        drps_relay_forecast_chunk(&config, frames, f->read_bytes / info->row_bytes);
+    return (f->read_bytes + chunk - 1) / chunk;
+}
+
 static void price(const struct drps_plan_info *info, struct drps_forecast *f)
 {
     const struct drps_epoch_work work = {.samples = drps_plan_own_samples(info, info->samples),
@@ -11,7 +33,8 @@ static void price(const struct drps_plan_info *info, struct drps_forecast *f)
                                              drps_plan_own_samples(info, info->test_samples),
                                          .read_bytes = f->read_bytes,
                                          .written_bytes = f->written_bytes,
-                                         .requests = f->ios};
+                                         .requests = f->ios,
+                                         .apart = chunk_reads(info, f)};
     if (f->feasible) f->seconds = drps_speeds_price(&info->speeds, &work);
 }
 

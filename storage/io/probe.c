@@ -15,14 +15,26 @@ enum {
     SMALL = DRPS_AIO_ALIGN,
     LARGE = 1 << 20,
     DEPTH = 4,
-    DEEP = 32,           /* as a relay store reads chunks */
     SMALL_REQUESTS = 64, /* more than a disk's or a throttle's buffer takes at once */
     LARGE_REQUESTS = 24,
     ROUNDS = 3,
     FILE_BYTES = 64 << 20,
-    LEAST = 16 << 10,
     MOST = 4 << 20,
     MEM_BYTES = DEPTH * MOST, /* the largest requests; more of small ones */
+};
+
+/* A pace: reads beside writes. */
+enum {
+    DEEP = 32,                  /* reads at a time, */
+    BESIDE = 2,                 /* and writes */
+    WRITE = 256 << 10,          /* bytes of one */
+    UNIT_MOST = 64 << 10,       /* of a read */
+    WRITES_AT = FILE_BYTES / 2, /* reads lie before, and writes from there on */
+    SHORT_NS = 1000000,         /* of a trial of small reads, */
+    LONG_NS = 32000000,         /* and of large ones, which say how fast bytes go: a disk moves more
+                                   than it can keep up for some milliseconds */
+    READS_MOST = 2048,          /* of a trial */
+    PACE_NS = 400000000,        /* trials begin for so long */
 };
 
 /* A scratch file and what is written from and read into. */
@@ -42,13 +54,12 @@ struct requests {
 };
 static const struct requests fill_all = {FILE_BYTES / LARGE, DEPTH, 1, 0, LARGE};
 
-/* Returns where request i lies: at a multiple of its bytes, and no two lie alike before all have
- * been there. */
-static uint64_t offset_of(const struct requests *r, unsigned i)
+/* Returns where request i lies in the first `room` bytes: at a multiple of its bytes, and no two
+ * lie alike before all have been there. */
+static uint64_t offset_of(uint32_t bytes, int apart, uint64_t room, uint64_t i)
 {
-    const uint64_t positions = FILE_BYTES / r->bytes;
-    const uint64_t step = r->apart ? 3 * LARGE / r->bytes + 1 : 1;
-    return i * step % positions * r->bytes;
+    const uint64_t step = apart ? 3 * LARGE / bytes + 1 : 1;
+    return i * step % (room / bytes) * bytes;
 }
 
 static int run(struct probe *p, const struct requests *r, uint64_t *ns_out, struct drps_err *err)
@@ -66,7 +77,7 @@ static int run(struct probe *p, const struct requests *r, uint64_t *ns_out, stru
         const uint32_t buffer = free[--n];
         const struct drps_aio_op op = {.buf = p->mem + (size_t)buffer * r->bytes,
                                        .bytes = r->bytes,
-                                       .offset = offset_of(r, i),
+                                       .offset = offset_of(r->bytes, (int)r->apart, FILE_BYTES, i),
                                        .write = (int)r->write,
                                        .tag = buffer};
         rc = drps_aio_submit(p->aio, &op, 1, err);
@@ -106,7 +117,7 @@ static int probe_open(struct probe *p, const struct drps_io *io, const char *dir
                                            .file_bytes = FILE_BYTES,
                                            .buffers = p->mem,
                                            .buffers_bytes = MEM_BYTES,
-                                           .depth = DEEP,
+                                           .depth = DEEP + BESIDE,
                                            .threads_only = no_uring};
     return drps_aio_open(&config, &p->aio, err);
 }
@@ -147,27 +158,140 @@ static int fill(struct probe *p, struct drps_err *err)
     return run(p, &fill_all, &ns, err);
 }
 
-static int measure_seek_bytes(struct probe *p, uint64_t *seek_bytes_out, struct drps_err *err)
+/* ---- Reads far apart beside long writes ---- */
+
+/* `reads` reads of `unit` bytes, and long writes of as many bytes. */
+struct beside {
+    uint32_t unit;
+    unsigned reads;
+    uint64_t first;                     /* reads that trials before have made: none is made again
+                                           soon, as a disk remembers what it has read */
+    uint64_t read_bytes, written_bytes; /* handed over */
+};
+
+static uint64_t read_at(const struct beside *b)
 {
-    static const struct requests apart = {SMALL_REQUESTS, DEEP, 0, 1, SMALL};
-    double small = 0, large = 0;
-    int rc = measure_long(p, 0, LARGE, &large, err);
-    if (rc == 0) rc = measure(p, &apart, &small, err);
-    if (rc < 0) return rc;
-    const double bytes = LARGE / large * small;
-    *seek_bytes_out = bytes < LEAST ? LEAST : bytes > MOST ? MOST : (uint64_t)bytes;
-    return 0;
+    return offset_of(b->unit, 1, WRITES_AT, b->first + b->read_bytes / b->unit);
 }
 
-int drps_disk_seek_bytes(const struct drps_io *io, const char *dir, int no_uring,
-                         uint64_t *seek_bytes_out, struct drps_err *err)
+static uint64_t write_at(const struct beside *b)
+{
+    const uint64_t before = b->first * b->unit / WRITE * WRITE;
+    return WRITES_AT + (before + b->written_bytes) % (FILE_BYTES - WRITES_AT);
+}
+
+/* The next request into buffer `tag`, the last BESIDE of which are for writing. Returns 0 where
+ * there is none: writes do not go ahead of reads. */
+static int next_op(const struct probe *p, struct beside *b, uint32_t tag, struct drps_aio_op *op)
+{
+    const uint64_t bytes = (uint64_t)b->reads * b->unit;
+    const int write = tag >= DEEP;
+    const uint64_t left = bytes - (write ? b->written_bytes : b->read_bytes);
+    const uint64_t most = write ? WRITE : b->unit;
+    if (!left || (write && b->written_bytes > b->read_bytes)) return 0;
+    *op = (struct drps_aio_op){
+        .buf = p->mem + (write ? DEEP * UNIT_MOST + (tag - DEEP) * WRITE : tag * UNIT_MOST),
+        .bytes = (uint32_t)(left < most ? left : most),
+        .offset = write ? write_at(b) : read_at(b),
+        .write = write,
+        .tag = tag};
+    *(write ? &b->written_bytes : &b->read_bytes) += op->bytes;
+    return 1;
+}
+
+static int run_beside(struct probe *p, struct beside *b, struct drps_err *err)
+{
+    enum { TAGS = DEEP + BESIDE };
+    struct drps_aio_op ops[TAGS];
+    uint32_t idle[TAGS]; /* tags */
+    size_t n = TAGS;
+    for (uint32_t i = 0; i < TAGS; i++)
+        idle[i] = i;
+    for (;;) {
+        size_t kept = 0, given = 0, done = 0;
+        for (size_t i = 0; i < n; i++)
+            if (next_op(p, b, idle[i], &ops[given]))
+                given++;
+            else
+                idle[kept++] = idle[i];
+        int rc = drps_io_stopped(p->io, err);
+        if (rc == 0 && given) rc = drps_aio_submit(p->aio, ops, given, err);
+        if (rc < 0 || !drps_aio_under_way(p->aio)) return rc;
+        rc = drps_aio_wait(p->aio, 1, idle + kept, TAGS - kept, &done, err);
+        if (rc < 0) return rc;
+        n = kept + done;
+    }
+}
+
+/* A size of reads, and what was measured of it. */
+struct unit {
+    uint32_t bytes;
+    unsigned trial_ns; /* of a trial, about */
+    unsigned reads;    /* of the next trial */
+    uint64_t first;    /* reads of the trials before */
+    double best_ns;    /* of a read; 0: not measured */
+};
+
+/* A trial of each unit. They take turns, so that all of them meet the disk when others leave it
+ * alone; the best trial of each counts. */
+static int run_trials(struct probe *p, struct unit *units, int n, struct drps_err *err)
+{
+    int rc = 0;
+    for (struct unit *u = units; u < units + n && rc == 0; u++) {
+        struct beside b = {.unit = u->bytes, .reads = u->reads, .first = u->first};
+        const uint64_t start = p->now();
+        rc = run_beside(p, &b, err);
+        const double ns = (double)(p->now() - start + 1) / u->reads;
+        u->first += u->reads;
+        if (u->best_ns == 0 || ns < u->best_ns) u->best_ns = ns;
+    }
+    return rc;
+}
+
+/* Says how many reads fill a trial's time, by what was measured, which then counts no more. Returns
+ * 0 where it has filled it already, on a slow disk. */
+static int size_trial(struct unit *u)
+{
+    const double reads = u->trial_ns / u->best_ns;
+    if (reads <= SMALL_REQUESTS) return 0;
+    u->reads = reads < READS_MOST ? (unsigned)reads : READS_MOST;
+    u->best_ns = 0;
+    return 1;
+}
+
+static int measure_pace(struct probe *p, struct drps_disk_pace *out, struct drps_err *err)
+{
+    struct unit units[] = {{4 << 10, SHORT_NS, SMALL_REQUESTS, 0, 0},
+                           {16 << 10, SHORT_NS, SMALL_REQUESTS, 0, 0},
+                           {UNIT_MOST, LONG_NS, SMALL_REQUESTS, 0, 0}};
+    enum { N = sizeof(units) / sizeof(*units) };
+    struct drps_disk_trial best[N];
+    const uint64_t start = p->now();
+    int more = 0;
+    int rc = run_trials(p, units, N, err);
+    for (int i = 0; i < N && rc == 0; i++)
+        more |= size_trial(&units[i]);
+    for (; rc == 0 && (more || p->now() - start < PACE_NS); more = 0)
+        rc = run_trials(p, units, N, err);
+    for (int i = 0; i < N; i++)
+        best[i] = (struct drps_disk_trial){units[i].bytes, units[i].best_ns};
+    if (rc == 0) drps_disk_pace_fit(best, N, out);
+    return rc;
+}
+
+int drps_disk_measure_pace(const struct drps_io *io, const char *dir, int no_uring,
+                           uint64_t (*now)(void), struct drps_disk_pace *out, struct drps_err *err)
 {
     struct probe p;
+    *out = (struct drps_disk_pace){0};
     int rc = probe_open(&p, io, dir, no_uring, err);
+    p.now = now;
     if (rc == 0) rc = fill(&p, err);
-    if (rc == 0) rc = measure_seek_bytes(&p, seek_bytes_out, err);
+    if (rc == 0) rc = measure_pace(&p, out, err);
     return probe_close(&p, rc, err);
 }
+
+/* ---- Requests of one kind ---- */
 
 /* Time reads and writes of the sizes that are set, of a filled file. */
 static int measure_times(struct probe *p, struct drps_disk_times *t, struct drps_err *err)
@@ -185,16 +309,15 @@ int drps_disk_measure(const struct drps_io *io, const char *dir, uint64_t block_
 {
     const uint64_t block = (block_bytes + SMALL - 1) / SMALL * SMALL;
     struct probe p;
-    uint64_t seek_bytes = 0;
-
     *out = (struct drps_disk_times){.random_bytes = block < SMALL  ? SMALL
                                                     : block > MOST ? MOST
                                                                    : (uint32_t)block};
     int rc = probe_open(&p, io, dir, 0, err);
     p.now = now;
     if (rc == 0) rc = fill(&p, err);
-    if (rc == 0) rc = measure_seek_bytes(&p, &seek_bytes, err);
-    out->long_bytes = (uint32_t)chunk_of(seek_bytes) / SMALL * SMALL;
+    if (rc == 0) rc = measure_pace(&p, &out->pace, err);
+    if (rc == 0)
+        out->long_bytes = (uint32_t)chunk_of(drps_disk_pace_seek_bytes(&out->pace)) / SMALL * SMALL;
     if (rc == 0) rc = measure_times(&p, out, err);
     return probe_close(&p, rc, err);
 }

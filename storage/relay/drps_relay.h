@@ -59,6 +59,14 @@ uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t 
  * request. */
 uint64_t drps_relay_chunk(uint64_t seek_bytes);
 
+/*
+ * Returns the bytes of the chunks that a store would read and write which has frames for so many
+ * rows, and writes rows_sent an epoch: of the usual share, or the least where that has no layout.
+ * Of config, rows, row_bytes, step.rows, seek_bytes and windows->windows are used.
+ */
+uint64_t drps_relay_forecast_chunk(const struct drps_store_config *config, uint64_t frames,
+                                   uint64_t rows_sent);
+
 /* ---- Saved stores ---- */
 
 /* What a store was opened with that was saved, as in drps_store_config, and before which step. */

@@ -4,6 +4,8 @@
  */
 #include <math.h>
 
+#include "storage/io/drps_aio.h"
+#include "storage/relay/drps_moves.h"
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
 #include "storage/relay/run_layout.h"
@@ -105,6 +107,32 @@ uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t workin
     const uint64_t rest = share->budget_bytes > open ? share->budget_bytes - open : 0;
     const uint64_t frames = working_rows + rest / share->waiting_bytes;
     return frames < rows ? frames : rows;
+}
+
+/* ---- Chunks, where frames alone are known ---- */
+
+/* The buffers of a store with so many bytes beside them: they are a share of the whole, which is
+ * what is looked for. A share of a half at most, so each guess is off by half of the last one. */
+static uint64_t buffers_beside(uint64_t bytes, const struct drps_store_config *config)
+{
+    enum { GUESSES = 40 };
+    struct drps_relay_share share = {0};
+    for (int i = 0; i < GUESSES; i++)
+        drps_relay_share(bytes + share.buffer_bytes, config->rows, config->row_bytes,
+                         config->seek_bytes, &share);
+    return share.buffer_bytes;
+}
+
+uint64_t drps_relay_forecast_chunk(const struct drps_store_config *config, uint64_t frames,
+                                   uint64_t rows_sent)
+{
+    struct drps_relay_share share;
+    struct drps_run_layout layout;
+    drps_relay_share_frames(frames, config->rows, config->step.rows, config->row_bytes, &share);
+    const uint64_t buffers = buffers_beside(share.budget_bytes + share.scan_bytes, config);
+    const uint64_t runs = rows_sent / drps_relay_spill_rows(frames);
+    return drps_run_layout_choose(config, buffers, runs, &layout, NULL) < 0 ? DRPS_AIO_ALIGN
+                                                                            : layout.chunk_bytes;
 }
 
 /* ---- Looking at a saved store ---- */

@@ -20,6 +20,18 @@ done
 [[ $(all_values windows <relay.json | awk '/^[0-9]/') -ge 10 ]] || fail "relay had few windows: $(all_values windows <relay.json)"
 [[ $(value content <relay.json) = "$(value content <resident.json)" ]] || fail "relay has another model"
 
+# The least time of an epoch, by the disk and by arithmetic, is said where rows were on disk: the longer of both, and what of it was reached.
+limit() { sed -n '/"limit_seconds": {/,/}/p' "$1"; }
+[[ -z $(limit resident.json) ]] || fail "a limit without a disk: $(limit resident.json)"
+limit relay.json | tr -d '",:' | awk '{at[$1] = $2}
+    END { least = at["compute"] > at["disk"] ? at["compute"] : at["disk"]
+        reached = least < at["measured"] ? least / at["measured"] : 1
+        exit !(at["disk"] > 0 && at["compute"] > 0 && at["epochs"] == 1 && at["bytes_per_s"] > 0 && at["epoch"] == least &&
+            (reached - at["reached"]) ^ 2 < 1e-12) }' || fail "the limit does not add up: $(limit relay.json)"
+"$tools/drps-stat" model-relay >relay.txt
+grep -qE '^  limit +disk [0-9.e-]+ s, arithmetic [0-9.e-]+ s an epoch; the last took [0-9.e-]+ s: reached [01][.][0-9]+ of it$' relay.txt ||
+    fail "drps-stat has no limit: $(cat relay.txt)"
+
 # Windows that drps-index cut for the same memory are used; the ones above were cut anew. But on a disk where a request
 # costs as much as many bytes (one that others keep busy is measured so), larger buffers leave less for windows.
 "$tools/drps-index" data.svm --algo fm --factors 16 --batch-size 200 --test-fraction 0.1 --memory 96M -o plan-96 --quiet --json \
@@ -39,6 +51,8 @@ echo "relay ok with $used"
 # With --patience all rows are written in placed order beside the open windows, as often as the best epoch changes.
 in_cgroup $((96 * mib * 11 / 10)) "$tools/drps-train" plan -o model-patience --store relay --memory 96M --epochs 3 --patience 1 \
     --threads 2 --quiet --json >patience.json || fail "drps-train --store relay --patience 1 was ended by its limit"
+later=$(($(all_values train_loss <patience.json | wc -l) - 1)) # the first epoch makes the rows
+[[ $(limit patience.json | all_values epochs) = "$later" ]] || fail "the limit is not of $later epochs: $(limit patience.json)"
 echo "relay ok with patience and two threads: peak $(($(value peak_rss_bytes <patience.json) / mib)) MiB of 96"
 "$tools/drps-predict" model data.svm -o all.txt --quiet
 in_cgroup $((48 * mib * 11 / 10)) "$tools/drps-predict" model data.svm --memory 48M -o some.txt --quiet ||

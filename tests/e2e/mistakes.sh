@@ -156,6 +156,11 @@ done
 grep -qE '^  forecast +[0-9.e-]+ s an epoch .* of that$' said.txt || fail "drps-stat has no time: $(cat said.txt)"
 "$tools/drps-stat" model-said plan-said --html said.html >html.txt
 grep -q 'Seconds of an epoch' said.html || fail "no time on the page"
+# So is the limit that disk and arithmetic set, where rows lie on disk; a plan without speeds has none of so few rows.
+"$train" plan-said -o model-limit --store relay --memory 64M --json >train.json
+grep -q '"limit_seconds": {' train.json || fail "no limit by the plan's speeds: $(cat train.json)"
+"$train" plan -o model-limit --store relay --memory 64M --force --json >train.json
+! grep -q '"limit_seconds"' train.json || fail "a limit without speeds: $(cat train.json)"
 "$tools/drps-stat" plan >said.txt
 ! grep -q 'epoch s' said.txt || fail "time without speeds: $(cat said.txt)"
 grep -qF '(--' err.txt && fail "what is no mistake names options: $(cat err.txt)"

@@ -84,8 +84,8 @@ static void test_forecast_table_has_seconds_if_there_are_any(void **state)
                           "\"read_bytes\":0,\"written_bytes\":0,\"ios\":0,\"seconds\":"
                           "{\"compute\":1.5,\"disk\":0.25,\"epoch\":1.5}}]");
     (void)state;
-    assert_non_null(strstr(text, "I/Os compute s    disk s   epoch s\n"));
-    assert_non_null(strstr(text, "           0      1.50      0.25      1.50\n"));
+    assert_non_null(strstr(text, "I/Os arithmetic s    disk s   epoch s\n"));
+    assert_non_null(strstr(text, "           0         1.50      0.25      1.50\n"));
     free(text);
     text = table_of("[" STORE("pib", "2048", "true") "]");
     assert_null(strstr(text, "epoch s"));

@@ -61,11 +61,22 @@ static void print_forecast_time(const json_t *training)
     if (!json_is_object(f)) return;
     const int alone = json_array_size(json_object_get(training, "ranks")) < 2;
     printf(
-        "  forecast    %s s an epoch (computing %s, the disk %s beside it%s); the last took %s s, "
+        "  forecast    %s s an epoch (arithmetic %s, the disk %s beside it%s); the last took %s s, "
         "%s of that\n",
         number_of(f, "epoch", "%.3g"), number_of(f, "compute", "%.3g"),
         number_of(f, "disk", "%.3g"), alone ? "" : ", without messages",
         number_of(f, "measured", "%.3g"), percent_of(f, "of_forecast"));
+}
+
+/* Prints how near an epoch came to the least time that its disk and arithmetic allow. */
+static void print_limit(const json_t *training)
+{
+    const json_t *l = json_object_get(training, "limit_seconds");
+    if (!json_is_object(l)) return;
+    printf("  limit       disk %s s, arithmetic %s s an epoch; %s took %s s: reached %s of it\n",
+           number_of(l, "disk", "%.3g"), number_of(l, "compute", "%.3g"),
+           number_at(l, "epochs") > 1 ? "those after the first" : "the last",
+           number_of(l, "measured", "%.3g"), number_of(l, "reached", "%.2f"));
 }
 
 /* Says where the run went on from a checkpoint. A checkpoint of the last epoch's end leaves no step
@@ -160,6 +171,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     stat_print_traffic(training, shown->link_bits);
     print_phases(training);
     print_forecast_time(training);
+    print_limit(training);
     print_resumed(training);
     print_checkpoints(training);
     stat_print_disk(training, shown->details || shown->windows);

@@ -87,11 +87,27 @@ static void print_forecast_time(const struct drps_train_result *r)
     const struct drps_epoch_seconds *s = &r->forecast_seconds;
     if (!(s->epoch > 0) || !r->epochs_n) return;
     const double measured = r->epochs[r->epochs_n - 1].seconds;
+    printf("  forecast  an epoch takes %.3g s by the plan's speeds (arithmetic %.3g, the disk "
+           "%.3g%s); "
+           "the last took %.3g s, %.0f %% of that\n",
+           s->epoch, s->compute, s->disk, r->ranks_n ? ", without messages" : "", measured,
+           100 * measured / s->epoch);
+}
+
+/* The least time of an epoch by what the disk was measured to do and by arithmetic, and how near to
+ * it training came. */
+static void print_limit(const struct drps_train_result *r, int details)
+{
+    const struct drps_epoch_limit *l = &r->limit;
+    if (!l->epochs) return;
     printf(
-        "  forecast  an epoch takes %.3g s by the plan's speeds (computing %.3g, the disk %.3g%s); "
-        "the last took %.3g s, %.0f %% of that\n",
-        s->epoch, s->compute, s->disk, r->ranks_n ? ", without messages" : "", measured,
-        100 * measured / s->epoch);
+        "  limit     disk %.3g s, arithmetic %.3g s an epoch; %s took %.3g s: reached %.2f of it\n",
+        l->least.disk, l->least.compute, l->epochs == 1 ? "the last" : "those after the first",
+        l->measured, drps_limit_reached(l));
+    if (details)
+        printf("            the disk reads and writes %.0f MB/s together, and a read takes %.3g us "
+               "more\n",
+               l->pace.bps * 1e-6, l->pace.request_ns * 1e-3);
 }
 
 static double step_seconds(const struct drps_phases *p)
@@ -233,6 +249,7 @@ void train_report_text(const struct drps_train_result *r, const char *model, int
     print_optimizer(r);
     print_rows(r, details);
     print_forecast_time(r);
+    print_limit(r, details);
     print_from(&r->from);
     print_delta(&r->delta);
     print_checkpoints(r);

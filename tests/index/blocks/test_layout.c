@@ -345,6 +345,7 @@ static void check_time(const struct case_run *c, uint32_t workers)
     struct drps_plan *plan;
     assert_int_equal(drps_plan_open(drps_io_os(), c->out, &plan, NULL), 0);
     assert_true(plan->info.speeds.sample_ns == 1000 && plan->info.speeds.write_bps > 0);
+    assert_true(drps_disk_pace_is_known(&plan->info.speeds.pace));
     assert_true(c->result.forecasts > 0);
     for (size_t i = 0; i < c->result.forecasts; i++) {
         const struct drps_forecast *f = &c->result.forecast[i];

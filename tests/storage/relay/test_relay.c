@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
+#include "storage/relay/drps_moves.h"
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
 #include "support/store_run.h"
@@ -367,6 +368,40 @@ static void test_layout_follows_cost(void **state)
     assert_int_equal(drps_run_layout_choose(&config, 64 << 20, 50, &l, NULL), 0);
     assert_int_equal(l.chunk_bytes, 4096);
     assert_int_equal(drps_run_layout_choose(&config, 1 << 20, 50, &l, NULL), DRPS_E_MEMORY_BUDGET);
+}
+
+/* Whoever knows the frames alone finds the chunks that the memory gives. Frames are rounded, so
+ * that near a border it may be the next size. */
+static void test_chunks_are_forecast_from_frames(void **state)
+{
+    (void)state;
+    static const uint64_t seeks[] = {4096, 20000, 300000};
+    struct drps_window_source source = {.windows = 900};
+    struct drps_store_config config = {
+        .windows = &source, .rows = 4000000, .row_bytes = 136, .step.rows = 9000};
+    unsigned n = 0, others = 0;
+    for (size_t i = 0; i < sizeof(seeks) / sizeof(*seeks); i++)
+        for (uint64_t memory = 24 << 20; memory < 256 << 20; memory += 1234567) {
+            struct drps_relay_share share;
+            struct drps_run_layout l;
+            config.seek_bytes = seeks[i];
+            drps_relay_share(memory, config.rows, config.row_bytes, seeks[i], &share);
+            const uint64_t window = drps_relay_window_bytes(&share, config.rows, config.step.rows);
+            const uint64_t frames =
+                drps_relay_frames(&share, window / share.row_bytes, config.rows);
+            const uint64_t sent = 2 * (config.rows - frames);
+            if (drps_run_layout_choose(&config, share.buffer_bytes,
+                                       sent / drps_relay_spill_rows(frames), &l, NULL) < 0)
+                continue;
+            const uint64_t chunk = drps_relay_forecast_chunk(&config, frames, sent);
+            n++;
+            others += chunk != l.chunk_bytes;
+            if (2 * chunk < l.chunk_bytes || chunk > 2 * l.chunk_bytes)
+                fail_msg("%llu bytes, seeks of %llu: chunks of %llu, forecast %llu",
+                         (unsigned long long)memory, (unsigned long long)seeks[i],
+                         (unsigned long long)l.chunk_bytes, (unsigned long long)chunk);
+        }
+    if (others * 20 > n || n < 300) fail_msg("%u of %u forecasts are others", others, n);
 }
 
 /* All parts of a layout fit its bytes, and use most of them where runs are many. */
@@ -862,6 +897,7 @@ int main(void)
         cmocka_unit_test(test_waiting_rows_keep_order),
         cmocka_unit_test(test_merges_when_memory_is_short),
         cmocka_unit_test(test_layout_follows_cost),
+        cmocka_unit_test(test_chunks_are_forecast_from_frames),
         cmocka_unit_test(test_layout_uses_its_bytes),
         cmocka_unit_test(test_closes_at_any_time),
         cmocka_unit_test(test_scan_reads_each_window_once),

@@ -295,7 +295,7 @@ static void draw_forecast(struct html *h, const json_t *list)
     html_chart(h, &c);
 }
 
-/* Of an epoch: all, computing, and the disk; "-" where it does not fit. */
+/* Of an epoch: all, arithmetic, and the disk; "-" where it does not fit. */
 static void write_seconds(struct html_table *t, const json_t *seconds)
 {
     static const char *const keys[] = {"epoch", "compute", "disk"};
@@ -306,9 +306,9 @@ static void write_seconds(struct html_table *t, const json_t *seconds)
 static void write_forecast(struct html *h, const json_t *j)
 {
     static const struct html_column columns[] = {
-        {"store", 0},     {"memory for rows", 1},  {"read", 1},
-        {"written", 1},   {"reads and writes", 1}, {"seconds", 1},
-        {"computing", 1}, {"the disk", 1}};
+        {"store", 0},      {"memory for rows", 1},  {"read", 1},
+        {"written", 1},    {"reads and writes", 1}, {"seconds", 1},
+        {"arithmetic", 1}, {"the disk", 1}};
     const json_t *list = json_object_get(j, "forecast");
     const int timed = forecast_has_time(list);
     struct html_table t;

@@ -15,14 +15,34 @@ static void write_forecast(struct html *h, const json_t *training)
     if (!json_is_object(f)) return;
     html_pairs_begin(&t, h, "Seconds of an epoch");
     html_pair_value(&t, "forecast", json_object_get(f, "epoch"), number_of(f, "epoch", "%.3g"));
-    html_pair_value(&t, "of that computing", json_object_get(f, "compute"),
+    html_pair_value(&t, "of that arithmetic", json_object_get(f, "compute"),
                     number_of(f, "compute", "%.3g"));
-    html_pair_value(&t, "the disk, beside computing", json_object_get(f, "disk"),
+    html_pair_value(&t, "the disk, beside arithmetic", json_object_get(f, "disk"),
                     number_of(f, "disk", "%.3g"));
     html_pair_value(&t, "the last epoch took", json_object_get(f, "measured"),
                     number_of(f, "measured", "%.3g"));
     html_pair_value(&t, "share of the forecast", json_object_get(f, "of_forecast"),
                     percent_of(f, "of_forecast"));
+    html_table_end(&t);
+}
+
+/* How near an epoch came to the least time that its disk and arithmetic allow. */
+static void write_limit(struct html *h, const json_t *training)
+{
+    static const struct {
+        const char *what, *key, *form;
+    } rows[] = {{"arithmetic, s", "compute", "%.3g"},
+                {"the disk, s", "disk", "%.3g"},
+                {"the limit, the longer of both, s", "epoch", "%.3g"},
+                {"an epoch took, s", "measured", "%.3g"},
+                {"of the limit's speed", "reached", "%.2f"}};
+    const json_t *l = json_object_get(training, "limit_seconds");
+    struct html_table t;
+    if (!json_is_object(l)) return;
+    html_pairs_begin(&t, h, "The limit of an epoch");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        html_pair_value(&t, rows[i].what, json_object_get(l, rows[i].key),
+                        number_of(l, rows[i].key, rows[i].form));
     html_table_end(&t);
 }
 
@@ -49,6 +69,7 @@ void section_time(struct html *h, const struct subject *s)
     }
     html_table_end(&t);
     write_forecast(h, s->training);
+    write_limit(h, s->training);
 }
 
 static void write_checkpoints(struct html_table *t, const json_t *training)
