@@ -152,29 +152,31 @@ drps_epoch() { # CORES PLAN EPOCHS OPTIONS...: its own clock; the epochs after t
     loss=$(jq '[.epochs[] | .test_rmse // .test_loss] | min' drps.log)
 }
 
-drps_from_text() { # CORES: text to model, one epoch
+drps_text() { # CORES EPOCHS: the one command from text to model
     on "$1"
-    drps_index text lor || return
-    local index_wall=$wall index_rss=$rss index_shown=$shown
-    drps_train text "$1" 1 "${lr_options[@]}" || return
-    seconds=$(calc "$index_wall + $wall") memory=$(max "$rss" "$index_rss") command="$index_shown; $shown"
-    loss=$(jq '.epochs[0].test_loss' drps.log)
+    rm -rf model.plan # would be used again
+    timed drps.log "$tools/drps-train" a.train --test a.test --algo lor --batch-size 1000 -o model --force --epochs "$2" \
+        --threads "$1" "${lr_options[@]}" --quiet --json || return
+    memory=$rss command=$shown
+}
+
+drps_from_text() { # CORES: text to model, one epoch
+    drps_text "$1" 1 || return
+    seconds=$wall loss=$(jq '.epochs[0].test_loss' drps.log)
 }
 
 drps_to_loss() { # CORES: text to a loss within 0.002 of LIBLINEAR's
-    on "$1"
-    drps_index text lor || return
-    local index_wall=$wall index_rss=$rss index_shown=$shown target
-    drps_train text "$1" 8 "${lr_options[@]}" || return
+    local target later
     target=$(calc "$loss + 0.002") # of the peer's run just before
+    drps_text "$1" 8 || return
     failure=''
-    seconds=$(jq --argjson target "$target" '(.epochs | map(.test_loss <= $target) | index(true)) as $i |
-        if $i == null then null else .seconds - ([.epochs[$i + 1:][].seconds] | add // 0) end' drps.log)
-    if [[ $seconds = null ]]; then
+    later=$(jq --argjson target "$target" '(.epochs | map(.test_loss <= $target) | index(true)) as $i |
+        if $i == null then null else ([.epochs[$i + 1:][].seconds] | add // 0) end' drps.log)
+    if [[ $later = null ]]; then
         failure="best loss $(jq '[.epochs[].test_loss] | min' drps.log) of 8 epochs, wanted $target"
         return 1
     fi
-    seconds=$(calc "$index_wall + $seconds") memory=$(max "$rss" "$index_rss") command="$index_shown; $shown"
+    seconds=$(calc "$wall - $later")
     loss=$(jq --argjson target "$target" '[.epochs[].test_loss | select(. <= $target)][0]' drps.log)
 }
 

@@ -65,9 +65,6 @@ struct drps_index_report {
 DRPS_MUST_CHECK
 int drps_index_report_needs(struct drps_index_report *report, struct drps_err *err);
 
-/* The forecasts of disk traffic, a new list; NULL: no memory. */
-json_t *drps_index_report_forecasts(const struct drps_index_result *r);
-
 /* Returns the summary: the plan's own manifest, and what the run came to. NULL: it failed. */
 json_t *drps_index_report_json(const struct drps_index_report *report, struct drps_err *err);
 

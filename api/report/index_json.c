@@ -6,6 +6,7 @@
 #include "api/report/drps_json.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
+#include "index/forecast/drps_plan_forecast.h"
 
 const char *drps_column_kind_name(enum drps_column_kind kind)
 {
@@ -26,28 +27,6 @@ json_t *drps_columns_json(const struct drps_reader_column *columns, size_t n)
         drps_manifest_append(&list, json_pack("{s:s, s:s, s:s}", "name", columns[i].name, "kind",
                                               drps_column_kind_name(columns[i].kind), "why",
                                               columns[i].why));
-    return list;
-}
-
-static json_t *forecast_json(const struct drps_forecast *f)
-{
-    json_t *j = json_pack("{s:s, s:b, s:f}", "store", f->store, "feasible", f->feasible, "sampled",
-                          f->sampled);
-    drps_manifest_put(&j, "memory_bytes", drps_json_count(f->memory_bytes));
-    drps_manifest_put(&j, "windows", drps_json_count(f->windows));
-    drps_manifest_put(&j, "read_bytes", drps_json_count(f->read_bytes));
-    drps_manifest_put(&j, "written_bytes", drps_json_count(f->written_bytes));
-    drps_manifest_put(&j, "ios", drps_json_count(f->ios));
-    if (f->seconds.epoch > 0)
-        drps_manifest_put(&j, "seconds", drps_epoch_seconds_to_json(&f->seconds));
-    return j;
-}
-
-json_t *drps_index_report_forecasts(const struct drps_index_result *r)
-{
-    json_t *list = json_array();
-    for (size_t k = 0; k < r->forecasts; k++)
-        drps_manifest_append(&list, forecast_json(&r->forecast[k]));
     return list;
 }
 
@@ -166,7 +145,7 @@ json_t *drps_index_report_json(const struct drps_index_report *report, struct dr
     for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
         drps_manifest_put(&j, counts[k].key, drps_json_count(counts[k].value));
     if (report->has_columns) drps_manifest_put(&j, "columns", json_deep_copy(report->columns));
-    drps_manifest_put(&j, "forecast", drps_index_report_forecasts(r));
+    drps_manifest_put(&j, "forecast", drps_forecast_to_json(r->forecast, r->forecasts));
     if (i->ranks.count > 1) {
         json_t *ranks = json_array();
         for (uint32_t k = 0; k < i->ranks.count; k++)

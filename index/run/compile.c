@@ -312,7 +312,7 @@ static int publish(struct index_run *r, struct drps_err *err)
     if (r->info->classes)
         (void)drps_classes_text(r->info->classes, r->result->classes, sizeof(r->result->classes));
     for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++)
-        rc = drps_part_save(&r->parts[i], r->io, r->fields, err);
+        rc = drps_part_save(&r->parts[i], r->io, r->fields, !drps_run_forecasts_later(r), err);
     if (rc == 0 && r->parts_n > 1 && (!r->options.ranks || !r->options.ranks->rank))
         rc = drps_plan_save(r->io, r->stage.dir, r->info, r->fields, NULL, err);
     if (rc == 0 && r->options.ranks)
@@ -327,30 +327,31 @@ static int publish(struct index_run *r, struct drps_err *err)
 
 /* ---- Phases ---- */
 
-static int reads(const struct drps_index_options *o)
+static int reads(const struct index_run *r)
 {
-    return !o->from_plan;
+    return !r->options.from_plan;
 }
 
-static int takes(const struct drps_index_options *o)
+static int takes(const struct index_run *r)
 {
-    return o->from_plan != NULL;
+    return !reads(r);
 }
 
-static int orders_by_rows(const struct drps_index_options *o)
+static int orders_by_rows(const struct index_run *r)
 {
-    return reads(o) && (drps_run_is_grid(o) || drps_run_is_micro(o) || drps_run_may_mix(o) ||
+    const struct drps_index_options *o = &r->options;
+    return reads(r) && (drps_run_is_grid(o) || drps_run_is_micro(o) || drps_run_may_mix(o) ||
                         drps_run_assigns_samples(o) || o->ranks);
 }
 
-static int draws(const struct drps_index_options *o)
+static int draws(const struct index_run *r)
 {
-    return reads(o) && drps_algorithm_draws(o->algorithm);
+    return reads(r) && drps_algorithm_draws(r->options.algorithm);
 }
 
-static int splits(const struct drps_index_options *o)
+static int splits(const struct index_run *r)
 {
-    return drps_run_ranks(o).count > 1;
+    return drps_run_ranks(&r->options).count > 1;
 }
 
 static int split(struct index_run *r, struct drps_err *err)
@@ -359,15 +360,16 @@ static int split(struct index_run *r, struct drps_err *err)
                                             : drps_phase_split(r, err);
 }
 
-static int forecasts(const struct drps_index_options *o)
+/* The forecast is left for later where all rows fit, which is known once they are counted. */
+static int forecasts(const struct index_run *r)
 {
-    return !o->no_forecast;
+    return !r->options.no_forecast && !drps_run_forecasts_later(r);
 }
 
 static const struct phase {
     const char *name;
     int (*run)(struct index_run *r, struct drps_err *err);
-    int (*applies)(const struct drps_index_options *o); /* NULL: always */
+    int (*applies)(const struct index_run *r); /* NULL: always */
     int beside; /* 1: it needs nothing of the phase before it, and runs beside that in a thread */
 } phases[DRPS_INDEX_PHASES] = {
     [DRPS_PHASE_PARSE] = {"parse", drps_phase_parse, reads, 0},
@@ -389,8 +391,7 @@ const char *drps_index_phase_name(enum drps_index_phase phase)
 
 static int phase_applies(const struct index_run *r, unsigned phase)
 {
-    return phase < DRPS_INDEX_PHASES &&
-           (!phases[phase].applies || phases[phase].applies(&r->options));
+    return phase < DRPS_INDEX_PHASES && (!phases[phase].applies || phases[phase].applies(r));
 }
 
 /* A phase in progress, in whichever thread. */

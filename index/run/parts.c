@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "base/folder/drps_manifest.h"
+#include "index/forecast/drps_plan_forecast.h"
 
 /* What drps-train takes beside rows: fixed, of the rest, and a row. */
 enum { TRAIN_FIXED = 48 << 20, TRAIN_ROWS_PERCENT = 72, TRAIN_ROW_EXTRA = 45 };
@@ -52,28 +52,11 @@ struct drps_window_options drps_part_windows(const struct part *part,
 
 /* ---- plan.json ---- */
 
-static json_t *forecast_to_json(const struct part *part)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < part->forecasts; i++) {
-        const struct drps_forecast *f = &part->forecast[i];
-        json_t *j =
-            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:f}", "store", f->store, "memory_bytes",
-                      (json_int_t)f->memory_bytes, "windows", (json_int_t)f->windows, "read_bytes",
-                      (json_int_t)f->read_bytes, "written_bytes", (json_int_t)f->written_bytes,
-                      "ios", (json_int_t)f->ios, "feasible", f->feasible, "sampled", f->sampled);
-        if (f->seconds.epoch > 0)
-            drps_manifest_put(&j, "seconds", drps_epoch_seconds_to_json(&f->seconds));
-        drps_manifest_append(&list, j);
-    }
-    return list;
-}
-
 int drps_part_save(const struct part *part, const struct drps_io *io, char *const *fields,
-                   struct drps_err *err)
+                   int with_forecast, struct drps_err *err)
 {
-    json_t *list = forecast_to_json(part);
-    if (!list) return drps_err_set(err, -ENOMEM, "no memory for the manifest");
+    json_t *list = with_forecast ? drps_forecast_to_json(part->forecast, part->forecasts) : NULL;
+    if (with_forecast && !list) return drps_err_set(err, -ENOMEM, "no memory for the manifest");
     int rc = drps_plan_save(io, part->dir, &part->info, fields, list, err);
     json_decref(list);
     return rc;

@@ -28,10 +28,12 @@ uint64_t drps_parts_room_rows(uint64_t row_bytes, uint64_t memory_bytes);
 struct drps_window_options drps_part_windows(const struct part *part,
                                              const struct drps_index_options *options);
 
-/* Write plan.json into the part's folder. */
+/* Write plan.json into the part's folder, with a forecast or, where that is left for later,
+ * without.
+ */
 DRPS_MUST_CHECK
 int drps_part_save(const struct part *part, const struct drps_io *io, char *const *fields,
-                   struct drps_err *err);
+                   int with_forecast, struct drps_err *err);
 
 /* Numbers of the whole from those of its parts, and, of several, what result says of each. */
 void drps_parts_sum(const struct part *parts, uint32_t n, struct drps_index_result *result);

@@ -2,16 +2,24 @@
  * The phase that forecasts the I/O of an epoch of each part, for each store and several sizes of
  * memory (index/forecast/). It needs row lists and block uses, but no windows: it cuts its own.
  */
+#include "index/forecast/drps_plan_forecast.h"
 #include "index/run/run.h"
+
+int drps_run_forecasts_later(const struct index_run *r)
+{
+    const struct drps_index_options *o = &r->options;
+    return o->forecast_later && !o->no_forecast &&
+           r->info->rows <= drps_parts_room_rows(r->info->row_bytes, o->memory_bytes);
+}
 
 int drps_phase_forecast(struct index_run *r, struct drps_err *err)
 {
     int rc = 0;
     for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++) {
         struct part *part = &r->parts[i];
-        const struct drps_window_options options = drps_part_windows(part, &r->options);
-        rc = drps_forecast_curve(r->io, part->dir, &options, part->block_first, part->info.blocks,
-                                 part->forecast, DRPS_FORECASTS, &part->forecasts, err);
+        rc = drps_plan_forecast(r->io, part->dir, &part->info, part->block_first,
+                                r->options.memory_bytes / 2, part->forecast, DRPS_FORECASTS,
+                                &part->forecasts, err);
     }
     return rc;
 }

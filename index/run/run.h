@@ -178,6 +178,9 @@ int drps_phase_circulate(struct index_run *r, struct drps_err *err);
 /* Runs beside drps_phase_window(), of which it needs nothing. It reports no progress. */
 DRPS_MUST_CHECK
 int drps_phase_forecast(struct index_run *r, struct drps_err *err);
+/* 1: it is not made here, as nobody needs it yet (phase_forecast.c). Known once rows have their
+ * numbers. */
+int drps_run_forecasts_later(const struct index_run *r);
 
 /* After all phases: how long an epoch takes, where the machine was asked for its rates. */
 DRPS_MUST_CHECK

@@ -10,10 +10,16 @@ awk 'BEGIN {srand(4); for (i = 0; i < 4000; i++) printf "u%d\ti%d\t%d\n", rand()
 awk 'BEGIN {srand(5); print "colour,size,age,y"; for (i = 0; i < 600; i++) {s = rand() * 9; printf "%s,%.2f,%d,%d\n", rand() < 0.5 ? "red" : "blue", s, rand() * 80, (s > 4)}}' >table.csv
 seq 4000 | awk '{print 1 + $1 % 3}' >weights.txt
 
-# same_source A B: the plans are the same but for how they were asked for
+# same_source A B: the plans are the same but for how they were asked for; of B the forecast is made when somebody asks
 same_source() {
+    ! grep -q '"forecast"' "$2/plan.json" || fail "$2 has a forecast that nobody has asked for"
+    "$tools/drps-stat" "$1" | sed -n '/^forecast: /,$p' >told.two.txt
+    "$tools/drps-stat" "$2" | sed -n '/^forecast: /,$p' >told.one.txt
+    [[ -s told.two.txt ]] && diff told.two.txt told.one.txt || fail "$1 and $2 have other forecasts"
+    cp -r "$1" "$1.bare"
+    sed -i '/^ "forecast": \[/,/^ \],$/d' "$1.bare/plan.json"
     sed -i '/^ "source": /d' "$2/plan.json"
-    same_plan "$1" "$2" || fail "$1 and $2 differ"
+    same_plan "$1.bare" "$2" || fail "$1 and $2 differ"
 }
 # told MODEL: what model.json says of the model, not of how it was made
 told() { sed -e '/^ "training": {/,/^ },\{0,1\}$/d' -e '/^ "files": {/,$d' -e '/^ "plan_command": /d' "$1/model.json"; }
@@ -63,6 +69,15 @@ echo "ok the same as two commands"
 grep -q '^plan said.plan, of libsvm: ' out.txt && grep -q '^model said: ' out.txt || fail "it does not tell of plan and model: $(cat out.txt)"
 "$train" clicks.svm --algo lor -o json --json >out.json
 [[ $(all_values plan_read_bytes <out.json | wc -l) -ge 1 && $(grep -c '^{' out.json) = 1 ]] || fail "--json: $(cat out.json)"
+# The forecast is in the plan where it is shown, and where rows do not fit.
+"$train" clicks.svm --algo lor -o shown --verbose >out.txt 2>/dev/null
+grep -q '^forecast: what an epoch would move' out.txt && grep -q '^ "forecast": \[' shown.plan/plan.json || fail "--verbose shows no forecast: $(cat out.txt)"
+"$train" clicks.svm --algo fm --factors 4096 --memory 66M -o wide >out.txt
+grep -q '^ "forecast": \[' wide.plan/plan.json && grep -q '^forecast: what an epoch would move' out.txt || fail "rows that do not fit have no forecast: $(cat out.txt)"
+"$tools/drps-stat" json.plan --json >out.json
+[[ $(all_values store <out.json | grep -c relay) = 7 ]] || fail "drps-stat --json has no forecast: $(cat out.json)"
+"$tools/drps-stat" json.plan --html report.html >/dev/null
+grep -q '<h3>Forecast</h3>' report.html || fail "drps-stat --html has no forecast"
 printf '[drps-train]\nalgo = lor\ntest-fraction = 0.5\n' >options.ini
 "$train" clicks.svm --config options.ini -o configured --quiet
 [[ $(all_values test_samples <configured.plan/plan.json | sed -n 1p) -gt 1500 ]] || fail "--config has no options of data"

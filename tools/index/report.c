@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/drps_size.h"
+#include "index/forecast/drps_plan_forecast.h"
 #include "tools/drps_cli.h"
 #include "tools/drps_forecast_text.h"
 #include "tools/index/network.h"
@@ -262,7 +263,7 @@ static void print_summary(const struct drps_index_report *report)
 
 static int print_forecasts(const struct drps_index_result *r, struct drps_err *err)
 {
-    json_t *list = drps_index_report_forecasts(r);
+    json_t *list = drps_forecast_to_json(r->forecast, r->forecasts);
     if (!list) return drps_err_set(err, -ENOMEM, "no memory for the forecast");
     forecast_print(stdout, list);
     json_decref(list);

@@ -7,6 +7,7 @@
 
 #include "tools/drps_cli.h"
 #include "api/report/drps_link.h"
+#include "index/forecast/drps_plan_forecast.h"
 #include "tools/drps_folder_kind.h"
 #include "tools/stat/check.h"
 #include "tools/stat/checkpoints.h"
@@ -229,6 +230,16 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 
 /* ---- What the folder is ---- */
 
+static int show_plan(const struct drps_cli *cli, struct drps_plan *plan,
+                     const struct stat_shown *shown, struct drps_err *err)
+{
+    const int rc = drps_plan_complete_forecast(plan, err);
+    if (rc < 0) return rc;
+    if (cli->json) return drps_cli_json_print(json_incref(plan->json), err);
+    stat_print_plan(plan, shown);
+    return 0;
+}
+
 static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struct options *o,
                      struct drps_err *err)
 {
@@ -249,10 +260,8 @@ static int stat_plan(struct drps_cli *cli, const struct drps_io *io, const struc
             rc = stat_check_plan(cli, plan, err);
         else if (o->degrees)
             rc = stat_print_degrees(cli, plan, err);
-        else if (cli->json)
-            rc = drps_cli_json_print(json_incref(plan->json), err);
         else
-            stat_print_plan(plan, &o->shown);
+            rc = show_plan(cli, plan, &o->shown, err);
     }
     drps_plan_close(plan);
     return rc;

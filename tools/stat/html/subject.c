@@ -13,6 +13,7 @@
 #include "engine/publish/drps_modeldir.h"
 #include "engine/publish/drps_trained.h"
 #include "engine/train/verify/drps_covered.h"
+#include "index/forecast/drps_plan_forecast.h"
 #include "index/plan/drps_plan.h"
 
 enum { MODEL_MEMORY_BYTES = 64 << 20 };
@@ -24,10 +25,11 @@ static int open_plan(const struct drps_io *io, struct subject *s, struct drps_er
     struct drps_plan *plan;
     int rc = drps_plan_open(io, s->path, &plan, err);
     if (rc < 0) return rc == DRPS_E_NOT_FOUND ? folder_kind_unknown(s->path, err) : rc;
+    rc = drps_plan_complete_forecast(plan, err);
     s->json = json_incref(plan->json);
     s->plan_command = plan->info.command; /* in the manifest, which stays */
     drps_plan_close(plan);
-    return 0;
+    return rc;
 }
 
 static int open_model(const struct drps_io *io, struct subject *s, struct drps_err *err)
