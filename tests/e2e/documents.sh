@@ -67,7 +67,7 @@ index/reader/libsvm.c|libsvm_line|a libsvm line is parsed
 index/dictionary/dict_place.c|drps_dict_place|a row gets its number
 index/windows/cut.c|drps_cut_steps|a window is cut
 storage/relay/spill.c|drps_relay_make_room|a row leaves memory
-storage/relay/runs/runs_merge.c|drps_runs_begin|runs are merged
+storage/relay/runs/runs_merge.c|drps_runs_merge_some|runs are merged
 engine/step/server.c|drps_server_push|a gradient meets its row
 net/wire.c|drps_wire_decode|a peer's frame is checked
 base/folder/stage.c|drps_stage_commit|a model is renamed into place
