@@ -38,8 +38,7 @@ void model_begin(struct model *m, struct scratch *scratch, uint64_t seed,
                         .window = 1,
                         .delay = 20,
                         .reach = 60,
-                        .run_rows = 300,
-                        .merges = 1};
+                        .run_rows = 300};
     m->rows = must(malloc(MODEL_ROWS * c->row_bytes));
     assert_ok(drps_runs_open(c, &m->runs, &err), &err);
 }
@@ -148,8 +147,25 @@ static int take_window(struct model *m, uint64_t w, int looks, struct drps_err *
         for (size_t i = 0; i < now && rc == 0; i++)
             check_row(m, frames[i], nth_row(m, w, at + i));
         if (rc == 0 && !looks && random_below(&m->rng, 30) == 0) rc = model_run(m, err);
+        if (rc == 0 && !looks && random_below(&m->rng, 4) == 0)
+            rc = drps_runs_merge_some(m->runs, err);
     }
     return rc == 0 ? drps_runs_taken(m->runs, w, err) : rc;
+}
+
+/* Buffers are counted as those that runs have. */
+static void check_buffers(const struct drps_runs *r)
+{
+    uint32_t extra[2] = {0};
+    for (uint32_t i = 0; i < r->n; i++) {
+        const int merged = i > r->merging.at && i <= r->merging.at + r->merging.n;
+        uint32_t n = 0;
+        for (int32_t b = r->runs[i].first; b != DRPS_RUNS_NONE; b = r->reads[b].next)
+            n++;
+        assert_int_equal(r->runs[i].extra, n ? n - 1 : 0);
+        extra[merged] += r->runs[i].extra;
+    }
+    assert_memory_equal(r->extra, extra, sizeof(extra));
 }
 
 int model_take(struct model *m, struct drps_err *err)
@@ -159,7 +175,8 @@ int model_take(struct model *m, struct drps_err *err)
     if (rc < 0) return rc;
     m->window++;
     m->done = 0;
-    return m->merges && random_below(&m->rng, 4) ? drps_runs_merge_some(m->runs, err) : 0;
+    check_buffers(m->runs);
+    return random_below(&m->rng, 4) ? drps_runs_merge_some(m->runs, err) : 0;
 }
 
 int model_look(struct model *m, struct drps_err *err)

@@ -32,7 +32,6 @@ struct model {
     uint64_t delay;  /* the queue's rows are used so many windows later; 0: it has none */
     uint64_t reach;  /* the others' at most so many */
     size_t run_rows; /* of a run, about */
-    int merges;      /* 1: now and then, some of the runs are merged before they must be */
     unsigned saves;  /* so far */
     int pinned;      /* 1: the save that it was opened from has not been let go of */
 };

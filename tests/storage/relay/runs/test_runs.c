@@ -302,6 +302,7 @@ static void test_runs_are_merged_when_they_are_too_many(void **state)
         "100000",   "1000000", "10000000", "1100000", "11000000", "1110000", "11100000", "11110000",
     };
     struct drps_runs_config c = model_config(*state);
+    struct drps_err err = DRPS_ERR_INIT;
     c.runs = DRPS_RUNS_LEAST;
     struct drps_runs *r = open_runs(&c);
     for (int i = 0; i < 7; i++)
@@ -312,7 +313,11 @@ static void test_runs_are_merged_when_they_are_too_many(void **state)
         for (uint32_t k = 1; k < r->n; k++)
             got[k - 1] = (char)('0' + r->runs[k].level);
         assert_string_equal(got, levels[i]);
-        if (i == 0) assert_int_equal(drps_runs_merged_bytes(r), 0);
+        if (i == 0) { /* there is no place for one more, which may be saved */
+            assert_ok(drps_runs_merge_some(r, &err), &err);
+            assert_int_equal(r->merging.at, 0);
+            assert_int_equal(drps_runs_merged_bytes(r), 0);
+        }
         if (i == 1) assert_int_equal(drps_runs_merged_bytes(r), 4 * 19 * 10 * ROW);
     }
     drps_runs_close(r);
