@@ -1,24 +1,13 @@
-/*
- * The store asks for one window after another, and works on each for some time. So a thread reads
- * the record of the next one meanwhile, into the memory of the one that was decoded.
- */
+/* Which windows a run takes, and how the store reads them. */
 #include "engine/step/drps_windows.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/drps_alloc.h"
 #include "base/drps_size.h"
-#include "base/drps_thread.h"
+#include "index/windows/drps_window_records.h"
 #include "storage/relay/drps_relay.h"
-
-/* A window's record; not `whole`: without the rows, which come last. */
-struct part {
-    uint32_t number;
-    int whole;
-};
 
 struct drps_windows {
     const char *dir; /* borrowed: the plan's or the run's */
@@ -28,20 +17,7 @@ struct drps_windows {
     uint64_t working_rows;
     struct drps_store_window *heads; /* own: [windows] */
     uint64_t *front_bytes;           /* own: [windows] */
-    void *mem;                       /* own: room for the largest record */
-    size_t mem_bytes;
-    const void *record; /* in it: the one read last */
-
-    /* Reading ahead. `mem` and `record` are the reader's while it is ASKED, else the caller's. */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    pthread_t reader;
-    int started, stopping;
-    enum { NOTHING, ASKED, READ } ahead;
-    struct part asked;
-    struct drps_window head; /* of what was read */
-    int rc;                  /* of reading it */
-    struct drps_err err;
+    struct drps_window_records *records;
 };
 
 /* ---- Which windows ---- */
@@ -88,111 +64,13 @@ static int compile(const struct drps_windows_options *o, uint64_t *working_rows_
 
 /* ---- Reading ---- */
 
-static int read_whole(struct drps_windows *w, uint32_t number, struct drps_window *head,
-                      struct drps_err *err)
+static int read_part(struct drps_windows *w, struct drps_window_part part, const void **record_out,
+                     struct drps_window *head_out, struct drps_err *err)
 {
-    int rc = drps_recfile_read_in(w->file, number, 1, w->mem, &w->record, err);
-    if (rc == 0) rc = drps_window_head(w->record, drps_recfile_bytes(w->file, number), head, err);
-    return rc;
-}
-
-static int read_front(struct drps_windows *w, uint32_t number, struct drps_window *head,
-                      struct drps_err *err)
-{
-    const size_t bytes = (size_t)w->front_bytes[number];
-    int rc = drps_recfile_read_front(w->file, number, bytes, w->mem, &w->record, err);
-    if (rc == 0) rc = drps_window_check_front(w->record, bytes, err);
-    if (rc == 0) rc = drps_window_head(w->record, bytes, head, err);
-    return rc;
-}
-
-static int read_part(struct drps_windows *w, struct part part, struct drps_window *head,
-                     struct drps_err *err)
-{
-    int rc =
-        part.whole ? read_whole(w, part.number, head, err) : read_front(w, part.number, head, err);
+    int rc = drps_window_records_read(w->records, part, record_out, head_out, err);
     if (rc < 0)
         (void)drps_err_context(err, "%s/" DRPS_FILE_WINDOWS ": window %u", w->dir, part.number);
     return rc;
-}
-
-/* ---- Reading ahead ---- */
-
-/* What to read; 0: stop. */
-static int await_asked(struct drps_windows *w)
-{
-    (void)pthread_mutex_lock(&w->lock);
-    while (w->ahead != ASKED && !w->stopping)
-        (void)pthread_cond_wait(&w->changed, &w->lock);
-    const int go = !w->stopping;
-    (void)pthread_mutex_unlock(&w->lock);
-    return go;
-}
-
-static void *reader(void *arg)
-{
-    struct drps_windows *w = arg;
-    drps_thread_serves();
-    while (await_asked(w)) {
-        w->err = (struct drps_err)DRPS_ERR_INIT;
-        w->rc = read_part(w, w->asked, &w->head, &w->err);
-        (void)pthread_mutex_lock(&w->lock);
-        w->ahead = READ;
-        (void)pthread_cond_broadcast(&w->changed);
-        (void)pthread_mutex_unlock(&w->lock);
-    }
-    return NULL;
-}
-
-static int start_reader(struct drps_windows *w, struct drps_err *err)
-{
-    (void)pthread_mutex_init(&w->lock, NULL); /* glibc: these cannot fail with default attributes */
-    (void)pthread_cond_init(&w->changed, NULL);
-    const int rc = pthread_create(&w->reader, NULL, reader, w);
-    if (rc) return drps_err_set(err, -rc, "cannot start a reading thread: %s", strerror(rc));
-    w->started = 1;
-    return 0;
-}
-
-static void stop_reader(struct drps_windows *w)
-{
-    if (!w->started) return;
-    (void)pthread_mutex_lock(&w->lock);
-    w->stopping = 1;
-    (void)pthread_cond_broadcast(&w->changed);
-    (void)pthread_mutex_unlock(&w->lock);
-    (void)pthread_join(w->reader, NULL);
-    (void)pthread_cond_destroy(&w->changed);
-    (void)pthread_mutex_destroy(&w->lock);
-}
-
-/* The window after the one that was decoded; rows are asked for in the first epoch alone. */
-static void ask_next(struct drps_windows *w, struct part last)
-{
-    const uint32_t next = (last.number + 1) % w->windows;
-    (void)pthread_mutex_lock(&w->lock);
-    w->asked = (struct part){next, last.whole && next};
-    w->ahead = ASKED;
-    (void)pthread_cond_broadcast(&w->changed);
-    (void)pthread_mutex_unlock(&w->lock);
-}
-
-/* 1: the part was read ahead; then *head and *rc are set. In any case `mem` is the caller's again.
- */
-static int take_ahead(struct drps_windows *w, struct part part, struct drps_window *head, int *rc,
-                      struct drps_err *err)
-{
-    (void)pthread_mutex_lock(&w->lock);
-    while (w->ahead == ASKED)
-        (void)pthread_cond_wait(&w->changed, &w->lock);
-    const int is =
-        w->ahead == READ && w->asked.number == part.number && w->asked.whole == part.whole;
-    w->ahead = NOTHING;
-    (void)pthread_mutex_unlock(&w->lock);
-    if (!is) return 0;
-    *head = w->head;
-    *rc = w->rc < 0 ? drps_err_set(err, w->rc, "%s", w->err.text) : 0;
-    return 1;
 }
 
 /* ---- Opening ---- */
@@ -200,29 +78,27 @@ static int take_ahead(struct drps_windows *w, struct part part, struct drps_wind
 void drps_windows_close(struct drps_windows *w)
 {
     if (!w) return;
-    stop_reader(w);
+    drps_window_records_close(w->records);
     drps_recfile_close(w->file);
     free(w->heads);
     free(w->front_bytes);
-    drps_pages_free(w->mem, w->mem_bytes);
     free(w);
 }
 
 static int open_file(struct drps_windows *w, const struct drps_io *io, struct drps_err *err)
 {
-    uint64_t most = 0;
     char *path = drps_path_join(w->dir, DRPS_FILE_WINDOWS);
     if (!path) return drps_err_set(err, -ENOMEM, "no memory to read %s/" DRPS_FILE_WINDOWS, w->dir);
     int rc = drps_recfile_open(io, path, DRPS_KIND_WINDOWS, &w->file, err);
     free(path);
     if (rc < 0) return rc;
-    for (uint64_t i = 0; i < drps_recfile_count(w->file); i++)
-        if (drps_recfile_run_bytes(w->file, i, 1) > most)
-            most = drps_recfile_run_bytes(w->file, i, 1);
+    const size_t count = (size_t)drps_recfile_count(w->file);
     drps_recfile_go_direct(w->file);
-    w->mem_bytes = (size_t)drps_recfile_room(most);
-    w->mem = drps_pages_new(w->mem_bytes);
-    return w->mem ? 0 : drps_err_set(err, -ENOMEM, "no memory for a window's record");
+    w->heads = drps_array_new(count, sizeof(*w->heads));
+    w->front_bytes = drps_array_new(count, sizeof(*w->front_bytes));
+    if (!w->heads || !w->front_bytes)
+        return drps_err_set(err, -ENOMEM, "no memory for %zu windows", count);
+    return drps_window_records_open(w->file, w->front_bytes, &w->records, err);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -237,14 +113,12 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
     const uint64_t steps = info->batches + info->eval_batches;
     uint64_t next = 0, working_rows = 0;
     int rc = 0;
-    w->heads = drps_array_new((size_t)count, sizeof(*w->heads));
-    w->front_bytes = drps_array_new((size_t)count, sizeof(*w->front_bytes));
-    if (!w->heads || !w->front_bytes)
-        return drps_err_set(err, -ENOMEM, "no memory for %llu windows", (unsigned long long)count);
     for (uint64_t i = 0; i < count && rc == 0; i++) {
-        struct drps_window head = {0};
-        rc = read_part(w, (struct part){(uint32_t)i, 1}, &head, err);
+        const void *record;
+        struct drps_window head;
+        rc = read_part(w, (struct drps_window_part){(uint32_t)i, 1}, &record, &head, err);
         if (rc < 0) return rc;
+        drps_window_records_done_alone(w->records);
         if (head.windows != count || head.first_step != next || head.max_rows > info->rows)
             return drps_err_set(err, DRPS_E_CORRUPT,
                                 "%s/" DRPS_FILE_WINDOWS
@@ -279,8 +153,8 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
 }
 
 /* The record at hand, into the caller's arrays for max_rows, or NULL. */
-static int decode(const struct drps_windows *w, struct part part, struct drps_window *win,
-                  uint32_t *rows_out, struct drps_use_distances *next,
+static int decode(const struct drps_windows *w, struct drps_window_part part, const void *record,
+                  struct drps_window *win, uint32_t *rows_out, struct drps_use_distances *next,
                   struct drps_use_distances *prev, struct drps_err *err)
 {
     const size_t rows = w->heads[part.number].n;
@@ -288,7 +162,7 @@ static int decode(const struct drps_windows *w, struct part part, struct drps_wi
                                              : w->front_bytes[part.number]);
     win->rows = rows_out;
     win->cap = w->max_rows;
-    int rc = drps_window_decode_use_distances(w->record, bytes, part.whole, win, next, prev, err);
+    int rc = drps_window_decode_use_distances(record, bytes, part.whole, win, next, prev, err);
     if (rc == 0 && win->n != rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win->n, rows);
     if (rc == 0 && part.whole && win->n && rows_out[win->n - 1] >= w->rows) /* increasing */
@@ -304,20 +178,21 @@ static int read_window(void *ctx, uint32_t number, struct drps_store_window *out
                        struct drps_err *err)
 {
     struct drps_windows *w = ctx;
-    const struct part part = {number, rows != NULL};
-    struct drps_window win = {0};
-    int rc;
+    const struct drps_window_part part = {number, rows != NULL};
+    struct drps_window win;
+    const void *record;
 
     *out = w->heads[number];
     if (!rows && !next && !prev) return 0;
-    if (!take_ahead(w, part, &win, &rc, err)) rc = read_part(w, part, &win, err);
-    if (rc == 0 && (win.n > w->max_rows || win.windows != w->windows))
+    int rc = read_part(w, part, &record, &win, err);
+    if (rc < 0) return rc;
+    if (win.n > w->max_rows || win.windows != w->windows)
         rc = drps_err_set(err, DRPS_E_CORRUPT,
                           "%s/" DRPS_FILE_WINDOWS
                           ": window %u of %u has %zu rows; they were %u, of at most %u",
                           w->dir, number, win.windows, win.n, w->windows, w->max_rows);
-    if (rc == 0) rc = decode(w, part, &win, rows, next, prev, err);
-    if (rc == 0) ask_next(w, part);
+    if (rc == 0) rc = decode(w, part, record, &win, rows, next, prev, err);
+    drps_window_records_done(w->records);
     return rc;
 }
 
@@ -338,7 +213,6 @@ int drps_windows_open(const struct drps_windows_options *o, struct drps_windows 
     }
     if (rc == 0) rc = open_file(w, o->plan->io, err);
     if (rc == 0) rc = survey(w, &o->plan->info, err);
-    if (rc == 0) rc = start_reader(w, err);
     if (rc < 0) {
         drps_windows_close(w);
         return rc;

@@ -25,8 +25,9 @@ struct list {
 struct drps_waiting {
     struct block *blocks; /* own */
     size_t bytes;
-    uint64_t most;      /* frames of a list */
-    uint32_t free;      /* the first block that no list has; NO_BLOCK: none */
+    uint64_t most; /* frames of a list */
+    uint32_t free; /* the first block that no list has; NO_BLOCK: none */
+    uint32_t windows;
     struct list *lists; /* own: [windows] */
 };
 
@@ -36,6 +37,7 @@ struct drps_waiting *drps_waiting_new(uint32_t windows, uint64_t frames, uint64_
     struct drps_waiting *waiting = calloc(1, sizeof(*waiting));
     if (!waiting) return NULL;
     waiting->most = most;
+    waiting->windows = windows;
     waiting->bytes = (size_t)blocks * sizeof(*waiting->blocks);
     waiting->blocks = blocks < NO_BLOCK ? drps_pages_new(waiting->bytes) : NULL;
     waiting->lists = drps_array_new(windows, sizeof(*waiting->lists));
@@ -79,15 +81,19 @@ static int add_block(struct drps_waiting *waiting, struct list *list, struct drp
     return 0;
 }
 
+static int too_many(uint32_t window, struct drps_err *err)
+{
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "more rows wait for window %u than it has: the plan's windows "
+                        "contradict each other; make the plan anew",
+                        window);
+}
+
 int drps_waiting_add(struct drps_waiting *waiting, uint32_t window, const uint32_t *frames,
                      size_t n, struct drps_err *err)
 {
     struct list *list = &waiting->lists[window];
-    if (n > waiting->most - list->n)
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "more rows wait for window %u than it has: the plan's windows "
-                            "contradict each other; make the plan anew",
-                            window);
+    if (n > waiting->most - list->n) return too_many(window, err);
     while (n) {
         if (list->last == NO_BLOCK || waiting->blocks[list->last].n == BLOCK_FRAMES) {
             int rc = add_block(waiting, list, err);
@@ -101,6 +107,32 @@ int drps_waiting_add(struct drps_waiting *waiting, uint32_t window, const uint32
         frames += now;
         n -= now;
     }
+    return 0;
+}
+
+int drps_waiting_add_each(struct drps_waiting *waiting, uint32_t window, const uint32_t *distances,
+                          const uint32_t *frames, size_t n, uint32_t *once_out, size_t *once_n_out,
+                          struct drps_err *err)
+{
+    const uint32_t windows = waiting->windows;
+    size_t once = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (distances[i] >= windows) {
+            once_out[once++] = frames[i];
+            continue;
+        }
+        const uint32_t at = window + distances[i], later = at < windows ? at : at - windows;
+        struct list *list = &waiting->lists[later];
+        if (list->n == waiting->most) return too_many(later, err);
+        if (list->last == NO_BLOCK || waiting->blocks[list->last].n == BLOCK_FRAMES) {
+            int rc = add_block(waiting, list, err);
+            if (rc < 0) return rc;
+        }
+        struct block *b = &waiting->blocks[list->last];
+        b->frames[b->n++] = frames[i];
+        list->n++;
+    }
+    *once_n_out = once;
     return 0;
 }
 

@@ -24,6 +24,13 @@ uint64_t drps_waiting_count(const struct drps_waiting *waiting, uint32_t window)
 DRPS_MUST_CHECK
 int drps_waiting_add(struct drps_waiting *waiting, uint32_t window, const uint32_t *frames,
                      size_t n, struct drps_err *err);
+/* Append frame i to the list of the window that is distances[i] after `window`, below one epoch, i
+ * = 0 .. n - 1. Those of a whole epoch go to once_out [n] instead, in order. As drps_waiting_add().
+ */
+DRPS_MUST_CHECK
+int drps_waiting_add_each(struct drps_waiting *waiting, uint32_t window, const uint32_t *distances,
+                          const uint32_t *frames, size_t n, uint32_t *once_out, size_t *once_n_out,
+                          struct drps_err *err);
 /* Copy a window's list, in order, to frames_out [count]; with `clear` it is empty then. */
 void drps_waiting_take(struct drps_waiting *waiting, uint32_t window, int clear,
                        uint32_t *frames_out);

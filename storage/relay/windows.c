@@ -22,13 +22,25 @@ static int contradiction(uint64_t q, const char *what, struct drps_err *err)
 /* ---- Sorting by use distance ---- */
 
 /*
- * Items are sorted by counting, in quarters that are gone through side by side: the next item of
- * each quarter, often of the same distance as the one before, need not wait for the others.
+ * Items are sorted by counting. Many are sorted in quarters that are gone through side by side: the
+ * next item of each quarter, often of the same distance as the one before, need not wait for the
+ * others. Few have not the same distance often, and fewer counts stay in the processor's cache.
  */
-enum { QUARTERS = DRPS_RELAY_QUARTERS };
+enum { QUARTERS = DRPS_RELAY_QUARTERS, MANY = 16 /* for each distance */ };
 
-/* counts[d] becomes the number of items with distance d, 1 .. K. */
-static void count_distances(struct drps_relay *st, const uint32_t *distance, size_t n)
+static int are_many(const struct drps_relay *st, size_t n)
+{
+    return n / MANY >= st->source.windows;
+}
+
+static void count_few(struct drps_relay *st, const uint32_t *distance, size_t n)
+{
+    memset(st->counts, 0, (st->source.windows + 2) * sizeof(*st->counts));
+    for (size_t i = 0; i < n; i++)
+        st->counts[distance[i]]++;
+}
+
+static void count_many(struct drps_relay *st, const uint32_t *distance, size_t n)
 {
     uint32_t(*restrict parts)[QUARTERS] = st->parts;
     const size_t quarter = n / QUARTERS;
@@ -45,10 +57,24 @@ static void count_distances(struct drps_relay *st, const uint32_t *distance, siz
     }
 }
 
-/* Put items into st->order, by distance; counts[d], the position of the first item of distance d,
- * becomes the position after its last. */
-static void sort_items(struct drps_relay *st, const uint32_t *distance, const uint32_t *item,
-                       size_t n)
+/* counts[d] becomes the number of items with distance d, 1 .. K. */
+static void count_distances(struct drps_relay *st, const uint32_t *distance, size_t n)
+{
+    if (are_many(st, n))
+        count_many(st, distance, n);
+    else
+        count_few(st, distance, n);
+}
+
+static void sort_few(struct drps_relay *st, const uint32_t *distance, const uint32_t *item,
+                     size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        st->order[st->counts[distance[i]]++] = item[i];
+}
+
+static void sort_many(struct drps_relay *st, const uint32_t *distance, const uint32_t *item,
+                      size_t n)
 {
     uint32_t(*restrict parts)[QUARTERS] = st->parts;
     uint32_t *restrict order = st->order;
@@ -64,6 +90,17 @@ static void sort_items(struct drps_relay *st, const uint32_t *distance, const ui
             order[parts[distance[k * quarter + i]][k]++] = item[k * quarter + i];
     for (size_t i = QUARTERS * quarter; i < n; i++)
         order[parts[distance[i]][QUARTERS - 1]++] = item[i];
+}
+
+/* Put items into st->order, by distance; counts[d], the position of the first item of distance d,
+ * becomes the position after its last. */
+static void sort_items(struct drps_relay *st, const uint32_t *distance, const uint32_t *item,
+                       size_t n)
+{
+    if (are_many(st, n))
+        sort_many(st, distance, item, n);
+    else
+        sort_few(st, distance, item, n);
 }
 
 /* ---- Opening ---- */
@@ -261,50 +298,27 @@ int drps_relay_open_window(struct drps_relay *st, uint64_t q, struct drps_err *e
 
 /* ---- Closing ---- */
 
-/* Put the frames of leaving rows into st->order, by use distance; counts[d] becomes the end of
- * distance d. Returns how many rows leave. */
-static size_t order_leavers(struct drps_relay *st, const struct drps_relay_window *win)
+/* Rows that are used again within an epoch wait where they are. The frames of those that are used
+ * once an epoch go to st->order. */
+static int wait_leavers(struct drps_relay *st, const struct drps_relay_window *win, uint32_t w,
+                        size_t *once_out, struct drps_err *err)
 {
     const size_t n =
         drps_pick(&st->picker, win->next.marks, win->head.n, 1, win->frame, st->picked);
-    count_distances(st, win->next.far, n);
-    uint32_t at = 0;
-    for (uint32_t d = 2; d <= st->source.windows; d++) {
-        const uint32_t rows = st->counts[d];
-        st->counts[d] = at;
-        at += rows;
-    }
-    sort_items(st, win->next.far, st->picked, n);
-    st->counts[1] = 0; /* where distance 2 begins */
-    return n;
+    return drps_waiting_add_each(st->waiting, w, win->next.far, st->picked, n, st->order, once_out,
+                                 err);
 }
 
-/* Rows that are used again within an epoch wait where they are. */
-static int wait_leavers(struct drps_relay *st, uint32_t w, struct drps_err *err)
-{
-    const uint32_t windows = st->source.windows;
-    int rc = 0;
-    for (uint32_t d = 2; d < windows && rc == 0; d++) {
-        const uint32_t first = st->counts[d - 1], n = st->counts[d] - first;
-        if (n) rc = drps_waiting_add(st->waiting, (w + d) % windows, st->order + first, n, err);
-    }
-    return rc;
-}
-
-/* Rows that are used once an epoch go to the queue, unless there is memory for them; then they
- * wait, too. Sets how many bytes were written. */
-static int queue_leavers(struct drps_relay *st, uint64_t q, uint64_t *bytes_out,
+/* The n rows in st->order go to the queue, unless there is memory for them; then they wait, too.
+ * Sets how many bytes were written. */
+static int queue_leavers(struct drps_relay *st, uint64_t q, size_t n, uint64_t *bytes_out,
                          struct drps_err *err)
 {
-    const uint32_t windows = st->source.windows;
-    if (windows < 2) return 0;
-    const uint32_t first = st->counts[windows - 1], n = st->counts[windows] - first;
-    const uint32_t *frames = st->order + first;
     if (!n) return 0;
     if (st->frames == st->config.rows || !drps_relay_queues(st->free_n, st->frames))
-        return drps_waiting_add(st->waiting, drps_relay_number(st, q), frames, n, err);
-    int rc = drps_runs_queue(st->runs, q + windows, st->rows, frames, n, err);
-    drps_relay_free_frames(st, frames, n);
+        return drps_waiting_add(st->waiting, drps_relay_number(st, q), st->order, n, err);
+    int rc = drps_runs_queue(st->runs, q + st->source.windows, st->rows, st->order, n, err);
+    drps_relay_free_frames(st, st->order, n);
     *bytes_out = n * st->config.row_bytes;
     return rc;
 }
@@ -314,9 +328,9 @@ int drps_relay_close_window(struct drps_relay *st, uint64_t q, struct drps_err *
     const uint64_t start = drps_clock_ns();
     const uint32_t w = drps_relay_number(st, q);
     struct drps_window_stats stats = {0};
-    (void)order_leavers(st, &st->open[q % 2]);
-    int rc = wait_leavers(st, w, err);
-    if (rc == 0) rc = queue_leavers(st, q, &stats.written_bytes, err);
+    size_t once = 0;
+    int rc = wait_leavers(st, &st->open[q % 2], w, &once, err);
+    if (rc == 0) rc = queue_leavers(st, q, once, &stats.written_bytes, err);
     if (rc < 0) return rc;
     stats.close_ns = drps_clock_ns() - start;
     keep_stats(st, w, &stats);

@@ -1,5 +1,5 @@
 /*
- * Windows of a run, the next one read ahead: in any order and of either part they are those that
+ * Windows of a run, the next ones read ahead: in any order and of either part they are those that
  * the file holds, and what cannot be read says so when it is asked for.
  */
 #include <setjmp.h>
@@ -149,15 +149,19 @@ static void test_windows_in_order_are_those_of_the_file(void **state)
     close_fixture(&f);
 }
 
-/* What was read ahead is another window, or another part of it. */
+/* What was read ahead is now and then another window, or another part of it. */
 static void test_windows_in_any_order_are_those_of_the_file(void **state)
 {
     (void)state;
     struct fixture f;
     open_fixture(&f);
-    for (uint64_t i = 0; i < 200; i++)
-        check_window(&f, (uint32_t)(drps_rng_at(3, 2 * i) % f.source.windows),
-                     (int)(drps_rng_at(3, 2 * i + 1) % 2));
+    uint32_t q = 0;
+    int whole = 1;
+    for (uint64_t i = 0; i < 400; i++) {
+        if (drps_rng_at(3, 3 * i) % 4 == 0) q = (uint32_t)(drps_rng_at(3, 3 * i + 1) % 1000);
+        if (drps_rng_at(3, 3 * i) % 8 == 1) whole = (int)(drps_rng_at(3, 3 * i + 2) % 2);
+        check_window(&f, q++ % f.source.windows, whole);
+    }
     close_fixture(&f);
 }
 

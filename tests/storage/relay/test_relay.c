@@ -337,6 +337,39 @@ static void test_waiting_rows_keep_order(void **state)
     drps_waiting_free(NULL);
 }
 
+/* Row by row, by distance: the lists are as when each is appended to its list. */
+static void test_rows_wait_by_distance(void **state)
+{
+    (void)state;
+    enum { WINDOWS = 5, N = 400 };
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_waiting *waiting = drps_waiting_new(WINDOWS, N, N / 4);
+    uint32_t distances[N], frames[N], once[N], out[N], want[N];
+    size_t n = 0, wanted = 0;
+    for (uint32_t i = 0; i < N; i++) {
+        distances[i] = 2 + (uint32_t)(drps_rng_at(5, i) % (WINDOWS - 1));
+        frames[i] = 3 * i;
+    }
+    assert_int_equal(drps_waiting_add_each(waiting, 3, distances, frames, 300, once, &n, &err), 0);
+    for (uint32_t w = 0; w <= WINDOWS; w++) { /* the last are those of a whole epoch */
+        const uint32_t distance = w == WINDOWS ? WINDOWS : (w + WINDOWS - 3) % WINDOWS;
+        wanted = 0;
+        for (uint32_t i = 0; i < 300; i++)
+            if (distances[i] == distance) want[wanted++] = frames[i];
+        if (w < WINDOWS) {
+            assert_int_equal(drps_waiting_count(waiting, w), wanted);
+            drps_waiting_take(waiting, w, 0, out);
+        }
+        assert_memory_equal(w < WINDOWS ? out : once, want, wanted * sizeof(*want));
+    }
+    assert_int_equal(n, wanted);
+    for (uint32_t i = 0; i < N; i++)
+        distances[i] = 2;
+    assert_int_equal(drps_waiting_add_each(waiting, 3, distances, frames, 100, once, &n, &err),
+                     DRPS_E_CORRUPT);
+    drps_waiting_free(waiting);
+}
+
 static void test_merges_when_memory_is_short(void **state)
 {
     (void)state;
@@ -895,6 +928,7 @@ int main(void)
         cmocka_unit_test(test_sure_share_fits_any_windows),
         cmocka_unit_test(test_sure_share_grows),
         cmocka_unit_test(test_waiting_rows_keep_order),
+        cmocka_unit_test(test_rows_wait_by_distance),
         cmocka_unit_test(test_merges_when_memory_is_short),
         cmocka_unit_test(test_layout_follows_cost),
         cmocka_unit_test(test_chunks_are_forecast_from_frames),
