@@ -192,10 +192,11 @@ static void test_rows_wait_where_there_is_room(void **state)
             struct drps_store_stats stats;
             run(p, &(struct how){.extra_memory = share * all / 4}, &stats);
             assert_true(stats.rows_sent <= before);
-            /* Scans end the run that is being written, which moves some rows more. Memory fills up
-             * in the first epoch, and rows of the last one do not come back. */
+            /* Scans end the run that is being written, which moves some rows more, also where few
+             * move. Memory fills up in the first epoch, and rows of the last one do not come back.
+             */
             const uint64_t sent = stats.rows_sent, epochs = p->source.epochs;
-            assert_true(4 * stats.rows_arrived <= 5 * sent * epochs);
+            assert_true(4 * stats.rows_arrived <= 5 * sent * epochs + p->rows);
             assert_true(4 * stats.rows_arrived >= 3 * sent * (epochs - 2));
             before = stats.rows_sent;
             if (share == 0) moved += stats.rows_sent;
