@@ -84,11 +84,13 @@ static void test_size_format(void **state)
     assert_string_equal(drps_size_format(1536, buf, 4), "1.5");
 }
 
+uint64_t __real_drps_memory_available(void); /* not the little that tests have */
+
 static void test_size_memory_of_this_machine(void **state)
 {
     (void)state;
-    assert_true(drps_memory_available() > 1 << 20);
-    assert_true(drps_memory_available() < UINT64_MAX);
+    assert_true(__real_drps_memory_available() > 1 << 20);
+    assert_true(__real_drps_memory_available() < UINT64_MAX);
     assert_true(drps_memory_peak() > 1 << 16);
 }
 

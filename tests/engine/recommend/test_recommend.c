@@ -48,11 +48,18 @@ static double score_of(const struct ratings_model *m, size_t user, size_t item)
     return sum;
 }
 
+/* The text has room for twice as much whenever it grows to a power of two: sanitizers copy it each
+ * time. */
 static void append(char **text, size_t *n, const char *line)
 {
     const size_t more = strlen(line);
-    *text = realloc(*text, *n + more + 1);
-    assert_non_null(*text);
+    size_t room = 1;
+    while (room < *n + more + 1)
+        room *= 2;
+    if (*n + 1 <= room / 2 || *n == 0) {
+        *text = realloc(*text, room);
+        assert_non_null(*text);
+    }
     memcpy(*text + *n, line, more + 1);
     *n += more;
 }
