@@ -139,7 +139,7 @@ static int describe_plan(const char *path, char **json_out, struct drps_err *err
 {
     struct drps_plan *plan;
     int rc = drps_plan_open(drps_io_os(), path, &plan, err);
-    if (rc == 0) rc = drps_plan_complete_forecast(plan, err);
+    if (rc == 0) rc = drps_plan_complete_forecast(plan, NULL, err);
     if (rc == 0) rc = drps_json_text(json_incref(plan->json), json_out, err);
     drps_plan_close(plan);
     return rc;

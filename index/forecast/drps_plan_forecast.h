@@ -3,6 +3,7 @@
 #ifndef DRPS_INDEX_FORECAST_PLAN_FORECAST_H
 #define DRPS_INDEX_FORECAST_PLAN_FORECAST_H
 
+#include "base/drps_log.h"
 #include "index/plan/drps_plan.h"
 #include "index/plan/drps_window.h"
 
@@ -23,10 +24,12 @@ void *drps_forecast_to_json(const struct drps_forecast *list, size_t n);
 /*
  * Give an open plan the forecast that was left for later, as the member "forecast" of plan->json.
  * Nothing is written. A plan that has one, that was told to have none, or that is for several
- * workers stays as it is. It takes as long as in the run that made the plan, and as much memory.
- * Errors of reading the plan, which then has none.
+ * workers stays as it is. It takes as long as in the run that made the plan, and as much memory,
+ * but no more than half of what is available. Where it cannot be made, as where files of the plan
+ * are damaged, the plan has none, which is told as a warning. DRPS_E_INTERRUPTED alone is returned.
  */
 DRPS_MUST_CHECK
-int drps_plan_complete_forecast(struct drps_plan *plan, struct drps_err *err);
+int drps_plan_complete_forecast(struct drps_plan *plan, const struct drps_log *log,
+                                struct drps_err *err);
 
 #endif

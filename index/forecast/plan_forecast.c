@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
 
 enum { FORECASTS_MOST = 24, MEMORY_LEAST = 64 << 20 };
@@ -44,8 +45,10 @@ void *drps_forecast_to_json(const struct drps_forecast *list, size_t n)
 static int make(struct drps_plan *plan, const uint32_t *block_first, struct drps_err *err)
 {
     const struct drps_plan_info *info = &plan->info;
-    const uint64_t memory =
+    const uint64_t wanted =
         info->memory_bytes > MEMORY_LEAST ? info->memory_bytes : (uint64_t)MEMORY_LEAST;
+    const uint64_t there = drps_memory_available();
+    const uint64_t memory = wanted < there ? wanted : there;
     struct drps_forecast list[FORECASTS_MOST];
     size_t n;
     int rc = drps_plan_forecast(plan->io, plan->dir, info, block_first, memory / 2, list,
@@ -57,13 +60,17 @@ static int make(struct drps_plan *plan, const uint32_t *block_first, struct drps
                : drps_err_set(err, -ENOMEM, "no memory for the forecast");
 }
 
-int drps_plan_complete_forecast(struct drps_plan *plan, struct drps_err *err)
+int drps_plan_complete_forecast(struct drps_plan *plan, const struct drps_log *log,
+                                struct drps_err *err)
 {
+    struct drps_err why = DRPS_ERR_INIT;
     uint32_t *block_first;
     if (json_object_get(plan->json, "forecast") || drps_plan_shape(&plan->info) != DRPS_PLAN_ONE)
         return 0;
-    int rc = drps_plan_blocks(plan, &block_first, err);
-    if (rc == 0) rc = make(plan, block_first, err);
+    int rc = drps_plan_blocks(plan, &block_first, &why);
+    if (rc == 0) rc = make(plan, block_first, &why);
     free(block_first);
-    return rc;
+    if (rc == DRPS_E_INTERRUPTED) return drps_err_set(err, rc, "%s", why.text);
+    if (rc < 0) drps_log(log, DRPS_LOG_WARN, "no forecast of disk traffic: %s", why.text);
+    return 0;
 }

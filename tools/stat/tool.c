@@ -233,7 +233,7 @@ static int parse(struct drps_cli *cli, int key, char *arg)
 static int show_plan(const struct drps_cli *cli, struct drps_plan *plan,
                      const struct stat_shown *shown, struct drps_err *err)
 {
-    const int rc = drps_plan_complete_forecast(plan, err);
+    const int rc = drps_plan_complete_forecast(plan, &cli->log, err);
     if (rc < 0) return rc;
     if (cli->json) return drps_cli_json_print(json_incref(plan->json), err);
     stat_print_plan(plan, shown);
@@ -327,6 +327,7 @@ static int write_html(struct drps_cli *cli, const struct drps_io *io, const stru
 {
     struct html_report report = o->report;
     report.paths = o->paths;
+    report.log = &cli->log;
     const int rc = html_report_write(io, &report, err);
     if (rc == 0 && cli->log.level >= DRPS_LOG_INFO && strcmp(report.file, "-") != 0)
         printf("report %s: open it in a browser\n", report.file);

@@ -15,6 +15,7 @@ struct html_report {
     int replace;              /* an existing file is replaced */
     const char *const *paths; /* [n], 1 to HTML_REPORT_MOST folders */
     size_t n;
+    const struct drps_log *log; /* warnings; may be NULL */
 };
 
 /* Returns 0, or what a folder could not be read for, or the file not written: -EEXIST, and

@@ -30,6 +30,7 @@ static int open_subjects(const struct drps_io *io, const struct html_report *rep
 {
     for (size_t i = 0; i < report->n; i++) {
         int rc = drps_textfile_check(report->file, report->paths[i], NULL, 0, err);
+        s[i].log = report->log;
         if (rc == 0) rc = subject_open(io, report->paths[i], &s[i], err);
         if (rc < 0) return rc;
     }

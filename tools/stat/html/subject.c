@@ -25,7 +25,7 @@ static int open_plan(const struct drps_io *io, struct subject *s, struct drps_er
     struct drps_plan *plan;
     int rc = drps_plan_open(io, s->path, &plan, err);
     if (rc < 0) return rc == DRPS_E_NOT_FOUND ? folder_kind_unknown(s->path, err) : rc;
-    rc = drps_plan_complete_forecast(plan, err);
+    rc = drps_plan_complete_forecast(plan, s->log, err);
     s->json = json_incref(plan->json);
     s->plan_command = plan->info.command; /* in the manifest, which stays */
     drps_plan_close(plan);
@@ -142,7 +142,7 @@ int subject_open(const struct drps_io *io, const char *path, struct subject *s,
                                                      [FOLDER_TRAINED] = open_trained,
                                                      [FOLDER_CHECKPOINTS] = open_checkpoints,
                                                      [FOLDER_PLAN] = open_plan};
-    *s = (struct subject){.path = path, .name = path};
+    *s = (struct subject){.path = path, .name = path, .log = s->log};
     int rc = folder_kind_of(io, path, &s->kind, err);
     if (rc == 0) rc = open[s->kind](io, s, err);
     return rc == 0 ? take_training(s, err) : rc;

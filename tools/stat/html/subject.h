@@ -10,6 +10,7 @@
 
 struct subject {
     const char *path; /* borrowed */
+    const struct drps_log *log;
     const char *name; /* in it: the last part of the path, or all of it where two are alike */
     enum folder_kind kind;
     json_t *json;           /* own. Of checkpoints: made here, of the newest one of rank 0 */
@@ -18,7 +19,7 @@ struct subject {
     unsigned style;                     /* of its lines, where several are compared */
 };
 
-/* Open and check what is in the folder. Errors are those of what it holds. */
+/* Open and check what is in the folder; s->log is set. Errors are those of what it holds. */
 DRPS_MUST_CHECK
 int subject_open(const struct drps_io *io, const char *path, struct subject *s,
                  struct drps_err *err);
