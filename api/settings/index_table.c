@@ -149,8 +149,8 @@ const struct argp_option drps_index_table[] = {
     {"block-size", KEY_BLOCK_BYTES, "SIZE", 0, "Bytes a block at most (default 2K)", 6},
     {"seek-us", KEY_SEEK, "T", 0, "What a disk request costs beside its bytes (default 40)", 6},
     {"transfer-mbs", KEY_TRANSFER, "R", 0, "MB/s of long requests (default 1200)", 6},
-    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder, and computing: the forecast then has "
-     "seconds", 6},
+    {"calibrate", KEY_CALIBRATE, "DIR", 0, "Measure --seek-us and --transfer-mbs on the disk of this folder, and arithmetic: the forecast then has "
+     "seconds, and drps-train the limit they set", 6},
     {"topk", KEY_TOP_K, "K", 0, "topk: pairs merged a round (default 50)", 6},
     {"min-gain", KEY_MIN_GAIN, "US", 0, "Merge only what saves more an epoch (default 0)", 6},
     {"prune", KEY_PRUNE, "F", 0, "Rows that fewer batches use stay alone (default: see --prune-to)", 6},

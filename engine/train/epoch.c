@@ -365,13 +365,29 @@ static int is_due(const struct run *run)
            (run->step >= loop->pause_step || run->now_ns >= loop->pause_ns);
 }
 
-/* Calls pause(); the clocks of the epoch stand still meanwhile. */
+/* What was read and written from one mark to the other does not count from `from` on. */
+static void leave_out(struct mark *from, const struct mark *begin, const struct mark *end)
+{
+    const struct drps_iostat *a = &begin->store.io, *b = &end->store.io;
+    struct drps_iostat *io = &from->store.io;
+    io->reads += b->reads - a->reads;
+    io->writes += b->writes - a->writes;
+    io->seeks += b->seeks - a->seeks;
+    io->read_bytes += b->read_bytes - a->read_bytes;
+    io->written_bytes += b->written_bytes - a->written_bytes;
+}
+
+/* Calls pause(); the clocks and the counts of the epoch stand still meanwhile. */
 static int pause_run(struct run *run, struct mark *from, struct drps_err *err)
 {
     struct drps_epoch_loop *loop = run->loop;
     const uint64_t start = drps_clock_ns();
     const struct drps_epoch_part done = done_part(run, start);
+    struct mark begin, end;
+    set_mark(loop, &begin);
     int rc = loop->pause(loop->pause_ctx, run->epoch, &done, err);
+    set_mark(loop, &end);
+    leave_out(from, &begin, &end);
     const uint64_t took = drps_clock_ns() - start;
     run->start_ns += took;
     from->start_ns += took;

@@ -79,8 +79,9 @@ static void find_limit(struct drps_job *job)
     struct drps_train_result *r = job->result;
     const size_t own = (size_t)run_epochs(r);
     const int has_plan = shares_disk(job);
-    r->limit = (struct drps_epoch_limit){
-        .pace = drps_disk_pace_is_known(&job->pace) ? job->pace : job->plan->info.speeds.pace};
+    const int by_plan = !drps_disk_pace_is_known(&job->pace);
+    r->limit = (struct drps_epoch_limit){.pace = by_plan ? job->plan->info.speeds.pace : job->pace,
+                                         .by_plan = by_plan};
     if (job->ranks || (own == 1 && r->resumed_step)) return;
     for (size_t i = r->epochs_n - own + (own > 1); i < r->epochs_n; i++) {
         const struct drps_epoch *e = &r->epochs[i];

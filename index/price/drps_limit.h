@@ -4,7 +4,8 @@
  *
  * Arithmetic is taken as the time in which training waited neither for rows nor for the plan. That
  * is more than arithmetic alone takes where others have the processors, too, so that the limit
- * is then set too high, and never too low.
+ * is then set too high. Row lists that a run has cut itself are left out where the plan is on
+ * another disk: then it is some bytes a row too low.
  */
 #ifndef DRPS_INDEX_PRICE_LIMIT_H
 #define DRPS_INDEX_PRICE_LIMIT_H
@@ -24,6 +25,7 @@ struct drps_epoch_spent {
 /* Means over epochs; all 0: there was none, or the disk was not measured. */
 struct drps_epoch_limit {
     struct drps_disk_pace pace;
+    int by_plan; /* 1: the plan has it, of the machine that made it; 0: measured before the run */
     uint64_t epochs;
     struct drps_epoch_seconds least; /* `epoch` is the longer of the two others */
     double measured;
@@ -37,7 +39,7 @@ void drps_limit_add(struct drps_epoch_limit *limit, const struct drps_epoch_spen
 double drps_limit_reached(const struct drps_epoch_limit *limit);
 
 /* A new json_t object: "compute", "disk", "epoch", "measured", "reached", "epochs",
- * "bytes_per_s" and "request_seconds"; NULL: no memory. */
+ * "bytes_per_s", "request_seconds" and "by_plan"; NULL: no memory. */
 void *drps_limit_to_json(const struct drps_epoch_limit *limit);
 
 #endif

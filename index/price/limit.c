@@ -37,5 +37,6 @@ void *drps_limit_to_json(const struct drps_epoch_limit *limit)
     drps_manifest_put(&j, "epochs", json_integer((json_int_t)limit->epochs));
     drps_manifest_put(&j, "bytes_per_s", json_real(limit->pace.bps));
     drps_manifest_put(&j, "request_seconds", json_real(1e-9 * limit->pace.request_ns));
+    drps_manifest_put(&j, "by_plan", json_boolean(limit->by_plan));
     return j;
 }

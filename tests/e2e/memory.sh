@@ -29,7 +29,7 @@ limit relay.json | tr -d '",:' | awk '{at[$1] = $2}
         exit !(at["disk"] > 0 && at["compute"] > 0 && at["epochs"] == 1 && at["bytes_per_s"] > 0 && at["epoch"] == least &&
             (reached - at["reached"]) ^ 2 < 1e-12) }' || fail "the limit does not add up: $(limit relay.json)"
 "$tools/drps-stat" model-relay >relay.txt
-grep -qE '^  limit +disk [0-9.e-]+ s, arithmetic [0-9.e-]+ s an epoch; the last took [0-9.e-]+ s: reached [01][.][0-9]+ of it$' relay.txt ||
+grep -qE '^  limit +an epoch takes [0-9.e-]+ s at least [(]arithmetic [0-9.e-]+, the disk [0-9.e-]+ beside it[)]; the last took [0-9.e-]+ s: [0-9.]+ % of the possible speed' relay.txt ||
     fail "drps-stat has no limit: $(cat relay.txt)"
 
 # Windows that drps-index cut for the same memory are used; the ones above were cut anew. But on a disk where a request

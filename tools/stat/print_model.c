@@ -73,10 +73,16 @@ static void print_limit(const json_t *training)
 {
     const json_t *l = json_object_get(training, "limit_seconds");
     if (!json_is_object(l)) return;
-    printf("  limit       disk %s s, arithmetic %s s an epoch; %s took %s s: reached %s of it\n",
-           number_of(l, "disk", "%.3g"), number_of(l, "compute", "%.3g"),
-           number_at(l, "epochs") > 1 ? "those after the first" : "the last",
-           number_of(l, "measured", "%.3g"), number_of(l, "reached", "%.2f"));
+    printf(
+        "  limit       an epoch takes %s s at least (arithmetic %s, the disk %s beside it%s); %s "
+        "took %s s: %s of the possible speed%s\n",
+        number_of(l, "epoch", "%.3g"), number_of(l, "compute", "%.3g"),
+        number_of(l, "disk", "%.3g"),
+        json_is_true(json_object_get(l, "by_plan")) ? ", by the plan's speeds" : "",
+        number_at(l, "epochs") > 1 ? "those after the first" : "the last",
+        number_of(l, "measured", "%.3g"), percent_of(l, "reached"),
+        number_at(l, "epoch") > number_at(l, "measured") ? "; the disk was faster than measured"
+                                                         : "");
 }
 
 /* Says where the run went on from a checkpoint. A checkpoint of the last epoch's end leaves no step

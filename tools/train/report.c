@@ -100,10 +100,14 @@ static void print_limit(const struct drps_train_result *r, int details)
 {
     const struct drps_epoch_limit *l = &r->limit;
     if (!l->epochs) return;
-    printf(
-        "  limit     disk %.3g s, arithmetic %.3g s an epoch; %s took %.3g s: reached %.2f of it\n",
-        l->least.disk, l->least.compute, l->epochs == 1 ? "the last" : "those after the first",
-        l->measured, drps_limit_reached(l));
+    printf("  limit     an epoch takes %.3g s at least (arithmetic %.3g, the disk %.3g beside "
+           "it%s); %s "
+           "took %.3g s: %.0f %% of the possible speed%s\n",
+           l->least.epoch, l->least.compute, l->least.disk,
+           l->by_plan ? ", by the plan's speeds" : "",
+           l->epochs == 1 ? "the last" : "those after the first", l->measured,
+           100 * drps_limit_reached(l),
+           l->least.epoch > l->measured ? "; the disk was faster than measured" : "");
     if (details)
         printf("            the disk reads and writes %.0f MB/s together, and a read takes %.3g us "
                "more\n",

@@ -79,12 +79,13 @@ static void test_json_has_what_is_documented(void **state)
         {"compute", 1},   {"disk", 3},   {"epoch", 3},         {"measured", 4},
         {"reached", .75}, {"epochs", 1}, {"bytes_per_s", 1e9}, {"request_seconds", 1e-5}};
     const struct drps_epoch_spent spent = {4, 3, 2000000000, 100000};
-    struct drps_epoch_limit l = {.pace = some};
+    struct drps_epoch_limit l = {.pace = some, .by_plan = 1};
     (void)state;
     drps_limit_add(&l, &spent);
     json_t *j = drps_limit_to_json(&l);
     assert_non_null(j);
-    assert_int_equal(json_object_size(j), sizeof(members) / sizeof(*members));
+    assert_int_equal(json_object_size(j), sizeof(members) / sizeof(*members) + 1);
+    assert_true(json_is_true(json_object_get(j, "by_plan")));
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
         const double got = json_number_value(json_object_get(j, members[i].key));
         if (!is_near(got, members[i].value)) fail_msg("%s: %g", members[i].key, got);
