@@ -13,7 +13,7 @@
 #include "storage/drps_store.h"
 #include "storage/relay/drps_relay.h"
 
-struct drps_windows; /* opaque: an open windows.rec and room for one of its records */
+struct drps_windows; /* opaque: an open windows.rec, and a thread that reads ahead in it */
 
 struct drps_windows_options {
     const struct drps_plan *plan; /* borrowed */

@@ -16,16 +16,17 @@ struct drps_window_part {
     int whole;
 };
 
-/* The file is borrowed until close, and so are front_bytes [records of the file], which are looked
- * at when a part that is not whole is read. */
+/* The file is borrowed until close, and so are front_bytes [records of the file], which the thread
+ * looks at, too: they do not change after the first drps_window_records_done(). */
 DRPS_MUST_CHECK
 int drps_window_records_open(struct drps_recfile *file, const uint64_t *front_bytes,
                              struct drps_window_records **r_out, struct drps_err *err);
 void drps_window_records_close(struct drps_window_records *r); /* NULL-safe */
 
 /* A part and its head. *record_out is borrowed until drps_window_records_done(), which has to
- * follow, unless this fails. Those that come after it, whole up to the end of the epoch if it is,
- * are read ahead then. One calling thread. */
+ * follow, unless this fails. Those that come after it are read ahead then: whole up to the end of
+ * the epoch if it is, and never from its begin on. After a failure nothing is. One calling thread.
+ */
 DRPS_MUST_CHECK
 int drps_window_records_read(struct drps_window_records *r, struct drps_window_part part,
                              const void **record_out, struct drps_window *head_out,

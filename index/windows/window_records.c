@@ -39,7 +39,8 @@ struct drps_window_records {
     int started, stopping;
     uint32_t first, n;            /* slots that are filled; the caller may be at the first one */
     struct drps_window_part next; /* that the thread reads, */
-    int resting, reading;         /* unless it rests */
+    int resting, reading;         /* unless it rests. Where it rests and is not reading, these
+                                     members and the first slot are the caller's without the lock */
 };
 
 /* ---- Reading ---- */

@@ -28,8 +28,9 @@ enum {
     FILE_SHARE = 4,     /* the file has room for all rows, and for one part of so many more */
     HEADER_BYTES = 3,   /* of a section: few rows have one of their own */
     WINDOW_EXTRA = 300, /* its list of rows and the last block there; counts, statistics */
-    CHUNK_EXTRA = 32,   /* in the chunk map */
-    RUN_EXTRA = 256,    /* what is known of a run and its buffer */
+    WINDOWS_AHEAD = 256 << 10, /* records of windows that are read ahead */
+    CHUNK_EXTRA = 32,          /* in the chunk map */
+    RUN_EXTRA = 256,           /* what is known of a run and its buffer */
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -44,7 +45,7 @@ uint64_t drps_relay_chunk(uint64_t seek_bytes)
 
 uint64_t drps_run_layout_windows(uint64_t windows)
 {
-    const uint64_t bytes = windows * WINDOW_EXTRA;
+    const uint64_t bytes = windows * WINDOW_EXTRA + WINDOWS_AHEAD;
     return bytes > DRPS_RELAY_WINDOWS_LEAST ? bytes : DRPS_RELAY_WINDOWS_LEAST;
 }
 

@@ -66,7 +66,11 @@ static int look_ahead(struct drps_relay *st, uint64_t q, struct drps_err *err)
 {
     if (q >= st->all_windows) return 0;
     int rc = drps_runs_prefetch(st->runs, q, err);
-    return rc == 0 ? drps_runs_merge_some(st->runs, err) : rc;
+    if (rc == 0) rc = drps_runs_merge_some(st->runs, err);
+    (void)pthread_mutex_lock(&st->lock);
+    st->stats.merged_bytes = drps_runs_merged_bytes(st->runs);
+    (void)pthread_mutex_unlock(&st->lock);
+    return rc;
 }
 
 /* Run all windows. The last two stay open: training may end, or its rows be visited, at any time.

@@ -52,14 +52,15 @@ struct drps_runs_config {
                                  were when it was saved */
     int looking;              /* 1, with `saved`: nothing is written, and the file stays as it is */
     size_t row_bytes;
-    size_t chunk_bytes;    /* a multiple of DRPS_AIO_ALIGN */
-    uint64_t file_chunks;  /* room of the file: the most chunks that runs have at a time, and more,
-                              so that free ones lie side by side. It grows where that is too little.
-                              Below UINT32_MAX */
-    uint32_t runs;         /* live at a time, at most, without the queue; >= DRPS_RUNS_LEAST */
-    uint64_t run_bytes;    /* that a run usually has: drps_runs_merge_some() reckons with it */
-    uint32_t ahead;        /* chunks of memory to read ahead, besides one for each run; >= 1 */
-    uint32_t behind;       /* chunks of memory to fill and write; >= write_chunks + 2 */
+    size_t chunk_bytes;   /* a multiple of DRPS_AIO_ALIGN */
+    uint64_t file_chunks; /* room of the file: the most chunks that runs have at a time, and more,
+                             so that free ones lie side by side. It grows where that is too little.
+                             Below UINT32_MAX */
+    uint32_t runs;        /* live at a time, at most, without the queue; >= DRPS_RUNS_LEAST */
+    uint64_t run_bytes;   /* that a run usually has: drps_runs_merge_some() reckons with it */
+    uint32_t ahead;       /* chunks of memory to read ahead, besides one for each run; >= 1 */
+    uint32_t behind; /* chunks of memory to fill and write; >= write_chunks + 2: a run, the queue
+                        and what is merged are filled, all but one of which can wait */
     uint32_t write_chunks; /* written by one request, 1 to DRPS_AIO_PIECES_MAX */
     int threads_only;      /* as of drps_aio_config */
 };
@@ -128,8 +129,8 @@ int drps_runs_looked(struct drps_runs *r, struct drps_err *err);
 
 /* ---- Saving, while no run is written ---- */
 
-/* Write and sync all of it, and give the file room for what runs have once it is pinned. -ENOSPC:
- * there is none; all is as it was. */
+/* Write and sync all of it, and give the file room for what runs have once it is pinned. What is
+ * being merged becomes a run. -ENOSPC: there is none; all rows are as they were. */
 DRPS_MUST_CHECK
 int drps_runs_save_begin(struct drps_runs *r, struct drps_err *err);
 /* Write the records that say what runs there are, after drps_runs_save_begin(). */

@@ -14,9 +14,10 @@
 
 enum {
     DRPS_RUNS_NONE = -1,
-    DRPS_RUNS_WRITES = 32,      /* under way at most */
-    DRPS_RUNS_READS = 128,      /* the same */
-    DRPS_RUNS_LEVELS_MOST = 64, /* runs of a level are made from two or more of the one below */
+    DRPS_RUNS_WRITES = 32, /* under way at most */
+    DRPS_RUNS_READS = 128, /* the same */
+    DRPS_RUNS_LEVELS_MOST =
+        64, /* runs of a level are made from runs of the one below; or of this one */
     DRPS_RUNS_CHUNK_BYTES_MOST = 1 << 30,
 };
 
@@ -68,7 +69,8 @@ struct drps_runs_read {
 struct drps_runs_merging {
     uint32_t at; /* 0: none are */
     uint32_t n;
-    uint64_t room; /* bytes of runs that may be written until all is to be merged */
+    uint64_t room; /* bytes of runs that may be written until all is to be merged, where a run has
+                      config.run_bytes */
 };
 
 /* What was there before rows are only looked at. */
@@ -97,7 +99,7 @@ struct drps_runs {
     struct drps_run out;                            /* the run that is being written */
     struct drps_runs_writer writer, queuer, merger; /* of it, the queue, and merging.at */
     struct drps_runs_merging merging;
-    uint64_t added; /* bytes of the run since runs were merged last */
+    uint64_t added; /* bytes of runs since some were merged last; one that is short counts whole */
     uint64_t merged_bytes;
     size_t behind_n;
     struct drps_runs_chunk *chunks; /* own: [behind_n] */

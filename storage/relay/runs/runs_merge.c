@@ -105,6 +105,7 @@ static void begin(struct drps_runs *r)
     struct drps_run run;
     drps_run_init(&run);
     run.level = level_of(r, &m);
+    if (run.level > DRPS_RUNS_LEVELS_MOST) run.level = DRPS_RUNS_LEVELS_MOST;
     r->merging = (struct drps_runs_merging){.at = m.first, .n = m.n};
     r->merger = (struct drps_runs_writer){.tail = DRPS_RUNS_NONE};
     drps_runs_insert(r, m.first, &run);

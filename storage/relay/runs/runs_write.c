@@ -242,7 +242,11 @@ int drps_runs_end(struct drps_runs *r, struct drps_err *err)
 {
     int rc = drps_runs_end_writer(r, &r->writer, err);
     if (rc < 0) return rc;
-    if (r->out.chunk != DRPS_NO_CHUNK) drps_runs_insert(r, r->n, &r->out);
+    if (r->out.chunk != DRPS_NO_CHUNK) {
+        const uint64_t bytes = r->out.bytes, usual = r->config.run_bytes;
+        if (bytes < usual) r->added += usual - bytes; /* it takes the place of one */
+        drps_runs_insert(r, r->n, &r->out);
+    }
     drps_runs_begin_out(r);
     return 0;
 }

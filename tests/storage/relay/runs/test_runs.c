@@ -409,6 +409,30 @@ static void test_merging_keeps_up_with_writing(void **state)
     drps_runs_close(r);
 }
 
+/* Runs that end early count as whole ones, as each takes the place of one. */
+static void test_merging_keeps_up_with_short_runs(void **state)
+{
+    enum { N = 64, MERGED = 16 };
+    struct drps_runs_config c = model_config(*state);
+    struct drps_err err = DRPS_ERR_INIT;
+    c.runs = N;
+    c.run_bytes = 20 * 10 * ROW;
+    c.file_chunks = 2000;
+    struct drps_runs *r = open_runs(&c);
+    for (int i = 0; i < N - N / 16; i++)
+        add_run(r, 1, 21, 10);
+    r->added = 0;
+    assert_ok(drps_runs_merge_some(r, &err), &err);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(r->merging.n, MERGED);
+        add_run(r, 1, 2, 1);
+        assert_ok(drps_runs_merge_some(r, &err), &err);
+    }
+    assert_int_equal(r->merging.at, 0);
+    assert_int_equal(drps_runs_live(r), N - MERGED);
+    drps_runs_close(r);
+}
+
 /* ---- A store that is only looked at ---- */
 
 static void test_a_saved_file_is_only_read(void **state)
@@ -529,6 +553,7 @@ int main(void)
         WITH_SCRATCH(test_chunks_are_read_ahead),
         WITH_SCRATCH(test_chunks_are_read_ahead_of_merging),
         WITH_SCRATCH(test_merging_keeps_up_with_writing),
+        WITH_SCRATCH(test_merging_keeps_up_with_short_runs),
         WITH_SCRATCH(test_a_saved_file_is_only_read),
         WITH_SCRATCH(test_short_transfers_are_continued),
         WITH_SCRATCH(test_faults_come_out),
