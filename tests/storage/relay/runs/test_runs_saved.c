@@ -252,7 +252,8 @@ static void test_whatever_is_read_ends_well(void **state)
         good[i] = must(malloc(s->bytes[i]));
         memcpy(good[i], s->record[i], s->bytes[i]);
     }
-    for (int round = 0; round < (DRPS_TEST_ONE_IN > 1 ? 75 : 150); round++) {
+    const int few = DRPS_TEST_ONE_IN > 1;
+    for (int round = 0; round < (few ? 75 : 150); round++) {
         struct drps_err err = DRPS_ERR_INIT;
         memcpy(file, bytes, n);
         alter(s, &rng, file);
@@ -268,7 +269,7 @@ static void test_whatever_is_read_ends_well(void **state)
         for (size_t i = 0; i < RECORDS; i++)
             memcpy(s->record[i], good[i], s->bytes[i]);
     }
-    assert_true(ended[0] > 5 && ended[1] > 5);
+    assert_true(ended[0] > 5 && ended[1] > (few ? 1 : 5));
     for (size_t i = 0; i < RECORDS; i++)
         free(good[i]);
     free(bytes);
