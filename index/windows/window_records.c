@@ -12,7 +12,7 @@
 
 enum {
     SLOTS_MOST = 16,
-    AHEAD_BYTES = 256 << 10, /* for more than one slot */
+    AHEAD_BYTES = 128 << 10, /* for more than one slot; few beside the memory of any store */
 };
 
 /* A record that was read, or why not. */

@@ -201,6 +201,7 @@ static int open_runs(struct drps_relay *st, struct drps_err *err)
         .chunk_bytes = st->layout.chunk_bytes,
         .file_chunks = st->layout.file_chunks,
         .runs = st->layout.runs,
+        .spare = st->layout.spare,
         .run_bytes = drps_relay_spill_rows(st->frames) * st->config.row_bytes,
         .ahead = st->looking ? st->layout.ahead / LOOK_AHEAD + 1 : st->layout.ahead,
         .behind = st->layout.behind,

@@ -25,12 +25,14 @@ enum {
     AHEAD_SHARE = 3,   /* and one of the rest for what is read ahead of need */
     AHEAD_MOST = 8 << 20,
     RUNS_MOST = 4096,
+    SPREAD_LEAST =
+        64, /* with fewer runs the disk sets the pace; merged late, fewer rows are merged */
+    SPARE_SHARE = 16,   /* one part of so many of the runs is left when merging begins */
     FILE_SHARE = 4,     /* the file has room for all rows, and for one part of so many more */
     HEADER_BYTES = 3,   /* of a section: few rows have one of their own */
     WINDOW_EXTRA = 300, /* its list of rows and the last block there; counts, statistics */
-    WINDOWS_AHEAD = 256 << 10, /* records of windows that are read ahead */
-    CHUNK_EXTRA = 32,          /* in the chunk map */
-    RUN_EXTRA = 256,           /* what is known of a run and its buffer */
+    CHUNK_EXTRA = 32,   /* in the chunk map */
+    RUN_EXTRA = 256,    /* what is known of a run and its buffer */
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -45,7 +47,7 @@ uint64_t drps_relay_chunk(uint64_t seek_bytes)
 
 uint64_t drps_run_layout_windows(uint64_t windows)
 {
-    const uint64_t bytes = windows * WINDOW_EXTRA + WINDOWS_AHEAD;
+    const uint64_t bytes = windows * WINDOW_EXTRA;
     return bytes > DRPS_RELAY_WINDOWS_LEAST ? bytes : DRPS_RELAY_WINDOWS_LEAST;
 }
 
@@ -75,6 +77,7 @@ static struct drps_run_layout lay_out(uint64_t bytes, size_t chunk, uint64_t row
         .chunk_bytes = chunk, .ahead = (uint32_t)ahead, .behind = (uint32_t)behind};
     if (runs < DRPS_RUNS_LEAST) return l;
     l.runs = (uint32_t)clamp(runs, 0, useful);
+    l.spare = l.runs < SPREAD_LEAST ? 0 : l.runs / SPARE_SHARE;
     l.write_chunks = (uint32_t)clamp(clamp(wanted, 1, (behind - 2) / (WRITES_BEHIND - 1)), 1,
                                      DRPS_AIO_PIECES_MAX);
     l.file_chunks = file_chunks(rows, row_bytes, chunk, l.runs);

@@ -18,6 +18,7 @@ enum { DRPS_RELAY_WINDOWS_LEAST = 1 << 20 };
 struct drps_run_layout {
     size_t chunk_bytes;
     uint32_t runs;         /* live at a time, at most */
+    uint32_t spare;        /* as of drps_runs_config */
     uint32_t ahead;        /* chunks that are read ahead */
     uint32_t behind;       /* chunks that are filled and written */
     uint32_t write_chunks; /* written by one request, at most */

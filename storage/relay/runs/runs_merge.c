@@ -2,11 +2,7 @@
  * window and of each the oldest run's first. Meanwhile rows are taken from all of them. */
 #include "storage/relay/runs/runs_internal.h"
 
-enum {
-    MOST = 16,       /* runs at a time */
-    SPARE = 16,      /* one part of so many of the runs that may live, */
-    SPARE_LEAST = 2, /* or so many, are left when merging begins */
-};
+enum { MOST = 16 }; /* runs at a time */
 
 /* Runs first .. first + n - 1 are to be merged. */
 struct range {
@@ -156,21 +152,13 @@ static uint64_t owed(struct drps_runs *r, uint64_t added)
     return m->room ? (uint64_t)((double)all * ((double)added / (double)room)) : UINT64_MAX;
 }
 
-/* Merging begins when so many runs fewer live than may: early enough to be spread, and late, as
- * rows that are taken meanwhile are not merged. */
-static uint32_t spare_of(const struct drps_runs *r)
-{
-    const uint32_t n = r->config.runs / SPARE;
-    return n < SPARE_LEAST ? SPARE_LEAST : n;
-}
-
 int drps_runs_merge_some(struct drps_runs *r, struct drps_err *err)
 {
     const uint32_t live = drps_runs_live(r);
     const uint64_t added = r->added;
     r->added = 0;
     if (!r->merging.at) {
-        if (live + spare_of(r) < r->config.runs || live == r->config.runs) return 0;
+        if (live + r->config.spare < r->config.runs || live == r->config.runs) return 0;
         begin(r);
     }
     int rc = move(r, owed(r, added), err);

@@ -24,7 +24,8 @@ static int is_merged(const struct drps_runs *r, uint32_t i)
 /* Whether run i can have one buffer more than its first one. */
 static int has_room(const struct drps_runs *r, uint32_t i)
 {
-    const uint32_t all = r->config.ahead, merged = r->merging.at ? all / 2 : 0;
+    const uint32_t all = r->config.ahead, share = r->config.spare ? all / 2 : all;
+    const uint32_t merged = r->merging.at ? share : 0;
     const int is = is_merged(r, i);
     return r->extra[0] + r->extra[1] < all && r->extra[is] < (is ? merged : all - merged);
 }

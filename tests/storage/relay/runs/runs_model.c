@@ -22,6 +22,7 @@ struct drps_runs_config model_config(struct scratch *scratch)
                                      .chunk_bytes = 4096,
                                      .file_chunks = 60,
                                      .runs = 12,
+                                     .spare = 3,
                                      .run_bytes = 3000,
                                      .ahead = 5,
                                      .behind = 9,

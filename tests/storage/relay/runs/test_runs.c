@@ -353,6 +353,7 @@ static void test_chunks_are_read_ahead_of_merging(void **state)
     struct drps_runs_config c = model_config(*state);
     struct drps_err err = DRPS_ERR_INIT;
     c.runs = DRPS_RUNS_LEAST;
+    c.spare = 2;
     c.ahead = 8;
     struct drps_runs *r = open_runs(&c);
     for (int i = 0; i < 6; i++)
@@ -380,6 +381,7 @@ static void test_merging_keeps_up_with_writing(void **state)
     struct drps_err err = DRPS_ERR_INIT;
     uint64_t least = UINT64_MAX, most = 0;
     c.runs = N;
+    c.spare = N / 16;
     c.run_bytes = RUN_BYTES;
     c.file_chunks = 2000;
     struct drps_runs *r = open_runs(&c);
@@ -416,6 +418,7 @@ static void test_merging_keeps_up_with_short_runs(void **state)
     struct drps_runs_config c = model_config(*state);
     struct drps_err err = DRPS_ERR_INIT;
     c.runs = N;
+    c.spare = N / 16;
     c.run_bytes = 20 * 10 * ROW;
     c.file_chunks = 2000;
     struct drps_runs *r = open_runs(&c);
