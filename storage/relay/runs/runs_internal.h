@@ -220,8 +220,8 @@ uint64_t drps_runs_behind(const struct drps_runs *r);
 /* ---- runs_read.c ---- */
 
 /* Whether the next chunk of run i can be asked for now: its first one, or one of those that follow,
- * for which there is memory for config.ahead; while runs are merged, half of it is theirs, or all
- * where nothing else is read meanwhile. */
+ * for which there is memory for config.ahead. Runs that are merged little by little have half of it
+ * meanwhile. Where merging is done at once, a quarter is kept for it always. */
 int drps_runs_can_ask(const struct drps_runs *r, uint32_t i);
 void drps_runs_ask(struct drps_runs *r, uint32_t i);
 

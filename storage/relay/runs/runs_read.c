@@ -21,13 +21,22 @@ static int is_merged(const struct drps_runs *r, uint32_t i)
     return i > r->merging.at && i <= r->merging.at + r->merging.n;
 }
 
+/* How many buffers are not for runs that are only taken from. Merging that is done at once finds
+ * them free; merging little by little gets its own when it begins. */
+static uint32_t kept_for_merging(const struct drps_runs *r)
+{
+    const uint32_t all = r->config.ahead;
+    if (!r->config.spare) return all / 4;
+    return r->merging.at ? all / 2 : 0;
+}
+
 /* Whether run i can have one buffer more than its first one. */
 static int has_room(const struct drps_runs *r, uint32_t i)
 {
-    const uint32_t all = r->config.ahead, share = r->config.spare ? all / 2 : all;
-    const uint32_t merged = r->merging.at ? share : 0;
-    const int is = is_merged(r, i);
-    return r->extra[0] + r->extra[1] < all && r->extra[is] < (is ? merged : all - merged);
+    const uint32_t all = r->config.ahead, kept = kept_for_merging(r);
+    if (r->extra[0] + r->extra[1] >= all) return 0;
+    if (!is_merged(r, i)) return r->extra[0] < all - kept;
+    return !r->config.spare || r->extra[1] < kept;
 }
 
 void drps_runs_count_extra(struct drps_runs *r)

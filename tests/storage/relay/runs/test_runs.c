@@ -324,27 +324,42 @@ static void test_runs_are_merged_when_they_are_too_many(void **state)
 }
 
 /* Chunks that coming windows need are there before these are taken. */
-static void test_chunks_are_read_ahead(void **state)
+static void check_read_ahead(const struct drps_runs_config *c, uint64_t more)
 {
-    struct drps_runs_config c = model_config(*state);
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_iostat io;
-    c.ahead = 8;
-    struct drps_runs *r = open_runs(&c);
+    struct drps_runs *r = open_runs(c);
     add_run(r, 1, 30, PER_CHUNK);
     add_run(r, 3, 30, PER_CHUNK);
     assert_ok(drps_runs_await_all(r, &err), &err);
     assert_ok(drps_runs_prefetch(r, 1, &err), &err);
     assert_ok(drps_runs_await_all(r, &err), &err);
     drps_runs_stats(r, &io);
-    assert_int_equal(io.reads, 2 + 8);
+    assert_int_equal(io.reads, 2 + more);
     assert_ok(drps_runs_prefetch(r, 1, &err), &err);
     assert_ok(take(r, 1, PER_CHUNK, &err), &err);
     assert_ok(take(r, 2, PER_CHUNK, &err), &err);
     assert_ok(drps_runs_await_all(r, &err), &err);
     drps_runs_stats(r, &io);
-    assert_int_equal(io.reads, 2 + 8);
+    assert_int_equal(io.reads, 2 + more);
     drps_runs_close(r);
+}
+
+static void test_chunks_are_read_ahead(void **state)
+{
+    struct drps_runs_config c = model_config(*state);
+    c.ahead = 8;
+    c.spare = 1;
+    check_read_ahead(&c, 8);
+}
+
+/* Merging that is done at once finds a quarter of the memory free. */
+static void test_chunks_are_read_ahead_beside_merging_at_once(void **state)
+{
+    struct drps_runs_config c = model_config(*state);
+    c.ahead = 8;
+    c.spare = 0;
+    check_read_ahead(&c, 6);
 }
 
 /* Half of the memory to read ahead is for runs that are merged, while some are. */
@@ -554,6 +569,7 @@ int main(void)
         WITH_SCRATCH(test_ended_runs_leave),
         WITH_SCRATCH(test_runs_are_merged_when_they_are_too_many),
         WITH_SCRATCH(test_chunks_are_read_ahead),
+        WITH_SCRATCH(test_chunks_are_read_ahead_beside_merging_at_once),
         WITH_SCRATCH(test_chunks_are_read_ahead_of_merging),
         WITH_SCRATCH(test_merging_keeps_up_with_writing),
         WITH_SCRATCH(test_merging_keeps_up_with_short_runs),
