@@ -126,7 +126,7 @@ drps_index() { # OUT ALGO OPTIONS... : plan-OUT of a.* or b.*
     shift 2
     [[ $algo != lmf ]] || set=b batch=() # the default, of 100 ratings
     timed drps.log "$tools/drps-index" "$set.train" --test "$set.test" --algo "$algo" "${batch[@]}" "$@" -o "plan-$out" \
-        --force --quiet --json
+        --force --quiet
 }
 
 drps_train() { # PLAN CORES EPOCHS OPTIONS...

@@ -206,7 +206,8 @@ struct drps_index_options {
 
     int no_forecast;    /* 1: left out */
     int forecast_later; /* 1: left out where all rows fit memory_bytes, until somebody asks for it
-                           (index/forecast/drps_plan_forecast.h). For one worker */
+                           (index/forecast/drps_plan_forecast.h); not of several workers, nor with
+                           blocks.calibrate */
     /* With blocks.calibrate: fills in how fast this machine computes the samples of a plan, of
      * which io, dir and info are set; returns 1 where it cannot say. NULL: no time is forecast. */
     int (*arithmetic)(const struct drps_plan *plan, uint64_t memory_bytes,

@@ -24,11 +24,14 @@ read=$(all_values read_bytes <train.json | sed -n 2p)
 awk -v said="$said" -v read="$read" 'BEGIN { mib = read / 1048576; print "said " said " MiB, read " mib; exit !(said > 0.75 * mib && said < 1.25 * mib) }' ||
     fail "an epoch reads $read bytes, drps-index says $said MiB"
 
-# Where all rows fit, blocks, windows and the forecast are for those who ask.
+# Where all rows fit, blocks, windows and the forecast are for those who ask, and the forecast is made then.
 "$tools/drps-index" data.svm --algo lor --batch-size 200 -o fits >screen.txt
 (($(wc -l <screen.txt) == 5)) || fail "not five lines: $(cat screen.txt)"
+grep -q '"forecast"' fits/plan.json && fail "a forecast was made that is not shown"
+"$tools/drps-stat" fits | grep "^  relay " >later.txt || fail "drps-stat makes no forecast: $("$tools/drps-stat" fits)"
 "$tools/drps-index" data.svm --algo lor --batch-size 200 -o fits --force --verbose 2>/dev/null >screen.txt
 grep -q "^  windows " screen.txt && grep -q "^forecast: what an epoch would move" screen.txt || fail "--verbose says no more: $(cat screen.txt)"
+grep "^  relay " screen.txt | diff - later.txt || fail "the forecast that drps-stat makes is another one"
 
 # All tools use the same words for the same thing.
 "$tools/drps-index" data.svm --algo fm --factors 4 --batch-size 200 --test-fraction 0.1 --memory 64M -o words -v >words.txt 2>&1

@@ -12,8 +12,9 @@ struct drps_making {
     struct index_columns columns;
 };
 
-/* Begin: set what `options` say of the command line, messages, progress and interruption. Borrows
- * all until drps_making_end(). of_all: reading is told of in bytes, of several machines. */
+/* Begin: set what `options` say of the command line, messages, progress and interruption, and that
+ * a forecast which the text at the end would not have may be made later. Borrows all until
+ * drps_making_end(). of_all: reading is told of in bytes, of several machines. */
 void drps_making_begin(struct drps_making *m, struct drps_cli *cli,
                        struct drps_index_options *options, int of_all);
 

@@ -15,6 +15,7 @@ void drps_making_begin(struct drps_making *m, struct drps_cli *cli,
     options->reader.on_columns = index_columns_show;
     options->reader.columns_ctx = &m->columns;
     options->interrupt = drps_cli_stop();
+    options->forecast_later = cli->log.level < DRPS_LOG_DEBUG; /* which prints it */
     options->progress = index_progress_tell;
     options->progress_ctx = &m->progress;
     index_progress_start(&m->progress, cli, options, of_all);

@@ -147,6 +147,5 @@ int train_compile(struct drps_cli *cli, struct train_options *o, struct drps_err
     index->source = source.sum;
     index->out = o->data.plan;
     index->force = found == FOUND_OTHER;
-    index->forecast_later = cli->log.level < DRPS_LOG_DEBUG; /* which would print it */
     return make(cli, index, err);
 }

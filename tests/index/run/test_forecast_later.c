@@ -130,6 +130,23 @@ static void test_forecast_that_is_there_stays(void **state)
     drps_plan_close(plan);
 }
 
+/* Seconds are as the disk was when the plan was made; parts are read by their ranks. */
+static void test_forecast_is_not_left_with_calibration_or_by_workers(void **state)
+{
+    struct scratch *s = *state;
+    struct case_run c;
+    case_begin(&c, s, case_input(s, "input", CASE_LIBSVM, 500, 100, 25), "lor");
+    c.options.blocks.calibrate = s->dir;
+    drps_plan_close(make(&c, s, "calibrated", 1));
+    assert_true(c.result.forecasts > 0);
+    c.options.blocks.calibrate = NULL;
+    drps_plan_close(make(&c, s, "one", 1));
+    assert_true(c.result.forecasts == 0);
+    c.options.workers = 2;
+    drps_plan_close(make(&c, s, "two", 1));
+    assert_true(c.result.forecasts > 0);
+}
+
 static void keep_text(void *ctx, enum drps_log_level level, const char *text)
 {
     assert_int_equal(level, DRPS_LOG_WARN);
@@ -168,6 +185,8 @@ int main(void)
                                         scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_forecast_that_is_there_stays, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_forecast_is_not_left_with_calibration_or_by_workers,
+                                        scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_a_broken_plan_has_no_forecast, scratch_setup,
                                         scratch_teardown),
     };
