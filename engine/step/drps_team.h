@@ -25,4 +25,7 @@ void drps_team_barrier(struct drps_team *team);
 
 unsigned drps_team_members(const struct drps_team *team);
 
+/* How often a member left a processor that it shared with another one. */
+unsigned drps_team_parted(const struct drps_team *team);
+
 #endif

@@ -1,7 +1,9 @@
 /*
  * The barrier counts arrivals; the last member turns the phase. Steps take some tens of
  * microseconds, so members spin a little before they sleep in the kernel, unless there are fewer
- * processors than members.
+ * processors than members. Where other programs run, the kernel may wake members on one processor:
+ * then each waits in vain for one that cannot run meanwhile, and sleeps, so that the kernel sees no
+ * reason to part them. The one that waits leaves.
  */
 #include "engine/step/drps_team.h"
 
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 #include "engine/drps_engine.h"
+#include "engine/step/apart.h"
 
 enum { SPINS = 2000, LINE = 64 };
 
@@ -28,11 +31,15 @@ struct drps_team {
     int stopping; /* written by member 0 before that barrier */
     unsigned started;
     pthread_t threads[DRPS_TRAIN_THREADS_MAX];
+    atomic_int processors[DRPS_TRAIN_THREADS_MAX]; /* that members arrived on last */
 
     _Alignas(LINE) atomic_uint arrived;
     _Alignas(LINE) atomic_uint phase;
     atomic_uint sleepers;
+    atomic_uint parted;
 };
+
+static _Thread_local unsigned own_number; /* of a member; callers are 0 */
 
 struct member {
     struct drps_team *team;
@@ -48,6 +55,29 @@ static void pause_briefly(void)
 #endif
 }
 
+static void note_processor(struct drps_team *team)
+{
+    atomic_int *own = &team->processors[own_number];
+    const int now = sched_getcpu();
+    if (atomic_load_explicit(own, memory_order_relaxed) != now)
+        atomic_store_explicit(own, now, memory_order_relaxed);
+}
+
+static void leave_others(struct drps_team *team)
+{
+    const unsigned members = drps_team_members(team);
+    int others[DRPS_TRAIN_THREADS_MAX], shared = 0;
+    size_t n = 0;
+    for (unsigned i = 0; i < members; i++) {
+        if (i == own_number) continue;
+        others[n] = atomic_load_explicit(&team->processors[i], memory_order_relaxed);
+        shared |= others[n++] == sched_getcpu();
+    }
+    if (!shared || !drps_leave_processors(others, n)) return;
+    note_processor(team);
+    atomic_fetch_add_explicit(&team->parted, 1, memory_order_relaxed);
+}
+
 static void wait_for_turn(struct drps_team *team, unsigned phase)
 {
     for (unsigned i = 0; i < team->spins; i++) {
@@ -55,6 +85,7 @@ static void wait_for_turn(struct drps_team *team, unsigned phase)
         if (atomic_load_explicit(&team->phase, memory_order_acquire) != phase) return;
         pause_briefly();
     }
+    if (team->spins) leave_others(team);
     /* Sequentially consistent, as is the turn below: either it sees this sleeper, or this load sees
      * the new phase. */
     atomic_fetch_add(&team->sleepers, 1);
@@ -67,6 +98,7 @@ static void wait_for_turn(struct drps_team *team, unsigned phase)
 void drps_team_barrier(struct drps_team *team)
 {
     if (drps_team_members(team) == 1) return;
+    note_processor(team);
     unsigned phase =
         atomic_load_explicit(&team->phase, memory_order_relaxed); /* cannot turn before we arrive */
     /* acq_rel: the last to arrive has seen, and passes on, what all did before. */
@@ -85,6 +117,7 @@ static void *member_main(void *arg)
 {
     struct member me = *(struct member *)arg;
     free(arg);
+    own_number = me.number;
     for (;;) {
         drps_team_barrier(me.team);
         if (me.team->stopping) return NULL;
@@ -111,6 +144,8 @@ int drps_team_start(unsigned members, struct drps_team **team_out, struct drps_e
     if (!team) return drps_err_set(err, -ENOMEM, "no memory for a team of threads");
     memset(team, 0, sizeof(*team));
     atomic_init(&team->members, members);
+    for (unsigned i = 0; i < members; i++)
+        atomic_init(&team->processors[i], -1);
     team->spins = spins_for(members);
     for (unsigned i = 1; i < members; i++) {
         struct member *me = malloc(sizeof(*me));
@@ -156,4 +191,9 @@ void drps_team_run(struct drps_team *team, drps_team_work work, void *ctx)
 unsigned drps_team_members(const struct drps_team *team)
 {
     return atomic_load_explicit(&team->members, memory_order_relaxed);
+}
+
+unsigned drps_team_parted(const struct drps_team *team)
+{
+    return atomic_load_explicit(&team->parted, memory_order_relaxed);
 }

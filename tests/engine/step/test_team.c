@@ -2,13 +2,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <setjmp.h>
 #include <cmocka.h>
 
 #include "engine/drps_engine.h"
+#include "engine/step/apart.h"
 #include "engine/step/drps_team.h"
 
 enum { RUNS = 2000, MEMBERS_MOST = 8 };
@@ -75,12 +78,94 @@ static void test_team_refuses_wrong_sizes(void **state)
     assert_null(team);
 }
 
+/* ---- Processors ---- */
+
+/* Two processors that this process may run on, or a skipped test. */
+struct two {
+    int first, second;
+    cpu_set_t all;
+};
+
+static struct two two_processors(void)
+{
+    struct two t = {-1, -1, {{0}}};
+    assert_int_equal(sched_getaffinity(0, sizeof(t.all), &t.all), 0);
+    for (int i = CPU_SETSIZE - 1; i >= 0; i--) {
+        if (!CPU_ISSET((size_t)i, &t.all)) continue;
+        t.second = t.first;
+        t.first = i;
+    }
+    if (t.second < 0) skip(); /* one processor */
+    return t;
+}
+
+static void stay_on(int processor, int other)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)processor, &set);
+    if (other >= 0) CPU_SET((size_t)other, &set);
+    assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+static void test_a_thread_leaves_processors_and_may_come_back(void **state)
+{
+    (void)state;
+    const struct two t = two_processors();
+    const int both[] = {t.first, t.second};
+    cpu_set_t now;
+    stay_on(t.first, -1);
+    assert_int_equal(drps_leave_processors(&t.first, 1), 0); /* it may not */
+    assert_int_equal(sched_getcpu(), t.first);
+    stay_on(t.first, t.second);
+    assert_int_equal(drps_leave_processors(both, 2), 0); /* nowhere to go */
+    assert_int_equal(drps_leave_processors(&t.first, 1), 1);
+    assert_int_equal(drps_leave_processors((const int[]){-1, CPU_SETSIZE}, 2), 1);
+    assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+    assert_int_equal(CPU_COUNT(&now), 2);
+    assert_true(CPU_ISSET((size_t)t.first, &now) && CPU_ISSET((size_t)t.second, &now));
+    assert_int_equal(sched_setaffinity(0, sizeof(t.all), &t.all), 0);
+}
+
+struct crowd {
+    struct drps_team *team;
+    struct two at;
+};
+
+/* Member 1 stays on the first processor, where member 0 waits for it. */
+static void meet_there(void *ctx, unsigned member)
+{
+    const struct crowd *c = ctx;
+    stay_on(c->at.first, -1);
+    if (member == 0) stay_on(c->at.first, c->at.second);
+    drps_team_barrier(c->team);
+}
+
+static void test_members_part_that_share_a_processor(void **state)
+{
+    (void)state;
+    struct crowd c = {.at = two_processors()};
+    struct timespec begin, now;
+    assert_int_equal(drps_team_start(2, &c.team, NULL), 0);
+    assert_int_equal(drps_team_parted(c.team), 0);
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &begin), 0);
+    do {
+        drps_team_run(c.team, meet_there, &c);
+        assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+    } while (!drps_team_parted(c.team) && now.tv_sec - begin.tv_sec < 60);
+    assert_true(drps_team_parted(c.team) > 0);
+    drps_team_stop(c.team);
+    assert_int_equal(sched_setaffinity(0, sizeof(c.at.all), &c.at.all), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_team_barriers_order_the_members),
         cmocka_unit_test(test_team_stops_without_a_run),
         cmocka_unit_test(test_team_refuses_wrong_sizes),
+        cmocka_unit_test(test_a_thread_leaves_processors_and_may_come_back),
+        cmocka_unit_test(test_members_part_that_share_a_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
