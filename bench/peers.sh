@@ -160,6 +160,15 @@ drps_text() { # CORES EPOCHS: the one command from text to model
     memory=$rss command=$shown
 }
 
+drps_to_target() { # CORES PLAN EPOCHS OPTIONS...: the time of its epochs until its RMSE is the target
+    drps_epoch "$@" || return
+    seconds=$(jq --argjson target "$target" '[.epochs[].test_rmse] | map(. <= $target) | index(true)' drps.log)
+    failure="best RMSE $loss of $3 epochs, wanted $target"
+    [[ $seconds != null ]] || return
+    loss=$(jq ".epochs[$seconds].test_rmse" drps.log)
+    seconds=$(jq "[.epochs[:$seconds + 1][].seconds] | add" drps.log)
+}
+
 drps_from_text() { # CORES: text to model, one epoch
     drps_text "$1" 1 || return
     seconds=$wall loss=$(jq '.epochs[0].test_loss' drps.log)
@@ -259,6 +268,13 @@ libmf() { # CORES SET REGULARISATION FEW MANY: the difference between FEW iterat
     seconds=$(calc "($wall - $few) / ($5 - $4)") memory=$rss command=$shown
     libmf_load=$(calc "$few - $4 * $seconds")
     loss=$(awk '$1 ~ /^[0-9]+$/ {if (!best || $3 < best) best = $3} END {print best}' libmf.log)
+}
+
+# libmf_best CORES SET RATE FEW MANY: the time of its iterations until its RMSE is least, which drps_to_target goes to
+libmf_best() {
+    libmf "$@" || return
+    target=$loss
+    seconds=$(awk -v each="$seconds" '$1 ~ /^[0-9]+$/ {n++; if (!best || $3 < best) {best = $3; at = n}} END {print at * each}' libmf.log)
 }
 
 libmf_load_time() {
@@ -366,6 +382,11 @@ case_lmf() {
         "drps_epoch 1 usual 12 ${lmf_options[*]}"
     compare "MF k=16, by default, an epoch, 2 threads (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 2 b 0.1 2 12" \
         "drps_epoch 2 usual 12 ${lmf_options[*]}"
+    local thread of="$(numfmt --to=si "$ratings") ratings, rank 16, iterations to LIBMF's least RMSE of 30"
+    for thread in 1 2; do
+        compare "$of, $thread threads (loss: RMSE)" 2 $count ratings "LIBMF" "libmf_best $thread b 0.2 2 30" \
+            "drps_to_target $thread usual 12 ${lmf_options[*]}"
+    done
     # sub-cells that fit caches and share no row, as the blocks of LIBMF
     drps_index lmf lmf --factors 16 --order grid --grid 16,16 --lanes 4 --batch-size 1000 || return
     compare "MF k=16, an epoch, 1 thread (loss: RMSE)" 2 $count ratings "LIBMF" "libmf 1 b 0.1 2 12" \
@@ -393,6 +414,11 @@ case_ml1m() {
         "LIBMF" "libmf 1 m 0.05 10 30" "drps_epoch 1 m 30 ${lmf_options[*]}"
     compare "ml-1m, rank 16, an epoch of 30, 2 threads (loss: best RMSE; bar 0.856, aim 0.848)" - "$(wc -l <m.train)" ratings \
         "LIBMF" "libmf 2 m 0.05 10 30" "drps_epoch 2 m 30 ${lmf_options[*]}"
+    local thread
+    for thread in 1 2; do
+        compare "ml-1m, rank 16, iterations to LIBMF's least RMSE of 60, $thread threads (loss: RMSE)" 2 "$(wc -l <m.train)" ratings \
+            "LIBMF" "libmf_best $thread m 0.1 10 60" "drps_to_target $thread m 30 ${lmf_options[*]}"
+    done
 }
 
 # What became of a run in a cgroup: STATUS LOG SECONDS-ALLOWED

@@ -11,7 +11,7 @@
 #include "base/drps_clock.h"
 #include "engine/model/fused/drps_fused.h"
 
-enum { LINE = 64 };
+enum { LINE = 64, IN_CACHES = 4 << 20 /* bytes of rows that caches hold */ };
 
 /* One batch of a group: open, or about to be. */
 struct entry {
@@ -269,17 +269,47 @@ static void train_batch(struct drps_stratum *d, size_t i, unsigned member)
     const struct drps_server *server = d->parts.server;
     const struct entry *s = &d->now->entry[i];
     const struct drps_batch *b = &s->batch.body;
-    const int fused = drps_fused_fits(&server->model, &server->optim, b);
+    const int fused = drps_fused_fits(&server->model, &server->optim, b) && drps_fused_pays(b);
     d->batch[i] = (struct drps_stratum_batch){.samples = b->samples,
                                               .loss = fused ? train_fused(d, s, member)
                                                             : train_plain(d, s, member)};
     d->batch[i].intercept = d->parts.worker->grads[member][0];
 }
 
+/* The next batch of the lane, from i on; d->last: none. */
+static size_t next_of_lane(const struct drps_stratum *d, size_t i, uint32_t lane)
+{
+    while (i < d->last && d->now->entry[i].batch.body.lane != lane)
+        i++;
+    return i;
+}
+
+/* Rows come from memory in random order: those of a batch are requested before the one before it is
+ * trained. */
+static void request_rows(const struct drps_stratum *d, size_t i)
+{
+    const struct entry *s = &d->now->entry[i];
+    const size_t bytes = d->parts.server->row_bytes;
+    for (size_t k = 0; k < s->batch.body.rows; k++) {
+        const char *row = drps_row_at(&s->rows, k);
+        for (size_t at = 0; at < bytes; at += LINE)
+            __builtin_prefetch(row + at, 1, 2);
+        __builtin_prefetch(row + bytes - 1, 1, 2);
+    }
+}
+
+static int rows_are_many(const struct drps_stratum *d)
+{
+    return d->parts.info->rows > IN_CACHES / d->parts.server->row_bytes;
+}
+
 static void train_lane(struct drps_stratum *d, uint32_t lane, unsigned member)
 {
-    for (size_t i = d->first; i < d->last; i++) {
-        if (d->now->entry[i].batch.body.lane == lane) train_batch(d, i, member);
+    size_t next;
+    for (size_t i = next_of_lane(d, d->first, lane); i < d->last; i = next) {
+        next = next_of_lane(d, i + 1, lane);
+        if (next < d->last && rows_are_many(d)) request_rows(d, next);
+        train_batch(d, i, member);
     }
 }
 

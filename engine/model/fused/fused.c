@@ -15,6 +15,11 @@ int drps_fused_fits(const struct drps_model *model, const struct drps_optim *opt
            !(optim->l1 > 0) && !b->starts && b->per_sample == 2 && !b->values;
 }
 
+int drps_fused_pays(const struct drps_batch *b)
+{
+    return 4 * b->rows >= 3 * b->nnz;
+}
+
 static void count(const struct drps_batch *b, struct drps_fused_uses *uses)
 {
     memset(uses, 0, b->rows * sizeof(*uses));

@@ -210,11 +210,20 @@ static void test_fused_fits(void **state)
     free(t.rows[1]);
 }
 
+static void test_it_pays_where_few_rows_have_several_samples(void **state)
+{
+    (void)state;
+    assert_true(drps_fused_pays(&(struct drps_batch){.rows = 201, .nnz = 200}));
+    assert_true(drps_fused_pays(&(struct drps_batch){.rows = 150, .nnz = 200}));
+    assert_false(drps_fused_pays(&(struct drps_batch){.rows = 149, .nnz = 200}));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fused_is_plain),
         cmocka_unit_test(test_fused_fits),
+        cmocka_unit_test(test_it_pays_where_few_rows_have_several_samples),
     };
     if (argc > 1) seed = strtoull(argv[1], NULL, 10);
     return cmocka_run_group_tests_name("fused", tests, NULL, NULL);
