@@ -11,7 +11,7 @@
 # Options, each with a value (counts are decimal, --memory is binary):
 #   --scratch DIR   where the scratch folder is made, and removed at the end (default /tmp)
 #   --samples N, --rows N   CTR-like data: default 4M samples (slow: 1M) over 10M ids, about half of which occur
-#   --models "fm:16 lor:0"  algorithm and rank (curve, slow: fm:16)
+#   --models "fm:16 lor:0"  algorithm and rank (curve, slow: fm:16); --order shuffled|micro of curve (shuffled)
 #   --epochs N (3; huge: 1), --rounds N (3), --share N (12: rows in 1/12), --shares "4 8 16 32 64" of curve, --batch N (1000)
 #   --seconds N     engines, slow: stop a run after so long (60; slow: 120)
 #   --sets "64:300K:60K:30M 2000:30K:10K:2M"  ratings: rank, users, items, ratings (50 or more a row, as the usual sets have);
@@ -32,7 +32,7 @@ shift
 declare -A option=()
 while (($#)); do
     case ${1#--} in
-    scratch | samples | rows | models | epochs | rounds | share | shares | batch | seconds | sets | grid | iops | mbps | extra | \
+    scratch | samples | rows | models | order | epochs | rounds | share | shares | batch | seconds | sets | grid | iops | mbps | extra | \
         users | items | ratings | factors | memory | export | png | optimizer) ;;
     *) usage >&2 && exit 2 ;;
     esac
@@ -310,10 +310,11 @@ engines() {
 # ---- curve ----
 
 curve() {
-    local samples=${option[samples]:-4M} model=${option[models]:-fm:16} plan memory pool i parts png=${option[png]:-$root/docs/relay.png}
+    local samples=${option[samples]:-4M} model=${option[models]:-fm:16} order=${option[order]:-shuffled} plan memory pool i parts
+    local png=${option[png]:-$([[ $model-$order = fm:16-shuffled ]] && echo "$root/docs/relay.png" || echo "$work/curve.png")}
     local memories=() all=()
     calibrate=(--calibrate "$work")
-    ctr_plan "$model" "$samples"
+    if [[ $order = shuffled ]]; then ctr_plan "$model" "$samples"; else ctr_plan "$model" "$samples" --order "$order"; fi
     must reference 0 "$work/$plan" --store resident --epochs "$epochs"
     for parts in ${option[shares]:-4 8 16 32 64}; do
         if fit "$plan" "$parts"; then
@@ -332,7 +333,7 @@ curve() {
             same "relay-${all[at]}.$i" reference
         done
     done
-    echo "### Relay by the share of the model in memory: $model, $samples samples, an epoch after the first"
+    echo "### Relay by the share of the model in memory: $model, $samples samples, in $order order, an epoch after the first"
     machine
     echo "| rows in memory | --memory | windows, runs, chunk | samples/s | of resident | of the limit | limit: disk, arithmetic | GB read: forecast, measured | GB written: forecast, measured | waiting | writing the model |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -505,4 +506,9 @@ case $command in
 ratio | engines) labels=2 ;;
 ratings) labels=3 ;;
 esac
-"$command" | tables "relay-$command" $labels
+topic=relay-$command
+if [[ $command = curve ]]; then # one for each model and order, but those that are usual
+    [[ ${option[models]:-fm:16} = fm:16 ]] || topic+=-$(tr : - <<<"${option[models]}")
+    [[ ${option[order]:-shuffled} = shuffled ]] || topic+=-${option[order]}
+fi
+"$command" | tables "$topic" $labels
