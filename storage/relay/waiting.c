@@ -7,7 +7,12 @@
 
 #include "base/drps_alloc.h"
 
-enum { BLOCK_FRAMES = 30 };
+enum {
+    BLOCK_FRAMES = 30,
+    LINE = 64,
+    ROW_MOST =
+        512, /* bytes of a row: in larger ones the processor sees by itself what comes next */
+};
 
 #define NO_BLOCK UINT32_MAX
 
@@ -134,6 +139,20 @@ int drps_waiting_add_each(struct drps_waiting *waiting, uint32_t window, const u
     }
     *once_n_out = once;
     return 0;
+}
+
+void drps_waiting_request(const struct drps_waiting *waiting, uint32_t window, const char *rows,
+                          size_t row_bytes)
+{
+    const struct list *list = &waiting->lists[window];
+    if (list->first == NO_BLOCK) return;
+    const struct block *b = &waiting->blocks[list->first];
+    for (uint32_t i = 0; i < b->n; i++) {
+        const char *row = rows + (size_t)b->frames[i] * row_bytes;
+        for (size_t at = 0; at < row_bytes && at < ROW_MOST; at += LINE)
+            __builtin_prefetch(row + at);
+        __builtin_prefetch(row + row_bytes - 1);
+    }
 }
 
 void drps_waiting_take(struct drps_waiting *waiting, uint32_t window, int clear,
