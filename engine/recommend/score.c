@@ -11,7 +11,7 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_clock.h"
-#include "engine/step/drps_team.h"
+#include "engine/step/team/drps_team.h"
 
 enum { TILE_LEAST = 12 };
 

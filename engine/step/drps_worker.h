@@ -21,7 +21,7 @@
 #include "engine/step/drps_server.h"
 #include "engine/step/emulate.h"
 #include "engine/step/local_steps.h"
-#include "engine/step/drps_team.h"
+#include "engine/step/team/drps_team.h"
 #include "net/drps_shared_buffer.h"
 
 enum { DRPS_WORKER_PARTS = 8 }; /* of a batch, at most, whose gradients are summed apart */

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "engine/drps_engine.h"
-#include "engine/step/apart.h"
-#include "engine/step/drps_team.h"
+#include "engine/step/team/apart.h"
+#include "engine/step/team/drps_team.h"
 
 enum { RUNS = 2000, MEMBERS_MOST = 8 };
 

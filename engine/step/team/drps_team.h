@@ -2,8 +2,8 @@
  * A team of threads that work on one step after another: the caller is member 0, the others wait
  * between runs.
  */
-#ifndef DRPS_ENGINE_STEP_TEAM_H
-#define DRPS_ENGINE_STEP_TEAM_H
+#ifndef DRPS_ENGINE_STEP_TEAM_TEAM_H
+#define DRPS_ENGINE_STEP_TEAM_TEAM_H
 
 #include "base/drps_err.h"
 

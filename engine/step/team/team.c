@@ -5,7 +5,7 @@
  * then each waits in vain for one that cannot run meanwhile, and sleeps, so that the kernel sees no
  * reason to part them. The one that waits leaves.
  */
-#include "engine/step/drps_team.h"
+#include "engine/step/team/drps_team.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "engine/drps_engine.h"
-#include "engine/step/apart.h"
+#include "engine/step/team/apart.h"
 
 enum { SPINS = 2000, LINE = 64 };
 

@@ -1,4 +1,4 @@
-#include "engine/step/apart.h"
+#include "engine/step/team/apart.h"
 
 #include <sched.h>
 

@@ -1,6 +1,6 @@
 /* Threads that work in step do so on processors of their own. Private to this folder. */
-#ifndef DRPS_ENGINE_STEP_APART_H
-#define DRPS_ENGINE_STEP_APART_H
+#ifndef DRPS_ENGINE_STEP_TEAM_APART_H
+#define DRPS_ENGINE_STEP_TEAM_APART_H
 
 #include <stddef.h>
 
