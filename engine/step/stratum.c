@@ -11,7 +11,11 @@
 #include "base/drps_clock.h"
 #include "engine/model/fused/drps_fused.h"
 
-enum { LINE = 64, IN_CACHES = 4 << 20 /* bytes of rows that caches hold */ };
+enum {
+    LINE = 64,
+    IN_CACHES = 4 << 20,       /* bytes of a model's rows that caches hold */
+    REQUESTED_MOST = 512 << 10 /* bytes of a batch's rows: more would drive out what is in use */
+};
 
 /* One batch of a group: open, or about to be. */
 struct entry {
@@ -289,8 +293,9 @@ static size_t next_of_lane(const struct drps_stratum *d, size_t i, uint32_t lane
 static void request_rows(const struct drps_stratum *d, size_t i)
 {
     const struct entry *s = &d->now->entry[i];
-    const size_t bytes = d->parts.server->row_bytes;
-    for (size_t k = 0; k < s->batch.body.rows; k++) {
+    const size_t bytes = d->parts.server->row_bytes, n = s->batch.body.rows;
+    if (d->parts.info->rows <= IN_CACHES / bytes || n > REQUESTED_MOST / bytes) return;
+    for (size_t k = 0; k < n; k++) {
         const char *row = drps_row_at(&s->rows, k);
         for (size_t at = 0; at < bytes; at += LINE)
             __builtin_prefetch(row + at, 1, 2);
@@ -298,17 +303,12 @@ static void request_rows(const struct drps_stratum *d, size_t i)
     }
 }
 
-static int rows_are_many(const struct drps_stratum *d)
-{
-    return d->parts.info->rows > IN_CACHES / d->parts.server->row_bytes;
-}
-
 static void train_lane(struct drps_stratum *d, uint32_t lane, unsigned member)
 {
     size_t next;
     for (size_t i = next_of_lane(d, d->first, lane); i < d->last; i = next) {
         next = next_of_lane(d, i + 1, lane);
-        if (next < d->last && rows_are_many(d)) request_rows(d, next);
+        if (next < d->last) request_rows(d, next);
         train_batch(d, i, member);
     }
 }

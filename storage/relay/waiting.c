@@ -10,8 +10,7 @@
 enum {
     BLOCK_FRAMES = 30,
     LINE = 64,
-    ROW_MOST =
-        512, /* bytes of a row: in larger ones the processor sees by itself what comes next */
+    ROW_MOST = 512, /* bytes of a row: the processor sees by itself what comes then */
 };
 
 #define NO_BLOCK UINT32_MAX
