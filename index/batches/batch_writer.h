@@ -30,7 +30,7 @@ void drps_gathered_free(struct gathered *g);
 struct batch_writer;
 
 /* More threads would wait for what gathers. */
-enum { BATCH_WRITER_THREADS_MOST = 2, BATCH_WRITER_HANDED_MOST = 4 };
+enum { BATCH_WRITER_THREADS_MOST = 2, BATCH_WRITER_HANDED_MOST = 16 };
 
 /* Open a writer. data and rows are borrowed; has_bias is that of the batcher. With 0 threads, or
  * where none can be started, the caller writes all. */

@@ -9,7 +9,7 @@
 #include "index/batches/batch_writer.h"
 #include "index/batches/drps_encoder.h"
 
-enum { LARGE_NNZ = 1 << 12 };
+enum { LARGE_NNZ = 1 << 11 };
 
 struct batcher {
     size_t batch_size;
