@@ -43,6 +43,9 @@ void drps_family_wait(struct drps_family *f, int rc, uint32_t most_ms);
  * has said why. */
 int drps_family_failure(const struct drps_family *f, struct drps_err *err);
 
+/* Returns 1 if a rank has ended by itself with this status. */
+int drps_family_has_status(const struct drps_family *f, int status);
+
 void drps_family_close(struct drps_family *f); /* what a failed open left, too */
 
 #endif

@@ -143,6 +143,13 @@ static uint32_t worst(const struct drps_family *f)
     return who;
 }
 
+int drps_family_has_status(const struct drps_family *f, int status)
+{
+    for (uint32_t r = 1; f->ranks && r < f->count; r++)
+        if (badness(&f->ranks[r]) == 1 && WEXITSTATUS(f->ranks[r].status) == status) return 1;
+    return 0;
+}
+
 int drps_family_failure(const struct drps_family *f, struct drps_err *err)
 {
     const uint32_t r = worst(f);

@@ -14,7 +14,11 @@
 #include "net/drps_meet.h"
 #include "net/drps_net.h"
 
-enum { LINGER_MS = 5000, WAIT_MS = 600000 };
+enum {
+    LINGER_MS = 5000,
+    WAIT_MS = 600000,
+    CONFIG_STATUS = 2 /* of a rank that ended with DRPS_E_CONFIG */
+};
 
 /* One rank, wherever it runs. */
 struct rank {
@@ -213,7 +217,8 @@ static void run_child(struct rank *r, struct drps_meet *meet)
         r->rc != DRPS_E_INTERRUPTED && r->rc != -ERANGE)
         drps_log(r->train.log, DRPS_LOG_ERROR, "rank %u: %s", r->part->info.ranks.rank,
                  r->err.text);
-    _exit(r->rc == 0 || r->rc == DRPS_E_INTERRUPTED ? 0 : 1);
+    if (r->rc == 0 || r->rc == DRPS_E_INTERRUPTED) _exit(0);
+    _exit(r->rc == DRPS_E_CONFIG ? CONFIG_STATUS : 1);
 }
 
 static void tell_where(const struct drps_meet *meet, const struct drps_log *log)
@@ -248,6 +253,10 @@ static int judge(const struct drps_family *f, const struct drps_log *log, int rc
     struct drps_err lost = DRPS_ERR_INIT;
     const int ended = drps_family_failure(f, &lost);
     if (!ended) return rc;
+    if (rc == DRPS_E_PEER_FAILED && drps_family_has_status(f, CONFIG_STATUS)) {
+        err->code = DRPS_E_CONFIG; /* as it is where rank 0 is the first to see what is wrong */
+        return DRPS_E_CONFIG;
+    }
     if (rc == 0) drps_log(log, DRPS_LOG_WARN, "%s, after the model was written", lost.text);
     if (rc == DRPS_E_PEER ? ended != DRPS_E_PEER : rc != DRPS_E_INTERRUPTED || left) return rc;
     drps_err_clear(err);
