@@ -25,8 +25,7 @@ enum {
     AHEAD_SHARE = 3,   /* and one of the rest for what is read ahead of need */
     AHEAD_MOST = 8 << 20,
     RUNS_MOST = 4096,
-    SPREAD_LEAST =
-        64, /* with fewer runs the disk sets the pace; merged late, fewer rows are merged */
+    SPREAD_LEAST = 64,  /* fewer runs are merged late, as then fewer of their rows are left */
     SPARE_SHARE = 16,   /* one part of so many of the runs is left when merging begins */
     FILE_SHARE = 4,     /* the file has room for all rows, and for one part of so many more */
     HEADER_BYTES = 3,   /* of a section: few rows have one of their own */

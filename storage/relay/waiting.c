@@ -6,12 +6,9 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "storage/relay/runs/drps_rowcopy.h"
 
-enum {
-    BLOCK_FRAMES = 30,
-    LINE = 64,
-    ROW_MOST = 512, /* bytes of a row: the processor sees by itself what comes then */
-};
+enum { BLOCK_FRAMES = 30 };
 
 #define NO_BLOCK UINT32_MAX
 
@@ -146,12 +143,7 @@ void drps_waiting_request(const struct drps_waiting *waiting, uint32_t window, c
     const struct list *list = &waiting->lists[window];
     if (list->first == NO_BLOCK) return;
     const struct block *b = &waiting->blocks[list->first];
-    for (uint32_t i = 0; i < b->n; i++) {
-        const char *row = rows + (size_t)b->frames[i] * row_bytes;
-        for (size_t at = 0; at < row_bytes && at < ROW_MOST; at += LINE)
-            __builtin_prefetch(row + at);
-        __builtin_prefetch(row + row_bytes - 1);
-    }
+    drps_rowcopy_request(rows, row_bytes, b->frames, b->n);
 }
 
 void drps_waiting_take(struct drps_waiting *waiting, uint32_t window, int clear,

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     drps_index_settings_init(&o.settings);
     drps_cli_start(&cli, &index_tool, &o, argc, argv);
     drps_making_begin(&making, &cli, &o.settings.index, index_together(&o));
-    if (cli.json) o.settings.index.forecast_later = 0;
+    if (cli.json) o.settings.index.forecast_later = 0; /* it is printed */
     int rc = run(&cli, &o, &making.progress.io, &result, &err);
     drps_making_stop(&making);
     if (rc == 0 && !index_only_counts(&o)) rc = report(&cli, &o, &making, &result, &err);

@@ -15,8 +15,8 @@
 int drps_fused_fits(const struct drps_model *model, const struct drps_optim *optim,
                     const struct drps_batch *b);
 
-/* 1: it takes less time. Where many rows have several samples, whether a row's last one has come is
- * mistaken too often. */
+/* 1: it is the faster way. Where many rows have several samples, the processor too often
+ * mispredicts whether a sample is the last one of its row. */
 int drps_fused_pays(const struct drps_batch *b);
 
 /* Room for one batch of m rows of dim floats and n samples, for one thread. */
