@@ -46,9 +46,6 @@ static int add_window(struct drps_relay *st, struct drps_err *err)
     const size_t n = (size_t)drps_waiting_count(st->waiting, w);
     if (!n) return 0;
     drps_waiting_take(st->waiting, w, 1, st->leaving);
-    if (window < st->spill.last)
-        drps_waiting_request(st->waiting, drps_relay_number(st, window + 1), st->rows,
-                             st->config.row_bytes);
     int rc = drps_runs_add(st->runs, window, st->rows, st->leaving, n, err);
     drps_relay_free_frames(st, st->leaving, n);
     st->spilled += n;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "storage/relay/runs/drps_rowcopy.h"
 
 enum { BLOCK_FRAMES = 30 };
 
@@ -135,15 +134,6 @@ int drps_waiting_add_each(struct drps_waiting *waiting, uint32_t window, const u
     }
     *once_n_out = once;
     return 0;
-}
-
-void drps_waiting_request(const struct drps_waiting *waiting, uint32_t window, const char *rows,
-                          size_t row_bytes)
-{
-    const struct list *list = &waiting->lists[window];
-    if (list->first == NO_BLOCK) return;
-    const struct block *b = &waiting->blocks[list->first];
-    drps_rowcopy_request(rows, row_bytes, b->frames, b->n);
 }
 
 void drps_waiting_take(struct drps_waiting *waiting, uint32_t window, int clear,

@@ -31,10 +31,6 @@ DRPS_MUST_CHECK
 int drps_waiting_add_each(struct drps_waiting *waiting, uint32_t window, const uint32_t *distances,
                           const uint32_t *frames, size_t n, uint32_t *once_out, size_t *once_n_out,
                           struct drps_err *err);
-/* Request the first rows of a window's list from memory, which are `row_bytes` each at `rows`: they
- * will be copied soon. */
-void drps_waiting_request(const struct drps_waiting *waiting, uint32_t window, const char *rows,
-                          size_t row_bytes);
 /* Copy a window's list, in order, to frames_out [count]; with `clear` it is empty then. */
 void drps_waiting_take(struct drps_waiting *waiting, uint32_t window, int clear,
                        uint32_t *frames_out);

@@ -1,5 +1,5 @@
-/* Copying rows from and to frames, in pieces of a register; drps_rowcopy.h has the idea. */
-#include "storage/relay/runs/drps_rowcopy.h"
+/* Copying rows from and to frames, in pieces of a register; rowcopy.h has the idea. */
+#include "storage/relay/runs/rowcopy.h"
 
 #include <string.h>
 
@@ -36,13 +36,6 @@ static inline void prefetch_to_write(const char *row, size_t n)
 static int in_pieces(size_t row_bytes)
 {
     return row_bytes >= PIECE && row_bytes <= LARGE;
-}
-
-void drps_rowcopy_request(const char *base, size_t row_bytes, const uint32_t *frames, size_t n)
-{
-    if (row_bytes > LARGE) return;
-    for (size_t i = 0; i < n; i++)
-        prefetch_to_read(base + frames[i] * row_bytes, row_bytes);
 }
 
 /* Rows of 8 bytes are copied by an instruction or two where the compiler knows their size. */

@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "storage/relay/runs/drps_rowcopy.h"
+#include "storage/relay/runs/rowcopy.h"
 #include "storage/relay/runs/runs_internal.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/drps_checksum.h"
-#include "storage/relay/runs/drps_rowcopy.h"
+#include "storage/relay/runs/rowcopy.h"
 #include "storage/relay/runs/runs_internal.h"
 #include "storage/relay/runs/section.h"
 

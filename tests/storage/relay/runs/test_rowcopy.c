@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/relay/runs/drps_rowcopy.h"
+#include "storage/relay/runs/rowcopy.h"
 #include "support/lists.h"
 #include "support/scratch.h"
 

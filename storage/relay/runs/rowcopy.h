@@ -1,7 +1,7 @@
 /*
  * Copying rows from and to their frames, which lie anywhere in more memory than the caches hold:
  * the rows that are soon due are prefetched, and small rows are copied without a call. Private to
- * storage/relay/.
+ * storage/relay/runs/.
  */
 #ifndef DRPS_RELAY_RUNS_ROWCOPY_H
 #define DRPS_RELAY_RUNS_ROWCOPY_H
@@ -17,8 +17,5 @@ void drps_rowcopy_gather(char *to, const char *base, size_t row_bytes, const uin
 /* Copy the same rows from `from` to their frames. */
 void drps_rowcopy_scatter(const char *from, char *base, size_t row_bytes, const uint32_t *frames,
                           size_t n, size_t now);
-
-/* Request rows that will be gathered soon from memory; not large ones. */
-void drps_rowcopy_request(const char *base, size_t row_bytes, const uint32_t *frames, size_t n);
 
 #endif
