@@ -1,0 +1,50 @@
+/*
+ * The passes of a net (index/layers/drps_layers.h has what layers compute) over samples of one
+ * gathered batch: forward, and backward from the scores' slopes. Pure arithmetic; products of
+ * matrices are OpenBLAS's where the build has it.
+ *
+ * Shapes, as in engine/model/drps_model.h: params [m][D], D = 1 + K floats a row: a feature's
+ * weight, then its K factors. The first l->floats floats of params are the net's own, in the first
+ * rows of the batch, which no entry has: J intercepts, then the layers' parameters, of which layer
+ * i has those from layers[i].first on. grads has the same shape. scores [s][J] is indexed by the
+ * sample's number in the batch, slopes [last - first][J] is not.
+ */
+#ifndef DRPS_ENGINE_MODEL_LAYERS_PASS_H
+#define DRPS_ENGINE_MODEL_LAYERS_PASS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "index/layers/drps_layers.h"
+#include "index/plan/drps_batch.h"
+
+enum { DRPS_LAYERS_CHUNK = 128 }; /* samples that go through both passes together */
+
+/* Which floats dropout leaves out: it depends on these, the layer, the sample's number in the batch
+ * and the float's place alone, so that it is the same for any number of threads. */
+struct drps_dropout {
+    int trains;    /* 0: none are left out */
+    uint64_t seed; /* another one for each step */
+};
+
+/* Returns the bytes of scratch, aligned for doubles, of at most `samples` samples together, which
+ * the backward pass has to get as the forward pass left it. */
+size_t drps_layers_scratch_bytes(const struct drps_layers *l, size_t samples);
+
+/* scores of samples [first, last), at most DRPS_LAYERS_CHUNK of them. */
+void drps_layers_forward(const struct drps_layers *l, const struct drps_batch *b, size_t first,
+                         size_t last, const float *params, const struct drps_dropout *dropout,
+                         float *scores, void *scratch);
+
+/* Adds to grads the gradient of layers and features, after drps_layers_forward() of the same
+ * samples and parameters; that of the intercepts is the caller's. */
+void drps_layers_backward(const struct drps_layers *l, const struct drps_batch *b, size_t first,
+                          size_t last, const float *slopes, const float *params,
+                          const struct drps_dropout *dropout, void *scratch, float *grads);
+
+/* The twin: the score of class c of sample s, without dropout, by the definitions, in double, which
+ * shares no code with the passes. It may be slow. */
+double drps_layers_score_ref(const struct drps_layers *l, const struct drps_batch *b, size_t s,
+                             size_t c, const float *params);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * The twin of the forward pass: one sample, layer after layer, each as index/layers/drps_layers.h
+ * has it, in double.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/model/layers/drps_layers_pass.h"
+
+/* One sample's floats of all layers, as far as they are known. */
+struct sample {
+    const struct drps_layers *l;
+    const struct drps_batch *b;
+    const float *params;
+    size_t begin, end; /* its entries */
+    double *floats;    /* [l->width] */
+};
+
+static const struct drps_layer *input(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    return &x->l->layers[y->input[i]];
+}
+
+/* Returns float k of part i of a layer. */
+static double of_part(const struct sample *x, const struct drps_layer *y, size_t i, size_t k)
+{
+    return x->floats[y->at + i * y->each + k];
+}
+
+static double param(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    return (double)x->params[y->first + i];
+}
+
+/* Returns the sum of x times float k of rows, over entries of a field, or of all (-1). */
+static double of_entries(const struct sample *x, long field, size_t k)
+{
+    double total = 0;
+    for (size_t j = x->begin; j < x->end; j++) {
+        const size_t at = drps_batch_local(x->b, j) * (1 + (size_t)x->l->factors) + k;
+        if (field >= 0 && field != (x->b->fields ? x->b->fields[j] : 0)) continue;
+        total += (double)drps_batch_value(x->b, j) * (double)x->params[at];
+    }
+    return total;
+}
+
+static double number(const struct sample *x, long field)
+{
+    double total = 0;
+    for (size_t j = x->begin; j < x->end; j++)
+        if (field == (x->b->fields ? x->b->fields[j] : 0))
+            total += (double)drps_batch_value(x->b, j);
+    return total;
+}
+
+/* Returns float i of W a + b. */
+static double full(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    const struct drps_layer *a = input(x, y, 0);
+    const size_t width = (size_t)a->parts * a->each;
+    double total = param(x, y, y->parts * y->each * width + i);
+    for (size_t k = 0; k < width; k++)
+        total += param(x, y, i * width + k) * x->floats[a->at + k];
+    return total;
+}
+
+static double cross(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    const struct drps_layer *a = input(x, y, 0), *b = input(x, y, 1);
+    const size_t width = (size_t)b->parts * b->each;
+    double dot = 0;
+    for (size_t k = 0; k < width; k++)
+        dot += param(x, y, k) * x->floats[b->at + k];
+    return x->floats[a->at + i] * dot + param(x, y, width + i) + x->floats[b->at + i];
+}
+
+/* Returns the inner product of part i of layer a and part j of layer b. */
+static double inner(const struct sample *x, const struct drps_layer *a, size_t i,
+                    const struct drps_layer *b, size_t j)
+{
+    double total = 0;
+    for (size_t k = 0; k < a->each; k++)
+        total += of_part(x, a, i, k) * of_part(x, b, j, k);
+    return total;
+}
+
+static double fm(const struct sample *x, const struct drps_layer *y)
+{
+    const struct drps_layer *a = input(x, y, 0);
+    double total = 0;
+    for (size_t i = 0; i < a->parts; i++)
+        for (size_t j = i + 1; j < a->parts; j++)
+            total += inner(x, a, i, a, j);
+    return total;
+}
+
+/* Returns the layer that has part *i of all inputs of y; *i becomes its number in that layer. */
+static const struct drps_layer *part(const struct sample *x, const struct drps_layer *y, size_t *i)
+{
+    size_t n = 0;
+    while (*i >= input(x, y, n)->parts)
+        *i -= input(x, y, n++)->parts;
+    return input(x, y, n);
+}
+
+/* Pairs (0, 1), (0, 2), and so on, then (1, 2): returns the inner product of pair `pair`. */
+static double dot(const struct sample *x, const struct drps_layer *y, size_t pair)
+{
+    size_t parts = 0, i = 0;
+    for (size_t n = 0; n < y->inputs_n; n++)
+        parts += input(x, y, n)->parts;
+    for (; pair >= parts - 1 - i; i++)
+        pair -= parts - 1 - i;
+    size_t j = i + 1 + pair;
+    const struct drps_layer *a = part(x, y, &i), *b = part(x, y, &j);
+    return inner(x, a, i, b, j);
+}
+
+static double sum(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    double total = 0;
+    for (size_t n = 0; n < y->inputs_n; n++)
+        total += x->floats[input(x, y, n)->at + i];
+    return total;
+}
+
+static double join(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    size_t n = 0;
+    for (; i >= (size_t)input(x, y, n)->parts * input(x, y, n)->each; n++)
+        i -= (size_t)input(x, y, n)->parts * input(x, y, n)->each;
+    return x->floats[input(x, y, n)->at + i];
+}
+
+/* Returns float i of the first input. */
+static double before(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    return x->floats[input(x, y, 0)->at + i];
+}
+
+/* Returns float i of a layer. */
+static double value(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    switch (y->kind) {
+    case DRPS_LAYER_EMBEDDING:
+        return of_entries(x, (long)(i / y->each), 1 + i % y->each);
+    case DRPS_LAYER_BAG:
+        return of_entries(x, -1, 1 + i);
+    case DRPS_LAYER_LINEAR:
+        return of_entries(x, -1, 0);
+    case DRPS_LAYER_NUMBERS:
+        return number(x, (long)i);
+    case DRPS_LAYER_FULL:
+        return full(x, y, i);
+    case DRPS_LAYER_RELU:
+        return before(x, y, i) < 0 ? 0 : before(x, y, i);
+    case DRPS_LAYER_SIGMOID:
+        return 1 / (1 + exp(-before(x, y, i)));
+    case DRPS_LAYER_TANH:
+        return tanh(before(x, y, i));
+    case DRPS_LAYER_DROPOUT:
+        return before(x, y, i);
+    case DRPS_LAYER_FM:
+        return fm(x, y);
+    case DRPS_LAYER_DOTS:
+        return dot(x, y, i);
+    case DRPS_LAYER_CROSS:
+        return cross(x, y, i);
+    case DRPS_LAYER_SUM:
+        return sum(x, y, i);
+    case DRPS_LAYER_JOIN:
+        return join(x, y, i);
+    }
+    return NAN;
+}
+
+/* NaN where there is no memory. */
+double drps_layers_score_ref(const struct drps_layers *l, const struct drps_batch *b, size_t s,
+                             size_t c, const float *params)
+{
+    const struct drps_layer *last = &l->layers[l->n - 1];
+    const struct sample x = {.l = l,
+                             .b = b,
+                             .params = params,
+                             .begin = drps_batch_start(b, s),
+                             .end = drps_batch_start(b, s + 1),
+                             .floats = malloc(l->width * sizeof(double))};
+    double score = NAN;
+    if (x.floats) {
+        for (const struct drps_layer *y = l->layers; y <= last; y++)
+            for (size_t i = 0; i < (size_t)y->parts * y->each; i++)
+                x.floats[y->at + i] = value(&x, y, i);
+        score = (double)params[c] + x.floats[last->at + c];
+    }
+    free(x.floats);
+    return score;
+}

@@ -1,0 +1,134 @@
+/*
+ * Nets as texts: the language, parsed to a list of layers whose widths are known.
+ *
+ *   # DeepFM
+ *   x     = embedding 16          a vector of 16 for each field
+ *   first = linear
+ *   pairs = fm x
+ *   h     = full 400 x
+ *   h     = relu h
+ *   deep  = full 1 h
+ *   score = sum first pairs deep
+ *
+ * A line is NAME = LAYER [NUMBER] INPUT...; what follows a # is not read. An input is the name of a
+ * line before; the last line of a name is meant. A name that the text does not end with and that no
+ * line reads is a mistake. The last line is `score`: one number, or a number for each class where
+ * the labels are names of classes (`full classes h`). docs/nets.md has all layers.
+ *
+ * Widths: a layer gives a vector of parts x each floats. F is how many fields the data has, K how
+ * many factors a feature has, J how many scores a sample has.
+ *
+ *   embedding K    [F][K]   of each field the sum of x times the factors of its features
+ *   bag K          [1][K]   the same of all features
+ *   linear         [1][1]   the sum of x times the features' weights
+ *   numbers N      [1][N]   of each of the first N fields the sum of x
+ *   full N a       [1][N]   W a + b
+ *   relu a, sigmoid a, tanh a     as a is
+ *   dropout P a    as a is: in training each float is 0 with probability P, else divided by 1 - P
+ *   fm a           [1][1]   the sum over pairs of parts of a of their inner product
+ *   dots a b...    [1][n (n - 1) / 2]  inner products of all pairs of the n parts of its inputs
+ *   cross a b      as b is: a (w . b) + v + b, floats of a and b as many
+ *   sum a b...     as its inputs are, which have the same width
+ *   join a b...    [1][all]   one after another
+ *
+ * Sources: fm is Rendle (ICDM 2010), Eq. 3; a DeepFM is Guo et al. (IJCAI 2017); dots are Naumov et
+ * al., "Deep Learning Recommendation Model" (2019); cross is Wang et al., "Deep & Cross Network"
+ * (ADKDD 2017), Eq. 3.
+ */
+#ifndef DRPS_INDEX_LAYERS_H
+#define DRPS_INDEX_LAYERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/drps_err.h"
+
+enum {
+    DRPS_LAYERS_TEXT = 4096, /* with its end */
+    DRPS_LAYERS_MOST = 64,
+    DRPS_LAYER_INPUTS = 8,
+    DRPS_LAYER_WIDTH = 65536,       /* floats of a layer, at most */
+    DRPS_LAYERS_FLOATS = 256 << 20, /* parameters of all layers, at most */
+    DRPS_LAYERS_WIDTH = 1 << 20,    /* floats of all layers for a sample, at most */
+};
+
+enum drps_layer_kind {
+    DRPS_LAYER_EMBEDDING,
+    DRPS_LAYER_BAG,
+    DRPS_LAYER_LINEAR,
+    DRPS_LAYER_NUMBERS,
+    DRPS_LAYER_FULL,
+    DRPS_LAYER_RELU,
+    DRPS_LAYER_SIGMOID,
+    DRPS_LAYER_TANH,
+    DRPS_LAYER_DROPOUT,
+    DRPS_LAYER_FM,
+    DRPS_LAYER_DOTS,
+    DRPS_LAYER_CROSS,
+    DRPS_LAYER_SUM,
+    DRPS_LAYER_JOIN
+};
+enum { DRPS_LAYER_KINDS = DRPS_LAYER_JOIN + 1 };
+
+/* One layer; inputs have smaller numbers than it. */
+struct drps_layer {
+    enum drps_layer_kind kind;
+    uint16_t line; /* of the text, from 1 */
+    uint8_t inputs_n;
+    uint8_t input[DRPS_LAYER_INPUTS];
+    uint8_t classes;   /* of full: N is J */
+    uint32_t number;   /* K or N as the text has it */
+    float probability; /* P */
+    /* After drps_layers_shape(): */
+    uint32_t parts, each; /* the vector that it gives */
+    uint32_t at;          /* its floats among those of all layers for a sample */
+    uint64_t first;       /* its parameters among those of the net: W [N][width of a], then b [N];
+                             of cross w, then v [width of b] */
+    uint64_t floats;      /* how many they are; 0: none */
+};
+
+/* Holds no pointers: a copy is one of its own. n is 0 where there is none. */
+struct drps_layers {
+    char text[DRPS_LAYERS_TEXT];
+    struct drps_layer layers[DRPS_LAYERS_MOST];
+    uint32_t n;
+    uint32_t factors; /* K; 0: no layer has any */
+    int has_fields;   /* 1: a layer looks at fields */
+    int has_classes;  /* 1: a layer is `full classes` */
+    /* After drps_layers_shape(): */
+    uint32_t fields, outputs; /* F, J */
+    uint32_t width;           /* floats of all layers for a sample */
+    uint64_t floats;          /* parameters of the net: J intercepts, then those of the layers */
+};
+
+/* Parse a text. Returns 0, or DRPS_E_CONFIG with the line, what is wrong and what to do. */
+DRPS_MUST_CHECK
+int drps_layers_parse(struct drps_layers *l, const char *text, struct drps_err *err);
+
+/* The same of a net that has a name, with so many factors where it has any (0: 16). DRPS_E_CONFIG:
+ * there is none of this name. */
+DRPS_MUST_CHECK
+int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
+                      struct drps_err *err);
+/* 1: there is. */
+int drps_layers_has_name(const char *name);
+/* Returns name number i; NULL: there are no more. */
+const char *drps_layers_name(size_t i);
+
+/* Find all widths, for data of `fields` fields (0 where entries have none) and `outputs` scores of
+ * a sample. DRPS_E_CONFIG names the line whose width does not do. */
+DRPS_MUST_CHECK
+int drps_layers_shape(struct drps_layers *l, uint32_t fields, uint32_t outputs,
+                      struct drps_err *err);
+
+/* Returns how many rows of `dim` floats, the first of a batch, hold the net's parameters. */
+uint32_t drps_layers_rows(const struct drps_layers *l, uint32_t dim);
+
+/* How wide parameter i of the net is at its start: it is uniform in (-w, w). Returns w: of W of a
+ * full layer the root of 6 over the floats of a (He et al., ICCV 2015, Eq. 10, as a uniform
+ * distribution), of w of cross the root of 1 over them; 0 of all others. */
+float drps_layers_init(const struct drps_layers *l, uint64_t i);
+
+const char *drps_layer_name(enum drps_layer_kind kind);
+
+#endif

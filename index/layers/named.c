@@ -1,0 +1,110 @@
+/* Nets that have a name: each is a text in which the number of factors is missing. */
+#include "index/layers/drps_layers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FACTORS = 16 }; /* where the caller names none */
+
+/* The text is `before`, the factors, `after`. Nets that sum numbers to their score are for one
+ * score; the others end in `full classes`, which is one number or one for each class. */
+static const struct net {
+    const char *name, *before, *after;
+} nets[] = {
+    {"mlp",
+     "# A multilayer perceptron over the sum of a sample's factors\n"
+     "x = bag ",
+     "\n"
+     "h = relu x\n"
+     "h = full 64 h\n"
+     "h = relu h\n"
+     "score = full classes h\n"},
+    {"wide-deep",
+     "# Wide & Deep: Cheng et al., DLRS 2016\n"
+     "first = linear\n"
+     "x = embedding ",
+     "\n"
+     "h = full 128 x\n"
+     "h = relu h\n"
+     "h = full 64 h\n"
+     "h = relu h\n"
+     "deep = full 1 h\n"
+     "score = sum first deep\n"},
+    {"deepfm",
+     "# DeepFM: Guo et al., IJCAI 2017\n"
+     "first = linear\n"
+     "x = embedding ",
+     "\n"
+     "pairs = fm x\n"
+     "h = full 128 x\n"
+     "h = relu h\n"
+     "h = full 128 h\n"
+     "h = relu h\n"
+     "deep = full 1 h\n"
+     "score = sum first pairs deep\n"},
+    {"dlrm",
+     "# DLRM: Naumov et al., 2019; all fields are categories\n"
+     "x = embedding ",
+     "\n"
+     "pairs = dots x\n"
+     "h = join pairs x\n"
+     "h = full 128 h\n"
+     "h = relu h\n"
+     "h = full 64 h\n"
+     "h = relu h\n"
+     "score = full classes h\n"},
+    {"dcn",
+     "# Deep & Cross: Wang et al., ADKDD 2017\n"
+     "x = embedding ",
+     "\n"
+     "c = cross x x\n"
+     "c = cross x c\n"
+     "c = cross x c\n"
+     "h = full 128 x\n"
+     "h = relu h\n"
+     "h = full 128 h\n"
+     "h = relu h\n"
+     "h = join c h\n"
+     "score = full classes h\n"},
+};
+enum { NETS = sizeof(nets) / sizeof(*nets) };
+
+static const struct net *find(const char *name)
+{
+    for (size_t i = 0; i < NETS; i++)
+        if (!strcmp(nets[i].name, name)) return &nets[i];
+    return NULL;
+}
+
+static int unknown(const char *name, struct drps_err *err)
+{
+    char known[100] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < NETS; i++)
+        n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "", nets[i].name);
+    return drps_err_set(err, DRPS_E_CONFIG, "there is no net `%.32s`; there are %s", name, known);
+}
+
+int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
+                      struct drps_err *err)
+{
+    char text[DRPS_LAYERS_TEXT];
+    const struct net *net = find(name);
+    l->n = 0;
+    if (!net) return unknown(name, err);
+    const int n = snprintf(text, sizeof(text), "%s%u%s", net->before, factors ? factors : FACTORS,
+                           net->after);
+    if (n < 0 || (size_t)n >= sizeof(text))
+        return drps_err_set(err, DRPS_E_CONFIG, "the text of the net %s is too long", net->name);
+    return drps_layers_parse(l, text, err);
+}
+
+int drps_layers_has_name(const char *name)
+{
+    return find(name) != NULL;
+}
+
+const char *drps_layers_name(size_t i)
+{
+    return i < NETS ? nets[i].name : NULL;
+}

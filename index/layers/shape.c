@@ -1,0 +1,233 @@
+/* Widths of layers, and where the values and the parameters of each lie. Every bound is checked
+ * before numbers are multiplied, so that no product leaves its type. */
+#include "index/layers/drps_layers.h"
+
+#include <assert.h>
+#include <math.h>
+
+struct shaper {
+    struct drps_layers *l;
+    const struct drps_layer *y; /* the layer whose width is looked for */
+    struct drps_err *err;
+};
+
+static const struct drps_layer *input(const struct shaper *s, size_t i)
+{
+    assert(i < s->y->inputs_n);
+    return &s->l->layers[s->y->input[i]];
+}
+
+static uint32_t width_of(const struct drps_layer *y)
+{
+    return y->parts * y->each;
+}
+
+static int give(const struct shaper *s, struct drps_layer *y, uint64_t parts, uint64_t each)
+{
+    assert(parts && each); /* parse.c lets no 0 pass */
+    if (each > DRPS_LAYER_WIDTH || parts > DRPS_LAYER_WIDTH / each)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: %s gives %llu times %llu floats, and a layer can have %d; "
+                            "make it or its inputs smaller",
+                            y->line, drps_layer_name(y->kind), (unsigned long long)parts,
+                            (unsigned long long)each, DRPS_LAYER_WIDTH);
+    y->parts = (uint32_t)parts;
+    y->each = (uint32_t)each;
+    return 0;
+}
+
+static int no_fields(const struct shaper *s, const char *instead)
+{
+    return drps_err_set(s->err, DRPS_E_CONFIG,
+                        "line %u: %s needs fields, and the data has none; %s", s->y->line,
+                        drps_layer_name(s->y->kind), instead);
+}
+
+static int shape_embedding(const struct shaper *s, struct drps_layer *y)
+{
+    if (!s->l->fields) return no_fields(s, "use bag");
+    return give(s, y, s->l->fields, y->number);
+}
+
+static int shape_numbers(const struct shaper *s, struct drps_layer *y)
+{
+    if (!s->l->fields) return no_fields(s, "take the line away, or use linear");
+    if (y->number > s->l->fields)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: numbers %u, and the data has %u fields; write at most %u",
+                            y->line, y->number, s->l->fields, s->l->fields);
+    return give(s, y, 1, y->number);
+}
+
+static int shape_fm(const struct shaper *s, struct drps_layer *y)
+{
+    if (input(s, 0)->parts < 2)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: fm needs an input of 2 parts or more, and line %u gives 1; "
+                            "read an embedding, of data with 2 fields or more",
+                            y->line, input(s, 0)->line);
+    return give(s, y, 1, 1);
+}
+
+static int shape_dots(const struct shaper *s, struct drps_layer *y)
+{
+    uint64_t parts = 0;
+    for (size_t i = 0; i < y->inputs_n; i++) {
+        const struct drps_layer *first = input(s, 0), *a = input(s, i);
+        parts += a->parts;
+        if (a->each != first->each)
+            return drps_err_set(s->err, DRPS_E_CONFIG,
+                                "line %u: dots needs parts that are as wide as each other; those "
+                                "of line %u have %u floats, those of line %u have %u",
+                                y->line, first->line, first->each, a->line, a->each);
+    }
+    if (parts < 2)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: dots needs 2 parts or more and has 1; read an embedding, or "
+                            "more inputs",
+                            y->line);
+    return give(s, y, 1, parts * (parts - 1) / 2);
+}
+
+/* Returns 0 if all inputs are as wide as the first. */
+static int check_same(const struct shaper *s)
+{
+    for (size_t i = 1; i < s->y->inputs_n; i++) {
+        const struct drps_layer *first = input(s, 0), *a = input(s, i);
+        if (width_of(a) != width_of(first))
+            return drps_err_set(s->err, DRPS_E_CONFIG,
+                                "line %u: %s needs inputs that are as wide as each other; line %u "
+                                "gives %u floats, line %u gives %u",
+                                s->y->line, drps_layer_name(s->y->kind), first->line,
+                                width_of(first), a->line, width_of(a));
+    }
+    return 0;
+}
+
+static int shape_join(const struct shaper *s, struct drps_layer *y)
+{
+    uint64_t width = 0;
+    for (size_t i = 0; i < y->inputs_n; i++)
+        width += width_of(input(s, i));
+    return give(s, y, 1, width);
+}
+
+static int shape_layer(const struct shaper *s, struct drps_layer *y)
+{
+    int rc;
+    switch (y->kind) {
+    case DRPS_LAYER_EMBEDDING:
+        return shape_embedding(s, y);
+    case DRPS_LAYER_NUMBERS:
+        return shape_numbers(s, y);
+    case DRPS_LAYER_BAG:
+        return give(s, y, 1, y->number);
+    case DRPS_LAYER_LINEAR:
+        return give(s, y, 1, 1);
+    case DRPS_LAYER_FULL:
+        return give(s, y, 1, y->classes ? s->l->outputs : y->number);
+    case DRPS_LAYER_FM:
+        return shape_fm(s, y);
+    case DRPS_LAYER_DOTS:
+        return shape_dots(s, y);
+    case DRPS_LAYER_JOIN:
+        return shape_join(s, y);
+    case DRPS_LAYER_CROSS:
+        rc = check_same(s);
+        return rc < 0 ? rc : give(s, y, input(s, 1)->parts, input(s, 1)->each);
+    case DRPS_LAYER_RELU:
+    case DRPS_LAYER_SIGMOID:
+    case DRPS_LAYER_TANH:
+    case DRPS_LAYER_DROPOUT:
+    case DRPS_LAYER_SUM:
+        break;
+    }
+    rc = check_same(s);
+    return rc < 0 ? rc : give(s, y, input(s, 0)->parts, input(s, 0)->each);
+}
+
+static uint64_t floats_of(const struct shaper *s)
+{
+    const uint64_t width = width_of(s->y);
+    if (s->y->kind == DRPS_LAYER_FULL) return width * width_of(input(s, 0)) + width;
+    return s->y->kind == DRPS_LAYER_CROSS ? 2 * width : 0;
+}
+
+/* Put the layer behind those before it. */
+static int place(const struct shaper *s, struct drps_layer *y)
+{
+    struct drps_layers *l = s->l;
+    y->at = l->width;
+    y->first = l->floats;
+    y->floats = floats_of(s);
+    if (width_of(y) > DRPS_LAYERS_WIDTH - l->width)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: the layers up to here give more than %d floats for a sample; "
+                            "make layers smaller",
+                            y->line, DRPS_LAYERS_WIDTH);
+    if (y->floats > DRPS_LAYERS_FLOATS - l->floats)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: the layers up to here have more than %d parameters; make "
+                            "layers smaller",
+                            y->line, DRPS_LAYERS_FLOATS);
+    l->width += width_of(y);
+    l->floats += y->floats;
+    return 0;
+}
+
+static int check_score(const struct shaper *s)
+{
+    const struct drps_layers *l = s->l;
+    if (width_of(s->y) == l->outputs) return 0;
+    return drps_err_set(s->err, DRPS_E_CONFIG,
+                        "line %u: score has %u floats, and a sample has %u score%s; end the net "
+                        "with `score = full classes NAME`",
+                        s->y->line, width_of(s->y), l->outputs, l->outputs == 1 ? "" : "s");
+}
+
+int drps_layers_shape(struct drps_layers *l, uint32_t fields, uint32_t outputs,
+                      struct drps_err *err)
+{
+    struct shaper s = {.l = l, .err = err};
+    if (!l->n) return drps_err_set(err, DRPS_E_CONFIG, "there is no net to find the widths of");
+    if (!outputs || outputs > DRPS_LAYER_WIDTH)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a net gives 1 to %d scores of a sample, and %u are asked for",
+                            DRPS_LAYER_WIDTH, outputs);
+    l->fields = fields;
+    l->outputs = outputs;
+    l->width = 0;
+    l->floats = outputs;
+    for (uint32_t i = 0; i < l->n; i++) {
+        struct drps_layer *y = &l->layers[i];
+        s.y = y;
+        int rc = shape_layer(&s, y);
+        if (!rc) rc = place(&s, y);
+        if (rc < 0) return rc;
+    }
+    return check_score(&s);
+}
+
+/* The layer that has parameter i, or NULL: it is an intercept, or there are not so many. */
+static const struct drps_layer *layer_with(const struct drps_layers *l, uint64_t i)
+{
+    for (uint32_t k = 0; k < l->n; k++)
+        if (i >= l->layers[k].first && i - l->layers[k].first < l->layers[k].floats)
+            return &l->layers[k];
+    return NULL;
+}
+
+float drps_layers_init(const struct drps_layers *l, uint64_t i)
+{
+    const struct drps_layer *y = layer_with(l, i);
+    if (!y) return 0;
+    const uint64_t of_layer = i - y->first;
+    const uint64_t inputs = width_of(&l->layers[y->input[0]]), width = width_of(y);
+    if (y->kind == DRPS_LAYER_CROSS) return of_layer < width ? sqrtf(1.0f / (float)inputs) : 0;
+    return of_layer < width * inputs ? sqrtf(6.0f / (float)inputs) : 0;
+}
+
+uint32_t drps_layers_rows(const struct drps_layers *l, uint32_t dim)
+{
+    return (uint32_t)((l->floats + dim - 1) / dim);
+}
