@@ -191,7 +191,7 @@ struct kernels {
     double (*gradient)(const struct drps_model *, const struct drps_batch *, size_t, size_t,
                        const float *, float *, float *, void *);
     void (*step)(const struct drps_optim *, uint32_t, const struct drps_rows *, size_t, size_t,
-                 const float *, const uint32_t *, int);
+                 const float *, const uint32_t *, size_t);
 };
 
 static const struct kernels fast = {"kernels", drps_model_gradient, drps_optim_step};
@@ -260,7 +260,7 @@ static void step(struct run *r, const struct kernels *k, size_t t, uint64_t ns[3
     r->loss +=
         (float)k->gradient(&r->model, b, 0, b->samples, r->params, r->grads, r->scores, r->scratch);
     const uint64_t t2 = drps_clock_ns();
-    k->step(&r->optim, dim, &rows, 0, b->rows, r->grads, NULL, r->model.has_bias);
+    k->step(&r->optim, dim, &rows, 0, b->rows, r->grads, NULL, drps_model_common_rows(&r->model));
     const uint64_t t3 = drps_clock_ns();
     ns[0] += t1 - t0;
     ns[1] += t2 - t1;

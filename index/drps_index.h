@@ -94,6 +94,8 @@ struct drps_index_options {
     const char *loss; /* NULL: the algorithm's usual one; expr: the text (index/expr/) */
     uint32_t outputs; /* expr, W*x: how many scores a sample has, DRPS_EXPR_OUTPUTS_LEAST or more;
                          labels are numbers then; 0: as many as named classes */
+    const char *net;  /* net: a name of index/layers/, or a file with its text; of a plan that the
+                         run  begins with, the text */
     const char
         *task; /* fm: auto (two distinct labels: classification), regression, classification */
     uint32_t factors; /* lmf, fm: the length of a row's vector, >= 1; 0: 16; ffm: for each field; 0:
@@ -215,6 +217,7 @@ struct drps_index_options {
 
     /* Set by the run in its own copy: the algorithm of `algo` with `loss`, and the plan `base`. */
     const struct drps_algorithm *algorithm;
+    int has_fields; /* 1: entries have fields */
     const struct drps_plan *base_plan;
 
     /* The machines that make the plan together, of which this is one: each reads its own inputs,

@@ -34,9 +34,9 @@ struct drps_row_stream {
 };
 
 struct drps_homes_options {
-    uint32_t machines; /* W, 1 .. DRPS_HOMES_MACHINES */
-    uint32_t holders;  /* machines 0 .. holders - 1 may hold rows; 0: all */
-    int first_stays;   /* 1: row 0 is at home on machine 0, whoever uses it */
+    uint32_t machines;   /* W, 1 .. DRPS_HOMES_MACHINES */
+    uint32_t holders;    /* machines 0 .. holders - 1 may hold rows; 0: all */
+    uint32_t first_stay; /* so many rows from 0 on are at home on machine 0, whoever uses them */
 };
 enum { DRPS_HOMES_MACHINES = 65535 };
 

@@ -74,7 +74,7 @@ static double held_link(const struct visited *v, uint32_t count)
 
 static int stays(const struct homing *h, uint32_t row)
 {
-    return h->o->first_stays && row == 0;
+    return row < h->o->first_stay;
 }
 
 /* The machine, which pulled the row `count` times, serves it from now on. */

@@ -24,6 +24,7 @@ const char *training_rows_are(const char *table)
 {
     static const struct training_text known[] = {
         {"bias", "the intercept"},
+        {"net", "the intercept and the net's other parameters, one after another"},
         {"w", "a feature's weight each, or its weights, one a class or output"},
         {"wv", "a feature's weight and factors each"},
         {"user", "a user's bias and factors each"},

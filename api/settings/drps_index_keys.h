@@ -13,6 +13,7 @@ enum {
     KEY_FACTORS,
     KEY_RANK, /* of drps-train; here a mistake that is told */
     KEY_NO_BIAS,
+    KEY_LAYERS,
     KEY_DENSE,
     KEY_NO_NORMALIZE,
     KEY_WORKERS,

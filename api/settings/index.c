@@ -33,6 +33,7 @@ static int parse_plain(struct drps_values *v, struct drps_index_settings *o, int
         {.key = KEY_SEPARATE, .flag = &o->index.separate},
         {.key = KEY_FROM_PLAN, .text = &o->index.from_plan},
         {.key = KEY_BASE, .text = &o->index.base},
+        {.key = KEY_LAYERS, .text = &o->index.net},
         {.key = KEY_CLASS_WEIGHTS, .text = &o->index.class_weights},
         {.key = KEY_CALIBRATE, .text = &o->index.blocks.calibrate},
         {.key = KEY_TASK, .text = &o->index.task, .names = tasks},
@@ -232,9 +233,12 @@ static int parse_plan_option(struct drps_values *v, struct drps_index_options *o
     char names[DRPS_ALGORITHM_NAMES_BYTES];
     switch (key) {
     case KEY_ALGO:
-        if (!drps_algorithm_find(arg))
-            drps_value_bad(v, "'%s' is not one of: %s", arg, drps_algo_names(names));
-        o->algo = arg;
+        o->algo = drps_layers_has_name(arg) ? drps_algo_name(DRPS_ALGO_NET) : arg;
+        if (o->algo != arg)
+            o->net = arg;
+        else if (!drps_algorithm_find(arg))
+            drps_value_bad(v, "'%s' is not one of: %s, mlp, wide-deep, deepfm, dlrm, dcn", arg,
+                           drps_algo_names(names));
         return 1;
     case KEY_LOSS:
         o->loss = arg;
@@ -304,11 +308,12 @@ static void check_base(struct drps_values *v, const struct drps_index_settings *
     if (o->index.replay > 0 && !o->index.base)
         drps_value_bad(v, "{replay} takes samples of a base: give {base} PLAN");
     if (!o->index.base || !o->of_model) return;
-    drps_value_bad(v, "{base} takes the model, the hash seed, the format and the columns from the "
-                      "plan: leave out {algo}, {factors}, {task}, {loss}, {outputs}, {no-bias}, "
-                      "{no-normalize}, {hash-seed}, {hash-bits}, {hash-kind}, {hash-bins}, "
-                      "{format}, {label}, {columns}, {separator}, "
-                      "{header}, {no-header}, {scale} and {cross}");
+    drps_value_bad(
+        v, "{base} takes the model, the hash seed, the format and the columns from the "
+           "plan: leave out {algo}, {net}, {factors}, {task}, {loss}, {outputs}, {no-bias}, "
+           "{no-normalize}, {hash-seed}, {hash-bits}, {hash-kind}, {hash-bins}, "
+           "{format}, {label}, {columns}, {separator}, "
+           "{header}, {no-header}, {scale} and {cross}");
 }
 
 static void check_hashing(struct drps_values *v, const struct drps_index_options *o)
@@ -397,6 +402,7 @@ int drps_index_setting_is_of_model(int key)
     case KEY_LOSS:
     case KEY_OUTPUTS:
     case KEY_NO_BIAS:
+    case KEY_LAYERS:
     case KEY_NO_NORMALIZE:
     case KEY_HASH_SEED:
     case KEY_HASH_BITS:

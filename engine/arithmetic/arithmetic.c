@@ -134,7 +134,7 @@ static int time_batches(struct measuring *m, struct drps_err *err)
 static int measure(struct measuring *m, uint64_t memory_bytes, struct drps_speeds *speeds,
                    struct drps_err *err)
 {
-    int rc = drps_feed_open(m->plan, m->server.model.has_bias, &m->feed, err);
+    int rc = drps_feed_open(m->plan, drps_model_common_rows(&m->server.model), &m->feed, err);
     m->frames = frames_of(m, memory_bytes);
     if (rc < 0) return rc;
     if (!fits(m, memory_bytes)) return 1;

@@ -209,7 +209,7 @@ static int check(const struct exporter *e, struct drps_err *err)
 {
     const struct drps_model *m = &e->info->model;
     const enum drps_scoring p = predictor_of(m);
-    if (p == DRPS_PREDICTOR_FFM || p == DRPS_PREDICTOR_TOPIC)
+    if (p == DRPS_PREDICTOR_FFM || p == DRPS_PREDICTOR_TOPIC || p == DRPS_PREDICTOR_NET)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s is of algorithm %s, which is not exported as ONNX: text, csv and "
                             "npy have its parameters",

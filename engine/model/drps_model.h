@@ -40,6 +40,7 @@
 
 #include "base/drps_err.h"
 #include "index/expr/drps_expr.h"
+#include "index/layers/drps_layers.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_batch.h"
 #include "storage/drps_store.h"
@@ -54,6 +55,7 @@ struct drps_model {
     uint32_t outputs; /* J: scores of a sample */
     int classes;      /* of labels: 0: they are numbers; 1: -1 and +1; else how many have names */
     struct drps_expr expr;                  /* the loss as a text; n is 0 where it is none */
+    struct drps_layers layers;              /* of a net, with its widths; n is 0 where it is none */
     const struct drps_callbacks *callbacks; /* borrowed; in place of the loss. NULL: none */
     int has_bias;                           /* row 0 of every batch is the intercept */
     uint32_t mean_of; /* 0: gradients are sums over samples; else they are means over the batch's,
@@ -73,10 +75,19 @@ struct drps_model_terms {
     const char *algo;
     const char *loss; /* a name; NULL: the algorithm's usual one, or the one that the text is */
     const char *expression; /* the loss as a text; "" or NULL: it is none */
+    const char *net;        /* a net as a text; "" or NULL: it is none */
     uint32_t factors;       /* as drps_model_init() takes them, as are classes */
     uint32_t outputs;       /* J of a text with W*x and labels that are numbers; else 0 */
     int classes;
 };
+
+/* Returns how many rows every batch has, which are its first and no entry's: the intercept's, or
+ * those of a net. */
+static inline uint32_t drps_model_common_rows(const struct drps_model *model)
+{
+    if (!model->has_bias) return 0;
+    return model->layers.n ? drps_layers_rows(&model->layers, model->dim) : 1;
+}
 
 /* drps_model_init() for these, also of algorithms whose loss is a text. */
 DRPS_MUST_CHECK

@@ -104,17 +104,17 @@ void drps_optim_init_row(const struct drps_optim *o, uint32_t dim, int intercept
 
 /*
  * Step rows i in [first, last) of `rows` with grads [m][dim] (indexed by i). touches [m] counts the
- * samples that touch row i; needed (non-NULL) when l1 or l2 is set, except by ftrl. has_bias: row i
- * = 0 is the intercept. A row's new bytes do not depend on the range that it is stepped in.
+ * samples that touch row i; needed (non-NULL) when l1 or l2 is set, except by ftrl. Rows i < common
+ * are not regularised. A row's new bytes do not depend on the range that it is stepped in.
  */
 void drps_optim_step(const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows,
                      size_t first, size_t last, const float *grads, const uint32_t *touches,
-                     int has_bias);
+                     size_t common);
 
 /* The plain twin. */
 void drps_optim_step_ref(const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows,
                          size_t first, size_t last, const float *grads, const uint32_t *touches,
-                         int has_bias);
+                         size_t common);
 
 /* touches[l] += entries of samples [first, last) that touch local row l (row 0 counts every sample
  * when has_bias). */

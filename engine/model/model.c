@@ -12,6 +12,7 @@
 #include "engine/model/drps_callbacks.h"
 #include "engine/model/drps_optim.h"
 #include "engine/model/expr/drps_expr_loss.h"
+#include "engine/model/layers/drps_layers_pass.h"
 #include "engine/model/ranking/drps_ranking.h"
 #include "index/classes/drps_classes.h"
 
@@ -24,8 +25,12 @@ struct kernels {
     void (*forward)(const struct drps_model *model, const struct drps_batch *b, float bias,
                     size_t first, size_t last, const float *params, float *scores, float *sums);
     void (*backward)(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                     size_t last, const float *slopes, const float *params, const float *sums,
+                     size_t last, const float *slopes, const float *params, float *sums,
                      float *grads);
+    /* In training, where that is another; NULL: it is not. */
+    void (*forward_training)(const struct drps_model *model, const struct drps_batch *b, float bias,
+                             size_t first, size_t last, const float *params, float *scores,
+                             float *sums);
 };
 
 static void linear_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
@@ -38,7 +43,7 @@ static void linear_forward(const struct drps_model *model, const struct drps_bat
 
 static void linear_backward(const struct drps_model *model, const struct drps_batch *b,
                             size_t first, size_t last, const float *slopes, const float *params,
-                            const float *sums, float *grads)
+                            float *sums, float *grads)
 {
     (void)model, (void)params, (void)sums;
     drps_linear_backward(b, 1, first, last, slopes, grads);
@@ -52,7 +57,7 @@ static void mf_forward(const struct drps_model *model, const struct drps_batch *
 }
 
 static void mf_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                        size_t last, const float *slopes, const float *params, const float *sums,
+                        size_t last, const float *slopes, const float *params, float *sums,
                         float *grads)
 {
     (void)sums;
@@ -66,7 +71,7 @@ static void fm_forward(const struct drps_model *model, const struct drps_batch *
 }
 
 static void fm_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                        size_t last, const float *slopes, const float *params, const float *sums,
+                        size_t last, const float *slopes, const float *params, float *sums,
                         float *grads)
 {
     drps_fm_backward(b, model->factors, first, last, slopes, params, sums, grads);
@@ -81,7 +86,7 @@ static void ffm_forward(const struct drps_model *model, const struct drps_batch 
 }
 
 static void ffm_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                         size_t last, const float *slopes, const float *params, const float *sums,
+                         size_t last, const float *slopes, const float *params, float *sums,
                          float *grads)
 {
     (void)sums;
@@ -100,10 +105,43 @@ static void matrix_forward(const struct drps_model *model, const struct drps_bat
 
 static void matrix_backward(const struct drps_model *model, const struct drps_batch *b,
                             size_t first, size_t last, const float *slopes, const float *params,
-                            const float *sums, float *grads)
+                            float *sums, float *grads)
 {
     (void)params, (void)sums;
     drps_matrix_backward(b, model->outputs, first, last, slopes, grads);
+}
+
+static void net_forward(const struct drps_model *model, const struct drps_batch *b, float bias,
+                        size_t first, size_t last, const float *params, float *scores, float *sums)
+{
+    const struct drps_dropout none = {0};
+    (void)bias; /* it is the first of the net's parameters */
+    drps_layers_forward(&model->layers, b, first, last, params, &none, scores, sums);
+}
+
+/* What is left out differs from step to step, as the intercepts do. */
+static struct drps_dropout dropout_of(const struct drps_model *model, const float *params)
+{
+    uint32_t bits;
+    memcpy(&bits, params, sizeof(bits));
+    return (struct drps_dropout){.trains = 1, .seed = drps_mix64(model->seed ^ bits)};
+}
+
+static void net_forward_training(const struct drps_model *model, const struct drps_batch *b,
+                                 float bias, size_t first, size_t last, const float *params,
+                                 float *scores, float *sums)
+{
+    const struct drps_dropout dropout = dropout_of(model, params);
+    (void)bias;
+    drps_layers_forward(&model->layers, b, first, last, params, &dropout, scores, sums);
+}
+
+static void net_backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                         size_t last, const float *slopes, const float *params, float *sums,
+                         float *grads)
+{
+    const struct drps_dropout dropout = dropout_of(model, params);
+    drps_layers_backward(&model->layers, b, first, last, slopes, params, &dropout, sums, grads);
 }
 
 static const struct kernels predictors[] = {
@@ -113,12 +151,14 @@ static const struct kernels predictors[] = {
     [DRPS_PREDICTOR_FFM] = {DRPS_FFM_CHUNK, 0, ffm_forward, ffm_backward},
     [DRPS_PREDICTOR_MATRIX] = {DRPS_MATRIX_CHUNK, 0, matrix_forward, matrix_backward},
     [DRPS_PREDICTOR_TOPIC] = {DRPS_LINEAR_CHUNK, 0, NULL, NULL}, /* engine/topic/ has its passes */
+    [DRPS_PREDICTOR_NET] = {DRPS_LAYERS_CHUNK, 0, net_forward, net_backward, net_forward_training},
 };
 
 static const struct kernels *kernels_of(const struct drps_model *model)
 {
     const enum drps_scoring one = drps_algorithm(model->algo)->predictor;
-    return &predictors[model->outputs > 1 ? DRPS_PREDICTOR_MATRIX : one];
+    const int is_matrix = model->outputs > 1 && one != DRPS_PREDICTOR_NET;
+    return &predictors[is_matrix ? DRPS_PREDICTOR_MATRIX : one];
 }
 
 /* ---- Settling a model ---- */
@@ -133,13 +173,31 @@ static int settle_text(struct drps_model *m, const struct drps_model_terms *t, s
     return given ? drps_expr_parse(&m->expr, t->expression, t->outputs > 0, err) : 0;
 }
 
+/* The entry of a model's algorithm, with its text. */
+static const struct drps_algorithm *entry_of(const struct drps_model *m)
+{
+    return m->layers.n ? drps_algorithm_of_net(m->layers.has_classes)
+                       : drps_algorithm_of(drps_algorithm(m->algo), &m->expr);
+}
+
+/* Its widths follow when the fields are known: drps_model_set_fields(). */
+static int settle_net(struct drps_model *m, const struct drps_model_terms *t, struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm(m->algo);
+    const int given = t->net && t->net[0];
+    if (drps_algorithm_is_net(a) != given)
+        return drps_err_set(err, DRPS_E_CONFIG, "algorithm %s %s net", a->name,
+                            given ? "does not go with a" : "needs a");
+    return given ? drps_layers_parse(&m->layers, t->net, err) : 0;
+}
+
 static int settle_loss(struct drps_model *m, const struct drps_model_terms *t, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm(m->algo);
     char names[DRPS_ALGORITHM_NAMES_BYTES];
 
     m->loss = m->expr.n ? drps_algorithm_text_loss(&m->expr, t->classes)
-                        : drps_algorithm_loss(a, t->classes != 0);
+                        : drps_algorithm_loss(a, t->classes);
     enum drps_loss loss = m->loss;
     if (t->loss && !drps_loss_find(t->loss, &loss))
         return drps_err_set(err, DRPS_E_CONFIG, "loss \"%s\" is none of %s", t->loss,
@@ -156,6 +214,9 @@ static int settle_loss(struct drps_model *m, const struct drps_model_terms *t, s
             err, DRPS_E_CONFIG,
             "the %s loss of %s needs labels of two classes, and these are real numbers",
             drps_loss_name(m->loss), a->name);
+    if (m->layers.n && (m->loss == DRPS_LOSS_SOFTMAX) != (t->classes > 1))
+        return drps_err_set(err, DRPS_E_CONFIG, "the %s loss does not go with labels of %d classes",
+                            drps_loss_name(m->loss), t->classes);
     return 0;
 }
 
@@ -170,7 +231,12 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
     if (factors > (uint32_t)most)
         return drps_err_set(err, DRPS_E_CONFIG, "%u factors are too many: at most %d", factors,
                             most);
-    m->factors = factors ? factors : drps_algorithm_default_factors(a);
+    if (m->layers.n && factors && factors != m->layers.factors)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u factors for a net of %u", factors,
+                            m->layers.factors);
+    m->factors = m->layers.n ? m->layers.factors
+                 : factors   ? factors
+                             : drps_algorithm_default_factors(a);
     if (is_topic && m->factors < DRPS_TOPICS_LEAST)
         return drps_err_set(err, DRPS_E_CONFIG, "%u topics are too few: at least %d", m->factors,
                             DRPS_TOPICS_LEAST);
@@ -180,7 +246,7 @@ static int settle_factors(struct drps_model *m, uint32_t factors, struct drps_er
 static int settle_outputs(struct drps_model *m, const struct drps_model_terms *t,
                           struct drps_err *err)
 {
-    const struct drps_algorithm *a = drps_algorithm_of(drps_algorithm(m->algo), &m->expr);
+    const struct drps_algorithm *a = entry_of(m);
     const int classes = t->classes, named = classes >= DRPS_CLASSES_LEAST;
     const int is_matrix = m->expr.n && m->expr.vector_scores && !m->expr.vector_y;
     if (classes < 0 || classes > DRPS_CLASSES_MOST ||
@@ -209,6 +275,7 @@ int drps_model_settle(struct drps_model *model, const struct drps_model_terms *t
                             drps_algo_names(names));
     struct drps_model m = {.algo = a->algo, .has_bias = 1};
     int rc = settle_text(&m, terms, err);
+    if (rc == 0) rc = settle_net(&m, terms, err);
     if (rc == 0) rc = settle_loss(&m, terms, err);
     if (rc == 0) rc = settle_factors(&m, terms->factors, err);
     if (rc == 0) rc = settle_outputs(&m, terms, err);
@@ -230,9 +297,10 @@ static int has_text(const struct drps_model *model)
     return model->loss == DRPS_LOSS_EXPRESSION && !model->callbacks;
 }
 
-/* What a text is computed in comes first in scratch, then the slopes of a chunk. */
+/* What a text, or a net, is computed in comes first in scratch, then the slopes of a chunk. */
 static size_t room_bytes(const struct drps_model *model)
 {
+    if (model->layers.n) return drps_layers_scratch_bytes(&model->layers, DRPS_LAYERS_CHUNK);
     return has_text(model) ? drps_expr_room_bytes(&model->expr, model->outputs) : 0;
 }
 
@@ -241,6 +309,10 @@ int drps_model_set_fields(struct drps_model *model, uint32_t fields, int normali
 {
     const struct drps_algorithm *a = drps_algorithm(model->algo);
     const uint32_t dim = drps_algorithm_field_dim(model->factors, fields);
+    if (model->layers.n) {
+        model->fields = fields;
+        return drps_layers_shape(&model->layers, fields, model->outputs, err);
+    }
     if (!drps_algorithm_has_fields(a) && !fields && !normalized) return 0;
     if (!drps_algorithm_has_fields(a) || !fields || !dim)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -451,7 +523,7 @@ static void update_backward(const struct drps_model *model, const struct drps_ba
 }
 
 static void backward(const struct drps_model *model, const struct drps_batch *b, size_t first,
-                     size_t last, const float *slopes, const float *params, const float *sums,
+                     size_t last, const float *slopes, const float *params, float *sums,
                      float *grads)
 {
     if (model->callbacks && model->callbacks->compute_update) {
@@ -483,7 +555,8 @@ static double run_chunks(const struct drps_model *model, const struct drps_batch
     for (size_t s = first; s < last; s += chunk) {
         const size_t end = last - s < chunk ? last : s + chunk;
         float *u = slopes + s * stride;
-        k->forward(model, b, bias, s, end, params, scores, scratch);
+        (k->forward_training ? k->forward_training : k->forward)(model, b, bias, s, end, params,
+                                                                 scores, scratch);
         loss += loss_of(model, b, s, end, share, params, scores, u, grads, scratch);
         backward(model, b, s, end, u, params, scratch, grads);
     }
@@ -520,8 +593,25 @@ double drps_model_gradient_slopes(const struct drps_model *model, const struct d
 uint32_t drps_model_random(const struct drps_model *model)
 {
     const int is_mixed = model->outputs > 1 && model->classes < DRPS_CLASSES_LEAST;
+    if (model->layers.n) return model->factors;
     if (model->fields) return model->factors * model->fields;
     return is_mixed ? model->outputs : model->factors;
+}
+
+/* A multiple of 2^-24 between -1 and 1, both excluded, symmetric about 0. */
+static float uniform(uint64_t bits)
+{
+    return (2 * drps_unit_float(bits) - 1) + 0x1p-24f;
+}
+
+/* Parameters of a net, from another stream of random numbers than those of features. */
+static void init_net_row(const struct drps_model *model, uint64_t id, float *params)
+{
+    for (uint32_t d = 0; d < model->dim; d++) {
+        const uint64_t i = id * model->dim + d;
+        const float width = i < model->layers.floats ? drps_layers_init(&model->layers, i) : 0;
+        params[d] = width > 0 ? width * uniform(drps_rng_at(~model->seed, i)) : 0;
+    }
 }
 
 void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params)
@@ -538,13 +628,11 @@ void drps_model_init_row(const struct drps_model *model, uint64_t id, float *par
         return;
     }
     memset(params, 0, model->dim * sizeof(*params));
-    if (model->has_bias && id == 0) {
-        params[0] = model->bias_start;
+    if (id < drps_model_common_rows(model)) {
+        if (model->layers.n) init_net_row(model, id, params);
+        if (id == 0) params[0] = model->bias_start;
         return;
     }
-    for (uint32_t f = 0; f < random; f++) {
-        /* multiples of 2^-24 between -1 and 1, both excluded, symmetric about 0 */
-        const float u = drps_unit_float(drps_rng_at(model->seed, id * random + f));
-        params[first + f] = scale * ((2 * u - 1) + 0x1p-24f);
-    }
+    for (uint32_t f = 0; f < random; f++)
+        params[first + f] = scale * uniform(drps_rng_at(model->seed, id * random + f));
 }

@@ -109,7 +109,7 @@ static void step_float_ref(const struct drps_optim *o, float *w, float *a, float
 
 void drps_optim_step_ref(const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows,
                          size_t first, size_t last, const float *grads, const uint32_t *touches,
-                         int has_bias)
+                         size_t common)
 {
     for (size_t i = first; i < last; i++) {
         float *w = drps_row_at(rows, i);
@@ -119,7 +119,7 @@ void drps_optim_step_ref(const struct drps_optim *o, uint32_t dim, const struct 
                 l1 *= (float)touches[i];
                 l2 *= (float)touches[i];
             }
-            if (has_bias && i == 0) l1 = l2 = 0;
+            if (i < common) l1 = l2 = 0;
             step_float_ref(o, &w[d], &w[dim + d], &w[2 * dim + d], grads[i * dim + d], l2, l1);
         }
     }

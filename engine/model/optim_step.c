@@ -42,9 +42,9 @@ DRPS_INLINE void prefetch(const char *at, size_t bytes, int to_write)
 }
 
 /* How much of l2 and l1 row i takes. */
-DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i, int has_bias)
+DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i, size_t common)
 {
-    if (has_bias && i == 0) return 0;
+    if (i < common) return 0;
     return kind == DRPS_OPTIM_FTRL ? 1.0f : (float)touches[i];
 }
 
@@ -55,7 +55,7 @@ DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size
 DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum drps_regular regular, size_t dim,
                              const struct drps_optim *o, const struct drps_rows *rows, size_t i,
                              size_t n, const float *restrict grads,
-                             const uint32_t *restrict touches, int has_bias)
+                             const uint32_t *restrict touches, size_t common)
 {
     const float lr = o->lr, eps = drps_optim_eps(o), beta = drps_optim_beta(o);
     float w[BLOCK], a[BLOCK], b[BLOCK], l2[BLOCK], l1[BLOCK], copies[BLOCK] = {0};
@@ -69,7 +69,7 @@ DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum drps_regular regula
         if (kind >= DRPS_OPTIM_FTRL) b[k] = row[2 * dim];
     }
     for (size_t k = 0; regular && k < n; k++) {
-        const float t = times(kind, touches, i + k, has_bias);
+        const float t = times(kind, touches, i + k, common);
         l2[k] = t * o->l2;
         l1[k] = t * o->l1;
     }
@@ -99,14 +99,14 @@ DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum drps_regular regula
 DRPS_INLINE void step_narrow(enum drps_optim_kind kind, enum drps_regular regular,
                              const struct drps_optim *o, const struct drps_rows *rows, size_t first,
                              size_t last, const float *restrict grads,
-                             const uint32_t *restrict touches, int has_bias)
+                             const uint32_t *restrict touches, size_t common)
 {
     for (size_t i = first; i < last; i += BLOCK) {
         const size_t n = last - i < BLOCK ? last - i : BLOCK;
         const size_t ahead = last - i < BLOCK + FAR_NARROW ? 0 : n;
         for (size_t k = 0; k < ahead; k++)
             __builtin_prefetch(drps_row_at(rows, i + k + FAR_NARROW), 1);
-        step_firsts(kind, regular, 1, o, rows, i, n, grads, touches, has_bias);
+        step_firsts(kind, regular, 1, o, rows, i, n, grads, touches, common);
     }
 }
 
@@ -128,10 +128,10 @@ DRPS_INLINE void step_whole(enum drps_optim_kind kind, const struct drps_optim *
 
 DRPS_INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const struct drps_optim *o,
                                  const struct drps_rows *rows, size_t first, size_t last,
-                                 const float *grads, const uint32_t *touches, int has_bias)
+                                 const float *grads, const uint32_t *touches, size_t common)
 {
     for (size_t i = first; i < last; i++) {
-        const float t = times(kind, touches, i, has_bias);
+        const float t = times(kind, touches, i, common);
         step_whole(kind, o, dim, drps_row_at(rows, i), grads + i * dim, t * o->l2, t * o->l1);
     }
 }
@@ -139,7 +139,7 @@ DRPS_INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const st
 DRPS_INLINE void step_wide(enum drps_optim_kind kind, enum drps_regular regular, size_t dim,
                            const struct drps_optim *o, const struct drps_rows *rows, size_t first,
                            size_t last, const float *restrict grads,
-                           const uint32_t *restrict touches, int has_bias)
+                           const uint32_t *restrict touches, size_t common)
 {
     const size_t row_bytes = dim * (1 + (size_t)kind) * sizeof(float), far = far_of(dim);
     const struct drps_optim copy =
@@ -150,63 +150,63 @@ DRPS_INLINE void step_wide(enum drps_optim_kind kind, enum drps_regular regular,
         const size_t n = last - i < BLOCK ? last - i : BLOCK;
         for (size_t k = i; k < i + n; k++) {
             if (last - k > far) prefetch(drps_row_at(rows, k + far), row_bytes, 1);
-            const float l2 = regular ? times(kind, touches, k, has_bias) * o->l2 : 0;
+            const float l2 = regular ? times(kind, touches, k, common) * o->l2 : 0;
             step_rest(kind, regular, o, dim, drps_row_at(rows, k), grads + k * dim, l2);
         }
         if (regular == DRPS_L2_AND_L1)
-            step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, has_bias);
+            step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, common);
     }
 }
 
 DRPS_INLINE void step_kind(enum drps_optim_kind kind, enum drps_regular regular,
                            const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows,
                            size_t first, size_t last, const float *grads, const uint32_t *touches,
-                           int has_bias)
+                           size_t common)
 {
     switch (dim) {
     case 1:
-        step_narrow(kind, regular, o, rows, first, last, grads, touches, has_bias);
+        step_narrow(kind, regular, o, rows, first, last, grads, touches, common);
         break;
     case 9:
-        step_wide(kind, regular, 9, o, rows, first, last, grads, touches, has_bias);
+        step_wide(kind, regular, 9, o, rows, first, last, grads, touches, common);
         break;
     case 17:
-        step_wide(kind, regular, 17, o, rows, first, last, grads, touches, has_bias);
+        step_wide(kind, regular, 17, o, rows, first, last, grads, touches, common);
         break;
     default:
-        step_wide(kind, regular, dim, o, rows, first, last, grads, touches, has_bias);
+        step_wide(kind, regular, dim, o, rows, first, last, grads, touches, common);
         break;
     }
 }
 
 DRPS_INLINE void step_regular(enum drps_optim_kind kind, const struct drps_optim *o, uint32_t dim,
                               const struct drps_rows *rows, size_t first, size_t last,
-                              const float *grads, const uint32_t *touches, int has_bias)
+                              const float *grads, const uint32_t *touches, size_t common)
 {
     if (o->l1 > 0 && o->l1_all)
-        step_rows_whole(kind, dim, o, rows, first, last, grads, touches, has_bias);
+        step_rows_whole(kind, dim, o, rows, first, last, grads, touches, common);
     else if (o->l1 > 0)
-        step_kind(kind, DRPS_L2_AND_L1, o, dim, rows, first, last, grads, touches, has_bias);
+        step_kind(kind, DRPS_L2_AND_L1, o, dim, rows, first, last, grads, touches, common);
     else if (o->l2 > 0)
-        step_kind(kind, DRPS_L2, o, dim, rows, first, last, grads, touches, has_bias);
+        step_kind(kind, DRPS_L2, o, dim, rows, first, last, grads, touches, common);
     else
-        step_kind(kind, DRPS_PLAIN, o, dim, rows, first, last, grads, touches, has_bias);
+        step_kind(kind, DRPS_PLAIN, o, dim, rows, first, last, grads, touches, common);
 }
 
 DRPS_KERNEL(void, drps_optim_step,
             (const struct drps_optim *o, uint32_t dim, const struct drps_rows *rows, size_t first,
-             size_t last, const float *grads, const uint32_t *touches, int has_bias),
-            (o, dim, rows, first, last, grads, touches, has_bias))
+             size_t last, const float *grads, const uint32_t *touches, size_t common),
+            (o, dim, rows, first, last, grads, touches, common))
 {
     switch (o->kind) {
     case DRPS_OPTIM_SGD:
-        step_regular(DRPS_OPTIM_SGD, o, dim, rows, first, last, grads, touches, has_bias);
+        step_regular(DRPS_OPTIM_SGD, o, dim, rows, first, last, grads, touches, common);
         break;
     case DRPS_OPTIM_ADAGRAD:
-        step_regular(DRPS_OPTIM_ADAGRAD, o, dim, rows, first, last, grads, touches, has_bias);
+        step_regular(DRPS_OPTIM_ADAGRAD, o, dim, rows, first, last, grads, touches, common);
         break;
     case DRPS_OPTIM_FTRL:
-        step_regular(DRPS_OPTIM_FTRL, o, dim, rows, first, last, grads, touches, has_bias);
+        step_regular(DRPS_OPTIM_FTRL, o, dim, rows, first, last, grads, touches, common);
         break;
     default: /* quasi-Newton, alternating: no step of a batch */
         break;

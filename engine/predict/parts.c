@@ -87,7 +87,8 @@ static enum drps_scoring predictor_of(const struct drps_model *model)
 
 int drps_parts_exist(const struct drps_model *model)
 {
-    return predictor_of(model) != DRPS_PREDICTOR_TOPIC;
+    const enum drps_scoring p = predictor_of(model);
+    return p != DRPS_PREDICTOR_TOPIC && p != DRPS_PREDICTOR_NET;
 }
 
 void drps_parts_of(const struct drps_model *model, const struct drps_batch *b, size_t s,

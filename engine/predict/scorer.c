@@ -46,7 +46,7 @@ uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size
     return topic_memory(model, samples) +
            samples * ((2 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
            entries * (sizeof(float) + 3 * sizeof(uint32_t) + (model->fields ? 2 : 0)) +
-           (entries + 1) * (uint64_t)shared_bytes(model->dim) +
+           (entries + 1 + drps_model_common_rows(model)) * (uint64_t)shared_bytes(model->dim) +
            drps_model_scratch_bytes(model, samples, entries + 1);
 }
 
@@ -96,8 +96,9 @@ int drps_scorer_init_rows(struct drps_scorer *s, const struct drps_scorer_rows *
     if (model->fields) s->fields = drps_array_new(entries, sizeof(*s->fields));
     s->local = drps_array_new(entries, sizeof(*s->local));
     s->rows = drps_array_new(entries, sizeof(*s->rows));
-    s->ids = drps_array_new(entries + 1, sizeof(*s->ids));
-    s->shared = drps_array_new(entries + 1, shared_bytes(model->dim));
+    const size_t most = entries + (size_t)drps_model_common_rows(model);
+    s->ids = drps_array_new(most + 1, sizeof(*s->ids));
+    s->shared = drps_array_new(most + 1, shared_bytes(model->dim));
     s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
     if ((model->fields && !s->fields) || !s->labels || !s->weights || !s->scores || !s->starts ||
         !s->values || !s->local || !s->rows || !s->ids || !s->shared || !s->scratch)
@@ -220,13 +221,14 @@ static size_t number_names(struct drps_scorer *s)
  * how many ids. */
 static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struct drps_err *err)
 {
-    const int has_bias = s->from.info->model.has_bias;
+    const uint32_t common = drps_model_common_rows(&s->from.info->model);
     size_t found = 0, n = 0;
     for (size_t i = 0; i < names; i++)
         if (s->rows[i] != DRPS_NO_ROW)
             s->refs[found++] = (struct drps_scorer_ref){s->rows[i], (uint32_t)i};
     sort_refs(s, found);
-    if (has_bias) s->ids[n++] = 0;
+    for (; n < common; n++)
+        s->ids[n] = (uint32_t)n;
     for (size_t i = 0; i < found; i++) {
         const uint32_t row = (uint32_t)s->refs[i].key;
         if (n && s->ids[n - 1] == row)

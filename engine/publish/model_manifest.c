@@ -76,6 +76,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     drps_plan_put_expression(&j, m->expr.text,
                              m->expr.vector_scores && !m->expr.vector_y ? m->outputs : 0);
+    drps_plan_put_net(&j, m->layers.text);
     if (info->gram) drps_manifest_put(&j, "topics", topics_to_json(info));
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
@@ -142,6 +143,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
                           struct drps_err *err)
 {
     char algo[DRPS_PLAN_NAME_BYTES], loss[DRPS_PLAN_NAME_BYTES], expression[DRPS_EXPR_TEXT];
+    char net[DRPS_LAYERS_TEXT];
     struct drps_model *m = &info->model;
     float mean, bias_start, init_scale;
     uint32_t factors, outputs, fields = 0;
@@ -151,6 +153,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc == 0) rc = drps_manifest_get_text(j, "algo", path, algo, sizeof(algo), err);
     if (rc == 0) rc = drps_manifest_get_text(j, "loss", path, loss, sizeof(loss), err);
     if (rc == 0) rc = drps_plan_get_expression(j, path, expression, &outputs, err);
+    if (rc == 0) rc = drps_plan_get_net(j, path, net, err);
     if (rc == 0)
         rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
     if (rc == 0) rc = drps_manifest_get_u32(j, "factors", path, &factors, err);
@@ -185,6 +188,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
         .algo = algo,
         .loss = loss,
         .expression = expression,
+        .net = net,
         .factors = factors,
         .outputs = outputs,
         .classes = info->classes ? (int)drps_classes_count(info->classes) : info->classification};

@@ -232,7 +232,7 @@ static const struct drps_table *table_of(const struct drps_readout *r, uint32_t 
 
 static int is_intercept(const struct drps_readout *r, uint32_t row)
 {
-    return r->info->model.has_bias && row == 0;
+    return row < drps_model_common_rows(&r->info->model);
 }
 
 static int name_row(struct drps_readout *r, const struct readout_names *names, size_t position,

@@ -61,7 +61,8 @@ static int offer_rows(void *ctx, uint64_t first, size_t n, const float *params,
     (void)err;
     for (size_t i = 0; i < n; i++) {
         const float *row = params + i * m->dim;
-        if ((m->has_bias && first + i == 0) || drps_readout_is_sample(s->r, first + i)) continue;
+        if (first + i < drps_model_common_rows(m) || drps_readout_is_sample(s->r, first + i))
+            continue;
         if (c->like) {
             offer_alike(s, (uint32_t)(first + i), row);
             continue;

@@ -38,7 +38,7 @@ struct drps_feed_stats {
 
 /* Open the plan's files of batches and check that they hold T + E steps. The plan is borrowed. */
 DRPS_MUST_CHECK
-int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out,
+int drps_feed_open(const struct drps_plan *plan, uint32_t common, struct drps_feed **feed_out,
                    struct drps_err *err);
 void drps_feed_close(struct drps_feed *feed); /* NULL-safe */
 

@@ -60,6 +60,9 @@ static inline struct drps_topic_options drps_topic_options_of(const struct drps_
 void drps_server_init(struct drps_server *server, const struct drps_model *model,
                       const struct drps_optim *optim);
 
+/* Returns how many of the rows that all batches have the store has: its first ones. */
+uint32_t drps_server_common_rows(const struct drps_server *server);
+
 /* Rows first .. first + n - 1 of the store as they are before training, row_bytes apart: the same
  * bytes for the same placed ids, whenever and wherever they are needed. */
 void drps_server_fresh(const struct drps_server *server, uint64_t first, size_t n, void *rows_out);

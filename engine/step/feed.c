@@ -50,7 +50,7 @@ static int check_counts(const struct drps_feed *feed, struct drps_err *err)
     return 0;
 }
 
-int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed **feed_out,
+int drps_feed_open(const struct drps_plan *plan, uint32_t common, struct drps_feed **feed_out,
                    struct drps_err *err)
 {
     int rc = 0;
@@ -58,7 +58,7 @@ int drps_feed_open(const struct drps_plan *plan, int has_bias, struct drps_feed 
     struct drps_feed *feed = calloc(1, sizeof(*feed));
     if (!feed) return drps_err_set(err, -ENOMEM, "no memory to read %s", plan->dir);
     feed->plan = plan;
-    feed->has_bias = has_bias;
+    feed->common = common;
     feed->files = drps_plan_shape(&plan->info) == DRPS_PLAN_PART ? FILES : SHARES;
     feed->steps = plan->info.batches + plan->info.eval_batches;
     for (unsigned i = 0; i < feed->files && rc == 0; i++)

@@ -14,8 +14,8 @@ enum feed_file { BODIES, LISTS, SHARES, POSITIONS, FILES };
 
 struct drps_feed {
     const struct drps_plan *plan;
-    int has_bias;
-    unsigned files; /* that this plan has: the first two, or all */
+    uint32_t common; /* rows that all batches have */
+    unsigned files;  /* that this plan has: the first two, or all */
     struct drps_recfile *file[FILES];
     struct drps_recstream *stream[FILES];
     uint32_t *ids; /* own: [max_round_rows] of the row list at hand */

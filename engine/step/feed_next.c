@@ -185,8 +185,8 @@ int drps_feed_decode(const struct drps_feed *feed, const struct drps_feed_raw *r
     if (rc == 0 && out->body.rows != listed)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "its body counts %zu rows, its row list %zu",
                           out->body.rows, listed);
-    if (rc == 0) rc = drps_plan_check_list(&feed->plan->info, ids, listed, feed->has_bias, err);
-    if (rc == 0 && feed->has_bias && out->body.stratum) rc = check_intercept(&out->body, err);
+    if (rc == 0) rc = drps_plan_check_list(&feed->plan->info, ids, listed, feed->common, err);
+    if (rc == 0 && feed->common && out->body.stratum) rc = check_intercept(&out->body, err);
     if (rc < 0) (void)at_step(feed, raw->step, err);
     return rc;
 }
@@ -221,7 +221,10 @@ int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, st
     int rc = next_list(feed, u->ids, &out->n, err);
     if (rc > 0)
         rc = drps_plan_check_list(&feed->plan->info, u->ids, out->n,
-                                  feed->has_bias && !ranks->first_row && out->n, err);
+                                  out->n && ranks->first_row < feed->common
+                                      ? feed->common - (uint32_t)ranks->first_row
+                                      : 0,
+                                  err);
     if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
     if (rc > 0)
         rc = drps_positions_decode(record, bytes, ranks->count, out->n, ranks->max_round_uses,

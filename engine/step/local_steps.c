@@ -72,7 +72,7 @@ double drps_local_train(struct drps_local *local, const struct drps_model *model
             drps_model_touches(model, &one, 0, 1, local->touches);
         }
         drps_optim_step(optim, dim, &rows, fixed, one.rows, room->grads, local->touches,
-                        model->has_bias);
+                        drps_model_common_rows(model));
     }
     return loss;
 }

@@ -20,10 +20,11 @@ static uint64_t placed_id(const struct drps_server *server, uint64_t row)
     return server->holds ? drps_plan_placed_id(server->holds, row) : server->first_row + row;
 }
 
-/* 1: row 0 of the store is the intercept. */
-static int has_intercept(const struct drps_server *server)
+uint32_t drps_server_common_rows(const struct drps_server *server)
 {
-    return server->model.has_bias && (server->holds || !server->first_row);
+    const uint32_t common = drps_model_common_rows(&server->model);
+    if (server->holds) return common;
+    return server->first_row < common ? common - (uint32_t)server->first_row : 0;
 }
 
 void drps_server_fresh(const struct drps_server *server, uint64_t first, size_t n, void *rows_out)
@@ -33,7 +34,7 @@ void drps_server_fresh(const struct drps_server *server, uint64_t first, size_t 
         float *row = (float *)(void *)((char *)rows_out + i * server->row_bytes);
         const uint64_t id = placed_id(server, first + i);
         drps_model_init_row(model, id, row);
-        drps_optim_init_row(&server->optim, model->dim, model->has_bias && id == 0, row);
+        drps_optim_init_row(&server->optim, model->dim, id < drps_model_common_rows(model), row);
     }
 }
 
@@ -215,11 +216,11 @@ void drps_server_step(const struct drps_server *server, const struct drps_rows *
                       size_t last, const float *grads, const uint32_t *touches)
 {
     const struct drps_model *model = &server->model;
-    const int has_bias = has_intercept(server);
+    const uint32_t common = drps_server_common_rows(server);
     if (server->topic) {
         drps_topic_change_rows(server->topic, rows, last, grads);
         return;
     }
-    if (has_bias && (model->fixed_bias || model->late_bias) && !first) first = 1;
-    drps_optim_step(&server->optim, model->dim, rows, first, last, grads, touches, has_bias);
+    if (common && (model->fixed_bias || model->late_bias) && !first) first = 1;
+    drps_optim_step(&server->optim, model->dim, rows, first, last, grads, touches, common);
 }

@@ -415,7 +415,7 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     job->server.first_row = info->ranks.first_row;
     if (info->ranks.held_n) job->server.holds = &info->ranks;
     job->server.own = drps_plan_own_rows(info);
-    rc = drps_feed_open(job->plan, model.has_bias, &job->feed, err);
+    rc = drps_feed_open(job->plan, drps_model_common_rows(&model), &job->feed, err);
     if (rc == 0 && info->rows && drps_memory_wants_blocks(job->options->store)) {
         rc = drps_plan_blocks(job->plan, &job->block_first, err);
         if (rc == 0) rc = drps_uses_open(job->plan, &job->uses, err);

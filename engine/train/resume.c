@@ -47,7 +47,7 @@ struct found {
 static int intercept_can_be_due(const struct drps_plan_info *info, const struct drps_state *s)
 {
     return !s->part.intercept.batches ||
-           (info->lanes > 1 && !info->grid_users && drps_plan_has_bias(info) &&
+           (info->lanes > 1 && !info->grid_users && drps_plan_common_rows(info) &&
             s->part.intercept.batches <= s->part.step);
 }
 

@@ -102,7 +102,7 @@ static void tell(const struct drps_job *job, const struct drps_train_from *from)
 {
     char rows[DRPS_COUNT_BYTES], all[DRPS_COUNT_BYTES], left[DRPS_COUNT_BYTES];
     const char *rest = from->rows < from->all ? "; the others are new" : "";
-    const int intercept = job->server.model.has_bias != 0;
+    const uint32_t common = drps_model_common_rows(&job->server.model);
     if (!job->whole) return;
     drps_log(job->options->log, DRPS_LOG_INFO, "rows from %s: %s of %s%s%s", job->options->from,
              drps_count_format(from->rows, rows), drps_count_format(from->all, all),
@@ -111,7 +111,7 @@ static void tell(const struct drps_job *job, const struct drps_train_from *from)
         drps_log(job->options->log, DRPS_LOG_INFO,
                  "%s rows of %s are left out: the plan does not have them",
                  drps_count_format(from->left, left), job->options->from);
-    if (from->rows <= (uint64_t)intercept)
+    if (from->rows <= common)
         drps_log(job->options->log, DRPS_LOG_WARN,
                  "no feature of the plan has a name that %s knows: are its data of another kind?",
                  job->options->from);

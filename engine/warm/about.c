@@ -38,7 +38,7 @@ int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
                                .dim = info->dim,
                                .field_count = drps_plan_row_fields(info),
                                .normalized = info->normalized,
-                               .has_bias = drps_plan_has_bias(info),
+                               .common = drps_plan_common_rows(info),
                                .string_names = info->string_names,
                                .hash_seed = info->hash_seed,
                                .hashing = info->hashing,
@@ -46,6 +46,7 @@ int drps_warm_about_plan(const struct drps_plan *whole, struct warm_about *out,
     memcpy(out->algo, info->algo, sizeof(out->algo));
     memcpy(out->loss, info->loss, sizeof(out->loss));
     memcpy(out->expression, info->expression, sizeof(out->expression));
+    memcpy(out->net, info->net, sizeof(out->net));
     int rc = copy_classes(out, info->classes, err);
     return rc < 0 ? rc : copy_fields(out, whole->fields, info->fields_n, err);
 }
@@ -58,7 +59,7 @@ int drps_warm_about_model(const struct drps_modeldir_info *info, struct warm_abo
                                .dim = m->dim,
                                .field_count = m->fields,
                                .normalized = m->normalized,
-                               .has_bias = m->has_bias,
+                               .common = drps_model_common_rows(m),
                                .string_names = info->string_names,
                                .hash_seed = info->hash_seed,
                                .hashing = info->hashing,
@@ -66,6 +67,7 @@ int drps_warm_about_model(const struct drps_modeldir_info *info, struct warm_abo
     strncpy(out->algo, drps_algo_name(m->algo), sizeof(out->algo) - 1);
     strncpy(out->loss, drps_loss_name(m->loss), sizeof(out->loss) - 1);
     memcpy(out->expression, m->expr.text, sizeof(out->expression));
+    memcpy(out->net, m->layers.text, sizeof(out->net));
     int rc = copy_classes(out, info->classes, err);
     return rc < 0 ? rc : copy_fields(out, info->fields, info->fields_n, err);
 }
@@ -102,14 +104,15 @@ void *drps_warm_describe(const struct drps_plan *part, const struct drps_plan *w
                   (json_int_t)ranks->first_row, "rows", (json_int_t)all->info.rows, "algo",
                   info->algo, "loss", info->loss, "factors", (json_int_t)info->factors, "dim",
                   (json_int_t)info->dim, "classification", info->classification, "has_bias",
-                  drps_plan_has_bias(&all->info), "string_names", info->string_names, "hash_seed",
-                  drps_manifest_hex(info->hash_seed), "fields", fields_to_json(all));
+                  drps_plan_common_rows(&all->info) > 0, "string_names", info->string_names,
+                  "hash_seed", drps_manifest_hex(info->hash_seed), "fields", fields_to_json(all));
     if (drps_plan_row_fields(info))
         drps_manifest_put(&j, "field_count", json_integer(info->field_count));
     if (info->normalized) drps_manifest_put(&j, "normalized", json_true());
     drps_hashing_put(&j, &info->hashing);
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     drps_plan_put_expression(&j, info->expression, info->outputs);
+    drps_plan_put_net(&j, info->net);
     return j;
 }
 
@@ -143,14 +146,19 @@ static int check_dim(const json_t *of, const char *path, struct warm_about *a, s
     struct drps_model_terms terms = {.algo = a->algo,
                                      .loss = a->loss,
                                      .expression = a->expression,
+                                     .net = a->net,
                                      .factors = a->factors,
                                      .classes = label_classes(of, a)};
     int rc = drps_plan_get_expression(of, path, a->expression, &terms.outputs, err);
+    if (rc == 0) rc = drps_plan_get_net(of, path, a->net, err);
     if (rc < 0) return rc;
     if (drps_model_settle(&model, &terms, &why) == 0 &&
         drps_model_set_fields(&model, a->field_count, a->normalized, &why) == 0 &&
-        model.dim == a->dim)
+        model.dim == a->dim) {
+        model.has_bias = json_is_true(json_object_get(of, "has_bias"));
+        a->common = drps_model_common_rows(&model);
         return 0;
+    }
     return drps_err_set(err, DRPS_E_CORRUPT, "%s: rows of %u floats do not fit algorithm %s", path,
                         a->dim, a->algo);
 }
@@ -169,7 +177,6 @@ int drps_warm_about_read(const json_t *of, const char *path, struct warm_about *
     if (rc == 0) rc = drps_manifest_get_hex(of, "hash_seed", path, &out->hash_seed, err);
     if (rc == 0) rc = drps_hashing_get(of, path, &out->hashing, err);
     if (rc < 0) return rc;
-    out->has_bias = json_is_true(json_object_get(of, "has_bias"));
     out->normalized = json_is_true(json_object_get(of, "normalized"));
     out->string_names = json_is_true(json_object_get(of, "string_names"));
     const struct drps_bound bounds[] = {{"rows", out->rows, 1, UINT32_MAX, "32 bits"}};
@@ -260,6 +267,8 @@ int drps_warm_check(const struct warm_about *old, const char *path, const struct
                             "%s was trained for loss %s, the plan is for %s: %s; make the plan "
                             "for the loss %s",
                             path, loss_of(old), loss_of(now), todo, loss_of(old));
+    if (strcmp(old->net, now->net) != 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s has another net than the plan: %s", path, todo);
     if (check_hashing(old, path, now, err) < 0) return DRPS_E_CONFIG;
     if (old->string_names != now->string_names)
         return drps_err_set(err, DRPS_E_CONFIG,

@@ -14,7 +14,8 @@ struct warm_about {
     char expression[DRPS_EXPR_TEXT]; /* the loss as a text; "": it is none */
     uint32_t factors, dim, field_count;
     int normalized;
-    int has_bias; /* row 0 is the intercept, which has no name */
+    char net[DRPS_LAYERS_TEXT]; /* "": it is none */
+    uint32_t common;            /* the first rows, of the intercept or a net, have no names */
     int string_names;
     struct drps_hashing hashing;
     uint64_t hash_seed;           /* of string names */

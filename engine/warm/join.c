@@ -123,7 +123,9 @@ int drps_warm_join(const struct warm_join *job, warm_pair take, void *ctx, struc
         if (rc == 0)
             rc = drps_extsort_open(job->io, job->dir, "names", job->memory_bytes, &j->by_key, err);
     }
-    if (rc == 0 && job->old->about.has_bias && job->now->has_bias) rc = take(ctx, 0, 0, err);
+    const uint32_t common = job->now->common;
+    for (uint32_t row = 0; row < common && common == job->old->about.common && rc == 0; row++)
+        rc = take(ctx, row, row, err);
     if (rc == 0) rc = drps_names_open(job->io, job->names_dir, &j->names, err);
     if (rc == 0) rc = scan(j, err);
     drps_names_close(j->names);

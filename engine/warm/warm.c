@@ -146,7 +146,7 @@ static const void *make_row(const struct making *m, const char *gathered, uint32
     const struct drps_model *model = &s->model;
     if (m->state) return gathered;
     memcpy(m->row, gathered, model->dim * sizeof(float));
-    drps_optim_init_row(&s->optim, model->dim, model->has_bias && s->first_row + to == 0,
+    drps_optim_init_row(&s->optim, model->dim, s->first_row + to < drps_model_common_rows(model),
                         (float *)(void *)m->row);
     return m->row;
 }

@@ -27,7 +27,7 @@ struct encoding {
 
 struct batch_writer {
     struct drps_recwriter *data, *rows; /* borrowed; used by the thread whose turn it is */
-    int has_bias;
+    uint32_t common;
     unsigned wanted, started; /* threads */
     /* Each is used by its own thread, the first one by the caller while nothing is handed over. */
     struct encoding encoding[BATCH_WRITER_THREADS_MOST];
@@ -107,7 +107,7 @@ static int encode(struct encoding *e, const struct gathered *g, struct drps_err 
     else
         batch.starts = g->starts;
     int rc =
-        drps_batch_encoder_encode(&e->encoder, &batch, g->rows, e->writer->has_bias, &e->out, err);
+        drps_batch_encoder_encode(&e->encoder, &batch, g->rows, e->writer->common, &e->out, err);
     if (rc < 0) return rc;
     raise(&e->max_samples, g->n);
     raise(&e->max_rows, e->out.rows);
@@ -252,16 +252,16 @@ int drps_batch_writer_hand(struct batch_writer *w, struct gathered *g, size_t mo
 
 /* ---- Opening and closing ---- */
 
-int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
-                           struct encoder_ways ways, unsigned threads, struct batch_writer **w_out,
-                           struct drps_err *err)
+int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows,
+                           uint32_t common, struct encoder_ways ways, unsigned threads,
+                           struct batch_writer **w_out, struct drps_err *err)
 {
     struct batch_writer *w = calloc(1, sizeof(*w));
     *w_out = w;
     if (!w) return drps_err_set(err, -ENOMEM, "no memory for batches");
     w->data = data;
     w->rows = rows;
-    w->has_bias = has_bias;
+    w->common = common;
     w->wanted = threads < BATCH_WRITER_THREADS_MOST ? threads : BATCH_WRITER_THREADS_MOST;
     for (size_t i = 0; i < BATCH_WRITER_THREADS_MOST; i++) {
         w->encoding[i].writer = w;

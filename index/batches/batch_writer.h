@@ -32,12 +32,12 @@ struct batch_writer;
 /* More threads would wait for what gathers. */
 enum { BATCH_WRITER_THREADS_MOST = 2, BATCH_WRITER_HANDED_MOST = 16 };
 
-/* Open a writer. data and rows are borrowed; has_bias is that of the batcher. With 0 threads, or
+/* Open a writer. data and rows are borrowed; common is that of the batcher. With 0 threads, or
  * where none can be started, the caller writes all. */
 DRPS_MUST_CHECK
-int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows, int has_bias,
-                           struct encoder_ways ways, unsigned threads, struct batch_writer **w_out,
-                           struct drps_err *err);
+int drps_batch_writer_open(struct drps_recwriter *data, struct drps_recwriter *rows,
+                           uint32_t common, struct encoder_ways ways, unsigned threads,
+                           struct batch_writer **w_out, struct drps_err *err);
 /* Close the writer, once what was handed over is written. */
 void drps_batch_writer_close(struct batch_writer *w);
 

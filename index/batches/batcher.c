@@ -75,7 +75,7 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->map = options->map;
     b->field_count = options->field_count;
     b->ways = options->ways;
-    int rc = drps_batch_writer_open(data, rows, options->has_bias, options->ways, options->threads,
+    int rc = drps_batch_writer_open(data, rows, options->common, options->ways, options->threads,
                                     &b->writer, err);
     if (rc < 0) {
         drps_batcher_close(b);

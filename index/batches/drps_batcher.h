@@ -12,7 +12,8 @@ struct batcher;
 
 struct batcher_options {
     size_t batch_size;
-    int has_bias;          /* row 0, which no sample names, is in every batch, at local index 0 */
+    uint32_t common;       /* so many rows from 0 on, which no sample names, are in every batch, at
+                              the same local indices */
     uint64_t memory_bytes; /* a batch that takes more while it is built is DRPS_E_MEMORY_BUDGET; 0:
                               no bound */
     const uint32_t *map;   /* borrowed: rows by the samples' ids; NULL: ids are rows */

@@ -60,12 +60,12 @@ struct encoded {
 
 /*
  * The records of `b`, whose entries have rows [b->nnz], distinct within a sample, in place of b's
- * own indices and number of rows. `bias`: it has row 0, too, which no entry has. *out borrows from
- * e, until the next call, and from b.
+ * own indices and number of rows. It has rows 0 .. common - 1, too, which no entry has. *out
+ * borrows from e, until the next call, and from b.
  */
 DRPS_MUST_CHECK
 int drps_batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b,
-                              const uint32_t *rows, int bias, struct encoded *out,
+                              const uint32_t *rows, uint32_t common, struct encoded *out,
                               struct drps_err *err);
 void drps_batch_encoder_end(struct batch_encoder *e);
 

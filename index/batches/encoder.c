@@ -18,8 +18,10 @@ static int by_entry(const struct drps_batch *b)
     return b->values || b->fields;
 }
 
-static int reserve(struct batch_encoder *e, const struct drps_batch *b)
+static int reserve(struct batch_encoder *e, const struct drps_batch *b, uint32_t common)
 {
+    struct drps_batch most = *b;
+    most.rows = b->nnz + common;
     return drps_array_reserve(&e->pairs, &e->pairs_cap, b->nnz, sizeof(*e->pairs)) ||
            drps_array_reserve(&e->aux, &e->aux_cap, b->nnz, sizeof(*e->aux)) ||
            drps_array_reserve(&e->sample, &e->sample_cap, by_entry(b) ? b->nnz : 0,
@@ -27,8 +29,8 @@ static int reserve(struct batch_encoder *e, const struct drps_batch *b)
            drps_array_reserve(&e->fields, &e->field_cap, b->fields ? b->nnz : 0,
                               sizeof(*e->fields)) ||
            drps_array_reserve(&e->next, &e->next_cap, b->samples, sizeof(*e->next)) ||
-           drps_array_reserve(&e->packed, &e->packed_cap, drps_batch_pack_bound(b, e->ways.levels),
-                              1);
+           drps_array_reserve(&e->packed, &e->packed_cap,
+                              drps_batch_pack_bound(&most, e->ways.levels), 1);
 }
 
 /* ---- By row ---- */
@@ -150,19 +152,20 @@ static inline void regroup(struct batch_encoder *e, const struct drps_batch *b, 
 }
 
 /* Make e->list, and b's indices, values and fields, from the sorted pairs. */
-static void regroup_by_sample(struct batch_encoder *e, int bias, struct drps_batch *b)
+static void regroup_by_sample(struct batch_encoder *e, uint32_t common, struct drps_batch *b)
 {
     const int wide = b->rows > NARROW_ROWS;
     float *values = (float *)(void *)e->aux + b->nnz; /* behind the indices */
     for (size_t s = 0; s < b->samples; s++)
         e->next[s] = (uint32_t)drps_batch_start(b, s);
-    if (bias) e->list[0] = 0;
+    for (uint32_t row = 0; row < common; row++)
+        e->list[row] = row;
     if (by_entry(b))
-        regroup(e, b, bias != 0, wide, b->values ? values : NULL, b->fields ? e->fields : NULL);
+        regroup(e, b, common, wide, b->values ? values : NULL, b->fields ? e->fields : NULL);
     else if (wide)
-        regroup(e, b, bias != 0, 1, NULL, NULL);
+        regroup(e, b, common, 1, NULL, NULL);
     else
-        regroup(e, b, bias != 0, 0, NULL, NULL);
+        regroup(e, b, common, 0, NULL, NULL);
     if (b->values) b->values = values;
     if (b->fields) b->fields = e->fields;
     b->local32 = wide ? (const uint32_t *)(const void *)e->aux : NULL;
@@ -207,17 +210,17 @@ static int encode_body(struct batch_encoder *e, const struct drps_batch *b,
 }
 
 int drps_batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *b,
-                              const uint32_t *rows, int bias, struct encoded *out,
+                              const uint32_t *rows, uint32_t common, struct encoded *out,
                               struct drps_err *err)
 {
     struct drps_batch sorted = *b;
-    if (reserve(e, b))
+    if (reserve(e, b, common))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     sort_pairs(e, b, rows);
-    sorted.rows = out->rows = count_rows(e->pairs, b->nnz) + (bias != 0);
+    sorted.rows = out->rows = count_rows(e->pairs, b->nnz) + common;
     int rc = reserve_list(e, sorted.rows, err);
     if (rc < 0) return rc;
-    regroup_by_sample(e, bias, &sorted);
+    regroup_by_sample(e, common, &sorted);
     if (encode_body(e, &sorted, &out->body) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     out->list =

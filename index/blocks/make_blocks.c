@@ -58,7 +58,7 @@ static int add_row(void *ctx, uint64_t key, uint32_t row, unsigned field, const 
     return 0;
 }
 
-/* The intercept, which has no name, comes first. */
+/* Rows that all batches have come first: they have no names. */
 static int order_by_key(const struct blocks_job *job, const struct drps_plan_info *info,
                         struct key_order *out, struct drps_err *err)
 {
@@ -68,7 +68,10 @@ static int order_by_key(const struct blocks_job *job, const struct drps_plan_inf
     if (!out->rows) return drps_err_set(err, -ENOMEM, "no memory for the order of rows");
     int rc = drps_names_open(job->io, job->from, &names, err);
     if (rc < 0) return rc;
-    if (drps_plan_has_bias(info)) out->rows[out->n++] = 0;
+    while (out->n < drps_plan_common_rows(info)) {
+        out->rows[out->n] = out->n;
+        out->n++;
+    }
     rc = drps_names_scan(names, add_row, out, err);
     drps_names_close(names);
     if (rc == 0 && out->n != out->most)

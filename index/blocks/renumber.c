@@ -32,7 +32,8 @@ struct renumbering {
     const uint32_t *new_id;
     uint32_t rows;
     uint64_t steps;
-    int has_bias;       /* row 0, which keeps its number, is in every batch, and no entry's */
+    uint32_t
+        common; /* so many rows, which keep their numbers, are in every batch, and no entry's */
     size_t plain_bytes; /* of the largest body */
     struct drps_recwriter *rows_out, *data_out;
     unsigned workers; /* 1 or 2, which take turns */
@@ -64,8 +65,8 @@ static int renumber_body(struct worker *w, const uint32_t *old, const struct drp
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     for (size_t j = 0; j < b->nnz; j++)
         w->rows[j] = new_id[old[b->local32 ? b->local32[j] : b->local16[j]]];
-    return drps_batch_encoder_encode(&w->encoder, b, w->rows, w->m->has_bias && b->samples, &w->out,
-                                     err);
+    return drps_batch_encoder_encode(&w->encoder, b, w->rows, b->samples ? w->m->common : 0,
+                                     &w->out, err);
 }
 
 static int renumber_batch(struct worker *w, uint64_t s, struct drps_err *err)
@@ -255,7 +256,7 @@ int drps_renumber_some(const struct drps_io *io, const char *from, const char *t
                             .new_id = new_id,
                             .rows = (uint32_t)info->rows,
                             .steps = steps,
-                            .has_bias = drps_plan_has_bias(info),
+                            .common = drps_plan_common_rows(info),
                             .plain_bytes = (size_t)info->max_body_bytes};
     struct naming n = {.io = io,
                        .from = from,

@@ -54,15 +54,17 @@ static int is_chosen(const struct sampling *s, uint64_t number)
     return (double)drps_mix64(drps_mix64(number) ^ o->seed) < o->sample * 0x1p64;
 }
 
-/* The intercept's row is in every batch, and in no entry. */
+/* The first rows are in every batch, and in no entry. */
 static int add_sample(struct sampling *s, const struct drps_batch *b, size_t i,
                       const uint32_t *rows, struct drps_err *err)
 {
     const size_t end = drps_batch_start(b, i + 1);
+    const uint32_t common = drps_plan_common_rows(s->info);
     size_t j = drps_batch_start(b, i);
-    if (drps_array_reserve(&s->list, &s->cap, s->n + (end - j) + 1, sizeof(*s->list)))
+    if (drps_array_reserve(&s->list, &s->cap, s->n + (end - j) + common, sizeof(*s->list)))
         return drps_err_set(err, -ENOMEM, "no memory for a batch's rows");
-    if (drps_plan_has_bias(s->info)) add_row(s, 0);
+    for (uint32_t row = 0; row < common; row++)
+        add_row(s, row);
     for (; j < end; j++)
         add_row(s, rows[drps_batch_local(b, j)]);
     return ++s->samples == s->info->batch_size ? write_list(s, err) : 0;

@@ -181,8 +181,8 @@ static void judge(struct features *f, uint64_t row, const struct drps_label_sums
 
 void features_end(struct features *f, const struct drps_label_sums *labels)
 {
-    const uint64_t bias = drps_plan_has_bias(f->info) ? 1 : 0;
-    for (uint64_t row = f->first > bias ? f->first : bias; row < f->end; row++)
+    const uint64_t common = drps_plan_common_rows(f->info);
+    for (uint64_t row = f->first > common ? f->first : common; row < f->end; row++)
         judge(f, row, labels);
 }
 

@@ -90,8 +90,8 @@ static int walk(const struct drps_plan *plan, uint32_t *uses, struct side *sampl
 static uint64_t first_feature(const struct drps_plan_info *info)
 {
     const struct drps_algorithm *a = drps_plan_algorithm(info);
-    const size_t before =
-        (size_t)(drps_plan_has_bias(info) != 0) + (size_t)(a && drps_algorithm_has_sample_rows(a));
+    const size_t before = (size_t)(drps_plan_common_rows(info) != 0) +
+                          (size_t)(a && drps_algorithm_has_sample_rows(a));
     return before < info->tables_n ? info->tables[before].first : info->rows;
 }
 

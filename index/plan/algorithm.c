@@ -35,6 +35,14 @@
                            .optimizer = "adagrad",                                                 \
                            .adagrad_lr = (learning_rate),                                          \
                            .adagrad_eps = (eps)}
+#define NET_ENTRY(takes)                                                                           \
+    {                                                                                              \
+        .algo = DRPS_ALGO_NET, .name = "net", .predictor = DRPS_PREDICTOR_NET, .labels = (takes),  \
+        .losses = LOSS(LOGISTIC) | LOSS(SQUARED) | LOSS(SOFTMAX),                                  \
+        .loss_of_reals = DRPS_LOSS_SQUARED, .loss_of_classes = DRPS_LOSS_LOGISTIC,                 \
+        .loss_of_names = DRPS_LOSS_SOFTMAX, .has_factors = 1, .tables = {"wv"},                    \
+        .optimizer = "adagrad", .adagrad_lr = 0.01f                                                \
+    }
 #define OF_FEATURES .tables = {"w"}
 #define OF_SAMPLES .tables = {"own", "w"}, .sample_rows = 1
 
@@ -135,7 +143,10 @@ static const struct drps_algorithm algorithms[DRPS_ALGOS] = {
     IMPLICIT_ENTRY(WARP, "warp", 0.03f, 0.1f),
     IMPLICIT_ENTRY(WMF, "wmf", 0.1f, 0.01f),
     [DRPS_ALGO_EXPR] = TEXT_ENTRY(0, DRPS_LABELS_EITHER, 0.05f, OF_FEATURES),
+    [DRPS_ALGO_NET] = NET_ENTRY(DRPS_LABELS_EITHER),
 };
+
+static const struct drps_algorithm net_of_classes = NET_ENTRY(DRPS_LABELS_CLASSES_OR_NAMES);
 
 /* Indexed by the scores and labels of the loss, and whether samples have rows of their own.
  * Learning rates are those of the algorithms with the same predictor, but for those where most
@@ -184,6 +195,16 @@ const struct drps_algorithm *drps_algorithm_of(const struct drps_algorithm *a,
 {
     if (!drps_algorithm_has_text(a) || !e || !e->n) return a;
     return &of_texts[e->vector_y ? 2 : e->vector_scores][e->has_own];
+}
+
+const struct drps_algorithm *drps_algorithm_of_net(int classes)
+{
+    return classes ? &net_of_classes : &algorithms[DRPS_ALGO_NET];
+}
+
+int drps_algorithm_is_net(const struct drps_algorithm *a)
+{
+    return a->predictor == DRPS_PREDICTOR_NET;
 }
 
 enum drps_loss drps_algorithm_text_loss(const struct drps_expr *e, int classes)
@@ -270,6 +291,7 @@ int drps_algorithm_takes_names(const struct drps_algorithm *a)
 
 uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, size_t classes)
 {
+    if (drps_algorithm_is_net(a)) return 1 + factors;
     if (drps_algorithm_takes_names(a) && classes > 1) return (uint32_t)classes;
     return a->has_factors ? 1 + factors : 1;
 }
@@ -280,9 +302,10 @@ uint32_t drps_algorithm_field_dim(uint32_t factors, uint32_t fields)
     return dim <= DRPS_DIM_MAX ? (uint32_t)dim : 0;
 }
 
-enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification)
+enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classes)
 {
-    return classification ? a->loss_of_classes : a->loss_of_reals;
+    if (classes > 1 && a->loss_of_names) return a->loss_of_names;
+    return classes ? a->loss_of_classes : a->loss_of_reals;
 }
 
 int drps_algorithm_has_loss(const struct drps_algorithm *a, enum drps_loss loss)

@@ -13,6 +13,7 @@
  *   mlr = matrix + softmax          svm of several classes = matrix + hinges, one versus the rest
  * A topic model has no labels: each document is coded on a dictionary of topics (engine/topic/).
  * expr is linear, or a matrix, with a loss that is a text (index/expr/drps_expr.h).
+ * net is layers that a text names (index/layers/drps_layers.h) + logistic, squared, or softmax.
  */
 #ifndef DRPS_INDEX_PLAN_ALGORITHM_H
 #define DRPS_INDEX_PLAN_ALGORITHM_H
@@ -34,7 +35,8 @@ enum drps_algo {
     DRPS_ALGO_FFM,
     DRPS_ALGO_BPR,
     DRPS_ALGO_WARP,
-    DRPS_ALGO_WMF
+    DRPS_ALGO_WMF,
+    DRPS_ALGO_NET
 };
 enum drps_loss {
     DRPS_LOSS_SQUARED,
@@ -50,7 +52,7 @@ enum drps_loss {
     DRPS_LOSS_WARP,
     DRPS_LOSS_WMF
 };
-enum { DRPS_ALGOS = DRPS_ALGO_WMF + 1, DRPS_LOSSES = DRPS_LOSS_WMF + 1 };
+enum { DRPS_ALGOS = DRPS_ALGO_NET + 1, DRPS_LOSSES = DRPS_LOSS_WMF + 1 };
 
 enum drps_scoring {
     DRPS_PREDICTOR_LINEAR,
@@ -58,7 +60,8 @@ enum drps_scoring {
     DRPS_PREDICTOR_FM,
     DRPS_PREDICTOR_MATRIX,
     DRPS_PREDICTOR_TOPIC,
-    DRPS_PREDICTOR_FFM
+    DRPS_PREDICTOR_FFM,
+    DRPS_PREDICTOR_NET
 };
 
 /* What labels an algorithm takes: numbers, two classes; with either, the task or the data decides;
@@ -91,6 +94,7 @@ struct drps_algorithm {
     unsigned losses; /* bit i is set if the algorithm can have loss i */
     /* The loss that is meant where none is named, by what the labels are. */
     enum drps_loss loss_of_reals, loss_of_classes;
+    enum drps_loss loss_of_names; /* of several classes; 0, which is of reals: loss_of_classes */
     int has_factors; /* 1: a row is a weight (or bias) and the factors; 0: a weight alone */
     int has_fields;  /* 1: each entry has a field, and a row has `factors` floats for each field */
     uint32_t default_factors; /* of a row where nothing is said; 0: DRPS_FACTORS_DEFAULT */
@@ -118,6 +122,11 @@ int drps_algorithm_has_text(const struct drps_algorithm *a);
  * loss is no text, and may be NULL. */
 const struct drps_algorithm *drps_algorithm_of(const struct drps_algorithm *a,
                                                const struct drps_expr *e);
+
+/* The entry of a net; with `classes` its scores are as many as there are classes. */
+const struct drps_algorithm *drps_algorithm_of_net(int classes);
+/* 1: it is a net's. */
+int drps_algorithm_is_net(const struct drps_algorithm *a);
 
 /* The built-in loss that a text is, word for word, with labels of so many classes (0: real numbers;
  * 1: -1 and +1); DRPS_LOSS_EXPRESSION: none. */
@@ -178,7 +187,9 @@ uint32_t drps_algorithm_dim(const struct drps_algorithm *a, uint32_t factors, si
 /* The same of algorithms with fields, of which there are so many; 0: above DRPS_DIM_MAX. */
 uint32_t drps_algorithm_field_dim(uint32_t factors, uint32_t fields);
 
-enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classification);
+/* The loss that is meant where none is named: of labels that are real numbers (classes 0), -1 and
+ * +1 (1), or names of so many classes. */
+enum drps_loss drps_algorithm_loss(const struct drps_algorithm *a, int classes);
 int drps_algorithm_has_loss(const struct drps_algorithm *a, enum drps_loss loss);
 
 const char *drps_algo_name(enum drps_algo algo); /* "unknown" outside of the enumeration */

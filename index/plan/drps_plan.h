@@ -36,6 +36,7 @@
 #include "base/folder/drps_stage.h"
 #include "index/classes/drps_classes.h"
 #include "index/hashing/drps_hashing.h"
+#include "index/layers/drps_layers.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_plan_files.h"
 #include "index/price/drps_speeds.h"
@@ -59,6 +60,7 @@ extern const struct drps_stage_kind drps_plan_kind;
 /* A named range of placed ids: "bias" (the intercept, one row), "w", "wv", "user", "item";
  * "rows": users and items mixed by placement. */
 #define DRPS_PLAN_BIAS "bias"
+#define DRPS_PLAN_NET "net"
 struct drps_table {
     char name[DRPS_PLAN_NAME_BYTES];
     uint64_t first, rows;
@@ -181,6 +183,7 @@ struct drps_plan_info {
     char algo[DRPS_PLAN_NAME_BYTES]; /* a name of drps_algorithm.h, as is the loss */
     char loss[DRPS_PLAN_NAME_BYTES];
     char expression[DRPS_EXPR_TEXT]; /* the loss as a text; "": it is none */
+    char net[DRPS_LAYERS_TEXT];      /* a net as a text; "": it is none */
     uint32_t outputs; /* scores of a sample whose label is a number; 0: one, or that of classes */
     char format[DRPS_PLAN_NAME_BYTES];
     char order[DRPS_PLAN_NAME_BYTES]; /* shuffled, given, grid, micro */
@@ -343,14 +346,22 @@ int drps_plan_is_matrix(const struct drps_plan_info *info);
  * unknown. */
 const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *info);
 
+/* The net of a plan that has one, with its widths. DRPS_E_CONFIG: its text is none. */
+DRPS_MUST_CHECK
+int drps_plan_layers(const struct drps_plan_info *info, struct drps_layers *out,
+                     struct drps_err *err);
+
 /* 1: the data calls features by names, of fields; 0: by numbers. */
 int drps_plan_reads_names(const struct drps_plan_info *info);
 
 /* Returns the fields that a row has factors for; 0: it has the same for all. */
 uint32_t drps_plan_row_fields(const struct drps_plan_info *info);
 
-/* 1: row 0 is the intercept; 0: there is none. */
-int drps_plan_has_bias(const struct drps_plan_info *info);
+/* Returns how many rows every batch has, before those of its entries: rows 0, 1, ..., which no
+ * entry has. One is the intercept's; a net has more, and its parameters lie in them one after
+ * another. 0: there are none. */
+uint32_t drps_plan_common_rows(const struct drps_plan_info *info);
+uint32_t drps_tables_common_rows(const struct drps_table *tables, size_t n);
 
 /* Users and items have numbers among each other: the tables behind the intercept become one,
  * "rows", with all rows that info counts. One table stays what it is. */
@@ -374,6 +385,13 @@ int drps_plan_get_expression(const void *manifest, const char *path, char text_o
  */
 void drps_plan_put_expression(void *manifest, const char *text, uint32_t outputs);
 
+/* A net as a text, as plan.json, model.json and checkpoints have it: a member that may be missing
+ * (""). `manifest` is as above. DRPS_E_CORRUPT. What it says is not checked. */
+DRPS_MUST_CHECK
+int drps_plan_get_net(const void *manifest, const char *path, char text_out[DRPS_LAYERS_TEXT],
+                      struct drps_err *err);
+void drps_plan_put_net(void *manifest, const char *text);
+
 /* The columns of csv data that are no features, as plan.json and model.json have them: three
  * members that may be missing. `manifest` is a json_t object, `path` its file, for the message.
  * DRPS_E_CORRUPT. */
@@ -387,11 +405,11 @@ struct drps_batch;
 DRPS_MUST_CHECK
 int drps_plan_check_batch(const struct drps_plan_info *info, const struct drps_batch *b,
                           struct drps_err *err);
-/* DRPS_E_CORRUPT: a row list [n], increasing, has a row that the plan does not have, or, with
- * `bias_first`, does not begin with the intercept. */
+/* DRPS_E_CORRUPT: a row list [n], increasing, has a row that the plan does not have, or does
+ * not begin with rows 0 .. common - 1. */
 DRPS_MUST_CHECK
 int drps_plan_check_list(const struct drps_plan_info *info, const uint32_t *ids, size_t n,
-                         int bias_first, struct drps_err *err);
+                         uint32_t common, struct drps_err *err);
 
 /* Open one of the plan's record files, whose kind must be this; drps_recfile_close() it. */
 DRPS_MUST_CHECK

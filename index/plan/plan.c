@@ -224,6 +224,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
         drps_manifest_put(&j, "negatives", negatives_to_json(&info->negatives));
     drps_hashing_put(&j, &info->hashing);
     drps_plan_put_expression(&j, info->expression, info->outputs);
+    drps_plan_put_net(&j, info->net);
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
@@ -280,8 +281,9 @@ static int files_to_json(const struct drps_io *io, const char *dir,
 
 uint64_t drps_plan_hash_text(const struct drps_plan_info *info, uint64_t hash)
 {
-    const uint64_t chain[2] = {hash, drps_checksum(info->expression, strlen(info->expression))};
-    return info->expression[0] ? drps_checksum(chain, sizeof(chain)) : hash;
+    const char *text = info->net[0] ? info->net : info->expression; /* no plan has both */
+    const uint64_t chain[2] = {hash, drps_checksum(text, strlen(text))};
+    return text[0] ? drps_checksum(chain, sizeof(chain)) : hash;
 }
 
 /* Returns the plan's id. That of a whole plan for several workers is the one that its ranks name.
@@ -367,6 +369,20 @@ void drps_plan_put_expression(void *manifest, const char *text, uint32_t outputs
     json_t **j = manifest;
     if (text[0]) drps_manifest_put(j, "expression", json_string(text));
     if (outputs) drps_manifest_put(j, "outputs", json_u64(outputs));
+}
+
+void drps_plan_put_net(void *manifest, const char *text)
+{
+    if (text[0]) drps_manifest_put((json_t **)manifest, "net", json_string(text));
+}
+
+int drps_plan_get_net(const void *manifest, const char *path, char text_out[DRPS_LAYERS_TEXT],
+                      struct drps_err *err)
+{
+    const json_t *j = manifest;
+    text_out[0] = '\0';
+    if (!json_object_get(j, "net")) return 0;
+    return drps_manifest_get_text(j, "net", path, text_out, DRPS_LAYERS_TEXT, err);
 }
 
 int drps_plan_get_expression(const void *manifest, const char *path, char text_out[DRPS_EXPR_TEXT],
@@ -644,6 +660,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
         rc = drps_manifest_get_u32(j, "field_count", path, &info->field_count, err);
     if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
     if (rc == 0) rc = drps_plan_get_expression(j, path, info->expression, &info->outputs, err);
+    if (rc == 0) rc = drps_plan_get_net(j, path, info->net, err);
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
     if (rc == 0) rc = get_name(j, "order", path, info->order, err);
     if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);

@@ -90,13 +90,15 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
     const uint64_t eval_least = s->circulates ? 0 : i->eval_batches;
     const uint64_t most = s->circulates ? COUNT_MOST : count_most(i->batches, round);
     const uint64_t eval_most = s->circulates ? COUNT_MOST : count_most(i->eval_batches, round);
-    const uint64_t classes = drps_classes_count(i->classes);
-    const uint64_t fields = drps_plan_row_fields(i) ? i->field_count : 1;
+    const int net = i->net[0] != '\0'; /* whose rows have factors for all fields */
+    const uint64_t classes = net ? 0 : drps_classes_count(i->classes);
+    const uint64_t fields = drps_plan_row_fields(i) && !net ? i->field_count : 1;
     const uint64_t dim = classes      ? classes
                          : i->outputs ? i->outputs
                                       : (uint64_t)i->factors * fields + 1;
     const char *of = classes ? "the classes" : i->outputs ? "the outputs" : "the factors";
     const uint64_t fields_most = i->negatives.each ? roles_of(i)
+                                 : net             ? DRPS_FIELD_MAX + 1
                                  : classes || i->outputs || !i->factors
                                      ? 0
                                      : (DRPS_DIM_MAX - 1) / (uint64_t)i->factors;
@@ -258,7 +260,7 @@ static int check_held(const struct drps_plan_info *i, const struct sizes *s, con
     if (rows == i->rows && own && i->lanes % s->workers == 0 &&
         (i->grid_users == 1 || i->grid_items == 1) &&
         i->grid_users * i->grid_items <= DRPS_PLAN_CIRCULATING_CELLS &&
-        (!drps_plan_has_bias(i) || r->held[0].first == 0))
+        (!drps_plan_common_rows(i) || r->held[0].first == 0))
         return 0;
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "%s: ranges of %llu rows, of which %s is the rank's own, in a part of %llu "
@@ -312,6 +314,39 @@ static int check_text(const struct drps_plan_info *i, const char *path, struct d
     return drps_manifest_check(&outputs, 1, path, err);
 }
 
+int drps_plan_layers(const struct drps_plan_info *info, struct drps_layers *out,
+                     struct drps_err *err)
+{
+    const int classes = drps_plan_label_classes(info);
+    int rc = drps_layers_parse(out, info->net, err);
+    if (rc < 0) return rc;
+    return drps_layers_shape(out, info->field_count, classes > 1 ? (uint32_t)classes : 1, err);
+}
+
+/* A net is of the algorithm for nets, and its parameters fill the plan's first rows. */
+static int check_net(const struct drps_plan_info *i, const char *path, struct drps_err *err)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(i->algo);
+    const int due = a && drps_algorithm_is_net(a);
+    const uint32_t common = drps_plan_common_rows(i);
+    struct drps_err why = DRPS_ERR_INIT;
+    struct drps_layers net;
+    if (!i->net[0] && !due) return 0;
+    if (!due || !i->net[0])
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: the algorithm %s with %s net", path, i->algo,
+                            i->net[0] ? "a" : "no");
+    if (drps_plan_layers(i, &net, &why) < 0)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, why.text);
+    if (net.factors == i->factors && i->dim == 1 + i->factors &&
+        common == drps_layers_rows(&net, i->dim) && (i->field_count > 0) == net.has_fields)
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s: %u factors, %u floats a row, %u rows and %u fields for a net of %u "
+                        "factors and %llu parameters",
+                        path, i->factors, i->dim, common, i->field_count, net.factors,
+                        (unsigned long long)net.floats);
+}
+
 /* Bins are numbers, of features that an algorithm knows as such. */
 static int check_hashing(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
@@ -363,6 +398,7 @@ int drps_plan_check_numbers(const struct drps_plan_info *i, const char *path, st
     if (rc == 0) rc = check_hashing(i, path, err);
     if (rc == 0) rc = check_negatives(i, path, err);
     if (rc == 0) rc = drps_tables_check(i->tables, i->tables_n, path, &s.all_rows, err);
+    if (rc == 0) rc = check_net(i, path, err);
     s.held = s.circulates && !s.part ? count_most(i->rows, s.workers) : i->rows;
     const struct drps_bound base = {"rows of the base", i->base_rows, i->base[0] ? 1 : 0,
                                     i->base[0] ? s.all_rows : 0, "the tables"};
@@ -390,13 +426,14 @@ int drps_plan_label_classes(const struct drps_plan_info *info)
 
 int drps_plan_is_matrix(const struct drps_plan_info *info)
 {
-    return info->classes || info->outputs;
+    return (info->classes || info->outputs) && !info->net[0];
 }
 
 const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *info)
 {
     const struct drps_algorithm *a = drps_algorithm_find(info->algo);
     struct drps_expr e;
+    if (a && drps_algorithm_is_net(a)) return drps_algorithm_of_net(info->classes != NULL);
     if (!a || !drps_algorithm_has_text(a)) return a;
     return drps_expr_parse(&e, info->expression, info->outputs > 0, NULL) < 0
                ? a
@@ -413,14 +450,21 @@ uint32_t drps_plan_row_fields(const struct drps_plan_info *info)
     return info->negatives.each ? 0 : info->field_count;
 }
 
-int drps_plan_has_bias(const struct drps_plan_info *info)
+uint32_t drps_tables_common_rows(const struct drps_table *tables, size_t n)
 {
-    return info->tables_n && strcmp(info->tables[0].name, DRPS_PLAN_BIAS) == 0;
+    const int there = n && (strcmp(tables[0].name, DRPS_PLAN_BIAS) == 0 ||
+                            strcmp(tables[0].name, DRPS_PLAN_NET) == 0);
+    return there ? (uint32_t)tables[0].rows : 0;
+}
+
+uint32_t drps_plan_common_rows(const struct drps_plan_info *info)
+{
+    return drps_tables_common_rows(info->tables, info->tables_n);
 }
 
 void drps_plan_mix_tables(struct drps_plan_info *info)
 {
-    const size_t t = drps_plan_has_bias(info) ? 1 : 0;
+    const size_t t = drps_plan_common_rows(info) ? 1 : 0;
     if (info->tables_n <= t + 1) return;
     memcpy(info->tables[t].name, "rows", sizeof("rows"));
     info->tables[t].rows = info->rows - info->tables[t].first;
@@ -497,13 +541,14 @@ int drps_plan_check_batch(const struct drps_plan_info *info, const struct drps_b
 }
 
 int drps_plan_check_list(const struct drps_plan_info *info, const uint32_t *ids, size_t n,
-                         int bias_first, struct drps_err *err)
+                         uint32_t common, struct drps_err *err)
 {
     if (n && ids[n - 1] >= info->rows)
         return drps_err_set(err, DRPS_E_CORRUPT, "row %u of %llu", ids[n - 1],
                             (unsigned long long)info->rows);
-    if (bias_first && (!n || ids[0] != 0))
+    if (common && (n < common || ids[common - 1] != common - 1)) /* rows increase */
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "its row list does not begin with the intercept, row 0");
+                            "its row list does not begin with the %u row%s that every batch has",
+                            common, common > 1 ? "s" : "");
     return 0;
 }

@@ -17,7 +17,7 @@ enum { HAND_OVER_BYTES = 64 << 10 };
 struct circulating {
     const struct circulate_job *job;
     const struct circulation *c;
-    uint32_t rank, bias; /* 1: row 0 is the intercept */
+    uint32_t rank, common; /* rows that all batches have */
     struct steps *lists, *bodies;
     struct drps_recwriter *data, *rows;
     struct drps_plan_info *out;
@@ -49,9 +49,9 @@ static uint64_t largest_range(const struct circulate_job *job)
 
 uint64_t drps_circulate_most_rows(const struct circulate_job *job)
 {
-    const uint32_t bias = drps_plan_has_bias(job->info) ? 1 : 0;
+    const uint32_t common = drps_plan_common_rows(job->info);
     const uint64_t range = largest_range(job), limit = most_handed(job);
-    const uint64_t most = (range < limit ? range : limit) + bias;
+    const uint64_t most = (range < limit ? range : limit) + common;
     return most > job->info->max_batch_rows ? most : job->info->max_batch_rows;
 }
 
@@ -81,14 +81,15 @@ static void hold(struct drps_plan_info *out, uint32_t first, uint32_t end)
     out->rows += end - first;
 }
 
-/* The intercept, the rank's own rows, and what is at home with lanes of other ranks. */
+/* The rows that all batches have, the rank's own rows, and what is at home with lanes of other
+ * ranks. */
 static void hold_rows(const struct circulating *d)
 {
     const struct circulation *c = d->c;
     const uint32_t first = circulation_lane(c, d->rank), end = circulation_lane(c, d->rank + 1);
     const uint32_t *range_first = d->job->range_first;
     d->out->rows = d->out->ranks.held_n = 0;
-    if (d->rank) hold(d->out, 0, d->bias);
+    if (d->rank) hold(d->out, 0, d->common);
     for (uint32_t lane = 0; lane < c->lanes; lane++) {
         const uint32_t range = circulation_first_range(c, lane);
         if (lane == first)
@@ -157,14 +158,13 @@ static int write_hand_over(struct circulating *d, uint32_t first, uint32_t end, 
 {
     static const float none[1];
     static const uint16_t nothing[1];
-    const uint32_t n = end - first + d->bias;
+    const uint32_t n = end - first + d->common;
     const struct drps_batch b = {
         .rows = n, .labels = none, .local16 = nothing, .hand_over = hand_over};
     struct drps_batch_pieces body;
     if (drps_array_reserve(&d->ids, &d->cap, n, sizeof(*d->ids))) return no_memory(err);
-    if (d->bias) d->ids[0] = 0;
-    for (uint32_t i = d->bias; i < n; i++)
-        d->ids[i] = first + i - d->bias;
+    for (uint32_t i = 0; i < n; i++)
+        d->ids[i] = i < d->common ? i : first + i - d->common;
     int rc = write_list(d, d->ids, n, err);
     drps_batch_encode(&b, &body);
     return rc < 0 ? rc : drps_recwriter_add(d->data, body.pieces, body.n, err);
@@ -291,7 +291,7 @@ int drps_circulate_rank(const struct circulate_job *job, uint32_t rank, const ch
                         struct drps_plan_info *out, uint64_t *plain_out, struct drps_err *err)
 {
     struct circulating d = {.job = job, .c = job->circulation, .rank = rank, .out = out};
-    d.bias = drps_plan_has_bias(job->info) ? 1 : 0;
+    d.common = drps_plan_common_rows(job->info);
     out->ranks.rank = rank;
     out->ranks.first_row = drps_circulate_first_row(job, rank);
     out->ranks.max_range_rows = largest_range(job);

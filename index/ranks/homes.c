@@ -37,7 +37,7 @@ static int find_homes(const struct placement_job *job, const struct drps_plan_in
                                           .ranks = job->ranks};
     const struct drps_homes_options options = {.machines = machines_of(job),
                                                .holders = job->servers,
-                                               .first_stays = drps_plan_has_bias(info)};
+                                               .first_stay = drps_plan_common_rows(info)};
     struct row_uses *uses = NULL;
     int rc = drps_row_uses_open(&counting, &uses, err);
     const struct drps_row_stream stream = {(uint32_t)info->rows, drps_row_uses_walk, uses};

@@ -85,18 +85,18 @@ static int find_ranges(const struct lane_rows_job *job, const struct drps_plan_i
 
 /* ---- Numbers ---- */
 
-/* Where each range begins: the intercept is before them. */
+/* Where each range begins: the rows that all batches have are before them. */
 static int count_ranges(const struct circulation *c, const struct drps_plan_info *info,
                         const uint32_t *range_of, uint32_t *first, struct drps_err *err)
 {
-    const uint32_t ranges = circulation_ranges(c), bias = drps_plan_has_bias(info) ? 1 : 0;
+    const uint32_t ranges = circulation_ranges(c), common = drps_plan_common_rows(info);
     memset(first, 0, (ranges + 1) * sizeof(*first));
-    for (uint64_t r = bias; r < info->rows; r++) {
+    for (uint64_t r = common; r < info->rows; r++) {
         if (range_of[r] >= ranges)
             return drps_err_set(err, DRPS_E_CORRUPT, "row %" PRIu64 " is in no training batch", r);
         first[range_of[r] + 1]++;
     }
-    first[0] = bias;
+    first[0] = common;
     for (uint32_t s = 0; s < ranges; s++)
         first[s + 1] += first[s];
     return 0;
@@ -107,12 +107,12 @@ static int count_ranges(const struct circulation *c, const struct drps_plan_info
 static void number_rows(const struct drps_plan_info *info, const uint32_t *range_of, uint32_t *next,
                         const uint32_t *block_first, int pages, uint32_t *new_id, uint32_t *block)
 {
-    const uint32_t bias = drps_plan_has_bias(info) ? 1 : 0;
+    const uint32_t common = drps_plan_common_rows(info);
     uint32_t b = 0;
     for (uint32_t r = 0; r < info->rows; r++) {
         while (block_first[b + 1] <= r)
             b++;
-        new_id[r] = r < bias ? r : next[range_of[r]]++;
+        new_id[r] = r < common ? r : next[range_of[r]]++;
         block[new_id[r]] = pages ? 0 : b;
     }
 }

@@ -20,7 +20,7 @@ enum { UNIT_ROW_BYTES = 40, UNIT_BYTES = 64, TOUCH_BYTES = 40, HOME_BYTES = 16 }
 
 uint64_t drps_units_bytes(const struct placement_job *job, const struct drps_plan_info *info)
 {
-    const uint64_t uses = info->nnz + info->batches; /* entries and intercepts, at most */
+    const uint64_t uses = info->nnz + info->batches * drps_plan_common_rows(info); /* at most */
     uint64_t units = job->single ? info->rows : info->blocks * (job->by_home ? job->servers : 1U);
     units = (units < info->rows ? units : info->rows) +
             (uint64_t)(2 * job->hot_share * (double)info->rows);
@@ -285,9 +285,10 @@ static int place_units(const struct placement_job *job, const struct drps_plan_i
     uint32_t *owner = NULL;
     int rc = find_owners(job, info, units, &owner, err);
     if (rc < 0) return rc;
-    if (drps_plan_has_bias(info)) { /* whose block, and unit, is row 0 alone */
-        owner[0] = 0;
-        units->hot[0] = 1;
+    /* Their blocks, and units, are of no other rows. */
+    for (size_t u = 0; u < units->n && units->first[u] < drps_plan_common_rows(info); u++) {
+        owner[u] = 0;
+        units->hot[u] = 1;
     }
     if (job->single) rc = count_sets(job, units, owner, err);
     if (rc == 0) rc = drps_rows_renumber(units, owner, new_first, out->first, err);
@@ -299,8 +300,8 @@ static int place_units(const struct placement_job *job, const struct drps_plan_i
 /* A new row's block: what was one and still is together, and the hot rows of a server. */
 #define HOT UINT32_MAX
 
-/* The new id of each row, and the block of each new one (of pages, 1); row 0, the intercept, keeps
- * its own. */
+/* The new id of each row, and the block of each new one (of pages, 1); rows
+ * that all batches have keep theirs. */
 static void number_rows(const struct drps_units *units, const uint32_t *new_first,
                         const struct sorted *sorted, int pages, uint32_t *new_id, uint32_t *block)
 {

@@ -155,7 +155,8 @@ static int begin(struct index_run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     int rc = open_from(r, err);
     if (rc == 0) rc = open_base(r, err);
-    if (rc == 0) rc = drps_run_check_options(&r->options, err);
+    if (rc == 0) rc = drps_run_take_net(r, err);
+    if (rc == 0) rc = drps_run_check_options(&r->options, &r->layers, err);
     if (rc < 0) return rc;
     drps_index_watch_memory(r->progress.watch, r->options.memory_bytes);
     if (r->options.ranks) rc = drps_together_begin(r->options.ranks, &r->options, &r->out, err);

@@ -466,7 +466,29 @@ static int check_text(struct drps_index_options *o, const struct drps_algorithm 
     return rc;
 }
 
-int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
+/* Its text says which labels there are, and how many factors. */
+static int check_net(struct drps_index_options *o, const struct drps_layers *net,
+                     struct drps_err *err)
+{
+    if (!drps_algorithm_is_net(o->algorithm)) return 0;
+    if (o->no_bias)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a net's parameters lie with its intercept: do not leave that out");
+    if (o->residual_slots || o->hand_on)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "every round moves all parameters of a net: leave %s out",
+                            o->residual_slots ? "residual slots" : "handing rows on");
+    if (o->ranks)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "one machine makes the plan of a net: run drps-index on one");
+    o->algorithm = drps_algorithm_of_net(net->has_classes);
+    o->factors = net->factors;
+    o->has_fields = net->has_fields;
+    return 0;
+}
+
+int drps_run_check_options(struct drps_index_options *o, const struct drps_layers *net,
+                           struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
     char text[32], names[DRPS_ALGORITHM_NAMES_BYTES];
@@ -514,6 +536,9 @@ int drps_run_check_options(struct drps_index_options *o, struct drps_err *err)
     if (o->factors && !a->has_factors)
         return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s has no factors", a->name);
     if (!o->factors) o->factors = drps_algorithm_default_factors(a);
+    o->has_fields = drps_algorithm_has_fields(a);
+    rc = check_net(o, net, err);
+    if (rc < 0) return rc;
     if (o->not_normalized && !drps_algorithm_has_fields(a))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "samples that are not normalised are a choice of field-aware models: "
@@ -539,11 +564,12 @@ void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_op
     o->algo = info->algo;
     o->loss = info->expression[0] ? info->expression : info->loss;
     o->outputs = info->outputs;
+    o->net = info->net[0] ? info->net : NULL;
     o->factors = info->factors;
     o->not_normalized = drps_plan_row_fields(info) && !info->normalized;
     o->reader.hash_seed = info->hash_seed;
     o->hashing = info->hashing;
-    o->no_bias = !drps_plan_has_bias(info);
+    o->no_bias = !drps_plan_common_rows(info);
 }
 
 /* Sets the options that are settled by the plan which the run begins with. */

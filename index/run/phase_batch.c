@@ -202,7 +202,7 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
      * and the map of ids a 24th at most. */
     const struct batcher_options options = {
         .batch_size = (size_t)most,
-        .has_bias = !r->options.no_bias,
+        .common = drps_plan_common_rows(r->info),
         .ways = {.dense = r->options.dense, .levels = r->options.hashing.bits > 0},
         .memory_bytes = r->options.memory_bytes / 3,
         .map = b->map,

@@ -178,7 +178,7 @@ static int settle_loss(struct index_run *r, struct drps_err *err)
 {
     if (drps_algorithm_has_text(r->options.algorithm)) return settle_text(r, err);
     const struct drps_algorithm *a = r->options.algorithm;
-    enum drps_loss loss = drps_algorithm_loss(a, r->info->classification);
+    enum drps_loss loss = drps_algorithm_loss(a, drps_plan_label_classes(r->info));
     const char *name = r->options.loss ? r->options.loss : drps_loss_name(loss);
     const int fits = drps_loss_find(name, &loss) && drps_algorithm_has_loss(a, loss) &&
                      drps_loss_is_classification(loss) == r->info->classification;
@@ -281,6 +281,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drps_run_weigh_classes(r, err);
     if (rc == 0) rc = number_own_classes(r, err);
     if (rc == 0) rc = settle_fields(r, err);
+    if (rc == 0) rc = drps_run_settle_net(r, err);
     if (rc == 0 && r->base) rc = drps_run_check_dim(r, err);
     if (rc < 0) return rc;
     info->samples = p->samples;

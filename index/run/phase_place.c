@@ -48,7 +48,10 @@ int drps_phase_place(struct index_run *r, struct drps_err *err)
     const struct drps_algorithm *a = r->options.algorithm;
     uint64_t rows[DRPS_ALGORITHM_TABLES];
 
-    if (!r->options.no_bias && !r->base) add_table(info, DRPS_PLAN_BIAS, 1);
+    if (r->layers.n && !r->base)
+        add_table(info, DRPS_PLAN_NET, drps_layers_rows(&r->layers, info->dim));
+    else if (!r->options.no_bias && !r->base)
+        add_table(info, DRPS_PLAN_BIAS, 1);
     const uint64_t first = r->base ? r->base->info.rows : info->rows;
     int rc = r->options.ranks
                  ? drps_dict_place_dealt(r->parsed.dict, r->options.ranks, r->batch_dir,

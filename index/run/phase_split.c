@@ -235,7 +235,7 @@ static int make_slots(const struct index_run *r, const struct split_job *split,
     const struct published_job job = {.split = split,
                                       .records = &records,
                                       .slots = slots,
-                                      .has_bias = drps_plan_has_bias(r->info)};
+                                      .common = drps_plan_common_rows(r->info)};
     if (!r->options.residual_slots) return 0;
     int rc = make_residuals(r, split, &records, err);
     for (uint32_t i = 0; i < r->parts_n; i++)
@@ -271,7 +271,7 @@ static uint64_t hashed_rows(const struct index_run *r, uint64_t batch_rows)
     uint64_t rows = batch_rows;
     if (drps_run_assigns_samples(&r->options)) {
         rows = r->train.dealt_rows;
-        if (drps_plan_has_bias(info)) rows += (info->samples - 1) / info->batch_size + 1;
+        rows += drps_plan_common_rows(info) * ((info->samples - 1) / info->batch_size + 1);
     }
     return drps_ranks_are_alike(&info->ranks) ? rows - rows / r->parts_n
                                               : not_at_home(&info->ranks, rows);

@@ -47,6 +47,7 @@ struct index_run {
                              label and 0 for the other; NULL: all 1 */
     struct assignment train, test; /* of workers; rounds are 0 where batches go to them in turn */
     uint32_t *block_first;         /* own: [info->blocks + 1] of all rows, until there are parts */
+    struct drps_layers layers;     /* of a net; n is 0 where it is none */
     struct drps_plan_info *info;
     struct drps_index_result *result;
     uint32_t *range_first; /* own: of circulation; NULL: rows are not numbered by lane */
@@ -65,9 +66,17 @@ struct index_run {
 /* ---- Options (options.c) ---- */
 
 /* DRPS_E_CONFIG, DRPS_E_MEMORY_BUDGET: an option is out of its range, or two exclude each other.
- * Defaults that need no data are filled in. */
+ * Defaults that need no data are filled in. `net` is of an algorithm that has one. */
 DRPS_MUST_CHECK
-int drps_run_check_options(struct drps_index_options *o, struct drps_err *err);
+int drps_run_check_options(struct drps_index_options *o, const struct drps_layers *net,
+                           struct drps_err *err);
+
+/* Read the net that the options name, before they are checked; give it its widths, and the plan its
+ * text, after samples were read. DRPS_E_CONFIG. (net.c) */
+DRPS_MUST_CHECK
+int drps_run_take_net(struct index_run *r, struct drps_err *err);
+DRPS_MUST_CHECK
+int drps_run_settle_net(struct index_run *r, struct drps_err *err);
 
 /* Set the options that are settled by the plan which the run begins with. Their strings are
  * borrowed from it. */

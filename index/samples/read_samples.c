@@ -640,7 +640,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.memory_bytes = o->memory_bytes / 8 * 3;
     r.log = o->log;
     r.stop = o->interrupt;
-    r.fields = drps_algorithm_has_fields(drps_algorithm_find(o->algo));
+    r.fields = o->has_fields;
     r.refuse_empty = 1;
     if (drps_algorithm_draws(o->algorithm) && is_detected(o)) r.format = "ratings";
     if (drps_algorithm_draws(o->algorithm) && !o->implicit.has_least) {

@@ -58,11 +58,12 @@ static int entries_are_sorted(const struct drps_batch *b)
     return 1;
 }
 
-/* Every row but the intercept has an entry, and the intercept, which is row 0, none. */
+/* Every row has an entry, but for those that all batches have, which are the first and have none.
+ */
 static int check_used(const struct drps_plan_info *info, struct verify_bodies *v,
                       const struct drps_batch *b, struct drps_err *err)
 {
-    const size_t fixed = drps_plan_has_bias(info) && b->rows ? 1 : 0;
+    const size_t fixed = b->rows ? drps_plan_common_rows(info) : 0;
     if (b->hand_over && drps_plan_circulates(info)) return 0;
     if (b->rows > b->nnz + fixed)
         return drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, but %zu entries", b->rows, b->nnz);
@@ -74,8 +75,10 @@ static int check_used(const struct drps_plan_info *info, struct verify_bodies *v
     for (size_t i = fixed; i < b->rows; i++)
         if (!v->used[i])
             return drps_err_set(err, DRPS_E_CORRUPT, "no entry has row %zu of its %zu", i, b->rows);
-    if (fixed && v->used[0])
-        return drps_err_set(err, DRPS_E_CORRUPT, "an entry has the intercept, its row 0");
+    for (size_t i = 0; i < fixed && i < b->rows; i++)
+        if (v->used[i])
+            return drps_err_set(err, DRPS_E_CORRUPT, "an entry has row %zu, which all batches have",
+                                i);
     return 0;
 }
 
@@ -199,9 +202,8 @@ static int check_step(struct verify *v, struct verify_bodies *bodies, struct ste
     if (rows != n)
         (void)drps_err_set(err, DRPS_E_CORRUPT,
                            "%zu rows, but the batch in " DRPS_FILE_DATA " has %zu", n, rows);
-    else if (drps_plan_has_bias(v->info) && n && list[0] != 0)
-        (void)drps_err_set(err, DRPS_E_CORRUPT, "the intercept, row 0, is not its first row");
-    else
+    else if (drps_plan_check_list(v->info, list, n, n ? drps_plan_common_rows(v->info) : 0, err) ==
+             0)
         return 0;
     return drps_steps_fault(lists, step, err);
 }

@@ -90,7 +90,7 @@ int drps_verify_lanes(struct verify *check, struct drps_err *err)
     const struct drps_plan_info *info = check->info;
     const uint64_t slices = drps_verify_slices(info->rows);
     struct verifier v = {.check = check, .info = info};
-    v.fixed = drps_plan_has_bias(info) ? 1 : 0;
+    v.fixed = drps_plan_common_rows(info);
     v.slice_rows = info->rows < VERIFY_SLICE_ROWS ? info->rows : VERIFY_SLICE_ROWS;
     v.table = drps_array_new((size_t)v.slice_rows, sizeof(*v.table));
     int rc = v.table

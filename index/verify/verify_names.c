@@ -77,11 +77,11 @@ int drps_names_verify(struct drps_names *names, const struct drps_names_expected
                          .found = found,
                          .tables = expected->tables,
                          .tables_n = expected->tables_n};
-    if (v.tables_n && strcmp(v.tables[0].name, DRPS_PLAN_BIAS) == 0) {
+    const uint64_t fixed = drps_tables_common_rows(v.tables, v.tables_n);
+    if (fixed) {
         v.tables++;
         v.tables_n--;
     }
-    const uint64_t fixed = expected->tables_n - v.tables_n ? expected->tables[0].rows : 0;
     v.named = calloc((size_t)(expected->rows / WORD_BITS + 1), sizeof(*v.named));
     if (!v.named)
         return drps_err_set(err, -ENOMEM, "no memory for the names of %" PRIu64 " rows",

@@ -62,7 +62,7 @@ int drps_walk_read(struct drps_walk *w, uint64_t step, struct drps_batch *b,
         rc = drps_err_set(err, DRPS_E_CORRUPT, "batch %llu has %zu rows, and a list of %zu",
                           (unsigned long long)step, b->rows, n);
     if (rc < 0) return rc;
-    if (drps_plan_check_list(info, *rows_out, n, drps_plan_has_bias(info), err) < 0)
+    if (drps_plan_check_list(info, *rows_out, n, drps_plan_common_rows(info), err) < 0)
         return drps_steps_fault(w->rows, step, err);
     return 0;
 }

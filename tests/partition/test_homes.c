@@ -45,12 +45,12 @@ struct homes {
     struct drps_home_load load[64];
 };
 
-static struct homes find(struct table *t, int first_stays)
+static struct homes find(struct table *t, uint32_t first_stay)
 {
     struct drps_err err = DRPS_ERR_INIT;
     const struct drps_row_stream stream = {t->rows, walk, t};
     const struct drps_homes_options o = {
-        .machines = t->machines, .holders = t->holders, .first_stays = first_stays};
+        .machines = t->machines, .holders = t->holders, .first_stay = first_stay};
     struct homes h = {.home = must(calloc(t->rows + 1, sizeof(*h.home)))};
     assert_ok(drps_homes_place(&stream, &o, h.home, h.load, &err), &err);
     return h;
@@ -169,10 +169,12 @@ static void test_accounts_and_limits_of_random_rows(void **state)
         uint32_t *uses = random_uses(&rng, t.rows, t.machines, 50);
         t.uses = uses;
         if (turn % 3 == 0) t.holders = 1 + (uint32_t)random_below(&rng, t.machines);
-        struct homes h = find(&t, turn % 2), again = find(&t, turn % 2);
+        const uint32_t stay = turn % 2 ? 1 + (uint32_t)random_below(&rng, 4) : 0;
+        struct homes h = find(&t, stay), again = find(&t, stay);
         check(&t, &h);
         assert_memory_equal(h.home, again.home, t.rows * sizeof(*h.home));
-        if (turn % 2 && t.rows) assert_int_equal(h.home[0], 0);
+        for (uint32_t row = 0; row < stay && row < t.rows; row++)
+            assert_int_equal(h.home[row], 0);
         free(h.home);
         free(again.home);
         free(uses);

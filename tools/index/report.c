@@ -82,7 +82,7 @@ static void print_features(const struct drps_plan_info *i)
     const char *join = "";
     for (size_t t = 0; t < i->tables_n; t++) {
         const struct drps_table *table = &i->tables[t];
-        if (strcmp(table->name, "bias") == 0) continue;
+        if (table == i->tables && drps_plan_common_rows(i)) continue;
         const char *what = strcmp(table->name, "user") == 0   ? "users"
                            : strcmp(table->name, "item") == 0 ? "items"
                            : strcmp(table->name, "doc") == 0  ? "documents"
@@ -94,7 +94,11 @@ static void print_features(const struct drps_plan_info *i)
     }
     const char *what = strcmp(i->algo, "topic") == 0 ? "topics" : "factors";
     if (i->hashing.bits) printf(" (hashed: %s)", hashing(i));
-    if (drps_plan_row_fields(i))
+    struct drps_layers net;
+    if (i->net[0] && drps_plan_layers(i, &net, NULL) == 0)
+        printf(" with a weight and %u factors each, and a net of %s parameters", i->factors,
+               count(net.floats));
+    else if (drps_plan_row_fields(i))
         printf(" with %u factors for each of %u fields", i->factors, i->field_count);
     else if (i->factors)
         printf(" with %u %s each", i->factors, what);

@@ -33,6 +33,9 @@ void stat_print_tables(const json_t *tables);
  * they do). */
 void stat_print_expression(const char *text, uint32_t outputs);
 
+/* The layers of a net, a line each ("": nothing). */
+void stat_print_net(const char *text);
+
 /* How many named classes there are, and their names, as many as fit some lines; NULL: nothing. */
 void stat_print_classes(const struct drps_classes *classes);
 

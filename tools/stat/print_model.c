@@ -162,6 +162,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
            drps_loss_name(info->model.loss), (unsigned long long)info->rows, info->model.dim,
            info->model.dim == 1 ? "float" : "floats");
     stat_print_expression(info->model.expr.text, info->classes ? 0 : info->model.outputs);
+    stat_print_net(info->model.layers.text);
     stat_print_classes(info->classes);
     printf("  content  %016llx, ", (unsigned long long)info->content);
     if (!is_imported(training)) printf("from plan %s, ", info->plan_id);

@@ -238,6 +238,7 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     printf("plan %s: %s, %s loss, %s input, %s order\n", plan->dir, text_of(j, "algo"),
            text_of(j, "loss"), text_of(j, "format"), order_of(&plan->info));
     stat_print_expression(plan->info.expression, plan->info.outputs);
+    stat_print_net(plan->info.net);
     printf("  id       %s, made by %s\n", text_of(j, "id"), text_of(j, "made_by"));
     printf("  samples  %s training, %s test\n", count_of(j, "samples"),
            count_of(j, "test_samples"));

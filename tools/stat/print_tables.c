@@ -1,5 +1,6 @@
 /* The tables of rows, and the classes, that a plan, or a model, has. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/stat/print.h"
 #include "tools/drps_json_text.h"
@@ -10,6 +11,14 @@ void stat_print_expression(const char *text, uint32_t outputs)
     if (text[0]) printf("  loss     %s", text);
     if (text[0] && outputs > 1) printf(", of %u outputs", outputs);
     if (text[0]) printf("\n");
+}
+
+void stat_print_net(const char *text)
+{
+    for (const char *at = text, *end; *at; at = *end ? end + 1 : end) {
+        end = strchrnul(at, '\n');
+        printf("  %-8s %.*s\n", at == text ? "net" : "", (int)(end - at), at);
+    }
 }
 
 void stat_print_classes(const struct drps_classes *classes)

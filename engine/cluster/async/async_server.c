@@ -72,10 +72,10 @@ static int is_done(const struct async_server *s, const struct open_step *step)
     return step->done_n == s->job->shape->workers;
 }
 
-static int intercept_is_here(const struct async_server *s)
+/* How many of the rows that all batches have are here, the first ones. */
+static uint32_t common_here(const struct async_server *s)
 {
-    const struct drps_server *server = s->job->o.server;
-    return server->model.has_bias && !server->first_row;
+    return drps_server_common_rows(s->job->o.server);
 }
 
 /* ---- Opening ---- */
@@ -94,10 +94,12 @@ static int check_union(const struct async_server *s, const struct drps_feed_unio
                                 " says at most %llu",
                                 plan->dir, (unsigned long long)s->next, n, i,
                                 (unsigned long long)plan->info.max_batch_rows);
-        if (n && intercept_is_here(s) && u->positions[u->part[i]] != 0)
+        const uint32_t common = common_here(s);
+        if (n && common &&
+            (n < common || u->positions[u->part[i] + (size_t)common - 1] != common - 1))
             return drps_err_set(err, DRPS_E_CORRUPT,
-                                "%s: step %llu: the batch of share %u does not begin with the "
-                                "intercept",
+                                "%s: step %llu: the batch of share %u does not begin with the rows "
+                                "that every batch has",
                                 plan->dir, (unsigned long long)s->next, i);
     }
     return 0;
@@ -390,7 +392,7 @@ static void step_rows(const struct async_server *s, const struct drps_rows *rows
     struct drps_optim optim = s->job->o.server->optim;
     optim.lr /= divisor;
     drps_optim_step(&optim, s->job->dim, rows, 0, rows->n, values, touches,
-                    begins && intercept_is_here(s));
+                    begins ? common_here(s) : 0);
 }
 
 /* More of a share's batch is in. When all is of all shares, the step is closed. */

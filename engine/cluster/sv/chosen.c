@@ -17,7 +17,7 @@ int chosen_open(struct chosen *c, const struct drps_plan_info *info,
     const size_t samples = (size_t)info->max_batch_samples, rows = (size_t)info->max_batch_rows;
     const size_t entries = (size_t)info->max_batch_nnz + samples; /* with the intercept's */
     *c = (struct chosen){
-        .options = *options, .dim = info->dim, .has_bias = drps_plan_has_bias(info)};
+        .options = *options, .dim = info->dim, .has_bias = drps_plan_common_rows(info) > 0};
     if (samples > DRPS_SELECT_VECTORS_MOST)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "batches of %zu samples: vectors are chosen of at most %d", samples,

@@ -130,7 +130,7 @@ void replica_step(struct replica *r, const uint32_t *ids, size_t n, const float 
                   const uint32_t *touches)
 {
     const struct drps_rows rows = {r->data, r->row_bytes, ids, n};
-    const int intercept = r->server->model.has_bias && n && ids[0] == 0;
+    const size_t intercept = r->server->model.has_bias && n && ids[0] == 0;
     drps_optim_step(&r->server->optim, r->server->model.dim, &rows, 0, n, grads, touches,
                     intercept);
 }

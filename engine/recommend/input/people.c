@@ -31,7 +31,7 @@ static int take_name(void *ctx, uint64_t key, uint32_t row, unsigned field, cons
     const unsigned kind = field ? DRPS_FIELD_ITEM : DRPS_FIELD_USER;
     (void)key;
     (void)bytes;
-    if (!text || row >= info->rows || (info->model.has_bias && row == 0))
+    if (!text || row >= info->rows || row < drps_model_common_rows(&info->model))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "the dictionary of %s names row %u, which is no user's or item's",
                             p->model, row);

@@ -99,6 +99,7 @@ int drps_learning_model(const struct drps_plan *plan, const struct drps_train_op
     const struct drps_model_terms terms = {.algo = info->algo,
                                            .loss = info->loss,
                                            .expression = info->expression,
+                                           .net = info->net,
                                            .factors = info->factors,
                                            .outputs = info->outputs,
                                            .classes = drps_plan_label_classes(info)};
@@ -106,13 +107,17 @@ int drps_learning_model(const struct drps_plan *plan, const struct drps_train_op
     if (rc == 0)
         rc = drps_model_set_fields(model, drps_plan_row_fields(info), info->normalized, err);
     if (rc == 0) rc = check_callbacks(plan, o, model, err);
+    if (rc == 0 && model->layers.n && o->local_steps)
+        rc = drps_err_set(err, DRPS_E_CONFIG,
+                          "local steps step after each sample, and each sample changes all "
+                          "parameters of a net: leave them out");
     if (rc < 0) return rc;
     if (model->dim != info->dim)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s: rows of %u floats do not fit algorithm %s with %u factors",
                             plan->dir, info->dim, info->algo, info->factors);
     drps_model_set_items(model, info->negatives.items);
-    model->has_bias = drps_plan_has_bias(info);
+    model->has_bias = drps_plan_common_rows(info) > 0;
     model->fixed_bias = info->lanes > 1 && info->grid_users;
     model->late_bias = info->lanes > 1 && !info->grid_users && !o->local_steps;
     model->bias_start = best_constant(model->loss, info->label_mean);

@@ -52,7 +52,7 @@ static int has_metric(const struct drps_plan_info *info, enum drps_metric metric
     case DRPS_METRIC_NDCG:
         return ranks;
     case DRPS_METRIC_AUC:
-        return ranks || (info->classification && !drps_plan_is_matrix(info));
+        return ranks || (info->classification && !info->classes && !info->outputs);
     case DRPS_METRIC_ACCURACY:
         return info->classification && !info->outputs;
     case DRPS_METRIC_RMSE:

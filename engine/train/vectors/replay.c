@@ -96,7 +96,7 @@ static void step_rows(struct stepping *s, char *matrix)
     for (size_t i = 0; i < s->of_round.n; i++) {
         const uint32_t row = s->of_round.rows[i];
         const struct drps_rows one = {matrix, server->row_bytes, &row, 1};
-        const int intercept = server->model.has_bias && server->first_row + row == 0;
+        const size_t intercept = server->model.has_bias && server->first_row + row == 0;
         drps_optim_step(&server->optim, dim, &one, 0, 1, s->sums + (size_t)row * dim,
                         s->r->touches ? s->counts + row : NULL, intercept);
     }

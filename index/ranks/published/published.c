@@ -55,10 +55,10 @@ static int has_copy(const struct publishing *p, uint64_t bit)
     return (int)(p->has[bit / 64] >> bit % 64 & 1);
 }
 
-/* Every batch moves the intercept, and every score depends on it: no copy of it counts. */
+/* Every batch moves these rows, and every score depends on them: no copy of them counts. */
 static int is_sent_always(const struct publishing *p, uint32_t row)
 {
-    return p->job->has_bias && p->first + row == 0;
+    return p->first + row < p->job->common;
 }
 
 /* The server's row of the i-th of a batch; UINT32_MAX: another server has it. */

@@ -92,7 +92,7 @@ static void open_server(struct rank *k, const char *optimizer, float l2)
     NET_CHECK(drps_model_init(&model, info->algo, info->loss, info->factors, info->classification,
                               NULL) == 0);
     NET_CHECK(drps_optim_init(&optim, optimizer, NULL) == 0);
-    model.has_bias = drps_plan_has_bias(info);
+    model.has_bias = drps_plan_common_rows(info) > 0;
     model.init_scale = 0.1f;
     model.seed = 9;
     optim.l2 = l2;
@@ -133,7 +133,7 @@ static void open_rank(struct rank *k, const char *optimizer, float l2)
     k->train = (struct drps_train_options){.stop = &k->stop, .on_batch = count_moment, .ctx = k};
     open_server(k, optimizer, l2);
     if (k->from) copy_rows(k, k->from->rows, 1);
-    NET_CHECK(drps_feed_open(k->part, k->server.model.has_bias, &k->feed, NULL) == 0);
+    NET_CHECK(drps_feed_open(k->part, 1, &k->feed, NULL) == 0);
     NET_CHECK(drps_feed_start(k->feed, k->round % of_epoch, EPOCHS - begun, 1 << 16,
                               (int)(info->ranks.rank % 2), NULL) == 0);
     NET_CHECK(drps_worker_start(&k->worker, &k->server, &size, NULL) == 0);
@@ -697,7 +697,7 @@ static void test_rounds_what_comes_ahead_must_fit(void **state)
         open_rank(&k, job.optimizer, job.l2);
         struct drps_feed_share share;
         struct drps_feed *feed;
-        assert_int_equal(drps_feed_open(job.part[0], k.server.model.has_bias, &feed, NULL), 0);
+        assert_int_equal(drps_feed_open(job.part[0], 1, &feed, NULL), 0);
         assert_int_equal(drps_feed_start(feed, 0, 1, 1 << 16, 0, NULL), 0);
         assert_int_equal(drps_feed_next_share(feed, &share, NULL), 0);
         const size_t rows = share.shares[1], words = (rows + 63) / 64;
@@ -739,7 +739,7 @@ static void test_rounds_filtered_gradients_are_for_who_filters(void **state)
     assert_int_equal(drps_net_open_inproc(&options, nets, NULL), 0);
     struct rank k = {.script = &script, .part = job.part[0], .net = nets[0]};
     open_rank(&k, job.optimizer, job.l2);
-    assert_int_equal(drps_feed_open(job.part[0], k.server.model.has_bias, &feed, NULL), 0);
+    assert_int_equal(drps_feed_open(job.part[0], 1, &feed, NULL), 0);
     assert_int_equal(drps_feed_start(feed, 0, 1, 1 << 16, 0, NULL), 0);
     assert_int_equal(drps_feed_next_share(feed, &share, NULL), 0);
     for (uint32_t r = 1; r < RANKS; r++) {

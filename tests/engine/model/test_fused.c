@@ -136,7 +136,7 @@ static double train_plain(const struct bench *t, float *params, float *grads, fl
         drps_model_gradient(&t->model, &t->b, 0, t->b.samples, params, grads, scores, NULL);
     drps_batch_touches(&t->b, 0, t->b.samples, t->model.has_bias, touches);
     drps_optim_step(&t->optim, dim, &rows, (size_t)t->model.has_bias, t->b.rows, grads, touches,
-                    t->model.has_bias);
+                    drps_model_common_rows(&t->model));
     return loss;
 }
 

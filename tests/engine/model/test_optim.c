@@ -105,7 +105,7 @@ static const struct golden {
 };
 
 typedef void (*step_fn)(const struct drps_optim *, uint32_t, const struct drps_rows *, size_t,
-                        size_t, const float *, const uint32_t *, int);
+                        size_t, const float *, const uint32_t *, size_t);
 static const step_fn steps[] = {drps_optim_step, drps_optim_step_ref};
 
 static void test_optim_steps_match_values_by_hand(void **state)
@@ -204,7 +204,7 @@ static void test_optim_step_equals_the_twin_bit_for_bit(void **state)
     for (unsigned kind = 0; kind < KINDS; kind++)
         for (unsigned regular = 0; regular < REGULARS; regular++)
             for (size_t d = 0; d < DIMS; d++)
-                for (int bias = 0; bias < 2; bias++) {
+                for (size_t common = 0; common < 40; common = 3 * common + 1) {
                     const struct drps_optim o = optim_of(kind, regular);
                     struct table t;
                     make_table(&t, &o, dims[d], dims[d] == 1 ? 333 : 45);
@@ -212,19 +212,21 @@ static void test_optim_step_equals_the_twin_bit_for_bit(void **state)
                     memcpy(twin, t.base, t.bytes);
                     const struct drps_rows rows = rows_of(&t, t.base), twins = rows_of(&t, twin);
                     for (int step = 0; step < 3; step++) {
-                        drps_optim_step(&o, dims[d], &rows, 0, t.m, t.grads, t.touches, bias);
-                        drps_optim_step_ref(&o, dims[d], &twins, 0, t.m, t.grads, t.touches, bias);
+                        drps_optim_step(&o, dims[d], &rows, 0, t.m, t.grads, t.touches, common);
+                        drps_optim_step_ref(&o, dims[d], &twins, 0, t.m, t.grads, t.touches,
+                                            common);
                     }
                     for (size_t i = 0; i < t.bytes / sizeof(float); i++) {
                         float expected, found;
                         memcpy(&expected, twin + i * sizeof(float), sizeof(float));
                         memcpy(&found, t.base + i * sizeof(float), sizeof(float));
                         if (expected != found)
-                            fail_msg("%s, l1 %g, l2 %g, dim %u, bias %d, seed %llu: float %zu "
-                                     "expected %.9g, found %.9g",
-                                     drps_optim_name(o.kind), (double)o.l1, (double)o.l2, dims[d],
-                                     bias, (unsigned long long)seed, i, (double)expected,
-                                     (double)found);
+                            fail_msg(
+                                "%s, l1 %g, l2 %g, dim %u, %zu common rows, seed %llu: float %zu "
+                                "expected %.9g, found %.9g",
+                                drps_optim_name(o.kind), (double)o.l1, (double)o.l2, dims[d],
+                                common, (unsigned long long)seed, i, (double)expected,
+                                (double)found);
                     }
                     free(twin);
                     drop_table(&t);
@@ -325,7 +327,7 @@ static void test_optim_ftrl_init_reproduces_the_parameters(void **state)
 
     (void)state;
     for (unsigned regular = 0; regular < REGULARS; regular++)
-        for (int intercept = 0; intercept < 2; intercept++) {
+        for (unsigned intercept = 0; intercept < 2; intercept++) {
             const struct drps_optim o = optim_of(DRPS_OPTIM_FTRL, regular);
             const uint32_t index[] = {1, 0}; /* row i = 0 is the intercept, in slot 1 */
             const float grads[2 * DIM] = {0};
@@ -336,7 +338,7 @@ static void test_optim_ftrl_init_reproduces_the_parameters(void **state)
                 for (size_t d = 0; d < DIM; d++)
                     table[0][d] = table[1][d] = starts[(s + d) % DIM];
                 drps_optim_init_row(&o, DIM, 0, table[0]);
-                drps_optim_init_row(&o, DIM, intercept, table[1]);
+                drps_optim_init_row(&o, DIM, (int)intercept, table[1]);
                 drps_optim_step(&o, DIM, &rows, 0, 2, grads, NULL, intercept);
                 for (size_t r = 0; r < 2; r++)
                     for (size_t d = 0; d < DIM; d++) {
@@ -369,7 +371,7 @@ static void test_optim_init_row_zeroes_other_states(void **state)
 
 /* Step rows of `dim` with gradient 0 from the given row; returns row [3 * dim] of batch row i in
  * out. */
-static void step_one(const struct drps_optim *o, uint32_t dim, uint32_t touches, int has_bias,
+static void step_one(const struct drps_optim *o, uint32_t dim, uint32_t touches, size_t has_bias,
                      int k, float *row)
 {
     const uint32_t index[] = {0};

@@ -302,7 +302,7 @@ static void check_shapes(struct scratch *s, int mapped, unsigned threads)
         const struct shape *shape = &shapes[c];
         struct samples in = draw(&r, shape);
         const struct batcher_options options = {.batch_size = shape->batch_size,
-                                                .has_bias = shape->bias,
+                                                .common = (uint32_t)shape->bias,
                                                 .map = mapped ? map : NULL,
                                                 .threads = threads,
                                                 .field_count = shape->fields ? FIELDS : 0};

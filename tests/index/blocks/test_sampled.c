@@ -48,7 +48,7 @@ static void pick(struct picked *p, const struct drps_plan_info *info, const stru
     for (size_t s = 0; s < b->samples; s++) {
         if (!((double)drps_mix64(drps_mix64(number + s) ^ seed) < share * 0x1p64)) continue;
         p->chosen++;
-        p->in[0] |= (uint8_t)drps_plan_has_bias(info);
+        p->in[0] |= (uint8_t)drps_plan_common_rows(info);
         for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
             p->in[rows[drps_batch_local(b, j)]] = 1;
         if (++p->samples == info->batch_size) compare(p, info->rows);

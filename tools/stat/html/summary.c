@@ -123,6 +123,7 @@ void section_summary(struct html *h, const struct subject *s)
     html_pair(&t, "algorithm", text_of(j, "algo"));
     html_pair(&t, "loss", text_of(j, "loss"));
     html_pair(&t, "expression", text_of(j, "expression"));
+    html_pair(&t, "net", text_of(j, "net"));
     if (number_at(j, "factors"))
         html_pair_value(&t, "factors", json_object_get(j, "factors"), count_of(j, "factors"));
     html_pair(&t, "format of the data", text_of(j, "format"));

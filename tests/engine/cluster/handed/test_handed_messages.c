@@ -50,10 +50,10 @@ static void open_rank(struct rank *k, struct drps_net *net)
     NET_CHECK(drps_model_init(&model, info->algo, info->loss, info->factors, info->classification,
                               NULL) == 0);
     NET_CHECK(drps_optim_init(&optim, "sgd", NULL) == 0);
-    model.has_bias = drps_plan_has_bias(info);
+    model.has_bias = drps_plan_common_rows(info) > 0;
     drps_server_init(&k->server, &model, &optim);
     NET_CHECK(drps_server_open(&k->server, &drps_store_resident, &config, info->rows, NULL) == 0);
-    NET_CHECK(drps_feed_open(k->part, model.has_bias, &k->feed, NULL) == 0);
+    NET_CHECK(drps_feed_open(k->part, 1, &k->feed, NULL) == 0);
     NET_CHECK(drps_feed_start(k->feed, 0, 1, 1 << 16, 0, NULL) == 0);
     NET_CHECK(drps_worker_start(&k->worker, &k->server, &size, NULL) == 0);
     const struct drps_handing_job handing = {k->part, &k->server, 1, 0};
@@ -106,7 +106,7 @@ static void open_puppets(struct puppets *p, const struct rank *k)
     const struct drps_lending_job lending = {k->part, 1, 0};
     p->row_bytes = k->server.row_bytes;
     p->param_bytes = k->part->info.dim * sizeof(float);
-    NET_CHECK(drps_feed_open(k->part, k->server.model.has_bias, &p->feed, NULL) == 0);
+    NET_CHECK(drps_feed_open(k->part, 1, &p->feed, NULL) == 0);
     NET_CHECK(drps_feed_start(p->feed, 0, 1, 1 << 16, 0, NULL) == 0);
     NET_CHECK(drps_handing_open(&handing, &p->handing, NULL) == 0);
     NET_CHECK(drps_lending_open(&lending, &p->lending, NULL) == 0);

@@ -1,0 +1,60 @@
+/* The net of a plan: read before the samples, and given its widths when fields and classes are
+ * known. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_io.h"
+#include "index/run/run.h"
+
+static int parse(struct index_run *r, const char *text, const char *of, struct drps_err *err)
+{
+    const int rc = drps_layers_parse(&r->layers, text, err);
+    return rc < 0 ? drps_err_context(err, "%s", of) : 0;
+}
+
+static int read_net(struct index_run *r, const char *path, struct drps_err *err)
+{
+    char *text = NULL;
+    size_t n;
+    int rc = drps_io_read_text(r->io, path, DRPS_LAYERS_TEXT - 1, &text, &n, err);
+    if (rc == 0) rc = parse(r, text, path, err);
+    free(text);
+    return rc;
+}
+
+int drps_run_take_net(struct index_run *r, struct drps_err *err)
+{
+    struct drps_index_options *o = &r->options;
+    const struct drps_algorithm *a = drps_algorithm_find(o->algo);
+    const int due = a && drps_algorithm_is_net(a);
+    if (!due && !o->net) return 0;
+    if (!due)
+        return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s is no net: leave out the net %s",
+                            a ? a->name : "", o->net);
+    if (o->base_plan || o->from_plan) return parse(r, o->net, "the plan's net", err);
+    if (!o->net) return drps_err_set(err, DRPS_E_CONFIG, "the algorithm %s needs a net", a->name);
+    if (drps_layers_has_name(o->net)) return drps_layers_named(&r->layers, o->net, o->factors, err);
+    if (o->factors)
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the net %s says how many factors a feature has: leave their number out", o->net);
+    return read_net(r, o->net, err);
+}
+
+int drps_run_settle_net(struct index_run *r, struct drps_err *err)
+{
+    struct drps_plan_info *info = r->info;
+    const int classes = drps_plan_label_classes(info);
+    if (!r->layers.n) return 0;
+    if (r->layers.has_fields) info->field_count = r->parsed.field_count ? r->parsed.field_count : 1;
+    int rc = r->base && r->layers.has_fields ? drps_run_take_fields(r, err) : 0;
+    if (rc == 0)
+        rc = drps_layers_shape(&r->layers, info->field_count, classes > 1 ? (uint32_t)classes : 1,
+                               err);
+    if (rc < 0) return rc;
+    info->dim = 1 + info->factors;
+    info->row_bytes = info->dim * sizeof(float) * 2;
+    (void)snprintf(info->net, sizeof(info->net), "%s", r->layers.text);
+    return 0;
+}
