@@ -10,6 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 what=${1:-} memory=${2:-1G}
 data=${DRPS_BENCH_DATA:-$root/../shared/data}
+. "$(dirname "$0")/sets_of_fields.sh"
 export OMP_NUM_THREADS=1
 [[ -z ${LIBFFM:-} ]] || LIBFFM=$(realpath "$LIBFFM")
 [[ -z ${XLEARN:-} ]] || XLEARN=$(realpath "$XLEARN")
@@ -29,19 +30,6 @@ libffm() { (cd "$work" && "$LIBFFM" "$@"); }
 processor_seconds() { { TIMEFORMAT='%U %S' && time "$@" >/dev/null 2>"$work/err"; } 2>&1 | awk '{ print $1 + $2 }'; }
 
 # ---- Held-out log loss ----
-
-criteo() { # PART: entries of the one-hot sample with the fields that fields.tsv gives to ranges of ids
-    awk 'NR == FNR { if ($2 ~ /^[0-9]+$/) first[n++] = $2; next }
-         { printf "%d", ($1 > 0); f = 0
-           for (i = 2; i <= NF; i++) { split($i, e, ":"); while (f + 1 < n && e[1] + 0 >= first[f + 1]) f++; printf " %d:%s", f, $i } print "" }' \
-        <(xzcat "$data/criteo-sample/fields.tsv.xz") <(xzcat "$data/criteo-sample/criteo.$1.libsvm.xz")
-}
-
-ipinyou() { # PART: the field of an id is what its name has before the colon
-    awk 'NR == FNR { f = $1; sub(/:.*/, "", f); if (!(f in number)) number[f] = n++; field[$NF] = number[f]; next }
-         { printf "%s", $1; for (i = 2; i <= NF; i++) { split($i, e, ":"); printf " %d:%s", field[e[1]], $i } print "" }' \
-        <(xzcat "$data/ipinyou/featindex.fm.txt.xz") <(xzcat "$data/ipinyou/$1.fm.txt.xz")
-}
 
 # best: of lines "epoch loss", the least loss and its epoch.
 best() { awk 'NR == 1 || $2 < least { least = $2; at = $1 } END { printf "%.4f, epoch %d", least, at }'; }

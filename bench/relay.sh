@@ -79,18 +79,19 @@ compile() {
     mv "$work/index.new" "$work/$name.index"
 }
 
-ctr() { # SAMPLES: the text of CTR-like data
-    local text=$work/ctr-$1-${option[rows]:-10M}.svm
+ctr() { # SAMPLES FORMAT: the text of CTR-like data
+    local text=$work/ctr-$1-${option[rows]:-10M}.$2
     if [[ ! -e $text ]]; then
-        "$tools/drps-gen" ctr --samples "$1" --fields 39 --rows "${option[rows]:-10M}" --zipf 1.05 --seed 1 -o "$text.new" --force --quiet
+        "$tools/drps-gen" ctr --format "$2" --samples "$1" --fields 39 --rows "${option[rows]:-10M}" --zipf 1.05 --seed 1 -o "$text.new" --force --quiet
         mv "$text.new" "$text"
     fi
     echo "$text"
 }
 
 ctr_plan() { # MODEL (algorithm:rank) SAMPLES [OPTION...]: sets `plan`
-    local rank=() algo=${1%:*} text
-    text=$(ctr "$2")
+    local rank=() algo=${1%:*} text format=libsvm
+    case $algo in wide-deep | deepfm | dlrm | dcn) format=libffm ;; esac # they look at fields
+    text=$(ctr "$2" $format)
     [[ ${1#*:} = 0 ]] || rank=(--factors "${1#*:}")
     plan=$1-$2${3:+-${*:4}}
     compile "$plan" "$text" --algo "$algo" "${rank[@]}" --batch-size "$batch" --test-fraction 0.02 --memory 4G "${calibrate[@]}" "${@:3}"

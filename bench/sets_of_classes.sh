@@ -20,10 +20,6 @@ xz -dc "$data/20news/20news.train.libsvm.xz" >news.train
 xz -dc "$data/20news/20news.test.libsvm.xz" >news.test
 tfidf news.train news.train >tfidf.train
 tfidf news.train news.test >tfidf.test
-digits() { # SET: a line an image, grey values of 0 to 1
-    paste -d ' ' <(xz -dc "$data/mnist/$1-labels-idx1-ubyte.xz" | tail -c +9 | od -An -v -tu1 -w1) \
-        <(xz -dc "$data/mnist/$1-images-idx3-ubyte.xz" | tail -c +17 | od -An -v -tu1 -w784) |
-        awk '{printf "%s", $1; for (i = 2; i <= NF; i++) if ($i) printf " %d:%.4g", i - 1, $i / 255; print ""}'
-}
-digits train >mnist.train
-digits t10k >mnist.test
+. "$(dirname "${BASH_SOURCE[0]}")/digits.sh"
+digits_text train >mnist.train
+digits_text t10k >mnist.test

@@ -19,7 +19,7 @@
  * many factors a feature has, J how many scores a sample has.
  *
  *   embedding K    [F][K]   of each field the sum of x times the factors of its features
- *   bag K          [1][K]   the same of all features
+ *   bag K          [1][K]   the same of all features, + b: as `full K` of all features
  *   linear         [1][1]   the sum of x times the features' weights
  *   numbers N      [1][N]   of each of the first N fields the sum of x
  *   full N a       [1][N]   W a + b
@@ -83,7 +83,8 @@ struct drps_layer {
     uint32_t parts, each; /* the vector that it gives */
     uint32_t at;          /* its floats among those of all layers for a sample */
     uint64_t first;       /* its parameters among those of the net: W [N][width of a], then b [N];
-                             of cross w, then v [width of b] */
+                             of cross w, then v [width of b];
+                             of bag b [K] */
     uint64_t floats;      /* how many they are; 0: none */
 };
 

@@ -149,6 +149,7 @@ static int shape_layer(const struct shaper *s, struct drps_layer *y)
 static uint64_t floats_of(const struct shaper *s)
 {
     const uint64_t width = width_of(s->y);
+    if (s->y->kind == DRPS_LAYER_BAG) return width;
     if (s->y->kind == DRPS_LAYER_FULL) return width * width_of(input(s, 0)) + width;
     return s->y->kind == DRPS_LAYER_CROSS ? 2 * width : 0;
 }
@@ -220,7 +221,7 @@ static const struct drps_layer *layer_with(const struct drps_layers *l, uint64_t
 float drps_layers_init(const struct drps_layers *l, uint64_t i)
 {
     const struct drps_layer *y = layer_with(l, i);
-    if (!y) return 0;
+    if (!y || y->kind == DRPS_LAYER_BAG) return 0;
     const uint64_t of_layer = i - y->first;
     const uint64_t inputs = width_of(&l->layers[y->input[0]]), width = width_of(y);
     if (y->kind == DRPS_LAYER_CROSS) return of_layer < width ? sqrtf(1.0f / (float)inputs) : 0;

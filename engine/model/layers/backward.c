@@ -15,11 +15,13 @@
 static void add_factors(const struct pass *p, const struct drps_layer *y, float *grads)
 {
     const size_t each = y->each, width = width_of(y);
+    const int bag = y->kind == DRPS_LAYER_BAG;
     const float *slope = slope_of(p, y);
     for (size_t s = 0; s < p->n; s++, slope += width) {
         const size_t end = drps_batch_start(p->b, p->first + s + 1);
+        if (bag) add_scaled(width, 1, slope, grads + y->first);
         for (size_t j = drps_batch_start(p->b, p->first + s); j < end; j++) {
-            const size_t field = y->kind == DRPS_LAYER_BAG ? 0 : field_of(p, j);
+            const size_t field = bag ? 0 : field_of(p, j);
             float *of_factors = grads + drps_batch_local(p->b, j) * p->dim + 1;
             if (field >= y->parts) continue;
             add_scaled(each, drps_batch_value(p->b, j), slope + field * each, of_factors);

@@ -13,16 +13,18 @@
 
 /* ---- Layers of entries ---- */
 
-/* Sums of factors: of each field, or with one part of all. */
+/* Sums of factors: of each field, or, of a bag, of all features and a b of its own. */
 static void sum_factors(const struct pass *p, const struct drps_layer *y)
 {
     const size_t each = y->each, width = width_of(y);
+    const int bag = y->kind == DRPS_LAYER_BAG;
     float *out = out_of(p, y);
     memset(out, 0, p->n * width * sizeof(*out));
     for (size_t s = 0; s < p->n; s++, out += width) {
+        if (bag) memcpy(out, p->params + y->first, width * sizeof(*out));
         const size_t end = drps_batch_start(p->b, p->first + s + 1);
         for (size_t j = drps_batch_start(p->b, p->first + s); j < end; j++) {
-            const size_t field = y->kind == DRPS_LAYER_BAG ? 0 : field_of(p, j);
+            const size_t field = bag ? 0 : field_of(p, j);
             const float *factors = p->params + drps_batch_local(p->b, j) * p->dim + 1;
             if (field >= y->parts) continue;
             add_scaled(each, drps_batch_value(p->b, j), factors, out + field * each);

@@ -145,7 +145,7 @@ static double value(const struct sample *x, const struct drps_layer *y, size_t i
     case DRPS_LAYER_EMBEDDING:
         return of_entries(x, (long)(i / y->each), 1 + i % y->each);
     case DRPS_LAYER_BAG:
-        return of_entries(x, -1, 1 + i);
+        return of_entries(x, -1, 1 + i) + (double)x->params[y->first + i];
     case DRPS_LAYER_LINEAR:
         return of_entries(x, -1, 0);
     case DRPS_LAYER_NUMBERS:

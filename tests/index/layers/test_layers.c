@@ -84,34 +84,34 @@ static const struct good {
      .outputs = 3,
      .factors = 4,
      .width = 39,
-     .floats = 24,
+     .floats = 28,
      .has_fields = 1,
      .has_classes = 1,
      .n = 8,
      .layers = {{DRPS_LAYER_NUMBERS, 1, 1, 2, 0, 3, 0},
-                {DRPS_LAYER_BAG, 2, 1, 4, 2, 3, 0},
-                {DRPS_LAYER_JOIN, 3, 1, 6, 6, 3, 0},
-                {DRPS_LAYER_DROPOUT, 4, 1, 6, 12, 3, 0},
-                {DRPS_LAYER_SIGMOID, 5, 1, 6, 18, 3, 0},
-                {DRPS_LAYER_TANH, 6, 1, 6, 24, 3, 0},
-                {DRPS_LAYER_SUM, 7, 1, 6, 30, 3, 0},
-                {DRPS_LAYER_FULL, 8, 1, 3, 36, 3, 21}}},
+                {DRPS_LAYER_BAG, 2, 1, 4, 2, 3, 4},
+                {DRPS_LAYER_JOIN, 3, 1, 6, 6, 7, 0},
+                {DRPS_LAYER_DROPOUT, 4, 1, 6, 12, 7, 0},
+                {DRPS_LAYER_SIGMOID, 5, 1, 6, 18, 7, 0},
+                {DRPS_LAYER_TANH, 6, 1, 6, 24, 7, 0},
+                {DRPS_LAYER_SUM, 7, 1, 6, 30, 7, 0},
+                {DRPS_LAYER_FULL, 8, 1, 3, 36, 7, 21}}},
     {.name = "dots and crosses",
      .text = CROSSES,
      .fields = 3,
      .outputs = 1,
      .factors = 2,
      .width = 39,
-     .floats = 38,
+     .floats = 40,
      .has_fields = 1,
      .n = 7,
      .layers = {{DRPS_LAYER_EMBEDDING, 1, 3, 2, 0, 1, 0},
-                {DRPS_LAYER_BAG, 2, 1, 2, 6, 1, 0},
-                {DRPS_LAYER_DOTS, 3, 1, 6, 8, 1, 0},
-                {DRPS_LAYER_CROSS, 4, 3, 2, 14, 1, 12},
-                {DRPS_LAYER_CROSS, 5, 3, 2, 20, 13, 12},
-                {DRPS_LAYER_JOIN, 6, 1, 12, 26, 25, 0},
-                {DRPS_LAYER_FULL, 7, 1, 1, 38, 25, 13}}},
+                {DRPS_LAYER_BAG, 2, 1, 2, 6, 1, 2},
+                {DRPS_LAYER_DOTS, 3, 1, 6, 8, 3, 0},
+                {DRPS_LAYER_CROSS, 4, 3, 2, 14, 3, 12},
+                {DRPS_LAYER_CROSS, 5, 3, 2, 20, 15, 12},
+                {DRPS_LAYER_JOIN, 6, 1, 12, 26, 27, 0},
+                {DRPS_LAYER_FULL, 7, 1, 1, 38, 27, 13}}},
     {.name = "cross has the second input's shape, sum the first's, relu its input's",
      .text = "x = embedding 2\nh = full 6 x\nc = cross x h\ns = sum x c\nr = relu s\n"
              "score = fm r\n",
@@ -133,10 +133,10 @@ static const struct good {
      .outputs = 1,
      .factors = 3,
      .width = 4,
-     .floats = 5,
+     .floats = 8,
      .has_classes = 1,
      .n = 2,
-     .layers = {{DRPS_LAYER_BAG, 2, 1, 3, 0, 1, 0}, {DRPS_LAYER_FULL, 5, 1, 1, 3, 1, 4}}},
+     .layers = {{DRPS_LAYER_BAG, 2, 1, 3, 0, 1, 3}, {DRPS_LAYER_FULL, 5, 1, 1, 3, 4, 4}}},
     {.name = "a score that a later score reads",
      .text = "score = linear\nscore = tanh score\n",
      .outputs = 1,
@@ -501,9 +501,9 @@ static void test_layers_most_of_a_line(void **state)
     parse("dots of 362", "x = embedding 1\nx = dots x\nscore = full 1 x");
     shape("dots of 362", 362, 1);
     check("dots of 362", 1, "each", 65341, net.layers[1].each);
-    parse("just below 2^28 parameters", "x = bag 65536\nx = full 4095 x\nscore = full 1 x");
+    parse("just below 2^28 parameters", "x = bag 65536\nx = full 4094 x\nscore = full 1 x");
     shape("just below 2^28 parameters", 0, 1);
-    check("just below 2^28 parameters", 2, "all", 1 + 4095 * 65537 + 4096, net.floats);
+    check("just below 2^28 parameters", 2, "all", 1 + 65536 + 4094 * 65537 + 4095, net.floats);
 }
 
 static void check_init(uint64_t first, uint64_t last, double want)
@@ -527,18 +527,19 @@ static void test_layers_init(void **state)
     check_init(UINT64_MAX - 1, UINT64_MAX - 1, 0); /* none */
     parse("crosses", CROSSES);
     shape("crosses", 3, 1);
-    check_init(0, 0, 0);
-    for (uint64_t c = 1; c < 25; c += 12) {
+    check_init(0, 2, 0); /* the bag's b, too */
+    for (uint64_t c = 3; c < 27; c += 12) {
         check_init(c, c + 5, sqrt(1.0 / 6));
         check_init(c + 6, c + 11, 0);
     }
-    check_init(25, 36, sqrt(6.0 / 12));
-    check_init(37, 38, 0);
+    check_init(27, 38, sqrt(6.0 / 12));
+    check_init(39, 40, 0);
     parse("classes", "x = bag 2\nscore = full classes x");
     shape("classes", 0, 3);
     check_init(0, 2, 0);
-    check_init(3, 8, sqrt(6.0 / 2));
-    check_init(9, 12, 0);
+    check_init(3, 4, 0);
+    check_init(5, 10, sqrt(6.0 / 2));
+    check_init(11, 14, 0);
 }
 
 /* Parameters for 39 fields, 16 factors and one score, computed by hand. */
@@ -548,7 +549,7 @@ static const struct named {
     int for_classes; /* 1: several scores do too */
     int has_fields;
 } nameds[] = {
-    {"mlp", 1 + 64 * 17 + 65, 1, 0},
+    {"mlp", 1 + 16 + 64 * 17 + 65, 1, 0},
     {"wide-deep", 1 + 128 * 625 + 64 * 129 + 65, 0, 1},
     {"deepfm", 1 + 128 * 625 + 128 * 129 + 129, 0, 1},
     {"dlrm", 1 + 128 * (741 + 624 + 1) + 64 * 129 + 65, 1, 1},

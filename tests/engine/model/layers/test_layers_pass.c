@@ -267,10 +267,10 @@ static const struct by_hand {
      {0, 0, 0, 0, -12, 16, 0, -4, -8}},
     {"x = embedding 2\ny = bag 2\nscore = dots x y",
      3,
-     {1, 2, 3, 9, 1, 2, 9, 3, -4},
+     {1, 2, 3, 0, 0, 0, 9, 1, 2, 9, 3, -4},
      {1, 10, 100},
      {11, 32, 38},
-     {0, 0, 0, 0, -586, 1048, 0, 378, -1244}},
+     {0, 0, 0, -280, 440, 0, 0, -586, 1048, 0, 378, -1244}},
     {"x = embedding 2\nh = relu x\nscore = join h x",
      8,
      {0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 1, 2, 9, 3, -4},
@@ -630,18 +630,18 @@ enum { MASKED = 40, MASKED_SAMPLES = 1280 };
 static void mask(const char *text, const struct drps_dropout *dropout, float *scores)
 {
     static uint16_t local[MASKED_SAMPLES];
-    static float params[2 * (1 + MASKED)];
+    static float params[3 * (1 + MASKED)]; /* the net has two rows */
     const struct drps_layers l = layers_of(text, 0, MASKED);
     const struct drps_batch b = {.samples = MASKED_SAMPLES,
-                                 .rows = 2,
+                                 .rows = 3,
                                  .nnz = MASKED_SAMPLES,
                                  .per_sample = 1,
                                  .local16 = local};
     void *scratch = must(malloc(drps_layers_scratch_bytes(&l, DRPS_LAYERS_CHUNK)));
     for (size_t s = 0; s < MASKED_SAMPLES; s++)
-        local[s] = 1;
+        local[s] = 2;
     for (size_t k = 1; k <= MASKED; k++)
-        params[1 + MASKED + k] = 1;
+        params[2 * (1 + MASKED) + k] = 1;
     for (size_t s = 0; s < MASKED_SAMPLES; s += DRPS_LAYERS_CHUNK)
         drps_layers_forward(&l, &b, s, s + DRPS_LAYERS_CHUNK, params, dropout, scores, scratch);
     free(scratch);

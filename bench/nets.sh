@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Nets beside the models that they are compared with.
+#   bench/nets.sh quality    the least held-out log loss of linear models, factorization machines and nets, over the same learning
+#                            rates and epochs: samples of Criteo, iPinYou and Frappe, and generated clicks
+#   bench/nets.sh digits     MNIST: accuracy of nets of one and two hidden layers, and seconds of an epoch
+# DRPS_BENCH_DATA: real sets (default ../shared/data); what is missing is left out, and said. DRPS_BENCH_EPOCHS: of each run (10).
+# How fast a net trains whose embeddings do not fit: bench/relay.sh ratio --models deepfm:16.
+. "$(dirname "$0")/lib.sh"
+data=${DRPS_BENCH_DATA:-$root/../shared/data}
+. "$(dirname "$0")/sets_of_fields.sh"
+epochs=${DRPS_BENCH_EPOCHS:-10}
+rates=(0.003 0.01 0.03 0.1)
+
+train() { "$tools/drps-train" "$work/plan" -o "$work/model" --threads 1 --force --quiet --json --checkpoint-every never "$@" 2>"$work/said"; }
+
+# ---- quality ----
+
+# least ALGO: of all learning rates and epochs the least held-out loss, with the area under the curve there.
+least() {
+    local rate
+    "$tools/drps-index" "$work/train" --test "$work/test" --algo "$1" --batch-size 100 -o "$work/plan" --force --quiet --no-forecast
+    for rate in "${rates[@]}"; do
+        train --lr "$rate" --epochs "$epochs" | jq -r --arg lr "$rate" '.epochs[] | "\(.test_loss) \(.test_auc) \($lr) \(.epoch)"'
+    done | sort -g | awk 'NR == 1 { printf "%.4f (%.4f; %s, %d)", $1, $2, $3, $4 }'
+}
+
+compare() { # NAME: $work/train and $work/test
+    local algo
+    printf '| %s |' "$1"
+    for algo in lor fm ffm wide-deep deepfm dlrm dcn; do printf ' %s |' "$(least $algo)"; done
+    echo
+}
+
+there() { [[ -f $data/$1 ]] || { echo "bench: there is no $data/$1: it is left out" >&2; return 1; }; }
+
+quality() {
+    echo "| set | lor | fm | ffm | wide-deep | deepfm | dlrm | dcn |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    if there criteo-sample/fields.tsv.xz; then
+        criteo train >"$work/train" && { criteo dev && criteo test; } >"$work/test"
+        compare "Criteo sample"
+    fi
+    if there ipinyou/featindex.fm.txt.xz; then
+        ipinyou train >"$work/train" && ipinyou test >"$work/test"
+        compare "iPinYou sample"
+    fi
+    if there frappe/frappe.test.libfm.xz; then
+        frappe validation >"$work/train" && frappe test >"$work/test"
+        compare Frappe
+    fi
+    "$tools/drps-gen" ctr --format libffm --interactions 4 --samples 200K --rows 100K --seed 1 -o "$work/train" \
+        --test-samples 20K --test-output "$work/test" --force --quiet
+    compare "generated clicks, 180K"
+}
+
+# ---- digits ----
+
+digits() {
+    local name rate
+    there mnist/train-images-idx3-ubyte.xz || exit 77
+    . "$(dirname "$0")/digits.sh"
+    digits_text train >"$work/train" && digits_text t10k >"$work/test"
+    echo "h = bag 128; h = relu h; score = full classes h" | tr ';' '\n' >"$work/one hidden layer of 128"
+    echo "h = bag 512; h = relu h; h = dropout 0.2 h; h = full 256 h; h = relu h; h = dropout 0.3 h; score = full classes h" |
+        tr ';' '\n' >"$work/512 and 256, dropout"
+    echo "| net | learning rate | accuracy on test samples after 20 epochs | test loss | seconds of an epoch |"
+    echo "| --- | --- | --- | --- | --- |"
+    for name in "one hidden layer of 128" "512 and 256, dropout"; do
+        "$tools/drps-index" "$work/train" --test "$work/test" --algo net --net "$work/$name" --batch-size 100 -o "$work/plan" --force --quiet --no-forecast
+        for rate in 0.01 0.02; do
+            train --lr "$rate" --epochs 20 | jq -r --arg net "$name" --arg lr "$rate" \
+                '"| \($net) | \($lr) | \(.epochs[-1].test_accuracy) | \(.epochs[-1].test_loss * 1e5 | round / 1e5) | \([.epochs[].seconds] | sort | .[length / 2 | floor] * 100 | round / 100) |"'
+        done
+    done
+}
+
+case ${1:-} in
+    quality | digits) $1 | tables "nets-$1" ;;
+    *) echo "usage: bench/nets.sh quality|digits" >&2; exit 2 ;;
+esac
