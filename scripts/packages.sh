@@ -7,7 +7,7 @@ build_packages=(
     librocksdb-dev libleveldb-dev libxxhash-dev libjansson-dev libinih-dev liburing-dev
     zlib1g-dev libzstd-dev liblzma-dev xz-utils libzmq3-dev
     libmicrohttpd-dev libncurses-dev libopenmpi-dev
-    libopenblas-serial-dev # drps has threads of its own
+    libopenblas-pthread-dev # which several threads may call at a time; it is told to use none of its own
 )
 test_packages=(
     libcmocka-dev lld mandoc zsh
