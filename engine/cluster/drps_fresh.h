@@ -5,7 +5,7 @@
  *
  *   marks    a bit for each row, in whole u64: 1: it is fresh
  *   ids      u32 placed id of each fresh row; none for models whose rows all begin as zeros but
- *            for the intercept (drps_model_random()): the intercept is never left out
+ *            for those that all batches have (drps_model_random()): these are never left out
  *   values   those of each other row: [dim] float32, or as short as published rows are sent
  *
  * A server knows which rows are fresh: it has stepped none of them. It leaves them out of a message

@@ -75,12 +75,13 @@ void drps_fresh_step(struct drps_fresh *f, const uint32_t *ids, size_t n)
         f->stepped[ids[i] / 64] |= UINT64_C(1) << ids[i] % 64;
 }
 
-/* The intercept of a model whose other rows begin as zeros has no id that would say so. */
+/* The intercept, or a net's parameters, of a model whose other rows begin as zeros have no ids that
+ * would say so. */
 static int is_fresh(const struct drps_fresh *f, uint32_t id)
 {
     const struct drps_model *model = &f->server->model;
-    const int intercept = model->has_bias && f->server->first_row + id == 0;
-    return !(f->stepped[id / 64] >> id % 64 & 1) && (drps_model_random(model) || !intercept);
+    const int common = f->server->first_row + id < drps_model_common_rows(model);
+    return !(f->stepped[id / 64] >> id % 64 & 1) && (drps_model_random(model) || !common);
 }
 
 size_t drps_fresh_pack(const struct drps_fresh *f, const uint32_t *ids, uint32_t *index, size_t *n,
