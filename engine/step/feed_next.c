@@ -212,6 +212,15 @@ int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, st
     return taken(feed, &feed->at, rc, err);
 }
 
+/* How many of the server's rows, its first ones, all batches have. */
+static uint32_t own_common(const struct drps_feed *feed)
+{
+    const struct drps_plan_info *info = &feed->plan->info;
+    const uint64_t first = info->ranks.first_row;
+    const uint64_t left = first < feed->common ? feed->common - first : 0;
+    return (uint32_t)(left < info->rows ? left : info->rows);
+}
+
 int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, struct drps_err *err)
 {
     const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
@@ -220,10 +229,7 @@ int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, st
     size_t bytes;
     int rc = next_list(feed, u->ids, &out->n, err);
     if (rc > 0)
-        rc = drps_plan_check_list(&feed->plan->info, u->ids, out->n,
-                                  out->n && ranks->first_row < feed->common
-                                      ? feed->common - (uint32_t)ranks->first_row
-                                      : 0,
+        rc = drps_plan_check_list(&feed->plan->info, u->ids, out->n, out->n ? own_common(feed) : 0,
                                   err);
     if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
     if (rc > 0)

@@ -75,7 +75,9 @@ static int is_done(const struct async_server *s, const struct open_step *step)
 /* How many of the rows that all batches have are here, the first ones. */
 static uint32_t common_here(const struct async_server *s)
 {
-    return drps_server_common_rows(s->job->o.server);
+    const uint32_t common = drps_server_common_rows(s->job->o.server);
+    const uint64_t rows = s->job->o.plan->info.rows;
+    return common < rows ? common : (uint32_t)rows;
 }
 
 /* ---- Opening ---- */
