@@ -566,7 +566,7 @@ void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_op
     o->outputs = info->outputs;
     o->net = info->net[0] ? info->net : NULL;
     o->factors = info->factors;
-    o->not_normalized = drps_plan_row_fields(info) && !info->normalized;
+    o->not_normalized = drps_plan_row_fields(info) && !info->normalized && !info->net[0];
     o->reader.hash_seed = info->hash_seed;
     o->hashing = info->hashing;
     o->no_bias = !drps_plan_common_rows(info);
