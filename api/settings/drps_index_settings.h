@@ -10,6 +10,7 @@
 struct drps_index_settings {
     struct drps_index_options index;
     struct drps_value_list inputs, tests, weights, test_weights;
+    const char *named_net; /* the net that the algorithm is the name of; NULL: it is none */
     int has_hand_on_for;
     int of_text;     /* something was said of how samples become a plan */
     int of_model;    /* or of what a row is, or how text is read: what a base settles */

@@ -227,19 +227,24 @@ static void parse_grid(struct drps_values *v, struct drps_index_options *o, cons
     o->grid_items = arg ? (uint32_t)drps_value_count(v, arg, 1, 4096) : o->grid_users;
 }
 
+/* Take an algorithm, or the name of a net. */
+static int parse_algo(struct drps_values *v, struct drps_index_settings *o, int key,
+                      const char *arg)
+{
+    char names[DRPS_ALGORITHM_NAMES_BYTES];
+    if (key != KEY_ALGO) return 0;
+    o->named_net = drps_layers_has_name(arg) ? arg : NULL;
+    o->index.algo = o->named_net ? drps_algo_name(DRPS_ALGO_NET) : arg;
+    if (!o->named_net && !drps_algorithm_find(arg))
+        drps_value_bad(v, "'%s' is not one of: %s, mlp, wide-deep, deepfm, dlrm, dcn", arg,
+                       drps_algo_names(names));
+    return 1;
+}
+
 static int parse_plan_option(struct drps_values *v, struct drps_index_options *o, int key,
                              const char *arg)
 {
-    char names[DRPS_ALGORITHM_NAMES_BYTES];
     switch (key) {
-    case KEY_ALGO:
-        o->algo = drps_layers_has_name(arg) ? drps_algo_name(DRPS_ALGO_NET) : arg;
-        if (o->algo != arg)
-            o->net = arg;
-        else if (!drps_algorithm_find(arg))
-            drps_value_bad(v, "'%s' is not one of: %s, mlp, wide-deep, deepfm, dlrm, dcn", arg,
-                           drps_algo_names(names));
-        return 1;
     case KEY_LOSS:
         o->loss = arg;
         return 1;
@@ -286,6 +291,18 @@ static int parse_plan_option(struct drps_values *v, struct drps_index_options *o
     default:
         return 0;
     }
+}
+
+/* The net is one that the algorithm names, or what {net} says. */
+static void settle_net(struct drps_values *v, struct drps_index_settings *o)
+{
+    const struct drps_algorithm *a = drps_algorithm_find(o->index.algo);
+    if (o->named_net && o->index.net && strcmp(o->named_net, o->index.net) != 0)
+        drps_value_bad(v, "{algo} %s is a net that is built in; for that of {net} say {algo} net",
+                       o->named_net);
+    if (o->named_net) o->index.net = o->named_net;
+    if (a && drps_algorithm_is_net(a) && !o->index.net)
+        drps_value_bad(v, "{algo} net needs {net} FILE, a text of its layers");
 }
 
 /* A name, but for expr, whose loss is a text. */
@@ -346,6 +363,7 @@ static void check_implicit(struct drps_values *v, const struct drps_index_option
 void drps_index_settings_check_model(struct drps_index_settings *o, struct drps_values *v)
 {
     check_base(v, o);
+    settle_net(v, o);
     check_loss(v, &o->index);
     check_implicit(v, &o->index);
     check_hashing(v, &o->index);
@@ -442,7 +460,7 @@ int drps_index_setting(struct drps_index_settings *o, struct drps_values *v, int
                       parse_blocks_option(v, &o->index, key, text) ||
                       parse_ranks_option(v, o, key, text) ||
                       parse_implicit_option(v, &o->index, key, text) ||
-                      parse_plan_option(v, &o->index, key, text);
+                      parse_algo(v, o, key, text) || parse_plan_option(v, &o->index, key, text);
     if (taken && !drps_index_setting_is_of_plans(key)) o->of_text = 1;
     if (taken && drps_index_setting_is_of_model(key)) o->of_model = 1;
     return taken;
