@@ -539,6 +539,9 @@ int drps_run_check_options(struct drps_index_options *o, const struct drps_layer
     o->has_fields = drps_algorithm_has_fields(a);
     rc = check_net(o, net, err);
     if (rc < 0) return rc;
+    if (o->factors > DRPS_FACTORS_MAX)
+        return drps_err_set(err, DRPS_E_CONFIG, "%u factors are too many: at most %d", o->factors,
+                            DRPS_FACTORS_MAX);
     if (o->not_normalized && !drps_algorithm_has_fields(a))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "samples that are not normalised are a choice of field-aware models: "

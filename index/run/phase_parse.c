@@ -178,10 +178,12 @@ static int settle_loss(struct index_run *r, struct drps_err *err)
 {
     if (drps_algorithm_has_text(r->options.algorithm)) return settle_text(r, err);
     const struct drps_algorithm *a = r->options.algorithm;
-    enum drps_loss loss = drps_algorithm_loss(a, drps_plan_label_classes(r->info));
+    const int classes = drps_plan_label_classes(r->info);
+    enum drps_loss loss = drps_algorithm_loss(a, classes);
     const char *name = r->options.loss ? r->options.loss : drps_loss_name(loss);
     const int fits = drps_loss_find(name, &loss) && drps_algorithm_has_loss(a, loss) &&
-                     drps_loss_is_classification(loss) == r->info->classification;
+                     drps_loss_is_classification(loss) == r->info->classification &&
+                     (!drps_algorithm_is_net(a) || (loss == DRPS_LOSS_SOFTMAX) == (classes > 1));
     if (!fits)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the loss %s does not fit the algorithm %s with these labels", name,
