@@ -17,13 +17,14 @@ static int text_row(void *ctx, const struct drps_readout_row *row, struct drps_e
 static int put_column(struct exporter *e, uint32_t k, struct drps_err *err)
 {
     const struct drps_model *m = &e->info->model;
-    const char *class = e->info->classes ? drps_classes_name(e->info->classes, k) : NULL;
+    const int net = m->layers.n > 0; /* whose rows are the same whatever the scores and fields */
+    const char *class = e->info->classes && !net ? drps_classes_name(e->info->classes, k) : NULL;
     int rc = drps_textfile_put(&e->out, ",", 1, err);
     if (rc < 0) return rc;
     if (class) return drps_textfile_put_name(&e->out, DRPS_NAME_IN_CSV, class, strlen(class), err);
-    if (m->outputs > 1) return drps_textfile_print(&e->out, err, "score%u", k + 1);
+    if (m->outputs > 1 && !net) return drps_textfile_print(&e->out, err, "score%u", k + 1);
     if (k == 0) return drps_textfile_put(&e->out, "weight", 6, err);
-    if (!m->fields) return drps_textfile_print(&e->out, err, "f%u", k);
+    if (!m->fields || net) return drps_textfile_print(&e->out, err, "f%u", k);
     return drps_textfile_print(&e->out, err, "field%u_f%u", (k - 1) / m->factors,
                                (k - 1) % m->factors + 1);
 }

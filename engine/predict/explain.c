@@ -29,8 +29,9 @@ int drps_explain_open(struct drps_explain *e, struct drps_modeldir *md, size_t e
         return drps_err_set(err, DRPS_E_CONFIG,
                             "predictions of algorithm %s cannot be explained: %s",
                             drps_algo_name(info->model.algo),
-                            info->model.outputs > 1 ? "a sample has several scores"
-                                                    : "a document's code is no sum over words");
+                            info->model.layers.n      ? "a net's score is no sum over features"
+                            : info->model.outputs > 1 ? "a sample has several scores"
+                                                      : "a document's code is no sum over words");
     e->of = drps_array_new(e->cap, sizeof(*e->of));
     e->sums = drps_array_new(info->model.factors, sizeof(*e->sums));
     e->parts = drps_array_new(e->cap, sizeof(*e->parts));

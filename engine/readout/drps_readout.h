@@ -7,8 +7,9 @@
  * back, and then the slice's rows are read in order. There are no scratch files.
  *
  * A name is the number of a feature whose name is one; "column=text" of a category, "column" of a
- * number, "user=17" of a user, "(intercept)" of the intercept, of Vowpal Wabbit's text the feature
- * as it is. Rows of training samples ("doc", "own") have no name of the data's and are passed over.
+ * number, "user=17" of a user, "(intercept)" of the intercept, "(net 7)" of row 7 of a net's, of
+ * Vowpal Wabbit's text the feature as it is. Rows of training samples ("doc", "own") have no name
+ * of the data's and are passed over.
  * Shared inside engine/ and with tools/.
  */
 #ifndef DRPS_ENGINE_READOUT_READOUT_H

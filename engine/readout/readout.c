@@ -2,6 +2,7 @@
 #include "engine/readout/drps_readout.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,18 +231,24 @@ static const struct drps_table *table_of(const struct drps_readout *r, uint32_t 
     return t;
 }
 
-static int is_intercept(const struct drps_readout *r, uint32_t row)
+/* The first is called the intercept, the others of a net have numbers. */
+static int name_common(struct drps_readout *r, struct drps_readout_row *out, struct drps_err *err)
 {
-    return row < drps_model_common_rows(&r->info->model);
+    out->name = DRPS_READOUT_INTERCEPT;
+    out->name_bytes = strlen(out->name);
+    if (!out->row) return 0;
+    if (drps_array_reserve(&r->text, &r->text_cap, NUMBER_CHARS + sizeof("(net )"), 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a name");
+    out->name = r->text;
+    out->name_bytes = (size_t)snprintf(r->text, r->text_cap, "(net %" PRIu32 ")", out->row);
+    return 0;
 }
 
 static int name_row(struct drps_readout *r, const struct readout_names *names, size_t position,
                     struct drps_readout_row *out, struct drps_err *err)
 {
     struct readout_name n;
-    out->name = DRPS_READOUT_INTERCEPT;
-    out->name_bytes = strlen(out->name);
-    if (is_intercept(r, out->row)) return 0;
+    if (out->row < drps_model_common_rows(&r->info->model)) return name_common(r, out, err);
     if (!readout_names_get(names, position, &n))
         return drps_err_set(err, DRPS_E_CORRUPT, "row %u has no name in " DRPS_MODEL_NAMES,
                             out->row);

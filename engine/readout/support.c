@@ -84,6 +84,10 @@ static int begin(struct measure *m, const struct drps_plan *plan, const struct d
             "the samples of algorithm %s are choices with items drawn against them: "
             "neither counts nor errors are known",
             drps_algo_name(m->model->algo));
+    if (m->model->layers.n)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a net's score is no sum of its features' weights, so that their "
+                            "errors are not known");
     int rc = drps_walk_open(&m->walk, plan, err);
     if (rc < 0) return rc;
     m->params = drps_array_new(rows * m->model->dim, sizeof(*m->params));

@@ -27,11 +27,17 @@ struct weights {
 
 /* ---- What is shown ---- */
 
+/* The classes that weights are of; NULL: they are of all, as those of a net. */
+static const struct drps_classes *classes_of(const struct weights *w)
+{
+    return w->info->model.layers.n ? NULL : w->info->classes;
+}
+
 static int choose(struct weights *w, const char *path, const struct stat_weights *o,
                   struct drps_err *err)
 {
     const struct drps_modeldir_info *info = w->info;
-    w->choice = (struct drps_top_choice){.lists = info->model.outputs,
+    w->choice = (struct drps_top_choice){.lists = info->model.layers.n ? 1 : info->model.outputs,
                                          .most = o->top ? o->top : STAT_WEIGHTS_USUAL,
                                          .either_sign = 1};
     if (w->choice.most > info->rows) w->choice.most = info->rows ? (size_t)info->rows : 1;
@@ -39,6 +45,10 @@ static int choose(struct weights *w, const char *path, const struct stat_weights
         return drps_err_set(err, DRPS_E_CONFIG, "%s has topics, and no weights: ask for --topics",
                             path);
     if (!o->class_name) return 0;
+    if (info->model.layers.n)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is a net, whose features have one weight each: leave out --class",
+                            path);
     if (!info->classes)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s has no named classes: leave out --class, and all its weights are "
@@ -85,7 +95,8 @@ static int choose_alike(struct weights *w, const char *path, const struct stat_w
 static int read_intercept(struct weights *w, struct drps_modeldir *md, struct drps_err *err)
 {
     const uint32_t row = 0;
-    if (!w->info->model.has_bias || w->like) return 0;
+    const struct drps_model *m = &w->info->model;
+    if (!m->has_bias || w->like || (m->layers.n && m->outputs > 1)) return 0;
     w->intercept = drps_array_new(w->info->model.dim, sizeof(*w->intercept));
     return w->intercept ? drps_modeldir_gather(md, &row, 1, w->intercept, err)
                         : drps_err_set(err, -ENOMEM, "no memory for the intercept");
@@ -94,7 +105,7 @@ static int read_intercept(struct weights *w, struct drps_modeldir *md, struct dr
 /* Returns the name of the list's class; "": it has none. */
 static const char *class_of(const struct weights *w, size_t list)
 {
-    return w->info->classes ? drps_classes_name(w->info->classes, w->choice.column + list) : "";
+    return classes_of(w) ? drps_classes_name(w->info->classes, w->choice.column + list) : "";
 }
 
 static int has_units(const struct weights *w)
@@ -163,8 +174,8 @@ static void print_head(const struct weights *w)
 static void print_text(const struct weights *w)
 {
     for (size_t k = 0; k < w->found.lists; k++) {
-        if (w->info->classes) printf("%sclass %s\n", k ? "\n" : "", class_of(w, k));
-        if (!w->info->classes && w->found.lists > 1) printf("%sscore %zu\n", k ? "\n" : "", k + 1);
+        if (classes_of(w)) printf("%sclass %s\n", k ? "\n" : "", class_of(w, k));
+        if (!classes_of(w) && w->found.lists > 1) printf("%sscore %zu\n", k ? "\n" : "", k + 1);
         print_head(w);
         if (w->intercept) {
             const struct drps_top_weight intercept = intercept_of(w, k);
@@ -212,7 +223,7 @@ static json_t *list_to_json(const struct weights *w, size_t k)
     json_t *j = json_object(), *list = json_array();
     for (size_t i = 0; i < w->found.n[k]; i++)
         drps_manifest_append(&list, weight_to_json(w, &w->found.of[k * w->found.most + i]));
-    if (w->info->classes) drps_manifest_put(&j, "class", json_string(class_of(w, k)));
+    if (classes_of(w)) drps_manifest_put(&j, "class", json_string(class_of(w, k)));
     drps_manifest_put(&j, "intercept",
                       w->intercept ? drps_json_real((double)w->intercept[w->choice.column + k])
                                    : json_null());
