@@ -481,6 +481,10 @@ static int check_net(struct drps_index_options *o, const struct drps_layers *net
     if (o->ranks)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "one machine makes the plan of a net: run drps-index on one");
+    if (net->has_classes && o->task && strcmp(o->task, "regression") == 0)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "a net with `full classes` is for labels that are classes, not for "
+                            "regression: write `full 1` in its place");
     o->algorithm = drps_algorithm_of_net(net->has_classes);
     o->factors = net->factors;
     o->has_fields = net->has_fields;
