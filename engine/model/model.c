@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/drps_checksum.h"
 #include "base/drps_rng.h"
 #include "engine/model/drps_callbacks.h"
 #include "engine/model/drps_optim.h"
@@ -119,12 +120,18 @@ static void net_forward(const struct drps_model *model, const struct drps_batch 
     drps_layers_forward(&model->layers, b, first, last, params, &none, scores, sums);
 }
 
-/* What is left out differs from step to step, as the intercepts do. */
+/* What is left out differs from step to step, as the intercepts and the parameters of the last
+ * layer that has any do. One of them alone may stay what it is: a large intercept does, where a
+ * step is below its last digit. */
 static struct drps_dropout dropout_of(const struct drps_model *model, const float *params)
 {
-    uint32_t bits;
-    memcpy(&bits, params, sizeof(bits));
-    return (struct drps_dropout){.trains = 1, .seed = drps_mix64(model->seed ^ bits)};
+    const struct drps_layers *l = &model->layers;
+    uint64_t sums[2] = {model->seed ^ drps_checksum(params, l->outputs * sizeof(*params)), 0};
+    for (uint32_t i = l->n; i-- > 0 && !sums[1];)
+        if (l->layers[i].floats)
+            sums[1] =
+                drps_checksum(params + l->layers[i].first, l->layers[i].floats * sizeof(*params));
+    return (struct drps_dropout){.trains = 1, .seed = drps_checksum(sums, sizeof(sums))};
 }
 
 static void net_forward_training(const struct drps_model *model, const struct drps_batch *b,

@@ -17,9 +17,18 @@ enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS, FEW 
  */
 enum { FIRST_BYTES = 2 * sizeof(uint64_t) + 2 * sizeof(struct drps_scorer_ref) };
 
-static size_t shared_bytes(size_t dim)
+/* Rows that a batch may have. */
+static size_t most_rows(const struct drps_model *model, size_t entries)
 {
-    return dim * sizeof(float) > FIRST_BYTES ? dim * sizeof(float) : FIRST_BYTES;
+    return entries + 1 + drps_model_common_rows(model);
+}
+
+/* What names take, then rows. */
+static size_t shared_bytes(const struct drps_model *model, size_t entries)
+{
+    const size_t names = (entries + 1) * FIRST_BYTES;
+    const size_t rows = most_rows(model, entries) * model->dim * sizeof(float);
+    return names > rows ? names : rows;
 }
 
 static int has_topics(const struct drps_model *model)
@@ -45,8 +54,8 @@ uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size
 {
     return topic_memory(model, samples) +
            samples * ((2 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
-           entries * (sizeof(float) + 3 * sizeof(uint32_t) + (model->fields ? 2 : 0)) +
-           (entries + 1 + drps_model_common_rows(model)) * (uint64_t)shared_bytes(model->dim) +
+           entries * (sizeof(float) + 2 * sizeof(uint32_t) + (model->fields ? 2 : 0)) +
+           most_rows(model, entries) * sizeof(uint32_t) + shared_bytes(model, entries) +
            drps_model_scratch_bytes(model, samples, entries + 1);
 }
 
@@ -96,9 +105,8 @@ int drps_scorer_init_rows(struct drps_scorer *s, const struct drps_scorer_rows *
     if (model->fields) s->fields = drps_array_new(entries, sizeof(*s->fields));
     s->local = drps_array_new(entries, sizeof(*s->local));
     s->rows = drps_array_new(entries, sizeof(*s->rows));
-    const size_t most = entries + (size_t)drps_model_common_rows(model);
-    s->ids = drps_array_new(most + 1, sizeof(*s->ids));
-    s->shared = drps_array_new(most + 1, shared_bytes(model->dim));
+    s->ids = drps_array_new(most_rows(model, entries), sizeof(*s->ids));
+    s->shared = drps_array_new(shared_bytes(model, entries), 1);
     s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
     if ((model->fields && !s->fields) || !s->labels || !s->weights || !s->scores || !s->starts ||
         !s->values || !s->local || !s->rows || !s->ids || !s->shared || !s->scratch)

@@ -203,6 +203,20 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     return 0;
 }
 
+/* A net's parameters fill the first rows, which have no names. */
+static int check_net(const struct drps_modeldir_info *info, const char *path, struct drps_err *err)
+{
+    const struct drps_model *m = &info->model;
+    const uint32_t there = drps_tables_common_rows(info->tables, info->tables_n);
+    const uint32_t due = drps_model_common_rows(m);
+    if (!m->layers.n && there <= 1) return 0;
+    if (there == due && m->has_bias && (m->fields > 0) == m->layers.has_fields) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s: the first table has %u rows of no feature; the model has %u, and %u "
+                        "fields",
+                        path, there, due, m->fields);
+}
+
 /* Reads and checks every other number; those of "training" are only shown. A block of rows is not
  * larger than it is written, and rows are those of the tables. */
 static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const char *path,
@@ -218,6 +232,7 @@ static int numbers_from_json(struct drps_modeldir *md, const json_t *j, const ch
     if (rc == 0) rc = drps_manifest_get_count(names, "bytes", path, &md->names_bytes, err);
     if (rc < 0) return rc;
     rc = drps_tables_check(info->tables, info->tables_n, path, &rows, err);
+    if (rc == 0) rc = check_net(info, path, err);
     const struct drps_bound bounds[] = {
         {"dim", has_dim, dim, dim, "the classes, outputs or factors"},
         {"rows", info->rows, rows, rows, "the tables"},

@@ -19,6 +19,7 @@ struct batcher {
     struct gathered batch;  /* the one being gathered */
     uint32_t stratum, lane; /* of it */
     uint32_t field_count;   /* of all; 0: they have no fields */
+    uint32_t common;        /* as in the options */
     struct encoder_ways ways;
     struct batch_writer *writer;
 };
@@ -31,7 +32,8 @@ static uint64_t batch_bytes(const struct batcher *b, size_t n)
         VALUE = 4 + ENCODER_VALUE_BYTES,
         FIELD = 2 + ENCODER_FIELD_BYTES,
         SAMPLE = 8 + ENCODER_SAMPLE_BYTES,
-        WEIGHT = 4
+        WEIGHT = 4,
+        COMMON = 12 /* in the list, packed or not, and in the fields of rows */
     };
     const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0U) +
                            (b->field_count ? FIELD : 0U) +
@@ -39,11 +41,16 @@ static uint64_t batch_bytes(const struct batcher *b, size_t n)
                            (b->ways.dense ? ENCODER_MATRIX_ENTRY_BYTES : 0U);
     const uint64_t sample = SAMPLE + (b->batch.has_weights ? WEIGHT : 0U) +
                             (b->ways.dense ? ENCODER_MATRIX_SAMPLE_BYTES : 0U);
-    return (b->batch.nnz + n) * entry + b->batch.n * sample;
+    return (b->batch.nnz + n) * entry + b->batch.n * sample + (uint64_t)b->common * COMMON;
 }
 
 static int too_large(const struct batcher *b, struct drps_err *err)
 {
+    if (!b->batch.n && b->common > 1)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "a sample and the %u rows of a net, which every batch has, do not fit "
+                            "the memory for building a batch: raise the memory limit",
+                            b->common);
     return drps_err_set(
         err, DRPS_E_MEMORY_BUDGET,
         "a batch of %zu samples with %zu entries does not fit the memory for building "
@@ -74,6 +81,7 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->memory_bytes = options->memory_bytes;
     b->map = options->map;
     b->field_count = options->field_count;
+    b->common = options->common;
     b->ways = options->ways;
     int rc = drps_batch_writer_open(data, rows, options->common, options->ways, options->threads,
                                     &b->writer, err);

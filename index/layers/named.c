@@ -36,10 +36,13 @@ static const struct net {
      "x = embedding ",
      "\n"
      "pairs = fm x\n"
-     "h = full 128 x\n"
-     "h = relu h\n"
+     "h = dropout 0.3 x\n"
      "h = full 128 h\n"
      "h = relu h\n"
+     "h = dropout 0.3 h\n"
+     "h = full 128 h\n"
+     "h = relu h\n"
+     "h = dropout 0.3 h\n"
      "deep = full 1 h\n"
      "score = sum first pairs deep\n"},
     {"dlrm",
@@ -48,10 +51,13 @@ static const struct net {
      "\n"
      "pairs = dots x\n"
      "h = join pairs x\n"
+     "h = dropout 0.3 h\n"
      "h = full 128 h\n"
      "h = relu h\n"
+     "h = dropout 0.3 h\n"
      "h = full 64 h\n"
      "h = relu h\n"
+     "h = dropout 0.3 h\n"
      "score = full classes h\n"},
     {"dcn",
      "# Deep & Cross: Wang et al., ADKDD 2017\n"

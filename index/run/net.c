@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/drps_io.h"
+#include "base/folder/drps_escape.h"
 #include "index/run/run.h"
 
 static int parse(struct index_run *r, const char *text, const char *of, struct drps_err *err)
@@ -13,11 +14,23 @@ static int parse(struct index_run *r, const char *text, const char *of, struct d
     return rc < 0 ? drps_err_context(err, "%s", of) : 0;
 }
 
+static int is_utf8(const char *text, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    for (size_t at = 0, bytes; at < n; at += bytes) {
+        bytes = drps_utf8_bytes(s + at, n - at);
+        if (!bytes) return 0;
+    }
+    return 1;
+}
+
 static int read_net(struct index_run *r, const char *path, struct drps_err *err)
 {
     char *text = NULL;
     size_t n;
     int rc = drps_io_read_text(r->io, path, DRPS_LAYERS_TEXT - 1, &text, &n, err);
+    if (rc == 0 && !is_utf8(text, n))
+        rc = drps_err_set(err, DRPS_E_CONFIG, "%s is no UTF-8 text: save it as such", path);
     if (rc == 0) rc = parse(r, text, path, err);
     free(text);
     return rc;
