@@ -461,6 +461,87 @@ static void test_modeldir_verify_finds_what_does_not_agree(void **state)
     }
 }
 
+/* ---- Nets ---- */
+
+struct net_case {
+    const char *name, *net, *wants;
+    uint64_t rows; /* of the table of the net */
+    uint32_t fields;
+    int no_bias;
+};
+
+/* A model of two floats a row that has this net, and tables that say so, or not. */
+static char *write_net_model(struct fixture *f, const struct drps_kv_ops *kv,
+                             const struct net_case *c)
+{
+    const struct wrong nothing = {.name = ""};
+    const struct drps_model_terms terms = {.algo = "net", .loss = "squared", .net = c->net};
+    struct drps_modeldir_info info = {
+        .rows = HAND_ROWS, .block_rows = drps_modeldir_block_rows(2), .label_positive = 1};
+    struct drps_err err = DRPS_ERR_INIT;
+    char *path = drps_path_join(f->dir, "model"), *rows = drps_path_join(path, "rows");
+    char *names = drps_path_join(path, "names.rec");
+    uint64_t bytes, sum;
+    assert_int_equal(mkdir(path, 0777), 0);
+    if (drps_model_settle(&info.model, &terms, &err) < 0 ||
+        drps_model_set_fields(&info.model, 0, 0, &err) < 0)
+        fail_msg("%s: %s", c->name, err.text);
+    info.model.has_bias = !c->no_bias;
+    info.model.fields = c->fields;
+    (void)snprintf(info.plan_id, sizeof(info.plan_id), "%s", f->plan->info.id);
+    (void)snprintf(info.format, sizeof(info.format), "libsvm");
+    info.tables_n = 2;
+    info.tables[0] = (struct drps_table){.name = "net", .rows = c->rows};
+    info.tables[1] =
+        (struct drps_table){.name = "wv", .first = c->rows, .rows = HAND_ROWS - c->rows};
+    write_wrong_rows(kv, rows, &nothing, &info.content);
+    write_wrong_names(path, &nothing);
+    assert_int_equal(drps_copy_file(drps_io_os(), names, NULL, &bytes, &sum, &err), 0);
+    json_t *j = drps_modeldir_describe(&info, NULL);
+    if (drps_modeldir_finish(drps_io_os(), path, kv->name, bytes, sum, j, &err) < 0)
+        fail_msg("%s", err.text);
+    json_decref(j);
+    free(names);
+    free(rows);
+    return path;
+}
+
+/* The net has 1 intercept, b of the bag, and W and b of the full layer: two rows of two floats. */
+static void test_modeldir_refuses_a_net_that_is_not_in_its_rows(void **state)
+{
+    static const char small[] = "x = bag 1\nscore = full 1 x\n";
+    static const char larger[] = "x = bag 1\nh = full 4 x\nscore = full 1 h\n";
+    static const struct net_case cases[] = {
+        {.name = "whole", .net = small, .wants = "", .rows = 2},
+        {.name = "fewer rows", .net = small, .wants = "rows of no feature", .rows = 1},
+        {.name = "more rows", .net = small, .wants = "rows of no feature", .rows = 3},
+        {.name = "a larger net", .net = larger, .wants = "rows of no feature", .rows = 2},
+        {.name = "no intercept",
+         .net = small,
+         .wants = "rows of no feature",
+         .rows = 2,
+         .no_bias = 1},
+        {.name = "fields", .net = small, .wants = "and 5 fields", .rows = 2, .fields = 5},
+    };
+    const struct drps_kv_ops *const *kv = drps_kv_engines();
+    (void)state;
+    while ((*kv)->training_only)
+        kv++;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct fixture f;
+        struct drps_modeldir *md = NULL;
+        struct drps_err err = DRPS_ERR_INIT;
+        setup(&f, 60, 0);
+        char *path = write_net_model(&f, *kv, &cases[i]);
+        const int rc = drps_modeldir_open(drps_io_os(), path, MEMORY, &md, &err);
+        if (rc != (*cases[i].wants ? DRPS_E_CORRUPT : 0) || !strstr(err.text, cases[i].wants))
+            fail_msg("%s: %d, %s", cases[i].name, rc, err.text);
+        drps_modeldir_close(md);
+        free(path);
+        teardown(&f);
+    }
+}
+
 static void test_modeldir_missing_parts(void **state)
 {
     (void)state;
@@ -882,6 +963,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_modeldir_damage_is_named),
         cmocka_unit_test(test_modeldir_damaged_rows_are_found),
         cmocka_unit_test(test_modeldir_verify_finds_what_does_not_agree),
+        cmocka_unit_test(test_modeldir_refuses_a_net_that_is_not_in_its_rows),
         cmocka_unit_test(test_modeldir_missing_parts),
         cmocka_unit_test(test_modeldir_verify_is_interrupted),
         cmocka_unit_test(test_modeldir_pipes_are_refused),
