@@ -7,7 +7,7 @@
 #define DRPS_READER_COLUMNS_H
 
 #include "index/reader/input/drps_lines.h"
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 /* A kind that no user may name: the column has YYMMDDHH, of which the hour is a category. */
 enum { DRPS_COLUMN_HOUR = DRPS_COLUMN_IMPRESSIONS + 1 };

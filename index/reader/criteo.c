@@ -7,7 +7,7 @@
  *   category           its text, as "C7=68fd1e64"
  *   empty              a value of its own, "I3=" or "C7="
  */
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 #include <errno.h>
 #include <math.h>

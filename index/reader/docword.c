@@ -10,7 +10,7 @@
  *   a word given twice for one document   counts are added
  *   fewer or more lines than promised     an error at the end of the file; skipped lines count
  */
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 #include <errno.h>
 #include <stdlib.h>

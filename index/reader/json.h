@@ -3,7 +3,7 @@
 #ifndef DRPS_READER_JSON_H
 #define DRPS_READER_JSON_H
 
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 /* An array without values is EMPTY. */
 enum drps_json_type {

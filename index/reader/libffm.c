@@ -3,7 +3,7 @@
  * a number, and kept where the model has fields.
  */
 #include "index/plan/drps_algorithm.h"
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 static size_t libffm_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines)
 {

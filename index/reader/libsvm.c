@@ -5,7 +5,7 @@
  * plain ends that: from there on the line is read number by number, where the commonest entry, a
  * short id with a one-digit value, takes two loads and one well predicted branch.
  */
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 #include "index/reader/text/drps_entries.h"
 
 static size_t libsvm_bound(const struct drps_reader *r, const char *text, size_t n, size_t lines)

@@ -12,7 +12,7 @@
 #include "base/drps_alloc.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/reader/matrix/drps_matrix_rows.h"
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 enum {
     PIECE_SAMPLES = 1 << 14,

@@ -4,7 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  * optional, the rating may be missing; a first line of two columns is a header if the first is user
  * or userid.
  */
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 #include <errno.h>
 #include <stdlib.h>

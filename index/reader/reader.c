@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 #include "index/reader/text/drps_entries.h"
 
 enum { SKIPS_TOLD = 10 };

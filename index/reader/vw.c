@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 
 enum { NUMBER_CHARS = 12 };
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "index/reader/drps_reader.h"
-#include "index/reader/parse.h"
+#include "index/reader/drps_parse.h"
 #include "support/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
