@@ -130,6 +130,8 @@ static int check_of_files(const struct drps_index_settings *o, struct drps_err *
     const char *given = o->tests.n                          ? "test"
                         : o->weights.n                      ? "weights"
                         : o->test_weights.n                 ? "test-weights"
+                        : o->labels.n                       ? "labels"
+                        : o->test_labels.n                  ? "test-labels"
                         : r->format                         ? "format"
                         : r->skip_bad_lines                 ? "on-error"
                         : r->weight                         ? "weight"

@@ -97,7 +97,7 @@ struct task {
 static const struct task tasks[] = {
     [DRPS_TASK_INDEX] = {"drps-index",
                          drps_index_table,
-                         {"test", "weights", "test-weights", NULL},
+                         {"test", "weights", "test-weights", "labels", "test-labels", NULL},
                          index_init,
                          index_take,
                          index_free},
@@ -105,7 +105,7 @@ static const struct task tasks[] = {
         {"drps-train", drps_train_table, {NULL}, train_init, train_take, train_free},
     [DRPS_TASK_PREDICT] = {"drps-predict",
                            drps_predict_table,
-                           {"weights", NULL},
+                           {"weights", "labels", NULL},
                            predict_init,
                            predict_take,
                            predict_free},

@@ -83,12 +83,16 @@ struct drps_index_options {
     size_t weights_n;
     const char *const *test_weights; /* ... [test_weights_n] for each test file; 0: none */
     size_t test_weights_n;
+    const char *const *labels; /* idx: [labels_n] files of labels, one for each input, and ... */
+    size_t labels_n;
+    const char *const *test_labels; /* ... [test_labels_n] for each test file; 0: found by names */
+    size_t test_labels_n;
     const char *class_weights; /* training samples weigh so much more, by their class: "balanced"
                                   (all classes together the same), or "NAME=W,NAME=W", others 1.
                                   NULL: they do not */
     double test_fraction;      /* or this share of the samples, chosen by seed; 0 .. 0.9 */
-    struct drps_reader_options
-        reader; /* format and its options; memory, log, stop and files of weights are not */
+    struct drps_reader_options reader; /* format and its options; memory, log, stop and files of
+                                          labels and weights are not */
 
     const char *algo; /* a name of index/plan/drps_algorithm.h */
     const char *loss; /* NULL: the algorithm's usual one; expr: the text (index/expr/) */

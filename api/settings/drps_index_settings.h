@@ -9,7 +9,7 @@
 /* Texts are borrowed from who gives them. */
 struct drps_index_settings {
     struct drps_index_options index;
-    struct drps_value_list inputs, tests, weights, test_weights;
+    struct drps_value_list inputs, tests, weights, test_weights, labels, test_labels;
     const char *named_net; /* the net that the algorithm is the name of; NULL: it is none */
     int has_hand_on_for;
     int of_text;     /* something was said of how samples become a plan */

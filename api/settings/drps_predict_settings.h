@@ -10,7 +10,7 @@
 /* Texts are borrowed from who gives them. */
 struct drps_predict_settings {
     struct drps_predict_options predict;
-    struct drps_value_list inputs, weights;
+    struct drps_value_list inputs, weights, labels;
     int has_shape; /* it was said how explanations are written */
 };
 

@@ -21,6 +21,7 @@ enum {
     READER_KEY_WEIGHT,
     READER_KEY_CLICKS,
     READER_KEY_IMPRESSIONS,
+    READER_KEY_LABELS,
 };
 
 /* Entries of a tool's table; `usual`, `label` and `columns` say what is taken without --format,
@@ -28,7 +29,7 @@ enum {
 /* clang-format off */
 #define READER_OPTIONS(group, usual, label, columns)                                               \
     {"format", READER_KEY_FORMAT, "NAME", 0,                                                       \
-     "auto, libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword (" usual ")", group},     \
+     "auto, libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx (" usual ")", group},  \
     {"on-error", READER_KEY_ON_ERROR, "WHAT", 0,                                                   \
      "At a bad line: stop (default), or skip and count it", group},                                \
     {"label", READER_KEY_LABEL, "COLUMN", 0,                                                       \
@@ -52,6 +53,12 @@ enum {
     {"cross", READER_KEY_CROSS, "A*B", 0,                                                          \
      "csv, jsonl: categories of what columns hold together, as A*B,A*C*D,...", group}
 
+/* Of labels in files of their own, for tools to which labels matter. */
+#define LABEL_OPTIONS(group)                                                                       \
+    {"labels", READER_KEY_LABELS, "FILE", 0,                                                       \
+     "idx: labels; one FILE for each of DATA (default: found by the name, as labels-idx1 is for "  \
+     "images-idx3)", group}
+
 /* The same of what samples weigh, for tools to which that matters. */
 #define WEIGHT_OPTIONS(group)                                                                      \
     {"weights", READER_KEY_WEIGHTS, "FILE", 0,                                                     \
@@ -66,8 +73,8 @@ enum {
      "csv: how often it was shown: those without a click are a sample of label -1", group}
 /* clang-format on */
 
-/* Take one of them. Returns 1, or 0: it is none of them, or the files of weights, whose list is the
- * caller's own. Texts are borrowed. */
+/* Take one of them. Returns 1, or 0: it is none of them, or a file of labels or weights, whose
+ * lists are the caller's own. Texts are borrowed. */
 int drps_reader_setting(struct drps_reader_options *o, struct drps_values *v, int key,
                         const char *text);
 

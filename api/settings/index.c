@@ -369,8 +369,9 @@ void drps_index_settings_check_model(struct drps_index_settings *o, struct drps_
     check_hashing(v, &o->index);
     if (o->has_hand_on_for && !o->index.hand_on)
         drps_value_bad(v, "{hand-on-for} says for which optimizer {hand-on} counts: give both");
-    if (o->index.from_plan && (o->of_text || o->inputs.n || o->tests.n || o->weights.n ||
-                               o->test_weights.n || o->in_memory))
+    if (o->index.from_plan &&
+        (o->of_text || o->inputs.n || o->tests.n || o->weights.n || o->test_weights.n ||
+         o->labels.n || o->test_labels.n || o->in_memory))
         drps_value_bad(v, "{from-plan} takes all but {workers}, {servers}, {separate}, "
                           "{partition}, {net-mbs}, {hot-rows}, {dppa}, {residuals}, {hand-on}, "
                           "{hand-on-for}, {link}, {memory} and {no-forecast} from the plan: give "
@@ -447,6 +448,8 @@ static int parse_file(struct drps_values *v, struct drps_index_settings *o, int 
     struct drps_value_list *list = key == KEY_TEST             ? &o->tests
                                    : key == READER_KEY_WEIGHTS ? &o->weights
                                    : key == KEY_TEST_WEIGHTS   ? &o->test_weights
+                                   : key == READER_KEY_LABELS  ? &o->labels
+                                   : key == KEY_TEST_LABELS    ? &o->test_labels
                                                                : NULL;
     if (list) drps_value_add(v, list, arg);
     return list != NULL;
@@ -483,6 +486,10 @@ void drps_index_settings_complete(struct drps_index_settings *o)
     o->index.weights_n = o->weights.n;
     o->index.test_weights = o->test_weights.texts;
     o->index.test_weights_n = o->test_weights.n;
+    o->index.labels = o->labels.texts;
+    o->index.labels_n = o->labels.n;
+    o->index.test_labels = o->test_labels.texts;
+    o->index.test_labels_n = o->test_labels.n;
 }
 
 void drps_index_settings_free(struct drps_index_settings *o)
@@ -491,4 +498,6 @@ void drps_index_settings_free(struct drps_index_settings *o)
     drps_value_list_free(&o->tests);
     drps_value_list_free(&o->weights);
     drps_value_list_free(&o->test_weights);
+    drps_value_list_free(&o->labels);
+    drps_value_list_free(&o->test_labels);
 }

@@ -38,6 +38,7 @@ const struct argp_option drps_index_table[] = {
     READER_OPTIONS(2, "default auto", "label, target, y or click; 1 without a header",
                    "what the first lines say"),
     READER_LEARN_OPTIONS(2),
+    LABEL_OPTIONS(2),
     WEIGHT_OPTIONS(2),
     {"hash-seed", KEY_HASH_SEED, "N", 0, "Seed of the keys of string names, and of --hash-bits (default 0)", 2},
     {"hash-bits", KEY_HASH_BITS, "B", 0,
@@ -50,6 +51,8 @@ const struct argp_option drps_index_table[] = {
      "For --hash-kind oph: each sample becomes K features, each one of 2^B / K (a power of two to "
      "1024; default 256)", 2},
     {"test", KEY_TEST, "FILE", 0, "Test samples, which are not trained on; may be given several times", 2},
+    {"test-labels", KEY_TEST_LABELS, "FILE", 0,
+     "idx: labels of test samples, as --labels: one FILE for each --test", 2},
     {"test-weights", KEY_TEST_WEIGHTS, "FILE", 0,
      "Weights of test samples, as --weights: one FILE for each --test", 2},
     {"class-weights", KEY_CLASS_WEIGHTS, "WHAT", 0,

@@ -50,6 +50,7 @@ const struct argp_option drps_predict_table[] = {
     {NULL, 0, NULL, 0, "Input:", 2},
     READER_OPTIONS(2, "default: that of the training data", "that of the training data",
                    "as in training"),
+    LABEL_OPTIONS(2),
     WEIGHT_OPTIONS(2),
     {0},
 };
@@ -70,6 +71,9 @@ int drps_predict_setting(struct drps_predict_settings *o, struct drps_values *v,
     switch (key) {
     case READER_KEY_WEIGHTS:
         drps_value_add(v, &o->weights, text);
+        return 1;
+    case READER_KEY_LABELS:
+        drps_value_add(v, &o->labels, text);
         return 1;
     case KEY_EXPLAIN:
         p->explain = (size_t)drps_value_count(v, text, 1, UINT32_MAX);
@@ -114,6 +118,8 @@ void drps_predict_settings_complete(struct drps_predict_settings *o)
     o->predict.inputs_n = o->inputs.n;
     o->predict.reader.weights = o->weights.texts;
     o->predict.reader.weights_n = o->weights.n;
+    o->predict.reader.label_files = o->labels.texts;
+    o->predict.reader.label_files_n = o->labels.n;
     if (o->predict.calibrate || o->predict.curve_bins) o->predict.metrics = 1;
 }
 
@@ -121,4 +127,5 @@ void drps_predict_settings_free(struct drps_predict_settings *o)
 {
     drps_value_list_free(&o->inputs);
     drps_value_list_free(&o->weights);
+    drps_value_list_free(&o->labels);
 }

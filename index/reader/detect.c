@@ -393,6 +393,7 @@ const struct drps_format *drps_format_detect(const char *head, size_t n, int who
     struct head_line lines[LINES];
     size_t count = first_lines(head, n, whole, lines);
 
+    if (drps_format_idx.looks(head, n)) return &drps_format_idx;
     if (count == 0) return whole || n == 0 ? &drps_format_libsvm : NULL;
     if (lines[0].end - lines[0].p >= 9 && memcmp(lines[0].p, "id,click,", 9) == 0)
         return &drps_format_avazu;

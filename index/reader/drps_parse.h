@@ -62,6 +62,18 @@ struct drps_format {
      */
     int (*end_piece)(struct drps_reader *r, struct drps_parse *ps, int file_ends,
                      struct drps_err *err);
+    /*
+     * A format that is not text has these three in place of bound, made, line and what goes with a
+     * piece. It reads r->chunks.in, of which c->carry has the first bytes. Its samples have as many
+     * features each at most, and are numbered as lines are.
+     *   looks    1: a file that begins so is one of the format
+     *   ready    read on: *n_out samples are there, of *each_out features; 0 of them: the file has
+     *            ended as it should. What is held goes to r->beside_bytes
+     *   take     add the next of them; ps->weight and ps->line are set. Its faults are errors
+     */
+    int (*looks)(const char *head, size_t n);
+    int (*ready)(struct drps_reader *r, size_t *n_out, size_t *each_out, struct drps_err *err);
+    int (*take)(struct drps_reader *r, struct drps_parse *ps, struct drps_err *err);
 };
 
 struct drps_reader {
@@ -72,17 +84,18 @@ struct drps_reader {
     void *state;         /* own: the format's, freed by its close() */
     const char **fields; /* own; the strings belong to the format */
     size_t n_fields;
-    int read_once;        /* a file is a pipe */
-    uint64_t input_bytes; /* of all files, as they are */
-    int begun;            /* the file in `chunks` has had its begin_file() */
-    int failed;           /* the code that ended reading, or 0 */
-    uint64_t row;         /* of options.matrix, that is next */
+    int read_once;         /* a file is a pipe */
+    uint64_t input_bytes;  /* of all files, as they are */
+    int begun;             /* the file in `chunks` has had its begin_file() */
+    int failed;            /* the code that ended reading, or 0 */
+    uint64_t row;          /* of options.matrix, that is next */
+    uint64_t beside_bytes; /* that a format which is not text holds, beside `chunks` */
     uint64_t lines, bytes, skipped, weightless;
 };
 
 extern const struct drps_format drps_format_libsvm, drps_format_libffm, drps_format_ratings,
     drps_format_criteo, drps_format_avazu, drps_format_csv, drps_format_jsonl, drps_format_vw,
-    drps_format_docword;
+    drps_format_docword, drps_format_idx;
 
 /* All formats follow each other here, then NULL. */
 extern const struct drps_format *const drps_formats[];

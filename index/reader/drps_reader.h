@@ -1,10 +1,11 @@
 /*
- * Readers: text files of any supported format become samples, a bounded piece at a time.
+ * Readers: files of any supported format, text but for idx, become samples, a bounded piece at a
+ * time.
  *
- * A feature is known by a 64-bit key. Numeric formats (libsvm, libffm, docword) use the feature's
- * id as the key. Formats whose features are strings (ratings, criteo, avazu, csv) use the 64-bit
- * XXH3 hash of the string, seeded by its field, and hand the string along, so that the dictionary
- * can keep it and detect two names that share a key.
+ * A feature is known by a 64-bit key. Numeric formats (libsvm, libffm, docword, idx) use the
+ * feature's id as the key. Formats whose features are strings (ratings, criteo, avazu, csv) use the
+ * 64-bit XXH3 hash of the string, seeded by its field, and hand the string along, so that the
+ * dictionary can keep it and detect two names that share a key.
  *
  * Decided for all formats:
  *   a feature given twice in a sample     values are added, of one field where fields are read; its
@@ -17,10 +18,10 @@
  *   no sample at all                      end of input after 0 samples (the caller decides)
  *   last line without a line feed, CRLF   accepted, as is a UTF-8 byte order mark in front
  *   lines longer than a piece             the piece grows, up to memory_bytes / 2; beyond: an error
- *   labels that are names of classes      where options have classes, in libsvm, libffm, csv, jsonl
- *                                         and vw: what index/classes/drps_classes.h takes, and but
- *                                         in csv and jsonl without blanks and colons; labels are
- *                                         their numbers
+ *   labels that are names of classes      where options have classes, in libsvm, libffm, csv,
+ *                                         jsonl, vw and idx: what index/classes/drps_classes.h
+ *                                         takes, and but in csv and jsonl without blanks and
+ *                                         colons; labels are their numbers
  *   weights                               where options ask for them: of a file beside the data, or
  *                                         of a column; a sample of weight 0 is left out and counted
  *   several files                         each has its own header, if the format has one; no line
@@ -56,6 +57,10 @@
  *            sorted by doc. A document with lines is a sample of label 0. Ids outside the header's
  *            range, going back to a smaller document and negative counts are bad lines; another
  *            number of lines than promised is an error at the end of the file.
+ *   idx      MNIST's numbers of 1 to 4 dimensions: the first counts samples, and number k of one,
+ *            from 1, is feature k: v / 255 of unsigned bytes, else v. Labels are an idx file of one
+ *            dimension, given or found by its name (idx/drps_idx_names.h). Faults are errors
+ *            with the byte, of the file as it is unpacked; none can be skipped.
  */
 #ifndef DRPS_INDEX_READER_READER_H
 #define DRPS_INDEX_READER_READER_H
@@ -96,7 +101,7 @@ struct drps_samples {
     size_t input;            /* that all samples are of: an index into the paths */
     uint64_t *lines;         /* [n] the line of its text, from 1, that a sample is made from: both
                                 samples of a line of clicks have it. docword: the number of the
-                                document; a matrix: that of the sample */
+                                document; idx, a matrix: that of the sample */
     int all_ones;            /* every value of the piece is 1; true when it has none */
 
     char *text; /* own: the lines this piece was made from; quotes may have been taken off within */
@@ -153,8 +158,9 @@ struct drps_reader_options {
     uint64_t hash_seed;     /* of string names */
     const atomic_int *stop; /* non-zero ends reading with DRPS_E_INTERRUPTED, also while waiting for
                                a pipe; NULL allowed */
-    int label_optional;     /* csv without a label column, and ratings of users and items alone,
-                               are read with labels of 0 (prediction) */
+    int label_optional;     /* csv without a label column, ratings of users and items alone, and
+                               idx, whose labels are not looked for then, are read with labels of 0
+                               (prediction) */
     float label_missing;    /* of such ratings the label instead */
     int refuse_empty;       /* 1: paths without a byte of text are DRPS_E_FORMAT */
     /* Labels are names of classes, in formats that have any; those that are not there yet are added
@@ -214,13 +220,17 @@ struct drps_reader_options {
     const char *const *weights;
     size_t weights_n;
     const char *weight, *clicks, *impressions;
+    const char *const *label_files; /* idx: [label_files_n] files of labels, one for each of the
+                                       data's; without any they are found by their names */
+    size_t label_files_n;
     const struct drps_matrix *matrix; /* in place of paths, as libsvm, libffm or ratings: `format`
                                          says which; nothing else of how text is read counts.
                                          Borrowed; NULL: none */
     /*
      * What is read of the paths; they are all looked at, so that the format, columns, scales and
      * the kind of labels are those of the whole. Borrowed; NULL: all of them. DRPS_E_CONFIG where
-     * it begins or ends within a file of docword, or one that has a file of weights beside it.
+     * it begins or ends within a file of docword or idx, or one that has a file of weights beside
+     * it.
      */
     const struct drps_reader_share *share;
     int keep_weightless; /* 1: samples of weight 0 are there like others, and so each line of clicks
@@ -228,7 +238,7 @@ struct drps_reader_options {
 };
 
 /* Names of the formats, NULL-terminated: libsvm libffm ratings criteo avazu csv jsonl vw
- * docword. */
+ * docword idx. */
 const char *const *drps_reader_formats(void);
 
 /*

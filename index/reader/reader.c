@@ -12,18 +12,24 @@
 enum { SKIPS_TOLD = 10 };
 static const uint64_t default_memory_bytes = 64u << 20, min_memory_bytes = 1u << 20;
 
-const struct drps_format *const drps_formats[] = {&drps_format_libsvm,  &drps_format_libffm,
-                                                  &drps_format_ratings, &drps_format_criteo,
-                                                  &drps_format_avazu,   &drps_format_csv,
-                                                  &drps_format_jsonl,   &drps_format_vw,
-                                                  &drps_format_docword, NULL};
+const struct drps_format *const drps_formats[] = {&drps_format_libsvm,
+                                                  &drps_format_libffm,
+                                                  &drps_format_ratings,
+                                                  &drps_format_criteo,
+                                                  &drps_format_avazu,
+                                                  &drps_format_csv,
+                                                  &drps_format_jsonl,
+                                                  &drps_format_vw,
+                                                  &drps_format_docword,
+                                                  &drps_format_idx,
+                                                  NULL};
 
-#define FORMAT_NAMES "libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword"
+#define FORMAT_NAMES "libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx"
 
 const char *const *drps_reader_formats(void)
 {
-    static const char *const names[] = {"libsvm", "libffm", "ratings", "criteo",  "avazu",
-                                        "csv",    "jsonl",  "vw",      "docword", NULL};
+    static const char *const names[] = {"libsvm", "libffm", "ratings", "criteo", "avazu", "csv",
+                                        "jsonl",  "vw",     "docword", "idx",    NULL};
     return names;
 }
 
@@ -154,10 +160,21 @@ static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t
 
 static uint64_t array_budget(const struct drps_reader *r, const struct drps_samples *s)
 {
-    uint64_t taken = s->text_cap + r->chunks.carry_cap + r->chunks.in.buf_bytes +
+    uint64_t taken = s->text_cap + r->chunks.carry_cap + r->chunks.in.buf_bytes + r->beside_bytes +
                      (r->options.weights_n ? 2 * DRPS_WEIGHTS_BUFFER : 0);
     uint64_t all = r->options.memory_bytes;
     return taken < all ? all - taken : 0;
+}
+
+/* What samples need that have so many features together, and names as these. */
+static struct need measure_samples(const struct drps_reader *r, size_t samples, size_t features)
+{
+    return (struct need){.labels = samples + 1,
+                         .weights = drps_reads_weights(r) ? samples + 1 : 0,
+                         .starts = samples + 2,
+                         .features = features,
+                         .names = r->format->has_names ? features : 0,
+                         .fields = r->options.fields ? features : 0};
 }
 
 static struct need measure(const struct drps_reader *r, const char *text, size_t n)
@@ -166,13 +183,9 @@ static struct need measure(const struct drps_reader *r, const char *text, size_t
     const size_t lines = drps_text_count(text, n, '\n'), samples = of_line * lines;
     /* A bad line may write one too many. */
     const size_t features = of_line * r->format->bound(r, text, n, lines) + DRPS_ENTRIES_SLACK;
-    return (struct need){.labels = samples + 1,
-                         .weights = drps_reads_weights(r) ? samples + 1 : 0,
-                         .starts = samples + 2,
-                         .features = features,
-                         .names = r->format->has_names ? features : 0,
-                         .made = r->format->made ? r->format->made(r, text, n, lines) : 0,
-                         .fields = r->options.fields ? features : 0};
+    struct need k = measure_samples(r, samples, features);
+    if (r->format->made) k.made = r->format->made(r, text, n, lines);
+    return k;
 }
 
 /*
@@ -200,6 +213,25 @@ static int choose_lines(const struct drps_reader *r, struct drps_samples *s, siz
         k = measure(r, s->text, n);
     }
     *taken_out = n;
+    return prepare_arrays(s, &k, budget, err);
+}
+
+/* The same for *n samples of a format that is not text, with up to so many features each. */
+static int choose_samples(const struct drps_reader *r, struct drps_samples *s, size_t *n,
+                          size_t each, struct drps_err *err)
+{
+    const uint64_t budget = array_budget(r, s);
+    struct need k = measure_samples(r, *n, *n * each + DRPS_ENTRIES_SLACK);
+    while (need_bytes(&k) > budget && *n > 1) {
+        *n /= 2;
+        k = measure_samples(r, *n, *n * each + DRPS_ENTRIES_SLACK);
+    }
+    if (need_bytes(&k) > budget)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "%s: a sample of %zu numbers needs %llu MiB for its features, %llu MiB "
+                            "are left: give the reader more memory",
+                            r->chunks.in.name, each, (unsigned long long)(need_bytes(&k) >> 20) + 1,
+                            (unsigned long long)budget >> 20);
     return prepare_arrays(s, &k, budget, err);
 }
 
@@ -242,8 +274,9 @@ static int pass_weight(struct drps_reader *r, uint64_t line, struct drps_err *er
     struct drps_weights *w = &r->weights;
     if (w->has) return drps_weights_pass(w, err);
     return drps_err_set(
-        err, DRPS_E_FORMAT, "%s ends after %llu weights, and line %llu of %s is one sample more",
-        w->in.name, (unsigned long long)w->passed, (unsigned long long)line, r->chunks.in.name);
+        err, DRPS_E_FORMAT, "%s ends after %llu weights, and %s %llu of %s is one sample more",
+        w->in.name, (unsigned long long)w->passed, r->format->take ? "sample" : "line",
+        (unsigned long long)line, r->chunks.in.name);
 }
 
 /* The data's file has ended: so must its weights. */
@@ -251,9 +284,10 @@ static int end_weights(const struct drps_reader *r, struct drps_err *err)
 {
     const struct drps_weights *w = &r->weights;
     if (!r->options.weights_n || !w->has) return 0;
-    return drps_err_set(
-        err, DRPS_E_FORMAT, "%s:%llu: a weight, but %s has no more than %llu lines with a sample",
-        w->in.name, (unsigned long long)w->line, r->chunks.in.name, (unsigned long long)w->passed);
+    return drps_err_set(err, DRPS_E_FORMAT, "%s:%llu: a weight, but %s has no more than %llu %s",
+                        w->in.name, (unsigned long long)w->line, r->chunks.in.name,
+                        (unsigned long long)w->passed,
+                        r->format->take ? "samples" : "lines with a sample");
 }
 
 static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, struct drps_err *err)
@@ -282,13 +316,31 @@ static int parse_lines(struct drps_reader *r, struct drps_parse *ps, size_t n, s
     return 0;
 }
 
-/* Parse one piece of the current file into `out`, which may stay without a sample. */
-static int next_piece(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
+static struct drps_parse begin_parse(const struct drps_reader *r, struct drps_samples *out)
 {
-    struct drps_parse ps = {.out = out,
-                            .seed = r->options.hash_seed,
-                            .weight = 1,
-                            .keep_weightless = r->options.keep_weightless};
+    return (struct drps_parse){.out = out,
+                               .seed = r->options.hash_seed,
+                               .weight = 1,
+                               .keep_weightless = r->options.keep_weightless};
+}
+
+static void begin_out(const struct drps_reader *r, struct drps_samples *out)
+{
+    out->starts[0] = 0;
+    out->input = r->chunks.next_path - 1;
+}
+
+static void end_out(struct drps_reader *r, const struct drps_parse *ps)
+{
+    struct drps_samples *out = ps->out;
+    r->weightless += ps->weightless;
+    out->all_ones = drps_all_ones(out->values, out->starts[out->n]);
+}
+
+/* Parse one piece of the current file of text into `out`, which may stay without a sample. */
+static int next_lines(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
+{
+    struct drps_parse ps = begin_parse(r, out);
     size_t n, lines_end, taken = 0;
     int last;
 
@@ -297,19 +349,56 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     if (rc == 0) rc = drps_chunks_keep(&r->chunks, out->text + taken, n - taken, err);
     if (rc < 0) return rc;
     last = last && taken == n;
-    out->starts[0] = 0;
-    out->input = r->chunks.next_path - 1;
+    begin_out(r, out);
     ps.made = out->made;
     if (r->format->begin_piece) r->format->begin_piece(r, &ps);
     rc = parse_lines(r, &ps, taken, err);
     if (rc == 0 && r->format->end_piece) rc = r->format->end_piece(r, &ps, last, err);
     if (rc == 0 && last) rc = end_weights(r, err);
     if (rc < 0) return rc;
-    r->weightless += ps.weightless;
+    end_out(r, &ps);
     r->bytes += taken;
     r->chunks.in_file = !last;
-    out->all_ones = drps_all_ones(out->values, out->starts[out->n]);
     return 0;
+}
+
+/* Take n samples of a format that is not text. */
+static int take_samples(struct drps_reader *r, struct drps_parse *ps, size_t n,
+                        struct drps_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        ps->line = ++r->chunks.file_lines;
+        ps->weight = r->weights.has ? r->weights.weight : 1;
+        rc = r->format->take(r, ps, err);
+        if (rc == 0 && r->options.weights_n) rc = pass_weight(r, ps->line, err);
+        r->lines++;
+    }
+    return rc;
+}
+
+/* The next piece of a file that is not text. */
+static int next_samples(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
+{
+    struct drps_parse ps = begin_parse(r, out);
+    size_t n = 0, each = 0;
+    int rc = r->format->ready(r, &n, &each, err);
+    if (rc < 0) return rc;
+    if (n == 0) {
+        r->chunks.in_file = 0;
+        return end_weights(r, err);
+    }
+    rc = choose_samples(r, out, &n, each, err);
+    if (rc < 0) return rc;
+    begin_out(r, out);
+    rc = take_samples(r, &ps, n, err);
+    if (rc == 0) end_out(r, &ps);
+    return rc;
+}
+
+static int next_piece(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
+{
+    return r->format->take ? next_samples(r, out, err) : next_lines(r, out, err);
 }
 
 /* Returns 1 while a file is open, 0 at the end. */
@@ -375,6 +464,19 @@ static int check_weight_options(const struct drps_reader_options *o, size_t n_pa
                             "order",
                             o->weights_n, n_paths);
     return 0;
+}
+
+static int check_label_files(const struct drps_reader_options *o, size_t n_paths,
+                             struct drps_err *err)
+{
+    for (size_t i = 0; i < o->label_files_n; i++)
+        if (strcmp(o->label_files[i], "-") == 0)
+            return drps_err_set(err, DRPS_E_CONFIG,
+                                "labels beside the data are in a file: '-' (stdin) is none");
+    if (!o->label_files_n || o->label_files_n == n_paths) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%zu files of labels for %zu of data: name one for each, in the same order",
+                        o->label_files_n, n_paths);
 }
 
 static int check_options(const struct drps_reader *r, struct drps_err *err)
@@ -516,8 +618,8 @@ static int check_classes(struct drps_reader *r, struct drps_err *err)
     }
     return drps_err_set(
         err, DRPS_E_CONFIG,
-        "%s: labels that are classes are read from libsvm, libffm, csv, jsonl and vw, and "
-        "this is read as %s",
+        "%s: labels that are classes are read from libsvm, libffm, csv, jsonl, vw and "
+        "idx, and this is read as %s",
         r->chunks.in.name, r->format->name);
 }
 
@@ -546,6 +648,15 @@ static int check_weights(const struct drps_reader *r, struct drps_err *err)
     return drps_err_set(err, DRPS_E_CONFIG,
                         "%s: of ratings the weight is column 4, which is not '%s'", file,
                         o->weight);
+}
+
+static int check_labels(const struct drps_reader *r, struct drps_err *err)
+{
+    if (!r->options.label_files_n || r->format == &drps_format_idx) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s: files of labels are for idx, and this is read as %s, which has its "
+                        "labels with the samples: leave them out",
+                        r->chunks.in.name, r->format->name);
 }
 
 static int check_fields(const struct drps_reader *r, struct drps_err *err)
@@ -585,6 +696,7 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
     if (rc == 0) rc = check_fields(r, err);
     if (rc == 0) rc = check_classes(r, err);
     if (rc == 0) rc = check_weights(r, err);
+    if (rc == 0) rc = check_labels(r, err);
     if (rc == 0 && r->format->open)
         rc = r->format->open(r, r->chunks.carry, r->chunks.carry_n, err);
     return rc;
@@ -596,11 +708,11 @@ static int check_share(const struct drps_reader *r, struct drps_err *err)
 {
     const struct drps_reader_share *s = r->options.share;
     if (!s->begin.byte && !s->end.byte) return 0;
-    if (r->format == &drps_format_docword)
+    if (r->format == &drps_format_docword || r->format->take)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "%s: a file of format docword cannot be read in shares: give as many "
-                            "files as there are readers",
-                            r->chunks.in.name);
+                            "%s: a file of format %s cannot be read in shares: give as many files "
+                            "as there are readers",
+                            r->chunks.in.name, r->format->name);
     if (r->options.weights_n)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s: a file that has its weights in a file beside it cannot be read in "
@@ -663,7 +775,7 @@ static int begin_share(struct drps_reader *r, struct drps_err *err)
     struct drps_chunks *c = &r->chunks;
     if (!s) return 0;
     int rc = check_share(r, err);
-    if (rc == 0 && (s->begin.path || s->begin.byte)) rc = see_beginning(r, err);
+    if (rc == 0 && !r->format->take && (s->begin.path || s->begin.byte)) rc = see_beginning(r, err);
     if (rc == 0 && s->begin.byte && c->next_path != s->begin.path + 1) {
         drps_chunks_rewind(c);
         c->next_path = s->begin.path;
@@ -692,13 +804,16 @@ static int open_matrix(struct drps_reader *r, const char *name, struct drps_err 
 static int open_paths(struct drps_reader *r, const struct drps_io *io, const char *const *paths,
                       size_t n_paths, struct drps_err *err)
 {
-    struct inputs inputs = {0}, weights;
+    struct inputs inputs = {0}, weights, labels;
     int rc = check_weight_options(&r->options, n_paths, err);
+    if (rc == 0) rc = check_label_files(&r->options, n_paths, err);
     if (rc == 0) rc = check_paths(io, paths, n_paths, &inputs, err);
     r->read_once = inputs.pipes;
     r->input_bytes = inputs.bytes;
     if (rc == 0 && r->options.weights_n)
         rc = check_paths(io, r->options.weights, r->options.weights_n, &weights, err);
+    if (rc == 0 && r->options.label_files_n)
+        rc = check_paths(io, r->options.label_files, r->options.label_files_n, &labels, err);
     if (rc == 0)
         rc = drps_chunks_init(&r->chunks, io, paths, n_paths, r->options.memory_bytes, err);
     r->chunks.in.stop = r->options.stop;

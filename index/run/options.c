@@ -511,6 +511,8 @@ int drps_run_check_options(struct drps_index_options *o, const struct drps_layer
                             "test files and a share of samples for tests exclude each other");
     if (o->test_weights_n && !o->tests_n)
         return drps_err_set(err, DRPS_E_CONFIG, "weights of test files, but no test file");
+    if (o->test_labels_n && !o->tests_n)
+        return drps_err_set(err, DRPS_E_CONFIG, "labels of test files, but no test file");
     if (!(o->replay >= 0 && o->replay <= 1) || (o->replay > 0 && !o->base))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the share of samples to replay must lie between 0 and 1, and needs a "

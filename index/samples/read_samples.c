@@ -562,11 +562,12 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
                             "%s needs labels",
                             a->name);
     if (d.table_by_key && d.strings)
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "the algorithm %s needs %s by number, in format docword or libsvm; the "
-                            "input is in format %s",
-                            drps_algorithm_is_topic(a) ? a->name : "expr with own",
-                            drps_algorithm_is_topic(a) ? "words" : "features", p->format);
+        return drps_err_set(
+            err, DRPS_E_CONFIG,
+            "the algorithm %s needs %s by number, in format docword, libsvm or idx; the "
+            "input is in format %s",
+            drps_algorithm_is_topic(a) ? a->name : "expr with own",
+            drps_algorithm_is_topic(a) ? "words" : "features", p->format);
     return drps_dict_open(io, dir, &d, &p->dict, err);
 }
 
@@ -651,6 +652,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.labels = p->read_as;
     r.weights = t->test_input ? o->test_weights : o->weights;
     r.weights_n = t->test_input ? o->test_weights_n : o->weights_n;
+    r.label_files = t->test_input ? o->test_labels : o->labels;
+    r.label_files_n = t->test_input ? o->test_labels_n : o->labels_n;
     r.share = t->test_input ? o->test_share : o->share;
     r.matrix = t->test_input ? o->test_matrix : o->matrix;
     char *kinds = NULL;

@@ -8,6 +8,8 @@
  * first line of the rest is csv_kinds, and what follows a blank in it csv_cross.
  * For 'W' csv has the weight in column w, for 'i' clicks in column c and impressions in column i;
  * for 'b' what is in front of the rest's first zero byte is a file of weights beside libsvm.
+ * For 'I' the rest's first byte is the size of a file of labels, which follows, and then idx; 'U'
+ * is idx without labels.
  *
  * Built with DRPS_FUZZ_MAIN it is a plain program that replays the files and folders named on its
  * command line.
@@ -23,12 +25,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char selectors[] = "alfrcvsdkjwnxWib";
+static const char selectors[] = "alfrcvsdkjwnxWibIU";
 static const char *const formats[] = {"auto",  "libsvm",  "libffm", "ratings", "criteo", "avazu",
                                       "csv",   "docword", "csv",    "jsonl",   "vw",     "csv",
-                                      "jsonl", "csv",     "csv",    "libsvm"};
+                                      "jsonl", "csv",     "csv",    "libsvm",  "idx",    "idx"};
 
-/* Files in memory, read in short pieces: the data, and weights beside it. */
+/* Files in memory, read in short pieces: the data, and weights or labels beside it. */
 struct memory_file {
     struct {
         const uint8_t *data;
@@ -38,12 +40,12 @@ struct memory_file {
 };
 
 enum { FIRST_FD = 3 };
-static const char *const data_path = "input", *const weights_path = "weights";
+static const char *const data_path = "input", *const beside_path = "beside";
 
 static int memory_open(void *ctx, const char *path, int flags, mode_t mode)
 {
     struct memory_file *f = ctx;
-    const int which = strcmp(path, weights_path) == 0;
+    const int which = strcmp(path, beside_path) == 0;
     (void)flags;
     (void)mode;
     f->of[which].at = 0;
@@ -122,10 +124,6 @@ static void check_name(const struct drps_reader *r, const struct drps_name *name
 static void check_piece(const struct drps_reader *r, const struct drps_samples *s, uint64_t seed,
                         struct summary *sum)
 {
-    for (size_t i = 0; s->weights && i < s->n; i++) {
-        CHECK(isfinite(s->weights[i]) && s->weights[i] > 0);
-        mix_float(sum, s->weights[i]);
-    }
     int ones = 1;
 
     CHECK(s->starts[0] == 0);
@@ -133,15 +131,17 @@ static void check_piece(const struct drps_reader *r, const struct drps_samples *
     for (size_t i = 0; i < s->n; i++) {
         CHECK(isfinite(s->labels[i]));
         CHECK(s->starts[i] <= s->starts[i + 1]);
+        CHECK(!s->weights || (isfinite(s->weights[i]) && s->weights[i] > 0));
         mix_float(sum, s->labels[i]);
+        if (s->weights) mix_float(sum, s->weights[i]);
         mix(sum, s->starts[i + 1] - s->starts[i]);
-    }
-    for (size_t j = 0; j < s->starts[s->n]; j++) {
-        CHECK(isfinite(s->values[j]) && s->values[j] != 0);
-        ones &= s->values[j] == 1;
-        mix(sum, s->keys[j]);
-        mix_float(sum, s->values[j]);
-        if (s->names) check_name(r, &s->names[j], s->keys[j], seed);
+        for (size_t j = s->starts[i]; j < s->starts[i + 1]; j++) {
+            CHECK(isfinite(s->values[j]) && s->values[j] != 0);
+            ones &= s->values[j] == 1;
+            mix(sum, s->keys[j]);
+            mix_float(sum, s->values[j]);
+            if (s->names) check_name(r, &s->names[j], s->keys[j], seed);
+        }
     }
     CHECK(!s->all_ones == !ones);
     sum->n += s->n;
@@ -212,13 +212,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (selectors[which] == 'b') {
         const uint8_t *zero = size ? memchr(data, 0, size) : NULL;
         if (!zero) return 0;
-        o.weights = &weights_path;
+        o.weights = &beside_path;
         o.weights_n = 1;
         f.of[1].data = data;
         f.of[1].n = (size_t)(zero - data);
         size -= f.of[1].n + 1;
         data = zero + 1;
     }
+    if (selectors[which] == 'I') {
+        if (!size || data[0] >= size) return 0;
+        o.label_files = &beside_path;
+        o.label_files_n = 1;
+        f.of[1].data = data + 1;
+        f.of[1].n = data[0];
+        size -= f.of[1].n + 1;
+        data += f.of[1].n + 1;
+    }
+    o.label_optional = selectors[which] == 'U';
     f.of[0].data = data;
     f.of[0].n = size;
     pass(&f, &o, 0, &large);

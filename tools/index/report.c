@@ -230,8 +230,8 @@ static void print_summary(const struct drps_index_report *report)
     if (from)
         printf("plan %s, of the plan %s: dealt in %.1f s", report->options->out, from, r->seconds);
     else
-        printf("plan %s, of %s: %s of text in %.1f s", report->options->out, i->format,
-               size(r->input_bytes), r->seconds);
+        printf("plan %s, of %s: %s%s in %.1f s", report->options->out, i->format,
+               size(r->input_bytes), strcmp(i->format, "idx") == 0 ? "" : " of text", r->seconds);
     if (r->input_bytes >= TELLING_BYTES && parse_seconds > 0)
         printf(" (reading it: %.0f MB/s)", (double)r->input_bytes / 1e6 / parse_seconds);
     printf("\n");

@@ -3,6 +3,7 @@
 #include "tools/train/compile.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,7 @@
 #include "base/folder/drps_stage.h"
 #include "engine/publish/drps_modeldir.h"
 #include "index/plan/drps_plan.h"
+#include "index/reader/idx/drps_idx_names.h"
 #include "tools/index/drps_making.h"
 
 /* ---- What a plan follows from ---- */
@@ -46,6 +48,22 @@ static void mix_files(struct source *s, const struct drps_value_list *files)
     }
 }
 
+/* Labels that are found by the names of files. */
+static void mix_labels(struct source *s, const struct drps_value_list *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        char *path;
+        int found;
+        if (drps_idx_labels_path(drps_io_os(), files->texts[i], &path, &found, NULL) < 0) {
+            s->known = 0;
+            continue;
+        }
+        const struct drps_value_list labels = {.texts = (const char *[]){path}, .n = 1};
+        if (found) mix_files(s, &labels);
+        free(path);
+    }
+}
+
 static struct source source_of(const struct train_data *d)
 {
     const struct drps_index_settings *i = &d->settings;
@@ -57,6 +75,10 @@ static struct source source_of(const struct train_data *d)
     mix_files(&s, &i->tests);
     mix_files(&s, &i->weights);
     mix_files(&s, &i->test_weights);
+    mix_files(&s, &i->labels);
+    mix_files(&s, &i->test_labels);
+    mix_labels(&s, &i->inputs);
+    mix_labels(&s, &i->tests);
     return s;
 }
 

@@ -1049,7 +1049,7 @@ static void test_reader_asks_for_the_format(void **state)
          .input = "\nIt was a dark and stormy night.\n",
          .error = "0: no format fits the first lines: 'It was a dark and stormy night.'; name one "
                   "of libsvm, "
-                  "libffm, ratings, criteo, avazu, csv, jsonl, vw, docword"},
+                  "libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx"},
         {.name = "csv without label",
          .input = "a,b,c,d\n1,2,3,4\n",
          .error =
@@ -1064,24 +1064,24 @@ static void test_reader_asks_for_the_format(void **state)
         {.name = "a table within bars",
          .input = "1 | 2 | 3\n4 | 5 | 6\n",
          .error = "0: no format fits the first lines: '1 | 2 | 3'; name one of libsvm, libffm, "
-                  "ratings, criteo, avazu, csv, jsonl, vw, docword"},
+                  "ratings, criteo, avazu, csv, jsonl, vw, docword, idx"},
         {.name = "lines of other columns",
          .input = "a,b,c,d\n1,2,3\n",
          .error = "0: no format fits the first lines: 'a,b,c,d'; name one of libsvm, libffm, "
                   "ratings, criteo, "
-                  "avazu, csv, jsonl, vw, docword"},
+                  "avazu, csv, jsonl, vw, docword, idx"},
         {.name = "binary",
          .input = "\x7f"
                   "ELF\x01\xff\n",
          .error = "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one of libsvm, "
                   "libffm, ratings, "
-                  "criteo, avazu, csv, jsonl, vw, docword"},
+                  "criteo, avazu, csv, jsonl, vw, docword, idx"},
         {.name = "unknown",
          .format = "svm",
          .input = "1 1:1\n",
          .error =
              "unknown input format 'svm', known are: libsvm, libffm, ratings, criteo, avazu, csv, "
-             "jsonl, vw, docword"},
+             "jsonl, vw, docword, idx"},
     };
     (void)state;
     CHECK_ROWS(rows);
@@ -1363,9 +1363,10 @@ static void test_reader_named_labels(void **state)
          .error = "0:1:1: label is no UTF-8 text, or has a control character in it: '\\xff'"},
         {.name = "ratings",
          .input = "u1\ti1\t3\nu2\ti1\t4\n",
-         .error = "0: labels that are classes are read from libsvm, libffm, csv, jsonl and vw, and "
-                  "this is "
-                  "read as ratings"},
+         .error =
+             "0: labels that are classes are read from libsvm, libffm, csv, jsonl, vw and idx, and "
+             "this is "
+             "read as ratings"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -1,0 +1,271 @@
+/*
+ * IDX, the format of MNIST: numbers of 1 to 4 dimensions, of which the first counts samples. Number
+ * k of a sample, from 1, is its feature k, as it would be in libsvm text: of unsigned bytes v /
+ * 255, else as it is; zeros are left out. Labels lie in another IDX file of one dimension.
+ *
+ *   no header, a type or dimensions that are none, sizes of 0 or too large   an error
+ *   the file, or that of its labels, ends early or goes on                   an error
+ *   NaN, infinite, or above the largest float                                an error
+ *   files whose samples have other sizes than the first's                    an error
+ * None of them is skipped: there are no lines.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/reader/drps_parse.h"
+#include "index/reader/idx/drps_idx_names.h"
+#include "index/reader/idx/labels.h"
+
+enum { PIECE_SAMPLES = 1 << 14, BYTES = 256 };
+
+struct idx {
+    struct drps_bytes bytes;
+    struct drps_idx_head head; /* of the file that is read */
+    uint64_t left;             /* samples of it that are still to come */
+    int begun;                 /* its header was read */
+    struct drps_idx_labels labels;
+    char **paths; /* own: [n_paths] of labels, for each file of data; NULL: it has none */
+    size_t n_paths;
+    size_t each;        /* features of a sample of the files before; 0: there was none */
+    const char *before; /* one of these files */
+    float shares[BYTES];
+};
+
+static int idx_looks(const char *head, size_t n)
+{
+    return drps_idx_looks(head, n);
+}
+
+/* ---- Where the labels are ---- */
+
+static int no_labels(const char *items, const char *path, struct drps_err *err)
+{
+    if (path)
+        return drps_err_set(err, -ENOENT,
+                            "%s: its labels should be in %s, plain or compressed, and no such "
+                            "file is there: put it there, or name the file of labels",
+                            items, path);
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s: idx has its labels in another file, which is found for names like "
+                        "train-images-idx3-ubyte: name the file of labels",
+                        strcmp(items, "-") == 0 ? "stdin" : items);
+}
+
+/* Labels that nobody needs are not looked for. */
+static int find_labels(struct drps_reader *r, size_t path, struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    struct idx *d = r->state;
+    const char *items = r->chunks.paths[path];
+    int found = 0;
+    if (o->label_files_n) {
+        d->paths[path] = strdup(o->label_files[path]);
+        return d->paths[path] ? 0 : drps_err_set(err, -ENOMEM, "no memory for a path");
+    }
+    if (o->label_optional) return 0;
+    int rc = drps_idx_labels_path(r->chunks.in.io, items, &d->paths[path], &found, err);
+    return rc < 0 || found ? rc : no_labels(items, d->paths[path], err);
+}
+
+/* ---- The format ---- */
+
+static int check_options(const struct drps_reader *r, struct drps_err *err)
+{
+    const char *file = r->chunks.in.name;
+    if (r->options.skip_bad_lines)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: idx has no lines that could be skipped: leave that out", file);
+    if (!r->chunks.carry_n) return 0; /* no file has a byte: there is no sample */
+    if (r->chunks.next_path > 1)
+        return drps_err_set(err, DRPS_E_FORMAT, "%s: ends at byte 0, within the header of idx",
+                            r->chunks.paths[0]);
+    return 0;
+}
+
+static int idx_open(struct drps_reader *r, const char *head, size_t n, struct drps_err *err)
+{
+    (void)head;
+    int rc = check_options(r, err);
+    if (rc < 0) return rc;
+    struct idx *d = r->state = calloc(1, sizeof(*d));
+    if (d) d->paths = calloc(r->chunks.n_paths, sizeof(*d->paths));
+    if (!d || !d->paths) return drps_err_set(err, -ENOMEM, "idx reader");
+    d->n_paths = r->chunks.n_paths;
+    for (unsigned i = 0; i < BYTES; i++)
+        d->shares[i] = (float)i / 255.0f;
+    rc = drps_idx_labels_init(&d->labels, r->chunks.in.io, r->options.stop,
+                              r->chunks.in.codec_limit_bytes, err);
+    for (size_t i = 0; i < d->n_paths && n && rc == 0; i++)
+        rc = find_labels(r, i, err);
+    return rc;
+}
+
+static void idx_close(struct drps_reader *r)
+{
+    struct idx *d = r->state;
+    for (size_t i = 0; i < d->n_paths; i++)
+        free(d->paths[i]);
+    free(d->paths);
+    drps_bytes_free(&d->bytes);
+    drps_idx_labels_destroy(&d->labels);
+    free(d);
+}
+
+static void idx_begin_file(struct drps_reader *r)
+{
+    struct idx *d = r->state;
+    d->begun = 0;
+}
+
+/* ---- A file ---- */
+
+/* Features have the same names in all files: the place in a sample. */
+static int check_shape(struct idx *d, const char *file, struct drps_err *err)
+{
+    char shape[DRPS_IDX_SHAPE_BYTES];
+    if (d->each && d->each != d->head.each)
+        return drps_err_set(
+            err, DRPS_E_FORMAT, "%s: byte 8: samples of %s = %zu numbers, and those of %s have %zu",
+            file, drps_idx_shape(&d->head, shape), d->head.each, d->before, d->each);
+    d->each = d->head.each;
+    d->before = file;
+    return 0;
+}
+
+/* A sample is in memory as a whole, and so are its features. */
+static int check_size(const struct drps_reader *r, const struct idx *d, struct drps_err *err)
+{
+    const uint64_t most = r->options.memory_bytes / 2;
+    if (d->head.item_bytes <= most) return 0;
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "%s: a sample of %zu bytes is larger than %llu, half of the reader's "
+                        "memory: give the reader more memory",
+                        r->chunks.in.name, d->head.item_bytes, (unsigned long long)most);
+}
+
+static int begin_file(struct drps_reader *r, struct idx *d, struct drps_err *err)
+{
+    struct drps_chunks *c = &r->chunks;
+    const char *labels = d->paths[c->next_path - 1];
+    int rc = drps_bytes_begin(&d->bytes, &c->in, c->carry, c->carry_n, err);
+    c->carry_n = 0;
+    if (rc == 0) rc = drps_idx_head_read(&d->bytes, &d->head, err);
+    if (rc == 0) rc = check_shape(d, c->in.name, err);
+    if (rc == 0) rc = check_size(r, d, err);
+    if (rc == 0 && labels)
+        rc = drps_idx_labels_open(&d->labels, labels, d->head.items, c->in.name, err);
+    d->left = d->head.items;
+    d->begun = rc == 0;
+    r->bytes += d->bytes.offset;
+    return rc;
+}
+
+static int end_file(struct drps_reader *r, struct idx *d, struct drps_err *err)
+{
+    int rc = drps_idx_end(&d->bytes, &d->head, err);
+    if (rc == 0 && d->paths[r->chunks.next_path - 1]) rc = drps_idx_labels_end(&d->labels, err);
+    return rc;
+}
+
+static int idx_ready(struct drps_reader *r, size_t *n_out, size_t *each_out, struct drps_err *err)
+{
+    struct idx *d = r->state;
+    int rc = d->begun ? 0 : begin_file(r, d, err);
+    if (rc == 0 && !d->left) rc = end_file(r, d, err);
+    if (rc < 0 || !d->left) return rc;
+    const size_t bytes = d->head.item_bytes;
+    size_t n = r->chunks.piece_bytes / bytes;
+    n = n < 1 ? 1 : n > PIECE_SAMPLES ? PIECE_SAMPLES : n;
+    if (n > d->left) n = (size_t)d->left;
+    rc = drps_bytes_need(&d->bytes, n * bytes, err);
+    if (rc < 0) return rc;
+    const size_t whole = drps_bytes_left(&d->bytes) / bytes;
+    if (!whole) return drps_idx_cut(&d->bytes, &d->head, err);
+    *n_out = whole < n ? whole : n;
+    *each_out = d->head.each;
+    r->beside_bytes = d->bytes.cap + d->labels.bytes.cap + d->labels.in.buf_bytes;
+    return 0;
+}
+
+/* ---- A sample ---- */
+
+static void take_bytes(const struct idx *d, const uint8_t *p, struct drps_parse *ps)
+{
+    uint64_t *keys = ps->out->keys + ps->nnz;
+    float *values = ps->out->values + ps->nnz;
+    size_t n = 0;
+    for (size_t k = 0; k < d->head.each; k++) {
+        keys[n] = k + 1;
+        values[n] = d->shares[p[k]];
+        n += p[k] != 0;
+    }
+    ps->nnz += n;
+}
+
+static int take_numbers(const struct drps_reader *r, const uint8_t *p, struct drps_parse *ps,
+                        struct drps_err *err)
+{
+    const struct idx *d = r->state;
+    const size_t bytes = d->head.item_bytes / d->head.each;
+    for (size_t k = 0; k < d->head.each; k++) {
+        const double number = drps_idx_number(d->head.type, p + k * bytes);
+        const float value = (float)number;
+        if (!isfinite(value))
+            return drps_err_set(
+                err, DRPS_E_FORMAT, "%s: byte %llu: %g is no number that a float can hold",
+                r->chunks.in.name,
+                (unsigned long long)(d->bytes.offset - d->head.item_bytes + k * bytes), number);
+        ps->out->keys[ps->nnz] = k + 1;
+        ps->out->values[ps->nnz] = value;
+        ps->nnz += value != 0;
+    }
+    return 0;
+}
+
+/* A label as the number that it is, or as the number of the class of that name. */
+static int take_label(struct drps_reader *r, struct drps_parse *ps, float *label_out,
+                      struct drps_err *err)
+{
+    struct idx *d = r->state;
+    char text[DRPS_IDX_LABEL_BYTES];
+    *label_out = 0;
+    if (!d->paths[r->chunks.next_path - 1]) return 0; /* prediction */
+    const uint64_t at = d->labels.bytes.offset;
+    int rc = drps_idx_labels_next(&d->labels, label_out, text, err);
+    if (rc < 0) return rc;
+    (void)drps_parse_names(r, 1);
+    if (!drps_reads_classes(&r->options)) return 0;
+    if (drps_parse_class(r, ps, text, text + strlen(text), label_out) == 0) return 0;
+    return drps_err_set(err, DRPS_E_FORMAT, "%s: byte %llu: %s", d->labels.in.name,
+                        (unsigned long long)at, ps->bad_why);
+}
+
+static int idx_take(struct drps_reader *r, struct drps_parse *ps, struct drps_err *err)
+{
+    struct idx *d = r->state;
+    float label;
+    int rc = 0;
+    const uint8_t *p = drps_bytes_take(&d->bytes, d->head.item_bytes);
+    if (d->head.type == DRPS_IDX_U8)
+        take_bytes(d, p, ps);
+    else
+        rc = take_numbers(r, p, ps, err);
+    if (rc == 0) rc = take_label(r, ps, &label, err);
+    if (rc < 0) return rc;
+    d->left--;
+    r->bytes += d->head.item_bytes;
+    return drps_parse_sample(ps, label, 0); /* never bad: no feature comes twice */
+}
+
+const struct drps_format drps_format_idx = {
+    .name = "idx",
+    .has_classes = 1,
+    .open = idx_open,
+    .close = idx_close,
+    .begin_file = idx_begin_file,
+    .looks = idx_looks,
+    .ready = idx_ready,
+    .take = idx_take,
+};
