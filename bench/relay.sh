@@ -512,4 +512,7 @@ if [[ $command = curve ]]; then # one for each model and order, but those that a
     [[ ${option[models]:-fm:16} = fm:16 ]] || topic+=-$(tr : - <<<"${option[models]}")
     [[ ${option[order]:-shuffled} = shuffled ]] || topic+=-${option[order]}
 fi
+case $command-${option[models]:-} in
+ratio-wide-deep:* | ratio-deepfm:* | ratio-dlrm:* | ratio-dcn:*) topic+=-$(tr ' :' '--' <<<"${option[models]}") ;;
+esac
 "$command" | tables "$topic" $labels
