@@ -23,7 +23,8 @@ struct shape {
     const char *name;
     size_t samples, batch_size;
     uint32_t least, most, rows; /* features of a sample, placed ids */
-    int bias, values;           /* values: 0 none, 1 some samples, 2 all */
+    uint32_t common;            /* rows that all batches have */
+    int values;                 /* 0 none, 1 some samples, 2 all */
     int fields;                 /* 0 none, 1 each id has one, 2 any */
 };
 
@@ -56,8 +57,7 @@ static struct samples draw(struct random_source *r, const struct shape *shape)
     assert_true(s.starts && s.ids && s.values && s.labels && s.valued && s.fields);
     for (size_t i = 0; i < shape->samples; i++) {
         size_t n = shape->least + (size_t)random_below(r, shape->most - shape->least + 1);
-        uint32_t at = shape->bias ? 1 + (uint32_t)random_below(r, shape->rows)
-                                  : (uint32_t)random_below(r, shape->rows);
+        uint32_t at = shape->common + (uint32_t)random_below(r, shape->rows);
         s.labels[i] = (float)i;
         s.valued[i] = shape->values == 2 || (shape->values == 1 && random_below(r, 2));
         s.starts[i + 1] = s.starts[i] + n;
@@ -124,9 +124,10 @@ static void check_batch(const struct shape *shape, const struct samples *s, size
     assert_int_equal(b.rows, n);
     assert_int_equal(b.nnz, s->starts[last] - s->starts[first]);
     assert_int_equal(b.local32 != NULL, n > 65536);
-    if (shape->bias) {
-        assert_int_equal(row[0], 0);
-        used[0] = 1;
+    assert_true(n >= shape->common);
+    for (uint32_t i = 0; i < shape->common; i++) {
+        assert_int_equal(row[i], i);
+        used[i] = 1;
     }
     for (size_t i = first; i < last; i++) {
         size_t at = drps_batch_start(&b, i - first);
@@ -175,7 +176,7 @@ static const struct shape shapes[] = {
      .least = 1,
      .most = 82,
      .rows = 5000,
-     .bias = 1,
+     .common = 1,
      .values = 1},
     {.name = "one sample",
      .samples = 1,
@@ -183,14 +184,14 @@ static const struct shape shapes[] = {
      .least = 3,
      .most = 3,
      .rows = 100,
-     .bias = 1},
+     .common = 1},
     {.name = "whole batches",
      .samples = 100,
      .batch_size = 10,
      .least = 1,
      .most = 20,
      .rows = 500,
-     .bias = 1,
+     .common = 1,
      .values = 1},
     {.name = "a rest",
      .samples = 105,
@@ -205,7 +206,7 @@ static const struct shape shapes[] = {
      .least = 8,
      .most = 8,
      .rows = 1000,
-     .bias = 1,
+     .common = 1,
      .values = 2},
     {.name = "uniform, no values",
      .samples = 64,
@@ -218,13 +219,13 @@ static const struct shape shapes[] = {
      .batch_size = 7,
      .most = 2,
      .rows = 50,
-     .bias = 1,
+     .common = 1,
      .values = 1},
     {.name = "no features at all, intercept",
      .samples = 20,
      .batch_size = 7,
      .rows = 50,
-     .bias = 1},
+     .common = 1},
     {.name = "no features at all, no intercept", .samples = 20, .batch_size = 7, .rows = 50},
     {.name = "many rows, narrow",
      .samples = 300,
@@ -232,14 +233,14 @@ static const struct shape shapes[] = {
      .least = 150,
      .most = 200,
      .rows = 60000,
-     .bias = 1},
+     .common = 1},
     {.name = "many rows, wide",
      .samples = 3000,
      .batch_size = 1500,
      .least = 100,
      .most = 100,
      .rows = 4000000,
-     .bias = 1,
+     .common = 1,
      .values = 1},
     {.name = "wide, then narrow",
      .samples = 2600,
@@ -253,7 +254,7 @@ static const struct shape shapes[] = {
      .least = 100,
      .most = 120,
      .rows = 4000,
-     .bias = 1,
+     .common = 1,
      .values = 1},
     {.name = "fields of rows",
      .samples = 400,
@@ -261,7 +262,7 @@ static const struct shape shapes[] = {
      .least = 90,
      .most = 120,
      .rows = 4000,
-     .bias = 1,
+     .common = 1,
      .fields = 1},
     {.name = "fields and values",
      .samples = 105,
@@ -277,14 +278,52 @@ static const struct shape shapes[] = {
      .least = 100,
      .most = 100,
      .rows = 4000000,
-     .bias = 1,
+     .common = 1,
      .fields = 2},
+    {.name = "five rows that all have",
+     .samples = 300,
+     .batch_size = 20,
+     .least = 1,
+     .most = 40,
+     .rows = 500,
+     .common = 5,
+     .values = 1},
+    {.name = "five rows that all have, no features",
+     .samples = 20,
+     .batch_size = 7,
+     .most = 1,
+     .rows = 50,
+     .common = 5},
+    {.name = "five rows that all have, wide",
+     .samples = 1500,
+     .batch_size = 1500,
+     .least = 100,
+     .most = 100,
+     .rows = 4000000,
+     .common = 5},
+    {.name = "more rows that all have than entries, fields",
+     .samples = 12,
+     .batch_size = 4,
+     .least = 1,
+     .most = 2,
+     .rows = 50,
+     .common = 60000,
+     .fields = 2},
+    {.name = "more rows that all have than entries, wide, values",
+     .samples = 12,
+     .batch_size = 4,
+     .least = 1,
+     .most = 2,
+     .rows = 50,
+     .common = 70000,
+     .values = 2,
+     .fields = 1},
     {.name = "batches of one",
      .samples = 40,
      .batch_size = 1,
      .most = 5,
      .rows = 100,
-     .bias = 1,
+     .common = 1,
      .values = 1},
 };
 
@@ -302,7 +341,7 @@ static void check_shapes(struct scratch *s, int mapped, unsigned threads)
         const struct shape *shape = &shapes[c];
         struct samples in = draw(&r, shape);
         const struct batcher_options options = {.batch_size = shape->batch_size,
-                                                .common = (uint32_t)shape->bias,
+                                                .common = shape->common,
                                                 .map = mapped ? map : NULL,
                                                 .threads = threads,
                                                 .field_count = shape->fields ? FIELDS : 0};
