@@ -239,9 +239,9 @@ static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struc
         s->ids[n] = (uint32_t)n;
     for (size_t i = 0; i < found; i++) {
         const uint32_t row = (uint32_t)s->refs[i].key;
-        if (n && s->ids[n - 1] == row)
-            return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_NAMES " gives row %u two names",
-                                row);
+        if (n && s->ids[n - 1] >= row)
+            return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_NAMES " gives row %u %s", row,
+                                row < common ? "a name" : "two names");
         s->rows[s->refs[i].at] = (uint32_t)n;
         s->ids[n++] = row;
     }

@@ -331,11 +331,13 @@ static int check_net(const struct drps_plan_info *i, const char *path, struct dr
     const uint32_t common = drps_plan_common_rows(i);
     struct drps_err why = DRPS_ERR_INIT;
     struct drps_layers net;
-    if (!i->net[0] && !due && common <= 1) return 0;
+    if (!i->net[0] && !due && common > 1)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: an intercept of %u rows", path, common);
+    if (!i->net[0] && !due) return 0;
     if (!due || !i->net[0])
         return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: the algorithm %s with %s net, and %u rows of no feature", path,
-                            i->algo, i->net[0] ? "a" : "no", common);
+                            "%s: the algorithm %s with %s net", path, i->algo,
+                            i->net[0] ? "a" : "no");
     if (drps_plan_layers(i, &net, &why) < 0)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, why.text);
     if (net.factors == i->factors && i->dim == 1 + i->factors &&
