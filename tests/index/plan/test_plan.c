@@ -199,6 +199,97 @@ static void test_plan_hashing_is_checked(void **state)
     }
 }
 
+/* Change tables[0] of a plan. */
+static void set_table(json_t *j, const char *member, json_t *value)
+{
+    json_t *table = json_array_get(json_object_get(j, "tables"), 0);
+    assert_int_equal(json_object_set_new(table, member, value), 0);
+}
+
+/* Move `n` rows from the second table to the first one. */
+static void move_rows(json_t *j, json_int_t n)
+{
+    json_t *tables = json_object_get(j, "tables");
+    json_t *a = json_array_get(tables, 0), *b = json_array_get(tables, 1);
+    set_table(j, "rows", json_integer(json_integer_value(json_object_get(a, "rows")) + n));
+    json_int_t first = json_integer_value(json_object_get(b, "first"));
+    json_int_t rows = json_integer_value(json_object_get(b, "rows"));
+    assert_int_equal(json_object_set_new(b, "first", json_integer(first + n)), 0);
+    assert_int_equal(json_object_set_new(b, "rows", json_integer(rows - n)), 0);
+}
+
+#define NET "x = embedding 4\nh = full 3 x\nscore = full 1 h\n"
+
+enum net_change { NET_TEXT, NET_NONE, NET_ROWS, NET_TABLE, NET_DIM, NET_FACTORS };
+
+/* A net is whole, of the algorithm that has one, and fills the first rows of its plan. */
+static void test_plan_net_is_checked(void **state)
+{
+    static const struct {
+        const char *name, *algo;
+        enum net_change change;
+        const char *text; /* the net's */
+        json_int_t value;
+        const char *fault; /* NULL: it is taken */
+    } rows[] = {
+        {"as it is", "net", NET_TEXT, NET, 0, NULL},
+        {"another remark", "net", NET_TEXT, NET "# as wide", 0, NULL},
+        {"no text", "net", NET_NONE, "", 0, "the algorithm net with no net"},
+        {"an empty text", "net", NET_TEXT, "", 0, "the algorithm net with no net"},
+        {"no net's", "ffm", NET_TEXT, NET, 0, "the algorithm ffm with a net"},
+        {"damaged", "net", NET_TEXT, "x = embeding 4\nscore = full 1 x\n", 0,
+         "line 1: there is no layer `embeding`"},
+        {"as wide as no score", "net", NET_TEXT, "x = embedding 4\nscore = full 2 x\n", 0,
+         "line 2: score has 2 floats"},
+        {"of other factors", "net", NET_TEXT,
+         "x = embedding 5\nh = full 2 x\nh = full 3 h\nscore = full 1 h\n", 0,
+         "for a net of 5 factors"},
+        {"of more parameters", "net", NET_TEXT, "x = embedding 4\nh = full 4 x\nscore = full 1 h\n",
+         0, "for a net of 4 factors and"},
+        {"as large, without fields", "net", NET_TEXT,
+         "x = bag 4\nh = full 11 x\nscore = full 1 h\n", 0, "for a net of 4 factors and"},
+        {"a row more", "net", NET_ROWS, NET, 1, "for a net of 4 factors and"},
+        {"a row less", "net", NET_ROWS, NET, -1, "for a net of 4 factors and"},
+        {"no table", "net", NET_TABLE, NET, 0, "4 factors, 5 floats a row, 0 rows"},
+        {"another dim", "net", NET_DIM, NET, 6, "4 factors, 6 floats a row"},
+        {"other factors", "net", NET_FACTORS, NET, 5, "factors"},
+        {"an intercept of two rows", "lor", NET_ROWS, NULL, 1, "an intercept of 2 rows"},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct case_run c;
+        struct drps_err err = DRPS_ERR_INIT;
+        const int due = strcmp(rows[i].algo, "net") == 0;
+        case_begin(&c, s, case_input(s, "input", CASE_LIBFFM, 60, 20, 41), rows[i].algo);
+        scratch_write(scratch_path(s, "net.txt"), NET, sizeof(NET) - 1);
+        c.options.net = due ? scratch_path(s, "net.txt") : NULL;
+        c.options.force = 1;
+        case_compile(&c);
+        struct drps_plan *plan = open_plan(s);
+        json_t *j = json_deep_copy(plan->json);
+        char *path = drps_path_join(plan->dir, "plan.json"), *dir = strdup(plan->dir);
+        drps_plan_close(plan);
+        if (rows[i].change == NET_NONE) assert_int_equal(json_object_del(j, "net"), 0);
+        if (rows[i].change == NET_TEXT)
+            assert_int_equal(json_object_set_new(j, "net", json_string(rows[i].text)), 0);
+        if (rows[i].change == NET_ROWS) move_rows(j, rows[i].value);
+        if (rows[i].change == NET_TABLE) set_table(j, "name", json_string("w"));
+        if (rows[i].change == NET_DIM)
+            assert_int_equal(json_object_set_new(j, "dim", json_integer(rows[i].value)), 0);
+        if (rows[i].change == NET_FACTORS)
+            assert_int_equal(json_object_set_new(j, "factors", json_integer(rows[i].value)), 0);
+        assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+        const int rc = drps_plan_open(drps_io_os(), dir, &plan, &err);
+        if (rc != (rows[i].fault ? DRPS_E_CORRUPT : 0) ||
+            (rows[i].fault && !strstr(err.text, rows[i].fault)))
+            fail_msg("%s: %d %s", rows[i].name, rc, err.text);
+        drps_plan_close(plan);
+        json_decref(j);
+        free(path);
+        free(dir);
+    }
+}
+
 /* Plans of before some members had their names of today. */
 static void test_plan_of_older_names_opens(void **state)
 {
@@ -554,6 +645,7 @@ int main(void)
         SCRATCH_TEST(test_plan_of_before_says_rank),
         SCRATCH_TEST(test_plan_has_a_share_of_ones),
         SCRATCH_TEST(test_plan_hashing_is_checked),
+        SCRATCH_TEST(test_plan_net_is_checked),
         SCRATCH_TEST(test_plan_of_older_names_opens),
         SCRATCH_TEST(test_plan_says_how_many_servers),
         SCRATCH_TEST(test_plan_bounds_its_ranks),
