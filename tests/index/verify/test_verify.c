@@ -77,13 +77,18 @@ enum with { SOME_SLOTS, HANDS_ON, OWN_SLOTS };
 static void make_one(struct scratch *s, enum case_format format, const char *algo, uint32_t workers,
                      enum with with)
 {
-    const int hands_on = with == HANDS_ON;
+    static const char net[] = "x = embedding 4\nscore = full 1 x\n";
+    const int hands_on = with == HANDS_ON, is_net = strcmp(algo, "net") == 0;
     struct case_run c;
+    char path[SCRATCH_PATH_BYTES];
+    (void)snprintf(path, sizeof(path), "%s", scratch_path(s, "net.txt"));
+    scratch_write(path, net, sizeof(net) - 1);
     case_begin(&c, s, case_input(s, "input", format, 120, 300, 41), algo);
+    c.options.net = is_net ? path : NULL;
     c.options.batch_size = hands_on ? 4 : 10;
     c.options.test_fraction = 0.3;
     c.options.workers = workers;
-    c.options.residual_slots = workers > 1 && !hands_on ? 40 : 0;
+    c.options.residual_slots = workers > 1 && !hands_on && !is_net ? 40 : 0;
     if (with == OWN_SLOTS) c.options.residual_slots = UINT64_MAX;
     c.options.own_slots = with == OWN_SLOTS;
     c.options.hand_on = hands_on ? UINT64_MAX : 0;
@@ -1018,6 +1023,97 @@ static void test_verify_follows_rows_of_samples(void **state)
     }
 }
 
+/* ---- Rows that all batches have ---- */
+
+enum { NET_ROWS = 5 }; /* 22 parameters, of 5 fields, in rows of 5 floats */
+
+static void other_common_row(struct records *r)
+{
+    uint32_t list[LIST_MOST];
+    const size_t n = list_of(r, 3, list);
+    assert_true(n > NET_ROWS && list[NET_ROWS - 1] == NET_ROWS - 1);
+    assert_true(list[NET_ROWS] > NET_ROWS);
+    list[NET_ROWS - 1]++;
+    put_list(r, 3, list, n);
+}
+
+static void too_few_rows(struct records *r)
+{
+    uint32_t list[LIST_MOST];
+    (void)list_of(r, 3, list);
+    put_list(r, 3, list, NET_ROWS - 1);
+}
+
+/* Another entry has the row, too. */
+static int is_shared(const struct drps_batch *b, size_t entry)
+{
+    for (size_t j = 0; j < b->nnz; j++)
+        if (j != entry && b->local16[j] == b->local16[entry]) return 1;
+    return 0;
+}
+
+/* The first entry of a sample has the last of these rows in place of its own, which another one
+ * has.
+ */
+static void entry_of_common_row(struct records *r)
+{
+    static unsigned char plain[1 << 17] __attribute__((aligned(8))), record[1 << 17];
+    struct drps_batch b;
+    struct drps_batch_pieces out;
+    size_t bytes, n = 0, at = 0;
+    assert_int_equal(drps_batch_unpack(r->pieces[1].data, r->pieces[1].bytes, plain, sizeof(plain),
+                                       &bytes, NULL),
+                     0);
+    assert_int_equal(drps_batch_decode_unpacked(plain, bytes, &b, NULL), 0);
+    while (at < b.samples && !is_shared(&b, drps_batch_start(&b, at)))
+        at++;
+    assert_true(at < b.samples);
+    ((uint16_t *)(uintptr_t)b.local16)[drps_batch_start(&b, at)] = NET_ROWS - 1;
+    drps_batch_encode(&b, &out);
+    for (size_t i = 0; i < out.n; n += out.pieces[i++].bytes)
+        memcpy(record + n, out.pieces[i].data, out.pieces[i].bytes);
+    replace(r, 1, record, n);
+}
+
+static void name_of_common_row(struct records *r)
+{
+    drps_put_u32(name_row(r, 3), NET_ROWS - 1);
+}
+
+static void test_verify_finds_rows_of_a_net(void **state)
+{
+    static const struct {
+        const char *file;
+        uint32_t kind;
+        void (*change)(struct records *r);
+        const char *wants;
+    } cases[] = {
+        {"rows.rec", DRPS_KIND_ROWS, other_common_row,
+         "rows.rec: record 3|does not begin with the 5 rows that every batch has"},
+        {"rows.rec", DRPS_KIND_ROWS, too_few_rows, "rows.rec: record 3|rows, but the batch"},
+        {"data.rec", DRPS_KIND_DATA, entry_of_common_row,
+         "data.rec: record 1|an entry has row 4, which all batches have"},
+        {"names.rec", DRPS_KIND_NAMES, name_of_common_row,
+         "names.rec: name 3|outside of its table"},
+    };
+    struct scratch *s = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        static struct records r;
+        char dir[SCRATCH_PATH_BYTES];
+        (void)snprintf(dir, sizeof(dir), "%s", scratch_path(s, "plan"));
+        make(s, CASE_LIBFFM, "net", 1);
+        assert_whole(dir);
+        read_records(&r, dir, cases[i].file, cases[i].kind);
+        cases[i].change(&r);
+        write_records(&r);
+        sign(dir);
+        const struct drps_findings found = check(dir);
+        if (!says(&found, cases[i].wants))
+            fail_msg("%zu: %s", i, found.problems ? found.kept[0].text : "whole");
+        edited_remove(dir);
+    }
+}
+
 static void test_verify_is_whole_for_every_kind(void **state)
 {
     static const struct {
@@ -1026,7 +1122,8 @@ static void test_verify_is_whole_for_every_kind(void **state)
         uint32_t workers;
     } cases[] = {{CASE_LIBSVM, "topic", 1}, {CASE_LIBSVM, "svm", 1},  {CASE_LIBSVM, "fm", 3},
                  {CASE_RATINGS, "lmf", 1},  {CASE_RATINGS, "lmf", 2}, {CASE_CSV, "lor", 1},
-                 {CASE_CSV, "fm", 2},       {CASE_CSV, "ffm", 1},     {CASE_LIBFFM, "ffm", 3}};
+                 {CASE_CSV, "fm", 2},       {CASE_CSV, "ffm", 1},     {CASE_LIBFFM, "ffm", 3},
+                 {CASE_LIBFFM, "net", 3},   {CASE_CSV, "net", 1}};
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *dir = scratch_path(s, "plan");
@@ -1152,6 +1249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_verify_follows_rows_that_are_handed_on),
         SCRATCH_TEST(test_verify_follows_rows_of_samples),
+        SCRATCH_TEST(test_verify_finds_rows_of_a_net),
         SCRATCH_TEST(test_verify_is_whole_for_every_kind),
         SCRATCH_TEST(test_verify_finds_consistent_damage),
         SCRATCH_TEST(test_verify_finds_other_weights),
