@@ -335,8 +335,7 @@ static int check_net(const struct drps_plan_info *i, const char *path, struct dr
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: an intercept of %u rows", path, common);
     if (!i->net[0] && !due) return 0;
     if (!due || !i->net[0])
-        return drps_err_set(err, DRPS_E_CORRUPT,
-                            "%s: the algorithm %s with %s net", path, i->algo,
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: the algorithm %s with %s net", path, i->algo,
                             i->net[0] ? "a" : "no");
     if (drps_plan_layers(i, &net, &why) < 0)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, why.text);

@@ -1270,6 +1270,62 @@ static void test_init_row_factors_are_uniform_and_weights_zero(void **state)
     }
 }
 
+/* A net's parameters lie in the first rows one after another: J intercepts, of which the first has
+ * a start of its own; weights that are random, as wide as their layer asks; biases and what is left
+ * of the last row, which are 0. */
+static void test_init_row_of_a_net(void **state)
+{
+    enum { INTERCEPTS = 2, HIDDEN = 3, DIM = 5, FIRST = INTERCEPTS + 4 /* b of the bag */ };
+    enum { SECOND = FIRST + 5 * HIDDEN };
+    enum { CROSS = SECOND + (HIDDEN + 1) * HIDDEN, LAST = CROSS + 2 * HIDDEN };
+    enum { FLOATS = LAST + (HIDDEN + 1) * INTERCEPTS, ROWS = (FLOATS + DIM - 1) / DIM };
+    const struct drps_model_terms terms = {.algo = "net",
+                                           .net = "x = bag 4\nh = full 3 x\ng = full 3 h\n"
+                                                  "h = cross h g\nscore = full classes h\n",
+                                           .factors = 4,
+                                           .classes = INTERCEPTS};
+    struct drps_model model, other;
+    struct drps_err err = DRPS_ERR_INIT;
+    float first[ROWS * DIM], again[DIM], feature[DIM];
+    (void)state;
+    if (drps_model_settle(&model, &terms, &err) < 0 ||
+        drps_model_set_fields(&model, 0, 0, &err) < 0)
+        fail_msg("%s", err.text);
+    model.bias_start = 3.5f;
+    model.seed = seed;
+    assert_int_equal(model.layers.floats, FLOATS);
+    assert_int_equal(drps_model_common_rows(&model), ROWS);
+    assert_true(ROWS * DIM > FLOATS);
+    for (uint64_t id = 0; id < ROWS; id++)
+        drps_model_init_row(&model, id, first + id * DIM);
+    for (size_t i = 0; i < (size_t)ROWS * DIM; i++) {
+        double wide = 0; /* 0: it is 0 */
+        if (i >= FIRST && i < FIRST + 4 * HIDDEN) wide = sqrt(6.0 / 4);
+        if (i >= SECOND && i < SECOND + HIDDEN * HIDDEN) wide = sqrt(6.0 / HIDDEN);
+        if (i >= CROSS && i < CROSS + HIDDEN) wide = sqrt(1.0 / HIDDEN);
+        if (i >= LAST && i < LAST + HIDDEN * INTERCEPTS) wide = sqrt(6.0 / HIDDEN);
+        const double found = (double)first[i];
+        if (i == 0 ? first[0] != 3.5f : wide > 0 ? found == 0 || fabs(found) > wide : found != 0)
+            fail_msg("parameter %zu is %g", i, found);
+        for (size_t j = FIRST; j < i && wide > 0; j++)
+            if (first[j] == first[i]) fail_msg("parameters %zu and %zu are alike", j, i);
+    }
+
+    drps_model_init_row(&model, 2, again); /* weights of the first full layer */
+    assert_memory_equal(again, first + 2 * DIM, sizeof(again));
+    other = model;
+    other.seed++;
+    drps_model_init_row(&other, 2, again);
+    for (size_t k = 0; k < DIM; k++)
+        assert_true(again[k] != first[2 * DIM + k]);
+
+    /* Rows behind them are features': no weight, and factors that are not those of the net. */
+    drps_model_init_row(&model, ROWS, feature);
+    assert_true(feature[0] == 0);
+    for (size_t k = 1; k < DIM; k++)
+        assert_true(feature[k] != 0 && fabsf(feature[k]) <= 0.1f / sqrtf(4));
+}
+
 static void test_init_row_intercept_starts_at_bias_start(void **state)
 {
     static const struct {
@@ -1327,6 +1383,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_init_row_depends_on_seed_and_id_only),
         cmocka_unit_test(test_init_row_factors_are_uniform_and_weights_zero),
         cmocka_unit_test(test_algorithms_fit_their_losses),
+        cmocka_unit_test(test_init_row_of_a_net),
         cmocka_unit_test(test_init_row_intercept_starts_at_bias_start),
     };
 
