@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -165,6 +166,51 @@ static void test_feed_of_a_rank_begins_at_any_step(void **state)
     world_end(w);
 }
 
+/* By range the first ranks have fewer rows than the net, whose 82 are in all batches. */
+static void test_feed_of_ranks_with_parts_of_a_net(void **state)
+{
+    static const char net[] = "x = numbers 3\nh = full 16 x\nscore = full 1 h\n";
+    enum { WORKERS = 3, NET_ROWS = 1 + 4 * 16 + 17 };
+    struct scratch *s = *state;
+    struct case_run c;
+    uint64_t found = 0, least = NET_ROWS;
+    char path[SCRATCH_PATH_BYTES];
+    (void)snprintf(path, sizeof(path), "%s", scratch_path(s, "net.txt"));
+    scratch_write(path, net, sizeof(net) - 1);
+    case_begin(&c, s, case_input(s, "input", CASE_LIBFFM, 100, 40, 3), "net");
+    c.options.net = path;
+    c.options.batch_size = 10;
+    c.options.workers = WORKERS;
+    c.options.partition = "range";
+    case_compile(&c);
+    for (uint32_t rank = 0; rank < WORKERS; rank++) {
+        struct drps_plan *part;
+        struct drps_feed *feed;
+        struct drps_feed_share share;
+        struct drps_feed_union u;
+        struct drps_err err = DRPS_ERR_INIT;
+        assert_int_equal(drps_plan_open_rank(drps_io_os(), c.out, rank, &part, &err), 0);
+        const uint64_t first = part->info.ranks.first_row, rows = part->info.rows;
+        const uint64_t due = first >= NET_ROWS         ? 0
+                             : NET_ROWS - first < rows ? NET_ROWS - first
+                                                       : rows;
+        if (rows < least) least = rows;
+        assert_int_equal(drps_feed_open(part, NET_ROWS, &feed, NULL), 0);
+        assert_int_equal(drps_feed_start(feed, 0, 1, BUFFER, 0, NULL), 0);
+        for (uint64_t i = 0; i < steps_of(part); i++) {
+            assert_int_equal(drps_feed_next_share(feed, &share, NULL), 0);
+            if (drps_feed_next_union(feed, &u, &err) < 0) fail_msg("rank %u: %s", rank, err.text);
+            assert_true(u.n >= due);
+            if (due) assert_int_equal(u.ids[due - 1], due - 1);
+        }
+        found += due;
+        drps_feed_close(feed);
+        drps_plan_close(part);
+    }
+    assert_int_equal(found, NET_ROWS);
+    assert_true(least < NET_ROWS);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -175,6 +221,7 @@ int main(void)
         SCRATCH_TEST(test_feed_counts_samples_from_any_step_on),
         SCRATCH_TEST(test_feed_has_no_step_behind_an_epoch),
         cmocka_unit_test(test_feed_of_a_rank_begins_at_any_step),
+        SCRATCH_TEST(test_feed_of_ranks_with_parts_of_a_net),
     };
     return cmocka_run_group_tests_name("feed", tests, NULL, NULL);
 }
