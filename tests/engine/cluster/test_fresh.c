@@ -82,7 +82,25 @@ static size_t write_message(const struct side *k, struct rows *r, unsigned char 
     return at;
 }
 
-static void check_round_trip(uint32_t factors, int intercept, uint64_t first_row, uint64_t one_in)
+/* The model becomes that of a net, whose parameters begin as random numbers in rows 0 to 41 where a
+ * row is one float. */
+static void make_net(struct side *k)
+{
+    struct drps_model *m = &k->server.model;
+    struct drps_err err = DRPS_ERR_INIT;
+    const char *text = m->factors == 3   ? "x = bag 3\nh = full 8 x\nscore = full 1 h"
+                       : m->factors == 2 ? "x = bag 2\nh = full 8 x\nscore = full 1 h"
+                       : m->factors      ? "x = bag 1\nh = full 8 x\nscore = full 1 h"
+                                         : "x = numbers 3\nh = full 8 x\nscore = full 1 h";
+    m->algo = DRPS_ALGO_NET;
+    m->has_bias = 1;
+    if (drps_layers_parse(&m->layers, text, &err) < 0 ||
+        drps_layers_shape(&m->layers, 3, 1, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void check_round_trip(uint32_t factors, int intercept, int net, uint64_t first_row,
+                             uint64_t one_in)
 {
     static struct rows r;
     static unsigned char data[ROWS * (MOST_DIM + 1) * sizeof(float)];
@@ -90,6 +108,7 @@ static void check_round_trip(uint32_t factors, int intercept, uint64_t first_row
     struct side k;
     int packed;
     open_side(&k, factors, intercept, first_row);
+    if (net) make_net(&k);
     draw_rows(&k, &r, one_in);
     const size_t row = k.server.model.dim * sizeof(float);
     const size_t bytes = write_message(&k, &r, data, &packed);
@@ -122,7 +141,8 @@ static void test_fresh_messages_come_back_as_they_were(void **state)
 {
     (void)state;
     for (int i = 0; i < 300; i++)
-        check_round_trip((uint32_t)draw(MOST_DIM), (int)draw(2), draw(2) * FIRST_ROW, 1 + draw(40));
+        check_round_trip((uint32_t)draw(MOST_DIM), (int)draw(2), (int)draw(2),
+                         draw(2) * draw(FIRST_ROW), 1 + draw(40));
 }
 
 /* The intercept of a model without factors begins as something, which marks cannot say. */
