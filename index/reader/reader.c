@@ -665,7 +665,7 @@ static int check_fields(const struct drps_reader *r, struct drps_err *err)
     return drps_err_set(err, DRPS_E_CONFIG,
                         "%s: a field-aware model needs fields, and format %s has none: give the "
                         "data as libffm, or as csv, jsonl, criteo, avazu or ratings, whose "
-                        "columns are the fields",
+                        "columns are the fields (in a net, `bag` needs none)",
                         r->chunks.in.name, r->format->name);
 }
 

@@ -131,8 +131,8 @@ int drps_run_take_fields(struct index_run *r, struct drps_err *err)
     r->info->field_count = n;
     if (read <= n) return 0;
     return drps_err_set(err, DRPS_E_FORMAT,
-                        "a sample has the field %u, and %s has the fields 0 to %u, for each of "
-                        "which a row has factors: make a plan of all data together, without a base",
+                        "a sample has the field %u, and %s has the fields 0 to %u, as many as the "
+                        "model is made for: make a plan of all data together, without a base",
                         read - 1, r->base->dir, n - 1);
 }
 

@@ -192,7 +192,8 @@ static void test_idx_options(void **state)
          BYTES(IMAGES),
          {.label_files = csv, .label_files_n = 1, .fields = 1},
          "0: a field-aware model needs fields, and format idx has none: give the data as libffm, "
-         "or as csv, jsonl, criteo, avazu or ratings, whose columns are the fields"},
+         "or as csv, jsonl, criteo, avazu or ratings, whose columns are the fields (in a net, "
+         "`bag` needs none)"},
         {"a label column",
          BYTES(IMAGES),
          {.csv_label = "y"},

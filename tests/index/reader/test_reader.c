@@ -264,7 +264,8 @@ static void test_reader_fields(void **state)
          .input = "1 2:3\n",
          .error =
              "0: a field-aware model needs fields, and format libsvm has none: give the data as "
-             "libffm, or as csv, jsonl, criteo, avazu or ratings, whose columns are the fields"},
+             "libffm, or as csv, jsonl, criteo, avazu or ratings, whose columns are the fields (in "
+             "a net, `bag` needs none)"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
