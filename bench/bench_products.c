@@ -107,7 +107,6 @@ int main(int argc, char **argv)
     j.scores = malloc((tile > block ? tile : block) * sizeof(*j.scores));
     j.scratch = malloc(drps_product_scratch(j.d));
     if (!j.scores || !j.scratch) die("no memory");
-    drps_product_one_thread();
     if (drps_product_has_blas()) {
         measure(&j, "sgemm-tiles", drps_product_blas, TILE_USERS, TILE_ITEMS);
         measure(&j, "sgemm-blocks", drps_product_blas, j.users, BLOCK_ITEMS);

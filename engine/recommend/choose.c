@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/drps_clock.h"
+#include "engine/model/math/drps_blas.h"
 
 enum { TRY_QUERIES = 120, TRY_ITEMS = 512, TRIES = 3 };
 
@@ -41,9 +42,8 @@ static drps_product fastest(size_t d)
 drps_product drps_product_choose(enum drps_products wanted, size_t d, unsigned threads)
 {
     if (!drps_product_has_blas()) return drps_product_own;
-    drps_product_one_thread();
     if (wanted == DRPS_PRODUCTS_OPENBLAS) return drps_product_blas;
-    if (wanted == DRPS_PRODUCTS_OWN || (threads > 1 && drps_product_takes_turns()))
+    if (wanted == DRPS_PRODUCTS_OWN || (threads > 1 && drps_blas_takes_turns()))
         return drps_product_own;
     return fastest(d);
 }

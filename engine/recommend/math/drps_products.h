@@ -26,12 +26,8 @@ void drps_product_ref(const float *queries, size_t q, const float *items, size_t
 
 /* Whether this build has OpenBLAS; if not, drps_product_blas() is drps_product_own(). */
 int drps_product_has_blas(void);
-/* It uses no threads of its own, once drps_product_one_thread() was called. */
 void drps_product_blas(const float *queries, size_t q, const float *items, size_t n, size_t d,
                        float *scores, void *scratch);
-void drps_product_one_thread(void);
-/* Calls of several threads take turns, where this OpenBLAS is built for one. */
-int drps_product_takes_turns(void);
 
 /*
  * A product's score s and the exact inner product e of the same floats: |s - e| <= error *

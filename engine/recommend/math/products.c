@@ -6,14 +6,8 @@
 
 #ifdef DRPS_WITH_OPENBLAS
 #include <cblas.h>
-#include <pthread.h>
 
-/* cblas.h of another library does not declare these. */
-void openblas_set_num_threads(int threads);
-int openblas_get_parallel(void);
-
-/* Calls of several threads share buffers in a serial build of OpenBLAS. */
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+#include "engine/model/math/drps_blas.h"
 #endif
 
 void drps_product_ref(const float *queries, size_t q, const float *items, size_t n, size_t d,
@@ -35,39 +29,20 @@ int drps_product_has_blas(void)
     return 1;
 }
 
-int drps_product_takes_turns(void)
-{
-    return openblas_get_parallel() == 0;
-}
-
 void drps_product_blas(const float *queries, size_t q, const float *items, size_t n, size_t d,
                        float *scores, void *scratch)
 {
-    const int turns = drps_product_takes_turns();
     (void)scratch;
-    if (turns) (void)pthread_mutex_lock(&turn);
+    drps_blas_begin();
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)q, (int)n, (int)d, 1, queries, (int)d,
                 items, (int)d, 0, scores, (int)n);
-    if (turns) (void)pthread_mutex_unlock(&turn);
+    drps_blas_end();
 }
 
-void drps_product_one_thread(void)
-{
-    openblas_set_num_threads(1);
-}
 #else
 int drps_product_has_blas(void)
 {
     return 0;
-}
-
-int drps_product_takes_turns(void)
-{
-    return 0;
-}
-
-void drps_product_one_thread(void)
-{
 }
 
 void drps_product_blas(const float *queries, size_t q, const float *items, size_t n, size_t d,

@@ -3,14 +3,8 @@
 
 #ifdef DRPS_WITH_OPENBLAS
 #include <cblas.h>
-#include <pthread.h>
 
-void openblas_set_num_threads(int threads); /* cblas.h of another library does not declare it */
-#endif
-
-#ifdef DRPS_WITH_OPENBLAS
-/* Calls of several threads share buffers in a serial build of OpenBLAS. */
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+#include "engine/model/math/drps_blas.h"
 #endif
 
 enum { BLOCK = 256 }; /* floats of each u that are doubles at a time */
@@ -57,8 +51,7 @@ static void take_block(const struct drps_vectors *batch, size_t from, size_t wid
 void drps_gram_dense(const struct drps_vectors *batch, void *scratch, double *gram_out)
 {
     const size_t n = batch->n, dim = batch->dim;
-    (void)pthread_mutex_lock(&turn);
-    openblas_set_num_threads(1);
+    drps_blas_begin();
     for (size_t i = 0; i < n * n; i++)
         gram_out[i] = 0;
     for (size_t from = 0; n && from < dim; from += BLOCK) {
@@ -67,7 +60,7 @@ void drps_gram_dense(const struct drps_vectors *batch, void *scratch, double *gr
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)width, 1, scratch,
                     (int)width, 1, gram_out, (int)n);
     }
-    (void)pthread_mutex_unlock(&turn);
+    drps_blas_end();
     mirror(gram_out, n);
 }
 #else
