@@ -152,9 +152,10 @@ static int set_format(struct drps_index_options *o, struct drps_err *err)
 {
     const struct drps_algorithm *a = drps_algorithm_find(o->algo);
     const int has_fields = drps_algorithm_has_fields(a);
-    o->reader.format = a && drps_algorithm_rates(a)           ? "ratings"
-                       : has_fields && o->matrix->fields.data ? "libffm"
-                                                              : "libsvm";
+    const int may_have = has_fields || (a && drps_algorithm_is_net(a));
+    o->reader.format = a && drps_algorithm_rates(a)         ? "ratings"
+                       : may_have && o->matrix->fields.data ? "libffm"
+                                                            : "libsvm";
     if (has_fields && !o->matrix->fields.data)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the algorithm %s needs the field of each column: the matrix has none",

@@ -39,7 +39,7 @@ class Matrix:
         Labels: numbers.
     sample_weight : array of shape (n_samples,), optional
     fields : array of shape (n_columns,), optional
-        Field of each column, for ``ffm``.
+        Field of each column, for ``ffm`` and nets that look at fields.
 
     Notes
     -----

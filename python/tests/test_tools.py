@@ -35,6 +35,28 @@ def test_models_are_those_of_the_tools(tmp_path, tool, algo, settings):
         assert drps.describe(model)["content"] == drps.describe(tmp_path / "tool.model")["content"], name
 
 
+@pytest.mark.parametrize("net", ["mlp", "deepfm"])
+def test_nets_of_matrices_are_those_of_the_tools(tmp_path, tool, net):
+    X, y = clicks()
+    fields = np.arange(300, dtype=np.int32) % 7
+    with open(tmp_path / "d.ffm", "w") as file:
+        for label, row in zip(y, X):
+            file.write(f"{label}" + "".join(f" {fields[c]}:{c}:{v:.9g}" for c, v in zip(row.indices, row.data)) + "\n")
+    tool("drps-index", tmp_path / "d.ffm", "--algo", net, "--factors=4", "-o", tmp_path / "tool.plan", "--memory=1G", "-q")
+    tool("drps-train", tmp_path / "tool.plan", "-o", tmp_path / "tool.model", "--epochs=2", "--memory=1G", "-q")
+    plan, model = tmp_path / "plan", tmp_path / "model"
+    drps.index(drps.Matrix(X, y, fields=fields), plan, algo=net, factors=4, memory="1G")
+    drps.train(plan, model, epochs=2, memory="1G")
+    assert content(plan) == content(tmp_path / "tool.plan")
+    assert drps.describe(model)["content"] == drps.describe(tmp_path / "tool.model")["content"]
+    assert drps.Model(model).score(drps.Matrix(X, fields=fields)).shape == (1200,)
+
+
+def test_nets_that_look_at_fields_need_them(tmp_path):
+    with pytest.raises(drps.SettingError, match="needs fields"):
+        drps.index(clicks(), tmp_path / "plan", algo="deepfm")
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_all_types_of_arrays_give_the_same_plan(tmp_path, dtype, index):

@@ -32,7 +32,7 @@ struct drps_matrix {
     struct drps_array values;  /* [starts[samples]] F32 or F64; none: all are 1 */
     struct drps_array labels;  /* [samples] of any type; not needed where a model scores */
     struct drps_array weights; /* [samples] F32 or F64, not negative; none: all are 1 */
-    struct drps_array fields;  /* ffm: [columns] I32 or I64, the field of each column, from 0 */
+    struct drps_array fields;  /* ffm, net: [columns] I32 or I64, each column's field, from 0 */
     uint64_t entries; /* how many there are in indices and values; 0: starts[samples] is believed */
     void *reserved[4]; /* zero */
 };
