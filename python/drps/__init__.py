@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from . import plot
     from .estimators import (
         FFMClassifier, FMClassifier, FMRegressor, LinearRegression, LinearSVC, LogisticRegression, MatrixFactorization,
-        SGDClassifier, SGDRegressor,
+        NetClassifier, NetRegressor, SGDClassifier, SGDRegressor,
     )
 
 __version__ = "0.1.0"
 
 _ESTIMATORS = (
     "FFMClassifier", "FMClassifier", "FMRegressor", "LinearRegression", "LinearSVC", "LogisticRegression", "MatrixFactorization",
-    "SGDClassifier", "SGDRegressor",
+    "NetClassifier", "NetRegressor", "SGDClassifier", "SGDRegressor",
 )
 
 __all__ = [

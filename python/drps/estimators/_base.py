@@ -55,6 +55,9 @@ class DrpsEstimator(BaseEstimator):
     def _fields(self) -> Any:
         return None
 
+    #: Checks of scikit-learn that are left out, and why.
+    _xfail = {"check_sample_weights_invariance": "batches are cut by samples, so a sample of weight 0 moves others to other batches"}
+
     # ---- Fitting ----
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None) -> Any:

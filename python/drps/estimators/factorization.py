@@ -12,6 +12,18 @@ from .linear import _documented, _STEPS
 MOST_FIELDS = 256  # that columns are taken for where nobody says which fields they are of
 
 
+def fields_of_columns(fields: Any, columns: int) -> np.ndarray:
+    """The field of each column, as the user says; None: each is a field of its own."""
+    if fields is None:
+        if columns > MOST_FIELDS:
+            raise ValueError(f"fields: {columns} columns are too many for a field each: say which field each column is of")
+        return np.arange(columns, dtype=np.int32)
+    fields = np.asarray(fields)
+    if fields.shape != (columns,) or fields.dtype.kind not in "iu":
+        raise ValueError(f"fields: {columns} whole numbers are needed, a field for each column")
+    return fields.astype(np.int32)
+
+
 class _Factors(DrpsEstimator):
     _name = "fm"
     _task = "classification"
@@ -233,11 +245,4 @@ class FFMClassifier(FMClassifier):
         columns = getattr(self, "n_features_in_", None)
         if columns is None:
             return None
-        if self.fields is None:
-            if columns > MOST_FIELDS:
-                raise ValueError(f"fields: {columns} columns are too many for a field each: say which field each column is of")
-            return np.arange(columns, dtype=np.int32)
-        fields = np.asarray(self.fields)
-        if fields.shape != (columns,) or fields.dtype.kind not in "iu":
-            raise ValueError(f"fields: {columns} whole numbers are needed, a field for each column")
-        return fields.astype(np.int32)
+        return fields_of_columns(self.fields, columns)
