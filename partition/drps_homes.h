@@ -47,9 +47,10 @@ struct drps_home_load {
 
 /*
  * home_out [stream->rows] and load_out [W] are caller-owned. No machine holds more than 1.25 times
- * the average rows, or the average and one. Within that the busiest link carries at most 1.05 times
- * the average, unless rows that others could serve instead are too few for it. Averages are those
- * of the machines that may hold rows: the others' links are what their workers pull.
+ * the average rows, or the average and one, but for the rows that stay on the first. Within that
+ * the busiest link carries at most 1.05 times the average, unless rows that others could serve
+ * instead are too few for it. Averages are those of the machines that may hold rows: the others'
+ * links are what their workers pull.
  *
  * Memory: none. Passes over the rows: 1, and up to 8 where links are uneven; where rows are, up to
  * 33 more.
