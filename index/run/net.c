@@ -1,5 +1,6 @@
 /* The net of a plan: read before the samples, and given its widths when fields and classes are
  * known. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,11 @@ static int read_net(struct index_run *r, const char *path, struct drps_err *err)
     char *text = NULL;
     size_t n;
     int rc = drps_io_read_text(r->io, path, DRPS_LAYERS_TEXT - 1, &text, &n, err);
+    if (rc == -ENOENT) {
+        drps_err_clear(err);
+        if (drps_layers_named(&r->layers, path, 0, err) < 0) /* says which names there are */
+            (void)drps_err_context(err, "there is no file %s", path);
+    }
     if (rc == 0 && !is_utf8(text, n))
         rc = drps_err_set(err, DRPS_E_CONFIG, "%s is no UTF-8 text: save it as such", path);
     if (rc == 0) rc = parse(r, text, path, err);
