@@ -152,12 +152,13 @@ static void net_backward(const struct drps_model *model, const struct drps_batch
 }
 
 static const struct kernels predictors[] = {
-    [DRPS_PREDICTOR_LINEAR] = {DRPS_LINEAR_CHUNK, 0, linear_forward, linear_backward},
-    [DRPS_PREDICTOR_MF] = {DRPS_MF_CHUNK, 0, mf_forward, mf_backward},
-    [DRPS_PREDICTOR_FM] = {DRPS_FM_CHUNK, 1, fm_forward, fm_backward},
-    [DRPS_PREDICTOR_FFM] = {DRPS_FFM_CHUNK, 0, ffm_forward, ffm_backward},
-    [DRPS_PREDICTOR_MATRIX] = {DRPS_MATRIX_CHUNK, 0, matrix_forward, matrix_backward},
-    [DRPS_PREDICTOR_TOPIC] = {DRPS_LINEAR_CHUNK, 0, NULL, NULL}, /* engine/topic/ has its passes */
+    [DRPS_PREDICTOR_LINEAR] = {DRPS_LINEAR_CHUNK, 0, linear_forward, linear_backward, NULL},
+    [DRPS_PREDICTOR_MF] = {DRPS_MF_CHUNK, 0, mf_forward, mf_backward, NULL},
+    [DRPS_PREDICTOR_FM] = {DRPS_FM_CHUNK, 1, fm_forward, fm_backward, NULL},
+    [DRPS_PREDICTOR_FFM] = {DRPS_FFM_CHUNK, 0, ffm_forward, ffm_backward, NULL},
+    [DRPS_PREDICTOR_MATRIX] = {DRPS_MATRIX_CHUNK, 0, matrix_forward, matrix_backward, NULL},
+    /* engine/topic/ has its passes */
+    [DRPS_PREDICTOR_TOPIC] = {DRPS_LINEAR_CHUNK, 0, NULL, NULL, NULL},
     [DRPS_PREDICTOR_NET] = {DRPS_LAYERS_CHUNK, 0, net_forward, net_backward, net_forward_training},
 };
 
