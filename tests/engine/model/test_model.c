@@ -1270,6 +1270,54 @@ static void test_init_row_factors_are_uniform_and_weights_zero(void **state)
     }
 }
 
+/* What dropout leaves out follows from the intercept and from the last layer that has parameters:
+ * one of the two may stay as it is. */
+static void test_dropout_differs_from_step_to_step(void **state)
+{
+    enum { SAMPLES = 64, K = 4, DIM = 1 + K, ROWS = 3 /* 1 intercept, b, W and b: 10 floats */ };
+    const struct drps_model_terms terms = {
+        .algo = "net", .net = "h = bag 4\nh = dropout 0.5 h\nscore = full 1 h\n"};
+    static const size_t changed[] = {SIZE_MAX, 0, 1 + K}; /* none, the intercept, W */
+    float params[ROWS * DIM], labels[SAMPLES] = {0}, scores[3][SAMPLES] = {{0}}, grads[ROWS * DIM];
+    uint16_t local[SAMPLES];
+    struct drps_model model;
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    if (drps_model_settle(&model, &terms, &err) < 0 ||
+        drps_model_set_fields(&model, 0, 0, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(drps_model_common_rows(&model), ROWS - 1);
+    for (size_t s = 0; s < SAMPLES; s++)
+        local[s] = ROWS - 1;
+    const struct drps_batch b = {.samples = SAMPLES,
+                                 .rows = ROWS,
+                                 .nnz = SAMPLES,
+                                 .per_sample = 1,
+                                 .labels = labels,
+                                 .local16 = local};
+    void *scratch = malloc(drps_model_scratch_bytes(&model, SAMPLES, ROWS));
+    assert_non_null(scratch);
+    for (size_t k = 0; k < 3; k++) {
+        for (size_t i = 0; i < (size_t)ROWS * DIM; i++)
+            params[i] = 1;
+        if (changed[k] != SIZE_MAX) params[changed[k]] = nextafterf(1, 2);
+        memset(grads, 0, sizeof(grads));
+        for (int again = 0; again < 2; again++) {
+            float before[SAMPLES];
+            memcpy(before, scores[k], sizeof(before));
+            (void)drps_model_gradient(&model, &b, 0, SAMPLES, params, grads, scores[k], scratch);
+            if (again) assert_memory_equal(before, scores[k], sizeof(before));
+        }
+    }
+    for (size_t k = 1; k < 3; k++) {
+        size_t others = 0;
+        for (size_t s = 0; s < SAMPLES; s++)
+            others += fabsf(scores[k][s] - scores[0][s]) > 0.5f;
+        assert_true(others > SAMPLES / 4);
+    }
+    free(scratch);
+}
+
 /* A net's parameters lie in the first rows one after another: J intercepts, of which the first has
  * a start of its own; weights that are random, as wide as their layer asks; biases and what is left
  * of the last row, which are 0. */
@@ -1383,6 +1431,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_init_row_depends_on_seed_and_id_only),
         cmocka_unit_test(test_init_row_factors_are_uniform_and_weights_zero),
         cmocka_unit_test(test_algorithms_fit_their_losses),
+        cmocka_unit_test(test_dropout_differs_from_step_to_step),
         cmocka_unit_test(test_init_row_of_a_net),
         cmocka_unit_test(test_init_row_intercept_starts_at_bias_start),
     };
