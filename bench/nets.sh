@@ -3,6 +3,8 @@
 #   bench/nets.sh quality    the least held-out log loss of linear models, factorization machines and nets, over the same learning
 #                            rates and epochs: samples of Criteo, iPinYou and Frappe, and generated clicks
 #   bench/nets.sh digits     MNIST: accuracy of nets of one and two hidden layers, and seconds of an epoch
+#   bench/nets.sh speed      DeepFM in memory, one and two threads, with the kernels that OpenBLAS takes by itself and with those for
+#                            AVX-512, which old versions take on processors of Intel alone; three runs in turn
 # DRPS_BENCH_DATA: real sets (default ../shared/data); what is missing is left out, and said. DRPS_BENCH_EPOCHS: of each run (10).
 # How fast a net trains whose embeddings do not fit: bench/relay.sh ratio --models deepfm:16.
 . "$(dirname "$0")/lib.sh"
@@ -74,7 +76,33 @@ digits() {
     done
 }
 
+# ---- speed ----
+
+speed() {
+    local round threads kernels name
+    "$tools/drps-gen" ctr --format libffm --interactions 4 --samples 200K --rows 100K --seed 1 -o "$work/train" --force --quiet
+    "$tools/drps-index" "$work/train" --algo deepfm --batch-size 1000 -o "$work/plan" --force --quiet --no-forecast
+    for round in 1 2 3; do
+        for kernels in "its own" SkylakeX; do
+            [[ $kernels = "its own" ]] || grep -q avx512f /proc/cpuinfo || continue
+            for threads in 1 2; do
+                name="$threads thread$([[ $threads = 1 ]] || echo s), kernels: $kernels"
+                ([[ $kernels = "its own" ]] || export OPENBLAS_CORETYPE=$kernels
+                    "$tools/drps-train" "$work/plan" -o "$work/model" --threads "$threads" --epochs 4 --force --quiet --json \
+                        --checkpoint-every never 2>"$work/said") | jq '[.epochs[1:][].samples_per_s] | sort | .[1]' >>"$work/$name.speeds"
+            done
+        done
+    done
+    echo "| threads, kernels of OpenBLAS | samples/s, median of three runs | least and most |"
+    echo "| --- | --- | --- |"
+    for name in "1 thread, kernels: its own" "2 threads, kernels: its own" "1 thread, kernels: SkylakeX" "2 threads, kernels: SkylakeX"; do
+        [[ ! -e $work/$name.speeds ]] || sort -g "$work/$name.speeds" | awk -v name="$name" '{ v[NR] = $1 / 1000 }
+            END { printf "| %s | %.0f K | %.0f to %.0f K |\n", name, v[2], v[1], v[3] }'
+    done
+}
+
 case ${1:-} in
-    quality | digits) $1 | tables "nets-$1" ;;
-    *) echo "usage: bench/nets.sh quality|digits" >&2; exit 2 ;;
+    quality | speed) $1 | tables "nets-$1" ;;
+    digits) digits | tables nets-digits 2 ;;
+    *) echo "usage: bench/nets.sh quality|digits|speed" >&2; exit 2 ;;
 esac
