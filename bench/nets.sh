@@ -79,10 +79,10 @@ digits() {
 # ---- speed ----
 
 speed() {
-    local round threads kernels name
+    local threads kernels name
     "$tools/drps-gen" ctr --format libffm --interactions 4 --samples 200K --rows 100K --seed 1 -o "$work/train" --force --quiet
     "$tools/drps-index" "$work/train" --algo deepfm --batch-size 1000 -o "$work/plan" --force --quiet --no-forecast
-    for round in 1 2 3; do
+    for _ in 1 2 3; do
         for kernels in "its own" SkylakeX; do
             [[ $kernels = "its own" ]] || grep -q avx512f /proc/cpuinfo || continue
             for threads in 1 2; do

@@ -53,7 +53,7 @@ enum {
     {"cross", READER_KEY_CROSS, "A*B", 0,                                                          \
      "csv, jsonl: categories of what columns hold together, as A*B,A*C*D,...", group}
 
-/* Of labels in files of their own, for tools to which labels matter. */
+/* Entries for labels that lie in files of their own, for tools to which labels matter. */
 #define LABEL_OPTIONS(group)                                                                       \
     {"labels", READER_KEY_LABELS, "FILE", 0,                                                       \
      "idx: labels; one FILE for each of DATA (default: found by the name, as labels-idx1 is for "  \

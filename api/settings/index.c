@@ -231,13 +231,13 @@ static void parse_grid(struct drps_values *v, struct drps_index_options *o, cons
 static int parse_algo(struct drps_values *v, struct drps_index_settings *o, int key,
                       const char *arg)
 {
-    char names[DRPS_ALGORITHM_NAMES_BYTES];
+    char names[DRPS_ALGORITHM_NAMES_BYTES], nets[DRPS_LAYERS_NAMES_BYTES];
     if (key != KEY_ALGO) return 0;
     o->named_net = drps_layers_has_name(arg) ? arg : NULL;
     o->index.algo = o->named_net ? drps_algo_name(DRPS_ALGO_NET) : arg;
     if (!o->named_net && !drps_algorithm_find(arg))
-        drps_value_bad(v, "'%s' is not one of: %s, mlp, wide-deep, deepfm, dlrm, dcn", arg,
-                       drps_algo_names(names));
+        drps_value_bad(v, "'%s' is not one of: %s, %s", arg, drps_algo_names(names),
+                       drps_layers_names(nets));
     return 1;
 }
 

@@ -113,8 +113,9 @@ int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
                       struct drps_err *err);
 /* 1: there is. */
 int drps_layers_has_name(const char *name);
-/* Returns name number i; NULL: there are no more. */
-const char *drps_layers_name(size_t i);
+/* The names, for messages: "mlp, wide-deep, ...". */
+enum { DRPS_LAYERS_NAMES_BYTES = 100 };
+const char *drps_layers_names(char out[DRPS_LAYERS_NAMES_BYTES]);
 
 /* Find all widths, for data of `fields` fields (0 where entries have none) and `outputs` scores of
  * a sample. DRPS_E_CONFIG names the line whose width does not do. */

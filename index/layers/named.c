@@ -82,13 +82,20 @@ static const struct net *find(const char *name)
     return NULL;
 }
 
+const char *drps_layers_names(char out[DRPS_LAYERS_NAMES_BYTES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < NETS && n < DRPS_LAYERS_NAMES_BYTES; i++)
+        n += (size_t)snprintf(out + n, DRPS_LAYERS_NAMES_BYTES - n, "%s%s", i ? ", " : "",
+                              nets[i].name);
+    return out;
+}
+
 static int unknown(const char *name, struct drps_err *err)
 {
-    char known[100] = "";
-    size_t n = 0;
-    for (size_t i = 0; i < NETS; i++)
-        n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "", nets[i].name);
-    return drps_err_set(err, DRPS_E_CONFIG, "there is no net `%.32s`; there are %s", name, known);
+    char known[DRPS_LAYERS_NAMES_BYTES];
+    return drps_err_set(err, DRPS_E_CONFIG, "there is no net `%.32s`; there are %s", name,
+                        drps_layers_names(known));
 }
 
 int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
@@ -108,9 +115,4 @@ int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
 int drps_layers_has_name(const char *name)
 {
     return find(name) != NULL;
-}
-
-const char *drps_layers_name(size_t i)
-{
-    return i < NETS ? nets[i].name : NULL;
 }

@@ -64,15 +64,14 @@ int drps_run_take_net(struct index_run *r, struct drps_err *err)
 int drps_run_settle_net(struct index_run *r, struct drps_err *err)
 {
     struct drps_plan_info *info = r->info;
-    const int classes = drps_plan_label_classes(info);
     if (!r->layers.n) return 0;
     if (r->layers.has_fields) info->field_count = r->parsed.field_count ? r->parsed.field_count : 1;
     int rc = r->base && r->layers.has_fields ? drps_run_take_fields(r, err) : 0;
     if (rc < 0) return rc;
-    rc = drps_layers_shape(&r->layers, info->field_count, classes > 1 ? (uint32_t)classes : 1, err);
+    (void)snprintf(info->net, sizeof(info->net), "%s", r->layers.text);
+    rc = drps_plan_layers(info, &r->layers, err);
     if (rc < 0) return drps_err_context(err, "%s", r->base ? "the plan's net" : r->options.net);
     info->dim = 1 + info->factors;
     info->row_bytes = info->dim * sizeof(float) * 2;
-    (void)snprintf(info->net, sizeof(info->net), "%s", r->layers.text);
     return 0;
 }

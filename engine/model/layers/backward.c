@@ -124,7 +124,9 @@ static void of_floats(const struct pass *p, const struct drps_layer *y)
 
 enum { RUN = 16 }; /* factors whose sum is kept in registers */
 
-/* Of `run` <= RUN floats of each part: the derivative by a part is the sum of the others. */
+/* Adds the derivatives by `run` <= RUN floats of each part: that by a part is the sum of the
+ * others.
+ */
 DRPS_INLINE void pairs(size_t run, size_t parts, size_t each, float slope, const float *restrict a,
                        float *restrict of_a)
 {

@@ -410,7 +410,8 @@ static void check_gradients(const struct net *net, struct set *t,
     free(expected);
 }
 
-/* Of each layer, then of features, but the one without entries. */
+/* Checks the gradient by the parameters of each layer, then by those of features, but of the one
+ * that no entry has. */
 static void check_all_gradients(const struct net *net, struct set *t,
                                 const struct drps_dropout *dropout, float step, double tolerance)
 {
