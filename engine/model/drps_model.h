@@ -132,6 +132,10 @@ size_t drps_model_score_floats(const struct drps_model *model);
  * most `samples` samples and `rows` rows. It may be 0; scratch may then be NULL. */
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows);
 
+/* Returns sample s of a batch, or the next one where it may be divided: a net's sequences stay
+ * whole. It may be the number of samples. */
+size_t drps_model_cut(const struct drps_model *model, const struct drps_batch *b, size_t sample);
+
 /* scores[s] for s in [first, last), drps_model_score_floats() of them each; scores is indexed by s.
  */
 void drps_model_predict(const struct drps_model *model, const struct drps_batch *b, size_t first,

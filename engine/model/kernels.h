@@ -14,9 +14,9 @@
 enum {
     DRPS_LINEAR_CHUNK =
         512, /* samples between forward and backward: the scores stay in L1, their rows in L2 */
-    DRPS_MAX_CHUNK = DRPS_LINEAR_CHUNK, /* the largest of those with one score a sample */
-    DRPS_FFM_CHUNK = 1,                 /* since a sample's rows are as large as L1 */
-    DRPS_MATRIX_CHUNK = 32,             /* small, since slopes are as many as scores */
+    DRPS_MAX_CHUNK = DRPS_SEQUENCE_MOST, /* the largest of those with one score a sample */
+    DRPS_FFM_CHUNK = 1,                  /* since a sample's rows are as large as L1 */
+    DRPS_MATRIX_CHUNK = 32,              /* small, since slopes are as many as scores */
     DRPS_FM_CHUNK =
         32, /* small, since the sums of a chunk and the rows that it touched should stay in L1 */
 };

@@ -159,7 +159,8 @@ static const struct kernels predictors[] = {
     [DRPS_PREDICTOR_MATRIX] = {DRPS_MATRIX_CHUNK, 0, matrix_forward, matrix_backward, NULL},
     /* engine/topic/ has its passes */
     [DRPS_PREDICTOR_TOPIC] = {DRPS_LINEAR_CHUNK, 0, NULL, NULL, NULL},
-    [DRPS_PREDICTOR_NET] = {DRPS_LAYERS_CHUNK, 0, net_forward, net_backward, net_forward_training},
+    /* Its chunks depend on its layers. */
+    [DRPS_PREDICTOR_NET] = {0, 0, net_forward, net_backward, net_forward_training},
 };
 
 static const struct kernels *kernels_of(const struct drps_model *model)
@@ -167,6 +168,26 @@ static const struct kernels *kernels_of(const struct drps_model *model)
     const enum drps_scoring one = drps_algorithm(model->algo)->predictor;
     const int is_matrix = model->outputs > 1 && one != DRPS_PREDICTOR_NET;
     return &predictors[is_matrix ? DRPS_PREDICTOR_MATRIX : one];
+}
+
+/* Returns how many samples go through both passes together at most. */
+static size_t chunk_of(const struct drps_model *model)
+{
+    return model->layers.n ? drps_layers_chunk(&model->layers) : kernels_of(model)->chunk_samples;
+}
+
+/* Returns where the chunk ends that begins with sample `first`, of those before `last`. */
+static size_t chunk_end(const struct drps_model *model, const struct drps_batch *b, size_t first,
+                        size_t last)
+{
+    const size_t chunk = kernels_of(model)->chunk_samples;
+    if (model->layers.n) return drps_layers_end(&model->layers, b, first, last);
+    return last - first < chunk ? last : first + chunk;
+}
+
+size_t drps_model_cut(const struct drps_model *model, const struct drps_batch *b, size_t sample)
+{
+    return model->layers.n ? drps_layers_cut(&model->layers, b, sample) : sample;
 }
 
 /* ---- Settling a model ---- */
@@ -305,10 +326,13 @@ static int has_text(const struct drps_model *model)
     return model->loss == DRPS_LOSS_EXPRESSION && !model->callbacks;
 }
 
-/* What a text, or a net, is computed in comes first in scratch, then the slopes of a chunk. */
-static size_t room_bytes(const struct drps_model *model)
+/* What a text, or a net, is computed in comes first in scratch, then the slopes of a chunk. Batches
+ * of fewer samples take no more. */
+static size_t room_bytes(const struct drps_model *model, size_t samples)
 {
-    if (model->layers.n) return drps_layers_scratch_bytes(&model->layers, DRPS_LAYERS_CHUNK);
+    const size_t chunk = chunk_of(model);
+    if (model->layers.n)
+        return drps_layers_scratch_bytes(&model->layers, samples < chunk ? samples : chunk);
     return has_text(model) ? drps_expr_room_bytes(&model->expr, model->outputs) : 0;
 }
 
@@ -335,10 +359,11 @@ int drps_model_set_fields(struct drps_model *model, uint32_t fields, int normali
 size_t drps_model_scratch_bytes(const struct drps_model *model, size_t samples, size_t rows)
 {
     const struct kernels *k = kernels_of(model);
-    const size_t chunk = samples < k->chunk_samples ? samples : k->chunk_samples;
+    const size_t chunk = samples < chunk_of(model) ? samples : chunk_of(model);
     const size_t slopes = model->outputs > 1 ? chunk * model->outputs * sizeof(float) : 0;
     (void)rows; /* no pass keeps anything for each row */
-    return k->has_sums ? chunk * model->factors * sizeof(float) : room_bytes(model) + slopes;
+    return k->has_sums ? chunk * model->factors * sizeof(float)
+                       : room_bytes(model, samples) + slopes;
 }
 
 /* ---- Implicit feedback ---- */
@@ -407,7 +432,6 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
                         size_t last, const float *params, float *scores, void *scratch)
 {
     const struct kernels *k = kernels_of(model);
-    const size_t chunk = k->chunk_samples;
     const float bias = bias_of(model, params);
 
     if (is_ranked(model, b)) {
@@ -415,8 +439,10 @@ void drps_model_predict(const struct drps_model *model, const struct drps_batch 
         (void)drps_ranking_pass(&ranking, b, first, last, 1, params, NULL, scores);
         return;
     }
-    for (size_t s = first; s < last; s += chunk)
-        k->forward(model, b, bias, s, last - s < chunk ? last : s + chunk, params, scores, scratch);
+    for (size_t s = first, end; s < last; s = end) {
+        end = chunk_end(model, b, s, last);
+        k->forward(model, b, bias, s, end, params, scores, scratch);
+    }
 }
 
 /* What slopes are multiplied by: 1 of a sum, else the share of a mean that a weight of 1 has. */
@@ -555,13 +581,12 @@ static double run_chunks(const struct drps_model *model, const struct drps_batch
                          float *slopes, size_t stride, void *scratch)
 {
     const struct kernels *k = kernels_of(model);
-    const size_t chunk = k->chunk_samples;
     const float bias = bias_of(model, params);
     const float share = share_of(model, b);
     double loss = 0;
 
-    for (size_t s = first; s < last; s += chunk) {
-        const size_t end = last - s < chunk ? last : s + chunk;
+    for (size_t s = first, end; s < last; s = end) {
+        end = chunk_end(model, b, s, last);
         float *u = slopes + s * stride;
         (k->forward_training ? k->forward_training : k->forward)(model, b, bias, s, end, params,
                                                                  scores, scratch);
@@ -571,9 +596,10 @@ static double run_chunks(const struct drps_model *model, const struct drps_batch
     return loss;
 }
 
-static float *chunk_slopes(const struct drps_model *model, void *scratch)
+static float *chunk_slopes(const struct drps_model *model, const struct drps_batch *b,
+                           void *scratch)
 {
-    return (float *)(void *)((char *)scratch + room_bytes(model));
+    return (float *)(void *)((char *)scratch + room_bytes(model, b->samples));
 }
 
 double drps_model_gradient(const struct drps_model *model, const struct drps_batch *b, size_t first,
@@ -586,7 +612,7 @@ double drps_model_gradient(const struct drps_model *model, const struct drps_bat
         return drps_ranking_pass(&ranking, b, first, last, share_of(model, b), params, grads,
                                  scores);
     }
-    float *slopes = model->outputs > 1 ? chunk_slopes(model, scratch) : of_chunk;
+    float *slopes = model->outputs > 1 ? chunk_slopes(model, b, scratch) : of_chunk;
     return run_chunks(model, b, first, last, params, grads, scores, slopes, 0, scratch);
 }
 

@@ -165,8 +165,9 @@ static void push(struct drps_worker *w, unsigned member)
 void drps_worker_share(const struct drps_worker *w, unsigned member, size_t *first_out,
                        size_t *last_out)
 {
-    *first_out = part(w->batch->samples, member, w->size.members);
-    *last_out = part(w->batch->samples, member + 1, w->size.members);
+    const struct drps_batch *b = w->batch;
+    *first_out = drps_model_cut(w->model, b, part(b->samples, member, w->size.members));
+    *last_out = drps_model_cut(w->model, b, part(b->samples, member + 1, w->size.members));
 }
 
 static void compute_gradient(struct drps_worker *w, unsigned member)
@@ -403,10 +404,9 @@ double drps_worker_gradient(struct drps_worker *worker, const struct drps_batch 
 static void score(void *ctx, unsigned member)
 {
     struct drps_worker *w = ctx;
-    const unsigned members = w->size.members;
-    drps_model_predict(w->model, w->batch, part(w->batch->samples, member, members),
-                       part(w->batch->samples, member + 1, members), w->params, w->scores,
-                       w->scratch[member]);
+    size_t first, last;
+    drps_worker_share(w, member, &first, &last);
+    drps_model_predict(w->model, w->batch, first, last, w->params, w->scores, w->scratch[member]);
 }
 
 static void predict(void *ctx, unsigned member)

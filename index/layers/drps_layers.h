@@ -25,15 +25,18 @@
  *   full N a       [1][N]   W a + b
  *   relu a, sigmoid a, tanh a     as a is
  *   dropout P a    as a is: in training each float is 0 with probability P, else divided by 1 - P
- *   fm a           [1][1]   the sum over pairs of parts of a of their inner product
- *   dots a b...    [1][n (n - 1) / 2]  inner products of all pairs of the n parts of its inputs
- *   cross a b      as b is: a (w . b) + v + b, floats of a and b as many
- *   sum a b...     as its inputs are, which have the same width
- *   join a b...    [1][all]   one after another
+ *   lstm N a       [1][N]   h of this sample, from a and from h and c of the sample before it in
+ * the same sequence, which are 0 where a sequence begins: with gates s = W a + U h + b, c =
+ * sigmoid(s_forget + 1) c + sigmoid(s_in) tanh(s_new), and h = sigmoid(s_out) tanh(c) fm a [1][1]
+ * the sum over pairs of parts of a of their inner product dots a b...    [1][n (n - 1) / 2]  inner
+ * products of all pairs of the n parts of its inputs cross a b      as b is: a (w . b) + v + b,
+ * floats of a and b as many sum a b...     as its inputs are, which have the same width join a b...
+ * [1][all]   one after another
  *
  * Sources: fm is Rendle (ICDM 2010), Eq. 3; a DeepFM is Guo et al. (IJCAI 2017); dots are Naumov et
  * al., "Deep Learning Recommendation Model" (2019); cross is Wang et al., "Deep & Cross Network"
- * (ADKDD 2017), Eq. 3.
+ * (ADKDD 2017), Eq. 3; lstm is Gers, Schmidhuber and Cummins (Neural Computation 2000), with the
+ * forget gate's 1 of Jozefowicz, Zaremba and Sutskever (ICML 2015).
  */
 #ifndef DRPS_INDEX_LAYERS_H
 #define DRPS_INDEX_LAYERS_H
@@ -50,6 +53,7 @@ enum {
     DRPS_LAYER_WIDTH = 65536,       /* floats of a layer, at most */
     DRPS_LAYERS_FLOATS = 256 << 20, /* parameters of all layers, at most */
     DRPS_LAYERS_WIDTH = 1 << 20,    /* floats of all layers for a sample, at most */
+    DRPS_SEQUENCE_MOST = 1024,      /* samples of a sequence, at most */
 };
 
 enum drps_layer_kind {
@@ -66,9 +70,13 @@ enum drps_layer_kind {
     DRPS_LAYER_DOTS,
     DRPS_LAYER_CROSS,
     DRPS_LAYER_SUM,
-    DRPS_LAYER_JOIN
+    DRPS_LAYER_JOIN,
+    DRPS_LAYER_LSTM
 };
-enum { DRPS_LAYER_KINDS = DRPS_LAYER_JOIN + 1 };
+enum { DRPS_LAYER_KINDS = DRPS_LAYER_LSTM + 1 };
+
+/* What the field of a sample's first entry says where a net has sequences. */
+enum drps_sequence_mark { DRPS_SEQUENCE_BEGINS, DRPS_SEQUENCE_GOES_ON, DRPS_SEQUENCE_MARKS };
 
 /* One layer; inputs have smaller numbers than it. */
 struct drps_layer {
@@ -82,9 +90,13 @@ struct drps_layer {
     /* After drps_layers_shape(): */
     uint32_t parts, each; /* the vector that it gives */
     uint32_t at;          /* its floats among those of all layers for a sample */
+    uint64_t kept_at;     /* those that its passes keep besides, among all that are kept */
+    uint32_t kept;        /* how many these are, for a sample */
     uint64_t first;       /* its parameters among those of the net: W [N][width of a], then b [N];
                              of cross w, then v [width of b];
-                             of bag b [K] */
+                             of bag b [K];
+                             of lstm W [4 N][width of a], U [4 N][N], then b [4 N], where the rows of
+                             each are N for in, forget, out and new */
     uint64_t floats;      /* how many they are; 0: none */
 };
 
@@ -93,12 +105,14 @@ struct drps_layers {
     char text[DRPS_LAYERS_TEXT];
     struct drps_layer layers[DRPS_LAYERS_MOST];
     uint32_t n;
-    uint32_t factors; /* K; 0: no layer has any */
-    int has_fields;   /* 1: a layer looks at fields */
-    int has_classes;  /* 1: a layer is `full classes` */
+    uint32_t factors;  /* K; 0: no layer has any */
+    int has_fields;    /* 1: a layer looks at fields */
+    int has_classes;   /* 1: a layer is `full classes` */
+    int has_sequences; /* 1: a layer looks at the sample before */
     /* After drps_layers_shape(): */
     uint32_t fields, outputs; /* F, J */
     uint32_t width;           /* floats of all layers for a sample */
+    uint64_t kept;            /* floats that the passes keep besides, for a sample */
     uint64_t floats;          /* parameters of the net: J intercepts, then those of the layers */
 };
 
@@ -128,7 +142,8 @@ uint32_t drps_layers_rows(const struct drps_layers *l, uint32_t dim);
 
 /* How wide parameter i of the net is at its start: it is uniform in (-w, w). Returns w: of W of a
  * full layer the root of 6 over the floats of a (He et al., ICCV 2015, Eq. 10, as a uniform
- * distribution), of w of cross the root of 1 over them; 0 of all others. */
+ * distribution), of w of cross the root of 1 over them, of W and U of lstm the root of 3 over those
+ * of a and N together; 0 of all others. */
 float drps_layers_init(const struct drps_layers *l, uint64_t i);
 
 const char *drps_layer_name(enum drps_layer_kind kind);

@@ -14,21 +14,23 @@ static const struct {
     enum takes takes;
     int has_factors, has_fields;
     int inputs_least, inputs_most;
+    int has_sequences;
 } kinds[DRPS_LAYER_KINDS] = {
-    [DRPS_LAYER_EMBEDDING] = {"embedding", TAKES_NUMBER, 1, 1, 0, 0},
-    [DRPS_LAYER_BAG] = {"bag", TAKES_NUMBER, 1, 0, 0, 0},
-    [DRPS_LAYER_LINEAR] = {"linear", TAKES_NOTHING, 0, 0, 0, 0},
-    [DRPS_LAYER_NUMBERS] = {"numbers", TAKES_NUMBER, 0, 1, 0, 0},
-    [DRPS_LAYER_FULL] = {"full", TAKES_NUMBER, 0, 0, 1, 1},
-    [DRPS_LAYER_RELU] = {"relu", TAKES_NOTHING, 0, 0, 1, 1},
-    [DRPS_LAYER_SIGMOID] = {"sigmoid", TAKES_NOTHING, 0, 0, 1, 1},
-    [DRPS_LAYER_TANH] = {"tanh", TAKES_NOTHING, 0, 0, 1, 1},
-    [DRPS_LAYER_DROPOUT] = {"dropout", TAKES_PROBABILITY, 0, 0, 1, 1},
-    [DRPS_LAYER_FM] = {"fm", TAKES_NOTHING, 0, 0, 1, 1},
-    [DRPS_LAYER_DOTS] = {"dots", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS},
-    [DRPS_LAYER_CROSS] = {"cross", TAKES_NOTHING, 0, 0, 2, 2},
-    [DRPS_LAYER_SUM] = {"sum", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS},
-    [DRPS_LAYER_JOIN] = {"join", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS},
+    [DRPS_LAYER_EMBEDDING] = {"embedding", TAKES_NUMBER, 1, 1, 0, 0, 0},
+    [DRPS_LAYER_BAG] = {"bag", TAKES_NUMBER, 1, 0, 0, 0, 0},
+    [DRPS_LAYER_LINEAR] = {"linear", TAKES_NOTHING, 0, 0, 0, 0, 0},
+    [DRPS_LAYER_NUMBERS] = {"numbers", TAKES_NUMBER, 0, 1, 0, 0, 0},
+    [DRPS_LAYER_FULL] = {"full", TAKES_NUMBER, 0, 0, 1, 1, 0},
+    [DRPS_LAYER_RELU] = {"relu", TAKES_NOTHING, 0, 0, 1, 1, 0},
+    [DRPS_LAYER_SIGMOID] = {"sigmoid", TAKES_NOTHING, 0, 0, 1, 1, 0},
+    [DRPS_LAYER_TANH] = {"tanh", TAKES_NOTHING, 0, 0, 1, 1, 0},
+    [DRPS_LAYER_DROPOUT] = {"dropout", TAKES_PROBABILITY, 0, 0, 1, 1, 0},
+    [DRPS_LAYER_FM] = {"fm", TAKES_NOTHING, 0, 0, 1, 1, 0},
+    [DRPS_LAYER_DOTS] = {"dots", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS, 0},
+    [DRPS_LAYER_CROSS] = {"cross", TAKES_NOTHING, 0, 0, 2, 2, 0},
+    [DRPS_LAYER_SUM] = {"sum", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS, 0},
+    [DRPS_LAYER_JOIN] = {"join", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS, 0},
+    [DRPS_LAYER_LSTM] = {"lstm", TAKES_NUMBER, 0, 0, 1, 1, 1},
 };
 
 enum { NAME = 32 }; /* characters of a name, at most */
@@ -272,6 +274,20 @@ static int layer(struct parser *p, struct drps_layer *y)
     return rc < 0 ? rc : inputs(p, y);
 }
 
+/* The field of an entry says which feature it is of, or where a sequence begins, but not both. */
+static int what_it_reads(struct parser *p, const struct drps_layer *y)
+{
+    struct drps_layers *l = p->l;
+    l->has_fields |= kinds[y->kind].has_fields;
+    l->has_sequences |= kinds[y->kind].has_sequences;
+    if (!l->has_fields || !l->has_sequences) return 0;
+    return wrong(p,
+                 "%s does not go with %s: samples of a sequence have no fields; read features by "
+                 "bag or linear",
+                 kinds[y->kind].name,
+                 kinds[y->kind].has_fields ? "a net of sequences" : "a net that reads fields");
+}
+
 static int line(struct parser *p)
 {
     struct drps_layers *l = p->l;
@@ -285,8 +301,7 @@ static int line(struct parser *p)
     if (rc < 0) return rc;
     if (l->n == DRPS_LAYERS_MOST)
         return wrong(p, "more than %d layers; make the net smaller", DRPS_LAYERS_MOST);
-    if ((rc = layer(p, &y)) < 0) return rc;
-    l->has_fields |= kinds[y.kind].has_fields;
+    if ((rc = layer(p, &y)) < 0 || (rc = what_it_reads(p, &y)) < 0) return rc;
     p->names[l->n] = name;
     l->layers[l->n++] = y;
     return 0;

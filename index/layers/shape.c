@@ -112,6 +112,15 @@ static int shape_join(const struct shaper *s, struct drps_layer *y)
     return give(s, y, 1, width);
 }
 
+/* Its passes keep, in the order of time, a, the gates, c, h and the same before, and slopes of h
+ * and c. */
+static int shape_lstm(const struct shaper *s, struct drps_layer *y)
+{
+    const int rc = give(s, y, 1, y->number);
+    if (!rc) y->kept = width_of(input(s, 0)) + 9 * y->number;
+    return rc;
+}
+
 static int shape_layer(const struct shaper *s, struct drps_layer *y)
 {
     int rc;
@@ -126,6 +135,8 @@ static int shape_layer(const struct shaper *s, struct drps_layer *y)
         return give(s, y, 1, 1);
     case DRPS_LAYER_FULL:
         return give(s, y, 1, y->classes ? s->l->outputs : y->number);
+    case DRPS_LAYER_LSTM:
+        return shape_lstm(s, y);
     case DRPS_LAYER_FM:
         return shape_fm(s, y);
     case DRPS_LAYER_DOTS:
@@ -151,6 +162,7 @@ static uint64_t floats_of(const struct shaper *s)
     const uint64_t width = width_of(s->y);
     if (s->y->kind == DRPS_LAYER_BAG) return width;
     if (s->y->kind == DRPS_LAYER_FULL) return width * width_of(input(s, 0)) + width;
+    if (s->y->kind == DRPS_LAYER_LSTM) return 4 * width * (width_of(input(s, 0)) + width + 1);
     return s->y->kind == DRPS_LAYER_CROSS ? 2 * width : 0;
 }
 
@@ -159,6 +171,7 @@ static int place(const struct shaper *s, struct drps_layer *y)
 {
     struct drps_layers *l = s->l;
     y->at = l->width;
+    y->kept_at = l->kept;
     y->first = l->floats;
     y->floats = floats_of(s);
     if (width_of(y) > DRPS_LAYERS_WIDTH - l->width)
@@ -172,6 +185,7 @@ static int place(const struct shaper *s, struct drps_layer *y)
                             "layers smaller",
                             y->line, DRPS_LAYERS_FLOATS);
     l->width += width_of(y);
+    l->kept += y->kept;
     l->floats += y->floats;
     return 0;
 }
@@ -198,6 +212,7 @@ int drps_layers_shape(struct drps_layers *l, uint32_t fields, uint32_t outputs,
     l->fields = fields;
     l->outputs = outputs;
     l->width = 0;
+    l->kept = 0;
     l->floats = outputs;
     for (uint32_t i = 0; i < l->n; i++) {
         struct drps_layer *y = &l->layers[i];
@@ -225,6 +240,8 @@ float drps_layers_init(const struct drps_layers *l, uint64_t i)
     const uint64_t of_layer = i - y->first;
     const uint64_t inputs = width_of(&l->layers[y->input[0]]), width = width_of(y);
     if (y->kind == DRPS_LAYER_CROSS) return of_layer < width ? sqrtf(1.0f / (float)inputs) : 0;
+    if (y->kind == DRPS_LAYER_LSTM)
+        return of_layer < 4 * width * (inputs + width) ? sqrtf(3.0f / (float)(inputs + width)) : 0;
     return of_layer < width * inputs ? sqrtf(6.0f / (float)inputs) : 0;
 }
 

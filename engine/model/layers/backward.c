@@ -7,6 +7,7 @@
 
 #include "base/kernel/drps_level.h"
 #include "engine/model/layers/gemm.h"
+#include "engine/model/layers/lstm.h"
 #include "engine/model/layers/passes.h"
 #include "engine/model/math/drps_dot.h"
 
@@ -224,6 +225,9 @@ static void layer(const struct pass *p, const struct drps_layer *y, float *grads
         break;
     case DRPS_LAYER_JOIN:
         join(p, y);
+        break;
+    case DRPS_LAYER_LSTM:
+        drps_lstm_backward(p, y, grads);
         break;
     }
 }

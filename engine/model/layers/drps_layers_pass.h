@@ -18,7 +18,15 @@
 #include "index/layers/drps_layers.h"
 #include "index/plan/drps_batch.h"
 
-enum { DRPS_LAYERS_CHUNK = 128 }; /* samples that go through both passes together */
+/* Returns how many samples go through both passes together at most. */
+size_t drps_layers_chunk(const struct drps_layers *l);
+/* Returns where the chunk ends that begins with sample `first`, of those before `last`: where a
+ * sequence begins, if the net has any and one begins among so many samples. */
+size_t drps_layers_end(const struct drps_layers *l, const struct drps_batch *b, size_t first,
+                       size_t last);
+/* Returns sample s, or the next one that begins a sequence if the net has any: threads divide a
+ * batch there. It may be the number of samples. */
+size_t drps_layers_cut(const struct drps_layers *l, const struct drps_batch *b, size_t s);
 
 /* Which floats dropout leaves out: it depends on these, the layer, the sample's number in the batch
  * and the float's place alone, so that it is the same for any number of threads. */
@@ -31,7 +39,8 @@ struct drps_dropout {
  * the backward pass has to get as the forward pass left it. */
 size_t drps_layers_scratch_bytes(const struct drps_layers *l, size_t samples);
 
-/* scores of samples [first, last), at most DRPS_LAYERS_CHUNK of them. */
+/* scores of samples [first, last), at most drps_layers_chunk() of them. Sample `first` begins a
+ * sequence whatever its mark. */
 void drps_layers_forward(const struct drps_layers *l, const struct drps_batch *b, size_t first,
                          size_t last, const float *params, const struct drps_dropout *dropout,
                          float *scores, void *scratch);
@@ -43,7 +52,7 @@ void drps_layers_backward(const struct drps_layers *l, const struct drps_batch *
                           const struct drps_dropout *dropout, void *scratch, float *grads);
 
 /* The twin: the score of class c of sample s, without dropout, by the definitions, in double, which
- * shares no code with the passes. It may be slow. */
+ * shares no code with the passes. It may be slow. Sequences are those of the whole batch. */
 double drps_layers_score_ref(const struct drps_layers *l, const struct drps_batch *b, size_t s,
                              size_t c, const float *params);
 

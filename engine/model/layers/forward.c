@@ -2,14 +2,14 @@
  * Forward: each layer's floats from those of its inputs, for all samples of the chunk before the
  * next layer's. A function for each kind of layer.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/kernel/drps_level.h"
+#include "engine/model/layers/activations.h"
 #include "engine/model/layers/gemm.h"
+#include "engine/model/layers/lstm.h"
 #include "engine/model/layers/passes.h"
 #include "engine/model/math/drps_dot.h"
-#include "engine/model/math/drps_exp.h"
 
 /* ---- Layers of entries ---- */
 
@@ -97,24 +97,8 @@ static void relu(size_t n, const float *restrict a, float *restrict out)
 
 static void sigmoid(size_t n, const float *restrict a, float *restrict out)
 {
-    for (size_t k = 0; k < n; k++) {
-        const float e = exp_negative(-fabsf(a[k]));
-        out[k] = (a[k] < 0 ? e : 1) / (1 + e);
-    }
-}
-
-/* Within some ulp: by the exponential function where it is far from 0, else by the polynomial of
- * tanhf in Cephes (Moshier). */
-static float tanh_of(float x)
-{
-    const float e = exp_negative(-2 * fabsf(x)), z = x * x;
-    const float far = copysignf((1 - e) / (1 + e), x);
-    float p = -5.70498872745e-3f;
-    p = p * z + 2.06390887954e-2f;
-    p = p * z - 5.37397155531e-2f;
-    p = p * z + 1.33314422036e-1f;
-    p = p * z - 3.33332819422e-1f;
-    return fabsf(x) < 0.625f ? p * z * x + x : far;
+    for (size_t k = 0; k < n; k++)
+        out[k] = sigmoid_of(a[k]);
 }
 
 static void tangent(size_t n, const float *restrict a, float *restrict out)
@@ -254,13 +238,17 @@ static void layer(const struct pass *p, const struct drps_layer *y)
     case DRPS_LAYER_JOIN:
         join(p, y);
         break;
+    case DRPS_LAYER_LSTM:
+        drps_lstm_forward(p, y);
+        break;
     }
 }
 
 DRPS_KERNEL(size_t, drps_layers_scratch_bytes, (const struct drps_layers *l, size_t samples),
             (l, samples))
 {
-    return 2 * sizeof(float) * l->width * samples; /* of floats and their derivatives */
+    /* Floats, their derivatives, and what is kept besides. */
+    return sizeof(float) * (2 * (size_t)l->width + l->kept) * samples;
 }
 
 DRPS_KERNEL(void, drps_layers_forward,

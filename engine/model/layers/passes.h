@@ -3,7 +3,8 @@
  *
  * Shapes: n samples from number `first` of the batch on. Scratch has the floats of all layers, then
  * the loss's derivatives by them: outs and slopes [l->width * n], where those of a layer are a
- * matrix [n][width] that begins at n * at.
+ * matrix [n][width] that begins at n * at. Behind them lies what passes keep besides: for each
+ * sample l->kept floats, of which those of a layer begin at n * kept_at.
  */
 #ifndef DRPS_ENGINE_MODEL_LAYERS_PASSES_H
 #define DRPS_ENGINE_MODEL_LAYERS_PASSES_H
@@ -19,7 +20,7 @@ struct pass {
     size_t dim; /* D */
     const float *params;
     const struct drps_dropout *dropout;
-    float *outs, *slopes;
+    float *outs, *slopes, *kept;
 };
 
 static inline struct pass pass_of(const struct drps_layers *l, const struct drps_batch *b,
@@ -35,7 +36,8 @@ static inline struct pass pass_of(const struct drps_layers *l, const struct drps
                          .params = params,
                          .dropout = dropout,
                          .outs = scratch,
-                         .slopes = (float *)scratch + l->width * n};
+                         .slopes = (float *)scratch + l->width * n,
+                         .kept = (float *)scratch + 2 * l->width * n};
 }
 
 static inline size_t width_of(const struct drps_layer *y)
@@ -58,6 +60,11 @@ static inline float *out_of(const struct pass *p, const struct drps_layer *y)
 static inline float *slope_of(const struct pass *p, const struct drps_layer *y)
 {
     return p->slopes + y->at * p->n;
+}
+
+static inline float *kept_of(const struct pass *p, const struct drps_layer *y)
+{
+    return p->kept + y->kept_at * p->n;
 }
 
 /* Returns the field of an entry; of data without fields it is 0. */

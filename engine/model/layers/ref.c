@@ -1,6 +1,6 @@
 /*
- * The twin of the forward pass: one sample, layer after layer, each as index/layers/drps_layers.h
- * has it, in double.
+ * The twin of the forward pass: one sample after another of a sequence, layer after layer, each as
+ * index/layers/drps_layers.h has it, in double.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,9 @@ struct sample {
     const struct drps_batch *b;
     const float *params;
     size_t begin, end; /* its entries */
-    double *floats;    /* [l->width] */
+    int begins;        /* a sequence, as far as the twin knows */
+    /* [l->width] each: its floats, and of lstm c; and those of the sample before. */
+    double *floats, *c, *before, *c_before;
 };
 
 static const struct drps_layer *input(const struct sample *x, const struct drps_layer *y, size_t i)
@@ -132,8 +134,35 @@ static double join(const struct sample *x, const struct drps_layer *y, size_t i)
     return x->floats[input(x, y, n)->at + i];
 }
 
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* Returns float i of gate `gate` (in, forget, out, new) before its function. */
+static double gate(const struct sample *x, const struct drps_layer *y, size_t gate, size_t i)
+{
+    const struct drps_layer *a = input(x, y, 0);
+    const size_t width = (size_t)a->parts * a->each, N = y->each, row = gate * N + i;
+    const size_t U = 4 * N * width, b = U + 4 * N * N;
+    double total = param(x, y, b + row);
+    for (size_t k = 0; k < width; k++)
+        total += param(x, y, row * width + k) * x->floats[a->at + k];
+    for (size_t k = 0; k < N && !x->begins; k++)
+        total += param(x, y, U + row * N + k) * x->before[y->at + k];
+    return total;
+}
+
+static double lstm(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    const double c = x->begins ? 0 : x->c_before[y->at + i];
+    x->c[y->at + i] =
+        sigmoid(gate(x, y, 1, i) + 1) * c + sigmoid(gate(x, y, 0, i)) * tanh(gate(x, y, 3, i));
+    return sigmoid(gate(x, y, 2, i)) * tanh(x->c[y->at + i]);
+}
+
 /* Returns float i of the first input. */
-static double before(const struct sample *x, const struct drps_layer *y, size_t i)
+static double of_input(const struct sample *x, const struct drps_layer *y, size_t i)
 {
     return x->floats[input(x, y, 0)->at + i];
 }
@@ -153,13 +182,13 @@ static double value(const struct sample *x, const struct drps_layer *y, size_t i
     case DRPS_LAYER_FULL:
         return full(x, y, i);
     case DRPS_LAYER_RELU:
-        return before(x, y, i) < 0 ? 0 : before(x, y, i);
+        return of_input(x, y, i) < 0 ? 0 : of_input(x, y, i);
     case DRPS_LAYER_SIGMOID:
-        return 1 / (1 + exp(-before(x, y, i)));
+        return sigmoid(of_input(x, y, i));
     case DRPS_LAYER_TANH:
-        return tanh(before(x, y, i));
+        return tanh(of_input(x, y, i));
     case DRPS_LAYER_DROPOUT:
-        return before(x, y, i);
+        return of_input(x, y, i);
     case DRPS_LAYER_FM:
         return fm(x, y);
     case DRPS_LAYER_DOTS:
@@ -170,28 +199,57 @@ static double value(const struct sample *x, const struct drps_layer *y, size_t i
         return sum(x, y, i);
     case DRPS_LAYER_JOIN:
         return join(x, y, i);
+    case DRPS_LAYER_LSTM:
+        return lstm(x, y, i);
     }
     return NAN;
+}
+
+/* Whether a sample begins a sequence. */
+static int begins(const struct drps_batch *b, size_t s)
+{
+    const size_t entry = drps_batch_start(b, s);
+    return !b->fields || entry == drps_batch_start(b, s + 1) || b->fields[entry] == 0;
+}
+
+/* Fills in the floats of sample s; those of the sample before are in x. */
+static void compute(struct sample *x, size_t s)
+{
+    double *floats = x->before, *c = x->c_before;
+    x->before = x->floats;
+    x->c_before = x->c;
+    x->floats = floats;
+    x->c = c;
+    x->begin = drps_batch_start(x->b, s);
+    x->end = drps_batch_start(x->b, s + 1);
+    for (size_t k = 0; k < x->l->n; k++) {
+        const struct drps_layer *y = &x->l->layers[k];
+        for (size_t i = 0; i < (size_t)y->parts * y->each; i++)
+            x->floats[y->at + i] = value(x, y, i);
+    }
+    x->begins = 0;
 }
 
 /* NaN where there is no memory. */
 double drps_layers_score_ref(const struct drps_layers *l, const struct drps_batch *b, size_t s,
                              size_t c, const float *params)
 {
-    const struct drps_layer *last = &l->layers[l->n - 1];
-    const struct sample x = {.l = l,
-                             .b = b,
-                             .params = params,
-                             .begin = drps_batch_start(b, s),
-                             .end = drps_batch_start(b, s + 1),
-                             .floats = malloc(l->width * sizeof(double))};
-    double score = NAN;
-    if (x.floats) {
-        for (const struct drps_layer *y = l->layers; y <= last; y++)
-            for (size_t i = 0; i < (size_t)y->parts * y->each; i++)
-                x.floats[y->at + i] = value(&x, y, i);
-        score = (double)params[c] + x.floats[last->at + c];
-    }
-    free(x.floats);
+    double *room = malloc(4 * (size_t)l->width * sizeof(*room)), score = NAN;
+    size_t first = s;
+    if (!room) return NAN;
+    while (l->has_sequences && first && !begins(b, first))
+        first--;
+    struct sample x = {.l = l,
+                       .b = b,
+                       .params = params,
+                       .begins = 1,
+                       .floats = room,
+                       .c = room + l->width,
+                       .before = room + 2 * (size_t)l->width,
+                       .c_before = room + 3 * (size_t)l->width};
+    for (; first <= s; first++)
+        compute(&x, first);
+    score = (double)params[c] + x.floats[l->layers[l->n - 1].at + c];
+    free(room);
     return score;
 }

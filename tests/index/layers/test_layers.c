@@ -49,8 +49,8 @@ static const struct good {
     const char *name, *text;
     uint32_t fields, outputs;
     uint32_t factors, width;
-    uint64_t floats;
-    int has_fields, has_classes;
+    uint64_t floats, kept;
+    int has_fields, has_classes, has_sequences;
     uint32_t n;
     struct want layers[LAYERS];
 } goods[] = {
@@ -96,6 +96,21 @@ static const struct good {
                 {DRPS_LAYER_TANH, 6, 1, 6, 24, 7, 0},
                 {DRPS_LAYER_SUM, 7, 1, 6, 30, 7, 0},
                 {DRPS_LAYER_FULL, 8, 1, 3, 36, 7, 21}}},
+    {.name = "sequences",
+     .text = "x = bag 3\nh = lstm 2 x\nh = lstm 5 h\nscore = full classes h\n",
+     .fields = DRPS_SEQUENCE_MARKS,
+     .outputs = 4,
+     .factors = 3,
+     .width = 14,
+     .kept = 68,
+     .floats = 239,
+     .has_sequences = 1,
+     .has_classes = 1,
+     .n = 4,
+     .layers = {{DRPS_LAYER_BAG, 1, 1, 3, 0, 4, 3},
+                {DRPS_LAYER_LSTM, 2, 1, 2, 3, 7, 4 * 2 * (3 + 2 + 1)},
+                {DRPS_LAYER_LSTM, 3, 1, 5, 5, 55, 4 * 5 * (2 + 5 + 1)},
+                {DRPS_LAYER_FULL, 4, 1, 4, 10, 215, 5 * 4 + 4}}},
     {.name = "dots and crosses",
      .text = CROSSES,
      .fields = 3,
@@ -188,11 +203,13 @@ static void test_layers_have_the_shapes_of_the_table(void **state)
         check(g->name, 0, "factors", g->factors, net.factors);
         check(g->name, 0, "has_fields", (uint64_t)g->has_fields, (uint64_t)net.has_fields);
         check(g->name, 0, "has_classes", (uint64_t)g->has_classes, (uint64_t)net.has_classes);
+        check(g->name, 0, "has_sequences", (uint64_t)g->has_sequences, (uint64_t)net.has_sequences);
         for (int again = 0; again < 2; again++) { /* a second call finds the same */
             shape(g->name, g->fields, g->outputs);
             check(g->name, 0, "fields", g->fields, net.fields);
             check(g->name, 0, "outputs", g->outputs, net.outputs);
             check(g->name, 0, "width", g->width, net.width);
+            check(g->name, 0, "kept", g->kept, net.kept);
             check(g->name, 0, "parameters", g->floats, net.floats);
             for (size_t i = 0; i < g->n; i++)
                 check_layer(g->name, i, &g->layers[i]);
@@ -291,10 +308,10 @@ static const struct bad {
     {"no name", "\n= linear", "line 2: a name is missing", "x = linear"},
     {"no layer", "score =", "line 1: a layer is missing",
      "embedding, bag, linear, numbers, full, relu, sigmoid, tanh, dropout, fm, dots, cross, sum, "
-     "join"},
+     "join, lstm"},
     {"unknown layer", "score = dense 4", "line 1: there is no layer `dense`",
      "embedding, bag, linear, numbers, full, relu, sigmoid, tanh, dropout, fm, dots, cross, sum, "
-     "join"},
+     "join, lstm"},
     {"capitals", "score = Linear", "line 1: there is no layer `Linear`", "linear"},
     {"two =", "score = = linear", "line 1: there is no layer `=`", "linear"},
     {"a layer's name", "relu = linear\nscore = relu relu", "line 1: `relu` is a word", "another"},
@@ -344,6 +361,11 @@ static const struct bad {
      "`x` is one more"},
     {"nine of sum", "x = linear\nscore = sum x x x x x x x x x", "line 2: sum has at most 8 inputs",
      "`x` is one more"},
+    {"fields and then a sequence", "x = embedding 2\nscore = lstm 1 x",
+     "line 2: lstm does not go with a net that reads fields", "bag or linear"},
+    {"a sequence and then fields", "x = linear\nx = lstm 1 x\ny = numbers 2",
+     "line 3: numbers does not go with a net of sequences", "bag or linear"},
+    {"lstm of nothing", "score = lstm 2", "line 1: lstm needs 1 input and has 0", "write names"},
     {"none of relu", "x = relu", "line 1: relu needs 1 input and has 0", "write names"},
     {"none of full", "x = full 4", "line 1: full needs 1 input and has 0", "write names"},
     {"none of dropout", "x = dropout 0.5", "line 1: dropout needs 1 input and has 0", "write"},
@@ -525,6 +547,11 @@ static void test_layers_init(void **state)
     check_init(19601, 20000, sqrt(6.0 / 400));     /* W of full 1 */
     check_init(20001, 20003, 0);                   /* b, and none */
     check_init(UINT64_MAX - 1, UINT64_MAX - 1, 0); /* none */
+    parse("lstm", "x = bag 3\nscore = lstm 2 x");
+    shape("lstm", 2, 2);
+    check_init(0, 4, 0);                             /* intercepts, b of the bag */
+    check_init(5, 4 + 8 * 3 + 8 * 2, sqrt(3.0 / 5)); /* W and U */
+    check_init(45, 52, 0);                           /* b */
     parse("crosses", CROSSES);
     shape("crosses", 3, 1);
     check_init(0, 2, 0); /* the bag's b, too */
@@ -697,7 +724,7 @@ static void test_layers_any_words(void **state)
     static const char *words[] = {
         "embedding ", "bag ",   "linear", "numbers ",    "full ",  "relu ", "sigmoid ", "tanh ",
         "dropout ",   "fm ",    "dots ",  "cross ",      "sum ",   "join ", "classes ", "score ",
-        "x ",         "x ",     "h ",     " = ",         " = ",    " = ",   "\n",       "\n",
+        "lstm ",      "x ",     "h ",     " = ",         " = ",    " = ",   "\n",       "\n",
         "\r\n",       "1 ",     "16 ",    "0.5 ",        "65536 ", "#",     "\t",       "\r",
         "score = ",   "\nx = ", "\nh = ", "4294967296 ", "-1 ",    "\xff",
     };

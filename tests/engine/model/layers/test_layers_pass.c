@@ -103,6 +103,11 @@ static const struct net {
      "h = dropout 0.7 h\nh = full 1 h\nscore = sum p h",
      4, 1},
     {"linear of classes", "a = linear\nb = bag 2\nscore = join a b", 0, 3},
+    {"lstm", "x = bag 5\nh = lstm 4 x\nscore = full 1 h", 0, 1},
+    {"lstm of lstm",
+     "x = bag 3\ng = lstm 6 x\nh = dropout 0.5 g\nh = lstm 5 h\nh = join g h x\n"
+     "score = full classes h",
+     0, 3},
     {"wide",
      "x = embedding 8\nh = full 70 x\nh = tanh h\nh = full 33 h\nh = tanh h\n"
      "score = full classes h",
@@ -157,7 +162,8 @@ static void make_entries(struct set *t, size_t n, unsigned form)
         for (size_t e = 0; e < count; e++, nnz++) {
             t->local32[nnz] = (uint32_t)(t->own + below(FEATURES - 1));
             t->local16[nnz] = (uint16_t)t->local32[nnz];
-            t->fields[nnz] = (uint16_t)below(larger(t->l.fields, 1));
+            t->fields[nnz] =
+                (uint16_t)(t->l.has_sequences ? below(4) > 0 : below(larger(t->l.fields, 1)));
             t->values[nnz] = (float)uniform(-1, 1);
         }
     }
@@ -171,8 +177,8 @@ static void make_entries(struct set *t, size_t n, unsigned form)
         .local16 = form & WIDE ? NULL : t->local16,
         .local32 = form & WIDE ? t->local32 : NULL,
         .values = form & VALUED ? t->values : NULL,
-        .fields = t->l.has_fields ? t->fields : NULL,
-        .field_count = t->l.has_fields ? t->l.fields : 0,
+        .fields = t->l.has_fields || t->l.has_sequences ? t->fields : NULL,
+        .field_count = t->l.has_sequences ? DRPS_SEQUENCE_MARKS : t->l.fields,
     };
 }
 
@@ -221,12 +227,14 @@ static const struct drps_dropout off;
 
 static void forward(struct set *t, const struct drps_dropout *dropout, size_t chunk)
 {
-    for (size_t s = 0; s < t->b.samples; s += chunk)
-        drps_layers_forward(&t->l, &t->b, s, s + chunk < t->b.samples ? s + chunk : t->b.samples,
-                            t->params, dropout, t->scores, t->scratch);
+    for (size_t s = 0, end; s < t->b.samples; s = end) {
+        end = s + chunk < t->b.samples ? s + chunk : t->b.samples;
+        end = drps_layers_cut(&t->l, &t->b, end);
+        drps_layers_forward(&t->l, &t->b, s, end, t->params, dropout, t->scores, t->scratch);
+    }
 }
 
-/* Both passes of samples [first, last). */
+/* Both passes of samples [first, last), where a sequence begins. */
 static void both(struct set *t, const struct drps_dropout *dropout, size_t first, size_t last)
 {
     drps_layers_forward(&t->l, &t->b, first, last, t->params, dropout, t->scores, t->scratch);
@@ -290,6 +298,14 @@ static const struct by_hand {
      {1, 0, 0, 2},
      {4.5f, 8, -6, 9},
      {0, 0, 0, 0, 20, 40, -30, 40, 1, 0, 0, 2, 0, 24, 0, 0, -10, -9}},
+    /* W = 0.5, 9, -0.5, 1; U is not used; b = -1, 0, 1, -1.5; s = 0, 18, 0, 0.5 */
+    {"a = linear\nscore = lstm 1 a",
+     1,
+     {0.5f, 0.5f, 9, -0.5f, 1, 7, 7, 7, 7, -1, 0, 1, -1.5f, 3, 4},
+     {2},
+     {0.613516304f},
+     {0, 0.21914894f, 0, 0.227032609f, 0.745911224f, 0, 0, 0, 0, 0.10957447f, 0, 0.113516304f,
+      0.372955612f, 0.74196939f, -0.370984695f}},
 };
 
 static void check_by_hand(const char *what, const char *text, size_t i, float expected, float found)
@@ -454,7 +470,7 @@ static void test_layers_gradients_match_finite_differences(void **state)
 
 static void test_layers_scores_do_not_depend_on_the_chunk(void **state)
 {
-    static const size_t chunks[] = {1, 127, DRPS_LAYERS_CHUNK};
+    static const size_t chunks[] = {1, 127, 128};
     enum { SAMPLES = 300 };
     (void)state;
     for (size_t i = 0; i < NETS; i++)
@@ -464,8 +480,9 @@ static void test_layers_scores_do_not_depend_on_the_chunk(void **state)
             struct set t;
             make(&t, &nets[i], SAMPLES, STARTS | VALUED);
             for (size_t k = 0; k < 3; k++) {
+                const size_t most = t.l.has_sequences ? SAMPLES : chunks[k];
                 free(t.scratch);
-                t.scratch = must(malloc(drps_layers_scratch_bytes(&t.l, chunks[k])));
+                t.scratch = must(malloc(drps_layers_scratch_bytes(&t.l, most)));
                 forward(&t, &dropout, chunks[k]);
                 if (!k) memcpy(first, t.scores, SAMPLES * t.l.outputs * sizeof(float));
                 for (size_t s = 0; s < SAMPLES * t.l.outputs; s++)
@@ -506,15 +523,45 @@ static void test_layers_gradients_of_ranges_add_up(void **state)
             t.grads = must(calloc(t.floats, sizeof(float)));
             for (size_t k = 0; k < t.floats; k++)
                 t.grads[k] = 0.5f;
-            both(&t, &dropout, 0, 5);
-            both(&t, &dropout, 5, 5);
-            both(&t, &dropout, 5, 40);
+            const size_t cut = drps_layers_cut(&t.l, &t.b, 5);
+            both(&t, &dropout, 0, cut);
+            both(&t, &dropout, cut, cut);
+            both(&t, &dropout, cut, 40);
             check_times(&nets[i], &t, once, 1, 0.5f);
             both(&t, &dropout, 0, 40);
             check_times(&nets[i], &t, once, 2, 0.5f);
             free(once);
             drop(&t);
         }
+}
+
+/* Where a batch of sequences may be divided: samples 0, 2, 3 and 1030 begin one. */
+static void test_layers_sequences_stay_whole(void **state)
+{
+    enum { SAMPLES = 3000 };
+    const struct drps_layers l = layers_of("x = bag 1\nscore = lstm 1 x", 0, 1),
+                             other = layers_of("score = linear", 0, 1);
+    static uint16_t fields[SAMPLES], local[SAMPLES];
+    const struct drps_batch b = {
+        .samples = SAMPLES, .nnz = SAMPLES, .per_sample = 1, .local16 = local, .fields = fields};
+    (void)state;
+    for (size_t s = 0; s < SAMPLES; s++)
+        fields[s] = s == 2 || s == 3 || s == 1030 ? DRPS_SEQUENCE_BEGINS : DRPS_SEQUENCE_GOES_ON;
+    assert_int_equal(drps_layers_chunk(&l), DRPS_SEQUENCE_MOST);
+    assert_int_equal(drps_layers_cut(&l, &b, 0), 0);
+    assert_int_equal(drps_layers_cut(&l, &b, 1), 2);
+    assert_int_equal(drps_layers_cut(&l, &b, 3), 3);
+    assert_int_equal(drps_layers_cut(&l, &b, 4), 1030);
+    assert_int_equal(drps_layers_cut(&l, &b, 1031), SAMPLES);
+    assert_int_equal(drps_layers_cut(&l, &b, SAMPLES), SAMPLES);
+    assert_int_equal(drps_layers_end(&l, &b, 0, SAMPLES), 3); /* the next one has 1,027 samples */
+    assert_int_equal(drps_layers_end(&l, &b, 3, SAMPLES), 3 + DRPS_SEQUENCE_MOST);
+    assert_int_equal(drps_layers_end(&l, &b, 3 + DRPS_SEQUENCE_MOST, SAMPLES), 1030);
+    assert_int_equal(drps_layers_end(&l, &b, 1030, SAMPLES), 1030 + DRPS_SEQUENCE_MOST);
+    assert_int_equal(drps_layers_end(&l, &b, 2900, SAMPLES), SAMPLES);
+    assert_int_equal(drps_layers_cut(&other, &b, 4), 4);
+    assert_int_equal(drps_layers_end(&other, &b, 4, 9), 9);
+    assert_int_equal(drps_layers_end(&other, &b, 4, SAMPLES), 4 + drps_layers_chunk(&other));
 }
 
 static void test_layers_empty_range_changes_nothing(void **state)
@@ -638,13 +685,15 @@ static void mask(const char *text, const struct drps_dropout *dropout, float *sc
                                  .nnz = MASKED_SAMPLES,
                                  .per_sample = 1,
                                  .local16 = local};
-    void *scratch = must(malloc(drps_layers_scratch_bytes(&l, DRPS_LAYERS_CHUNK)));
+    const size_t chunk = drps_layers_chunk(&l);
+    assert_int_equal(MASKED_SAMPLES % chunk, 0);
+    void *scratch = must(malloc(drps_layers_scratch_bytes(&l, chunk)));
     for (size_t s = 0; s < MASKED_SAMPLES; s++)
         local[s] = 2;
     for (size_t k = 1; k <= MASKED; k++)
         params[2 * (1 + MASKED) + k] = 1;
-    for (size_t s = 0; s < MASKED_SAMPLES; s += DRPS_LAYERS_CHUNK)
-        drps_layers_forward(&l, &b, s, s + DRPS_LAYERS_CHUNK, params, dropout, scores, scratch);
+    for (size_t s = 0; s < MASKED_SAMPLES; s += chunk)
+        drps_layers_forward(&l, &b, s, s + chunk, params, dropout, scores, scratch);
     free(scratch);
 }
 
@@ -804,6 +853,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_layers_gradients_match_finite_differences),
         cmocka_unit_test(test_layers_scores_do_not_depend_on_the_chunk),
         cmocka_unit_test(test_layers_gradients_of_ranges_add_up),
+        cmocka_unit_test(test_layers_sequences_stay_whole),
         cmocka_unit_test(test_layers_empty_range_changes_nothing),
         cmocka_unit_test(test_layers_samples_without_entries_are_finite),
         cmocka_unit_test(test_layers_levels_give_the_same_bytes),
