@@ -61,39 +61,75 @@ static void to_samples(const struct steps *s, size_t n, size_t width, const floa
         memcpy(of_samples + s->sample[i] * width, of_places + i * width, width * sizeof(float));
 }
 
-/* c and h of one sample from s, which becomes its gates. `c_before` is 0 where there is none. */
-DRPS_INLINE void sample_forward(size_t N, float *restrict gates, const float *restrict c_before,
-                                float *restrict c, float *restrict h)
+DRPS_INLINE void sigmoids(size_t N, float shift, float *restrict s)
 {
-    float *in = gates + IN * N, *forget = gates + FORGET * N, *out = gates + OUT * N,
-          *new = gates + NEW *N;
-    for (size_t k = 0; k < N; k++) {
-        in[k] = sigmoid_of(in[k]);
-        forget[k] = sigmoid_of(forget[k] + 1);
-        out[k] = sigmoid_of(out[k]);
-        new[k] = tanh_of(new[k]);
-        c[k] = in[k] * new[k] + (c_before ? forget[k] * c_before[k] : 0);
+    for (size_t k = 0; k < N; k++)
+        s[k] = sigmoid_of(s[k] + shift);
+}
+
+DRPS_INLINE void tangents(size_t N, float *restrict s)
+{
+    for (size_t k = 0; k < N; k++)
+        s[k] = tanh_of(s[k]);
+}
+
+DRPS_INLINE void products(size_t N, const float *restrict a, const float *restrict b,
+                          float *restrict out)
+{
+    for (size_t k = 0; k < N; k++)
+        out[k] = a[k] * b[k];
+}
+
+DRPS_INLINE void add_products(size_t N, const float *restrict a, const float *restrict b,
+                              float *restrict out)
+{
+    for (size_t k = 0; k < N; k++)
+        out[k] += a[k] * b[k];
+}
+
+DRPS_INLINE void show(size_t N, const float *restrict out, const float *restrict c,
+                      float *restrict h)
+{
+    for (size_t k = 0; k < N; k++)
         h[k] = out[k] * tanh_of(c[k]);
+}
+
+/* c and h of one sample from s, which becomes its gates. `c_before` is NULL where a sequence
+ * begins. */
+DRPS_INLINE void sample_forward(size_t N, float *gates, const float *c_before, float *c, float *h)
+{
+    sigmoids(N, 0, gates + IN * N);
+    sigmoids(N, 1, gates + FORGET * N);
+    sigmoids(N, 0, gates + OUT * N);
+    tangents(N, gates + NEW * N);
+    products(N, gates + IN * N, gates + NEW * N, c);
+    if (c_before) add_products(N, gates + FORGET * N, c_before, c);
+    show(N, gates + OUT * N, c, h);
+}
+
+DRPS_INLINE void slopes(size_t N, float *restrict in, float *restrict forget, float *restrict out,
+                        float *restrict new, const float *restrict c_before,
+                        const float *restrict c, const float *restrict of_h, float *restrict of_c)
+{
+    for (size_t k = 0; k < N; k++) {
+        const float i = in[k], f = forget[k], o = out[k], g = new[k], t = tanh_of(c[k]);
+        const float slope = of_c[k] + of_h[k] * o * (1 - t * t);
+        in[k] = slope * g * i * (1 - i);
+        forget[k] = slope * c_before[k] * f * (1 - f);
+        out[k] = of_h[k] * t * o * (1 - o);
+        new[k] = slope *i *(1 - g * g);
+        of_c[k] = slope * f;
     }
 }
 
 /* The loss's derivatives by s, in place of the gates, from those by h and, of the step after, by c,
  * which becomes that of the sample before. */
-DRPS_INLINE void sample_backward(size_t N, float *restrict gates, const float *restrict c_before,
-                                 const float *restrict c, const float *restrict of_h,
-                                 float *restrict of_c)
+DRPS_INLINE void sample_backward(size_t N, float *gates, const float *c_before, const float *c,
+                                 const float *of_h, float *of_c)
 {
-    float *in = gates + IN * N, *forget = gates + FORGET * N, *out = gates + OUT * N,
-          *new = gates + NEW *N;
-    for (size_t k = 0; k < N; k++) {
-        const float i = in[k], f = forget[k], o = out[k], g = new[k], t = tanh_of(c[k]);
-        const float slope = of_c[k] + of_h[k] * o * (1 - t * t);
-        in[k] = slope * g * i * (1 - i);
-        forget[k] = c_before ? slope * c_before[k] * f * (1 - f) : 0;
-        out[k] = of_h[k] * t * o * (1 - o);
-        new[k] = slope *i *(1 - g * g);
-        of_c[k] = slope * f;
-    }
+    slopes(N, gates + IN * N, gates + FORGET * N, gates + OUT * N, gates + NEW * N,
+           c_before ? c_before : c, c, of_h, of_c);
+    if (!c_before) memset(gates + FORGET * N, 0, N * sizeof(*gates));
 }
 
 static void step_forward(const struct room *r, const struct steps *s, size_t t)
