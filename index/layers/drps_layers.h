@@ -120,8 +120,8 @@ struct drps_layers {
 DRPS_MUST_CHECK
 int drps_layers_parse(struct drps_layers *l, const char *text, struct drps_err *err);
 
-/* The same of a net that has a name, with so many factors where it has any (0: 16). DRPS_E_CONFIG:
- * there is none of this name. */
+/* The same of a net that has a name, with so many factors (0: as many as it usually has).
+ * DRPS_E_CONFIG: there is none of this name. */
 DRPS_MUST_CHECK
 int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
                       struct drps_err *err);

@@ -1,40 +1,37 @@
-/* Nets that have a name: each is a text in which the number of factors is missing. */
+/* Nets that have a name: each is a text in which the number of factors is still to be written. */
 #include "index/layers/drps_layers.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FACTORS = 16 }; /* where the caller names none */
-
-/* The text is `before`, the factors, `after`. Nets that sum numbers to their score are for one
- * score; the others end in `full classes`, which is one number or one for each class. */
+/* Each $ of a text stands for the factors. Nets that sum numbers to their score are for one score;
+ * the others end in `full classes`, which is one number or one for each class. */
 static const struct net {
-    const char *name, *before, *after;
+    const char *name;
+    uint32_t factors; /* where the caller names none */
+    const char *text;
 } nets[] = {
-    {"mlp",
+    {"mlp", 16,
      "# A multilayer perceptron over the sum of a sample's factors\n"
-     "x = bag ",
-     "\n"
+     "x = bag $\n"
      "h = relu x\n"
      "h = full 64 h\n"
      "h = relu h\n"
      "score = full classes h\n"},
-    {"wide-deep",
+    {"wide-deep", 16,
      "# Wide & Deep: Cheng et al., DLRS 2016\n"
      "first = linear\n"
-     "x = embedding ",
-     "\n"
+     "x = embedding $\n"
      "h = full 128 x\n"
      "h = relu h\n"
      "h = full 64 h\n"
      "h = relu h\n"
      "deep = full 1 h\n"
      "score = sum first deep\n"},
-    {"deepfm",
+    {"deepfm", 16,
      "# DeepFM: Guo et al., IJCAI 2017\n"
      "first = linear\n"
-     "x = embedding ",
-     "\n"
+     "x = embedding $\n"
      "pairs = fm x\n"
      "h = dropout 0.3 x\n"
      "h = full 128 h\n"
@@ -45,10 +42,9 @@ static const struct net {
      "h = dropout 0.3 h\n"
      "deep = full 1 h\n"
      "score = sum first pairs deep\n"},
-    {"dlrm",
+    {"dlrm", 16,
      "# DLRM: Naumov et al., 2019; all fields are categories\n"
-     "x = embedding ",
-     "\n"
+     "x = embedding $\n"
      "pairs = dots x\n"
      "h = join pairs x\n"
      "h = dropout 0.3 h\n"
@@ -59,10 +55,9 @@ static const struct net {
      "h = relu h\n"
      "h = dropout 0.3 h\n"
      "score = full classes h\n"},
-    {"dcn",
+    {"dcn", 16,
      "# Deep & Cross: Wang et al., ADKDD 2017\n"
-     "x = embedding ",
-     "\n"
+     "x = embedding $\n"
      "c = cross x x\n"
      "c = cross x c\n"
      "c = cross x c\n"
@@ -71,6 +66,15 @@ static const struct net {
      "h = full 128 h\n"
      "h = relu h\n"
      "h = join c h\n"
+     "score = full classes h\n"},
+    {"lstm", 200,
+     "# A language model: Zaremba, Sutskever and Vinyals, 2014, with less dropout\n"
+     "h = bag $\n"
+     "h = dropout 0.2 h\n"
+     "h = lstm $ h\n"
+     "h = dropout 0.2 h\n"
+     "h = lstm $ h\n"
+     "h = dropout 0.2 h\n"
      "score = full classes h\n"},
 };
 enum { NETS = sizeof(nets) / sizeof(*nets) };
@@ -98,6 +102,22 @@ static int unknown(const char *name, struct drps_err *err)
                         drps_layers_names(known));
 }
 
+/* Writes the text of a net. Returns 0, or -1: it is longer than DRPS_LAYERS_TEXT. */
+static int write_text(const struct net *net, uint32_t factors, char text[DRPS_LAYERS_TEXT])
+{
+    size_t n = 0;
+    for (const char *at = net->text; *at; at += strcspn(at, "$")) {
+        if (*at == '$') {
+            n += (size_t)snprintf(text + n, DRPS_LAYERS_TEXT - n, "%u", factors);
+            at++;
+        }
+        n += (size_t)snprintf(text + n, n < DRPS_LAYERS_TEXT ? DRPS_LAYERS_TEXT - n : 0, "%.*s",
+                              (int)strcspn(at, "$"), at);
+        if (n >= DRPS_LAYERS_TEXT) return -1;
+    }
+    return 0;
+}
+
 int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
                       struct drps_err *err)
 {
@@ -105,9 +125,7 @@ int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
     const struct net *net = find(name);
     l->n = 0;
     if (!net) return unknown(name, err);
-    const int n = snprintf(text, sizeof(text), "%s%u%s", net->before, factors ? factors : FACTORS,
-                           net->after);
-    if (n < 0 || (size_t)n >= sizeof(text))
+    if (write_text(net, factors ? factors : net->factors, text) < 0)
         return drps_err_set(err, DRPS_E_CONFIG, "the text of the net %s is too long", net->name);
     return drps_layers_parse(l, text, err);
 }

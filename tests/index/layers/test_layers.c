@@ -569,18 +569,20 @@ static void test_layers_init(void **state)
     check_init(11, 14, 0);
 }
 
-/* Parameters for 39 fields, 16 factors and one score, computed by hand. */
+/* Parameters for 39 fields, the usual factors and one score, computed by hand. */
 static const struct named {
     const char *name;
+    uint32_t factors;
     uint64_t floats;
     int for_classes; /* 1: several scores do too */
     int has_fields;
 } nameds[] = {
-    {"mlp", 1 + 16 + 64 * 17 + 65, 1, 0},
-    {"wide-deep", 1 + 128 * 625 + 64 * 129 + 65, 0, 1},
-    {"deepfm", 1 + 128 * 625 + 128 * 129 + 129, 0, 1},
-    {"dlrm", 1 + 128 * (741 + 624 + 1) + 64 * 129 + 65, 1, 1},
-    {"dcn", 1 + 3 * 2 * 624 + 128 * 625 + 128 * 129 + 624 + 128 + 1, 1, 1},
+    {"mlp", 16, 1 + 16 + 64 * 17 + 65, 1, 0},
+    {"wide-deep", 16, 1 + 128 * 625 + 64 * 129 + 65, 0, 1},
+    {"deepfm", 16, 1 + 128 * 625 + 128 * 129 + 129, 0, 1},
+    {"dlrm", 16, 1 + 128 * (741 + 624 + 1) + 64 * 129 + 65, 1, 1},
+    {"dcn", 16, 1 + 3 * 2 * 624 + 128 * 625 + 128 * 129 + 624 + 128 + 1, 1, 1},
+    {"lstm", 200, 1 + 200 + 2 * 800 * 401 + 201, 1, 0},
 };
 
 static void check_named(const struct named *n)
@@ -588,7 +590,7 @@ static void check_named(const struct named *n)
     static struct drps_layers again;
     assert_true(drps_layers_has_name(n->name));
     assert_int_equal(drps_layers_named(&net, n->name, 0, NULL), 0);
-    check(n->name, 0, "factors", 16, net.factors);
+    check(n->name, 0, "factors", n->factors, net.factors);
     check(n->name, 0, "has_classes", (uint64_t)n->for_classes, (uint64_t)net.has_classes);
     check(n->name, 0, "has_fields", (uint64_t)n->has_fields, (uint64_t)net.has_fields);
     shape(n->name, FIELDS, 1);
@@ -611,11 +613,11 @@ static void test_layers_named(void **state)
     for (size_t i = 0; i < COUNT(nameds); i++) {
         check_named(&nameds[i]);
     }
-    assert_string_equal(drps_layers_names(names), "mlp, wide-deep, deepfm, dlrm, dcn");
+    assert_string_equal(drps_layers_names(names), "mlp, wide-deep, deepfm, dlrm, dcn, lstm");
     assert_false(drps_layers_has_name("deep"));
     assert_false(drps_layers_has_name(""));
     check_error("an unknown net", drps_layers_named(&net, "resnet", 0, &err), &err,
-                "there is no net `resnet`", "mlp, wide-deep, deepfm, dlrm, dcn");
+                "there is no net `resnet`", "mlp, wide-deep, deepfm, dlrm, dcn, lstm");
     check("an unknown net", 0, "n", 0, net.n);
     drps_err_clear(&err);
     check_error("too many factors", drps_layers_named(&net, "mlp", 65537, &err), &err,
