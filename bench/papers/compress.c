@@ -22,11 +22,8 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 #include "bench/data.h"
+#include "bench/papers/metis.h"
 #include "partition/dppa/drps_dppa.h"
-
-#ifdef WITH_METIS
-#include <metis.h>
-#endif
 
 enum { SEED = 1, BATCH = 100 };
 
@@ -157,47 +154,6 @@ static void place_dppa(const struct drps_sample_set *set, uint32_t machines, con
     drps_units_destroy(&units);
 }
 
-#ifdef WITH_METIS
-/* The graph of samples and rows; of each, every part is to have as many. */
-static void place_metis(const struct drps_sample_set *set, uint32_t machines, struct placed *p)
-{
-    const size_t rows = set->features_n, n = set->n + rows, entries = set->starts[set->n];
-    idx_t vertices = (idx_t)n, constraints = 2, parts = (idx_t)machines, cut;
-    idx_t *starts = must(calloc(n + 2, sizeof(*starts)));
-    idx_t *edges = must(drps_array_new(2 * entries, sizeof(*edges)));
-    idx_t *weights = must(calloc(2 * n, sizeof(*weights)));
-    idx_t *part = must(calloc(n, sizeof(*part)));
-    idx_t options[METIS_NOPTIONS];
-    for (size_t i = 0; i < entries; i++)
-        starts[set->n + set->features[i] + 2]++;
-    for (size_t s = 0; s < set->n; s++)
-        starts[s + 2] = (idx_t)(set->starts[s + 1] - set->starts[s]);
-    for (size_t v = 2; v <= n + 1; v++)
-        starts[v] += starts[v - 1];
-    for (size_t s = 0; s < set->n; s++)
-        for (size_t i = set->starts[s]; i < set->starts[s + 1]; i++) {
-            const size_t row = set->n + set->features[i];
-            edges[starts[s + 1]++] = (idx_t)row;
-            edges[starts[row + 1]++] = (idx_t)s;
-        }
-    for (size_t v = 0; v < n; v++)
-        weights[2 * v + (v >= set->n)] = 1;
-    METIS_SetDefaultOptions(options);
-    options[METIS_OPTION_SEED] = SEED;
-    if (METIS_PartGraphKway(&vertices, &constraints, starts, edges, weights, NULL, NULL, &parts,
-                            NULL, NULL, options, &cut, part) != METIS_OK) {
-        fprintf(stderr, "bench_compress: METIS failed\n");
-        exit(1);
-    }
-    for (size_t v = 0; v < n; v++)
-        *(v < set->n ? &p->samples[v] : &p->rows[v - set->n]) = (uint32_t)part[v];
-    free(starts);
-    free(edges);
-    free(weights);
-    free(part);
-}
-#endif
-
 /* Returns 0 if this build cannot. */
 static int place(const struct drps_sample_set *set, uint32_t machines, const char *method,
                  struct placed *p)
@@ -207,13 +163,7 @@ static int place(const struct drps_sample_set *set, uint32_t machines, const cha
     } else if (strcmp(method, "auto") == 0) {
         place_auto(set, machines, p);
     } else if (strcmp(method, "metis") == 0) {
-#ifdef WITH_METIS
-        place_metis(set, machines, p);
-#else
-        fprintf(stderr, "bench_compress: SKIPPED metis: this build has no METIS (Debian: "
-                        "libmetis-dev)\n");
-        return 0;
-#endif
+        return metis_place(set, NULL, machines, p->samples, p->rows);
     } else {
         place_dppa(set, machines, method, p);
     }
