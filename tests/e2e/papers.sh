@@ -64,5 +64,11 @@ papers compress-fig7 >fig7
 # The printed DPPA moves less than random does, also where features are hashed.
 [[ $(cell fig7 "not hashed, 1 : 4" 6 | awk 'NR == 1 && $1 < 0.9 { print "less" }') = less ]] || fail "Figure 7: $(cat fig7)"
 [[ $(cell fig7 "1024 bins, 1 : 1" 6 | awk 'NR == 1 && $1 < 1 { print "less" }') = less ]] || fail "Figure 7: $(cat fig7)"
+papers compress-fig8 >fig8
+# Lines of this name: rounds, sets, busiest, moved. Pruned nets move less; Algorithm 4 moves less than placing anew does, but some.
+moved() { cell fig8 "16 machines, $1, all epochs" "$2" | awk -v line="$3" 'NR == line { print }'; }
+awk -v whole="$(moved "not pruned" 2 1)" -v pruned="$(moved pruned 2 1)" -v anew="$(moved "not pruned" 6 4)" -v some="$(moved "not pruned" 7 4)" \
+    'BEGIN { exit !(pruned > 0 && pruned < whole && some > 0 && some < anew / 10) }' || fail "Figure 8: $(cat fig8)"
+grep -q "images of ten kinds is generated" compress-fig8.err || fail "Figure 8 does not say that its data are generated"
 grep -q "SKIPPED metis" compress-fig7.err && echo "no METIS in this build: not compared with it"
 echo "ok tables"
