@@ -285,10 +285,11 @@ struct drps_index_result {
     uint64_t plain_rows; /* where rows circulate: how many an epoch of rounds would move between
                             ranks, if each pulled and pushed every row of its batches; else 0 */
     uint64_t input_bytes, input_lines, skipped_lines;
-    uint64_t replayed;   /* training samples that came from the base */
-    uint64_t weightless; /* samples of weight 0, which were left out */
-    char classes[160];   /* their first names, and how many there are; "": labels are numbers */
-    uint64_t plan_bytes; /* on disk */
+    uint64_t replayed;       /* training samples that came from the base */
+    uint64_t weightless;     /* samples of weight 0, which were left out */
+    char classes[160];       /* their first names, and how many there are; "": labels are numbers */
+    uint64_t net_parameters; /* of a net, besides those of features; else 0 */
+    uint64_t plan_bytes;     /* on disk */
     struct drps_remarks remarks; /* on what may go wrong in learning */
     double seconds;
     double phase_seconds[DRPS_INDEX_PHASES]; /* 0 for one that did not apply; those of windows and

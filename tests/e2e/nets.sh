@@ -233,7 +233,8 @@ echo "ok ranks"
 awk 'BEGIN { srand(7); split("ash beech elm", name, " "); for (i = 0; i < 2000; i++) {
     c = int(rand() * 3) + 1; printf "%s %d:1", name[c], rand() < .9 ? c : int(rand() * 3) + 1
     for (f = 10; f < 600; f += 1 + int(rand() * 200)) printf " %d:%.2f", f, rand(); printf "\n" } }' >classes.svm
-index classes.svm --test-fraction 0.2 --algo mlp --factors 8 -o classes
+"$tools/drps-index" classes.svm --test-fraction 0.2 --algo mlp --factors 8 -o classes --force >said 2>&1 || fail "$(cat said)"
+grep -q 'a net of 782 parameters' said || fail "the net has 3 + 8 + 64 * 9 + 3 * 65 parameters: $(cat said)"
 verify classes
 train classes -o classes-model --epochs 5 >classes.json
 less 0.85 "$(all_values test_accuracy <classes.json | tail -1)" || fail "classes are not learned: $(cat classes.json)"

@@ -75,7 +75,7 @@ static const char *hashing(const struct drps_plan_info *i)
 
 /* ---- The first lines ---- */
 
-static void print_features(const struct drps_plan_info *i)
+static void print_features(const struct drps_plan_info *i, uint64_t net_parameters)
 {
     const struct drps_algorithm *a = drps_algorithm_find(i->algo);
     const int rates = a && drps_algorithm_rates(a);
@@ -94,10 +94,9 @@ static void print_features(const struct drps_plan_info *i)
     }
     const char *what = strcmp(i->algo, "topic") == 0 ? "topics" : "factors";
     if (i->hashing.bits) printf(" (hashed: %s)", hashing(i));
-    struct drps_layers net;
-    if (i->net[0] && drps_plan_layers(i, &net, NULL) == 0)
+    if (i->net[0])
         printf(" with a weight and %u factors each, and a net of %s parameters", i->factors,
-               count(net.floats));
+               count(net_parameters));
     else if (drps_plan_row_fields(i))
         printf(" with %u factors for each of %u fields", i->factors, i->field_count);
     else if (i->factors)
@@ -246,7 +245,7 @@ static void print_summary(const struct drps_index_report *report)
     if (i->expression[0]) printf("\n  loss     %s", i->expression);
     if (i->outputs) printf(", of %u outputs", i->outputs);
     printf("\n  size     ");
-    print_features(i);
+    print_features(i, r->net_parameters);
     if (strcmp(i->algo, "topic") == 0)
         printf(": %s\n", size(i->rows * i->row_bytes));
     else
