@@ -54,6 +54,7 @@ enum {
     DRPS_LAYERS_FLOATS = 256 << 20, /* parameters of all layers, at most */
     DRPS_LAYERS_WIDTH = 1 << 20,    /* floats of all layers for a sample, at most */
     DRPS_SEQUENCE_MOST = 1024,      /* samples of a sequence, at most */
+    DRPS_SEQUENCE_USUAL = 64,       /* unless something else is said */
 };
 
 enum drps_layer_kind {

@@ -37,8 +37,11 @@ struct drps_parse {
 struct drps_format {
     const char *name;
     int has_names;
-    int has_classes; /* labels may be names */
-    int has_fields;  /* entries have fields: of their own, or those of their names */
+    int has_classes;   /* labels may be names */
+    int has_fields;    /* entries have fields: of their own, or those of their names */
+    int has_sequences; /* samples are of sequences, which their entries' fields mark; they are read
+                          with fields and with classes, and a line has as many of them at most as
+                          features */
     /*
      * Look at the first block of the first file that is not empty, set up, and set reader->fields.
      * NULL: not needed. n may be 0 when all files are empty.
@@ -52,8 +55,8 @@ struct drps_format {
     void (*begin_file)(struct drps_reader *r); /* NULL: files have no header */
     /*
      * One line, without its end; *end is '\r' or '\n', and the format may write into the line. Adds
-     * at most one sample. Returns 0, or DRPS_PARSE_BAD after drps_parse_bad(); the caller then
-     * takes back what was written.
+     * at most one sample, or with clicks two, or of sequences any number. Returns 0, or
+     * DRPS_PARSE_BAD after drps_parse_bad(); the caller then takes back what was written.
      */
     int (*line)(struct drps_reader *r, struct drps_parse *ps, char *p, char *end);
     /* Called before the first line of a piece, where ps->nnz is 0; may be NULL. */
@@ -95,7 +98,7 @@ struct drps_reader {
 
 extern const struct drps_format drps_format_libsvm, drps_format_libffm, drps_format_ratings,
     drps_format_criteo, drps_format_avazu, drps_format_csv, drps_format_jsonl, drps_format_vw,
-    drps_format_docword, drps_format_idx;
+    drps_format_docword, drps_format_idx, drps_format_tokens;
 
 /* All formats follow each other here, then NULL. */
 extern const struct drps_format *const drps_formats[];

@@ -3,9 +3,9 @@
  * time.
  *
  * A feature is known by a 64-bit key. Numeric formats (libsvm, libffm, docword, idx) use the
- * feature's id as the key. Formats whose features are strings (ratings, criteo, avazu, csv) use the
- * 64-bit XXH3 hash of the string, seeded by its field, and hand the string along, so that the
- * dictionary can keep it and detect two names that share a key.
+ * feature's id as the key. Formats whose features are strings (ratings, criteo, avazu, csv, tokens)
+ * use the 64-bit XXH3 hash of the string, seeded by its field, and hand the string along, so that
+ * the dictionary can keep it and detect two names that share a key.
  *
  * Decided for all formats:
  *   a feature given twice in a sample     values are added, of one field where fields are read; its
@@ -14,7 +14,8 @@
  *   NaN, infinite or above FLT_MAX        bad line, for labels and values
  *   an id above 2^64 - 1 or negative      bad line
  *   a sample without features             is a sample
- *   empty lines and lines of only blanks  ignored; "#" starts a comment in libsvm and libffm
+ *   empty lines and lines of only blanks  ignored, but in tokens; "#" starts a comment in libsvm
+ *                                         and libffm
  *   no sample at all                      end of input after 0 samples (the caller decides)
  *   last line without a line feed, CRLF   accepted, as is a UTF-8 byte order mark in front
  *   lines longer than a piece             the piece grows, up to memory_bytes / 2; beyond: an error
@@ -57,6 +58,10 @@
  *            sorted by doc. A document with lines is a sample of label 0. Ids outside the header's
  *            range, going back to a smaller document and negative counts are bad lines; another
  *            number of lines than promised is an error at the end of the file.
+ *   tokens   text whose tokens stand between blanks, for nets that read sequences. A sample is a
+ *            token, its label the next one, and a line's end is the token "<eos>": text begins as
+ *            after one, so that it has as many samples as tokens, or each line is by itself and has
+ *            one less. reader/tokens/tokens.c has the rest. "auto" does not find it.
  *   idx      MNIST's numbers of 1 to 4 dimensions: the first counts samples, and number k of one,
  *            from 1, is feature k: v / 255 of unsigned bytes, else v. Labels are an idx file of one
  *            dimension, given or found by its name (idx/drps_idx_names.h). Faults are errors
@@ -223,6 +228,11 @@ struct drps_reader_options {
     const char *const *label_files; /* idx: [label_files_n] files of labels, one for each of the
                                        data's; without any they are found by their names */
     size_t label_files_n;
+    /* tokens: samples of a sequence, 1 to DRPS_SEQUENCE_MOST; the last sequence of a file has the
+     * rest. 0: DRPS_SEQUENCE_USUAL. With sequence_lines each line is a sequence, and one of more
+     * samples is cut; 0: DRPS_SEQUENCE_MOST. */
+    uint32_t sequence;
+    int sequence_lines;
     const struct drps_matrix *matrix; /* in place of paths, as libsvm, libffm or ratings: `format`
                                          says which; nothing else of how text is read counts.
                                          Borrowed; NULL: none */
@@ -238,7 +248,7 @@ struct drps_reader_options {
 };
 
 /* Names of the formats, NULL-terminated: libsvm libffm ratings criteo avazu csv jsonl vw
- * docword idx. */
+ * docword idx tokens. */
 const char *const *drps_reader_formats(void);
 
 /*

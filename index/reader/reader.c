@@ -6,30 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/layers/drps_layers.h"
 #include "index/reader/drps_parse.h"
 #include "index/reader/text/drps_entries.h"
 
 enum { SKIPS_TOLD = 10 };
 static const uint64_t default_memory_bytes = 64u << 20, min_memory_bytes = 1u << 20;
 
-const struct drps_format *const drps_formats[] = {&drps_format_libsvm,
-                                                  &drps_format_libffm,
-                                                  &drps_format_ratings,
-                                                  &drps_format_criteo,
-                                                  &drps_format_avazu,
-                                                  &drps_format_csv,
-                                                  &drps_format_jsonl,
-                                                  &drps_format_vw,
-                                                  &drps_format_docword,
-                                                  &drps_format_idx,
-                                                  NULL};
+const struct drps_format *const drps_formats[] = {
+    &drps_format_libsvm,  &drps_format_libffm, &drps_format_ratings, &drps_format_criteo,
+    &drps_format_avazu,   &drps_format_csv,    &drps_format_jsonl,   &drps_format_vw,
+    &drps_format_docword, &drps_format_idx,    &drps_format_tokens,  NULL};
 
-#define FORMAT_NAMES "libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx"
+#define FORMAT_NAMES "libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx, tokens"
 
 const char *const *drps_reader_formats(void)
 {
-    static const char *const names[] = {"libsvm", "libffm", "ratings", "criteo", "avazu", "csv",
-                                        "jsonl",  "vw",     "docword", "idx",    NULL};
+    static const char *const names[] = {"libsvm", "libffm", "ratings", "criteo", "avazu",  "csv",
+                                        "jsonl",  "vw",     "docword", "idx",    "tokens", NULL};
     return names;
 }
 
@@ -180,9 +174,10 @@ static struct need measure_samples(const struct drps_reader *r, size_t samples, 
 static struct need measure(const struct drps_reader *r, const char *text, size_t n)
 {
     const size_t of_line = r->options.clicks ? 2 : 1; /* samples, at most */
-    const size_t lines = drps_text_count(text, n, '\n'), samples = of_line * lines;
+    const size_t lines = drps_text_count(text, n, '\n');
     /* A bad line may write one too many. */
     const size_t features = of_line * r->format->bound(r, text, n, lines) + DRPS_ENTRIES_SLACK;
+    const size_t samples = r->format->has_sequences ? features : of_line * lines;
     struct need k = measure_samples(r, samples, features);
     if (r->format->made) k.made = r->format->made(r, text, n, lines);
     return k;
@@ -608,6 +603,26 @@ static int check_csv_options(const struct drps_reader *r, struct drps_err *err)
                         file, given, others, format);
 }
 
+/* Sequences have their labels, and the marks of where they begin, whatever was asked for. */
+static int check_sequences(struct drps_reader *r, struct drps_err *err)
+{
+    struct drps_reader_options *o = &r->options;
+    if (!r->format->has_sequences) return 0;
+    if (!drps_reads_classes(o))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: the label of a token is the next token, which is a class, and "
+                            "here labels are numbers: name another format, or use a net that ends "
+                            "in `full classes`",
+                            r->chunks.in.name);
+    if (!o->sequence) o->sequence = o->sequence_lines ? DRPS_SEQUENCE_MOST : DRPS_SEQUENCE_USUAL;
+    if (o->sequence > DRPS_SEQUENCE_MOST)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s: sequences of %u samples: at most %d",
+                            r->chunks.in.name, o->sequence, DRPS_SEQUENCE_MOST);
+    o->labels = DRPS_READER_NAMES;
+    o->fields = 1;
+    return 0;
+}
+
 static int check_classes(struct drps_reader *r, struct drps_err *err)
 {
     if (!drps_reads_classes(&r->options) || r->format->has_classes) return 0;
@@ -634,6 +649,11 @@ static int check_weights(const struct drps_reader *r, struct drps_err *err)
                             "%s: weights are for lines that each have a sample, and in format "
                             "docword a sample has several",
                             file);
+    if (o->weights_n && r->format->has_sequences)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: weights are for lines that each have a sample, and in format %s a "
+                            "line has several",
+                            file, format);
     if (o->clicks && !csv)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s: clicks and impressions are columns of csv, and this is read as %s",
@@ -693,6 +713,7 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
         rc = detect_format(r, err);
     }
     if (rc == 0) rc = check_csv_options(r, err);
+    if (rc == 0) rc = check_sequences(r, err);
     if (rc == 0) rc = check_fields(r, err);
     if (rc == 0) rc = check_classes(r, err);
     if (rc == 0) rc = check_weights(r, err);
@@ -708,7 +729,7 @@ static int check_share(const struct drps_reader *r, struct drps_err *err)
 {
     const struct drps_reader_share *s = r->options.share;
     if (!s->begin.byte && !s->end.byte) return 0;
-    if (r->format == &drps_format_docword || r->format->take)
+    if (r->format == &drps_format_docword || r->format->take || r->format->has_sequences)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "%s: a file of format %s cannot be read in shares: give as many files "
                             "as there are readers",

@@ -9,7 +9,7 @@
  * For 'W' csv has the weight in column w, for 'i' clicks in column c and impressions in column i;
  * for 'b' what is in front of the rest's first zero byte is a file of weights beside libsvm.
  * For 'I' the rest's first byte is the size of a file of labels, which follows, and then idx; 'U'
- * is idx without labels.
+ * is idx without labels. 't' is tokens in sequences of three, 'T' each line by itself.
  *
  * Built with DRPS_FUZZ_MAIN it is a plain program that replays the files and folders named on its
  * command line.
@@ -25,10 +25,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char selectors[] = "alfrcvsdkjwnxWibIU";
-static const char *const formats[] = {"auto",  "libsvm",  "libffm", "ratings", "criteo", "avazu",
-                                      "csv",   "docword", "csv",    "jsonl",   "vw",     "csv",
-                                      "jsonl", "csv",     "csv",    "libsvm",  "idx",    "idx"};
+static const char selectors[] = "alfrcvsdkjwnxWibIUtT";
+static const char *const formats[] = {"auto",   "libsvm", "libffm",  "ratings", "criteo",
+                                      "avazu",  "csv",    "docword", "csv",     "jsonl",
+                                      "vw",     "csv",    "jsonl",   "csv",     "csv",
+                                      "libsvm", "idx",    "idx",     "tokens",  "tokens"};
 
 /* Files in memory, read in short pieces: the data, and weights or labels beside it. */
 struct memory_file {
@@ -139,6 +140,7 @@ static void check_piece(const struct drps_reader *r, const struct drps_samples *
             CHECK(isfinite(s->values[j]) && s->values[j] != 0);
             ones &= s->values[j] == 1;
             mix(sum, s->keys[j]);
+            if (s->fields) mix(sum, s->fields[j]);
             mix_float(sum, s->values[j]);
             if (s->names) check_name(r, &s->names[j], s->keys[j], seed);
         }
@@ -148,20 +150,23 @@ static void check_piece(const struct drps_reader *r, const struct drps_samples *
     sum->nnz += s->starts[s->n];
 }
 
-/* piece_bytes 0: as the reader chooses. */
-static void pass(struct memory_file *f, const struct drps_reader_options *o, size_t piece_bytes,
+/* piece_bytes 0: as the reader chooses. Of tokens classes get their numbers from the first one on.
+ */
+static void pass(struct memory_file *f, struct drps_reader_options o, size_t piece_bytes,
                  struct summary *sum)
 {
     const struct drps_io io = {.ops = &memory_ops, .ctx = f};
+    struct drps_classes *classes = o.sequence ? drps_classes_new() : NULL;
     struct drps_samples s = {0};
     struct drps_reader *r;
 
     memset(sum, 0, sizeof(*sum));
-    sum->rc = drps_reader_open(&io, &data_path, 1, o, &r, &sum->err);
+    o.classes = classes;
+    sum->rc = drps_reader_open(&io, &data_path, 1, &o, &r, &sum->err);
     if (sum->rc == 0) {
         if (piece_bytes) r->chunks.piece_bytes = piece_bytes;
         while ((sum->rc = drps_reader_next(r, &s, &sum->err)) > 0)
-            check_piece(r, &s, o->hash_seed, sum);
+            check_piece(r, &s, o.hash_seed, sum);
         sum->skipped = drps_reader_skipped(r);
         sum->weightless = drps_reader_weightless(r);
         sum->lines = drps_reader_lines(r);
@@ -172,6 +177,7 @@ static void pass(struct memory_file *f, const struct drps_reader_options *o, siz
     CHECK(sum->rc == sum->err.code);
     CHECK((sum->rc == 0) == (sum->err.text[0] == '\0'));
     drps_samples_free(&s);
+    drps_classes_free(classes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -229,11 +235,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data += f.of[1].n + 1;
     }
     o.label_optional = selectors[which] == 'U';
+    if (strcmp(o.format, "tokens") == 0) o.sequence = 3;
+    o.sequence_lines = selectors[which] == 'T';
     f.of[0].data = data;
     f.of[0].n = size;
-    pass(&f, &o, 0, &large);
+    pass(&f, o, 0, &large);
     f.step = piece_bytes + 2;
-    pass(&f, &o, piece_bytes, &small);
+    pass(&f, o, piece_bytes, &small);
     /*
      * A fault of the compression behind a bad line is met first by whoever reads further ahead; how
      * long a line may be depends on what the pieces before it have left of the memory.

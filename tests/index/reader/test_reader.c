@@ -1050,7 +1050,7 @@ static void test_reader_asks_for_the_format(void **state)
          .input = "\nIt was a dark and stormy night.\n",
          .error = "0: no format fits the first lines: 'It was a dark and stormy night.'; name one "
                   "of libsvm, "
-                  "libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx"},
+                  "libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx, tokens"},
         {.name = "csv without label",
          .input = "a,b,c,d\n1,2,3,4\n",
          .error =
@@ -1065,24 +1065,24 @@ static void test_reader_asks_for_the_format(void **state)
         {.name = "a table within bars",
          .input = "1 | 2 | 3\n4 | 5 | 6\n",
          .error = "0: no format fits the first lines: '1 | 2 | 3'; name one of libsvm, libffm, "
-                  "ratings, criteo, avazu, csv, jsonl, vw, docword, idx"},
+                  "ratings, criteo, avazu, csv, jsonl, vw, docword, idx, tokens"},
         {.name = "lines of other columns",
          .input = "a,b,c,d\n1,2,3\n",
          .error = "0: no format fits the first lines: 'a,b,c,d'; name one of libsvm, libffm, "
                   "ratings, criteo, "
-                  "avazu, csv, jsonl, vw, docword, idx"},
+                  "avazu, csv, jsonl, vw, docword, idx, tokens"},
         {.name = "binary",
          .input = "\x7f"
                   "ELF\x01\xff\n",
          .error = "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one of libsvm, "
                   "libffm, ratings, "
-                  "criteo, avazu, csv, jsonl, vw, docword, idx"},
+                  "criteo, avazu, csv, jsonl, vw, docword, idx, tokens"},
         {.name = "unknown",
          .format = "svm",
          .input = "1 1:1\n",
          .error =
              "unknown input format 'svm', known are: libsvm, libffm, ratings, criteo, avazu, csv, "
-             "jsonl, vw, docword, idx"},
+             "jsonl, vw, docword, idx, tokens"},
     };
     (void)state;
     CHECK_ROWS(rows);
@@ -1171,15 +1171,19 @@ static void test_reader_ratings_may_lack_the_rating(void **state)
 static void test_reader_lists_its_formats(void **state)
 {
     const char *const *names = drps_reader_formats();
+    struct drps_classes *classes = drps_classes_new();
     (void)state;
     for (; *names; names++) {
         struct outcome o;
         struct drps_reader_options options = {.format = *names};
+        if (strcmp(*names, "tokens") == 0)
+            options.classes = classes; /* they have no other labels */
         read_text("", &options, &o); /* every name is known, and an empty file is no error in any */
         check_outcome(*names, "", &o, "", NULL);
         assert_string_equal(o.format, *names);
         outcome_free(&o);
     }
+    drps_classes_free(classes);
 }
 
 struct log_lines {
