@@ -39,9 +39,10 @@ static int all_finite(const float *x, size_t n)
 
 static int labels_fit(const struct drps_plan_info *info, const struct drps_batch *b)
 {
+    const float classes = (float)drps_classes_count(info->classes); /* of nets not the dim */
     if (!info->classification) return all_finite(b->labels, b->samples);
     for (size_t i = 0; info->classes && i < b->samples; i++)
-        if (!(b->labels[i] >= 0) || b->labels[i] >= (float)info->dim ||
+        if (!(b->labels[i] >= 0) || b->labels[i] >= classes ||
             b->labels[i] != (float)(uint32_t)b->labels[i])
             return 0;
     for (size_t i = 0; !info->classes && i < b->samples; i++)
