@@ -29,7 +29,8 @@ enum {
 /* clang-format off */
 #define READER_OPTIONS(group, usual, label, columns)                                               \
     {"format", READER_KEY_FORMAT, "NAME", 0,                                                       \
-     "auto, libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx (" usual ")", group},  \
+     "auto, libsvm, libffm, ratings, criteo, avazu, csv, jsonl, vw, docword, idx, tokens (" usual   \
+     ")", group},                                                                                  \
     {"on-error", READER_KEY_ON_ERROR, "WHAT", 0,                                                   \
      "At a bad line: stop (default), or skip and count it", group},                                \
     {"label", READER_KEY_LABEL, "COLUMN", 0,                                                       \

@@ -8,6 +8,7 @@
 #include "base/drps_alloc.h"
 #include "index/batches/batch_writer.h"
 #include "index/batches/drps_encoder.h"
+#include "index/layers/drps_layers.h"
 
 enum { LARGE_NNZ = 1 << 11 };
 
@@ -19,7 +20,8 @@ struct batcher {
     struct gathered batch;  /* the one being gathered */
     uint32_t stratum, lane; /* of it */
     uint32_t field_count;   /* of all; 0: they have no fields */
-    uint32_t common;        /* as in the options */
+    uint32_t common;        /* as in the options, and the next one */
+    uint32_t sequence;
     struct encoder_ways ways;
     struct batch_writer *writer;
 };
@@ -82,6 +84,7 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->map = options->map;
     b->field_count = options->field_count;
     b->common = options->common;
+    b->sequence = options->sequence;
     b->ways = options->ways;
     int rc = drps_batch_writer_open(data, rows, options->common, options->ways, options->threads,
                                     &b->writer, err);
@@ -189,9 +192,18 @@ static int end_batch(struct batcher *b, struct drps_err *err)
     return rc;
 }
 
+/* 1: the sample begins a sequence for which the batch may have no room. */
+static int begins_next(const struct batcher *b, const struct spool_sample *s)
+{
+    return b->sequence && b->batch.n && s->n && s->fields[0] == DRPS_SEQUENCE_BEGINS &&
+           b->batch.n + b->sequence > b->batch_size;
+}
+
 int drps_batcher_add(struct batcher *b, const struct spool_sample *s, struct drps_err *err)
 {
     struct gathered *g = &b->batch;
+    const int rc = begins_next(b, s) ? end_batch(b, err) : 0;
+    if (rc < 0) return rc;
     if (g->nnz + s->n > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "a batch has more than 2^32 entries: use smaller batches");

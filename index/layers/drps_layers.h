@@ -147,6 +147,12 @@ uint32_t drps_layers_rows(const struct drps_layers *l, uint32_t dim);
  * of a and N together; 0 of all others. */
 float drps_layers_init(const struct drps_layers *l, uint64_t i);
 
+/* 1: entries have fields: those of features, or marks of sequences. */
+static inline int drps_layers_take_fields(const struct drps_layers *l)
+{
+    return l->has_fields || l->has_sequences;
+}
+
 const char *drps_layer_name(enum drps_layer_kind kind);
 
 #endif

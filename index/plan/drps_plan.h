@@ -82,6 +82,12 @@ struct drps_plan_handed {
     uint64_t away, given, regained; /* the same of the server's rows: used, taken, returned */
 };
 
+/* What a plan, or a model, of a net that reads sequences says of them. All 0: it reads none. */
+struct drps_plan_sequences {
+    uint32_t most; /* samples of a sequence, at most; in each batch they are whole */
+    int lines;     /* 1: each line of text is one; 0: text runs on over line ends */
+};
+
 /* What samples weigh. All 0: each weighs 1. */
 struct drps_plan_weights {
     double sum, test_sum; /* of training samples, and of those of evaluation */
@@ -194,6 +200,7 @@ struct drps_plan_info {
                               have factors for fields but of implicit feedback, where these are
                               roles: drps_plan_row_fields() */
     struct drps_plan_negatives negatives;
+    struct drps_plan_sequences sequences;
     int normalized; /* samples are divided by their length; of field-aware models */
     int classification;
     const struct drps_classes *classes; /* of labels; of an open plan its own, else borrowed; NULL:
@@ -391,6 +398,20 @@ DRPS_MUST_CHECK
 int drps_plan_get_net(const void *manifest, const char *path, char text_out[DRPS_LAYERS_TEXT],
                       struct drps_err *err);
 void drps_plan_put_net(void *manifest, const char *text);
+
+/* The lengths of sequences, as plan.json and model.json have them: a member that may be missing.
+ * `manifest` is as above. DRPS_E_CORRUPT. */
+DRPS_MUST_CHECK
+int drps_plan_get_sequences(const void *manifest, const char *path, struct drps_plan_sequences *out,
+                            struct drps_err *err);
+void drps_plan_put_sequences(void *manifest, const struct drps_plan_sequences *s);
+
+/* Check that sequences are there where the net (n is 0: there is none) reads them, that entries of
+ * so many fields mark them, and that the format is tokens then. DRPS_E_CORRUPT. */
+DRPS_MUST_CHECK
+int drps_plan_check_sequences(const struct drps_plan_sequences *s, const struct drps_layers *net,
+                              uint32_t fields, const char *format, const char *path,
+                              struct drps_err *err);
 
 /* The columns of csv data that are no features, as plan.json and model.json have them: three
  * members that may be missing. `manifest` is a json_t object, `path` its file, for the message.

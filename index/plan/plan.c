@@ -225,6 +225,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     drps_hashing_put(&j, &info->hashing);
     drps_plan_put_expression(&j, info->expression, info->outputs);
     drps_plan_put_net(&j, info->net);
+    drps_plan_put_sequences(&j, &info->sequences);
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
     if (info->separator > 0) drps_manifest_put(&j, "separator", json_stringn(&info->separator, 1));
@@ -383,6 +384,23 @@ int drps_plan_get_net(const void *manifest, const char *path, char text_out[DRPS
     text_out[0] = '\0';
     if (!json_object_get(j, "net")) return 0;
     return drps_manifest_get_text(j, "net", path, text_out, DRPS_LAYERS_TEXT, err);
+}
+
+void drps_plan_put_sequences(void *manifest, const struct drps_plan_sequences *s)
+{
+    if (s->most)
+        drps_manifest_put((json_t **)manifest, "sequences",
+                          json_pack("{s:I, s:b}", "most", (json_int_t)s->most, "lines", s->lines));
+}
+
+int drps_plan_get_sequences(const void *manifest, const char *path, struct drps_plan_sequences *out,
+                            struct drps_err *err)
+{
+    const json_t *j = json_object_get(manifest, "sequences");
+    *out = (struct drps_plan_sequences){0};
+    if (!j) return 0;
+    out->lines = json_is_true(json_object_get(j, "lines"));
+    return drps_manifest_get_u32(j, "most", path, &out->most, err);
 }
 
 int drps_plan_get_expression(const void *manifest, const char *path, char text_out[DRPS_EXPR_TEXT],
@@ -661,6 +679,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = get_name(j, "loss", path, info->loss, err);
     if (rc == 0) rc = drps_plan_get_expression(j, path, info->expression, &info->outputs, err);
     if (rc == 0) rc = drps_plan_get_net(j, path, info->net, err);
+    if (rc == 0) rc = drps_plan_get_sequences(j, path, &info->sequences, err);
     if (rc == 0) rc = get_name(j, "format", path, info->format, err);
     if (rc == 0) rc = get_name(j, "order", path, info->order, err);
     if (rc == 0) rc = get_name(j, "blocks_by", path, info->blocks_by, err);

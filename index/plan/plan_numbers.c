@@ -323,6 +323,20 @@ int drps_plan_layers(const struct drps_plan_info *info, struct drps_layers *out,
     return drps_layers_shape(out, info->field_count, classes > 1 ? (uint32_t)classes : 1, err);
 }
 
+int drps_plan_check_sequences(const struct drps_plan_sequences *s, const struct drps_layers *net,
+                              uint32_t fields, const char *format, const char *path,
+                              struct drps_err *err)
+{
+    const int has = net->n && net->has_sequences;
+    if ((s->most > 0) == has && s->most <= DRPS_SEQUENCE_MOST && (has || !s->lines) &&
+        (strcmp(format, "tokens") == 0) == has && (!has || fields == DRPS_SEQUENCE_MARKS))
+        return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT,
+                        "%s: sequences of %u samples at most, in format %s with %u fields, and a "
+                        "net that reads %s",
+                        path, s->most, format, fields, has ? "sequences" : "none");
+}
+
 /* A net is of the algorithm for nets, and its parameters fill the plan's first rows. */
 static int check_net(const struct drps_plan_info *i, const char *path, struct drps_err *err)
 {
@@ -330,18 +344,20 @@ static int check_net(const struct drps_plan_info *i, const char *path, struct dr
     const int due = a && drps_algorithm_is_net(a);
     const uint32_t common = drps_plan_common_rows(i);
     struct drps_err why = DRPS_ERR_INIT;
-    struct drps_layers net;
+    struct drps_layers net = {.n = 0};
     if (!i->net[0] && !due && common > 1)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: an intercept of %u rows", path, common);
-    if (!i->net[0] && !due) return 0;
+    if (!i->net[0] && !due)
+        return drps_plan_check_sequences(&i->sequences, &net, i->field_count, i->format, path, err);
     if (!due || !i->net[0])
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: the algorithm %s with %s net", path, i->algo,
                             i->net[0] ? "a" : "no");
     if (drps_plan_layers(i, &net, &why) < 0)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, why.text);
     if (net.factors == i->factors && i->dim == 1 + i->factors &&
-        common == drps_layers_rows(&net, i->dim) && (i->field_count > 0) == net.has_fields)
-        return 0;
+        common == drps_layers_rows(&net, i->dim) &&
+        (i->field_count > 0) == drps_layers_take_fields(&net))
+        return drps_plan_check_sequences(&i->sequences, &net, i->field_count, i->format, path, err);
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "%s: %u factors, %u floats a row, %u rows and %u fields for a net of %u "
                         "factors and %llu parameters",

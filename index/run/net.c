@@ -66,6 +66,7 @@ int drps_run_settle_net(struct index_run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     if (!r->layers.n) return 0;
     if (r->layers.has_fields) info->field_count = r->parsed.field_count ? r->parsed.field_count : 1;
+    if (r->layers.has_sequences) info->field_count = DRPS_SEQUENCE_MARKS;
     int rc = r->base && r->layers.has_fields ? drps_run_take_fields(r, err) : 0;
     if (rc < 0) return rc;
     (void)snprintf(info->net, sizeof(info->net), "%s", r->layers.text);

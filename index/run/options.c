@@ -487,7 +487,7 @@ static int check_net(struct drps_index_options *o, const struct drps_layers *net
                             "regression: write `full 1` in its place");
     o->algorithm = drps_algorithm_of_net(net->has_classes);
     o->factors = net->factors;
-    o->has_fields = net->has_fields;
+    o->has_fields = drps_layers_take_fields(net);
     return 0;
 }
 
@@ -544,6 +544,7 @@ int drps_run_check_options(struct drps_index_options *o, const struct drps_layer
     if (!o->factors) o->factors = drps_algorithm_default_factors(a);
     o->has_fields = drps_algorithm_has_fields(a);
     rc = check_net(o, net, err);
+    if (rc == 0) rc = drps_run_check_sequences(o, net, err);
     if (rc < 0) return rc;
     if (o->factors > DRPS_FACTORS_MAX)
         return drps_err_set(err, DRPS_E_CONFIG, "%u factors are too many: at most %d", o->factors,
@@ -578,6 +579,7 @@ void drps_run_take_model(const struct drps_plan_info *info, struct drps_index_op
     o->not_normalized = drps_plan_row_fields(info) && !info->normalized && !info->net[0];
     o->reader.hash_seed = info->hash_seed;
     o->hashing = info->hashing;
+    drps_run_take_sequences(info, &o->reader);
     o->no_bias = !drps_plan_common_rows(info);
 }
 

@@ -20,6 +20,7 @@ struct batching {
     struct index_run *r;
     struct batcher *batcher;
     const uint32_t *map; /* provisional to placed ids; NULL: they are placed already */
+    uint32_t any;        /* an id of training; of sequences */
     float *values;       /* of a sample that lost entries */
     uint16_t *fields;
     size_t values_cap, fields_cap;
@@ -87,6 +88,20 @@ static int drop_unseen(struct batching *b, struct spool_sample *s, struct drps_e
     return 0;
 }
 
+/* The token of a sample that training does not have counts as none, but its mark stays: it becomes
+ * an entry of value 0, of whatever row. */
+static int keep_mark(struct batching *b, struct spool_sample *s, struct drps_err *err)
+{
+    if (is_seen(b, s, 0)) return 0;
+    if (drps_array_reserve(&b->values, &b->values_cap, 1, sizeof(*b->values)))
+        return drps_err_set(err, -ENOMEM, "no memory for the value of a token");
+    b->values[0] = 0;
+    s->values = b->values;
+    s->ids[0] = b->any;
+    b->r->info->test_unseen++;
+    return 0;
+}
+
 static int add_to_lane(struct batching *b, const struct spool_sample *s, struct drps_err *err)
 {
     const struct drps_plan_info *info = b->r->info;
@@ -146,8 +161,10 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     struct index_run *r = b->r;
 
     int rc = b->assignment ? end_batches(b, err) : 0; /* the first ones may be without samples */
-    if (rc == 0 && b->test) rc = drop_unseen(b, s, err);
+    if (rc == 0 && b->test)
+        rc = r->info->sequences.most ? keep_mark(b, s, err) : drop_unseen(b, s, err);
     if (rc < 0) return rc;
+    if (!b->test && s->n) b->any = s->ids[0];
     s->label = stored_label(r, s->label);
     rc = weigh(b, s, err);
     if (rc < 0) return rc;
@@ -207,7 +224,8 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
         .memory_bytes = r->options.memory_bytes / 3,
         .map = b->map,
         .threads = drps_run_processors() > 1 ? 2 : 0,
-        .field_count = r->info->field_count};
+        .field_count = r->info->field_count,
+        .sequence = r->info->sequences.most};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
     if (rc == 0) rc = open_lanes(b, err);
@@ -297,7 +315,8 @@ static void tell_samples(const struct batching *b)
 {
     struct drps_plan_info *info = b->r->info;
     info->ones = info->nnz ? (double)b->ones / (double)info->nnz : 0;
-    info->test_nnz = b->r->parsed.test_nnz - info->test_unseen;
+    info->test_nnz =
+        b->r->parsed.test_nnz - (info->sequences.most ? 0 : info->test_unseen); /* marks stay */
 }
 
 int drps_phase_batch(struct index_run *r, struct drps_err *err)

@@ -194,19 +194,57 @@ static int settle_loss(struct index_run *r, struct drps_err *err)
 
 /* ---- Batch size ---- */
 
+/* Text that runs on is cut to a length, which plans of other text have, too; of lines the longest
+ * one counts. */
+static void settle_sequences(struct index_run *r)
+{
+    const struct drps_reader_options *o = &r->options.reader;
+    if (!r->parsed.sequences) return;
+    r->info->sequences = (struct drps_plan_sequences){.most = r->parsed.longest, .lines = 1};
+    if (!o->sequence_lines) r->info->sequences = (struct drps_plan_sequences){.most = o->sequence};
+}
+
+/* Batches have whole sequences: so many of a usual length, and at least one of the longest. */
+static uint64_t batch_of_sequences(const struct index_run *r)
+{
+    enum { USUAL = 20 };
+    const struct read_samples *p = &r->parsed;
+    const struct drps_plan_sequences *s = &r->info->sequences;
+    const uint64_t length = s->lines ? (p->samples - 1) / p->sequences + 1 : s->most;
+    return length * USUAL < s->most ? s->most : length * USUAL;
+}
+
+static int check_batch_size(const struct index_run *r, struct drps_err *err)
+{
+    const struct drps_plan_sequences *s = &r->info->sequences;
+    const uint64_t size = r->info->batch_size;
+    if (size >= s->most) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "batches of %llu samples, and a sequence has up to %u, which stay "
+                        "together: use batches of %u samples or more%s",
+                        (unsigned long long)size, s->most, s->most,
+                        s->lines ? "" : ", or shorter sequences");
+}
+
 static int choose_batch_size(struct index_run *r, struct drps_err *err)
 {
     double percent = r->options.batch_percent > 0 ? r->options.batch_percent : 0.01;
     uint64_t size = r->options.batch_size;
+    const uint64_t sequence = r->info->sequences.most;
+    if (!size && sequence && !(r->options.batch_percent > 0)) size = batch_of_sequences(r);
     if (!size) {
         size = (uint64_t)((double)r->info->samples * percent / 100);
         if (size < MIN_BATCH) size = MIN_BATCH;
+        if (size < sequence) size = sequence;
     }
     r->info->batch_size = size;
+    int rc = check_batch_size(r, err);
+    if (rc < 0) return rc;
     /* Indexes of the record files: 16 bytes a batch, two at a time, doubling as they grow. */
     enum { STEP_BYTES = 96 };
     const uint64_t draws = r->options.implicit.draws ? r->options.implicit.draws : 1;
-    uint64_t steps = (r->info->samples * draws + r->info->test_samples) / size + 2;
+    const uint64_t least = sequence ? size - sequence + 1 : size; /* samples of a batch */
+    uint64_t steps = (r->info->samples * draws + r->info->test_samples) / least + 2;
     if (steps * STEP_BYTES <= r->options.memory_bytes / 2) return 0;
     return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                         "%llu batches of %llu samples are too many for the memory limit: use "
@@ -286,6 +324,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     if (rc == 0) rc = drps_run_settle_net(r, err);
     if (rc == 0 && r->base) rc = drps_run_check_dim(r, err);
     if (rc < 0) return rc;
+    settle_sequences(r);
     info->samples = p->samples;
     info->test_samples = p->test_samples;
     info->nnz = p->nnz;

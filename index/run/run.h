@@ -71,6 +71,14 @@ DRPS_MUST_CHECK
 int drps_run_check_options(struct drps_index_options *o, const struct drps_layers *net,
                            struct drps_err *err);
 
+/* What only nets that read sequences have, or cannot have: sets the format, and how samples go to
+ * workers. DRPS_E_CONFIG. Of a plan that another one goes on from, the length is its own unless
+ * something else is said. (sequences.c) */
+DRPS_MUST_CHECK
+int drps_run_check_sequences(struct drps_index_options *o, const struct drps_layers *net,
+                             struct drps_err *err);
+void drps_run_take_sequences(const struct drps_plan_info *info, struct drps_reader_options *r);
+
 /* Read the net that the options name, before they are checked; give it its widths, and the plan its
  * text, after samples were read. DRPS_E_CONFIG. (net.c) */
 DRPS_MUST_CHECK

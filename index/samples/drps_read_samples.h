@@ -29,6 +29,8 @@ struct read_samples {
     char **fields; /* own: [fields_n] */
     size_t fields_n;
     uint32_t field_count; /* fields of training entries are below it; 0: entries have none */
+    uint64_t sequences;   /* of training; 0: samples are of none */
+    uint32_t longest;     /* samples of the longest sequence, of tests, too */
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */
     int headless;                              /* csv has no header */
     uint64_t bytes, lines, skipped, weightless;

@@ -4,6 +4,7 @@
  */
 #include "index/samples/drps_read_samples.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -17,6 +18,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 #include "index/hashing/drps_hasher.h"
+#include "index/layers/drps_layers.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/samples/drps_replay.h"
 #include "index/samples/shape.h"
@@ -24,8 +26,13 @@
 
 enum { PIECES = 2, GIVEN_TIME_SAMPLES = 8 /* in given order, of one time */ };
 
-/* The place of a sample: its input from this bit on, whether it is the second of its line, and the
- * line. */
+/* The place of a sample of a sequence: the sequence's number from this bit on, and how many samples
+ * of it came before. */
+enum { SEQUENCE_BIT = 12 };
+static_assert(DRPS_SEQUENCE_MOST <= 1 << SEQUENCE_BIT, "places in a sequence fit their bits");
+
+/* The place of any other sample: its input from this bit on, whether it is the second of its line,
+ * and the line. */
 enum { INPUT_BIT = 40, SECOND_BIT = 39 };
 
 /* Streams of random numbers that must not be the same. */
@@ -134,6 +141,8 @@ struct taker {
     int sample_rows;            /* training samples have a row of their own */
     struct drps_samples own;    /* one sample with its row's entry; sample_rows */
     struct drps_hasher *hasher; /* own; NULL: features are not hashed */
+    int has_sequences;
+    uint64_t place; /* of the next sample in its sequence, if that goes on */
 };
 
 int drps_samples_stay(const struct drps_index_options *o)
@@ -173,10 +182,21 @@ static uint64_t has_header(const struct read_samples *p)
     return strcmp(p->format, "csv") == 0 && !p->headless;
 }
 
+/* Returns the place of a sample of a sequence, and expects the next one behind it. */
+static uint64_t next_place(struct taker *t, uint16_t mark)
+{
+    const uint64_t step = UINT64_C(1) << SEQUENCE_BIT;
+    if (mark == DRPS_SEQUENCE_BEGINS) t->place = (t->place / step + 1) * step;
+    const uint64_t length = t->place % step + 1;
+    if (length > t->out->longest) t->out->longest = (uint32_t)length;
+    return t->place++;
+}
+
 /* What is drawn for a sample follows from its input and its line, so that whoever reads the line
  * draws the same. A line of clicks may have two samples. */
-static uint64_t place_of(const struct taker *t, const struct drps_samples *s, size_t i)
+static uint64_t place_of(struct taker *t, const struct drps_samples *s, size_t i)
 {
+    if (t->has_sequences) return next_place(t, s->fields[s->starts[i]]);
     const uint64_t line = s->lines[i] - 1 - has_header(t->out);
     const uint64_t second = i > 0 && s->lines[i] == s->lines[i - 1];
     return (t->inputs + s->input) << INPUT_BIT | second << SECOND_BIT | line;
@@ -185,6 +205,7 @@ static uint64_t place_of(const struct taker *t, const struct drps_samples *s, si
 static int check_place(const struct taker *t, const struct drps_samples *s, size_t i,
                        struct drps_err *err)
 {
+    if (t->has_sequences) return 0; /* 2^52 sequences cannot be read in a lifetime */
     if ((s->lines[i] - 1) >> SECOND_BIT == 0 && (t->inputs + s->input) >> (64 - INPUT_BIT) == 0)
         return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
@@ -198,8 +219,9 @@ static int is_test(const struct taker *t, uint64_t place)
 {
     if (t->test_input) return 1;
     double share = t->options->test_fraction;
+    const uint64_t drawn = t->has_sequences ? place >> SEQUENCE_BIT : place;
     return share > 0 &&
-           drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, place)) < share;
+           drps_unit_double(drps_rng_at(t->options->seed ^ SPLIT_STREAM, drawn)) < share;
 }
 
 static int all_ones(const float *values, size_t n)
@@ -216,11 +238,30 @@ static int mark_generation(struct read_samples *p, struct drps_err *err)
     return rc < 0 ? rc : drps_spool_mark(p->test, err);
 }
 
+/* Returns a random number for a sequence's own, of as many bits. Each step of this can be undone,
+ * so that no two sequences get the same. */
+static uint64_t shuffle_sequence(uint64_t seed, uint64_t number)
+{
+    enum { BITS = 64 - SEQUENCE_BIT, HALF = BITS / 2, ROUNDS = 4 };
+    const uint64_t mask = (UINT64_C(1) << BITS) - 1;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const uint64_t key = drps_rng_at(seed, i);
+        number = (number + key) & mask;
+        number = number * (key | 1) & mask;
+        number ^= number >> HALF;
+    }
+    return number;
+}
+
 /* The number that decides where a sample goes in the final order, or in its cell of the grid.
  * Spools of one bucket keep the order of arrival. */
 static uint64_t order_of(const struct taker *t, uint64_t place)
 {
-    return t->shuffled ? drps_rng_at(t->options->seed ^ ORDER_STREAM, place) : place;
+    const uint64_t seed = t->options->seed ^ ORDER_STREAM;
+    if (!t->shuffled) return place;
+    if (!t->has_sequences) return drps_rng_at(seed, place);
+    return shuffle_sequence(seed, place >> SEQUENCE_BIT) << SEQUENCE_BIT |
+           (place & ((UINT64_C(1) << SEQUENCE_BIT) - 1));
 }
 
 /* Keys of features and of samples are told apart by their size. */
@@ -303,13 +344,15 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, u
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     sample.order = order_of(t, place);
     if (!test)
-        time = t->shuffled ? (uint32_t)(sample.order >> 48)
-                           : (uint32_t)(place / GIVEN_TIME_SAMPLES % DICT_TIMES);
+        time = t->shuffled        ? (uint32_t)(sample.order >> 48)
+               : t->has_sequences ? (uint32_t)((place >> SEQUENCE_BIT) % DICT_TIMES)
+                                  : (uint32_t)(place / GIVEN_TIME_SAMPLES % DICT_TIMES);
     int rc = drps_dict_add(p->dict, s, first, first + n, time, t->ids, err);
     if (rc > 0) rc = mark_generation(p, err);
     if (rc < 0) return rc;
     sample.ids = t->ids;
     if (!test) count_fields(p, sample.fields, n);
+    if (!test && t->has_sequences) p->sequences += sample.fields[0] == DRPS_SEQUENCE_BEGINS;
     if (!s->all_ones && !all_ones(s->values + first, n)) sample.values = s->values + first;
     count_sample(p, test, &sample);
     return drps_spool_add(test ? p->test : p->train, &sample, err);
@@ -685,6 +728,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     } else if (rc == 0) {
         rc = check_same_shape(t, a.reader, err);
     }
+    t->has_sequences = strcmp(p->format, "tokens") == 0;
     if (rc == 0) {
         a.watch = t->progress->watch;
         a.ranks = o->ranks;

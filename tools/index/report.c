@@ -138,6 +138,10 @@ static void print_samples(const struct drps_plan_info *i, const struct drps_inde
     if (r->skipped_lines) printf("; %s bad lines skipped", count(r->skipped_lines));
     if (r->weightless) printf("; %s samples of weight 0 left out", count(r->weightless));
     printf("\n");
+    if (i->sequences.most)
+        printf("  sequence %s, at most %s samples\n",
+               i->sequences.lines ? "each line is one" : "text runs on over line ends",
+               count(i->sequences.most));
     print_negatives(i);
     if (!(i->weights.most > 0)) return;
     printf("  weights  training samples weigh %g together, %g at most", i->weights.sum,

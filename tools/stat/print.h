@@ -41,6 +41,7 @@ void stat_print_classes(const struct drps_classes *classes);
 
 /* How features are hashed, if they are. */
 void stat_print_hashing(const struct drps_hashing *hashing);
+void stat_print_sequences(const struct drps_plan_sequences *s); /* nothing where there are none */
 
 /* What went between memory and disk, if anything did or `details` are asked for; and each window.
  */

@@ -255,6 +255,7 @@ void stat_print_plan(const struct drps_plan *plan, const struct stat_shown *show
     printf("  rows     %s of %s floats, one for each feature, user or item\n", count_of(j, "rows"),
            count_of(j, "dim"));
     stat_print_hashing(&plan->info.hashing);
+    stat_print_sequences(&plan->info.sequences);
     if (plan->info.base[0])
         printf("  base     plan %s: its %llu rows have their numbers here\n", plan->info.base,
                (unsigned long long)plan->info.base_rows);

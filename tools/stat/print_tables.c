@@ -37,6 +37,13 @@ void stat_print_hashing(const struct drps_hashing *hashing)
                drps_hashing_text(hashing, text));
 }
 
+void stat_print_sequences(const struct drps_plan_sequences *s)
+{
+    if (s->most)
+        printf("  sequence %s, at most %u samples\n",
+               s->lines ? "each line is one" : "text runs on over line ends", s->most);
+}
+
 void stat_print_tables(const json_t *tables)
 {
     size_t i;
