@@ -114,6 +114,7 @@ static void print_text(const struct drps_predict_options *o, const struct drps_p
         (void)fprintf(to, "no loss");
     else
         (void)fprintf(to, "loss %.6f", r->quality.loss);
+    if (!isnan(r->perplexity)) (void)fprintf(to, ", perplexity %.3f", r->perplexity);
     if (!isnan(r->quality.auc)) (void)fprintf(to, ", AUC %.5f", r->quality.auc);
     if (!isnan(r->quality.accuracy)) (void)fprintf(to, ", accuracy %.5f", r->quality.accuracy);
     if (!isnan(r->quality.rmse)) (void)fprintf(to, ", RMSE %.6f", r->quality.rmse);

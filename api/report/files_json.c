@@ -1,6 +1,8 @@
 /* What predicting and recommending into files came to, as JSON. */
 #include "api/report/drps_files_json.h"
 
+#include <math.h>
+
 #include "api/report/drps_json.h"
 #include "base/drps_size.h"
 #include "base/folder/drps_manifest.h"
@@ -33,6 +35,8 @@ json_t *drps_predict_json(const struct drps_predict_options *o, const struct drp
     drps_manifest_put(&j, "peak_rss_bytes", drps_json_count(drps_memory_peak()));
     if (o->metrics) {
         drps_manifest_put(&j, "test_loss", drps_json_real(r->quality.loss));
+        if (!isnan(r->perplexity))
+            drps_manifest_put(&j, "test_perplexity", drps_json_real(r->perplexity));
         drps_manifest_put(&j, "test_auc", drps_json_real(r->quality.auc));
         drps_manifest_put(&j, "test_accuracy", drps_json_real(r->quality.accuracy));
         if (r->quality.unknown)

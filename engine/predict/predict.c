@@ -59,7 +59,8 @@ static int open_model(struct predictor *p, const struct drps_io *io, struct drps
     if (rc == 0) rc = drps_modeldir_open_rows(p->md, share.model_bytes, err);
     if (rc < 0) return rc;
     p->reader_bytes = share.reader_bytes;
-    return drps_scorer_init(&p->scorer, p->md, share.entries / 2, share.entries, err);
+    return drps_scorer_init(&p->scorer, p->md, share.entries / DRPS_PREDICT_SAMPLE_ENTRIES,
+                            share.entries, err);
 }
 
 /* The error names the memory, to a tenth of a MiB, whose batches take the sample. */
@@ -349,10 +350,19 @@ static int score_batch(struct predictor *p, struct drps_err *err)
     return 0;
 }
 
+/* 1: the sample begins a sequence that might not fit the batch, and sequences are scored whole. */
+static int begins_next(const struct predictor *p, const struct drps_modeldata_sample *s)
+{
+    const uint32_t most = p->info->sequences.most;
+    return most && s->fields[0] == DRPS_SEQUENCE_BEGINS && p->scorer.n &&
+           drps_scorer_room(&p->scorer) < most;
+}
+
 static int add_sample(struct predictor *p, size_t i, struct drps_err *err)
 {
     struct drps_modeldata_sample s;
     int rc = drps_modeldata_sample(&p->data, i, &s, err);
+    if (rc == 0 && begins_next(p, &s)) rc = score_batch(p, err);
     if (rc < 0) return rc;
     p->given += s.n;
     if (drps_scorer_add(&p->scorer, &s)) return 0;
@@ -409,6 +419,7 @@ static int run(struct predictor *p, const struct drps_io *io, struct drps_err *e
     if (rc == 0) rc = drps_calibrate_finish(io, o, p->info, p->metrics, p->result, err);
     if (p->data.reader) p->result->skipped_lines = drps_reader_skipped(p->data.reader);
     if (p->metrics) drps_metrics_result(p->metrics, &p->result->quality);
+    if (p->metrics && p->info->sequences.most) p->result->perplexity = exp(p->result->quality.loss);
     if (rc == 0) drps_predict_warn(o, &p->data, p->result);
     return rc;
 }
@@ -420,6 +431,7 @@ int drps_predict_run(const struct drps_io *io, const struct drps_predict_options
     const uint64_t start = drps_clock_ns();
 
     memset(result, 0, sizeof(*result));
+    result->perplexity = NAN;
     const int looks = options->calibrate || options->curve_bins;
     const int needs_data = options->calibrate != 1 || options->output || options->curve_bins;
     if (!options->model || (!options->inputs_n && needs_data) || !(options->output || looks))

@@ -249,11 +249,27 @@ static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struc
     return 0;
 }
 
+/* Turn names into local rows. Tokens that the model does not have count as none: 0 times the first
+ * row, whose field still says whether a sequence begins. */
+static size_t keep_marks(struct drps_scorer *s)
+{
+    for (size_t j = 0; j < s->entries; j++) {
+        const uint32_t row = s->rows[s->local[j]];
+        s->local[j] = row;
+        if (row != DRPS_NO_ROW) continue;
+        s->local[j] = 0;
+        s->values[j] = 0;
+        s->unseen++;
+    }
+    return s->entries;
+}
+
 /* Turn names into local rows and close the gaps of unseen features. */
 static size_t keep_seen(struct drps_scorer *s)
 {
     const uint32_t fields = s->from.info->model.fields;
     size_t kept = 0, from = 0;
+    if (s->from.info->sequences.most) return keep_marks(s);
     for (size_t i = 0; i < s->n; i++) {
         const size_t end = s->starts[i + 1];
         for (size_t j = from; j < end; j++) {

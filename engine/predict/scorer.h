@@ -31,7 +31,8 @@ struct drps_scorer {
     struct drps_scorer_rows from; /* borrowed */
     size_t samples_cap, entries_cap;
     size_t n, entries; /* collected */
-    uint64_t unseen;   /* entries without a row, or of a field that training had not, ever */
+    uint64_t unseen;   /* entries without a row, or of a field that training had not, ever; of
+                          sequences they stay, with the value 0, as they say where these begin */
 
     float *labels;    /* [samples_cap] as given */
     float *weights;   /* [samples_cap] */
@@ -75,6 +76,13 @@ int drps_scorer_keep_places(struct drps_scorer *s, struct drps_err *err);
 /* Take one sample of at most entries_cap features; 0 when there is no room left: run, then add it
  * again. */
 int drps_scorer_add(struct drps_scorer *s, const struct drps_modeldata_sample *sample);
+
+/* Returns how many samples of one entry there is room for. */
+static inline size_t drps_scorer_room(const struct drps_scorer *s)
+{
+    const size_t samples = s->samples_cap - s->n, entries = s->entries_cap - s->entries;
+    return samples < entries ? samples : entries;
+}
 
 /*
  * Score what was collected: scores [n][outputs], and of a topic model codes [n][factors]. labels

@@ -369,6 +369,10 @@ static int open_data(struct call *c, const struct drps_serving_input *in,
 static int open_input(struct call *c, const struct drps_serving_input *in, struct drps_matrix *own,
                       struct drps_err *err)
 {
+    if (c->s->info->sequences.most)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s reads sequences, which are scored from files: use drps-predict",
+                            c->s->path);
     if (!in->matrix) {
         drps_text_io_init(&c->text, in->text, in->bytes);
         return open_data(c, in, NULL, err);

@@ -7,6 +7,7 @@
 
 enum {
     MIB = 1 << 20,
+    ENTRIES_OF_SAMPLE = DRPS_PREDICT_SAMPLE_ENTRIES,
     PROGRAM_BYTES = 16 * MIB,
     BATCH_BYTES = 2 * MIB, /* of rows, at least: */
     ENTRIES_LEAST = 64,    /* but so many */
@@ -18,6 +19,8 @@ enum {
 struct sharing {
     const struct drps_predict_options *options;
     const struct drps_model *model;
+    uint32_t
+        sequence; /* a batch has at least one, of samples of one entry each; 0: there are none */
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -28,7 +31,7 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
 static uint64_t batch_bytes(const struct sharing *p, size_t entries)
 {
     const uint64_t more = p->options->explain ? DRPS_EXPLAIN_ENTRY_BYTES + sizeof(uint32_t) : 0;
-    return drps_scorer_memory(p->model, entries / 2, entries) + entries * more;
+    return drps_scorer_memory(p->model, entries / ENTRIES_OF_SAMPLE, entries) + entries * more;
 }
 
 /* Returns how many entries a batch may have within so many bytes. */
@@ -46,13 +49,16 @@ static size_t entries_in(const struct sharing *p, uint64_t bytes, size_t least, 
 
 static size_t entries_least(const struct sharing *p)
 {
-    return entries_in(p, BATCH_BYTES, ENTRIES_LEAST, ENTRIES_FEW);
+    const size_t of_sequence = (size_t)p->sequence * ENTRIES_OF_SAMPLE;
+    const size_t least = of_sequence > ENTRIES_LEAST ? of_sequence : ENTRIES_LEAST;
+    return entries_in(p, BATCH_BYTES, least, least > ENTRIES_FEW ? least : ENTRIES_FEW);
 }
 
 int drps_predict_share_out(const struct drps_predict_options *options, struct drps_modeldir *md,
                            uint64_t limit, struct drps_predict_share *out, struct drps_err *err)
 {
-    const struct sharing sharing = {options, &drps_modeldir_info(md)->model}, *p = &sharing;
+    const struct drps_modeldir_info *info = drps_modeldir_info(md);
+    const struct sharing sharing = {options, &info->model, info->sequences.most}, *p = &sharing;
     const uint64_t model_least = drps_modeldir_memory_least(md);
     const uint64_t batch_least = batch_bytes(p, entries_least(p));
     struct drps_budget b;

@@ -5,8 +5,8 @@
 #include "engine/predict/drps_predict.h"
 #include "engine/publish/drps_modeldir.h"
 
-/* The most features of a batch. */
-enum { DRPS_PREDICT_ENTRIES_MOST = 1 << 20 };
+/* The most features of a batch, which has room for so many for each sample. */
+enum { DRPS_PREDICT_ENTRIES_MOST = 1 << 20, DRPS_PREDICT_SAMPLE_ENTRIES = 2 };
 
 struct drps_predict_share {
     uint64_t reader_bytes, model_bytes;

@@ -45,6 +45,7 @@ struct drps_modeldir_info {
     uint64_t hash_seed;
     struct drps_hashing hashing; /* as in the plan */
     int string_names;
+    struct drps_plan_sequences sequences; /* as in the plan, but that lines may be as long as any */
     uint64_t rows, block_rows;
     /* XXH3 over the parameters of all rows in order: equal models have equal numbers. */
     uint64_t content;

@@ -77,6 +77,7 @@ static json_t *info_to_json(const struct drps_modeldir_info *info)
     drps_plan_put_expression(&j, m->expr.text,
                              m->expr.vector_scores && !m->expr.vector_y ? m->outputs : 0);
     drps_plan_put_net(&j, m->layers.text);
+    drps_plan_put_sequences(&j, &info->sequences);
     if (info->gram) drps_manifest_put(&j, "topics", topics_to_json(info));
     if (info->label_column[0])
         drps_manifest_put(&j, "label_column", json_string(info->label_column));
@@ -154,6 +155,7 @@ static int info_from_json(struct drps_modeldir_info *info, const json_t *j, cons
     if (rc == 0) rc = drps_manifest_get_text(j, "loss", path, loss, sizeof(loss), err);
     if (rc == 0) rc = drps_plan_get_expression(j, path, expression, &outputs, err);
     if (rc == 0) rc = drps_plan_get_net(j, path, net, err);
+    if (rc == 0) rc = drps_plan_get_sequences(j, path, &info->sequences, err);
     if (rc == 0)
         rc = drps_manifest_get_text(j, "format", path, info->format, sizeof(info->format), err);
     if (rc == 0) rc = drps_manifest_get_u32(j, "factors", path, &factors, err);
@@ -209,8 +211,10 @@ static int check_net(const struct drps_modeldir_info *info, const char *path, st
     const struct drps_model *m = &info->model;
     const uint32_t there = drps_tables_common_rows(info->tables, info->tables_n);
     const uint32_t due = drps_model_common_rows(m);
-    if (!m->layers.n && there <= 1) return 0;
-    if (there == due && m->has_bias && (m->fields > 0) == m->layers.has_fields) return 0;
+    if ((!m->layers.n && there <= 1) ||
+        (there == due && m->has_bias && (m->fields > 0) == drps_layers_take_fields(&m->layers)))
+        return drps_plan_check_sequences(&info->sequences, &m->layers, m->fields, info->format,
+                                         path, err);
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "%s: the first table has %u rows of no feature; the model has %u, and %u "
                         "fields",

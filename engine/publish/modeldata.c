@@ -85,6 +85,21 @@ static int set_columns(struct drps_modeldata *d, struct drps_reader_options *o,
     return 0;
 }
 
+/* Sequences are as long as in training, and of the one format that has them. */
+static int set_sequences(const struct drps_modeldir_info *info, const char *model,
+                         struct drps_reader_options *o, struct drps_err *err)
+{
+    const int tokens = strcmp(o->format, "tokens") == 0;
+    o->sequence = info->sequences.most;
+    o->sequence_lines = info->sequences.lines;
+    if (tokens == (info->sequences.most > 0)) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        tokens ? "%s reads no sequences, as format tokens has them: give data in "
+                                 "another format"
+                               : "%s reads sequences of tokens: give text, as format tokens",
+                        model);
+}
+
 int drps_modeldata_open(const struct drps_io *io, const char *model,
                         const struct drps_modeldir_info *info, const char *const *inputs, size_t n,
                         const struct drps_reader_options *reader, struct drps_modeldata *d,
@@ -96,7 +111,8 @@ int drps_modeldata_open(const struct drps_io *io, const char *model,
     o.hash_seed = info->hash_seed;
     o.known_classes = info->classes;
     o.fields = info->model.fields != 0;
-    int rc = set_columns(d, &o, err);
+    int rc = set_sequences(info, model, &o, err);
+    if (rc == 0) rc = set_columns(d, &o, err);
     if (rc == 0) rc = drps_reader_open(io, inputs, n, &o, &d->reader, err);
     if (rc < 0) return rc;
     const int names = drps_modeldir_reads_names(info);

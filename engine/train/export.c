@@ -207,6 +207,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .hash_seed = plan->hash_seed,
         .hashing = plan->hashing,
         .string_names = plan->string_names,
+        .sequences = plan->sequences,
         .rows = plan->rows,
         .block_rows = drps_modeldir_block_rows(job->server.model.dim),
         .content = job->trained.content,
@@ -217,6 +218,7 @@ static void fill_info(const struct drps_job *job, struct drps_modeldir_info *inf
         .headless = plan->headless,
         .plan_command = plan->command,
     };
+    if (plan->sequences.lines) info->sequences.most = DRPS_SEQUENCE_MOST;
     if (job->topic) info->gram = drps_topic_gram(job->topic);
     info->topic_l1 = (double)job->server.optim.l1;
     memcpy(info->label_column, plan->label_column, sizeof(info->label_column));

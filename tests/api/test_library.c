@@ -841,6 +841,34 @@ static void test_nothing_is_refused(void **state)
     drps_predictor_close(p);
 }
 
+/* Pieces of text that are scored as they come would cut sequences. */
+static void test_sequences_are_scored_from_files(void **state)
+{
+    struct scratch *s = *state;
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_predictor *p;
+    char net[1024], plan[1024], model[1024];
+    double scores[8];
+    size_t n;
+    (void)snprintf(
+        net, sizeof(net), "%s",
+        scratch_file(s, "net.txt", "x = bag 2\nh = lstm 2 x\nscore = full classes h\n", SIZE_MAX));
+    (void)snprintf(plan, sizeof(plan), "%s/text.plan", s->dir);
+    (void)snprintf(model, sizeof(model), "%s/text.model", s->dir);
+    const char *file = scratch_file(s, "text.txt", "a b a b\n", SIZE_MAX);
+    struct drps_settings *settings =
+        settings_of(DRPS_TASK_INDEX, (const char *const[]){"algo", "net", "net", net, NULL});
+    must(drps_index_files(settings, &file, 1, plan, NULL, NULL, &err), &err, "index");
+    must(drps_train(NULL, plan, model, NULL, NULL, &err), &err, "train");
+    must(drps_predictor_open(model, 0, &p, &err), &err, "open");
+    assert_int_equal(
+        drps_predictor_score_text(p, "a b\n", 4, DRPS_SCORE_USUAL, scores, 8, &n, &err),
+        DRPS_E_CONFIG);
+    assert_non_null(strstr(err.text, "reads sequences, which are scored from files"));
+    drps_predictor_close(p);
+    drps_settings_free(settings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -863,6 +891,8 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_random_matrices_do_no_harm, begin_model, end_model),
         cmocka_unit_test_setup_teardown(test_nothing_is_refused, begin_model, end_model),
+        cmocka_unit_test_setup_teardown(test_sequences_are_scored_from_files, scratch_setup,
+                                        scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

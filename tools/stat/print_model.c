@@ -170,6 +170,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     print_origin(training);
     print_calibration(&info->calibration);
     stat_print_hashing(&info->hashing);
+    stat_print_sequences(&info->sequences);
     stat_print_tables(json_object_get(j, "tables"));
     if (is_imported(training)) return;
     print_epochs(training, shown->epoch, drps_algorithm_draws(drps_algorithm(info->model.algo)));

@@ -67,6 +67,12 @@ static int has_places(const struct train_progress *p)
     return p->plan->negatives.each > 0;
 }
 
+/* Losses are of a token. */
+static int has_perplexity(const struct train_progress *p)
+{
+    return p->plan->sequences.most > 0;
+}
+
 static int has_accuracy(const struct train_progress *p)
 {
     return p->plan->classification && !p->plan->outputs;
@@ -77,7 +83,10 @@ static void print_head(const struct train_progress *p, const struct drps_epoch *
     printf("%5s  %10s", "epoch", "train loss");
     if (e->is_newton) printf("  %16s  %10s  %11s", "objective", "gradient", "step");
     if (p->plan->eval_batches) printf("  %10s", "test loss");
-    if (p->plan->eval_batches && has_accuracy(p)) printf("  %8s  %8s", "AUC", "accuracy");
+    if (p->plan->eval_batches && has_perplexity(p))
+        printf("  %10s  %8s", "perplexity", "accuracy");
+    else if (p->plan->eval_batches && has_accuracy(p))
+        printf("  %8s  %8s", "AUC", "accuracy");
     if (p->plan->eval_batches && has_rmse(p)) printf("  %10s", "RMSE");
     if (p->plan->eval_batches && has_places(p))
         printf("  %8s  %9s  %8s", "AUC", "recall@10", "ndcg@10");
@@ -122,7 +131,9 @@ static void print_epoch(void *ctx, const struct drps_epoch *e)
         printf("  %16.10g  %10.4g  %10.4g%s", e->newton.objective, e->newton.gradient_norm,
                e->newton.step, e->newton.accepted ? " " : "-");
     if (p->plan->eval_batches) printf("  %10.6f", e->test.loss);
-    if (p->plan->eval_batches && has_accuracy(p))
+    if (p->plan->eval_batches && has_perplexity(p))
+        printf("  %10.3f  %8.5f", exp(e->test.loss), e->test.accuracy);
+    else if (p->plan->eval_batches && has_accuracy(p))
         printf("  %8s  %8.5f", auc_text(e->test.auc, auc), e->test.accuracy);
     if (p->plan->eval_batches && has_rmse(p)) printf("  %10.6f", e->test.rmse);
     if (p->plan->eval_batches && has_places(p))

@@ -468,6 +468,8 @@ struct net_case {
     uint64_t rows; /* of the table of the net */
     uint32_t fields;
     int no_bias;
+    const char *format; /* NULL: libsvm */
+    uint32_t most;      /* samples of a sequence; 0: there are none */
 };
 
 /* A model of two floats a row that has this net, and tables that say so, or not. */
@@ -489,7 +491,8 @@ static char *write_net_model(struct fixture *f, const struct drps_kv_ops *kv,
     info.model.has_bias = !c->no_bias;
     info.model.fields = c->fields;
     (void)snprintf(info.plan_id, sizeof(info.plan_id), "%s", f->plan->info.id);
-    (void)snprintf(info.format, sizeof(info.format), "libsvm");
+    info.sequences.most = c->most;
+    (void)snprintf(info.format, sizeof(info.format), "%s", c->format ? c->format : "libsvm");
     info.tables_n = 2;
     info.tables[0] = (struct drps_table){.name = "net", .rows = c->rows};
     info.tables[1] =
@@ -504,6 +507,26 @@ static char *write_net_model(struct fixture *f, const struct drps_kv_ops *kv,
     free(names);
     free(rows);
     return path;
+}
+
+static void check_nets(const struct net_case *cases, size_t n)
+{
+    const struct drps_kv_ops *const *kv = drps_kv_engines();
+    while ((*kv)->training_only)
+        kv++;
+    for (size_t i = 0; i < n; i++) {
+        struct fixture f;
+        struct drps_modeldir *md = NULL;
+        struct drps_err err = DRPS_ERR_INIT;
+        setup(&f, 60, 0);
+        char *path = write_net_model(&f, *kv, &cases[i]);
+        const int rc = drps_modeldir_open(drps_io_os(), path, MEMORY, &md, &err);
+        if (rc != (*cases[i].wants ? DRPS_E_CORRUPT : 0) || !strstr(err.text, cases[i].wants))
+            fail_msg("%s: %d, %s", cases[i].name, rc, err.text);
+        drps_modeldir_close(md);
+        free(path);
+        teardown(&f);
+    }
 }
 
 /* The net has 1 intercept, b of the bag, and W and b of the full layer: two rows of two floats. */
@@ -523,23 +546,69 @@ static void test_modeldir_refuses_a_net_that_is_not_in_its_rows(void **state)
          .no_bias = 1},
         {.name = "fields", .net = small, .wants = "and 5 fields", .rows = 2, .fields = 5},
     };
-    const struct drps_kv_ops *const *kv = drps_kv_engines();
     (void)state;
-    while ((*kv)->training_only)
-        kv++;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct fixture f;
-        struct drps_modeldir *md = NULL;
-        struct drps_err err = DRPS_ERR_INIT;
-        setup(&f, 60, 0);
-        char *path = write_net_model(&f, *kv, &cases[i]);
-        const int rc = drps_modeldir_open(drps_io_os(), path, MEMORY, &md, &err);
-        if (rc != (*cases[i].wants ? DRPS_E_CORRUPT : 0) || !strstr(err.text, cases[i].wants))
-            fail_msg("%s: %d, %s", cases[i].name, rc, err.text);
-        drps_modeldir_close(md);
-        free(path);
-        teardown(&f);
-    }
+    check_nets(cases, sizeof(cases) / sizeof(*cases));
+}
+
+/* The net has 16 parameters: the intercept, b of the bag, 12 of the lstm, and 2 of the full layer.
+ */
+static void test_modeldir_refuses_sequences_that_are_not_the_nets(void **state)
+{
+    static const char net[] = "x = bag 1\nh = lstm 1 x\nscore = full 1 h\n";
+    static const char other[] = "x = bag 1\nscore = full 1 x\n";
+    static const struct net_case cases[] = {
+        {.name = "whole",
+         .net = net,
+         .wants = "",
+         .rows = 8,
+         .fields = 2,
+         .format = "tokens",
+         .most = 9},
+        {.name = "none",
+         .net = net,
+         .wants = "sequences of 0",
+         .rows = 8,
+         .fields = 2,
+         .format = "tokens"},
+        {.name = "too long",
+         .net = net,
+         .wants = "sequences of 1025",
+         .rows = 8,
+         .fields = 2,
+         .format = "tokens",
+         .most = 1025},
+        {.name = "another format",
+         .net = net,
+         .wants = "in format libsvm",
+         .rows = 8,
+         .fields = 2,
+         .most = 9},
+        {.name = "a field more",
+         .net = net,
+         .wants = "with 3 fields",
+         .rows = 8,
+         .fields = 3,
+         .format = "tokens",
+         .most = 9},
+        {.name = "no fields",
+         .net = net,
+         .wants = "and 0 fields",
+         .rows = 8,
+         .format = "tokens",
+         .most = 9},
+        {.name = "a net that reads none",
+         .net = other,
+         .wants = "a net that reads none",
+         .rows = 2,
+         .most = 9},
+        {.name = "a format of sequences",
+         .net = other,
+         .wants = "a net that reads none",
+         .rows = 2,
+         .format = "tokens"},
+    };
+    (void)state;
+    check_nets(cases, sizeof(cases) / sizeof(*cases));
 }
 
 static void test_modeldir_missing_parts(void **state)
@@ -964,6 +1033,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_modeldir_damaged_rows_are_found),
         cmocka_unit_test(test_modeldir_verify_finds_what_does_not_agree),
         cmocka_unit_test(test_modeldir_refuses_a_net_that_is_not_in_its_rows),
+        cmocka_unit_test(test_modeldir_refuses_sequences_that_are_not_the_nets),
         cmocka_unit_test(test_modeldir_missing_parts),
         cmocka_unit_test(test_modeldir_verify_is_interrupted),
         cmocka_unit_test(test_modeldir_pipes_are_refused),
