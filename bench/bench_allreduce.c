@@ -3,7 +3,7 @@
  *
  *   bench_allreduce [RANKS [VALUES]]      default: 8 ranks, 1,000,000 values of float32
  *
- * For ring and tree, ranks of this process sum a vector. Printed are, of each rank, the messages
+ * For each way, ranks of this process sum a vector. Printed are, of each rank, the messages
  * and the bytes of payload that it has sent, beside the bytes that drps_net_allreduce_bytes()
  * says. These are counts: they are the same at every run and over every transport. The program
  * fails where the two differ, or where a sum is wrong.
@@ -71,9 +71,10 @@ static void run(struct rank *ranks, uint32_t n)
 static void print(const struct rank *r, uint32_t ranks, uint32_t place)
 {
     const uint64_t formula = drps_net_allreduce_bytes(r->way, ranks, place, r->n, DRPS_NET_FLOAT32);
-    printf("%-6s %6u %10llu %14llu %14llu\n", r->way == DRPS_NET_RING ? "ring" : "tree", place,
-           (unsigned long long)r->messages, (unsigned long long)r->bytes,
-           (unsigned long long)formula);
+    static const char *const names[] = {
+        [DRPS_NET_RING] = "ring", [DRPS_NET_TREE] = "tree", [DRPS_NET_IN_ORDER] = "in order"};
+    printf("%-8s %6u %10llu %14llu %14llu\n", names[r->way], place, (unsigned long long)r->messages,
+           (unsigned long long)r->bytes, (unsigned long long)formula);
     if (r->bytes != formula) die("bytes", "they differ from the formula");
 }
 
@@ -101,8 +102,9 @@ int main(int argc, char **argv)
                 MOST_RANKS, MOST_VALUES);
         return 2;
     }
-    printf("%-6s %6s %10s %14s %14s\n", "way", "rank", "messages", "bytes sent", "formula");
+    printf("%-8s %6s %10s %14s %14s\n", "way", "rank", "messages", "bytes sent", "formula");
     run_way(DRPS_NET_RING, (uint32_t)ranks, (size_t)values);
     run_way(DRPS_NET_TREE, (uint32_t)ranks, (size_t)values);
+    run_way(DRPS_NET_IN_ORDER, (uint32_t)ranks, (size_t)values);
     return 0;
 }

@@ -1,9 +1,10 @@
 /*
- * All-reduce: ring and tree. drps_allreduce.h has what they are and in which order they add.
+ * All-reduce: ring, tree and in order. drps_allreduce.h has what they are and in which order they
+ * add.
  *
  * Vectors go in messages of at most DRPS_NET_GROUP_BYTES. In each step all ranks of a ring send and
- * receive the same number of them, of which some may be empty, and each message carries a mix of
- * what is summed (tag) and the caller's round.
+ * receive the same number of them, of which some may be empty; so it is in order. Each message
+ * carries a mix of what is summed (tag) and the caller's round.
  *
  * No rank waits for ever, even with queues of one message. For suppose that all wait.
  *
@@ -16,6 +17,10 @@
  *         If it waits to receive message m, then a rank below it has passed on no more. If it waits
  *         to send message m, then the one above has not received message m - 1, and has passed on
  *         less. So all come to pass on messages downwards; there take the highest.
+ *   in order   Each rank sends a message m to all others, then receives one of each, for m = 1, 2,
+ *         ... Take the ranks that have done the fewest of these halves. If one waits to send
+ * message m, then another has not received message m - 1, and has done less. If it waits to receive
+ *         message m, then another has not sent it, and has done less.
  *
  * A rank that has returned may begin the next call: what it sends waits behind what it has sent in
  * this one, and nobody who is still in this one needs anything more of it.
@@ -23,6 +28,7 @@
 #include "net/drps_allreduce.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_rng.h"
@@ -36,6 +42,7 @@ struct call {
     const struct drps_net_allreduce *sum;
     uint32_t count, place; /* of ranks; of this one among them */
     size_t width, most;    /* bytes of a value; values of a message */
+    void *room;            /* own: sums of a message; in order alone */
     struct net_call messages;
     uint32_t timeout_ms;
 };
@@ -81,16 +88,21 @@ static void add_float64(double *restrict to, const double *restrict from, size_t
         to[i] += from[i];
 }
 
+static void add_values(const struct call *c, void *to, const void *from, size_t n)
+{
+    if (c->sum->type == DRPS_NET_FLOAT32)
+        add_float32(to, from, n);
+    else
+        add_float64(to, from, n);
+}
+
 static void take(const struct call *c, enum taking taking, struct span s, const void *data)
 {
-    void *to = values_at(c, s);
     if (!s.n) return;
     if (taking == COPY)
-        memcpy(to, data, s.n * c->width);
-    else if (c->sum->type == DRPS_NET_FLOAT32)
-        add_float32(to, data, s.n);
+        memcpy(values_at(c, s), data, s.n * c->width);
     else
-        add_float64(to, data, s.n);
+        add_values(c, values_at(c, s), data, s.n);
 }
 
 static int take_from(const struct call *c, uint32_t place, enum taking taking, struct span s,
@@ -199,6 +211,66 @@ static int tree(const struct call *c, struct drps_err *err)
     return rc;
 }
 
+/* ---- In order ---- */
+
+static struct span chunk_part(const struct call *c, uint32_t chunk, size_t i)
+{
+    return part_of(c, chunk_of(c->sum->n, c->count, chunk), i);
+}
+
+/* Send all others message i of a chunk: of theirs, or of this rank's. The next one comes first, so
+ * that not all send to the same. */
+static int send_to_others(const struct call *c, int theirs, size_t i, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint32_t k = 1; k < c->count && rc == 0; k++) {
+        const uint32_t to = (c->place + k) % c->count;
+        rc = send_to(c, to, chunk_part(c, theirs ? to : c->place, i), err);
+    }
+    return rc;
+}
+
+/* Add up message i of this rank's chunk, as all have sent it. */
+static int sum_up(const struct call *c, size_t i, struct drps_err *err)
+{
+    const struct span s = chunk_part(c, c->place, i);
+    int rc = 0;
+    memset(c->room, 0, s.n * c->width);
+    for (uint32_t p = 0; p < c->count && rc == 0; p++) {
+        struct drps_net_message *m = NULL;
+        if (p != c->place)
+            rc = drps_net_group_receive(c->net, &c->messages, rank_at(c->sum, p), s.n * c->width,
+                                        c->timeout_ms, &m, err);
+        if (rc == 0 && s.n) add_values(c, c->room, m ? m->data : values_at(c, s), s.n);
+        drps_net_message_free(m);
+    }
+    if (rc == 0) take(c, COPY, s, c->room);
+    return rc;
+}
+
+static int take_sums(const struct call *c, size_t i, struct drps_err *err)
+{
+    int rc = 0;
+    for (uint32_t p = 0; p < c->count && rc == 0; p++)
+        if (p != c->place) rc = take_from(c, p, COPY, chunk_part(c, p, i), err);
+    return rc;
+}
+
+static int in_order(const struct call *c, struct drps_err *err)
+{
+    const size_t messages = messages_for(c, chunk_of(c->sum->n, c->count, 0).n);
+    int rc = 0;
+    for (size_t i = 0; i < messages && rc == 0; i++) {
+        rc = send_to_others(c, 1, i, err);
+        if (rc == 0) rc = sum_up(c, i, err);
+    }
+    for (size_t i = 0; i < messages && rc == 0; i++) {
+        rc = send_to_others(c, 0, i, err);
+        if (rc == 0) rc = take_sums(c, i, err);
+    }
+    return rc;
+}
+
 /* ---- Choice ---- */
 
 static uint32_t tree_height(uint32_t count)
@@ -209,11 +281,23 @@ static uint32_t tree_height(uint32_t count)
     return height;
 }
 
-enum drps_net_way drps_net_allreduce_way(uint32_t count, uint64_t bytes)
+uint64_t drps_net_allreduce_cost(enum drps_net_way way, uint32_t count, uint64_t bytes)
 {
     const uint64_t chunk = bytes / count + (bytes % count != 0);
-    const uint64_t by_ring = (count - 1) * (chunk + STEP_COST);
-    const uint64_t by_tree = tree_height(count) * (bytes + STEP_COST);
+    switch (way) {
+    case DRPS_NET_TREE:
+        return 2 * tree_height(count) * (bytes + STEP_COST);
+    case DRPS_NET_IN_ORDER:
+        return count > 1 ? 2 * ((count - 1) * chunk + STEP_COST) : 0;
+    default:
+        return 2 * (count - 1) * (chunk + STEP_COST);
+    }
+}
+
+enum drps_net_way drps_net_allreduce_way(uint32_t count, uint64_t bytes)
+{
+    const uint64_t by_ring = drps_net_allreduce_cost(DRPS_NET_RING, count, bytes);
+    const uint64_t by_tree = drps_net_allreduce_cost(DRPS_NET_TREE, count, bytes);
     return by_tree < by_ring ? DRPS_NET_TREE : DRPS_NET_RING;
 }
 
@@ -227,6 +311,8 @@ uint64_t drps_net_allreduce_bytes(enum drps_net_way way, uint32_t count, uint32_
 {
     const uint64_t width = width_of(type);
     if (count == 1) return 0;
+    if (way == DRPS_NET_IN_ORDER)
+        return (n + (count - 2) * (uint64_t)chunk_of(n, count, place).n) * width;
     if (chosen(way, count, n * width) == DRPS_NET_TREE) {
         uint64_t vectors = place > 0;
         for (uint32_t d = 1; d < end_of_distances(count, place); d *= 2)
@@ -236,6 +322,12 @@ uint64_t drps_net_allreduce_bytes(enum drps_net_way way, uint32_t count, uint32_
     const uint64_t not_added = chunk_of(n, count, (place + 1) % count).n;
     const uint64_t not_copied = chunk_of(n, count, (place + 2) % count).n;
     return (2 * n - not_added - not_copied) * width;
+}
+
+uint64_t drps_net_allreduce_bytes_to(uint32_t count, uint32_t from, uint32_t to, uint64_t n,
+                                     enum drps_net_float type)
+{
+    return (uint64_t)(chunk_of(n, count, from).n + chunk_of(n, count, to).n) * width_of(type);
 }
 
 /* ---- The call ---- */
@@ -272,13 +364,27 @@ static int check_ranks(struct call *c, struct drps_err *err)
 static int check(struct call *c, struct drps_err *err)
 {
     const struct drps_net_allreduce *sum = c->sum;
-    if ((unsigned)sum->type > DRPS_NET_FLOAT64 || (unsigned)sum->way > DRPS_NET_TREE)
+    if ((unsigned)sum->type > DRPS_NET_FLOAT64 || (unsigned)sum->way > DRPS_NET_IN_ORDER)
         return drps_err_set(err, -EINVAL, "sum of values of type %u by way %u", (unsigned)sum->type,
                             (unsigned)sum->way);
     if (sum->n > DRPS_NET_MESSAGE_MAX / c->width)
         return drps_err_set(err, -EINVAL, "sum of %zu values of %zu bytes: at most %llu bytes",
                             sum->n, c->width, (unsigned long long)DRPS_NET_MESSAGE_MAX);
     return check_ranks(c, err);
+}
+
+/* Room for the first part of the longest chunk, which is the longest part. */
+static int reserve_room(struct call *c, struct drps_err *err)
+{
+    const size_t bytes = chunk_part(c, 0, 0).n * c->width;
+    c->room = malloc(bytes + 1);
+    return c->room ? 0 : drps_err_set(err, -ENOMEM, "no memory to sum %zu bytes", bytes);
+}
+
+static int run(const struct call *c, enum drps_net_way way, struct drps_err *err)
+{
+    if (way == DRPS_NET_IN_ORDER) return in_order(c, err);
+    return way == DRPS_NET_RING ? ring(c, err) : tree(c, err);
 }
 
 int drps_net_allreduce(struct drps_net *net, const struct drps_net_allreduce *sum,
@@ -293,7 +399,9 @@ int drps_net_allreduce(struct drps_net *net, const struct drps_net_allreduce *su
     if (rc < 0) return rc;
     const enum drps_net_way way = chosen(sum->way, c.count, sum->n * c.width);
     c.messages = (struct net_call){.type = WIRE_SUM, .tag = mix(&c, way), .round = sum->round};
-    rc = way == DRPS_NET_RING ? ring(&c, err) : tree(&c, err);
+    if (way == DRPS_NET_IN_ORDER) rc = reserve_room(&c, err);
+    if (rc == 0) rc = run(&c, way, err);
     drps_net_group_end(net);
+    free(c.room);
     return rc;
 }

@@ -20,7 +20,7 @@
 #include "support/net_job.h"
 #include "support/net_mpi.h"
 
-enum { SUMS = 32, MOST_FLOAT32 = DRPS_NET_GROUP_BYTES / 4, MOST_FLOAT64 = MOST_FLOAT32 / 2 };
+enum { SUMS = 48, MOST_FLOAT32 = DRPS_NET_GROUP_BYTES / 4, MOST_FLOAT64 = MOST_FLOAT32 / 2 };
 
 /* Nobody is lost by silence: a busy machine may keep a rank from being heard of. */
 static const struct drps_net_options shortest = {.queue_messages = 1, .silence_ms = NET_WAIT_MS};
@@ -40,9 +40,11 @@ static size_t width_of(const struct sum *s)
     return s->type == DRPS_NET_FLOAT32 ? 4 : 8;
 }
 
-/* Value i of the rank at place p: of many magnitudes, so that the order of adding shows. */
+/* Value i of the rank at place p: of many magnitudes, so that the order of adding shows; and some
+ * are -0 on all ranks, of which the sum is that, too, unless it begins with 0. */
 static double value_at(const struct sum *s, uint32_t p, size_t i)
 {
+    if (i % 11 == 5) return -0.0;
     const uint64_t bits = drps_rng_at(s->seed * 1000 + p, i);
     const double v = (drps_unit_double(bits) - 0.5) * (double)(1 << bits % 24);
     return s->type == DRPS_NET_FLOAT32 ? (double)(float)v : v;
@@ -74,6 +76,21 @@ static double tree_sum(const struct sum *s, uint32_t count, uint32_t p, size_t i
     return v;
 }
 
+/* What one rank adds up of all vectors; it begins with zeros. */
+static double plain_sum(const struct sum *s, uint32_t count, size_t i)
+{
+    double v = 0;
+    for (uint32_t p = 0; p < count; p++)
+        v = add(s, v, value_at(s, p, i));
+    return v;
+}
+
+static double sum_by(const struct sum *s, enum drps_net_way way, uint32_t count, size_t i)
+{
+    if (way == DRPS_NET_IN_ORDER) return plain_sum(s, count, i);
+    return way == DRPS_NET_RING ? ring_sum(s, count, i) : tree_sum(s, count, 0, i);
+}
+
 static void put(const struct sum *s, void *values, size_t i, double v)
 {
     if (s->type == DRPS_NET_FLOAT32)
@@ -89,13 +106,12 @@ static void *new_values(const struct sum *s)
     return values;
 }
 
-/* The way is one of the two. */
+/* The way is not by size. */
 static void expect(struct sum *s, uint32_t count, enum drps_net_way way)
 {
     s->expected = new_values(s);
     for (size_t i = 0; i < s->n; i++)
-        put(s, s->expected, i,
-            way == DRPS_NET_RING ? ring_sum(s, count, i) : tree_sum(s, count, 0, i));
+        put(s, s->expected, i, sum_by(s, way, count, i));
 }
 
 /* ---- Sums of all ranks ---- */
@@ -176,7 +192,7 @@ static void sum_lengths(enum net_kind kind, uint32_t count, const size_t *n, siz
     struct sums sums = {.n = 0};
     struct net_job job;
     for (enum drps_net_float type = DRPS_NET_FLOAT32; type <= DRPS_NET_FLOAT64; type++)
-        for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++)
+        for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_IN_ORDER; way++)
             for (size_t i = 0; i < lengths; i++)
                 add_sum(&sums, count, type, way, n[i]);
     net_job_open(&job, kind, count, &shortest);
@@ -232,7 +248,7 @@ static void sum_lists(struct drps_net *net, uint32_t rank, void *ctx)
 static void test_allreduce_sums_over_lists_of_ranks(void **state)
 {
     const enum net_kind kind = net_kind_of(state);
-    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
+    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_IN_ORDER; way++) {
         struct lists l = {{DRPS_NET_FLOAT64, way, 100, 1, NULL},
                           {DRPS_NET_FLOAT32, way, 33, 2, NULL}};
         struct net_job job;
@@ -276,7 +292,7 @@ static void sum_odd(struct drps_net *net, uint32_t rank, void *ctx)
 static void test_allreduce_gives_all_ranks_the_same_nan(void **state)
 {
     (void)state;
-    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
+    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_IN_ORDER; way++) {
         struct net_job job;
         net_job_open(&job, NET_INPROC, 7, &shortest);
         net_job_run(&job, sum_odd, &way);
@@ -310,6 +326,16 @@ static void test_allreduce_chooses_by_size(void **state)
         const enum drps_net_way way = drps_net_allreduce_way(cases[i].count, cases[i].bytes);
         if (way != cases[i].way) fail_msg("%s: way %d", cases[i].name, (int)way);
     }
+}
+
+/* In order two steps do, where a ring of five has eight. */
+static void test_allreduce_knows_what_it_costs(void **state)
+{
+    (void)state;
+    assert_int_equal(drps_net_allreduce_cost(DRPS_NET_IN_ORDER, 1, 1000), 0);
+    assert_int_equal(drps_net_allreduce_cost(DRPS_NET_IN_ORDER, 5, 101), 2 * (4 * 21 + 16384));
+    assert_int_equal(drps_net_allreduce_cost(DRPS_NET_RING, 5, 101), 8 * (21 + 16384));
+    assert_int_equal(drps_net_allreduce_cost(DRPS_NET_TREE, 5, 101), 6 * (101 + 16384));
 }
 
 static void test_allreduce_does_what_it_chooses(void **state)
@@ -347,7 +373,7 @@ static void sum_full_messages(struct drps_net *net, uint32_t rank, void *ctx)
 static void test_allreduce_fills_its_messages(void **state)
 {
     (void)state;
-    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
+    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_IN_ORDER; way++) {
         struct drps_net_allreduce sum = {
             .n = 2 * MOST_FLOAT64, .type = DRPS_NET_FLOAT64, .way = way};
         struct net_job job;
@@ -363,13 +389,25 @@ static void test_allreduce_counts_bytes(void **state)
     (void)state;
     for (uint32_t count = 1; count <= 70; count++) {
         const uint64_t n = 24 * count, each = 2 * (count - 1) * n / count;
-        uint64_t tree = 0, uneven = 0;
+        uint64_t tree = 0, uneven = 0, ordered = 0;
         for (uint32_t p = 0; p < count; p++) {
             assert_int_equal(drps_net_allreduce_bytes(DRPS_NET_RING, count, p, n, DRPS_NET_FLOAT32),
                              4 * each);
             tree += drps_net_allreduce_bytes(DRPS_NET_TREE, count, p, n, DRPS_NET_FLOAT64);
             uneven += drps_net_allreduce_bytes(DRPS_NET_RING, count, p, 11, DRPS_NET_FLOAT64);
+            assert_int_equal(
+                drps_net_allreduce_bytes(DRPS_NET_IN_ORDER, count, p, n, DRPS_NET_FLOAT32),
+                4 * each);
+            uint64_t to_others = 0;
+            for (uint32_t q = 0; q < count; q++)
+                to_others +=
+                    q == p ? 0 : drps_net_allreduce_bytes_to(count, p, q, 11, DRPS_NET_FLOAT64);
+            assert_int_equal(
+                drps_net_allreduce_bytes(DRPS_NET_IN_ORDER, count, p, 11, DRPS_NET_FLOAT64),
+                to_others);
+            ordered += to_others;
         }
+        assert_int_equal(ordered, 2 * (count - 1) * 11 * 8);
         assert_int_equal(tree, 2 * (count - 1) * n * 8);
         assert_int_equal(uneven, 2 * (count - 1) * 11 * 8);
     }
@@ -396,7 +434,7 @@ static void test_allreduce_checks_what_is_asked(void **state)
         {"not in it", {.ranks = without, .count = 2}, "rank 0 sums, but is not in"},
         {"nobody", {.ranks = equal, .count = 0}, "is not in"},
         {"type", {.type = (enum drps_net_float)2}, "type 2"},
-        {"way", {.way = (enum drps_net_way)3}, "way 3"},
+        {"way", {.way = (enum drps_net_way)4}, "way 4"},
         {"length", {.n = DRPS_NET_MESSAGE_MAX / 4 + 1}, "17179869185 values of 4 bytes"},
         {"overflow", {.n = SIZE_MAX / 8 + 2, .type = DRPS_NET_FLOAT64}, "values of 8 bytes"},
     };
@@ -452,18 +490,24 @@ struct answer {
     const char *text;
 };
 
+struct stranger {
+    struct drps_net *net;
+    const struct answer *answer;
+    enum drps_net_way way;
+};
+
 static void *sum_with_stranger(void *arg)
 {
-    const struct answer *a = ((void **)arg)[1];
+    const struct stranger *s = arg;
+    const struct answer *a = s->answer;
     struct drps_err err = DRPS_ERR_INIT;
     float values[8] = {0};
-    const struct drps_net_allreduce sum = {
-        .values = values, .n = 8, .way = DRPS_NET_RING, .round = 7};
-    const int rc = drps_net_allreduce(*(struct drps_net **)arg, &sum, NET_WAIT_MS, &err);
+    const struct drps_net_allreduce sum = {.values = values, .n = 8, .way = s->way, .round = 7};
+    const int rc = drps_net_allreduce(s->net, &sum, NET_WAIT_MS, &err);
     if (a->text[0])
         NET_CHECK(rc == DRPS_E_PROTO && strstr(err.text, "rank 1") && strstr(err.text, a->text));
     else
-        NET_CHECK(rc == 0 && values[0] == 1); /* that is the first that came, and the last */
+        NET_CHECK(rc == 0 && values[0] == 1); /* of the first that came, or the last */
     return NULL;
 }
 
@@ -499,15 +543,17 @@ static void test_allreduce_refuses_messages_of_something_else(void **state)
         {"round before", 0, 0, 0, -1, "call 6, 16 bytes"},
         {"round after", 0, 0, 0, 1, "call 8, 16 bytes"},
     };
-    const enum net_kind kind = net_kind_of(state);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    const size_t n = sizeof(cases) / sizeof(*cases);
+    for (size_t i = 0; i < 2 * n; i++) {
         struct net_job job;
         pthread_t thread;
-        print_message("    %s\n", cases[i].name);
-        net_job_open(&job, kind, 2, &shortest);
-        void *arg[] = {job.nets[0], (void *)(uintptr_t)&cases[i]};
-        assert_int_equal(pthread_create(&thread, NULL, sum_with_stranger, arg), 0);
-        answer_twice(job.nets[1], &cases[i]);
+        struct stranger s = {.answer = &cases[i % n],
+                             .way = i < n ? DRPS_NET_RING : DRPS_NET_IN_ORDER};
+        print_message("    %s\n", cases[i % n].name);
+        net_job_open(&job, net_kind_of(state), 2, &shortest);
+        s.net = job.nets[0];
+        assert_int_equal(pthread_create(&thread, NULL, sum_with_stranger, &s), 0);
+        answer_twice(job.nets[1], s.answer);
         assert_int_equal(pthread_join(thread, NULL), 0);
         net_job_close(&job);
     }
@@ -573,7 +619,7 @@ static void test_allreduce_names_a_rank_that_has_left(void **state)
 {
     const enum net_kind kind = net_kind_of(state);
     for (int leaves = 1; leaves <= 2; leaves++)
-        for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
+        for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_IN_ORDER; way++) {
             struct net_job job;
             struct failing f = {.job = &job, .leaves = leaves};
             for (uint32_t r = 0; r < 5; r++)
@@ -590,17 +636,18 @@ static void test_allreduce_names_a_rank_that_has_left(void **state)
 
 static void test_allreduce_does_not_wait_for_ever(void **state)
 {
-    struct net_job job;
+    const enum net_kind kind = net_kind_of(state);
     float value = 1;
-    net_job_open(&job, net_kind_of(state), 2, &shortest);
-    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_TREE; way++) {
+    for (enum drps_net_way way = DRPS_NET_RING; way <= DRPS_NET_IN_ORDER; way++) {
+        struct net_job job;
         const struct drps_net_allreduce sum = {.values = &value, .n = 1, .way = way};
         struct drps_err err = DRPS_ERR_INIT;
+        net_job_open(&job, kind, 2, &shortest);
         assert_int_equal(drps_net_allreduce(job.nets[0], &sum, 5, &err), -ETIMEDOUT);
         assert_non_null(strstr(err.text, "nothing came from rank 1"));
         assert_non_null(strstr(err.text, "for the group within 5 ms"));
+        net_job_close(&job);
     }
-    net_job_close(&job);
 }
 
 int main(void)
@@ -611,6 +658,7 @@ int main(void)
         NET_OVER_ALL(test_allreduce_sums_over_lists_of_ranks),
         cmocka_unit_test(test_allreduce_gives_all_ranks_the_same_nan),
         cmocka_unit_test(test_allreduce_chooses_by_size),
+        cmocka_unit_test(test_allreduce_knows_what_it_costs),
         cmocka_unit_test(test_allreduce_does_what_it_chooses),
         cmocka_unit_test(test_allreduce_counts_bytes),
         cmocka_unit_test(test_allreduce_fills_its_messages),
