@@ -212,30 +212,38 @@ int drps_feed_next_share(struct drps_feed *feed, struct drps_feed_share *out, st
     return taken(feed, &feed->at, rc, err);
 }
 
-/* How many of the server's rows, its first ones, all batches have. */
-static uint32_t own_common(const struct drps_feed *feed)
+/* Each worker's rows of the server begin with those that all batches have, which are the server's
+ * first ones. */
+static int check_common(const struct drps_feed *feed, const struct feed_union *u, uint32_t common,
+                        struct drps_err *err)
 {
-    const struct drps_plan_info *info = &feed->plan->info;
-    const uint64_t first = info->ranks.first_row;
-    const uint64_t left = first < feed->common ? feed->common - first : 0;
-    return (uint32_t)(left < info->rows ? left : info->rows);
+    for (uint32_t r = 0; common && r < feed->plan->info.ranks.count; r++) {
+        const size_t first = u->part[r], rows = u->part[r + 1] - first;
+        if (rows && (rows < common || u->positions[first + common - 1] != common - 1))
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                "the batch of rank %u does not begin with the %u rows that all "
+                                "batches have",
+                                r, common);
+    }
+    return 0;
 }
 
 int drps_feed_next_union(struct drps_feed *feed, struct drps_feed_union *out, struct drps_err *err)
 {
     const struct drps_plan_ranks *ranks = &feed->plan->info.ranks;
+    const uint32_t common = drps_plan_own_common_rows(&feed->plan->info, feed->common);
     struct feed_union *u = &feed->unions[feed->union_n++ % 2];
     const void *record;
     size_t bytes;
     int rc = next_list(feed, u->ids, &out->n, err);
     if (rc > 0)
-        rc = drps_plan_check_list(&feed->plan->info, u->ids, out->n, out->n ? own_common(feed) : 0,
-                                  err);
+        rc = drps_plan_check_list(&feed->plan->info, u->ids, out->n, out->n ? common : 0, err);
     if (rc == 0) rc = next_record(feed, POSITIONS, &record, &bytes, err);
     if (rc > 0)
         rc = drps_positions_decode(record, bytes, ranks->count, out->n, ranks->max_round_uses,
                                    u->positions, u->part, err);
     if (rc == 0) rc = check_parts(feed, u->part, err);
+    if (rc == 0) rc = check_common(feed, u, common, err);
     out->ids = u->ids;
     out->positions = u->positions;
     out->part = u->part;

@@ -370,6 +370,10 @@ uint32_t drps_plan_row_fields(const struct drps_plan_info *info);
 uint32_t drps_plan_common_rows(const struct drps_plan_info *info);
 uint32_t drps_tables_common_rows(const struct drps_table *tables, size_t n);
 
+/* Returns how many of these `common` rows, or any first rows of the plan, a rank's part has: its
+ * first ones. */
+uint32_t drps_plan_own_common_rows(const struct drps_plan_info *part, uint32_t common);
+
 /* Users and items have numbers among each other: the tables behind the intercept become one,
  * "rows", with all rows that info counts. One table stays what it is. */
 void drps_plan_mix_tables(struct drps_plan_info *info);

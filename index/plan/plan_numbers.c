@@ -480,6 +480,13 @@ uint32_t drps_plan_common_rows(const struct drps_plan_info *info)
     return drps_tables_common_rows(info->tables, info->tables_n);
 }
 
+uint32_t drps_plan_own_common_rows(const struct drps_plan_info *part, uint32_t common)
+{
+    const uint64_t first = part->ranks.first_row;
+    const uint64_t left = first < common ? common - first : 0;
+    return (uint32_t)(left < part->rows ? left : part->rows);
+}
+
 void drps_plan_mix_tables(struct drps_plan_info *info)
 {
     const size_t t = drps_plan_common_rows(info) ? 1 : 0;

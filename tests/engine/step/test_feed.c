@@ -211,6 +211,33 @@ static void test_feed_of_ranks_with_parts_of_a_net(void **state)
     assert_true(least < NET_ROWS);
 }
 
+/* A feed that is told of more rows than all batches have: the server's list may begin with these,
+ * but not the rows of each worker. */
+static void test_feed_finds_out_that_a_batch_lacks_common_rows(void **state)
+{
+    struct world *w = world_begin("lor", CASE_LIBSVM, 16, 16, 5);
+    struct drps_plan *part;
+    int found = 0;
+    (void)state;
+    assert_int_equal(drps_plan_open_rank(drps_io_os(), w->plan, 0, &part, NULL), 0);
+    for (uint32_t common = 1; common < 20; common++) {
+        struct drps_feed *feed;
+        struct drps_feed_union u;
+        struct drps_err err = DRPS_ERR_INIT;
+        int rc = 0;
+        assert_int_equal(drps_feed_open(part, common, &feed, NULL), 0);
+        assert_int_equal(drps_feed_start(feed, 0, 1, BUFFER, 0, NULL), 0);
+        for (uint64_t i = 0; i < steps_of(part) && rc == 0; i++)
+            rc = drps_feed_next_union(feed, &u, &err);
+        assert_int_equal(rc, common > 1 ? DRPS_E_CORRUPT : 0);
+        found += strstr(err.text, "rows that all batches have") != NULL;
+        drps_feed_close(feed);
+    }
+    assert_true(found > 0);
+    drps_plan_close(part);
+    world_end(w);
+}
+
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -222,6 +249,7 @@ int main(void)
         SCRATCH_TEST(test_feed_has_no_step_behind_an_epoch),
         cmocka_unit_test(test_feed_of_a_rank_begins_at_any_step),
         SCRATCH_TEST(test_feed_of_ranks_with_parts_of_a_net),
+        cmocka_unit_test(test_feed_finds_out_that_a_batch_lacks_common_rows),
     };
     return cmocka_run_group_tests_name("feed", tests, NULL, NULL);
 }
