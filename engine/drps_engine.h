@@ -205,6 +205,14 @@ enum drps_exchange {
 };
 enum { DRPS_EXCHANGES = DRPS_EXCHANGE_AUTO }; /* ways to choose from */
 
+/* How the own parameters of a net, which are the rows that every batch has, and their gradients get
+ * from rank to rank in rounds (docs/nets.md). The model is the same. */
+enum drps_common_exchange {
+    DRPS_COMMON_AUTO,    /* sums, where ranks can and that takes less time */
+    DRPS_COMMON_SERVERS, /* to and from the server that has the rows */
+    DRPS_COMMON_SUMS     /* every rank has a copy, and they add up gradients by an all-reduce */
+};
+
 /* Which of a batch's sufficient vectors are sent. */
 enum drps_sv_rule {
     DRPS_SV_JMCSS,  /* those that the others say least of */
@@ -328,7 +336,8 @@ struct drps_train_options {
                         have what the bound asks for; the plan has residual slots */
     enum drps_exchange exchange; /* models with several scores a sample; bsp, or asp and wsp of
                                     vectors; default: servers */
-    uint32_t sv_count;           /* vectors: how many of a batch's are sent; 0: all */
+    enum drps_common_exchange common;
+    uint32_t sv_count; /* vectors: how many of a batch's are sent; 0: all */
     enum drps_sv_rule sv_rule;
     struct drps_train_multicast multicast;
     const struct drps_callbacks *callbacks; /* in place of the plan's loss:
@@ -399,7 +408,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_FRESH,     /* parameters that nobody has trained: made by the worker, not sent */
     DRPS_TRAFFIC_UNCHANGED, /* parameters of which the worker has a copy: not sent */
     DRPS_TRAFFIC_BELOW,     /* the same that have changed since, by too little */
-    DRPS_TRAFFIC_SUMS,      /* of all documents, which each rank has: topic models; no rows */
+    DRPS_TRAFFIC_SUMS,      /* of all documents, or of gradients of common rows; no rows */
     DRPS_TRAFFIC_EXCHANGED, /* what gradients are made of, between ranks that have all rows */
     DRPS_TRAFFIC_CACHED,  /* parameters of which an asynchronous worker has a copy: not asked for */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */

@@ -121,7 +121,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "13"
+#define MESSAGES "14"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -130,8 +130,8 @@ struct terms {
     char optimizer[15];
     char sync[16];
     double lr, l1, l2, eps, beta, init_scale;
-    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, sv_count,
-        sv_rule, logged, metric, lr_decay, batch_mean, lr_stale;
+    uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, common,
+        sv_count, sv_rule, logged, metric, lr_decay, batch_mean, lr_stale;
     double lambda, ema, wsp_patience;
     struct drps_train_multicast multicast;
     uint64_t pilot; /* 0: it is none; or 1 and its rounds */
@@ -162,6 +162,7 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->pull_cached = o->pull_cached != 0;
     t->hands_on = (uint64_t)drps_handing_applies(&c->part->info, o, optim);
     t->exchange = (uint64_t)o->exchange;
+    t->common = (uint64_t)o->common;
     t->sv_count = o->sv_count;
     t->sv_rule = o->sv_rule;
     t->multicast = o->multicast;
@@ -227,6 +228,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
     if (memcmp(&t->pull, &first->pull, sizeof(t->pull)) != 0)
         return differs("set of filters of parameters", rank, err);
     if (t->exchange != first->exchange) return differs("way to exchange gradients", rank, err);
+    if (t->common != first->common)
+        return differs("way to exchange a net's own parameters", rank, err);
     if (t->sv_count != first->sv_count || t->sv_rule != first->sv_rule)
         return differs("choice of vectors", rank, err);
     if (memcmp(&t->multicast, &first->multicast, sizeof(t->multicast)) != 0)

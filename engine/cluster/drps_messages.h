@@ -44,6 +44,7 @@ enum drps_message {
     DRPS_MESSAGE_SPARSE,                             /* or its gradient's rows */
 
     DRPS_MESSAGE_STEPPED, /* of a topic model, to the rank's own worker: the round's rows are */
+    DRPS_MESSAGE_COMMON,  /* in rounds: rows that all batches have, which each rank keeps */
 };
 
 /* Tags, as bits: a message says stop now, or (rounds alone) pause now; from a worker, that its rank
@@ -65,6 +66,8 @@ enum { DRPS_MESSAGE_COPIES = 32, DRPS_MESSAGE_16BIT = 64, DRPS_MESSAGE_8BIT = 12
 struct drps_message_here {
     const float *values;
     const uint32_t *touches;
+    const float *common; /* with a gradient: sums of all ranks, of the server's common rows. NULL:
+                            they are among `values` alone */
 };
 
 /* Bytes of needs, u64 [workers]: in asynchronous rounds with a bound, how many gradients of each

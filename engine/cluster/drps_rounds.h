@@ -55,6 +55,8 @@ struct drps_rounds_options {
     struct drps_handing *handing; /* rows stay with workers that alone use them, and ranks stop
                                      between epochs alone; NULL: they do not */
     struct drps_lending *lending; /* with it, if the rank has rows */
+    int sums; /* 1: every rank has a copy of the rows that all batches have, and ranks add up their
+                 gradients: drps_rounds_sums_common() */
 };
 
 /* Everything in options is borrowed until close. */
@@ -65,6 +67,21 @@ void drps_rounds_close(struct drps_rounds *rounds); /* NULL-safe; between epochs
 
 /* Returns the memory of rounds: arrays, and messages that are under way. */
 uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
+
+/*
+ * Returns 1 if ranks add up the gradients of common rows: of a net, where the options leave that to
+ * the plan and it costs less than to send parameters and gradients from and to the server of these
+ * rows, or where they ask for it. Then it returns the same on all ranks.
+ */
+int drps_rounds_sums_common(const struct drps_plan_info *info,
+                            const struct drps_train_options *train);
+
+/* Returns why ranks cannot; NULL: they can. */
+const char *drps_rounds_no_sums(const struct drps_plan_info *info,
+                                const struct drps_train_options *train);
+
+/* Returns the memory that it takes besides. */
+uint64_t drps_rounds_common_memory(const struct drps_plan_info *info, size_t row_bytes);
 
 /* Returns the bytes of the largest messages to worker and server. */
 uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info);
@@ -148,6 +165,24 @@ size_t drps_rounds_sums_n(const struct drps_plan_info *info);
 /* Add the bytes of what ranks add to them in so many whole epochs, which go to the next rank. */
 void drps_rounds_forecast_sums(const struct drps_plan_info *info, uint64_t epochs,
                                struct drps_rounds_bytes *out);
+
+/* Batches so far without any row, which have no common rows either: of this rank, and of all others
+ * together; [1] of training, [0] of evaluation. Counted where ranks add up gradients of common
+ * rows; between epochs. */
+struct drps_rounds_empty {
+    uint64_t own[2], others[2];
+};
+struct drps_rounds_empty drps_rounds_empty(const struct drps_rounds *rounds);
+
+/* Correct that by the common rows, where ranks add up their gradients. `empty`: NULL before
+ * training, as if all batches had rows. The links' numbers, to [ranks] and from [ranks], are what
+ * this rank's worker sends each other rank, and what the server of that one sends it; after
+ * training. */
+void drps_rounds_forecast_common(const struct drps_plan_info *info, int touches, uint64_t row_bytes,
+                                 uint64_t epochs, const struct drps_rounds_empty *empty,
+                                 struct drps_rounds_bytes *out);
+void drps_rounds_forecast_links(const struct drps_rounds *rounds, uint64_t epochs, uint64_t *to,
+                                uint64_t *from);
 
 /* Correct that by the rows that are handed on, of row_bytes each with their state. */
 void drps_rounds_forecast_handed(const struct drps_plan_info *info, int touches, uint64_t row_bytes,

@@ -227,6 +227,7 @@ int drps_rounds_open(const struct drps_rounds_options *options, struct drps_roun
     int rc = open_server(r, err);
     if (rc == 0) rc = open_filters(r, err);
     if (rc == 0) rc = open_handing(r, err);
+    if (rc == 0) rc = drps_rounds_open_common(r, err);
     if (rc < 0) {
         drps_rounds_close(r);
         return rc;
@@ -244,6 +245,7 @@ void drps_rounds_close(struct drps_rounds *r)
     drps_shared_buffer_release(r->worker.filtered);
     drps_push_reader_free(s->reader);
     close_handing(r);
+    drps_rounds_close_common(r);
     for (int i = 0; i < 2; i++) {
         free(s->open[i].frames);
         free(s->open[i].late);

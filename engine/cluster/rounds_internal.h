@@ -2,7 +2,7 @@
  * What the halves of rounds share: rounds.c opens and closes them and has their sizes,
  * rounds_server.c and rounds_worker.c are the halves, rounds_message.c takes messages for both,
  * rounds_pull.c has what pulls that are filtered leave out, rounds_topic.c the sums of topic
- * models. Private to engine/cluster/.
+ * models, rounds_common.c copies of common rows. Private to engine/cluster/.
  */
 #ifndef DRPS_ENGINE_CLUSTER_ROUNDS_INTERNAL_H
 #define DRPS_ENGINE_CLUSTER_ROUNDS_INTERNAL_H
@@ -46,6 +46,7 @@ struct rounds_worker {
     struct drps_rounds_bytes traffic;     /* received */
     uint64_t made[DRPS_PLAN_WORKERS_MAX]; /* rows that the server of a rank left out, as fresh */
     struct drps_rounds_times times;
+    uint64_t summed_ns; /* in this round it has waited for the sums of common rows */
     uint64_t pushed_ns; /* when the last gradient was sent; 0: what came of it is counted */
     uint64_t store_ns;  /* of the server's, what is counted */
     struct drps_shared_buffer
@@ -90,6 +91,19 @@ struct rounds_server {
     int running;
 };
 
+/* Copies of the rows that all batches have, on every rank (rounds_common.c). */
+struct rounds_common {
+    uint32_t n;                      /* of the plan's first rows; 0: there are no copies */
+    uint32_t own;                    /* of these the server has: its first ones */
+    char *rows;                      /* own: [n] with the optimizer's state */
+    uint32_t *index;                 /* own: [n] 0, 1, ... */
+    int is_there;                    /* the worker has them: it has had a batch with rows */
+    uint32_t *of;                    /* own: [ranks] how many of them came from each server */
+    uint8_t *is_sent;                /* own: [ranks] that worker has those of this server */
+    struct drps_rounds_empty empty;  /* `own` is the worker's, `others` the server's */
+    struct drps_shared_buffer *sent; /* own: these, on their way out; between rounds NULL */
+};
+
 struct drps_rounds {
     struct drps_rounds_options o;
     uint32_t rank, ranks;
@@ -99,6 +113,7 @@ struct drps_rounds {
     int touches;
     struct rounds_worker worker;
     struct rounds_server server;
+    struct rounds_common common;
 };
 
 /* 1: the server of this rank takes part: it has rows. */
@@ -124,10 +139,19 @@ static inline int rounds_lends(const struct rounds_open *o)
     return o->lent.is_of_round;
 }
 
-/* Rows of a worker's batch that it pulls and pushes. */
-static inline size_t rounds_plain(const struct rounds_open *o, uint32_t worker)
+/* The first ones of a worker's rows at this server that do not travel: it has copies. */
+static inline uint32_t rounds_skipped(const struct drps_rounds *r, const struct rounds_open *o,
+                                      uint32_t worker)
 {
-    return rounds_lends(o) ? o->lent.plain[worker] : o->u.part[worker + 1] - o->u.part[worker];
+    return o->u.part[worker + 1] > o->u.part[worker] ? r->common.own : 0;
+}
+
+/* Rows of a worker's batch that it pulls and pushes. */
+static inline size_t rounds_plain(const struct drps_rounds *r, const struct rounds_open *o,
+                                  uint32_t worker)
+{
+    if (rounds_lends(o)) return o->lent.plain[worker];
+    return o->u.part[worker + 1] - o->u.part[worker] - rounds_skipped(r, o, worker);
 }
 
 static inline size_t rounds_row_bytes(const struct drps_plan_info *info)
@@ -250,6 +274,37 @@ DRPS_MUST_CHECK
 int drps_rounds_tell_stepped(struct drps_rounds *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_rounds_add_sums(struct drps_rounds *r, struct drps_err *err);
+
+/* ---- Copies of common rows (rounds_common.c) ---- */
+
+DRPS_MUST_CHECK
+int drps_rounds_open_common(struct drps_rounds *r, struct drps_err *err);
+void drps_rounds_close_common(struct drps_rounds *r);
+
+/* The server sends a worker its common rows, behind the parameters of the first round in which that
+ * has some of them; end of what it sends to all in a round. */
+DRPS_MUST_CHECK
+int drps_rounds_send_common(struct drps_rounds *r, uint32_t to, struct drps_err *err);
+void drps_rounds_end_sending(struct drps_rounds *r);
+
+/* The worker takes them, once: n rows of the copy from row `first` on. */
+DRPS_MUST_CHECK
+int drps_rounds_take_common(struct drps_rounds *r, uint32_t server, size_t first, uint32_t n,
+                            struct drps_err *err);
+
+/* The worker's batch has all common rows, or none. */
+DRPS_MUST_CHECK
+int drps_rounds_check_common(const struct drps_rounds *r, struct drps_err *err);
+
+/* Their parameters to those of the batch. */
+void drps_rounds_put_common(struct drps_rounds *r);
+
+/* The worker: their gradients become those of all ranks, and the copy is stepped. */
+DRPS_MUST_CHECK
+int drps_rounds_sum_common(struct drps_rounds *r, struct drps_err *err);
+
+/* Returns the sums of the rows that this rank's server has; NULL: it has none of them. */
+const float *drps_rounds_own_sums(const struct drps_rounds *r);
 
 /* ---- The server (rounds_server.c) ---- */
 

@@ -87,7 +87,7 @@ static size_t choose(const struct drps_rounds *r, const struct rounds_open *o, u
     const uint8_t *away = rounds_lends(o) ? o->lent.use + o->u.part[worker] : NULL;
     const size_t n = o->u.part[worker + 1] - o->u.part[worker];
     size_t chosen = 0, rows = 0; /* that are pulled */
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = rounds_skipped(r, o, worker); i < n; i++) {
         const uint32_t position = positions[i];
         if (away && away[i]) continue;
         const size_t row = rows++;
@@ -166,7 +166,7 @@ static int send_ahead(struct drps_rounds *r, uint32_t to, size_t *at, struct drp
 {
     struct rounds_server *s = &r->server;
     const struct rounds_open *o = s->next;
-    const size_t marks = rounds_mark_bytes(rounds_plain(o, to));
+    const size_t marks = rounds_mark_bytes(rounds_plain(r, o, to));
     unsigned char *data = s->ahead->data + *at;
     memset(data, 0, marks);
     uint32_t tag;
@@ -194,7 +194,9 @@ static int send_all(struct drps_rounds *r, struct drps_err *err)
         if (!rounds_linked(r, w, r->rank)) continue;
         rc = send_parameters(r, w, &at, err);
         if (rc == 0) rc = drps_rounds_lend(r, w, err);
+        if (rc == 0) rc = drps_rounds_send_common(r, w, err);
     }
+    drps_rounds_end_sending(r);
     return rc;
 }
 
@@ -272,8 +274,8 @@ static void add_gradient(struct drps_rounds *r, uint32_t from, const struct drps
 {
     struct rounds_server *s = &r->server;
     const struct drps_feed_union *u = &s->now->u;
-    const size_t n = u->part[from + 1] - u->part[from], dim = r->dim;
-    const uint32_t *positions = u->positions + u->part[from];
+    const size_t n = rounds_plain(r, s->now, from), dim = r->dim;
+    const uint32_t *positions = u->positions + u->part[from] + rounds_skipped(r, s->now, from);
     const float *gradient = here->values;
     const uint32_t *touches = here->touches;
     for (size_t i = 0; i < n; i++) {
@@ -283,6 +285,14 @@ static void add_gradient(struct drps_rounds *r, uint32_t from, const struct drps
     }
     for (size_t i = 0; r->touches && i < n; i++)
         s->count[positions[i]] += touches[i];
+}
+
+/* The sums of common rows, which all ranks have made together. A round of no rows has none. */
+static void add_common(struct drps_rounds *r, const struct drps_message_here *here)
+{
+    const struct rounds_common *c = &r->common;
+    if (c->own && r->server.now->u.n)
+        memcpy(r->server.sum, here->common, c->own * (size_t)r->dim * sizeof(*here->common));
 }
 
 /* Find the gradient of `rows` rows in a message, or make it of a filtered one. */
@@ -319,7 +329,7 @@ static int add_gradients(struct drps_rounds *r, int training, struct drps_err *e
     for (uint32_t w = 0; w < r->ranks; w++) {
         if (!rounds_linked(r, w, r->rank)) continue;
         struct drps_net_message *m;
-        const size_t n = training ? rounds_plain(s->now, w) : 0;
+        const size_t n = training ? rounds_plain(r, s->now, w) : 0;
         const uint64_t bytes = drps_rounds_gradient_bytes(r, w, n);
         int rc = drps_rounds_take(r, DRPS_NET_SERVER, w, s->round, &m, err);
         if (rc < 0) return rc;
@@ -331,6 +341,7 @@ static int add_gradients(struct drps_rounds *r, int training, struct drps_err *e
             drps_rounds_add_plain(r, w, &here);
         else if (training && rc == 0)
             add_gradient(r, w, &here);
+        if (training && rc == 0 && w == r->rank) add_common(r, &here);
         take_wishes(r, w, m->tag & ROUNDS_END);
         if (w != r->rank) s->traffic.received += m->bytes;
         drps_net_message_free(m);

@@ -15,6 +15,7 @@ struct pulled {
     size_t rows;                    /* of the batch that it sends */
     size_t share;                   /* of the batch that are its own, with those that are here */
     const uint8_t *away;            /* [share] 1: the row is here; NULL: none is */
+    uint32_t common;                /* the first ones of the share, of which there are copies */
     struct drps_net_message *ahead; /* own; NULL: everything is in `rest` */
     struct drps_net_message *rest;  /* own */
     size_t ahead_rows;
@@ -90,7 +91,7 @@ static void merge(const struct drps_rounds *r, struct pulled *p, char *to)
 {
     const size_t row = r->dim * sizeof(float);
     const uint64_t *marks = p->ahead ? p->ahead->data : NULL;
-    for (size_t i = 0, sent = 0; i < p->share; i++, to += row) {
+    for (size_t i = p->common, sent = 0; i < p->share; i++, to += row) {
         if (p->away && p->away[i]) continue;
         drps_fresh_next(
             marks && marks[sent / 64] >> sent % 64 & 1 ? &p->early.fresh : &p->late.fresh, to);
@@ -168,13 +169,23 @@ static int take_here(struct drps_rounds *r, struct drps_err *err)
     return rc;
 }
 
+/* How many of the rows [first, first + share) of the batch there are copies of: those of the first
+ * rows of all. */
+static uint32_t copied(const struct drps_rounds *r, size_t first, uint32_t share)
+{
+    const size_t left = first < r->common.n ? r->common.n - first : 0;
+    return share < left ? share : (uint32_t)left;
+}
+
 /* What a server is to send: not the rows that are here. `first`: its first row of the batch. */
 static struct pulled begin_pulled(const struct drps_rounds *r, uint32_t server, size_t first)
 {
-    const size_t share = r->worker.share.shares[server];
+    const uint32_t share = r->worker.share.shares[server];
     const uint32_t here = r->o.handing ? drps_handing_counts(r->o.handing, server)->used : 0;
     const uint8_t *away = here ? drps_handing_away(r->o.handing) + first : NULL;
-    return (struct pulled){.rows = share - here, .share = share, .away = away};
+    const uint32_t common = copied(r, first, share);
+    return (struct pulled){
+        .rows = share - here - common, .share = share, .away = away, .common = common};
 }
 
 /* Receives the parameters of servers 0, 1, ... one after another. Returns 1 when all say to end. */
@@ -197,15 +208,17 @@ static int pull(struct drps_rounds *r, struct drps_err *err)
             if (first) w->ended = end;
             first = 0;
             agree &= end == w->ended;
-            if (!end) rc = put(r, &p, s, (char *)(params + at * r->dim), err);
+            if (!end) rc = put(r, &p, s, (char *)(params + (at + p.common) * r->dim), err);
             count_received(r, &p, s);
             if (!end && rc == 0) rc = drps_rounds_take_lent(r, s, err);
+            if (!end && rc == 0) rc = drps_rounds_take_common(r, s, at, p.common, err);
         }
         free_pulled(&p);
         if (rc < 0) return rc;
         at += p.share;
     }
     if (agree) keep_copies(r);
+    if (agree && !w->ended && r->common.n) drps_rounds_put_common(r);
     if (agree && !w->ended && r->o.handing) return take_here(r, err);
     if (agree) return w->ended != 0;
     return drps_err_set(err, DRPS_E_PROTO, "servers disagree on whether round %llu comes next",
@@ -221,6 +234,7 @@ static int take_share(struct drps_rounds *r, struct drps_err *err)
     if (rc == 0 && r->o.handing)
         rc = drps_handing_begin(r->o.handing, r->worker.at < r->train, share->body.rows,
                                 share->shares, err);
+    if (rc == 0) rc = drps_rounds_check_common(r, err);
     r->worker.has_share = rc == 0;
     return rc;
 }
@@ -283,7 +297,8 @@ static int push_to(struct drps_rounds *r, uint32_t s, size_t first, size_t n, ui
     const struct drps_worker *worker = r->o.worker;
     const struct drps_message_here here = {.values = worker->grads[0] + first * r->dim,
                                            .touches =
-                                               r->touches ? worker->touches[0] + first : NULL};
+                                               r->touches ? worker->touches[0] + first : NULL,
+                                           .common = drps_rounds_own_sums(r)};
     const struct drps_piece own = {&here, sizeof(here)};
     const struct drps_piece pieces[2] = {
         {here.values, n * r->dim * sizeof(float)},
@@ -302,8 +317,23 @@ static int push_to(struct drps_rounds *r, uint32_t s, size_t first, size_t n, ui
                         : drps_shared_buffer_send(worker->sent, r->o.net, &send, r->o.wait_ms, err);
 }
 
+/* Other ranks' gradients of common rows are waited for, which counts as the network's time, and as
+ * that of the step. All servers have got theirs before: they do not wait for a worker that waits
+ * for a rank that breaks down. */
+static int sum_common(struct drps_rounds *r, struct drps_err *err)
+{
+    const uint64_t start = drps_clock_ns();
+    int rc = drps_rounds_sum_common(r, err);
+    const uint64_t took = drps_clock_ns() - start;
+    r->worker.times.network_ns += took;
+    r->worker.times.reduce_ns += took;
+    r->worker.summed_ns += took;
+    return rc;
+}
+
 /* Sends each server its part of the gradient, the neighbour's first, so that not all ranks send to
- * the same one; after an evaluation round, that it is over. */
+ * the same one, and the own one last; after an evaluation round, that it is over. Where the own
+ * server has common rows it gets their sums, else it goes on while they are made. */
 static int push(struct drps_rounds *r, int training, double loss, struct drps_err *err)
 {
     const uint32_t tag = wishes(r, loss);
@@ -318,14 +348,17 @@ static int push(struct drps_rounds *r, int training, double loss, struct drps_er
     for (uint32_t i = 0; i < r->ranks && rc == 0; i++) {
         const uint32_t s = (r->rank + 1 + i) % r->ranks;
         if (s == 0) first = 0;
-        if (!rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
+        if (s == r->rank && training && r->common.own) rc = sum_common(r, err);
+        if (rc < 0 || !rounds_linked(r, r->rank, s)) continue; /* it has no rows of the batch */
         const uint32_t here = r->o.handing ? drps_handing_counts(r->o.handing, s)->used : 0;
-        const size_t n = training ? shares[s] - here : 0;
+        const uint32_t common = copied(r, first, shares[s]);
+        const size_t n = training ? shares[s] - here - common : 0;
         rc = filters && s != r->rank ? push_filtered(r, s, first, n, tag, err)
-                                     : push_to(r, s, first, n, tag, err);
+                                     : push_to(r, s, first + common, n, tag, err);
         if (rc == 0) rc = drps_rounds_return(r, s, err);
         first += shares[s];
     }
+    if (rc == 0 && training && r->common.n && !r->common.own) rc = sum_common(r, err);
     return rc;
 }
 
@@ -378,7 +411,9 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     out->plan_ns = read - start;
     out->wait_ns = pulled - read;
     out->compute_ns = drps_clock_ns() - ready;
+    w->summed_ns = 0;
     rc = push(r, training, out->loss, err);
+    out->wait_ns += w->summed_ns;
     if (training) {
         w->times.compute_ns += out->compute_ns;
         w->trained_ns = w->pushed_ns = drps_clock_ns();

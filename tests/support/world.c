@@ -11,6 +11,14 @@
 #include "engine/publish/drps_modeldir.h"
 #include "support/world.h"
 
+/* A small net of four fields whose parameters are some rows, and which leaves out at random. */
+static const char *net_of(struct world *w)
+{
+    static const char text[] = "x = embedding 4\nfirst = linear\nh = full 8 x\nh = relu h\n"
+                               "h = dropout 0.2 h\nh = full 1 h\nscore = sum first h\n";
+    return scratch_file(&w->scratch, "net.txt", text, SIZE_MAX);
+}
+
 static void make_plan(struct world *w, const char *input, const char *algo, const char *out,
                       uint32_t workers, uint64_t batch, uint64_t slots)
 {
@@ -21,6 +29,7 @@ static void make_plan(struct world *w, const char *input, const char *algo, cons
     run.options.batch_size = batch;
     run.options.factors =
         strcmp(algo, "lmf") == 0 || strcmp(algo, "fm") == 0 || strcmp(algo, "ffm") == 0 ? 4 : 0;
+    if (strcmp(algo, "net") == 0) run.options.net = net_of(w);
     run.options.test_fraction = 0.2;
     run.options.own_slots = slots == WORLD_EACH;
     run.options.residual_slots = slots == WORLD_EACH ? UINT64_MAX : slots;

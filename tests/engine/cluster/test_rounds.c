@@ -28,6 +28,7 @@ enum { RANKS = WORLD_WORKERS, BATCH = 16, EPOCHS = 3, ROUNDS_MOST = 192, WAIT_MS
 
 static uint64_t seed = 20260521;
 static int ahead; /* servers send ahead */
+static int sums;  /* ranks add up the gradients of common rows */
 
 /* ---- What the ranks are to do ---- */
 
@@ -51,6 +52,7 @@ struct outcome {
     uint64_t rounds;              /* executed up to there */
     uint64_t moments[DRPS_BATCH_DONE + 1];
     struct drps_rounds_bytes bytes;
+    struct drps_rounds_empty empty;
     int rc, stopped;
     struct drps_err err;
 };
@@ -89,8 +91,13 @@ static void open_server(struct rank *k, const char *optimizer, float l2)
     struct drps_store_config config = {.io = drps_io_os(), .open_steps = ahead ? 2 : 1};
     struct drps_model model;
     struct drps_optim optim;
-    NET_CHECK(drps_model_init(&model, info->algo, info->loss, info->factors, info->classification,
-                              NULL) == 0);
+    const struct drps_model_terms terms = {.algo = info->algo,
+                                           .loss = info->loss,
+                                           .net = info->net,
+                                           .factors = info->factors,
+                                           .classes = info->classification};
+    NET_CHECK(drps_model_settle(&model, &terms, NULL) == 0);
+    NET_CHECK(drps_model_set_fields(&model, info->field_count, info->normalized, NULL) == 0);
     NET_CHECK(drps_optim_init(&optim, optimizer, NULL) == 0);
     model.has_bias = drps_plan_common_rows(info) > 0;
     model.init_scale = 0.1f;
@@ -133,7 +140,7 @@ static void open_rank(struct rank *k, const char *optimizer, float l2)
     k->train = (struct drps_train_options){.stop = &k->stop, .on_batch = count_moment, .ctx = k};
     open_server(k, optimizer, l2);
     if (k->from) copy_rows(k, k->from->rows, 1);
-    NET_CHECK(drps_feed_open(k->part, 1, &k->feed, NULL) == 0);
+    NET_CHECK(drps_feed_open(k->part, drps_plan_common_rows(info), &k->feed, NULL) == 0);
     NET_CHECK(drps_feed_start(k->feed, k->round % of_epoch, EPOCHS - begun, 1 << 16,
                               (int)(info->ranks.rank % 2), NULL) == 0);
     NET_CHECK(drps_worker_start(&k->worker, &k->server, &size, NULL) == 0);
@@ -144,7 +151,8 @@ static void open_rank(struct rank *k, const char *optimizer, float l2)
                                                 .worker = &k->worker,
                                                 .train = &k->train,
                                                 .wait_ms = WAIT_MS,
-                                                .ahead = ahead};
+                                                .ahead = ahead,
+                                                .sums = sums};
     NET_CHECK(drps_rounds_open(&options, &k->rounds, NULL) == 0);
 }
 
@@ -156,6 +164,7 @@ static void close_rank(struct rank *k)
     if (k->out.rc >= 0) copy_rows(k, k->out.rows, 0);
     k->out.rounds = k->round;
     drps_rounds_bytes(k->rounds, &k->out.bytes);
+    k->out.empty = drps_rounds_empty(k->rounds);
     drps_rounds_close(k->rounds);
     drps_worker_stop(&k->worker);
     drps_feed_close(k->feed);
@@ -384,6 +393,9 @@ static void check_counts(const struct job *job, const struct outcome *out)
             drps_rank_trains(ranks, r) && ranks->servers > (uint32_t)drps_rank_serves(ranks, r);
         struct drps_rounds_bytes want;
         drps_rounds_forecast(info, job->l2 > 0, EPOCHS, &want);
+        if (sums)
+            drps_rounds_forecast_common(info, job->l2 > 0, job->whole[r].row_bytes, EPOCHS,
+                                        &out[r].empty, &want);
         assert_int_equal(out[r].bytes.sent - out[r].bytes.sent_marks, want.sent);
         assert_int_equal(out[r].bytes.received - out[r].bytes.received_marks, want.received);
         assert_int_equal(out[r].bytes.sent_marks > 0, ahead && lends);
@@ -430,8 +442,10 @@ static void check_pauses_of(const char *algo, enum case_format format, const cha
     for (size_t i = 0; i < 8; i++) {
         const struct script s = random_pauses(&job, one_in[i % 4]);
         ahead = i != 3;
+        sums = i % 2 && drps_plan_common_rows(&job.part[0]->info) > 1;
         check_paused_run(&job, &s);
     }
+    sums = 0;
     job_end(&job);
 }
 
@@ -441,6 +455,7 @@ static void test_rounds_pause_with_nothing_lost(void **state)
     check_pauses_of("lor", CASE_LIBSVM, "adagrad", 0);
     check_pauses_of("fm", CASE_LIBSVM, "adagrad", 0.01f);
     check_pauses_of("lmf", CASE_RATINGS, "ftrl", 0);
+    check_pauses_of("net", CASE_LIBFFM, "adagrad", 0.01f);
 }
 
 /* One pause, by each rank, in each round. */
@@ -616,6 +631,144 @@ static void test_rounds_begin_anywhere(void **state)
     job_end(&job);
 }
 
+/* ---- Copies of common rows ---- */
+
+/* Ranks that add up gradients of common rows, of each optimizer, and begin anywhere: with the rows
+ * of rounds in which a server did, or which did so themselves. */
+static void test_rounds_with_copies_begin_anywhere(void **state)
+{
+    static const char *const optimizers[] = {"adagrad", "sgd", "ftrl"};
+    (void)state;
+    for (size_t o = 0; o < 3; o++) {
+        struct job job;
+        job_begin(&job, "net", CASE_LIBFFM, optimizers[o], o ? 0 : 0.01f);
+        for (uint64_t i = 2; i < job.rounds; i += 1 + 2 * o) {
+            struct script before = {.quit = i}, after = random_pauses(&job, 5);
+            struct outcome cut[RANKS], out[RANKS];
+            if (i % job.rounds_of_epoch == 1) continue;
+            before.pause[i - 2] = (uint8_t)(1 << draw(RANKS));
+            sums = (int)draw(2);
+            run(&job, &before, NULL, cut);
+            sums = 1;
+            after.first = i;
+            run(&job, &after, cut, out);
+            check_same(&job, out, i);
+            free_outcomes(cut);
+            free_outcomes(out);
+        }
+        sums = 0;
+        job_end(&job);
+    }
+}
+
+static void test_rounds_with_copies_stop(void **state)
+{
+    struct job job;
+    (void)state;
+    job_begin(&job, "net", CASE_LIBFFM, "adagrad", 0);
+    sums = 1;
+    for (uint64_t i = 0; i < job.rounds; i += 1 + draw(4)) {
+        struct script s = random_pauses(&job, 6);
+        s.stop[i] = (uint8_t)(1 << draw(RANKS));
+        ahead = (int)draw(2);
+        check_stop(&job, &s);
+    }
+    sums = 0;
+    job_end(&job);
+}
+
+/* A rank that breaks down ends all, also those that wait for its gradient. */
+static void test_rounds_with_copies_fail_together(void **state)
+{
+    struct job job;
+    (void)state;
+    job_begin(&job, "net", CASE_LIBFFM, "adagrad", 0);
+    sums = 1;
+    for (uint32_t who = 0; who < RANKS; who++)
+        for (uint64_t i = 0; i < job.rounds_of_epoch; i += 3) {
+            struct script s = {.late = 0};
+            struct outcome out[RANKS];
+            s.fail[i] = (uint8_t)(1 << who);
+            run(&job, &s, NULL, out);
+            for (uint32_t r = 0; r < RANKS; r++)
+                if (out[r].rc >= 0 || !out[r].err.text[0]) fail_msg("rank %u did not fail", r);
+            assert_int_equal(out[who].rc, -EIO);
+            free_outcomes(out);
+        }
+    sums = 0;
+    job_end(&job);
+}
+
+/* Rank 1 alone gets copies from rank 0 that are not what they are to be. */
+static void test_rounds_copies_must_fit(void **state)
+{
+    static const struct script script;
+    static const float zeros[1 << 12];
+    static const struct {
+        const char *name;
+        uint8_t type;
+        int good, rows, bytes; /* messages that fit; more rows and bytes of the next one */
+        uint64_t round;
+    } cases[] = {{"shorter", DRPS_MESSAGE_COMMON, 0, -1, 0, 0},
+                 {"longer", DRPS_MESSAGE_COMMON, 0, 1, 0, 0},
+                 {"nothing", DRPS_MESSAGE_COMMON, 0, -36, 0, 0},
+                 {"half a row", DRPS_MESSAGE_COMMON, 0, 0, 8, 0},
+                 {"state missing", DRPS_MESSAGE_AHEAD, 1, 0, 0, 0},
+                 {"state shorter", DRPS_MESSAGE_COMMON, 1, 0, -4, 0},
+                 {"other rows", DRPS_MESSAGE_REPLICA, 0, 0, 0, 0},
+                 {"later", DRPS_MESSAGE_COMMON, 0, 0, 0, 1}};
+    struct job job;
+    (void)state;
+    job_begin(&job, "net", CASE_LIBFFM, "adagrad", 0);
+    const struct drps_plan_info *info = &job.part[1]->info;
+    const int common = (int)drps_plan_common_rows(info), row = (int)(info->dim * sizeof(float));
+    assert_int_equal(common, 36);
+    assert_true(drps_plan_own_common_rows(&job.part[0]->info, 36) == 36);
+    sums = 1;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct drps_net *nets[RANKS];
+        struct drps_net_options options;
+        struct drps_feed_share share;
+        struct drps_feed *feed;
+        drps_train_net_options(job.part[1], &options);
+        assert_int_equal(drps_net_open_inproc(&options, nets, NULL), 0);
+        struct rank k = {.script = &script, .part = job.part[1], .net = nets[1]};
+        open_rank(&k, job.optimizer, job.l2);
+        assert_int_equal(drps_feed_open(job.part[1], 36, &feed, NULL), 0);
+        assert_int_equal(drps_feed_start(feed, 0, 1, 1 << 16, 0, NULL), 0);
+        assert_int_equal(drps_feed_next_share(feed, &share, NULL), 0);
+        struct drps_piece piece = {zeros, (share.shares[0] - 36) * (size_t)row};
+        struct drps_net_send send = {.to = 1,
+                                     .part = DRPS_NET_WORKER,
+                                     .type = DRPS_MESSAGE_PARAMETERS,
+                                     .pieces = &piece,
+                                     .n = 1};
+        drps_feed_close(feed);
+        assert_int_equal(drps_net_send(nets[0], &send, WAIT_MS, NULL), 0);
+        for (int g = 0; g <= cases[i].good; g++) {
+            const int wrong = g == cases[i].good;
+            piece.bytes = (size_t)((common + wrong * cases[i].rows) * row + wrong * cases[i].bytes);
+            send.type = wrong ? cases[i].type : DRPS_MESSAGE_COMMON;
+            send.round = wrong ? cases[i].round : 0;
+            assert_int_equal(drps_net_send(nets[0], &send, WAIT_MS, NULL), 0);
+        }
+        /* The server of rank 1 must not wait for a gradient of rank 0. */
+        const struct drps_net_send gradient = {
+            .to = 1, .part = DRPS_NET_SERVER, .type = DRPS_MESSAGE_GRADIENT};
+        assert_int_equal(drps_net_send(nets[0], &gradient, WAIT_MS, NULL), 0);
+        k.out.rc = run_epochs(&k);
+        if (k.out.rc != DRPS_E_PROTO || !strstr(k.out.err.text, "rank 0 sent message") ||
+            !strstr(k.out.err.text, "message 46"))
+            fail_msg("%s: %d: %s", cases[i].name, k.out.rc, k.out.err.text);
+        close_rank(&k);
+        free(k.out.rows);
+        drps_net_close(nets[0], 0, NULL);
+        drps_net_close(nets[2], 0, NULL);
+    }
+    sums = 0;
+    job_end(&job);
+}
+
 /* ---- What goes wrong ---- */
 
 /* A rank breaks down with a pause asked for, or while the ranks have paused: all end, and none says
@@ -775,6 +928,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rounds_unequal_ranks_stop),
         cmocka_unit_test(test_rounds_an_unequal_rank_fails),
         cmocka_unit_test(test_rounds_begin_anywhere),
+        cmocka_unit_test(test_rounds_with_copies_begin_anywhere),
+        cmocka_unit_test(test_rounds_with_copies_stop),
+        cmocka_unit_test(test_rounds_with_copies_fail_together),
+        cmocka_unit_test(test_rounds_copies_must_fit),
         cmocka_unit_test(test_rounds_a_rank_fails_around_a_pause),
         cmocka_unit_test(test_rounds_servers_must_agree_on_the_end),
         cmocka_unit_test(test_rounds_what_comes_ahead_must_fit),

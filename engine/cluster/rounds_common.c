@@ -1,0 +1,321 @@
+/*
+ * Common rows in rounds where every rank has a copy of them, with the optimizer's state. Their
+ * parameters do not travel: workers add up their gradients of these rows by an all-reduce, in the
+ * order of ranks, and each steps its copy with the sum. The server of the rows gets the sum from
+ * the worker of its rank and steps them, too: stores, checkpoints and the model are those of rounds
+ * without copies.
+ *
+ *     the worker's first batch   a server sends its common rows behind the parameters
+ *     pull                       parameters of common rows are those of the copy
+ *     push                       gradients of all other rows go to their servers;
+ *                                common rows: all-reduce, step of the copy, the sum to the own
+ * server
+ *
+ * Sums begin with 0, as a server's do, and a worker whose batch is empty adds zeros. So the bytes
+ * of the model do not depend on who adds up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "engine/cluster/rounds_internal.h"
+#include "net/drps_allreduce.h"
+
+/* ---- Whether there are copies ---- */
+
+const char *drps_rounds_no_sums(const struct drps_plan_info *info,
+                                const struct drps_train_options *o)
+{
+    const struct drps_plan_ranks *ranks = &info->ranks;
+    if (!info->net[0]) return "its model is no net, whose own parameters all batches have";
+    if (ranks->count < 2) return "a plan for one worker";
+    if (o->sync != DRPS_SCHED_BSP)
+        return "workers add up gradients in rounds, which are of synchronisation bsp";
+    if (ranks->workers != ranks->count) return "not every rank is a worker";
+    if (o->push.on || o->pull.on || o->pilot.of_filters)
+        return "filters are for what goes to servers, or comes from there";
+    return NULL;
+}
+
+static uint64_t values_of(const struct drps_plan_info *info)
+{
+    return drps_plan_common_rows(info) * (uint64_t)info->dim;
+}
+
+/* Servers need no steps of their own for it, but the one that has the rows sends their parameters
+ * to all others, and gets as many gradients. */
+static int are_sums_cheaper(const struct drps_plan_info *info)
+{
+    const uint64_t bytes = values_of(info) * sizeof(float), others = info->ranks.count - 1;
+    return drps_net_allreduce_cost(DRPS_NET_IN_ORDER, info->ranks.count, bytes) <
+           2 * others * bytes;
+}
+
+int drps_rounds_sums_common(const struct drps_plan_info *info, const struct drps_train_options *o)
+{
+    if (o->common == DRPS_COMMON_SERVERS || drps_rounds_no_sums(info, o)) return 0;
+    return o->common == DRPS_COMMON_SUMS || are_sums_cheaper(info);
+}
+
+/* A copy, and its numbers; what the server sends once; a message from each other rank, one to each,
+ * and a sum. */
+uint64_t drps_rounds_common_memory(const struct drps_plan_info *info, size_t row_bytes)
+{
+    return drps_plan_common_rows(info) * (uint64_t)(2 * row_bytes + sizeof(uint32_t)) +
+           3 * values_of(info) * sizeof(float);
+}
+
+/* ---- Opening ---- */
+
+int drps_rounds_open_common(struct drps_rounds *r, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &r->o.plan->info;
+    struct rounds_common *c = &r->common;
+    if (!r->o.sums) return 0;
+    c->n = drps_plan_common_rows(info);
+    c->own = drps_plan_own_common_rows(info, c->n);
+    if (c->n > info->max_batch_rows)
+        return drps_err_set(err, DRPS_E_CORRUPT, "batches of %llu rows, and all have %u",
+                            (unsigned long long)info->max_batch_rows, c->n);
+    c->rows = drps_array_new(c->n, r->o.server->row_bytes);
+    c->index = drps_array_new(c->n, sizeof(*c->index));
+    c->of = calloc(r->ranks, sizeof(*c->of));
+    c->is_sent = calloc(r->ranks, 1);
+    if (!c->rows || !c->index || !c->of || !c->is_sent)
+        return drps_err_set(err, -ENOMEM, "no memory for %u rows that all batches have", c->n);
+    for (uint32_t i = 0; i < c->n; i++)
+        c->index[i] = i;
+    return 0;
+}
+
+void drps_rounds_close_common(struct drps_rounds *r)
+{
+    struct rounds_common *c = &r->common;
+    drps_shared_buffer_release(c->sent);
+    free(c->rows);
+    free(c->index);
+    free(c->of);
+    free(c->is_sent);
+}
+
+static struct drps_rows copy_of(const struct drps_rounds *r)
+{
+    const struct rounds_common *c = &r->common;
+    return (struct drps_rows){c->rows, r->o.server->row_bytes, c->index, c->n};
+}
+
+/* ---- Copies are made: parameters, then each state of the optimizer, a message each ---- */
+
+static size_t vectors_of(const struct drps_rounds *r)
+{
+    return r->o.server->row_bytes / rounds_row_bytes(&r->o.plan->info);
+}
+
+/* Where the rows' vector number v begins. */
+static struct drps_rows shifted(const struct drps_rounds *r, struct drps_rows rows, size_t v)
+{
+    rows.base = (char *)rows.base + v * r->dim * sizeof(float);
+    return rows;
+}
+
+/* Put the server's common rows into the buffer that all workers get. */
+static int fill_sent(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_common *c = &r->common;
+    const struct rounds_open *now = r->server.now;
+    const size_t vectors = vectors_of(r), floats = c->own * (size_t)r->dim;
+    int rc = drps_shared_buffer_renew(&c->sent, vectors * floats * sizeof(float), err);
+    if (rc < 0) return rc;
+    for (size_t v = 0; v < vectors; v++) {
+        const struct drps_rows rows = shifted(r, now->rows, v);
+        drps_rows_gather(&rows, r->dim, 0, c->own, (float *)(void *)c->sent->data + v * floats);
+    }
+    return 0;
+}
+
+int drps_rounds_send_common(struct drps_rounds *r, uint32_t to, struct drps_err *err)
+{
+    struct rounds_common *c = &r->common;
+    const size_t bytes = c->own * rounds_row_bytes(&r->o.plan->info);
+    const int is_empty = c->own && !rounds_skipped(r, r->server.now, to);
+    int rc = 0;
+    if (is_empty && to != r->rank) c->empty.others[r->server.at < r->train]++;
+    if (!c->own || is_empty || c->is_sent[to]) return 0;
+    if (!c->sent) rc = fill_sent(r, err);
+    for (size_t v = 0; v < vectors_of(r) && rc == 0; v++) {
+        const struct drps_piece piece = {c->sent->data + v * bytes, bytes};
+        const struct drps_net_send send = {.to = to,
+                                           .part = DRPS_NET_WORKER,
+                                           .type = DRPS_MESSAGE_COMMON,
+                                           .round = r->server.round,
+                                           .pieces = &piece,
+                                           .n = 1};
+        rounds_count_sent(r, &r->server.sent, DRPS_TRAFFIC_PULLED, to, v ? 0 : c->own, bytes);
+        rc = drps_shared_buffer_send(c->sent, r->o.net, &send, r->o.wait_ms, err);
+    }
+    c->is_sent[to] = 1;
+    return rc;
+}
+
+void drps_rounds_end_sending(struct drps_rounds *r)
+{
+    drps_shared_buffer_release(r->common.sent);
+    r->common.sent = NULL;
+}
+
+static int take_vector(struct drps_rounds *r, uint32_t server, uint32_t first, uint32_t n, size_t v,
+                       struct drps_err *err)
+{
+    const size_t row = rounds_row_bytes(&r->o.plan->info);
+    const struct drps_rows rows = shifted(r, copy_of(r), v);
+    struct drps_net_message *m;
+    int rc = drps_rounds_take(r, DRPS_NET_WORKER, server, r->worker.round, &m, err);
+    if (rc < 0) return rc;
+    if (m->type != DRPS_MESSAGE_COMMON || m->bytes != n * row)
+        return drps_rounds_unexpected(m, DRPS_MESSAGE_COMMON, n * row, err);
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(drps_row_at(&rows, first + i), (const char *)m->data + i * row, row);
+    if (server != r->rank) r->worker.traffic.received += m->bytes;
+    drps_net_message_free(m);
+    return 0;
+}
+
+int drps_rounds_take_common(struct drps_rounds *r, uint32_t server, size_t first, uint32_t n,
+                            struct drps_err *err)
+{
+    struct rounds_common *c = &r->common;
+    int rc = 0;
+    if (!n || c->of[server]) return 0;
+    for (size_t v = 0; v < vectors_of(r) && rc == 0; v++)
+        rc = take_vector(r, server, (uint32_t)first, n, v, err);
+    if (rc == 0) c->of[server] = n;
+    return rc;
+}
+
+/* ---- The worker ---- */
+
+int drps_rounds_check_common(const struct drps_rounds *r, struct drps_err *err)
+{
+    const size_t rows = r->worker.share.body.rows;
+    if (!rows || rows >= r->common.n) return 0;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: a batch of %zu rows, and all batches have %u",
+                        r->o.plan->dir, rows, r->common.n);
+}
+
+void drps_rounds_put_common(struct drps_rounds *r)
+{
+    const struct drps_rows rows = copy_of(r);
+    if (!r->worker.share.body.rows) {
+        r->common.empty.own[r->worker.at < r->train]++;
+        return;
+    }
+    drps_rows_gather(&rows, r->dim, 0, r->common.n, r->o.worker->params);
+    r->common.is_there = 1;
+}
+
+static void count_sum(struct drps_rounds *r, size_t n)
+{
+    for (uint32_t p = 0; p < r->ranks; p++) {
+        if (p == r->rank) continue;
+        const uint64_t bytes =
+            drps_net_allreduce_bytes_to(r->ranks, r->rank, p, n, DRPS_NET_FLOAT32);
+        rounds_count_sent(r, &r->worker.sent, DRPS_TRAFFIC_SUMS, p, 0, bytes);
+        r->worker.traffic.received += bytes; /* as many come back */
+    }
+}
+
+int drps_rounds_sum_common(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_common *c = &r->common;
+    const struct drps_server *server = r->o.server;
+    const struct drps_rows rows = copy_of(r);
+    float *grads = r->o.worker->grads[0];
+    const struct drps_net_allreduce sum = {.values = grads,
+                                           .n = c->n * (size_t)r->dim,
+                                           .type = DRPS_NET_FLOAT32,
+                                           .way = DRPS_NET_IN_ORDER,
+                                           .round = r->worker.round};
+    if (!r->worker.share.body.rows) memset(grads, 0, sum.n * sizeof(*grads));
+    int rc = drps_net_allreduce(r->o.net, &sum, r->o.wait_ms, err);
+    if (rc < 0) return drps_err_context(err, "gradients of the rows that all batches have");
+    if (c->is_there) drps_optim_step(&server->optim, r->dim, &rows, 0, c->n, grads, NULL, c->n);
+    count_sum(r, sum.n);
+    return 0;
+}
+
+const float *drps_rounds_own_sums(const struct drps_rounds *r)
+{
+    const struct rounds_common *c = &r->common;
+    if (!c->own) return NULL;
+    return r->o.worker->grads[0] + r->o.plan->info.ranks.first_row * r->dim;
+}
+
+/* ---- Forecasts ---- */
+
+struct drps_rounds_empty drps_rounds_empty(const struct drps_rounds *r)
+{
+    return r->common.empty;
+}
+
+static void take_away(uint64_t *from, uint64_t bytes)
+{
+    *from -= bytes < *from ? bytes : *from;
+}
+
+/* Batches of a worker, or of several ones, that have the common rows. */
+struct batches {
+    uint64_t trained, all;
+};
+
+static struct batches batches_of(const struct drps_plan_info *info, uint64_t epochs,
+                                 uint64_t workers, const uint64_t *empty)
+{
+    const uint64_t trained = workers * epochs * info->batches - empty[1];
+    return (struct batches){trained, trained + workers * epochs * info->eval_batches - empty[0]};
+}
+
+static uint64_t back_bytes(const struct drps_plan_info *info, int touches)
+{
+    return rounds_row_bytes(info) + (touches ? sizeof(uint32_t) : 0);
+}
+
+void drps_rounds_forecast_common(const struct drps_plan_info *info, int touches, uint64_t row_bytes,
+                                 uint64_t epochs, const struct drps_rounds_empty *empty,
+                                 struct drps_rounds_bytes *out)
+{
+    static const struct drps_rounds_empty none;
+    const struct drps_plan_ranks *ranks = &info->ranks;
+    const uint64_t n = drps_plan_common_rows(info), there = rounds_row_bytes(info);
+    const uint64_t own = drps_plan_own_common_rows(info, (uint32_t)n), others = ranks->count - 1;
+    const uint64_t back = back_bytes(info, touches);
+    const uint64_t sums = epochs * info->batches *
+                          drps_net_allreduce_bytes(DRPS_NET_IN_ORDER, ranks->count, ranks->rank,
+                                                   values_of(info), DRPS_NET_FLOAT32);
+    if (!epochs) return;
+    if (!empty) empty = &none;
+    const struct batches mine = batches_of(info, epochs, 1, empty->own);
+    const struct batches theirs = batches_of(info, epochs, others, empty->others);
+    take_away(&out->sent, own * theirs.all * there + (n - own) * mine.trained * back);
+    take_away(&out->received, (n - own) * mine.all * there + own * theirs.trained * back);
+    out->sent += sums + others * own * row_bytes;
+    out->received += sums + (n - own) * row_bytes;
+}
+
+void drps_rounds_forecast_links(const struct drps_rounds *r, uint64_t epochs, uint64_t *to,
+                                uint64_t *from)
+{
+    const struct rounds_common *c = &r->common;
+    const struct drps_plan_info *info = &r->o.plan->info;
+    if (!c->n || !epochs) return;
+    const struct batches mine = batches_of(info, epochs, 1, c->empty.own);
+    for (uint32_t p = 0; p < r->ranks; p++) {
+        if (p == r->rank) continue;
+        take_away(&to[p], c->of[p] * mine.trained * back_bytes(info, r->touches));
+        take_away(&from[p], c->of[p] * mine.all * rounds_row_bytes(info));
+        to[p] +=
+            epochs * info->batches *
+            drps_net_allreduce_bytes_to(r->ranks, r->rank, p, values_of(info), DRPS_NET_FLOAT32);
+        from[p] += c->of[p] * (uint64_t)r->o.server->row_bytes;
+    }
+}
