@@ -162,6 +162,7 @@ static int parse_ranks(struct drps_values *v, struct drps_train_settings *o, int
                        const char *arg)
 {
     static const char *const exchanges[] = {"servers", "vectors", "rows", "dense", "auto", NULL};
+    static const char *const common[] = {"auto", "servers", "sums", NULL};
     static const char *const rules[] = {"jmcss", "random", "project", NULL};
     static const char *const multicast_rules[] = {"random", "robin", "fixed", NULL};
 #define NAME(mode, name) [mode] = (name),
@@ -174,6 +175,9 @@ static int parse_ranks(struct drps_values *v, struct drps_train_settings *o, int
         return 1;
     case KEY_EXCHANGE:
         o->train.exchange = (enum drps_exchange)drps_value_choice(v, arg, exchanges);
+        return 1;
+    case KEY_NET_EXCHANGE:
+        o->train.common = (enum drps_common_exchange)drps_value_choice(v, arg, common);
         return 1;
     case KEY_SV_COUNT:
         o->train.sv_count = (uint32_t)drps_value_count(v, arg, 1, 65536);

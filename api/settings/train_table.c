@@ -180,6 +180,11 @@ const struct argp_option drps_train_table[] = {
      "that each have all rows: vectors, with any --sync; under bsp rows, dense, or auto, the way "
      "of fewest bytes",
      5},
+    {"net-exchange", KEY_NET_EXCHANGE, "WAY", 0,
+     "bsp, of nets: how ranks exchange the net's own parameters: servers, which send them to all "
+     "ranks in each round; sums: each rank has them, and ranks add up their gradients; or auto "
+     "(default): what takes less time, by the plan. The model is the same",
+     5},
     {"sv-count", KEY_SV_COUNT, "C", 0,
      "With --exchange vectors: of the vectors of a batch C are sent, which stand for all", 5},
     {"sv-rule", KEY_SV_RULE, "RULE", 0,

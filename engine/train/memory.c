@@ -106,6 +106,9 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         drps_budget_note(b, "rounds with other ranks",
                          drps_rounds_memory(&p->plan->info, p->worker->touches) +
                              drps_cluster_memory());
+        if (drps_rounds_sums_common(&p->plan->info, p->options))
+            drps_budget_note(b, "a copy of the net's own parameters",
+                             drps_rounds_common_memory(&p->plan->info, p->server->row_bytes));
         if (p->way != DRPS_EXCHANGE_SERVERS)
             drps_budget_note(b, "all rows, and what ranks exchange",
                              drps_exchange_memory(&p->plan->info, p->server->row_bytes,

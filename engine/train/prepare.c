@@ -288,6 +288,15 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
     return 0;
 }
 
+static int check_common(const struct drps_job *job, struct drps_err *err)
+{
+    const char *why = drps_rounds_no_sums(&job->plan->info, job->options);
+    if (job->options->common != DRPS_COMMON_SUMS || !why) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "%s: %s: leave the exchange of a net's own parameters to servers",
+                        job->plan->dir, why);
+}
+
 static int check_options(const struct drps_job *job, struct drps_err *err)
 {
     const struct drps_train_options *o = job->options;
@@ -322,6 +331,7 @@ static int check_options(const struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = check_stale(o, err);
     if (rc == 0) rc = check_filters(job, err);
     if (rc == 0) rc = check_exchange(job, err);
+    if (rc == 0) rc = check_common(job, err);
     if (rc == 0) rc = check_log(job, err);
     if (rc < 0) return rc;
     if (!info->batches || !info->samples)

@@ -302,6 +302,7 @@ static int gather_links(struct drps_job *job, const struct drps_traffic *sent,
     if (job->exchange)
         mine->to[(info->ranks.rank + 1) % info->ranks.count] +=
             meeting_bytes(job, info->ranks.rank);
+    if (job->rounds) drps_rounds_forecast_links(job->rounds, links.epochs, mine->to, mine->from);
     for (uint32_t s = 0; s < info->ranks.count; s++)
         if (mine->from[s]) mine->from[s] -= fresh->made[s] * info->dim * sizeof(float);
     const int rc = drps_links_gather(&job->cluster, mine, &job->result->links, err);
@@ -336,6 +337,10 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         drps_rounds_fresh(job->rounds, &fresh);
         forecast_bytes(job, &fresh, &planned);
         if (job->exchange) forecast_exchanged(job, &planned);
+        const struct drps_rounds_empty empty = drps_rounds_empty(job->rounds);
+        if (drps_rounds_sums_common(&job->plan->info, job->options))
+            drps_rounds_forecast_common(&job->plan->info, job->worker.has_touches,
+                                        job->server.row_bytes, run_epochs(r), &empty, &planned);
         if (job->handing)
             drps_rounds_forecast_handed(&job->plan->info, job->worker.has_touches,
                                         job->server.row_bytes, run_epochs(r), &planned);

@@ -271,20 +271,22 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
     if (rc == 0) rc = open_pull(job, err);
     if (rc == 0) rc = open_handing(job, err);
     if (rc < 0) return rc;
-    const struct drps_rounds_options options = {.plan = job->plan,
-                                                .net = job->cluster.net,
-                                                .feed = job->feed,
-                                                .server = &job->server,
-                                                .worker = &job->worker,
-                                                .train = job->options,
-                                                .wait_ms = job->cluster.wait_ms,
-                                                .ahead = job->memory.rounds_ahead,
-                                                .fresh = has_fresh_rows(job) && are_rounds(job),
-                                                .slots = job->windows != NULL,
-                                                .push = job->push,
-                                                .pull = job->pull,
-                                                .handing = job->handing,
-                                                .lending = job->lending};
+    const struct drps_rounds_options options = {
+        .plan = job->plan,
+        .net = job->cluster.net,
+        .feed = job->feed,
+        .server = &job->server,
+        .worker = &job->worker,
+        .train = job->options,
+        .wait_ms = job->cluster.wait_ms,
+        .ahead = job->memory.rounds_ahead,
+        .fresh = has_fresh_rows(job) && are_rounds(job),
+        .slots = job->windows != NULL,
+        .push = job->push,
+        .pull = job->pull,
+        .handing = job->handing,
+        .lending = job->lending,
+        .sums = drps_rounds_sums_common(&job->plan->info, job->options)};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 

@@ -131,6 +131,16 @@ static void print_exchange(const struct drps_plan *plan)
     printf("\n");
 }
 
+/* Prints that of these rows a net's own do not travel, where that is the default. */
+static void print_common(const struct drps_plan_info *info)
+{
+    static const struct drps_train_options usual;
+    if (drps_rounds_sums_common(info, &usual))
+        printf(
+            "           but those of the net's own parameters: each rank has them, and ranks add "
+            "up their gradients (drps-train --net-exchange)\n");
+}
+
 /* Prints what goes round of sums that each rank has. */
 static void print_sums(const struct drps_plan_info *info)
 {
@@ -176,6 +186,7 @@ static void print_ranks(const struct drps_plan *plan)
                k->own_slots ? "; each row has a place of its own, also from epoch to epoch" : "");
     print_handed(&plan->info);
     print_exchange(plan);
+    print_common(&plan->info);
     print_sums(&plan->info);
 }
 

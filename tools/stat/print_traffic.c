@@ -24,7 +24,7 @@ static const struct {
     {"ahead", "ahead", "parameters sent before it does"},
     {"pushed", "pushed", "gradients"},
     {"handed_on", "handed on", "rows with their state: they circulate, or workers have them"},
-    {"sums", "sums", "of all documents, of topics: each rank has them"},
+    {"sums", "sums", "of all documents, of topics; of gradients of a net's own parameters"},
     {"marks", "marks", "which rows a message has"},
     {"fresh", "fresh", "parameters that nobody had trained: made by the worker"},
     {"unchanged", "unchanged", "parameters that the worker had as they were: not sent"},

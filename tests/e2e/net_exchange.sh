@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# Nets on several ranks: whether a server sends the net's own parameters to all, or all add up their gradients, the model is the same
+# to the bit, wherever rows lie and whatever happens on the way; bytes are as forecast and even; what cannot be is refused.
+. "$(dirname "$0")/lib.sh"
+
+# The label of a sample of three fields says whether its first two are alike; the third is noise.
+clicks() { # SAMPLES SEED
+    awk -v n="$1" -v seed="$2" 'BEGIN { srand(seed); for (i = 0; i < n; i++) {
+        a = int(rand() * 6); b = int(rand() * 6); print (a % 2 == b % 2) + 0, "0:" 1 + a ":1 1:" 11 + b ":1 2:" 21 + int(rand() * 3000) ":1" } }'
+}
+clicks 3000 1 >train.ffm
+clicks 610 2 >test.ffm
+cat >net.txt <<'END'
+x     = embedding 8
+first = linear
+pairs = fm x
+h     = full 64 x
+h     = relu h
+h     = dropout 0.2 h
+h     = full 64 h
+h     = relu h
+deep  = full 1 h
+score = sum first pairs deep
+END
+index() { "$tools/drps-index" "$@" --quiet --force; }
+# train PLAN OPTIONS...: its JSON is left in train.json
+train() { "$tools/drps-train" "$@" --force --quiet --json >train.json; }
+content() { value content <train.json; }
+losses() { all_values train_loss <train.json && all_values test_loss <train.json; }
+as_forecast() { # WHAT
+    for kind in sent received; do
+        [[ $(all_values ${kind}_bytes <train.json) = "$(all_values forecast_${kind}_bytes <train.json)" ]] ||
+            fail "$1: $kind $(all_values ${kind}_bytes <train.json | xargs), forecast $(all_values forecast_${kind}_bytes <train.json | xargs)"
+    done
+}
+# both PLAN OPTIONS...: each way comes to one model and the same losses; the last run is that of sums
+both() {
+    local want seen
+    train "$@" -o model --net-exchange servers
+    want=$(content) seen=$(losses)
+    as_forecast "servers, $*"
+    train "$@" -o model --net-exchange sums
+    [[ -n $want && $(content) = "$want" ]] || fail "$*: sums: $(content), not $want"
+    [[ $(losses) = "$seen" ]] || fail "$*: sums: losses $(losses | xargs), not $(xargs <<<"$seen")"
+    as_forecast "sums, $*"
+}
+
+# ---- One model ----
+
+index train.ffm --test test.ffm --algo net --net net.txt --batch-size 40 --workers 3 -o plan-3
+if ! train plan-3 -o model --local 3 2>err.txt; then
+    grep -q "this build has no ZeroMQ" err.txt || fail "$(cat err.txt)"
+    skip "this build has no ZeroMQ"
+fi
+for ranks in 2 3 5; do
+    [[ $ranks = 3 ]] || index train.ffm --test test.ffm --algo net --net net.txt --batch-size 40 --workers $ranks -o plan-$ranks
+    for store in resident relay; do both plan-$ranks --local $ranks --epochs 2 --store $store; done
+    # 5,826 parameters are 23 KB. Of 3 and more ranks sums take less time, of 2 servers do.
+    want=$(content)
+    train plan-$ranks -o model --local $ranks --epochs 2
+    [[ $(content) = "$want" ]] || fail "$ranks ranks, auto: $(content), not $want"
+    sums=$(grep -A 3 '"sums": {' train.json | all_values bytes | awk '{ sum += $1 } END { print (sum > 0) }')
+    [[ $sums = "$((ranks > 2))" ]] || fail "$ranks ranks, auto: sums of $(grep -A 3 '"sums": {' train.json | all_values bytes | xargs) bytes"
+done
+both plan-3 --local 3 --epochs 2 --store file --memory 60M
+for options in "--l2 0.001" "--l1 0.0001 --l2 0.001" "--optimizer sgd --lr 0.01" "--optimizer ftrl --l1 0.001" "--no-overlap" "--no-fresh" "--threads 2" "--batch-mean" "--lr-decay cosine" \
+    "--patience 1" "--transport inproc"; do
+    # shellcheck disable=SC2086  # several words
+    both plan-3 --local 3 --epochs 3 $options
+done
+train plan-3 -o old --local 3 --epochs 1
+both plan-3 --local 3 --epochs 2 --from old
+for partition in range counts hash greedy; do
+    index train.ffm --test test.ffm --algo net --net net.txt --batch-size 40 --workers 3 --partition $partition -o placed
+    both placed --local 3 --epochs 2
+    [[ $partition != range ]] || both placed --local 3 --epochs 2 --store relay --optimizer ftrl
+done
+head -250 train.ffm >few.ffm # whose last round some workers have no samples of
+index few.ffm --test test.ffm --algo net --net net.txt --batch-size 40 --workers 5 -o few
+both few --local 5 --epochs 3
+both few --local 5 --epochs 3 --store relay
+echo "ok one model"
+
+# ---- Even shares of bytes ----
+
+train plan-5 -o model --local 5 --epochs 2 --net-exchange servers
+most=$(all_values sent_bytes <train.json | sort -g | tail -1)
+train plan-5 -o model --local 5 --epochs 2 --net-exchange sums
+(($(all_values sent_bytes <train.json | sort -g | tail -1) < most / 2)) || fail "a rank sends $(all_values sent_bytes <train.json | sort -g | tail -1) bytes, with servers $most"
+"$tools/drps-stat" plan-5 | grep -q "each rank has them, and ranks add up their gradients" || fail "drps-stat PLAN does not say what travels"
+"$tools/drps-stat" model | grep -qE "^ +sums .*own parameters" || fail "drps-stat MODEL does not show sums: $("$tools/drps-stat" model)"
+echo "ok bytes"
+
+# ---- Going on: an end, a kill, a rank that is lost ----
+
+local=(--local 3 --epochs 40)
+train plan-3 -o model "${local[@]}" --net-exchange servers
+want=$(content)
+for ways in "sums sums" "sums servers" "servers sums"; do
+    rm -rf resumed resumed.checkpoint
+    "$tools/drps-train" plan-3 -o resumed --local 3 --epochs 3 --quiet --keep-checkpoints --net-exchange "${ways% *}"
+    train plan-3 -o resumed "${local[@]}" --resume --net-exchange "${ways#* }"
+    [[ $(content) = "$want" ]] || fail "$ways, resumed: $(content), not $want"
+done
+children() { cat "/proc/$1"/task/*/children 2>/dev/null || true; }
+for store in resident relay; do
+    rm -rf killed killed.checkpoint
+    "$tools/drps-train" plan-3 -o killed "${local[@]}" --store $store --checkpoint-every 20b --quiet --net-exchange sums &
+    pid=$!
+    for ((i = 0; i < 1000; i++)); do
+        (($(newest killed.checkpoint/rank-0) < 3)) || break
+        kill -0 $pid 2>/dev/null || break
+        pause
+    done
+    others=$(children $pid)
+    # shellcheck disable=SC2086  # several processes
+    kill -9 $pid $others 2>/dev/null || :
+    wait $pid 2>/dev/null || :
+    (($(newest killed.checkpoint/rank-0) >= 3)) || fail "$store: no checkpoint before it was killed"
+    train plan-3 -o killed "${local[@]}" --store $store --resume --net-exchange sums
+    [[ $(content) = "$want" ]] || fail "$store: killed and resumed: $(content), not $want"
+done
+for whom in 0 2; do # rank 0 has the net's parameters, rank 2 a copy
+    rm -rf lost lost.checkpoint
+    "$tools/drps-train" plan-3 -o lost "${local[@]}" --checkpoint-every 30b --on-failure resume --json --net-exchange sums >train.json 2>err.txt &
+    watcher=$!
+    until (($(newest lost.checkpoint/rank-0) >= 2)); do
+        kill -0 $watcher 2>/dev/null || fail "no checkpoint: $(cat err.txt)"
+        pause
+    done
+    read -ra pids <<<"$(children $watcher) $(for pid in $(children $watcher); do children "$pid"; done)"
+    kill -KILL "${pids[whom]}"
+    wait $watcher || fail "rank $whom lost: $(cat err.txt)"
+    grep -q "rank $whom was killed by signal 9 (Killed): starting anew" err.txt || fail "rank $whom lost, and not noticed: $(cat err.txt)"
+    [[ $(content) = "$want" ]] || fail "rank $whom lost: $(content), not $want"
+done
+echo "ok going on"
+
+# ---- What cannot be ----
+
+refused() { # PATTERN TRAIN-OPTIONS...
+    fails 2 "$1" "$tools/drps-train" "${@:2}" -o none --net-exchange sums --quiet
+    absent none
+}
+refused "workers add up gradients in rounds, which are of synchronisation bsp" plan-3 --local 3 --sync ssp
+index train.ffm --algo net --net net.txt -o one
+refused "a plan for one worker" one
+index train.ffm --algo fm --workers 3 -o fm
+refused "its model is no net" fm --local 3
+index --from-plan plan-2 --workers 2 --servers 1 --separate -o separate
+refused "not every rank is a worker" separate --local 3
+for plan in "plan-3 --local 3 --sync asp" "separate --local 3" "fm --local 3"; do
+    # shellcheck disable=SC2086  # several words
+    train $plan -o model --epochs 1
+    [[ -n $(content) ]] || fail "$plan: no model"
+done
+fails 2 "'all' is not one of: auto, servers, sums" "$tools/drps-train" plan-3 -o none --local 3 --net-exchange all
+echo "ok"
