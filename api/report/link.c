@@ -15,12 +15,15 @@ struct drps_link_load drps_link_of_part(const struct drps_plan_info *part)
         load.sent_bytes = ranges.sent_bytes;
         load.received_bytes = ranges.received_bytes;
     } else {
+        static const struct drps_train_options usual;
         const struct drps_plan_handed *handed = &part->ranks.handed;
         struct drps_rounds_bytes rounds;
         drps_rounds_forecast(part, 0, 1, &rounds);
         if (handed->slots)
             drps_rounds_forecast_handed(part, 0, part->dim * sizeof(float) * (1 + handed->states),
                                         1, &rounds);
+        if (drps_rounds_sums_common(part, &usual))
+            drps_rounds_forecast_common(part, 0, part->row_bytes, 1, NULL, &rounds);
         load.sent_bytes = rounds.sent;
         load.received_bytes = rounds.received;
     }

@@ -68,6 +68,30 @@ static void test_speeds_as_text(void **state)
         assert_string_equal(drps_link_speed_text(cases[i].bits, room), cases[i].text);
 }
 
+/* Rank 0 of five has a net's 1,000 rows. In each of 4 rounds it sends 8 / 5 of them as sums, and
+ * once all of them to the 4 others, with their state; rows of features besides. */
+static void test_the_own_parameters_of_a_net_do_not_travel(void **state)
+{
+    struct drps_plan_info info = {.net = "x",
+                                  .dim = 10,
+                                  .row_bytes = 80,
+                                  .rows = 5000,
+                                  .batches = 4,
+                                  .tables_n = 1,
+                                  .tables = {{.name = "net", .rows = 1000}},
+                                  .ranks = {.count = 5,
+                                            .workers = 5,
+                                            .servers = 5,
+                                            .pulled_rows = 7,
+                                            .served_rows = 4 * 4 * 1000 + 9}};
+    (void)state;
+    const struct drps_link_load load = drps_link_of_part(&info);
+    assert_int_equal(load.sent_bytes, 4 * 1600 * 40 + 4 * 1000 * 80 + (7 + 9) * 40);
+    assert_int_equal(load.received_bytes, 4 * 1600 * 40 + (7 + 9) * 40);
+    info.net[0] = 0;
+    assert_int_equal(drps_link_of_part(&info).sent_bytes, (16000 + 7 + 9) * 40);
+}
+
 /* ---- Whether several machines pay ---- */
 
 /* A thread takes (1.2 + 8 x .23) ns for each of 1.5e8 entries, and 8 x .85 ns for each of 8e7 rows
@@ -203,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_larger_way_counts),
         cmocka_unit_test(test_speeds_as_text),
+        cmocka_unit_test(test_the_own_parameters_of_a_net_do_not_travel),
         cmocka_unit_test(test_a_verdict_follows_from_all_times),
         cmocka_unit_test(test_one_worker_has_no_network),
         cmocka_unit_test(test_traffic_of_two_ranks),
