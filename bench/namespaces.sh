@@ -34,7 +34,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-shape() { tc -n "$1" qdisc add dev "$2" root tbf rate "${rate}mbit" burst "${burst:-128kb}" latency 20ms; }
+shape() { tc -n "$1" qdisc replace dev "$2" root tbf rate "${rate}mbit" burst "${burst:-128kb}" latency 20ms; }
 make_hosts() {
     local r
     ip netns add "$space-bridge"
