@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What stands behind a layer's name, before its inputs. */
-enum takes { TAKES_NOTHING, TAKES_NUMBER, TAKES_PROBABILITY };
+/* What stands behind a layer's name, before its inputs: a letter for each whole number, which
+ * messages call it by. Dropout has a probability there. */
+#define TAKES_NOTHING ""
+#define TAKES_NUMBER "N"
 
 static const struct {
     const char *name;
-    enum takes takes;
+    const char *takes;
     int has_factors, has_fields;
     int inputs_least, inputs_most;
     int has_sequences;
@@ -24,13 +26,16 @@ static const struct {
     [DRPS_LAYER_RELU] = {"relu", TAKES_NOTHING, 0, 0, 1, 1, 0},
     [DRPS_LAYER_SIGMOID] = {"sigmoid", TAKES_NOTHING, 0, 0, 1, 1, 0},
     [DRPS_LAYER_TANH] = {"tanh", TAKES_NOTHING, 0, 0, 1, 1, 0},
-    [DRPS_LAYER_DROPOUT] = {"dropout", TAKES_PROBABILITY, 0, 0, 1, 1, 0},
+    [DRPS_LAYER_DROPOUT] = {"dropout", TAKES_NOTHING, 0, 0, 1, 1, 0},
     [DRPS_LAYER_FM] = {"fm", TAKES_NOTHING, 0, 0, 1, 1, 0},
     [DRPS_LAYER_DOTS] = {"dots", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS, 0},
     [DRPS_LAYER_CROSS] = {"cross", TAKES_NOTHING, 0, 0, 2, 2, 0},
     [DRPS_LAYER_SUM] = {"sum", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS, 0},
     [DRPS_LAYER_JOIN] = {"join", TAKES_NOTHING, 0, 0, 1, DRPS_LAYER_INPUTS, 0},
     [DRPS_LAYER_LSTM] = {"lstm", TAKES_NUMBER, 0, 0, 1, 1, 1},
+    [DRPS_LAYER_IMAGE] = {"image", "CHW", 0, 1, 0, 0, 0},
+    [DRPS_LAYER_CONV] = {"conv", "NKSP", 0, 0, 1, 1, 0},
+    [DRPS_LAYER_POOL] = {"pool", "KS", 0, 0, 1, 1, 0},
 };
 
 enum { NAME = 32 }; /* characters of a name, at most */
@@ -158,6 +163,15 @@ static uint32_t whole_of(struct word w)
     return value;
 }
 
+static int is_zero(struct word w)
+{
+    size_t n = 0;
+    while (n < w.bytes && w.at[n] == '0')
+        n++;
+    return n && n == w.bytes;
+}
+
+/* The number of a layer that takes one alone. */
 static int number(struct parser *p, struct drps_layer *y)
 {
     const char *layer = kinds[y->kind].name;
@@ -171,10 +185,41 @@ static int number(struct parser *p, struct drps_layer *y)
         p->l->has_classes = 1;
         return 0;
     }
-    y->number = whole_of(w);
-    if (y->number >= 1 && y->number <= DRPS_LAYER_WIDTH) return 0;
+    y->number[0] = whole_of(w);
+    if (y->number[0] >= 1 && y->number[0] <= DRPS_LAYER_WIDTH) return 0;
     return wrong(p, "behind %s stands `%s`; write a whole number from 1 to %d%s there", layer,
                  show(w).text, DRPS_LAYER_WIDTH, classes);
+}
+
+/* Number i of a layer that takes several. A border P may be 0. */
+static int one_of_numbers(struct parser *p, struct drps_layer *y, size_t i)
+{
+    const char *layer = kinds[y->kind].name, letter = kinds[y->kind].takes[i];
+    const struct word w = next(p);
+    const uint32_t least = letter != 'P';
+    char takes[2 * DRPS_LAYER_NUMBERS_MOST + 1] = "";
+    y->number[i] = whole_of(w);
+    if (w.bytes && (y->number[i] || is_zero(w)) && y->number[i] >= least &&
+        y->number[i] <= DRPS_LAYER_WIDTH)
+        return 0;
+    for (size_t k = 0; kinds[y->kind].takes[k]; k++)
+        (void)snprintf(takes + 2 * k, sizeof(takes) - 2 * k, " %c", kinds[y->kind].takes[k]);
+    if (!w.bytes)
+        return wrong(p, "the %c of %s%s is missing; write a whole number from %u to %d there",
+                     letter, layer, takes, least, DRPS_LAYER_WIDTH);
+    return wrong(p, "the %c of %s%s is `%s`; write a whole number from %u to %d there", letter,
+                 layer, takes, show(w).text, least, DRPS_LAYER_WIDTH);
+}
+
+static int numbers(struct parser *p, struct drps_layer *y)
+{
+    const size_t n = strlen(kinds[y->kind].takes);
+    int rc = 0;
+    assert(n <= DRPS_LAYER_NUMBERS_MOST);
+    if (n == 1) return number(p, y);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = one_of_numbers(p, y, i);
+    return rc;
 }
 
 /* Digits behind the point that count; those after them are below what a float can tell. */
@@ -216,12 +261,12 @@ static int probability(struct parser *p, struct drps_layer *y)
 static int factors(struct parser *p, const struct drps_layer *y)
 {
     struct drps_layers *l = p->l;
-    if (l->factors && l->factors != y->number)
+    if (l->factors && l->factors != y->number[0])
         return wrong(p,
                      "%s has %u factors, and a line before has %u; there is one table of factors, "
                      "so give all lines embedding and bag the same number",
-                     kinds[y->kind].name, y->number, l->factors);
-    l->factors = y->number;
+                     kinds[y->kind].name, y->number[0], l->factors);
+    l->factors = y->number[0];
     return 0;
 }
 
@@ -263,13 +308,11 @@ static int inputs(struct parser *p, struct drps_layer *y)
 
 static int layer(struct parser *p, struct drps_layer *y)
 {
-    int rc = 0;
     const struct word name = next(p);
     const int kind = kind_of(name);
     if (kind < 0) return unknown_layer(p, name);
     y->kind = (enum drps_layer_kind)kind;
-    if (kinds[kind].takes == TAKES_NUMBER) rc = number(p, y);
-    if (kinds[kind].takes == TAKES_PROBABILITY) rc = probability(p, y);
+    int rc = kind == DRPS_LAYER_DROPOUT ? probability(p, y) : numbers(p, y);
     if (!rc && kinds[kind].has_factors) rc = factors(p, y);
     return rc < 0 ? rc : inputs(p, y);
 }

@@ -46,17 +46,85 @@ static int no_fields(const struct shaper *s, const char *instead)
 static int shape_embedding(const struct shaper *s, struct drps_layer *y)
 {
     if (!s->l->fields) return no_fields(s, "use bag");
-    return give(s, y, s->l->fields, y->number);
+    return give(s, y, s->l->fields, y->number[0]);
 }
 
 static int shape_numbers(const struct shaper *s, struct drps_layer *y)
 {
     if (!s->l->fields) return no_fields(s, "take the line away, or use linear");
-    if (y->number > s->l->fields)
+    if (y->number[0] > s->l->fields)
         return drps_err_set(s->err, DRPS_E_CONFIG,
                             "line %u: numbers %u, and the data has %u fields; write at most %u",
-                            y->line, y->number, s->l->fields, s->l->fields);
-    return give(s, y, 1, y->number);
+                            y->line, y->number[0], s->l->fields, s->l->fields);
+    return give(s, y, 1, y->number[0]);
+}
+
+/* An image of so many pixels, each of `channels` floats. */
+static int give_image(const struct shaper *s, struct drps_layer *y, uint64_t rows, uint64_t columns,
+                      uint64_t channels)
+{
+    assert(rows <= UINT32_MAX && columns <= UINT32_MAX);
+    const int rc = give(s, y, rows * columns, channels);
+    if (rc < 0) return rc;
+    y->rows = (uint32_t)rows;
+    y->columns = (uint32_t)columns;
+    return 0;
+}
+
+static int shape_image(const struct shaper *s, struct drps_layer *y)
+{
+    const uint64_t C = y->number[0], H = y->number[1], W = y->number[2];
+    if (!s->l->fields) return no_fields(s, "take data whose numbers have fields");
+    const int rc = give_image(s, y, H, W, C);
+    if (rc < 0 || C * H * W <= s->l->fields) return rc;
+    return drps_err_set(s->err, DRPS_E_CONFIG,
+                        "line %u: image %u %u %u reads %llu numbers, and the data has %u fields; "
+                        "write the channels, rows and columns that a sample has",
+                        y->line, y->number[0], y->number[1], y->number[2],
+                        (unsigned long long)(C * H * W), s->l->fields);
+}
+
+/* The image that results where K x K pixels become one, in steps of S. Every number is at most
+ * DRPS_LAYER_WIDTH, and so are those of the input. */
+static int shape_window(const struct shaper *s, struct drps_layer *y, uint64_t channels)
+{
+    const struct drps_layer *a = input(s, 0);
+    const char *name = drps_layer_name(y->kind);
+    const uint64_t K = y->kernel, rows = (uint64_t)a->rows + 2 * (uint64_t)y->border,
+                   columns = (uint64_t)a->columns + 2 * (uint64_t)y->border;
+    if (!a->rows)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: %s reads an image, and line %u gives none; read `image`, or "
+                            "conv or pool of one",
+                            y->line, name, a->line);
+    if (y->border >= y->kernel)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: a border of %u is as wide as a filter of %u x %u, which "
+                            "would see nothing else; write a P below K",
+                            y->line, y->border, y->kernel, y->kernel);
+    if (K > rows || K > columns)
+        return drps_err_set(s->err, DRPS_E_CONFIG,
+                            "line %u: %s looks at %u x %u pixels, and line %u gives %u x %u%s; "
+                            "make K smaller",
+                            y->line, name, y->kernel, y->kernel, a->line, a->rows, a->columns,
+                            y->border ? " without the border" : "");
+    return give_image(s, y, (rows - K) / y->step + 1, (columns - K) / y->step + 1, channels);
+}
+
+static int shape_conv(const struct shaper *s, struct drps_layer *y)
+{
+    y->kernel = y->number[1];
+    y->step = y->number[2];
+    y->border = y->number[3];
+    return shape_window(s, y, y->number[0]);
+}
+
+static int shape_pool(const struct shaper *s, struct drps_layer *y)
+{
+    y->kernel = y->number[0];
+    y->step = y->number[1];
+    y->border = 0;
+    return shape_window(s, y, input(s, 0)->each);
 }
 
 static int shape_fm(const struct shaper *s, struct drps_layer *y)
@@ -116,8 +184,8 @@ static int shape_join(const struct shaper *s, struct drps_layer *y)
  * and c. */
 static int shape_lstm(const struct shaper *s, struct drps_layer *y)
 {
-    const int rc = give(s, y, 1, y->number);
-    if (!rc) y->kept = width_of(input(s, 0)) + 9 * y->number;
+    const int rc = give(s, y, 1, y->number[0]);
+    if (!rc) y->kept = width_of(input(s, 0)) + 9 * y->number[0];
     return rc;
 }
 
@@ -130,11 +198,11 @@ static int shape_layer(const struct shaper *s, struct drps_layer *y)
     case DRPS_LAYER_NUMBERS:
         return shape_numbers(s, y);
     case DRPS_LAYER_BAG:
-        return give(s, y, 1, y->number);
+        return give(s, y, 1, y->number[0]);
     case DRPS_LAYER_LINEAR:
         return give(s, y, 1, 1);
     case DRPS_LAYER_FULL:
-        return give(s, y, 1, y->classes ? s->l->outputs : y->number);
+        return give(s, y, 1, y->classes ? s->l->outputs : y->number[0]);
     case DRPS_LAYER_LSTM:
         return shape_lstm(s, y);
     case DRPS_LAYER_FM:
@@ -143,6 +211,12 @@ static int shape_layer(const struct shaper *s, struct drps_layer *y)
         return shape_dots(s, y);
     case DRPS_LAYER_JOIN:
         return shape_join(s, y);
+    case DRPS_LAYER_IMAGE:
+        return shape_image(s, y);
+    case DRPS_LAYER_CONV:
+        return shape_conv(s, y);
+    case DRPS_LAYER_POOL:
+        return shape_pool(s, y);
     case DRPS_LAYER_CROSS:
         rc = check_same(s);
         return rc < 0 ? rc : give(s, y, input(s, 1)->parts, input(s, 1)->each);
@@ -153,17 +227,31 @@ static int shape_layer(const struct shaper *s, struct drps_layer *y)
     case DRPS_LAYER_SUM:
         break;
     }
+    const struct drps_layer *a = input(s, 0);
+    y->rows = a->rows;
+    y->columns = a->columns;
     rc = check_same(s);
-    return rc < 0 ? rc : give(s, y, input(s, 0)->parts, input(s, 0)->each);
+    return rc < 0 ? rc : give(s, y, a->parts, a->each);
+}
+
+/* Floats that each of the rows of W of a full layer or of a conv meets. */
+static uint64_t fan_in(const struct drps_layers *l, const struct drps_layer *y)
+{
+    const struct drps_layer *a = &l->layers[y->input[0]];
+    if (y->kind != DRPS_LAYER_CONV) return width_of(a);
+    const uint64_t pixels = (uint64_t)y->kernel * y->kernel; /* K is below 2^20 */
+    return pixels > DRPS_LAYERS_FLOATS / a->each ? DRPS_LAYERS_FLOATS + 1ULL : pixels * a->each;
 }
 
 static uint64_t floats_of(const struct shaper *s)
 {
-    const uint64_t width = width_of(s->y);
-    if (s->y->kind == DRPS_LAYER_BAG) return width;
-    if (s->y->kind == DRPS_LAYER_FULL) return width * width_of(input(s, 0)) + width;
-    if (s->y->kind == DRPS_LAYER_LSTM) return 4 * width * (width_of(input(s, 0)) + width + 1);
-    return s->y->kind == DRPS_LAYER_CROSS ? 2 * width : 0;
+    const struct drps_layer *y = s->y;
+    const uint64_t width = width_of(y);
+    if (y->kind == DRPS_LAYER_BAG) return width;
+    if (y->kind == DRPS_LAYER_FULL) return width * fan_in(s->l, y) + width;
+    if (y->kind == DRPS_LAYER_LSTM) return 4 * width * (fan_in(s->l, y) + width + 1);
+    if (y->kind == DRPS_LAYER_CONV) return y->each * fan_in(s->l, y) + y->each;
+    return y->kind == DRPS_LAYER_CROSS ? 2 * width : 0;
 }
 
 /* Put the layer behind those before it. */
@@ -238,11 +326,12 @@ float drps_layers_init(const struct drps_layers *l, uint64_t i)
     const struct drps_layer *y = layer_with(l, i);
     if (!y || y->kind == DRPS_LAYER_BAG) return 0;
     const uint64_t of_layer = i - y->first;
-    const uint64_t inputs = width_of(&l->layers[y->input[0]]), width = width_of(y);
+    const uint64_t inputs = fan_in(l, y), width = width_of(y);
     if (y->kind == DRPS_LAYER_CROSS) return of_layer < width ? sqrtf(1.0f / (float)inputs) : 0;
     if (y->kind == DRPS_LAYER_LSTM)
         return of_layer < 4 * width * (inputs + width) ? sqrtf(3.0f / (float)(inputs + width)) : 0;
-    return of_layer < width * inputs ? sqrtf(6.0f / (float)inputs) : 0;
+    const uint64_t outputs = y->kind == DRPS_LAYER_CONV ? y->each : width;
+    return of_layer < outputs * inputs ? sqrtf(6.0f / (float)inputs) : 0;
 }
 
 uint32_t drps_layers_rows(const struct drps_layers *l, uint32_t dim)

@@ -45,7 +45,7 @@ wrong() { # TEXT PATTERN
     printf '%b' "$1" >wrong.txt
     refused 2 "wrong.txt: $2" train.ffm --algo net --net wrong.txt
 }
-wrong 'x = bag 8\n\nh = fulll 4 x\nscore = full 1 h\n' 'line 3: there is no layer `fulll`; there are embedding, bag, .*, join, lstm$'
+wrong 'x = bag 8\n\nh = fulll 4 x\nscore = full 1 h\n' 'line 3: there is no layer `fulll`; there are embedding, bag, .*, join, lstm, image, conv, pool$'
 wrong 'x = bag 8\nscore = full 1 y\n' 'line 2: no line before this one has the name `y`, which full reads'
 wrong 'x = bag 8\nscore = full 1\n' 'line 2: full needs 1 input and has 0'
 wrong 'x = bag 8\ny = linear\nscore = full 1 x\n' 'line 2: no line reads this `y`'

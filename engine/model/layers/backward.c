@@ -7,6 +7,7 @@
 
 #include "base/kernel/drps_level.h"
 #include "engine/model/layers/gemm.h"
+#include "engine/model/layers/image.h"
 #include "engine/model/layers/lstm.h"
 #include "engine/model/layers/passes.h"
 #include "engine/model/math/drps_dot.h"
@@ -51,7 +52,7 @@ static void full(const struct pass *p, const struct drps_layer *y, float *grads)
     drps_layers_product_weights(p->n, w, N, slope, out_of(p, in), of_weights);
     for (size_t s = 0; s < p->n; s++)
         add_scaled(N, 1, slope + s * N, of_b);
-    if (in->kind == DRPS_LAYER_NUMBERS) return; /* nobody asks for these */
+    if (is_data(in)) return;
     drps_layers_product_back(p->n, w, N, slope, p->params + y->first, slope_of(p, in));
 }
 
@@ -201,7 +202,14 @@ static void layer(const struct pass *p, const struct drps_layer *y, float *grads
         add_weights(p, y, grads);
         break;
     case DRPS_LAYER_NUMBERS:
-        break; /* has no parameters */
+    case DRPS_LAYER_IMAGE:
+        break; /* have no parameters */
+    case DRPS_LAYER_CONV:
+        drps_layers_conv_back(p, y, grads);
+        break;
+    case DRPS_LAYER_POOL:
+        drps_layers_pool_back(p, y);
+        break;
     case DRPS_LAYER_FULL:
         full(p, y, grads);
         break;

@@ -7,6 +7,7 @@
 #include "base/kernel/drps_level.h"
 #include "engine/model/layers/activations.h"
 #include "engine/model/layers/gemm.h"
+#include "engine/model/layers/image.h"
 #include "engine/model/layers/lstm.h"
 #include "engine/model/layers/passes.h"
 #include "engine/model/math/drps_dot.h"
@@ -53,6 +54,22 @@ static void sum_numbers(const struct pass *p, const struct drps_layer *y)
         const size_t end = drps_batch_start(p->b, p->first + s + 1);
         for (size_t j = drps_batch_start(p->b, p->first + s); j < end; j++)
             if (field_of(p, j) < width) out[field_of(p, j)] += drps_batch_value(p->b, j);
+    }
+}
+
+/* The number of a field is that of its channel, its row and its column. */
+static void sum_pixels(const struct pass *p, const struct drps_layer *y)
+{
+    const size_t width = width_of(y);
+    float *out = out_of(p, y);
+    memset(out, 0, p->n * width * sizeof(*out));
+    for (size_t s = 0; s < p->n; s++, out += width) {
+        const size_t end = drps_batch_start(p->b, p->first + s + 1);
+        for (size_t j = drps_batch_start(p->b, p->first + s); j < end; j++) {
+            const size_t field = field_of(p, j), channel = field / y->parts;
+            const size_t pixel = field - channel * y->parts;
+            if (field < width) out[pixel * y->each + channel] += drps_batch_value(p->b, j);
+        }
     }
 }
 
@@ -214,6 +231,15 @@ static void layer(const struct pass *p, const struct drps_layer *y)
     case DRPS_LAYER_NUMBERS:
         sum_numbers(p, y);
         break;
+    case DRPS_LAYER_IMAGE:
+        sum_pixels(p, y);
+        break;
+    case DRPS_LAYER_CONV:
+        drps_layers_conv(p, y);
+        break;
+    case DRPS_LAYER_POOL:
+        drps_layers_pool(p, y);
+        break;
     case DRPS_LAYER_FULL:
         full(p, y);
         break;
@@ -247,8 +273,9 @@ static void layer(const struct pass *p, const struct drps_layer *y)
 DRPS_KERNEL(size_t, drps_layers_scratch_bytes, (const struct drps_layers *l, size_t samples),
             (l, samples))
 {
-    /* Floats, their derivatives, and what is kept besides. */
-    return sizeof(float) * (2 * (size_t)l->width + l->kept) * samples;
+    /* Floats, their derivatives, what is kept besides, and room for what conv reads. */
+    return sizeof(float) *
+           ((2 * (size_t)l->width + l->kept) * samples + drps_layers_conv_room(l, samples));
 }
 
 DRPS_KERNEL(void, drps_layers_forward,

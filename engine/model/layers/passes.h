@@ -4,7 +4,8 @@
  * Shapes: n samples from number `first` of the batch on. Scratch has the floats of all layers, then
  * the loss's derivatives by them: outs and slopes [l->width * n], where those of a layer are a
  * matrix [n][width] that begins at n * at. Behind them lies what passes keep besides: for each
- * sample l->kept floats, of which those of a layer begin at n * kept_at.
+ * sample l->kept floats, of which those of a layer begin at n * kept_at. Last comes room for what
+ * conv reads.
  */
 #ifndef DRPS_ENGINE_MODEL_LAYERS_PASSES_H
 #define DRPS_ENGINE_MODEL_LAYERS_PASSES_H
@@ -21,6 +22,7 @@ struct pass {
     const float *params;
     const struct drps_dropout *dropout;
     float *outs, *slopes, *kept;
+    float *room; /* drps_layers_conv_room() floats */
 };
 
 static inline struct pass pass_of(const struct drps_layers *l, const struct drps_batch *b,
@@ -37,7 +39,8 @@ static inline struct pass pass_of(const struct drps_layers *l, const struct drps
                          .dropout = dropout,
                          .outs = scratch,
                          .slopes = (float *)scratch + l->width * n,
-                         .kept = (float *)scratch + 2 * l->width * n};
+                         .kept = (float *)scratch + 2 * l->width * n,
+                         .room = (float *)scratch + (2 * l->width + l->kept) * n};
 }
 
 static inline size_t width_of(const struct drps_layer *y)
@@ -50,6 +53,12 @@ static inline const struct drps_layer *input_of(const struct pass *p, const stru
                                                 size_t i)
 {
     return &p->l->layers[y->input[i]];
+}
+
+/* 1: nobody asks for the derivatives by its floats, which are numbers of the data. */
+static inline int is_data(const struct drps_layer *y)
+{
+    return y->kind == DRPS_LAYER_NUMBERS || y->kind == DRPS_LAYER_IMAGE;
 }
 
 static inline float *out_of(const struct pass *p, const struct drps_layer *y)
@@ -81,7 +90,7 @@ struct part {
 };
 
 /* n (n - 1) / 2 inner products are at most DRPS_LAYER_WIDTH. */
-enum { MOST_PARTS = 362 };
+enum { MOST_PARTS = 1024 };
 _Static_assert(MOST_PARTS *(MOST_PARTS - 1) / 2 <= DRPS_LAYER_WIDTH, "too many inner products");
 _Static_assert((MOST_PARTS + 1) * MOST_PARTS / 2 > DRPS_LAYER_WIDTH, "they may be more");
 

@@ -66,6 +66,42 @@ static double full(const struct sample *x, const struct drps_layer *y, size_t i)
     return total;
 }
 
+/* Returns the number of channel `channel` in a row and a column of an image, or 0 outside of it. */
+static double pixel(const struct sample *x, const struct drps_layer *a, long row, long column,
+                    size_t channel)
+{
+    if (row < 0 || row >= (long)a->rows || column < 0 || column >= (long)a->columns) return 0;
+    return of_part(x, a, (size_t)row * a->columns + (size_t)column, channel);
+}
+
+/* Returns float i of an image: channel i % N of the pixel that all filters see together. */
+static double conv(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    const struct drps_layer *a = input(x, y, 0);
+    const size_t n = i % y->each, K = y->kernel, C = a->each;
+    const long row = (long)(i / y->each / y->columns * y->step) - (long)y->border;
+    const long column = (long)(i / y->each % y->columns * y->step) - (long)y->border;
+    double total = param(x, y, y->each * K * K * C + n);
+    for (size_t ky = 0; ky < K; ky++)
+        for (size_t kx = 0; kx < K; kx++)
+            for (size_t c = 0; c < C; c++)
+                total += param(x, y, ((n * K + ky) * K + kx) * C + c) *
+                         pixel(x, a, row + (long)ky, column + (long)kx, c);
+    return total;
+}
+
+static double pool(const struct sample *x, const struct drps_layer *y, size_t i)
+{
+    const struct drps_layer *a = input(x, y, 0);
+    const size_t row = i / y->each / y->columns * y->step,
+                 column = i / y->each % y->columns * y->step;
+    double most = -INFINITY;
+    for (size_t ky = 0; ky < y->kernel; ky++)
+        for (size_t kx = 0; kx < y->kernel; kx++)
+            most = fmax(most, pixel(x, a, (long)(row + ky), (long)(column + kx), i % y->each));
+    return most;
+}
+
 static double cross(const struct sample *x, const struct drps_layer *y, size_t i)
 {
     const struct drps_layer *a = input(x, y, 0), *b = input(x, y, 1);
@@ -179,6 +215,12 @@ static double value(const struct sample *x, const struct drps_layer *y, size_t i
         return of_entries(x, -1, 0);
     case DRPS_LAYER_NUMBERS:
         return number(x, (long)i);
+    case DRPS_LAYER_IMAGE:
+        return number(x, (long)(i % y->each * y->parts + i / y->each));
+    case DRPS_LAYER_CONV:
+        return conv(x, y, i);
+    case DRPS_LAYER_POOL:
+        return pool(x, y, i);
     case DRPS_LAYER_FULL:
         return full(x, y, i);
     case DRPS_LAYER_RELU:

@@ -53,6 +53,7 @@ static const struct good {
     int has_fields, has_classes, has_sequences;
     uint32_t n;
     struct want layers[LAYERS];
+    uint32_t images[LAYERS][2]; /* their rows and columns */
 } goods[] = {
     {.name = "linear",
      .text = "score = linear",
@@ -152,6 +153,41 @@ static const struct good {
      .has_classes = 1,
      .n = 2,
      .layers = {{DRPS_LAYER_BAG, 2, 1, 3, 0, 1, 3}, {DRPS_LAYER_FULL, 5, 1, 1, 3, 4, 4}}},
+    {.name = "images",
+     .text = "x = image 2 9 12\nh = conv 5 3 2 1 x\nh = relu h\nh = pool 2 1 h\n"
+             "g = conv 5 1 1 0 h\ng = tanh g\ng = sigmoid g\ng = dropout 0.5 g\n"
+             "s = sum g h\nr = conv 3 4 3 3 s\nh = full 7 r\nscore = full classes h",
+     .fields = 300,
+     .outputs = 2,
+     .width = 216 + 150 * 2 + 100 * 6 + 27 + 9,
+     .floats = 2 + 95 + 30 + 243 + 196 + 16,
+     .has_fields = 1,
+     .has_classes = 1,
+     .n = 12,
+     .layers = {{DRPS_LAYER_IMAGE, 1, 108, 2, 0, 2, 0},
+                {DRPS_LAYER_CONV, 2, 30, 5, 216, 2, 5 * 18 + 5},
+                {DRPS_LAYER_RELU, 3, 30, 5, 366, 97, 0},
+                {DRPS_LAYER_POOL, 4, 20, 5, 516, 97, 0},
+                {DRPS_LAYER_CONV, 5, 20, 5, 616, 97, 5 * 5 + 5},
+                {DRPS_LAYER_TANH, 6, 20, 5, 716, 127, 0},
+                {DRPS_LAYER_SIGMOID, 7, 20, 5, 816, 127, 0},
+                {DRPS_LAYER_DROPOUT, 8, 20, 5, 916, 127, 0},
+                {DRPS_LAYER_SUM, 9, 20, 5, 1016, 127, 0},
+                {DRPS_LAYER_CONV, 10, 9, 3, 1116, 127, 3 * 80 + 3},
+                {DRPS_LAYER_FULL, 11, 1, 7, 1143, 370, 7 * 27 + 7},
+                {DRPS_LAYER_FULL, 12, 1, 2, 1150, 566, 16}},
+     .images = {{9, 12},
+                {5, 6},
+                {5, 6},
+                {4, 5},
+                {4, 5},
+                {4, 5},
+                {4, 5},
+                {4, 5},
+                {4, 5},
+                {3, 3},
+                {0, 0},
+                {0, 0}}},
     {.name = "a score that a later score reads",
      .text = "score = linear\nscore = tanh score\n",
      .outputs = 1,
@@ -181,7 +217,7 @@ static void check(const char *name, size_t layer, const char *what, uint64_t wan
                  (unsigned long long)want, (unsigned long long)got);
 }
 
-static void check_layer(const char *name, size_t i, const struct want *w)
+static void check_layer(const char *name, size_t i, const struct want *w, const uint32_t image[2])
 {
     const struct drps_layer *y = &net.layers[i];
     check(name, i, "kind", w->kind, y->kind);
@@ -191,6 +227,8 @@ static void check_layer(const char *name, size_t i, const struct want *w)
     check(name, i, "at", w->at, y->at);
     check(name, i, "first", w->first, y->first);
     check(name, i, "floats", w->floats, y->floats);
+    check(name, i, "rows", image[0], y->rows);
+    check(name, i, "columns", image[1], y->columns);
 }
 
 static void test_layers_have_the_shapes_of_the_table(void **state)
@@ -212,7 +250,7 @@ static void test_layers_have_the_shapes_of_the_table(void **state)
             check(g->name, 0, "kept", g->kept, net.kept);
             check(g->name, 0, "parameters", g->floats, net.floats);
             for (size_t i = 0; i < g->n; i++)
-                check_layer(g->name, i, &g->layers[i]);
+                check_layer(g->name, i, &g->layers[i], g->images[i]);
         }
     }
 }
@@ -235,11 +273,11 @@ static void test_layers_read_the_last_line_of_a_name(void **state)
     check_inputs(5, 2, 2, 4);
     check_inputs(6, 1, 5, 0);
     parse("numbers", "x = bag 7\nx = full 5 x\nx = dropout 0.25 x\nscore = full classes x");
-    assert_int_equal(net.layers[0].number, 7);
-    assert_int_equal(net.layers[1].number, 5);
+    assert_int_equal(net.layers[0].number[0], 7);
+    assert_int_equal(net.layers[1].number[0], 5);
     assert_int_equal(net.layers[1].classes, 0);
     assert_float_equal(net.layers[2].probability, 0.25, 0);
-    assert_int_equal(net.layers[3].number, 0);
+    assert_int_equal(net.layers[3].number[0], 0);
     assert_int_equal(net.layers[3].classes, 1);
 }
 
@@ -308,10 +346,10 @@ static const struct bad {
     {"no name", "\n= linear", "line 2: a name is missing", "x = linear"},
     {"no layer", "score =", "line 1: a layer is missing",
      "embedding, bag, linear, numbers, full, relu, sigmoid, tanh, dropout, fm, dots, cross, sum, "
-     "join, lstm"},
+     "join, lstm, image, conv, pool"},
     {"unknown layer", "score = dense 4", "line 1: there is no layer `dense`",
      "embedding, bag, linear, numbers, full, relu, sigmoid, tanh, dropout, fm, dots, cross, sum, "
-     "join, lstm"},
+     "join, lstm, image, conv, pool"},
     {"capitals", "score = Linear", "line 1: there is no layer `Linear`", "linear"},
     {"two =", "score = = linear", "line 1: there is no layer `=`", "linear"},
     {"a layer's name", "relu = linear\nscore = relu relu", "line 1: `relu` is a word", "another"},
@@ -336,25 +374,44 @@ static const struct bad {
     {"score not last", "score = linear\nx = relu score", "line 2: the last line must be `score`",
      "`x`"},
     {"no number", "x = embedding", "line 1: a number is missing behind embedding",
-     "whole number from 1 to 65536 there"},
+     "whole number from 1 to 524288 there"},
     {"no number of full", "x = full", "line 1: a number is missing behind full", "or `classes`"},
     {"a name for a number", "x = linear\nscore = full x", "line 2: behind full stands `x`",
      "or `classes`"},
-    {"0", "x = bag 0", "line 1: behind bag stands `0`", "whole number from 1 to 65536"},
-    {"65537", "x = bag 65537", "line 1: behind bag stands `65537`", "from 1 to 65536"},
+    {"0", "x = bag 0", "line 1: behind bag stands `0`", "whole number from 1 to 524288"},
+    {"524289", "x = bag 524289", "line 1: behind bag stands `524289`", "from 1 to 524288"},
     {"2^32 + 1", "x = numbers 4294967297", "line 1: behind numbers stands `4294967297`",
-     "from 1 to 65536"},
-    {"2^64 + 1", "x = bag 18446744073709551617", "line 1: behind bag stands", "from 1 to 65536"},
+     "from 1 to 524288"},
+    {"2^64 + 1", "x = bag 18446744073709551617", "line 1: behind bag stands", "from 1 to 524288"},
     {"not whole", "x = bag 4.5", "line 1: behind bag stands `4.5`", "whole number"},
     {"negative", "x = bag -4", "line 1: behind bag stands `-4`", "whole number"},
     {"hexadecimal", "x = bag 0x10", "line 1: behind bag stands `0x10`", "whole number"},
-    {"classes of bag", "x = bag classes", "line 1: behind bag stands `classes`", "from 1 to 65536"},
+    {"classes of bag", "x = bag classes", "line 1: behind bag stands `classes`",
+     "from 1 to 524288"},
     {"no probability", "x = linear\nscore = dropout", "line 2: a probability is missing",
      "write `dropout 0.5 NAME`"},
     {"an input of data", "x = linear\nscore = linear x", "line 2: linear reads the data",
      "take `x` away"},
     {"an input of embedding", "x = embedding 4 x", "line 1: embedding reads the data",
      "take `x` away"},
+    {"no H", "x = image 3", "line 1: the H of image C H W is missing",
+     "a whole number from 1 to 524288 there"},
+    {"no S", "x = image 1 5 5\nscore = conv 8 3", "line 2: the S of conv N K S P is missing",
+     "from 1 to 524288"},
+    {"no P", "x = image 1 5 5\nscore = conv 8 3 1 x", "line 2: the P of conv N K S P is `x`",
+     "a whole number from 0 to 524288 there"},
+    {"S of 0", "x = image 1 5 5\nscore = pool 2 0 x", "line 2: the S of pool K S is `0`",
+     "from 1 to 524288"},
+    {"a wide border", "x = image 1 5 5\nscore = conv 8 3 1 524289 x",
+     "line 2: the P of conv N K S P is `524289`", "from 0 to 524288"},
+    {"a border that is none", "x = image 1 5 5\nscore = conv 8 3 1 -0 x",
+     "line 2: the P of conv N K S P is `-0`", "from 0 to 524288"},
+    {"classes of conv", "x = image 1 5 5\nscore = conv classes 3 1 0 x",
+     "line 2: the N of conv N K S P is `classes`", "from 1 to 524288"},
+    {"an input of image", "x = image 1 5 5 1", "line 1: image reads the data", "take `1` away"},
+    {"two of conv", "x = image 1 5 5\nscore = conv 1 2 2 0 x x", "line 2: conv has at most 1 input",
+     "`x` is one more"},
+    {"none of pool", "x = pool 2 2", "line 1: pool needs 1 input and has 0", "write names"},
     {"two of relu", "x = linear\ny = linear\nscore = relu x y", "line 3: relu has at most 1 input,",
      "`y` is one more"},
     {"three of cross", "x = linear\nscore = cross x x x", "line 2: cross has at most 2 inputs",
@@ -427,20 +484,50 @@ static const struct bad_shape {
      "a sample has 1 score; end the net with `score = full classes NAME`"},
     {"a narrow score", "score = linear", 9, 3, "line 1: score has 1 floats",
      "a sample has 3 scores"},
-    {"no score", "score = linear", 9, 0, "a net gives 1 to 65536 scores", "0 are asked for"},
-    {"65537 scores", "score = linear", 9, 65537, "a net gives 1 to 65536 scores", "65537"},
-    {"a wide embedding", "x = embedding 16\nscore = full 1 x", 4097, 1,
-     "line 1: embedding gives 4097 times 16 floats", "a layer can have 65536"},
+    {"no score", "score = linear", 9, 0, "a net gives 1 to 524288 scores", "0 are asked for"},
+    {"524289 scores", "score = linear", 9, 524289, "a net gives 1 to 524288 scores", "524289"},
+    {"a wide embedding", "x = embedding 16\nscore = full 1 x", 32769, 1,
+     "line 1: embedding gives 32769 times 16 floats", "a layer can have 524288"},
     {"2^16 times 2^16", "x = embedding 65536\nscore = full 1 x", 65536, 1,
-     "line 1: embedding gives 65536 times 65536", "can have 65536"},
+     "line 1: embedding gives 65536 times 65536", "can have 524288"},
     {"all fields", "x = embedding 2\nscore = full 1 x", UINT32_MAX, 1,
-     "line 1: embedding gives 4294967295 times 2", "can have 65536"},
-    {"dots of 363", "x = embedding 1\nx = dots x\nscore = full 1 x", 363, 1,
-     "line 2: dots gives 1 times 65703", "can have 65536"},
+     "line 1: embedding gives 4294967295 times 2", "can have 524288"},
+    {"dots of 1025", "x = embedding 1\nx = dots x\nscore = full 1 x", 1025, 1,
+     "line 2: dots gives 1 times 524800", "can have 524288"},
     {"dots of 8 times 2^16", "x = embedding 1\nx = dots x x x x x x x x\nscore = full 1 x", 65536,
-     1, "line 2: dots gives 1 times 137438691328", "can have 65536"},
-    {"a wide join", "x = bag 65536\ny = linear\nx = join x y\nscore = full 1 x", 9, 1,
-     "line 3: join gives 1 times 65537", "can have 65536"},
+     1, "line 2: dots gives 1 times 137438691328", "can have 524288"},
+    {"a wide join", "x = bag 524288\ny = linear\nx = join x y\nscore = full 1 x", 9, 1,
+     "line 3: join gives 1 times 524289", "can have 524288"},
+    {"an image without fields", "x = image 1 2 2\nscore = full 1 x", 0, 1,
+     "line 1: image needs fields, and the data has none", "fields"},
+    {"a large image", "x = image 3 5 7\nscore = full 1 x", 104, 1,
+     "line 1: image 3 5 7 reads 105 numbers, and the data has 104 fields", "write the channels"},
+    {"2^57 numbers", "x = image 524288 524288 524288\nscore = full 1 x", UINT32_MAX, 1,
+     "line 1: image gives 274877906944 times 524288 floats", "can have 524288"},
+    {"conv of no image", "x = image 1 4 4\nx = full 16 x\nscore = conv 1 4 1 0 x", 16, 1,
+     "line 3: conv reads an image, and line 2 gives none", "read `image`"},
+    {"pool of numbers", "x = numbers 16\nscore = pool 4 1 x", 16, 1,
+     "line 2: pool reads an image, and line 1 gives none", "read `image`"},
+    {"conv of cross", "x = image 1 4 4\nx = cross x x\nscore = conv 1 4 1 0 x", 16, 1,
+     "line 3: conv reads an image, and line 2 gives none", "read `image`"},
+    {"a filter as large as its border", "x = image 1 4 4\nscore = conv 1 3 1 3 x", 16, 1,
+     "line 2: a border of 3 is as wide as a filter of 3 x 3", "P below K"},
+    {"a filter of too many rows", "x = image 1 3 9\nscore = conv 1 6 1 1 x", 27, 1,
+     "line 2: conv looks at 6 x 6 pixels, and line 1 gives 3 x 9 without the border", "K smaller"},
+    {"a pool of too many columns", "x = image 1 9 3\nscore = pool 4 1 x", 27, 1,
+     "line 2: pool looks at 4 x 4 pixels, and line 1 gives 9 x 3; make K smaller", "K smaller"},
+    {"too many filters", "x = image 1 725 725\nscore = conv 2 2 1 0 x", 525625, 1,
+     "line 1: image gives 525625 times 1", "can have 524288"},
+    {"too wide a result", "x = image 1 724 724\nscore = conv 2 2 1 0 x", 524176, 1,
+     "line 2: conv gives 522729 times 2", "can have 524288"},
+    {"a wide result of a wide border", "x = image 1 1 1\nscore = conv 1 524288 1 524287 x", 1, 1,
+     "line 2: conv gives 274877906944 times 1", "can have 524288"},
+    {"filters of 2^38 numbers",
+     "x = image 1 1 1\nx = conv 524288 524288 524288 524287 x\nscore = full 1 x", 1, 1,
+     "line 2: the layers up to here have more than 268435456 parameters", "smaller"},
+    {"filters of 2^57 numbers",
+     "x = image 524288 1 1\nx = conv 524288 524288 524288 524287 x\nscore = full 1 x", 524288, 1,
+     "line 2: the layers up to here have more than 268435456 parameters", "smaller"},
     {"2^28 parameters", "x = bag 65536\nx = full 4096 x\nscore = full 1 x", 9, 1,
      "line 2: the layers up to here have more than 268435456 parameters", "smaller"},
     {"2^32 parameters", "x = bag 65536\nx = full 65536 x\nscore = full 1 x", 9, 1,
@@ -485,15 +572,15 @@ static void test_layers_most_that_fits(void **state)
     tower(text, DRPS_LAYERS_MOST + 1, 4);
     check_error("65 layers", drps_layers_parse(&net, text, &err), &err,
                 "line 65: more than 64 layers", "smaller");
-    tower(text, 16, DRPS_LAYER_WIDTH);
-    parse("2^20 floats", text);
-    shape("2^20 floats", 0, DRPS_LAYER_WIDTH);
+    tower(text, 8, DRPS_LAYER_WIDTH);
+    parse("2^22 floats", text);
+    shape("2^22 floats", 0, DRPS_LAYER_WIDTH);
     assert_int_equal(net.width, DRPS_LAYERS_WIDTH);
-    tower(text, 17, DRPS_LAYER_WIDTH);
-    parse("more than 2^20 floats", text);
+    tower(text, 9, DRPS_LAYER_WIDTH);
+    parse("more than 2^22 floats", text);
     drps_err_clear(&err);
-    check_error("more than 2^20 floats", drps_layers_shape(&net, 0, DRPS_LAYER_WIDTH, &err), &err,
-                "line 17: the layers up to here give more than 1048576 floats", "smaller");
+    check_error("more than 2^22 floats", drps_layers_shape(&net, 0, DRPS_LAYER_WIDTH, &err), &err,
+                "line 9: the layers up to here give more than 4194304 floats", "smaller");
 
     memset(text, ' ', sizeof(text));
     memcpy(text, "score = linear\n#", 16);
@@ -515,14 +602,14 @@ static void test_layers_most_of_a_line(void **state)
     check("8 inputs", 1, "inputs", 8, net.layers[1].inputs_n);
     parse("one input each", "x = embedding 2\nd = dots x\nj = join d\nscore = sum j");
     shape("one input each", 2, 1);
-    parse("a number with zeros", "x = bag 0000000000000000065536\nscore = full 1 x");
+    parse("a number with zeros", "x = bag 0000000000000000524288\nscore = full 1 x");
     shape("a number with zeros", 0, 1);
-    check("a number with zeros", 0, "each", 65536, net.layers[0].each);
+    check("a number with zeros", 0, "each", 524288, net.layers[0].each);
     parse("all numbers", "x = numbers 4\nscore = full 1 x");
     shape("all numbers", 4, 1);
-    parse("dots of 362", "x = embedding 1\nx = dots x\nscore = full 1 x");
-    shape("dots of 362", 362, 1);
-    check("dots of 362", 1, "each", 65341, net.layers[1].each);
+    parse("dots of 1024", "x = embedding 1\nx = dots x\nscore = full 1 x");
+    shape("dots of 1024", 1024, 1);
+    check("dots of 1024", 1, "each", 523776, net.layers[1].each);
     parse("just below 2^28 parameters", "x = bag 65536\nx = full 4094 x\nscore = full 1 x");
     shape("just below 2^28 parameters", 0, 1);
     check("just below 2^28 parameters", 2, "all", 1 + 65536 + 4094 * 65537 + 4095, net.floats);
@@ -561,6 +648,13 @@ static void test_layers_init(void **state)
     }
     check_init(27, 38, sqrt(6.0 / 12));
     check_init(39, 40, 0);
+    parse("images", "x = image 2 5 5\nh = conv 3 2 1 0 x\nh = pool 4 4 h\nscore = full 1 h");
+    shape("images", 50, 1);
+    check_init(0, 0, 0);
+    check_init(1, 24, sqrt(6.0 / 8)); /* W of conv */
+    check_init(25, 27, 0);            /* b */
+    check_init(28, 30, sqrt(6.0 / 3));
+    check_init(31, 32, 0);
     parse("classes", "x = bag 2\nscore = full classes x");
     shape("classes", 0, 3);
     check_init(0, 2, 0);
@@ -620,8 +714,8 @@ static void test_layers_named(void **state)
                 "there is no net `resnet`", "mlp, wide-deep, deepfm, dlrm, dcn, lstm");
     check("an unknown net", 0, "n", 0, net.n);
     drps_err_clear(&err);
-    check_error("too many factors", drps_layers_named(&net, "mlp", 65537, &err), &err,
-                "line 2: ", "from 1 to 65536");
+    check_error("too many factors", drps_layers_named(&net, "mlp", 524289, &err), &err,
+                "line 2: ", "from 1 to 524288");
 }
 
 static void test_layers_kinds_have_names(void **state)
@@ -630,6 +724,7 @@ static void test_layers_kinds_have_names(void **state)
     assert_string_equal(drps_layer_name(DRPS_LAYER_EMBEDDING), "embedding");
     assert_string_equal(drps_layer_name(DRPS_LAYER_DROPOUT), "dropout");
     assert_string_equal(drps_layer_name(DRPS_LAYER_JOIN), "join");
+    assert_string_equal(drps_layer_name(DRPS_LAYER_POOL), "pool");
 }
 
 /* Numbers at random, one after another. */
@@ -675,7 +770,7 @@ static void check_shaped(const char *text)
  * must have a text. */
 static int try_text(struct random *r, const char *text)
 {
-    static const uint32_t fields[] = {0, 1, 2, 39, 363, 65536, UINT32_MAX};
+    static const uint32_t fields[] = {0, 1, 2, 39, 1025, 65536, UINT32_MAX};
     struct drps_err err = DRPS_ERR_INIT;
     int rc = drps_layers_parse(&net, text, &err);
     if (rc < 0) {
@@ -724,11 +819,13 @@ static void add(char *text, size_t size, const char *word)
 static void test_layers_any_words(void **state)
 {
     static const char *words[] = {
-        "embedding ", "bag ",   "linear", "numbers ",    "full ",  "relu ", "sigmoid ", "tanh ",
-        "dropout ",   "fm ",    "dots ",  "cross ",      "sum ",   "join ", "classes ", "score ",
-        "lstm ",      "x ",     "h ",     " = ",         " = ",    " = ",   "\n",       "\n",
-        "\r\n",       "1 ",     "16 ",    "0.5 ",        "65536 ", "#",     "\t",       "\r",
-        "score = ",   "\nx = ", "\nh = ", "4294967296 ", "-1 ",    "\xff",
+        "embedding ",  "bag ",     "linear",   "numbers ", "full ",    "relu ",  "sigmoid ",
+        "tanh ",       "dropout ", "fm ",      "dots ",    "cross ",   "sum ",   "join ",
+        "classes ",    "score ",   "image ",   "conv ",    "pool ",    "lstm ",  "0 ",
+        "x ",          "x ",       "h ",       " = ",      " = ",      " = ",    "\n",
+        "\n",          "\r\n",     "1 ",       "16 ",      "0.5 ",     "65536 ", "#",
+        "\t",          "\r",       "score = ", "score = ", "linear\n", "\nx = ", "\nh = ",
+        "4294967296 ", "-1 ",      "\xff",
     };
     struct random r = {1ULL << 40};
     size_t parsed = 0;
@@ -757,8 +854,13 @@ static void add_line(struct random *r, char *text, size_t size, size_t i)
     if (kind == DRPS_LAYER_NUMBERS || kind == DRPS_LAYER_FULL)
         add(text, size, below(r, 9) ? numbers[below(r, COUNT(numbers))] : "classes ");
     if (kind == DRPS_LAYER_DROPOUT) add(text, size, probabilities[below(r, COUNT(probabilities))]);
-    if (kind <= DRPS_LAYER_NUMBERS) return;
-    size_t inputs = kind == DRPS_LAYER_CROSS ? 2 : kind >= DRPS_LAYER_DOTS ? 1 + below(r, 3) : 1;
+    if (kind == DRPS_LAYER_IMAGE) add(text, size, below(r, 2) ? "2 4 5 " : "1 5 6 ");
+    if (kind == DRPS_LAYER_CONV) add(text, size, below(r, 2) ? "2 2 1 1 " : "1 3 2 0 ");
+    if (kind == DRPS_LAYER_POOL) add(text, size, below(r, 2) ? "2 1 " : "3 2 ");
+    if (kind <= DRPS_LAYER_NUMBERS || kind == DRPS_LAYER_IMAGE) return;
+    size_t inputs = kind == DRPS_LAYER_CROSS                             ? 2
+                    : kind >= DRPS_LAYER_DOTS && kind <= DRPS_LAYER_JOIN ? 1 + below(r, 3)
+                                                                         : 1;
     while (inputs--) {
         const char name[] = {(char)('a' + below(r, i)), ' ', '\0'};
         add(text, size, name);

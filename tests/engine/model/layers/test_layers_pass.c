@@ -108,6 +108,23 @@ static const struct net {
      "x = bag 3\ng = lstm 6 x\nh = dropout 0.5 g\nh = lstm 5 h\nh = join g h x\n"
      "score = full classes h",
      0, 3},
+    {"images",
+     "x = image 2 5 6\nh = conv 4 3 1 1 x\nh = relu h\nh = pool 2 2 h\nh = conv 5 2 1 1 h\n"
+     "h = tanh h\nh = pool 2 1 h\nh = full 6 h\nh = tanh h\nscore = full 1 h",
+     65, 1},
+    {"images of classes, steps and borders",
+     "x = image 3 4 5\na = conv 2 3 2 2 x\nb = conv 2 4 2 2 x\nc = conv 2 2 2 0 x\n"
+     "c = conv 2 1 1 0 c\nc = pool 1 1 c\nd = pool 2 1 x\nd = conv 1 2 1 0 d\n"
+     "j = join a b c d x\nscore = full classes j",
+     60, 3},
+    {"an image that is read twice",
+     "x = image 1 6 6\ny = linear\nh = conv 3 3 1 1 x\ns = sum h h\ng = conv 3 3 1 1 s\n"
+     "s = sum g h\ns = dropout 0.5 s\np = pool 3 2 s\np = full 1 p\nscore = sum p y",
+     36, 1},
+    {"more rows than are made at a time",
+     "x = image 1 26 26\nh = conv 2 7 1 3 x\nh = tanh h\nh = pool 3 3 h\nscore = full 1 h", 676, 1},
+    {"many channels", "x = image 1 3 3\nh = conv 70 2 1 0 x\nh = pool 2 1 h\nscore = full 1 h", 9,
+     1},
     {"wide",
      "x = embedding 8\nh = full 70 x\nh = tanh h\nh = full 33 h\nh = tanh h\n"
      "score = full classes h",
@@ -291,6 +308,19 @@ static const struct by_hand {
      {1, 3},
      {110, 222},
      {0, 0, 2, -1, 6, -3, 1, 3, 0, 0}},
+    /* the image is 2, -1; with its border a filter of 2 x 2 sees 2 x 3 places of it */
+    {"x = image 1 1 2\nscore = conv 1 2 1 1 x",
+     6,
+     {0, 0, 0, 0, 0, 100, 1, 10, 100, 1000, 0.5f},
+     {1, 2, 3, 4, 5, 6},
+     {2000.5f, -799.5f, -99.5f, 20.5f, -7.5f, 99.5f},
+     {0, 0, 0, 0, 0, 0, 4, 3, 1, 0, 21}},
+    {"x = image 1 1 2\nh = conv 2 1 1 0 x\nscore = pool 1 1 h",
+     4,
+     {0, 0, 0, 0, 1, 3, 0.5f, 0},
+     {1, 10, 100, 1000},
+     {2.5f, 6, -0.5f, -3},
+     {0, 0, 0, 0, -98, -980, 101, 1010}},
     /* w = 1, 0, 1, 0.5; v = 0.5, 0, 0, 0 */
     {"x = embedding 2\nscore = cross x x",
      4,
@@ -670,6 +700,53 @@ static void test_layers_functions_do_not_hide_nan(void **state)
     assert_true(isnan(score_at("a = linear\nscore = tanh a", NAN)));
 }
 
+/* ---- Images ---- */
+
+enum { PIXELS = 4 };
+
+/* Returns the net's score for a sample whose image has these numbers, with parameters of 1. */
+static float score_of(const char *text, const float values[PIXELS])
+{
+    static const uint16_t fields[PIXELS] = {0, 1, 2, 3};
+    static const uint16_t local[PIXELS]; /* no layer reads rows of entries */
+    const struct drps_layers l = layers_of(text, PIXELS, 1);
+    const struct drps_batch b = {.samples = 1,
+                                 .rows = 1,
+                                 .nnz = PIXELS,
+                                 .per_sample = PIXELS,
+                                 .local16 = local,
+                                 .values = values,
+                                 .fields = fields,
+                                 .field_count = PIXELS};
+    float *params = must(malloc(l.floats * sizeof(float))), score = 0;
+    void *scratch = must(malloc(drps_layers_scratch_bytes(&l, 1)));
+    for (size_t i = 0; i < l.floats; i++)
+        params[i] = 1;
+    drps_layers_forward(&l, &b, 0, 1, params, &off, &score, scratch);
+    free(scratch);
+    free(params);
+    return score;
+}
+
+static void test_images_do_not_hide_nan(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < PIXELS; i++) {
+        float values[PIXELS] = {1, 2, -3, 4};
+        values[i] = NAN;
+        assert_true(isnan(score_of("x = image 1 2 2\nscore = pool 2 1 x", values)));
+        assert_true(isnan(score_of("x = image 1 2 2\nscore = conv 1 2 1 0 x", values)));
+    }
+}
+
+/* What one filter sees may be more than the rows that are made at a time: here most is border. */
+static void test_images_filters_of_any_size(void **state)
+{
+    static const float values[PIXELS] = {1, 2, -3, 4};
+    (void)state;
+    assert_float_equal(score_of("x = image 1 2 2\nscore = conv 1 1200 2000 1198 x", values), 6, 0);
+}
+
 /* ---- Dropout ---- */
 
 enum { MASKED = 40, MASKED_SAMPLES = 1280 };
@@ -859,6 +936,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_layers_levels_give_the_same_bytes),
         cmocka_unit_test(test_layers_functions_are_within_ulps_of_libm),
         cmocka_unit_test(test_layers_functions_do_not_hide_nan),
+        cmocka_unit_test(test_images_do_not_hide_nan),
+        cmocka_unit_test(test_images_filters_of_any_size),
         cmocka_unit_test(test_dropout_keeps_its_share_and_the_mean),
         cmocka_unit_test(test_dropout_depends_on_sample_float_and_seed),
         cmocka_unit_test(test_dropout_leaves_predictions_alone),
