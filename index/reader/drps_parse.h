@@ -87,6 +87,7 @@ struct drps_reader {
     void *state;         /* own: the format's, freed by its close() */
     const char **fields; /* own; the strings belong to the format */
     size_t n_fields;
+    uint32_t field_count;  /* see drps_reader_field_count() */
     int read_once;         /* a file is a pipe */
     uint64_t input_bytes;  /* of all files, as they are */
     int begun;             /* the file in `chunks` has had its begin_file() */

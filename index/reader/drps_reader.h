@@ -63,8 +63,9 @@
  *            after one, so that it has as many samples as tokens, or each line is by itself and has
  *            one less. reader/tokens/tokens.c has the rest. "auto" does not find it.
  *   idx      MNIST's numbers of 1 to 4 dimensions: the first counts samples, and number k of one,
- *            from 1, is feature k: v / 255 of unsigned bytes, else v. Labels are an idx file of one
- *            dimension, given or found by its name (idx/drps_idx_names.h). Faults are errors
+ *            from 1, is feature k: v / 255 of unsigned bytes, else v. Its field is k - 1, where
+ *            fields are read; a sample has at most 65535 numbers then. Labels are an idx file of
+ *            one dimension, given or found by its name (idx/drps_idx_names.h). Faults are errors
  *            with the byte, of the file as it is unpacked; none can be skipped.
  */
 #ifndef DRPS_INDEX_READER_READER_H
@@ -175,8 +176,12 @@ struct drps_reader_options {
     /* How these labels are read. But for DRPS_READER_NAMES a format without classes is read, too,
      * with labels that are numbers: see drps_reader_has_classes(). */
     enum drps_reader_labels labels;
-    int fields; /* 1: entries have fields: of libffm their numbers, of formats with names which
-                   field it is; other formats are an error */
+    int fields; /* 1: entries have fields: of libffm their numbers, of idx the number's place from
+                   0, of formats with names which field it is; other formats are an error */
+    /* 1, with fields: nothing but an entry's field and value is looked at. Where features are
+     * numbers all entries are then of one, 0, and a sample may have several of one field. */
+    int one_feature;
+    uint32_t field_count;  /* with fields: idx: numbers that a sample must have; 0: any */
     const char *csv_label; /* csv, jsonl: the label column; NULL: "label", "target", "y" or "click",
                               or without a header the first */
     enum drps_csv_header csv_header; /* csv */
@@ -297,6 +302,11 @@ const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out
 
 /* csv, jsonl: the name of the label column, valid until close; NULL where there is none. */
 const char *drps_reader_csv_label(const struct drps_reader *r);
+
+/* Returns how many fields there are where this is known without looking at all entries, which may
+ * leave some out: of idx, and of a matrix with one_feature; else 0. Once the first sample was read.
+ */
+uint32_t drps_reader_field_count(const struct drps_reader *r);
 
 /* 1 if the format of this name has columns: csv or jsonl. */
 int drps_reader_has_columns(const char *format);

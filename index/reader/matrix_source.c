@@ -25,6 +25,32 @@ static int is_ratings(const struct drps_reader *r)
     return r->format == &drps_format_ratings;
 }
 
+/* The field of a column; 0 where there are none. */
+static int take_field(const struct drps_reader *r, uint64_t column, uint16_t *field_out,
+                      struct drps_err *err)
+{
+    const struct drps_array *fields = &r->options.matrix->fields;
+    const int64_t field = fields->data ? drps_array_integer(fields, column) : 0;
+    *field_out = (uint16_t)field;
+    if (field >= 0 && field <= DRPS_FIELD_MAX) return 0;
+    return drps_err_set(err, DRPS_E_FORMAT,
+                        "the matrix: column %llu has field %lld; fields are from 0 to %d",
+                        (unsigned long long)column, (long long)field, DRPS_FIELD_MAX);
+}
+
+/* Fields of all columns count, although the last ones may have no entry. */
+static int count_fields(struct drps_reader *r, struct drps_err *err)
+{
+    const struct drps_matrix *m = r->options.matrix;
+    uint16_t field;
+    for (uint64_t column = 0; m->fields.data && column < m->columns; column++) {
+        const int rc = take_field(r, column, &field, err);
+        if (rc < 0) return rc;
+        if (field >= r->field_count) r->field_count = field + 1u;
+    }
+    return 0;
+}
+
 int drps_matrix_source_open(struct drps_reader *r, struct drps_err *err)
 {
     const struct drps_matrix *m = r->options.matrix;
@@ -39,7 +65,7 @@ int drps_matrix_source_open(struct drps_reader *r, struct drps_err *err)
                             "labels, weights and fields");
     if (!is_ratings(r) && !m->labels.data && !r->options.label_optional)
         return drps_err_set(err, DRPS_E_CONFIG, "the matrix has no labels to learn from");
-    return 0;
+    return r->options.one_feature ? count_fields(r, err) : 0;
 }
 
 /* ---- Room ---- */
@@ -163,19 +189,6 @@ static int take_weight(const struct drps_reader *r, struct drps_parse *ps, struc
     ps->weight = (float)weight;
     if (!isfinite(ps->weight) || weight < 0) return bad_number(r, "weight", weight, err);
     return 0;
-}
-
-/* The field of a column; 0 where there are none. */
-static int take_field(const struct drps_reader *r, uint64_t column, uint16_t *field_out,
-                      struct drps_err *err)
-{
-    const struct drps_array *fields = &r->options.matrix->fields;
-    const int64_t field = fields->data ? drps_array_integer(fields, column) : 0;
-    *field_out = (uint16_t)field;
-    if (field >= 0 && field <= DRPS_FIELD_MAX) return 0;
-    return drps_err_set(err, DRPS_E_FORMAT,
-                        "the matrix: column %llu has field %lld; fields are from 0 to %d",
-                        (unsigned long long)column, (long long)field, DRPS_FIELD_MAX);
 }
 
 static int take_features(const struct drps_reader *r, struct drps_parse *ps, int *disorder,

@@ -413,6 +413,12 @@ static int ensure_file(struct drps_reader *r, struct drps_err *err)
     return 1;
 }
 
+static void make_one_feature(const struct drps_reader *r, struct drps_samples *out)
+{
+    if (!r->options.one_feature || r->format->has_names || !out->n) return;
+    memset(out->keys, 0, out->starts[out->n] * sizeof(*out->keys));
+}
+
 int drps_reader_next(struct drps_reader *r, struct drps_samples *out, struct drps_err *err)
 {
     out->n = 0;
@@ -421,6 +427,7 @@ int drps_reader_next(struct drps_reader *r, struct drps_samples *out, struct drp
     if (r->options.matrix) {
         const int found = drps_matrix_source_next(r, out, err);
         if (found < 0) r->failed = found;
+        make_one_feature(r, out);
         return found;
     }
     while (out->n == 0) {
@@ -433,6 +440,7 @@ int drps_reader_next(struct drps_reader *r, struct drps_samples *out, struct drp
             return rc;
         }
     }
+    make_one_feature(r, out);
     return 1;
 }
 
@@ -684,8 +692,8 @@ static int check_fields(const struct drps_reader *r, struct drps_err *err)
     if (!r->options.fields || r->format->has_fields) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "%s: a field-aware model needs fields, and format %s has none: give the "
-                        "data as libffm, or as csv, jsonl, criteo, avazu or ratings, whose "
-                        "columns are the fields (in a net, `bag` needs none)",
+                        "data as libffm, as csv, jsonl, criteo, avazu or ratings, whose "
+                        "columns are the fields, or as idx (in a net, `bag` needs none)",
                         r->chunks.in.name, r->format->name);
 }
 
@@ -901,6 +909,11 @@ const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out
 {
     *n_out = r->n_fields;
     return r->fields;
+}
+
+uint32_t drps_reader_field_count(const struct drps_reader *r)
+{
+    return r->field_count;
 }
 
 uint64_t drps_reader_file_bytes(const struct drps_reader *r)

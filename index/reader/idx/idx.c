@@ -1,7 +1,8 @@
 /*
  * IDX, the format of MNIST: numbers of 1 to 4 dimensions, of which the first counts samples. Number
  * k of a sample, from 1, is its feature k, as it would be in libsvm text: of unsigned bytes v /
- * 255, else as it is; zeros are left out. Labels lie in another IDX file of one dimension.
+ * 255, else as it is; zeros are left out. Where fields are read its field is k - 1. Labels lie in
+ * another IDX file of one dimension.
  *
  *   no header, a type or dimensions that are none, sizes of 0 or too large   an error
  *   the file, or that of its labels, ends early or goes on                   an error
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/plan/drps_algorithm.h"
 #include "index/reader/drps_parse.h"
 #include "index/reader/idx/drps_idx_names.h"
 #include "index/reader/idx/labels.h"
@@ -134,6 +136,29 @@ static int check_shape(struct idx *d, const char *file, struct drps_err *err)
     return 0;
 }
 
+/* The place of a number is its field, where fields are read; a net knows how many there are. */
+static int check_fields(struct drps_reader *r, const struct idx *d, struct drps_err *err)
+{
+    const struct drps_reader_options *o = &r->options;
+    const size_t most = DRPS_FIELD_MAX + 1;
+    char shape[DRPS_IDX_SHAPE_BYTES];
+    if (!o->fields) return 0;
+    if (d->head.each > most)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "%s: byte 8: samples of %s = %zu numbers, each of which would be a "
+                            "field, and there are at most %zu: make them smaller, or use a model "
+                            "without fields",
+                            r->chunks.in.name, drps_idx_shape(&d->head, shape), d->head.each, most);
+    if (o->field_count && o->field_count != d->head.each)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "%s: byte 8: samples of %s = %zu numbers, and the model reads those of "
+                            "%u: give it samples of that size",
+                            r->chunks.in.name, drps_idx_shape(&d->head, shape), d->head.each,
+                            o->field_count);
+    r->field_count = (uint32_t)d->head.each;
+    return 0;
+}
+
 /* A sample is in memory as a whole, and so are its features. */
 static int check_size(const struct drps_reader *r, const struct idx *d, struct drps_err *err)
 {
@@ -153,6 +178,7 @@ static int begin_file(struct drps_reader *r, struct idx *d, struct drps_err *err
     c->carry_n = 0;
     if (rc == 0) rc = drps_idx_head_read(&d->bytes, &d->head, err);
     if (rc == 0) rc = check_shape(d, c->in.name, err);
+    if (rc == 0) rc = check_fields(r, d, err);
     if (rc == 0) rc = check_size(r, d, err);
     if (rc == 0 && labels)
         rc = drps_idx_labels_open(&d->labels, labels, d->head.items, c->in.name, err);
@@ -195,9 +221,11 @@ static void take_bytes(const struct idx *d, const uint8_t *p, struct drps_parse 
 {
     uint64_t *keys = ps->out->keys + ps->nnz;
     float *values = ps->out->values + ps->nnz;
+    uint16_t *fields = ps->out->fields ? ps->out->fields + ps->nnz : NULL;
     size_t n = 0;
     for (size_t k = 0; k < d->head.each; k++) {
         keys[n] = k + 1;
+        if (fields) fields[n] = (uint16_t)k;
         values[n] = d->shares[p[k]];
         n += p[k] != 0;
     }
@@ -218,6 +246,7 @@ static int take_numbers(const struct drps_reader *r, const uint8_t *p, struct dr
                 r->chunks.in.name,
                 (unsigned long long)(d->bytes.offset - d->head.item_bytes + k * bytes), number);
         ps->out->keys[ps->nnz] = k + 1;
+        if (ps->out->fields) ps->out->fields[ps->nnz] = (uint16_t)k;
         ps->out->values[ps->nnz] = value;
         ps->nnz += value != 0;
     }
@@ -262,6 +291,7 @@ static int idx_take(struct drps_reader *r, struct drps_parse *ps, struct drps_er
 const struct drps_format drps_format_idx = {
     .name = "idx",
     .has_classes = 1,
+    .has_fields = 1,
     .open = idx_open,
     .close = idx_close,
     .begin_file = idx_begin_file,

@@ -188,12 +188,6 @@ static void test_idx_options(void **state)
          BYTES(IMAGES),
          {.label_files = csv, .label_files_n = 1, .skip_bad_lines = 1},
          "0: idx has no lines that could be skipped: leave that out"},
-        {"fields",
-         BYTES(IMAGES),
-         {.label_files = csv, .label_files_n = 1, .fields = 1},
-         "0: a field-aware model needs fields, and format idx has none: give the data as libffm, "
-         "or as csv, jsonl, criteo, avazu or ratings, whose columns are the fields (in a net, "
-         "`bag` needs none)"},
         {"a label column",
          BYTES(IMAGES),
          {.csv_label = "y"},
@@ -224,6 +218,65 @@ static void test_idx_options(void **state)
         read_paths(&io, paths, 1, &cases[i].o, 0, &out);
         check_outcome(cases[i].name, "bytes", &out, NULL, cases[i].error);
         outcome_free(&out);
+    }
+}
+
+/* The place of a number, from 0. */
+static void test_idx_fields(void **state)
+{
+    static const struct drps_reader_options fields = {.fields = 1},
+                                            of_four = {.fields = 1, .field_count = 4},
+                                            of_five = {.fields = 1, .field_count = 5},
+                                            one_feature = {.fields = 1, .one_feature = 1};
+    static const struct idx_case bytes[] = {{"bytes", BYTES(IMAGES), BYTES(LABELS),
+                                             "7 0:1:1 2:3:0.200000003\n3 3:4:0.00392156886\n",
+                                             NULL}};
+    static const struct idx_case others[] = {
+        {"signed bytes", BYTES("\0\0\x09\x02\0\0\0\x02\0\0\0\x03\xff\0\x7f\0\0\x80"), BYTES(LABELS),
+         "7 0:1:-1 2:3:127\n3 2:3:-128\n", NULL},
+        {"65536 numbers", BYTES("\0\0\x08\x03\0\0\0\x02\0\0\x01\0\0\0\x01\0"), BYTES(LABELS), NULL,
+         "0: byte 8: samples of 256 x 256 = 65536 numbers, each of which would be a field, and "
+         "there are at most 65535: make them smaller, or use a model without fields"},
+    };
+    static const struct idx_case most[] = {
+        {"65535 numbers", BYTES("\0\0\x08\x02\0\0\0\x02\0\0\xff\xff"), BYTES(LABELS), NULL,
+         "0: ends at byte 12, and its header promises 2 items of 65535 bytes, up to byte 131082: "
+         "the file is cut off"}};
+    static const struct idx_case as_one[] = {{"one feature", BYTES(IMAGES), BYTES(LABELS),
+                                              "7 0:0:1 2:0:0.200000003\n3 3:0:0.00392156886\n",
+                                              NULL}};
+    static const struct idx_case five[] = {
+        {"another size", BYTES(IMAGES), BYTES(LABELS), NULL,
+         "0: byte 8: samples of 2 x 2 = 4 numbers, and the model reads those of 5: give it samples "
+         "of that size"}};
+    (void)state;
+    READ_CASES(bytes, &fields);
+    READ_CASES(bytes, &of_four);
+    READ_CASES(others, &fields);
+    READ_CASES(most, &fields);
+    READ_CASES(as_one, &one_feature);
+    READ_CASES(five, &of_five);
+}
+
+/* The last number of every sample may be 0. */
+static void test_idx_counts_fields(void **state)
+{
+    static const char *const paths[] = {"0"};
+    (void)state;
+    for (int fields = 0; fields < 2; fields++) {
+        const struct drps_reader_options o = {
+            .label_files = label_path, .label_files_n = 1, .fields = fields};
+        struct files fs = {0};
+        const struct drps_io io = {.ops = &files_ops, .ctx = &fs};
+        struct drps_samples s = {0};
+        struct drps_reader *r;
+        files_add(&fs, BYTES(HEAD_2X2 "\xff\0\0\0\0\0\0\0"));
+        files_add(&fs, BYTES(LABELS));
+        assert_int_equal(drps_reader_open(&io, paths, 1, &o, &r, NULL), 0);
+        assert_int_equal(drps_reader_next(r, &s, NULL), 1);
+        assert_int_equal(drps_reader_field_count(r), fields ? 4 : 0);
+        drps_samples_free(&s);
+        drps_reader_close(r);
     }
 }
 
@@ -483,6 +536,8 @@ int main(void)
         cmocka_unit_test(test_idx_bad_files),
         cmocka_unit_test(test_idx_bad_labels),
         cmocka_unit_test(test_idx_options),
+        cmocka_unit_test(test_idx_fields),
+        cmocka_unit_test(test_idx_counts_fields),
         cmocka_unit_test(test_idx_several_files),
         cmocka_unit_test(test_idx_after_an_empty_file),
         cmocka_unit_test(test_idx_in_shares),

@@ -16,13 +16,18 @@ struct row {
     const char *error;    /* or the error's text */
 };
 
-static void check_row(const struct row *row, int fields)
+static void check_row_of(const struct row *row, struct drps_reader_options options)
 {
     struct outcome o;
-    struct drps_reader_options options = {.format = row->format, .fields = fields};
+    options.format = row->format;
     read_text(row->input, &options, &o);
     check_outcome(row->name, row->input, &o, row->expected, row->error);
     outcome_free(&o);
+}
+
+static void check_row(const struct row *row, int fields)
+{
+    check_row_of(row, (struct drps_reader_options){.fields = fields});
 }
 
 static void check_rows(const struct row *rows, size_t n)
@@ -264,12 +269,31 @@ static void test_reader_fields(void **state)
          .input = "1 2:3\n",
          .error =
              "0: a field-aware model needs fields, and format libsvm has none: give the data as "
-             "libffm, or as csv, jsonl, criteo, avazu or ratings, whose columns are the fields (in "
-             "a net, `bag` needs none)"},
+             "libffm, as csv, jsonl, criteo, avazu or ratings, whose columns are the fields, or as "
+             "idx (in a net, `bag` needs none)"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         check_row(&rows[i], 1);
+}
+
+/* Where fields alone are looked at, numbers of features are all the same; names are kept. */
+static void test_reader_one_feature(void **state)
+{
+    static const struct row rows[] = {
+        {.name = "numbers",
+         .format = "libffm",
+         .input = "1 0:5:1 65534:7:0.5 0:9:2\n0 2:1:1\n",
+         .expected = "1 0:0:1 65534:0:0.5 0:0:2\n0 2:0:1\n"},
+        {.name = "no features", .format = "libffm", .input = "1\n", .expected = "1\n"},
+        {.name = "columns",
+         .format = "csv",
+         .input = "label,a,b\n1,x,2\n0,,0\n",
+         .expected = "1 0:a=x:1 1:b=:2\n0 0:a=:1\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        check_row_of(&rows[i], (struct drps_reader_options){.fields = 1, .one_feature = 1});
 }
 
 static void test_reader_ratings(void **state)
@@ -1415,6 +1439,7 @@ int main(void)
         cmocka_unit_test(test_reader_known_labels),
         cmocka_unit_test(test_reader_libffm),
         cmocka_unit_test(test_reader_fields),
+        cmocka_unit_test(test_reader_one_feature),
         cmocka_unit_test(test_reader_ratings),
         cmocka_unit_test(test_reader_without_labels),
         cmocka_unit_test(test_reader_criteo),
