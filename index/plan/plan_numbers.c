@@ -78,13 +78,22 @@ static int may_mix(const struct drps_plan_info *i)
            strcmp(i->order, "shuffled") == 0;
 }
 
+/* Entries that a sample may have: their rows are distinct, but where entries of a row may have
+ * several fields. */
+static uint64_t entries_most(const struct drps_plan_info *i, uint64_t rows)
+{
+    enum { READ_MOST = 1 << 28 }; /* of a sample */
+    return drps_plan_row_fields(i) ? READ_MOST : rows;
+}
+
 /* Each batch has a sample of some worker, and none has more samples than the largest. */
 static int check_samples(const struct drps_plan_info *i, const struct sizes *s, const char *path,
                          struct drps_err *err)
 {
     const uint64_t larger = i->samples > i->test_samples ? i->samples : i->test_samples;
     const uint64_t round = drps_product(s->workers, i->max_batch_samples);
-    const uint64_t nnz = count_most(i->max_batch_samples, i->max_batch_rows);
+    const uint64_t entries = entries_most(i, s->all_rows);
+    const uint64_t nnz = count_most(i->max_batch_samples, entries_most(i, i->max_batch_rows));
     /* Where rows circulate the steps of a rank are its own batches, and hand-overs. */
     const uint64_t least = s->circulates ? 0 : i->batches;
     const uint64_t eval_least = s->circulates ? 0 : i->eval_batches;
@@ -120,8 +129,8 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
         {"max_batch_nnz", i->max_batch_nnz, 0, nnz, "the largest batch"},
         {"max_body_bytes", i->max_body_bytes, 0,
          drps_batch_plain_bound(i->max_batch_samples, i->max_batch_nnz), "the largest batch"},
-        {"nnz", i->nnz, 0, count_most(i->samples, s->all_rows), "samples and rows"},
-        {"test_nnz", i->test_nnz, 0, count_most(i->test_samples, s->all_rows), "samples and rows"},
+        {"nnz", i->nnz, 0, count_most(i->samples, entries), "samples and rows"},
+        {"test_nnz", i->test_nnz, 0, count_most(i->test_samples, entries), "samples and rows"},
         {"test_unseen", i->test_unseen, 0, COUNT_MOST, "memory"},
         {"grid_users", i->grid_users, 0, DRPS_GRID_GROUPS_MAX, "a grid"},
         {"grid_items", i->grid_items, i->grid_users ? 1 : 0,
@@ -528,14 +537,15 @@ uint64_t drps_plan_placed_id(const struct drps_plan_ranks *ranks, uint64_t row)
 
 /* ---- Batches ---- */
 
-/* Refuses a sample with more entries than rows: the rows of a sample are distinct. */
-static int check_entries(const struct drps_batch *b, struct drps_err *err)
+/* Refuses a sample with too many entries. */
+static int check_entries(const struct drps_plan_info *info, const struct drps_batch *b,
+                         struct drps_err *err)
 {
     size_t most = b->samples ? b->per_sample : 0;
     if (b->starts)
         for (size_t s = most = 0; s < b->samples; s++)
             if (b->starts[s + 1] - b->starts[s] > most) most = b->starts[s + 1] - b->starts[s];
-    if (most <= b->rows) return 0;
+    if (most <= entries_most(info, b->rows)) return 0;
     return drps_err_set(err, DRPS_E_CORRUPT, "a sample of %zu entries among %zu rows", most,
                         b->rows);
 }
@@ -562,7 +572,7 @@ int drps_plan_check_batch(const struct drps_plan_info *info, const struct drps_b
     if (b->hand_over && !drps_plan_circulates(info))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "it hands rows over in a plan where none circulate");
-    return check_entries(b, err);
+    return check_entries(info, b, err);
 }
 
 int drps_plan_check_list(const struct drps_plan_info *info, const uint32_t *ids, size_t n,
