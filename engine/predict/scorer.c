@@ -17,17 +17,18 @@ enum { DIGIT_BITS = 8, DIGITS = 64 / DIGIT_BITS, BUCKETS = 1 << DIGIT_BITS, FEW 
  */
 enum { FIRST_BYTES = 2 * sizeof(uint64_t) + 2 * sizeof(struct drps_scorer_ref) };
 
-/* Rows that a batch may have. */
-static size_t most_rows(const struct drps_model *model, size_t entries)
+/* Rows that a batch may have: no more than the model. */
+static size_t most_rows(const struct drps_modeldir_info *info, size_t entries)
 {
-    return entries + 1 + drps_model_common_rows(model);
+    const size_t rows = entries + 1 + drps_model_common_rows(&info->model);
+    return rows < info->rows ? rows : (size_t)info->rows;
 }
 
 /* What names take, then rows. */
-static size_t shared_bytes(const struct drps_model *model, size_t entries)
+static size_t shared_bytes(const struct drps_modeldir_info *info, size_t entries)
 {
     const size_t names = (entries + 1) * FIRST_BYTES;
-    const size_t rows = most_rows(model, entries) * model->dim * sizeof(float);
+    const size_t rows = most_rows(info, entries) * info->model.dim * sizeof(float);
     return names > rows ? names : rows;
 }
 
@@ -50,12 +51,13 @@ static uint64_t topic_memory(const struct drps_model *model, size_t samples)
            samples * (uint64_t)model->factors * sizeof(float);
 }
 
-uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries)
+uint64_t drps_scorer_memory(const struct drps_modeldir_info *info, size_t samples, size_t entries)
 {
+    const struct drps_model *model = &info->model;
     return topic_memory(model, samples) +
            samples * ((2 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
            entries * (sizeof(float) + 2 * sizeof(uint32_t) + (model->fields ? 2 : 0)) +
-           most_rows(model, entries) * sizeof(uint32_t) + shared_bytes(model, entries) +
+           most_rows(info, entries) * sizeof(uint32_t) + shared_bytes(info, entries) +
            drps_model_scratch_bytes(model, samples, entries + 1);
 }
 
@@ -105,8 +107,8 @@ int drps_scorer_init_rows(struct drps_scorer *s, const struct drps_scorer_rows *
     if (model->fields) s->fields = drps_array_new(entries, sizeof(*s->fields));
     s->local = drps_array_new(entries, sizeof(*s->local));
     s->rows = drps_array_new(entries, sizeof(*s->rows));
-    s->ids = drps_array_new(most_rows(model, entries), sizeof(*s->ids));
-    s->shared = drps_array_new(shared_bytes(model, entries), 1);
+    s->ids = drps_array_new(most_rows(rows->info, entries), sizeof(*s->ids));
+    s->shared = drps_array_new(shared_bytes(rows->info, entries), 1);
     s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
     if ((model->fields && !s->fields) || !s->labels || !s->weights || !s->scores || !s->starts ||
         !s->values || !s->local || !s->rows || !s->ids || !s->shared || !s->scratch)
@@ -239,6 +241,10 @@ static int number_rows(struct drps_scorer *s, size_t names, size_t *ids_n, struc
         s->ids[n] = (uint32_t)n;
     for (size_t i = 0; i < found; i++) {
         const uint32_t row = (uint32_t)s->refs[i].key;
+        if (row >= s->from.info->rows)
+            return drps_err_set(err, DRPS_E_CORRUPT,
+                                DRPS_FILE_NAMES " has row %u, and the model %llu rows", row,
+                                (unsigned long long)s->from.info->rows);
         if (n && s->ids[n - 1] >= row)
             return drps_err_set(err, DRPS_E_CORRUPT, DRPS_FILE_NAMES " gives row %u %s", row,
                                 row < common ? "a name" : "two names");

@@ -43,14 +43,14 @@ struct drps_scorer {
     uint32_t *local;  /* [entries_cap] */
     uint32_t *places; /* own: [entries_cap] which entry of the data's piece it is; NULL: not kept */
     uint32_t *rows;   /* [entries_cap] of the distinct names */
-    uint32_t *ids;    /* [entries_cap + 1] distinct rows, increasing, the intercept first */
+    uint32_t *ids;    /* distinct rows, increasing, those that every batch has first */
 
     char *shared;   /* own: the arrays below; the parameters come when the others are not needed any
                        more */
     uint64_t *keys; /* [entries_cap] */
     uint64_t *names;                      /* [entries_cap] distinct keys, increasing */
     struct drps_scorer_ref *refs, *spare; /* [entries_cap] */
-    float *params;                        /* [entries_cap + 1][dim] */
+    float *params;                        /* of ids: [][dim] */
     void *scratch;
     struct drps_batch batch; /* what was scored last; borrows the arrays above */
 
@@ -59,7 +59,7 @@ struct drps_scorer {
 };
 
 /* Returns the bytes for batches of so many samples and entries. */
-uint64_t drps_scorer_memory(const struct drps_model *model, size_t samples, size_t entries);
+uint64_t drps_scorer_memory(const struct drps_modeldir_info *info, size_t samples, size_t entries);
 
 DRPS_MUST_CHECK
 int drps_scorer_init(struct drps_scorer *s, struct drps_modeldir *md, size_t samples,

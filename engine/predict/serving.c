@@ -27,6 +27,7 @@ enum {
     MIB = 1 << 20,
     LOAD_BYTES = 8 * MIB, /* of the engine, while all is loaded */
     BATCH_BYTES = 16 * MIB /* of a batch's parameters */,
+    ENTRIES_MOST = 1 << 20, /* of a batch whose parameters are few */
     TEXT_LEAST = MIB,
     TEXT_MOST = 64 * MIB,
     PAIR_BYTES = 48, /* of a user and an item as text */
@@ -263,11 +264,20 @@ static int score_batch(struct call *c, struct drps_scorer *scorer, struct drps_e
     return 0;
 }
 
+/* Returns how many entries have rows that fit a batch's memory. A net without features has few of
+ * these, whatever a sample's entries are. */
+static size_t entries_that_fit(const struct drps_modeldir_info *info)
+{
+    const size_t fit = BATCH_BYTES / (info->model.dim * sizeof(float));
+    const uint64_t features = info->rows - drps_model_common_rows(&info->model);
+    return features > fit ? fit : ENTRIES_MOST;
+}
+
 /* Entries of a batch: of the longest sample, or as many as fit its memory. */
 static size_t entries_for(const struct call *c)
 {
     const struct drps_samples *p = &c->data.piece;
-    const size_t fit = BATCH_BYTES / (c->s->info->model.dim * sizeof(float));
+    const size_t fit = entries_that_fit(c->s->info);
     size_t longest = 1, sum = 0;
     for (size_t i = 0; i < p->n; i++) {
         const size_t most = drps_modeldata_most(&c->data, i);

@@ -18,9 +18,7 @@ enum {
 
 struct sharing {
     const struct drps_predict_options *options;
-    const struct drps_model *model;
-    uint32_t
-        sequence; /* a batch has at least one, of samples of one entry each; 0: there are none */
+    const struct drps_modeldir_info *info;
 };
 
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
@@ -31,7 +29,7 @@ static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
 static uint64_t batch_bytes(const struct sharing *p, size_t entries)
 {
     const uint64_t more = p->options->explain ? DRPS_EXPLAIN_ENTRY_BYTES + sizeof(uint32_t) : 0;
-    return drps_scorer_memory(p->model, entries / ENTRIES_OF_SAMPLE, entries) + entries * more;
+    return drps_scorer_memory(p->info, entries / ENTRIES_OF_SAMPLE, entries) + entries * more;
 }
 
 /* Returns how many entries a batch may have within so many bytes. */
@@ -49,7 +47,8 @@ static size_t entries_in(const struct sharing *p, uint64_t bytes, size_t least, 
 
 static size_t entries_least(const struct sharing *p)
 {
-    const size_t of_sequence = (size_t)p->sequence * ENTRIES_OF_SAMPLE;
+    /* A batch has a whole sequence at least, whose samples have one entry each. */
+    const size_t of_sequence = (size_t)p->info->sequences.most * ENTRIES_OF_SAMPLE;
     const size_t least = of_sequence > ENTRIES_LEAST ? of_sequence : ENTRIES_LEAST;
     return entries_in(p, BATCH_BYTES, least, least > ENTRIES_FEW ? least : ENTRIES_FEW);
 }
@@ -57,8 +56,7 @@ static size_t entries_least(const struct sharing *p)
 int drps_predict_share_out(const struct drps_predict_options *options, struct drps_modeldir *md,
                            uint64_t limit, struct drps_predict_share *out, struct drps_err *err)
 {
-    const struct drps_modeldir_info *info = drps_modeldir_info(md);
-    const struct sharing sharing = {options, &info->model, info->sequences.most}, *p = &sharing;
+    const struct sharing sharing = {options, drps_modeldir_info(md)}, *p = &sharing;
     const uint64_t model_least = drps_modeldir_memory_least(md);
     const uint64_t batch_least = batch_bytes(p, entries_least(p));
     struct drps_budget b;
