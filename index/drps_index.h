@@ -221,7 +221,8 @@ struct drps_index_options {
 
     /* Set by the run in its own copy: the algorithm of `algo` with `loss`, and the plan `base`. */
     const struct drps_algorithm *algorithm;
-    int has_fields; /* 1: entries have fields */
+    int has_fields;  /* 1: entries have fields */
+    int one_feature; /* 1: fields are all that is looked at: see struct drps_reader_options */
     const struct drps_plan *base_plan;
 
     /* The machines that make the plan together, of which this is one: each reads its own inputs,

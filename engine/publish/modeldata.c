@@ -111,6 +111,8 @@ int drps_modeldata_open(const struct drps_io *io, const char *model,
     o.hash_seed = info->hash_seed;
     o.known_classes = info->classes;
     o.fields = info->model.fields != 0;
+    o.one_feature = info->model.layers.n && !info->model.layers.has_features;
+    o.field_count = info->model.fields;
     int rc = set_sequences(info, model, &o, err);
     if (rc == 0) rc = set_columns(d, &o, err);
     if (rc == 0) rc = drps_reader_open(io, inputs, n, &o, &d->reader, err);

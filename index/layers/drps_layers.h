@@ -44,6 +44,9 @@
  * What conv and pool give is an image, and so are relu, sigmoid, tanh and dropout of one, and a sum
  * whose first input is one.
  *
+ * Where no layer is embedding, bag or linear, a feature has nothing that the net would read: all
+ * entries are of one feature, and rows, which hold the net's parameters, are 256 floats wide.
+ *
  * Sources: fm is Rendle (ICDM 2010), Eq. 3; a DeepFM is Guo et al. (IJCAI 2017); dots are Naumov et
  * al., "Deep Learning Recommendation Model" (2019); cross is Wang et al., "Deep & Cross Network"
  * (ADKDD 2017), Eq. 3; lstm is Gers, Schmidhuber and Cummins (Neural Computation 2000), with the
@@ -65,6 +68,7 @@ enum {
     DRPS_LAYER_WIDTH = 1 << 19,     /* floats of a layer, at most */
     DRPS_LAYERS_FLOATS = 256 << 20, /* parameters of all layers, at most */
     DRPS_LAYERS_WIDTH = 1 << 22,    /* floats of all layers for a sample, at most */
+    DRPS_LAYERS_DIM = 256,          /* floats of a row where no layer says it */
     DRPS_SEQUENCE_MOST = 1024,      /* samples of a sequence, at most */
     DRPS_SEQUENCE_USUAL = 64,       /* unless something else is said */
 };
@@ -124,8 +128,11 @@ struct drps_layers {
     char text[DRPS_LAYERS_TEXT];
     struct drps_layer layers[DRPS_LAYERS_MOST];
     uint32_t n;
-    uint32_t factors;  /* K; 0: no layer has any */
+    uint32_t factors;  /* K; 0: no layer has any. Of a net without features: how many make rows of
+                          DRPS_LAYERS_DIM floats */
     int has_fields;    /* 1: a layer looks at fields */
+    int has_features;  /* 1: a layer looks at features, by their weights or factors; 0: at their
+                          fields alone, so that all of them may be one */
     int has_classes;   /* 1: a layer is `full classes` */
     int has_sequences; /* 1: a layer looks at the sample before */
     /* After drps_layers_shape(): */

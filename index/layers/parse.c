@@ -323,6 +323,7 @@ static int what_it_reads(struct parser *p, const struct drps_layer *y)
     struct drps_layers *l = p->l;
     l->has_fields |= kinds[y->kind].has_fields;
     l->has_sequences |= kinds[y->kind].has_sequences;
+    l->has_features |= kinds[y->kind].has_factors || y->kind == DRPS_LAYER_LINEAR;
     if (!l->has_fields || !l->has_sequences) return 0;
     return wrong(p,
                  "%s does not go with %s: samples of a sequence have no fields; read features by "
@@ -399,6 +400,7 @@ int drps_layers_parse(struct drps_layers *l, const char *text, struct drps_err *
     memcpy(l->text, text, bytes);
     int rc = lines(&p, l->text);
     if (!rc) rc = check_whole(&p);
+    if (!l->has_features) l->factors = DRPS_LAYERS_DIM - 1;
     if (rc < 0) memset(l, 0, sizeof(*l));
     return rc;
 }

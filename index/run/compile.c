@@ -312,6 +312,8 @@ static int publish(struct index_run *r, struct drps_err *err)
     drps_parts_sum(r->parts, r->parts_n, r->result);
     if (r->info->classes)
         (void)drps_classes_text(r->info->classes, r->result->classes, sizeof(r->result->classes));
+    if (r->layers.n && drps_plan_layers(r->info, &r->layers, NULL) == 0)
+        r->result->net_parameters = r->layers.floats;
     for (uint32_t i = r->own_first; i < r->own_end && rc == 0; i++)
         rc = drps_part_save(&r->parts[i], r->io, r->fields, !drps_run_forecasts_later(r), err);
     if (rc == 0 && r->parts_n > 1 && (!r->options.ranks || !r->options.ranks->rank))

@@ -72,7 +72,6 @@ int drps_run_settle_net(struct index_run *r, struct drps_err *err)
     (void)snprintf(info->net, sizeof(info->net), "%s", r->layers.text);
     rc = drps_plan_layers(info, &r->layers, err);
     if (rc < 0) return drps_err_context(err, "%s", r->base ? "the plan's net" : r->options.net);
-    r->result->net_parameters = r->layers.floats;
     info->dim = 1 + info->factors;
     info->row_bytes = info->dim * sizeof(float) * 2;
     return 0;

@@ -685,6 +685,10 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.log = o->log;
     r.stop = o->interrupt;
     r.fields = o->has_fields;
+    r.one_feature = o->one_feature;
+    r.field_count = t->test_input  ? p->field_count
+                    : o->base_plan ? o->base_plan->info.field_count
+                                   : 0;
     r.refuse_empty = 1;
     if (drps_algorithm_draws(o->algorithm) && is_detected(o)) r.format = "ratings";
     if (drps_algorithm_draws(o->algorithm) && !o->implicit.has_least) {
@@ -738,6 +742,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
             rc = take_all(t, &a, err);
             ahead_stop(&a);
         }
+        if (!t->test_input && drps_reader_field_count(a.reader) > p->field_count)
+            p->field_count = drps_reader_field_count(a.reader);
         p->read_as = drps_reader_labels(a.reader);
         if (o->ranks)
             atomic_fetch_add(&o->ranks->read_before, atomic_exchange(&o->ranks->read_bytes, 0));

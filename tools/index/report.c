@@ -75,11 +75,23 @@ static const char *hashing(const struct drps_plan_info *i)
 
 /* ---- The first lines ---- */
 
-static void print_features(const struct drps_plan_info *i, uint64_t net_parameters)
+/* 1: the net looks at no feature. */
+static int is_one_feature(const struct drps_plan_info *i)
+{
+    struct drps_layers net;
+    return drps_layers_parse(&net, i->net, NULL) == 0 && !net.has_features;
+}
+
+static void print_features(const struct drps_plan_info *i, const struct drps_index_result *r)
 {
     const struct drps_algorithm *a = drps_algorithm_find(i->algo);
     const int rates = a && drps_algorithm_rates(a);
     const char *join = "";
+    if (i->net[0] && is_one_feature(i)) {
+        printf("a net of %s parameters, over numbers of %u fields", count(r->net_parameters),
+               i->field_count);
+        return;
+    }
     for (size_t t = 0; t < i->tables_n; t++) {
         const struct drps_table *table = &i->tables[t];
         if (table == i->tables && drps_plan_common_rows(i)) continue;
@@ -96,7 +108,7 @@ static void print_features(const struct drps_plan_info *i, uint64_t net_paramete
     if (i->hashing.bits) printf(" (hashed: %s)", hashing(i));
     if (i->net[0])
         printf(" with a weight and %u factors each, and a net of %s parameters", i->factors,
-               count(net_parameters));
+               count(r->net_parameters));
     else if (drps_plan_row_fields(i))
         printf(" with %u factors for each of %u fields", i->factors, i->field_count);
     else if (i->factors)
@@ -249,7 +261,7 @@ static void print_summary(const struct drps_index_report *report)
     if (i->expression[0]) printf("\n  loss     %s", i->expression);
     if (i->outputs) printf(", of %u outputs", i->outputs);
     printf("\n  size     ");
-    print_features(i, r->net_parameters);
+    print_features(i, r);
     if (strcmp(i->algo, "topic") == 0)
         printf(": %s\n", size(i->rows * i->row_bytes));
     else

@@ -28,7 +28,8 @@ _NET = """
     factors : int, optional
         Length of the embeddings of a net with a name. None is 16. A text has this number itself.
     fields : array of shape (n_features,), optional
-        The field of each column, from 0, for nets that look at fields: all but "mlp", and texts with `embedding` or `numbers`.
+        The field of each column, from 0, for nets that look at fields: all but "mlp", and texts with `embedding`, `numbers` or
+        `image`.
         None: each column is a field of its own, as a column of a table is. Columns of a DataFrame with categories are fields,
         too.
     l2 : float
@@ -79,7 +80,7 @@ def _read(net: Any) -> _Text:
 def _of_text(text: str, path: Optional[str]) -> _Text:
     layers = _layers(text)
     return _Text(
-        None, text, path, any(words[0] in ("embedding", "numbers") for words in layers),
+        None, text, path, any(words[0] in ("embedding", "numbers", "image") for words in layers),
         any(words[:2] == ["full", "classes"] for words in layers),
     )
 

@@ -51,6 +51,7 @@ static const struct good {
     uint32_t factors, width;
     uint64_t floats, kept;
     int has_fields, has_classes, has_sequences;
+    int is_dense; /* no layer looks at features */
     uint32_t n;
     struct want layers[LAYERS];
     uint32_t images[LAYERS][2]; /* their rows and columns */
@@ -159,10 +160,12 @@ static const struct good {
              "s = sum g h\nr = conv 3 4 3 3 s\nh = full 7 r\nscore = full classes h",
      .fields = 300,
      .outputs = 2,
+     .factors = 255,
      .width = 216 + 150 * 2 + 100 * 6 + 27 + 9,
      .floats = 2 + 95 + 30 + 243 + 196 + 16,
      .has_fields = 1,
      .has_classes = 1,
+     .is_dense = 1,
      .n = 12,
      .layers = {{DRPS_LAYER_IMAGE, 1, 108, 2, 0, 2, 0},
                 {DRPS_LAYER_CONV, 2, 30, 5, 216, 2, 5 * 18 + 5},
@@ -242,6 +245,7 @@ static void test_layers_have_the_shapes_of_the_table(void **state)
         check(g->name, 0, "has_fields", (uint64_t)g->has_fields, (uint64_t)net.has_fields);
         check(g->name, 0, "has_classes", (uint64_t)g->has_classes, (uint64_t)net.has_classes);
         check(g->name, 0, "has_sequences", (uint64_t)g->has_sequences, (uint64_t)net.has_sequences);
+        check(g->name, 0, "has_features", !g->is_dense, (uint64_t)net.has_features);
         for (int again = 0; again < 2; again++) { /* a second call finds the same */
             shape(g->name, g->fields, g->outputs);
             check(g->name, 0, "fields", g->fields, net.fields);
