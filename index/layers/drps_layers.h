@@ -147,7 +147,7 @@ DRPS_MUST_CHECK
 int drps_layers_parse(struct drps_layers *l, const char *text, struct drps_err *err);
 
 /* The same of a net that has a name, with so many factors (0: as many as it usually has).
- * DRPS_E_CONFIG: there is none of this name. */
+ * DRPS_E_CONFIG: there is none of this name, or it has no factors. */
 DRPS_MUST_CHECK
 int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
                       struct drps_err *err);

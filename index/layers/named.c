@@ -1,4 +1,5 @@
-/* Nets that have a name: each is a text in which the number of factors is still to be written. */
+/* Nets that have a name: each is a text in which the number of factors is still to be written, if
+ * it has any. */
 #include "index/layers/drps_layers.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
  * the others end in `full classes`, which is one number or one for each class. */
 static const struct net {
     const char *name;
-    uint32_t factors; /* where the caller names none */
+    uint32_t factors; /* where the caller names none; 0: it has none */
     const char *text;
 } nets[] = {
     {"mlp", 16,
@@ -76,6 +77,45 @@ static const struct net {
      "h = lstm $ h\n"
      "h = dropout 0.2 h\n"
      "score = full classes h\n"},
+    {"lenet", 0,
+     "# LeNet: LeCun et al., Proceedings of the IEEE 1998; with relu, the largest of pixels, and\n"
+     "# dropout\n"
+     "x = image 1 28 28\n"
+     "h = conv 20 5 1 0 x\n"
+     "h = relu h\n"
+     "h = pool 2 2 h\n"
+     "h = conv 50 5 1 0 h\n"
+     "h = relu h\n"
+     "h = pool 2 2 h\n"
+     "h = full 500 h\n"
+     "h = relu h\n"
+     "h = dropout 0.5 h\n"
+     "score = full classes h\n"},
+    {"alexnet", 0,
+     "# AlexNet: Krizhevsky et al., NIPS 2012; of one channel, in one piece, without local "
+     "response\n"
+     "# normalization\n"
+     "x = image 1 224 224\n"
+     "h = conv 96 11 4 2 x\n"
+     "h = relu h\n"
+     "h = pool 3 2 h\n"
+     "h = conv 256 5 1 2 h\n"
+     "h = relu h\n"
+     "h = pool 3 2 h\n"
+     "h = conv 384 3 1 1 h\n"
+     "h = relu h\n"
+     "h = conv 384 3 1 1 h\n"
+     "h = relu h\n"
+     "h = conv 256 3 1 1 h\n"
+     "h = relu h\n"
+     "h = pool 3 2 h\n"
+     "h = dropout 0.5 h\n"
+     "h = full 4096 h\n"
+     "h = relu h\n"
+     "h = dropout 0.5 h\n"
+     "h = full 4096 h\n"
+     "h = relu h\n"
+     "score = full classes h\n"},
 };
 enum { NETS = sizeof(nets) / sizeof(*nets) };
 
@@ -125,6 +165,11 @@ int drps_layers_named(struct drps_layers *l, const char *name, uint32_t factors,
     const struct net *net = find(name);
     l->n = 0;
     if (!net) return unknown(name, err);
+    if (!net->factors && factors)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the net %s looks at no feature, and so has no factors: leave their "
+                            "number out",
+                            net->name);
     if (write_text(net, factors ? factors : net->factors, text) < 0)
         return drps_err_set(err, DRPS_E_CONFIG, "the text of the net %s is too long", net->name);
     return drps_layers_parse(l, text, err);

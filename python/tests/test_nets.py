@@ -20,7 +20,16 @@ from test_estimators import frame
 
 MLP = "h = bag 64  # of all pixels\nh = relu h\nscore = full classes h"
 FM = "a = linear\nx = embedding 4\nb = fm x\nscore = sum a b\n"
-OF_CLASSES = [name for name, (_, has_classes) in nets.NAMED.items() if has_classes]
+OF_FEATURES = [name for name in nets.NAMED if name not in nets._COLUMNS]
+OF_CLASSES = [name for name in OF_FEATURES if nets.NAMED[name][1]]
+NUMBERS = "x = numbers 64\nh = full 64 x\nh = relu h\nscore = full classes h"
+IMAGES = """x = image 1 8 8
+h = conv 16 3 1 1 x
+h = relu h
+h = pool 2 2 h
+h = full 64 h
+h = relu h
+score = full classes h"""
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -55,7 +64,28 @@ def test_an_mlp_reads_digits():
     np.testing.assert_allclose(model.predict_proba(X[held]).sum(axis=1), 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("net", list(nets.NAMED))
+@pytest.mark.parametrize("net", [NUMBERS, IMAGES])
+def test_nets_of_numbers_read_digits(net):
+    X, y = load_digits(return_X_y=True)
+    X, held = X / 16, np.arange(len(y)) % 5 == 0
+    model = drps.NetClassifier(net, lr=.05, batch_size=50).fit(X[~held], y[~held])
+    assert model.score(X[held], y[held]) > .95
+    assert model.training_["rows"] < 100  # none of a pixel
+
+
+def test_a_net_of_images_takes_many_columns():
+    rng = np.random.default_rng(1)
+    y = np.arange(60) % 2
+    X = rng.random((60, 784)) * (rng.random((60, 784)) < .1)
+    X[:, :400] += y[:, None]
+    assert drps.NetClassifier("lenet", epochs=3, batch_size=10).fit(X, y).score(X, y) > .9
+    with pytest.raises(drps.SettingError, match="784 numbers, and the data has 783 fields"):
+        drps.NetClassifier("lenet").fit(X[:, 1:], y)
+    with pytest.raises(ValueError, match="784 columns are too many"):
+        drps.NetClassifier("dlrm").fit(X, y)
+
+
+@pytest.mark.parametrize("net", OF_FEATURES)
 def test_nets_with_a_name_learn_two_classes(net):
     X, y = load_breast_cancer(return_X_y=True)
     assert drps.NetClassifier(net).fit(X, y).score(X, y) > .94
@@ -71,7 +101,7 @@ def test_nets_with_a_name_learn_several_classes(net):
 
 
 @pytest.mark.parametrize("scale", [1, 1000])
-@pytest.mark.parametrize("net", [*nets.NAMED, "h = bag 16\nh = relu h\nscore = full classes h # of one\n"])
+@pytest.mark.parametrize("net", [*OF_FEATURES, "h = bag 16\nh = relu h\nscore = full classes h # of one\n"])
 def test_nets_learn_numbers(net, scale):
     X, y = load_diabetes(return_X_y=True)
     X = X * 20

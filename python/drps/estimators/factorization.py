@@ -12,10 +12,10 @@ from .linear import _documented, _STEPS
 MOST_FIELDS = 256  # that columns are taken for where nobody says which fields they are of
 
 
-def fields_of_columns(fields: Any, columns: int) -> np.ndarray:
+def fields_of_columns(fields: Any, columns: int, most: int = MOST_FIELDS) -> np.ndarray:
     """The field of each column, as the user says; None: each is a field of its own."""
     if fields is None:
-        if columns > MOST_FIELDS:
+        if columns > most:
             raise ValueError(f"fields: {columns} columns are too many for a field each: say which field each column is of")
         return np.arange(columns, dtype=np.int32)
     fields = np.asarray(fields)

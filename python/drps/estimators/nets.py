@@ -13,17 +13,21 @@ from ..errors import SettingError
 from ._base import DrpsEstimator, Samples
 from ._folder import Folder
 from ._labels import Classes, Numbers
-from .factorization import fields_of_columns
+from .factorization import MOST_FIELDS, fields_of_columns
 from .linear import _documented, _STEPS
 
 #: Nets that the library has, and whether each looks at fields, and has a score for each class.
 NAMED = {
     "mlp": (False, True), "wide-deep": (True, False), "deepfm": (True, False), "dlrm": (True, True), "dcn": (True, True),
+    "lenet": (True, True), "alexnet": (True, True),
 }
+#: How many columns data must have at least: two, or the numbers of an image.
+_COLUMNS = {"lenet": 28 * 28, "alexnet": 224 * 224}
+_MOST_NUMBERS = 65535  # fields of a sample
 
 _NET = """
     net : str or pathlib.Path
-        The name of a net: "mlp", "deepfm", "wide-deep", "dlrm" or "dcn". A string with a ``=`` is the text of a net, a line a
+        The name of a net: "mlp", "deepfm", "wide-deep", "dlrm", "dcn", "lenet" or "alexnet". A string with a ``=`` is the text of a net, a line a
         layer; a path is a file with such a text. ``docs/nets.md`` has the language.
     factors : int, optional
         Length of the embeddings of a net with a name. None is 16. A text has this number itself.
@@ -51,6 +55,7 @@ class _Text(NamedTuple):
     path: Optional[str]
     has_fields: bool
     has_classes: bool
+    has_features: bool = True  # weights or factors of their own, for each field those of its columns
 
 
 def _layers(text: str) -> list[list[str]]:
@@ -74,7 +79,7 @@ def _read(net: Any) -> _Text:
             f"net={net!r}: no net has this name; there are {', '.join(NAMED)}. "
             "The text of a net has a `=` in each line, and a file is given as a pathlib.Path"
         )
-    return _Text(net, None, None, *NAMED[net])
+    return _Text(net, None, None, *NAMED[net], has_features=net not in _COLUMNS)
 
 
 def _of_text(text: str, path: Optional[str]) -> _Text:
@@ -82,6 +87,7 @@ def _of_text(text: str, path: Optional[str]) -> _Text:
     return _Text(
         None, text, path, any(words[0] in ("embedding", "numbers", "image") for words in layers),
         any(words[:2] == ["full", "classes"] for words in layers),
+        any(words[0] in ("embedding", "bag", "linear") for words in layers),
     )
 
 
@@ -101,7 +107,8 @@ def _one_score(text: str) -> str:
 def _text_of(name: str, factors: Optional[int]) -> str:
     """The text of a net that the library has, as a plan of two samples shows it."""
     folder = Folder()
-    data = Matrix(np.eye(2), np.array([0, 1]), fields=np.arange(2))
+    columns = _COLUMNS.get(name, 2)
+    data = Matrix(np.eye(2, columns), np.array([0, 1]), fields=np.arange(columns))
     plan: dict = tools.index(data, os.path.join(folder.path, "plan"), algo=name, factors=factors)
     return plan["net"]
 
@@ -169,7 +176,7 @@ class _Nets(DrpsEstimator):
         if columns is None:
             return None
         if self._known().has_fields:
-            return fields_of_columns(self.fields, columns)
+            return fields_of_columns(self.fields, columns, MOST_FIELDS if self._known().has_features else _MOST_NUMBERS)
         if self.fields is not None:
             raise ValueError("fields: this net does not look at fields: leave them out, or take one with `embedding`")
         return None

@@ -683,6 +683,42 @@ static const struct named {
     {"lstm", 200, 1 + 200 + 2 * 800 * 401 + 201, 1, 0},
 };
 
+/* Parameters for ten classes, computed by hand. */
+static const struct of_images {
+    const char *name;
+    uint32_t fields;
+    uint64_t floats;
+    uint32_t width;
+} of_images[] = {
+    {"lenet", 784, 10 + 20 * 26 + 50 * 501 + 500 * 801 + 10 * 501,
+     784 + 2 * 11520 + 2880 + 2 * 3200 + 800 + 3 * 500 + 10},
+    {"alexnet", 50176,
+     10 + 96 * 122 + 256 * 2401 + 384 * 2305 + 384 * 3457 + 256 * 3457 + 4096 * 9217 + 4096 * 4097 +
+         10 * 4097,
+     50176 + 2 * 96 * 55 * 55 + 96 * 27 * 27 + 2 * 256 * 27 * 27 + 256 * 13 * 13 +
+         4 * 384 * 13 * 13 + 2 * 256 * 13 * 13 + 2 * 9216 + 5 * 4096 + 10},
+};
+
+static void test_layers_named_for_images(void **state)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    for (size_t i = 0; i < COUNT(of_images); i++) {
+        const struct of_images *n = &of_images[i];
+        assert_true(drps_layers_has_name(n->name));
+        assert_int_equal(drps_layers_named(&net, n->name, 0, NULL), 0);
+        check(n->name, 0, "factors", DRPS_LAYERS_DIM - 1, net.factors);
+        shape(n->name, n->fields, 10);
+        check(n->name, 0, "parameters", n->floats, net.floats);
+        check(n->name, 0, "width", n->width, net.width);
+        check(n->name, 0, "one field less", 0,
+              drps_layers_shape(&net, n->fields - 1, 10, NULL) == 0);
+        check_error(n->name, drps_layers_named(&net, n->name, 8, &err), &err, "the net ",
+                    "looks at no feature, and so has no factors");
+        drps_err_clear(&err);
+    }
+}
+
 static void check_named(const struct named *n)
 {
     static struct drps_layers again;
@@ -711,11 +747,13 @@ static void test_layers_named(void **state)
     for (size_t i = 0; i < COUNT(nameds); i++) {
         check_named(&nameds[i]);
     }
-    assert_string_equal(drps_layers_names(names), "mlp, wide-deep, deepfm, dlrm, dcn, lstm");
+    assert_string_equal(drps_layers_names(names),
+                        "mlp, wide-deep, deepfm, dlrm, dcn, lstm, lenet, alexnet");
     assert_false(drps_layers_has_name("deep"));
     assert_false(drps_layers_has_name(""));
     check_error("an unknown net", drps_layers_named(&net, "resnet", 0, &err), &err,
-                "there is no net `resnet`", "mlp, wide-deep, deepfm, dlrm, dcn, lstm");
+                "there is no net `resnet`",
+                "mlp, wide-deep, deepfm, dlrm, dcn, lstm, lenet, alexnet");
     check("an unknown net", 0, "n", 0, net.n);
     drps_err_clear(&err);
     check_error("too many factors", drps_layers_named(&net, "mlp", 524289, &err), &err,
@@ -910,6 +948,7 @@ int main(void)
         cmocka_unit_test(test_layers_most_of_a_line),
         cmocka_unit_test(test_layers_init),
         cmocka_unit_test(test_layers_named),
+        cmocka_unit_test(test_layers_named_for_images),
         cmocka_unit_test(test_layers_kinds_have_names),
         cmocka_unit_test(test_layers_any_bytes),
         cmocka_unit_test(test_layers_any_words),
