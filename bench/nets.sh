@@ -2,9 +2,12 @@
 # Nets beside the models that they are compared with.
 #   bench/nets.sh quality    the least held-out log loss of linear models, factorization machines and nets, over the same learning
 #                            rates and epochs: samples of Criteo, iPinYou and Frappe, and generated clicks
-#   bench/nets.sh digits     MNIST: accuracy of nets of one and two hidden layers, and seconds of an epoch
+#   bench/nets.sh digits     MNIST: accuracy of nets of one and two hidden layers and of LeNet, and seconds of an epoch
+#   bench/nets.sh images     AlexNet on images of its size, generated and enlarged digits: seconds of the processor for a step, beside
+#                            those of its matrix products alone, memory, and accuracy. Takes half an hour
 #   bench/nets.sh speed      DeepFM in memory, one and two threads, with the kernels that OpenBLAS takes by itself and with those for
 #                            AVX-512, which old versions take on processors of Intel alone; three runs in turn
+# DRPS_BENCH_SAMPLES: images of `images` (600).
 # DRPS_BENCH_DATA: real sets (default ../shared/data); what is missing is left out, and said. DRPS_BENCH_EPOCHS: of each run (10).
 # How fast a net trains whose embeddings do not fit: bench/relay.sh ratio --models deepfm:16.
 . "$(dirname "$0")/lib.sh"
@@ -57,6 +60,11 @@ quality() {
 
 # ---- digits ----
 
+digits_row() { # NET RATE
+    jq -r --arg net "$1" --arg lr "$2" \
+        '"| \($net) | \($lr) | \(.epochs[-1].test_accuracy) | \(.epochs[-1].test_loss * 1e5 | round / 1e5) | \([.epochs[].seconds] | sort | .[length / 2 | floor] * 100 | round / 100) |"'
+}
+
 digits() {
     local name rate
     there mnist/train-images-idx3-ubyte.xz || exit 77
@@ -70,10 +78,47 @@ digits() {
     for name in "one hidden layer of 128" "512 and 256, dropout"; do
         "$tools/drps-index" "$work/train" --test "$work/test" --algo net --net "$work/$name" --batch-size 100 -o "$work/plan" --force --quiet --no-forecast
         for rate in 0.01 0.02; do
-            train --lr "$rate" --epochs 20 | jq -r --arg net "$name" --arg lr "$rate" \
-                '"| \($net) | \($lr) | \(.epochs[-1].test_accuracy) | \(.epochs[-1].test_loss * 1e5 | round / 1e5) | \([.epochs[].seconds] | sort | .[length / 2 | floor] * 100 | round / 100) |"'
+            train --lr "$rate" --epochs 20 | digits_row "$name" "$rate"
         done
     done
+    "$tools/drps-index" "$data/mnist/train-images-idx3-ubyte.xz" --test "$data/mnist/t10k-images-idx3-ubyte.xz" --algo lenet --batch-size 100 \
+        -o "$work/plan" --force --quiet --no-forecast
+    train --lr 0.015 --epochs 20 | digits_row LeNet 0.015
+}
+
+# ---- images ----
+
+# user COMMAND...: seconds of the processor that it takes
+user() {
+    local TIMEFORMAT=%U
+    { time "$@" >"$work/out" 2>"$work/said"; } 2>&1
+}
+
+images_row() { # NAME: $work/train-..., $work/test-...
+    local of_one of_two steps=$((samples / 16)) epochs=8
+    "$tools/drps-index" "$work/train-images-idx3-ubyte" --test "$work/test-images-idx3-ubyte" --algo alexnet --batch-size 16 -o "$work/plan" \
+        --force --quiet --no-forecast
+    of_one=$(user train --lr 0.0003 --epochs 1) of_two=$(user train --lr 0.0003 --epochs 2)
+    train --lr 0.0003 --epochs $epochs >"$work/trained"
+    jq -r --arg name "$1" --arg step "$(awk -v a="$of_one" -v b="$of_two" -v n=$steps 'BEGIN { print (b - a) / n }')" --arg products "$products" \
+        '"| \($name) | \($step) | \($products) | \(.peak_rss_bytes / 1073741824 * 100 | round / 100) GiB | \(.epochs[0].test_accuracy) | \(.epochs[-1].test_accuracy) |"' \
+        "$work/trained"
+}
+
+images() {
+    local samples=${DRPS_BENCH_SAMPLES:-600} products
+    local mnist=("$data/mnist/train-images-idx3-ubyte.xz" "$data/mnist/train-labels-idx1-ubyte.xz")
+    local tests=("$data/mnist/t10k-images-idx3-ubyte.xz" "$data/mnist/t10k-labels-idx1-ubyte.xz")
+    products=$("$tools/bench_net_products" alexnet 50176 10 16 | cut -d ' ' -f 1)
+    echo "| images | seconds of a step | of its products alone | memory | accuracy on test samples after 1 epoch | after 8 |"
+    echo "| --- | --- | --- | --- | --- | --- |"
+    "$root/bench/images.py" stripes "$samples" 1 "$work/train"
+    "$root/bench/images.py" stripes 100 2 "$work/test"
+    images_row "stripes"
+    there mnist/train-images-idx3-ubyte.xz || return 0
+    "$root/bench/images.py" enlarge 8 "$samples" "${mnist[@]}" "$work/train"
+    "$root/bench/images.py" enlarge 8 100 "${tests[@]}" "$work/test"
+    images_row "MNIST, enlarged"
 }
 
 # ---- speed ----
@@ -104,5 +149,6 @@ speed() {
 case ${1:-} in
     quality | speed) $1 | tables "nets-$1" ;;
     digits) digits | tables nets-digits 2 ;;
-    *) echo "usage: bench/nets.sh quality|digits|speed" >&2; exit 2 ;;
+    images) images | tables nets-images ;;
+    *) echo "usage: bench/nets.sh quality|digits|images|speed" >&2; exit 2 ;;
 esac
