@@ -57,8 +57,8 @@ struct drps_runs_config {
                              so that free ones lie side by side. It grows where that is too little.
                              Below UINT32_MAX */
     uint32_t runs;        /* live at a time, at most, without the queue; >= DRPS_RUNS_LEAST */
-    uint32_t spare; /* drps_runs_merge_some() begins a merge when only so many more runs may live;
-                       0: it begins none */
+    uint32_t spare; /* drps_runs_merge_some() begins a merge when only so many more runs may live,
+                       if it is two at least; 0: it begins none */
     uint64_t run_bytes; /* that a run usually has: drps_runs_merge_some() reckons with it */
     uint32_t ahead;     /* chunks of memory to read ahead, besides one for each run; >= 1 */
     uint32_t behind;    /* chunks of memory to fill and write; >= write_chunks + 2: a run, the queue

@@ -158,7 +158,8 @@ int drps_runs_merge_some(struct drps_runs *r, struct drps_err *err)
     const uint64_t added = r->added;
     r->added = 0;
     if (!r->merging.at) {
-        if (live + r->config.spare < r->config.runs || live == r->config.runs) return 0;
+        /* What is merged to takes a place, and so may a run that is being written now. */
+        if (live + r->config.spare < r->config.runs || live + 2 > r->config.runs) return 0;
         begin(r);
     }
     int rc = move(r, owed(r, added), err);

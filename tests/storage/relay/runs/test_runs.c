@@ -387,6 +387,32 @@ static void test_chunks_are_read_ahead_of_merging(void **state)
     drps_runs_close(r);
 }
 
+/* What is merged to and a run that is being written need a place each, also when merging ends. */
+static void test_merging_begins_while_there_is_room(void **state)
+{
+    enum { N = DRPS_RUNS_LEAST };
+    for (int live = N - 2; live < N; live++) {
+        struct drps_runs_config c = model_config(*state);
+        struct drps_err err = DRPS_ERR_INIT;
+        c.runs = N;
+        struct drps_runs *r = open_runs(&c);
+        for (int i = 0; i < live; i++)
+            add_run(r, 1, 20, 10);
+        assert_ok(drps_runs_begin(r, &err), &err);
+        assert_ok(drps_runs_add(r, 1, rows, frames_up_to(10), 10, &err), &err);
+        r->added = 0;
+        assert_ok(drps_runs_merge_some(r, &err), &err);
+        assert_int_equal(r->merging.at != 0, live == N - 2);
+        assert_ok(drps_runs_end(r, &err), &err);
+        assert_ok(drps_runs_stop_merging(r, &err), &err);
+        assert_in_range(drps_runs_live(r), N - 1, N);
+        add_run(r, 1, 20, 10);
+        drps_runs_close(r);
+        scratch_end(*state);
+        scratch_begin(*state);
+    }
+}
+
 /* Merging is spread over the runs that are written until it has to be done, so that none waits for
  * it, and as much is merged for each of them. */
 static void test_merging_keeps_up_with_writing(void **state)
@@ -571,6 +597,7 @@ int main(void)
         WITH_SCRATCH(test_chunks_are_read_ahead),
         WITH_SCRATCH(test_chunks_are_read_ahead_beside_merging_at_once),
         WITH_SCRATCH(test_chunks_are_read_ahead_of_merging),
+        WITH_SCRATCH(test_merging_begins_while_there_is_room),
         WITH_SCRATCH(test_merging_keeps_up_with_writing),
         WITH_SCRATCH(test_merging_keeps_up_with_short_runs),
         WITH_SCRATCH(test_a_saved_file_is_only_read),
