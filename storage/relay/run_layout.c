@@ -25,8 +25,7 @@ enum {
     AHEAD_SHARE = 3,   /* and one of the rest for what is read ahead of need */
     AHEAD_MOST = 8 << 20,
     RUNS_MOST = 4096,
-    SPREAD_LEAST = 64,  /* fewer runs are merged late, as then fewer of their rows are left */
-    SPARE_SHARE = 16,   /* one part of so many of the runs is left when merging begins */
+    SPARE_SHARE = 8,    /* one part of so many of the runs is left when merging begins */
     FILE_SHARE = 4,     /* the file has room for all rows, and for one part of so many more */
     HEADER_BYTES = 3,   /* of a section: few rows have one of their own */
     WINDOW_EXTRA = 300, /* its list of rows and the last block there; counts, statistics */
@@ -76,7 +75,7 @@ static struct drps_run_layout lay_out(uint64_t bytes, size_t chunk, uint64_t row
         .chunk_bytes = chunk, .ahead = (uint32_t)ahead, .behind = (uint32_t)behind};
     if (runs < DRPS_RUNS_LEAST) return l;
     l.runs = (uint32_t)clamp(runs, 0, useful);
-    l.spare = l.runs < SPREAD_LEAST ? 0 : l.runs / SPARE_SHARE;
+    l.spare = l.runs / SPARE_SHARE + 1;
     l.write_chunks = (uint32_t)clamp(clamp(wanted, 1, (behind - 2) / (WRITES_BEHIND - 1)), 1,
                                      DRPS_AIO_PIECES_MAX);
     l.file_chunks = file_chunks(rows, row_bytes, chunk, l.runs);

@@ -93,8 +93,9 @@ DRPS_MUST_CHECK
 int drps_runs_end(struct drps_runs *r, struct drps_err *err);
 
 /* Begin to merge runs, or go on with it, when nearly as many live as there may be: as far as keeps
- * up with the runs that were written since the last call. Without these calls drps_runs_begin()
- * merges all that is needed at once. */
+ * up with the runs that were written since the last call, but no further than the disk has read
+ * what is merged. The next calls make up for that. Without these calls, and when as many live as
+ * there may be, drps_runs_begin() merges all that is needed at once. */
 DRPS_MUST_CHECK
 int drps_runs_merge_some(struct drps_runs *r, struct drps_err *err);
 

@@ -69,6 +69,7 @@ struct drps_runs_read {
 struct drps_runs_merging {
     uint32_t at; /* 0: none are */
     uint32_t n;
+    uint64_t owed; /* bytes to be merged by now, that were not read in time */
     uint64_t room; /* bytes of runs that may be written until all is to be merged, where a run has
                       config.run_bytes */
 };

@@ -80,14 +80,32 @@ static int move_section(struct drps_runs *r, uint32_t i, struct drps_err *err)
     return rc == 0 ? drps_runs_end_section(r, i, &gone, err) : rc;
 }
 
-/* Merge so many bytes, or all. */
-static int move(struct drps_runs *r, uint64_t bytes, struct drps_err *err)
+/* Whether the disk still reads what run i has left of its section, or the header of its next one.
+ * Where there is no memory to ask for all of a section, merging has to wait for the rest. */
+static int is_coming(const struct drps_runs *r, uint32_t i)
+{
+    const struct drps_run *run = &r->runs[i];
+    uint64_t end = run->at + (run->left ? run->left * r->config.row_bytes : 1);
+    int32_t b = run->first;
+    if (b == DRPS_RUNS_NONE) return 1;
+    for (; b != DRPS_RUNS_NONE && r->reads[b].there; b = r->reads[b].next) {
+        const uint32_t bytes = r->map.bytes[r->reads[b].chunk];
+        if (end <= bytes) return 0;
+        end -= bytes;
+    }
+    return b != DRPS_RUNS_NONE;
+}
+
+/* Merge so many bytes, or all; where it may not wait for the disk, no more than was read. */
+static int move(struct drps_runs *r, uint64_t bytes, int may_wait, struct drps_err *err)
 {
     const uint64_t before = r->merged_bytes;
     int rc = 0;
     while (r->merging.n && r->merged_bytes - before < bytes && rc == 0) {
         ask_ahead(r);
-        rc = move_section(r, next_of(r, r->needs), err);
+        const uint32_t i = next_of(r, r->needs);
+        if (!may_wait && is_coming(r, i)) break;
+        rc = move_section(r, i, err);
     }
     r->turn = 0;
     return rc == 0 && !r->merging.n ? drps_runs_stop_merging(r, err) : rc;
@@ -127,7 +145,7 @@ int drps_runs_stop_merging(struct drps_runs *r, struct drps_err *err)
 int drps_runs_merge(struct drps_runs *r, struct drps_err *err)
 {
     if (!r->merging.at) begin(r);
-    return move(r, UINT64_MAX, err);
+    return move(r, UINT64_MAX, 1, err);
 }
 
 int drps_runs_begin(struct drps_runs *r, struct drps_err *err)
@@ -152,6 +170,17 @@ static uint64_t owed(struct drps_runs *r, uint64_t added)
     return m->room ? (uint64_t)((double)all * ((double)added / (double)room)) : UINT64_MAX;
 }
 
+/* Merge what is owed and was read; the rest stays owed. */
+static int move_owed(struct drps_runs *r, struct drps_err *err)
+{
+    const uint64_t before = r->merged_bytes, owed = r->merging.owed;
+    int rc = drps_runs_reap(r, 0, err);
+    if (rc == 0) rc = move(r, owed, 0, err);
+    const uint64_t moved = r->merged_bytes - before;
+    r->merging.owed = r->merging.at && moved < owed ? owed - moved : 0;
+    return rc == 0 ? drps_runs_submit(r, err) : rc;
+}
+
 int drps_runs_merge_some(struct drps_runs *r, struct drps_err *err)
 {
     const uint32_t live = drps_runs_live(r);
@@ -162,6 +191,7 @@ int drps_runs_merge_some(struct drps_runs *r, struct drps_err *err)
         if (live + r->config.spare < r->config.runs || live + 2 > r->config.runs) return 0;
         begin(r);
     }
-    int rc = move(r, owed(r, added), err);
-    return rc == 0 ? drps_runs_submit(r, err) : rc;
+    const uint64_t more = owed(r, added);
+    r->merging.owed += more < UINT64_MAX - r->merging.owed ? more : UINT64_MAX - r->merging.owed;
+    return move_owed(r, err);
 }

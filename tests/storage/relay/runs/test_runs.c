@@ -387,6 +387,16 @@ static void test_chunks_are_read_ahead_of_merging(void **state)
     drps_runs_close(r);
 }
 
+/* Merge what is owed, which what was not read yet would put off. */
+static void merge_owed(struct drps_runs *r)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    do {
+        assert_ok(drps_runs_merge_some(r, &err), &err);
+        assert_ok(drps_runs_await_all(r, &err), &err);
+    } while (r->merging.owed);
+}
+
 /* What is merged to and a run that is being written need a place each, also when merging ends. */
 static void test_merging_begins_while_there_is_room(void **state)
 {
@@ -413,6 +423,39 @@ static void test_merging_begins_while_there_is_room(void **state)
     }
 }
 
+/* What is not there yet is merged by a later call, and by the next run at the latest. */
+static void test_merging_waits_for_no_read(void **state)
+{
+    enum { N = DRPS_RUNS_LEAST, MERGED = 3, RUN_BYTES = 29 * PER_CHUNK * ROW };
+    struct drps_runs_config c = model_config(*state);
+    struct drps_err err = DRPS_ERR_INIT;
+    c.runs = N;
+    c.spare = 2;
+    c.run_bytes = 2 * RUN_BYTES;
+    struct drps_runs *r = open_runs(&c);
+    for (int i = 0; i < N - 2; i++)
+        add_run(r, 1, 30, PER_CHUNK);
+    assert_ok(drps_runs_await_all(r, &err), &err);
+    r->added = RUN_BYTES;
+    assert_ok(drps_runs_merge_some(r, &err), &err); /* it begins to read */
+    assert_int_equal(r->merging.n, MERGED);
+    assert_int_equal(drps_runs_merged_bytes(r), 0);
+    const uint64_t owed = r->merging.owed;
+    assert_true(owed >= MERGED * RUN_BYTES / 2);
+    assert_ok(drps_runs_await_all(r, &err), &err);
+    assert_ok(drps_runs_merge_some(r, &err), &err); /* as much as was read */
+    assert_true(drps_runs_merged_bytes(r) > 0);
+    assert_int_equal(drps_runs_merged_bytes(r) + r->merging.owed, owed);
+    merge_owed(r);
+    assert_int_equal(r->merging.owed, 0);
+    assert_true(r->merging.n > 0 && drps_runs_merged_bytes(r) < MERGED * RUN_BYTES);
+    add_run(r, 1, 30, PER_CHUNK);
+    add_run(r, 1, 30, PER_CHUNK); /* there is no place: all is merged */
+    assert_int_equal(r->merging.at, 0);
+    assert_int_equal(drps_runs_merged_bytes(r), MERGED * RUN_BYTES);
+    drps_runs_close(r);
+}
+
 /* Merging is spread over the runs that are written until it has to be done, so that none waits for
  * it, and as much is merged for each of them. */
 static void test_merging_keeps_up_with_writing(void **state)
@@ -428,7 +471,7 @@ static void test_merging_keeps_up_with_writing(void **state)
     struct drps_runs *r = open_runs(&c);
     for (int i = 0; i < N - N / 16 - 1; i++) {
         add_run(r, 1, 1 + WINDOWS, 10);
-        assert_ok(drps_runs_merge_some(r, &err), &err);
+        merge_owed(r);
     }
     assert_int_equal(r->merging.at, 0);
     for (int i = 0; i < 4; i++) { /* the first of these is the last without merging */
@@ -437,13 +480,13 @@ static void test_merging_keeps_up_with_writing(void **state)
             const uint64_t before = drps_runs_merged_bytes(r);
             assert_ok(drps_runs_add(r, w, rows, frames_up_to(10), 10, &err), &err);
             assert_int_equal(drps_runs_merged_bytes(r), before);
-            assert_ok(drps_runs_merge_some(r, &err), &err);
+            merge_owed(r);
             const uint64_t now = drps_runs_merged_bytes(r) - before;
             if (i && r->merging.at && now < least) least = now;
             if (now > most) most = now;
         }
         assert_ok(drps_runs_end(r, &err), &err);
-        assert_ok(drps_runs_merge_some(r, &err), &err);
+        merge_owed(r);
     }
     assert_int_equal(r->merging.at, 0);
     assert_int_equal(drps_runs_live(r), N - MERGED);
@@ -457,7 +500,6 @@ static void test_merging_keeps_up_with_short_runs(void **state)
 {
     enum { N = 64, MERGED = 16 };
     struct drps_runs_config c = model_config(*state);
-    struct drps_err err = DRPS_ERR_INIT;
     c.runs = N;
     c.spare = N / 16;
     c.run_bytes = 20 * 10 * ROW;
@@ -466,11 +508,11 @@ static void test_merging_keeps_up_with_short_runs(void **state)
     for (int i = 0; i < N - N / 16; i++)
         add_run(r, 1, 21, 10);
     r->added = 0;
-    assert_ok(drps_runs_merge_some(r, &err), &err);
+    merge_owed(r);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(r->merging.n, MERGED);
         add_run(r, 1, 2, 1);
-        assert_ok(drps_runs_merge_some(r, &err), &err);
+        merge_owed(r);
     }
     assert_int_equal(r->merging.at, 0);
     assert_int_equal(drps_runs_live(r), N - MERGED);
@@ -598,6 +640,7 @@ int main(void)
         WITH_SCRATCH(test_chunks_are_read_ahead_beside_merging_at_once),
         WITH_SCRATCH(test_chunks_are_read_ahead_of_merging),
         WITH_SCRATCH(test_merging_begins_while_there_is_room),
+        WITH_SCRATCH(test_merging_waits_for_no_read),
         WITH_SCRATCH(test_merging_keeps_up_with_writing),
         WITH_SCRATCH(test_merging_keeps_up_with_short_runs),
         WITH_SCRATCH(test_a_saved_file_is_only_read),
