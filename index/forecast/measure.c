@@ -195,7 +195,10 @@ static int count_written(struct measuring *m, size_t i, struct drps_window_measu
     for (size_t w = 0; w < cut->n; w++)
         moves->room[w] = frames > cut->pairs[w] ? frames - cut->pairs[w] : 0;
     out->cut = cut->result;
-    int rc = drps_moves_written(moves, frames < m->options->rows ? frames : 0, &out->rows_sent);
+    const struct drps_window_source windows = {.windows = (uint32_t)cut->n};
+    const struct drps_store_config config = {
+        .rows = m->options->rows, .row_bytes = (size_t)m->options->row_bytes, .windows = &windows};
+    int rc = drps_relay_forecast_sent(&config, &out->share, moves, frames, &out->rows_sent);
     return rc == 0 ? 0 : drps_err_set(err, rc, "no memory for %zu windows", cut->n);
 }
 

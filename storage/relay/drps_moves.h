@@ -12,6 +12,10 @@
 #include "base/drps_err.h"
 #include "storage/drps_store.h"
 
+/* Shares of the frames that may leave together: large ones make few runs, small ones let rows wait
+ * longer. */
+enum { DRPS_RELAY_SPILL_SMALL = 8, DRPS_RELAY_SPILL_LARGE = 4 };
+
 /* How many rows leave each window, by use distance: the windows until their next use. */
 struct drps_moves {
     uint32_t windows, most; /* use distances up to `most` are counted one by one */
@@ -42,17 +46,19 @@ int drps_moves_read(struct drps_moves *m, const struct drps_window_source *sourc
  * Simulate an epoch after the first. Rows of distances longer than `most` count as written.
  *
  * frames    of the store; 0 if all rows fit, and nothing is written
+ * share     as of drps_relay_spill_rows()
  * rows_out  how many rows an epoch writes, those that are merged not counted twice
  * Returns 0 or -ENOMEM.
  */
 DRPS_MUST_CHECK
-int drps_moves_written(const struct drps_moves *m, uint64_t frames, uint64_t *rows_out);
+int drps_moves_written(const struct drps_moves *m, uint64_t frames, unsigned share,
+                       uint64_t *rows_out);
 
-/* Returns how many rows leave together, at least, when memory is full. */
-static inline uint64_t drps_relay_spill_rows(uint64_t frames)
+/* Returns how many rows leave together, at least, when memory is full: one part of `share` of the
+ * frames. They become a run. */
+static inline uint64_t drps_relay_spill_rows(uint64_t frames, unsigned share)
 {
-    enum { SPILL_SHARE = 8 };
-    return frames / SPILL_SHARE + 1;
+    return frames / share + 1;
 }
 
 /* 1: with so few free frames, rows that are used once an epoch leave at once. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "storage/drps_store.h"
+#include "storage/relay/drps_moves.h"
 
 /* How a relay store shares memory_bytes: budget_bytes, buffer_bytes and scan_bytes together. */
 struct drps_relay_share {
@@ -66,6 +67,16 @@ uint64_t drps_relay_chunk(uint64_t seek_bytes);
  */
 uint64_t drps_relay_forecast_chunk(const struct drps_store_config *config, uint64_t frames,
                                    uint64_t rows_sent);
+
+/*
+ * Counts the rows that a store sends in an epoch which has frames for so many rows: of the usual
+ * share, on a disk without seeks. `share` is that of drps_relay_share_frames(). Of config, rows,
+ * row_bytes and windows->windows are used. -ENOMEM.
+ */
+DRPS_MUST_CHECK
+int drps_relay_forecast_sent(const struct drps_store_config *config,
+                             const struct drps_relay_share *share, const struct drps_moves *moves,
+                             uint64_t frames, uint64_t *rows_out);
 
 /* ---- Saved stores ---- */
 

@@ -130,9 +130,24 @@ uint64_t drps_relay_forecast_chunk(const struct drps_store_config *config, uint6
     struct drps_run_layout layout;
     drps_relay_share_frames(frames, config->rows, config->step.rows, config->row_bytes, &share);
     const uint64_t buffers = buffers_beside(share.budget_bytes + share.scan_bytes, config);
-    const uint64_t runs = rows_sent / drps_relay_spill_rows(frames);
+    const uint64_t runs = rows_sent / drps_relay_spill_rows(frames, DRPS_RELAY_SPILL_SMALL);
     return drps_run_layout_choose(config, buffers, runs, &layout, NULL) < 0 ? DRPS_AIO_ALIGN
                                                                             : layout.chunk_bytes;
+}
+
+/* Buffers that have no layout are those of a store that takes the least of them, whose rows leave
+ * in small shares. */
+int drps_relay_forecast_sent(const struct drps_store_config *config,
+                             const struct drps_relay_share *share, const struct drps_moves *moves,
+                             uint64_t frames, uint64_t *rows_out)
+{
+    struct drps_spill_plan plan;
+    const uint64_t buffers = buffers_beside(share->budget_bytes + share->scan_bytes, config);
+    int rc = drps_relay_plan_spills(config, buffers, moves, frames, &plan, NULL);
+    *rows_out = plan.rows_sent;
+    if (rc != DRPS_E_MEMORY_BUDGET) return rc;
+    return drps_moves_written(moves, frames < config->rows ? frames : 0, DRPS_RELAY_SPILL_SMALL,
+                              rows_out);
 }
 
 /* ---- Looking at a saved store ---- */

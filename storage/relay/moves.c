@@ -56,7 +56,7 @@ int drps_moves_read(struct drps_moves *m, const struct drps_window_source *sourc
 /* The store's memory. Windows are numbered on over epochs. */
 struct memory {
     const struct drps_moves *m;
-    uint64_t frames;
+    uint64_t frames, spill_rows;
     uint64_t *waiting; /* own: [windows] rows that wait for each window */
     uint64_t waiting_n, written;
     uint64_t first, next, last; /* windows of the run that is being written; none if next > last */
@@ -84,7 +84,7 @@ static void close_window(struct memory *s, uint64_t q, uint64_t room)
 /* Begin a run before window q opens, as spill.c does. */
 static void begin_run(struct memory *s, uint64_t q)
 {
-    const uint64_t usual = drps_relay_spill_rows(s->frames);
+    const uint64_t usual = s->spill_rows;
     uint64_t n = 0;
     s->last = q + s->m->windows - 2;
     for (s->first = s->last + 1; n < usual && s->first > q + 1;)
@@ -114,9 +114,11 @@ static void open_window(struct memory *s, uint64_t q, uint64_t room)
     end_run_in_time(s, q);
 }
 
-int drps_moves_written(const struct drps_moves *m, uint64_t frames, uint64_t *rows_out)
+int drps_moves_written(const struct drps_moves *m, uint64_t frames, unsigned share,
+                       uint64_t *rows_out)
 {
-    struct memory s = {.m = m, .frames = frames, .next = 1};
+    struct memory s = {
+        .m = m, .frames = frames, .spill_rows = drps_relay_spill_rows(frames, share), .next = 1};
     *rows_out = 0;
     if (!frames) return 0;
     s.waiting = calloc(m->windows, sizeof(*s.waiting));

@@ -202,7 +202,7 @@ static int open_runs(struct drps_relay *st, struct drps_err *err)
         .file_chunks = st->layout.file_chunks,
         .runs = st->layout.runs,
         .spare = st->layout.spare,
-        .run_bytes = drps_relay_spill_rows(st->frames) * st->config.row_bytes,
+        .run_bytes = st->spill_rows * st->config.row_bytes,
         .ahead = st->looking ? st->layout.ahead / LOOK_AHEAD + 1 : st->layout.ahead,
         .behind = st->layout.behind,
         .write_chunks = st->layout.write_chunks,
@@ -248,31 +248,50 @@ static int read_summed(void *ctx, uint32_t w, struct drps_store_window *out, uin
     return rc;
 }
 
-/* Read all windows: sum them up, and find out how many rows an epoch writes. Counts use the memory
- * of the buffers meanwhile. */
-static int survey(struct drps_relay *st, struct drps_err *err)
+static int no_memory_to_count(struct drps_err *err)
+{
+    return drps_err_set(err, -ENOMEM, "no memory to count the rows that move");
+}
+
+/* Read all windows: sum them up, and count the rows that leave each of them for which other. */
+static int survey(struct drps_relay *st, struct drps_moves *moves, struct drps_err *err)
 {
     struct summed s = {.inner = &st->source, .sum = drps_summer_new()};
     struct drps_window_source source = st->source;
-    struct drps_moves moves = {0};
     source.ctx = &s;
     source.read = read_summed;
-    int rc = s.sum ? drps_moves_init(&moves, source.windows, st->share.buffer_bytes) : -ENOMEM;
-    if (rc == 0) rc = drps_moves_read(&moves, &source, st->frames, &st->prev, err);
-    const uint64_t frames = st->frames < st->config.rows ? st->frames : 0;
-    if (rc == 0) rc = drps_moves_written(&moves, frames, &st->stats.rows_sent);
-    if (rc == -ENOMEM) (void)drps_err_set(err, rc, "no memory to count the rows that move");
-    st->windows_sum = s.sum ? drps_summer_value(s.sum) : 0;
+    if (!s.sum || drps_moves_init(moves, source.windows, st->share.buffer_bytes) < 0) {
+        drps_summer_free(s.sum);
+        return no_memory_to_count(err);
+    }
+    int rc = drps_moves_read(moves, &source, st->frames, &st->prev, err);
+    st->windows_sum = drps_summer_value(s.sum);
     st->epoch_steps = s.steps;
     drps_summer_free(s.sum);
-    drps_moves_destroy(&moves);
     return rc;
 }
 
-static int choose_layout(struct drps_relay *st, struct drps_err *err)
+static int choose_layout(struct drps_relay *st, const struct drps_moves *moves,
+                         struct drps_err *err)
 {
-    const uint64_t runs = st->stats.rows_sent / drps_relay_spill_rows(st->frames);
-    return drps_run_layout_choose(&st->config, st->share.buffer_bytes, runs, &st->layout, err);
+    struct drps_spill_plan plan;
+    int rc =
+        drps_relay_plan_spills(&st->config, st->share.buffer_bytes, moves, st->frames, &plan, err);
+    if (rc == -ENOMEM) return no_memory_to_count(err);
+    st->stats.rows_sent = plan.rows_sent;
+    st->spill_rows = plan.spill_rows;
+    st->layout = plan.layout;
+    return rc;
+}
+
+/* Counts use the memory of the buffers meanwhile. */
+static int find_layout(struct drps_relay *st, struct drps_err *err)
+{
+    struct drps_moves moves = {0};
+    int rc = survey(st, &moves, err);
+    if (rc == 0) rc = choose_layout(st, &moves, err);
+    drps_moves_destroy(&moves);
+    return rc;
 }
 
 /* Find the window that has config.first_step. */
@@ -325,8 +344,7 @@ static int open_parts(struct drps_relay *st, struct drps_err *err)
     if (allocate(st) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %llu rows of %zu bytes",
                             (unsigned long long)st->frames, st->config.row_bytes);
-    rc = survey(st, err);
-    if (rc == 0) rc = choose_layout(st, err);
+    rc = find_layout(st, err);
     if (rc == 0 && st->restore) rc = drps_relay_restore_place(st, err);
     if (rc < 0) return rc;
     st->all_windows = windows_to_run(st);

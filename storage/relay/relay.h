@@ -88,6 +88,7 @@ struct drps_relay {
     char *rows; /* own: [frames][row_bytes] */
     size_t rows_bytes;
     uint64_t frames;
+    uint64_t spill_rows;              /* that leave together, at least, when memory is full */
     uint64_t *free_frames;            /* own: bit f: frame f holds no row */
     uint64_t free_n;                  /* so many do */
     struct drps_relay_window open[2]; /* window q at q % 2 */

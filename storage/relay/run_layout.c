@@ -106,11 +106,11 @@ int drps_run_layout_choose(const struct drps_store_config *config, uint64_t buff
         config->chunk_bytes ? config->chunk_bytes : (size_t)drps_relay_chunk(seek_bytes);
     double least = INFINITY;
     for (size_t chunk = CHUNK_LEAST; chunk <= most; chunk *= 2) {
-        const struct drps_run_layout l =
+        struct drps_run_layout l =
             lay_out(bytes, chunk, config->rows, config->row_bytes, seek_bytes, runs);
-        const double cost = cost_of(&l, runs, seek_bytes);
-        if (cost >= least) continue;
-        least = cost;
+        l.cost = cost_of(&l, runs, seek_bytes);
+        if (l.cost >= least) continue;
+        least = l.cost;
         *out = l;
     }
     if (isfinite(least)) return 0;
@@ -121,6 +121,30 @@ int drps_run_layout_choose(const struct drps_store_config *config, uint64_t buff
                         (unsigned long long)drps_run_layout_least(config->windows->windows,
                                                                   config->rows, config->row_bytes),
                         (unsigned long long)buffer_bytes);
+}
+
+int drps_relay_plan_spills(const struct drps_store_config *config, uint64_t buffer_bytes,
+                           const struct drps_moves *moves, uint64_t frames,
+                           struct drps_spill_plan *out, struct drps_err *err)
+{
+    static const unsigned shares[] = {DRPS_RELAY_SPILL_SMALL, DRPS_RELAY_SPILL_LARGE};
+    double least = INFINITY;
+    *out = (struct drps_spill_plan){0};
+    for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++) {
+        struct drps_spill_plan plan = {.spill_rows = drps_relay_spill_rows(frames, shares[i])};
+        int rc = drps_moves_written(moves, frames < config->rows ? frames : 0, shares[i],
+                                    &plan.rows_sent);
+        if (rc < 0) return rc;
+        const uint64_t runs = plan.rows_sent / plan.spill_rows;
+        rc = drps_run_layout_choose(config, buffer_bytes, runs, &plan.layout, err);
+        if (rc < 0) return rc;
+        const double cost = (double)plan.rows_sent * plan.layout.cost;
+        if (cost >= least) continue;
+        least = cost;
+        *out = plan;
+        if (runs <= plan.layout.runs) break; /* none is merged */
+    }
+    return 0;
 }
 
 uint64_t drps_run_layout_least(uint64_t windows, uint64_t rows, size_t row_bytes)

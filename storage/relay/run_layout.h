@@ -10,6 +10,7 @@
 
 #include "base/drps_err.h"
 #include "storage/drps_store.h"
+#include "storage/relay/drps_moves.h"
 
 /* Bytes of the buffers that are set aside for what is kept for each window; where windows are more
  * than this suffices for, it takes more of the buffers. */
@@ -23,6 +24,7 @@ struct drps_run_layout {
     uint32_t behind;       /* chunks that are filled and written */
     uint32_t write_chunks; /* written by one request, at most */
     uint64_t file_chunks;  /* of the run file */
+    double cost;           /* bytes moved, or as good as moved, for each that is written once */
 };
 
 /* The cheapest layout in buffer_bytes, which also have what is kept for each window, on a disk of
@@ -30,6 +32,21 @@ struct drps_run_layout {
 DRPS_MUST_CHECK
 int drps_run_layout_choose(const struct drps_store_config *config, uint64_t buffer_bytes,
                            uint64_t runs, struct drps_run_layout *out, struct drps_err *err);
+
+/* How many rows leave memory together, at least, and what follows from it. */
+struct drps_spill_plan {
+    uint64_t spill_rows;
+    uint64_t rows_sent; /* of an epoch */
+    struct drps_run_layout layout;
+};
+
+/* Choose how many rows leave together, and the layout for that many runs: more where that costs
+ * less, with those that are then not merged. moves are of a store with so many frames. -ENOMEM;
+ * others as of drps_run_layout_choose(). */
+DRPS_MUST_CHECK
+int drps_relay_plan_spills(const struct drps_store_config *config, uint64_t buffer_bytes,
+                           const struct drps_moves *moves, uint64_t frames,
+                           struct drps_spill_plan *out, struct drps_err *err);
 
 /* Buffers of so many bytes have a layout for that many windows, or fewer, on any disk. */
 uint64_t drps_run_layout_least(uint64_t windows, uint64_t rows, size_t row_bytes);

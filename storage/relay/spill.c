@@ -25,7 +25,7 @@ int drps_relay_end_run(struct drps_relay *st, struct drps_err *err)
 static int begin_run(struct drps_relay *st, uint64_t q, struct drps_err *err)
 {
     const uint64_t last = q + st->source.windows - 2; /* windows up to q - 2 have closed */
-    const uint64_t usual = drps_relay_spill_rows(st->frames);
+    const uint64_t usual = st->spill_rows;
     uint64_t n = 0, window = last + 1;
     while (n < usual && window > q + 1)
         n += drps_waiting_count(st->waiting, drps_relay_number(st, --window));

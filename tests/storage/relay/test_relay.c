@@ -71,7 +71,8 @@ struct how {
     uint64_t extra_memory;
     size_t chunk_bytes, scan_bytes;
     int no_uring;
-    int tight_buffers; /* 1: as few as are sure to do */
+    int tight_buffers; /* 1: as few as are sure to do, and more_buffers */
+    uint64_t more_buffers;
 };
 
 static void run(const struct plan *p, const struct how *how, struct drps_store_stats *stats)
@@ -87,7 +88,8 @@ static void run(const struct plan *p, const struct how *how, struct drps_store_s
     if (how->tight_buffers) {
         struct drps_relay_share share;
         drps_relay_share(config.memory_bytes, p->rows, p->row_bytes, 0, &share);
-        config.buffer_bytes = drps_run_layout_least(p->source.windows, p->rows, p->row_bytes);
+        config.buffer_bytes =
+            drps_run_layout_least(p->source.windows, p->rows, p->row_bytes) + how->more_buffers;
         config.memory_bytes -= share.buffer_bytes - config.buffer_bytes;
     }
     if (plan_run(p, &drps_store_relay, &config, stats, &err) < 0) fail_msg("%s", err.text);
@@ -384,6 +386,22 @@ static void test_merges_when_memory_is_short(void **state)
     plan_free(p);
 }
 
+/* Where runs would be merged, more rows leave together: fewer runs, but rows leave sooner. */
+static void test_more_rows_leave_together_where_runs_are_merged(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(5, &shapes[0]);
+    struct drps_store_stats tight, ample;
+    plan_cut(p, 3, 1);
+    run(p, &(struct how){.tight_buffers = 1}, &tight);
+    run(p, &(struct how){.tight_buffers = 1, .more_buffers = 32 << 20}, &ample);
+    assert_int_equal(tight.pool_bytes, ample.pool_bytes);
+    assert_true(tight.merged_bytes > 0);
+    assert_int_equal(ample.merged_bytes, 0);
+    assert_true(tight.rows_sent > ample.rows_sent);
+    plan_free(p);
+}
+
 static void test_layout_follows_cost(void **state)
 {
     (void)state;
@@ -424,7 +442,8 @@ static void test_chunks_are_forecast_from_frames(void **state)
                 drps_relay_frames(&share, window / share.row_bytes, config.rows);
             const uint64_t sent = 2 * (config.rows - frames);
             if (drps_run_layout_choose(&config, share.buffer_bytes,
-                                       sent / drps_relay_spill_rows(frames), &l, NULL) < 0)
+                                       sent / drps_relay_spill_rows(frames, DRPS_RELAY_SPILL_SMALL),
+                                       &l, NULL) < 0)
                 continue;
             const uint64_t chunk = drps_relay_forecast_chunk(&config, frames, sent);
             n++;
@@ -930,6 +949,7 @@ int main(void)
         cmocka_unit_test(test_waiting_rows_keep_order),
         cmocka_unit_test(test_rows_wait_by_distance),
         cmocka_unit_test(test_merges_when_memory_is_short),
+        cmocka_unit_test(test_more_rows_leave_together_where_runs_are_merged),
         cmocka_unit_test(test_layout_follows_cost),
         cmocka_unit_test(test_chunks_are_forecast_from_frames),
         cmocka_unit_test(test_layout_uses_its_bytes),
