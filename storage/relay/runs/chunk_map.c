@@ -8,6 +8,8 @@
 
 #include "base/drps_alloc.h"
 
+enum { GAPS = 64 }; /* that are looked at for chunks side by side */
+
 static int has(const uint64_t *bits, uint64_t i)
 {
     return (int)(bits[i / 64] >> i % 64 & 1);
@@ -68,16 +70,48 @@ static uint64_t find_free(const struct drps_chunk_map *map, uint64_t from, uint6
     return end;
 }
 
+/* Free chunks side by side; n is 0 where there are none. */
+struct gap {
+    uint64_t first, n;
+};
+
+/* The first gap of [from, end), no more than `most` chunks of it. */
+static struct gap find_gap(const struct drps_chunk_map *map, uint64_t from, uint64_t end,
+                           uint64_t most)
+{
+    struct gap gap = {.first = find_free(map, from, end)};
+    while (gap.first + gap.n < end && gap.n < most && has(map->free, gap.first + gap.n))
+        gap.n++;
+    return gap;
+}
+
+/* The first of the next gaps behind the cursor that has `most` chunks; else the longest of them. */
+static struct gap choose_gap(const struct drps_chunk_map *map, uint64_t most)
+{
+    struct gap best = {0};
+    uint64_t from = map->cursor, end = map->n;
+    for (unsigned seen = 0; seen < GAPS && best.n < most;) {
+        const struct gap gap = find_gap(map, from, end, most);
+        if (gap.n > best.n) best = gap;
+        from = gap.first + gap.n;
+        seen += gap.n > 0;
+        if (from < end) continue;
+        if (end == map->cursor) break; /* round the file */
+        from = 0;
+        end = map->cursor;
+    }
+    return best;
+}
+
 uint64_t drps_chunk_map_take(struct drps_chunk_map *map, uint32_t n, uint32_t *n_out)
 {
-    uint64_t first = find_free(map, map->cursor, map->n);
-    if (first == map->n) first = find_free(map, 0, map->n);
-    uint64_t end = first;
-    for (; end < map->n && end - first < n && has(map->free, end); end++)
-        clear(map->free, end);
-    *n_out = (uint32_t)(end - first);
+    const struct gap gap = choose_gap(map, n);
+    const uint64_t end = gap.first + gap.n;
+    for (uint64_t i = gap.first; i < end; i++)
+        clear(map->free, i);
+    *n_out = (uint32_t)gap.n;
     map->cursor = end < map->n ? end : 0;
-    return first;
+    return gap.first;
 }
 
 void drps_chunk_map_append(struct drps_chunk_map *map, struct drps_chunk_list *list, uint32_t chunk,

@@ -47,8 +47,9 @@ uint64_t drps_chunk_map_bytes(uint64_t n);
 int drps_chunk_map_init(struct drps_chunk_map *map, uint64_t n);
 void drps_chunk_map_destroy(struct drps_chunk_map *map);
 
-/* Take the next free chunks behind the cursor, which goes round the file: as many as lie side by
- * side, n at most. Returns the first one's number; *n_out is 0 when no chunk is free. */
+/* Take free chunks that lie side by side: n of them, where one of the next gaps behind the cursor
+ * has as many; else the longest of these gaps. The cursor goes round the file. Returns the first
+ * one's number; *n_out is 0 when no chunk is free. */
 uint64_t drps_chunk_map_take(struct drps_chunk_map *map, uint32_t n, uint32_t *n_out);
 
 /* A chunk that was taken becomes the list's last one. It is busy until drps_chunk_map_written(). */

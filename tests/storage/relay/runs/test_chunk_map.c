@@ -131,10 +131,37 @@ static void test_equals_model(void **state)
     free(m);
 }
 
+/* Chunks come from a gap that has as many as are wanted, or from the longest one. */
+static void test_chunks_lie_side_by_side(void **state)
+{
+    (void)state;
+    static const char map[] = "#.##..###....##."; /* '.': free */
+    static const struct {
+        uint32_t wanted, first, n;
+    } takes[] = {{3, 9, 3}, {2, 4, 2}, {5, 12, 1}, {1, 15, 1}, {2, 1, 1}, {1, 0, 0}};
+    struct drps_chunk_list kept = {DRPS_NO_CHUNK, DRPS_NO_CHUNK}, given = kept;
+    struct drps_chunk_map m;
+    uint32_t n;
+    assert_int_equal(drps_chunk_map_init(&m, sizeof(map) - 1), 0);
+    for (uint32_t c = 0; map[c]; c++) {
+        assert_int_equal(drps_chunk_map_take(&m, 1, &n), c);
+        drps_chunk_map_append(&m, map[c] == '.' ? &given : &kept, c, 10, c, c);
+    }
+    while (given.first != DRPS_NO_CHUNK)
+        drps_chunk_map_give_back(&m, &given);
+    for (size_t i = 0; i < sizeof(takes) / sizeof(*takes); i++) {
+        const uint64_t first = drps_chunk_map_take(&m, takes[i].wanted, &n);
+        assert_int_equal(n, takes[i].n);
+        if (n) assert_int_equal(first, takes[i].first);
+    }
+    drps_chunk_map_destroy(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_model),
+        cmocka_unit_test(test_chunks_lie_side_by_side),
     };
     return cmocka_run_group_tests_name("chunk map", tests, NULL, NULL);
 }
