@@ -296,6 +296,26 @@ static void test_reader_one_feature(void **state)
         check_row_of(&rows[i], (struct drps_reader_options){.fields = 1, .one_feature = 1});
 }
 
+/* A dictionary tells names apart by their keys. */
+static void test_reader_one_feature_keeps_keys_of_names(void **state)
+{
+    static const char *const paths[] = {"0"};
+    static const char text[] = "label,a,b\n1,x,2\n";
+    const struct drps_reader_options o = {.format = "csv", .fields = 1, .one_feature = 1};
+    struct files fs = {0};
+    const struct drps_io io = {.ops = &files_ops, .ctx = &fs};
+    struct drps_samples s = {0};
+    struct drps_reader *r;
+    (void)state;
+    files_add(&fs, text, sizeof(text) - 1);
+    assert_int_equal(drps_reader_open(&io, paths, 1, &o, &r, NULL), 0);
+    assert_int_equal(drps_reader_next(r, &s, NULL), 1);
+    assert_int_equal(s.starts[1], 2);
+    assert_true(s.keys[0] && s.keys[1] && s.keys[0] != s.keys[1]);
+    drps_samples_free(&s);
+    drps_reader_close(r);
+}
+
 static void test_reader_ratings(void **state)
 {
     static const struct row rows[] = {
@@ -1440,6 +1460,7 @@ int main(void)
         cmocka_unit_test(test_reader_libffm),
         cmocka_unit_test(test_reader_fields),
         cmocka_unit_test(test_reader_one_feature),
+        cmocka_unit_test(test_reader_one_feature_keeps_keys_of_names),
         cmocka_unit_test(test_reader_ratings),
         cmocka_unit_test(test_reader_without_labels),
         cmocka_unit_test(test_reader_criteo),
