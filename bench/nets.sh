@@ -5,6 +5,8 @@
 #   bench/nets.sh digits     MNIST: accuracy of nets of one and two hidden layers and of LeNet, and seconds of an epoch
 #   bench/nets.sh images     AlexNet on images of its size, generated and enlarged digits: seconds of the processor for a step, beside
 #                            those of its matrix products alone, memory, and accuracy. Takes half an hour
+#   bench/nets.sh text       a language model of two LSTM layers on the Penn Treebank: perplexity, and seconds of the processor for an
+#                            epoch, beside those of its matrix products alone. Takes half an hour
 #   bench/nets.sh speed      DeepFM in memory, one and two threads, with the kernels that OpenBLAS takes by itself and with those for
 #                            AVX-512, which old versions take on processors of Intel alone; three runs in turn
 # DRPS_BENCH_SAMPLES: images of `images` (600).
@@ -121,6 +123,27 @@ images() {
     images_row "MNIST, enlarged"
 }
 
+# ---- text ----
+
+text() {
+    local part batch=1000 sequence=100 products tested
+    there ptb/ptb.train.txt.xz || exit 77
+    for part in train valid test; do xzcat "$data/ptb/ptb.$part.txt.xz" >"$work/$part.txt"; done
+    ! grep -q avx512f /proc/cpuinfo || export OPENBLAS_CORETYPE=SkylakeX
+    "$tools/drps-index" "$work/train.txt" --test "$work/valid.txt" --algo lstm --sequence $sequence --batch-size $batch -o "$work/plan" \
+        --force --quiet --no-forecast
+    user train --epochs 14 --lr 0.08 --lr-decay cosine --eps 0.01 --init-scale 0.1 >"$work/seconds"
+    mv "$work/out" "$work/trained"
+    products=$("$tools/bench_net_products" lstm 2 10000 $batch 5 $sequence | cut -d ' ' -f 1)
+    tested=$("$tools/drps-predict" "$work/model" "$work/test.txt" -o "$work/scores" --metrics --json --quiet | jq .test_loss)
+    echo "| net, sequences, epochs | perplexity of validation | of test text | seconds of the processor for an epoch | of its products alone |"
+    echo "| --- | --- | --- | --- | --- |"
+    jq -r --argjson test "$tested" --argjson seconds "$(cat "$work/seconds")" --argjson products "$products" --argjson batch $batch '
+        def round2: . * 100 | round / 100;
+        "| two layers of 200, 100 tokens, \(.epochs | length) | \(.epochs[-1].test_loss | exp | round2) | \($test | exp | round2) | " +
+        "\($seconds / (.epochs | length) | round) | \($products * 929589 / $batch | round) |"' "$work/trained"
+}
+
 # ---- speed ----
 
 speed() {
@@ -150,5 +173,6 @@ case ${1:-} in
     quality | speed) $1 | tables "nets-$1" ;;
     digits) digits | tables nets-digits 2 ;;
     images) images | tables nets-images ;;
-    *) echo "usage: bench/nets.sh quality|digits|images|speed" >&2; exit 2 ;;
+    text) text | tables nets-text ;;
+    *) echo "usage: bench/nets.sh quality|digits|images|text|speed" >&2; exit 2 ;;
 esac
