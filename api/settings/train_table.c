@@ -52,8 +52,10 @@ const struct argp_option drps_train_table[] = {
      "lbfgs: steps that it remembers, 1 to 32 (default 10): a row has 2 M + 6 times its parameters",
      2},
     {"lr", KEY_LR, "RATE", 0,
-     "Learning rate (default: adagrad 0.05, for lor on categories 0.07, for fm 0.01, for warp "
-     "0.03, for lmf, bpr, wmf, mlr, ffm and expr with W*x 0.1; ftrl 0.1; sgd: by the size of a "
+     "Learning rate (default: adagrad 0.05, for lor on categories 0.07, for fm and nets 0.01, for "
+     "nets "
+     "of sequences 0.08, for warp 0.03, for lmf, bpr, wmf, mlr, ffm and expr with W*x 0.1; ftrl "
+     "0.1; sgd: by the size of a "
      "batch)",
      2},
     {"auto", KEY_AUTO, NULL, 0,
@@ -71,7 +73,7 @@ const struct argp_option drps_train_table[] = {
     {"l2", KEY_L2, "X", 0, "L2 regularisation (default 0, of topics 1)", 2},
     {"eps", KEY_EPS, "X", 0,
      "adagrad: added to the sum of squares (default 1e-8, for lor on categories 1, for lmf, bpr "
-     "and warp 0.1, for wmf and ffm 0.01); "
+     "and warp 0.1, for wmf, ffm and nets of sequences 0.01); "
      "larger makes first steps smaller",
      2},
     {"local-steps", KEY_LOCAL_STEPS, NULL, 0,
@@ -79,7 +81,7 @@ const struct argp_option drps_train_table[] = {
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
     {"init-scale", KEY_INIT_SCALE, "X", 0,
      "Factors start between -X and X (default 0.1 / sqrt(factors a row), for ffm 0.5 / "
-     "sqrt(factors)), and rows of drps-index "
+     "sqrt(factors), for nets of sequences 1.4 / sqrt(factors)), and rows of drps-index "
      "--outputs",
      2},
     {NULL, 0, NULL, 0, "Memory and disk:", 3},

@@ -205,7 +205,7 @@ static int settle_text(struct drps_model *m, const struct drps_model_terms *t, s
 /* The entry of a model's algorithm, with its text. */
 static const struct drps_algorithm *entry_of(const struct drps_model *m)
 {
-    return m->layers.n ? drps_algorithm_of_net(m->layers.has_classes)
+    return m->layers.n ? drps_algorithm_of_net(m->layers.has_classes, m->layers.has_sequences)
                        : drps_algorithm_of(drps_algorithm(m->algo), &m->expr);
 }
 
@@ -650,7 +650,7 @@ static void init_net_row(const struct drps_model *model, uint64_t id, float *par
 
 void drps_model_init_row(const struct drps_model *model, uint64_t id, float *params)
 {
-    const struct drps_algorithm *a = drps_algorithm(model->algo);
+    const struct drps_algorithm *a = entry_of(model);
     const uint32_t random = drps_model_random(model);
     const size_t first = model->dim - random;
     const float init = a->init > 0 ? a->init : DRPS_INIT;

@@ -123,8 +123,9 @@ int drps_algorithm_has_text(const struct drps_algorithm *a);
 const struct drps_algorithm *drps_algorithm_of(const struct drps_algorithm *a,
                                                const struct drps_expr *e);
 
-/* The entry of a net; with `classes` its scores are as many as there are classes. */
-const struct drps_algorithm *drps_algorithm_of_net(int classes);
+/* The entry of a net; with `classes` its scores are as many as there are classes; with `sequences`
+ * it reads these, and has classes. */
+const struct drps_algorithm *drps_algorithm_of_net(int classes, int sequences);
 /* 1: it is a net's. */
 int drps_algorithm_is_net(const struct drps_algorithm *a);
 

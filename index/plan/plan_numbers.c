@@ -460,7 +460,8 @@ const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *in
 {
     const struct drps_algorithm *a = drps_algorithm_find(info->algo);
     struct drps_expr e;
-    if (a && drps_algorithm_is_net(a)) return drps_algorithm_of_net(info->classes != NULL);
+    if (a && drps_algorithm_is_net(a))
+        return drps_algorithm_of_net(info->classes != NULL, info->sequences.most != 0);
     if (!a || !drps_algorithm_has_text(a)) return a;
     return drps_expr_parse(&e, info->expression, info->outputs > 0, NULL) < 0
                ? a

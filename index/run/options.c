@@ -485,7 +485,7 @@ static int check_net(struct drps_index_options *o, const struct drps_layers *net
         return drps_err_set(err, DRPS_E_CONFIG,
                             "a net with `full classes` is for labels that are classes, not for "
                             "regression: write `full 1` in its place");
-    o->algorithm = drps_algorithm_of_net(net->has_classes);
+    o->algorithm = drps_algorithm_of_net(net->has_classes, net->has_sequences);
     o->factors = net->factors;
     o->has_fields = drps_layers_take_fields(net);
     o->one_feature = !net->has_features;

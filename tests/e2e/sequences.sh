@@ -51,6 +51,8 @@ least=$({ "$tools/drps-train" plan -o refused --store relay --memory 1M 2>&1 || 
     sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' | awk '{print int(($1 + 0.1) * 1024)}')
 got=$(content plan --store relay --memory "${least}K")
 [[ -n $want && $got = "$want" ]] || fail "relay: $got instead of $want"
+usual() { "$tools/drps-train" plan -o model --epochs 2 --checkpoint-every never --force --quiet --json "$@" | value content; }
+[[ $(usual) = "$(usual --lr 0.08 --eps 0.01 --init-scale 0.35)" ]] || fail "the usual rate, eps and init scale are not those of nets of sequences"
 train plan -o model --epochs 6 >train.json
 "$tools/drps-stat" model | grep '^  sequence text runs on over line ends, at most 20 samples$' >/dev/null || fail "drps-stat does not tell the sequences of a model"
 # Every second token is sure, so that a net that remembers has a loss far below that of one that sees one token, about ln 9.

@@ -60,7 +60,7 @@ static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind 
 
 static float default_eps(const struct drps_plan_info *info, enum drps_optim_kind kind)
 {
-    const struct drps_algorithm *a = drps_algorithm_find(info->algo);
+    const struct drps_algorithm *a = drps_plan_algorithm(info);
     if (kind != DRPS_OPTIM_ADAGRAD) return 0;
     return has_ones(info) && a->ones_eps > 0 ? a->ones_eps : a->adagrad_eps;
 }
