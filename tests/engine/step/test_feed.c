@@ -169,7 +169,8 @@ static void test_feed_of_a_rank_begins_at_any_step(void **state)
 /* By range the first ranks have fewer rows than the net, whose 82 are in all batches. */
 static void test_feed_of_ranks_with_parts_of_a_net(void **state)
 {
-    static const char net[] = "x = numbers 3\nh = full 16 x\nscore = full 1 h\n";
+    static const char net[] =
+        "first = linear\nx = numbers 3\nh = full 16 x\nh = full 1 h\nscore = sum first h\n";
     enum { WORKERS = 3, NET_ROWS = 1 + 4 * 16 + 17 };
     struct scratch *s = *state;
     struct case_run c;
