@@ -204,14 +204,15 @@ static void settle_sequences(struct index_run *r)
     if (!o->sequence_lines) r->info->sequences = (struct drps_plan_sequences){.most = o->sequence};
 }
 
-/* Batches have whole sequences: so many of a usual length, and at least one of the longest. */
+/* Batches have whole sequences, so many of a usual length. Behind these is room for the longest,
+ * as a batch ends where that might not fit: else a single long line makes all batches small. */
 static uint64_t batch_of_sequences(const struct index_run *r)
 {
     enum { USUAL = 20 };
     const struct read_samples *p = &r->parsed;
     const struct drps_plan_sequences *s = &r->info->sequences;
     const uint64_t length = s->lines ? (p->samples - 1) / p->sequences + 1 : s->most;
-    return length * USUAL < s->most ? s->most : length * USUAL;
+    return (USUAL - 1) * length + s->most;
 }
 
 static int check_batch_size(const struct index_run *r, struct drps_err *err)

@@ -320,11 +320,11 @@ static void test_sequences_usual_batches(void **state)
     static const struct {
         const char *name;
         uint32_t sequence, lines;
-        uint64_t batch_size;
+        uint64_t usual; /* samples of a sequence */
     } rows[] = {
-        {"usual", 0, 0, 20 * 64},
-        {"ten", 10, 0, 200},
-        {"lines, whose mean counts", 0, 1, 20 * 10},
+        {"usual", 0, 0, 64},
+        {"ten", 10, 0, 10},
+        {"lines, whose mean counts", 0, 1, 10},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct way w = {rows[i].name, rows[i].sequence, rows[i].lines, 1, 1, 0, NULL, 0,
@@ -337,10 +337,32 @@ static void test_sequences_usual_batches(void **state)
             write_running(&t, 4000, 64);
         begin_case(&c, *state, &t, &w);
         struct drps_plan *plan = case_plan(&c);
-        assert_int_equal(plan->info.batch_size, rows[i].batch_size);
+        assert_int_equal(plan->info.batch_size, 19 * rows[i].usual + plan->info.sequences.most);
         drps_plan_close(plan);
         end_text(&t);
     }
+}
+
+/* A single long line leaves the batches of the others as large as they are without it: twenty lines
+ * of three samples, not one. */
+static void test_sequences_usual_batches_beside_a_long_line(void **state)
+{
+    enum { SHORT = 200, LONG = 100, LENGTH = 3 };
+    char p[8 * SHORT + 2 * LONG + 3], *end = p;
+    for (int i = 0; i < SHORT; i++)
+        end += sprintf(end, "a b a b\n");
+    for (int i = 0; i < LONG; i++)
+        end += sprintf(end, "a ");
+    end += sprintf(end, "b\n");
+    const struct text t = {.p = p, .n = (size_t)(end - p)};
+    const struct way w = {"a long line", 0, 1, 1, 1, 0, NULL, 0, NULL};
+    struct case_run c;
+    begin_case(&c, *state, &t, &w);
+    struct drps_plan *plan = case_plan(&c);
+    assert_int_equal(plan->info.samples, LENGTH * SHORT + LONG);
+    assert_int_equal(plan->info.sequences.most, LONG);
+    assert_in_range(plan->info.batches, 2, SHORT / 20 + 2);
+    drps_plan_close(plan);
 }
 
 /* A token that training does not have keeps the mark of its sample, as an entry of value 0. */
@@ -566,6 +588,8 @@ int main(void)
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_sequences_usual_batches, scratch_setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_sequences_usual_batches_beside_a_long_line,
+                                        scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_sequences_of_new_tokens, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_sequences_go_on, scratch_setup, scratch_teardown),
