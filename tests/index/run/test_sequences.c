@@ -553,6 +553,31 @@ static void test_sequences_of_plan_json_are_checked(void **state)
     }
 }
 
+/* Of a net no rows are handed on, as ranks add up the gradients of its first rows. */
+static void test_sequences_of_plan_json_hand_no_rows_on(void **state)
+{
+    static const struct text t = {.p = (char *)(uintptr_t) "a b a b\n", .n = 8};
+    const struct way w = {"plan", 0, 0, 2, 1, 0, NULL, 0, NULL};
+    struct case_run c;
+    struct drps_err err = DRPS_ERR_INIT;
+    begin_case(&c, *state, &t, &w);
+    struct drps_plan *plan = case_plan(&c);
+    json_t *j = json_deep_copy(plan->json);
+    char *path = drps_path_join(c.out, "plan.json");
+    drps_plan_close(plan);
+    json_t *handed = json_loads("{\"slots\": 1, \"states\": 1, \"used\": 0, \"taken\": 0, "
+                                "\"returned\": 0, \"handed\": 0, \"arrived\": 0, \"away\": 0, "
+                                "\"given\": 0, \"regained\": 0}",
+                                0, NULL);
+    assert_true(path && handed);
+    assert_int_equal(json_object_set_new(json_object_get(j, "cluster"), "handed_on", handed), 0);
+    assert_int_equal(drps_manifest_write(drps_io_os(), path, j, &err), 0);
+    assert_int_equal(drps_plan_open(drps_io_os(), c.out, &plan, &err), DRPS_E_CORRUPT);
+    if (!strstr(err.text, "slots")) fail_msg("%s", err.text);
+    json_decref(j);
+    free(path);
+}
+
 /* A plan whose net reads none has none, and is of another format. */
 static void test_sequences_are_in_no_other_plan(void **state)
 {
@@ -595,6 +620,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sequences_go_on, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_sequences_refuse, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_sequences_of_plan_json_are_checked, scratch_setup,
+                                        scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_sequences_of_plan_json_hand_no_rows_on, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_sequences_are_in_no_other_plan, scratch_setup,
                                         scratch_teardown),
