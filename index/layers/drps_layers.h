@@ -163,6 +163,10 @@ DRPS_MUST_CHECK
 int drps_layers_shape(struct drps_layers *l, uint32_t fields, uint32_t outputs,
                       struct drps_err *err);
 
+/* Returns how many numbers of a sample the layers `numbers` and `image` read: those of the fields
+ * below it. 0: there is no such layer. */
+uint64_t drps_layers_numbers(const struct drps_layers *l);
+
 /* Returns how many rows of `dim` floats, the first of a batch, hold the net's parameters. */
 uint32_t drps_layers_rows(const struct drps_layers *l, uint32_t dim);
 

@@ -278,6 +278,19 @@ static int place(const struct shaper *s, struct drps_layer *y)
     return 0;
 }
 
+uint64_t drps_layers_numbers(const struct drps_layers *l)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct drps_layer *y = &l->layers[i];
+        uint64_t n = 0; /* three numbers of DRPS_LAYER_WIDTH at most have a product below 2^58 */
+        if (y->kind == DRPS_LAYER_NUMBERS) n = y->number[0];
+        if (y->kind == DRPS_LAYER_IMAGE) n = (uint64_t)y->number[0] * y->number[1] * y->number[2];
+        if (n > most) most = n;
+    }
+    return most;
+}
+
 static int check_score(const struct shaper *s)
 {
     const struct drps_layers *l = s->l;

@@ -60,8 +60,8 @@ index train-images-idx3-ubyte --test test-images-idx3-ubyte --algo net --net net
 "$tools/drps-stat" plan | grep -qE '^  table +wv +1 rows, from row 9 on' || fail "the entries are of one feature"
 "$tools/drps-index" train-images-idx3-ubyte --algo net --net net.txt -o shown --force >shown.txt 2>&1
 grep -q 'a net of 2,210 parameters, over numbers of 144 fields' shown.txt || fail "drps-index does not say how large the net is: $(cat shown.txt)"
-# In text the last fields are never there, as they are of dark pixels.
-printf 'x = numbers 131\nh = full 30 x\nh = relu h\nscore = full classes h\n' >numbers.txt
+# In text the last fields are never there, as they are of dark pixels: the net says how many numbers there are.
+printf 'x = numbers 144\nh = full 30 x\nh = relu h\nscore = full classes h\n' >numbers.txt
 index train-images-idx3-ubyte --algo net --net numbers.txt -o of-idx
 index train.ffm --algo net --net numbers.txt -o of-text
 a=$(content of-idx) b=$(content of-text)
@@ -101,6 +101,8 @@ refused() { # STATUS PATTERN INDEX-OPTIONS...
     fails "$1" "$2" "$tools/drps-index" "${@:3}" --algo net -o none
     absent none
 }
+sed 's/1 12 12/1 11 13/' net.txt >less.txt
+refused 2 'less.txt: line 1: image 1 11 13 reads 143 numbers, and a sample has 144; write' train-images-idx3-ubyte --net less.txt
 sed 's/1 12 12/1 13 12/' net.txt >larger.txt
 refused 2 'larger.txt: line 1: image 1 13 12 reads 156 numbers, and the data has 144 fields' train-images-idx3-ubyte --net larger.txt
 bytes 0 0 8 3 0 0 0 1 0 0 0 2 0 0 0 2 9 9 9 9 >small-images-idx3-ubyte

@@ -52,7 +52,7 @@ wrong 'x = bag 8\ny = linear\nscore = full 1 x\n' 'line 2: no line reads this `y
 wrong 'x = bag 8\nh = full 1 x\n' 'line 2: the last line must be `score`'
 wrong '# nothing\n' 'no layer in the net'
 wrong 'x = bag 8\n# two scores\nscore = full 2 x\n' 'line 3: score has 2 floats, and a sample has 1 score'
-wrong 'x = numbers 4\nscore = full 1 x\n' 'line 1: numbers 4, and the data has 3 fields'
+wrong 'x = numbers 4\ny = linear\nx = join x y\nscore = full 1 x\n' 'line 1: numbers 4, and the data has 3 fields'
 printf 'x = bag 8\nscore = full 1 x\0\n' >wrong.txt
 refused 1 'wrong.txt:2:17: a control character' train.ffm --algo net --net wrong.txt
 { cat net.txt && head -c 5000 /dev/zero | tr '\0' '#'; } >wrong.txt
