@@ -62,7 +62,12 @@ static void parse_batch_size(struct drps_values *v, struct drps_index_options *o
 static void parse_sequence(struct drps_values *v, struct drps_reader_options *o, const char *arg)
 {
     o->sequence_lines = strcmp(arg, "lines") == 0;
-    o->sequence = o->sequence_lines ? 0 : (uint32_t)drps_value_count(v, arg, 1, DRPS_SEQUENCE_MOST);
+    if (!o->sequence_lines && (*arg < '0' || *arg > '9'))
+        drps_value_bad(v, "'%s' is neither `lines` nor a number from 1 to %d", arg,
+                       DRPS_SEQUENCE_MOST);
+    else
+        o->sequence =
+            o->sequence_lines ? 0 : (uint32_t)drps_value_count(v, arg, 1, DRPS_SEQUENCE_MOST);
 }
 
 static int parse_data_option(struct drps_values *v, struct drps_index_options *o, int key,

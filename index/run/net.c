@@ -31,9 +31,11 @@ static int read_net(struct index_run *r, const char *path, struct drps_err *err)
     size_t n;
     int rc = drps_io_read_text(r->io, path, DRPS_LAYERS_TEXT - 1, &text, &n, err);
     if (rc == -ENOENT) {
+        char names[DRPS_LAYERS_NAMES_BYTES];
         drps_err_clear(err);
-        if (drps_layers_named(&r->layers, path, 0, err) < 0) /* says which names there are */
-            (void)drps_err_context(err, "there is no file %s", path);
+        rc = drps_err_set(err, -ENOENT,
+                          "there is no file %s, and no net of this name; name a file, or one of %s",
+                          path, drps_layers_names(names));
     }
     if (rc == 0 && !is_utf8(text, n))
         rc = drps_err_set(err, DRPS_E_CONFIG, "%s is no UTF-8 text: save it as such", path);

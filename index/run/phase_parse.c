@@ -60,6 +60,11 @@ static int settle_classes(struct index_run *r, struct drps_err *err)
     const size_t n = drps_classes_count(r->classes);
     int rc = drps_run_check_classes(r, err);
     if (rc < 0) return rc;
+    if (n < DRPS_CLASSES_LEAST && r->layers.has_sequences)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "the only token that follows another is %s: a net learns of two or "
+                            "more; give it more text",
+                            drps_classes_name(r->classes, 0));
     if (n < DRPS_CLASSES_LEAST)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "every label is %s: the algorithm %s needs two classes or more (check "
@@ -311,6 +316,10 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
                             "no training sample is a choice: the ratings of all %llu lines are too "
                             "small",
                             (unsigned long long)p->below);
+    if (!p->samples && r->options.reader.sequence_lines)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "no line of the training text has two tokens, and so there is no token "
+                            "that follows: give lines of two tokens or more");
     if (!p->samples)
         return drps_err_set(
             err, DRPS_E_FORMAT, "the input holds no %ssample%s: nothing to train on",

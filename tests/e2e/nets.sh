@@ -59,7 +59,7 @@ refused 1 'wrong.txt:2:17: a control character' train.ffm --algo net --net wrong
 refused 1 'wrong.txt has [0-9]* bytes; at most 4095' train.ffm --algo net --net wrong.txt
 printf 'x = bag 5000\nscore = full 1 x\n' >wrong.txt
 refused 2 '5000 factors are too many: at most 4096' train.ffm --algo net --net wrong.txt
-refused 1 'there is no file missing.txt: there is no net .missing.txt.; there are mlp' train.ffm --algo net --net missing.txt
+refused 1 'there is no file missing.txt, and no net of this name; name a file, or one of mlp' train.ffm --algo net --net missing.txt
 refused 2 'algo net needs --net FILE' train.ffm --algo net
 refused 2 'the algorithm fm is no net: leave out the net net.txt' train.ffm --algo fm --net net.txt
 refused 2 'algo mlp is a net that is built in; for that of --net say --algo net' train.ffm --net net.txt --algo mlp

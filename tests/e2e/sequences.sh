@@ -112,7 +112,12 @@ refused() { # STATUS PATTERN INDEX-OPTIONS...
 refused 2 'another format than tokens: the net reads sequences' train.txt --algo net --net lm.net --format libsvm
 refused 2 'the format tokens is for nets that read sequences' train.txt --algo mlp --format tokens
 refused 2 'the format tokens is for nets that read sequences' train.txt --algo mlr --format tokens
-refused 2 'only nets that read sequences' train.txt --algo mlr --sequence 5
+refused 2 'only nets that read sequences.*--sequence' train.txt --algo mlr --sequence 5
+refused 2 "'words' is neither .lines. nor a number from 1 to 1024" train.txt --algo net --net lm.net --sequence words
+printf 'a\nb\n' >single.txt
+refused 1 'no line of the training text has two tokens' single.txt --algo net --net lm.net --sequence lines
+printf '\n\n' >blank.txt
+refused 1 'the only token that follows another is <eos>' blank.txt --algo net --net lm.net
 refused 2 'use the order shuffled or given' train.txt --algo net --net lm.net --order micro
 refused 2 'batches of 10 samples, and a sequence has up to 64' train.txt --algo net --net lm.net --batch-size 10
 refused 2 "'1025' is out of range: from 1 to 1024" train.txt --algo net --net lm.net --sequence 1025
