@@ -6,9 +6,11 @@
 
 static int refuse(const char *what, const char *todo, struct drps_err *err)
 {
-    return drps_err_set(err, DRPS_E_CONFIG,
-                        "%s: the net reads sequences, whose samples stay together and in order; %s",
-                        what, todo);
+    return drps_err_set(
+        err, DRPS_E_CONFIG,
+        "the net reads sequences, whose samples stay together and in order; this does not "
+        "go with %s: %s",
+        what, todo);
 }
 
 /* What reads no sequences takes no samples of them. */

@@ -109,7 +109,7 @@ refused() { # STATUS PATTERN INDEX-OPTIONS...
     fails "$status" "$pattern" "$tools/drps-index" "$@" -o never
     absent never
 }
-refused 2 'another format than tokens: the net reads sequences' train.txt --algo net --net lm.net --format libsvm
+refused 2 'this does not go with another format than tokens: give text' train.txt --algo net --net lm.net --format libsvm
 refused 2 'the format tokens is for nets that read sequences' train.txt --algo mlp --format tokens
 refused 2 'the format tokens is for nets that read sequences' train.txt --algo mlr --format tokens
 refused 2 'only nets that read sequences.*--sequence' train.txt --algo mlr --sequence 5

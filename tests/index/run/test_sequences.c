@@ -444,8 +444,8 @@ static void test_sequences_refuse(void **state)
         struct drps_index_options o;
     } rows[] = {
         {"another format",
-         "another format than tokens: the net reads sequences, whose samples stay together and in "
-         "order; give text, as format tokens",
+         "the net reads sequences, whose samples stay together and in order; this does not go with "
+         "another format than tokens: give text, as format tokens",
          NULL,
          {.reader.format = "libsvm"}},
         {"tokens for a net that reads none",
