@@ -17,10 +17,11 @@
  *         If it waits to receive message m, then a rank below it has passed on no more. If it waits
  *         to send message m, then the one above has not received message m - 1, and has passed on
  *         less. So all come to pass on messages downwards; there take the highest.
- *   in order   Each rank sends a message m to all others, then receives one of each, for m = 1, 2,
- *         ... Take the ranks that have done the fewest of these halves. If one waits to send
- * message m, then another has not received message m - 1, and has done less. If it waits to receive
- *         message m, then another has not sent it, and has done less.
+ *   in order
+ *         Each rank sends a message m to all others, then receives one of each, for m = 1, 2, ...
+ *         Take the ranks that have done the fewest of these halves. If one waits to send message
+ *         m, then another has not received message m - 1, and has done less. If it waits to
+ *         receive message m, then another has not sent it, and has done less.
  *
  * A rank that has returned may begin the next call: what it sends waits behind what it has sent in
  * this one, and nobody who is still in this one needs anything more of it.

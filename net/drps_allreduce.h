@@ -8,8 +8,9 @@
  *         Gropp, "Optimization of collective communication operations in MPICH", 2005): each value
  *         crosses at most 2 ceil(log2 P) links, one after another, and the first rank sends the
  *         vector ceil(log2 P) times
- *   in order   as the ring, each rank sends 2 (P - 1) / P of the vector, but in two steps: its
- * values of each chunk go to the rank that sums this chunk, and the sums from there to all
+ *   in order
+ *         as the ring, each rank sends 2 (P - 1) / P of the vector, but in two steps: its values
+ *         of each chunk go to the rank that sums this chunk, and the sums from there to all
  *
  * What is added in which order depends on the number of ranks, on the number of values and on the
  * way, never on time; the ways differ by rounding. Each sum is made by one rank and copied by
@@ -21,8 +22,9 @@
  *   tree  place p begins with v[p] and adds what the places p + 1, p + 2, p + 4, ... have summed,
  *         in this order, for the powers of two that are less than the lowest bit of p (at place 0:
  *         than P) while there are such places
- *   in order   chunks are those of the ring. A value is (((0 + v[0]) + v[1]) + v[2]) + ... + v[P -
- * 1]: what one rank gets that adds up the vectors of all in the order of the list
+ *   in order
+ *         chunks are those of the ring. A value is (((0 + v[0]) + v[1]) + v[2]) + ... +
+ *         v[P - 1]: what one rank gets that adds up the vectors of all in the order of the list
  *
  * This is a call of a group, as those of drps_net.h: one thread of a rank makes them all. Its
  * messages go to the group's part and have at most DRPS_NET_GROUP_BYTES; messages to other parts

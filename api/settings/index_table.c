@@ -10,7 +10,7 @@ const struct argp_option drps_index_table[] = {
     {"output", 'o', "PLAN", 0, "Folder to make (required)", 1},
     {"force", KEY_FORCE, NULL, 0, "Replace PLAN if it exists", 1},
     {"algo", KEY_ALGO, "NAME", 0, "Model: lir (linear regression), lor (logistic), mlr (softmax), svm, fm and ffm (factorization machines), lmf (ratings), topic; of implicit feedback bpr, warp, wmf; expr, whose loss --loss writes out; or net, whose layers --net names, and the nets mlp, wide-deep, deepfm, dlrm, dcn, lstm, lenet, alexnet (required)", 1},
-    {"factors", KEY_FACTORS, "K", 0, "Factors a row, for lmf, bpr, warp, wmf and fm: the length of its vector (default 16); for ffm for each field (default 4); for topic how many topics, 2 to 1024 (default 16); for a net that is built in the length of its embeddings (default 16)", 1},
+    {"factors", KEY_FACTORS, "K", 0, "Factors a row, for lmf, bpr, warp, wmf and fm: the length of its vector (default 16); for ffm for each field (default 4); for topic how many topics, 2 to 1024 (default 16); for a net that is built in the length of its embeddings (default 16; of lstm 200, and of its layers, too)", 1},
     {"rank", KEY_RANK, "R", OPTION_HIDDEN, NULL, 1},
     {"task", KEY_TASK, "NAME", 0,
      "For fm, ffm and expr: auto (default; two distinct labels mean classification), regression, classification", 1},

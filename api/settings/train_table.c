@@ -54,9 +54,7 @@ const struct argp_option drps_train_table[] = {
     {"lr", KEY_LR, "RATE", 0,
      "Learning rate (default: adagrad 0.05, for lor on categories 0.07, for fm and nets 0.01, for "
      "nets of sequences 0.08, for warp 0.03, for lmf, bpr, wmf, mlr, ffm and expr with W*x 0.1; "
-     "ftrl "
-     "0.1; sgd: by the size of a "
-     "batch)",
+     "ftrl 0.1; sgd: by the size of a batch)",
      2},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the learning rate: before training, a share of the batches is trained with the usual "

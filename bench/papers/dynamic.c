@@ -23,7 +23,8 @@
  *                                    rounds' largest loads; moved to another machine
  *   guess MACHINES METHOD EPOCH found-% right-% seconds
  *                                    of what the samples changed, how much was foreseen; of what
- * was foreseen, how much was changed; the processor's, of both algorithms
+ *                                    was foreseen, how much was changed; seconds of the processor
+ *                                    for both algorithms
  */
 #include <math.h>
 #include <stdio.h>

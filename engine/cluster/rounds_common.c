@@ -8,8 +8,8 @@
  *     the worker's first batch   a server sends its common rows behind the parameters
  *     pull                       parameters of common rows are those of the copy
  *     push                       gradients of all other rows go to their servers;
- *                                common rows: all-reduce, step of the copy, the sum to the own
- * server
+ *                                common rows: all-reduce, step of the copy, and their sum to
+ *                                the own server
  *
  * Sums begin with 0, as a server's do, and a worker whose batch is empty adds zeros. So the bytes
  * of the model do not depend on who adds up.

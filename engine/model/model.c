@@ -120,12 +120,21 @@ static void net_forward(const struct drps_model *model, const struct drps_batch 
     drps_layers_forward(&model->layers, b, first, last, params, &none, scores, sums);
 }
 
+static int has_dropout(const struct drps_layers *l)
+{
+    int has = 0;
+    for (uint32_t i = 0; i < l->n; i++)
+        has |= l->layers[i].kind == DRPS_LAYER_DROPOUT;
+    return has;
+}
+
 /* What is left out differs from step to step, as the intercepts and the parameters of the last
  * layer that has any do. One of them alone may stay what it is: a large intercept does, where a
  * step is below its last digit. */
 static struct drps_dropout dropout_of(const struct drps_model *model, const float *params)
 {
     const struct drps_layers *l = &model->layers;
+    if (!has_dropout(l)) return (struct drps_dropout){0};
     uint64_t sums[2] = {model->seed ^ drps_checksum(params, l->outputs * sizeof(*params)), 0};
     for (uint32_t i = l->n; i-- > 0 && !sums[1];)
         if (l->layers[i].floats)

@@ -73,8 +73,8 @@ struct drps_predict_result {
     uint64_t unseen;             /* more features, of its columns, that it does not have: ignored */
     uint64_t skipped_lines;      /* bad lines left out; they have no line in the output */
     struct drps_quality quality; /* with metrics; of a calibrated model: of its probabilities */
-    double
-        perplexity; /* of sequences, with metrics: exp(loss), as the loss is of a token; else NaN */
+    double perplexity; /* of sequences, with metrics: exp(loss), as the loss is of a token;
+                          else NaN */
     /* Where `calibrate` is set: the kind of calibration that the model had before, and how many
      * samples that was made of. */
     enum drps_calibration_kind replaced;

@@ -33,8 +33,8 @@
  *   libsvm   "label [qid:N] id:value ... [# comment]", ids from 0 or 1; qid is checked and dropped.
  *            libFM's text is the same.
  *   libffm   "label field:id:value ..."; the key is the id. The field is checked, and dropped
- * unless fields are read; then it is at most 65534. ratings  "user item rating [timestamp]"; the
- * separator of each file is what its first line has:
+ *            unless fields are read; then it is at most 65534.
+ *   ratings  "user item rating [timestamp]"; the separator of each file is what its first line has:
  *            "::", tab, comma, or blanks. Fields user and item. A first line whose third column
  *            begins with a letter is a header; "auto" takes a file with a header for ratings only
  *            if it begins with "user". With label_optional the rating may be missing; a header of

@@ -1,14 +1,14 @@
 /*
  * Algorithm 4: moves from the machine with the largest load to the one with the smallest.
  *
- * Of unit p machine i needs a_pi, all machines a_p. If p goes from machine M to m, the difference
- * of their loads falls by 2 v: v is a_p where a load is what is needed of the machine's units, and
- * a_p - a_pM - a_pm where it is what crosses the network, as p's part of the load of M is a_p -
- * a_pM before and a_pM after, and that of m is a_pm before and a_p - a_pm after. All other loads
- * stay. So p* is the unit of M whose v is nearest to half of the difference. Units of M are kept in
- * the order of a_p - a_pM (or a_p), which does not depend on m. v is at most that, and less by at
- * most the largest of all a_pi: the search goes from the middle to both sides, until no unit can be
- * better.
+ * Machine i needs a_pi of unit p, all machines need a_p. If p goes from machine M to m, the
+ * difference of their loads falls by 2 v: v is a_p where a load is what is needed of the machine's
+ * units, and a_p - a_pM - a_pm where it is what crosses the network, as p's part of the load of M
+ * is a_p - a_pM before and a_pM after, and that of m is a_pm before and a_p - a_pm after. All other
+ * loads stay. So p* is the unit of M whose v is nearest to half of the difference. Units of M are
+ * kept in the order of a_p - a_pM (or a_p), which does not depend on m. v is at most that, and less
+ * by at most the largest of all a_pi: the search goes from the middle to both sides, until no unit
+ * can be better.
  */
 #include <errno.h>
 #include <inttypes.h>

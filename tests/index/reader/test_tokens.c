@@ -157,7 +157,7 @@ static void test_tokens_of_files(void **state)
     drps_classes_free(classes);
 }
 
-/* Of classes that are there, labels are theirs; others are none. */
+/* A label is one of the classes that are known, or none. */
 static void test_tokens_of_known_classes(void **state)
 {
     struct drps_classes *classes = drps_classes_new();

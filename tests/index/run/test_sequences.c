@@ -553,7 +553,7 @@ static void test_sequences_of_plan_json_are_checked(void **state)
     }
 }
 
-/* Of a net no rows are handed on, as ranks add up the gradients of its first rows. */
+/* A net's rows are not handed on, as ranks add up the gradients of its first ones. */
 static void test_sequences_of_plan_json_hand_no_rows_on(void **state)
 {
     static const struct text t = {.p = (char *)(uintptr_t) "a b a b\n", .n = 8};

@@ -73,7 +73,7 @@ static void test_example_by_hand(void **state)
     struct drps_recent *r = example();
     const struct drps_correlation_options o = {.nearest = 3};
     assert_edges(r, 0, &o, (const double[]){1, 4. / 7, 3. / 7, 1. / 7, 0});
-    /* Of two neighbours the third sample is none. */
+    /* Two neighbours are asked for, so that the third sample does not count. */
     const struct drps_correlation_options two = {.nearest = 2};
     assert_edges(r, 0, &two, (const double[]){1, 2. / 3, 1. / 3, 0, 0});
     /* c is not reached, it is exceeded. */
@@ -84,7 +84,7 @@ static void test_example_by_hand(void **state)
     drps_recent_free(r);
 }
 
-/* As printed, a unit that all r neighbours changed has 1 / r. */
+/* By the printed formula a unit that all r neighbours changed has 1 / r. */
 static void test_printed_formula(void **state)
 {
     (void)state;
