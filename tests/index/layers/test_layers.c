@@ -627,6 +627,18 @@ static void check_init(uint64_t first, uint64_t last, double want)
                      (double)drps_layers_init(&net, i));
 }
 
+/* The largest that one layer reads. */
+static void test_layers_numbers(void **state)
+{
+    (void)state;
+    parse("none", "x = embedding 2\nscore = fm x");
+    check("none", 0, "numbers", 0, drps_layers_numbers(&net));
+    parse("numbers", "x = numbers 7\ny = numbers 5\nz = join x y\nscore = full 1 z");
+    check("numbers", 0, "numbers", 7, drps_layers_numbers(&net));
+    parse("image", "x = numbers 29\ny = image 2 3 5\nz = join x y\nscore = full 1 z");
+    check("image", 0, "numbers", 30, drps_layers_numbers(&net));
+}
+
 static void test_layers_init(void **state)
 {
     (void)state;
@@ -947,6 +959,7 @@ int main(void)
         cmocka_unit_test(test_layers_most_that_fits),
         cmocka_unit_test(test_layers_most_of_a_line),
         cmocka_unit_test(test_layers_init),
+        cmocka_unit_test(test_layers_numbers),
         cmocka_unit_test(test_layers_named),
         cmocka_unit_test(test_layers_named_for_images),
         cmocka_unit_test(test_layers_kinds_have_names),
