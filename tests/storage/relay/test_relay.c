@@ -16,6 +16,7 @@
 #include "storage/relay/drps_moves.h"
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
+#include "storage/relay/run_layout.h"
 #include "support/store_run.h"
 #include "support/uring_here.h"
 
@@ -419,6 +420,61 @@ static void test_layout_follows_cost(void **state)
     assert_int_equal(drps_run_layout_choose(&config, 64 << 20, 50, &l, NULL), 0);
     assert_int_equal(l.chunk_bytes, 4096);
     assert_int_equal(drps_run_layout_choose(&config, 1 << 20, 50, &l, NULL), DRPS_E_MEMORY_BUDGET);
+}
+
+/* How rows leave where an eighth of the frames does, or a quarter. */
+struct share_cost {
+    uint64_t spill_rows, sent;
+    int is_merged;
+    double cost;
+};
+
+static struct share_cost cost_of_share(const struct drps_store_config *config, uint64_t bytes,
+                                       const struct drps_moves *moves, uint64_t frames,
+                                       unsigned share)
+{
+    struct share_cost c = {.spill_rows = drps_relay_spill_rows(frames, share)};
+    struct drps_run_layout l;
+    assert_int_equal(drps_moves_written(moves, frames, share, &c.sent), 0);
+    assert_int_equal(drps_run_layout_choose(config, bytes, c.sent / c.spill_rows, &l, NULL), 0);
+    c.is_merged = c.sent / c.spill_rows > l.runs;
+    c.cost = (double)c.sent * l.cost;
+    return c;
+}
+
+/* An eighth leaves where no run is merged then; else what costs less. */
+static void test_a_quarter_leaves_only_where_runs_are_merged(void **state)
+{
+    enum { WINDOWS = 600, ROWS = 40, FRAMES = 3000, LEAVING = WINDOWS * ROWS };
+    struct drps_window_source source = {.windows = WINDOWS};
+    struct drps_store_config config = {
+        .windows = &source, .rows = LEAVING * 100, .row_bytes = 1024, .seek_bytes = 65536};
+    struct drps_moves m;
+    int kept = 0, large = 0, small = 0;
+    (void)state;
+    assert_int_equal(drps_moves_init(&m, WINDOWS, 16 << 20), 0);
+    for (uint32_t w = 0; w < WINDOWS; w++) {
+        m.room[w] = FRAMES - 2 * ROWS;
+        for (uint32_t i = 0; i < ROWS; i++)
+            ++*drps_moves_count(&m, w, 2 + (uint32_t)(drps_rng_at(w, i) % 300));
+    }
+    for (uint64_t bytes = 1 << 20; bytes <= 64 << 20; bytes += bytes / 8) {
+        struct drps_spill_plan plan;
+        if (drps_relay_plan_spills(&config, bytes, &m, FRAMES, &plan, NULL) < 0) continue;
+        const struct share_cost eighth =
+            cost_of_share(&config, bytes, &m, FRAMES, DRPS_RELAY_SPILL_SMALL);
+        const struct share_cost quarter =
+            cost_of_share(&config, bytes, &m, FRAMES, DRPS_RELAY_SPILL_LARGE);
+        const int takes_quarter = eighth.is_merged && quarter.cost < eighth.cost;
+        const struct share_cost *due = takes_quarter ? &quarter : &eighth;
+        assert_int_equal(plan.spill_rows, due->spill_rows);
+        assert_int_equal(plan.rows_sent, due->sent);
+        kept += !eighth.is_merged;
+        large += takes_quarter;
+        small += eighth.is_merged && !takes_quarter;
+    }
+    assert_true(kept > 0 && large > 0 && small > 0);
+    drps_moves_destroy(&m);
 }
 
 /* Whoever knows the frames alone finds the chunks that the memory gives. Frames are rounded, so
@@ -951,6 +1007,7 @@ int main(void)
         cmocka_unit_test(test_merges_when_memory_is_short),
         cmocka_unit_test(test_more_rows_leave_together_where_runs_are_merged),
         cmocka_unit_test(test_layout_follows_cost),
+        cmocka_unit_test(test_a_quarter_leaves_only_where_runs_are_merged),
         cmocka_unit_test(test_chunks_are_forecast_from_frames),
         cmocka_unit_test(test_layout_uses_its_bytes),
         cmocka_unit_test(test_closes_at_any_time),
