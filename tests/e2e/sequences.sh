@@ -53,6 +53,8 @@ got=$(content plan --store relay --memory "${least}K")
 [[ -n $want && $got = "$want" ]] || fail "relay: $got instead of $want"
 usual() { "$tools/drps-train" plan -o model --epochs 2 --checkpoint-every never --force --quiet --json "$@" | value content; }
 [[ $(usual) = "$(usual --lr 0.08 --eps 0.01 --init-scale 0.35)" ]] || fail "the usual rate, eps and init scale are not those of nets of sequences"
+train plan -o again --epochs 2 --keep-checkpoints --checkpoint-every 1e >again.json
+[[ $(train plan -o again --epochs 4 --resume | value content) = "$(train plan -o model --epochs 4 | value content)" ]] || fail "a resumed run gives another model"
 train plan -o model --epochs 6 >train.json
 "$tools/drps-stat" model | grep '^  sequence text runs on over line ends, at most 20 samples$' >/dev/null || fail "drps-stat does not tell the sequences of a model"
 # Every second token is sure, so that a net that remembers has a loss far below that of one that sees one token, about ln 9.
