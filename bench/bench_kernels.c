@@ -222,7 +222,7 @@ static void run_open(struct run *r, const struct stream *st, const char *algo, u
         exit(1);
     }
     const size_t dim = r->model.dim;
-    r->stride = dim * (1 + drps_optim_states(&r->optim)) * sizeof(float);
+    r->stride = drps_optim_row_floats(&r->optim, (uint32_t)dim) * sizeof(float);
     r->table_bytes = st->rows * r->stride;
     r->table = pages(r->table_bytes);
     for (uint64_t id = 0; id < st->rows; id++) {

@@ -281,23 +281,24 @@ struct drps_train_options {
     const char *delta;
     int no_state;          /* 1: parameters of `from` alone, the optimizer begins anew */
     uint64_t epochs;       /* default 1; of a quasi-Newton method, which ends by itself, 100 */
-    const char *optimizer; /* sgd, adagrad, ftrl, or a quasi-Newton method: lbfgs, bfgs, dfp, sr1,
-                              broyden; default: the algorithm's (drps_algorithm.h) */
+    const char *optimizer; /* sgd, adagrad, ftrl, adam, or a quasi-Newton method: lbfgs, bfgs, dfp,
+                              sr1, broyden; default: the algorithm's (drps_algorithm.h) */
     uint32_t pairs;        /* lbfgs: steps that it remembers; default DRPS_OPTIM_PAIRS */
     float tolerance;       /* quasi-Newton: end when the gradient's norm is this share of the first
                               one; default 1e-5 */
-    float lr;              /* default: adagrad's of the algorithm, ftrl 0.1; sgd, which steps a
-                              sum over the batch: 1 / (entries of a sample + 1) / samples of a
-                              round, without the last where it steps a mean */
-    float l1, l2;          /* default 0; of topics l2 1 */
-    int no_l2;             /* 1: l2 is said to be 0, which topics refuse */
-    float eps;             /* adagrad: added to the sum of squares; default: the algorithm's,
-                              or else the optimizer's own */
-    float init_scale;      /* of factors; default 0.1 / sqrt(factors), of ffm 0.5 / sqrt(factors) */
-    uint64_t seed;         /* of initial factors */
-    int local_steps;   /* 1: the batch's samples step one after the other on a copy of its rows */
-    uint64_t patience; /* stop after this many epochs that were no better on held-out samples and
-                          keep the best; 0: off */
+    float lr;     /* default: adagrad's of the algorithm, ftrl 0.1, adam 0.001; sgd, which steps a
+                     sum over the batch: 1 / (entries of a sample + 1) / samples of a
+                     round, without the last where it steps a mean */
+    float l1, l2; /* default 0; of topics l2 1 */
+    int no_l2;    /* 1: l2 is said to be 0, which topics refuse */
+    float eps;    /* adagrad: added to the sum of squares; default: the algorithm's,
+                     or else the optimizer's own; adam: added to the root; default 1e-8 */
+    float beta1, beta2; /* adam: above 0, at most DRPS_OPTIM_BETAS_MOST; default 0.9, 0.999 */
+    float init_scale;   /* of factors; default 0.1 / sqrt(factors), of ffm 0.5 / sqrt(factors) */
+    uint64_t seed;      /* of initial factors */
+    int local_steps;    /* 1: the batch's samples step one after the other on a copy of its rows */
+    uint64_t patience;  /* stop after this many epochs that were no better on held-out samples and
+                           keep the best; 0: off */
     enum drps_metric metric;  /* of patience: which epoch is better */
     enum drps_decay lr_decay; /* not of ftrl, which has its own */
     int batch_mean; /* 1: what steps is the mean over a batch's samples, of several workers that of
@@ -332,8 +333,8 @@ struct drps_train_options {
     /* Of several ranks. Training stops, and writes checkpoints, between epochs alone then. */
     struct drps_push_options push;
     struct drps_pull_options pull;
-    int pull_cached; /* 1: ssp, not ftrl: a worker uses its copies of other ranks' rows while they
-                        have what the bound asks for; the plan has residual slots */
+    int pull_cached; /* 1: ssp, sgd or adagrad: a worker uses its copies of other ranks' rows while
+                        they have what the bound asks for; the plan has residual slots */
     enum drps_exchange exchange; /* models with several scores a sample; bsp, or asp and wsp of
                                     vectors; default: servers */
     enum drps_common_exchange common;

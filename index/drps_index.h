@@ -175,7 +175,7 @@ struct drps_index_options {
                          and steps itself; they go from worker to worker. UINT64_MAX: all that
                          move less so; 0: none */
     uint32_t hand_on_states; /* floats of the optimizer's state for each parameter, which travel
-                                with such a row: 0 to 2 */
+                                with such a row: 0 to 3 */
     uint64_t batch_size;     /* samples, of each worker; 0: by batch_percent */
     double batch_percent;    /* of the training samples; 0: 0.01 %, at least 100 samples */
     const char *order;       /* shuffled (NULL), given, micro; lmf only: grid */

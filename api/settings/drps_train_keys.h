@@ -11,6 +11,8 @@ enum {
     KEY_L1,
     KEY_L2,
     KEY_EPS,
+    KEY_BETA1,
+    KEY_BETA2,
     KEY_OPTIMIZER,
     KEY_MEMORY_PAIRS,
     KEY_TOLERANCE,

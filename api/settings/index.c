@@ -147,9 +147,9 @@ static int parse_blocks_option(struct drps_values *v, struct drps_index_options 
 /* Floats of an optimizer's state for each parameter. */
 static uint32_t parse_states(struct drps_values *v, const char *arg)
 {
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 4; i++)
         if (strcmp(arg, drps_plan_states_name(i)) == 0) return i;
-    drps_value_bad(v, "'%s' is not one of: sgd, adagrad, ftrl", arg);
+    drps_value_bad(v, "'%s' is not one of: sgd, adagrad, ftrl, adam", arg);
     return 0;
 }
 

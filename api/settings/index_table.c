@@ -147,7 +147,7 @@ const struct argp_option drps_index_table[] = {
      "A row that one worker alone uses in several rounds stays with it, and goes from there to the "
      "next: a worker keeps N rows at a time, or all that move less so", 5},
     {"hand-on-for", KEY_HAND_ON_FOR, "NAME", 0,
-     "The optimizer, whose state travels with a row: sgd, adagrad (default) or ftrl", 5},
+     "The optimizer, whose state travels with a row: sgd, adagrad (default), ftrl or adam", 5},
 
     {NULL, 0, NULL, 0, "Blocks, for drps-train --store rocksdb, leveldb or file:", 6},
     {"blocks", KEY_BLOCKS, "NAME", 0,

@@ -19,8 +19,8 @@ enum {
 static int parse_plain(struct drps_values *v, struct drps_train_settings *o, int key,
                        const char *arg)
 {
-    static const char *const optimizers[] = {"sgd", "adagrad", "ftrl",    "lbfgs", "bfgs",
-                                             "dfp", "sr1",     "broyden", NULL};
+    static const char *const optimizers[] = {"sgd",  "adagrad", "ftrl", "adam",    "lbfgs",
+                                             "bfgs", "dfp",     "sr1",  "broyden", NULL};
     static const char *const stores[] = {"auto",    "resident", "relay", "file",
                                          "rocksdb", "leveldb",  NULL};
     static const char *const model_stores[] = {"rocksdb", "leveldb", NULL};
@@ -85,6 +85,12 @@ static int parse_learning(struct drps_values *v, struct drps_train_options *o, i
         return 1;
     case KEY_EPS:
         o->eps = (float)drps_value_real(v, arg, FLT_MIN, 1e30);
+        return 1;
+    case KEY_BETA1:
+        o->beta1 = (float)drps_value_real(v, arg, FLT_MIN, (double)DRPS_OPTIM_BETAS_MOST);
+        return 1;
+    case KEY_BETA2:
+        o->beta2 = (float)drps_value_real(v, arg, FLT_MIN, (double)DRPS_OPTIM_BETAS_MOST);
         return 1;
     case KEY_MEMORY_PAIRS:
         o->pairs = (uint32_t)drps_value_count(v, arg, 1, DRPS_OPTIM_PAIRS_MOST);

@@ -40,7 +40,8 @@ const struct argp_option drps_train_table[] = {
      "for bpr, warp and wmf by ndcg@10 or recall@10",
      2},
     {"optimizer", KEY_OPTIMIZER, "NAME", 0,
-     "sgd, adagrad (default), ftrl, or for lir, lor and mlr a quasi-Newton method, which steps "
+     "sgd, adagrad (default), ftrl, adam, or for lir, lor and mlr a quasi-Newton method, which "
+     "steps "
      "once "
      "a pass and ends by itself: lbfgs, or with a matrix of all parameters in memory bfgs, dfp, "
      "sr1, broyden",
@@ -54,14 +55,15 @@ const struct argp_option drps_train_table[] = {
     {"lr", KEY_LR, "RATE", 0,
      "Learning rate (default: adagrad 0.05, for lor on categories 0.07, for fm and nets 0.01, for "
      "nets of sequences 0.08, for warp 0.03, for lmf, bpr, wmf, mlr, ffm and expr with W*x 0.1; "
-     "ftrl 0.1; sgd: by the size of a batch)",
+     "ftrl 0.1; adam 0.001; sgd: by the size of a batch)",
      2},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the learning rate: before training, a share of the batches is trained with the usual "
      "one and with some that are larger and smaller, of which nothing stays",
      2},
     {"lr-decay", KEY_LR_DECAY, "NAME", 0,
-     "sgd, adagrad: rate of epoch e of E: constant (default), inverse: RATE / e, sqrt: RATE / "
+     "sgd, adagrad, adam: rate of epoch e of E: constant (default), inverse: RATE / e, sqrt: RATE "
+     "/ "
      "sqrt(e), cosine: RATE (1 + cos(pi (e - 1) / E)) / 2",
      2},
     {"batch-mean", KEY_BATCH_MEAN, NULL, 0,
@@ -72,8 +74,11 @@ const struct argp_option drps_train_table[] = {
     {"eps", KEY_EPS, "X", 0,
      "adagrad: added to the sum of squares (default 1e-8, for lor on categories 1, for lmf, bpr "
      "and warp 0.1, for wmf, ffm and nets of sequences 0.01); "
-     "larger makes first steps smaller",
+     "larger makes first steps smaller; adam: added to the root (default 1e-8)",
      2},
+    {"beta1", KEY_BETA1, "X", 0,
+     "adam: how much of a row's mean gradient a step keeps, above 0 and below 1 (default 0.9)", 2},
+    {"beta2", KEY_BETA2, "X", 0, "adam: the same of its mean squared gradient (default 0.999)", 2},
     {"local-steps", KEY_LOCAL_STEPS, NULL, 0,
      "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
@@ -254,7 +259,7 @@ const struct argp_option drps_train_table[] = {
      5},
     {"pull-cached", KEY_PULL_CACHED, NULL, 0,
      "ssp: a worker uses its copies of other ranks' parameters, with its own gradients, as long as "
-     "--staleness allows; not with ftrl. Needs a plan with --residuals",
+     "--staleness allows; with sgd or adagrad. Needs a plan with --residuals",
      5},
     {"timeout", KEY_TIMEOUT, "S", 0,
      "Seconds to wait for ranks to start, and for what a rank owes (default 600)", 5},

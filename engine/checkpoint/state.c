@@ -49,12 +49,19 @@ static json_t *pull_to_json(const struct drps_pull_options *o)
                      "eps", o->eps);
 }
 
+static void put_betas(json_t **optimizer, const struct drps_optim *o)
+{
+    drps_manifest_put(optimizer, "beta1", json_real((double)o->beta1));
+    drps_manifest_put(optimizer, "beta2", json_real((double)o->beta2));
+}
+
 static json_t *plain_to_json(const struct drps_state *s)
 {
     const struct drps_optim *o = &s->optim;
     json_t *optimizer = json_pack(
         "{s:s, s:f, s:f, s:f, s:f, s:f}", "name", drps_optim_name(o->kind), "lr", (double)o->lr,
         "l1", (double)o->l1, "l2", (double)o->l2, "eps", (double)o->eps, "beta", (double)o->beta);
+    if (o->kind == DRPS_OPTIM_ADAM) put_betas(&optimizer, o);
     json_t *progress = json_pack("{s:o, s:o, s:o, s:f, s:o}", "epoch", count(s->epoch), "step",
                                  count(s->part.step), "samples", count(s->part.samples), "loss_sum",
                                  s->part.loss, "ns", count(s->part.ns));
@@ -126,6 +133,15 @@ static int read_newton_options(const json_t *o, const char *path, struct drps_op
                         (double)out->tolerance);
 }
 
+static int read_beta(const json_t *o, const char *key, const char *path, float *out,
+                     struct drps_err *err)
+{
+    int rc = drps_manifest_get_float(o, key, path, out, err);
+    if (rc < 0 || (*out > 0 && *out <= DRPS_OPTIM_BETAS_MOST)) return rc;
+    return drps_err_set(err, DRPS_E_CORRUPT, "%s: \"%s\" is %g, which is not above 0 and below 1",
+                        path, key, (double)*out);
+}
+
 static int read_optimizer(const json_t *j, const char *path, struct drps_optim *out,
                           struct drps_err *err)
 {
@@ -146,6 +162,10 @@ static int read_optimizer(const json_t *j, const char *path, struct drps_optim *
         rc = drps_manifest_get_float(o, rates[i].key, path, rates[i].value, err);
         if (rc == 0 && *rates[i].value < 0)
             rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: \"%s\" is negative", path, rates[i].key);
+    }
+    if (rc == 0 && out->kind == DRPS_OPTIM_ADAM) {
+        rc = read_beta(o, "beta1", path, &out->beta1, err);
+        if (rc == 0) rc = read_beta(o, "beta2", path, &out->beta2, err);
     }
     return rc == 0 && drps_optim_is_newton(out->kind) ? read_newton_options(o, path, out, err) : rc;
 }

@@ -10,8 +10,6 @@
 #include "engine/cluster/drps_messages.h"
 #include "net/drps_shared_buffer.h"
 
-enum { FLOATS_OF_A_PARAMETER = 3 }; /* itself and at most two of its optimizer */
-
 struct drps_circulation {
     struct drps_circulation_options o;
     uint32_t before, after; /* the ranks that ranges go to, and come from */
@@ -31,7 +29,7 @@ struct drps_circulation {
 
 uint64_t drps_circulation_message_bytes(const struct drps_plan_info *info)
 {
-    return info->ranks.max_range_rows * info->dim * sizeof(float) * FLOATS_OF_A_PARAMETER;
+    return info->ranks.max_range_rows * drps_optim_row_floats_most(info->dim) * sizeof(float);
 }
 
 uint32_t drps_circulation_queue(const struct drps_plan_info *info)

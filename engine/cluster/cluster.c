@@ -121,7 +121,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "14"
+#define MESSAGES "15"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {
@@ -129,7 +129,7 @@ struct terms {
     char plan[DRPS_PLAN_ID_BYTES];
     char optimizer[15];
     char sync[16];
-    double lr, l1, l2, eps, beta, init_scale;
+    double lr, l1, l2, eps, beta, beta1, beta2, init_scale;
     uint64_t epochs, patience, seed, staleness, no_claim, pull_cached, hands_on, exchange, common,
         sv_count, sv_rule, logged, metric, lr_decay, batch_mean, lr_stale;
     double lambda, ema, wsp_patience;
@@ -153,6 +153,8 @@ static void set_terms(const struct drps_cluster *c, const struct drps_train_opti
     t->l2 = (double)optim->l2;
     t->eps = (double)optim->eps;
     t->beta = (double)optim->beta;
+    t->beta1 = (double)optim->beta1;
+    t->beta2 = (double)optim->beta2;
     t->init_scale = (double)o->init_scale;
     t->epochs = o->epochs;
     t->patience = o->patience;
@@ -215,6 +217,8 @@ static int compare_terms(const struct terms *t, const struct terms *first, uint3
                    {"l1", t->l1, first->l1},
                    {"l2", t->l2, first->l2},
                    {"eps", t->eps, first->eps},
+                   {"beta1", t->beta1, first->beta1},
+                   {"beta2", t->beta2, first->beta2},
                    {"init scale", t->init_scale, first->init_scale}};
     if (strcmp(t->version, first->version) != 0) return differs("version of drps", rank, err);
     if (strcmp(t->plan, first->plan) != 0) return differs("plan", rank, err);

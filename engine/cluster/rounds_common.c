@@ -109,7 +109,15 @@ static struct drps_rows copy_of(const struct drps_rounds *r)
 
 static size_t vectors_of(const struct drps_rounds *r)
 {
-    return r->o.server->row_bytes / rounds_row_bytes(&r->o.plan->info);
+    const size_t all = r->o.server->row_bytes, each = rounds_row_bytes(&r->o.plan->info);
+    return all / each + (all % each != 0);
+}
+
+/* Returns the floats that a row has of vector v: of the last one there may be less. */
+static uint32_t width_of(const struct drps_rounds *r, size_t v)
+{
+    const size_t left = r->o.server->row_bytes / sizeof(float) - v * r->dim;
+    return left < r->dim ? (uint32_t)left : r->dim;
 }
 
 /* Where the rows' vector number v begins. */
@@ -125,11 +133,12 @@ static int fill_sent(struct drps_rounds *r, struct drps_err *err)
     struct rounds_common *c = &r->common;
     const struct rounds_open *now = r->server.now;
     const size_t vectors = vectors_of(r), floats = c->own * (size_t)r->dim;
-    int rc = drps_shared_buffer_renew(&c->sent, vectors * floats * sizeof(float), err);
+    int rc = drps_shared_buffer_renew(&c->sent, c->own * r->o.server->row_bytes, err);
     if (rc < 0) return rc;
     for (size_t v = 0; v < vectors; v++) {
         const struct drps_rows rows = shifted(r, now->rows, v);
-        drps_rows_gather(&rows, r->dim, 0, c->own, (float *)(void *)c->sent->data + v * floats);
+        drps_rows_gather(&rows, width_of(r, v), 0, c->own,
+                         (float *)(void *)c->sent->data + v * floats);
     }
     return 0;
 }
@@ -137,14 +146,15 @@ static int fill_sent(struct drps_rounds *r, struct drps_err *err)
 int drps_rounds_send_common(struct drps_rounds *r, uint32_t to, struct drps_err *err)
 {
     struct rounds_common *c = &r->common;
-    const size_t bytes = c->own * rounds_row_bytes(&r->o.plan->info);
+    const size_t most = c->own * rounds_row_bytes(&r->o.plan->info);
     const int is_empty = c->own && !rounds_skipped(r, r->server.now, to);
     int rc = 0;
     if (is_empty && to != r->rank) c->empty.others[r->server.at < r->train]++;
     if (!c->own || is_empty || c->is_sent[to]) return 0;
     if (!c->sent) rc = fill_sent(r, err);
     for (size_t v = 0; v < vectors_of(r) && rc == 0; v++) {
-        const struct drps_piece piece = {c->sent->data + v * bytes, bytes};
+        const size_t bytes = c->own * width_of(r, v) * sizeof(float);
+        const struct drps_piece piece = {c->sent->data + v * most, bytes};
         const struct drps_net_send send = {.to = to,
                                            .part = DRPS_NET_WORKER,
                                            .type = DRPS_MESSAGE_COMMON,
@@ -167,7 +177,7 @@ void drps_rounds_end_sending(struct drps_rounds *r)
 static int take_vector(struct drps_rounds *r, uint32_t server, uint32_t first, uint32_t n, size_t v,
                        struct drps_err *err)
 {
-    const size_t row = rounds_row_bytes(&r->o.plan->info);
+    const size_t row = width_of(r, v) * sizeof(float);
     const struct drps_rows rows = shifted(r, copy_of(r), v);
     struct drps_net_message *m;
     int rc = drps_rounds_take(r, DRPS_NET_WORKER, server, r->worker.round, &m, err);

@@ -2,21 +2,29 @@
  * Optimizers: how a row changes when the sum of its gradients over a batch is known.
  *
  * A stored row is D parameters followed by the optimizer's state, D floats for each of its
- * `states`:
+ * `states`, and with adam one float a row, t:
  *
  *   sgd      0   w -= lr * g
  *   adagrad  1   a += g^2;  w -= lr * g / sqrt(a + eps)
  *   ftrl     2   z += g - (sqrt(n + g^2) - sqrt(n)) / lr * w;  n += g^2;
  *                w = |z| <= l1 ? 0 : -(z - sign(z) l1) / ((beta + sqrt(n)) / lr + l2)
+ *   adam     2   t += 1;  m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+ *                w -= lr_t * m / (sqrt(v) + eps_t)  with
+ *                lr_t = lr sqrt(1 - beta2^t) / (1 - beta1^t),  eps_t = eps sqrt(1 - beta2^t)
  *
  * AdaGrad is that of Duchi, Hazan and Singer (JMLR 2011), FTRL-Proximal that of McMahan et al. (KDD
- * 2013), Algorithm 1, whose alpha is `lr`.
+ * 2013), Algorithm 1, whose alpha is `lr`. Adam is Algorithm 1 of Kingma and Ba (ICLR 2015), in the
+ * order of operations that their section 2 gives, with eps_t so that the result is that of
+ * Algorithm 1. It is the lazy form for sparse gradients: what a row has of m, v and t changes only
+ * in steps that touch the row, and t is the number of these steps. So a row's bytes depend on its
+ * own gradients and their order alone, like those of the other optimizers.
  *
  * Regularisation touches only rows of the batch, once for each sample that touches the row: before
- * the step g += touches * l2 * w; for sgd and adagrad l1 shrinks w after the step by touches * l1 *
- * (the step's rate). FTRL applies l1 and l2 in its closed form. l1 applies to the first float of a
- * row only (weights and biases, not factors) unless l1_all is set; neither applies to the
- * intercept.
+ * the step g += touches * l2 * w; for sgd, adagrad and adam l1 shrinks w after the step by touches
+ * * l1 * (the step's rate), which of adam is (1 - beta1^t) lr_t / (sqrt(v) + eps_t), as m has that
+ * share of a gradient that stays. FTRL applies l1 and l2 in its closed form. l1 applies to the
+ * first float of a row only (weights and biases, not factors) unless l1_all is set; neither applies
+ * to the intercept.
  *
  * Quasi-Newton methods step once in a pass over all samples: engine/newton/drps_newton.h. What
  * follows on stepping rows is not for them; a row has DRPS_OPTIM_NEWTON_STATES states, and with
@@ -25,8 +33,8 @@
  * Of a topic model (alternating) batches step nothing here, and rows have no state.
  *
  * What is no finite number does not become one again: a parameter that is none stays so, and one
- * whose sum of squares (a, n) is infinite becomes none, so that whoever looks at parameters sees
- * it.
+ * whose sum or mean of squares (a, n, v) is infinite becomes none, so that whoever looks at
+ * parameters sees it.
  */
 #ifndef DRPS_ENGINE_MODEL_OPTIM_H
 #define DRPS_ENGINE_MODEL_OPTIM_H
@@ -41,6 +49,7 @@ enum drps_optim_kind {
     DRPS_OPTIM_SGD,
     DRPS_OPTIM_ADAGRAD,
     DRPS_OPTIM_FTRL,
+    DRPS_OPTIM_ADAM, /* the last one that steps after a batch */
     /* Quasi-Newton: */
     DRPS_OPTIM_LBFGS,
     DRPS_OPTIM_BFGS, /* this one and those after it keep a matrix of all parameters */
@@ -52,16 +61,21 @@ enum drps_optim_kind {
 
 enum { DRPS_OPTIM_NEWTON_STATES = 5, DRPS_OPTIM_PAIRS = 10, DRPS_OPTIM_PAIRS_MOST = 32 };
 
+/* The largest of adam's betas: as t counts to 2^24, where floats end to count, and then stays, its
+ * 2^24th power must be nothing beside 1. */
+#define DRPS_OPTIM_BETAS_MOST 0.999999f
+
 struct drps_optim {
     enum drps_optim_kind kind;
     float lr;   /* learning rate, > 0 (ftrl: alpha); drps_optim_init() gives sgd 0.01, adagrad 0.05,
-                   ftrl 0.1 */
+                   ftrl 0.1, adam 0.001 */
     float l1;   /* >= 0 */
     float l2;   /* >= 0 */
-    float eps;  /* adagrad: added under the root; 0: 1e-8 */
+    float eps;  /* adagrad: added under the root, adam: to the root; 0: 1e-8 */
     float beta; /* ftrl; 0: 1 */
-    uint32_t pairs;  /* lbfgs: steps that it remembers; else 0. DRPS_OPTIM_PAIRS after init */
-    float tolerance; /* quasi-Newton: done when the gradient's norm is this share of the first */
+    float beta1, beta2; /* adam: > 0, at most DRPS_OPTIM_BETAS_MOST; 0: 0.9 and 0.999 */
+    uint32_t pairs;     /* lbfgs: steps that it remembers; else 0. DRPS_OPTIM_PAIRS after init */
+    float tolerance;    /* quasi-Newton: done when the gradient's norm is this share of the first */
     int l1_all; /* 1: l1 applies to every float of a row, as all are weights; 0: to the first */
 };
 
@@ -74,7 +88,25 @@ const char *drps_optim_name(enum drps_optim_kind kind);
 /* Returns how many state arrays of D floats a row has. */
 uint32_t drps_optim_states(const struct drps_optim *o);
 
-/* 1: a quasi-Newton method; 1: one that keeps a matrix. */
+/* Returns the floats of a row of `dim` parameters, with its state. */
+size_t drps_optim_row_floats(const struct drps_optim *o, uint32_t dim);
+
+/* Returns the most that it is with an optimizer that steps batches. */
+static inline uint64_t drps_optim_row_floats_most(uint64_t dim)
+{
+    return 3 * dim + 1;
+}
+
+/* 1: it steps rows after each batch; 1: l1 and l2 count once for each sample that touches a row; 1:
+ * a quasi-Newton method; 1: one that keeps a matrix. */
+static inline int drps_optim_steps_batches(enum drps_optim_kind kind)
+{
+    return kind <= DRPS_OPTIM_ADAM;
+}
+static inline int drps_optim_counts_touches(enum drps_optim_kind kind)
+{
+    return drps_optim_steps_batches(kind) && kind != DRPS_OPTIM_FTRL;
+}
 static inline int drps_optim_is_newton(enum drps_optim_kind kind)
 {
     return kind >= DRPS_OPTIM_LBFGS && kind <= DRPS_OPTIM_BROYDEN;
@@ -84,9 +116,11 @@ static inline int drps_optim_has_matrix(enum drps_optim_kind kind)
     return kind >= DRPS_OPTIM_BFGS && kind <= DRPS_OPTIM_BROYDEN;
 }
 
-/* What is added under adagrad's root, and ftrl's beta. */
+/* What is added under adagrad's root or to adam's, ftrl's beta, and adam's. */
 #define DRPS_OPTIM_EPS 1e-8f
 #define DRPS_OPTIM_BETA 1.0f
+#define DRPS_OPTIM_BETA1 0.9f
+#define DRPS_OPTIM_BETA2 0.999f
 static inline float drps_optim_eps(const struct drps_optim *o)
 {
     return o->eps > 0 ? o->eps : DRPS_OPTIM_EPS;
@@ -95,9 +129,17 @@ static inline float drps_optim_beta(const struct drps_optim *o)
 {
     return o->beta > 0 ? o->beta : DRPS_OPTIM_BETA;
 }
+static inline float drps_optim_beta1(const struct drps_optim *o)
+{
+    return o->beta1 > 0 ? o->beta1 : DRPS_OPTIM_BETA1;
+}
+static inline float drps_optim_beta2(const struct drps_optim *o)
+{
+    return o->beta2 > 0 ? o->beta2 : DRPS_OPTIM_BETA2;
+}
 
 /*
- * Fill the state behind fresh parameters: row [dim * (1 + states)]. FTRL's z starts so that it
+ * Fill the state behind fresh parameters: row [drps_optim_row_floats()]. FTRL's z starts so that it
  * yields the parameters, which for the `intercept` (not regularised) takes another z.
  */
 void drps_optim_init_row(const struct drps_optim *o, uint32_t dim, int intercept, float *row);

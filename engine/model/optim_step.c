@@ -41,6 +41,11 @@ DRPS_INLINE void prefetch(const char *at, size_t bytes, int to_write)
         __builtin_prefetch(at + bytes - 1, 0);
 }
 
+/* What adam steps the rows of a block with. */
+struct adam_block {
+    float rate[BLOCK], eps[BLOCK], l1[BLOCK];
+};
+
 /* How much of l2 and l1 row i takes. */
 DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size_t i, size_t common)
 {
@@ -48,16 +53,33 @@ DRPS_INLINE float times(enum drps_optim_kind kind, const uint32_t *touches, size
     return kind == DRPS_OPTIM_FTRL ? 1.0f : (float)touches[i];
 }
 
+/* What steps a row now, of which adam counts the steps. */
+DRPS_INLINE struct drps_optim begin_row(enum drps_optim_kind kind, const struct drps_optim *o,
+                                        const struct drps_adam_powers *powers, size_t dim,
+                                        float *row)
+{
+    return kind == DRPS_OPTIM_ADAM ? drps_adam_begin(o, powers, dim, row) : *o;
+}
+
+DRPS_INLINE void note_row(struct adam_block *at, size_t k, struct drps_optim of_row)
+{
+    at->rate[k] = of_row.lr;
+    at->eps[k] = of_row.eps;
+    at->l1[k] = of_row.l1;
+}
+
 /*
  * The first floats of n <= BLOCK rows from row i on; kind, regular and often dim constant: copy
- * them into arrays, step these, copy back.
+ * them into arrays, step these, copy back. `at` is of adam.
  */
 DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum drps_regular regular, size_t dim,
                              const struct drps_optim *o, const struct drps_rows *rows, size_t i,
                              size_t n, const float *restrict grads,
-                             const uint32_t *restrict touches, size_t common)
+                             const uint32_t *restrict touches, size_t common,
+                             const struct adam_block *at)
 {
     const float lr = o->lr, eps = drps_optim_eps(o), beta = drps_optim_beta(o);
+    const float beta1 = drps_optim_beta1(o), beta2 = drps_optim_beta2(o);
     float w[BLOCK], a[BLOCK], b[BLOCK], l2[BLOCK], l1[BLOCK], copies[BLOCK] = {0};
     const float *restrict g = dim == 1 ? grads + i : copies;
 
@@ -71,7 +93,7 @@ DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum drps_regular regula
     for (size_t k = 0; regular && k < n; k++) {
         const float t = times(kind, touches, i + k, common);
         l2[k] = t * o->l2;
-        l1[k] = t * o->l1;
+        l1[k] = t * (kind == DRPS_OPTIM_ADAM ? at->l1[k] : o->l1);
     }
     if (kind == DRPS_OPTIM_SGD) {
 #pragma omp simd
@@ -82,6 +104,11 @@ DRPS_INLINE void step_firsts(enum drps_optim_kind kind, enum drps_regular regula
         for (size_t k = 0; k < n; k++)
             drps_adagrad_one(&w[k], &a[k], g[k], lr, eps, regular ? l2[k] : 0, regular ? l1[k] : 0,
                              regular);
+    } else if (kind == DRPS_OPTIM_ADAM) {
+#pragma omp simd
+        for (size_t k = 0; k < n; k++)
+            drps_adam_one(&w[k], &a[k], &b[k], g[k], at->rate[k], at->eps[k], beta1, beta2,
+                          regular ? l2[k] : 0, regular ? l1[k] : 0, regular);
     } else {
 #pragma omp simd
         for (size_t k = 0; k < n; k++)
@@ -101,12 +128,17 @@ DRPS_INLINE void step_narrow(enum drps_optim_kind kind, enum drps_regular regula
                              size_t last, const float *restrict grads,
                              const uint32_t *restrict touches, size_t common)
 {
+    struct drps_adam_powers powers;
+    struct adam_block at;
+    if (kind == DRPS_OPTIM_ADAM) drps_adam_init(&powers, o);
     for (size_t i = first; i < last; i += BLOCK) {
         const size_t n = last - i < BLOCK ? last - i : BLOCK;
         const size_t ahead = last - i < BLOCK + FAR_NARROW ? 0 : n;
         for (size_t k = 0; k < ahead; k++)
             __builtin_prefetch(drps_row_at(rows, i + k + FAR_NARROW), 1);
-        step_firsts(kind, regular, 1, o, rows, i, n, grads, touches, common);
+        for (size_t k = 0; kind == DRPS_OPTIM_ADAM && k < n; k++)
+            note_row(&at, k, drps_adam_begin(o, &powers, 1, drps_row_at(rows, i + k)));
+        step_firsts(kind, regular, 1, o, rows, i, n, grads, touches, common, &at);
     }
 }
 
@@ -130,9 +162,13 @@ DRPS_INLINE void step_rows_whole(enum drps_optim_kind kind, size_t dim, const st
                                  const struct drps_rows *rows, size_t first, size_t last,
                                  const float *grads, const uint32_t *touches, size_t common)
 {
+    struct drps_adam_powers powers;
+    if (kind == DRPS_OPTIM_ADAM) drps_adam_init(&powers, o);
     for (size_t i = first; i < last; i++) {
+        float *row = drps_row_at(rows, i);
         const float t = times(kind, touches, i, common);
-        step_whole(kind, o, dim, drps_row_at(rows, i), grads + i * dim, t * o->l2, t * o->l1);
+        const struct drps_optim at = begin_row(kind, o, &powers, dim, row);
+        step_whole(kind, &at, dim, row, grads + i * dim, t * at.l2, t * at.l1);
     }
 }
 
@@ -141,20 +177,27 @@ DRPS_INLINE void step_wide(enum drps_optim_kind kind, enum drps_regular regular,
                            size_t last, const float *restrict grads,
                            const uint32_t *restrict touches, size_t common)
 {
-    const size_t row_bytes = dim * (1 + (size_t)kind) * sizeof(float), far = far_of(dim);
+    const size_t row_bytes = drps_optim_row_floats(o, (uint32_t)dim) * sizeof(float),
+                 far = far_of(dim);
     const struct drps_optim copy =
         *o; /* that stores to rows cannot change: it stays in registers */
+    struct drps_adam_powers powers;
+    struct adam_block at;
+    if (kind == DRPS_OPTIM_ADAM) drps_adam_init(&powers, o);
     o = &copy;
 
     for (size_t i = first; i < last; i += BLOCK) {
         const size_t n = last - i < BLOCK ? last - i : BLOCK;
         for (size_t k = i; k < i + n; k++) {
             if (last - k > far) prefetch(drps_row_at(rows, k + far), row_bytes, 1);
+            float *row = drps_row_at(rows, k);
             const float l2 = regular ? times(kind, touches, k, common) * o->l2 : 0;
-            step_rest(kind, regular, o, dim, drps_row_at(rows, k), grads + k * dim, l2);
+            const struct drps_optim of_row = begin_row(kind, o, &powers, dim, row);
+            if (kind == DRPS_OPTIM_ADAM) note_row(&at, k - i, of_row);
+            step_rest(kind, regular, &of_row, dim, row, grads + k * dim, l2);
         }
         if (regular == DRPS_L2_AND_L1)
-            step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, common);
+            step_firsts(kind, regular, dim, o, rows, i, n, grads, touches, common, &at);
     }
 }
 
@@ -207,6 +250,9 @@ DRPS_KERNEL(void, drps_optim_step,
         break;
     case DRPS_OPTIM_FTRL:
         step_regular(DRPS_OPTIM_FTRL, o, dim, rows, first, last, grads, touches, common);
+        break;
+    case DRPS_OPTIM_ADAM:
+        step_regular(DRPS_OPTIM_ADAM, o, dim, rows, first, last, grads, touches, common);
         break;
     default: /* quasi-Newton, alternating: no step of a batch */
         break;

@@ -32,7 +32,7 @@ int drps_newton_open(const struct drps_optim *optim, uint64_t rows, uint32_t dim
     n->rows = rows;
     n->dim = dim;
     n->has_bias = has_bias;
-    n->row_bytes = (size_t)dim * (1 + drps_optim_states(optim)) * sizeof(float);
+    n->row_bytes = drps_optim_row_floats(optim, dim) * sizeof(float);
     n->state = (struct drps_newton_state){.pass = 1, .accepts = 1, .search.high = INFINITY};
     if (from) n->state = *from;
     int rc = drps_optim_has_matrix(optim->kind)

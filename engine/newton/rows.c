@@ -9,7 +9,7 @@ enum { FAR = 32 }; /* rows ahead whose first cache lines are requested */
 void drps_newton_number(const struct drps_optim *optim, uint32_t dim, uint64_t first, size_t n,
                         void *rows)
 {
-    const size_t row_bytes = (size_t)dim * (1 + drps_optim_states(optim)) * sizeof(float);
+    const size_t row_bytes = drps_optim_row_floats(optim, dim) * sizeof(float);
     for (size_t i = 0; drps_optim_has_matrix(optim->kind) && i < n; i++)
         newton_set_u32((char *)rows + i * row_bytes, dim, LANE_OWN, (uint32_t)(first + i));
 }

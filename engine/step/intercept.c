@@ -3,7 +3,7 @@
 
 #include "engine/step/drps_server.h"
 
-enum { STATES_MOST = 2 }; /* of a float, of the optimizers that step batches */
+enum { STATES_MOST = 3 }; /* of a row of one float, of the optimizers that step batches */
 
 /* The step is one of a row of one float; the intercept's row has more of them, which have no
  * gradient. */
@@ -11,7 +11,7 @@ void drps_intercept_end(struct drps_server *server, const struct drps_rows *rows
 {
     static const uint32_t first = 0, no_touches = 0;
     struct drps_intercept *due = &server->intercept_due;
-    const size_t floats = 1 + drps_optim_states(&server->optim), dim = server->model.dim;
+    const size_t floats = drps_optim_row_floats(&server->optim, 1), dim = server->model.dim;
     float narrow[1 + STATES_MOST];
     const struct drps_rows one = {
         .base = (char *)narrow, .stride = sizeof(narrow), .index = &first, .n = 1};

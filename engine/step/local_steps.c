@@ -55,7 +55,7 @@ double drps_local_train(struct drps_local *local, const struct drps_model *model
 {
     const uint32_t dim = model->dim;
     struct drps_rows rows = {.base = local->copy,
-                             .stride = (size_t)dim * (1 + drps_optim_states(optim)) * sizeof(float),
+                             .stride = drps_optim_row_floats(optim, dim) * sizeof(float),
                              .index = local->index};
     const size_t fixed = model->has_bias && model->fixed_bias ? 1 : 0;
     double loss = 0;

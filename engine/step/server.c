@@ -12,7 +12,7 @@ void drps_server_init(struct drps_server *server, const struct drps_model *model
     memset(server, 0, sizeof(*server));
     server->model = *model;
     server->optim = *optim;
-    server->row_bytes = (size_t)model->dim * (1 + drps_optim_states(optim)) * sizeof(float);
+    server->row_bytes = drps_optim_row_floats(optim, model->dim) * sizeof(float);
 }
 
 static uint64_t placed_id(const struct drps_server *server, uint64_t row)

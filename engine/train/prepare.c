@@ -384,7 +384,7 @@ static struct drps_worker_size worker_size(const struct drps_job *job)
         .samples = trains ? info->max_batch_samples : 0,
         .rows = trains ? info->max_batch_rows : 0,
         .members = job->options->threads ? job->options->threads : 1,
-        .touches = optim->kind < DRPS_OPTIM_FTRL && (optim->l1 > 0 || optim->l2 > 0),
+        .touches = drps_optim_counts_touches(optim->kind) && (optim->l1 > 0 || optim->l2 > 0),
         .local_steps = job->options->local_steps,
         .sends = job->ranks && !drps_plan_circulates(info),
         .one_array = optim->kind == DRPS_OPTIM_ALTERNATING,

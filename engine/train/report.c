@@ -39,6 +39,10 @@ static json_t *optimizer_to_json(const struct drps_optim *o)
     drps_manifest_put(&j, "l2", number((double)o->l2));
     drps_manifest_put(&j, "eps", number((double)o->eps));
     drps_manifest_put(&j, "beta", number((double)o->beta));
+    if (o->kind == DRPS_OPTIM_ADAM) {
+        drps_manifest_put(&j, "beta1", number((double)o->beta1));
+        drps_manifest_put(&j, "beta2", number((double)o->beta2));
+    }
     if (!drps_optim_is_newton(o->kind)) return j;
     drps_manifest_put(&j, "pairs", count(o->pairs));
     drps_manifest_put(&j, "tolerance", number((double)o->tolerance));

@@ -200,6 +200,9 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     if (!(o->l1 > 0)) o->l1 = s->optim.l1;
     if (!(o->l2 > 0)) o->l2 = s->optim.l2;
     if (!(o->eps > 0)) o->eps = s->optim.eps;
+    const int same = strcmp(o->optimizer, drps_optim_name(s->optim.kind)) == 0;
+    if (same && !(o->beta1 > 0)) o->beta1 = s->optim.beta1;
+    if (same && !(o->beta2 > 0)) o->beta2 = s->optim.beta2;
     if (!o->pairs && s->optim.kind == DRPS_OPTIM_LBFGS) o->pairs = s->optim.pairs;
     if (o->tolerance == 0) o->tolerance = s->optim.tolerance;
     if (!o->epochs) o->epochs = s->epochs;

@@ -99,7 +99,7 @@ static int read_optimizer(struct warm_old *old, const struct drps_checkpoint *cp
     if (rc == 0 && old->optim.pairs > DRPS_OPTIM_PAIRS_MOST)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%s: %u pairs are too many", path, old->optim.pairs);
     if (rc < 0) return rc;
-    old->row_bytes = old->about.dim * sizeof(float) * (1 + (size_t)drps_optim_states(&old->optim));
+    old->row_bytes = drps_optim_row_floats(&old->optim, old->about.dim) * sizeof(float);
     return 0;
 }
 

@@ -74,7 +74,8 @@ struct drps_row_range {
  * counted once for each batch. Of the whole: sums, and of slots the most. */
 struct drps_plan_handed {
     uint64_t slots;  /* of the part's worker, at least 1; 0: no rows are handed on */
-    uint64_t states; /* floats of the optimizer's state for each parameter, as counted */
+    uint64_t states; /* floats of the optimizer's state for each parameter, as counted: of adam,
+                        which has one a row besides, 3 */
     /* Rows of the worker's batches that it has itself, so that it neither pulls nor pushes them; of
      * these, rows that servers send, that it returns to them, and that it hands on; and rows that
      * other workers hand on to it. */

@@ -177,7 +177,7 @@ static int check_rows(const struct drps_plan_info *i, const struct sizes *s, con
     return drps_manifest_check(bounds, sizeof(bounds) / sizeof(bounds[0]), path, err);
 }
 
-enum { STATES_MOST = 2 };
+enum { STATES_MOST = 3 };
 
 /* Rows of batches that workers have themselves are not more than those that they would pull. A
  * net's are not handed on: each round has its parameters. */

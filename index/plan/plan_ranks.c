@@ -47,6 +47,6 @@ uint64_t drps_plan_moved_values(const struct drps_plan_info *info, int hands_on,
 
 const char *drps_plan_states_name(uint64_t states)
 {
-    static const char *const names[] = {"sgd", "adagrad", "ftrl"};
-    return names[states < 2 ? states : 2];
+    static const char *const names[] = {"sgd", "adagrad", "ftrl", "adam"};
+    return names[states < 3 ? states : 3];
 }

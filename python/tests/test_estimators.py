@@ -373,7 +373,7 @@ def test_class_weights():
 
 @pytest.mark.parametrize("change, says", [
     ({"C": 0}, "C=0"), ({"scale": "much"}, "scale"), ({"settings": {"epoch": 3}}, "epoch"), ({"lr": "fast"}, "lr"),
-    ({"optimizer": "adam"}, "adam"), ({"class_weight": "some"}, "class_weight='some'"),
+    ({"optimizer": "adamax"}, "adamax"), ({"class_weight": "some"}, "class_weight='some'"),
 ])
 def test_bad_parameters_are_told_of(change, says):
     with pytest.raises(ValueError, match=says):

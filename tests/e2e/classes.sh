@@ -28,7 +28,7 @@ for options in "--store relay --memory ${least}K" "--store file --memory 80M" "-
     got=$(content $options)
     [[ $got = "$want" ]] || fail "$options: $got instead of $want"
 done
-for optimizer in "sgd --lr 0.01" "ftrl --l1 0.5" "adagrad --l1 1e-5" "adagrad --local-steps"; do
+for optimizer in "sgd --lr 0.01" "ftrl --l1 0.5" "adagrad --l1 1e-5" "adam --l1 1e-5" "adagrad --local-steps"; do
     # shellcheck disable=SC2086  # several words
     set -- --optimizer $optimizer --threads 2 --l2 1e-4
     want=$(content --store resident "$@")

@@ -24,7 +24,7 @@ if ! train --local 3 2>err.txt; then
     skip "this build has no ZeroMQ"
 fi
 servers=$(all_bytes sent_bytes)
-for options in "" "--optimizer sgd --lr 0.1" "--optimizer ftrl --l1 0.2" "--l2 1e-4 --l1 1e-5" "--store relay --memory 80M" "--store file --memory 80M" "--transport inproc"; do
+for options in "" "--optimizer sgd --lr 0.1" "--optimizer ftrl --l1 0.2" "--optimizer adam" "--l2 1e-4 --l1 1e-5" "--store relay --memory 80M" "--store file --memory 80M" "--transport inproc"; do
     # shellcheck disable=SC2086  # several words
     train --local 3 $options
     want=$(content)

@@ -52,7 +52,7 @@ same "by peers"
 fails 2 "2 workers or more" "$tools/drps-index" ratings.tsv --algo lmf --hand-on all -o never
 fails 2 "either" "$tools/drps-index" ratings.tsv --algo lmf --workers 2 --hand-on 9 --residuals 9 -o never
 fails 2 "give both" "$tools/drps-index" ratings.tsv --algo lmf --workers 2 --hand-on-for sgd -o never
-fails 2 "not one of: sgd" "$tools/drps-index" ratings.tsv --algo lmf --workers 2 --hand-on 9 --hand-on-for adam -o never
+fails 2 "not one of: sgd" "$tools/drps-index" ratings.tsv --algo lmf --workers 2 --hand-on 9 --hand-on-for adamax -o never
 fails 2 "drps-index --residuals" "$tools/drps-train" plan -o model --force --local 3 --optimizer sgd --push-values 8bit
 "$tools/drps-train" plan -o model --force --local 3 --epochs 1 >out.txt 2>err.txt
 grep -q "rows are not handed on" err.txt || fail "nothing is said with adagrad: $(cat err.txt)"

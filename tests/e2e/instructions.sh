@@ -60,6 +60,7 @@ same() {
 
 same lor click.svm --algo lor -- --store relay --memory 40M
 same lor-ftrl click.svm --algo lor -- --optimizer ftrl --l1 .1 --l2 .01
+same lor-adam click.svm --algo lor -- --optimizer adam --l1 1e-5 --l2 1e-4
 same lor-sgd click.svm --algo lor -- --optimizer sgd --lr-decay cosine --l1 1e-4
 same lor-bfgs dense.svm --algo lir -- --optimizer bfgs
 same lor-lbfgs click.svm --algo lor -- --optimizer lbfgs --memory-pairs 5

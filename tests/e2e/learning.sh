@@ -147,6 +147,8 @@ usual "0.07 1" ranks --local 2
 usual "0.2 1" plan --lr .2
 usual "0.07 0.01" plan --eps .01
 usual "0.1 1e-08" plan --optimizer ftrl
+usual "0.001 1e-08" plan --optimizer adam
+usual "0.001 0.01" plan --optimizer adam --eps .01
 for row in 74:0.05:1e-08 75:0.07:1; do # ones of a hundred values
     awk -v ones="${row%%:*}" '{ line = NR % 2 ? 1 : -1; for (i = 1; i <= 100; i++) line = line " " i ":" (i <= ones ? 1 : 2); print line }' sound.t.svm >share.svm
     index share.svm --algo lor -o share
@@ -210,7 +212,7 @@ echo "ok training"
 content() { "$tools/drps-stat" "${1:-model}" --json | value content; }
 train plan -o model --epochs 6
 plain=$(content)
-for options in "--lr-decay inverse" "--lr-decay sqrt" "--lr-decay cosine --batch-mean" "--optimizer sgd --batch-mean --l2 .01" "--optimizer ftrl --batch-mean"; do
+for options in "--lr-decay inverse" "--lr-decay sqrt" "--lr-decay cosine --batch-mean" "--optimizer sgd --batch-mean --l2 .01" "--optimizer ftrl --batch-mean" "--optimizer adam --lr-decay sqrt --beta1 .8" "--optimizer adam --batch-mean --l2 .01"; do
     # shellcheck disable=SC2086  # words
     train plan -o model --epochs 6 $options
     want=$(content)
@@ -253,6 +255,8 @@ fails 2 "--metric says which epoch is the best" train plan -o model --metric auc
 fails 2 "the metric rmse is of labels that are numbers, and plan has the logistic loss" train plan -o model --metric rmse --patience 2
 fails 2 "the metric auc is of two classes, and line has the squared loss" train line -o model --metric auc --patience 2
 fails 2 "the rate of ftrl does not decay \(it falls by itself\): leave the decay of the learning rate out" train plan -o model --optimizer ftrl --lr-decay sqrt
+fails 2 "beta1 is of the optimizer adam: leave it out \(--beta1\)" train plan -o model --beta1 .5
+fails 2 "--beta2" train plan -o model --optimizer adam --beta2 1
 fails 2 "no mean over a batch where local steps step after each sample" train plan -o model --batch-mean --local-steps
 echo "ok steps"
 

@@ -63,7 +63,7 @@ for ranks in 2 3 5; do
     [[ $sums = "$((ranks > 2))" ]] || fail "$ranks ranks, auto: sums of $(grep -A 3 '"sums": {' train.json | all_values bytes | xargs) bytes"
 done
 both plan-3 --local 3 --epochs 2 --store file --memory 60M
-for options in "--l2 0.001" "--l1 0.0001 --l2 0.001" "--optimizer sgd --lr 0.01" "--optimizer ftrl --l1 0.001" "--no-overlap" "--no-fresh" "--threads 2" "--batch-mean" "--lr-decay cosine" \
+for options in "--l2 0.001" "--l1 0.0001 --l2 0.001" "--optimizer sgd --lr 0.01" "--optimizer ftrl --l1 0.001" "--optimizer adam" "--no-overlap" "--no-fresh" "--threads 2" "--batch-mean" "--lr-decay cosine" \
     "--patience 1" "--transport inproc"; do
     # shellcheck disable=SC2086  # several words
     both plan-3 --local 3 --epochs 3 $options
@@ -73,7 +73,7 @@ both plan-3 --local 3 --epochs 2 --from old
 for partition in range counts hash greedy; do
     index train.ffm --test test.ffm --algo net --net net.txt --batch-size 40 --workers 3 --partition $partition -o placed
     both placed --local 3 --epochs 2
-    [[ $partition != range ]] || both placed --local 3 --epochs 2 --store relay --optimizer ftrl
+    [[ $partition != range ]] || both placed --local 3 --epochs 2 --store relay --optimizer adam
 done
 head -250 train.ffm >few.ffm # whose last round some workers have no samples of
 index few.ffm --test test.ffm --algo net --net net.txt --batch-size 40 --workers 5 -o few

@@ -105,7 +105,7 @@ stores plan
 [[ $(content plan --seed 2) != "$want" ]] || fail "rows and dropout do not depend on the seed"
 two=$(content plan --threads 2)
 [[ -n $two && $(content plan --threads 2 --store relay) = "$two" ]] || fail "two threads: two models"
-for optimizer in sgd ftrl "ftrl --l1 0.001 --l2 0.01"; do
+for optimizer in sgd adam ftrl "ftrl --l1 0.001 --l2 0.01"; do
     # shellcheck disable=SC2086  # several words
     { [[ $(content plan --optimizer $optimizer) = "$(content plan --optimizer $optimizer --store relay --memory 40M)" ]] &&
         less "$(loss train <(train plan -o model --epochs 3 --optimizer $optimizer))" 0.69; } || fail "$optimizer"

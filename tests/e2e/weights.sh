@@ -45,7 +45,7 @@ for algo in lor svm lir mlr; do
     awk "$relabel" copies.names >copies.$algo
     index few.$algo --weights threes --algo $algo --order given --batch-size 1 -o weighted
     index copies.$algo --algo $algo --order given --batch-size 3 -o copied
-    for optimizer in sgd adagrad ftrl; do
+    for optimizer in sgd adagrad ftrl adam; do
         train weighted -o model --optimizer $optimizer --epochs 3 >weighted.json
         train copied -o model2 --optimizer $optimizer --epochs 3 >copied.json
         near "$(all_values train_loss <weighted.json)" "$(all_values train_loss <copied.json)" 1e-6 ||

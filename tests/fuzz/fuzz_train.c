@@ -58,14 +58,14 @@ static uint64_t least_memory(const struct base *b, unsigned store, struct drps_t
 
 static void choose(struct drps_train_options *o, const struct base *b, struct script *s)
 {
-    static const char *const optimizers[] = {"adagrad", "sgd", "ftrl"};
+    static const char *const optimizers[] = {"adagrad", "sgd", "ftrl", "adam"};
     static const char *const rules[] = {"farthest", "clock", "lru"};
     const unsigned store = script_byte(s) % STORES, memory = script_byte(s);
     const unsigned bits = script_byte(s), more = script_byte(s), sync = script_byte(s);
     o->epochs = 1 + (bits & 1);
     o->threads = 1 + (bits >> 1 & 1);
     o->local_steps = (bits >> 2 & 3) == 3;
-    o->optimizer = b == base_plan(BASE_TOPICS) ? NULL : optimizers[(bits >> 4) % 3];
+    o->optimizer = b == base_plan(BASE_TOPICS) ? NULL : optimizers[bits >> 4 & 3];
     o->patience = bits >> 6 == 3;
     o->l2 = more & 1 ? 0.01f : 0;
     o->no_keep = more >> 1 & 1;

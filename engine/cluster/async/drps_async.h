@@ -113,7 +113,7 @@ struct drps_async_options {
                                          serves rows, and ranks stop between epochs alone; NULL:
                                          servers have them */
     int half;                         /* 1: parameters go to other ranks as float16 */
-    int cached;                       /* 1: ssp, not ftrl: workers keep copies of rows */
+    int cached;                       /* 1: ssp, sgd or adagrad: workers keep copies of rows */
     int fresh; /* 1: all rows are fresh when the first epoch begins, and servers do not send those
                   that nobody has trained; not with half or cached */
     int slots; /* 1: unions list slots */

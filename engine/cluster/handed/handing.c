@@ -31,7 +31,7 @@ int drps_handing_applies(const struct drps_plan_info *info, const struct drps_tr
                          const struct drps_optim *optim)
 {
     return info->ranks.handed.slots && train->sync == DRPS_SCHED_BSP && !train->no_hand_on &&
-           drps_optim_states(optim) <= info->ranks.handed.states;
+           drps_optim_row_floats(optim, info->dim) <= info->dim * (1 + info->ranks.handed.states);
 }
 
 static struct drps_handed_most most_of(const struct drps_plan_info *info)

@@ -20,7 +20,8 @@ struct finding {
 static int may_copy(const struct drps_train_options *o, const struct drps_plan_info *info)
 {
     const char *name = o->optimizer ? o->optimizer : drps_algorithm_find(info->algo)->optimizer;
-    return strcmp(name, drps_optim_name(DRPS_OPTIM_FTRL)) != 0;
+    return !strcmp(name, drps_optim_name(DRPS_OPTIM_SGD)) ||
+           !strcmp(name, drps_optim_name(DRPS_OPTIM_ADAGRAD));
 }
 
 static void begin(struct finding *f)

@@ -46,6 +46,8 @@ static float default_lr(const struct drps_plan_info *info, enum drps_optim_kind 
         return has_ones(info) && a->ones_lr > 0 ? a->ones_lr : a->adagrad_lr;
     case DRPS_OPTIM_FTRL:
         return 0.1f;
+    case DRPS_OPTIM_ADAM:
+        return 0.001f;
     case DRPS_OPTIM_SGD:
         break;
     default: /* quasi-Newton, alternating: no rate */
@@ -136,12 +138,12 @@ static int check_steps(const struct drps_train_options *o, const struct drps_opt
     if (decays && optim->kind == DRPS_OPTIM_FTRL)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the rate of ftrl does not decay (it falls by itself): leave the decay "
-                            "of the learning rate out, or take sgd or adagrad");
-    if (decays && optim->kind > DRPS_OPTIM_ADAGRAD)
+                            "of the learning rate out, or take sgd, adagrad or adam");
+    if (decays && !drps_optim_steps_batches(optim->kind))
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "the optimizer %s has no learning rate that could decay: leave the decay "
-            "of the learning rate out, or take sgd or adagrad",
+            "of the learning rate out, or take sgd, adagrad or adam",
             name);
     if (o->lr_stale && optim->kind > DRPS_OPTIM_ADAGRAD)
         return drps_err_set(err, DRPS_E_CONFIG,
@@ -152,7 +154,7 @@ static int check_steps(const struct drps_train_options *o, const struct drps_opt
         return drps_err_set(err, DRPS_E_CONFIG,
                             "checkpoints of vectors are replayed with one learning rate: leave the "
                             "decay of the learning rate out, or have checkpoints of rows written");
-    if (o->batch_mean && (optim->kind > DRPS_OPTIM_FTRL || o->local_steps))
+    if (o->batch_mean && (!drps_optim_steps_batches(optim->kind) || o->local_steps))
         return drps_err_set(err, DRPS_E_CONFIG,
                             "there is no mean over a batch where %s: leave it out",
                             o->local_steps ? "local steps step after each sample"
@@ -167,11 +169,32 @@ struct drps_optim drps_learning_steps(const struct drps_plan *plan,
                                       const struct drps_optim *asked)
 {
     struct drps_optim optim = *asked;
-    if (!o->batch_mean || optim.kind == DRPS_OPTIM_FTRL) return optim;
+    if (!o->batch_mean || !drps_optim_counts_touches(optim.kind)) return optim;
     const double samples = step_samples(&plan->info, steps_one_by_one(&plan->info, o));
     optim.l1 = (float)((double)optim.l1 / samples);
     optim.l2 = (float)((double)optim.l2 / samples);
     return optim;
+}
+
+/* A beta that is given, or what the optimizer has. */
+static int set_beta(float given, const char *which, int is_adam, float *beta, struct drps_err *err)
+{
+    if (given == 0) return 0;
+    if (!is_adam)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s is of the optimizer adam: leave it out", which);
+    if (!(given > 0) || given > DRPS_OPTIM_BETAS_MOST)
+        return drps_err_set(err, DRPS_E_CONFIG, "%s is %g: give a number above 0, at most %.6f",
+                            which, (double)given, (double)DRPS_OPTIM_BETAS_MOST);
+    *beta = given;
+    return 0;
+}
+
+static int set_betas(const struct drps_train_options *o, struct drps_optim *optim,
+                     struct drps_err *err)
+{
+    const int is_adam = optim->kind == DRPS_OPTIM_ADAM;
+    int rc = set_beta(o->beta1, "beta1", is_adam, &optim->beta1, err);
+    return rc == 0 ? set_beta(o->beta2, "beta2", is_adam, &optim->beta2, err) : rc;
 }
 
 int drps_learning_optim(const struct drps_plan *plan, const struct drps_train_options *o,
@@ -195,9 +218,10 @@ int drps_learning_optim(const struct drps_plan *plan, const struct drps_train_op
         return drps_err_set(err, DRPS_E_CONFIG,
                             "learning rate %g, l1 %g, l2 %g: give finite numbers, none negative",
                             (double)o->lr, (double)o->l1, (double)o->l2);
-    rc = check_steps(o, optim, err);
+    rc = set_betas(o, optim, err);
+    if (rc == 0) rc = check_steps(o, optim, err);
     if (rc < 0) return rc;
-    if (o->pull_cached && optim->kind == DRPS_OPTIM_FTRL)
+    if (o->pull_cached && optim->kind > DRPS_OPTIM_ADAGRAD)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "copies of parameters cannot be stepped with another optimizer than "
                             "sgd and adagrad: leave them out, or train with one of these");
@@ -214,7 +238,7 @@ int drps_train_rate(const struct drps_plan *plan, const struct drps_train_option
     if (rc == 0) rc = drps_learning_optim(plan, options, &model, &optim, err);
     if (rc < 0) return rc;
     *lr_out = optim.lr;
-    if (optim.kind <= DRPS_OPTIM_FTRL) return 0;
+    if (drps_optim_steps_batches(optim.kind)) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "the optimizer %s has no learning rate: leave the choice of rates out",
                         drps_optim_name(optim.kind));

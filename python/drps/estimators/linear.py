@@ -39,8 +39,8 @@ _COMMON = """
     settings : dict, optional
         More options of ``drps-index`` and ``drps-train``: see :func:`drps.settings`.
 """
-_STEPS = '"adagrad", "sgd", or "ftrl" (with `l1` for sparse weights).'
-_ANY = '"lbfgs" converges to the optimum; "adagrad", "sgd" and "ftrl" step after each batch, for large data.'
+_STEPS = '"adagrad", "adam", "sgd", or "ftrl" (with `l1` for sparse weights).'
+_ANY = '"lbfgs" converges to the optimum; "adagrad", "adam", "sgd" and "ftrl" step after each batch, for large data.'
 
 
 def _documented(optimizers: str, scales: bool = True) -> Callable[[type], type]:

@@ -175,6 +175,7 @@ static void test_the_model_does_not_depend_on_the_workers(void **state)
         {"items outside", "adagrad", 0.1f, 0, {2, 1}, 0},
         {"sgd with l2", "sgd", 0.02f, 0.01f, {1, 2}, 0},
         {"ftrl", "ftrl", 0.1f, 0, {1, 2}, 0},
+        {"adam", "adam", 0.01f, 0.001f, {2, 1}, 0},
         {"no intercept", "adagrad", 0.1f, 0, {1, 2}, 1},
         {"a single cell", "sgd", 0.02f, 0, {1, 1}, 0},
         {"more cells", "sgd", 0.02f, 0, {1, 5}, 0},

@@ -108,6 +108,7 @@ static void test_ranks_train_as_one_worker_does(void **state)
     check_case("fm", CASE_LIBSVM, "ftrl", 0.01f);
     check_case("lmf", CASE_RATINGS, "sgd", 0.001f);
     check_case("ffm", CASE_LIBFFM, "adagrad", 0.001f);
+    check_case("fm", CASE_LIBSVM, "adam", 0.001f);
 }
 
 /* Far more ranks than cores, and than the bits of a word; in asynchronous rounds, too. */
@@ -459,11 +460,14 @@ static void test_other_options_are_named_on_every_rank(void **state)
         uint64_t epochs;
         const char *optimizer;
         enum drps_sched_mode sync;
+        float beta2; /* of adam, on all ranks */
     } others[] = {
-        {"rank 2 was started with learning rate 0.125, rank 0 with 0.25", 0.125f, 2, "adagrad", 0},
-        {"rank 2 was started with epochs 3, rank 0 with 2", 0.25f, 3, "adagrad", 0},
-        {"rank 2 was started with another optimizer", 0.25f, 2, "ftrl", 0},
-        {"rank 2 was started with another synchronisation", 0.25f, 2, "adagrad", DRPS_SCHED_ASP},
+        {"rank 2 was started with learning rate 0.125, rank 0 with 0.25", 0.125f, 2, "adagrad", 0,
+         0},
+        {"rank 2 was started with epochs 3, rank 0 with 2", 0.25f, 3, "adagrad", 0, 0},
+        {"rank 2 was started with another optimizer", 0.25f, 2, "ftrl", 0, 0},
+        {"rank 2 was started with beta2 0.75, rank 0 with 0.999", 0.25f, 2, "adam", 0, 0.75f},
+        {"rank 2 was started with another synchronisation", 0.25f, 2, "adagrad", DRPS_SCHED_ASP, 0},
     };
     struct world *w = world_of("lor", CASE_LIBSVM);
     (void)state;
@@ -474,7 +478,8 @@ static void test_other_options_are_named_on_every_rank(void **state)
             m[r].train = world_options(w);
             m[r].train.lr = r == 2 ? others[i].lr : 0.25f;
             m[r].train.epochs = r == 2 ? others[i].epochs : 2;
-            m[r].train.optimizer = r == 2 ? others[i].optimizer : "adagrad";
+            m[r].train.optimizer = r == 2 || others[i].beta2 > 0 ? others[i].optimizer : "adagrad";
+            m[r].train.beta2 = r == 2 ? others[i].beta2 : 0;
             m[r].train.sync = r == 2 ? others[i].sync : DRPS_SCHED_BSP;
         }
         run_members(w, m);

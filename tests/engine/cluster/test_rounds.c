@@ -637,9 +637,9 @@ static void test_rounds_begin_anywhere(void **state)
  * of rounds in which a server did, or which did so themselves. */
 static void test_rounds_with_copies_begin_anywhere(void **state)
 {
-    static const char *const optimizers[] = {"adagrad", "sgd", "ftrl"};
+    static const char *const optimizers[] = {"adagrad", "sgd", "ftrl", "adam"};
     (void)state;
-    for (size_t o = 0; o < 3; o++) {
+    for (size_t o = 0; o < 4; o++) {
         struct job job;
         job_begin(&job, "net", CASE_LIBFFM, optimizers[o], o ? 0 : 0.01f);
         for (uint64_t i = 2; i < job.rounds; i += 1 + 2 * o) {

@@ -37,7 +37,8 @@ enum { STEPS = 3 };
 /*
  * One float, three gradients, the parameter after each step. From the formulas of drps_optim.h in
  * exact arithmetic; for example ftrl: z = 3, n = 9, w = -3 / ((1 + 3) / .5) = -.375; then z = 3 + 4
- * + (5 - 3) / .5 * .375 = 8.5, n = 25, w = -8.5 / 12.
+ * + (5 - 3) / .5 * .375 = 8.5, n = 25, w = -8.5 / 12. Of adam as Algorithm 1 of the paper has it,
+ * in 40 decimal digits: first m = .3, v = .009, w = .5 - .1 (.3 / .1) / (sqrt(.009 / .001) + 1e-8).
  */
 static const struct golden {
     const char *name;
@@ -102,6 +103,36 @@ static const struct golden {
      .touches = 1,
      .grads = {3, 4, 0},
      .params = {0, 0, 0}},
+    {.name = "adam",
+     .o = {.kind = DRPS_OPTIM_ADAM, .lr = 0.1f},
+     .start = 0.5f,
+     .touches = 1,
+     .grads = {3, 4, -12},
+     .params = {0.400000000333333, 0.300267712829667, 0.329606949506597}},
+    {.name = "adam goes on without a gradient",
+     .o = {.kind = DRPS_OPTIM_ADAM, .lr = 0.1f},
+     .start = 0.5f,
+     .touches = 1,
+     .grads = {3, 0, 0},
+     .params = {0.400000000333333, 0.332994175235627, 0.281198478286290}},
+    {.name = "adam eps",
+     .o = {.kind = DRPS_OPTIM_ADAM, .lr = 0.5f, .eps = 16},
+     .start = 0,
+     .touches = 1,
+     .grads = {3, 4, -12},
+     .params = {-0.078947368421053, -0.169200112800640, -0.122345845241822}},
+    {.name = "adam betas",
+     .o = {.kind = DRPS_OPTIM_ADAM, .lr = 0.1f, .beta1 = 0.5f, .beta2 = 0.75f},
+     .start = 0.5f,
+     .touches = 1,
+     .grads = {3, 4, -12},
+     .params = {0.400000000333333, 0.298304964640759, 0.361640484017699}},
+    {.name = "adam l1 l2, 2 touches",
+     .o = {.kind = DRPS_OPTIM_ADAM, .lr = 0.1f, .l1 = 0.01f, .l2 = 0.1f},
+     .start = 0.5f,
+     .touches = 2,
+     .grads = {3, 4, -12},
+     .params = {0.399354839034339, 0.299016334378986, 0.327058761895302}},
 };
 
 typedef void (*step_fn)(const struct drps_optim *, uint32_t, const struct drps_rows *, size_t,
@@ -116,7 +147,7 @@ static void test_optim_steps_match_values_by_hand(void **state)
     for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++)
         for (int k = 0; k < 2; k++) {
             const struct golden *g = &goldens[i];
-            float row[3] = {g->start};
+            float row[4] = {g->start};
             const struct drps_rows rows = {
                 .base = (char *)row, .stride = sizeof(row), .index = index, .n = 1};
             drps_optim_init_row(&g->o, 1, 0, row);
@@ -144,7 +175,7 @@ struct table {
 
 static void make_table(struct table *t, const struct drps_optim *o, uint32_t dim, size_t m)
 {
-    const size_t floats = (size_t)dim * (1 + drps_optim_states(o)) + dim % 3;
+    const size_t floats = drps_optim_row_floats(o, dim) + dim % 3;
 
     t->m = m;
     t->stride = floats * sizeof(float);
@@ -162,8 +193,9 @@ static void make_table(struct table *t, const struct drps_optim *o, uint32_t dim
             (uint32_t)(2 * ((i * 7 + 3) % m) + (i & 1)); /* m is no multiple of 7: distinct */
         float *row = (float *)(void *)(t->base + t->index[i] * t->stride);
         drps_optim_init_row(o, dim, i == 0, row);
-        for (size_t d = dim; d < (size_t)dim * (1 + drps_optim_states(o)); d++)
+        for (size_t d = dim; d < drps_optim_row_floats(o, dim); d++)
             row[d] = (float)uniform(0, 2);
+        if (o->kind == DRPS_OPTIM_ADAM) row[3 * dim] = (float)(drps_rng_at(seed, counter++) % 50);
         t->touches[i] = (uint32_t)(drps_rng_at(seed, counter++) % 5);
         for (uint32_t d = 0; d < dim; d++)
             t->grads[i * dim + d] = (float)uniform(-3, 3);
@@ -184,7 +216,7 @@ static struct drps_rows rows_of(const struct table *t, char *base)
 }
 
 static const uint32_t dims[] = {1, 2, 5, 9, 10, 17, 20, 31, 33, 65};
-enum { DIMS = sizeof(dims) / sizeof(dims[0]), KINDS = 3 };
+enum { DIMS = sizeof(dims) / sizeof(dims[0]), KINDS = 4 };
 
 /* Bits of `regular`: l1, l2, and l1 for all floats of a row. */
 enum { REGULARS = 8 };
@@ -358,12 +390,13 @@ static void test_optim_ftrl_init_reproduces_the_parameters(void **state)
 static void test_optim_init_row_zeroes_other_states(void **state)
 {
     (void)state;
-    for (unsigned kind = 0; kind < 2; kind++) {
+    for (unsigned kind = 0; kind < KINDS; kind++) {
         const struct drps_optim o = optim_of(kind, 3);
-        float row[6] = {1, 2, 3, 4, 5, 6};
+        float row[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+        if (kind == DRPS_OPTIM_FTRL) continue;
         drps_optim_init_row(&o, 2, 0, row);
-        for (size_t i = 0; i < 6; i++) {
-            const size_t end = 2 * (1 + drps_optim_states(&o));
+        for (size_t i = 0; i < 8; i++) {
+            const size_t end = drps_optim_row_floats(&o, 2);
             assert_true(row[i] == (i < 2 || i >= end ? (float)(i + 1) : 0.0f));
         }
     }
@@ -412,6 +445,7 @@ static void test_optim_l1_spares_factors(void **state)
             row[3] = kind == DRPS_OPTIM_FTRL
                          ? 0
                          : 1; /* ftrl: z below l1; adagrad: a rate that is not huge */
+            if (kind == DRPS_OPTIM_ADAM) row[3] = 0, row[6] = 1e-4f; /* the same: m, v */
             step_one(&o, 3, 1, 0, k, row);
             if (!(row[0] < 0.999f && fabsf(row[1] - 1) < 1e-6f && fabsf(row[2] - 1) < 1e-6f))
                 fail_msg("%s%s: %.9g, %.9g, %.9g", drps_optim_name(o.kind), k ? " (twin)" : "",
@@ -435,6 +469,58 @@ static void test_optim_touches_weigh_regularisation(void **state)
                 fail_msg("touches %u%s: expected %.9g, found %.9g", t, k ? " (twin)" : "", expected,
                          (double)row[0]);
         }
+}
+
+/* How many steps a row has seen decides its rate: of both rows with what they have seen, beside
+ * each other, and where floats do not count on. A file may hold any number. */
+static void test_optim_adam_counts_the_steps_of_each_row(void **state)
+{
+    static const float counts[] = {0, 1, 2, 9, 999, 4095, 100000, 1 << 23, 1 << 24};
+    enum { N = sizeof(counts) / sizeof(*counts) };
+    const struct drps_optim o = {
+        .kind = DRPS_OPTIM_ADAM, .lr = 0.25f, .eps = 1e-20f, .beta2 = 0.99999f};
+    (void)state;
+    for (uint32_t dim = 1; dim <= 2; dim++)
+        for (int k = 0; k < 2; k++) {
+            float table[N][7] = {{0}}, grads[2 * N];
+            uint32_t index[N];
+            const struct drps_rows rows = {
+                .base = (char *)table, .stride = sizeof(table[0]), .index = index, .n = N};
+            for (uint32_t i = 0; i < N; i++) {
+                index[i] = i;
+                grads[i * dim] = grads[i * dim + dim - 1] = 2;
+                table[i][3 * dim] = counts[i];
+            }
+            steps[k](&o, dim, &rows, 0, N, grads, NULL, 0);
+            for (size_t i = 0; i < N; i++) {
+                const double t = (double)counts[i] + (counts[i] < 1 << 24);
+                const double m = (1 - pow((double)0.9f, t)), v = 1 - pow((double)0.99999f, t);
+                const double expected =
+                    -0.25 * ((double)(1 - 0.9f) / m) * sqrt(v / (double)(1 - 0.99999f));
+                if (!(fabs((double)table[i][0] / expected - 1) < 1e-6) ||
+                    (double)table[i][3 * dim] != t)
+                    fail_msg("step %g, dim %u%s: expected %.9g, found %.9g after %.9g", t, dim,
+                             k ? " (twin)" : "", expected, (double)table[i][0],
+                             (double)table[i][3 * dim]);
+            }
+        }
+}
+
+static void test_optim_adam_takes_any_count_that_a_file_holds(void **state)
+{
+    static const float counts[] = {NAN, INFINITY, -INFINITY, -7, 1e30f, 0.5f};
+    const struct drps_optim o = {.kind = DRPS_OPTIM_ADAM, .lr = 0.25f};
+    (void)state;
+    for (size_t c = 0; c < sizeof(counts) / sizeof(*counts); c++) {
+        float row[4] = {0, 0, 0, counts[c]};
+        const uint32_t index[] = {0};
+        const float gradient = 1;
+        const struct drps_rows rows = {
+            .base = (char *)row, .stride = sizeof(row), .index = index, .n = 1};
+        drps_optim_step(&o, 1, &rows, 0, 1, &gradient, NULL, 0);
+        if (!(row[0] < 0 && row[0] >= -1))
+            fail_msg("count %g: a step of %g", (double)counts[c], (double)row[0]);
+    }
 }
 
 static void test_batch_touches_counts_samples(void **state)
@@ -523,7 +609,8 @@ static void test_optim_init_knows_the_kinds(void **state)
     } cases[] = {{"sgd", 0, 0},
                  {"adagrad", 0, 1},
                  {"ftrl", 0, 2},
-                 {"adam", DRPS_E_CONFIG, 0},
+                 {"adam", 0, 2},
+                 {"adamax", DRPS_E_CONFIG, 0},
                  {"", DRPS_E_CONFIG, 0}};
 
     (void)state;
@@ -534,7 +621,7 @@ static void test_optim_init_knows_the_kinds(void **state)
         if (rc != cases[i].code)
             fail_msg("\"%s\": expected %d, found %d", cases[i].kind, cases[i].code, rc);
         if (rc) {
-            assert_non_null(strstr(err.text, "none of sgd, adagrad, ftrl"));
+            assert_non_null(strstr(err.text, "none of sgd, adagrad, ftrl, adam"));
             continue;
         }
         assert_string_equal(drps_optim_name(o.kind), cases[i].kind);
@@ -556,6 +643,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_optim_intercept_is_not_regularised),
         cmocka_unit_test(test_optim_l1_spares_factors),
         cmocka_unit_test(test_optim_touches_weigh_regularisation),
+        cmocka_unit_test(test_optim_adam_counts_the_steps_of_each_row),
+        cmocka_unit_test(test_optim_adam_takes_any_count_that_a_file_holds),
         cmocka_unit_test(test_batch_touches_counts_samples),
         cmocka_unit_test(test_rows_gather_copies_parameters),
         cmocka_unit_test(test_optim_init_knows_the_kinds),

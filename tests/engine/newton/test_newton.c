@@ -343,7 +343,7 @@ static void table_begin(struct table *t, const char *optimizer, float l2)
     t->optim.l2 = l2;
     t->optim.tolerance = 1e-6f;
     if (t->optim.pairs) t->optim.pairs = 4;
-    t->floats = DIM * (1 + drps_optim_states(&t->optim));
+    t->floats = drps_optim_row_floats(&t->optim, DIM);
     drps_newton_number(&t->optim, DIM, 0, ROWS, t->rows);
     for (uint32_t i = 0; i < ROWS; i++)
         t->index[i] = i;

@@ -302,18 +302,18 @@ static void test_publish_patience_keeps_its_best_epoch_when_training_diverges(vo
  * and the parameter is not. */
 static void test_publish_no_value_that_is_not_finite(void **state)
 {
-    static const char *const optimizers[] = {"adagrad", "ftrl"};
+    static const char *const optimizers[] = {"adagrad", "ftrl", "adam"};
     static const char *const stores[] = {"resident", "relay"};
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < 12; i++) {
         struct scratch *s = *state;
         struct fixture f;
         struct drps_err err;
         struct drps_train_result r;
         const struct drps_train_options o = {.epochs = 1,
-                                             .optimizer = optimizers[i % 2],
-                                             .store = stores[i / 2 % 2],
-                                             .l1 = i / 4 ? 0.01f : 0,
-                                             .patience = i / 4};
+                                             .optimizer = optimizers[i % 3],
+                                             .store = stores[i / 3 % 2],
+                                             .l1 = i / 6 ? 0.01f : 0,
+                                             .patience = i / 6};
         f.s = s;
         maker_init(&f.m, "lor", "logistic", 61, 10);
         f.m.loss = "squared hinge"; /* values that are not all 1 */

@@ -83,8 +83,8 @@ static void check_stores(const struct drps_plan *plan, struct drps_train_options
 
 static void test_intercept_any_threads_and_store(void **state)
 {
-    static const char *const optimizers[] = {"adagrad", "sgd", "ftrl"};
-    static const float rates[] = {0.05f, 0.002f, 0.05f};
+    static const char *const optimizers[] = {"adagrad", "sgd", "ftrl", "adam"};
+    static const float rates[] = {0.05f, 0.002f, 0.05f, 0.01f};
     struct scratch *s = *state;
     for (size_t k = 0; k < sizeof(rates) / sizeof(*rates); k++) {
         struct drps_plan *plan = make_plan(s, 0);

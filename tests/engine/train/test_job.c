@@ -189,6 +189,21 @@ static void test_engine_stores_agree_bit_for_bit(void **state)
          .optimizer = "ftrl",
          .rank = 3,
          .fields = 2},
+        {.name = "fm adam l1 l2",
+         .algo = "fm",
+         .loss = "logistic",
+         .optimizer = "adam",
+         .rank = 6,
+         .l1 = 1e-4f,
+         .l2 = 1e-3f},
+        {.name = "lor adam", .algo = "lor", .loss = "logistic", .optimizer = "adam"},
+        {.name = "lmf adam", .algo = "lmf", .loss = "squared", .optimizer = "adam", .rank = 4},
+        {.name = "lmf adam, local steps",
+         .algo = "lmf",
+         .loss = "squared",
+         .optimizer = "adam",
+         .rank = 4,
+         .local_steps = 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -391,7 +406,7 @@ static void test_engine_learns_separable_data(void **state)
 {
     static const char *const algos[][2] = {
         {"lor", "logistic"}, {"svm", "hinge"}, {"svm", "squared-hinge"}};
-    static const char *const optimizers[] = {"sgd", "adagrad", "ftrl"};
+    static const char *const optimizers[] = {"sgd", "adagrad", "ftrl", "adam"};
     (void)state;
     char *dir = temp_make();
     for (size_t a = 0; a < 3; a++) {
@@ -405,7 +420,7 @@ static void test_engine_learns_separable_data(void **state)
         }
         (void)snprintf(name, sizeof(name), "plan%zu", a);
         struct drps_plan *plan = maker_write(&m, dir, name);
-        for (size_t k = 0; k < 3; k++) {
+        for (size_t k = 0; k < 4; k++) {
             (void)snprintf(name, sizeof(name), "model%zu%zu", a, k);
             struct drps_train_options o = {.epochs = 10, .optimizer = optimizers[k], .lr = 0.1f};
             struct drps_train_result r = train(plan, dir, name, o);
@@ -576,6 +591,7 @@ static void test_engine_local_steps_equal_batches_of_one(void **state)
          .l2 = 0,
          .no_bias = 0},
         {.algo = "ffm", .loss = "logistic", .optimizer = "adagrad", .rank = 4, .fields = 3},
+        {.algo = "fm", .loss = "squared", .optimizer = "adam", .rank = 3, .l1 = 0.01f, .l2 = 0.01f},
     };
     static const size_t batches[] = {1, 7, 32};
     (void)state;
@@ -837,7 +853,7 @@ static void test_engine_refuses_options_that_do_not_fit(void **state)
         struct drps_train_options o;
     } cases[] = {
         {"patience", "patience needs test samples", {.patience = 1}},
-        {"optimizer", "adam", {.optimizer = "adam"}},
+        {"optimizer", "adamax", {.optimizer = "adamax"}},
         {"store", "none of auto, resident", {.store = "paper"}},
         {"model store", "paper", {.model_store = "paper"}},
         {"rate", "learning rate -1", {.lr = -1}},

@@ -3,6 +3,7 @@
 #include "support/plan_maker.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include "support/train_runs.h"
 
@@ -78,6 +79,53 @@ static void test_resume_takes_options(void **state)
     bare.optimizer = "adagrad";
     train_refused(j->plan, &bare, DRPS_E_CONFIG, "ftrl");
     assert_true(path_exists(j->checkpoints));
+    job_end(j);
+}
+
+static void test_resume_takes_options_of_adam(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_options o = j->o;
+    (void)state;
+    o.optimizer = "adam";
+    o.lr = 0.03f;
+    o.eps = 1e-3f;
+    o.beta1 = 0.7f;
+    o.beta2 = 0.9f;
+    o.checkpoint_every.unit = DRPS_CHECKPOINT_NEVER;
+    job_want(j, &o);
+    o.checkpoint_every.unit = DRPS_CHECKPOINT_BATCHES;
+    job_leave_checkpoints(j, &o);
+    struct drps_train_options bare = {.model_path = j->model, .store = "resident"};
+    assert_true(job_resume(j, bare, "bare", 0) > 0);
+
+    job_leave_checkpoints(j, &o);
+    bare.resume = 1;
+    bare.optimizer = "ftrl";
+    train_refused(j->plan, &bare, DRPS_E_CONFIG, "another optimizer");
+    assert_true(path_exists(j->checkpoints));
+    job_end(j);
+}
+
+static void test_betas_are_adams(void **state)
+{
+    static const struct {
+        const char *optimizer, *says;
+        float beta1, beta2;
+    } cases[] = {{"adagrad", "beta1 is of the optimizer adam: leave it out", 0.9f, 0},
+                 {"lbfgs", "beta2 is of the optimizer adam: leave it out", 0, 0.9f},
+                 {"adam", "beta1 is 1: give a number above 0, at most 0.999999", 1, 0},
+                 {"adam", "beta2 is -0.5: give a number above 0", 0, -0.5f},
+                 {"adam", "beta2 is nan: give a number above 0", 0, NAN}};
+    struct train_job *j = job_begin("lor", 0, "resident");
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct drps_train_options o = j->o;
+        o.optimizer = cases[i].optimizer;
+        o.beta1 = cases[i].beta1;
+        o.beta2 = cases[i].beta2;
+        train_refused(j->plan, &o, DRPS_E_CONFIG, cases[i].says);
+    }
     job_end(j);
 }
 
@@ -271,6 +319,8 @@ int main(void)
         cmocka_unit_test(test_resume_with_another_store),
         cmocka_unit_test(test_resume_with_less_memory),
         cmocka_unit_test(test_resume_takes_options),
+        cmocka_unit_test(test_resume_takes_options_of_adam),
+        cmocka_unit_test(test_betas_are_adams),
         cmocka_unit_test(test_resume_takes_options_of_lbfgs),
         cmocka_unit_test(test_resume_converged),
         cmocka_unit_test(test_resume_more_epochs),

@@ -225,6 +225,11 @@ static void set_ftrl(struct drps_train_options *o)
     o->optimizer = "ftrl";
     o->l1 = .1f;
 }
+static void set_adam(struct drps_train_options *o)
+{
+    o->optimizer = "adam";
+    o->l2 = 1e-3f;
+}
 static void set_chosen(struct drps_train_options *o)
 {
     o->sv_count = 7;
@@ -258,10 +263,11 @@ static void test_each_covered_round_is_gone_on_from(void **state)
         const char *name;
         void (*set)(struct drps_train_options *o);
         int of_ranks; /* alone */
-    } cases[] = {
-        {"adagrad", set_nothing, 0},   {"sgd with l2", set_sgd, 0},       {"ftrl", set_ftrl, 0},
-        {"patience", set_patience, 0}, {"three threads", set_threads, 0}, {"chosen", set_chosen, 1},
-        {"store relay", set_relay, 1}, {"store file", set_file, 1}};
+    } cases[] = {{"adagrad", set_nothing, 0},   {"sgd with l2", set_sgd, 0},
+                 {"ftrl", set_ftrl, 0},         {"adam", set_adam, 0},
+                 {"patience", set_patience, 0}, {"three threads", set_threads, 0},
+                 {"chosen", set_chosen, 1},     {"store relay", set_relay, 1},
+                 {"store file", set_file, 1}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         if (cases[i].of_ranks && workers == 1) continue;

@@ -345,6 +345,7 @@ static void test_rows_are_found_by_name(void **state)
         assert_true(found > 40);
         assert_int_equal(check_begin(s, checkpoints, model, now, "sgd", 64 << 20), found);
         assert_int_equal(check_begin(s, checkpoints, model, now, "ftrl", 64 << 20), found);
+        assert_int_equal(check_begin(s, checkpoints, model, now, "adam", 64 << 20), found);
     }
 }
 

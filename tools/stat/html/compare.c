@@ -182,6 +182,8 @@ static void write_options(struct html *h, const struct group *g)
         {"l2", "optimizer", "l2"},
         {"eps", "optimizer", "eps"},
         {"beta", "optimizer", "beta"},
+        {"beta1", "optimizer", "beta1"},
+        {"beta2", "optimizer", "beta2"},
         {"decay of the rate", "", "lr_decay"},
         {"mean of a batch", "", "batch_mean"},
         {"steps sample by sample", "", "local_steps"},

@@ -250,6 +250,7 @@ static void test_in_order_they_give_the_model_of_one_worker(void **state)
     check_case("lor", CASE_LIBSVM, SMALL, "adagrad", 0);
     check_case("fm", CASE_LIBSVM, BATCH, "ftrl", 0.01f);
     check_case("lmf", CASE_RATINGS, BATCH, "sgd", 0.001f);
+    check_case("fm", CASE_LIBSVM, BATCH, "adam", 0.01f);
 }
 
 /* ---- Stores on disk ---- */

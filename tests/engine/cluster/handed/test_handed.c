@@ -33,7 +33,11 @@ struct wish {
 
 static uint32_t states_of(const char *optimizer)
 {
-    return strcmp(optimizer, "sgd") == 0 ? 0 : strcmp(optimizer, "adagrad") == 0 ? 1 : 2;
+    static const char *const names[] = {"sgd", "adagrad", "ftrl", "adam"};
+    uint32_t states = 0;
+    while (strcmp(optimizer, names[states]) != 0)
+        states++;
+    return states;
 }
 
 /* A world whose plan hands rows on. */
@@ -143,6 +147,8 @@ static void test_models_are_those_without(void **state)
         {"lmf", "sgd", "auto", "placed", "relay", CASE_RATINGS, 4, 0, 0, UINT64_MAX, 0},
         {"lmf", "sgd", "auto", "round", "resident", CASE_RATINGS, 4, 0, 0, 5, 0},
         {"lmf", "adagrad", "range", NULL, "relay", CASE_RATINGS, 3, 0, 0, 20, 0.001F},
+        {"fm", "adam", "hash", NULL, "relay", CASE_LIBSVM, 3, 0, 0, UINT64_MAX, 0.001F},
+        {"lor", "adam", "range", NULL, "resident", CASE_LIBSVM, 2, 0, 0, UINT64_MAX, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++)
