@@ -22,6 +22,7 @@ enum {
     READER_KEY_CLICKS,
     READER_KEY_IMPRESSIONS,
     READER_KEY_LABELS,
+    READER_KEY_SEQUENCE,
 };
 
 /* Entries of a tool's table; `usual`, `label` and `columns` say what is taken without --format,
@@ -59,6 +60,12 @@ enum {
     {"labels", READER_KEY_LABELS, "FILE", 0,                                                       \
      "idx: labels; one FILE for each of DATA (default: found by the name, as labels-idx1 is for "  \
      "images-idx3)", group}
+
+/* The same of sequences. */
+#define SEQUENCE_OPTION(group, usual)                                                              \
+    {"sequence", READER_KEY_SEQUENCE, "N", 0,                                                      \
+     "tokens: samples of a sequence, 1 to 1024, or lines: each line is one, which is cut after "   \
+     "1024 (default " usual ")", group}
 
 /* The same of what samples weigh, for tools to which that matters. */
 #define WEIGHT_OPTIONS(group)                                                                      \

@@ -59,17 +59,6 @@ static void parse_batch_size(struct drps_values *v, struct drps_index_options *o
         drps_value_bad(v, "a batch needs at least one sample");
 }
 
-static void parse_sequence(struct drps_values *v, struct drps_reader_options *o, const char *arg)
-{
-    o->sequence_lines = strcmp(arg, "lines") == 0;
-    if (!o->sequence_lines && (*arg < '0' || *arg > '9'))
-        drps_value_bad(v, "'%s' is neither `lines` nor a number from 1 to %d", arg,
-                       DRPS_SEQUENCE_MOST);
-    else
-        o->sequence =
-            o->sequence_lines ? 0 : (uint32_t)drps_value_count(v, arg, 1, DRPS_SEQUENCE_MOST);
-}
-
 static int parse_data_option(struct drps_values *v, struct drps_index_options *o, int key,
                              const char *arg)
 {
@@ -86,9 +75,6 @@ static int parse_data_option(struct drps_values *v, struct drps_index_options *o
     case KEY_HASH_BINS:
         o->hashing.bins =
             (uint32_t)drps_value_count(v, arg, DRPS_HASH_BINS_LEAST, DRPS_HASH_BINS_MOST);
-        return 1;
-    case KEY_SEQUENCE:
-        parse_sequence(v, &o->reader, arg);
         return 1;
     case KEY_REPLAY:
         o->replay = drps_value_share(v, arg);

@@ -50,9 +50,7 @@ const struct argp_option drps_index_table[] = {
     {"hash-bins", KEY_HASH_BINS, "K", 0,
      "For --hash-kind oph: each sample becomes K features, each one of 2^B / K (a power of two to "
      "1024; default 256)", 2},
-    {"sequence", KEY_SEQUENCE, "N", 0,
-     "tokens: samples of a sequence, 1 to 1024, or lines: each line is one, which is cut after 1024 "
-     "(default 64)", 2},
+    SEQUENCE_OPTION(2, "64"),
     {"test", KEY_TEST, "FILE", 0, "Test samples, which are not trained on; may be given several times", 2},
     {"test-labels", KEY_TEST_LABELS, "FILE", 0,
      "idx: labels of test samples, as --labels: one FILE for each --test", 2},

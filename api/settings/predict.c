@@ -50,6 +50,7 @@ const struct argp_option drps_predict_table[] = {
     {NULL, 0, NULL, 0, "Input:", 2},
     READER_OPTIONS(2, "default: that of the training data", "that of the training data",
                    "as in training"),
+    SEQUENCE_OPTION(2, "as in training"),
     LABEL_OPTIONS(2),
     WEIGHT_OPTIONS(2),
     {0},

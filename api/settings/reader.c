@@ -3,10 +3,23 @@
 
 #include <string.h>
 
+#include "index/layers/drps_layers.h"
+
 static const char *format_named(struct drps_values *v, const char *arg)
 {
     if (strcmp(arg, "auto") == 0) return "auto";
     return drps_reader_formats()[drps_value_choice(v, arg, drps_reader_formats())];
+}
+
+static void take_sequence(struct drps_reader_options *o, struct drps_values *v, const char *arg)
+{
+    o->sequence_lines = strcmp(arg, "lines") == 0;
+    if (!o->sequence_lines && (*arg < '0' || *arg > '9'))
+        drps_value_bad(v, "'%s' is neither `lines` nor a number from 1 to %d", arg,
+                       DRPS_SEQUENCE_MOST);
+    else
+        o->sequence =
+            o->sequence_lines ? 0 : (uint32_t)drps_value_count(v, arg, 1, DRPS_SEQUENCE_MOST);
 }
 
 int drps_reader_setting(struct drps_reader_options *o, struct drps_values *v, int key,
@@ -49,6 +62,9 @@ int drps_reader_setting(struct drps_reader_options *o, struct drps_values *v, in
         return 1;
     case READER_KEY_SCALE:
         o->csv_scale = scales[drps_value_choice(v, arg, scales)];
+        return 1;
+    case READER_KEY_SEQUENCE:
+        take_sequence(o, v, arg);
         return 1;
     case READER_KEY_CROSS:
         o->csv_cross = arg;

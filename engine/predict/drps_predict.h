@@ -15,6 +15,9 @@
  * clicks and impressions each line has one score.
  * Without metrics csv data needs no label column and ratings no third one; the other formats that
  * have labels need them here too.
+ *
+ * A net that reads sequences may be given longer ones than in training: each carries its state on
+ * for longer, and fewer samples are foretold from the beginning of one.
  */
 #ifndef DRPS_ENGINE_PREDICT_PREDICT_H
 #define DRPS_ENGINE_PREDICT_PREDICT_H
@@ -44,8 +47,9 @@ struct drps_predict_options {
                            `curve_bins`. It appears when it is complete; neither an
                            input nor in the model's folder */
     int replace;        /* an existing output is replaced at the end */
-    struct drps_reader_options reader; /* format NULL: that of the training data; memory, seed and
-                                          log are set here. Weights need metrics */
+    struct drps_reader_options reader; /* format NULL: that of the training data; sequences as in
+                                          training where none are given; memory, seed and log are
+                                          set here. Weights need metrics */
     int metrics;                       /* also compare scores with the data's labels */
     int probabilities;                 /* of softmax, in place of names of classes */
     const char *value; /* in place of scores and names: a text (drps_expr_parse_value()), of a

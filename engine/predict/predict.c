@@ -353,7 +353,7 @@ static int score_batch(struct predictor *p, struct drps_err *err)
 /* 1: the sample begins a sequence that might not fit the batch, and sequences are scored whole. */
 static int begins_next(const struct predictor *p, const struct drps_modeldata_sample *s)
 {
-    const uint32_t most = p->info->sequences.most;
+    const uint32_t most = drps_predict_sequence(p->options, p->info);
     return most && s->fields[0] == DRPS_SEQUENCE_BEGINS && p->scorer.n &&
            drps_scorer_room(&p->scorer) < most;
 }

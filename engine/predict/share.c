@@ -45,10 +45,19 @@ static size_t entries_in(const struct sharing *p, uint64_t bytes, size_t least, 
     return least;
 }
 
+uint32_t drps_predict_sequence(const struct drps_predict_options *options,
+                               const struct drps_modeldir_info *info)
+{
+    if (!info->sequences.most) return 0;
+    if (options->reader.sequence_lines) return DRPS_SEQUENCE_MOST;
+    return options->reader.sequence ? options->reader.sequence : info->sequences.most;
+}
+
 static size_t entries_least(const struct sharing *p)
 {
     /* A batch has a whole sequence at least, whose samples have one entry each. */
-    const size_t of_sequence = (size_t)p->info->sequences.most * ENTRIES_OF_SAMPLE;
+    const size_t of_sequence =
+        (size_t)drps_predict_sequence(p->options, p->info) * ENTRIES_OF_SAMPLE;
     const size_t least = of_sequence > ENTRIES_LEAST ? of_sequence : ENTRIES_LEAST;
     return entries_in(p, BATCH_BYTES, least, least > ENTRIES_FEW ? least : ENTRIES_FEW);
 }

@@ -8,6 +8,10 @@
 /* The most features of a batch, which has room for so many for each sample. */
 enum { DRPS_PREDICT_ENTRIES_MOST = 1 << 20, DRPS_PREDICT_SAMPLE_ENTRIES = 2 };
 
+/* Returns the samples of the longest sequence; 0: the model reads none. */
+uint32_t drps_predict_sequence(const struct drps_predict_options *options,
+                               const struct drps_modeldir_info *info);
+
 struct drps_predict_share {
     uint64_t reader_bytes, model_bytes;
     size_t entries; /* of a batch */

@@ -85,13 +85,20 @@ static int set_columns(struct drps_modeldata *d, struct drps_reader_options *o,
     return 0;
 }
 
-/* Sequences are as long as in training, and of the one format that has them. */
+/* Sequences are as long as in training where nothing else is given, and of the one format that has
+ * them. */
 static int set_sequences(const struct drps_modeldir_info *info, const char *model,
                          struct drps_reader_options *o, struct drps_err *err)
 {
     const int tokens = strcmp(o->format, "tokens") == 0;
-    o->sequence = info->sequences.most;
-    o->sequence_lines = info->sequences.lines;
+    const int is_given = o->sequence || o->sequence_lines;
+    if (is_given && !info->sequences.most)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s reads no sequences: leave the length of sequences out", model);
+    if (!is_given) {
+        o->sequence = info->sequences.most;
+        o->sequence_lines = info->sequences.lines;
+    }
     if (tokens == (info->sequences.most > 0)) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         tokens ? "%s reads no sequences, as format tokens has them: give data in "

@@ -18,11 +18,11 @@ content() { train "$@" -o model --epochs 2 --checkpoint-every never | value cont
 last() { all_values "$1" | tail -1; }
 
 # In the least memory, batches are of fewer samples than the text has.
-same_in_little_memory() { # MODEL TEXT
+same_in_little_memory() { # MODEL TEXT OPTIONS...
     local least
-    least=$({ "$tools/drps-predict" "$1" "$2" -o never --memory 1M 2>&1 || true; } | sed -n 's/.*at least \([0-9]*\).*/\1/p')
-    "$tools/drps-predict" "$1" "$2" -o much.txt --force --probabilities --memory 2G --quiet
-    "$tools/drps-predict" "$1" "$2" -o little.txt --force --probabilities --memory "$((least + 1))M" --quiet
+    least=$({ "$tools/drps-predict" "$@" -o never --memory 1M 2>&1 || true; } | sed -n 's/.*at least \([0-9]*\).*/\1/p')
+    "$tools/drps-predict" "$@" -o much.txt --force --probabilities --memory 2G --quiet
+    "$tools/drps-predict" "$@" -o little.txt --force --probabilities --memory "$((least + 1))M" --quiet
     paste much.txt little.txt | awk -F'\t' 'NR > 1 { for (c = 1; c <= NF / 2; c++) { d = $c - $(c + NF / 2); if (d * d > 1e-8) exit 1 } }
         END { if (NR < 2) exit 1 }' || fail "$1: the memory of prediction changes what is foretold"
 }
@@ -67,11 +67,23 @@ near "$(value test_perplexity <predict.json)" "$(value test_loss <predict.json |
 [[ $(value test_unseen <predict.json) = 1 ]] || fail "$(value test_unseen <predict.json) unseen tokens"
 text 2500 5 >long.txt
 same_in_little_memory model long.txt
+same_in_little_memory model long.txt --sequence 700
 "$tools/drps-predict" model test.txt -o names.txt --metrics --force >predict.txt
 grep -Eq '^loss [0-9.]+, perplexity [0-9.]+, accuracy [0-9.]+$' predict.txt || fail "no perplexity: $(cat predict.txt)"
 [[ $(wc -l <names.txt) = $(($(wc -w <test.txt) + $(wc -l <test.txt))) ]] || fail "not a line for each sample"
 "$tools/drps-train" plan -o one --epochs 1 | grep -E 'test loss  perplexity  accuracy' >/dev/null || fail "drps-train shows no perplexity"
 echo "ok training"
+
+# ---- Sequences of another length ----
+
+loss_of() { "$tools/drps-predict" model test.txt -o scored.txt --metrics --quiet --force --json "$@" | value test_loss; }
+[[ $(loss_of --sequence 20) = "$(loss_of)" ]] || fail "the length of training is another one where it is given"
+# Where a sequence begins the net does not know what was before.
+awk -v a="$(loss_of --sequence 5)" -v b="$(loss_of)" -v c="$(loss_of --sequence 500)" 'BEGIN { exit !(a > b && b > c) }' ||
+    fail "longer sequences foretell no better: $(loss_of --sequence 5), $(loss_of), $(loss_of --sequence 500)"
+loss_of --sequence lines >/dev/null
+[[ $(wc -l <scored.txt) = $(($(wc -w <test.txt) - $(wc -l <test.txt))) ]] || fail "lines have other samples"
+echo "ok other lengths"
 
 # ---- Workers, new text ----
 
@@ -93,6 +105,8 @@ index train.txt --test test.txt --algo net --net lm.net --sequence lines --batch
 "$tools/drps-stat" lines --verify >/dev/null || fail "the plan of lines does not verify"
 train lines -o lines.model --epochs 2 >lines.json
 "$tools/drps-predict" lines.model test.txt -o lines.txt --metrics --quiet --json >predict.json
+[[ $("$tools/drps-predict" lines.model test.txt --sequence lines -o lines.txt --force --metrics --quiet --json | value test_loss) = "$(value test_loss <predict.json)" ]] ||
+    fail "the lines of training are others where they are given"
 near "$(value test_loss <predict.json)" "$(last test_loss <lines.json)" 1e-6 || fail "another loss of lines than that of training's evaluation"
 "$tools/drps-stat" lines.model | grep '^  sequence each line is one, at most 1024 samples$' >/dev/null || fail "a line of new text cannot be as long as any"
 # Of a wide net two megabytes, which a batch is given at least, are less than a line of 900 samples takes.
@@ -101,6 +115,11 @@ index train.txt --algo net --net wide.net --sequence lines -o wide
 train wide -o wide.model --epochs 1 >wide.json
 for _ in 1 2 3; do text 150 7 | head -c 2701 | tr '\n' ' '; echo; done >wide.txt
 same_in_little_memory wide.model wide.txt
+# The same of sequences that are longer than those of training.
+index train.txt --algo net --net wide.net --sequence 20 -o wide
+train wide -o wide.model --epochs 1 >wide.json
+same_in_little_memory wide.model wide.txt --sequence 900
+same_in_little_memory wide.model wide.txt --sequence lines
 echo "ok lines"
 
 # ---- Mistakes ----
@@ -127,5 +146,9 @@ printf 'good line\nbad \xff line\n' >bad.txt
 refused 1 'bad.txt:2:5: token is no UTF-8 text' bad.txt --algo net --net lm.net
 index bad.txt train.txt --algo net --net lm.net --on-error skip -o skipped 2>/dev/null
 printf '1 1:1\n' >one.svm
+fails 2 "'1025' is out of range: from 1 to 1024" "$tools/drps-predict" model test.txt -o never --sequence 1025
+index one.svm one.svm --algo lir -o numbers
+train numbers -o numbers.model --epochs 1 >numbers.json
+fails 2 'numbers.model reads no sequences: leave the length of sequences out \(--sequence\)' "$tools/drps-predict" numbers.model one.svm --sequence 5 -o never
 fails 2 'reads sequences of tokens: give text, as format tokens' "$tools/drps-predict" model one.svm --format libsvm -o never
 echo "ok mistakes"

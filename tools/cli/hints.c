@@ -41,6 +41,7 @@ static const struct hint hints[] = {
     {"check the label column", "--label", NULL},
     {"name a label column", "--label", NULL},
     {"have a length of these", "--sequence", NULL},
+    {"length of sequences", "--sequence", NULL},
     {"kinds of columns", "--columns", NULL},
     {"say that there is none", "--no-header", NULL},
     {"is no header, say so", "--no-header", NULL},
