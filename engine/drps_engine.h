@@ -492,6 +492,7 @@ struct drps_train_result {
     uint64_t row_bytes;                       /* with the optimizer's state */
     double constant_loss, test_constant_loss; /* of the plan: of the score that is best for all
                                                  training samples; NaN: it does not say */
+    int has_perplexity;          /* 1: of a net that reads sequences, whose losses are of a token */
     struct drps_remarks remarks; /* on what went wrong in learning; of several ranks at rank 0 */
     uint64_t content;            /* XXH3 over all parameters in placed order; of several ranks known
                                     to rank 0 alone */

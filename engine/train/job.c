@@ -220,6 +220,7 @@ static void describe(const struct drps_job *job)
     r->row_bytes = job->server.row_bytes;
     r->constant_loss = job->plan->info.constant_loss;
     r->test_constant_loss = job->plan->info.test_constant_loss;
+    r->has_perplexity = job->plan->info.sequences.most > 0;
 }
 
 /* Closes what training read from: the forecast and the manifest get its memory. */

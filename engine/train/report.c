@@ -68,11 +68,18 @@ static void put_options(json_t **j, const struct drps_train_options *o,
 
 /* ---- How it went ---- */
 
+static json_t *epoch_to_json(const struct drps_train_result *r, const struct drps_epoch *e)
+{
+    json_t *j = drps_epoch_to_json(e);
+    if (r->has_perplexity) drps_manifest_put(&j, "test_perplexity", number(exp(e->test.loss)));
+    return j;
+}
+
 static json_t *epochs_to_json(const struct drps_train_result *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < r->epochs_n; i++)
-        drps_manifest_append(&list, drps_epoch_to_json(&r->epochs[i]));
+        drps_manifest_append(&list, epoch_to_json(r, &r->epochs[i]));
     return list;
 }
 

@@ -65,6 +65,8 @@ for key in loss accuracy; do
 done
 near "$(value test_perplexity <predict.json)" "$(value test_loss <predict.json | awk '{print exp($1)}')" 1e-5 || fail "the perplexity is not e to the loss"
 [[ $(value test_unseen <predict.json) = 1 ]] || fail "$(value test_unseen <predict.json) unseen tokens"
+[[ $(all_values test_perplexity <train.json | wc -l) = 6 ]] || fail "drps-train --json has no perplexities"
+near "$(last test_perplexity <train.json)" "$(last test_loss <train.json | awk '{print exp($1)}')" 1e-5 || fail "the perplexity of an epoch is not e to its loss"
 text 2500 5 >long.txt
 same_in_little_memory model long.txt
 same_in_little_memory model long.txt --sequence 700
