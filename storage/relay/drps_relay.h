@@ -12,15 +12,15 @@
 #include "storage/drps_store.h"
 #include "storage/relay/drps_moves.h"
 
-/* How a relay store shares memory_bytes: budget_bytes, buffer_bytes and scan_bytes together. */
+/* How a relay store shares memory_bytes: budget_bytes and buffer_bytes together. */
 struct drps_relay_share {
     uint64_t budget_bytes;  /* frames and what is kept for each of them */
     uint64_t row_bytes;     /* a frame of two open windows and what is kept for it */
     uint64_t waiting_bytes; /* a frame beyond these, and what is kept for it */
-    uint64_t buffer_bytes; /* chunks being filled, written and read ahead; what each window needs */
-    uint64_t chunks_least; /* of these, for chunks */
-    uint64_t scan_bytes;   /* taken only while all rows are visited */
-    int coarse;            /* 1: windows are to take all of budget_bytes */
+    uint64_t buffer_bytes;  /* chunks being filled, written and read ahead, which are lent while all
+                               rows are visited; what each window needs */
+    uint64_t chunks_least;  /* of these, for chunks and visits */
+    int coarse;             /* 1: windows are to take all of budget_bytes */
 };
 
 /* The usual share, for `rows` rows of row_bytes on a disk of seek_bytes (0: unknown). budget_bytes

@@ -1,6 +1,6 @@
 /*
- * How a relay store's memory is shared: rows, buffers of runs, and what a scan needs. The sizes of
- * what is kept for each row are counted here; run_layout.c shares the buffers.
+ * How a relay store's memory is shared: rows, and buffers of runs, which a scan borrows. The sizes
+ * of what is kept for each row are counted here; run_layout.c shares the buffers.
  */
 #include <math.h>
 
@@ -29,16 +29,6 @@ enum {
 
 /* ---- The usual share ---- */
 
-/* A scan has a partition in half of this, and buffers of 16 KiB for each partition in the other
- * half. */
-static uint64_t scan_bytes(uint64_t rows, size_t row_bytes)
-{
-    const double bytes = (double)rows * (double)(row_bytes + sizeof(uint32_t));
-    const uint64_t square = (uint64_t)(4 * sqrt(4096 * bytes));
-    const uint64_t least = 4 * (row_bytes + sizeof(uint32_t)) + 4 * DRPS_AIO_ALIGN;
-    return square > least ? square : least;
-}
-
 static uint64_t clamp(uint64_t v, uint64_t least, uint64_t most)
 {
     return v < least ? least : v > most ? most : v;
@@ -50,7 +40,8 @@ static uint64_t buffer_bytes(uint64_t memory_bytes, uint64_t seek_bytes, uint64_
     const uint64_t least = drps_run_layout_least(0, rows, row_bytes);
     const uint64_t usual = clamp(memory_bytes / BUFFER_SHARE, BUFFER_LEAST, BUFFER_MOST);
     const uint64_t most = memory_bytes / 2 > usual ? memory_bytes / 2 : usual;
-    const uint64_t bytes = clamp(BUFFER_SEEKS * seek_bytes, usual, most) + DRPS_RELAY_WINDOWS_LEAST;
+    const uint64_t bytes = clamp(BUFFER_SEEKS * seek_bytes, usual, most) +
+                           DRPS_RELAY_WINDOWS_LEAST + drps_run_layout_scan(rows, row_bytes);
     return bytes > least ? bytes : least;
 }
 
@@ -62,9 +53,8 @@ void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, ui
         .waiting_bytes = row_bytes + WAITING_EXTRA,
         .buffer_bytes = buffer_bytes(memory_bytes, seek_bytes, rows, row_bytes),
         .chunks_least = drps_run_layout_least(0, rows, row_bytes) - drps_run_layout_windows(0),
-        .scan_bytes = scan_bytes(rows, row_bytes),
     };
-    const uint64_t fixed = out->buffer_bytes + out->scan_bytes;
+    const uint64_t fixed = out->buffer_bytes;
     out->budget_bytes = memory_bytes > fixed ? memory_bytes - fixed : 0;
 }
 
@@ -73,7 +63,7 @@ void drps_relay_share_of(const struct drps_store_config *config, struct drps_rel
     drps_relay_share(config->memory_bytes, config->rows, config->row_bytes, config->seek_bytes,
                      out);
     if (!config->buffer_bytes) return;
-    const uint64_t fixed = config->buffer_bytes + out->scan_bytes;
+    const uint64_t fixed = config->buffer_bytes;
     out->buffer_bytes = config->buffer_bytes;
     out->budget_bytes = config->memory_bytes > fixed ? config->memory_bytes - fixed : 0;
 }
@@ -129,7 +119,7 @@ uint64_t drps_relay_forecast_chunk(const struct drps_store_config *config, uint6
     struct drps_relay_share share;
     struct drps_run_layout layout;
     drps_relay_share_frames(frames, config->rows, config->step.rows, config->row_bytes, &share);
-    const uint64_t buffers = buffers_beside(share.budget_bytes + share.scan_bytes, config);
+    const uint64_t buffers = buffers_beside(share.budget_bytes, config);
     const uint64_t runs = rows_sent / drps_relay_spill_rows(frames, DRPS_RELAY_SPILL_SMALL);
     return drps_run_layout_choose(config, buffers, runs, &layout, NULL) < 0 ? DRPS_AIO_ALIGN
                                                                             : layout.chunk_bytes;
@@ -142,7 +132,7 @@ int drps_relay_forecast_sent(const struct drps_store_config *config,
                              uint64_t frames, uint64_t *rows_out)
 {
     struct drps_spill_plan plan;
-    const uint64_t buffers = buffers_beside(share->budget_bytes + share->scan_bytes, config);
+    const uint64_t buffers = buffers_beside(share->budget_bytes, config);
     int rc = drps_relay_plan_spills(config, buffers, moves, frames, &plan, NULL);
     *rows_out = plan.rows_sent;
     if (rc != DRPS_E_MEMORY_BUDGET) return rc;
@@ -158,8 +148,9 @@ uint64_t drps_relay_scan_saved_memory(const struct drps_store_config *config)
     struct drps_relay_share share;
     drps_relay_share_of(config, &share);
     const uint64_t frames = drps_relay_frames(&share, w->working_rows, config->rows);
-    return share.scan_bytes + share.buffer_bytes / 4 * LOOK_BUFFERS + frames * LOOK_FRAME +
-           w->max_rows * LOOK_ROW + w->windows * LOOK_WINDOW + LOOK_FIXED + 2 * config->row_bytes;
+    return drps_run_layout_scan(config->rows, config->row_bytes) +
+           share.buffer_bytes / 4 * LOOK_BUFFERS + frames * LOOK_FRAME + w->max_rows * LOOK_ROW +
+           w->windows * LOOK_WINDOW + LOOK_FIXED + 2 * config->row_bytes;
 }
 
 /* ---- The share with the least buffers ---- */
@@ -190,7 +181,7 @@ static uint64_t bytes_for(const struct drps_store_config *config, uint64_t pairs
     const uint64_t rows = wanted < config->rows ? wanted : config->rows;
     *buffer_bytes_out = drps_run_layout_least(most_windows(config->epoch_steps, pairs),
                                               config->rows, config->row_bytes);
-    return rows * share->row_bytes + *buffer_bytes_out + share->scan_bytes;
+    return rows * share->row_bytes + *buffer_bytes_out;
 }
 
 /* The number of pairs to try after `pairs`. */
@@ -220,7 +211,7 @@ void drps_relay_share_surely(uint64_t memory_bytes, const struct drps_store_conf
     for (uint64_t pairs = 1; pairs == 1 || pairs <= config->epoch_steps; pairs = more_pairs(pairs))
         if (bytes_for(config, pairs, out, &buffers) <= memory_bytes || pairs == 1)
             out->buffer_bytes = buffers;
-    const uint64_t fixed = out->buffer_bytes + out->scan_bytes;
+    const uint64_t fixed = out->buffer_bytes;
     out->budget_bytes = memory_bytes > fixed ? memory_bytes - fixed : 0;
     out->coarse = 1;
 }

@@ -31,7 +31,7 @@ static uint64_t memory_for(const struct drps_store_config *c, uint64_t rows)
 {
     struct drps_relay_share share;
     drps_relay_share(0, c->rows, c->row_bytes, c->seek_bytes, &share);
-    const uint64_t rest = rows * share.row_bytes + share.scan_bytes;
+    const uint64_t rest = rows * share.row_bytes;
     uint64_t memory = rest + share.buffer_bytes;
     for (;;) { /* the buffers' part grows with the whole */
         drps_relay_share(memory, c->rows, c->row_bytes, c->seek_bytes, &share);

@@ -25,7 +25,9 @@ enum {
     AHEAD_SHARE = 3,   /* and one of the rest for what is read ahead of need */
     AHEAD_MOST = 8 << 20,
     RUNS_MOST = 4096,
-    SPARE_SHARE = 8,    /* one part of so many of the runs is left when merging begins */
+    SCAN_BUFFER = 16 << 10,     /* of a partition, where a scan borrows no memory; */
+    SCAN_BUFFER_LENT = 8 << 10, /* the least where it does */
+    SPARE_SHARE = 8,            /* one part of so many of the runs is left when merging begins */
     FILE_SHARE = 4,     /* the file has room for all rows, and for one part of so many more */
     HEADER_BYTES = 3,   /* of a section: few rows have one of their own */
     WINDOW_EXTRA = 300, /* its list of rows and the last block there; counts, statistics */
@@ -83,6 +85,51 @@ static struct drps_run_layout lay_out(uint64_t bytes, size_t chunk, uint64_t row
     return l;
 }
 
+/* ---- Scans ---- */
+
+/* A partition takes half of it, and buffers for each partition the other half. */
+uint64_t drps_run_layout_scan(uint64_t rows, size_t row_bytes)
+{
+    const double entry = (double)row_bytes + sizeof(uint32_t), bytes = (double)rows * entry;
+    const uint64_t square = (uint64_t)(2 * sqrt((double)SCAN_BUFFER * bytes));
+    const uint64_t least = 4 * (row_bytes + sizeof(uint32_t)) + 4 * DRPS_AIO_ALIGN;
+    return square > least ? square : least;
+}
+
+uint64_t drps_run_layout_part(uint64_t bytes, size_t row_bytes)
+{
+    const uint64_t words = 2 * sizeof(uint64_t); /* the bits begin with one, and end with one */
+    const uint64_t rows = bytes > words ? 8 * (bytes - words) / (8 * (uint64_t)row_bytes + 1) : 0;
+    return rows ? rows : 1;
+}
+
+/* A partition takes half of the runs' memory. What is lent at first makes a buffer for each. */
+static int lends(const struct drps_run_layout *l, uint64_t rows, size_t row_bytes)
+{
+    const uint64_t entry = row_bytes + sizeof(uint32_t);
+    const uint64_t first = (uint64_t)l->behind + drps_runs_ahead_lent(l->ahead);
+    const uint64_t all = (uint64_t)l->behind + l->runs + 2 + l->ahead;
+    const uint64_t half = all * l->chunk_bytes / 2;
+    const uint64_t parts = (rows - 1) / drps_run_layout_part(half, row_bytes) + 1;
+    const uint64_t buffer = first * l->chunk_bytes / parts;
+    return half > 2 * entry && buffer >= entry && buffer >= SCAN_BUFFER_LENT;
+}
+
+/* The layout of these bytes; less what a scan needs, where it cannot borrow that. */
+static struct drps_run_layout lay_out_with_scan(uint64_t bytes, size_t chunk,
+                                                const struct drps_store_config *config,
+                                                uint64_t seek_bytes, uint64_t runs)
+{
+    const uint64_t rows = config->rows, scan = drps_run_layout_scan(rows, config->row_bytes);
+    struct drps_run_layout l = lay_out(bytes, chunk, rows, config->row_bytes, seek_bytes, runs);
+    l.lends = l.runs && lends(&l, rows, config->row_bytes);
+    if (l.lends) return l;
+    return lay_out(bytes > scan ? bytes - scan : 0, chunk, rows, config->row_bytes, seek_bytes,
+                   runs);
+}
+
+/* ---- The cheapest layout ---- */
+
 /*
  * Bytes moved for each byte that is written once. Where rows' use distances are as in click logs,
  * and an epoch has 2^d times the runs that may be live, d * d / 25 of what is written is merged
@@ -106,8 +153,7 @@ int drps_run_layout_choose(const struct drps_store_config *config, uint64_t buff
         config->chunk_bytes ? config->chunk_bytes : (size_t)drps_relay_chunk(seek_bytes);
     double least = INFINITY;
     for (size_t chunk = CHUNK_LEAST; chunk <= most; chunk *= 2) {
-        struct drps_run_layout l =
-            lay_out(bytes, chunk, config->rows, config->row_bytes, seek_bytes, runs);
+        struct drps_run_layout l = lay_out_with_scan(bytes, chunk, config, seek_bytes, runs);
         l.cost = cost_of(&l, runs, seek_bytes);
         if (l.cost >= least) continue;
         least = l.cost;
@@ -160,5 +206,5 @@ uint64_t drps_run_layout_least(uint64_t windows, uint64_t rows, size_t row_bytes
         if (bytes < least && file_chunks(rows, row_bytes, chunk, RUNS_MOST) < UINT32_MAX)
             least = bytes;
     }
-    return drps_run_layout_windows(windows) + least;
+    return drps_run_layout_windows(windows) + drps_run_layout_scan(rows, row_bytes) + least;
 }

@@ -12,6 +12,10 @@
 #include "storage/drps_store.h"
 #include "storage/relay/drps_moves.h"
 
+/* A scan of all rows, which takes memory only while it lasts, borrows that of the runs. Where these
+ * have too little, a part of the buffers is set aside for it: drps_run_layout_scan() bytes.
+ */
+
 /* Bytes of the buffers that are set aside for what is kept for each window; where windows are more
  * than this suffices for, it takes more of the buffers. */
 enum { DRPS_RELAY_WINDOWS_LEAST = 1 << 20 };
@@ -24,6 +28,7 @@ struct drps_run_layout {
     uint32_t behind;       /* chunks that are filled and written */
     uint32_t write_chunks; /* written by one request, at most */
     uint64_t file_chunks;  /* of the run file */
+    int lends;             /* 1: a scan borrows the runs' memory */
     double cost;           /* bytes moved, or as good as moved, for each that is written once */
 };
 
@@ -50,6 +55,13 @@ int drps_relay_plan_spills(const struct drps_store_config *config, uint64_t buff
 
 /* Buffers of so many bytes have a layout for that many windows, or fewer, on any disk. */
 uint64_t drps_run_layout_least(uint64_t windows, uint64_t rows, size_t row_bytes);
+
+/* Returns the memory of a scan that borrows none. */
+uint64_t drps_run_layout_scan(uint64_t rows, size_t row_bytes);
+
+/* Returns the rows of a scan's partition that has room for them, and a bit for each, in so many
+ * bytes; at least one. */
+uint64_t drps_run_layout_part(uint64_t bytes, size_t row_bytes);
 
 /* Returns the bytes of the buffers that are kept for windows. */
 uint64_t drps_run_layout_windows(uint64_t windows);

@@ -24,7 +24,7 @@
 
 #include "storage/relay/relay.h"
 
-enum { DRPS_SAVED_VERSION = 3, DRPS_SAVED_RECORD_BYTES = 256 << 10 /* of rows, or a row */ };
+enum { DRPS_SAVED_VERSION = 4, DRPS_SAVED_RECORD_BYTES = 256 << 10 /* of rows, or a row */ };
 
 /* What a store was opened with: what follows `scan_bytes` must be the same to go on from it. */
 struct drps_saved_shape {

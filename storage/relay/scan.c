@@ -43,10 +43,10 @@ static int place_entries(struct drps_scan *sc, size_t p, const char *entries, si
     return 0;
 }
 
-/* How much of a partition one request reads: the buffers are empty by now. */
+/* How much of a partition one request reads. */
 static size_t read_bytes(const struct drps_scan *sc)
 {
-    const size_t room = sc->rows.n * sc->rows.buffer_bytes, entry = sc->rows.entry_bytes;
+    const size_t room = sc->half, entry = sc->rows.entry_bytes;
     const size_t most = room < READ_MOST ? room : READ_MOST;
     return most < entry ? entry : most / entry * entry;
 }
@@ -60,9 +60,9 @@ static int read_part(struct drps_scan *sc, size_t p, struct drps_err *err)
     for (uint64_t at = 0; at < part->written && rc == 0; at += step) {
         const uint64_t rest = part->written - at;
         const size_t bytes = rest < step ? (size_t)rest : step;
-        rc = drps_io_read_at(sc->st->config.io, sc->fd, sc->buffers, bytes, part->begin + at,
+        rc = drps_io_read_at(sc->st->config.io, sc->fd, sc->entries, bytes, part->begin + at,
                              sc->path, err);
-        if (rc == 0) rc = place_entries(sc, p, sc->buffers, bytes, err);
+        if (rc == 0) rc = place_entries(sc, p, sc->entries, bytes, err);
     }
     return rc;
 }
@@ -96,13 +96,26 @@ static int visit_part(struct drps_scan *sc, size_t p, drps_row_visit visit, void
     return rc == 0 ? visit(ctx, first, n, sc->room, err) : rc;
 }
 
+/* All rows to their partitions. */
+static int split(struct drps_scan *sc, struct drps_err *err)
+{
+    struct drps_runs *runs = sc->st->runs;
+    int rc = drps_relay_end_run(sc->st, err);
+    if (rc == 0) rc = drps_runs_look(runs, err);
+    if (rc == 0) rc = drps_scan_take_buffers(sc, err);
+    if (rc == 0) rc = drps_scan_windows(sc, err);
+    if (rc == 0) rc = drps_scan_write(sc, err);
+    const int looked = drps_runs_looked(runs, rc ? NULL : err);
+    return rc ? rc : looked;
+}
+
 int drps_relay_scan(struct drps_relay *st, size_t bytes, drps_row_visit visit, void *ctx,
                     struct drps_err *err)
 {
     struct drps_scan sc;
     int rc = drps_scan_begin(&sc, st, bytes, err);
-    if (rc == 0) rc = drps_scan_windows(&sc, err);
-    if (rc == 0) rc = drps_scan_write(&sc, err);
+    if (rc == 0) rc = split(&sc, err);
+    if (rc == 0) drps_scan_take_room(&sc);
     for (size_t p = 0; p < sc.rows.n && rc == 0; p++)
         rc = visit_part(&sc, p, visit, ctx, err);
     const int ended = drps_scan_end(&sc, rc ? NULL : err);

@@ -10,7 +10,9 @@
  *     scan_windows.c  rows in memory and on their way to windows, to their partitions
  *     scan.c          partitions, visited one after another
  *
- * The store's window thread must be idle meanwhile: its scratch arrays are used.
+ * The store's window thread must be idle meanwhile: its scratch arrays are used. So is the memory
+ * of the runs, where that is enough (run_layout.h): what is not needed to look at them while rows
+ * are split, then all of it.
  */
 #ifndef DRPS_RELAY_SCAN_H
 #define DRPS_RELAY_SCAN_H
@@ -30,7 +32,7 @@ struct drps_scan_split {
     size_t n, entry_bytes;
     size_t buffer_bytes;          /* whole entries */
     struct drps_scan_part *parts; /* own: [n] */
-    char *buffers;                /* [n][buffer_bytes] */
+    char *buffers;                /* borrowed: [n][buffer_bytes] */
 };
 
 struct drps_scan {
@@ -41,10 +43,15 @@ struct drps_scan {
     int grown;                   /* 1: the file has more room than what was set aside for it */
     uint64_t part_rows;          /* of a partition */
     struct drps_scan_split rows; /* to partitions: placed id, what is shown of the row */
-    char *buffers;               /* own: of `rows` */
-    char *room;                  /* own: a partition's rows */
-    uint64_t *there;             /* own: bit i: row i of the partition at hand is in the room */
     char *row;                   /* own: one row */
+
+    /* Memory, of which a half is for a partition that is put together. */
+    int lent;        /* 1: by the runs */
+    char *own;       /* own, where it is not */
+    size_t half;     /* bytes */
+    char *room;      /* [part_rows] a partition's rows */
+    uint64_t *there; /* bit i: row i of the partition at hand is in the room */
+    char *entries;   /* what is read of it */
 };
 
 /* ---- scan_file.c ---- */
@@ -57,6 +64,11 @@ int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes,
 /* Give room back beyond what was set aside, and all memory. */
 DRPS_MUST_CHECK
 int drps_scan_end(struct drps_scan *sc, struct drps_err *err);
+
+/* Get the memory for buffers, while runs are looked at; then that for partitions. -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_scan_take_buffers(struct drps_scan *sc, struct drps_err *err);
+void drps_scan_take_room(struct drps_scan *sc);
 
 /* Write what the buffer of part p holds, or all buffers. DRPS_E_CORRUPT: a part would have more
  * than its room. */
@@ -83,7 +95,8 @@ static inline int drps_scan_put(struct drps_scan *sc, uint32_t id, const char *r
 
 /* ---- scan_windows.c ---- */
 
-/* Put the rows of the two open windows, and those on their way to others. */
+/* Put the rows of the two open windows, and those on their way to others, while runs are looked at.
+ */
 DRPS_MUST_CHECK
 int drps_scan_windows(struct drps_scan *sc, struct drps_err *err);
 

@@ -17,12 +17,11 @@ static size_t most_of(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* n parts, whose buffers take `bytes` together, or an entry each if that is more. */
-static void split_init(struct drps_scan_split *split, size_t n, size_t entry_bytes, uint64_t bytes)
+/* The buffers take `bytes` together, or an entry each if that is more. */
+static size_t buffers_init(struct drps_scan_split *split, size_t bytes)
 {
-    *split = (struct drps_scan_split){.n = n, .entry_bytes = entry_bytes};
-    split->buffer_bytes = most_of((size_t)(bytes / n / entry_bytes), 1) * entry_bytes;
-    split->parts = calloc(n, sizeof(*split->parts));
+    split->buffer_bytes = most_of(bytes / split->n / split->entry_bytes, 1) * split->entry_bytes;
+    return split->n * split->buffer_bytes;
 }
 
 /* Parts of these numbers of entries, one behind the other, of which the first begins at byte `at`.
@@ -82,6 +81,12 @@ static int grow(struct drps_scan *sc, struct drps_err *err)
                         sc->path, drps_size_format(bytes, size, sizeof(size)), drps_err_name(rc));
 }
 
+static int no_memory(const struct drps_scan *sc, struct drps_err *err)
+{
+    return drps_err_set(err, -ENOMEM, "no memory to put %llu rows in order",
+                        (unsigned long long)sc->st->config.rows);
+}
+
 int drps_scan_end(struct drps_scan *sc, struct drps_err *err)
 {
     const struct drps_io *io = sc->st->config.io;
@@ -89,39 +94,56 @@ int drps_scan_end(struct drps_scan *sc, struct drps_err *err)
     drps_io_close(io, sc->fd);
     free(sc->path);
     free(sc->rows.parts);
-    free(sc->buffers);
-    free(sc->room);
-    free(sc->there);
+    free(sc->own);
     free(sc->row);
     return rc;
-}
-
-/* Rows that `bytes` have room for, with a bit for each; at least one. */
-static uint64_t partition_rows(uint64_t bytes, size_t row_bytes)
-{
-    const uint64_t rows = 8 * bytes / (8 * row_bytes + 1);
-    return rows ? rows : 1;
 }
 
 int drps_scan_begin(struct drps_scan *sc, struct drps_relay *st, size_t bytes, struct drps_err *err)
 {
     const size_t row_bytes = st->config.row_bytes;
-    const uint64_t half = st->share.scan_bytes / 2;
     *sc = (struct drps_scan){.st = st, .fd = -1, .shown = shown(st, bytes)};
-    sc->part_rows = partition_rows(half, row_bytes);
-    split_init(&sc->rows, (size_t)((st->config.rows + sc->part_rows - 1) / sc->part_rows),
-               sc->shown + sizeof(uint32_t), half);
+    sc->lent = st->layout.lends && !st->looking;
+    sc->half = (size_t)(sc->lent ? drps_runs_lend(st->runs).bytes
+                                 : drps_run_layout_scan(st->config.rows, row_bytes)) /
+               2;
+    sc->part_rows = drps_run_layout_part(sc->half, row_bytes);
+    sc->rows.n = (size_t)((st->config.rows - 1) / sc->part_rows + 1);
+    sc->rows.entry_bytes = sc->shown + sizeof(uint32_t);
+    sc->rows.parts = calloc(sc->rows.n, sizeof(*sc->rows.parts));
     sc->path = drps_path_join(st->config.dir, scan_name);
-    sc->buffers = sc->rows.buffers = drps_array_new(sc->rows.n, sc->rows.buffer_bytes);
-    sc->room = malloc((size_t)sc->part_rows * row_bytes);
-    sc->there = calloc(DRPS_DISTANCE_WORDS(sc->part_rows), sizeof(*sc->there));
     sc->row = malloc(row_bytes);
-    if (!sc->path || !sc->rows.parts || !sc->buffers || !sc->room || !sc->there || !sc->row)
-        return drps_err_set(err, -ENOMEM, "no memory to put %llu rows in order",
-                            (unsigned long long)st->config.rows);
+    if (!sc->path || !sc->rows.parts || !sc->row) return no_memory(sc, err);
     lay_out(sc);
     int rc = drps_io_open(st->config.io, sc->path, O_RDWR, &sc->fd, err);
     return rc == 0 ? grow(sc, err) : rc;
+}
+
+/* ---- Memory ---- */
+
+int drps_scan_take_buffers(struct drps_scan *sc, struct drps_err *err)
+{
+    if (sc->lent) {
+        const struct drps_runs_lent lent = drps_runs_lend(sc->st->runs);
+        (void)buffers_init(&sc->rows, lent.bytes); /* an entry each has room: run_layout.c */
+        sc->rows.buffers = lent.at;
+        return 0;
+    }
+    const size_t buffers = buffers_init(&sc->rows, sc->half);
+    sc->own = malloc(sc->half + most_of(buffers, sc->half)); /* entries are read there, too */
+    if (!sc->own) return no_memory(sc, err);
+    sc->rows.buffers = sc->own + sc->half;
+    return 0;
+}
+
+/* The buffers are empty by now. */
+void drps_scan_take_room(struct drps_scan *sc)
+{
+    char *at = sc->lent ? drps_runs_lend(sc->st->runs).at : sc->own;
+    const size_t rows_bytes = (size_t)sc->part_rows * sc->st->config.row_bytes;
+    sc->room = at;
+    sc->there = (uint64_t *)(void *)(at + (rows_bytes + 7) / 8 * 8);
+    sc->entries = at + sc->half;
 }
 
 int drps_scan_write_part(const struct drps_scan *sc, size_t p, struct drps_err *err)

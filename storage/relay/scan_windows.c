@@ -103,17 +103,6 @@ static int scan_coming(struct drps_scan *sc, uint64_t q, struct drps_err *err)
     return rc;
 }
 
-static int scan_all_coming(struct drps_scan *sc, struct drps_err *err)
-{
-    struct drps_relay *st = sc->st;
-    int rc = drps_relay_end_run(st, err);
-    if (rc == 0) rc = drps_runs_look(st->runs, err);
-    for (uint64_t i = 0; i < st->source.windows && rc == 0; i++)
-        rc = scan_coming(sc, st->closing + 2 + i, err);
-    const int looked = drps_runs_looked(st->runs, rc ? NULL : err);
-    return rc ? rc : looked;
-}
-
 int drps_scan_windows(struct drps_scan *sc, struct drps_err *err)
 {
     struct drps_relay *st = sc->st;
@@ -121,7 +110,8 @@ int drps_scan_windows(struct drps_scan *sc, struct drps_err *err)
     int rc = 0;
     for (uint64_t i = q; i < st->ready && rc == 0; i++)
         rc = scan_open_window(sc, i, err);
-    if (rc == 0) rc = scan_all_coming(sc, err);
+    for (uint64_t i = 0; i < st->source.windows && rc == 0; i++)
+        rc = scan_coming(sc, q + 2 + i, err);
     if (rc == 0 && st->looking) rc = drps_relay_restore_visit(st, put_saved, sc, err);
     return rc;
 }

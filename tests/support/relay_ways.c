@@ -1,6 +1,7 @@
 /* The table of ways, the checks that a store took the one that is meant, and its memory. */
 #include "support/relay_ways.h"
 
+#include "storage/io/drps_aio.h"
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/run_layout.h"
 #include "storage/relay/runs/drps_runs.h"
@@ -18,7 +19,7 @@ static int has_runs(const struct drps_store_stats *s)
 
 static int has_few_runs(const struct drps_store_stats *s)
 {
-    return s->rows_sent > 0 && s->runs == DRPS_RUNS_LEAST;
+    return s->rows_sent > 0 && s->runs <= 2 * DRPS_RUNS_LEAST;
 }
 
 const struct relay_way relay_ways[RELAY_WAYS] = {
@@ -56,7 +57,7 @@ const struct relay_way relay_ways[RELAY_WAYS] = {
      .is = has_runs},
     {.name = "runs that are merged",
      .shape = {.rows = 900, .max_step_rows = 30, .row_bytes = 48, .epoch_steps = 120},
-     .wide_row_bytes = 520,
+     .wide_row_bytes = 200,
      .max_steps = 2,
      .tight_buffers = 1,
      .is = has_few_runs},
@@ -80,18 +81,27 @@ struct plan *relay_plan(const struct relay_way *way, int wide, size_t epochs, ui
     return p;
 }
 
+uint64_t relay_least_buffers(const struct drps_store_config *config)
+{
+    struct drps_run_layout l;
+    uint64_t bytes =
+        drps_run_layout_least(config->windows->windows, config->rows, config->row_bytes) -
+        drps_run_layout_scan(config->rows, config->row_bytes);
+    while (drps_run_layout_choose(config, bytes, 1000, &l, NULL) < 0)
+        bytes += DRPS_AIO_ALIGN;
+    return bytes;
+}
+
 struct drps_store_config relay_config(const struct plan *p, const struct relay_way *way)
 {
     struct drps_store_config config = plan_config(p);
     struct drps_relay_share share;
     drps_relay_share(0, p->rows, p->row_bytes, 0, &share);
-    if (way->tight_buffers)
-        share.buffer_bytes = drps_run_layout_least(p->source.windows, p->rows, p->row_bytes);
-    config.buffer_bytes = share.buffer_bytes;
     config.chunk_bytes = 4096;
+    if (way->tight_buffers) share.buffer_bytes = relay_least_buffers(&config);
+    config.buffer_bytes = share.buffer_bytes;
     config.scan_bytes = 4;
-    config.memory_bytes = share.buffer_bytes + share.scan_bytes +
-                          p->source.working_rows * share.row_bytes +
+    config.memory_bytes = share.buffer_bytes + p->source.working_rows * share.row_bytes +
                           (uint64_t)way->waiting * p->rows / 100 * share.waiting_bytes;
     return config;
 }

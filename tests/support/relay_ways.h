@@ -13,7 +13,7 @@ struct relay_way {
     size_t wide_row_bytes; /* of rows of which few fit a chunk */
     size_t max_steps;      /* of a window */
     uint32_t waiting;      /* frames beyond two windows', a part of all rows in percent */
-    int tight_buffers;     /* 1: as few as are sure to do */
+    int tight_buffers;     /* 1: as few as do */
     int (*is)(const struct drps_store_stats *);
 };
 
@@ -21,6 +21,10 @@ extern const struct relay_way relay_ways[RELAY_WAYS];
 
 /* A plan that is cut into windows; `wide`: of rows of wide_row_bytes. */
 struct plan *relay_plan(const struct relay_way *way, int wide, size_t epochs, uint64_t seed);
+
+/* The least buffers with which a store opens that has windows: fewer than are sure to do where a
+ * scan borrows all that it needs. */
+uint64_t relay_least_buffers(const struct drps_store_config *config);
 
 /* The config with the memory that leads to this way, without dir. */
 struct drps_store_config relay_config(const struct plan *p, const struct relay_way *way);

@@ -130,6 +130,21 @@ int drps_runs_look(struct drps_runs *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_runs_looked(struct drps_runs *r, struct drps_err *err);
 
+/* Memory of the buffers that is not in use, for the caller to use, without `looking`. Between the
+ * two it is that of chunks to write and of most of those to read ahead. After drps_runs_looked() it
+ * is that of all chunks, until any other function is called but those below. */
+struct drps_runs_lent {
+    char *at; /* aligned to DRPS_AIO_ALIGN */
+    size_t bytes;
+};
+struct drps_runs_lent drps_runs_lend(const struct drps_runs *r);
+
+/* Returns how many of `ahead` chunks are lent while rows are looked at. */
+static inline uint32_t drps_runs_ahead_lent(uint32_t ahead)
+{
+    return ahead - ahead / 4 - 1;
+}
+
 /* ---- Saving, while no run is written ---- */
 
 /* Write and sync all of it, and give the file room for what runs have once it is pinned. What is

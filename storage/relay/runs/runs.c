@@ -89,14 +89,13 @@ static void lay_out(struct drps_runs *r)
 {
     for (size_t i = r->behind_n; i-- > 0;)
         r->free[r->free_n++] = (int32_t)i;
-    for (size_t i = r->reads_n; i-- > 0;)
-        r->free_reads[r->free_reads_n++] = (int32_t)i;
     for (uint32_t i = 0; i < DRPS_RUNS_WRITES; i++) {
         r->writes[i].chunks = r->pieces + (size_t)i * r->config.write_chunks;
         r->idle[r->idle_n++] = DRPS_RUNS_WRITES - 1 - i;
     }
     drps_run_init(&r->runs[0]);
     r->n = 1;
+    drps_runs_forget_reads(r, 0);
     r->queuer = r->merger = (struct drps_runs_writer){.tail = DRPS_RUNS_NONE};
     drps_runs_begin_out(r);
 }

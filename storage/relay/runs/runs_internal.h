@@ -113,6 +113,7 @@ struct drps_runs {
     uint32_t idle[DRPS_RUNS_WRITES]; /* a stack of writes that are not under way */
     uint32_t idle_n;
 
+    uint32_t ahead; /* chunks to read ahead: config.ahead, without those that are lent */
     size_t reads_n;
     struct drps_runs_read *reads; /* own: [reads_n] */
     int32_t *free_reads;          /* own: [reads_n] stack of free buffers */
@@ -229,8 +230,9 @@ void drps_runs_ask(struct drps_runs *r, uint32_t i);
 /* Which runs are merged has changed: count their buffers anew. */
 void drps_runs_count_extra(struct drps_runs *r);
 
-/* Let go of all buffers that were read to, when no read is under way. */
-void drps_runs_forget_reads(struct drps_runs *r);
+/* Let go of all buffers that were read to, when no read is under way. From now on the first `lent`
+ * buffers, of those to read ahead, are not used. */
+void drps_runs_forget_reads(struct drps_runs *r, uint32_t lent);
 
 /* The bytes of the chunk at hand of run i that were not taken yet: one or more. Valid until they
  * are skipped. */

@@ -25,7 +25,7 @@ static int is_merged(const struct drps_runs *r, uint32_t i)
  * them free; merging little by little gets its own when it begins. */
 static uint32_t kept_for_merging(const struct drps_runs *r)
 {
-    const uint32_t all = r->config.ahead;
+    const uint32_t all = r->ahead;
     if (!r->config.spare) return all / 4;
     return r->merging.at ? all / 2 : 0;
 }
@@ -33,7 +33,7 @@ static uint32_t kept_for_merging(const struct drps_runs *r)
 /* Whether run i can have one buffer more than its first one. */
 static int has_room(const struct drps_runs *r, uint32_t i)
 {
-    const uint32_t all = r->config.ahead, kept = kept_for_merging(r);
+    const uint32_t all = r->ahead, kept = kept_for_merging(r);
     if (r->extra[0] + r->extra[1] >= all) return 0;
     if (!is_merged(r, i)) return r->extra[0] < all - kept;
     return !r->config.spare || r->extra[1] < kept;
@@ -101,11 +101,18 @@ static void let_go_of_first(struct drps_runs *r, uint32_t i)
     r->free_reads[r->free_reads_n++] = b;
 }
 
-void drps_runs_forget_reads(struct drps_runs *r)
+void drps_runs_forget_reads(struct drps_runs *r, uint32_t lent)
 {
-    for (uint32_t i = 0; i < r->n; i++)
-        while (r->runs[i].first != DRPS_RUNS_NONE)
-            let_go_of_first(r, i);
+    for (uint32_t i = 0; i < r->n; i++) {
+        r->runs[i].first = r->runs[i].last = DRPS_RUNS_NONE;
+        r->runs[i].extra = 0;
+        drps_runs_note(r, i);
+    }
+    r->extra[0] = r->extra[1] = 0;
+    r->ahead = r->config.ahead - lent;
+    r->free_reads_n = 0;
+    for (size_t i = r->reads_n; i-- > lent;)
+        r->free_reads[r->free_reads_n++] = (int32_t)i;
 }
 
 /* ---- The chunk at hand ---- */

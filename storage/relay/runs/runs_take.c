@@ -150,10 +150,12 @@ int drps_runs_look(struct drps_runs *r, struct drps_err *err)
 {
     int rc = drps_runs_stop_merging(r, err);
     if (rc == 0) rc = drps_runs_bring(r, DRPS_RUNS_NEVER - 1, err);
+    if (rc == 0) rc = drps_runs_await_all(r, err);
     if (rc < 0) return rc;
     memcpy(r->aside.runs, r->runs, r->n * sizeof(*r->runs));
     r->aside.n = r->n;
     r->aside.used = 1;
+    drps_runs_forget_reads(r, r->config.looking ? 0 : drps_runs_ahead_lent(r->config.ahead));
     return 0;
 }
 
@@ -162,15 +164,17 @@ int drps_runs_looked(struct drps_runs *r, struct drps_err *err)
     if (!r->aside.used) return 0;
     int rc = drps_runs_await_all(r, err);
     if (rc < 0) return rc;
-    drps_runs_forget_reads(r);
     memcpy(r->runs, r->aside.runs, r->aside.n * sizeof(*r->runs));
     r->n = r->aside.n;
     r->aside.used = 0;
     r->turn = 0;
-    for (uint32_t i = 0; i < r->n; i++) {
-        r->runs[i].first = r->runs[i].last = DRPS_RUNS_NONE;
-        r->runs[i].extra = 0;
-        drps_runs_note(r, i);
-    }
+    drps_runs_forget_reads(r, 0);
     return 0;
+}
+
+struct drps_runs_lent drps_runs_lend(const struct drps_runs *r)
+{
+    const size_t lent =
+        r->aside.used ? r->behind_n + (r->config.ahead - r->ahead) : r->behind_n + r->reads_n;
+    return (struct drps_runs_lent){.at = r->mem, .bytes = lent * r->config.chunk_bytes};
 }

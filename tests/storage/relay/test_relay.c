@@ -17,6 +17,7 @@
 #include "storage/relay/drps_relay.h"
 #include "storage/relay/relay.h"
 #include "storage/relay/run_layout.h"
+#include "support/relay_ways.h"
 #include "support/store_run.h"
 #include "support/uring_here.h"
 
@@ -89,8 +90,7 @@ static void run(const struct plan *p, const struct how *how, struct drps_store_s
     if (how->tight_buffers) {
         struct drps_relay_share share;
         drps_relay_share(config.memory_bytes, p->rows, p->row_bytes, 0, &share);
-        config.buffer_bytes =
-            drps_run_layout_least(p->source.windows, p->rows, p->row_bytes) + how->more_buffers;
+        config.buffer_bytes = relay_least_buffers(&config) + how->more_buffers;
         config.memory_bytes -= share.buffer_bytes - config.buffer_bytes;
     }
     if (plan_run(p, &drps_store_relay, &config, stats, &err) < 0) fail_msg("%s", err.text);
@@ -298,7 +298,7 @@ static void test_sure_share_grows(void **state)
         const uint64_t rows = share.budget_bytes / share.row_bytes;
         const uint64_t pairs = rows / (2 * config.step.rows); /* of steps: windows have as many */
         assert_true(pairs >= 1);
-        assert_int_equal(share.budget_bytes + share.buffer_bytes + share.scan_bytes, memory);
+        assert_int_equal(share.budget_bytes + share.buffer_bytes, memory);
         const uint64_t windows = 2 * config.epoch_steps / (pairs + 1) + 5;
         assert_true(drps_relay_fits(
             &share, (uint32_t)(windows < config.epoch_steps ? windows : config.epoch_steps)));
@@ -448,7 +448,7 @@ static void test_a_quarter_leaves_only_where_runs_are_merged(void **state)
     enum { WINDOWS = 600, ROWS = 40, FRAMES = 3000, LEAVING = WINDOWS * ROWS };
     struct drps_window_source source = {.windows = WINDOWS};
     struct drps_store_config config = {
-        .windows = &source, .rows = LEAVING * 100, .row_bytes = 1024, .seek_bytes = 65536};
+        .windows = &source, .rows = LEAVING, .row_bytes = 1024, .seek_bytes = 65536};
     struct drps_moves m;
     int kept = 0, large = 0, small = 0;
     (void)state;
@@ -512,6 +512,17 @@ static void test_chunks_are_forecast_from_frames(void **state)
     if (others * 20 > n || n < 300) fail_msg("%u of %u forecasts are others", others, n);
 }
 
+static struct drps_runs_config runs_of(const struct drps_run_layout *l, size_t row_bytes)
+{
+    return (struct drps_runs_config){.row_bytes = row_bytes,
+                                     .chunk_bytes = l->chunk_bytes,
+                                     .file_chunks = l->file_chunks,
+                                     .runs = l->runs,
+                                     .ahead = l->ahead,
+                                     .behind = l->behind,
+                                     .write_chunks = l->write_chunks};
+}
+
 /* All parts of a layout fit its bytes, and use most of them where runs are many. */
 static void test_layout_uses_its_bytes(void **state)
 {
@@ -526,18 +537,48 @@ static void test_layout_uses_its_bytes(void **state)
                 assert_true(bytes < drps_run_layout_least(source.windows, 1 << 20, 64));
                 continue;
             }
-            const struct drps_runs_config runs = {.row_bytes = 64,
-                                                  .chunk_bytes = l.chunk_bytes,
-                                                  .file_chunks = l.file_chunks,
-                                                  .runs = l.runs,
-                                                  .ahead = l.ahead,
-                                                  .behind = l.behind,
-                                                  .write_chunks = l.write_chunks};
+            const struct drps_runs_config runs = runs_of(&l, 64);
             const uint64_t used = drps_runs_memory(&runs);
             assert_true(used <= bytes - kept);
             assert_true(used >= (bytes - kept) * 3 / 4);
             assert_in_range(l.write_chunks, 1, l.behind - 2);
         }
+}
+
+/* What is lent has room for an entry of each partition, and a partition for rows and their bits. */
+static void check_lent(const struct drps_run_layout *l, uint64_t rows, size_t row_bytes)
+{
+    const uint64_t first = (l->behind + drps_runs_ahead_lent(l->ahead)) * l->chunk_bytes;
+    const uint64_t half = ((uint64_t)l->behind + l->ahead + l->runs + 2) * l->chunk_bytes / 2;
+    const uint64_t part = drps_run_layout_part(half, row_bytes), parts = (rows + part - 1) / part;
+    assert_true(parts * (row_bytes + 4) <= first);
+    assert_true((part * row_bytes + 7) / 8 * 8 + (part + 63) / 64 * 8 <= half);
+    assert_true(row_bytes + 4 <= half);
+}
+
+/* However wide and many rows are: where nothing is lent, buffers have room for a scan as well. */
+static void test_scan_has_room(void **state)
+{
+    (void)state;
+    struct drps_window_source source = {.windows = 100};
+    struct drps_store_config c = {.windows = &source, .step.rows = 10};
+    unsigned lend[2] = {0};
+    for (c.row_bytes = 4; c.row_bytes < 1 << 20; c.row_bytes += c.row_bytes / 8 * 4 + 4)
+        for (c.rows = 3; c.rows < 1 << 24; c.rows += c.rows / 3)
+            for (uint64_t runs = 1; runs < 5000; runs *= 9) {
+                struct drps_relay_share share;
+                struct drps_run_layout l;
+                drps_relay_share(32 << 20, c.rows, c.row_bytes, 0, &share);
+                if (drps_run_layout_choose(&c, share.buffer_bytes, runs, &l, NULL) < 0) continue;
+                const struct drps_runs_config config = runs_of(&l, c.row_bytes);
+                const uint64_t kept = drps_run_layout_windows(source.windows);
+                const uint64_t scan = l.lends ? 0 : drps_run_layout_scan(c.rows, c.row_bytes);
+                const uint64_t used = kept + drps_runs_memory(&config) + scan;
+                assert_true(used <= share.buffer_bytes + share.buffer_bytes / 100);
+                if (l.lends) check_lent(&l, c.rows, c.row_bytes);
+                lend[l.lends]++;
+            }
+    assert_true(lend[0] && lend[1]);
 }
 
 static void test_closes_at_any_time(void **state)
@@ -1010,6 +1051,7 @@ int main(void)
         cmocka_unit_test(test_a_quarter_leaves_only_where_runs_are_merged),
         cmocka_unit_test(test_chunks_are_forecast_from_frames),
         cmocka_unit_test(test_layout_uses_its_bytes),
+        cmocka_unit_test(test_scan_has_room),
         cmocka_unit_test(test_closes_at_any_time),
         cmocka_unit_test(test_scan_reads_each_window_once),
         cmocka_unit_test(test_says_when_a_window_is_open),

@@ -180,16 +180,29 @@ int model_take(struct model *m, struct drps_err *err)
     return random_below(&m->rng, 4) ? drps_runs_merge_some(m->runs, err) : 0;
 }
 
+/* The borrower writes to all that is lent, of which there is `least` at least. */
+static void use_lent(const struct model *m, size_t least)
+{
+    const struct drps_runs_lent lent = drps_runs_lend(m->runs);
+    assert_true(lent.bytes >= least);
+    memset(lent.at, 0xa5, lent.bytes);
+}
+
 int model_look(struct model *m, struct drps_err *err)
 {
+    const struct drps_runs_config *c = &m->config;
     const uint64_t n = random_below(&m->rng, 2) ? m->reach + m->delay : 7;
     int rc = drps_runs_look(m->runs, err);
+    if (rc == 0 && !c->looking)
+        use_lent(m, (c->behind + drps_runs_ahead_lent(c->ahead)) * c->chunk_bytes);
     for (uint64_t w = m->window; w < m->window + n && w < MODEL_WINDOWS && rc == 0; w++) {
         rc = random_below(&m->rng, 2) ? drps_runs_prefetch(m->runs, w, err) : 0;
         if (rc == 0) rc = take_window(m, w, 1, err);
     }
     const int end = drps_runs_looked(m->runs, err);
-    return rc == 0 ? end : rc;
+    if (rc < 0 || end < 0) return rc < 0 ? rc : end;
+    if (!c->looking) use_lent(m, (c->behind + c->runs + c->ahead) * c->chunk_bytes);
+    return 0;
 }
 
 /* ---- Saving ---- */
