@@ -40,6 +40,7 @@ enum wire_type {
     WIRE_GATHER, /* group messages; round: which call of the group */
     WIRE_BROADCAST,
     WIRE_SUM, /* of drps_net_allreduce(); round: the caller's; tag: a mix of what is summed */
+    WIRE_ALL, /* of drps_net_allgather(); round: the caller's */
     WIRE_TYPES,
 };
 
