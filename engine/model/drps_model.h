@@ -39,6 +39,7 @@
 #include <stdint.h>
 
 #include "base/drps_err.h"
+#include "engine/model/layers/drps_layers_vectors.h"
 #include "index/expr/drps_expr.h"
 #include "index/layers/drps_layers.h"
 #include "index/plan/drps_algorithm.h"
@@ -57,7 +58,9 @@ struct drps_model {
     struct drps_expr expr;                  /* the loss as a text; n is 0 where it is none */
     struct drps_layers layers;              /* of a net, with its widths; n is 0 where it is none */
     const struct drps_callbacks *callbacks; /* borrowed; in place of the loss. NULL: none */
-    int has_bias;                           /* row 0 of every batch is the intercept */
+    const struct drps_layers_vectors *vectors; /* borrowed; of a net: where gradients leave what
+                                                  they are made of. NULL: nowhere */
+    int has_bias;                              /* row 0 of every batch is the intercept */
     uint32_t mean_of; /* 0: gradients are sums over samples; else they are means over the batch's,
                          and divided by so many workers, whose gradients are summed */
     int fixed_bias;   /* it stays as it starts, without gradient: many batches may read it */

@@ -157,7 +157,8 @@ static void net_backward(const struct drps_model *model, const struct drps_batch
                          float *grads)
 {
     const struct drps_dropout dropout = dropout_of(model, params);
-    drps_layers_backward(&model->layers, b, first, last, slopes, params, &dropout, sums, grads);
+    drps_layers_backward(&model->layers, b, first, last, slopes, params, &dropout, model->vectors,
+                         sums, grads);
 }
 
 static const struct kernels predictors[] = {

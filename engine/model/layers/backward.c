@@ -43,13 +43,24 @@ static void add_weights(const struct pass *p, const struct drps_layer *y, float 
 
 /* ---- Layers of matrices ---- */
 
+/* Leaves the layer's vectors where they are asked for. */
+static void keep_vectors(const struct pass *p, const struct drps_layer *y,
+                         const struct drps_layers_vectors *vectors)
+{
+    const struct drps_layer *in = input_of(p, y, 0);
+    const size_t i = (size_t)(y - p->l->layers), w = width_of(in), N = width_of(y);
+    if (!vectors || !vectors->inputs[i]) return;
+    memcpy(vectors->inputs[i] + p->first * w, out_of(p, in), p->n * w * sizeof(float));
+    memcpy(vectors->deltas[i] + p->first * N, slope_of(p, y), p->n * N * sizeof(float));
+}
+
 static void full(const struct pass *p, const struct drps_layer *y, float *grads)
 {
     const struct drps_layer *in = input_of(p, y, 0);
     const size_t w = width_of(in), N = width_of(y);
     const float *slope = slope_of(p, y);
     float *of_weights = grads + y->first, *of_b = of_weights + N * w;
-    drps_layers_product_weights(p->n, w, N, slope, out_of(p, in), of_weights);
+    drps_layers_add_products(p->n, w, N, slope, out_of(p, in), of_weights);
     for (size_t s = 0; s < p->n; s++)
         add_scaled(N, 1, slope + s * N, of_b);
     if (is_data(in)) return;
@@ -191,7 +202,8 @@ static void join(const struct pass *p, const struct drps_layer *y)
     }
 }
 
-static void layer(const struct pass *p, const struct drps_layer *y, float *grads)
+static void layer(const struct pass *p, const struct drps_layer *y,
+                  const struct drps_layers_vectors *vectors, float *grads)
 {
     switch (y->kind) {
     case DRPS_LAYER_EMBEDDING:
@@ -211,6 +223,7 @@ static void layer(const struct pass *p, const struct drps_layer *y, float *grads
         drps_layers_pool_back(p, y);
         break;
     case DRPS_LAYER_FULL:
+        keep_vectors(p, y, vectors);
         full(p, y, grads);
         break;
     case DRPS_LAYER_RELU:
@@ -243,13 +256,13 @@ static void layer(const struct pass *p, const struct drps_layer *y, float *grads
 DRPS_KERNEL(void, drps_layers_backward,
             (const struct drps_layers *l, const struct drps_batch *b, size_t first, size_t last,
              const float *slopes, const float *params, const struct drps_dropout *dropout,
-             void *scratch, float *grads),
-            (l, b, first, last, slopes, params, dropout, scratch, grads))
+             const struct drps_layers_vectors *vectors, void *scratch, float *grads),
+            (l, b, first, last, slopes, params, dropout, vectors, scratch, grads))
 {
     const struct pass p = pass_of(l, b, first, last, params, dropout, scratch);
     if (first == last) return;
     memset(p.slopes, 0, p.n * l->width * sizeof(*p.slopes));
     memcpy(slope_of(&p, &l->layers[l->n - 1]), slopes, p.n * l->outputs * sizeof(*slopes));
     for (size_t i = l->n; i-- > 0;)
-        layer(&p, &l->layers[i], grads);
+        layer(&p, &l->layers[i], vectors, grads);
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/model/layers/drps_layers_vectors.h"
 #include "index/layers/drps_layers.h"
 #include "index/plan/drps_batch.h"
 
@@ -46,10 +47,12 @@ void drps_layers_forward(const struct drps_layers *l, const struct drps_batch *b
                          float *scores, void *scratch);
 
 /* Adds to grads the gradient of layers and features, after drps_layers_forward() of the same
- * samples and parameters; that of the intercepts is the caller's. */
+ * samples and parameters; that of the intercepts is the caller's. `vectors`: what is left of full
+ * layers besides; NULL: nothing is. */
 void drps_layers_backward(const struct drps_layers *l, const struct drps_batch *b, size_t first,
                           size_t last, const float *slopes, const float *params,
-                          const struct drps_dropout *dropout, void *scratch, float *grads);
+                          const struct drps_dropout *dropout,
+                          const struct drps_layers_vectors *vectors, void *scratch, float *grads);
 
 /* The twin: the score of class c of sample s, without dropout, by the definitions, in double, which
  * shares no code with the passes. It may be slow. Sequences are those of the whole batch. */

@@ -160,6 +160,7 @@ struct set {
     size_t dim, own, floats; /* D; rows of the net; floats of all rows */
     float *params, *grads, *scores, *slopes;
     void *scratch;
+    const struct drps_layers_vectors *vectors; /* where gradients leave some; NULL: nowhere */
 };
 
 /* Entries with rows and fields that may be those of other entries of the sample, too. With STARTS
@@ -256,7 +257,7 @@ static void both(struct set *t, const struct drps_dropout *dropout, size_t first
 {
     drps_layers_forward(&t->l, &t->b, first, last, t->params, dropout, t->scores, t->scratch);
     drps_layers_backward(&t->l, &t->b, first, last, t->slopes + first * t->l.outputs, t->params,
-                         dropout, t->scratch, t->grads);
+                         dropout, t->vectors, t->scratch, t->grads);
 }
 
 /* ---- Numbers worked out by hand ---- */
@@ -366,7 +367,7 @@ static void test_layers_numbers_by_hand(void **state)
         float scores[8] = {0}, grads[BY_HAND] = {0};
         void *scratch = must(malloc(drps_layers_scratch_bytes(&l, 1)));
         drps_layers_forward(&l, &b, 0, 1, h->params, &off, scores, scratch);
-        drps_layers_backward(&l, &b, 0, 1, h->slopes, h->params, &off, scratch, grads);
+        drps_layers_backward(&l, &b, 0, 1, h->slopes, h->params, &off, NULL, scratch, grads);
         for (size_t c = 0; c < h->outputs; c++) {
             const double twin = drps_layers_score_ref(&l, &b, 0, c, h->params);
             check_by_hand("score", h->text, c, h->scores[c], scores[c]);
@@ -563,6 +564,75 @@ static void test_layers_gradients_of_ranges_add_up(void **state)
             free(once);
             drop(&t);
         }
+}
+
+/* What the layers' gradients are made of, with room for so many samples. */
+static void make_vectors(const struct set *t, size_t n, struct drps_layers_vectors *out)
+{
+    memset(out, 0, sizeof(*out));
+    for (uint32_t i = 0; i < t->l.n; i++) {
+        const struct drps_layer *y = &t->l.layers[i], *in = &t->l.layers[y->input[0]];
+        if (y->kind != DRPS_LAYER_FULL) continue;
+        out->inputs[i] = must(malloc(n * in->parts * in->each * sizeof(float)));
+        out->deltas[i] = must(malloc(n * y->each * sizeof(float)));
+    }
+}
+
+static void free_vectors(struct drps_layers_vectors *v)
+{
+    for (size_t i = 0; i < DRPS_LAYERS_MOST; i++) {
+        free(v->inputs[i]);
+        free(v->deltas[i]);
+    }
+}
+
+/* The same chunks of samples give the same bits of W. */
+static void check_products(const struct net *net, const struct set *t,
+                           const struct drps_layers_vectors *v, const size_t *ends, size_t n)
+{
+    for (uint32_t i = 0; i < t->l.n; i++) {
+        const struct drps_layer *y = &t->l.layers[i], *in = &t->l.layers[y->input[0]];
+        const size_t w = (size_t)in->parts * in->each, N = y->each;
+        if (!v->inputs[i]) continue;
+        float *weights = must(calloc(N * w, sizeof(float)));
+        for (size_t k = 0, s = 0; k < n; s = ends[k++])
+            drps_layers_add_products(ends[k] - s, w, N, v->deltas[i] + s * N, v->inputs[i] + s * w,
+                                     weights);
+        if (memcmp(weights, t->grads + y->first, N * w * sizeof(float)) != 0)
+            fail_msg("%s: layer %u has other products than gradients", net->name, i);
+        free(weights);
+    }
+}
+
+static void test_layers_vectors_make_the_gradient(void **state)
+{
+    enum { SAMPLES = 61 };
+    size_t layers = 0;
+    (void)state;
+    for (size_t i = 0; i < NETS; i++) {
+        const struct drps_dropout dropout = {.trains = 1, .seed = 13};
+        struct drps_layers_vectors vectors;
+        struct set t;
+        make(&t, &nets[i], SAMPLES, STARTS | VALUED);
+        make_vectors(&t, SAMPLES, &vectors);
+        const size_t cut = drps_layers_cut(&t.l, &t.b, 23);
+        const size_t ends[] = {cut, SAMPLES};
+        both(&t, &dropout, 0, cut);
+        if (cut < SAMPLES) both(&t, &dropout, cut, SAMPLES);
+        float *without = t.grads;
+        t.grads = must(calloc(t.floats, sizeof(float)));
+        t.vectors = &vectors;
+        both(&t, &dropout, 0, cut);
+        if (cut < SAMPLES) both(&t, &dropout, cut, SAMPLES);
+        assert_memory_equal(t.grads, without, t.floats * sizeof(float));
+        check_products(&nets[i], &t, &vectors, ends, cut < SAMPLES ? 2 : 1);
+        for (size_t k = 0; k < DRPS_LAYERS_MOST; k++)
+            layers += vectors.inputs[k] != NULL;
+        free(without);
+        free_vectors(&vectors);
+        drop(&t);
+    }
+    assert_true(layers > 20);
 }
 
 /* Where a batch of sequences may be divided: samples 0, 2, 3 and 1030 begin one. */
@@ -930,6 +1000,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_layers_gradients_match_finite_differences),
         cmocka_unit_test(test_layers_scores_do_not_depend_on_the_chunk),
         cmocka_unit_test(test_layers_gradients_of_ranges_add_up),
+        cmocka_unit_test(test_layers_vectors_make_the_gradient),
         cmocka_unit_test(test_layers_sequences_stay_whole),
         cmocka_unit_test(test_layers_empty_range_changes_nothing),
         cmocka_unit_test(test_layers_samples_without_entries_are_finite),
