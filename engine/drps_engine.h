@@ -208,9 +208,11 @@ enum { DRPS_EXCHANGES = DRPS_EXCHANGE_AUTO }; /* ways to choose from */
 /* How the own parameters of a net, which are the rows that every batch has, and their gradients get
  * from rank to rank in rounds (docs/nets.md). The model is the same. */
 enum drps_common_exchange {
-    DRPS_COMMON_AUTO,    /* sums, where ranks can and that takes less time */
+    DRPS_COMMON_AUTO,    /* sums, or vectors, where ranks can and that takes less time */
     DRPS_COMMON_SERVERS, /* to and from the server that has the rows */
-    DRPS_COMMON_SUMS     /* every rank has a copy, and they add up gradients by an all-reduce */
+    DRPS_COMMON_SUMS,    /* every rank has a copy, and they add up gradients by an all-reduce */
+    DRPS_COMMON_VECTORS  /* the same, but gradients of full layers, where that is fewer bytes, are
+                            sent as what they are made of */
 };
 
 /* Which of a batch's sufficient vectors are sent. */
@@ -412,6 +414,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_SUMS,      /* of all documents, or of gradients of common rows; no rows */
     DRPS_TRAFFIC_EXCHANGED, /* what gradients are made of, between ranks that have all rows */
     DRPS_TRAFFIC_CACHED,  /* parameters of which an asynchronous worker has a copy: not asked for */
+    DRPS_TRAFFIC_VECTORS, /* what gradients of a net's full layers are made of; no rows */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
     DRPS_TRAFFIC_KINDS
 };
@@ -424,7 +427,8 @@ struct drps_train_rank {
     uint64_t sent_bytes, received_bytes; /* parameters and gradients, to and from other ranks */
     struct drps_traffic_sum sent[DRPS_TRAFFIC_KINDS]; /* the same, marks and batches too */
     /* What the plan says of sent_bytes and received_bytes, for whole epochs, less rows that were
-     * fresh. */
+     * fresh, with vectors of full layers as they were sent: it does not know how many zeros they
+     * have. */
     uint64_t forecast_sent_bytes, forecast_received_bytes;
     uint64_t
         other_sent_bytes; /* the rest: start, metrics, the model's rows, marks of rows sent ahead */
@@ -481,6 +485,25 @@ struct drps_train_exchange {
     enum drps_exchange fewest;               /* the way of fewest bytes */
     uint64_t forecast_bytes[DRPS_EXCHANGES]; /* of all ranks, in the training of an epoch, by way;
                                                 0: that cannot be taken */
+};
+
+/* Full layers of a net whose gradients go as vectors, ascending: 0 to all of them. */
+struct drps_full_layer {
+    uint32_t layer; /* its number in the net; of the text it is in this line */
+    uint32_t line;
+    uint32_t w, N;  /* floats of its input, and of the layer */
+    uint64_t first; /* W [N][w] among the floats of the net */
+};
+struct drps_full_choice {
+    uint32_t n;
+    struct drps_full_layer layers[DRPS_LAYERS_MOST];
+};
+
+/* How gradients of a net's own parameters were exchanged. */
+struct drps_train_common {
+    uint64_t floats;                 /* that it has; 0: no net, or one rank, or no rounds */
+    enum drps_common_exchange way;   /* never auto */
+    struct drps_full_choice vectors; /* of sums there are none */
 };
 
 struct drps_train_result {
@@ -557,6 +580,7 @@ struct drps_train_result {
     size_t ranks_n;
     struct drps_train_links links;       /* between them; NULL: none */
     struct drps_train_exchange exchange; /* zero: servers, as nothing else was asked for */
+    struct drps_train_common common;     /* of a net */
     int has_forecast;
 };
 

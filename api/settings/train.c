@@ -168,7 +168,7 @@ static int parse_ranks(struct drps_values *v, struct drps_train_settings *o, int
                        const char *arg)
 {
     static const char *const exchanges[] = {"servers", "vectors", "rows", "dense", "auto", NULL};
-    static const char *const common[] = {"auto", "servers", "sums", NULL};
+    static const char *const common[] = {"auto", "servers", "sums", "vectors", NULL};
     static const char *const rules[] = {"jmcss", "random", "project", NULL};
     static const char *const multicast_rules[] = {"random", "robin", "fixed", NULL};
 #define NAME(mode, name) [mode] = (name),

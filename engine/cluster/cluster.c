@@ -121,7 +121,7 @@ int drps_cluster_init(struct drps_cluster *c, const struct drps_plan *part,
 
 /* A number that changes with what messages of docs/wire.md mean: other builds of a version are
  * refused. */
-#define MESSAGES "15"
+#define MESSAGES "16"
 
 /* What must be the same on all ranks; all bytes are set. */
 struct terms {

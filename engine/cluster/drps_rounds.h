@@ -25,6 +25,7 @@
 #define DRPS_ENGINE_CLUSTER_ROUNDS_H
 
 #include "engine/cluster/filters/drps_push.h"
+#include "engine/cluster/full/drps_full.h"
 #include "engine/cluster/handed/drps_handing.h"
 #include "engine/cluster/handed/drps_lending.h"
 #include "engine/cluster/published/drps_pull.h"
@@ -57,6 +58,8 @@ struct drps_rounds_options {
     struct drps_lending *lending; /* with it, if the rank has rows */
     int sums; /* 1: every rank has a copy of the rows that all batches have, and ranks add up their
                  gradients: drps_rounds_sums_common() */
+    const struct drps_full_choice *vectors; /* with it: full layers whose gradients go as vectors;
+                                               NULL: none */
 };
 
 /* Everything in options is borrowed until close. */
@@ -76,12 +79,20 @@ uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
 int drps_rounds_sums_common(const struct drps_plan_info *info,
                             const struct drps_train_options *train);
 
+/* Which full layers' gradients go as vectors then (engine/cluster/full/drps_full.h): none where
+ * ranks do not add up, or the options ask for sums alone. The same on all ranks. */
+void drps_rounds_vectors(const struct drps_plan_info *info, const struct drps_train_options *train,
+                         struct drps_full_choice *out);
+
 /* Returns why ranks cannot; NULL: they can. */
 const char *drps_rounds_no_sums(const struct drps_plan_info *info,
                                 const struct drps_train_options *train);
 
 /* Returns the memory that it takes besides. */
 uint64_t drps_rounds_common_memory(const struct drps_plan_info *info, size_t row_bytes);
+/* The same of vectors; of no layers 0. */
+uint64_t drps_rounds_vectors_memory(const struct drps_plan_info *info,
+                                    const struct drps_full_choice *vectors, unsigned members);
 
 /* Returns the bytes of the largest messages to worker and server. */
 uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info);
@@ -166,20 +177,23 @@ size_t drps_rounds_sums_n(const struct drps_plan_info *info);
 void drps_rounds_forecast_sums(const struct drps_plan_info *info, uint64_t epochs,
                                struct drps_rounds_bytes *out);
 
-/* Batches so far without any row, which have no common rows either: of this rank, and of all others
- * together; [1] of training, [0] of evaluation. Counted where ranks add up gradients of common
- * rows; between epochs. */
-struct drps_rounds_empty {
-    uint64_t own[2], others[2];
+/* What the plan does not say of common rows, counted where ranks add up their gradients: batches so
+ * far without any row, which have no common rows either, of this rank, and of all others together,
+ * [1] of training, [0] of evaluation; and bytes of vectors, to each other rank, and of all of them.
+ * Between epochs. */
+struct drps_rounds_seen {
+    uint64_t own_empty[2], others_empty[2];
+    struct drps_full_bytes vectors;
 };
-struct drps_rounds_empty drps_rounds_empty(const struct drps_rounds *rounds);
+struct drps_rounds_seen drps_rounds_seen(const struct drps_rounds *rounds);
 
-/* Correct that by the common rows, where ranks add up their gradients. `empty`: NULL before
- * training, as if all batches had rows. The links' numbers, to [ranks] and from [ranks], are what
- * this rank's worker sends each other rank, and what the server of that one sends it; after
- * training. */
+/* Correct that by the common rows, where ranks add up their gradients, but for those of `vectors`.
+ * `seen`: NULL before training, as if all batches had rows and no vector had zeros; else vectors
+ * count as they were sent. The links' numbers, to [ranks] and from [ranks], are what this rank's
+ * worker sends each other rank, and what the server of that one sends it; after training. */
 void drps_rounds_forecast_common(const struct drps_plan_info *info, int touches, uint64_t row_bytes,
-                                 uint64_t epochs, const struct drps_rounds_empty *empty,
+                                 uint64_t epochs, const struct drps_full_choice *vectors,
+                                 const struct drps_rounds_seen *seen,
                                  struct drps_rounds_bytes *out);
 void drps_rounds_forecast_links(const struct drps_rounds *rounds, uint64_t epochs, uint64_t *to,
                                 uint64_t *from);

@@ -11,6 +11,9 @@
  *                                common rows: all-reduce, step of the copy, and their sum to
  *                                the own server
  *
+ * Gradients of some full layers go as vectors, all others by the all-reduce
+ * (engine/cluster/full/drps_full.h).
+ *
  * Sums begin with 0, as a server's do, and a worker whose batch is empty adds zeros. So the bytes
  * of the model do not depend on who adds up.
  */
@@ -19,54 +22,30 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_clock.h"
 #include "engine/cluster/rounds_internal.h"
 #include "net/drps_allreduce.h"
 
-/* ---- Whether there are copies ---- */
-
-const char *drps_rounds_no_sums(const struct drps_plan_info *info,
-                                const struct drps_train_options *o)
-{
-    const struct drps_plan_ranks *ranks = &info->ranks;
-    if (!info->net[0]) return "its model is no net, whose own parameters all batches have";
-    if (ranks->count < 2) return "a plan for one worker";
-    if (o->sync != DRPS_SCHED_BSP)
-        return "workers add up gradients in rounds, which are of synchronisation bsp";
-    if (ranks->workers != ranks->count) return "not every rank is a worker";
-    if (o->push.on || o->pull.on || o->pilot.of_filters)
-        return "filters are for what goes to servers, or comes from there";
-    return NULL;
-}
-
-static uint64_t values_of(const struct drps_plan_info *info)
-{
-    return drps_plan_common_rows(info) * (uint64_t)info->dim;
-}
-
-/* Servers need no steps of their own for it, but the one that has the rows sends their parameters
- * to all others, and gets as many gradients. */
-static int are_sums_cheaper(const struct drps_plan_info *info)
-{
-    const uint64_t bytes = values_of(info) * sizeof(float), others = info->ranks.count - 1;
-    return drps_net_allreduce_cost(DRPS_NET_IN_ORDER, info->ranks.count, bytes) <
-           2 * others * bytes;
-}
-
-int drps_rounds_sums_common(const struct drps_plan_info *info, const struct drps_train_options *o)
-{
-    if (o->common == DRPS_COMMON_SERVERS || drps_rounds_no_sums(info, o)) return 0;
-    return o->common == DRPS_COMMON_SUMS || are_sums_cheaper(info);
-}
-
-/* A copy, and its numbers; what the server sends once; a message from each other rank, one to each,
- * and a sum. */
-uint64_t drps_rounds_common_memory(const struct drps_plan_info *info, size_t row_bytes)
-{
-    return drps_plan_common_rows(info) * (uint64_t)(2 * row_bytes + sizeof(uint32_t)) +
-           3 * values_of(info) * sizeof(float);
-}
-
 /* ---- Opening ---- */
+
+/* Vectors are left by the gradient; what is summed of all others lies together. */
+static int open_vectors(struct drps_rounds *r, struct drps_err *err)
+{
+    struct rounds_common *c = &r->common;
+    if (!r->o.vectors || !r->o.vectors->n) return 0;
+    const struct drps_plan_info *info = &r->o.plan->info;
+    const struct drps_full_job job = {.choice = *r->o.vectors,
+                                      .net = r->o.net,
+                                      .worker = r->o.worker,
+                                      .samples = info->max_batch_samples,
+                                      .wait_ms = r->o.wait_ms};
+    c->vectors = *r->o.vectors;
+    c->rest = drps_array_new(drps_rounds_summed(info, &c->vectors), sizeof(*c->rest));
+    if (!c->rest) return drps_err_set(err, -ENOMEM, "no memory for gradients that are summed");
+    int rc = drps_full_open(&job, &c->full, err);
+    if (rc == 0) r->o.server->model.vectors = drps_full_keeps(c->full);
+    return rc;
+}
 
 int drps_rounds_open_common(struct drps_rounds *r, struct drps_err *err)
 {
@@ -86,12 +65,15 @@ int drps_rounds_open_common(struct drps_rounds *r, struct drps_err *err)
         return drps_err_set(err, -ENOMEM, "no memory for %u rows that all batches have", c->n);
     for (uint32_t i = 0; i < c->n; i++)
         c->index[i] = i;
-    return 0;
+    return open_vectors(r, err);
 }
 
 void drps_rounds_close_common(struct drps_rounds *r)
 {
     struct rounds_common *c = &r->common;
+    if (c->full) r->o.server->model.vectors = NULL;
+    drps_full_close(c->full);
+    free(c->rest);
     drps_shared_buffer_release(c->sent);
     free(c->rows);
     free(c->index);
@@ -149,7 +131,7 @@ int drps_rounds_send_common(struct drps_rounds *r, uint32_t to, struct drps_err 
     const size_t most = c->own * rounds_row_bytes(&r->o.plan->info);
     const int is_empty = c->own && !rounds_skipped(r, r->server.now, to);
     int rc = 0;
-    if (is_empty && to != r->rank) c->empty.others[r->server.at < r->train]++;
+    if (is_empty && to != r->rank) c->seen.others_empty[r->server.at < r->train]++;
     if (!c->own || is_empty || c->is_sent[to]) return 0;
     if (!c->sent) rc = fill_sent(r, err);
     for (size_t v = 0; v < vectors_of(r) && rc == 0; v++) {
@@ -217,7 +199,7 @@ void drps_rounds_put_common(struct drps_rounds *r)
 {
     const struct drps_rows rows = copy_of(r);
     if (!r->worker.share.body.rows) {
-        r->common.empty.own[r->worker.at < r->train]++;
+        r->common.seen.own_empty[r->worker.at < r->train]++;
         return;
     }
     drps_rows_gather(&rows, r->dim, 0, r->common.n, r->o.worker->params);
@@ -235,22 +217,58 @@ static void count_sum(struct drps_rounds *r, size_t n)
     }
 }
 
+/* All-reduce of n values. */
+static int sum_values(struct drps_rounds *r, float *values, size_t n, struct drps_err *err)
+{
+    const struct drps_net_allreduce sum = {.values = values,
+                                           .n = n,
+                                           .type = DRPS_NET_FLOAT32,
+                                           .way = DRPS_NET_IN_ORDER,
+                                           .round = r->worker.round};
+    const int rc = drps_net_allreduce(r->o.net, &sum, r->o.wait_ms, err);
+    if (rc == 0) count_sum(r, n);
+    return rc;
+}
+
+static int exchange_vectors(struct drps_rounds *r, struct drps_err *err)
+{
+    struct drps_full_bytes *before = &r->common.seen.vectors;
+    const int rc = drps_full_exchange(r->common.full, r->worker.round, err);
+    const struct drps_full_bytes now = drps_full_bytes(r->common.full);
+    for (uint32_t p = 0; p < r->ranks && rc == 0; p++)
+        rounds_count_sent(r, &r->worker.sent, DRPS_TRAFFIC_VECTORS, p, 0, now.each - before->each);
+    r->worker.traffic.received += now.received - before->received;
+    *before = now;
+    return rc;
+}
+
+/* Vectors of some full layers, sums of all the rest. */
+static int sum_apart(struct drps_rounds *r, float *grads, size_t n, struct drps_err *err)
+{
+    struct rounds_common *c = &r->common;
+    int rc = exchange_vectors(r, err);
+    if (rc < 0) return rc;
+    const size_t rest = drps_full_move_rest(&c->vectors, n, grads, c->rest, DRPS_FULL_OUT);
+    rc = sum_values(r, c->rest, rest, err);
+    if (rc < 0) return rc;
+    (void)drps_full_move_rest(&c->vectors, n, grads, c->rest, DRPS_FULL_BACK);
+    const uint64_t start = drps_clock_ns();
+    drps_full_add(c->full);
+    r->worker.products_ns = drps_clock_ns() - start;
+    return 0;
+}
+
 int drps_rounds_sum_common(struct drps_rounds *r, struct drps_err *err)
 {
     struct rounds_common *c = &r->common;
     const struct drps_server *server = r->o.server;
     const struct drps_rows rows = copy_of(r);
     float *grads = r->o.worker->grads[0];
-    const struct drps_net_allreduce sum = {.values = grads,
-                                           .n = c->n * (size_t)r->dim,
-                                           .type = DRPS_NET_FLOAT32,
-                                           .way = DRPS_NET_IN_ORDER,
-                                           .round = r->worker.round};
-    if (!r->worker.share.body.rows) memset(grads, 0, sum.n * sizeof(*grads));
-    int rc = drps_net_allreduce(r->o.net, &sum, r->o.wait_ms, err);
+    const size_t n = c->n * (size_t)r->dim;
+    if (!r->worker.share.body.rows) memset(grads, 0, n * sizeof(*grads));
+    const int rc = c->full ? sum_apart(r, grads, n, err) : sum_values(r, grads, n, err);
     if (rc < 0) return drps_err_context(err, "gradients of the rows that all batches have");
     if (c->is_there) drps_optim_step(&server->optim, r->dim, &rows, 0, c->n, grads, NULL, c->n);
-    count_sum(r, sum.n);
     return 0;
 }
 
@@ -261,71 +279,7 @@ const float *drps_rounds_own_sums(const struct drps_rounds *r)
     return r->o.worker->grads[0] + r->o.plan->info.ranks.first_row * r->dim;
 }
 
-/* ---- Forecasts ---- */
-
-struct drps_rounds_empty drps_rounds_empty(const struct drps_rounds *r)
+struct drps_rounds_seen drps_rounds_seen(const struct drps_rounds *r)
 {
-    return r->common.empty;
-}
-
-static void take_away(uint64_t *from, uint64_t bytes)
-{
-    *from -= bytes < *from ? bytes : *from;
-}
-
-/* Batches of a worker, or of several ones, that have the common rows. */
-struct batches {
-    uint64_t trained, all;
-};
-
-static struct batches batches_of(const struct drps_plan_info *info, uint64_t epochs,
-                                 uint64_t workers, const uint64_t *empty)
-{
-    const uint64_t trained = workers * epochs * info->batches - empty[1];
-    return (struct batches){trained, trained + workers * epochs * info->eval_batches - empty[0]};
-}
-
-static uint64_t back_bytes(const struct drps_plan_info *info, int touches)
-{
-    return rounds_row_bytes(info) + (touches ? sizeof(uint32_t) : 0);
-}
-
-void drps_rounds_forecast_common(const struct drps_plan_info *info, int touches, uint64_t row_bytes,
-                                 uint64_t epochs, const struct drps_rounds_empty *empty,
-                                 struct drps_rounds_bytes *out)
-{
-    static const struct drps_rounds_empty none;
-    const struct drps_plan_ranks *ranks = &info->ranks;
-    const uint64_t n = drps_plan_common_rows(info), there = rounds_row_bytes(info);
-    const uint64_t own = drps_plan_own_common_rows(info, (uint32_t)n), others = ranks->count - 1;
-    const uint64_t back = back_bytes(info, touches);
-    const uint64_t sums = epochs * info->batches *
-                          drps_net_allreduce_bytes(DRPS_NET_IN_ORDER, ranks->count, ranks->rank,
-                                                   values_of(info), DRPS_NET_FLOAT32);
-    if (!epochs) return;
-    if (!empty) empty = &none;
-    const struct batches mine = batches_of(info, epochs, 1, empty->own);
-    const struct batches theirs = batches_of(info, epochs, others, empty->others);
-    take_away(&out->sent, own * theirs.all * there + (n - own) * mine.trained * back);
-    take_away(&out->received, (n - own) * mine.all * there + own * theirs.trained * back);
-    out->sent += sums + others * own * row_bytes;
-    out->received += sums + (n - own) * row_bytes;
-}
-
-void drps_rounds_forecast_links(const struct drps_rounds *r, uint64_t epochs, uint64_t *to,
-                                uint64_t *from)
-{
-    const struct rounds_common *c = &r->common;
-    const struct drps_plan_info *info = &r->o.plan->info;
-    if (!c->n || !epochs) return;
-    const struct batches mine = batches_of(info, epochs, 1, c->empty.own);
-    for (uint32_t p = 0; p < r->ranks; p++) {
-        if (p == r->rank) continue;
-        take_away(&to[p], c->of[p] * mine.trained * back_bytes(info, r->touches));
-        take_away(&from[p], c->of[p] * mine.all * rounds_row_bytes(info));
-        to[p] +=
-            epochs * info->batches *
-            drps_net_allreduce_bytes_to(r->ranks, r->rank, p, values_of(info), DRPS_NET_FLOAT32);
-        from[p] += c->of[p] * (uint64_t)r->o.server->row_bytes;
-    }
+    return r->common.seen;
 }

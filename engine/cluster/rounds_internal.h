@@ -46,9 +46,10 @@ struct rounds_worker {
     struct drps_rounds_bytes traffic;     /* received */
     uint64_t made[DRPS_PLAN_WORKERS_MAX]; /* rows that the server of a rank left out, as fresh */
     struct drps_rounds_times times;
-    uint64_t summed_ns; /* in this round it has waited for the sums of common rows */
-    uint64_t pushed_ns; /* when the last gradient was sent; 0: what came of it is counted */
-    uint64_t store_ns;  /* of the server's, what is counted */
+    uint64_t summed_ns;   /* in this round it has waited for the sums of common rows */
+    uint64_t products_ns; /* and has computed products of other ranks' vectors */
+    uint64_t pushed_ns;   /* when the last gradient was sent; 0: what came of it is counted */
+    uint64_t store_ns;    /* of the server's, what is counted */
     struct drps_shared_buffer
         *filtered;              /* own: gradients on their way out, where they are filtered */
     size_t filtered_bytes;      /* of it that are in use */
@@ -100,7 +101,10 @@ struct rounds_common {
     int is_there;                    /* the worker has them: it has had a batch with rows */
     uint32_t *of;                    /* own: [ranks] how many of them came from each server */
     uint8_t *is_sent;                /* own: [ranks] that worker has those of this server */
-    struct drps_rounds_empty empty;  /* `own` is the worker's, `others` the server's */
+    struct drps_rounds_seen seen;    /* own_empty is the worker's, others_empty the server's */
+    struct drps_full_choice vectors; /* layers whose gradients go so */
+    struct drps_full *full;          /* own; NULL: there are none */
+    float *rest;                     /* own: gradients of all others, where there are some */
     struct drps_shared_buffer *sent; /* own: these, on their way out; between rounds NULL */
 };
 
@@ -275,7 +279,11 @@ int drps_rounds_tell_stepped(struct drps_rounds *r, struct drps_err *err);
 DRPS_MUST_CHECK
 int drps_rounds_add_sums(struct drps_rounds *r, struct drps_err *err);
 
-/* ---- Copies of common rows (rounds_common.c) ---- */
+/* ---- Copies of common rows (rounds_common.c, rounds_common_plan.c) ---- */
+
+/* Returns how many floats of common rows go by the all-reduce: all but those of vectors. */
+uint64_t drps_rounds_summed(const struct drps_plan_info *info,
+                            const struct drps_full_choice *vectors);
 
 DRPS_MUST_CHECK
 int drps_rounds_open_common(struct drps_rounds *r, struct drps_err *err);

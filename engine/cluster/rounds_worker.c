@@ -318,13 +318,13 @@ static int push_to(struct drps_rounds *r, uint32_t s, size_t first, size_t n, ui
 }
 
 /* Other ranks' gradients of common rows are waited for, which counts as the network's time, and as
- * that of the step. All servers have got theirs before: they do not wait for a worker that waits
- * for a rank that breaks down. */
+ * that of the step; products of their vectors are computed, as gradients are. All servers have got
+ * theirs before: they do not wait for a worker that waits for a rank that breaks down. */
 static int sum_common(struct drps_rounds *r, struct drps_err *err)
 {
     const uint64_t start = drps_clock_ns();
     int rc = drps_rounds_sum_common(r, err);
-    const uint64_t took = drps_clock_ns() - start;
+    const uint64_t took = drps_clock_ns() - start - r->worker.products_ns;
     r->worker.times.network_ns += took;
     r->worker.times.reduce_ns += took;
     r->worker.summed_ns += took;
@@ -411,9 +411,10 @@ int drps_rounds_work(struct drps_rounds *r, struct drps_round *out, struct drps_
     out->plan_ns = read - start;
     out->wait_ns = pulled - read;
     out->compute_ns = drps_clock_ns() - ready;
-    w->summed_ns = 0;
+    w->summed_ns = w->products_ns = 0;
     rc = push(r, training, out->loss, err);
     out->wait_ns += w->summed_ns;
+    out->compute_ns += w->products_ns;
     if (training) {
         w->times.compute_ns += out->compute_ns;
         w->trained_ns = w->pushed_ns = drps_clock_ns();

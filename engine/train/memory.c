@@ -75,6 +75,17 @@ static uint64_t bound_of(const struct drps_memory_parts *p)
     return asked ? asked : drps_sched_defaults(DRPS_SCHED_SSP, p->plan->info.ranks.workers).bound;
 }
 
+/* What ranks exchange of a net's full layers, and what they make of it. */
+static void take_vectors(struct drps_budget *b, const struct drps_memory_parts *p)
+{
+    const struct drps_plan_info *info = &p->plan->info;
+    struct drps_full_choice vectors;
+    drps_rounds_vectors(info, p->options, &vectors);
+    if (vectors.n)
+        drps_budget_note(b, "vectors of full layers, and products of others'",
+                         drps_rounds_vectors_memory(info, &vectors, p->worker->members));
+}
+
 static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p, int least)
 {
     struct drps_budget *b = &m->budget;
@@ -109,6 +120,7 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
         if (drps_rounds_sums_common(&p->plan->info, p->options))
             drps_budget_note(b, "a copy of the net's own parameters",
                              drps_rounds_common_memory(&p->plan->info, p->server->row_bytes));
+        take_vectors(b, p);
         if (p->way != DRPS_EXCHANGE_SERVERS)
             drps_budget_note(b, "all rows, and what ranks exchange",
                              drps_exchange_memory(&p->plan->info, p->server->row_bytes,

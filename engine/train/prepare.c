@@ -290,8 +290,9 @@ static int check_exchange(const struct drps_job *job, struct drps_err *err)
 
 static int check_common(const struct drps_job *job, struct drps_err *err)
 {
+    const enum drps_common_exchange way = job->options->common;
     const char *why = drps_rounds_no_sums(&job->plan->info, job->options);
-    if (job->options->common != DRPS_COMMON_SUMS || !why) return 0;
+    if ((way != DRPS_COMMON_SUMS && way != DRPS_COMMON_VECTORS) || !why) return 0;
     return drps_err_set(err, DRPS_E_CONFIG,
                         "%s: %s: leave the exchange of a net's own parameters to servers",
                         job->plan->dir, why);

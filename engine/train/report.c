@@ -412,6 +412,32 @@ static json_t *exchange_to_json(const struct drps_train_exchange *x)
     return j;
 }
 
+static const char *const common_names[] = {[DRPS_COMMON_AUTO] = "auto",
+                                           [DRPS_COMMON_SERVERS] = "servers",
+                                           [DRPS_COMMON_SUMS] = "sums",
+                                           [DRPS_COMMON_VECTORS] = "vectors"};
+
+/* How gradients of a net's own parameters were exchanged, and which layers' as vectors. */
+static json_t *common_to_json(const struct drps_train_common *c)
+{
+    json_t *j = json_object(), *layers = json_array();
+    for (uint32_t i = 0; i < c->vectors.n; i++) {
+        const struct drps_full_layer *y = &c->vectors.layers[i];
+        json_t *layer = json_object();
+        drps_manifest_put(&layer, "line", count(y->line));
+        drps_manifest_put(&layer, "inputs", count(y->w));
+        drps_manifest_put(&layer, "outputs", count(y->N));
+        if (layers && json_array_append_new(layers, layer) < 0) {
+            json_decref(layers);
+            layers = NULL;
+        }
+    }
+    drps_manifest_put(&j, "way", json_string(common_names[c->way]));
+    drps_manifest_put(&j, "parameters", count(c->floats));
+    drps_manifest_put(&j, "vectors_of", layers);
+    return j;
+}
+
 void *drps_report_json(const struct drps_train_options *options, const struct drps_train_result *r)
 {
     json_t *j = json_object();
@@ -440,6 +466,7 @@ void *drps_report_json(const struct drps_train_options *options, const struct dr
     if (r->ranks_n) drps_manifest_put(&j, "ranks", drps_ranks_to_json(r->ranks, r->ranks_n));
     if (r->exchange.way != DRPS_EXCHANGE_SERVERS || r->exchange.chosen)
         drps_manifest_put(&j, "exchange", exchange_to_json(&r->exchange));
+    if (r->common.floats) drps_manifest_put(&j, "net_exchange", common_to_json(&r->common));
     if (r->ranks_n) drps_manifest_put(&j, "links", drps_links_to_json(&r->links, r->ranks_n));
     if (options->emulate) drps_manifest_put(&j, "emulated", emulated_to_json(&r->emulated));
     return j;

@@ -337,10 +337,11 @@ int drps_job_collect_ranks(struct drps_job *job, struct drps_err *err)
         drps_rounds_fresh(job->rounds, &fresh);
         forecast_bytes(job, &fresh, &planned);
         if (job->exchange) forecast_exchanged(job, &planned);
-        const struct drps_rounds_empty empty = drps_rounds_empty(job->rounds);
+        const struct drps_rounds_seen seen = drps_rounds_seen(job->rounds);
         if (drps_rounds_sums_common(&job->plan->info, job->options))
             drps_rounds_forecast_common(&job->plan->info, job->worker.has_touches,
-                                        job->server.row_bytes, run_epochs(r), &empty, &planned);
+                                        job->server.row_bytes, run_epochs(r), &r->common.vectors,
+                                        &seen, &planned);
         if (job->handing)
             drps_rounds_forecast_handed(&job->plan->info, job->worker.has_touches,
                                         job->server.row_bytes, run_epochs(r), &planned);

@@ -9,6 +9,7 @@
 
 #include "base/drps_clock.h"
 #include "engine/cluster/target/drps_pilot.h"
+#include "engine/model/math/drps_blas.h"
 #include "engine/publish/drps_modeldir.h"
 #include "storage/io/drps_probe.h"
 #include "storage/kv/drps_kv.h"
@@ -264,10 +265,45 @@ static int open_handing(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* Copies of a net's own parameters stay alike where all ranks get the same bits of the same
+ * vectors: elsewhere gradients are summed. */
+static int settle_vectors(struct drps_job *job, struct drps_full_choice *vectors,
+                          struct drps_err *err)
+{
+    const uint64_t kind = drps_blas_kind();
+    uint64_t common;
+    drps_rounds_vectors(&job->plan->info, job->options, vectors);
+    if (!vectors->n) return 0;
+    int rc = drps_cluster_common(&job->cluster, &kind, 1, &common, err);
+    if (rc < 0 || common) return rc;
+    if (job->options->common == DRPS_COMMON_VECTORS)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "ranks compute products of matrices with different kernels of "
+                            "OpenBLAS, so that those of vectors would differ: exchange sums, or "
+                            "set OPENBLAS_CORETYPE to the same on all machines");
+    vectors->n = 0;
+    return 0;
+}
+
+/* How gradients of a net's own parameters go. */
+static int settle_common(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_plan_info *info = &job->plan->info;
+    struct drps_train_common *found = &job->result->common;
+    found->way = DRPS_COMMON_SERVERS;
+    if (!info->net[0] || job->options->sync != DRPS_SCHED_BSP) return 0;
+    found->floats = job->server.model.layers.floats;
+    int rc = settle_vectors(job, &found->vectors, err);
+    if (drps_rounds_sums_common(info, job->options))
+        found->way = found->vectors.n ? DRPS_COMMON_VECTORS : DRPS_COMMON_SUMS;
+    return rc;
+}
+
 static int open_rounds(struct drps_job *job, struct drps_err *err)
 {
     if (drps_plan_circulates(&job->plan->info)) return open_circulation(job, err);
-    int rc = open_push(job, err);
+    int rc = settle_common(job, err);
+    if (rc == 0) rc = open_push(job, err);
     if (rc == 0) rc = open_pull(job, err);
     if (rc == 0) rc = open_handing(job, err);
     if (rc < 0) return rc;
@@ -286,7 +322,8 @@ static int open_rounds(struct drps_job *job, struct drps_err *err)
         .pull = job->pull,
         .handing = job->handing,
         .lending = job->lending,
-        .sums = drps_rounds_sums_common(&job->plan->info, job->options)};
+        .sums = drps_rounds_sums_common(&job->plan->info, job->options),
+        .vectors = &job->result->common.vectors};
     return drps_rounds_open(&options, &job->rounds, err);
 }
 

@@ -154,5 +154,5 @@ for plan in "plan-3 --local 3 --sync asp" "separate --local 3" "fm --local 3"; d
     train $plan -o model --epochs 1
     [[ -n $(content) ]] || fail "$plan: no model"
 done
-fails 2 "'all' is not one of: auto, servers, sums" "$tools/drps-train" plan-3 -o none --local 3 --net-exchange all
+fails 2 "'all' is not one of: auto, servers, sums, vectors" "$tools/drps-train" plan-3 -o none --local 3 --net-exchange all
 echo "ok"

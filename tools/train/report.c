@@ -143,6 +143,23 @@ static void print_exchange(const struct drps_train_exchange *x)
     printf("\n");
 }
 
+/* How gradients of a net's own parameters went; those of servers need no line. */
+static void print_common(const struct drps_train_common *c)
+{
+    uint64_t rest = c->floats;
+    char grouped[DRPS_CLI_COUNT_BYTES];
+    if (!c->floats || c->way == DRPS_COMMON_SERVERS) return;
+    printf("  net       ");
+    for (uint32_t i = 0; i < c->vectors.n; i++) {
+        const struct drps_full_layer *y = &c->vectors.layers[i];
+        rest -= (uint64_t)y->w * y->N;
+        printf("%s line %u (%u x %u)",
+               i ? "," : "gradients exchanged as vectors of full layers:", y->line, y->w, y->N);
+    }
+    printf("%s of %s parameters\n", c->vectors.n ? "; as sums" : "gradients exchanged as sums",
+           drps_cli_grouped(rest, grouped));
+}
+
 static void print_checkpoints(const struct drps_train_result *r)
 {
     const struct drps_train_checkpoints *c = &r->checkpoints;
@@ -259,6 +276,7 @@ void train_report_text(const struct drps_train_result *r, const char *model, int
     print_checkpoints(r);
     train_ranks_print(stdout, r->ranks, r->ranks_n, details);
     print_exchange(&r->exchange);
+    print_common(&r->common);
     if (r->emulated.iterations) print_emulated(&r->emulated);
     if (details)
         printf(

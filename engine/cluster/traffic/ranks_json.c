@@ -26,6 +26,7 @@ static const char *const kinds[DRPS_TRAFFIC_KINDS] = {
     [DRPS_TRAFFIC_FRESH] = "fresh",         [DRPS_TRAFFIC_UNCHANGED] = "unchanged",
     [DRPS_TRAFFIC_BELOW] = "below",         [DRPS_TRAFFIC_CACHED] = "cached",
     [DRPS_TRAFFIC_EXCHANGED] = "exchanged", [DRPS_TRAFFIC_SUMS] = "sums",
+    [DRPS_TRAFFIC_VECTORS] = "vectors",
 };
 
 static json_t *sent_to_json(const struct drps_traffic_sum *sent)

@@ -5,7 +5,7 @@ uint64_t drps_traffic_values(const struct drps_traffic *t)
 {
     return t->kinds[DRPS_TRAFFIC_PULLED].bytes + t->kinds[DRPS_TRAFFIC_AHEAD].bytes +
            t->kinds[DRPS_TRAFFIC_PUSHED].bytes + t->kinds[DRPS_TRAFFIC_HANDED].bytes +
-           t->kinds[DRPS_TRAFFIC_SUMS].bytes;
+           t->kinds[DRPS_TRAFFIC_SUMS].bytes + t->kinds[DRPS_TRAFFIC_VECTORS].bytes;
 }
 
 void drps_traffic_merge(struct drps_traffic *sum, const struct drps_traffic *more)

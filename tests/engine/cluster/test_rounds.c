@@ -28,7 +28,9 @@ enum { RANKS = WORLD_WORKERS, BATCH = 16, EPOCHS = 3, ROUNDS_MOST = 192, WAIT_MS
 
 static uint64_t seed = 20260521;
 static int ahead; /* servers send ahead */
-static int sums;  /* ranks add up the gradients of common rows */
+/* Ranks add up the gradients of common rows: 2: but for those of full layers, whose vectors they
+ * send. */
+static int sums;
 
 /* ---- What the ranks are to do ---- */
 
@@ -52,7 +54,7 @@ struct outcome {
     uint64_t rounds;              /* executed up to there */
     uint64_t moments[DRPS_BATCH_DONE + 1];
     struct drps_rounds_bytes bytes;
-    struct drps_rounds_empty empty;
+    struct drps_rounds_seen seen;
     int rc, stopped;
     struct drps_err err;
 };
@@ -66,6 +68,7 @@ struct rank {
     struct drps_feed *feed;
     struct drps_server server;
     struct drps_worker worker;
+    struct drps_full_choice vectors;
     struct drps_train_options train;
     struct drps_rounds *rounds;
     atomic_int stop;
@@ -125,6 +128,18 @@ static void copy_rows(struct rank *k, char *rows, int into)
     free(ids);
 }
 
+/* All full layers, whatever that takes: no sample takes no bytes. */
+static struct drps_full_choice full_layers(const struct drps_plan_info *info)
+{
+    struct drps_full_choice all = {.n = 0};
+    struct drps_layers layers;
+    if (sums < 2) return all;
+    NET_CHECK(drps_plan_layers(info, &layers, NULL) == 0);
+    drps_full_choose(&layers, RANKS, 0, DRPS_FULL_BYTES, &all);
+    NET_CHECK(all.n > 1);
+    return all;
+}
+
 static void open_rank(struct rank *k, const char *optimizer, float l2)
 {
     const struct drps_plan_info *info = &k->part->info;
@@ -135,6 +150,7 @@ static void open_rank(struct rank *k, const char *optimizer, float l2)
                                           .members = 1,
                                           .touches = l2 > 0,
                                           .sends = 1};
+    k->vectors = full_layers(info);
     k->rounds_of_epoch = of_epoch;
     k->round = k->script->first;
     k->train = (struct drps_train_options){.stop = &k->stop, .on_batch = count_moment, .ctx = k};
@@ -152,7 +168,8 @@ static void open_rank(struct rank *k, const char *optimizer, float l2)
                                                 .train = &k->train,
                                                 .wait_ms = WAIT_MS,
                                                 .ahead = ahead,
-                                                .sums = sums};
+                                                .sums = sums,
+                                                .vectors = &k->vectors};
     NET_CHECK(drps_rounds_open(&options, &k->rounds, NULL) == 0);
 }
 
@@ -164,7 +181,7 @@ static void close_rank(struct rank *k)
     if (k->out.rc >= 0) copy_rows(k, k->out.rows, 0);
     k->out.rounds = k->round;
     drps_rounds_bytes(k->rounds, &k->out.bytes);
-    k->out.empty = drps_rounds_empty(k->rounds);
+    k->out.seen = drps_rounds_seen(k->rounds);
     drps_rounds_close(k->rounds);
     drps_worker_stop(&k->worker);
     drps_feed_close(k->feed);
@@ -391,13 +408,15 @@ static void check_counts(const struct job *job, const struct outcome *out)
             drps_rank_serves(ranks, r) && ranks->workers > (uint32_t)drps_rank_trains(ranks, r);
         const int pulls =
             drps_rank_trains(ranks, r) && ranks->servers > (uint32_t)drps_rank_serves(ranks, r);
+        const struct drps_full_choice vectors = full_layers(info);
         struct drps_rounds_bytes want;
         drps_rounds_forecast(info, job->l2 > 0, EPOCHS, &want);
         if (sums)
             drps_rounds_forecast_common(info, job->l2 > 0, job->whole[r].row_bytes, EPOCHS,
-                                        &out[r].empty, &want);
+                                        &vectors, &out[r].seen, &want);
         assert_int_equal(out[r].bytes.sent - out[r].bytes.sent_marks, want.sent);
         assert_int_equal(out[r].bytes.received - out[r].bytes.received_marks, want.received);
+        assert_int_equal(out[r].seen.vectors.each > 0, sums == 2);
         assert_int_equal(out[r].bytes.sent_marks > 0, ahead && lends);
         assert_int_equal(out[r].bytes.received_marks > 0, ahead && pulls);
         for (size_t m = 0; m <= DRPS_BATCH_DONE; m++)
@@ -442,7 +461,7 @@ static void check_pauses_of(const char *algo, enum case_format format, const cha
     for (size_t i = 0; i < 8; i++) {
         const struct script s = random_pauses(&job, one_in[i % 4]);
         ahead = i != 3;
-        sums = i % 2 && drps_plan_common_rows(&job.part[0]->info) > 1;
+        sums = drps_plan_common_rows(&job.part[0]->info) > 1 ? (int)i % 3 : 0;
         check_paused_run(&job, &s);
     }
     sums = 0;
@@ -647,9 +666,9 @@ static void test_rounds_with_copies_begin_anywhere(void **state)
             struct outcome cut[RANKS], out[RANKS];
             if (i % job.rounds_of_epoch == 1) continue;
             before.pause[i - 2] = (uint8_t)(1 << draw(RANKS));
-            sums = (int)draw(2);
+            sums = (int)draw(3);
             run(&job, &before, NULL, cut);
-            sums = 1;
+            sums = 1 + (int)draw(2);
             after.first = i;
             run(&job, &after, cut, out);
             check_same(&job, out, i);
@@ -666,9 +685,9 @@ static void test_rounds_with_copies_stop(void **state)
     struct job job;
     (void)state;
     job_begin(&job, "net", CASE_LIBFFM, "adagrad", 0);
-    sums = 1;
     for (uint64_t i = 0; i < job.rounds; i += 1 + draw(4)) {
         struct script s = random_pauses(&job, 6);
+        sums = 1 + (int)draw(2);
         s.stop[i] = (uint8_t)(1 << draw(RANKS));
         ahead = (int)draw(2);
         check_stop(&job, &s);
@@ -683,11 +702,11 @@ static void test_rounds_with_copies_fail_together(void **state)
     struct job job;
     (void)state;
     job_begin(&job, "net", CASE_LIBFFM, "adagrad", 0);
-    sums = 1;
     for (uint32_t who = 0; who < RANKS; who++)
         for (uint64_t i = 0; i < job.rounds_of_epoch; i += 3) {
             struct script s = {.late = 0};
             struct outcome out[RANKS];
+            sums = 1 + (int)draw(2);
             s.fail[i] = (uint8_t)(1 << who);
             run(&job, &s, NULL, out);
             for (uint32_t r = 0; r < RANKS; r++)

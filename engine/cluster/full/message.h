@@ -1,0 +1,56 @@
+/*
+ * What a rank sends all others in a round: the vectors of its batch's samples, u32 and float32
+ * throughout.
+ *
+ *   samples  u32, of the batch
+ *   chunks   u32, that they were computed in, then a u32 each: its samples, at least 1, and in the
+ *            highest bit whether it is the first one of a thread, whose gradient is summed apart:
+ *            of 1 to DRPS_TRAIN_THREADS_MAX threads
+ *   of each layer its inputs [samples][w], then its deltas [samples][N], each as
+ *     count  u32: 0xffffffff: all floats follow; else how many do
+ *     marks  only then: a bit for each float, from the lowest of the first u32 on: 1: it follows;
+ *            0: it is 0. Bits behind the last float are 0
+ *     floats
+ *
+ * Private to engine/cluster/full/.
+ */
+#ifndef DRPS_ENGINE_CLUSTER_FULL_MESSAGE_H
+#define DRPS_ENGINE_CLUSTER_FULL_MESSAGE_H
+
+#include "engine/cluster/full/drps_full.h"
+
+#define FULL_BEGINS (UINT32_C(1) << 31) /* in a chunk */
+#define FULL_SAMPLES_MOST (FULL_BEGINS - 1)
+
+/* A matrix of a message; borrowed from it. */
+struct full_matrix {
+    size_t n;              /* floats that it has */
+    const uint32_t *marks; /* NULL: all of them are in `floats` */
+    const float *floats;
+};
+
+struct full_message {
+    uint32_t samples, chunks_n;
+    const uint32_t *chunks; /* [chunks_n] borrowed, as are matrices */
+    struct full_matrix inputs[DRPS_LAYERS_MOST], deltas[DRPS_LAYERS_MOST]; /* [layers chosen] */
+};
+
+/* Returns the most bytes of a message of so many samples or fewer. */
+uint64_t full_message_most(const struct drps_full_choice *c, uint64_t samples);
+
+/* Write a message to `out`, aligned for u32, which has room for the most: of chunks, and of
+ * matrices with all their floats. Zeros are left out where that takes fewer bytes. Returns its
+ * bytes. */
+size_t full_message_write(const struct drps_full_choice *c, const struct full_message *m,
+                          void *out);
+
+/* Point *out into a message, aligned for u32, of at most `most` samples. DRPS_E_PROTO: it is none
+ * of this choice. Floats may be any. */
+DRPS_MUST_CHECK
+int full_message_read(const struct drps_full_choice *c, uint64_t most, const void *data,
+                      size_t bytes, struct full_message *out, struct drps_err *err);
+
+/* Returns all floats of a matrix: where they lie, or in `room` [n]. */
+const float *full_matrix_floats(const struct full_matrix *m, float *room);
+
+#endif
