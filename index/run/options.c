@@ -474,10 +474,9 @@ static int check_net(struct drps_index_options *o, const struct drps_layers *net
     if (o->no_bias)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "a net's parameters lie with its intercept: do not leave that out");
-    if (o->residual_slots || o->hand_on)
+    if (o->hand_on)
         return drps_err_set(err, DRPS_E_CONFIG,
-                            "every round moves all parameters of a net: leave %s out",
-                            o->residual_slots ? "residual slots" : "handing rows on");
+                            "every round moves all parameters of a net: leave handing rows on out");
     if (o->ranks)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "one machine makes the plan of a net: run drps-index on one");

@@ -226,16 +226,21 @@ static int make_published(const struct index_run *r, const struct published_job 
     return rc;
 }
 
+/* How many of the first rows hold intercepts: of a net these are its first J parameters. */
+static uint32_t intercept_rows(const struct index_run *r)
+{
+    const uint32_t common = drps_plan_common_rows(r->info);
+    return r->layers.n ? (r->layers.outputs - 1) / r->info->dim + 1 : common;
+}
+
 /* Give workers and servers their slots, if the plan is to have any. */
 static int make_slots(const struct index_run *r, const struct split_job *split,
                       struct drps_err *err)
 {
     uint64_t slots[DRPS_PLAN_WORKERS_MAX];
     struct steps_scratch records = {0};
-    const struct published_job job = {.split = split,
-                                      .records = &records,
-                                      .slots = slots,
-                                      .common = drps_plan_common_rows(r->info)};
+    const struct published_job job = {
+        .split = split, .records = &records, .slots = slots, .always = intercept_rows(r)};
     if (!r->options.residual_slots) return 0;
     int rc = make_residuals(r, split, &records, err);
     for (uint32_t i = 0; i < r->parts_n; i++)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Nets on several ranks: whether a server sends the net's own parameters to all, or all add up their gradients, the model is the same
-# to the bit, wherever rows lie and whatever happens on the way; bytes are as forecast and even; what cannot be is refused.
+# to the bit, wherever rows lie and whatever happens on the way; bytes are as forecast and even; what cannot be is refused. Filters that
+# hold nothing back change no bit; others come to one model, which learns.
 . "$(dirname "$0")/lib.sh"
 
 # The label of a sample of three fields says whether its first two are alike; the third is noise.
@@ -103,9 +104,11 @@ for ways in "sums sums" "sums servers" "servers sums"; do
     [[ $(content) = "$want" ]] || fail "$ways, resumed: $(content), not $want"
 done
 children() { cat "/proc/$1"/task/*/children 2>/dev/null || true; }
-for store in resident relay; do
+# killed PLAN OPTIONS...: a run that is killed after its third checkpoint, which it leaves
+killed() {
+    local i pid others
     rm -rf killed killed.checkpoint
-    "$tools/drps-train" plan-3 -o killed "${local[@]}" --store $store --checkpoint-every 20b --quiet --net-exchange sums &
+    "$tools/drps-train" "$1" -o killed "${@:2}" --quiet &
     pid=$!
     for ((i = 0; i < 1000; i++)); do
         (($(newest killed.checkpoint/rank-0) < 3)) || break
@@ -116,7 +119,10 @@ for store in resident relay; do
     # shellcheck disable=SC2086  # several processes
     kill -9 $pid $others 2>/dev/null || :
     wait $pid 2>/dev/null || :
-    (($(newest killed.checkpoint/rank-0) >= 3)) || fail "$store: no checkpoint before it was killed"
+    (($(newest killed.checkpoint/rank-0) >= 3)) || fail "$*: no checkpoint before it was killed"
+}
+for store in resident relay; do
+    killed plan-3 "${local[@]}" --store $store --checkpoint-every 20b --net-exchange sums
     train plan-3 -o killed "${local[@]}" --store $store --resume --net-exchange sums
     [[ $(content) = "$want" ]] || fail "$store: killed and resumed: $(content), not $want"
 done
@@ -135,6 +141,66 @@ for whom in 0 2; do # rank 0 has the net's parameters, rank 2 a copy
     [[ $(content) = "$want" ]] || fail "rank $whom lost: $(content), not $want"
 done
 echo "ok going on"
+
+# ---- Filters ----
+
+sent() { all_values sent_bytes <train.json | awk '{ sum += $1 } END { print sum }'; }
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
+learns() { # WHAT
+    less "$(all_values test_loss <train.json | tail -1)" 0.3 || fail "$1 does not learn: $(all_values test_loss <train.json | xargs)"
+}
+for placed in "3 auto" "2 range"; do # by range several ranks have the net's parameters
+    ranks=${placed% *}
+    index train.ffm --test test.ffm --algo net --net net.txt --batch-size 40 --workers "$ranks" --partition "${placed#* }" --residuals each -o kept
+    "$tools/drps-stat" kept --verify >/dev/null || fail "$placed: the plan does not verify"
+    run=(kept -o model --local "$ranks" --epochs 4 --lr 0.05)
+    train "${run[@]}" --net-exchange sums
+    want=$(content)
+    for options in "--push-filter phi=0,d=0" "--push-values 32bit --push-flush last" "--pull-filter psi=0" "--push-filter phi=0 --pull-values 32bit"; do
+        # shellcheck disable=SC2086  # several words
+        train "${run[@]}" $options
+        [[ $(content) = "$want" ]] || fail "$placed, $options: $(content), not $want"
+        grep -q '"sums": {' train.json && (($(grep -A 3 '"sums": {' train.json | all_values bytes | awk '{ sum += $1 } END { print sum }') > 0)) &&
+            fail "$placed, $options: gradients are added up by all"
+    done
+    train "${run[@]}" --net-exchange servers
+    most=$(sent)
+    for options in "--push-values 8bit --push-top 10%" "--push-values 16bit --push-filter phi=0.1,d=0.1,p=0.9" "--push-values 8bit --push-top 10% --push-flush last,8bit" \
+        "--pull-values 8bit" "--pull-values 16bit --pull-filter psi=0.02,d=0.1" "--push-values 8bit --push-top 10% --pull-values 8bit --pull-filter psi=0.02"; do
+        # shellcheck disable=SC2086  # several words
+        train "${run[@]}" $options --transport inproc
+        got=$(content)
+        [[ $got != "$want" ]] || fail "$placed, $options: nothing was held back"
+        less "$(sent)" $((most * 9 / 10)) || fail "$placed, $options: $(sent) bytes, without $most"
+        learns "$placed, $options"
+        for store in relay file; do
+            # shellcheck disable=SC2086  # several words
+            train "${run[@]}" $options --store $store --memory 60M --no-overlap
+            [[ $(content) = "$got" ]] || fail "$placed, $options, $store: $(content), not $got"
+        done
+    done
+    options=(--local "$ranks" --epochs 200 --push-values 8bit --push-top 10% --push-flush last --pull-values 8bit --pull-filter psi=0.01)
+    train kept -o model "${options[@]}"
+    got=$(content)
+    killed kept "${options[@]}" --checkpoint-every 10e # with what is held back over epochs
+    train kept -o killed "${options[@]}" --resume
+    [[ $(content) = "$got" ]] || fail "$placed: killed with gradients held back, and resumed: $(content), not $got"
+    for sync in "asp --push-values 8bit --push-top 10% --pull-values 16bit" "wsp --push-values 8bit --push-top 10%" \
+        "ssp --staleness 4 --push-values 8bit --push-top 10% --push-flush last --pull-values 16bit --pull-cached"; do
+        # shellcheck disable=SC2086  # several words
+        train "${run[@]}" --sync $sync
+        less "$(sent)" $((most * 9 / 10)) || fail "$placed, $sync: $(sent) bytes, under bsp and without filters $most"
+        learns "$placed, $sync"
+    done
+    fails 2 "filters are for what goes to servers, or comes from there.*leave the exchange of a net's own parameters to servers" \
+        "$tools/drps-train" "${run[@]}" --push-values 8bit --net-exchange sums --quiet --force
+done
+index --from-plan plan-3 --workers 3 --residuals 700 -o few # for 648 rows of the net, and some of features
+train few -o model --local 3 --epochs 4 --lr 0.05 --push-values 8bit
+learns "few slots"
+train few -o model --local 3 --epochs 2 --filter-target 2%
+grep -q '"filter_target"' train.json || fail "no filters are tried"
+echo "ok filters"
 
 # ---- What cannot be ----
 

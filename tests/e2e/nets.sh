@@ -66,7 +66,6 @@ refused 2 'algo mlp is a net that is built in; for that of --net say --algo net'
 refused 2 "'deepfmm' is not one of: .* mlp, wide-deep, deepfm, dlrm, dcn" train.ffm --algo deepfmm
 refused 2 'the net net.txt says how many factors' train.ffm --algo net --net net.txt --factors 8
 refused 2 'do not leave that out' train.ffm --algo deepfm --no-bias
-refused 2 'leave residual slots out' train.ffm --algo deepfm --workers 2 --residuals all
 refused 2 'leave handing rows on out' train.ffm --algo deepfm --workers 2 --hand-on 100
 refused 2 'loss softmax does not fit' train.ffm --algo mlp --loss softmax
 refused 2 'loss logistic does not fit' train.ffm --algo deepfm --task regression --loss logistic

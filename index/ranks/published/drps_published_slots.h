@@ -13,7 +13,7 @@ struct published_job {
     struct steps_scratch *records; /* of residuals.rec, those of training: of the first worker, then
                                       of the others; turned */
     const uint64_t *slots;         /* [ranks] residual slots of each rank's worker */
-    uint32_t common;               /* so many rows from 0 on are always sent */
+    uint32_t always;               /* so many rows from 0 on are sent in each round */
 };
 
 /*

@@ -58,7 +58,7 @@ static int has_copy(const struct publishing *p, uint64_t bit)
 /* Every batch moves these rows, and every score depends on them: no copy of them counts. */
 static int is_sent_always(const struct publishing *p, uint32_t row)
 {
-    return p->first + row < p->job->common;
+    return p->first + row < p->job->always;
 }
 
 /* The server's row of the i-th of a batch; UINT32_MAX: another server has it. */

@@ -153,12 +153,14 @@ static void test_filters_that_hold_nothing_back_change_nothing(void **state)
     check_exact("fm", CASE_LIBSVM, BATCH, 60, "adagrad", 0.001f);
     check_exact("lmf", CASE_RATINGS, BATCH, 60, "sgd", 0);
     check_exact("fm", CASE_LIBSVM, BATCH, WORLD_EACH, "adagrad", 0);
+    check_exact("net", CASE_LIBFFM, BATCH, UINT64_MAX, "adagrad", 0.001f);
 }
 
-static void check_in_order(uint64_t slots, const struct drps_push_options *push, size_t pushes)
+static void check_in_order(const char *algo, enum case_format format, uint64_t slots,
+                           const struct drps_push_options *push, size_t pushes)
 {
     static const char *const stores[] = {"resident", "relay"};
-    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, BATCH, slots, seed);
+    struct world *w = world_begin_residuals(algo, format, BATCH, slots, seed);
     struct drps_train_options o = world_options(w);
     struct drps_train_result r;
     struct watch watch;
@@ -189,8 +191,9 @@ static void check_in_order(uint64_t slots, const struct drps_push_options *push,
 static void test_in_order_filters_give_one_model(void **state)
 {
     (void)state;
-    check_in_order(60, lossy, 2);
-    check_in_order(WORLD_EACH, waiting + 1, 2);
+    check_in_order("fm", CASE_LIBSVM, 60, lossy, 2);
+    check_in_order("fm", CASE_LIBSVM, WORLD_EACH, waiting + 1, 2);
+    check_in_order("net", CASE_LIBFFM, WORLD_EACH, waiting + 1, 2);
 }
 
 /* ---- Rows that nobody has trained ---- */

@@ -366,6 +366,7 @@ static void test_filters_that_hold_nothing_back_change_nothing(void **state)
     check_model("lor", CASE_LIBSVM, "adagrad", 0);
     check_model("fm", CASE_LIBSVM, "adagrad", 0.001f);
     check_model("lmf", CASE_RATINGS, "sgd", 0);
+    check_model("net", CASE_LIBFFM, "adagrad", 0.001f);
 }
 
 /* What is held over epochs arrives in the last; the model is the same in whatever store. */
@@ -406,11 +407,14 @@ static void check_flush(const struct world *w, const struct drps_push_options *p
 
 static void test_gradients_wait_over_epochs(void **state)
 {
-    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, BATCH, WORLD_EACH, seed);
     (void)state;
-    check_flush(w, &lossy[2]);
-    check_flush(w, &lossy[3]);
-    world_end(w);
+    for (int net = 0; net < 2; net++) {
+        struct world *w = world_begin_residuals(net ? "net" : "fm", net ? CASE_LIBFFM : CASE_LIBSVM,
+                                                BATCH, WORLD_EACH, seed);
+        check_flush(w, &lossy[2]);
+        check_flush(w, &lossy[3]);
+        world_end(w);
+    }
 }
 
 /* With slots of their own and all that is kept sent in each epoch it is as without such slots; and
@@ -456,10 +460,11 @@ static void stop_now(void *ctx, const struct drps_train_progress *p)
 
 /* What is interrupted ends with its epoch, and goes on as if it had not been, with its filters; its
  * model lacks what is held over epochs, as it says. */
-static void check_stop(const struct drps_push_options *push)
+static void check_stop(const char *algo, enum case_format format,
+                       const struct drps_push_options *push)
 {
     const int waits = push->flush > 1;
-    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, 8, waits ? WORLD_EACH : 60, seed);
+    struct world *w = world_begin_residuals(algo, format, 8, waits ? WORLD_EACH : 60, seed);
     struct drps_train_options o = world_options(w);
     struct drps_train_result whole, r;
     struct drps_err err = DRPS_ERR_INIT;
@@ -492,15 +497,17 @@ static void test_ranks_stop_between_epochs(void **state)
     static const struct drps_push_options random = {.on = 1, .phi = INFINITY, .chance = .4};
     struct drps_push_options waits = lossy[2];
     (void)state;
-    check_stop(&lossy[1]);
-    check_stop(&lossy[2]);
-    check_stop(&random);
+    check_stop("fm", CASE_LIBSVM, &lossy[1]);
+    check_stop("fm", CASE_LIBSVM, &lossy[2]);
+    check_stop("net", CASE_LIBFFM, &lossy[2]);
+    check_stop("fm", CASE_LIBSVM, &random);
     waits.flush = 2;
-    check_stop(&waits);
+    check_stop("fm", CASE_LIBSVM, &waits);
     waits.flush = UINT32_MAX;
-    check_stop(&waits);
+    check_stop("fm", CASE_LIBSVM, &waits);
+    check_stop("net", CASE_LIBFFM, &waits);
     waits.whole_bits = 8;
-    check_stop(&waits);
+    check_stop("fm", CASE_LIBSVM, &waits);
 }
 
 /* With patience the model is that of the best epoch; what is held then is told. */

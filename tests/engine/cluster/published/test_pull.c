@@ -105,9 +105,10 @@ static void test_exact_pulls_change_nothing(void **state)
     static const struct {
         const char *algo;
         enum case_format format;
-    } models[] = {{"lor", CASE_LIBSVM}, {"fm", CASE_LIBSVM}, {"lmf", CASE_RATINGS}};
+    } models[] = {
+        {"lor", CASE_LIBSVM}, {"fm", CASE_LIBSVM}, {"lmf", CASE_RATINGS}, {"net", CASE_LIBFFM}};
     (void)state;
-    for (size_t m = 0; m < 3; m++)
+    for (size_t m = 0; m < 4; m++)
         for (uint32_t workers = 2; workers <= 4; workers++) {
             const int odd = (int)(m + workers) % 2;
             check_exact(workers, models[m].algo, models[m].format, "sgd", odd ? 20 : UINT64_MAX);
@@ -170,6 +171,7 @@ static void test_lossy_pulls_train(void **state)
     check_model("lor", CASE_LIBSVM, UINT64_MAX);
     check_model("fm", CASE_LIBSVM, 40);
     check_model("lmf", CASE_RATINGS, UINT64_MAX);
+    check_model("net", CASE_LIBFFM, UINT64_MAX);
 }
 
 /* A loss that is no number ends training as it does without filters. */
@@ -205,9 +207,10 @@ static void stop_now(void *ctx, const struct drps_train_progress *p)
 }
 
 /* What is interrupted ends with its epoch, and goes on as if it had not been, with its filters. */
-static void check_stop(const struct drps_pull_options *pull)
+static void check_stop(const char *algo, enum case_format format,
+                       const struct drps_pull_options *pull)
 {
-    struct world *w = world_begin_residuals("fm", CASE_LIBSVM, 8, 60, seed);
+    struct world *w = world_begin_residuals(algo, format, 8, 60, seed);
     struct drps_train_options o = world_options(w);
     struct drps_train_result whole, r;
     struct drps_err err = DRPS_ERR_INIT;
@@ -238,8 +241,9 @@ static void test_ranks_stop_between_epochs(void **state)
 {
     static const struct drps_pull_options falling = {.on = 1, .psi = .3, .decay = 3, .eps = .1};
     (void)state;
-    check_stop(&lossy[3]);
-    check_stop(&falling);
+    check_stop("fm", CASE_LIBSVM, &lossy[3]);
+    check_stop("fm", CASE_LIBSVM, &falling);
+    check_stop("net", CASE_LIBFFM, &lossy[3]);
 }
 
 /* ---- Refused ---- */

@@ -33,16 +33,14 @@ struct made {
     struct scratch scratch;
     struct case_run run;
     struct drps_plan *part[WORKERS];
+    uint32_t intercepts; /* the first rows, which hold some */
 };
 
 #define EACH (UINT64_MAX - 1) /* slots: each row has one of its own */
 
-static void made_begin(struct made *m, uint64_t slots, const char *partition)
+static void compile(struct made *m, uint64_t slots, const char *partition)
 {
     struct drps_err err = DRPS_ERR_INIT;
-    scratch_begin(&m->scratch);
-    const char *input = case_input(&m->scratch, "in", CASE_LIBSVM, 2000, 800, seed);
-    case_begin(&m->run, &m->scratch, input, "lor");
     m->run.options.workers = WORKERS;
     m->run.options.partition = partition;
     m->run.options.batch_size = 20;
@@ -54,6 +52,35 @@ static void made_begin(struct made *m, uint64_t slots, const char *partition)
     for (uint32_t r = 0; r < WORKERS; r++)
         if (drps_plan_open_rank(drps_io_os(), m->run.out, r, &m->part[r], &err) < 0)
             fail_msg("%s", err.text);
+}
+
+static void made_begin(struct made *m, uint64_t slots, const char *partition)
+{
+    scratch_begin(&m->scratch);
+    const char *input = case_input(&m->scratch, "in", CASE_LIBSVM, 2000, 800, seed);
+    case_begin(&m->run, &m->scratch, input, "lor");
+    m->intercepts = 1;
+    compile(m, slots, partition);
+}
+
+/* Of a net whose own parameters are 5 intercepts, b of `bag` and a full layer's: 8 rows of three,
+ * of which intercepts lie in two. */
+enum { NET_ROWS = 8, NET_INTERCEPTS = 2 };
+
+static void made_begin_net(struct made *m, uint64_t slots, const char *partition)
+{
+    static const char net[] = "x = bag 2\nscore = full classes x\n";
+    scratch_begin(&m->scratch);
+    const char *input = scratch_path(&m->scratch, "in");
+    FILE *f = fopen(input, "w");
+    assert_non_null(f);
+    for (uint64_t i = 0; i < 2000; i++)
+        (void)fprintf(f, "class%c %u:1\n", "abcde"[i % 5], (unsigned)(drps_rng_at(seed, i) % 700));
+    assert_int_equal(fclose(f), 0);
+    case_begin(&m->run, &m->scratch, input, "net");
+    m->run.options.net = scratch_file(&m->scratch, "net.txt", net, SIZE_MAX);
+    m->intercepts = NET_INTERCEPTS;
+    compile(m, slots, partition);
 }
 
 static void made_end(struct made *m)
@@ -117,7 +144,7 @@ static void check_dense(const struct worker *w, uint64_t slots, uint32_t least)
         }
     for (uint32_t row = 0; row < ROWS_MOST; row++)
         number[row] = uses[row] >= least ? numbered++ : DRPS_NO_SLOT;
-    assert_int_equal(slots, numbered);
+    assert_int_equal(slots, numbered ? numbered : 1);
     for (uint64_t t = 0; t < w->rounds; t++)
         for (uint32_t i = 0; i < w->n[t]; i++) {
             assert_int_equal(w->slot[t][i], number[w->row[t][i]]);
@@ -157,6 +184,48 @@ static void test_each_row_can_have_a_slot_of_its_own(void **state)
         free_worker(&w);
     }
     made_end(&m);
+}
+
+/* A net's own parameters are in every batch: each of their rows has a slot from the first batch to
+ * the last, whatever comes between. */
+static void check_net(const struct worker *w, uint32_t first, uint32_t end)
+{
+    uint64_t last = w->rounds - 1; /* the last round may leave a worker without */
+    if (!w->n[last]) last--;
+    for (uint64_t t = 0; t <= last; t++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < w->n[t]; i++) {
+            if (w->row[t][i] >= NET_ROWS) continue;
+            assert_true(w->row[t][i] < first || w->row[t][i] >= end);
+            assert_int_not_equal(w->slot[t][i], DRPS_NO_SLOT);
+            assert_int_equal(w->whole[t][i], t == last);
+            n++;
+        }
+        const uint32_t own = first < NET_ROWS ? (end < NET_ROWS ? end : NET_ROWS) - first : 0;
+        assert_int_equal(n, NET_ROWS - own);
+    }
+}
+
+static void test_rows_of_a_net_have_slots(void **state)
+{
+    static const char *const partitions[] = {"auto", "counts"}; /* on the first rank; on several */
+    static const uint64_t slots[] = {UINT64_MAX, EACH, 2 * NET_ROWS};
+    (void)state;
+    for (size_t k = 0; k < 6; k++) {
+        struct made m = {0};
+        made_begin_net(&m, slots[k / 2], partitions[k % 2]);
+        for (uint32_t r = 0; r < WORKERS; r++) {
+            struct worker w = {0};
+            const struct drps_plan_info *info = &m.part[r]->info;
+            read_worker(&m, r, &w);
+            assert_int_equal(drps_plan_common_rows(info), NET_ROWS);
+            check_net(&w, (uint32_t)info->ranks.first_row,
+                      (uint32_t)(info->ranks.first_row + info->rows));
+            if (k < 4) check_dense(&w, info->ranks.residual_slots, k < 2 ? 2 : 1);
+            free_worker(&w);
+        }
+        made_end(&m);
+    }
 }
 
 /* ---- Too few slots ---- */
@@ -314,15 +383,15 @@ struct owners_of_slots {
 };
 
 /* The worker's records say the same of each use as the server's. */
-static void check_uses(const struct published *p, const struct worker *w, uint32_t rank,
-                       uint32_t first, uint64_t round, int *copies, uint8_t *has)
+static void check_uses(const struct made *m, const struct published *p, const struct worker *w,
+                       uint32_t rank, uint32_t first, uint64_t round, int *copies, uint8_t *has)
 {
     size_t at = p->part[rank];
     for (uint32_t i = 0; i < w->n[round]; i++) {
         const uint32_t row = w->row[round][i] - first;
         if (at == p->part[rank + 1] || w->row[round][i] < first || p->ids[p->positions[at]] != row)
             continue;
-        const int keeps = !w->whole[round][i] && w->row[round][i] != 0; /* not of the intercept */
+        const int keeps = !w->whole[round][i] && w->row[round][i] >= m->intercepts;
         assert_int_equal(p->keeps[at++], keeps);
         copies[row] += keeps - has[row];
         has[row] = (uint8_t)keeps;
@@ -346,7 +415,7 @@ static void check_server(const struct made *m, uint32_t server, const struct wor
     for (uint64_t t = 0; t < workers[0].rounds; t++) {
         read_published(m->part[server], t, &p);
         for (uint32_t w = 0; w < WORKERS; w++)
-            if (w != server) check_uses(&p, &workers[w], w, first, t, o.copies, has[w]);
+            if (w != server) check_uses(m, &p, &workers[w], w, first, t, o.copies, has[w]);
         for (size_t i = p.part[server]; i < p.part[server + 1]; i++)
             assert_int_equal(p.keeps[i], 0);
         uint64_t gives_up = 0;
@@ -377,10 +446,10 @@ static void test_servers_know_who_has_copies(void **state)
 {
     static const uint64_t slots[] = {UINT64_MAX, 30};
     (void)state;
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < 4; k++) {
         struct made m = {0};
         struct worker workers[WORKERS] = {0};
-        made_begin(&m, slots[k], k ? "auto" : "range");
+        (k < 2 ? made_begin : made_begin_net)(&m, slots[k % 2], k % 2 ? "auto" : "range");
         for (uint32_t w = 0; w < WORKERS; w++)
             read_worker(&m, w, &workers[w]);
         for (uint32_t s = 0; s < WORKERS; s++)
@@ -518,6 +587,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots_that_suffice_are_dense_numbers),
         cmocka_unit_test(test_each_row_can_have_a_slot_of_its_own),
+        cmocka_unit_test(test_rows_of_a_net_have_slots),
         cmocka_unit_test(test_few_slots_go_to_rows_that_come_again_soon),
         cmocka_unit_test(test_slots_of_no_row_do_not_count),
         cmocka_unit_test(test_servers_know_who_has_copies),
