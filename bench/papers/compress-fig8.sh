@@ -13,26 +13,10 @@ need bench_dynamic
 ways=(random fixed mgp mgp-matched homes printed network counted)
 titles="random | fixed | MGP | MGP, parts matched | homes | Algorithms 3 and 4 | with Eq. (1) | counted"
 
-# generated LINES: images of ten kinds: a kind has a seventh of the pixels, an image most of these and a few others
-generated() {
-    awk -v lines="$1" '
-        function below(n) { state = (state * 16807) % 2147483647; return state % n }
-        BEGIN {
-            state = 1
-            for (kind = 0; kind < 10; kind++) for (i = 1; i <= 784; i++) has[kind, i] = below(7) == 0
-            for (line = 0; line < lines; line++) {
-                kind = below(10)
-                printf "%d", kind
-                for (i = 1; i <= 784; i++) if (has[kind, i] ? below(5) : below(40) == 0) printf " %d:%.2f", i, (1 + below(100)) / 100
-                print ""
-            }
-        }'
-}
-
 if there mnist "images of ten kinds"; then
     digits_text train | awk -v most="$(quickly 3000 0)" '!most || NR <= most' >"$work/train"
 else
-    generated "$(quickly 3000 60000)" >"$work/train"
+    digits_generated "$(quickly 3000 60000)" >"$work/train"
 fi
 epochs=$(quickly 3 10)
 echo "h = bag 128; h = relu h; h = full 64 h; h = relu h; score = full classes h" | tr ';' '\n' >"$work/net"

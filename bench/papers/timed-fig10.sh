@@ -12,7 +12,9 @@
 printed="clicks bsp 79
 clicks ssp8 76
 ratings bsp 66
-ratings ssp8 64"
+ratings ssp8 64
+alexnet bsp 72
+alexnet ssp8 70"
 thresholds=$(quickly "1e-1 5e-3" "3e-1 1e-1 3e-2 9.5e-3 3e-3 1e-3 5.5e-4 3e-4")
 shares=$(quickly "1% 10%" "1% 2% 5% 10% 20% 50%")
 

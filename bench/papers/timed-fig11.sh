@@ -20,7 +20,7 @@ show() {
 }
 
 make_hosts
-for m in clicks ratings; do
+for m in "${models[@]}"; do
     speed_plan $m
     plain=
     # shellcheck disable=SC2034 # the loop names them

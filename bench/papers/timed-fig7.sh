@@ -13,7 +13,10 @@ stretches=$(quickly 2 5)
 printed="clicks 1e-4 up to 50
 clicks 2e-4 up to 82
 ratings 1e-3 99 after 80
-ratings 2e-4 99 after 80"
+ratings 2e-4 99 after 80
+alexnet 1e-4 up to 65
+alexnet 5e-3 up to 80"
+thresholds_of() { if [[ $1 = alexnet ]]; then echo 1e-4 5e-3 1e-2 1e-1 1; else echo 1e-4 2e-4 1e-3 1e-2 1e-1; fi; }
 
 # pulled_by MODEL OPTIONS...: bytes after each stretch of iterations
 pulled_by() {
@@ -33,7 +36,7 @@ for ((i = 1; i <= stretches; i++)); do titles+=" | $((20 * i - 19)) to $((20 * i
 for model in "${models[@]}"; do
     timed_plan "$model"
     pulled_by "$model" >"$work/plain-pulled"
-    for psi in 1e-4 2e-4 1e-3 1e-2 1e-1; do
+    for psi in $(thresholds_of "$model"); do
         row="| $title | $psi | $(awk -v row="$model $psi" '$1 " " $2 == row { print substr($0, length(row) + 2) }' <<<"$printed") |"
         if pulled_by "$model" --pull-filter "d=0.1,eps=1e-6,psi=$psi" >"$work/pulled"; then
             echo "$row $(shares "$work/pulled" "$work/plain-pulled")"

@@ -12,13 +12,15 @@
 printed="clicks bsp 75
 clicks ssp8 74
 ratings bsp 65
-ratings ssp8 62"
+ratings ssp8 62
+alexnet bsp 77
+alexnet ssp8 66"
 thresholds=$(quickly "1e-1 1e-4" "3e-1 1e-1 3e-2 1e-2 3e-3 1e-3 2e-4 1e-4")
 
 for model in "${models[@]}"; do
     timed_plan "$model"
     theirs=() ours=() bits=16bit # a row of one value has no 8 bits
-    [[ $model != ratings ]] || bits=8bit
+    [[ $model != ratings && $model != alexnet ]] || bits=8bit
     for psi in $thresholds; do
         theirs+=("--pull-values 16bit --pull-filter d=0.1,eps=1e-6,psi=$psi")
         ours+=("--pull-values $bits --pull-filter d=0.1,psi=$psi")

@@ -11,13 +11,16 @@
 printed="clicks bsp  3e-4   58 0.5
 clicks  ssp8 5.5e-4 55 0.5
 ratings bsp  9.5e-3 55 0.5
-ratings ssp8 5e-3   50 0.5"
+ratings ssp8 5e-3   50 0.5
+alexnet bsp  2.7e-2 65 0.5
+alexnet ssp8 1.5e-2 55 0.5"
 thresholds="1e-4 3e-4 5.5e-4 1e-3 3e-3 5e-3 9.5e-3 3e-2 1e-1 3e-1"
 
 for model in "${models[@]}"; do
     timed_plan "$model"
     for sync in bsp ssp8; do
         timed_plain "$model" "$sync"
+        [[ $model != alexnet ]] || thresholds="1e-4 1e-3 5e-3 1.5e-2 2.7e-2 1e-1"
         for phi in $(quickly "3e-4 5e-3 1e-1" "$thresholds"); do
             row="| $title, $sync | $phi | $(awk -v row="$model $sync $phi" '$1 " " $2 " " $3 == row { print $4 " | " $5; there = 1 } END { if (!there) print " | " }' <<<"$printed") |"
             if timed_train "$model" "$sync" --push-values 16bit --push-filter "phi=$(per_batch "$phi"),d=0.1"; then

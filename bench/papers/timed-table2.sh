@@ -15,7 +15,7 @@ faster() {
 }
 
 make_hosts
-for m in clicks ratings; do
+for m in "${models[@]}"; do
     speed_plan $m
     plain=$(seconds bsp "$computing" --no-overlap)
     mapfile -t paper < <(paper_speedups $m)

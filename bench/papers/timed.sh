@@ -2,23 +2,34 @@
 # shellcheck disable=SC2034,SC2154 # what the script that sources this uses, and sets
 # The setting of "Timed Dataflow": five workers, two servers beside them; in each iteration a worker computes the gradient of a fixed
 # batch, a tenth of its samples (LR) or all of them (MF), and SGD steps. Its sets are 680 M clicks of Criteo and 22 M ratings of
-# MovieLens; in their place: "LR, clicks" (generated), "LR, text" (imdb, words), "MF, ratings" (ml-100k). Source it after lib.sh.
+# MovieLens, and 100 thousand images of ImageNet; in their place: "LR, clicks" (generated), "LR, text" (imdb, words), "MF, ratings"
+# (ml-100k), "AlexNet, digits" (MNIST). Source it after lib.sh.
+#
+# AlexNet is one of 28 x 28 pixels: five convolutions, three poolings and three full layers with dropout, 395,604 parameters, of which
+# 84 % are of full layers (the original: 61 M, 96 %). Its batches have 20 images (256). It steps by AdaGrad: SGD alone has not learnt
+# enough after so few iterations to compare by.
 #
 # drps sends whole what it has held back at the end of each epoch, and the paper does not: so the plan's epoch repeats the samples,
 # in the order given, and has `iterations` of the paper's. Thresholds are of gradients of the mean loss of a worker's batch, as the
 # paper's seem to be; drps-train's are of the sum. DRPS_BENCH_MODELS names fewer models.
+. "$(dirname "${BASH_SOURCE[0]}")/../digits.sh"
 workers=5 servers=2 ranks=7
-read -ra models <<<"${DRPS_BENCH_MODELS:-clicks text ratings}"
+read -ra models <<<"${DRPS_BENCH_MODELS:-clicks text ratings alexnet}"
 iterations=100 epochs=$(quickly 1 4)
 
-# What a model is: its title, samples and iterations a pass; the learning rate of the mean loss, tried by factors of 2 to 5.
+# What a model is: its title, samples and iterations a pass; the learning rate of the mean loss, tried by factors of 2 to 5 (of
+# AdaGrad: of any loss).
 describe() { # MODEL
+    local optimizer=sgd of
     case $1 in
     clicks) title="LR, clicks" samples=$(quickly 20000 100000) pass=10 step=0.4 ;;
     text) title="LR, text" samples=$(quickly 5000 25000) pass=10 step=1.5 ;;
     ratings) title="MF, ratings" samples=$(quickly 20000 90570) pass=1 step=0.36 ;;
+    alexnet) title="AlexNet, digits" samples=$((iterations * $(quickly 20 100))) pass=$iterations step=0.01 optimizer=adagrad ;;
     esac
     batch=$((samples / pass / workers))
+    [[ $optimizer = adagrad ]] && of=1 || of=$batch
+    rate_options=(--optimizer "$optimizer" --lr "$(awk "BEGIN { print $step / $of }")")
 }
 
 # per_batch X: of the mean loss to that of the sum over a batch
@@ -49,11 +60,38 @@ make_ratings() {
     fi
 }
 
+# Each number's place is its field.
+make_alexnet() {
+    local numbers='{ printf "%s", $1; for (i = 2; i <= NF; i++) { split($i, part, ":"); printf " %d:0:%s", part[1] - 1, part[2] }; print "" }'
+    if there mnist "images of ten kinds"; then
+        digits_text train | awk -v most="$samples" "NR <= most $numbers" >"$work/alexnet.train"
+        digits_text t10k | awk -v most="$(quickly 500 10000)" "NR <= most $numbers" >"$work/alexnet.test"
+    else
+        digits_generated $((2 * samples)) | awk "$numbers" >"$work/alexnet.all"
+        head -n "$samples" "$work/alexnet.all" >"$work/alexnet.train"
+        tail -n +$((samples + 1)) "$work/alexnet.all" >"$work/alexnet.test"
+    fi
+    tr ';' '\n' >"$work/alexnet.net" <<'END'
+h = image 1 28 28
+h = conv 16 5 2 2 h; h = relu h; h = pool 2 2 h
+h = conv 32 5 1 2 h; h = relu h; h = pool 3 2 h
+h = conv 48 3 1 1 h; h = relu h
+h = conv 48 3 1 1 h; h = relu h
+h = conv 32 3 1 1 h; h = relu h; h = pool 2 1 h
+h = dropout 0.5 h; h = full 512 h; h = relu h
+h = dropout 0.5 h; h = full 512 h; h = relu h
+score = full classes h
+END
+}
+
 # timed_plan MODEL: makes its plan, and describes it
 timed_plan() {
     local i how=(--format libsvm --algo lor)
     describe "$1"
-    [[ $1 != ratings ]] || how=(--format ratings --algo lmf --factors 16)
+    case $1 in
+    ratings) how=(--format ratings --algo lmf --factors 16) ;;
+    alexnet) how=(--format libffm --algo net --net "$work/alexnet.net") ;;
+    esac
     "make_$1"
     for ((i = 0; i < iterations / pass; i++)); do cat "$work/$1.train"; done >"$work/$1.repeated"
     "$tools/drps-index" "$work/$1.repeated" --test "$work/$1.test" "${how[@]}" --order given --batch-size "$batch" --workers $workers \
@@ -78,7 +116,7 @@ timed_train() {
     [[ ! -e $work/plain.json ]] || plain=$(jq .pulled "$work/plain.json")
     mapfile -t how < <(how_of "$2")
     timeout 600 "$tools/drps-train" "$work/$model.plan" -o "$work/model" --force --local $ranks --transport inproc --store resident \
-        --optimizer sgd --lr "$(awk "BEGIN { print $step / $batch }")" --epochs "$epochs" "${how[@]}" "${@:3}" \
+        "${rate_options[@]}" --epochs "$epochs" "${how[@]}" "${@:3}" \
         --quiet --json >"$work/train.json" 2>"$work/train.err" || status=$?
     case $status in
     0) ;;
