@@ -3,6 +3,8 @@
 #   bench/nets.sh quality    the least held-out log loss of linear models, factorization machines and nets, over the same learning
 #                            rates and epochs: samples of Criteo, iPinYou and Frappe, and generated clicks
 #   bench/nets.sh digits     MNIST: accuracy of nets of one and two hidden layers and of LeNet, and seconds of an epoch
+#   bench/nets.sh filters    LeNet on MNIST with three ranks, in each mode of synchronisation, without and with filters: accuracy, and MB
+#                            of gradients and parameters
 #   bench/nets.sh images     AlexNet on images of its size, generated and enlarged digits: seconds of the processor for a step, beside
 #                            those of its matrix products alone, memory, and accuracy. Takes half an hour
 #   bench/nets.sh text       a language model of two LSTM layers on the Penn Treebank: perplexity, and seconds of the processor for an
@@ -86,6 +88,41 @@ digits() {
     "$tools/drps-index" "$data/mnist/train-images-idx3-ubyte.xz" --test "$data/mnist/t10k-images-idx3-ubyte.xz" --algo lenet --batch-size 100 \
         -o "$work/plan" --force --quiet --no-forecast
     train --lr 0.015 --epochs 20 | digits_row LeNet 0.015
+}
+
+# ---- filters ----
+
+# filtered NAME OPTIONS...: a line. The plan has no test samples, so that all bytes are of training.
+filtered() {
+    "$tools/drps-train" "$work/plan" -o "$work/model" --local 3 --lr 0.015 --epochs 2 --force --quiet --json --checkpoint-every never "${@:2}" \
+        >"$work/trained" 2>"$work/said"
+    "$tools/drps-predict" "$work/model" "$data/mnist/t10k-images-idx3-ubyte.xz" -o "$work/scores" --metrics --json --quiet >"$work/tested"
+    jq -r --arg name "$1" --slurpfile test "$work/tested" '
+        def mb(of): [.ranks[].sent | of] | add / 1e5 | round / 10;
+        "| \($name) | \($test[0].test_accuracy) | \($test[0].test_loss * 1e4 | round / 1e4) | \(mb(.pushed.bytes + .sums.bytes)) | " +
+        "\(mb(.pulled.bytes + .ahead.bytes + .marks.bytes)) |"' "$work/trained"
+}
+
+filters() {
+    local sync gradients=(--push-values 8bit --push-top 5% --push-flush last) parameters=(--pull-values 8bit --pull-filter psi=0.01)
+    there mnist/train-images-idx3-ubyte.xz || exit 77
+    "$tools/drps-index" "$data/mnist/train-images-idx3-ubyte.xz" --algo lenet --batch-size 100 --workers 3 --residuals each -o "$work/plan" \
+        --force --quiet --no-forecast
+    echo "| mode, filters | accuracy on test samples | test loss | MB of gradients | MB of parameters |"
+    echo "| --- | --- | --- | --- | --- |"
+    filtered "bsp, none, sums" --net-exchange sums
+    filtered "bsp, none, servers" --net-exchange servers
+    filtered "bsp, gradients" "${gradients[@]}"
+    filtered "bsp, parameters" "${parameters[@]}"
+    filtered "bsp, both" "${gradients[@]}" "${parameters[@]}"
+    for sync in "ssp --staleness 4" wsp asp; do
+        parameters=(--pull-values 16bit)
+        [[ $sync != ssp* ]] || parameters+=(--pull-cached)
+        # shellcheck disable=SC2086 # several words
+        filtered "${sync%% *}, none" --sync $sync
+        # shellcheck disable=SC2086
+        filtered "${sync%% *}, both" --sync $sync "${gradients[@]}" "${parameters[@]}"
+    done
 }
 
 # ---- images ----
@@ -172,7 +209,8 @@ speed() {
 case ${1:-} in
     quality | speed) $1 | tables "nets-$1" ;;
     digits) digits | tables nets-digits 2 ;;
+    filters) filters | tables nets-filters ;;
     images) images | tables nets-images ;;
     text) text | tables nets-text ;;
-    *) echo "usage: bench/nets.sh quality|digits|images|text|speed" >&2; exit 2 ;;
+    *) echo "usage: bench/nets.sh quality|digits|filters|images|text|speed" >&2; exit 2 ;;
 esac
