@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Nets on one host with one thread, and on 2 and 5 hosts, whose ranks exchange the net's own parameters by a server, add up their
-# gradients, or send vectors of full layers (drps-train --net-exchange). A host is a network namespace and a memory cgroup of this machine
+# gradients, or send vectors of full layers (drps-train --net-exchange), or exchange all rows by servers with filters. A host is a network namespace and a memory cgroup of this machine
 # with a link of its own. For each: samples/s and milliseconds of a round, medians of the epochs but the first; of a round, the
 # milliseconds that rank 0 waits for others, the KB that it sends and gets, and the most KB of any rank (with copies of the net's
-# parameters, which are sent once). The model must be the same whichever way.
+# parameters, which are sent once); and the last epoch's loss of training samples. The model must be the same whichever way, but with
+# filters.
 #   bench/net_exchange.sh [RATE...]      the links' rates in Mbit/s (default 1000 and 100)
-#   deepfm   DeepFM of 16 factors, generated clicks
+#   deepfm   DeepFM of 16 factors, generated clicks; with filters, too
 #   wide     784-4096-4096-10 with relu, the first images of MNIST (../shared/data/mnist, or in DRPS_BENCH_DATA)
 #   alexnet  AlexNet, generated images; 2 hosts alone
 # All hosts share this machine's cores: with more hosts than cores a round's computation takes longer than on hosts of their own.
@@ -49,7 +50,7 @@ make_plans() {
     rm -rf "$work"/plan-* "$work"/host-*/plan-*
     make_data "$1" $((rounds * $2))
     for n in 1 "${counts[@]}"; do
-        "$tools/drps-index" "${index[@]}" --batch-size "$2" --workers "$n" -o "$work/plan-$n" --quiet --no-forecast
+        "$tools/drps-index" "${index[@]}" --batch-size "$2" --workers "$n" -o "$work/plan-$n" --quiet --no-forecast $([[ $n = 1 || $1 != deepfm ]] || echo --residuals each)
         ((n > 1)) || continue
         for ((r = 0; r < n; r++)); do
             mkdir "$work/host-$r/plan-$n"
@@ -62,11 +63,12 @@ make_plans() {
 
 # train N WAY: all ranks; rank 0's JSON is left in out-0
 train() {
-    local r
+    local r how=(--net-exchange "$2")
+    [[ $2 != filters ]] || how=(--push-values 8bit --push-top 10% --push-flush last --pull-values 8bit --pull-filter psi=0.01)
     for ((r = 0; r < $1; r++)); do
         timeout 1200 bash -c "$join_cgroup" "${groups[r]}" nsenter --net="/run/netns/$space-$r" \
             "$tools/drps-train" "$work/host-$r/plan-$1" -o "$work/host-$r/model" --force --peers "$work/peers-$1" --insecure --rank "$r" \
-            --net-exchange "$2" --epochs "$epochs" --threads 1 --checkpoint-every never --quiet --json >"$work/out-$r" 2>"$work/err-$r" &
+            "${how[@]}" --epochs "$epochs" --threads 1 --checkpoint-every never --quiet --json >"$work/out-$r" 2>"$work/err-$r" &
         pids+=($!)
     done
     for ((r = 0; r < $1; r++)); do
@@ -84,12 +86,13 @@ row() {
             + if .ranks then
                 "\(.ranks[0].network_seconds * 1e4 / $epochs / $rounds | round / 10) | \(.ranks[0].sent_bytes | kb), \(.ranks[0].received_bytes | kb) | " +
                 "\([.ranks[].sent_bytes] | max | kb), \([.ranks[].received_bytes] | max | kb) |"
-              else "- | - | - |" end' "$work/out-0"
+              else "- | - | - |" end + " \(.epochs[-1].train_loss * 1e4 | round / 1e4) |"' "$work/out-0"
 }
 
 # compare NET BATCH
 compare() {
-    local n r way want rounds epochs counts=(2 "$hosts")
+    local n r way want rounds epochs counts=(2 "$hosts") ways=(servers sums vectors)
+    [[ $1 != deepfm ]] || ways+=(filters)
     [[ $1 = deepfm ]] && rounds=100 epochs=5 || rounds=10 epochs=2
     [[ $1 != alexnet ]] || counts=(2)
     rounds=${DRPS_BENCH_ROUNDS:-$rounds} epochs=${DRPS_BENCH_EPOCHS:-$epochs}
@@ -103,9 +106,9 @@ compare() {
         done
         for n in "${counts[@]}"; do
             want=
-            for way in servers sums vectors; do
+            for way in "${ways[@]}"; do
                 train "$n" $way
-                [[ -z $want || $(jq -r .content "$work/out-0") = "$want" ]] || fail "$n hosts, $way: another model"
+                [[ -z $want || $way = filters || $(jq -r .content "$work/out-0") = "$want" ]] || fail "$n hosts, $way: another model"
                 want=$(jq -r .content "$work/out-0")
                 row "$1, batches of $2, $n hosts, $way, $rate Mbit/s" "$n"
             done
@@ -115,7 +118,7 @@ compare() {
 
 make_hosts
 {
-    echo "| hosts, exchange, link | samples/s | ms of a round | ms that rank 0 waits | KB that rank 0 sends, gets | most KB of any rank |"
-    echo "| --- | --- | --- | --- | --- | --- |"
+    echo "| hosts, exchange, link | samples/s | ms of a round | ms that rank 0 waits | KB that rank 0 sends, gets | most KB of any rank | training loss |"
+    echo "| --- | --- | --- | --- | --- | --- | --- |"
     for net in "${nets[@]}"; do compare "${net%:*}" "${net#*:}"; done
 } | tables nets-hosts
