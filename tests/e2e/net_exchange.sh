@@ -192,7 +192,7 @@ for placed in "3 auto" "2 range"; do # by range several ranks have the net's par
         less "$(sent)" $((most * 9 / 10)) || fail "$placed, $sync: $(sent) bytes, under bsp and without filters $most"
         learns "$placed, $sync"
     done
-    fails 2 "filters are for what goes to servers, or comes from there.*leave the exchange of a net's own parameters to servers" \
+    fails 2 "filters are for what goes to servers, or comes from there.*leave the exchange of a net's own parameters to servers \(--net-exchange\)" \
         "$tools/drps-train" "${run[@]}" --push-values 8bit --net-exchange sums --quiet --force
 done
 index --from-plan plan-3 --workers 3 --residuals 700 -o few # for 648 rows of the net, and some of features

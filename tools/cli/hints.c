@@ -118,6 +118,7 @@ static const struct hint hints[] = {
     {"filters of parameters", "--pull-values", NULL},
     {"filters of parameters", "--pull-filter", NULL},
     {"no published slots", "--residuals", "drps-index"},
+    {"exchange of a net's own parameters", "--net-exchange", NULL},
     {"send parameters in", "--pull-values", NULL},
     {"copies of parameters", "--pull-cached", NULL},
     {"to use copies", "--pull-cached", NULL},
