@@ -96,7 +96,7 @@ digits() {
 filtered() {
     "$tools/drps-train" "$work/plan" -o "$work/model" --local 3 --lr 0.015 --epochs 2 --force --quiet --json --checkpoint-every never "${@:2}" \
         >"$work/trained" 2>"$work/said"
-    "$tools/drps-predict" "$work/model" "$data/mnist/t10k-images-idx3-ubyte.xz" -o "$work/scores" --metrics --json --quiet >"$work/tested"
+    "$tools/drps-predict" "$work/model" "$data/mnist/t10k-images-idx3-ubyte.xz" -o "$work/scores" --force --metrics --json --quiet >"$work/tested"
     jq -r --arg name "$1" --slurpfile test "$work/tested" '
         def mb(of): [.ranks[].sent | of] | add / 1e5 | round / 10;
         "| \($name) | \($test[0].test_accuracy) | \($test[0].test_loss * 1e4 | round / 1e4) | \(mb(.pushed.bytes + .sums.bytes)) | " +

@@ -23,7 +23,7 @@ for model in "${models[@]}"; do
     theirs=() ours=()
     for phi in $thresholds; do theirs+=("--push-values 16bit --push-filter d=0.1,phi=$(per_batch "$phi")"); done
     for share in $shares; do ours+=("--push-values 8bit --push-top $share"); done
-    for sync in bsp ssp8; do
+    for sync in "${syncs[@]}"; do
         timed_plain "$model" "$sync"
         first_within 0.5 "$model" "$sync" "${theirs[@]}" || true
         row="| $title, $sync | $(awk -v row="$model $sync" '$1 " " $2 == row { print $3 }' <<<"$printed") | $(cells .saved) |"

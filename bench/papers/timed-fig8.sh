@@ -28,7 +28,7 @@ for model in "${models[@]}"; do
     # Under SSP a worker's copies serve as long as the bound allows.
     theirs+=("--pull-values 16bit --pull-cached")
     ours+=("--pull-values 16bit --pull-cached")
-    for sync in bsp ssp8; do
+    for sync in "${syncs[@]}"; do
         timed_plain "$model" "$sync"
         first_within 0.5 "$model" "$sync" "${theirs[@]}" || true
         row="| $title, $sync | $(awk -v row="$model $sync" '$1 " " $2 == row { print $3 }' <<<"$printed") | $(cells .pull_saved) |"

@@ -18,7 +18,7 @@ thresholds="1e-4 3e-4 5.5e-4 1e-3 3e-3 5e-3 9.5e-3 3e-2 1e-1 3e-1"
 
 for model in "${models[@]}"; do
     timed_plan "$model"
-    for sync in bsp ssp8; do
+    for sync in "${syncs[@]}"; do
         timed_plain "$model" "$sync"
         [[ $model != alexnet ]] || thresholds="1e-4 1e-3 5e-3 1.5e-2 2.7e-2 1e-1"
         for phi in $(quickly "3e-4 5e-3 1e-1" "$thresholds"); do

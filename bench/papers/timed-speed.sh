@@ -48,13 +48,14 @@ filters_of() {
 # seconds SYNC SECONDS OPTIONS...: of an iteration, the median epoch's; computing takes SECONDS at least. Fails where this build
 # has not the options, or not under SYNC.
 seconds() {
-    local r status failed="" refused="" how
+    local r status failed="" refused="" how rates
     mapfile -t how < <(how_of "$1")
+    mapfile -t rates < <(rate_of "$model" "$1")
     pids=()
     for ((r = 0; r < hosts; r++)); do
         timeout 120 bash -c "$join_cgroup" "${groups[r]}" nsenter --net="/run/netns/$space-$r" "$tools/drps-train" "$work/$model.plan" \
             -o "$work/host-$r/model" --force --insecure --peers "$work/peers-insecure" --rank "$r" --store resident \
-            "${rate_options[@]}" --epochs "$epochs" --emulate "homogeneous:$2" "${how[@]}" "${@:3}" --timeout 60 --quiet --json \
+            "${rates[@]}" --epochs "$epochs" --emulate "homogeneous:$2" "${how[@]}" "${@:3}" --timeout 60 --quiet --json \
             >"$work/out-$r" 2>"$work/err-$r" &
         pids+=($!)
     done

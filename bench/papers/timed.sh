@@ -7,29 +7,38 @@
 #
 # AlexNet is one of 28 x 28 pixels: five convolutions, three poolings and three full layers with dropout, 395,604 parameters, of which
 # 84 % are of full layers (the original: 61 M, 96 %). Its batches have 20 images (256). It steps by AdaGrad: SGD alone has not learnt
-# enough after so few iterations to compare by.
+# enough after so few iterations to compare by. Under SSP, where each worker's gradient is a step of its own, it has half the rate.
 #
 # drps sends whole what it has held back at the end of each epoch, and the paper does not: so the plan's epoch repeats the samples,
 # in the order given, and has `iterations` of the paper's. Thresholds are of gradients of the mean loss of a worker's batch, as the
-# paper's seem to be; drps-train's are of the sum. DRPS_BENCH_MODELS names fewer models.
+# paper's seem to be; drps-train's are of the sum. DRPS_BENCH_MODELS names fewer models,
+# DRPS_BENCH_SYNCS one of "bsp" and "ssp8".
 . "$(dirname "${BASH_SOURCE[0]}")/../digits.sh"
 workers=5 servers=2 ranks=7
 read -ra models <<<"${DRPS_BENCH_MODELS:-clicks text ratings alexnet}"
+read -ra syncs <<<"${DRPS_BENCH_SYNCS:-bsp ssp8}"
 iterations=100 epochs=$(quickly 1 4)
 
 # What a model is: its title, samples and iterations a pass; the learning rate of the mean loss, tried by factors of 2 to 5 (of
 # AdaGrad: of any loss).
 describe() { # MODEL
-    local optimizer=sgd of
     case $1 in
     clicks) title="LR, clicks" samples=$(quickly 20000 100000) pass=10 step=0.4 ;;
     text) title="LR, text" samples=$(quickly 5000 25000) pass=10 step=1.5 ;;
     ratings) title="MF, ratings" samples=$(quickly 20000 90570) pass=1 step=0.36 ;;
-    alexnet) title="AlexNet, digits" samples=$((iterations * $(quickly 20 100))) pass=$iterations step=0.01 optimizer=adagrad ;;
+    alexnet) title="AlexNet, digits" samples=$((iterations * $(quickly 20 100))) pass=$iterations step=0.01 ;;
     esac
     batch=$((samples / pass / workers))
-    [[ $optimizer = adagrad ]] && of=1 || of=$batch
-    rate_options=(--optimizer "$optimizer" --lr "$(awk "BEGIN { print $step / $of }")")
+}
+
+# rate_of MODEL SYNC: options of the optimizer, one a line
+rate_of() {
+    local of=$batch optimizer=sgd
+    if [[ $1 = alexnet ]]; then
+        optimizer=adagrad of=1
+        [[ $2 = bsp ]] || of=2
+    fi
+    printf '%s\n' --optimizer $optimizer --lr "$(awk "BEGIN { print $step / $of }")"
 }
 
 # per_batch X: of the mean loss to that of the sum over a batch
@@ -111,12 +120,13 @@ how_of() {
 # RMSE), bytes of parameters that training pulled, and what is saved of them (to plain.json's run, if it is there) and of gradients,
 # in percent. Fails where this build has not the options, or not under SYNC.
 timed_train() {
-    local model=$1 status=0 how eval plain=null
+    local model=$1 status=0 how rate eval plain=null
     eval=$(jq '.cluster.test_pulled_rows * .dim * 4' "$work/$model.plan/plan.json")
     [[ ! -e $work/plain.json ]] || plain=$(jq .pulled "$work/plain.json")
     mapfile -t how < <(how_of "$2")
+    mapfile -t rate < <(rate_of "$1" "$2")
     timeout 600 "$tools/drps-train" "$work/$model.plan" -o "$work/model" --force --local $ranks --transport inproc --store resident \
-        "${rate_options[@]}" --epochs "$epochs" "${how[@]}" "${@:3}" \
+        "${rate[@]}" --epochs "$epochs" "${how[@]}" "${@:3}" \
         --quiet --json >"$work/train.json" 2>"$work/train.err" || status=$?
     case $status in
     0) ;;
