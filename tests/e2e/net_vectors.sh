@@ -66,7 +66,7 @@ for ranks in 2 3 5; do
     [[ $(value way <<<"$(sed 's/^    /  /' train.json)") = vectors && $(lines) = 7 ]] || fail "$ranks ranks: vectors of lines $(lines)"
 done
 both plan-3 --local 3 --epochs 2 --store file --memory 60M
-for options in "--l2 0.001" "--l1 0.0001 --l2 0.001" "--optimizer sgd --lr 0.01" "--optimizer ftrl --l1 0.001" "--no-overlap" "--threads 3" "--batch-mean" "--lr-decay cosine" \
+for options in "--l2 0.001" "--l1 0.0001 --l2 0.001" "--optimizer sgd --lr 0.01" "--optimizer ftrl --l1 0.001" "--optimizer adam" "--no-overlap" "--threads 3" "--batch-mean" "--lr-decay cosine" \
     "--patience 1" "--transport inproc" "--transport inproc --threads 2"; do
     # shellcheck disable=SC2086  # several words
     both plan-3 --local 3 --epochs 2 $options
