@@ -13,13 +13,13 @@
 # Needs root, ip, tc and nsenter. Everything it makes goes away at the end.
 # Environment, besides lib.sh's: DRPS_BENCH_NETS (nets and samples of a batch, default "deepfm:100 deepfm:1000 wide:100 alexnet:16"),
 # DRPS_BENCH_ROUNDS (of an epoch of one host, default 100 of deepfm, 10 of others), DRPS_BENCH_EPOCHS (default 5, 2 of others),
-# DRPS_BENCH_HOST_MEMORY (MiB of each host, default 512, 6144 if there are others)
+# DRPS_BENCH_HOST_MEMORY (MiB of each host, default 512, 16384 if there are others)
 . "$(dirname "$0")/lib.sh"
 rates=("$@")
 [[ $# -gt 0 ]] || rates=(1000 100)
 hosts=5 rate=${rates[0]}
 read -ra nets <<<"${DRPS_BENCH_NETS:-deepfm:100 deepfm:1000 wide:100 alexnet:16}"
-[[ ${nets[*]} = *[wx]* ]] && memory=6144 || memory=512
+[[ ${nets[*]} = *[wx]* ]] && memory=16384 || memory=512
 memory=${DRPS_BENCH_HOST_MEMORY:-$memory}
 . "$(dirname "$0")/namespaces.sh"
 
