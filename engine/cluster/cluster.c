@@ -85,7 +85,8 @@ static int check_whole(const struct drps_plan *whole, const struct drps_plan *pa
     if (strcmp(w->algo, p->algo) != 0 || strcmp(w->loss, p->loss) != 0 ||
         strcmp(w->expression, p->expression) != 0 || strcmp(w->net, p->net) != 0 ||
         w->factors != p->factors || w->dim != p->dim || w->field_count != p->field_count ||
-        w->normalized != p->normalized || w->classification != p->classification)
+        w->numbers != p->numbers || w->normalized != p->normalized ||
+        w->classification != p->classification)
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "%s and %s disagree on what the model is: make the plan anew",
                             whole->dir, part->dir);

@@ -53,6 +53,7 @@ void drps_gathered_free(struct gathered *g)
     free(g->values);
     free(g->weights);
     free(g->fields);
+    free(g->numbers);
     *g = (struct gathered){0};
 }
 
@@ -102,6 +103,8 @@ static int encode(struct encoding *e, const struct gathered *g, struct drps_err 
                                .field_count = g->field_count,
                                .stratum = g->stratum,
                                .lane = g->lane};
+    if (g->numbers_each)
+        batch.numbers = (struct drps_dense){.each = g->numbers_each, .floats = g->numbers};
     if (is_uniform(g))
         batch.per_sample = g->starts[1];
     else

@@ -19,9 +19,11 @@ struct gathered {
     float *values;    /* [nnz] if has_values */
     float *weights;   /* [n] if has_weights */
     uint16_t *fields; /* [nnz] if field_count */
-    size_t nnz, row_cap, value_cap, weight_cap, field_cap;
+    float *numbers;   /* [n][numbers_each] */
+    size_t nnz, row_cap, value_cap, weight_cap, field_cap, number_cap;
     int has_values, has_weights;
-    uint32_t field_count; /* fields are below it; 0: there are none */
+    uint32_t field_count;  /* fields are below it; 0: there are none */
+    uint32_t numbers_each; /* numbers of a sample by place; 0: there are none */
     uint32_t stratum, lane;
 };
 

@@ -20,14 +20,16 @@ struct batcher {
     struct gathered batch;  /* the one being gathered */
     uint32_t stratum, lane; /* of it */
     uint32_t field_count;   /* of all; 0: they have no fields */
+    uint32_t numbers;       /* of a sample; 0: they have none */
     uint32_t common;        /* as in the options, and the next one */
     uint32_t sequence;
     struct encoder_ways ways;
     struct batch_writer *writer;
 };
 
-/* Bytes of all arrays, the writer's too: of its entries, and n more. */
-static uint64_t batch_bytes(const struct batcher *b, size_t n)
+/* Bytes of all arrays, the writer's too: of its entries and n more, and of its samples and `more`
+ * of them. */
+static uint64_t batch_bytes(const struct batcher *b, size_t n, size_t more)
 {
     enum {
         ENTRY = 4 + ENCODER_ENTRY_BYTES,
@@ -35,6 +37,7 @@ static uint64_t batch_bytes(const struct batcher *b, size_t n)
         FIELD = 2 + ENCODER_FIELD_BYTES,
         SAMPLE = 8 + ENCODER_SAMPLE_BYTES,
         WEIGHT = 4,
+        NUMBER = 4 + ENCODER_NUMBER_BYTES,
         COMMON = 12 /* in the list, packed or not, and in the fields of rows */
     };
     const uint64_t entry = ENTRY + (b->batch.has_values ? VALUE : 0U) +
@@ -43,7 +46,9 @@ static uint64_t batch_bytes(const struct batcher *b, size_t n)
                            (b->ways.dense ? ENCODER_MATRIX_ENTRY_BYTES : 0U);
     const uint64_t sample = SAMPLE + (b->batch.has_weights ? WEIGHT : 0U) +
                             (b->ways.dense ? ENCODER_MATRIX_SAMPLE_BYTES : 0U);
-    return (b->batch.nnz + n) * entry + b->batch.n * sample + (uint64_t)b->common * COMMON;
+    const uint64_t numbers = (b->batch.n + more) * (uint64_t)b->numbers * NUMBER;
+    return (b->batch.nnz + n) * entry + b->batch.n * sample + numbers +
+           (uint64_t)b->common * COMMON;
 }
 
 static int too_large(const struct batcher *b, struct drps_err *err)
@@ -53,6 +58,12 @@ static int too_large(const struct batcher *b, struct drps_err *err)
                             "a sample and the %u rows of a net, which every batch has, do not fit "
                             "the memory for building a batch: raise the memory limit",
                             b->common);
+    if (b->numbers)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "a batch of %zu samples of %u numbers does not fit the memory for "
+                            "building it: use batches of %zu samples or less, or raise the memory "
+                            "limit",
+                            b->batch.n + 1, b->numbers, b->batch.n ? b->batch.n : 1);
     return drps_err_set(
         err, DRPS_E_MEMORY_BUDGET,
         "a batch of %zu samples with %zu entries does not fit the memory for building "
@@ -67,7 +78,9 @@ static int make_room(struct batcher *b, size_t n)
         drps_array_reserve(&g->starts, &g->start_cap, g->n + 2, sizeof(*g->starts)) ||
         drps_array_reserve(&g->rows, &g->row_cap, g->nnz + n, sizeof(*g->rows)) ||
         drps_array_reserve(&g->fields, &g->field_cap, b->field_count ? g->nnz + n : 0,
-                           sizeof(*g->fields)))
+                           sizeof(*g->fields)) ||
+        drps_array_reserve(&g->numbers, &g->number_cap, (g->n + 1) * (size_t)b->numbers,
+                           sizeof(*g->numbers)))
         return -ENOMEM;
     return 0;
 }
@@ -83,6 +96,7 @@ int drps_batcher_open(struct drps_recwriter *data, struct drps_recwriter *rows,
     b->memory_bytes = options->memory_bytes;
     b->map = options->map;
     b->field_count = options->field_count;
+    b->numbers = options->numbers;
     b->common = options->common;
     b->sequence = options->sequence;
     b->ways = options->ways;
@@ -146,7 +160,7 @@ void drps_batcher_expect(const struct batcher *b, const uint32_t *ids, uint32_t 
 /* Returns how many batches like the one being gathered there is memory for beside it. */
 static uint64_t room_for(const struct batcher *b)
 {
-    const uint64_t bytes = batch_bytes(b, 0);
+    const uint64_t bytes = batch_bytes(b, 0, 0);
     if (!b->memory_bytes || !bytes) return BATCH_WRITER_HANDED_MOST;
     const uint64_t all = b->memory_bytes / 2 / bytes;
     return all ? all - 1 : 0;
@@ -182,9 +196,10 @@ static int end_batch(struct batcher *b, struct drps_err *err)
     b->batch.stratum = b->stratum;
     b->batch.lane = b->lane;
     b->batch.field_count = b->field_count;
+    b->batch.numbers_each = b->numbers;
     if (!room)
         rc = write_alone(b, err);
-    else if (b->batch.nnz >= LARGE_NNZ) /* threads pay */
+    else if (b->batch.nnz + b->batch.n * (size_t)b->numbers >= LARGE_NNZ) /* threads pay */
         rc = hand(b, room, err);
     else
         rc = drps_batch_writer_write(b->writer, &b->batch, err);
@@ -207,10 +222,12 @@ int drps_batcher_add(struct batcher *b, const struct spool_sample *s, struct drp
     if (g->nnz + s->n > UINT32_MAX)
         return drps_err_set(err, DRPS_E_CONFIG,
                             "a batch has more than 2^32 entries: use smaller batches");
-    if (b->memory_bytes && batch_bytes(b, s->n) > b->memory_bytes / 2) return too_large(b, err);
+    if (b->memory_bytes && batch_bytes(b, s->n, 1) > b->memory_bytes / 2) return too_large(b, err);
     if (make_room(b, s->n) || ((s->weight != 1 || g->has_weights) && keep_weight(g, s->weight)) ||
         ((s->values || g->has_values) && keep_values(b, s->n, s->values)))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu samples", g->n);
+    if (b->numbers && !drps_spool_numbers(s, b->numbers, g->numbers + g->n * (size_t)b->numbers))
+        return drps_err_set(err, DRPS_E_CORRUPT, "a sample has not its %u numbers", b->numbers);
     g->starts[g->n] = (uint32_t)g->nnz;
     g->labels[g->n++] = s->label;
     add_rows(b, s->ids, s->n);

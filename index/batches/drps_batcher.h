@@ -21,6 +21,7 @@ struct batcher_options {
     unsigned threads; /* that encode beside the caller, two at most; 0: the caller does all. What is
                          written is the same. */
     uint32_t field_count; /* each entry has a field below it; 0: entries have no fields */
+    uint32_t numbers;     /* each sample has so many by place; 0: samples have none */
     uint32_t sequence;    /* samples of a sequence, at most, and of a batch, at least: a batch ends
                              where one begins that might not fit, so that it has whole ones. A
                              sample's first field says where (enum drps_sequence_mark). 0: there are

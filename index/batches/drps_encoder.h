@@ -32,8 +32,10 @@ struct batch_encoder {
     uint32_t *list;   /* own: [rows] that the batch has, in order */
     unsigned char *listed; /* own: the same packed */
     void *packed, *matrix; /* own: the body, packed in two ways */
+    uint8_t *bytes;        /* own: [samples][each] of numbers, which level each of them is */
+    float levels[DRPS_DENSE_LEVELS]; /* of them */
     size_t pairs_cap, aux_cap, sample_cap, field_cap, next_cap, list_cap, listed_cap, packed_cap,
-        matrix_cap;
+        matrix_cap, bytes_cap;
     struct encoder_ways ways;
     uint64_t max_bytes; /* of the bodies so far, plain */
 };
@@ -45,7 +47,8 @@ enum {
     ENCODER_VALUE_BYTES = 4,
     ENCODER_FIELD_BYTES = 8,
     ENCODER_SAMPLE_BYTES = 5,
-    ENCODER_LEVEL_BYTES = 1, /* and where values may be numbers of a list */
+    ENCODER_LEVEL_BYTES = 1,  /* and where values may be numbers of a list */
+    ENCODER_NUMBER_BYTES = 5, /* of a number by place: its level, and the number without zeros */
     /* and where entries may be a matrix */
     ENCODER_MATRIX_ENTRY_BYTES = 6,
     ENCODER_MATRIX_SAMPLE_BYTES = 5

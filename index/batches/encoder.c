@@ -33,6 +33,20 @@ static int reserve(struct batch_encoder *e, const struct drps_batch *b, uint32_t
                               drps_batch_pack_bound(&most, e->ways.levels), 1);
 }
 
+/* Has numbers be levels where these are few: then they are, whatever else is done to the body. */
+static int find_levels(struct batch_encoder *e, struct drps_batch *b)
+{
+    struct drps_dense *d = &b->numbers;
+    const size_t n = b->samples * (size_t)d->each;
+    if (!d->floats) return 0;
+    if (drps_array_reserve(&e->bytes, &e->bytes_cap, n, 1)) return -ENOMEM;
+    const uint32_t levels = drps_dense_levels(d->floats, n, e->bytes, e->levels);
+    const struct drps_dense few = {
+        .each = d->each, .levels_n = levels, .bytes = e->bytes, .levels = e->levels};
+    if (levels && drps_dense_plain_bytes(&few, n) < drps_dense_plain_bytes(d, n)) *d = few;
+    return 0;
+}
+
 /* ---- By row ---- */
 
 /* A stable radix sort by as few digits as do, of one size. */
@@ -187,9 +201,7 @@ static void take_smaller(const struct drps_batch_pieces *packed, struct drps_bat
 {
     if (bytes_of(packed) >= bytes_of(out)) return;
     *out = *packed;
-    out->pieces[0].data = out->head; /* its own copies */
-    for (size_t i = 1; i < out->n; i++)
-        if (out->pieces[i].data == packed->fields_head) out->pieces[i].data = out->fields_head;
+    drps_batch_pieces_own(packed, out);
 }
 
 static int encode_body(struct batch_encoder *e, const struct drps_batch *b,
@@ -199,7 +211,7 @@ static int encode_body(struct batch_encoder *e, const struct drps_batch *b,
     drps_batch_encode(b, out);
     const uint64_t bytes = bytes_of(out);
     if (bytes > e->max_bytes) e->max_bytes = bytes;
-    if (!b->local16) return 0;
+    if (!b->local16 && !b->numbers.each) return 0;
     drps_batch_pack(b, e->ways.levels, e->packed, &packed);
     take_smaller(&packed, out);
     const size_t room = e->ways.dense ? drps_batch_matrix_bound(b) : 0;
@@ -214,7 +226,7 @@ int drps_batch_encoder_encode(struct batch_encoder *e, const struct drps_batch *
                               struct drps_err *err)
 {
     struct drps_batch sorted = *b;
-    if (reserve(e, b, common))
+    if (find_levels(e, &sorted) || reserve(e, &sorted, common))
         return drps_err_set(err, -ENOMEM, "no memory for a batch of %zu entries", b->nnz);
     sort_pairs(e, b, rows);
     sorted.rows = out->rows = count_rows(e->pairs, b->nnz) + common;
@@ -239,5 +251,6 @@ void drps_batch_encoder_end(struct batch_encoder *e)
     free(e->listed);
     free(e->packed);
     free(e->matrix);
+    free(e->bytes);
     *e = (struct batch_encoder){0};
 }

@@ -258,7 +258,8 @@ int drps_check_plan(const struct drps_plan *plan, uint64_t memory_bytes, const s
                             "%s is dealt to several workers: check the plan for one that it is "
                             "made of",
                             plan->dir);
-    out->of_features = a && !drps_algorithm_rates(a) && !drps_algorithm_has_sample_rows(a);
+    out->of_features =
+        a && !info->numbers && !drps_algorithm_rates(a) && !drps_algorithm_has_sample_rows(a);
     int rc = walk_open(&w, plan, err);
     if (rc == 0) rc = walk_all(&w, memory_bytes ? memory_bytes : DRPS_CHECK_MEMORY, out, err);
     if (rc == 0) rc = finish(&w, out, log, err);

@@ -1,7 +1,7 @@
 /*
- * Equal samples. A sample is known by a hash of its label and its entries, but for those of value 0,
- * as the entry of a sample's own row is; it does not depend on their order. Test samples of a slice
- * of the hashes lie in a table; training samples are looked up in it.
+ * Equal samples. A sample is known by a hash of its label, its numbers and its entries, but for
+ * those of value 0, as the entry of a sample's own row is; it does not depend on their order. Test
+ * samples of a slice of the hashes lie in a table; training samples are looked up in it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,6 +42,11 @@ static uint64_t hash_of(const struct drps_batch *b, const uint32_t *rows, size_t
     for (size_t j = drps_batch_start(b, s); j < end; j++) {
         const uint32_t value = bits_of(drps_batch_value(b, j));
         if (value) sum += mix((uint64_t)rows[drps_batch_local(b, j)] << 32 | value);
+    }
+    for (size_t k = 0; k < b->numbers.each; k++) {
+        const uint32_t value =
+            bits_of(drps_dense_number(&b->numbers, s * (size_t)b->numbers.each + k));
+        if (value) sum += mix((uint64_t)k << 32 | value);
     }
     const uint64_t hash = mix(sum ^ (uint64_t)bits_of(b->labels[s]) << 16);
     return hash ? hash : 1;

@@ -1,5 +1,5 @@
 /* Body records: see drps_batch.h. Layout: head, labels, weights if any, starts unless uniform,
- * values and fields if any, local indices. */
+ * values and fields if any, local indices, numbers by place if any. */
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
  * lane u32. */
 enum {
     FLAGS = DRPS_BATCH_WIDE | DRPS_BATCH_VALUES | DRPS_BATCH_UNIFORM | DRPS_BATCH_FIELDS |
-            DRPS_BATCH_WEIGHTS,
+            DRPS_BATCH_WEIGHTS | DRPS_BATCH_NUMBERS,
     HANDS = DRPS_DEPARTS | DRPS_ARRIVES,
     HAND_FLAGS = HANDS | DRPS_HANDS_LAST | DRPS_HANDS_PARAMETERS, /* of plain bodies alone */
     FLAGS_AT = 16,
@@ -39,12 +39,14 @@ static uint32_t flags_of(const struct drps_batch *b)
 {
     return (b->local32 ? DRPS_BATCH_WIDE : 0u) | (b->values ? DRPS_BATCH_VALUES : 0u) |
            (b->starts ? 0u : DRPS_BATCH_UNIFORM) | (b->fields ? DRPS_BATCH_FIELDS : 0u) |
-           (b->weights ? DRPS_BATCH_WEIGHTS : 0u) | b->hand_over;
+           (b->weights ? DRPS_BATCH_WEIGHTS : 0u) | (b->numbers.each ? DRPS_BATCH_NUMBERS : 0u) |
+           b->hand_over;
 }
 
 static void add_head(struct drps_batch_pieces *out, const struct drps_batch *b, uint32_t flags)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out->head, 0, sizeof(out->head));
+    out->n = 0;
     drps_put_u32(out->head, (uint32_t)b->samples);
     drps_put_u32(out->head + 4, (uint32_t)b->rows);
     drps_put_u64(out->head + 8, b->nnz);
@@ -71,6 +73,39 @@ static void add_fields(struct drps_batch_pieces *out, uint32_t count, enum field
     add_piece(out, fields, bytes);
 }
 
+static size_t numbers_of(const struct drps_batch *b)
+{
+    return b->samples * (size_t)b->numbers.each;
+}
+
+/* Numbers as they are, with zeros. */
+static void add_numbers(struct drps_batch_pieces *out, const struct drps_batch *b)
+{
+    const struct drps_dense *d = &b->numbers;
+    add_piece(out, out->numbers_front, drps_dense_front(d, 0, out->numbers_front));
+    if (d->floats)
+        add_piece(out, d->floats, numbers_of(b) * sizeof(*d->floats));
+    else
+        add_piece(out, d->bytes, numbers_of(b));
+}
+
+void drps_batch_pieces_own(const struct drps_batch_pieces *from, struct drps_batch_pieces *out)
+{
+    out->pieces[0].data = out->head;
+    for (size_t i = 1; i < out->n; i++) {
+        if (out->pieces[i].data == from->fields_head) out->pieces[i].data = out->fields_head;
+        if (out->pieces[i].data == from->numbers_front) out->pieces[i].data = out->numbers_front;
+    }
+}
+
+static void add_local(struct drps_batch_pieces *out, const struct drps_batch *b)
+{
+    if (b->local32)
+        add_piece(out, b->local32, b->nnz * sizeof(*b->local32));
+    else
+        add_piece(out, b->local16, b->nnz * sizeof(*b->local16));
+}
+
 void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out)
 {
     add_head(out, b, flags_of(b));
@@ -79,19 +114,17 @@ void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out
     if (b->values) add_piece(out, b->values, b->nnz * sizeof(*b->values));
     if (b->fields)
         add_fields(out, b->field_count, FIELDS_OF_ENTRIES, b->fields, b->nnz * sizeof(*b->fields));
-    if (b->local32)
-        add_piece(out, b->local32, b->nnz * sizeof(*b->local32));
-    else
-        add_piece(out, b->local16, b->nnz * sizeof(*b->local16));
+    add_local(out, b);
+    if (b->numbers.each) add_numbers(out, b);
 }
 
 /* Labels, weights and starts, values and wide indices: four bytes each; fields two; each section
  * padded. */
-uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz)
+uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz, uint32_t numbers)
 {
     enum { PADDED = 7 };
     return DRPS_BATCH_HEAD_BYTES + 4 * (3 * samples + 1) + 4 * (2 * nnz) + FIELDS_HEAD_BYTES +
-           2 * nnz + 6 * PADDED;
+           2 * nnz + 6 * PADDED + (numbers ? drps_dense_bound(samples * numbers) : 0);
 }
 
 /* The next section of a record, or NULL when it would leave it. */
@@ -209,7 +242,16 @@ static int take_fields(const char *data, size_t bytes, size_t *at, struct drps_b
     return b->fields && b->field_count && b->field_count <= FIELDS_MOST;
 }
 
-/* `checked`: its indices and fields are in range. */
+static int take_numbers(const char *data, size_t bytes, int checked, size_t *at,
+                        struct drps_batch *b)
+{
+    const size_t used =
+        drps_dense_decode(data + *at, bytes - *at, b->samples, checked, &b->numbers);
+    *at += used;
+    return used != 0;
+}
+
+/* `checked`: its indices, fields and numbers are in range. */
 static int decode(const void *record, size_t bytes, int checked, struct drps_batch *b,
                   struct drps_err *err)
 {
@@ -250,6 +292,7 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
         whole = (b->local32 = section(data, bytes, &at, b->nnz, sizeof(*b->local32))) != NULL;
     else if (whole)
         whole = (b->local16 = section(data, bytes, &at, b->nnz, sizeof(*b->local16))) != NULL;
+    if (whole && flags & DRPS_BATCH_NUMBERS) whole = take_numbers(data, bytes, checked, &at, b);
     if (whole && !weights_fit(b))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "a batch has a weight that is no finite number above 0");
@@ -276,12 +319,20 @@ int drps_batch_decode_unpacked(const void *plain, size_t bytes, struct drps_batc
 
 /* ---- Packed ---- */
 
+/* 1: numbers take less without those that are 0. */
+static int leaves_out(const struct drps_batch *b)
+{
+    return b->numbers.each && drps_dense_packed_bytes(&b->numbers, numbers_of(b)) <
+                                  drps_dense_plain_bytes(&b->numbers, numbers_of(b));
+}
+
 size_t drps_batch_pack_bound(const struct drps_batch *b, int levels)
 {
     const size_t fields = b->nnz > b->rows ? b->nnz : b->rows;
     return b->samples / 8 + 8 + (levels && b->values ? drps_levels_bound(b->nnz) + 8 : 0) +
            (b->fields ? FIELDS_HEAD_BYTES + fields * sizeof(*b->fields) : 0) +
-           drps_pack16_bound(b->nnz);
+           drps_pack16_bound(b->nnz) +
+           (leaves_out(b) ? drps_dense_packed_bytes(&b->numbers, numbers_of(b)) + 8 : 0);
 }
 
 static int labels_are_signs(const struct drps_batch *b)
@@ -360,7 +411,19 @@ void drps_batch_pack(const struct drps_batch *b, int levels, void *room,
         at = aligned(room, at);
         at += pack_fields(b, at, out);
     }
-    add_piece(out, at, drps_pack16_encode(b->local16, b->nnz, at));
+    if (b->local32) {
+        add_local(out, b);
+    } else {
+        const size_t bytes = drps_pack16_encode(b->local16, b->nnz, at);
+        add_piece(out, at, bytes);
+        at += bytes;
+    }
+    if (leaves_out(b)) {
+        at = aligned(room, at);
+        add_piece(out, at, drps_dense_pack(&b->numbers, numbers_of(b), at));
+    } else if (b->numbers.each) {
+        add_numbers(out, b);
+    }
 }
 
 /* Returns the shape of the matrix: it has all rows, but for the first one if no entry has it. */
@@ -376,7 +439,7 @@ static struct drps_matrix_shape shape_of(const struct drps_batch *b)
 
 size_t drps_batch_matrix_bound(const struct drps_batch *b)
 {
-    if (!b->values || !b->local16 || b->fields || !b->rows || !b->nnz) return 0;
+    if (!b->values || !b->local16 || b->fields || b->numbers.each || !b->rows || !b->nnz) return 0;
     const struct drps_matrix_shape shape = shape_of(b);
     const size_t bytes = shape.samples * shape.columns * sizeof(*b->values); /* below 2^50 */
     const size_t plain = b->nnz * (sizeof(*b->values) + sizeof(*b->local16)) +
@@ -532,8 +595,31 @@ static int unpack_local(struct packed *r, uint64_t n, uint32_t rows, struct plai
     *local_out = local;
     if (!local) return -ENOSPC;
     const size_t used = drps_pack16_decode(from, left, (size_t)n, local, &most);
-    if (!used != !n || drps_align_up(used, 8) != left || (n && most >= rows)) return DRPS_E_CORRUPT;
+    if (!used != !n || drps_align_up(used, 8) > left || (n && most >= rows)) return DRPS_E_CORRUPT;
+    r->at += drps_align_up(used, 8);
     return 0;
+}
+
+/* Indices of 32 bits, which are as they are, below `rows`. */
+static int copy_wide(struct packed *r, uint64_t n, uint32_t rows, struct plain *out)
+{
+    const uint32_t *local = (const uint32_t *)(void *)out->at;
+    const int rc = copy_section(r, n, sizeof(*local), out);
+    uint32_t most = 0;
+    for (uint64_t j = 0; rc == 0 && j < n; j++)
+        most = local[j] > most ? local[j] : most;
+    return rc == 0 && n && most >= rows ? DRPS_E_CORRUPT : rc;
+}
+
+static int unpack_numbers(struct packed *r, uint64_t samples, struct plain *out)
+{
+    size_t used, plain;
+    const int rc = drps_dense_unpack(r->record + r->at, r->bytes - r->at, samples, out->at,
+                                     out->left, &used, &plain);
+    r->at += used;
+    out->at += plain;
+    out->left -= plain;
+    return rc > 0 ? 0 : rc < 0 ? -ENOSPC : DRPS_E_CORRUPT;
 }
 
 /* Makes starts, values and indices of the matrix that ends the record. */
@@ -570,13 +656,15 @@ static int unpack_sections(struct packed *r, struct plain *out)
         KNOWN = FLAGS | DRPS_BATCH_PACKED | DRPS_BATCH_SIGNS | DRPS_BATCH_LEVELS | MATRIX
     };
     struct packed_fields fields = {0};
-    const uint16_t *local;
+    const uint16_t *local = NULL;
     char *head = out->at;
     int rc = copy_section(r, DRPS_BATCH_HEAD_BYTES, 1, out);
     if (rc < 0) return rc;
     const uint32_t flags = drps_get_u32(head + 16);
     const uint64_t samples = drps_get_u32(head), nnz = drps_get_u64(head + 8);
-    if (flags & ~(uint32_t)KNOWN || flags & DRPS_BATCH_WIDE) return DRPS_E_CORRUPT;
+    const int wide = (flags & DRPS_BATCH_WIDE) != 0, numbers = (flags & DRPS_BATCH_NUMBERS) != 0;
+    if (flags & ~(uint32_t)KNOWN || (wide && !numbers)) return DRPS_E_CORRUPT;
+    if (numbers && flags & (MATRIX | DRPS_BATCH_FIELDS)) return DRPS_E_CORRUPT;
     if (flags & DRPS_BATCH_LEVELS && (flags & MATRIX || !(flags & DRPS_BATCH_VALUES)))
         return DRPS_E_CORRUPT;
     drps_put_u32(head + 16, flags & FLAGS);
@@ -592,7 +680,9 @@ static int unpack_sections(struct packed *r, struct plain *out)
                                        : copy_section(r, nnz, sizeof(float), out);
     const uint32_t rows = drps_get_u32(head + 4);
     if (rc == 0 && flags & DRPS_BATCH_FIELDS) rc = find_fields(r, nnz, rows, &fields, out);
-    if (rc == 0) rc = unpack_local(r, nnz, rows, out, &local);
+    if (rc == 0) rc = wide ? copy_wide(r, nnz, rows, out) : unpack_local(r, nnz, rows, out, &local);
+    if (rc == 0 && numbers) rc = unpack_numbers(r, samples, out);
+    if (rc == 0 && r->at != r->bytes) rc = DRPS_E_CORRUPT;
     return rc == 0 && fields.entries ? give_fields(&fields, (size_t)nnz, local) : rc;
 }
 

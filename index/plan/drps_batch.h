@@ -14,6 +14,7 @@
 
 #include "base/drps_checksum.h"
 #include "base/drps_err.h"
+#include "index/plan/codec/drps_dense.h"
 #include "index/plan/codec/drps_list.h"
 
 /*
@@ -42,9 +43,10 @@ struct drps_batch {
     /* 1 or 2: entry k of each sample has row dense - 1 + k, up to the last row, so that the values
      * are a matrix [samples][per_sample]. 0: that is not so, or not looked for. */
     uint32_t dense;
-    const float *values;    /* [nnz], or NULL: all 1 */
-    const uint16_t *fields; /* [nnz] each below field_count; NULL: entries have none */
-    uint32_t field_count;   /* 0 where entries have none */
+    const float *values;       /* [nnz], or NULL: all 1 */
+    const uint16_t *fields;    /* [nnz] each below field_count; NULL: entries have none */
+    uint32_t field_count;      /* 0 where entries have none */
+    struct drps_dense numbers; /* of each sample, known by their place; `each` 0: there are none */
     uint32_t stratum, lane; /* batches of one stratum, not 0, and different lanes share no row but
                              the intercept's; they follow on each other */
     uint32_t hand_over;     /* of drps_hand_over; 0: the step is a batch */
@@ -76,7 +78,7 @@ static inline size_t drps_batch_sample_row(const struct drps_batch *b, size_t sa
 }
 
 /* Head of a body record, 32 bytes, then labels, weights, starts, values, fields, local indices,
- * each padded to 8 bytes. */
+ * numbers by place (codec/drps_dense.h), each padded to 8 bytes. */
 enum { DRPS_BATCH_HEAD_BYTES = 32, DRPS_BATCH_LANES = 16 };
 enum {
     DRPS_BATCH_WIDE = 1,
@@ -91,19 +93,26 @@ enum {
     DRPS_BATCH_MATRIX = 2048,
     DRPS_BATCH_MATRIX_AFTER = 4096, /* set as well: a matrix of all rows but the first */
     DRPS_BATCH_LEVELS = 8192,       /* of a packed one: values are few (codec/drps_levels.h) */
+    DRPS_BATCH_NUMBERS = 16384,     /* its samples have numbers by place */
 };
 
 /* The pieces of a body record: head filled from b's counts; the arrays are borrowed from b. */
-enum { DRPS_BATCH_PIECES = 14 };
+enum { DRPS_BATCH_PIECES = 17 };
 struct drps_batch_pieces {
-    unsigned char head[DRPS_BATCH_HEAD_BYTES], fields_head[8];
+    unsigned char head[DRPS_BATCH_HEAD_BYTES], fields_head[8], numbers_front[DRPS_DENSE_FRONT_MOST];
     struct drps_piece pieces[DRPS_BATCH_PIECES];
     size_t n;
 };
 void drps_batch_encode(const struct drps_batch *b, struct drps_batch_pieces *out);
 
-/* No plain body of so many samples and entries, with weights, is larger. Both are below 2^48. */
-uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz);
+/* No plain body of so many samples and entries, with weights, is larger, where a sample has
+ * `numbers` of them by place. Both are below 2^48, and samples below 2^32 where there are numbers.
+ */
+uint64_t drps_batch_plain_bound(uint64_t samples, uint64_t nnz, uint32_t numbers);
+
+/* Have all pieces that *out borrows from itself be those of its own, after it was copied from
+ * *from. */
+void drps_batch_pieces_own(const struct drps_batch_pieces *from, struct drps_batch_pieces *out);
 
 /* Returns the stratum, and the lane, of a body record, packed or not, that is not decoded yet; 0 as
  * well where it has no head. */
@@ -127,11 +136,11 @@ int drps_batch_decode(const void *record, size_t bytes, struct drps_batch *b, st
 /*
  * Packed bodies: labels of -1 and 1 take a bit, local indices 6 to 18 bits (drps_pack16.h), and
  * fields a byte or two for each row, where no row has entries of two fields; with `levels` values
- * take 1 to 4 bits where there are few different ones. All readers of data.rec unpack them; a plain
- * body comes out as it is.
+ * take 1 to 4 bits where there are few different ones. Numbers by place are left out where they are
+ * 0, if that is smaller. All readers of data.rec unpack them; a plain body comes out as it is.
  */
 size_t drps_batch_pack_bound(const struct drps_batch *b, int levels);
-/* Encode as drps_batch_encode() does, packed, a batch of narrow indices; `room` has
+/* Encode as drps_batch_encode() does, packed, a batch of narrow indices or with numbers; `room` has
  * drps_batch_pack_bound() bytes and is borrowed, too. */
 void drps_batch_pack(const struct drps_batch *b, int levels, void *room,
                      struct drps_batch_pieces *out);

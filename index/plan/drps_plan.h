@@ -200,6 +200,8 @@ struct drps_plan_info {
     uint32_t field_count;  /* of entries: each field is below it; 0: entries have no fields. Rows
                               have factors for fields but of implicit feedback, where these are
                               roles: drps_plan_row_fields() */
+    int numbers; /* 1: samples have numbers by place, as many as fields, and entries have no
+                    fields; of nets that read no feature */
     struct drps_plan_negatives negatives;
     struct drps_plan_sequences sequences;
     int normalized; /* samples are divided by their length; of field-aware models */
@@ -361,6 +363,10 @@ int drps_plan_layers(const struct drps_plan_info *info, struct drps_layers *out,
 
 /* 1: the data calls features by names, of fields; 0: by numbers. */
 int drps_plan_reads_names(const struct drps_plan_info *info);
+
+/* Returns the fields that entries have, and the numbers of a sample by place; 0: they have none. */
+uint32_t drps_plan_entry_fields(const struct drps_plan_info *info);
+uint32_t drps_plan_numbers_each(const struct drps_plan_info *info);
 
 /* Returns the fields that a row has factors for; 0: it has the same for all. */
 uint32_t drps_plan_row_fields(const struct drps_plan_info *info);

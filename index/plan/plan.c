@@ -219,6 +219,7 @@ static json_t *info_to_json(const struct drps_plan_info *info, char *const *fiel
     if (info->base[0]) drps_manifest_put(&j, "base", base_to_json(info));
     if (info->classes) drps_manifest_put(&j, "classes", drps_classes_to_json(info->classes));
     if (info->field_count) drps_manifest_put(&j, "field_count", json_u64(info->field_count));
+    if (info->numbers) drps_manifest_put(&j, "numbers", json_true());
     if (info->normalized) drps_manifest_put(&j, "normalized", json_true());
     if (info->negatives.each)
         drps_manifest_put(&j, "negatives", negatives_to_json(&info->negatives));
@@ -695,6 +696,7 @@ static int get_info(struct drps_plan *plan, const char *path, struct drps_err *e
     if (rc == 0) rc = drps_manifest_get_hex(j, "hash_seed", path, &info->hash_seed, err);
     if (rc < 0) return rc;
     info->classification = json_is_true(json_object_get(j, "classification"));
+    info->numbers = json_is_true(json_object_get(j, "numbers"));
     info->normalized = json_is_true(json_object_get(j, "normalized"));
     info->string_names = json_is_true(json_object_get(j, "string_names"));
     rc = get_labels(plan, path, err);

@@ -107,6 +107,7 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
                                       : (uint64_t)i->factors * fields + 1;
     const char *of = classes ? "the classes" : i->outputs ? "the outputs" : "the factors";
     const uint64_t fields_most = i->negatives.each ? roles_of(i)
+                                 : i->numbers      ? (uint64_t)DRPS_DENSE_MOST
                                  : net             ? DRPS_FIELD_MAX + 1
                                  : classes || i->outputs || !i->factors
                                      ? 0
@@ -128,7 +129,8 @@ static int check_samples(const struct drps_plan_info *i, const struct sizes *s, 
         {"max_batch_rows", i->max_batch_rows, 0, s->all_rows, "the number of rows"},
         {"max_batch_nnz", i->max_batch_nnz, 0, nnz, "the largest batch"},
         {"max_body_bytes", i->max_body_bytes, 0,
-         drps_batch_plain_bound(i->max_batch_samples, i->max_batch_nnz), "the largest batch"},
+         drps_batch_plain_bound(i->max_batch_samples, i->max_batch_nnz, drps_plan_numbers_each(i)),
+         "the largest batch"},
         {"nnz", i->nnz, 0, count_most(i->samples, entries), "samples and rows"},
         {"test_nnz", i->test_nnz, 0, count_most(i->test_samples, entries), "samples and rows"},
         {"test_unseen", i->test_unseen, 0, COUNT_MOST, "memory"},
@@ -356,6 +358,8 @@ static int check_net(const struct drps_plan_info *i, const char *path, struct dr
     const uint32_t common = drps_plan_common_rows(i);
     struct drps_err why = DRPS_ERR_INIT;
     struct drps_layers net = {.n = 0};
+    if (!i->net[0] && i->numbers)
+        return drps_err_set(err, DRPS_E_CORRUPT, "%s: numbers by place, and no net", path);
     if (!i->net[0] && !due && common > 1)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: an intercept of %u rows", path, common);
     if (!i->net[0] && !due)
@@ -367,7 +371,8 @@ static int check_net(const struct drps_plan_info *i, const char *path, struct dr
         return drps_err_set(err, DRPS_E_CORRUPT, "%s: %s", path, why.text);
     if (net.factors == i->factors && i->dim == 1 + i->factors &&
         common == drps_layers_rows(&net, i->dim) &&
-        (i->field_count > 0) == drps_layers_take_fields(&net))
+        (i->field_count > 0) == drps_layers_take_fields(&net) &&
+        (!i->numbers || (net.has_fields && !net.has_features)))
         return drps_plan_check_sequences(&i->sequences, &net, i->field_count, i->format, path, err);
     return drps_err_set(err, DRPS_E_CORRUPT,
                         "%s: %u factors, %u floats a row, %u rows and %u fields for a net of %u "
@@ -472,7 +477,17 @@ const struct drps_algorithm *drps_plan_algorithm(const struct drps_plan_info *in
 
 int drps_plan_reads_names(const struct drps_plan_info *info)
 {
-    return info->hashing.bits ? info->fields_n > 0 : info->string_names;
+    return info->hashing.bits || info->numbers ? info->fields_n > 0 : info->string_names;
+}
+
+uint32_t drps_plan_entry_fields(const struct drps_plan_info *info)
+{
+    return info->numbers ? 0 : info->field_count;
+}
+
+uint32_t drps_plan_numbers_each(const struct drps_plan_info *info)
+{
+    return info->numbers ? info->field_count : 0;
 }
 
 uint32_t drps_plan_row_fields(const struct drps_plan_info *info)
@@ -568,10 +583,14 @@ int drps_plan_check_batch(const struct drps_plan_info *info, const struct drps_b
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "lane %u of a stratum, " DRPS_FILE_MANIFEST " says %llu lanes", b->lane,
                             (unsigned long long)info->lanes);
-    if (b->nnz && b->field_count != info->field_count)
+    if (b->nnz && b->field_count != drps_plan_entry_fields(info))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "entries of %u fields, " DRPS_FILE_MANIFEST " says %u", b->field_count,
-                            info->field_count);
+                            drps_plan_entry_fields(info));
+    if (b->samples && b->numbers.each != drps_plan_numbers_each(info))
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "samples of %u numbers, " DRPS_FILE_MANIFEST " says %u",
+                            b->numbers.each, drps_plan_numbers_each(info));
     if (b->hand_over && !drps_plan_circulates(info))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "it hands rows over in a plan where none circulate");

@@ -26,8 +26,8 @@ enum { SPOOL_BUCKETS = 32 };
  * eighth together. */
 enum { SPOOL_TRAIN_SHARE = 10, SPOOL_TEST_SHARE = 40 };
 
-/* n is below SPOOL_ENTRIES_MOST. */
-enum { SPOOL_ENTRIES_MOST = 1 << 28 };
+/* n is below SPOOL_ENTRIES_MOST, and so are numbers_bytes. */
+enum { SPOOL_ENTRIES_MOST = 1 << 27 };
 struct spool_sample {
     uint64_t order;
     float label;
@@ -37,7 +37,13 @@ struct spool_sample {
     uint32_t *ids;          /* [n] */
     const float *values;    /* [n], or NULL: all 1 */
     const uint16_t *fields; /* [n], or NULL: entries have none */
+    const void *numbers;    /* [numbers_bytes] of a sample that has numbers by place, packed
+                               (codec/drps_dense.h), and one entry, without a field; else NULL */
+    uint32_t numbers_bytes; /* a multiple of four */
 };
+
+/* Unpack the numbers of a sample. Returns 1, or 0: there are not `each` of them. */
+int drps_spool_numbers(const struct spool_sample *sample, uint32_t each, float *out);
 
 struct spool;
 

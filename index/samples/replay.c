@@ -19,6 +19,10 @@ struct replaying {
     struct drps_walk batches; /* own */
     uint32_t *ids;            /* own: of a sample */
     size_t ids_cap;
+    float *numbers; /* own: of a sample, plain, and packed with room to do it in */
+    unsigned char *packed;
+    uint8_t *levels;
+    size_t numbers_cap, packed_cap, levels_cap;
 };
 
 /* Returns a label as the data had it. */
@@ -31,6 +35,22 @@ static float label_of(const struct drps_plan_info *info, float stored)
 static int is_drawn(const struct replaying *r, uint64_t number)
 {
     return drps_unit_double(drps_rng_at(r->seed ^ REPLAY_STREAM, number)) < r->share;
+}
+
+static int pack_numbers(struct replaying *r, const struct drps_batch *b, size_t s,
+                        struct spool_sample *sample, struct drps_err *err)
+{
+    const uint32_t each = b->numbers.each;
+    if (!each) return 0;
+    if (drps_array_reserve(&r->numbers, &r->numbers_cap, each, sizeof(*r->numbers)) ||
+        drps_array_reserve(&r->levels, &r->levels_cap, each, 1) ||
+        drps_array_reserve(&r->packed, &r->packed_cap, (size_t)drps_dense_bound(each), 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample of %u numbers", each);
+    drps_dense_floats(&b->numbers, s * (size_t)each, each, r->numbers);
+    sample->numbers = r->packed;
+    sample->numbers_bytes =
+        (uint32_t)drps_dense_pack_floats(r->numbers, each, r->levels, r->packed);
+    return 0;
 }
 
 static int replay_sample(struct replaying *r, const struct drps_batch *b, const uint32_t *rows,
@@ -48,7 +68,8 @@ static int replay_sample(struct replaying *r, const struct drps_batch *b, const 
     for (size_t j = 0; j < n; j++)
         r->ids[j] = rows[drps_batch_local(b, first + j)];
     sample.ids = r->ids;
-    return r->visit(r->ctx, &sample, err);
+    const int rc = pack_numbers(r, b, s, &sample, err);
+    return rc < 0 ? rc : r->visit(r->ctx, &sample, err);
 }
 
 static int replay_batch(struct replaying *r, uint64_t step, struct drps_err *err)
@@ -78,5 +99,8 @@ int drps_replay(const struct drps_plan *plan, double share, uint64_t seed, drps_
         rc = replay_batch(&r, t, err);
     drps_walk_close(&r.batches);
     free(r.ids);
+    free(r.numbers);
+    free(r.packed);
+    free(r.levels);
     return rc;
 }

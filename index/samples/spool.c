@@ -11,18 +11,21 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_endian.h"
+#include "index/plan/codec/drps_dense.h"
 #include "index/samples/bucket.h"
 
 /* A sample: order u64 | label f32 | n u32 (top bits: what follows: values; a weight that is not 1;
- * fields) | ids u32[n] | values f32[n] | fields u16[n], to a multiple of four bytes | weight f32.
- */
+ * fields; numbers) | ids u32[n] | values f32[n] | fields u16[n], to a multiple of four bytes |
+ * weight f32 | owner u32. Where numbers follow there is one entry, and in place of n the bytes of
+ * the numbers, which lie behind ids and values. */
 enum { HEAD_BYTES = 16, BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
 enum { SLACK = 16, AHEAD = 8, SOON = 2, DIGIT_BITS = 11, REQUESTED_MOST = 256 };
 #define HAS_VALUES 0x80000000u
 #define HAS_WEIGHT 0x40000000u
 #define HAS_FIELDS 0x20000000u
 #define HAS_OWNER 0x10000000u
-_Static_assert(SPOOL_ENTRIES_MOST == HAS_OWNER, "flags lie above the number of entries");
+#define HAS_NUMBERS 0x08000000u
+_Static_assert(SPOOL_ENTRIES_MOST == HAS_NUMBERS, "flags lie above the number of entries");
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
 /* A sample's order, and where it lies in a bucket. */
@@ -92,6 +95,12 @@ void drps_spool_close(struct spool *s)
     free(s);
 }
 
+int drps_spool_numbers(const struct spool_sample *sample, uint32_t each, float *out)
+{
+    return sample->numbers &&
+           drps_dense_unpack_floats(sample->numbers, sample->numbers_bytes, each, out);
+}
+
 static int has_weight(const struct spool_sample *sample)
 {
     return sample->weight != 1;
@@ -104,7 +113,8 @@ static void encode_head(const struct spool_sample *sample, void *head)
     memcpy(&label, &sample->label, sizeof(label));
     drps_put_u64(at, sample->order);
     drps_put_u32(at + 8, label);
-    drps_put_u32(at + 12, sample->n | (sample->values ? HAS_VALUES : 0) |
+    drps_put_u32(at + 12, (sample->numbers ? sample->numbers_bytes | HAS_NUMBERS : sample->n) |
+                              (sample->values ? HAS_VALUES : 0) |
                               (has_weight(sample) ? HAS_WEIGHT : 0) |
                               (sample->fields ? HAS_FIELDS : 0) | (sample->owner ? HAS_OWNER : 0));
 }
@@ -128,6 +138,8 @@ static int add_in_parts(struct spool *s, struct bucket *b, const struct spool_sa
     if (rc == 0 && sample->values)
         rc =
             drps_bucket_put(&s->store, b, sample->values, sample->n * sizeof(*sample->values), err);
+    if (rc == 0 && sample->numbers)
+        rc = drps_bucket_put(&s->store, b, sample->numbers, sample->numbers_bytes, err);
     if (rc == 0 && sample->fields)
         rc =
             drps_bucket_put(&s->store, b, sample->fields, sample->n * sizeof(*sample->fields), err);
@@ -157,7 +169,7 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     struct bucket *b = &s->buckets[number];
 
     b->samples++;
-    if (HEAD_BYTES + 3 * each + sizeof(float) + sizeof(uint32_t) >
+    if (HEAD_BYTES + 3 * each + sample->numbers_bytes + sizeof(float) + sizeof(uint32_t) >
         BUCKET_BUFFER_BYTES - b->buffered)
         return add_in_parts(s, b, sample, err);
     char *to = bucket_tail(b);
@@ -167,6 +179,8 @@ int drps_spool_add(struct spool *s, const struct spool_sample *sample, struct dr
     to += each;
     if (each && sample->values) memcpy(to, sample->values, each);
     if (sample->values) to += each;
+    if (sample->numbers) memcpy(to, sample->numbers, sample->numbers_bytes);
+    if (sample->numbers) to += sample->numbers_bytes;
     if (sample->fields) to += put_fields(sample, to);
     if (has_weight(sample)) {
         memcpy(to, &sample->weight, sizeof(sample->weight));
@@ -205,8 +219,8 @@ int drps_spool_finish(struct spool *s, struct drps_err *err)
 static size_t sample_bytes(const char *head)
 {
     const uint32_t n = drps_get_u32(head + 12);
-    const size_t entries = n & (SPOOL_ENTRIES_MOST - 1);
-    return HEAD_BYTES + entries * (n & HAS_VALUES ? 8 : 4) +
+    const size_t low = n & (SPOOL_ENTRIES_MOST - 1), entries = n & HAS_NUMBERS ? 1 : low;
+    return HEAD_BYTES + entries * (n & HAS_VALUES ? 8 : 4) + (n & HAS_NUMBERS ? low : 0) +
            (n & HAS_FIELDS ? fields_bytes(entries) : 0) + (n & HAS_WEIGHT ? 4 : 0) +
            (n & HAS_OWNER ? 4 : 0);
 }
@@ -221,11 +235,15 @@ static size_t sample_decode(char *data, size_t room, struct spool_sample *sample
     if (bytes > room) return 0;
     sample->order = drps_get_u64(data);
     memcpy(&sample->label, &label, sizeof(label));
-    sample->n = n & (SPOOL_ENTRIES_MOST - 1);
+    const uint32_t low = n & (SPOOL_ENTRIES_MOST - 1);
+    sample->n = n & HAS_NUMBERS ? 1 : low;
     sample->ids = (uint32_t *)(void *)(data + HEAD_BYTES);
     const uint32_t *end = sample->ids + sample->n;
     sample->values = n & HAS_VALUES ? (const float *)(const void *)end : NULL;
     if (n & HAS_VALUES) end += sample->n;
+    sample->numbers = n & HAS_NUMBERS ? end : NULL;
+    sample->numbers_bytes = n & HAS_NUMBERS ? low : 0;
+    end += sample->numbers_bytes / sizeof(*end);
     sample->fields = n & HAS_FIELDS ? (const uint16_t *)(const void *)end : NULL;
     sample->weight = 1;
     sample->owner = 0;

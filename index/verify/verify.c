@@ -195,8 +195,8 @@ static int belongs(struct whole *w, const struct drps_plan *part, struct drps_er
         (info->ranks.first_row != w->parts.rows && !w->missing) ||
         strcmp(info->algo, whole->algo) != 0 || strcmp(info->expression, whole->expression) != 0 ||
         strcmp(info->net, whole->net) != 0 || info->dim != whole->dim ||
-        info->field_count != whole->field_count || info->normalized != whole->normalized ||
-        info->row_bytes != whole->row_bytes)
+        info->field_count != whole->field_count || info->numbers != whole->numbers ||
+        info->normalized != whole->normalized || info->row_bytes != whole->row_bytes)
         return drps_err_set(err, DRPS_E_CORRUPT, "%s is the part of another plan", part->dir);
     raise(&w->most.batches, info->batches);
     raise(&w->most.eval_batches, info->eval_batches);

@@ -37,6 +37,13 @@ static int all_finite(const float *x, size_t n)
     return finite;
 }
 
+static int numbers_are_finite(const struct drps_batch *b)
+{
+    const struct drps_dense *d = &b->numbers;
+    if (d->floats) return all_finite(d->floats, b->samples * (size_t)d->each);
+    return all_finite(d->levels, d->levels_n);
+}
+
 static int labels_fit(const struct drps_plan_info *info, const struct drps_batch *b)
 {
     const float classes = (float)drps_classes_count(info->classes); /* of nets not the dim */
@@ -134,9 +141,14 @@ static int check_body(const struct drps_plan_info *info, struct verify_bodies *v
                                                    : "no number");
     if (b->weights && !(info->weights.most > 0))
         return drps_err_set(err, DRPS_E_CORRUPT, "weights in a plan without");
-    if (b->nnz && b->field_count != info->field_count)
+    if (b->nnz && b->field_count != drps_plan_entry_fields(info))
         return drps_err_set(err, DRPS_E_CORRUPT, "entries of %u fields, where the plan has %u",
-                            b->field_count, info->field_count);
+                            b->field_count, drps_plan_entry_fields(info));
+    if (b->samples && b->numbers.each != drps_plan_numbers_each(info))
+        return drps_err_set(err, DRPS_E_CORRUPT, "samples of %u numbers, where the plan has %u",
+                            b->numbers.each, drps_plan_numbers_each(info));
+    if (!numbers_are_finite(b))
+        return drps_err_set(err, DRPS_E_CORRUPT, "a number of a sample is none");
     if (info->negatives.each && !roles_fit(b))
         return drps_err_set(err, DRPS_E_CORRUPT,
                             "a sample is not a user, an item and what is drawn against it");

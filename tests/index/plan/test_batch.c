@@ -603,6 +603,159 @@ static void test_batch_unpack_survives_damage(void **state)
     free(data);
 }
 
+/* Two samples of three numbers each, and one entry each of row 4. */
+static const uint8_t number_bytes[] = {0, 2, 0, 1, 0, 0};
+static const float number_levels[] = {0, 0.5f, 1};
+static const uint16_t one_row[] = {4, 4};
+static const struct drps_batch with_numbers = {
+    .samples = 2,
+    .rows = 5,
+    .nnz = 2,
+    .labels = labels,
+    .per_sample = 1,
+    .local16 = one_row,
+    .numbers = {.each = 3, .levels_n = 3, .bytes = number_bytes, .levels = number_levels}};
+
+/* What follows the labels: the indices, head and levels of the numbers, and these. */
+static void test_batch_numbers_golden_bytes(void **state)
+{
+    static const unsigned char want[] = {
+        4, 0, 4, 0, 0, 0, 0, 0,                                  /* indices, padded */
+        3, 0, 0, 0, 3, 0, 0, 0,    0, 0, 0,    0,    0, 0, 0, 0, /* each, levels */
+        0, 0, 0, 0, 0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f, 0, 0, 0, 0, /* 0 0.5 1, padded */
+        0, 2, 0, 1, 0, 0, 0, 0,                                  /* levels of numbers, padded */
+    };
+    size_t bytes;
+    unsigned char *data = flatten(&with_numbers, &bytes);
+    (void)state;
+    assert_int_equal(bytes, DRPS_BATCH_HEAD_BYTES + 8 + sizeof(want));
+    assert_int_equal(drps_get_u32(data + 16), DRPS_BATCH_UNIFORM | DRPS_BATCH_NUMBERS);
+    assert_memory_equal(data + DRPS_BATCH_HEAD_BYTES + 8, want, sizeof(want));
+    free(data);
+}
+
+static void check_numbers(const struct drps_batch *b)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_batch back;
+    size_t bytes;
+    unsigned char *data = flatten(b, &bytes);
+    assert_true(bytes <= drps_batch_plain_bound(b->samples, b->nnz, b->numbers.each));
+    if (drps_batch_decode(data, bytes, &back, &err)) fail_msg("%s", err.text);
+    assert_int_equal(back.numbers.each, b->numbers.each);
+    for (size_t i = 0; i < b->samples * b->numbers.each; i++)
+        assert_true(drps_dense_number(&back.numbers, i) == drps_dense_number(&b->numbers, i));
+    check_packed(b, data, bytes);
+    free(data);
+}
+
+/* Numbers of levels and others, with few and many zeros, with indices of either width. */
+static void test_batch_numbers_come_back(void **state)
+{
+    enum { SAMPLES = 5, EACH = 200, N = SAMPLES * EACH };
+    static float floats[N];
+    static uint8_t bytes[N];
+    float many[SAMPLES] = {0}, levels[DRPS_DENSE_LEVELS];
+    const uint16_t narrow[SAMPLES] = {7, 7, 7, 7, 7};
+    const uint32_t wide[SAMPLES] = {70000, 70000, 70000, 70000, 70000};
+    (void)state;
+    check_numbers(&with_numbers);
+    for (int is_wide = 0; is_wide < 2; is_wide++)
+        for (unsigned one_in = 1; one_in < 40; one_in += 12)
+            for (int few = 0; few < 2; few++) {
+                struct drps_batch b = {.samples = SAMPLES,
+                                       .rows = is_wide ? 70001 : 8,
+                                       .nnz = SAMPLES,
+                                       .labels = many,
+                                       .per_sample = 1,
+                                       .local16 = is_wide ? NULL : narrow,
+                                       .local32 = is_wide ? wide : NULL};
+                for (size_t i = 0; i < N; i++)
+                    floats[i] = i % one_in ? 0 : (float)(few ? i % 200 : i) / 3;
+                b.numbers = (struct drps_dense){.each = EACH, .floats = floats};
+                if (few)
+                    b.numbers =
+                        (struct drps_dense){.each = EACH,
+                                            .levels_n = drps_dense_levels(floats, N, bytes, levels),
+                                            .bytes = bytes,
+                                            .levels = levels};
+                check_numbers(&b);
+            }
+}
+
+/* Every bit flipped, every shorter record: an error, or numbers that are there. */
+static void test_batch_numbers_survive_damage(void **state)
+{
+    static const float sparse[64] = {[3] = 1, [40] = 2};
+    struct drps_batch back, b = with_numbers;
+    _Alignas(8) unsigned char room[512];
+    size_t bytes, got, sum = 0;
+    (void)state;
+    b.numbers = (struct drps_dense){.each = 32, .floats = sparse};
+    unsigned char *data = flatten_packed(&b, &bytes);
+    assert_true(bytes < 2 * 32 * sizeof(float)); /* zeros are left out */
+    for (size_t n = 0; n < bytes; n++)
+        for (int bit = 0; bit < 8; bit++) {
+            unsigned char *copy = malloc(bytes), *exact = malloc(n + 1);
+            assert_true(copy && exact);
+            memcpy(copy, data, bytes);
+            memcpy(exact, data, n);
+            assert_int_equal(drps_batch_unpack(exact, n, room, sizeof(room), &got, NULL),
+                             DRPS_E_CORRUPT);
+            copy[n] ^= (unsigned char)(1 << bit);
+            int rc = drps_batch_unpack(copy, bytes, room, sizeof(room), &got, NULL);
+            assert_true(rc == 0 ? got <= sizeof(room) : rc == DRPS_E_CORRUPT && !got);
+            if (rc == 0) rc = drps_batch_decode_unpacked(room, got, &back, NULL);
+            for (size_t i = 0; rc == 0 && i < back.samples * back.numbers.each; i++)
+                sum += drps_dense_number(&back.numbers, i) != 0; /* read it */
+            free(copy);
+            free(exact);
+        }
+    assert_true(sum > 0);
+    free(data);
+}
+
+/* A level that there is not, in a plain record; numbers beside fields; wide indices in a packed one
+ * without numbers. */
+static void test_batch_numbers_are_checked(void **state)
+{
+    struct drps_batch back;
+    size_t bytes, got;
+    _Alignas(8) unsigned char room[512];
+    (void)state;
+    unsigned char *data = flatten(&with_numbers, &bytes);
+    data[bytes - 8] = 3;
+    assert_int_equal(drps_batch_decode(data, bytes, &back, NULL), DRPS_E_CORRUPT);
+    free(data);
+    data = flatten_packed(&with_numbers, &bytes);
+    data[bytes - 8] = 3;
+    assert_int_equal(drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL),
+                     DRPS_E_CORRUPT);
+    free(data);
+    const uint32_t flags[] = {DRPS_BATCH_FIELDS, DRPS_BATCH_MATRIX};
+    for (size_t i = 0; i < 2; i++) {
+        data = flatten_packed(&with_numbers, &bytes);
+        drps_put_u32(data + 16, drps_get_u32(data + 16) | flags[i]);
+        assert_int_equal(drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL),
+                         DRPS_E_CORRUPT);
+        free(data);
+    }
+    const uint32_t far[] = {4, 5};
+    struct drps_batch wide = with_numbers;
+    wide.local16 = NULL;
+    wide.local32 = far;
+    data = flatten_packed(&wide, &bytes); /* row 5 of 5 */
+    assert_int_equal(drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL),
+                     DRPS_E_CORRUPT);
+    free(data);
+    wide.rows = 6;
+    wide.numbers.each = 0;
+    data = flatten_packed(&wide, &bytes);
+    assert_int_equal(drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL),
+                     DRPS_E_CORRUPT);
+    free(data);
+}
+
 /* Vector instructions unpack as both ways without them do, from memory of exactly the packed bytes.
  */
 static void test_batch_pack16(void **state)
@@ -658,6 +811,10 @@ int main(void)
         cmocka_unit_test(test_batch_weights_are_finite_and_above_zero),
         cmocka_unit_test(test_batch_every_shape_comes_back),
         cmocka_unit_test(test_batch_packed_golden_bytes),
+        cmocka_unit_test(test_batch_numbers_golden_bytes),
+        cmocka_unit_test(test_batch_numbers_come_back),
+        cmocka_unit_test(test_batch_numbers_survive_damage),
+        cmocka_unit_test(test_batch_numbers_are_checked),
         cmocka_unit_test(test_batch_unpack_checks_indices),
         cmocka_unit_test(test_batch_unpack_survives_damage),
         cmocka_unit_test(test_batch_pack16),

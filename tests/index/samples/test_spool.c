@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
+#include "index/plan/codec/drps_dense.h"
 #include "index/samples/drps_spool.h"
 #include "support/fault_io.h"
 #include "support/scratch.h"
@@ -70,6 +71,43 @@ static uint16_t field_of(uint32_t i, uint32_t j)
     return (uint16_t)(i * 7 + j);
 }
 
+/* A sample of one feature has numbers by place now and then, some of them many. */
+static uint32_t numbers_of(uint32_t i, uint32_t n)
+{
+    return n != 1 ? 0 : i % 3 ? 0 : i % 41 ? 1 + i % 50 : 100000;
+}
+
+static float number_of(uint32_t i, uint32_t k)
+{
+    return (i + k) % 4 ? 0 : (float)(i + k);
+}
+
+static unsigned char *pack(uint32_t i, uint32_t each, size_t *bytes_out)
+{
+    float *numbers = malloc(each * sizeof(*numbers));
+    unsigned char *packed = malloc((size_t)drps_dense_bound(each));
+    uint8_t *room = malloc(each);
+    assert_true(numbers && packed && room);
+    for (uint32_t k = 0; k < each; k++)
+        numbers[k] = number_of(i, k);
+    *bytes_out = drps_dense_pack_floats(numbers, each, room, packed);
+    free(numbers);
+    free(room);
+    return packed;
+}
+
+static void check_numbers(const struct spool_sample *sample, uint32_t i, uint32_t each)
+{
+    float *numbers = malloc((each + 1) * sizeof(*numbers));
+    assert_non_null(numbers);
+    assert_int_equal(sample->numbers != NULL, each > 0);
+    assert_int_equal(drps_spool_numbers(sample, each ? each : 1, numbers), each > 0);
+    if (each) assert_int_equal(drps_spool_numbers(sample, each + 1, numbers), 0);
+    for (uint32_t k = 0; k < each; k++)
+        assert_true(numbers[k] == number_of(i, k));
+    free(numbers);
+}
+
 static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t n,
                struct drps_err *err)
 {
@@ -92,7 +130,13 @@ static int add(struct spool *s, const struct shape *shape, uint32_t i, uint32_t 
                                   .ids = ids,
                                   .values = has_values(i) ? values : NULL,
                                   .fields = has_fields(i) ? fields : NULL};
+    const uint32_t each = numbers_of(i, n);
+    size_t bytes = 0;
+    unsigned char *packed = each ? pack(i, each, &bytes) : NULL;
+    sample.numbers = packed;
+    sample.numbers_bytes = (uint32_t)bytes;
     int rc = drps_spool_add(s, &sample, err);
+    free(packed);
     free(ids);
     free(values);
     free(fields);
@@ -122,6 +166,7 @@ static int look(void *ctx, struct spool_sample *sample, struct drps_err *err)
     assert_true(sample->weight == weight_of(i));
     assert_int_equal(sample->owner, owner_of(i));
     assert_int_equal(sample->fields != NULL, has_fields(i));
+    check_numbers(sample, i, numbers_of(i, sample->n));
     for (uint32_t j = 0; j < sample->n; j++) {
         if (sample->ids[j] != id_of(i, j) + seen->add)
             fail_msg("sample %u entry %u: id %u, expected %u", i, j, sample->ids[j],
