@@ -45,6 +45,42 @@ static void sum_weights(const struct pass *p, const struct drps_layer *y)
     }
 }
 
+/* How many of a sample's numbers by place a layer of `width` reads. */
+static size_t places_of(const struct pass *p, size_t width)
+{
+    return p->b->numbers.each < width ? p->b->numbers.each : width;
+}
+
+static void copy_numbers(const struct pass *p, const struct drps_layer *y)
+{
+    const size_t width = width_of(y), each = p->b->numbers.each;
+    float *out = out_of(p, y);
+    for (size_t s = 0; s < p->n; s++, out += width)
+        drps_dense_floats(&p->b->numbers, (p->first + s) * each, places_of(p, width), out);
+}
+
+/* Copy n numbers to a channel of as many pixels, whose channels lie beside each other. */
+static void copy_channel(const struct drps_dense *d, size_t first, size_t n, size_t channels,
+                         float *restrict out)
+{
+    if (d->floats)
+        for (size_t i = 0; i < n; i++)
+            out[i * channels] = d->floats[first + i];
+    else
+        for (size_t i = 0; i < n; i++)
+            out[i * channels] = d->levels[d->bytes[first + i]];
+}
+
+static void copy_pixels(const struct pass *p, const struct drps_layer *y)
+{
+    const size_t width = width_of(y), each = p->b->numbers.each, most = places_of(p, width);
+    float *out = out_of(p, y);
+    for (size_t s = 0; s < p->n; s++, out += width)
+        for (size_t c = 0; (c + 1) * y->parts <= most; c++)
+            copy_channel(&p->b->numbers, (p->first + s) * each + c * y->parts, y->parts, y->each,
+                         out + c);
+}
+
 static void sum_numbers(const struct pass *p, const struct drps_layer *y)
 {
     const size_t width = width_of(y);
@@ -229,10 +265,10 @@ static void layer(const struct pass *p, const struct drps_layer *y)
         sum_weights(p, y);
         break;
     case DRPS_LAYER_NUMBERS:
-        sum_numbers(p, y);
+        p->b->numbers.each ? copy_numbers(p, y) : sum_numbers(p, y);
         break;
     case DRPS_LAYER_IMAGE:
-        sum_pixels(p, y);
+        p->b->numbers.each ? copy_pixels(p, y) : sum_pixels(p, y);
         break;
     case DRPS_LAYER_CONV:
         drps_layers_conv(p, y);

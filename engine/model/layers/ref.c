@@ -12,6 +12,7 @@ struct sample {
     const struct drps_layers *l;
     const struct drps_batch *b;
     const float *params;
+    size_t number;     /* in the batch */
     size_t begin, end; /* its entries */
     int begins;        /* a sequence, as far as the twin knows */
     /* [l->width] each: its floats, and of lstm c; and those of the sample before. */
@@ -48,7 +49,9 @@ static double of_entries(const struct sample *x, long field, size_t k)
 
 static double number(const struct sample *x, long field)
 {
+    const struct drps_dense *d = &x->b->numbers;
     double total = 0;
+    if (d->each) return (double)drps_dense_number(d, x->number * d->each + (size_t)field);
     for (size_t j = x->begin; j < x->end; j++)
         if (field == (x->b->fields ? x->b->fields[j] : 0))
             total += (double)drps_batch_value(x->b, j);
@@ -262,6 +265,7 @@ static void compute(struct sample *x, size_t s)
     x->c_before = x->c;
     x->floats = floats;
     x->c = c;
+    x->number = s;
     x->begin = drps_batch_start(x->b, s);
     x->end = drps_batch_start(x->b, s + 1);
     for (size_t k = 0; k < x->l->n; k++) {

@@ -527,6 +527,69 @@ static void test_layers_scores_do_not_depend_on_the_chunk(void **state)
         }
 }
 
+/* ---- Numbers by place ---- */
+
+/* Has all entries of fields be numbers, which are then those of levels, if they are few. */
+static struct drps_dense numbers_of(const struct drps_batch *b, int levels, float *numbers,
+                                    uint8_t *bytes, float *list)
+{
+    const uint32_t each = b->field_count;
+    for (size_t s = 0; s < b->samples; s++) {
+        memset(numbers + s * each, 0, each * sizeof(*numbers));
+        for (size_t j = drps_batch_start(b, s); j < drps_batch_start(b, s + 1); j++)
+            numbers[s * each + b->fields[j]] += drps_batch_value(b, j);
+    }
+    if (!levels) return (struct drps_dense){.each = each, .floats = numbers};
+    const uint32_t n = drps_dense_levels(numbers, b->samples * each, bytes, list);
+    assert_true(n > 1);
+    return (struct drps_dense){.each = each, .levels_n = n, .bytes = bytes, .levels = list};
+}
+
+/* Nets that read numbers alone, of some fields or all. */
+static const struct net of_numbers[] = {
+    {"numbers", "x = numbers 7\nh = full 5 x\nh = tanh h\nscore = full classes h", 9, 3},
+    {"images", "x = image 3 4 5\nh = conv 4 3 1 1 x\nh = pool 2 2 h\nscore = full 1 h", 60, 1},
+    {"both", "x = image 1 3 3\ny = numbers 12\nj = join x y\nscore = full 1 j", 12, 1},
+    {"channels", "x = image channels 3 2\nh = conv 2 2 1 0 x\nscore = full 1 h", 24, 1},
+};
+
+/* Scores and gradients are those of entries with fields, to the bit, and the twin's scores. */
+static void test_layers_numbers_by_place(void **state)
+{
+    enum { SAMPLES = 30, EACH = 60 };
+    static float numbers[SAMPLES * EACH], list[DRPS_DENSE_LEVELS];
+    static uint8_t bytes[SAMPLES * EACH];
+    (void)state;
+    for (size_t i = 0; i < sizeof(of_numbers) / sizeof(*of_numbers); i++)
+        for (int levels = 0; levels < 2; levels++) {
+            float scores[SAMPLES * 3], again[SAMPLES * 3], first[SAMPLES * 3];
+            struct set t;
+            make(&t, &of_numbers[i], SAMPLES, STARTS | VALUED);
+            const size_t n = t.floats * sizeof(float), m = SAMPLES * t.l.outputs;
+            float *grads = must(malloc(n));
+            both(&t, &off, 3, SAMPLES);
+            memcpy(scores, t.scores, m * sizeof(float));
+            memcpy(grads, t.grads, n);
+            memset(t.grads, 0, n);
+            memset(t.scores, 0, m * sizeof(float));
+            for (size_t k = 0; k < m; k++)
+                first[k] = (float)drps_layers_score_ref(&t.l, &t.b, k / t.l.outputs,
+                                                        k % t.l.outputs, t.params);
+            t.b.numbers = numbers_of(&t.b, levels, numbers, bytes, list);
+            t.b.fields = NULL;
+            both(&t, &off, 3, SAMPLES);
+            if (memcmp(scores, t.scores, m * sizeof(float)) || memcmp(grads, t.grads, n))
+                fail_msg("%s, levels %d: other scores or gradients", of_numbers[i].name, levels);
+            for (size_t k = 0; k < m; k++)
+                again[k] = (float)drps_layers_score_ref(&t.l, &t.b, k / t.l.outputs,
+                                                        k % t.l.outputs, t.params);
+            for (size_t k = 0; k < m; k++) /* sums of several entries are rounded to a float */
+                assert_float_equal(first[k], again[k], 1e-5f);
+            free(grads);
+            drop(&t);
+        }
+}
+
 /* Expects that gradients are `times` those of `once`, and what was there before. */
 static void check_times(const struct net *net, const struct set *t, const float *once, float times,
                         float before)
@@ -999,6 +1062,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_layers_scores_match_the_twin),
         cmocka_unit_test(test_layers_gradients_match_finite_differences),
         cmocka_unit_test(test_layers_scores_do_not_depend_on_the_chunk),
+        cmocka_unit_test(test_layers_numbers_by_place),
         cmocka_unit_test(test_layers_gradients_of_ranges_add_up),
         cmocka_unit_test(test_layers_vectors_make_the_gradient),
         cmocka_unit_test(test_layers_sequences_stay_whole),
