@@ -23,7 +23,8 @@
  *   linear         [1][1]   the sum of x times the features' weights
  *   numbers N      [1][N]   of each of the first N fields the sum of x
  *   image C H W    [H W][C]  the same of the first C H W fields, where field c H W + y W + x is
- *                            channel c of the pixel in row y, column x
+ *                            channel c of the pixel in row y, column x; C may be `channels`: as
+ *                            many as the fields make
  *   full N a       [1][N]   W a + b
  *   conv N K S P a [H' W'][N]  of an image of H x W pixels with a border of P zeros around it: each
  *                  K x K pixels, in steps of S, through `full N`; H' = (H + 2P - K) / S + 1,
@@ -65,7 +66,7 @@ enum {
     DRPS_LAYERS_MOST = 64,
     DRPS_LAYER_INPUTS = 8,
     DRPS_LAYER_NUMBERS_MOST = 4,    /* whole numbers behind a layer's name */
-    DRPS_LAYER_WIDTH = 1 << 19,     /* floats of a layer, at most */
+    DRPS_LAYER_WIDTH = 1 << 19,     /* floats of a layer, at most, but of `numbers` and `image` */
     DRPS_LAYERS_FLOATS = 256 << 20, /* parameters of all layers, at most */
     DRPS_LAYERS_WIDTH = 1 << 22,    /* floats of all layers for a sample, at most */
     DRPS_LAYERS_DIM = 256,          /* floats of a row where no layer says it */
@@ -98,6 +99,11 @@ enum { DRPS_LAYER_KINDS = DRPS_LAYER_POOL + 1 };
 /* What the field of a sample's first entry says where a net has sequences. */
 enum drps_sequence_mark { DRPS_SEQUENCE_BEGINS, DRPS_SEQUENCE_GOES_ON, DRPS_SEQUENCE_MARKS };
 
+/* An image whose numbers lie channel by channel, each row by row. */
+struct drps_image_shape {
+    uint32_t channels, rows, columns;
+};
+
 /* One layer; inputs have smaller numbers than it. */
 struct drps_layer {
     enum drps_layer_kind kind;
@@ -105,6 +111,7 @@ struct drps_layer {
     uint8_t inputs_n;
     uint8_t input[DRPS_LAYER_INPUTS];
     uint8_t classes;                          /* of full: N is J */
+    uint8_t channels;                         /* of image: C is what the data has */
     uint32_t number[DRPS_LAYER_NUMBERS_MOST]; /* as the text has them: K or N; C, H, W; and so on */
     float probability;                        /* P of dropout */
     /* After drps_layers_shape(): */
@@ -163,9 +170,13 @@ DRPS_MUST_CHECK
 int drps_layers_shape(struct drps_layers *l, uint32_t fields, uint32_t outputs,
                       struct drps_err *err);
 
-/* Returns how many numbers of a sample the layers `numbers` and `image` read: those of the fields
- * below it. 0: there is no such layer. */
-uint64_t drps_layers_numbers(const struct drps_layers *l);
+/* Returns how many numbers of a sample the layers `numbers` and `image` read, of data that has as
+ * many fields at least: those of the fields below it. 0: there is no such layer. */
+uint64_t drps_layers_numbers(const struct drps_layers *l, uint32_t fields);
+
+/* Returns the shape of the first `image`, where channels are 0 if the data says how many there are.
+ * All 0: there is no such layer. */
+struct drps_image_shape drps_layers_image(const struct drps_layers *l);
 
 /* Returns how many rows of `dim` floats, the first of a batch, hold the net's parameters. */
 uint32_t drps_layers_rows(const struct drps_layers *l, uint32_t dim);

@@ -92,10 +92,9 @@ static const struct net {
      "h = dropout 0.5 h\n"
      "score = full classes h\n"},
     {"alexnet", 0,
-     "# AlexNet: Krizhevsky et al., NIPS 2012; of one channel, in one piece, without local "
-     "response\n"
+     "# AlexNet: Krizhevsky et al., NIPS 2012; in one piece, without local response\n"
      "# normalization\n"
-     "x = image 1 224 224\n"
+     "x = image channels 224 224\n"
      "h = conv 96 11 4 2 x\n"
      "h = relu h\n"
      "h = pool 3 2 h\n"

@@ -158,7 +158,7 @@ static uint32_t whole_of(struct word w)
     uint32_t value = 0;
     for (size_t i = 0; i < w.bytes; i++) {
         if (!is_digit(w.at[i])) return 0;
-        if (value <= DRPS_LAYER_WIDTH) value = 10 * value + (uint32_t)(w.at[i] - '0');
+        if (value <= DRPS_LAYERS_WIDTH) value = 10 * value + (uint32_t)(w.at[i] - '0');
     }
     return value;
 }
@@ -177,27 +177,31 @@ static int number(struct parser *p, struct drps_layer *y)
     const char *layer = kinds[y->kind].name;
     const struct word w = next(p);
     const char *classes = y->kind == DRPS_LAYER_FULL ? " or `classes`" : "";
+    const uint32_t most = y->kind == DRPS_LAYER_NUMBERS ? DRPS_LAYERS_WIDTH : DRPS_LAYER_WIDTH;
     if (!w.bytes)
-        return wrong(p, "a number is missing behind %s; write a whole number from 1 to %d%s there",
-                     layer, DRPS_LAYER_WIDTH, classes);
+        return wrong(p, "a number is missing behind %s; write a whole number from 1 to %u%s there",
+                     layer, most, classes);
     if (y->kind == DRPS_LAYER_FULL && is(w, "classes")) {
         y->classes = 1;
         p->l->has_classes = 1;
         return 0;
     }
     y->number[0] = whole_of(w);
-    if (y->number[0] >= 1 && y->number[0] <= DRPS_LAYER_WIDTH) return 0;
-    return wrong(p, "behind %s stands `%s`; write a whole number from 1 to %d%s there", layer,
-                 show(w).text, DRPS_LAYER_WIDTH, classes);
+    if (y->number[0] >= 1 && y->number[0] <= most) return 0;
+    return wrong(p, "behind %s stands `%s`; write a whole number from 1 to %u%s there", layer,
+                 show(w).text, most, classes);
 }
 
-/* Number i of a layer that takes several. A border P may be 0. */
+/* Number i of a layer that takes several. A border P may be 0, and C what the data has. */
 static int one_of_numbers(struct parser *p, struct drps_layer *y, size_t i)
 {
     const char *layer = kinds[y->kind].name, letter = kinds[y->kind].takes[i];
     const struct word w = next(p);
     const uint32_t least = letter != 'P';
+    const char *channels = letter == 'C' ? " or `channels`" : "";
     char takes[2 * DRPS_LAYER_NUMBERS_MOST + 1] = "";
+    y->channels |= letter == 'C' && is(w, "channels");
+    if (letter == 'C' && y->channels) return 0;
     y->number[i] = whole_of(w);
     if (w.bytes && (y->number[i] || is_zero(w)) && y->number[i] >= least &&
         y->number[i] <= DRPS_LAYER_WIDTH)
@@ -205,10 +209,10 @@ static int one_of_numbers(struct parser *p, struct drps_layer *y, size_t i)
     for (size_t k = 0; kinds[y->kind].takes[k]; k++)
         (void)snprintf(takes + 2 * k, sizeof(takes) - 2 * k, " %c", kinds[y->kind].takes[k]);
     if (!w.bytes)
-        return wrong(p, "the %c of %s%s is missing; write a whole number from %u to %d there",
-                     letter, layer, takes, least, DRPS_LAYER_WIDTH);
-    return wrong(p, "the %c of %s%s is `%s`; write a whole number from %u to %d there", letter,
-                 layer, takes, show(w).text, least, DRPS_LAYER_WIDTH);
+        return wrong(p, "the %c of %s%s is missing; write a whole number from %u to %d%s there",
+                     letter, layer, takes, least, DRPS_LAYER_WIDTH, channels);
+    return wrong(p, "the %c of %s%s is `%s`; write a whole number from %u to %d%s there", letter,
+                 layer, takes, show(w).text, least, DRPS_LAYER_WIDTH, channels);
 }
 
 static int numbers(struct parser *p, struct drps_layer *y)

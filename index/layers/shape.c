@@ -25,12 +25,14 @@ static uint32_t width_of(const struct drps_layer *y)
 static int give(const struct shaper *s, struct drps_layer *y, uint64_t parts, uint64_t each)
 {
     assert(parts && each); /* parse.c lets no 0 pass */
-    if (each > DRPS_LAYER_WIDTH || parts > DRPS_LAYER_WIDTH / each)
+    const int is_data = y->kind == DRPS_LAYER_NUMBERS || y->kind == DRPS_LAYER_IMAGE;
+    const uint64_t most = is_data ? DRPS_LAYERS_WIDTH : DRPS_LAYER_WIDTH;
+    if (each > most || parts > most / each)
         return drps_err_set(s->err, DRPS_E_CONFIG,
-                            "line %u: %s gives %llu times %llu floats, and a layer can have %d; "
+                            "line %u: %s gives %llu times %llu floats, and a layer can have %llu; "
                             "make it or its inputs smaller",
                             y->line, drps_layer_name(y->kind), (unsigned long long)parts,
-                            (unsigned long long)each, DRPS_LAYER_WIDTH);
+                            (unsigned long long)each, (unsigned long long)most);
     y->parts = (uint32_t)parts;
     y->each = (uint32_t)each;
     return 0;
@@ -71,10 +73,22 @@ static int give_image(const struct shaper *s, struct drps_layer *y, uint64_t row
     return 0;
 }
 
+static int no_channels(const struct shaper *s)
+{
+    const struct drps_layer *y = s->y;
+    return drps_err_set(s->err, DRPS_E_CONFIG,
+                        "line %u: image channels %u %u, and the data has %u fields, which are no "
+                        "whole number of channels; write the rows and columns that a sample has",
+                        y->line, y->number[1], y->number[2], s->l->fields);
+}
+
 static int shape_image(const struct shaper *s, struct drps_layer *y)
 {
-    const uint64_t C = y->number[0], H = y->number[1], W = y->number[2];
+    const uint64_t H = y->number[1], W = y->number[2]; /* each below 2^20 */
     if (!s->l->fields) return no_fields(s, "take data whose numbers have fields");
+    if (y->channels && s->l->fields % (H * W)) return no_channels(s);
+    if (y->channels) y->number[0] = (uint32_t)(s->l->fields / (H * W));
+    const uint64_t C = y->number[0];
     const int rc = give_image(s, y, H, W, C);
     if (rc < 0 || C * H * W <= s->l->fields) return rc;
     return drps_err_set(s->err, DRPS_E_CONFIG,
@@ -278,14 +292,34 @@ static int place(const struct shaper *s, struct drps_layer *y)
     return 0;
 }
 
-uint64_t drps_layers_numbers(const struct drps_layers *l)
+/* How many numbers an image has, of data with at least so many fields. */
+static uint64_t image_numbers(const struct drps_layer *y, uint32_t fields)
+{
+    const uint64_t pixels = (uint64_t)y->number[1] * y->number[2];
+    if (!y->channels) return y->number[0] * pixels;
+    return fields <= pixels ? pixels : (fields + pixels - 1) / pixels * pixels;
+}
+
+struct drps_image_shape drps_layers_image(const struct drps_layers *l)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct drps_layer *y = &l->layers[i];
+        if (y->kind == DRPS_LAYER_IMAGE)
+            return (struct drps_image_shape){.channels = y->channels ? 0 : y->number[0],
+                                             .rows = y->number[1],
+                                             .columns = y->number[2]};
+    }
+    return (struct drps_image_shape){.channels = 0};
+}
+
+uint64_t drps_layers_numbers(const struct drps_layers *l, uint32_t fields)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < l->n; i++) {
         const struct drps_layer *y = &l->layers[i];
         uint64_t n = 0; /* three numbers of DRPS_LAYER_WIDTH at most have a product below 2^58 */
         if (y->kind == DRPS_LAYER_NUMBERS) n = y->number[0];
-        if (y->kind == DRPS_LAYER_IMAGE) n = (uint64_t)y->number[0] * y->number[1] * y->number[2];
+        if (y->kind == DRPS_LAYER_IMAGE) n = image_numbers(y, fields);
         if (n > most) most = n;
     }
     return most;

@@ -67,7 +67,7 @@ int drps_run_take_net(struct index_run *r, struct drps_err *err)
  * reads numbers alone, these are as many as it reads. */
 static void count_numbers(struct index_run *r)
 {
-    const uint64_t reads = drps_layers_numbers(&r->layers);
+    const uint64_t reads = drps_layers_numbers(&r->layers, r->info->field_count);
     if (r->layers.has_features || r->options.matrix || strcmp(r->parsed.format, "libffm") != 0)
         return;
     if (reads > r->info->field_count && reads <= DRPS_FIELD_MAX + 1)

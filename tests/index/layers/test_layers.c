@@ -385,7 +385,13 @@ static const struct bad {
     {"0", "x = bag 0", "line 1: behind bag stands `0`", "whole number from 1 to 524288"},
     {"524289", "x = bag 524289", "line 1: behind bag stands `524289`", "from 1 to 524288"},
     {"2^32 + 1", "x = numbers 4294967297", "line 1: behind numbers stands `4294967297`",
-     "from 1 to 524288"},
+     "from 1 to 4194304"},
+    {"5242890 numbers", "x = numbers 5242890", "line 1: behind numbers stands `5242890`",
+     "from 1 to 4194304"},
+    {"channels of another layer", "x = image 1 channels 5",
+     "line 1: the H of image C H W is `channels`", "from 1 to 524288 there"},
+    {"no channels", "x = image", "line 1: the C of image C H W is missing",
+     "from 1 to 524288 or `channels` there"},
     {"2^64 + 1", "x = bag 18446744073709551617", "line 1: behind bag stands", "from 1 to 524288"},
     {"not whole", "x = bag 4.5", "line 1: behind bag stands `4.5`", "whole number"},
     {"negative", "x = bag -4", "line 1: behind bag stands `-4`", "whole number"},
@@ -507,7 +513,15 @@ static const struct bad_shape {
     {"a large image", "x = image 3 5 7\nscore = full 1 x", 104, 1,
      "line 1: image 3 5 7 reads 105 numbers, and the data has 104 fields", "write the channels"},
     {"2^57 numbers", "x = image 524288 524288 524288\nscore = full 1 x", UINT32_MAX, 1,
-     "line 1: image gives 274877906944 times 524288 floats", "can have 524288"},
+     "line 1: image gives 274877906944 times 524288 floats", "can have 4194304"},
+    {"an image of a broken channel", "x = image channels 3 5\nscore = full 1 x", 31, 1,
+     "line 1: image channels 3 5, and the data has 31 fields", "whole number of channels"},
+    {"an image of half a channel", "x = image channels 3 5\nscore = full 1 x", 14, 1,
+     "line 1: image channels 3 5, and the data has 14 fields", "whole number of channels"},
+    {"channels without fields", "x = image channels 3 5\nscore = full 1 x", 0, 1,
+     "line 1: image needs fields, and the data has none", "fields"},
+    {"too many numbers", "x = image 3 1183 1183\nscore = full 1 x", UINT32_MAX, 1,
+     "line 1: image gives 1399489 times 3", "can have 4194304"},
     {"conv of no image", "x = image 1 4 4\nx = full 16 x\nscore = conv 1 4 1 0 x", 16, 1,
      "line 3: conv reads an image, and line 2 gives none", "read `image`"},
     {"pool of numbers", "x = numbers 16\nscore = pool 4 1 x", 16, 1,
@@ -521,7 +535,7 @@ static const struct bad_shape {
     {"a pool of too many columns", "x = image 1 9 3\nscore = pool 4 1 x", 27, 1,
      "line 2: pool looks at 4 x 4 pixels, and line 1 gives 9 x 3; make K smaller", "K smaller"},
     {"too many filters", "x = image 1 725 725\nscore = conv 2 2 1 0 x", 525625, 1,
-     "line 1: image gives 525625 times 1", "can have 524288"},
+     "line 2: conv gives 524176 times 2", "can have 524288"},
     {"too wide a result", "x = image 1 724 724\nscore = conv 2 2 1 0 x", 524176, 1,
      "line 2: conv gives 522729 times 2", "can have 524288"},
     {"a wide result of a wide border", "x = image 1 1 1\nscore = conv 1 524288 1 524287 x", 1, 1,
@@ -632,11 +646,27 @@ static void test_layers_numbers(void **state)
 {
     (void)state;
     parse("none", "x = embedding 2\nscore = fm x");
-    check("none", 0, "numbers", 0, drps_layers_numbers(&net));
+    check("none", 0, "numbers", 0, drps_layers_numbers(&net, 9));
     parse("numbers", "x = numbers 7\ny = numbers 5\nz = join x y\nscore = full 1 z");
-    check("numbers", 0, "numbers", 7, drps_layers_numbers(&net));
+    check("numbers", 0, "numbers", 7, drps_layers_numbers(&net, 9));
     parse("image", "x = numbers 29\ny = image 2 3 5\nz = join x y\nscore = full 1 z");
-    check("image", 0, "numbers", 30, drps_layers_numbers(&net));
+    check("image", 0, "numbers", 30, drps_layers_numbers(&net, 9));
+    const struct drps_image_shape none = drps_layers_image(&(struct drps_layers){.n = 0});
+    const struct drps_image_shape image = drps_layers_image(&net);
+    check("no image", 0, "rows", 0, none.rows);
+    check("image", 0, "channels", 2, image.channels);
+    check("image", 0, "rows", 3, image.rows);
+    check("image", 0, "columns", 5, image.columns);
+    parse("channels", "x = image channels 3 5\nscore = full 1 x");
+    check("no fields", 0, "numbers", 15, drps_layers_numbers(&net, 0));
+    check("a channel", 0, "numbers", 15, drps_layers_numbers(&net, 15));
+    check("more", 0, "numbers", 30, drps_layers_numbers(&net, 16));
+    check("channels", 0, "channels", 0, drps_layers_image(&net).channels);
+    shape("channels", 45, 1);
+    check("three", 0, "channels", 3, net.layers[0].each);
+    check("three", 0, "pixels", 15, net.layers[0].parts);
+    shape("channels", 15, 1);
+    check("one", 0, "channels", 1, net.layers[0].each);
 }
 
 static void test_layers_init(void **state)
@@ -704,6 +734,11 @@ static const struct of_images {
 } of_images[] = {
     {"lenet", 784, 10 + 20 * 26 + 50 * 501 + 500 * 801 + 10 * 501,
      784 + 2 * 11520 + 2880 + 2 * 3200 + 800 + 3 * 500 + 10},
+    {"alexnet", 150528,
+     10 + 96 * 364 + 256 * 2401 + 384 * 2305 + 384 * 3457 + 256 * 3457 + 4096 * 9217 + 4096 * 4097 +
+         10 * 4097,
+     150528 + 2 * 96 * 55 * 55 + 96 * 27 * 27 + 2 * 256 * 27 * 27 + 256 * 13 * 13 +
+         4 * 384 * 13 * 13 + 2 * 256 * 13 * 13 + 2 * 9216 + 5 * 4096 + 10},
     {"alexnet", 50176,
      10 + 96 * 122 + 256 * 2401 + 384 * 2305 + 384 * 3457 + 256 * 3457 + 4096 * 9217 + 4096 * 4097 +
          10 * 4097,
