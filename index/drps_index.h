@@ -223,6 +223,7 @@ struct drps_index_options {
     const struct drps_algorithm *algorithm;
     int has_fields;  /* 1: entries have fields */
     int one_feature; /* 1: fields are all that is looked at: see struct drps_reader_options */
+    struct drps_image_shape image; /* that the net reads; all 0: it reads none */
     const struct drps_plan *base_plan;
 
     /* The machines that make the plan together, of which this is one: each reads its own inputs,

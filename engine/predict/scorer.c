@@ -32,6 +32,17 @@ static size_t shared_bytes(const struct drps_modeldir_info *info, size_t entries
     return names > rows ? names : rows;
 }
 
+/* Numbers by place that wait to be scored, at most, but for those of one sample. */
+enum { NUMBERS_BYTES = 8 << 20 };
+
+/* Samples whose numbers by place there is room for; 0: the model's samples have none. */
+static size_t numbers_most(const struct drps_model *model, size_t samples)
+{
+    if (!model->layers.n || model->layers.has_features || !model->fields) return 0;
+    const size_t fit = NUMBERS_BYTES / (model->fields * sizeof(float));
+    return fit < 1 ? 1 : fit < samples ? fit : samples;
+}
+
 static int has_topics(const struct drps_model *model)
 {
     return drps_algorithm_is_topic(drps_algorithm(model->algo));
@@ -57,6 +68,7 @@ uint64_t drps_scorer_memory(const struct drps_modeldir_info *info, size_t sample
     return topic_memory(model, samples) +
            samples * ((2 + (uint64_t)model->outputs) * sizeof(float) + sizeof(uint32_t)) +
            entries * (sizeof(float) + 2 * sizeof(uint32_t) + (model->fields ? 2 : 0)) +
+           (uint64_t)numbers_most(model, samples) * model->fields * sizeof(float) +
            most_rows(info, entries) * sizeof(uint32_t) + shared_bytes(info, entries) +
            drps_model_scratch_bytes(model, samples, entries + 1);
 }
@@ -105,13 +117,17 @@ int drps_scorer_init_rows(struct drps_scorer *s, const struct drps_scorer_rows *
     s->starts = drps_array_new(samples + 1, sizeof(*s->starts));
     s->values = drps_array_new(entries, sizeof(*s->values));
     if (model->fields) s->fields = drps_array_new(entries, sizeof(*s->fields));
+    s->numbers_most = numbers_most(model, samples);
+    if (s->numbers_most)
+        s->numbers = drps_array_new(s->numbers_most * model->fields, sizeof(*s->numbers));
     s->local = drps_array_new(entries, sizeof(*s->local));
     s->rows = drps_array_new(entries, sizeof(*s->rows));
     s->ids = drps_array_new(most_rows(rows->info, entries), sizeof(*s->ids));
     s->shared = drps_array_new(shared_bytes(rows->info, entries), 1);
     s->scratch = drps_array_new(drps_model_scratch_bytes(model, samples, entries + 1), 1);
-    if ((model->fields && !s->fields) || !s->labels || !s->weights || !s->scores || !s->starts ||
-        !s->values || !s->local || !s->rows || !s->ids || !s->shared || !s->scratch)
+    if ((model->fields && !s->fields) || (s->numbers_most && !s->numbers) || !s->labels ||
+        !s->weights || !s->scores || !s->starts || !s->values || !s->local || !s->rows || !s->ids ||
+        !s->shared || !s->scratch)
         return drps_err_set(err, -ENOMEM, "no memory for batches of %zu features", entries);
     s->keys = (uint64_t *)(void *)s->shared;
     s->names = s->keys + entries;
@@ -130,6 +146,7 @@ void drps_scorer_destroy(struct drps_scorer *s)
     free(s->starts);
     free(s->values);
     free(s->fields);
+    free(s->numbers);
     free(s->local);
     free(s->places);
     free(s->rows);
@@ -158,10 +175,15 @@ int drps_scorer_keep_places(struct drps_scorer *s, struct drps_err *err)
 int drps_scorer_add(struct drps_scorer *s, const struct drps_modeldata_sample *sample)
 {
     const size_t n = sample->n, at = s->entries;
+    const uint32_t each = sample->numbers_each;
     if (s->n == s->samples_cap || n > s->entries_cap - at) return 0;
+    if (each && s->n == s->numbers_most) return 0;
+    s->has_numbers = each != 0;
+    if (each) memcpy(s->numbers + s->n * each, sample->numbers, each * sizeof(*s->numbers));
     memcpy(s->keys + at, sample->keys, n * sizeof(*s->keys));
     memcpy(s->values + at, sample->values, n * sizeof(*s->values));
-    if (s->fields) memcpy(s->fields + at, sample->fields, n * sizeof(*s->fields));
+    if (s->fields && each) memset(s->fields + at, 0, n * sizeof(*s->fields));
+    if (s->fields && !each) memcpy(s->fields + at, sample->fields, n * sizeof(*s->fields));
     for (size_t i = 0; s->places && i < n; i++)
         s->places[at + i] = sample->places ? sample->places[i] : (uint32_t)(sample->first + i);
     s->weights[s->n] = sample->weight;
@@ -329,6 +351,7 @@ static void score(struct drps_scorer *s)
 
 int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
 {
+    const struct drps_model *model = &s->from.info->model;
     size_t ids = 0;
 
     int rc = check_entries(s, err);
@@ -347,8 +370,10 @@ int drps_scorer_run(struct drps_scorer *s, struct drps_err *err)
                                    .starts = s->starts,
                                    .local32 = s->local,
                                    .values = s->values,
-                                   .fields = s->fields,
-                                   .field_count = s->from.info->model.fields};
+                                   .fields = s->has_numbers ? NULL : s->fields,
+                                   .field_count = s->has_numbers ? 0 : model->fields};
+    if (s->has_numbers)
+        s->batch.numbers = (struct drps_dense){.each = model->fields, .floats = s->numbers};
     score(s);
     return 0;
 }

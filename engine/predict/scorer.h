@@ -30,9 +30,10 @@ struct drps_scorer_rows {
 struct drps_scorer {
     struct drps_scorer_rows from; /* borrowed */
     size_t samples_cap, entries_cap;
-    size_t n, entries; /* collected */
-    uint64_t unseen;   /* entries without a row, or of a field that training had not, ever; of
-                          sequences they stay, with the value 0, as they say where these begin */
+    size_t n, entries;   /* collected */
+    size_t numbers_most; /* samples of numbers by place that there is room for; 0: of none */
+    uint64_t unseen;     /* entries without a row, or of a field that training had not, ever; of
+                            sequences they stay, with the value 0, as they say where these begin */
 
     float *labels;    /* [samples_cap] as given */
     float *weights;   /* [samples_cap] */
@@ -40,6 +41,8 @@ struct drps_scorer {
     uint32_t *starts; /* [samples_cap + 1] */
     float *values;    /* [entries_cap] */
     uint16_t *fields; /* [entries_cap] of a field-aware model, else NULL */
+    float *numbers;   /* own: [numbers_most][fields of the model] by place; NULL: they have none */
+    int has_numbers;  /* of samples collected: all have, or none has */
     uint32_t *local;  /* [entries_cap] */
     uint32_t *places; /* own: [entries_cap] which entry of the data's piece it is; NULL: not kept */
     uint32_t *rows;   /* [entries_cap] of the distinct names */

@@ -26,7 +26,8 @@ struct drps_modeldata {
     float *values;              /* own: [values_cap] */
     uint16_t *of;               /* own: [of_cap] fields, of a field-aware model */
     uint32_t *places;           /* own: [places_cap] */
-    size_t keys_cap, values_cap, of_cap, places_cap;
+    float *numbers;             /* own: [numbers_cap] by the model's fields */
+    size_t keys_cap, values_cap, of_cap, places_cap, numbers_cap;
 };
 
 /* A sample's features by the model's fields, without those of fields that it does not have. */
@@ -35,6 +36,8 @@ struct drps_modeldata_sample {
     const uint64_t *keys; /* [n], as `values` borrowed until the next call */
     const float *values;
     const uint16_t *fields; /* NULL: the model is not field-aware */
+    uint32_t numbers_each;  /* numbers by place, as many as the model's fields; 0: there are none */
+    const float *numbers;   /* [numbers_each] */
     const uint32_t *places; /* which entries of the piece they are, or which bins; NULL: `first`,
                                first + 1, ... */
     size_t first, n;

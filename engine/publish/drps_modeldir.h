@@ -70,7 +70,8 @@ struct drps_modeldir_info {
 /* 1: the data calls features by names, of fields; 0: by numbers. */
 static inline int drps_modeldir_reads_names(const struct drps_modeldir_info *info)
 {
-    return info->hashing.bits ? info->fields_n > 0 : info->string_names;
+    const int one_feature = info->model.layers.n && !info->model.layers.has_features;
+    return info->hashing.bits || one_feature ? info->fields_n > 0 : info->string_names;
 }
 
 /* Returns the bytes of memory that model.json takes for `gram`, written or read. */

@@ -119,7 +119,9 @@ int drps_modeldata_open(const struct drps_io *io, const char *model,
     o.known_classes = info->classes;
     o.fields = info->model.fields != 0;
     o.one_feature = info->model.layers.n && !info->model.layers.has_features;
+    o.numbers = DRPS_READER_AS_FITS;
     o.field_count = info->model.fields;
+    if (info->model.layers.n) o.image = drps_layers_image(&info->model.layers);
     int rc = set_sequences(info, model, &o, err);
     if (rc == 0) rc = set_columns(d, &o, err);
     if (rc == 0) rc = drps_reader_open(io, inputs, n, &o, &d->reader, err);
@@ -145,6 +147,7 @@ void drps_modeldata_close(struct drps_modeldata *d)
     free(d->keys);
     free(d->values);
     free(d->of);
+    free(d->numbers);
     free(d->places);
     drps_hasher_free(d->hasher);
     *d = (struct drps_modeldata){.info = NULL};
@@ -191,6 +194,7 @@ static size_t translate(struct drps_modeldata *d, size_t i)
 size_t drps_modeldata_most(const struct drps_modeldata *d, size_t i)
 {
     const size_t n = d->piece.starts[i + 1] - d->piece.starts[i];
+    if (d->piece.numbers_each) return 1;
     return d->hasher ? drps_hashed_most(&d->info->hashing, n) : n;
 }
 
@@ -214,6 +218,34 @@ static int hash_sample(struct drps_modeldata *d, struct drps_modeldata_sample *s
     return 0;
 }
 
+/* The model's one feature, which all samples of numbers have. */
+static const uint64_t one_key = 0;
+static const float one_value = 1;
+
+/* Sample i's numbers, in the places that the model's fields have. */
+static int place_numbers(struct drps_modeldata *d, size_t i, struct drps_modeldata_sample *out,
+                         struct drps_err *err)
+{
+    const uint32_t each = d->piece.numbers_each;
+    const float *numbers = d->piece.numbers + i * (size_t)each;
+    out->keys = &one_key;
+    out->values = &one_value;
+    out->fields = NULL;
+    out->n = 1;
+    out->numbers_each = each;
+    out->numbers = numbers;
+    if (!d->fields) return 0;
+    size_t n;
+    (void)drps_reader_fields(d->reader, &n);
+    if (drps_array_reserve(&d->numbers, &d->numbers_cap, each, sizeof(*d->numbers)))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample of %u numbers", each);
+    memset(d->numbers, 0, each * sizeof(*d->numbers));
+    for (size_t k = 0; k < n && k < each; k++)
+        if (d->fields[k] >= 0 && d->fields[k] < each) d->numbers[d->fields[k]] = numbers[k];
+    out->numbers = d->numbers;
+    return 0;
+}
+
 int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeldata_sample *out,
                           struct drps_err *err)
 {
@@ -226,6 +258,7 @@ int drps_modeldata_sample(struct drps_modeldata *d, size_t i, struct drps_modeld
                                           .fields = p->fields ? p->fields + first : NULL,
                                           .first = first,
                                           .n = n};
+    if (p->numbers_each) return place_numbers(d, i, out, err);
     if (!d->fields) return d->hasher ? hash_sample(d, out, err) : 0;
     if (drps_array_reserve(&d->keys, &d->keys_cap, n, sizeof(*d->keys)) ||
         drps_array_reserve(&d->values, &d->values_cap, n, sizeof(*d->values)) ||

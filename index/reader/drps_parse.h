@@ -88,6 +88,7 @@ struct drps_reader {
     const char **fields; /* own; the strings belong to the format */
     size_t n_fields;
     uint32_t field_count;  /* see drps_reader_field_count() */
+    uint32_t numbers_each; /* as of samples; 0: they have none, or that is not known yet */
     int read_once;         /* a file is a pipe */
     uint64_t input_bytes;  /* of all files, as they are */
     int begun;             /* the file in `chunks` has had its begin_file() */
@@ -157,6 +158,20 @@ int drps_matrix_source_next(struct drps_reader *r, struct drps_samples *out, str
 
 /* 1: all values [n] are 1. */
 int drps_all_ones(const float *values, size_t n);
+
+/* Once the format is open: settles whether its samples have numbers by place, and how many. */
+DRPS_MUST_CHECK
+int drps_numbers_settle(struct drps_reader *r, struct drps_err *err);
+
+/* Has samples of text, whose entries have fields, be numbers by place. Adds the largest field to
+ * r->field_count. */
+void drps_numbers_place(struct drps_reader *r, struct drps_samples *out);
+
+/* Returns where the numbers of the sample that is taken next go. */
+static inline float *drps_numbers_next(const struct drps_parse *ps, uint32_t each)
+{
+    return ps->out->numbers + ps->out->n * (size_t)each;
+}
 
 /* 1: samples have weights; vw has them in its lines. */
 static inline int drps_reads_weights(const struct drps_reader *r)

@@ -64,7 +64,8 @@
  *            one less. reader/tokens/tokens.c has the rest. "auto" does not find it.
  *   idx      MNIST's numbers of 1 to 4 dimensions: the first counts samples, and number k of one,
  *            from 1, is feature k: v / 255 of unsigned bytes, else v. Its field is k - 1, where
- *            fields are read; a sample has at most 65535 numbers then. Labels are an idx file of
+ *            fields are read; a sample has at most 65535 numbers then, or 2^22 where these are
+ *            known by their place (numbers_each). Labels are an idx file of
  *            one dimension, given or found by its name (idx/drps_idx_names.h). Faults are errors
  *            with the byte, of the file as it is unpacked; none can be skipped.
  */
@@ -78,6 +79,7 @@
 #include "base/drps_io.h"
 #include "base/drps_log.h"
 #include "index/classes/drps_classes.h"
+#include "index/layers/drps_layers.h"
 #include "index/reader/input/drps_share.h"
 #include "index/reader/matrix/drps_matrix.h"
 
@@ -104,6 +106,9 @@ struct drps_samples {
     float *values;           /* [starts[n]] */
     struct drps_name *names; /* [starts[n]], or NULL when the format's features are numbers */
     uint16_t *fields;        /* [starts[n]], or NULL where they are not read */
+    uint32_t numbers_each;   /* numbers of a sample that are known by their place; samples have no
+                                features then. 0: there are none */
+    float *numbers;          /* [n][numbers_each], none of them -0 */
     size_t input;            /* that all samples are of: an index into the paths */
     uint64_t *lines;         /* [n] the line of its text, from 1, that a sample is made from: both
                                 samples of a line of clicks have it. docword: the number of the
@@ -113,7 +118,7 @@ struct drps_samples {
     char *text; /* own: the lines this piece was made from; quotes may have been taken off within */
     char *made; /* own: names that lie nowhere in it */
     size_t text_cap, label_cap, weight_cap, start_cap, key_cap, value_cap, name_cap, made_cap,
-        field_cap, line_cap; /* capacities, elements */
+        field_cap, line_cap, number_cap; /* capacities, elements */
 };
 
 void drps_samples_free(struct drps_samples *s);
@@ -152,6 +157,13 @@ enum drps_csv_header { DRPS_CSV_HEADER_BY_LINE, DRPS_CSV_HEADER, DRPS_CSV_NO_HEA
  */
 enum drps_reader_labels { DRPS_READER_NAMES, DRPS_READER_NUMBERS, DRPS_READER_AS_FIRST };
 
+/*
+ * Whether samples have numbers that are known by their place, in place of features: of idx, of csv
+ * and jsonl whose columns of features are all numbers, and of a matrix in which at least one of 16
+ * numbers is not 0. DRPS_READER_DENSE: of any data with fields, a field being a place.
+ */
+enum drps_reader_numbers { DRPS_READER_SPARSE, DRPS_READER_AS_FITS, DRPS_READER_DENSE };
+
 struct drps_reader_options {
     const char *format; /* "auto" or NULL: by the first lines; else one of drps_reader_formats() */
     /*
@@ -181,7 +193,13 @@ struct drps_reader_options {
     /* 1, with fields: nothing but an entry's field and value is looked at. Where features are
      * numbers all entries are then of one, 0, and a sample may have several of one field. */
     int one_feature;
-    uint32_t field_count;  /* with fields: idx: numbers that a sample must have; 0: any */
+    enum drps_reader_numbers numbers; /* with one_feature */
+    uint32_t field_count; /* with fields: idx: numbers that a sample must have; 0: any. Of other
+                             data that are DRPS_READER_DENSE, how many places there are */
+    /* idx: what samples are taken for: an image of channels (0: any), rows and columns. Files of
+     * three dimensions have images of one channel; files of four either have the channels first
+     * or last, and become images with the channels first. All 0: samples have any shape. */
+    struct drps_image_shape image;
     const char *csv_label; /* csv, jsonl: the label column; NULL: "label", "target", "y" or "click",
                               or without a header the first */
     enum drps_csv_header csv_header; /* csv */
@@ -303,8 +321,12 @@ const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out
 /* csv, jsonl: the name of the label column, valid until close; NULL where there is none. */
 const char *drps_reader_csv_label(const struct drps_reader *r);
 
+/* Returns 1 if samples have numbers by place. Of idx once the first sample was read. */
+int drps_reader_has_numbers(const struct drps_reader *r);
+
 /* Returns how many fields there are where this is known without looking at all entries, which may
- * leave some out: of idx, and of a matrix with one_feature; else 0. Once the first sample was read.
+ * leave some out: of idx, of a matrix with one_feature, and where samples have numbers by place;
+ * else 0. Once the first sample was read.
  */
 uint32_t drps_reader_field_count(const struct drps_reader *r);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "index/plan/codec/drps_dense.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/reader/matrix/drps_matrix_rows.h"
 #include "index/reader/drps_parse.h"
@@ -25,24 +26,32 @@ static int is_ratings(const struct drps_reader *r)
     return r->format == &drps_format_ratings;
 }
 
+/* How many fields there may be. Those of numbers by place are as many as the numbers; whether it is
+ * these is known once the fields were looked at. */
+static int64_t fields_most(const struct drps_reader *r)
+{
+    const int dense = r->options.one_feature && r->options.numbers != DRPS_READER_SPARSE;
+    return dense ? (int64_t)DRPS_DENSE_MOST : (int64_t)DRPS_FIELD_MAX + 1;
+}
+
 /* The field of a column; 0 where there are none. */
-static int take_field(const struct drps_reader *r, uint64_t column, uint16_t *field_out,
+static int take_field(const struct drps_reader *r, uint64_t column, uint32_t *field_out,
                       struct drps_err *err)
 {
     const struct drps_array *fields = &r->options.matrix->fields;
     const int64_t field = fields->data ? drps_array_integer(fields, column) : 0;
-    *field_out = (uint16_t)field;
-    if (field >= 0 && field <= DRPS_FIELD_MAX) return 0;
-    return drps_err_set(err, DRPS_E_FORMAT,
-                        "the matrix: column %llu has field %lld; fields are from 0 to %d",
-                        (unsigned long long)column, (long long)field, DRPS_FIELD_MAX);
+    *field_out = (uint32_t)field;
+    if (field >= 0 && field < fields_most(r)) return 0;
+    return drps_err_set(
+        err, DRPS_E_FORMAT, "the matrix: column %llu has field %lld; fields are from 0 to %lld",
+        (unsigned long long)column, (long long)field, (long long)fields_most(r) - 1);
 }
 
 /* Fields of all columns count, although the last ones may have no entry. */
 static int count_fields(struct drps_reader *r, struct drps_err *err)
 {
     const struct drps_matrix *m = r->options.matrix;
-    uint16_t field;
+    uint32_t field;
     for (uint64_t column = 0; m->fields.data && column < m->columns; column++) {
         const int rc = take_field(r, column, &field, err);
         if (rc < 0) return rc;
@@ -70,10 +79,11 @@ int drps_matrix_source_open(struct drps_reader *r, struct drps_err *err)
 
 /* ---- Room ---- */
 
-/* Bytes of an entry in a piece. */
+/* Bytes of an entry in a piece; where numbers are known by their place, of a number. */
 static size_t entry_bytes(const struct drps_reader *r)
 {
     const size_t feature = sizeof(uint64_t) + sizeof(float);
+    if (r->numbers_each) return sizeof(float);
     if (is_ratings(r)) return 2 * (feature + sizeof(struct drps_name) + NUMBER_BYTES);
     return feature + (r->options.fields ? sizeof(uint16_t) : 0);
 }
@@ -89,6 +99,7 @@ static int choose_rows(const struct drps_reader *r, size_t *rows_out, size_t *en
     while (rows < PIECE_SAMPLES && r->row + rows < m->samples) {
         int rc = drps_matrix_row(m, r->row + rows, &first, &n, err);
         if (rc < 0) return rc;
+        if (r->numbers_each) n = r->numbers_each;
         if (entries + n > most) break;
         entries += n;
         rows++;
@@ -128,7 +139,8 @@ static int make_room(const struct drps_reader *r, struct drps_samples *out, size
                      size_t entries, struct drps_err *err)
 {
     const size_t samples = is_ratings(r) ? entries : rows;
-    const size_t features = is_ratings(r) ? 2 * entries : entries;
+    const size_t numbers = r->numbers_each ? entries : 0;
+    const size_t features = is_ratings(r) ? 2 * entries : entries - numbers;
     const size_t names = is_ratings(r) ? features : 0;
     int failed = 0;
     drop_unused(r, out); /* the piece may come from another reader */
@@ -137,6 +149,7 @@ static int make_room(const struct drps_reader *r, struct drps_samples *out, size
     failed |= drps_array_reserve(&out->starts, &out->start_cap, samples + 1, sizeof(*out->starts));
     failed |= drps_array_reserve(&out->keys, &out->key_cap, features, sizeof(*out->keys));
     failed |= drps_array_reserve(&out->values, &out->value_cap, features, sizeof(*out->values));
+    failed |= drps_array_reserve(&out->numbers, &out->number_cap, numbers, sizeof(*out->numbers));
     if (r->options.matrix->weights.data)
         failed |=
             drps_array_reserve(&out->weights, &out->weight_cap, samples, sizeof(*out->weights));
@@ -198,14 +211,33 @@ static int take_features(const struct drps_reader *r, struct drps_parse *ps, int
     struct drps_samples *out = ps->out;
     uint64_t first, n, before = 0;
     const size_t begin = ps->nnz;
+    uint32_t field = 0;
     int rc = drps_matrix_row(m, r->row, &first, &n, err);
     for (uint64_t k = first; rc == 0 && k < first + n; k++) {
         const size_t at = ps->nnz;
         rc = drps_matrix_entry(m, r->row, k, &out->keys[at], &out->values[at], err);
-        if (rc == 0 && r->options.fields) rc = take_field(r, out->keys[at], &out->fields[at], err);
+        if (rc == 0 && r->options.fields) rc = take_field(r, out->keys[at], &field, err);
+        if (r->options.fields) out->fields[at] = (uint16_t)field;
         *disorder |= (out->keys[at] <= before) & (at != begin);
         before = out->keys[at];
         ps->nnz += out->values[at] != 0;
+    }
+    return rc;
+}
+
+/* Several columns of one field are added up. */
+static int take_numbers(const struct drps_reader *r, struct drps_parse *ps, struct drps_err *err)
+{
+    const struct drps_matrix *m = r->options.matrix;
+    float *numbers = drps_numbers_next(ps, r->numbers_each), value;
+    uint64_t first, n, column;
+    uint32_t field;
+    int rc = drps_matrix_row(m, r->row, &first, &n, err);
+    memset(numbers, 0, r->numbers_each * sizeof(*numbers));
+    for (uint64_t k = first; rc == 0 && k < first + n; k++) {
+        rc = drps_matrix_entry(m, r->row, k, &column, &value, err);
+        if (rc == 0) rc = take_field(r, column, &field, err);
+        if (rc == 0 && field < r->numbers_each) numbers[field] += value;
     }
     return rc;
 }
@@ -214,7 +246,7 @@ static int take_sample(struct drps_reader *r, struct drps_parse *ps, struct drps
 {
     int disorder = 0;
     float label;
-    int rc = take_features(r, ps, &disorder, err);
+    int rc = r->numbers_each ? take_numbers(r, ps, err) : take_features(r, ps, &disorder, err);
     if (rc == 0) rc = take_label(r, ps, &label, err);
     if (rc == 0) rc = take_weight(r, ps, err);
     if (rc < 0) return rc;
@@ -261,6 +293,7 @@ static int next_piece(struct drps_reader *r, struct drps_samples *out, struct dr
     if (rc < 0) return rc;
     out->starts[0] = 0;
     out->input = 0;
+    out->numbers_each = r->numbers_each;
     ps.made = out->made;
     for (size_t i = 0; i < rows && rc == 0; i++) {
         rc = is_ratings(r) ? take_ratings(r, &ps, err) : take_sample(r, &ps, err);

@@ -38,6 +38,7 @@ static void free_arrays(struct drps_samples *s)
     free(s->fields);
     free(s->lines);
     free(s->made);
+    free(s->numbers);
     s->labels = NULL;
     s->weights = NULL;
     s->starts = NULL;
@@ -47,8 +48,9 @@ static void free_arrays(struct drps_samples *s)
     s->made = NULL;
     s->fields = NULL;
     s->lines = NULL;
+    s->numbers = NULL;
     s->label_cap = s->weight_cap = s->start_cap = s->key_cap = s->value_cap = s->name_cap = 0;
-    s->made_cap = s->field_cap = s->line_cap = 0;
+    s->made_cap = s->field_cap = s->line_cap = s->number_cap = 0;
 }
 
 void drps_samples_free(struct drps_samples *s)
@@ -61,7 +63,7 @@ void drps_samples_free(struct drps_samples *s)
 
 /* How many elements a piece needs of each array. */
 struct need {
-    size_t labels, weights, starts, features, names, made, fields; /* lines: as labels */
+    size_t labels, weights, starts, features, names, made, fields, numbers; /* lines: as labels */
 };
 
 static uint64_t need_bytes(const struct need *k)
@@ -70,7 +72,7 @@ static uint64_t need_bytes(const struct need *k)
            (uint64_t)k->labels * sizeof(uint64_t) + (uint64_t)k->starts * sizeof(size_t) +
            (uint64_t)k->features * (sizeof(uint64_t) + sizeof(float)) +
            (uint64_t)k->names * sizeof(struct drps_name) + k->made +
-           (uint64_t)k->fields * sizeof(uint16_t);
+           (uint64_t)k->fields * sizeof(uint16_t) + (uint64_t)k->numbers * sizeof(float);
 }
 
 static uint64_t held_bytes(const struct drps_samples *s)
@@ -79,7 +81,7 @@ static uint64_t held_bytes(const struct drps_samples *s)
            (uint64_t)s->line_cap * sizeof(uint64_t) + (uint64_t)s->start_cap * sizeof(size_t) +
            (uint64_t)s->key_cap * sizeof(uint64_t) + (uint64_t)s->value_cap * sizeof(float) +
            (uint64_t)s->name_cap * sizeof(struct drps_name) + s->made_cap +
-           (uint64_t)s->field_cap * sizeof(uint16_t);
+           (uint64_t)s->field_cap * sizeof(uint16_t) + (uint64_t)s->number_cap * sizeof(float);
 }
 
 /* The old contents are not needed, so nothing is copied and old and new never exist together. */
@@ -109,6 +111,8 @@ static int renew_all(struct drps_samples *s, const struct need *k)
     if (rc == 0 && k->made > 0) rc = renew(&s->made, &s->made_cap, k->made, 1);
     if (rc == 0 && k->fields > 0)
         rc = renew(&s->fields, &s->field_cap, k->fields, sizeof(*s->fields));
+    if (rc == 0 && k->numbers > 0)
+        rc = renew(&s->numbers, &s->number_cap, k->numbers, sizeof(*s->numbers));
     return rc;
 }
 
@@ -138,10 +142,11 @@ static int prepare_arrays(struct drps_samples *s, const struct need *k, uint64_t
     }
     if (k->labels <= s->label_cap && k->labels <= s->line_cap && k->weights <= s->weight_cap &&
         k->starts <= s->start_cap && k->features <= s->key_cap && k->features <= s->value_cap &&
-        k->names <= s->name_cap && k->made <= s->made_cap && k->fields <= s->field_cap)
+        k->names <= s->name_cap && k->made <= s->made_cap && k->fields <= s->field_cap &&
+        k->numbers <= s->number_cap)
         return 0;
     struct need roomy = {slack(k->labels), slack(k->weights), slack(k->starts), slack(k->features),
-                         slack(k->names),  slack(k->made),    slack(k->fields)};
+                         slack(k->names),  slack(k->made),    slack(k->fields), slack(k->numbers)};
     if (held_bytes(s) + need_bytes(&roomy) > budget) {
         free_arrays(s);
         if (need_bytes(&roomy) > budget) roomy = *k;
@@ -168,7 +173,8 @@ static struct need measure_samples(const struct drps_reader *r, size_t samples, 
                          .starts = samples + 2,
                          .features = features,
                          .names = r->format->has_names ? features : 0,
-                         .fields = r->options.fields ? features : 0};
+                         .fields = r->options.fields ? features : 0,
+                         .numbers = samples * (size_t)r->numbers_each};
 }
 
 static struct need measure(const struct drps_reader *r, const char *text, size_t n)
@@ -217,15 +223,17 @@ static int choose_samples(const struct drps_reader *r, struct drps_samples *s, s
 {
     const uint64_t budget = array_budget(r, s);
     struct need k = measure_samples(r, *n, *n * each + DRPS_ENTRIES_SLACK);
+    const size_t numbers = r->numbers_each ? r->numbers_each : each;
     while (need_bytes(&k) > budget && *n > 1) {
         *n /= 2;
         k = measure_samples(r, *n, *n * each + DRPS_ENTRIES_SLACK);
     }
     if (need_bytes(&k) > budget)
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "%s: a sample of %zu numbers needs %llu MiB for its features, %llu MiB "
-                            "are left: give the reader more memory",
-                            r->chunks.in.name, each, (unsigned long long)(need_bytes(&k) >> 20) + 1,
+                            "%s: a sample of %zu numbers needs %llu MiB in memory, %llu MiB are "
+                            "left: give the reader more memory",
+                            r->chunks.in.name, numbers,
+                            (unsigned long long)(need_bytes(&k) >> 20) + 1,
                             (unsigned long long)budget >> 20);
     return prepare_arrays(s, &k, budget, err);
 }
@@ -323,12 +331,14 @@ static void begin_out(const struct drps_reader *r, struct drps_samples *out)
 {
     out->starts[0] = 0;
     out->input = r->chunks.next_path - 1;
+    out->numbers_each = r->numbers_each;
 }
 
 static void end_out(struct drps_reader *r, const struct drps_parse *ps)
 {
     struct drps_samples *out = ps->out;
     r->weightless += ps->weightless;
+    if (r->numbers_each && !r->format->take) drps_numbers_place(r, out);
     out->all_ones = drps_all_ones(out->values, out->starts[out->n]);
 }
 
@@ -415,7 +425,7 @@ static int ensure_file(struct drps_reader *r, struct drps_err *err)
 
 static void make_one_feature(const struct drps_reader *r, struct drps_samples *out)
 {
-    if (!r->options.one_feature || r->format->has_names || !out->n) return;
+    if (!r->options.one_feature || r->format->has_names || out->numbers_each || !out->n) return;
     memset(out->keys, 0, out->starts[out->n] * sizeof(*out->keys));
 }
 
@@ -728,7 +738,7 @@ static int choose_format(struct drps_reader *r, struct drps_err *err)
     if (rc == 0) rc = check_labels(r, err);
     if (rc == 0 && r->format->open)
         rc = r->format->open(r, r->chunks.carry, r->chunks.carry_n, err);
-    return rc;
+    return rc == 0 ? drps_numbers_settle(r, err) : rc;
 }
 
 /* ---- A share of the input ---- */
@@ -827,7 +837,8 @@ static int open_matrix(struct drps_reader *r, const char *name, struct drps_err 
     if (rc == 0) rc = check_fields(r, err);
     if (rc == 0) rc = check_classes(r, err);
     if (rc == 0 && r->format->open) rc = r->format->open(r, NULL, 0, err);
-    return rc == 0 ? drps_matrix_source_open(r, err) : rc;
+    if (rc == 0) rc = drps_matrix_source_open(r, err);
+    return rc == 0 ? drps_numbers_settle(r, err) : rc;
 }
 
 static int open_paths(struct drps_reader *r, const struct drps_io *io, const char *const *paths,
@@ -909,6 +920,11 @@ const char *const *drps_reader_fields(const struct drps_reader *r, size_t *n_out
 {
     *n_out = r->n_fields;
     return r->fields;
+}
+
+int drps_reader_has_numbers(const struct drps_reader *r)
+{
+    return r->numbers_each != 0;
 }
 
 uint32_t drps_reader_field_count(const struct drps_reader *r)

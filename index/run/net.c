@@ -67,29 +67,12 @@ int drps_run_take_net(struct index_run *r, struct drps_err *err)
  * reads numbers alone, these are as many as it reads. */
 static void count_numbers(struct index_run *r)
 {
-    const uint64_t reads = drps_layers_numbers(&r->layers, r->info->field_count);
-    if (r->layers.has_features || r->options.matrix || strcmp(r->parsed.format, "libffm") != 0)
+    const uint64_t reads = drps_layers_numbers(&r->layers, (uint32_t)r->info->field_count);
+    if (r->layers.has_features || r->info->numbers || r->options.matrix ||
+        strcmp(r->parsed.format, "libffm") != 0)
         return;
     if (reads > r->info->field_count && reads <= DRPS_FIELD_MAX + 1)
         r->info->field_count = (uint32_t)reads;
-}
-
-/* Format idx says how large images are. A net that reads a part of their numbers as an image would
- * see other rows than theirs. */
-static int check_images(const struct index_run *r, struct drps_err *err)
-{
-    const uint32_t has = r->info->field_count;
-    if (strcmp(r->parsed.format, "idx") != 0) return 0;
-    for (uint32_t i = 0; i < r->layers.n; i++) {
-        const struct drps_layer *y = &r->layers.layers[i];
-        if (y->kind == DRPS_LAYER_IMAGE && y->parts * y->each < has)
-            return drps_err_set(err, DRPS_E_CONFIG,
-                                "line %u: image %u %u %u reads %u numbers, and a sample has %u; "
-                                "write the channels, rows and columns that a sample has",
-                                y->line, y->number[0], y->number[1], y->number[2],
-                                y->parts * y->each, has);
-    }
-    return 0;
 }
 
 int drps_run_settle_net(struct index_run *r, struct drps_err *err)
@@ -97,13 +80,13 @@ int drps_run_settle_net(struct index_run *r, struct drps_err *err)
     struct drps_plan_info *info = r->info;
     if (!r->layers.n) return 0;
     if (r->layers.has_fields) info->field_count = r->parsed.field_count ? r->parsed.field_count : 1;
+    info->numbers = r->parsed.numbers;
     if (r->layers.has_sequences) info->field_count = DRPS_SEQUENCE_MARKS;
     count_numbers(r);
     int rc = r->base && r->layers.has_fields ? drps_run_take_fields(r, err) : 0;
     if (rc < 0) return rc;
     (void)snprintf(info->net, sizeof(info->net), "%s", r->layers.text);
     rc = drps_plan_layers(info, &r->layers, err);
-    if (rc == 0) rc = check_images(r, err);
     if (rc < 0) return drps_err_context(err, "%s", r->base ? "the plan's net" : r->options.net);
     info->dim = 1 + info->factors;
     info->row_bytes = info->dim * sizeof(float) * 2;

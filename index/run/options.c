@@ -488,6 +488,7 @@ static int check_net(struct drps_index_options *o, const struct drps_layers *net
     o->factors = net->factors;
     o->has_fields = drps_layers_take_fields(net);
     o->one_feature = !net->has_features;
+    o->image = drps_layers_image(net);
     return 0;
 }
 

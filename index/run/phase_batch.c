@@ -224,7 +224,8 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
         .memory_bytes = r->options.memory_bytes / 3,
         .map = b->map,
         .threads = drps_run_processors() > 1 ? 2 : 0,
-        .field_count = r->info->field_count,
+        .field_count = drps_plan_entry_fields(r->info),
+        .numbers = drps_plan_numbers_each(r->info),
         .sequence = r->info->sequences.most};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
     const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};

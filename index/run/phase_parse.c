@@ -338,7 +338,7 @@ int drps_phase_parse(struct index_run *r, struct drps_err *err)
     info->samples = p->samples;
     info->test_samples = p->test_samples;
     info->nnz = p->nnz;
-    info->string_names = p->string_names && !info->hashing.bits;
+    info->string_names = p->string_names && !info->hashing.bits && !info->numbers;
     info->fields_n = p->fields_n;
     memcpy(info->label_column, p->label_column, sizeof(info->label_column));
     info->separator = strcmp(p->format, "csv") == 0 ? r->options.reader.csv_separator : '\0';

@@ -29,6 +29,7 @@ struct read_samples {
     char **fields; /* own: [fields_n] */
     size_t fields_n;
     uint32_t field_count; /* fields of training entries are below it; 0: entries have none */
+    int numbers;          /* samples have numbers by place, as many as fields, and one feature */
     uint64_t sequences;   /* of training; 0: samples are of none */
     uint32_t longest;     /* samples of the longest sequence, of tests, too */
     char label_column[DRPS_PLAN_COLUMN_BYTES]; /* csv: "" if its name is longer, or not UTF-8 */

@@ -19,6 +19,7 @@
 #include "base/drps_rng.h"
 #include "index/hashing/drps_hasher.h"
 #include "index/layers/drps_layers.h"
+#include "index/plan/codec/drps_dense.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/samples/drps_replay.h"
 #include "index/samples/shape.h"
@@ -141,6 +142,11 @@ struct taker {
     int sample_rows;            /* training samples have a row of their own */
     struct drps_samples own;    /* one sample with its row's entry; sample_rows */
     struct drps_hasher *hasher; /* own; NULL: features are not hashed */
+    uint64_t no_key;            /* the one feature of samples that have numbers by place, and */
+    float one;                  /* its value */
+    uint8_t *levels;            /* own: room to pack these numbers in */
+    unsigned char *packed;      /* own: of a sample */
+    size_t levels_cap, packed_cap;
     int has_sequences;
     uint64_t place; /* of the next sample in its sequence, if that goes on */
 };
@@ -322,6 +328,21 @@ static void count_sample(struct read_samples *p, int test, const struct spool_sa
     *(test ? &p->test_nnz : &p->nnz) += sample->n;
 }
 
+/* Packs a sample's numbers for the spool. */
+static int pack_numbers(struct taker *t, const struct drps_samples *s, struct spool_sample *sample,
+                        struct drps_err *err)
+{
+    const uint32_t each = s->numbers_each;
+    if (!each) return 0;
+    if (drps_array_reserve(&t->levels, &t->levels_cap, each, 1) ||
+        drps_array_reserve(&t->packed, &t->packed_cap, (size_t)drps_dense_bound(each), 1))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample of %u numbers", each);
+    sample->numbers = t->packed;
+    sample->numbers_bytes =
+        (uint32_t)drps_dense_pack_floats(s->numbers, each, t->levels, t->packed);
+    return 0;
+}
+
 /* Add sample i of `s`, which is at this place. */
 static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, uint64_t place,
                       struct drps_err *err)
@@ -339,7 +360,7 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, u
 
     t->number++;
     if (n >= SPOOL_ENTRIES_MOST)
-        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^28 features");
+        return drps_err_set(err, DRPS_E_CONFIG, "a sample has more than 2^27 features");
     if (drps_array_reserve(&t->ids, &t->ids_cap, n, sizeof(*t->ids)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample with %zu features", n);
     sample.order = order_of(t, place);
@@ -355,6 +376,8 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, u
     if (!test && t->has_sequences) p->sequences += sample.fields[0] == DRPS_SEQUENCE_BEGINS;
     if (!s->all_ones && !all_ones(s->values + first, n)) sample.values = s->values + first;
     count_sample(p, test, &sample);
+    rc = pack_numbers(t, s, &sample, err);
+    if (rc < 0) return rc;
     return drps_spool_add(test ? p->test : p->train, &sample, err);
 }
 
@@ -393,6 +416,26 @@ static int hash_sample(struct taker *t, const struct drps_samples *s, size_t i, 
     return 0;
 }
 
+/* Sample i of `s`, which has numbers by place, as the one sample of *out with the one feature that
+ * all such have. Its arrays are borrowed. */
+static void view_numbers(struct taker *t, const struct drps_samples *s, size_t i, size_t starts[2],
+                         struct drps_samples *out)
+{
+    t->no_key = 0;
+    t->one = 1;
+    starts[0] = 0;
+    starts[1] = 1;
+    *out = (struct drps_samples){.n = 1,
+                                 .labels = s->labels + i,
+                                 .weights = s->weights ? s->weights + i : NULL,
+                                 .starts = starts,
+                                 .keys = &t->no_key,
+                                 .values = &t->one,
+                                 .numbers_each = s->numbers_each,
+                                 .numbers = s->numbers + i * (size_t)s->numbers_each,
+                                 .all_ones = 1};
+}
+
 /* Take sample i of `s`, which is at this place of the input. */
 static int take_read(struct taker *t, const struct drps_samples *s, size_t i, uint64_t place,
                      struct drps_err *err)
@@ -412,10 +455,14 @@ static int take_read(struct taker *t, const struct drps_samples *s, size_t i, ui
 static int take_sample(struct taker *t, const struct drps_samples *s, size_t i,
                        struct drps_err *err)
 {
-    struct drps_samples hashed;
+    struct drps_samples hashed, view;
     size_t starts[2];
     const uint64_t place = place_of(t, s, i);
     int rc = check_place(t, s, i, err);
+    if (rc == 0 && s->numbers_each) {
+        view_numbers(t, s, i, starts, &view);
+        return take_read(t, &view, 0, place, err);
+    }
     if (rc < 0 || !t->hasher) return rc < 0 ? rc : take_read(t, s, i, place, err);
     rc = hash_sample(t, s, i, starts, &hashed, err);
     return rc < 0 ? rc : take_read(t, &hashed, 0, place, err);
@@ -583,7 +630,7 @@ static int open_dict(const struct drps_io *io, const struct drps_index_options *
     const struct drps_algorithm *a = o->algorithm;
     const int rates = drps_algorithm_rates(a);
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
-                             .strings = p->string_names && !o->hashing.bits,
+                             .strings = p->string_names && !o->hashing.bits && !p->numbers,
                              .table_by_field = rates,
                              .table_by_key = drps_algorithm_has_sample_rows(a),
                              .by_hash = in_grid(o),
@@ -637,6 +684,7 @@ static int take_shape(const struct drps_io *io, const struct drps_index_options 
     memcpy(p->label_column, base->info.label_column, sizeof(p->label_column));
     p->string_names = drps_plan_reads_names(&base->info);
     p->headless = base->info.headless;
+    p->numbers = base->info.numbers;
     int rc = copy_fields(p, (const char *const *)base->fields, base->info.fields_n, err);
     return rc == 0 ? open_dict(io, o, dir, p, err) : rc;
 }
@@ -672,6 +720,13 @@ static int are_empty(const char *const *paths, size_t n)
     return 1;
 }
 
+/* Whether samples have numbers by place is settled by the first input, or by the base. */
+static enum drps_reader_numbers numbers_of(const struct taker *t)
+{
+    if (!t->test_input && !t->options->base_plan) return DRPS_READER_AS_FITS;
+    return t->out->numbers ? DRPS_READER_DENSE : DRPS_READER_SPARSE;
+}
+
 static int parse_list(const struct drps_io *io, struct taker *t, const char *const *paths, size_t n,
                       const char *dir, struct drps_err *err)
 {
@@ -689,6 +744,8 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
     r.field_count = t->test_input  ? p->field_count
                     : o->base_plan ? o->base_plan->info.field_count
                                    : 0;
+    r.numbers = numbers_of(t);
+    r.image = o->image;
     r.refuse_empty = 1;
     if (drps_algorithm_draws(o->algorithm) && is_detected(o)) r.format = "ratings";
     if (drps_algorithm_draws(o->algorithm) && !o->implicit.has_least) {
@@ -722,6 +779,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         p->string_names = drps_reader_has_names(a.reader);
         copy_label(p, a.reader);
         p->headless = drps_reader_csv_headless(a.reader);
+        p->numbers = drps_reader_has_numbers(a.reader);
         if (!drps_reader_has_classes(a.reader)) drop_classes(p);
         size_t n_fields = 0;
         const char *const *names = drps_reader_fields(a.reader, &n_fields);
@@ -744,6 +802,7 @@ static int parse_list(const struct drps_io *io, struct taker *t, const char *con
         }
         if (!t->test_input && drps_reader_field_count(a.reader) > p->field_count)
             p->field_count = drps_reader_field_count(a.reader);
+        if (!t->test_input) p->numbers |= drps_reader_has_numbers(a.reader);
         p->read_as = drps_reader_labels(a.reader);
         if (o->ranks)
             atomic_fetch_add(&o->ranks->read_before, atomic_exchange(&o->ranks->read_bytes, 0));
@@ -816,6 +875,8 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     if (rc == 0) rc = drps_spool_finish(out->test, err);
     if (rc == 0) warn_of_values(&t);
     free(t.ids);
+    free(t.levels);
+    free(t.packed);
     drps_samples_free(&t.own);
     drps_hasher_free(t.hasher);
     return rc;

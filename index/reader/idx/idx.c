@@ -1,8 +1,8 @@
 /*
  * IDX, the format of MNIST: numbers of 1 to 4 dimensions, of which the first counts samples. Number
  * k of a sample, from 1, is its feature k, as it would be in libsvm text: of unsigned bytes v /
- * 255, else as it is; zeros are left out. Where fields are read its field is k - 1. Labels lie in
- * another IDX file of one dimension.
+ * 255, else as it is; zeros are left out. Where fields are read its field is k - 1, or it is known
+ * by its place, k - 1, and there are zeros. Labels lie in another IDX file of one dimension.
  *
  *   no header, a type or dimensions that are none, sizes of 0 or too large   an error
  *   the file, or that of its labels, ends early or goes on                   an error
@@ -12,9 +12,11 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/plan/codec/drps_dense.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/reader/drps_parse.h"
 #include "index/reader/idx/drps_idx_names.h"
@@ -30,9 +32,10 @@ struct idx {
     struct drps_idx_labels labels;
     char **paths; /* own: [n_paths] of labels, for each file of data; NULL: it has none */
     size_t n_paths;
-    size_t each;        /* features of a sample of the files before; 0: there was none */
+    size_t each;        /* numbers of a sample of the files before; 0: there was none */
     const char *before; /* one of these files */
     float shares[BYTES];
+    uint32_t channels; /* of an image whose file has them last; 0: it has not */
 };
 
 static int idx_looks(const char *head, size_t n)
@@ -136,13 +139,23 @@ static int check_shape(struct idx *d, const char *file, struct drps_err *err)
     return 0;
 }
 
+static int is_dense(const struct drps_reader *r)
+{
+    return r->options.fields && r->options.one_feature && r->options.numbers != DRPS_READER_SPARSE;
+}
+
 /* The place of a number is its field, where fields are read; a net knows how many there are. */
 static int check_fields(struct drps_reader *r, const struct idx *d, struct drps_err *err)
 {
     const struct drps_reader_options *o = &r->options;
-    const size_t most = DRPS_FIELD_MAX + 1;
+    const size_t most = is_dense(r) ? (size_t)DRPS_DENSE_MOST : (size_t)DRPS_FIELD_MAX + 1;
     char shape[DRPS_IDX_SHAPE_BYTES];
     if (!o->fields) return 0;
+    if (d->head.each > most && is_dense(r))
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "%s: byte 8: samples of %s = %zu numbers, and there may be %zu: make "
+                            "them smaller",
+                            r->chunks.in.name, drps_idx_shape(&d->head, shape), d->head.each, most);
     if (d->head.each > most)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "%s: byte 8: samples of %s = %zu numbers, each of which would be a "
@@ -156,6 +169,50 @@ static int check_fields(struct drps_reader *r, const struct idx *d, struct drps_
                             r->chunks.in.name, drps_idx_shape(&d->head, shape), d->head.each,
                             o->field_count);
     r->field_count = (uint32_t)d->head.each;
+    r->numbers_each = is_dense(r) ? r->field_count : 0;
+    return 0;
+}
+
+/* 1: these are sizes of an image, whose channels the file may say. */
+static int is_image(const struct drps_image_shape *image, uint32_t channels, uint32_t rows,
+                    uint32_t columns)
+{
+    return (!image->channels || image->channels == channels) && image->rows == rows &&
+           image->columns == columns;
+}
+
+static int is_flat_image(const struct drps_image_shape *image, size_t each)
+{
+    const uint64_t pixels = (uint64_t)image->rows * image->columns;
+    return each % pixels == 0 && (!image->channels || each / pixels == image->channels);
+}
+
+static int other_shape(const struct drps_reader *r, const struct idx *d, struct drps_err *err)
+{
+    const struct drps_image_shape *image = &r->options.image;
+    char shape[DRPS_IDX_SHAPE_BYTES], channels[16] = "channels";
+    if (image->channels) (void)snprintf(channels, sizeof(channels), "%u", image->channels);
+    return drps_err_set(err, DRPS_E_FORMAT,
+                        "%s: byte 8: samples of %s numbers, and the net reads `image %s %u %u`; "
+                        "write the channels, rows and columns that a sample has",
+                        r->chunks.in.name, drps_idx_shape(&d->head, shape), channels, image->rows,
+                        image->columns);
+}
+
+/* Samples are of the shape that a net takes them for, if the file says theirs. */
+static int check_image(const struct drps_reader *r, struct idx *d, struct drps_err *err)
+{
+    const struct drps_image_shape *image = &r->options.image;
+    const uint32_t *s = d->head.sizes;
+    d->channels = 0;
+    if (!image->rows) return 0;
+    const int fits = d->head.dimensions == 4   ? is_image(image, s[1], s[2], s[3])
+                     : d->head.dimensions == 3 ? is_image(image, 1, s[1], s[2])
+                                               : is_flat_image(image, d->head.each);
+    if (fits) return 0;
+    if (d->head.dimensions != 4 || !is_image(image, s[3], s[1], s[2]))
+        return other_shape(r, d, err);
+    d->channels = s[3];
     return 0;
 }
 
@@ -178,6 +235,7 @@ static int begin_file(struct drps_reader *r, struct idx *d, struct drps_err *err
     c->carry_n = 0;
     if (rc == 0) rc = drps_idx_head_read(&d->bytes, &d->head, err);
     if (rc == 0) rc = check_shape(d, c->in.name, err);
+    if (rc == 0) rc = check_image(r, d, err);
     if (rc == 0) rc = check_fields(r, d, err);
     if (rc == 0) rc = check_size(r, d, err);
     if (rc == 0 && labels)
@@ -210,12 +268,30 @@ static int idx_ready(struct drps_reader *r, size_t *n_out, size_t *each_out, str
     const size_t whole = drps_bytes_left(&d->bytes) / bytes;
     if (!whole) return drps_idx_cut(&d->bytes, &d->head, err);
     *n_out = whole < n ? whole : n;
-    *each_out = d->head.each;
+    *each_out = is_dense(r) ? 0 : d->head.each;
     r->beside_bytes = d->bytes.cap + d->labels.bytes.cap + d->labels.in.buf_bytes;
     return 0;
 }
 
 /* ---- A sample ---- */
+
+/* Returns the place of number k, where channels come first. */
+static size_t place_of(const struct idx *d, size_t k)
+{
+    if (!d->channels) return k;
+    const size_t pixels = d->head.each / d->channels;
+    return k % d->channels * pixels + k / d->channels;
+}
+
+static void place_bytes(const struct idx *d, const uint8_t *p, float *numbers)
+{
+    for (size_t k = 0; !d->channels && k < d->head.each; k++)
+        numbers[k] = d->shares[p[k]];
+    const size_t pixels = d->channels ? d->head.each / d->channels : 0;
+    for (size_t c = 0; c < d->channels; c++)
+        for (size_t i = 0; i < pixels; i++)
+            numbers[c * pixels + i] = d->shares[p[i * d->channels + c]];
+}
 
 static void take_bytes(const struct idx *d, const uint8_t *p, struct drps_parse *ps)
 {
@@ -225,7 +301,7 @@ static void take_bytes(const struct idx *d, const uint8_t *p, struct drps_parse 
     size_t n = 0;
     for (size_t k = 0; k < d->head.each; k++) {
         keys[n] = k + 1;
-        if (fields) fields[n] = (uint16_t)k;
+        if (fields) fields[n] = (uint16_t)place_of(d, k);
         values[n] = d->shares[p[k]];
         n += p[k] != 0;
     }
@@ -237,6 +313,7 @@ static int take_numbers(const struct drps_reader *r, const uint8_t *p, struct dr
 {
     const struct idx *d = r->state;
     const size_t bytes = d->head.item_bytes / d->head.each;
+    float *numbers = is_dense(r) ? drps_numbers_next(ps, r->numbers_each) : NULL;
     for (size_t k = 0; k < d->head.each; k++) {
         const double number = drps_idx_number(d->head.type, p + k * bytes);
         const float value = (float)number;
@@ -245,8 +322,12 @@ static int take_numbers(const struct drps_reader *r, const uint8_t *p, struct dr
                 err, DRPS_E_FORMAT, "%s: byte %llu: %g is no number that a float can hold",
                 r->chunks.in.name,
                 (unsigned long long)(d->bytes.offset - d->head.item_bytes + k * bytes), number);
+        if (numbers) {
+            numbers[place_of(d, k)] = value + 0.0f; /* -0 becomes 0 */
+            continue;
+        }
         ps->out->keys[ps->nnz] = k + 1;
-        if (ps->out->fields) ps->out->fields[ps->nnz] = (uint16_t)k;
+        if (ps->out->fields) ps->out->fields[ps->nnz] = (uint16_t)place_of(d, k);
         ps->out->values[ps->nnz] = value;
         ps->nnz += value != 0;
     }
@@ -277,7 +358,9 @@ static int idx_take(struct drps_reader *r, struct drps_parse *ps, struct drps_er
     float label;
     int rc = 0;
     const uint8_t *p = drps_bytes_take(&d->bytes, d->head.item_bytes);
-    if (d->head.type == DRPS_IDX_U8)
+    if (d->head.type == DRPS_IDX_U8 && is_dense(r))
+        place_bytes(d, p, drps_numbers_next(ps, r->numbers_each));
+    else if (d->head.type == DRPS_IDX_U8)
         take_bytes(d, p, ps);
     else
         rc = take_numbers(r, p, ps, err);

@@ -14,6 +14,7 @@
 
 #include "index/batches/batch_writer.h"
 #include "index/batches/drps_batcher.h"
+#include "index/plan/codec/drps_dense.h"
 #include "index/plan/drps_batch.h"
 #include "support/batch_body.h"
 #include "support/fault_io.h"
@@ -419,6 +420,125 @@ static void test_batcher_writes_in_threads(void **state)
     check_shapes(*state, 0, 2);
 }
 
+/* ---- Numbers by place ---- */
+
+enum { NUMBERS = 1000 };
+
+static float number_of(size_t sample, size_t k)
+{
+    return (sample + k) % 3 ? 0 : (float)((sample * 7 + k) % 400) / 8;
+}
+
+static int add_numbers(struct batcher *b, size_t sample, uint32_t each, struct drps_err *err)
+{
+    static float numbers[NUMBERS];
+    static uint8_t room[NUMBERS];
+    unsigned char *packed = malloc((size_t)drps_dense_bound(each));
+    uint32_t id = 5;
+    assert_non_null(packed);
+    for (size_t k = 0; k < each; k++)
+        numbers[k] = number_of(sample, k);
+    const struct spool_sample s = {
+        .label = 1,
+        .weight = 1,
+        .n = 1,
+        .ids = &id,
+        .numbers = packed,
+        .numbers_bytes = (uint32_t)drps_dense_pack_floats(numbers, each, room, packed)};
+    const int rc = drps_batcher_add(b, &s, err);
+    free(packed);
+    return rc;
+}
+
+struct numbered {
+    struct drps_recwriter *data, *rows;
+    struct batcher *b;
+    const char *data_path;
+};
+
+static void numbered_begin(struct numbered *t, struct scratch *s, const struct batcher_options *o)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    t->data_path = scratch_path(s, "data.rec");
+    const char *rows = scratch_path(s, "rows.rec");
+    assert_int_equal(
+        drps_recwriter_open(drps_io_os(), t->data_path, DRPS_KIND_DATA, &t->data, &err), 0);
+    assert_int_equal(drps_recwriter_open(drps_io_os(), rows, DRPS_KIND_ROWS, &t->rows, &err), 0);
+    assert_int_equal(drps_batcher_open(t->data, t->rows, o, &t->b, &err), 0);
+}
+
+static void numbered_end(struct numbered *t)
+{
+    drps_batcher_close(t->b);
+    drps_recwriter_close(t->data);
+    drps_recwriter_close(t->rows);
+}
+
+/* Batches have the numbers of their samples, whichever thread writes them, and no larger body than
+ * is told. Only the second batch has few different ones. */
+static void test_batcher_numbers_by_place(void **state)
+{
+    enum { SAMPLES = 7, BATCH = 3 };
+    for (unsigned threads = 0; threads < 3; threads++)
+        for (uint32_t each = 1; each <= NUMBERS; each += 333) {
+            const struct batcher_options o = {
+                .batch_size = BATCH, .common = 2, .threads = threads, .numbers = each};
+            struct drps_plan_info info = {0};
+            struct drps_err err = DRPS_ERR_INIT;
+            struct numbered t;
+            uint64_t largest = 0;
+            numbered_begin(&t, *state, &o);
+            for (size_t i = 0; i < SAMPLES; i++)
+                assert_int_equal(add_numbers(t.b, i, each, &err), 0);
+            assert_int_equal(add_numbers(t.b, 0, each == 1 ? 2 : each - 1, &err), DRPS_E_CORRUPT);
+            assert_int_equal(drps_batcher_flush(t.b, &err), 0);
+            drps_batcher_maxima(t.b, &info);
+            assert_int_equal(drps_recwriter_finish(t.data, &err), 0);
+            assert_int_equal(drps_recwriter_finish(t.rows, &err), 0);
+            numbered_end(&t);
+            struct drps_recfile *bodies = open_file(t.data_path, DRPS_KIND_DATA);
+            for (size_t k = 0, first = 0; first < SAMPLES; k++, first += BATCH) {
+                void *body = record_of(bodies, k), *room = malloc((size_t)info.max_body_bytes);
+                size_t bytes;
+                struct drps_batch b;
+                assert_non_null(room);
+                assert_int_equal(drps_batch_unpack(body, drps_recfile_bytes(bodies, k), room,
+                                                   (size_t)info.max_body_bytes, &bytes, &err),
+                                 0);
+                assert_int_equal(drps_batch_decode_unpacked(room, bytes, &b, &err), 0);
+                if (bytes > largest) largest = bytes;
+                assert_int_equal(b.numbers.each, each);
+                assert_int_equal(b.nnz, b.samples);
+                for (size_t i = 0; i < b.samples * each; i++)
+                    assert_true(drps_dense_number(&b.numbers, i) ==
+                                number_of(first + i / each, i % each));
+                free(body);
+                free(room);
+            }
+            assert_int_equal(info.max_body_bytes, largest);
+            drps_recfile_close(bodies);
+        }
+}
+
+/* A batch whose numbers do not fit its half of the memory is refused, with how many samples fit. */
+static void test_batcher_numbers_take_memory(void **state)
+{
+    const struct batcher_options o = {
+        .batch_size = 100, .common = 2, .numbers = NUMBERS, .memory_bytes = 2 * 3 * 9500};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct numbered t;
+    int rc = 0;
+    size_t n = 0;
+    numbered_begin(&t, *state, &o);
+    for (; n < 10 && rc == 0; n++)
+        rc = add_numbers(t.b, n, NUMBERS, &err);
+    assert_int_equal(rc, DRPS_E_MEMORY_BUDGET);
+    assert_int_equal(n, 4);
+    assert_non_null(strstr(err.text, "a batch of 4 samples of 1000 numbers does not fit"));
+    assert_non_null(strstr(err.text, "use batches of 3 samples or less"));
+    numbered_end(&t);
+}
+
 /* A batcher that writes to a disk that fails, and a sample of its batches. */
 struct failing {
     struct fault_io *f;
@@ -603,6 +723,8 @@ int main(void)
         SCRATCH_TEST(test_batcher_takes_rows),
         SCRATCH_TEST(test_batcher_maps_ids),
         SCRATCH_TEST(test_batcher_writes_in_threads),
+        SCRATCH_TEST(test_batcher_numbers_by_place),
+        SCRATCH_TEST(test_batcher_numbers_take_memory),
         SCRATCH_TEST(test_batcher_stays_failed),
         SCRATCH_TEST(test_batcher_stays_failed_in_threads),
         SCRATCH_TEST(test_batcher_gives_back_a_large_batch),

@@ -280,6 +280,178 @@ static void test_idx_counts_fields(void **state)
     }
 }
 
+/* Reads two samples as numbers by place. Returns an error's text, or "". */
+static const char *read_places(const struct drps_reader_options *options, const char *images,
+                               size_t images_n, float *numbers, uint32_t *each_out)
+{
+    static const char *const paths[] = {"0"};
+    static struct drps_err err;
+    struct drps_reader_options o = *options;
+    struct files fs = {0};
+    const struct drps_io io = {.ops = &files_ops, .ctx = &fs};
+    struct drps_samples s = {0};
+    struct drps_reader *r;
+    err = (struct drps_err)DRPS_ERR_INIT;
+    o.label_files = label_path;
+    o.label_files_n = 1;
+    o.fields = o.one_feature = 1;
+    o.numbers = DRPS_READER_AS_FITS;
+    files_add(&fs, images, images_n);
+    files_add(&fs, BYTES(LABELS));
+    assert_int_equal(drps_reader_open(&io, paths, 1, &o, &r, &err), 0);
+    if (drps_reader_next(r, &s, &err) == 1) {
+        assert_int_equal(drps_reader_has_numbers(r), 1);
+        assert_int_equal(drps_reader_field_count(r), s.numbers_each);
+        assert_int_equal(s.n, 2);
+        assert_int_equal(s.starts[2], 0);
+        *each_out = s.numbers_each;
+        memcpy(numbers, s.numbers, 2 * s.numbers_each * sizeof(*numbers));
+    }
+    drps_samples_free(&s);
+    drps_reader_close(r);
+    return err.text;
+}
+
+struct places_case {
+    const char *name;
+    struct drps_image_shape image;
+    const char *images;
+    size_t n;
+    uint32_t each;
+    float numbers[24];
+};
+
+static void test_idx_numbers_by_place(void **state)
+{
+    static const struct places_case cases[] = {
+        {"bytes", {0, 0, 0}, BYTES(IMAGES), 4, {1, 0, 0.2f, 0, 0, 0, 0, 1 / 255.0f}},
+        {"an image", {1, 2, 2}, BYTES(IMAGES), 4, {1, 0, 0.2f, 0, 0, 0, 0, 1 / 255.0f}},
+        {"an image of any channels",
+         {0, 2, 2},
+         BYTES(IMAGES),
+         4,
+         {1, 0, 0.2f, 0, 0, 0, 0, 1 / 255.0f}},
+        {"floats, and -0",
+         {0, 0, 0},
+         BYTES("\0\0\x0d\x02\0\0\0\x02\0\0\0\x02\x3f\xc0\0\0\x80\0\0\0\0\0\0\0\xbf\x80\0\0"),
+         2,
+         {1.5f, 0, 0, -1}},
+        {"channels first",
+         {3, 1, 2},
+         BYTES("\0\0\x09\x04\0\0\0\x02\0\0\0\x03\0\0\0\x01\0\0\0\x02"
+               "\1\2\3\4\5\6\7\10\11\12\13\14"),
+         6,
+         {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+        {"channels last",
+         {3, 1, 2},
+         BYTES("\0\0\x09\x04\0\0\0\x02\0\0\0\x01\0\0\0\x02\0\0\0\x03"
+               "\1\2\3\4\5\6\7\10\11\12\13\14"),
+         6,
+         {1, 4, 2, 5, 3, 6, 7, 10, 8, 11, 9, 12}},
+        {"channels last, any",
+         {0, 1, 2},
+         BYTES("\0\0\x08\x04\0\0\0\x02\0\0\0\x01\0\0\0\x02\0\0\0\x03"
+               "\xff\0\0\0\xff\0\0\0\0\0\0\xff"),
+         6,
+         {1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1}},
+        {"flat",
+         {3, 1, 2},
+         BYTES("\0\0\x09\x02\0\0\0\x02\0\0\0\x06\1\2\3\4\5\6\7\10\11\12\13\14"),
+         6,
+         {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct drps_reader_options o = {.image = cases[i].image};
+        float numbers[24] = {0};
+        uint32_t each = 0;
+        const char *error = read_places(&o, cases[i].images, cases[i].n, numbers, &each);
+        if (*error) fail_msg("%s: %s", cases[i].name, error);
+        assert_int_equal(each, cases[i].each);
+        if (memcmp(numbers, cases[i].numbers, 2 * each * sizeof(*numbers)) != 0)
+            fail_msg("%s: other numbers", cases[i].name);
+    }
+}
+
+#define HEAD_14X56 "\0\0\x08\x03\0\0\0\x02\0\0\0\x0e\0\0\0\x38"
+
+static void test_idx_shapes_are_checked(void **state)
+{
+    static const struct {
+        const char *name;
+        struct drps_image_shape image;
+        uint32_t field_count;
+        const char *images;
+        size_t n;
+        const char *error;
+    } cases[] = {
+        {"other rows",
+         {1, 28, 28},
+         0,
+         BYTES(HEAD_14X56),
+         "0: byte 8: samples of 14 x 56 numbers, and the net reads `image 1 28 28`; write the "
+         "channels, rows and columns that a sample has"},
+        {"rows and columns changed",
+         {1, 56, 14},
+         0,
+         BYTES(HEAD_14X56),
+         "0: byte 8: samples of 14 x 56 numbers, and the net reads `image 1 56 14`; write the "
+         "channels, rows and columns that a sample has"},
+        {"more channels than the file has",
+         {2, 14, 28},
+         0,
+         BYTES(HEAD_14X56),
+         "0: byte 8: samples of 14 x 56 numbers, and the net reads `image 2 14 28`; write the "
+         "channels, rows and columns that a sample has"},
+        {"any channels of another size",
+         {0, 28, 28},
+         0,
+         BYTES(HEAD_14X56),
+         "0: byte 8: samples of 14 x 56 numbers, and the net reads `image channels 28 28`; write "
+         "the channels, rows and columns that a sample has"},
+        {"flat ones of another size",
+         {0, 3, 3},
+         0,
+         BYTES("\0\0\x08\x02\0\0\0\x02\0\0\0\x0a"),
+         "0: byte 8: samples of 10 numbers, and the net reads `image channels 3 3`; write the "
+         "channels, rows and columns that a sample has"},
+        {"flat ones of other channels",
+         {2, 3, 3},
+         0,
+         BYTES("\0\0\x08\x02\0\0\0\x02\0\0\0\x09"),
+         "0: byte 8: samples of 9 numbers, and the net reads `image 2 3 3`; write the channels, "
+         "rows and columns that a sample has"},
+        {"channels in the middle",
+         {3, 2, 4},
+         0,
+         BYTES("\0\0\x08\x04\0\0\0\x02\0\0\0\x02\0\0\0\x03\0\0\0\x04"),
+         "0: byte 8: samples of 2 x 3 x 4 numbers, and the net reads `image 3 2 4`; write the "
+         "channels, rows and columns that a sample has"},
+        {"another count than the model's",
+         {0, 14, 56},
+         1568,
+         BYTES(HEAD_14X56),
+         "0: byte 8: samples of 14 x 56 = 784 numbers, and the model reads those of 1568: give it "
+         "samples of that size"},
+        {"too many numbers",
+         {0, 0, 0},
+         0,
+         BYTES("\0\0\x08\x02\0\0\0\x02\0\x40\0\1"),
+         "0: byte 8: samples of 4194305 = 4194305 numbers, and there may be 4194304: make them "
+         "smaller"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct drps_reader_options o = {.image = cases[i].image,
+                                              .field_count = cases[i].field_count};
+        float numbers[24];
+        uint32_t each;
+        const char *error = read_places(&o, cases[i].images, cases[i].n, numbers, &each);
+        if (strcmp(error, cases[i].error) != 0)
+            fail_msg("%s\nexpected: %s\nfound:    %s", cases[i].name, cases[i].error, error);
+    }
+}
+
 static void test_idx_several_files(void **state)
 {
     static const char *const labels[] = {"2", "3"}, *const paths[] = {"0", "1"};
@@ -538,6 +710,8 @@ int main(void)
         cmocka_unit_test(test_idx_options),
         cmocka_unit_test(test_idx_fields),
         cmocka_unit_test(test_idx_counts_fields),
+        cmocka_unit_test(test_idx_numbers_by_place),
+        cmocka_unit_test(test_idx_shapes_are_checked),
         cmocka_unit_test(test_idx_several_files),
         cmocka_unit_test(test_idx_after_an_empty_file),
         cmocka_unit_test(test_idx_in_shares),

@@ -316,6 +316,91 @@ static void test_reader_one_feature_keeps_keys_of_names(void **state)
     drps_reader_close(r);
 }
 
+struct places {
+    const char *name, *format, *kinds, *text;
+    enum drps_reader_numbers numbers;
+    uint32_t field_count;  /* that is asked for */
+    uint32_t each, fields; /* that there are; 0: samples have no numbers by place */
+    float want[6];         /* of two samples */
+};
+
+static void check_places(const struct places *c)
+{
+    static const char *const paths[] = {"0"};
+    const struct drps_reader_options o = {.format = c->format,
+                                          .fields = 1,
+                                          .one_feature = 1,
+                                          .csv_kinds = c->kinds,
+                                          .csv_scale = "none",
+                                          .numbers = c->numbers,
+                                          .field_count = c->field_count};
+    struct drps_reader_options of_text = o;
+    struct files fs = {0};
+    const struct drps_io io = {.ops = &files_ops, .ctx = &fs};
+    struct drps_samples s = {0};
+    struct drps_reader *r;
+    struct drps_err err = DRPS_ERR_INIT;
+    if (strcmp(c->format, "libffm") == 0) of_text.csv_scale = of_text.csv_kinds = NULL;
+    files_add(&fs, c->text, strlen(c->text));
+    if (drps_reader_open(&io, paths, 1, &of_text, &r, &err)) fail_msg("%s: %s", c->name, err.text);
+    assert_int_equal(drps_reader_has_numbers(r), c->each > 0); /* before the first sample */
+    assert_int_equal(drps_reader_next(r, &s, NULL), 1);
+    assert_int_equal(s.n, 2);
+    assert_int_equal(s.numbers_each, c->each);
+    assert_int_equal(s.starts[2] == 0, c->each > 0);
+    if (c->each) assert_int_equal(drps_reader_field_count(r), c->fields);
+    for (size_t i = 0; i < 2 * (size_t)c->each; i++)
+        if (memcmp(&s.numbers[i], &c->want[i], sizeof(float)) != 0)
+            fail_msg("%s: number %zu is %g, not %g", c->name, i, (double)s.numbers[i],
+                     (double)c->want[i]);
+    drps_samples_free(&s);
+    drps_reader_close(r);
+}
+
+/* Columns that are all numbers, and entries with fields where that is asked for. */
+static void test_reader_numbers_by_place(void **state)
+{
+    static const char columns[] = "label,a,b,c\n1,2,,-0\n0,0,0.5,7\n",
+                      ffm[] = "1 0:5:1 2:7:0.5 0:9:2 3:1:4\n0 1:1:-0.0\n";
+    static const struct places cases[] = {
+        {"csv", "csv", "*:number", columns, DRPS_READER_AS_FITS, 0, 3, 3, {2, 0, 0, 0, 0.5f, 7}},
+        {"csv of fields", "csv", "*:number", columns, DRPS_READER_SPARSE, 0, 0, 0, {0}},
+        {"a category", "csv", "*:number,b:category", columns, DRPS_READER_AS_FITS, 0, 0, 0, {0}},
+        {"a date",
+         "csv",
+         "*:number,b:date",
+         "label,a,b\n1,2,2024-01-02\n0,1,2024-01-03\n",
+         DRPS_READER_AS_FITS,
+         0,
+         0,
+         0,
+         {0}},
+        {"as many as are asked for",
+         "csv",
+         "*:number",
+         columns,
+         DRPS_READER_DENSE,
+         2,
+         2,
+         3,
+         {2, 0, 0, 0.5f}},
+        {"jsonl",
+         "jsonl",
+         "*:number",
+         "{\"label\": 1, \"a\": 2, \"b\": 3}\n{\"label\": 0, \"b\": -1.5}\n",
+         DRPS_READER_AS_FITS,
+         0,
+         2,
+         2,
+         {2, 3, 0, -1.5f}},
+        {"libffm", "libffm", NULL, ffm, DRPS_READER_AS_FITS, 3, 0, 0, {0}},
+        {"libffm by place", "libffm", NULL, ffm, DRPS_READER_DENSE, 3, 3, 4, {3, 0, 0.5f, 0, 0, 0}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        check_places(&cases[i]);
+}
+
 static void test_reader_ratings(void **state)
 {
     static const struct row rows[] = {
@@ -1461,6 +1546,7 @@ int main(void)
         cmocka_unit_test(test_reader_fields),
         cmocka_unit_test(test_reader_one_feature),
         cmocka_unit_test(test_reader_one_feature_keeps_keys_of_names),
+        cmocka_unit_test(test_reader_numbers_by_place),
         cmocka_unit_test(test_reader_ratings),
         cmocka_unit_test(test_reader_without_labels),
         cmocka_unit_test(test_reader_criteo),
