@@ -13,12 +13,27 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Numbers by place lie within the record, and each is one of the levels. */
+static void check_numbers(const struct drps_batch *b)
+{
+    const struct drps_dense *d = &b->numbers;
+    if (!d->each) return;
+    CHECK(d->each <= DRPS_DENSE_MOST && (d->floats != NULL) + (d->bytes != NULL) == 1);
+    CHECK(!d->bytes || (d->levels_n <= DRPS_DENSE_LEVELS && d->levels[0] == 0));
+    for (size_t i = 0; i < b->samples * (size_t)d->each; i++) {
+        CHECK(d->floats || d->bytes[i] < d->levels_n);
+        const float x = drps_dense_number(d, i);
+        CHECK(x == x || x != x); /* read it */
+    }
+}
+
 /* Use everything as a consumer would. */
 static void check_entries(const struct drps_batch *b)
 {
     CHECK(drps_batch_start(b, 0) == 0 && drps_batch_start(b, b->samples) == b->nnz);
     CHECK((b->local16 != NULL) + (b->local32 != NULL) == 1);
     CHECK(!b->fields == !b->field_count);
+    check_numbers(b);
     for (size_t s = 0; s < b->samples; s++) {
         float label = b->labels[s];
         CHECK(label == label || label != label); /* read it */
@@ -74,6 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(at == size);
         CHECK(drps_batch_decode(encoded, size, &again, NULL) == 0);
         CHECK(again.samples == b.samples && again.rows == b.rows && again.nnz == b.nnz);
+        CHECK(again.numbers.each == b.numbers.each);
         free(encoded);
     }
     free(copy);

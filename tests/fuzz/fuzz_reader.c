@@ -9,7 +9,9 @@
  * For 'W' csv has the weight in column w, for 'i' clicks in column c and impressions in column i;
  * for 'b' what is in front of the rest's first zero byte is a file of weights beside libsvm.
  * For 'I' the rest's first byte is the size of a file of labels, which follows, and then idx; 'U'
- * is idx without labels. 't' is tokens in sequences of three, 'T' each line by itself.
+ * is idx without labels. 'P' is that with numbers by place, of images of 2 x 2 pixels; 'C' is csv,
+ * whose numbers are so if all columns have numbers. 't' is tokens in sequences of three, 'T' each
+ * line by itself.
  *
  * Built with DRPS_FUZZ_MAIN it is a plain program that replays the files and folders named on its
  * command line.
@@ -25,11 +27,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char selectors[] = "alfrcvsdkjwnxWibIUtT";
-static const char *const formats[] = {"auto",   "libsvm", "libffm",  "ratings", "criteo",
-                                      "avazu",  "csv",    "docword", "csv",     "jsonl",
-                                      "vw",     "csv",    "jsonl",   "csv",     "csv",
-                                      "libsvm", "idx",    "idx",     "tokens",  "tokens"};
+static const char selectors[] = "alfrcvsdkjwnxWibIUtTPC";
+static const char *const formats[] = {"auto",   "libsvm",  "libffm", "ratings", "criteo", "avazu",
+                                      "csv",    "docword", "csv",    "jsonl",   "vw",     "csv",
+                                      "jsonl",  "csv",     "csv",    "libsvm",  "idx",    "idx",
+                                      "tokens", "tokens",  "idx",    "csv"};
 
 /* Files in memory, read in short pieces: the data, and weights or labels beside it. */
 struct memory_file {
@@ -145,6 +147,11 @@ static void check_piece(const struct drps_reader *r, const struct drps_samples *
             if (s->names) check_name(r, &s->names[j], s->keys[j], seed);
         }
     }
+    CHECK(!s->numbers_each || (drps_reader_has_numbers(r) && !s->starts[s->n]));
+    for (size_t i = 0; i < s->n * s->numbers_each; i++) {
+        CHECK(isfinite(s->numbers[i]) && (s->numbers[i] != 0 || !signbit(s->numbers[i])));
+        mix_float(sum, s->numbers[i]);
+    }
     CHECK(!s->all_ones == !ones);
     sum->n += s->n;
     sum->nnz += s->starts[s->n];
@@ -234,7 +241,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= f.of[1].n + 1;
         data += f.of[1].n + 1;
     }
-    o.label_optional = selectors[which] == 'U';
+    o.label_optional = selectors[which] == 'U' || selectors[which] == 'P';
+    o.fields = o.one_feature = selectors[which] == 'P' || selectors[which] == 'C';
+    if (o.fields) o.numbers = DRPS_READER_AS_FITS;
+    if (selectors[which] == 'P') o.image = (struct drps_image_shape){.rows = 2, .columns = 2};
     if (strcmp(o.format, "tokens") == 0) o.sequence = 3;
     o.sequence_lines = selectors[which] == 'T';
     f.of[0].data = data;
