@@ -86,6 +86,51 @@ def test_a_net_of_images_takes_many_columns():
         drps.NetClassifier("dlrm").fit(X, y)
 
 
+def test_arrays_have_the_shape_of_images():
+    rng = np.random.default_rng(2)
+    y = np.arange(80) % 2
+    first = rng.random((80, 3, 5, 6))  # channels, rows, columns
+    first[y == 1, 2, :, 3] += 1
+    last, flat = np.moveaxis(first, 1, -1), first.reshape(80, -1)
+    for channels in ("3", "channels"):
+        net = f"x = image {channels} 5 6\nh = conv 4 3 1 1 x\nh = relu h\nscore = full classes h"
+        scores = []
+        for X in (first, last, flat):
+            model = drps.NetClassifier(net, lr=.05, epochs=3, batch_size=10).fit(X, y, eval_set=(X[:20], y[:20]))
+            assert model.plan_["numbers"]
+            scores.append(model.decision_function(X))
+        np.testing.assert_array_equal(scores[0], scores[1])
+        np.testing.assert_array_equal(scores[0], scores[2])
+        with pytest.raises(ValueError, match=f"images of 5 x 6 numbers, and the net reads `image {channels} 5 6`" if channels == "3" else "90 features"):
+            model.predict(first[:, 0])
+        with pytest.raises(ValueError, match="images of 6 x 3 x 5 numbers"):
+            drps.NetClassifier(net).fit(np.moveaxis(first, -1, 1), y)
+    one = "x = image 1 5 6\nscore = full classes x"
+    a, b = (drps.NetClassifier(one, epochs=2, batch_size=10).fit(X, y).decision_function(X) for X in (first[:, 0], first[:, :1]))
+    np.testing.assert_array_equal(a, b)
+
+
+def test_samples_of_many_numbers():
+    rng = np.random.default_rng(3)
+    y = np.arange(20) % 2
+    X = rng.random((20, 3, 160, 150))
+    X[y == 1, 1] += .5
+    net = "x = image channels 160 150\nh = conv 2 10 10 0 x\nscore = full classes h"
+    model = drps.NetClassifier(net, epochs=5, batch_size=5).fit(X, y)
+    assert model.plan_["field_count"] == 72000 and model.score(X, y) > .9
+
+
+def test_matrices_of_mostly_zeros_are_entries():
+    rng = np.random.default_rng(4)
+    y = np.arange(100) % 2
+    X = rng.random((100, 400)) * (rng.random((100, 400)) < .02)
+    X[:, 7] = y
+    net = "x = numbers 400\nscore = full classes x"
+    model = drps.NetClassifier(net, lr=.1, batch_size=10).fit(X, y)
+    assert "numbers" not in model.plan_ and model.score(X, y) == 1
+    assert drps.NetClassifier(net, epochs=1).fit(np.maximum(X, 1e-9), y).plan_["numbers"]
+
+
 @pytest.mark.parametrize("net", OF_FEATURES)
 def test_nets_with_a_name_learn_two_classes(net):
     X, y = load_breast_cancer(return_X_y=True)

@@ -21,9 +21,11 @@ NAMED = {
     "mlp": (False, True), "wide-deep": (True, False), "deepfm": (True, False), "dlrm": (True, True), "dcn": (True, True),
     "lenet": (True, True), "alexnet": (True, True),
 }
+#: Channels, rows and columns of the images that a net reads; None: as many channels as the data have.
+_OF_IMAGES = {"lenet": (1, 28, 28), "alexnet": (None, 224, 224)}
 #: How many columns data must have at least: two, or the numbers of an image.
-_COLUMNS = {"lenet": 28 * 28, "alexnet": 224 * 224}
-_MOST_NUMBERS = 65535  # fields of a sample
+_COLUMNS = {name: (channels or 1) * rows * columns for name, (channels, rows, columns) in _OF_IMAGES.items()}
+_MOST_NUMBERS = 1 << 22  # of a sample
 
 _NET = """
     net : str or pathlib.Path
@@ -56,6 +58,7 @@ class _Text(NamedTuple):
     has_fields: bool
     has_classes: bool
     has_features: bool = True  # weights or factors of their own, for each field those of its columns
+    image: Optional[tuple] = None  # as in _OF_IMAGES; None: it reads no image
 
 
 def _layers(text: str) -> list[list[str]]:
@@ -79,7 +82,7 @@ def _read(net: Any) -> _Text:
             f"net={net!r}: no net has this name; there are {', '.join(NAMED)}. "
             "The text of a net has a `=` in each line, and a file is given as a pathlib.Path"
         )
-    return _Text(net, None, None, *NAMED[net], has_features=net not in _COLUMNS)
+    return _Text(net, None, None, *NAMED[net], has_features=net not in _COLUMNS, image=_OF_IMAGES.get(net))
 
 
 def _of_text(text: str, path: Optional[str]) -> _Text:
@@ -88,7 +91,32 @@ def _of_text(text: str, path: Optional[str]) -> _Text:
         None, text, path, any(words[0] in ("embedding", "numbers", "image") for words in layers),
         any(words[:2] == ["full", "classes"] for words in layers),
         any(words[0] in ("embedding", "bag", "linear") for words in layers),
+        next((_image_of(words) for words in layers if words[0] == "image"), None),
     )
+
+
+def _image_of(words: list[str]) -> Optional[tuple]:
+    """The shape in a line `image C H W`; None where it has none, which the library then says."""
+    sizes = words[1:4]
+    if len(sizes) < 3 or not all(size.isdigit() for size in sizes[1:]) or not (sizes[0].isdigit() or sizes[0] == "channels"):
+        return None
+    return (int(sizes[0]) if sizes[0].isdigit() else None, int(sizes[1]), int(sizes[2]))
+
+
+def _flat(X: Any, image: Optional[tuple]) -> Any:
+    """Images as rows of numbers, channel after channel, as the library reads them; other data as they are."""
+    shape = X.shape[1:] if isinstance(X, np.ndarray) else ()
+    if image is None or len(shape) < 2:
+        return X
+    channels, sides = image[0], image[1:]
+    first = len(shape) == 3 and shape[1:] == sides and channels in (None, shape[0])
+    last = len(shape) == 3 and shape[:2] == sides and channels in (None, shape[2])
+    if not first and not last and (shape != sides or channels not in (None, 1)):
+        raise ValueError(
+            f"X: images of {' x '.join(map(str, shape))} numbers, and the net reads `image {channels or 'channels'} {sides[0]} {sides[1]}`: "
+            "arrays have the samples, then channels, rows and columns, or rows, columns and channels"
+        )
+    return (np.moveaxis(X, -1, 1) if last and not first else X).reshape(len(X), -1)
 
 
 def _one_score(text: str) -> str:
@@ -141,6 +169,12 @@ class _Nets(DrpsEstimator):
                 raise ValueError(f"factors={self.factors!r}: the text of a net has the length of its embeddings: leave factors None")
             self._net = net
         return super()._samples(X, y, weight, eval_set, first, all_labels)
+
+    def _checked(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
+        return super()._checked(_flat(X, self._known().image), y, first)
+
+    def _matrix(self, X: Any) -> Matrix:
+        return super()._matrix(_flat(X, self._known().image))
 
     def _algorithm(self) -> dict[str, Any]:
         net = self._known()
