@@ -272,6 +272,9 @@ static int decode(const void *record, size_t bytes, int checked, struct drps_bat
     if (flags & ~(uint32_t)(FLAGS | HAND_FLAGS))
         return drps_err_set(err, DRPS_E_CORRUPT, "a batch has flags that are not known (%#x)",
                             flags);
+    if (flags & DRPS_BATCH_NUMBERS && flags & DRPS_BATCH_FIELDS)
+        return drps_err_set(err, DRPS_E_CORRUPT,
+                            "a batch has numbers by place, and entries with fields");
     if (b->lane >= DRPS_BATCH_LANES || (b->lane && !b->stratum))
         return drps_err_set(err, DRPS_E_CORRUPT, "a batch is in lane %u of stratum %u", b->lane,
                             b->stratum);

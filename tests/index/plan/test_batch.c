@@ -740,6 +740,17 @@ static void test_batch_numbers_are_checked(void **state)
                          DRPS_E_CORRUPT);
         free(data);
     }
+    const uint16_t fields[] = {0, 1};
+    struct drps_batch both = with_numbers;
+    both.fields = fields;
+    both.field_count = 2;
+    data = flatten(&both, &bytes);
+    assert_int_equal(drps_batch_decode(data, bytes, &back, NULL), DRPS_E_CORRUPT);
+    free(data);
+    data = flatten_packed(&both, &bytes);
+    assert_int_equal(drps_batch_unpack(data, bytes, room, sizeof(room), &got, NULL),
+                     DRPS_E_CORRUPT);
+    free(data);
     const uint32_t far[] = {4, 5};
     struct drps_batch wide = with_numbers;
     wide.local16 = NULL;

@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "base/folder/drps_manifest.h"
+#include "index/plan/drps_batch.h"
 #include "index/blocks/builders/drps_builder.h"
 #include "index/drps_index.h"
 #include "index/verify/drps_verify.h"
@@ -220,7 +221,7 @@ static void move_rows(json_t *j, json_int_t n)
 
 #define NET "x = embedding 4\nh = full 3 x\nscore = full 1 h\n"
 
-enum net_change { NET_TEXT, NET_NONE, NET_ROWS, NET_TABLE, NET_DIM, NET_FACTORS };
+enum net_change { NET_TEXT, NET_NONE, NET_ROWS, NET_TABLE, NET_DIM, NET_FACTORS, NET_NUMBERS };
 
 /* A net is whole, of the algorithm that has one, and fills the first rows of its plan. */
 static void test_plan_net_is_checked(void **state)
@@ -253,6 +254,8 @@ static void test_plan_net_is_checked(void **state)
         {"no table", "net", NET_TABLE, NET, 0, "4 factors, 5 floats a row, 0 rows"},
         {"another dim", "net", NET_DIM, NET, 6, "4 factors, 6 floats a row"},
         {"other factors", "net", NET_FACTORS, NET, 5, "factors"},
+        {"numbers in place of features", "net", NET_NUMBERS, NET, 0, "for a net of 4 factors and"},
+        {"numbers of no net", "ffm", NET_NUMBERS, NULL, 0, "numbers by place, and no net"},
         {"an intercept of two rows", "lor", NET_ROWS, NULL, 1, "an intercept of 2 rows"},
     };
     struct scratch *s = *state;
@@ -273,6 +276,8 @@ static void test_plan_net_is_checked(void **state)
         if (rows[i].change == NET_TEXT)
             assert_int_equal(json_object_set_new(j, "net", json_string(rows[i].text)), 0);
         if (rows[i].change == NET_ROWS) move_rows(j, rows[i].value);
+        if (rows[i].change == NET_NUMBERS)
+            assert_int_equal(json_object_set_new(j, "numbers", json_true()), 0);
         if (rows[i].change == NET_TABLE) set_table(j, "name", json_string("w"));
         if (rows[i].change == NET_DIM)
             assert_int_equal(json_object_set_new(j, "dim", json_integer(rows[i].value)), 0);
@@ -638,9 +643,46 @@ static void test_blocks_builders_cut_tables(void **state)
 
 #define SCRATCH_TEST(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
+/* Samples have the numbers that plan.json says, all of them or none. */
+static void test_plan_numbers_of_a_batch(void **state)
+{
+    static const float numbers[6] = {0}, label[2] = {1, 1};
+    static const uint16_t local[2] = {1, 1};
+    struct drps_plan_info info = {
+        .field_count = 3, .numbers = 1, .max_batch_samples = 2, .max_batch_rows = 2, .rows = 2};
+    struct drps_batch b = {.samples = 2,
+                           .rows = 2,
+                           .nnz = 2,
+                           .labels = label,
+                           .per_sample = 1,
+                           .local16 = local,
+                           .numbers = {.each = 3, .floats = numbers}};
+    struct drps_err err = DRPS_ERR_INIT;
+    (void)state;
+    assert_int_equal(drps_plan_numbers_each(&info), 3);
+    assert_int_equal(drps_plan_entry_fields(&info), 0);
+    assert_int_equal(drps_plan_check_batch(&info, &b, &err), 0);
+    for (uint32_t each = 0; each < 5; each++) {
+        b.numbers.each = each;
+        assert_int_equal(drps_plan_check_batch(&info, &b, &err), each == 3 ? 0 : DRPS_E_CORRUPT);
+        drps_err_clear(&err);
+    }
+    b.numbers.each = 3;
+    b.field_count = 3; /* entries have none */
+    assert_int_equal(drps_plan_check_batch(&info, &b, &err), DRPS_E_CORRUPT);
+    drps_err_clear(&err);
+    info.numbers = 0;
+    assert_int_equal(drps_plan_numbers_each(&info), 0);
+    assert_int_equal(drps_plan_check_batch(&info, &b, &err), DRPS_E_CORRUPT);
+    b.numbers.each = 0;
+    drps_err_clear(&err);
+    assert_int_equal(drps_plan_check_batch(&info, &b, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_numbers_of_a_batch),
         SCRATCH_TEST(test_plan_gives_back_what_was_saved),
         SCRATCH_TEST(test_plan_of_before_says_rank),
         SCRATCH_TEST(test_plan_has_a_share_of_ones),

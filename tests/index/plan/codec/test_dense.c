@@ -158,6 +158,37 @@ static void test_dense_one_sample(void **state)
     free(out);
 }
 
+/* Bits behind the last number would say of numbers that there are not. */
+static void test_dense_bits_end_with_the_numbers(void **state)
+{
+    for (uint32_t each = 1; each <= 70; each++)
+        for (uint32_t bit = each; bit < each + 64 && bit / 64 == (each - 1) / 64; bit++)
+            for (int levels = 0; levels < 2; levels++) {
+                float numbers[70] = {0}, list[DRPS_DENSE_LEVELS], back[70];
+                uint8_t bytes[70];
+                unsigned char out[1024], *room;
+                size_t used, plain;
+                (void)state;
+                const struct drps_dense d = of_floats(numbers, each, each, bytes, list);
+                const struct drps_dense floats = {.each = each, .floats = numbers};
+                size_t n = drps_dense_pack(levels ? &d : &floats, each, out);
+                if (out[8] == 0) continue; /* zeros are not left out */
+                const size_t front = DRPS_DENSE_HEAD + (levels ? 8 : 0);
+                out[front + bit / 8] = (unsigned char)(out[front + bit / 8] | 1 << bit % 8);
+                memset(out + n, 0, 8); /* the number that it would have */
+                n += 8;
+                room = malloc(drps_dense_plain_bytes(levels ? &d : &floats, each));
+                assert_non_null(room);
+                assert_int_equal(
+                    drps_dense_unpack(out, n, 1, room,
+                                      drps_dense_plain_bytes(levels ? &d : &floats, each), &used,
+                                      &plain),
+                    0);
+                assert_int_equal(drps_dense_unpack_floats(out, n, each, back), 0);
+                free(room);
+            }
+}
+
 static void test_dense_damaged_are_refused(void **state)
 {
     static const struct {
@@ -216,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_dense_numbers_come_back),
         cmocka_unit_test(test_dense_counts_levels),
         cmocka_unit_test(test_dense_one_sample),
+        cmocka_unit_test(test_dense_bits_end_with_the_numbers),
         cmocka_unit_test(test_dense_damaged_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
