@@ -5,12 +5,14 @@
 #include "engine/model/layers/drps_layers_pass.h"
 #include "engine/model/layers/steps.h"
 
-/* Chunks of nets without sequences: small, so that floats stay near, and never more than this. */
+/* Chunks of nets without sequences: small, so that floats stay near, and never more than this. Each
+ * chunk reads all parameters: where these are more floats, a chunk may have as many. */
 enum { CHUNK = 128, CHUNK_FLOATS = 16 << 20 };
 
 size_t drps_layers_chunk(const struct drps_layers *l)
 {
-    const uint64_t fit = CHUNK_FLOATS / (1 + 2 * (uint64_t)l->width + l->kept);
+    const uint64_t most = l->floats > CHUNK_FLOATS ? l->floats : CHUNK_FLOATS;
+    const uint64_t fit = most / (1 + 2 * (uint64_t)l->width + l->kept);
     if (l->has_sequences) return DRPS_SEQUENCE_MOST;
     return fit < 1 ? 1 : fit < CHUNK ? (size_t)fit : CHUNK;
 }

@@ -727,6 +727,27 @@ static void test_layers_sequences_stay_whole(void **state)
     assert_int_equal(drps_layers_end(&other, &b, 4, SAMPLES), 4 + drps_layers_chunk(&other));
 }
 
+/* Chunks are of 128 samples, or of 64 MiB of floats, or of as many as the net has parameters. */
+static void test_layers_chunks(void **state)
+{
+    static const struct {
+        uint32_t width;
+        uint64_t kept, floats;
+        size_t chunk;
+    } cases[] = {
+        {1000, 0, 1000, 128},         {1 << 20, 0, 1000, 7},      {1 << 20, 1 << 21, 1000, 3},
+        {1 << 20, 0, 16 << 20, 7},    {1 << 20, 0, 48 << 20, 23}, {1 << 20, 0, 256 << 20, 127},
+        {1 << 16, 0, 256 << 20, 128}, {1 << 22, 0, 1000, 1},      {1 << 22, 1 << 25, 1000, 1},
+    };
+    static struct drps_layers l;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        l = (struct drps_layers){
+            .width = cases[i].width, .kept = cases[i].kept, .floats = cases[i].floats};
+        assert_int_equal(drps_layers_chunk(&l), cases[i].chunk);
+    }
+}
+
 static void test_layers_empty_range_changes_nothing(void **state)
 {
     (void)state;
@@ -1066,6 +1087,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_layers_gradients_of_ranges_add_up),
         cmocka_unit_test(test_layers_vectors_make_the_gradient),
         cmocka_unit_test(test_layers_sequences_stay_whole),
+        cmocka_unit_test(test_layers_chunks),
         cmocka_unit_test(test_layers_empty_range_changes_nothing),
         cmocka_unit_test(test_layers_samples_without_entries_are_finite),
         cmocka_unit_test(test_layers_levels_give_the_same_bytes),
