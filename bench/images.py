@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-# Usage: images.py stripes SAMPLES SEED NAME
+# Usage: images.py stripes SAMPLES SEED NAME [CHANNELS]
 #        images.py enlarge FACTOR SAMPLES IMAGES LABELS NAME
-# Writes NAME-images-idx3-ubyte and NAME-labels-idx1-ubyte. Stripes are images of 224 x 224 in ten classes, which say how far apart
-# and how steep the stripes are; their place is random, and so is a fourth of each number. Enlarged are the first samples of MNIST's
+# Writes NAME-images-idx3-ubyte, of several channels NAME-images-idx4-ubyte, and NAME-labels-idx1-ubyte. Stripes are images of
+# 224 x 224 in ten classes, which say how far apart and how steep the stripes are; their place is random, in each channel, and so is
+# a fourth of each number. Enlarged are the first samples of MNIST's
 # files: each pixel becomes FACTOR x FACTOR pixels.
 import lzma, random, struct, sys
 
@@ -20,9 +21,10 @@ def enlarged(images, side, factor):
         row = bytes(v for v in images[at : at + side] for _ in range(factor))
         yield row * factor
 
-def write(name, side, images, labels):
-    with open(name + "-images-idx3-ubyte", "wb") as file:
-        file.write(bytes([0, 0, 8, 3]) + struct.pack(">III", len(labels), side, side))
+def write(name, side, images, labels, channels=1):
+    sizes = [len(labels)] + [channels] * (channels > 1) + [side, side]
+    with open(f"{name}-images-idx{len(sizes)}-ubyte", "wb") as file:
+        file.write(bytes([0, 0, 8, len(sizes)]) + struct.pack(f">{len(sizes)}I", *sizes))
         file.writelines(images)
     with open(name + "-labels-idx1-ubyte", "wb") as file:
         file.write(bytes([0, 0, 8, 1]) + struct.pack(">I", len(labels)) + bytes(labels))
@@ -30,9 +32,10 @@ def write(name, side, images, labels):
 def main():
     if sys.argv[1] == "stripes":
         samples, seed, name = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+        channels = int(sys.argv[5]) if len(sys.argv) > 5 else 1
         rng = random.Random(seed)
         labels = [s % CLASSES for s in range(samples)]
-        write(name, SIDE, (stripes(rng, label) for label in labels), labels)
+        write(name, SIDE, (stripes(rng, label) for label in labels for _ in range(channels)), labels, channels)
     else:
         factor, samples, images, labels, name = int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
         with lzma.open(images) as file:

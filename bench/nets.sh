@@ -5,8 +5,9 @@
 #   bench/nets.sh digits     MNIST: accuracy of nets of one and two hidden layers and of LeNet, and seconds of an epoch
 #   bench/nets.sh filters    LeNet on MNIST with three ranks, in each mode of synchronisation, without and with filters: accuracy, and MB
 #                            of gradients and parameters
-#   bench/nets.sh images     AlexNet on images of its size, generated and enlarged digits: seconds of the processor for a step, beside
-#                            those of its matrix products alone, memory, and accuracy. Takes half an hour
+#   bench/nets.sh images     AlexNet on images of its size, generated with one channel and three, and enlarged digits: bytes of the
+#                            plan, seconds of the processor for a step, beside those of its matrix products alone, memory, and
+#                            accuracy. Takes three quarters of an hour
 #   bench/nets.sh text       a language model of two LSTM layers on the Penn Treebank: perplexity, and seconds of the processor for an
 #                            epoch, beside those of its matrix products alone. Takes half an hour
 #   bench/nets.sh speed      DeepFM in memory, one and two threads, with the kernels that OpenBLAS takes by itself and with those for
@@ -133,31 +134,36 @@ user() {
     { time "$@" >"$work/out" 2>"$work/said"; } 2>&1
 }
 
-images_row() { # NAME: $work/train-..., $work/test-...
-    local of_one of_two steps=$((samples / 16)) epochs=8
-    "$tools/drps-index" "$work/train-images-idx3-ubyte" --test "$work/test-images-idx3-ubyte" --algo alexnet --batch-size 16 -o "$work/plan" \
-        --force --quiet --no-forecast
+images_row() { # NAME CHANNELS: $work/train-..., $work/test-...
+    local of_one of_two steps=$((samples / 16)) epochs=8 products index file
+    file=images-idx$([[ $2 = 1 ]] && echo 3 || echo 4)-ubyte
+    products=$("$tools/bench_net_products" alexnet $((50176 * $2)) 10 16 | cut -d ' ' -f 1)
+    index=$(user "$tools/drps-index" "$work/train-$file" --test "$work/test-$file" --algo alexnet --batch-size 16 -o "$work/plan" \
+        --force --quiet --no-forecast)
     of_one=$(user train --lr 0.0003 --epochs 1) of_two=$(user train --lr 0.0003 --epochs 2)
     train --lr 0.0003 --epochs $epochs >"$work/trained"
     jq -r --arg name "$1" --arg step "$(awk -v a="$of_one" -v b="$of_two" -v n=$steps 'BEGIN { print (b - a) / n }')" --arg products "$products" \
-        '"| \($name) | \($step) | \($products) | \(.peak_rss_bytes / 1073741824 * 100 | round / 100) GiB | \(.epochs[0].test_accuracy) | \(.epochs[-1].test_accuracy) |"' \
+        --arg bytes "$(($(stat -c %s "$work/plan/data.rec") / 1000000))" --arg index "$index" \
+        '"| \($name) | \($bytes) MB | \($index) | \($step) | \($products) | \(.peak_rss_bytes / 1073741824 * 100 | round / 100) GiB | \(.epochs[0].test_accuracy) | \(.epochs[-1].test_accuracy) |"' \
         "$work/trained"
 }
 
 images() {
-    local samples=${DRPS_BENCH_SAMPLES:-600} products
+    local samples=${DRPS_BENCH_SAMPLES:-600}
     local mnist=("$data/mnist/train-images-idx3-ubyte.xz" "$data/mnist/train-labels-idx1-ubyte.xz")
     local tests=("$data/mnist/t10k-images-idx3-ubyte.xz" "$data/mnist/t10k-labels-idx1-ubyte.xz")
-    products=$("$tools/bench_net_products" alexnet 50176 10 16 | cut -d ' ' -f 1)
-    echo "| images | seconds of a step | of its products alone | memory | accuracy on test samples after 1 epoch | after 8 |"
-    echo "| --- | --- | --- | --- | --- | --- |"
+    echo "| images | batches | seconds to make the plan | seconds of a step | of its products alone | memory | accuracy on test samples after 1 epoch | after 8 |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
     "$root/bench/images.py" stripes "$samples" 1 "$work/train"
     "$root/bench/images.py" stripes 100 2 "$work/test"
-    images_row "stripes"
+    images_row "stripes" 1
+    "$root/bench/images.py" stripes "$samples" 1 "$work/train" 3
+    "$root/bench/images.py" stripes 100 2 "$work/test" 3
+    images_row "stripes of three channels" 3
     there mnist/train-images-idx3-ubyte.xz || return 0
     "$root/bench/images.py" enlarge 8 "$samples" "${mnist[@]}" "$work/train"
     "$root/bench/images.py" enlarge 8 100 "${tests[@]}" "$work/test"
-    images_row "MNIST, enlarged"
+    images_row "MNIST, enlarged" 1
 }
 
 # ---- text ----
