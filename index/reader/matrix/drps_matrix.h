@@ -16,7 +16,9 @@ struct drps_array {
  *
  * A column is the feature whose name is its number, from 0: the plan and the model are, byte for
  * byte, those of a libsvm file with these ids (with fields, of a libffm file). As there, entries of
- * value 0 are left out, and those of a column that a sample has twice are added.
+ * value 0 are left out, and those of a column that a sample has twice are added. Of nets that read
+ * numbers alone the model is that of such a file, and the plan has numbers by their place, unless
+ * nearly all are 0; a field is then below 2^22.
  *
  * Of algorithms of ratings (lmf, bpr, warp, wmf) a row is a user and a column an item, and each
  * entry is a rating, 0 too: users and items are known by their numbers. There are no labels,
