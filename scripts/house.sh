@@ -21,8 +21,8 @@ TEXT
 }
 
 most_files=25
-modules=(base net storage partition sched index engine api tools)
-layers="tools api engine index storage,net,partition,sched base" # from the top to the bottom
+modules=(base device net storage partition sched index engine api tools)
+layers="tools api engine index storage,net,partition,sched device base" # from the top to the bottom
 
 sources() {
     local module

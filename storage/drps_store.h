@@ -15,9 +15,11 @@
  * stores on disk are told (drps_future.h) and use it to read ahead and to write back. All stores
  * give the same bytes for the same steps: that is what the conformance suite checks.
  *
- * There are three, one a folder:
+ * There are four, one a folder:
  *
  *     resident.c  all rows are in memory
+ *     device/     rows are in the memory of a device: drps_rows.base is an address there, which the
+ *                 host cannot read
  *     relay/      rows of two windows are in memory, and others that are used soon; the rest in
  *                 runs on disk, sorted by the window that needs them next; over io/
  *     pib/        blocks of rows, in a pool and in a key-value engine; over kv/
@@ -33,6 +35,7 @@
 #include "storage/drps_future.h"
 #include "storage/drps_iostat.h"
 
+struct drps_device_use;
 struct drps_store; /* opaque: each store begins its own struct with `const struct drps_store_ops
                     *ops` */
 
@@ -85,6 +88,9 @@ struct drps_store_config {
                             DRPS_STORE_OPEN_MOST, in pib 8; 0: 1 */
     uint64_t mark_rows;  /* of a range for scan_changed(), which takes a bit of memory for each
                             range and open step; 0: that is not called */
+
+    /* ---- device ---- */
+    const struct drps_device_use *device; /* borrowed until close */
 
     /* ---- Stores on disk ---- */
     const char *dir;       /* an existing empty folder for the store's files */
@@ -250,6 +256,7 @@ struct drps_store_ops {
 };
 
 extern const struct drps_store_ops drps_store_resident;
+extern const struct drps_store_ops drps_store_device;
 extern const struct drps_store_ops drps_store_pib;
 extern const struct drps_store_ops drps_store_relay;
 

@@ -1,0 +1,143 @@
+/*
+ * One step as its kernels get it, and what they share: where a batch's entries are, losses, and the
+ * optimizers' rules. Private to device/cuda/.
+ *
+ * A kernel gives a sample, a row or a piece to a group of lanes of a warp. The order of each sum is
+ * fixed by the sizes alone, and no two threads add to one float: so a step gives the same bytes
+ * each time.
+ */
+#ifndef DRPS_DEVICE_CUDA_STEP_H
+#define DRPS_DEVICE_CUDA_STEP_H
+
+#include "device/cuda/cuda_internal.h"
+
+enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
+#define ALL_LANES 0xffffffffu
+
+struct step {
+    struct drps_device_step is;
+    uint32_t blocks; /* of the forward pass, each of which leaves two sums */
+    int trains;
+    double *loss;         /* [1] */
+    float *scores;        /* [samples] */
+    float *slopes;        /* [samples] */
+    float *sums;          /* [samples][factors] fm: of x * factors */
+    double *block_losses; /* [blocks] */
+    double *block_slopes; /* [blocks] */
+    float *params;        /* [rows][dim] mf: rows as they were before the step */
+    float *parts;         /* [pieces][factors + 2] sums of a piece: of g x, of g x x, of factors */
+};
+
+/* ---- The batch ---- */
+
+static __device__ inline uint32_t start_of(const struct drps_device_batch *b, uint32_t s)
+{
+    return b->starts ? b->starts[s] : s * b->per_sample;
+}
+
+static __device__ inline uint32_t local_of(const struct drps_device_batch *b, uint32_t j)
+{
+    return b->local16 ? b->local16[j] : b->local32[j];
+}
+
+static __device__ inline float value_of(const struct drps_device_batch *b, uint32_t j)
+{
+    return b->values ? b->values[j] : 1.0f;
+}
+
+static __device__ inline float *row_at(const struct drps_device_step *is, uint32_t local)
+{
+    return (float *)(void *)((char *)is->rows.base + is->frames[local] * is->rows.stride);
+}
+
+/* ---- Losses ---- */
+
+/* The loss of one sample in double, and its derivative by the score: engine/model/loss.c. */
+static __device__ inline double loss_of(enum drps_device_loss loss, float score, float label,
+                                        float *slope_out)
+{
+    const double y = label, s = score, z = y * s;
+    double value = 0, slope = 0;
+    switch (loss) {
+    case DRPS_DEVICE_SQUARED:
+        slope = s - y;
+        value = 0.5 * slope * slope;
+        break;
+    case DRPS_DEVICE_LOGISTIC: {
+        const double e = exp(-fabs(z));
+        value = (z < 0 ? -z : 0) + log1p(e);
+        slope = -y * (z < 0 ? 1 : e) / (1 + e);
+        break;
+    }
+    case DRPS_DEVICE_HINGE:
+        value = z < 1 ? 1 - z : 0;
+        slope = z < 1 ? -y : 0;
+        break;
+    case DRPS_DEVICE_SQUARED_HINGE:
+        value = z < 1 ? (1 - z) * (1 - z) : 0;
+        slope = z < 1 ? -2 * y * (1 - z) : 0;
+        break;
+    }
+    if (z != z) value = slope = z; /* comparisons would hide it */
+    *slope_out = (float)slope;
+    return value;
+}
+
+/* ---- Optimizers: engine/model/drps_optim_floats.h ---- */
+
+static __device__ inline float shrink(float w, float by)
+{
+    const float left = fabsf(w) - by;
+    return left <= 0 ? 0.0f : copysignf(left, w);
+}
+
+/* Steps float d of a row with gradient g. `touches` is how often l2 and l1 count, but in ftrl,
+ * where they count once; a common row is not regularised. */
+static __device__ inline void step_float(const struct drps_device_optim *o, uint32_t dim,
+                                         float *row, uint32_t d, float g, uint32_t touches,
+                                         int is_common)
+{
+    const int is_ftrl = o->kind == DRPS_DEVICE_FTRL;
+    const float times = is_common ? 0.0f : is_ftrl ? 1.0f : (float)touches;
+    const float l2 = times * o->l2, l1 = d == 0 || o->l1_all ? times * o->l1 : 0.0f;
+    float w = row[d], rate = o->lr;
+    if (is_ftrl) {
+        float z = row[dim + d], n = row[2 * dim + d];
+        const float root = sqrtf(n), more = n + g * g, new_root = sqrtf(more);
+        z += g - (new_root - root) / o->lr * w;
+        const float left = fabsf(z) - l1;
+        row[dim + d] = z;
+        row[2 * dim + d] = more;
+        row[d] = left <= 0 ? 0.0f : -copysignf(left, z) / ((o->beta + new_root) / o->lr + l2);
+        return;
+    }
+    if (l2 > 0) g += l2 * w;
+    if (o->kind == DRPS_DEVICE_ADAGRAD) {
+        const float a = row[dim + d] + g * g;
+        row[dim + d] = a;
+        rate = o->lr / sqrtf(a + o->eps);
+        w -= rate * g - (a - a); /* of an infinite sum no number */
+    } else {
+        w -= rate * g;
+    }
+    row[d] = l1 > 0 ? shrink(w, l1 * rate) : w;
+}
+
+/* ---- Passes ---- */
+
+int step_forward(struct drps_device *dev, const struct step *step, char *why);
+int step_backward(struct drps_device *dev, const struct step *step, char *why);
+
+/* Blocks of the forward pass. */
+uint64_t step_forward_blocks(const struct drps_device_model *model, size_t samples);
+
+/* Lanes of a group that go through `factors` floats side by side: a power of two. */
+static inline int step_lanes(uint32_t factors)
+{
+    int lanes = 4;
+    while (lanes < WARP && (uint32_t)lanes < factors)
+        lanes *= 2;
+    return lanes;
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* Lays out batches for a device. */
+#include "engine/step/device/batch.h"
+
+#include <string.h>
+
+#include "engine/step/device/transpose.h"
+
+enum { ALIGN = 16, ARRAYS = 12 };
+
+/* Hands out the same piece of both memories. */
+struct layout {
+    char *host, *device;
+    size_t used;
+};
+
+struct place {
+    void *host;
+    const void *device; /* NULL where the host's is */
+};
+
+static struct place take(struct layout *l, size_t bytes)
+{
+    const size_t at = l->used;
+    l->used += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return (struct place){l->host + at, l->device + at};
+}
+
+/* An array that may be NULL. */
+static const void *put(struct layout *l, const void *array, size_t bytes)
+{
+    if (!array) return NULL;
+    const struct place p = take(l, bytes);
+    memcpy(p.host, array, bytes);
+    return p.device;
+}
+
+static struct place take_if(struct layout *l, int is_wanted, size_t bytes)
+{
+    return is_wanted ? take(l, bytes) : (struct place){0};
+}
+
+static void put_transposed(struct layout *l, const struct drps_batch *b, int pairs,
+                           struct drps_device_batch *out)
+{
+    const size_t n = b->nnz, words = n * sizeof(uint32_t);
+    const struct place ends = take(l, (b->rows + 2) * sizeof(uint32_t)), samples = take(l, words);
+    const struct place entries = take_if(l, pairs, words);
+    const struct place values = take_if(l, b->values != NULL, n * sizeof(float));
+    const struct place pieces =
+        take(l, transposed_pieces_most(n) * sizeof(struct drps_device_piece));
+    const struct place longs =
+        take(l, transposed_long_most(n) * sizeof(struct drps_device_long_row));
+    struct transposed t = {.ends = ends.host,
+                           .samples = samples.host,
+                           .entries = entries.host,
+                           .values = values.host,
+                           .pieces = pieces.host,
+                           .long_rows = longs.host};
+    transpose(b, &t);
+    out->ends = ends.device;
+    out->of_samples = samples.device;
+    out->of_entries = entries.device;
+    out->of_values = values.device;
+    out->pieces = pieces.device;
+    out->long_rows = longs.device;
+    out->n_pieces = t.n_pieces;
+    out->n_long = t.n_long;
+}
+
+size_t device_batch_lay_out(const struct drps_batch *b, int trains, int pairs, char *host,
+                            char *device, struct drps_device_batch *out)
+{
+    struct layout l = {host, device, 0};
+    const size_t n = b->samples, nnz = b->nnz;
+    *out = (struct drps_device_batch){.samples = (uint32_t)n,
+                                      .rows = (uint32_t)b->rows,
+                                      .entries = (uint32_t)nnz,
+                                      .per_sample = b->per_sample};
+    out->labels = put(&l, b->labels, n * sizeof(float));
+    out->weights = put(&l, b->weights, n * sizeof(float));
+    out->starts = put(&l, b->starts, (n + 1) * sizeof(uint32_t));
+    out->local16 = put(&l, b->local16, nnz * sizeof(uint16_t));
+    out->local32 = b->local16 ? NULL : put(&l, b->local32, nnz * sizeof(uint32_t));
+    out->values = put(&l, b->values, nnz * sizeof(float));
+    if (trains) put_transposed(&l, b, pairs, out);
+    return l.used;
+}
+
+uint64_t device_batch_most(const struct drps_plan_info *info)
+{
+    const uint64_t n = info->max_batch_samples, nnz = info->max_batch_nnz;
+    const uint64_t of_sample = 2 * sizeof(float) + sizeof(uint32_t);
+    const uint64_t of_entry = 3 * sizeof(uint32_t) + 2 * sizeof(float);
+    return n * of_sample + sizeof(uint32_t) + nnz * of_entry +
+           (info->max_batch_rows + 2) * sizeof(uint32_t) +
+           transposed_pieces_most(nnz) * sizeof(struct drps_device_piece) +
+           transposed_long_most(nnz) * sizeof(struct drps_device_long_row) +
+           (uint64_t)ARRAYS * ALIGN;
+}

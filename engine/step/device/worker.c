@@ -1,0 +1,349 @@
+/* Batches on their way to the device, in slots that take turns: one is filled while those before it
+ * are uploaded and computed. */
+#include "engine/step/device/drps_device_worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/drps_alloc.h"
+#include "engine/step/device/batch.h"
+#include "engine/step/device/transpose.h"
+
+enum { SLOTS = DRPS_DEVICE_UNDER_WAY + 1, ALIGN = 256 };
+
+/* Events of slot k. */
+enum { EVENT_UPLOADED = DRPS_DEVICE_EVENTS_WORKER, EVENT_DONE = EVENT_UPLOADED + SLOTS };
+
+struct slot {
+    char *pinned;  /* own: the batch, then its frames */
+    char *device;  /* own: the same, and then the room of the step */
+    char *results; /* own, pinned: the loss, and the scores */
+};
+
+/* A batch that stays on the device. */
+struct kept {
+    int is_there;
+    struct drps_device_batch batch;
+};
+
+struct drps_device_worker {
+    struct drps_device_use use;
+    const struct drps_server *server;
+    struct drps_device_model model;
+    struct drps_device_results at;
+    uint64_t batch_bytes, frames_bytes, room_bytes, result_bytes; /* of a slot */
+    struct slot slots[SLOTS];
+    uint64_t given, taken; /* batches, whose losses were taken */
+    struct kept *kept;     /* own: [steps] of an epoch; NULL: none are kept */
+    uint64_t steps;
+    char *kept_memory; /* own: of the device */
+    uint64_t kept_bytes, kept_used;
+};
+
+/* ---- What a device can ---- */
+
+/* 0, or -1: no device has this. */
+static int find_predictor(const struct drps_model *model, enum drps_device_predictor *out)
+{
+    switch (drps_algorithm(model->algo)->predictor) {
+    case DRPS_PREDICTOR_LINEAR:
+        *out = DRPS_DEVICE_LINEAR;
+        return 0;
+    case DRPS_PREDICTOR_FM:
+        *out = DRPS_DEVICE_FM;
+        return 0;
+    case DRPS_PREDICTOR_MF:
+        *out = DRPS_DEVICE_MF;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int find_loss(enum drps_loss loss, enum drps_device_loss *out)
+{
+    switch (loss) {
+    case DRPS_LOSS_SQUARED:
+        *out = DRPS_DEVICE_SQUARED;
+        return 0;
+    case DRPS_LOSS_LOGISTIC:
+        *out = DRPS_DEVICE_LOGISTIC;
+        return 0;
+    case DRPS_LOSS_HINGE:
+        *out = DRPS_DEVICE_HINGE;
+        return 0;
+    case DRPS_LOSS_SQUARED_HINGE:
+        *out = DRPS_DEVICE_SQUARED_HINGE;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int model_of(const struct drps_model *model, struct drps_device_model *out,
+                    struct drps_err *err)
+{
+    *out = (struct drps_device_model){.factors = model->factors,
+                                      .dim = model->dim,
+                                      .has_bias = model->has_bias,
+                                      .fixed_bias = model->fixed_bias};
+    if (model->outputs > 1 || model->layers.n || find_predictor(model, &out->predictor) < 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "the device has no kernels for algorithm %s%s",
+                            drps_algo_name(model->algo),
+                            model->outputs > 1 ? " with several scores a sample" : "");
+    if (model->callbacks || find_loss(model->loss, &out->loss) < 0)
+        return drps_err_set(err, DRPS_E_CONFIG, "the device has no kernels for %s%s",
+                            model->callbacks ? "callbacks" : "loss ",
+                            model->callbacks ? "" : drps_loss_name(model->loss));
+    if (model->late_bias)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "the device trains no plan with lanes, whose intercept learns between "
+                            "them");
+    return 0;
+}
+
+static int optim_of(const struct drps_optim *o, struct drps_device_optim *out, struct drps_err *err)
+{
+    static const enum drps_device_optimizer kinds[] = {[DRPS_OPTIM_SGD] = DRPS_DEVICE_SGD,
+                                                       [DRPS_OPTIM_ADAGRAD] = DRPS_DEVICE_ADAGRAD,
+                                                       [DRPS_OPTIM_FTRL] = DRPS_DEVICE_FTRL};
+    if (o->kind > DRPS_OPTIM_FTRL)
+        return drps_err_set(err, DRPS_E_CONFIG, "the device has no kernels for optimizer %s",
+                            drps_optim_name(o->kind));
+    *out = (struct drps_device_optim){.kind = kinds[o->kind],
+                                      .lr = o->lr,
+                                      .l1 = o->l1,
+                                      .l2 = o->l2,
+                                      .eps = drps_optim_eps(o),
+                                      .beta = drps_optim_beta(o),
+                                      .l1_all = o->l1_all};
+    return 0;
+}
+
+int drps_device_worker_can(const struct drps_device_ops *ops, const struct drps_model *model,
+                           const struct drps_optim *optim, struct drps_err *err)
+{
+    struct drps_device_model m;
+    struct drps_device_optim o;
+    char why[DRPS_DEVICE_TEXT_BYTES];
+    int rc = model_of(model, &m, err);
+    if (rc == 0) rc = optim_of(optim, &o, err);
+    if (rc < 0 || ops->can(&m, &o, why)) return rc;
+    return drps_err_set(err, DRPS_E_CONFIG, "the device cannot: %s", why);
+}
+
+/* ---- Memory ---- */
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static void measure(struct drps_device_worker *w, const struct drps_device_ops *ops,
+                    const struct drps_plan_info *info)
+{
+    w->batch_bytes = aligned(device_batch_most(info));
+    w->frames_bytes = aligned(info->max_batch_rows * sizeof(uint32_t));
+    w->room_bytes =
+        aligned(ops->room_bytes(&w->model, info->max_batch_samples, info->max_batch_rows,
+                                transposed_pieces_most(info->max_batch_nnz)));
+    ops->results(&w->model, &w->at);
+    w->result_bytes = aligned(w->at.scores_at + info->max_batch_samples * sizeof(float));
+    w->steps = info->batches + info->eval_batches;
+}
+
+void drps_device_worker_needs(const struct drps_device_ops *ops, const struct drps_model *model,
+                              const struct drps_plan_info *info,
+                              struct drps_device_worker_needs *out)
+{
+    struct drps_device_worker w = {0};
+    *out = (struct drps_device_worker_needs){0};
+    if (model_of(model, &w.model, NULL) < 0) return;
+    measure(&w, ops, info);
+    out->host_bytes =
+        SLOTS * (w.batch_bytes + w.frames_bytes + w.result_bytes) + w.steps * sizeof(struct kept);
+    out->device_bytes = SLOTS * (w.batch_bytes + w.frames_bytes + w.room_bytes);
+    out->keep_most_bytes = w.steps * w.batch_bytes;
+}
+
+static int open_slot(struct drps_device_worker *w, struct slot *slot, struct drps_err *err)
+{
+    struct drps_device_use *use = &w->use;
+    const uint64_t moved = w->batch_bytes + w->frames_bytes;
+    void *pinned = NULL, *device = NULL, *results = NULL;
+    int rc = DRPS_DEVICE_CALL(use, err, pin, (size_t)moved, &pinned);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, pin, (size_t)w->result_bytes, &results);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, alloc, (size_t)(moved + w->room_bytes), &device);
+    *slot = (struct slot){pinned, device, results};
+    return rc;
+}
+
+static int open_kept(struct drps_device_worker *w, uint64_t bytes, struct drps_err *err)
+{
+    void *memory = NULL;
+    if (!bytes) return 0;
+    w->kept = calloc((size_t)w->steps, sizeof(*w->kept));
+    if (!w->kept) return drps_err_set(err, -ENOMEM, "no memory to know which batches are kept");
+    int rc = DRPS_DEVICE_CALL(&w->use, err, alloc, (size_t)bytes, &memory);
+    w->kept_memory = memory;
+    w->kept_bytes = bytes;
+    return rc;
+}
+
+int drps_device_worker_open(const struct drps_device_worker_parts *parts,
+                            struct drps_device_worker **w_out, struct drps_err *err)
+{
+    *w_out = NULL;
+    struct drps_device_worker *w = calloc(1, sizeof(*w));
+    if (!w) return drps_err_set(err, -ENOMEM, "no memory for the worker of the device");
+    w->use = *parts->use;
+    w->server = parts->server;
+    int rc = model_of(&parts->server->model, &w->model, err);
+    if (rc == 0) measure(w, w->use.ops, parts->info);
+    for (unsigned k = 0; k < SLOTS && rc == 0; k++)
+        rc = open_slot(w, &w->slots[k], err);
+    if (rc == 0) rc = open_kept(w, parts->keep_bytes, err);
+    if (rc < 0)
+        drps_device_worker_close(w);
+    else
+        *w_out = w;
+    return rc;
+}
+
+void drps_device_worker_close(struct drps_device_worker *w)
+{
+    if (!w) return;
+    const struct drps_device_ops *ops = w->use.ops;
+    for (uint64_t i = w->taken; i < w->given; i++) /* their memory goes: errors do not matter now */
+        (void)ops->wait(w->use.dev, EVENT_DONE + (unsigned)(i % SLOTS), w->use.why);
+    for (unsigned k = 0; k < SLOTS; k++) {
+        ops->unpin(w->use.dev, w->slots[k].pinned);
+        ops->unpin(w->use.dev, w->slots[k].results);
+        ops->release(w->use.dev, w->slots[k].device);
+    }
+    ops->release(w->use.dev, w->kept_memory);
+    free(w->kept);
+    free(w);
+}
+
+/* ---- Batches ---- */
+
+/* What slopes are multiplied by: 1 of a sum, else the share of a mean that a weight of 1 has. */
+static float share_of(const struct drps_model *model, const struct drps_batch *b)
+{
+    double weight = b->weights ? 0 : (double)b->samples;
+    if (!model->mean_of) return 1;
+    for (size_t s = 0; b->weights && s < b->samples; s++)
+        weight += (double)b->weights[s];
+    return (float)(1 / (weight * model->mean_of));
+}
+
+/* Where the bytes of a batch are to lie: with those that are kept, where there is room for as much
+ * as a batch may have, else in the slot. */
+static char *place_of(struct drps_device_worker *w, const struct slot *slot)
+{
+    const int is_room = w->kept && w->kept_used + w->batch_bytes <= w->kept_bytes;
+    return is_room ? w->kept_memory + w->kept_used : slot->device;
+}
+
+static int upload_batch(struct drps_device_worker *w, uint64_t step, const struct drps_batch *b,
+                        int trains, struct slot *slot, struct drps_device_batch *out,
+                        struct drps_err *err)
+{
+    struct kept *kept = w->kept ? &w->kept[step] : NULL;
+    if (kept && kept->is_there) {
+        *out = kept->batch;
+        return 0;
+    }
+    char *device = place_of(w, slot);
+    const size_t bytes = device_batch_lay_out(b, trains, w->model.predictor == DRPS_DEVICE_MF,
+                                              slot->pinned, device, out);
+    int rc =
+        DRPS_DEVICE_CALL(&w->use, err, upload, DRPS_DEVICE_BATCHES, device, slot->pinned, bytes);
+    if (rc < 0 || device == slot->device) return rc;
+    *kept = (struct kept){1, *out};
+    w->kept_used += aligned(bytes);
+    return 0;
+}
+
+static int upload_frames(struct drps_device_worker *w, const struct slot *slot,
+                         const uint32_t **frames_out, struct drps_err *err)
+{
+    const struct drps_rows *rows = &w->server->rows;
+    char *pinned = slot->pinned + w->batch_bytes, *device = slot->device + w->batch_bytes;
+    const size_t bytes = rows->n * sizeof(uint32_t);
+    memcpy(pinned, rows->index, bytes);
+    *frames_out = (const uint32_t *)(void *)device;
+    return DRPS_DEVICE_CALL(&w->use, err, upload, DRPS_DEVICE_BATCHES, device, pinned, bytes);
+}
+
+/* All that the device needs for a step, which its computing waits for. */
+static int prepare(struct drps_device_worker *w, uint64_t step, const struct drps_batch *b,
+                   int trains, unsigned k, struct drps_device_step *out, struct drps_err *err)
+{
+    struct drps_device_use *use = &w->use;
+    struct slot *slot = &w->slots[k];
+    *out = (struct drps_device_step){
+        .rows = {.base = w->server->rows.base, .stride = w->server->rows.stride},
+        .model = w->model,
+        .share = share_of(&w->server->model, b),
+        .room = slot->device + w->batch_bytes + w->frames_bytes};
+    int rc = optim_of(&w->server->optim, &out->optim, err);
+    if (rc == 0) rc = upload_batch(w, step, b, trains, slot, &out->batch, err);
+    if (rc == 0) rc = upload_frames(w, slot, &out->frames, err);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, mark, DRPS_DEVICE_BATCHES, EVENT_UPLOADED + k);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, after, DRPS_DEVICE_COMPUTE, EVENT_UPLOADED + k);
+    return rc;
+}
+
+static int fetch(struct drps_device_worker *w, unsigned k, const struct drps_device_step *step,
+                 size_t at, size_t bytes, struct drps_err *err)
+{
+    int rc = DRPS_DEVICE_CALL(&w->use, err, download, DRPS_DEVICE_COMPUTE, w->slots[k].results + at,
+                              (const char *)step->room + at, bytes);
+    return rc < 0 ? rc : DRPS_DEVICE_CALL(&w->use, err, mark, DRPS_DEVICE_COMPUTE, EVENT_DONE + k);
+}
+
+int drps_device_worker_train(struct drps_device_worker *w, uint64_t step,
+                             const struct drps_batch *b, struct drps_err *err)
+{
+    const unsigned k = (unsigned)(w->given % SLOTS);
+    struct drps_device_step of_device;
+    if (w->given - w->taken >= SLOTS)
+        return drps_err_set(err, -EINVAL, "%d batches are on their way to the device", SLOTS);
+    int rc = prepare(w, step, b, 1, k, &of_device, err);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, train, &of_device);
+    if (rc == 0) rc = fetch(w, k, &of_device, w->at.loss_at, sizeof(double), err);
+    if (rc == 0) w->given++;
+    return rc;
+}
+
+int drps_device_worker_take(struct drps_device_worker *w, unsigned left, double *loss_out,
+                            struct drps_err *err)
+{
+    const unsigned k = (unsigned)(w->taken % SLOTS);
+    if (w->given - w->taken <= left) return 0;
+    int rc = DRPS_DEVICE_CALL(&w->use, err, wait, EVENT_DONE + k);
+    if (rc < 0) return rc;
+    memcpy(loss_out, w->slots[k].results + w->at.loss_at, sizeof(*loss_out));
+    w->taken++;
+    return 1;
+}
+
+int drps_device_worker_predict(struct drps_device_worker *w, uint64_t step,
+                               const struct drps_batch *b, float *scores, struct drps_err *err)
+{
+    const unsigned k = (unsigned)(w->given % SLOTS);
+    const size_t bytes = b->samples * sizeof(*scores);
+    struct drps_device_step of_device;
+    if (w->given != w->taken)
+        return drps_err_set(err, -EINVAL, "losses of batches are not taken from the device");
+    int rc = prepare(w, step, b, 0, k, &of_device, err);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, predict, &of_device);
+    if (rc == 0) rc = fetch(w, k, &of_device, w->at.scores_at, bytes, err);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, wait, EVENT_DONE + k);
+    if (rc < 0) return rc;
+    memcpy(scores, w->slots[k].results + w->at.scores_at, bytes);
+    return 0;
+}

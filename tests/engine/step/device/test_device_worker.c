@@ -1,0 +1,466 @@
+/*
+ * The worker of a device beside the plain twins: the same losses, scores and rows within a
+ * tolerance, and the same bytes from run to run. Argument: the library of kernels; without a device
+ * that it can open the test is skipped.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/drps_rng.h"
+#include "engine/model/drps_model.h"
+#include "engine/model/drps_optim.h"
+#include "engine/step/device/drps_device_worker.h"
+#include "engine/step/device/transpose.h"
+
+enum { SAMPLES = 700, ROWS = 300, ENTRIES = 12, BATCHES = 4, MODEL_ROWS = 400 };
+
+static struct drps_device_use use;
+static uint64_t drawn;
+
+static uint64_t below(uint64_t n)
+{
+    return drps_rng_at(20261128, drawn++) % n;
+}
+
+static float unit(void)
+{
+    return drps_unit_float(drps_rng_at(20261128, drawn++)) * 2 - 1;
+}
+
+/* ---- A case: a model, an optimizer, and what batches have ---- */
+
+struct form {
+    const char *algo, *loss;
+    uint32_t factors;
+    const char *optimizer;
+    float l1, l2;
+    int l1_all, wide, values, weights, starts, mean, fixed_bias;
+    size_t samples;
+};
+
+struct batch {
+    struct drps_batch b;
+    float labels[SAMPLES], weights[SAMPLES], values[SAMPLES * ENTRIES];
+    uint32_t starts[SAMPLES + 1], local32[SAMPLES * ENTRIES], ids[ROWS];
+    uint16_t local16[SAMPLES * ENTRIES];
+};
+
+static int is_pairs(const struct form *f)
+{
+    return strcmp(f->algo, "lmf") == 0;
+}
+
+/* Rows of a sample are distinct; every sample has row 1, which is a long one then. */
+static uint32_t draw_row(const struct form *f, size_t j, size_t n)
+{
+    const uint32_t each = (ROWS - 2) / ENTRIES;
+    (void)n;
+    if (j == 0 && !is_pairs(f)) return 1;
+    return 2 + (uint32_t)j * each + (uint32_t)below(each);
+}
+
+static void fill_entries(const struct form *f, struct batch *out)
+{
+    size_t at = 0;
+    for (size_t s = 0; s < f->samples; s++) {
+        const size_t most = is_pairs(f) ? 2 : ENTRIES, n = f->starts ? below(most + 1) : most;
+        out->starts[s] = (uint32_t)at;
+        for (size_t j = 0; j < n; j++, at++) {
+            out->local32[at] = draw_row(f, j, n);
+            out->local16[at] = (uint16_t)out->local32[at];
+            out->values[at] = unit();
+        }
+        out->labels[s] = strcmp(f->loss, "squared") == 0 ? 3 * unit() : below(2) ? 1 : -1;
+        out->weights[s] = 0.5f + (float)below(4);
+    }
+    out->starts[f->samples] = (uint32_t)at;
+    out->b.nnz = at;
+}
+
+static void make_batch(const struct form *f, struct batch *out)
+{
+    uint32_t id = 0;
+    memset(out, 0, sizeof(*out));
+    fill_entries(f, out);
+    for (size_t r = 0; r < ROWS; r++, id++) {
+        if (r && below(3) == 0 && id + (ROWS - r) < MODEL_ROWS) id++; /* increasing */
+        out->ids[r] = id;
+    }
+    out->b.samples = f->samples;
+    out->b.rows = ROWS;
+    out->b.labels = out->labels;
+    out->b.weights = f->weights ? out->weights : NULL;
+    out->b.starts = f->starts ? out->starts : NULL;
+    out->b.per_sample = f->starts ? 0 : is_pairs(f) ? 2 : ENTRIES;
+    out->b.values = f->values ? out->values : NULL;
+    out->b.local32 = f->wide ? out->local32 : NULL;
+    out->b.local16 = f->wide ? NULL : out->local16;
+}
+
+/* ---- A run: rows on the device, and the same by the twins ---- */
+
+struct run {
+    struct drps_server server;
+    struct drps_device_worker *worker;
+    void *rows; /* of the device */
+    char *pinned, *plain;
+    size_t bytes;
+};
+
+static void must(int rc)
+{
+    if (rc < 0) fail_msg("%s", use.why);
+}
+
+static void settle(const struct form *f, struct drps_server *server)
+{
+    struct drps_model model;
+    struct drps_optim optim;
+    struct drps_err err = DRPS_ERR_INIT;
+    const int classes = strcmp(f->loss, "squared") != 0;
+    if (drps_model_init(&model, f->algo, f->loss, f->factors, classes, &err) < 0 ||
+        drps_optim_init(&optim, f->optimizer, &err) < 0)
+        fail_msg("%s", err.text);
+    model.mean_of = f->mean ? 2 : 0;
+    model.fixed_bias = f->fixed_bias;
+    model.bias_start = 0.25f;
+    model.init_scale = 0.3f;
+    model.seed = 7;
+    optim.l1 = f->l1;
+    optim.l2 = f->l2;
+    optim.l1_all = f->l1_all;
+    drps_server_init(server, &model, &optim);
+}
+
+static void open_run(const struct form *f, struct run *run)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct drps_plan_info info = {.max_batch_samples = SAMPLES,
+                                        .max_batch_rows = ROWS,
+                                        .max_batch_nnz = SAMPLES * ENTRIES,
+                                        .batches = BATCHES,
+                                        .eval_batches = 1};
+    void *pinned;
+    memset(run, 0, sizeof(*run));
+    settle(f, &run->server);
+    run->bytes = MODEL_ROWS * run->server.row_bytes;
+    must(use.ops->alloc(use.dev, run->bytes, &run->rows, use.why));
+    must(use.ops->pin(use.dev, run->bytes, &pinned, use.why));
+    run->pinned = pinned;
+    run->plain = malloc(run->bytes);
+    assert_non_null(run->plain);
+    drps_server_fresh(&run->server, 0, MODEL_ROWS, run->plain);
+    memcpy(run->pinned, run->plain, run->bytes);
+    must(
+        use.ops->upload(use.dev, DRPS_DEVICE_COMPUTE, run->rows, run->pinned, run->bytes, use.why));
+    struct drps_device_worker_needs needs;
+    drps_device_worker_needs(use.ops, &run->server.model, &info, &needs);
+    assert_true(needs.device_bytes > 0 && needs.keep_most_bytes > 0);
+    const struct drps_device_worker_parts parts = {.use = &use,
+                                                   .server = &run->server,
+                                                   .info = &info,
+                                                   .keep_bytes = needs.keep_most_bytes / 2};
+    if (drps_device_worker_open(&parts, &run->worker, &err) < 0) fail_msg("%s", err.text);
+}
+
+static void close_run(struct run *run)
+{
+    drps_device_worker_close(run->worker);
+    use.ops->release(use.dev, run->rows);
+    use.ops->unpin(use.dev, run->pinned);
+    free(run->plain);
+}
+
+static void read_rows(struct run *run)
+{
+    must(use.ops->download(use.dev, DRPS_DEVICE_COMPUTE, run->pinned, run->rows, run->bytes,
+                           use.why));
+    must(use.ops->mark(use.dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_EVENTS_STORE, use.why));
+    must(use.ops->wait(use.dev, DRPS_DEVICE_EVENTS_STORE, use.why));
+}
+
+static struct drps_rows rows_of(const struct run *run, void *base, const struct batch *batch)
+{
+    return (struct drps_rows){
+        .base = base, .stride = run->server.row_bytes, .index = batch->ids, .n = ROWS};
+}
+
+static void check_close(const char *what, size_t i, double expected, double found)
+{
+    if (fabs(expected - found) <= 2e-5 + 2e-4 * fabs(expected)) return;
+    fail_msg("%s %zu: expected %.9g, found %.9g", what, i, expected, found);
+}
+
+/* One step by the twins. Returns the loss. */
+static double plain_step(struct run *run, const struct batch *batch, int trains, float *scores)
+{
+    const struct drps_model *model = &run->server.model;
+    const struct drps_rows rows = rows_of(run, run->plain, batch);
+    float *params = calloc(ROWS, model->dim * sizeof(float));
+    float *grads = calloc(ROWS, model->dim * sizeof(float));
+    uint32_t touches[ROWS] = {0};
+    double loss = 0;
+    drps_rows_gather(&rows, model->dim, 0, ROWS, params);
+    if (trains)
+        loss = drps_model_gradient_ref(model, &batch->b, 0, batch->b.samples, params, grads, scores,
+                                       NULL);
+    else
+        drps_model_predict_ref(model, &batch->b, 0, batch->b.samples, params, scores, NULL);
+    drps_batch_touches(&batch->b, 0, batch->b.samples, model->has_bias, touches);
+    if (trains)
+        drps_optim_step_ref(&run->server.optim, model->dim, &rows, model->fixed_bias ? 1 : 0, ROWS,
+                            grads, touches, 1);
+    free(params);
+    free(grads);
+    return loss;
+}
+
+/* Trains the batches twice, as two epochs do, then predicts. */
+static void run_form(const struct form *f, struct run *run, struct batch *batches, double *losses)
+{
+    float scores[SAMPLES], found[SAMPLES];
+    struct drps_err err = DRPS_ERR_INIT;
+    double loss;
+    size_t at = 0;
+    int rc = 0;
+    for (size_t i = 0; i < 2 * BATCHES && rc >= 0; i++) {
+        const struct batch *batch = &batches[i % BATCHES];
+        run->server.rows = rows_of(run, run->rows, batch);
+        losses[i] = plain_step(run, batch, 1, scores);
+        rc = drps_device_worker_train(run->worker, i % BATCHES, &batch->b, &err);
+        for (; rc >= 0; at++) {
+            rc = drps_device_worker_take(run->worker, i + 1 == 2 * BATCHES ? 0 : 2, &loss, &err);
+            if (rc != 1) break;
+            check_close("loss of batch", at, losses[at], loss);
+        }
+    }
+    if (rc < 0) fail_msg("%s", err.text);
+    assert_int_equal(at, 2 * BATCHES);
+    run->server.rows = rows_of(run, run->rows, &batches[BATCHES]);
+    plain_step(run, &batches[BATCHES], 0, scores);
+    if (drps_device_worker_predict(run->worker, BATCHES, &batches[BATCHES].b, found, &err) < 0)
+        fail_msg("%s", err.text);
+    for (size_t s = 0; s < f->samples; s++)
+        check_close("score", s, (double)scores[s], (double)found[s]);
+}
+
+static void check_form(const struct form *f)
+{
+    struct batch *batches = calloc(BATCHES + 1, sizeof(*batches));
+    double losses[2 * BATCHES];
+    struct run one, two;
+    assert_non_null(batches);
+    for (size_t i = 0; i <= BATCHES; i++)
+        make_batch(f, &batches[i]);
+    open_run(f, &one);
+    run_form(f, &one, batches, losses);
+    read_rows(&one);
+    for (size_t i = 0; i < one.bytes / sizeof(float); i++)
+        check_close("float", i, (double)((float *)(void *)one.plain)[i],
+                    (double)((float *)(void *)one.pinned)[i]);
+    open_run(f, &two);
+    run_form(f, &two, batches, losses);
+    read_rows(&two);
+    assert_memory_equal(one.pinned, two.pinned, one.bytes);
+    close_run(&one);
+    close_run(&two);
+    free(batches);
+}
+
+static const struct form forms[] = {
+    {.algo = "lor", .loss = "logistic", .optimizer = "adagrad", .samples = 50},
+    {.algo = "lor",
+     .loss = "logistic",
+     .optimizer = "ftrl",
+     .l1 = 0.01f,
+     .l2 = 0.1f,
+     .wide = 1,
+     .values = 1,
+     .starts = 1,
+     .samples = 101},
+    {.algo = "lor",
+     .loss = "logistic",
+     .optimizer = "sgd",
+     .weights = 1,
+     .mean = 1,
+     .samples = SAMPLES},
+    {.algo = "lir",
+     .loss = "squared",
+     .optimizer = "sgd",
+     .l1 = 1e-4f,
+     .l2 = 1e-3f,
+     .l1_all = 1,
+     .values = 1,
+     .fixed_bias = 1,
+     .samples = 33},
+    {.algo = "svm",
+     .loss = "hinge",
+     .optimizer = "adagrad",
+     .l1 = 1e-3f,
+     .values = 1,
+     .samples = 64},
+    {.algo = "svm",
+     .loss = "squared-hinge",
+     .optimizer = "adagrad",
+     .l2 = 1e-3f,
+     .starts = 1,
+     .weights = 1,
+     .samples = 70},
+    {.algo = "fm", .loss = "logistic", .factors = 1, .optimizer = "adagrad", .samples = 20},
+    {.algo = "fm",
+     .loss = "logistic",
+     .factors = 4,
+     .optimizer = "adagrad",
+     .values = 1,
+     .starts = 1,
+     .samples = 40},
+    {.algo = "fm",
+     .loss = "squared",
+     .factors = 8,
+     .optimizer = "adagrad",
+     .l2 = 1e-3f,
+     .samples = 600},
+    {.algo = "fm",
+     .loss = "logistic",
+     .factors = 13,
+     .optimizer = "ftrl",
+     .l1 = 1e-3f,
+     .l2 = 1e-2f,
+     .values = 1,
+     .wide = 1,
+     .samples = 70},
+    {.algo = "fm",
+     .loss = "logistic",
+     .factors = 37,
+     .optimizer = "sgd",
+     .l1 = 1e-4f,
+     .l2 = 1e-3f,
+     .weights = 1,
+     .mean = 1,
+     .samples = 66},
+    {.algo = "lmf", .loss = "squared", .factors = 8, .optimizer = "adagrad", .samples = 70},
+    {.algo = "lmf",
+     .loss = "squared",
+     .factors = 40,
+     .optimizer = "adagrad",
+     .starts = 1,
+     .values = 1,
+     .l2 = 1e-3f,
+     .samples = SAMPLES},
+};
+
+static void test_steps_are_those_of_the_twins(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+        print_message("%zu: %s, %s, %s, %u factors\n", i, forms[i].algo, forms[i].loss,
+                      forms[i].optimizer, forms[i].factors);
+        check_form(&forms[i]);
+    }
+}
+
+static void test_what_a_device_cannot_is_refused(void **state)
+{
+    (void)state;
+    const struct form known = forms[0];
+    struct drps_server server;
+    struct drps_err err = DRPS_ERR_INIT;
+    settle(&known, &server);
+    assert_int_equal(drps_device_worker_can(use.ops, &server.model, &server.optim, &err), 0);
+    server.optim.kind = DRPS_OPTIM_LBFGS;
+    assert_int_equal(drps_device_worker_can(use.ops, &server.model, &server.optim, &err),
+                     DRPS_E_CONFIG);
+    assert_non_null(strstr(err.text, "lbfgs"));
+    drps_err_clear(&err);
+    settle(&known, &server);
+    server.model.algo = DRPS_ALGO_FFM;
+    assert_int_equal(drps_device_worker_can(use.ops, &server.model, &server.optim, &err),
+                     DRPS_E_CONFIG);
+    assert_non_null(strstr(err.text, "ffm"));
+    drps_err_clear(&err);
+    settle(&known, &server);
+    server.model.late_bias = 1;
+    assert_int_equal(drps_device_worker_can(use.ops, &server.model, &server.optim, &err),
+                     DRPS_E_CONFIG);
+    assert_non_null(strstr(err.text, "lanes"));
+}
+
+/* Entries of each row, in the order of samples; a row of many is cut into pieces that follow on
+ * each other. */
+static void test_entries_are_in_the_order_of_rows(void **state)
+{
+    (void)state;
+    struct batch *batch = calloc(1, sizeof(*batch));
+    const struct form f = {
+        .algo = "fm", .loss = "squared", .starts = 1, .values = 1, .samples = SAMPLES};
+    uint32_t ends[ROWS + 2], seen = 0;
+    assert_non_null(batch);
+    make_batch(&f, batch);
+    const size_t n = batch->b.nnz;
+    struct transposed t = {.ends = ends,
+                           .samples = malloc(n * 4),
+                           .entries = malloc(n * 4),
+                           .values = malloc(n * 4),
+                           .pieces = calloc(transposed_pieces_most(n), sizeof(*t.pieces)),
+                           .long_rows = calloc(transposed_long_most(n), sizeof(*t.long_rows))};
+    transpose(&batch->b, &t);
+    assert_int_equal(ends[0], 0);
+    assert_int_equal(ends[ROWS], n);
+    for (uint32_t r = 0; r < ROWS; r++)
+        for (uint32_t i = ends[r]; i < ends[r + 1]; i++) {
+            const uint32_t j = t.entries[i], s = t.samples[i];
+            assert_int_equal(drps_batch_local(&batch->b, j), r);
+            assert_true(drps_batch_start(&batch->b, s) <= j &&
+                        j < drps_batch_start(&batch->b, s + 1));
+            assert_true(i == ends[r] || t.samples[i - 1] < s);
+            assert_true(t.values[i] == batch->values[j]);
+        }
+    assert_true(t.n_long >= 1 && t.n_pieces > t.n_long);
+    for (uint32_t l = 0; l < t.n_long; l++) {
+        const struct drps_device_long_row *row = &t.long_rows[l];
+        assert_true(ends[row->row + 1] - ends[row->row] > DRPS_DEVICE_LONG);
+        assert_int_equal(row->first, seen);
+        for (uint32_t p = row->first; p < row->first + row->count; p++, seen++) {
+            assert_int_equal(t.pieces[p].row, row->row);
+            assert_int_equal(t.pieces[p].first,
+                             p == row->first ? ends[row->row] : t.pieces[p - 1].last);
+        }
+        assert_int_equal(t.pieces[seen - 1].last, ends[row->row + 1]);
+    }
+    assert_int_equal(seen, t.n_pieces);
+    free(t.samples);
+    free(t.entries);
+    free(t.values);
+    free(t.pieces);
+    free(t.long_rows);
+    free(batch);
+}
+
+int main(int argc, char **argv)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_entries_are_in_the_order_of_rows),
+        cmocka_unit_test(test_what_a_device_cannot_is_refused),
+        cmocka_unit_test(test_steps_are_those_of_the_twins),
+    };
+    int rc = drps_device_open(argc > 1 ? argv[1] : NULL, &use, &err);
+    if (rc == DRPS_E_NOT_FOUND) {
+        printf("SKIPPED: %s\n", err.text);
+        return 77;
+    }
+    if (rc < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    drps_device_close(&use);
+    return rc;
+}
