@@ -31,7 +31,7 @@
 #include "storage/drps_iostat.h"
 #include "storage/drps_store.h"
 
-enum { DRPS_TRAIN_THREADS_MAX = 64, DRPS_TRAIN_NAME_BYTES = 16 };
+enum { DRPS_TRAIN_THREADS_MAX = 64, DRPS_TRAIN_NAME_BYTES = 16, DRPS_TRAIN_DEVICE_BYTES = 96 };
 
 /* One epoch, as it ended. Disk numbers are those of the row store; the plan's files are counted on
  * their own. */
@@ -240,6 +240,11 @@ struct drps_train_multicast {
 };
 enum { DRPS_LATE_MOST = 4 };
 
+/* What computes: the processor, a device of CUDA, or that where one is there that can
+ * (docs/device.md).
+ */
+enum drps_train_device { DRPS_TRAIN_CPU, DRPS_TRAIN_CUDA, DRPS_TRAIN_AUTO };
+
 struct drps_train_options {
     const char *command;    /* how the run was asked for, as model.json keeps it; below
                                DRPS_COMMAND_BYTES, without control characters. NULL: not kept */
@@ -314,12 +319,15 @@ struct drps_train_options {
     uint64_t seek_bytes;     /* that the disk moves in the time of a request, as
                                 drps_disk_seek_bytes() finds them; default: the disk is asked,
                                 unless the model is small */
-    int no_keep;        /* 1: a resident store reads the plan's batches in each epoch, also where
-                           they would fit the memory */
-    unsigned threads;   /* that compute, at most DRPS_TRAIN_THREADS_MAX; default 1 */
-    int one_by_one;     /* 1: batches that the plan has side by side are trained one after
-                           another, too, each by all threads */
-    int prefetch_steps; /* of the block store; 0: its default */
+    int no_keep; /* 1: a resident store reads the plan's batches in each epoch, also where
+                    they would fit the memory */
+    enum drps_train_device device;
+    const char *device_library;   /* a file with kernels; default: that which is installed */
+    uint64_t device_memory_bytes; /* of the device; default: nearly all that is free there */
+    unsigned threads;             /* that compute, at most DRPS_TRAIN_THREADS_MAX; default 1 */
+    int one_by_one;               /* 1: batches that the plan has side by side are trained one after
+                                     another, too, each by all threads */
+    int prefetch_steps;           /* of the block store; 0: its default */
     enum drps_sched_mode sync;    /* of several ranks: when a worker starts its next batch; default
                                      bsp: all together */
     uint64_t staleness;           /* ssp, wsp: labels that a worker may be ahead of the slowest;
@@ -509,6 +517,8 @@ struct drps_train_common {
 struct drps_train_result {
     char store[DRPS_TRAIN_NAME_BYTES]; /* resident, relay, file, rocksdb, leveldb */
     char model_store[DRPS_TRAIN_NAME_BYTES];
+    char device[DRPS_TRAIN_DEVICE_BYTES]; /* that computed, by name; empty: the processor */
+    int device_emulated;                  /* 1: an emulation for tests */
     struct drps_optim optim;
     uint64_t rows;
     uint64_t model_bytes;                     /* of parameters */

@@ -47,6 +47,7 @@ static int parse_plain(struct drps_values *v, struct drps_train_settings *o, int
         {.key = KEY_PULL_CACHED, .flag = &o->train.pull_cached},
         {.key = KEY_OPTIMIZER, .text = &o->train.optimizer, .names = optimizers},
         {.key = KEY_STORE, .text = &o->train.store, .names = stores},
+        {.key = KEY_DEVICE_LIBRARY, .text = &o->train.device_library},
         {.key = KEY_MODEL_STORE, .text = &o->train.model_store, .names = model_stores},
         {.key = KEY_EVICT, .text = &o->train.evict, .names = rules},
     };
@@ -142,7 +143,14 @@ static struct drps_checkpoint_every every(struct drps_values *v, const char *arg
 static int parse_running(struct drps_values *v, struct drps_train_options *o, int key,
                          const char *arg)
 {
+    static const char *const devices[] = {"cpu", "cuda", "auto", NULL};
     switch (key) {
+    case KEY_DEVICE:
+        o->device = (enum drps_train_device)drps_value_choice(v, arg, devices);
+        return 1;
+    case KEY_DEVICE_MEMORY:
+        o->device_memory_bytes = drps_value_size(v, arg, 1, INT64_MAX);
+        return 1;
     case KEY_MEMORY:
         o->memory_bytes = drps_value_size(v, arg, 1, INT64_MAX);
         return 1;

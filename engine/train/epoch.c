@@ -27,7 +27,8 @@ struct run {
     uint64_t step, steps;               /* of the epoch */
     uint64_t samples;                   /* trained */
     uint64_t first_step, first_samples; /* of the epoch, that were done before this run began */
-    double loss;                        /* their sum */
+    double loss;                        /* their sum; on a device, of those that have come back */
+    uint64_t losses;                    /* training steps of the epoch whose losses are in it */
     uint64_t trained_ns;                /* when training ended */
     uint64_t now_ns;                    /* when the last step ended */
     int asked;                          /* of several ranks: this one has asked all to pause */
@@ -203,6 +204,43 @@ static int train_step(struct run *run, struct drps_err *err)
     return rc == 0 ? end_round(run, err) : rc;
 }
 
+/* Takes the losses of batches that the device has computed, but for the last `left`. */
+static int take_losses(struct run *run, unsigned left, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    double loss;
+    const uint64_t start = drps_clock_ns();
+    int rc = drps_device_worker_take(loop->device, left, &loss, err);
+    for (; rc == 1; rc = drps_device_worker_take(loop->device, left, &loss, err)) {
+        run->loss += loss;
+        run->losses++;
+        if (!isfinite(loss)) return not_finite(run, run->losses, err);
+    }
+    loop->worker->compute_ns += drps_clock_ns() - start;
+    return rc;
+}
+
+/* The same step on a device: its loss comes some steps later, and those of all once training ends.
+ */
+static int give_step(struct run *run, struct drps_err *err)
+{
+    struct drps_epoch_loop *loop = run->loop;
+    struct drps_feed_batch batch;
+    uint64_t now;
+
+    if (stopping(loop)) return STOPPED;
+    int rc = open_step(loop, &batch, &now, err);
+    if (rc == 0) rc = drps_device_worker_train(loop->device, run->step, &batch.body, err);
+    if (rc == 0) rc = drps_server_close_step(loop->server, 1, err);
+    if (rc < 0) return rc;
+    loop->worker->gather_ns += drps_clock_ns() - now;
+    run->step++;
+    run->samples += batch.body.samples;
+    rc = take_losses(run, run->step == loop->train_steps ? 0 : DRPS_DEVICE_UNDER_WAY, err);
+    tell_progress(run, drps_clock_ns());
+    return rc;
+}
+
 /* Trains several batches of one stratum, where train_step() trains one. */
 static int train_steps(struct run *run, struct drps_err *err)
 {
@@ -252,7 +290,12 @@ static int evaluate_step(struct run *run, struct drps_err *err)
     int rc = open_step(loop, &batch, &now, err);
     if (rc < 0) return rc;
     if (batch.body.hand_over) return hand_over(run, &batch.body, now, err);
-    drps_worker_predict(loop->worker, &batch.body);
+    if (loop->device)
+        rc = drps_device_worker_predict(loop->device, run->step, &batch.body, loop->worker->scores,
+                                        err);
+    else
+        drps_worker_predict(loop->worker, &batch.body);
+    if (rc < 0) return rc;
     judge(run, &batch.body);
     rc = drps_server_close_step(loop->server, 0, err);
     const uint64_t end = drps_clock_ns();
@@ -406,6 +449,7 @@ static int run_steps(struct run *run, uint64_t end, struct drps_err *err)
         const int training = run->step < loop->train_steps;
         int rc = loop->rounds    ? ranks_step(run, training, err)
                  : !training     ? evaluate_step(run, err)
+                 : loop->device  ? give_step(run, err)
                  : loop->stratum ? train_steps(run, err)
                                  : train_step(run, err);
         if (rc) return rc;
@@ -468,7 +512,8 @@ static int run_rest(struct run *run, struct drps_err *err)
     int rc = loop->async && run->step < loop->train_steps ? train_async(run, err) : 0;
     if (rc == 0 && loop->exchange) rc = train_exchanging(run, err);
     if (rc == 0) rc = loop->rounds ? run_rounds(run, err) : run_steps(run, run->steps, err);
-    return rc;
+    const int taken = rc >= 0 && loop->device ? take_losses(run, 0, err) : 0;
+    return taken < 0 ? taken : rc;
 }
 
 static void begin_run(struct run *run, const struct drps_epoch_part *begin, struct mark *from)
@@ -479,6 +524,7 @@ static void begin_run(struct run *run, const struct drps_epoch_part *begin, stru
     run->step = begin->step;
     run->samples = begin->samples;
     run->loss = begin->loss;
+    run->losses = begin->step;
     run->loop->server->intercept_due = begin->intercept;
     run->first_step = begin->step;
     run->first_samples = begin->samples;

@@ -17,6 +17,7 @@
 #include "engine/step/drps_feed.h"
 #include "engine/step/drps_server.h"
 #include "engine/step/drps_stratum.h"
+#include "engine/step/device/drps_device_worker.h"
 #include "engine/step/drps_worker.h"
 
 /* One for all epochs of a run: the times add up. Everything it points to is borrowed. */
@@ -27,6 +28,7 @@ struct drps_epoch_loop {
     struct drps_batch_cache *batch_cache; /* of the feed's batches; NULL: they are decoded anew */
     struct drps_server *server;           /* its store is open */
     struct drps_worker *worker;           /* started */
+    struct drps_device_worker *device;    /* computes in place of the worker; NULL: it does */
     struct drps_metrics *metrics;         /* NULL without evaluation steps */
     struct drps_stratum *stratum;         /* trains several steps at a time; NULL: one by one */
     struct drps_rounds *rounds;           /* several ranks; NULL: the steps are this process's */

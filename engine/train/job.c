@@ -5,6 +5,7 @@
  */
 #include "engine/train/job.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@
 #include "base/drps_clock.h"
 #include "engine/train/learning/drps_learning.h"
 #include "storage/kv/drps_kv.h"
+
+static_assert(sizeof((struct drps_train_result){0}.device) == DRPS_DEVICE_NAME_BYTES,
+              "the result has the name of the device");
 
 /* ---- Epochs ---- */
 
@@ -214,6 +218,8 @@ static void describe(const struct drps_job *job)
     const char *store = job->memory.kv ? job->memory.kv->name : job->memory.store->name;
     strncpy(r->store, store, sizeof(r->store) - 1); /* zeroed before, as is the next */
     strncpy(r->model_store, job->model_kv->name, sizeof(r->model_store) - 1);
+    memcpy(r->device, job->device.about.name, sizeof(r->device));
+    r->device_emulated = job->device.use.ops && job->device.use.ops->emulated;
     r->optim = job->asked;
     r->rows = (job->whole ? job->whole : job->plan)->info.rows;
     r->model_bytes = r->rows * job->server.model.dim * sizeof(float);
@@ -226,6 +232,8 @@ static void describe(const struct drps_job *job)
 /* Closes what training read from: the forecast and the manifest get its memory. */
 static void stop_reading(struct drps_job *job)
 {
+    drps_device_worker_close(job->device_worker); /* before the rows that it steps go */
+    job->device_worker = NULL;
     drps_server_close(&job->server); /* before the timeline that its thread reads */
     drps_uses_close(job->uses);
     drps_batch_cache_close(job->batch_cache);
@@ -359,6 +367,7 @@ static void finish(struct drps_job *job)
     drps_exchange_close(job->exchange);
     drps_round_log_free(job->log);
     drps_stratum_close(job->stratum);
+    drps_on_device_close(&job->device);
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);
     drps_windows_close(job->windows);

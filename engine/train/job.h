@@ -15,7 +15,9 @@
 #include "engine/step/drps_timeline.h"
 #include "engine/step/drps_windows.h"
 #include "engine/step/drps_worker.h"
+#include "engine/step/device/drps_device_worker.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/device/drps_on_device.h"
 #include "engine/train/drps_memory.h"
 #include "engine/train/epoch.h"
 #include "engine/train/space.h"
@@ -39,8 +41,10 @@ struct drps_job {
     struct drps_optim asked; /* settled; the server's has the rate of the epoch, and what l1 and l2
                                 are in a mean over a batch */
     struct drps_server server;
-    struct drps_newton *newton; /* own; NULL: no quasi-Newton method */
-    struct drps_topic *topic;   /* own; NULL: no topic model */
+    struct drps_newton *newton;               /* own; NULL: no quasi-Newton method */
+    struct drps_topic *topic;                 /* own; NULL: no topic model */
+    struct drps_on_device device;             /* own; closed last */
+    struct drps_device_worker *device_worker; /* own; NULL: the processor computes */
     struct drps_worker worker;
     struct drps_worker_size worker_size;
     struct drps_feed *feed;

@@ -153,6 +153,8 @@ static void take_fixed(struct drps_memory *m, const struct drps_memory_parts *p,
     if (p->replays)
         drps_budget_note(b, "restoring a round",
                          drps_round_replay_memory(p->plan->info.rows, p->server->model.dim));
+    if (p->device_host_bytes)
+        drps_budget_note(b, "batches on their way to the device", p->device_host_bytes);
     drps_budget_note(b, "writing the model",
                      m->export_bytes + drps_modelrows_memory(p->server->model.dim));
 }
@@ -210,6 +212,19 @@ static int take_resident(struct drps_memory *m, const struct drps_memory_parts *
     m->store_bytes = need;
     int rc = drps_budget_take(&m->budget, "all rows", need, err);
     if (rc == 0) keep_plan(m, p);
+    return rc;
+}
+
+/* All rows are in the memory of the device. */
+static int take_device(struct drps_memory *m, const struct drps_memory_parts *p,
+                       struct drps_err *err)
+{
+    uint64_t need, most;
+    m->store = &drps_store_device;
+    int rc = m->store->memory_need(p->config, &need, &most, err);
+    if (rc == 0) rc = drps_budget_take(&m->budget, "rows on their way to the device", need, err);
+    if (rc == 0) keep_plan(m, p);
+    m->store_bytes = need;
     return rc;
 }
 
@@ -310,6 +325,7 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, u
     memset(m, 0, sizeof(*m));
     drps_budget_init(&m->budget, limit);
     take_fixed(m, parts, least);
+    if (parts->device_host_bytes) return take_device(m, parts, err);
     if (!drps_memory_wants_blocks(name)) take_stratum(m, parts, least);
     if (drps_memory_wants_blocks(name)) {
         int rc = find_engine(name, &parts->config->kv, err);

@@ -49,6 +49,7 @@ int drps_train_needs(const struct drps_plan *plan, const struct drps_train_optio
     job->options = &o;
     job->result = &unused;
     int rc = find_needs(job, out, err ? err : &unread);
+    drps_on_device_close(&job->device);
     drps_uses_close(job->uses);
     drps_feed_close(job->feed);
     free(job->block_first);

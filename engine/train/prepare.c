@@ -433,6 +433,9 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     }
     if (rc < 0) return rc;
 
+    rc = drps_on_device_open(job->plan, job->options, &job->server, &job->device, err);
+    if (rc < 0) return rc;
+
     const int logs = job->options->checkpoint_vectors;
     job->worker_size = worker_size(job);
     *config = store_config(job, job->options->epochs * (info->batches + info->eval_batches));
@@ -445,6 +448,7 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
                                         .worker = &job->worker_size,
                                         .way = job->way,
                                         .logged = logs ? drps_job_logged_batches(job) : 0,
+                                        .device_host_bytes = job->device.host_bytes,
                                         .replays = restores_all_rows(job),
                                         .config = config};
     return 0;

@@ -53,6 +53,8 @@ static void put_options(json_t **j, const struct drps_train_options *o,
                         const struct drps_train_result *r)
 {
     drps_manifest_put(j, "optimizer", optimizer_to_json(&r->optim));
+    drps_manifest_put(j, "device", json_string(*r->device ? r->device : "cpu"));
+    drps_manifest_put(j, "device_emulated", json_boolean(r->device_emulated));
     drps_manifest_put(j, "threads", count(o->threads ? o->threads : 1));
     drps_manifest_put(j, "one_by_one", json_boolean(o->one_by_one));
     drps_manifest_put(j, "local_steps", json_boolean(o->local_steps));

@@ -112,6 +112,16 @@ static int share_intercept(struct drps_job *job, struct drps_err *err)
     return rc;
 }
 
+/* The worker that takes the place of the processor's. */
+static int open_device_worker(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_device_worker_parts parts = {.use = &job->device.use,
+                                                   .server = &job->server,
+                                                   .info = &job->plan->info,
+                                                   .keep_bytes = job->device.keep_bytes};
+    return job->device.use.ops ? drps_device_worker_open(&parts, &job->device_worker, err) : 0;
+}
+
 static int open_store(struct drps_job *job, struct drps_store_config *config, struct drps_err *err)
 {
     config->dir = job->store_dir;
@@ -120,6 +130,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
     else
         config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
+    config->device = &job->device.use;
     config->windows = job->windows ? &job->window_source : NULL;
     config->first_step = drps_job_first_step(job);
     drps_job_mark_rows(job, config);
@@ -456,6 +467,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
     if (rc == 0) rc = open_newton(job, err);
     if (rc == 0) rc = open_topic(job, err);
     if (rc == 0) rc = open_store(job, config, err);
+    if (rc == 0) rc = open_device_worker(job, err);
     if (rc == 0) rc = drps_job_check_space(job, config, 1, err);
     if (rc == 0 && job->memory.stratum_batches) rc = open_stratum(job, err);
     if (rc == 0 && job->ranks) rc = open_rounds(job, err);
@@ -469,6 +481,7 @@ int drps_job_start(struct drps_job *job, struct drps_store_config *config, struc
         .batch_cache = job->batch_cache,
         .server = &job->server,
         .worker = &job->worker,
+        .device = job->device_worker,
         .metrics = job->metrics,
         .stratum = job->stratum,
         .rounds = job->rounds,

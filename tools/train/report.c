@@ -205,7 +205,8 @@ static void print_rows(const struct drps_train_result *r, int details)
     const char *all = size(r->rows * r->row_bytes);
     const char *state = drps_optim_states(&r->optim) ? " with the optimizer's state" : "";
     if (!s->blocks_needed && !r->windows_n) {
-        printf("  rows      %s%s, all in memory (store %s)\n", all, state, r->store);
+        printf("  rows      %s%s, all in memory%s (store %s)\n", all, state,
+               *r->device ? " of the device" : "", r->store);
         return;
     }
     printf("  rows      %s%s, of which %s in memory at a time (store %s)\n", all, state,
@@ -268,6 +269,9 @@ void train_report_text(const struct drps_train_result *r, const char *model, int
     printf("\n  content   %016llx (a checksum of all parameters)\n",
            (unsigned long long)r->content);
     print_optimizer(r);
+    if (*r->device)
+        printf("  device    %s%s\n", r->device,
+               r->device_emulated ? ": emulated, for tests, by the processor" : "");
     print_rows(r, details);
     print_forecast_time(r);
     print_limit(r, details);

@@ -1,0 +1,103 @@
+/* Which device a run computes on, what it cannot do there, and how its memory is divided. */
+#include "engine/train/device/drps_on_device.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/drps_size.h"
+#include "engine/step/device/drps_device_worker.h"
+
+enum { LEFT_SHARE = 16 /* of the device's free memory, that is left to its driver */ };
+
+/* ---- What runs on a device cannot do ---- */
+
+static int check_options(const struct drps_plan *plan, const struct drps_train_options *o,
+                         struct drps_err *err)
+{
+    const char *what = NULL;
+    if (o->ranks || plan->info.ranks.count > 1)
+        what = "several ranks";
+    else if (plan->info.lanes > 1)
+        what = "a plan with lanes";
+    else if (o->local_steps)
+        what = "local steps";
+    else if (o->checkpoint_vectors)
+        what = "checkpoints of vectors";
+    else if (o->emulate)
+        what = "the emulation of slow workers";
+    else if (o->threads > 1)
+        what = "several threads";
+    else if (o->store && strcmp(o->store, "auto") != 0)
+        what = "a store that is asked for";
+    if (!what) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG, "a device does not go with %s: leave one of both out",
+                        what);
+}
+
+/* ---- Its memory ---- */
+
+static int split_memory(const struct drps_plan *plan, const struct drps_train_options *o,
+                        const struct drps_server *server, struct drps_on_device *on,
+                        struct drps_err *err)
+{
+    const struct drps_plan_info *info = &plan->info;
+    const uint64_t all = on->about.free_bytes - on->about.free_bytes / LEFT_SHARE;
+    const uint64_t limit = o->device_memory_bytes ? o->device_memory_bytes : all;
+    char needed[32], allowed[32];
+    struct drps_device_worker_needs needs;
+    drps_device_worker_needs(on->use.ops, &server->model, info, &needs);
+    on->host_bytes = needs.host_bytes;
+    on->batch_bytes = needs.device_bytes;
+    if (__builtin_mul_overflow(info->rows, server->row_bytes, &on->rows_bytes))
+        return drps_err_set(err, -EOVERFLOW, "%llu rows of %zu bytes",
+                            (unsigned long long)info->rows, server->row_bytes);
+    const uint64_t need = on->rows_bytes + on->batch_bytes;
+    if (need < on->rows_bytes || need > limit)
+        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                            "the device has %s of memory for the run, which needs %s",
+                            drps_size_format(limit, allowed, sizeof(allowed)),
+                            drps_size_format(need, needed, sizeof(needed)));
+    if (o->epochs < 2 || o->no_keep) return 0;
+    on->keep_bytes = limit - need < needs.keep_most_bytes ? limit - need : needs.keep_most_bytes;
+    return 0;
+}
+
+/* ---- Opening ---- */
+
+static int open_device(const struct drps_plan *plan, const struct drps_train_options *o,
+                       const struct drps_server *server, struct drps_on_device *on,
+                       struct drps_err *err)
+{
+    int rc = check_options(plan, o, err);
+    if (rc == 0) rc = drps_device_open(o->device_library, &on->use, err);
+    if (rc < 0) return rc;
+    if (on->use.ops->emulated && o->device == DRPS_TRAIN_AUTO)
+        return drps_err_set(err, DRPS_E_NOT_FOUND, "the device is an emulated one");
+    rc = drps_device_told(on->use.ops->about(on->use.dev, &on->about, on->use.why), &on->use, err);
+    if (rc == 0) rc = drps_device_worker_can(on->use.ops, &server->model, &server->optim, err);
+    return rc == 0 ? split_memory(plan, o, server, on, err) : rc;
+}
+
+int drps_on_device_open(const struct drps_plan *plan, const struct drps_train_options *o,
+                        const struct drps_server *server, struct drps_on_device *on,
+                        struct drps_err *err)
+{
+    struct drps_err why = DRPS_ERR_INIT;
+    memset(on, 0, sizeof(*on));
+    if (o->device == DRPS_TRAIN_CPU) return 0;
+    const int is_auto = o->device == DRPS_TRAIN_AUTO;
+    int rc = open_device(plan, o, server, on, is_auto ? &why : err);
+    if (rc < 0) drps_on_device_close(on);
+    if (rc < 0 && is_auto)
+        drps_log(o->log, DRPS_LOG_INFO, "the processor computes, and no device: %s", why.text);
+    if (rc == 0)
+        drps_log(o->log, DRPS_LOG_INFO, "%s computes%s", on->about.name,
+                 on->use.ops->emulated ? ": an emulation for tests, on the processor" : "");
+    return is_auto ? 0 : rc;
+}
+
+void drps_on_device_close(struct drps_on_device *on)
+{
+    if (!on) return;
+    drps_device_close(&on->use);
+}

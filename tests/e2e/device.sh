@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Training on a device, which the processor plays here: linear models, factorization machines and matrix factorization learn as they
+# do on the processor, the same bytes in each run, over checkpoints too; what a device cannot is refused; `auto` takes none that is
+# emulated.
+. "$(dirname "$0")/lib.sh"
+
+library=$tools/../tests/drps-emulated-device.so
+[[ -e $library ]] || skip "no emulated device: this build has no compiler for C++"
+index() { "$tools/drps-index" "$@" --quiet --force; }
+train() { "$tools/drps-train" "$@" --force --quiet --json; }
+on_device() { train "$@" --device cuda --device-library "$library"; }
+
+"$tools/drps-gen" ctr --samples 1500 --rows 2000 --fields 9 --interactions 2 -o clicks.svm --quiet
+"$tools/drps-gen" matrix --ratings 2000 --users 200 --items 60 -o ratings.txt --quiet
+
+# alike PLAN OPTIONS...: the device comes to the same losses, to four digits, and to the same bytes in each run.
+alike() {
+    local plan=$1 device
+    shift
+    train "$plan" "$@" -o cpu.model >cpu.json
+    on_device "$plan" "$@" -o device.model >device.json
+    near "$(all_values train_loss <device.json)" "$(all_values train_loss <cpu.json)" 1e-4 ||
+        fail "$plan $*: losses $(all_values train_loss <device.json | xargs) are not $(all_values train_loss <cpu.json | xargs)"
+    near "$(all_values test_loss <device.json)" "$(all_values test_loss <cpu.json)" 1e-4 || fail "$plan $*: test losses differ"
+    device=$(value content <device.json)
+    [[ $(on_device "$plan" "$@" -o again.model | value content) = "$device" ]] || fail "$plan $*: another run has other bytes"
+    [[ $(value device_emulated <device.json) = true ]] || fail "the run does not say that the device is emulated"
+    "$tools/drps-stat" device.model --verify >/dev/null || fail "$plan $*: the model does not verify"
+}
+
+for algo in lor fm; do
+    index clicks.svm --algo $algo --batch-size 100 --test-fraction 0.1 -o $algo.plan $([[ $algo = lor ]] || echo --factors 8)
+done
+index ratings.txt --algo lmf --factors 5 --batch-size 100 --test-fraction 0.1 -o lmf.plan
+alike lor.plan --epochs 2
+alike lor.plan --epochs 2 --optimizer ftrl --l1 0.1 --l2 0.1
+alike lor.plan --epochs 2 --optimizer sgd --l2 0.01 --batch-mean --lr 1 --lr-decay sqrt
+alike fm.plan --epochs 2
+alike lmf.plan --epochs 2
+
+# ---- Checkpoints: a run that goes on has the bytes of one that was not stopped, and may change to the processor ----
+
+content=$(on_device fm.plan --epochs 3 -o whole.model | value content)
+on_device fm.plan --epochs 1 --checkpoint-every 3b --keep-checkpoints -o part.model >/dev/null
+[[ $(on_device fm.plan --epochs 3 --resume -o part.model | value content) = "$content" ]] || fail "resumed: other bytes"
+on_device fm.plan --epochs 1 --keep-checkpoints -o other.model >/dev/null
+near "$(train fm.plan --epochs 3 --resume -o other.model | all_values train_loss | tail -1)" \
+    "$(train fm.plan --epochs 3 -o cpu.model | all_values train_loss | tail -1)" 1e-4 || fail "resumed by the processor: another loss"
+[[ $(on_device fm.plan --epochs 3 --no-keep -o whole.model | value content) = "$content" ]] || fail "--no-keep: other bytes"
+
+# ---- What is told and refused ----
+
+cuda() { fails "$1" "$2" "$tools/drps-train" "${@:3}" -o none --device cuda --device-library "$library"; }
+cuda 2 'a device does not go with several threads' fm.plan --threads 2
+cuda 2 'a device does not go with a store that is asked for' fm.plan --store relay
+cuda 2 'a device does not go with local steps' fm.plan --local-steps
+cuda 2 'no kernels for optimizer lbfgs' lor.plan --optimizer lbfgs
+cuda 1 'the device has 100.0 KiB of memory for the run, which needs' fm.plan --device-memory 100K
+fails 1 'kernels cannot be loaded: .*none.so' "$tools/drps-train" fm.plan -o none --device cuda --device-library ./none.so
+fails 2 "'gpu' is not one of: cpu, cuda, auto" "$tools/drps-train" fm.plan -o none --device gpu
+absent none
+plain=$(train fm.plan -o cpu.model | value content)
+"$tools/drps-train" fm.plan -o auto.model --force --device auto --device-library "$library" >out.txt 2>err.txt
+grep -q 'the processor computes, and no device: the device is an emulated one' err.txt || fail "auto: $(cat err.txt)"
+grep -q "content   $plain" out.txt || fail "auto took the emulated device"
+"$tools/drps-train" fm.plan -o told.model --force --device cuda --device-library "$library" >out.txt 2>err.txt
+grep -q 'an emulated device computes: an emulation for tests' err.txt || fail "the device is not told: $(cat err.txt)"
+grep -q 'device    an emulated device: emulated, for tests, by the processor' out.txt || fail "the report: $(cat out.txt)"
