@@ -91,6 +91,7 @@ struct drps_store_config {
 
     /* ---- device ---- */
     const struct drps_device_use *device; /* borrowed until close */
+    uint64_t device_frames; /* tiered: rows that the device has room for; with `windows` */
 
     /* ---- Stores on disk ---- */
     const char *dir;       /* an existing empty folder for the store's files */
@@ -257,6 +258,7 @@ struct drps_store_ops {
 
 extern const struct drps_store_ops drps_store_resident;
 extern const struct drps_store_ops drps_store_device;
+extern const struct drps_store_ops drps_store_tiered;
 extern const struct drps_store_ops drps_store_pib;
 extern const struct drps_store_ops drps_store_relay;
 

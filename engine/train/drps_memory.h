@@ -38,7 +38,7 @@ struct drps_memory_parts {
     const struct drps_worker_size *worker;
     enum drps_exchange way;     /* never auto */
     uint32_t logged;            /* batches of a round whose vectors are logged; 0: none are */
-    uint64_t device_host_bytes; /* for batches on their way to a device, which has all rows; 0:
+    uint64_t device_host_bytes; /* for batches on their way to a device; 0:
                                    the processor computes */
     int replays; /* 1: one process restores such rounds, or may when it goes on; its store is the
                     resident one then */

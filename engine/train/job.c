@@ -371,6 +371,7 @@ static void finish(struct drps_job *job)
     drps_worker_stop(&job->worker);
     drps_metrics_free(job->metrics);
     drps_windows_close(job->windows);
+    drps_windows_close(job->device_windows);
     end_watch(job);                /* before the folder goes in which it writes */
     drps_stage_abort(&job->stage); /* nothing to do once committed */
     drps_trained_end(&job->trained);

@@ -70,7 +70,8 @@ struct drps_job {
     struct drps_timeline timeline;
     uint32_t *block_first;        /* own: [blocks + 1]; NULL without a block store */
     struct drps_windows *windows; /* NULL without a relay store */
-    struct drps_window_source window_source;
+    struct drps_windows *device_windows; /* NULL: all rows are on the device, or none */
+    struct drps_window_source window_source; /* of one of the two */
     struct drps_metrics *metrics;
     struct drps_watch *watch; /* own; NULL: nobody watches */
     struct drps_stage stage;

@@ -215,14 +215,19 @@ static int take_resident(struct drps_memory *m, const struct drps_memory_parts *
     return rc;
 }
 
-/* All rows are in the memory of the device. */
+/* All rows are in the memory of the device; or those of some windows are, and all in this one. */
 static int take_device(struct drps_memory *m, const struct drps_memory_parts *p,
                        struct drps_err *err)
 {
     uint64_t need, most;
-    m->store = &drps_store_device;
+    const int has_all = p->config->device_frames == p->plan->info.rows;
+    m->store = has_all ? &drps_store_device : &drps_store_tiered;
     int rc = m->store->memory_need(p->config, &need, &most, err);
-    if (rc == 0) rc = drps_budget_take(&m->budget, "rows on their way to the device", need, err);
+    if (rc == 0)
+        rc = drps_budget_take(&m->budget,
+                              has_all ? "rows on their way to the device"
+                                      : "all rows, of which the device has some",
+                              need, err);
     if (rc == 0) keep_plan(m, p);
     m->store_bytes = need;
     return rc;

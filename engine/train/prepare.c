@@ -439,6 +439,7 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     const int logs = job->options->checkpoint_vectors;
     job->worker_size = worker_size(job);
     *config = store_config(job, job->options->epochs * (info->batches + info->eval_batches));
+    config->device_frames = job->device.frames;
     drps_server_configure(&job->server, config, info->rows);
     *parts = (struct drps_memory_parts){.plan = job->plan,
                                         .options = job->options,

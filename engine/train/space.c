@@ -6,7 +6,7 @@
 uint64_t drps_space_of_store(const struct drps_memory *memory, uint64_t rows, uint64_t row_bytes)
 {
     const uint64_t bytes = rows * row_bytes;
-    if (memory->store == &drps_store_resident || memory->store == &drps_store_device) return 0;
+    if (memory->store != &drps_store_relay && memory->store != &drps_store_pib) return 0;
     return memory->kv && memory->kv->training_only ? bytes + bytes / 2 : bytes;
 }
 

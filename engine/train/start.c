@@ -72,10 +72,28 @@ static int probe_reads(struct drps_job *job, struct drps_store_config *config, s
 
 /* ---- Windows and the store ---- */
 
+/* Windows for the rows of a device, as the store that has the others in memory fetches them. */
+static int open_device_windows(struct drps_job *job, struct drps_err *err)
+{
+    const uint64_t row_bytes = job->server.row_bytes;
+    const struct drps_relay_share share = {.budget_bytes = job->device.frames * row_bytes,
+                                           .row_bytes = row_bytes,
+                                           .waiting_bytes = row_bytes};
+    const struct drps_windows_options options = {.plan = job->plan,
+                                                 .dir = job->store_dir,
+                                                 .share = &share,
+                                                 .epochs = drps_job_epochs_left(job),
+                                                 .memory_bytes = job->memory.store_bytes,
+                                                 .stop = job->options->stop,
+                                                 .log = job->options->log};
+    return drps_windows_open(&options, &job->device_windows, &job->window_source, err);
+}
+
 /* A relay store runs windows of its own size, and batches that name rows by their slots in them. */
 static int open_windows(struct drps_job *job, struct drps_store_config *config,
                         struct drps_err *err)
 {
+    if (job->memory.store == &drps_store_tiered) return open_device_windows(job, err);
     if (job->memory.store != &drps_store_relay) return 0;
     const int continues = job->checkpoints.continues;
     int rc =
@@ -131,7 +149,7 @@ static int open_store(struct drps_job *job, struct drps_store_config *config, st
         config->memory_bytes = job->memory.store_bytes;
     config->kv = job->memory.kv;
     config->device = &job->device.use;
-    config->windows = job->windows ? &job->window_source : NULL;
+    config->windows = job->windows || job->device_windows ? &job->window_source : NULL;
     config->first_step = drps_job_first_step(job);
     drps_job_mark_rows(job, config);
     job->server.saved_ctx = job->rows ? job->rows : job->checkpoints.from;

@@ -3,22 +3,23 @@
 
 #include <string.h>
 
-size_t pieces_rows(size_t row_bytes)
+size_t pieces_rows(size_t row_bytes, uint64_t rows)
 {
-    return row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
+    const size_t most = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
+    return rows / PIECE_SHARE + 1 < most ? (size_t)(rows / PIECE_SHARE) + 1 : most;
 }
 
-uint64_t pieces_memory(size_t row_bytes)
+uint64_t pieces_memory(size_t row_bytes, uint64_t rows)
 {
-    return (uint64_t)2 * PIECES * pieces_rows(row_bytes) * row_bytes;
+    return (uint64_t)2 * PIECES * pieces_rows(row_bytes, rows) * row_bytes;
 }
 
-int pieces_open(struct drps_device_use *use, size_t row_bytes, struct pieces *out,
+int pieces_open(struct drps_device_use *use, size_t row_bytes, uint64_t rows, struct pieces *out,
                 struct drps_err *err)
 {
     int rc = 0;
     memset(out, 0, sizeof(*out));
-    out->rows = pieces_rows(row_bytes);
+    out->rows = pieces_rows(row_bytes, rows);
     for (int i = 0; i < PIECES && rc == 0; i++) {
         void *memory;
         rc = DRPS_DEVICE_CALL(use, err, pin, out->rows * row_bytes, &memory);

@@ -8,7 +8,8 @@
 #include "device/drps_device_use.h"
 
 enum {
-    PIECE_BYTES = 4 << 20, /* at least a row */
+    PIECE_BYTES = 4 << 20, /* at most, but for a row that is larger */
+    PIECE_SHARE = 32,      /* of a store's rows */
     PIECES = 2,            /* of each way */
     /* Events, from DRPS_DEVICE_EVENTS_STORE on. */
     EVENT_IN = DRPS_DEVICE_EVENTS_STORE, /* and the next: the piece may be filled again */
@@ -24,14 +25,14 @@ struct pieces {
     uint64_t used;        /* pieces that were taken */
 };
 
-/* Returns how many rows a piece holds. */
-size_t pieces_rows(size_t row_bytes);
+/* Returns how many rows a piece holds, of a store of so many: a small part of them. */
+size_t pieces_rows(size_t row_bytes, uint64_t rows);
 
 /* Returns the bytes of host memory of both ways. */
-uint64_t pieces_memory(size_t row_bytes);
+uint64_t pieces_memory(size_t row_bytes, uint64_t rows);
 
 DRPS_MUST_CHECK
-int pieces_open(struct drps_device_use *use, size_t row_bytes, struct pieces *out,
+int pieces_open(struct drps_device_use *use, size_t row_bytes, uint64_t rows, struct pieces *out,
                 struct drps_err *err);
 void pieces_close(struct drps_device_use *use, struct pieces *pieces);
 

@@ -43,7 +43,7 @@ static int memory_need(const struct drps_store_config *config, uint64_t *least_o
 {
     uint64_t bytes = 0;
     int rc = check(config, &bytes, err);
-    *least_out = *most_out = rc == 0 ? pieces_memory(config->row_bytes) : 0;
+    *least_out = *most_out = rc == 0 ? pieces_memory(config->row_bytes, config->rows) : 0;
     return rc;
 }
 
@@ -102,8 +102,8 @@ static int open_store(const struct drps_store_config *config, struct drps_store 
     st->row_bytes = config->row_bytes;
     st->steps = steps;
     rc = drps_marks_init(&st->marks, config, err);
-    if (rc == 0) rc = pieces_open(&st->use, st->row_bytes, &st->in, err);
-    if (rc == 0) rc = pieces_open(&st->use, st->row_bytes, &st->out, err);
+    if (rc == 0) rc = pieces_open(&st->use, st->row_bytes, st->n_rows, &st->in, err);
+    if (rc == 0) rc = pieces_open(&st->use, st->row_bytes, st->n_rows, &st->out, err);
     if (rc == 0) {
         rc = DRPS_DEVICE_CALL(&st->use, err, alloc, (size_t)bytes, &rows);
         st->rows = rows;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Training on a device, which the processor plays here: linear models, factorization machines and matrix factorization learn as they
-# do on the processor, the same bytes in each run, over checkpoints too; what a device cannot is refused; `auto` takes none that is
+# do on the processor, the same bytes in each run, over checkpoints too, and with less of its memory than the rows take; what a device cannot is refused; `auto` takes none that is
 # emulated.
 . "$(dirname "$0")/lib.sh"
 
@@ -47,6 +47,22 @@ on_device fm.plan --epochs 1 --keep-checkpoints -o other.model >/dev/null
 near "$(train fm.plan --epochs 3 --resume -o other.model | all_values train_loss | tail -1)" \
     "$(train fm.plan --epochs 3 -o cpu.model | all_values train_loss | tail -1)" 1e-4 || fail "resumed by the processor: another loss"
 [[ $(on_device fm.plan --epochs 3 --no-keep -o whole.model | value content) = "$content" ]] || fail "--no-keep: other bytes"
+
+# ---- Rows that do not fit the memory of the device come and go: the model is the same to the last bit ----
+
+"$tools/drps-gen" ctr --samples 1200 --rows 60000 --zipf 0.8 --fields 9 --interactions 2 -o wide.svm --quiet
+index wide.svm --algo fm --factors 8 --batch-size 40 --test-fraction 0.1 -o wide.plan
+content=$(on_device wide.plan --epochs 2 -o whole.model | value content)
+for memory in 190K 240K; do
+    on_device wide.plan --epochs 2 --device-memory $memory -o tiered.model >tiered.json
+    [[ $(value store <tiered.json) = tiered ]] || fail "--device-memory $memory: store $(value store <tiered.json)"
+    [[ $(value content <tiered.json) = "$content" ]] || fail "--device-memory $memory: other bytes"
+done
+"$tools/drps-train" wide.plan --epochs 1 --device cuda --device-library "$library" --device-memory 190K --checkpoint-every 11b --keep-checkpoints \
+    -o part.model --force --quiet
+[[ $(on_device wide.plan --epochs 2 --resume --device-memory 190K -o part.model | value content) = "$content" ]] || fail "tiers, resumed: other bytes"
+"$tools/drps-train" wide.plan --force --device cuda --device-library "$library" --device-memory 190K -o told.model >out.txt 2>err.txt
+grep -qE 'moved     in [0-9]+ windows .* of rows to the device' out.txt || fail "the report: $(cat out.txt)"
 
 # ---- What is told and refused ----
 

@@ -204,6 +204,16 @@ static void print_rows(const struct drps_train_result *r, int details)
     const double seconds = step_seconds(&r->phases);
     const char *all = size(r->rows * r->row_bytes);
     const char *state = drps_optim_states(&r->optim) ? " with the optimizer's state" : "";
+    if (s->windows && *r->device) {
+        printf("  rows      %s%s, all in memory, and %s of the device at a time (store %s)\n", all,
+               state, size(s->pool_bytes), r->store);
+        printf("  moved     in %llu windows %s of rows to the device, %s back; training waited for "
+               "them %.1f %% of the time\n",
+               (unsigned long long)s->windows, size(s->rows_arrived * r->row_bytes),
+               size(s->rows_sent * r->row_bytes),
+               seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0);
+        return;
+    }
     if (!s->blocks_needed && !r->windows_n) {
         printf("  rows      %s%s, all in memory%s (store %s)\n", all, state,
                *r->device ? " of the device" : "", r->store);

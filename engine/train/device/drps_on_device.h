@@ -12,10 +12,10 @@
 struct drps_on_device {
     struct drps_device_use use; /* own; use.ops NULL: the processor computes */
     struct drps_device_about about;
-    uint64_t rows_bytes;  /* of the device's memory, for rows */
-    uint64_t batch_bytes; /* for batches under way, and the room of their steps */
-    uint64_t keep_bytes;  /* for batches that stay there */
-    uint64_t host_bytes;  /* of the process, for batches under way */
+    uint64_t frames; /* rows that its memory has room for: all of them, or fewer, and the others lie
+                        in the process's */
+    uint64_t keep_bytes; /* of its memory, for batches that stay there */
+    uint64_t host_bytes; /* of the process, for batches under way */
 };
 
 /*

@@ -6,8 +6,12 @@
 
 #include "base/drps_size.h"
 #include "engine/step/device/drps_device_worker.h"
+#include "storage/device/drps_device_rows.h"
 
-enum { LEFT_SHARE = 16 /* of the device's free memory, that is left to its driver */ };
+enum {
+    LEFT_SHARE = 16, /* of the device's free memory, that is left to its driver */
+    KEPT_SHARE = 4
+};
 
 /* ---- What runs on a device cannot do ---- */
 
@@ -36,6 +40,25 @@ static int check_options(const struct drps_plan *plan, const struct drps_train_o
 
 /* ---- Its memory ---- */
 
+/* Returns the bytes of batches that may stay, of those that are left beside rows; where these do
+ * not all fit, batches take a share of their room if it is enough for all of them. */
+static uint64_t keep_bytes(const struct drps_train_options *o, uint64_t left, uint64_t most,
+                           int all_rows)
+{
+    if (o->epochs < 2 || o->no_keep) return 0;
+    if (all_rows) return left < most ? left : most;
+    return most <= left / KEPT_SHARE ? most : 0;
+}
+
+static int too_small(uint64_t limit, uint64_t need, struct drps_err *err)
+{
+    char needed[32], allowed[32];
+    return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
+                        "the device has %s of memory for the run, which needs %s at least",
+                        drps_size_format(limit, allowed, sizeof(allowed)),
+                        drps_size_format(need, needed, sizeof(needed)));
+}
+
 static int split_memory(const struct drps_plan *plan, const struct drps_train_options *o,
                         const struct drps_server *server, struct drps_on_device *on,
                         struct drps_err *err)
@@ -43,22 +66,27 @@ static int split_memory(const struct drps_plan *plan, const struct drps_train_op
     const struct drps_plan_info *info = &plan->info;
     const uint64_t all = on->about.free_bytes - on->about.free_bytes / LEFT_SHARE;
     const uint64_t limit = o->device_memory_bytes ? o->device_memory_bytes : all;
-    char needed[32], allowed[32];
+    const uint64_t row_bytes = server->row_bytes, two_steps = 2 * info->ranks.max_round_rows;
+    const uint64_t least_rows = two_steps < info->rows ? two_steps : info->rows;
     struct drps_device_worker_needs needs;
+    uint64_t rows_bytes;
     drps_device_worker_needs(on->use.ops, &server->model, info, &needs);
     on->host_bytes = needs.host_bytes;
-    on->batch_bytes = needs.device_bytes;
-    if (__builtin_mul_overflow(info->rows, server->row_bytes, &on->rows_bytes))
-        return drps_err_set(err, -EOVERFLOW, "%llu rows of %zu bytes",
-                            (unsigned long long)info->rows, server->row_bytes);
-    const uint64_t need = on->rows_bytes + on->batch_bytes;
-    if (need < on->rows_bytes || need > limit)
-        return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
-                            "the device has %s of memory for the run, which needs %s",
-                            drps_size_format(limit, allowed, sizeof(allowed)),
-                            drps_size_format(need, needed, sizeof(needed)));
-    if (o->epochs < 2 || o->no_keep) return 0;
-    on->keep_bytes = limit - need < needs.keep_most_bytes ? limit - need : needs.keep_most_bytes;
+    if (__builtin_mul_overflow(info->rows, row_bytes, &rows_bytes) || rows_bytes > INT64_MAX)
+        return drps_err_set(err, -EOVERFLOW, "%llu rows of %llu bytes",
+                            (unsigned long long)info->rows, (unsigned long long)row_bytes);
+    on->frames = info->rows;
+    if (rows_bytes + needs.device_bytes <= limit) {
+        on->keep_bytes =
+            keep_bytes(o, limit - rows_bytes - needs.device_bytes, needs.keep_most_bytes, 1);
+        return 0;
+    }
+    const uint64_t fixed = needs.device_bytes + drps_device_rows_moving(row_bytes, info->rows);
+    const uint64_t need = fixed + least_rows * row_bytes;
+    if (need > limit) return too_small(limit, need, err);
+    on->keep_bytes = keep_bytes(o, limit - need, needs.keep_most_bytes, 0);
+    on->frames = (limit - fixed - on->keep_bytes) / row_bytes;
+    if (on->frames > info->rows) on->frames = info->rows;
     return 0;
 }
 

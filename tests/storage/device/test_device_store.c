@@ -1,0 +1,368 @@
+/*
+ * Stores of a device show the same bytes as a plain array: all rows on the device, and three tiers
+ * with room for few and for many rows. Argument: the library of kernels; without a device that it
+ * can open the test is skipped.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/drps_rng.h"
+#include "device/drps_device_use.h"
+#include "storage/device/frames.h"
+#include "support/store_run.h"
+
+static struct drps_device_use use;
+
+static void must(int rc)
+{
+    if (rc < 0) fail_msg("%s", use.why);
+}
+
+/* ---- A store of a device whose rows the host can read: what a step opens is copied ---- */
+
+enum { EVENT = 0 /* of those of workers, none of which is there */ };
+
+struct host_store {
+    const struct drps_store_ops *ops;
+    const struct drps_store_ops *inner_ops;
+    struct drps_store *inner;
+    size_t row_bytes;
+    struct drps_rows rows; /* of the open step, on the device */
+    char *pinned, *device; /* frames of the step, then its rows */
+    uint32_t *identity;    /* [most] */
+    size_t most;
+};
+
+static const struct drps_store_ops *inner_ops; /* that the next store is opened with */
+
+static void host_close(struct drps_store *base)
+{
+    struct host_store *st = (struct host_store *)base;
+    if (!st) return;
+    st->inner_ops->close(st->inner);
+    use.ops->unpin(use.dev, st->pinned);
+    use.ops->release(use.dev, st->device);
+    free(st->identity);
+    free(st);
+}
+
+static const struct drps_store_ops host_ops;
+static int host_open(const struct drps_store_config *config, struct drps_store **st_out,
+                     struct drps_err *err)
+{
+    struct host_store *st = calloc(1, sizeof(*st));
+    void *memory;
+    *st_out = NULL;
+    assert_non_null(st);
+    st->ops = &host_ops;
+    st->inner_ops = inner_ops;
+    st->row_bytes = config->row_bytes;
+    st->most = config->rows;
+    const size_t bytes = st->most * (sizeof(uint32_t) + st->row_bytes);
+    must(use.ops->pin(use.dev, bytes, &memory, use.why));
+    st->pinned = memory;
+    must(use.ops->alloc(use.dev, bytes, &memory, use.why));
+    st->device = memory;
+    st->identity = malloc(st->most * sizeof(*st->identity));
+    assert_non_null(st->identity);
+    for (size_t i = 0; i < st->most; i++)
+        st->identity[i] = (uint32_t)i;
+    int rc = inner_ops->open(config, &st->inner, err);
+    if (rc < 0)
+        host_close((struct drps_store *)st);
+    else
+        *st_out = (struct drps_store *)st;
+    return rc;
+}
+
+static int host_need(const struct drps_store_config *config, uint64_t *least_out,
+                     uint64_t *most_out, struct drps_err *err)
+{
+    return inner_ops->memory_need(config, least_out, most_out, err);
+}
+
+static struct drps_device_rows frames_of(const struct host_store *st)
+{
+    return (struct drps_device_rows){st->rows.base, st->rows.stride};
+}
+
+static int host_step_open(struct drps_store *base, uint64_t step, const uint32_t *ids, size_t n,
+                          struct drps_rows *rows_out, struct drps_err *err)
+{
+    struct host_store *st = (struct host_store *)base;
+    const size_t head = st->most * sizeof(uint32_t), bytes = n * st->row_bytes;
+    const uint32_t *frames = (const uint32_t *)(void *)st->device;
+    int rc = st->inner_ops->step_open(st->inner, step, ids, n, &st->rows, err);
+    *rows_out = (struct drps_rows){0};
+    if (rc < 0) return rc;
+    const struct drps_device_rows rows = frames_of(st);
+    memcpy(st->pinned, st->rows.index, n * sizeof(uint32_t));
+    must(use.ops->upload(use.dev, DRPS_DEVICE_COMPUTE, st->device, st->pinned, n * sizeof(uint32_t),
+                         use.why));
+    must(use.ops->gather(use.dev, DRPS_DEVICE_COMPUTE, &rows, frames, n, st->row_bytes,
+                         st->device + head, use.why));
+    must(use.ops->download(use.dev, DRPS_DEVICE_COMPUTE, st->pinned + head, st->device + head,
+                           bytes, use.why));
+    must(use.ops->mark(use.dev, DRPS_DEVICE_COMPUTE, EVENT, use.why));
+    must(use.ops->wait(use.dev, EVENT, use.why));
+    *rows_out = (struct drps_rows){
+        .base = st->pinned + head, .stride = st->row_bytes, .index = st->identity, .n = n};
+    return 0;
+}
+
+/* What is changed goes back, as late as the device likes. */
+static int host_step_close(struct drps_store *base, uint64_t step, int changed,
+                           struct drps_err *err)
+{
+    struct host_store *st = (struct host_store *)base;
+    const size_t head = st->most * sizeof(uint32_t), n = st->rows.n;
+    const struct drps_device_rows rows = frames_of(st);
+    if (changed) {
+        must(use.ops->upload(use.dev, DRPS_DEVICE_COMPUTE, st->device + head, st->pinned + head,
+                             n * st->row_bytes, use.why));
+        must(use.ops->mark(use.dev, DRPS_DEVICE_COMPUTE, EVENT, use.why));
+        must(use.ops->wait(use.dev, EVENT, use.why)); /* the next step fills it again */
+        must(use.ops->scatter(use.dev, DRPS_DEVICE_COMPUTE, &rows,
+                              (const uint32_t *)(void *)st->device, n, st->row_bytes,
+                              st->device + head, use.why));
+    }
+    return st->inner_ops->step_close(st->inner, step, changed, err);
+}
+
+static int host_scan(struct drps_store *base, size_t bytes, drps_row_visit visit, void *ctx,
+                     struct drps_err *err)
+{
+    struct host_store *st = (struct host_store *)base;
+    return st->inner_ops->scan(st->inner, bytes, visit, ctx, err);
+}
+
+static int host_scan_changed(struct drps_store *base, drps_row_visit visit, void *ctx,
+                             struct drps_err *err)
+{
+    struct host_store *st = (struct host_store *)base;
+    return st->inner_ops->scan_changed(st->inner, visit, ctx, err);
+}
+
+static void host_forget(struct drps_store *base)
+{
+    struct host_store *st = (struct host_store *)base;
+    st->inner_ops->forget_changes(st->inner);
+}
+
+static void host_stats(struct drps_store *base, struct drps_store_stats *out)
+{
+    struct host_store *st = (struct host_store *)base;
+    st->inner_ops->stats(st->inner, out);
+}
+
+static const struct drps_store_ops host_ops = {
+    .name = "host",
+    .memory_need = host_need,
+    .open = host_open,
+    .step_open = host_step_open,
+    .step_close = host_step_close,
+    .scan = host_scan,
+    .scan_changed = host_scan_changed,
+    .forget_changes = host_forget,
+    .stats = host_stats,
+    .close = host_close,
+};
+
+/* ---- Runs ---- */
+
+static const struct plan_shape shapes[] = {
+    {.rows = 3000,
+     .max_block_rows = 20,
+     .max_step_rows = 150,
+     .row_bytes = 16,
+     .epoch_steps = 30,
+     .epochs = 3},
+    {.rows = 500,
+     .max_block_rows = 1,
+     .max_step_rows = 40,
+     .row_bytes = 4,
+     .epoch_steps = 40,
+     .epochs = 4},
+    {.rows = 60,
+     .max_block_rows = 9,
+     .max_step_rows = 60,
+     .row_bytes = 2000,
+     .epoch_steps = 15,
+     .epochs = 4},
+};
+enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
+
+static void run_on(const struct plan *p, const struct drps_store_ops *ops, uint64_t frames,
+                   uint64_t mark_rows, struct drps_store_stats *stats)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store_config config = plan_config(p);
+    config.device = &use;
+    config.device_frames = frames;
+    config.mark_rows = mark_rows;
+    inner_ops = ops;
+    if (plan_run(p, &host_ops, &config, stats, &err) < 0) fail_msg("%s: %s", ops->name, err.text);
+}
+
+static void test_all_rows_equal_the_model(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("device");
+    for (size_t i = 0; i < SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i]);
+        struct drps_store_stats stats;
+        run_on(p, &drps_store_device, p->rows, 1 + (seed + i) % 40, &stats);
+        assert_int_equal(stats.steps, p->n_steps);
+        plan_free(p);
+    }
+}
+
+static void test_three_tiers_equal_the_model(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed("tiers");
+    for (size_t i = 0; i < 3 * SHAPES; i++) {
+        struct plan *p = plan_new(seed + i, &shapes[i % SHAPES]);
+        struct drps_store_stats stats;
+        plan_cut(p, seed + i, 1 + i);
+        const uint64_t least = p->source.working_rows, left = p->rows - least;
+        run_on(p, &drps_store_tiered, least + (i < SHAPES ? 0 : left * (i / SHAPES) / 3), 0,
+               &stats);
+        assert_int_equal(stats.steps, p->n_steps);
+        assert_int_equal(stats.pool_bytes % p->row_bytes, 0);
+        if (i < SHAPES) assert_true(stats.rows_sent > 0);
+        plan_free(p);
+    }
+}
+
+/* More room, fewer rows that move; with room for all, each comes once and none leaves. */
+static void test_rows_wait_where_there_is_room(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(5, &shapes[0]);
+    struct drps_store_stats few, some, all;
+    plan_cut(p, 5, 3);
+    const uint64_t least = p->source.working_rows;
+    run_on(p, &drps_store_tiered, least, 0, &few);
+    run_on(p, &drps_store_tiered, least + least / 2, 0, &some);
+    run_on(p, &drps_store_tiered, p->rows, 0, &all);
+    assert_true(few.rows_sent > some.rows_sent && some.rows_sent > 0);
+    assert_int_equal(all.rows_sent, 0);
+    assert_true(all.rows_arrived < some.rows_arrived && some.rows_arrived < few.rows_arrived);
+    plan_free(p);
+}
+
+static void test_init_may_fail(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(3, &shapes[2]);
+    struct drps_store_config config = plan_config(p);
+    config.device = &use;
+    config.device_frames = p->rows;
+    inner_ops = &drps_store_device;
+    plan_check_failing_init(p, &host_ops, &config);
+    plan_cut(p, 3, 2);
+    config.windows = &p->source;
+    inner_ops = &drps_store_tiered;
+    plan_check_failing_init(p, &host_ops, &config);
+    plan_free(p);
+}
+
+static void test_too_few_frames_are_refused(void **state)
+{
+    (void)state;
+    struct plan *p = plan_new(4, &shapes[1]);
+    struct drps_err err = DRPS_ERR_INIT;
+    struct drps_store *st;
+    plan_cut(p, 4, 3);
+    struct drps_store_config config = plan_config(p);
+    config.device = &use;
+    config.device_frames = p->source.working_rows - 1;
+    assert_int_equal(drps_store_tiered.open(&config, &st, &err), DRPS_E_MEMORY_BUDGET);
+    assert_null(st);
+    drps_store_tiered.close(NULL);
+    drps_store_device.close(NULL);
+    plan_free(p);
+}
+
+/* A step that needs a row which its window does not have is refused, before the device reads it. */
+static void test_rows_outside_a_window_are_refused(void **state)
+{
+    (void)state;
+    static const char *const trace[] = {"0", "1"};
+    struct plan *p = plan_from_trace(trace, 2, 4);
+    struct drps_rows rows;
+    struct drps_store *st;
+    plan_cut(p, 1, 1);
+    struct drps_store_config config = plan_config(p);
+    const uint32_t outside = p->rows - 1, beyond = p->rows;
+    config.device = &use;
+    config.device_frames = p->rows;
+    assert_int_equal(drps_store_tiered.open(&config, &st, NULL), 0);
+    assert_int_equal(drps_store_tiered.step_open(st, 0, &outside, 1, &rows, NULL), -EINVAL);
+    assert_int_equal(drps_store_tiered.step_open(st, 0, &beyond, 1, &rows, NULL), -EINVAL);
+    drps_store_tiered.close(st);
+    config.mark_rows = 0;
+    assert_int_equal(drps_store_device.open(&config, &st, NULL), 0);
+    assert_int_equal(drps_store_device.step_open(st, 0, &beyond, 1, &rows, NULL), -EINVAL);
+    drps_store_device.close(st);
+    plan_free(p);
+}
+
+/* Those leave first that are used again last; whose window has come does not leave. */
+static void test_frames_leave_in_the_order_of_their_next_use(void **state)
+{
+    (void)state;
+    struct frames f;
+    assert_int_equal(frames_init(&f, 100, 4, 9, NULL), 0);
+    uint32_t of[4];
+    for (uint32_t r = 0; r < 4; r++)
+        of[r] = frames_put(&f, 10 + r);
+    assert_int_equal(f.n_free, 0);
+    frames_wait(&f, of[0], 12);
+    frames_wait(&f, of[1], 14);
+    frames_wait(&f, of[2], 11);
+    frames_come_to(&f, 11);
+    assert_int_equal(frames_take_farthest(&f, 11), of[1]);
+    assert_int_equal(f.frame_of[11], FRAMES_NONE);
+    assert_int_equal(f.row_of[of[1]], 11);
+    assert_int_equal(frames_put(&f, 50), of[1]);
+    assert_int_equal(frames_take_farthest(&f, 11), of[0]);
+    assert_int_equal(frames_take_farthest(&f, 11), FRAMES_NONE);
+    assert_int_equal(f.frame_of[12], of[2]);
+    assert_int_equal(f.n_free, 1);
+    frames_destroy(&f);
+}
+
+int main(int argc, char **argv)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames_leave_in_the_order_of_their_next_use),
+        cmocka_unit_test(test_all_rows_equal_the_model),
+        cmocka_unit_test(test_three_tiers_equal_the_model),
+        cmocka_unit_test(test_rows_wait_where_there_is_room),
+        cmocka_unit_test(test_init_may_fail),
+        cmocka_unit_test(test_too_few_frames_are_refused),
+        cmocka_unit_test(test_rows_outside_a_window_are_refused),
+    };
+    int rc = drps_device_open(argc > 1 ? argv[1] : NULL, &use, &err);
+    if (rc == DRPS_E_NOT_FOUND) {
+        printf("SKIPPED: %s\n", err.text);
+        return 77;
+    }
+    if (rc < 0) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    drps_device_close(&use);
+    return rc;
+}
