@@ -51,7 +51,8 @@ struct drps_device_rows {
 enum drps_device_predictor {
     DRPS_DEVICE_LINEAR, /* a weight a row */
     DRPS_DEVICE_FM,     /* a weight and factors */
-    DRPS_DEVICE_MF      /* the same; samples of two entries are pairs */
+    DRPS_DEVICE_MF,     /* the same; samples of two entries are pairs */
+    DRPS_DEVICE_FFM     /* a weight, and factors for each field */
 };
 enum drps_device_loss {
     DRPS_DEVICE_SQUARED,
@@ -64,7 +65,8 @@ enum drps_device_optimizer { DRPS_DEVICE_SGD, DRPS_DEVICE_ADAGRAD, DRPS_DEVICE_F
 struct drps_device_model {
     enum drps_device_predictor predictor;
     enum drps_device_loss loss;
-    uint32_t factors, dim; /* dim: floats a row, 1 + factors */
+    uint32_t factors, dim; /* dim: floats a row, 1 + factors, or 1 + factors * fields */
+    int normalized;        /* ffm: x is divided by the length of the sample */
     int has_bias;          /* row 0 of every batch is the intercept: its first float */
     int fixed_bias;        /* it has no step */
 };
@@ -97,6 +99,8 @@ struct drps_device_batch {
     const uint16_t *local16;       /* [entries], or NULL and local32 */
     const uint32_t *local32;
     const float *values;        /* [entries], or NULL: all 1 */
+    const uint16_t *fields;     /* [entries], or NULL */
+    int has_order;              /* 1: the fields of each sample increase */
     const uint32_t *ends;       /* [rows + 1] row r has transposed entries ends[r] to ends[r + 1] */
     const uint32_t *of_samples; /* [entries] transposed: their sample */
     const uint32_t *of_entries; /* [entries] transposed: their entry; NULL: not needed */

@@ -81,7 +81,7 @@ template <int F> static __global__ void sum_pieces(struct step a)
     const int is_piece = p < b->n_pieces;
     const uint32_t first = is_piece ? b->pieces[p].first : 0,
                    last = is_piece ? b->pieces[p].last : 0;
-    float *part = a.parts + (uint64_t)p * (factors + 2);
+    float *part = a.parts + (uint64_t)p * step_part_floats(&a.is.model);
     for (uint32_t c = f; c < factors + f || c == 0; c += F) {
         struct row_sums sums = {0, 0, 0};
         for (uint32_t t = first + slot; t < last; t += WARP / F)
@@ -99,20 +99,32 @@ template <int F> static __global__ void sum_pieces(struct step a)
     }
 }
 
+/* Float d of a part, summed over the pieces of a row. */
+static __device__ float sum_parts(const struct step *a, const struct drps_device_long_row *row,
+                                  uint32_t d)
+{
+    const uint32_t floats = step_part_floats(&a->is.model);
+    float sum = 0;
+    for (uint32_t p = row->first; p < row->first + row->count; p++)
+        sum += a->parts[(uint64_t)p * floats + d];
+    return sum;
+}
+
 /* A block a long row: thread by thread the floats of it. */
 static __device__ void finish_row(const struct step *a, const struct drps_device_long_row *row)
 {
     const struct drps_device_batch *b = &a->is.batch;
-    const uint32_t factors = a->is.model.factors,
-                   touches = b->ends[row->row + 1] - b->ends[row->row];
+    const uint32_t factors = a->is.model.factors, dim = a->is.model.dim;
+    const uint32_t touches = b->ends[row->row + 1] - b->ends[row->row];
+    if (a->is.model.predictor == DRPS_DEVICE_FFM) {
+        for (uint32_t d = threadIdx.x; d < dim; d += THREADS)
+            step_float(&a->is.optim, dim, row_at(&a->is, row->row), d, sum_parts(a, row, d),
+                       touches, 0);
+        return;
+    }
     for (uint32_t c = threadIdx.x; c < factors || c == 0; c += THREADS) {
-        struct row_sums sums = {0, 0, 0};
-        for (uint32_t p = row->first; p < row->first + row->count; p++) {
-            const float *part = a->parts + (uint64_t)p * (factors + 2);
-            sums.weight += part[0];
-            sums.squares += part[1];
-            if (c < factors) sums.factor += part[2 + c];
-        }
+        const struct row_sums sums = {c ? 0.0f : sum_parts(a, row, 0), sum_parts(a, row, 1),
+                                      c < factors ? sum_parts(a, row, 2 + c) : 0.0f};
         step_row(a, row->row, touches, c, c < factors, &sums);
     }
 }
@@ -160,27 +172,27 @@ template <int F> static int launch(struct drps_device *dev, const struct step *s
     return rc;
 }
 
-int step_backward(struct drps_device *dev, const struct step *step, char *why)
+static int backward_rows(struct drps_device *dev, const struct step *step, char *why)
 {
     const uint32_t factors = step->is.model.factors;
-    int rc;
+    if (step->is.model.predictor == DRPS_DEVICE_FFM) return step_ffm_backward(dev, step, why);
     switch (factors ? step_lanes(factors) : 1) {
     case 1:
-        rc = launch<1>(dev, step, why);
-        break;
+        return launch<1>(dev, step, why);
     case 4:
-        rc = launch<4>(dev, step, why);
-        break;
+        return launch<4>(dev, step, why);
     case 8:
-        rc = launch<8>(dev, step, why);
-        break;
+        return launch<8>(dev, step, why);
     case 16:
-        rc = launch<16>(dev, step, why);
-        break;
+        return launch<16>(dev, step, why);
     default:
-        rc = launch<32>(dev, step, why);
-        break;
+        return launch<32>(dev, step, why);
     }
+}
+
+int step_backward(struct drps_device *dev, const struct step *step, char *why)
+{
+    const int rc = backward_rows(dev, step, why);
     if (rc < 0) return rc;
     return device_launch(dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_FINISH, finish, *step,
                          1 + (uint64_t)step->is.batch.n_long, THREADS, why);

@@ -2,45 +2,9 @@
  * The forward pass: rows are read where they lie, and give scores, losses and slopes. Each block
  * leaves the sums of its samples' losses and slopes.
  */
-#include "device/cuda/step.h"
+#include "device/cuda/samples.h"
 
 enum { LINEAR_LANES = 8 /* of a sample */ };
-
-/* A group's sample is scored: its loss and slope, to what the block has of each group. */
-static __device__ void end_sample(const struct step *a, uint32_t s, float score, double *losses,
-                                  double *slopes)
-{
-    const struct drps_device_batch *b = &a->is.batch;
-    float slope;
-    a->scores[s] = score;
-    if (!a->trains) return;
-    const float weight = b->weights ? b->weights[s] : 1.0f;
-    *losses = (double)weight * loss_of(a->is.model.loss, score, b->labels[s], &slope);
-    slope *= weight;
-    slope *= a->is.share;
-    a->slopes[s] = slope;
-    *slopes = (double)slope;
-}
-
-/* All threads of the block call this, at its end: the sums over its groups, in their order. */
-static __device__ void end_block(const struct step *a, const double *losses, const double *slopes,
-                                 uint32_t groups)
-{
-    double loss = 0, slope = 0;
-    __syncthreads();
-    if (!a->trains || threadIdx.x) return;
-    for (uint32_t i = 0; i < groups; i++) {
-        loss += losses[i];
-        slope += slopes[i];
-    }
-    a->block_losses[blockIdx.x] = loss;
-    a->block_slopes[blockIdx.x] = slope;
-}
-
-static __device__ float bias_of(const struct step *a)
-{
-    return a->is.model.has_bias ? row_at(&a->is, 0)[0] : 0.0f;
-}
 
 static __global__ void forward_linear(struct step a)
 {
@@ -146,6 +110,7 @@ static uint64_t groups_of(const struct drps_device_model *model)
     case DRPS_DEVICE_MF:
         return (uint64_t)(THREADS / step_lanes(model->factors));
     case DRPS_DEVICE_FM:
+    case DRPS_DEVICE_FFM:
         break;
     }
     return WARPS;
@@ -169,6 +134,7 @@ int step_forward(struct drps_device *dev, const struct step *step, char *why)
     if (step->is.model.predictor == DRPS_DEVICE_LINEAR)
         return device_launch(dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_FORWARD, forward_linear, *step,
                              step->blocks, THREADS, why);
+    if (step->is.model.predictor == DRPS_DEVICE_FFM) return step_ffm_forward(dev, step, why);
     switch (step_lanes(step->is.model.factors)) {
     case 4:
         return launch<4>(dev, step, why);

@@ -29,10 +29,10 @@ static size_t lay_out(struct step *step, const struct drps_device_model *model, 
     step->slopes = (float *)take(&room, samples, sizeof(float));
     step->block_losses = (double *)take(&room, blocks, sizeof(double));
     step->block_slopes = (double *)take(&room, blocks, sizeof(double));
-    step->parts = (float *)take(&room, pieces * (model->factors + 2), sizeof(float));
+    step->parts = (float *)take(&room, pieces * step_part_floats(model), sizeof(float));
     if (model->predictor == DRPS_DEVICE_FM)
         step->sums = (float *)take(&room, samples * model->factors, sizeof(float));
-    if (model->predictor == DRPS_DEVICE_MF)
+    if (model->predictor == DRPS_DEVICE_MF || model->predictor == DRPS_DEVICE_FFM)
         step->params = (float *)take(&room, rows * model->dim, sizeof(float));
     return room.used;
 }
@@ -55,8 +55,10 @@ int device_can(const struct drps_device_model *model, const struct drps_device_o
                char *why)
 {
     const int is_linear = model->predictor == DRPS_DEVICE_LINEAR;
+    const int is_ffm = model->predictor == DRPS_DEVICE_FFM;
     (void)optim;
-    if (is_linear == (model->factors == 0) && model->dim == 1 + model->factors) return 1;
+    if (is_linear == (model->factors == 0) && (is_ffm || model->dim == 1 + model->factors))
+        return 1;
     (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "rows of %u floats for %u factors", model->dim,
                    model->factors);
     return 0;

@@ -24,8 +24,9 @@ struct step {
     float *sums;          /* [samples][factors] fm: of x * factors */
     double *block_losses; /* [blocks] */
     double *block_slopes; /* [blocks] */
-    float *params;        /* [rows][dim] mf: rows as they were before the step */
-    float *parts;         /* [pieces][factors + 2] sums of a piece: of g x, of g x x, of factors */
+    float *params;        /* [rows][dim] mf, ffm: rows as they were before the step */
+    float *parts;         /* [pieces][step_part_floats()] sums of a piece: of g x, of g x x, of
+                             factors; ffm: of each float */
 };
 
 /* ---- The batch ---- */
@@ -127,6 +128,14 @@ static __device__ inline void step_float(const struct drps_device_optim *o, uint
 
 int step_forward(struct drps_device *dev, const struct step *step, char *why);
 int step_backward(struct drps_device *dev, const struct step *step, char *why);
+
+int step_ffm_forward(struct drps_device *dev, const struct step *step, char *why);
+int step_ffm_backward(struct drps_device *dev, const struct step *step, char *why);
+
+static __device__ __host__ inline uint32_t step_part_floats(const struct drps_device_model *model)
+{
+    return model->predictor == DRPS_DEVICE_FFM ? model->dim : model->factors + 2;
+}
 
 /* Blocks of the forward pass. */
 uint64_t step_forward_blocks(const struct drps_device_model *model, size_t samples);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training on a device, which the processor plays here: linear models, factorization machines and matrix factorization learn as they
+# Training on a device, which the processor plays here: linear models, factorization machines (field-aware, too) and matrix factorization learn as they
 # do on the processor, the same bytes in each run, over checkpoints too, and with less of its memory than the rows take; what a device cannot is refused; `auto` takes none that is
 # emulated.
 . "$(dirname "$0")/lib.sh"
@@ -28,15 +28,19 @@ alike() {
     "$tools/drps-stat" device.model --verify >/dev/null || fail "$plan $*: the model does not verify"
 }
 
+# shellcheck disable=SC2046 # an option and its value
 for algo in lor fm; do
     index clicks.svm --algo $algo --batch-size 100 --test-fraction 0.1 -o $algo.plan $([[ $algo = lor ]] || echo --factors 8)
 done
+"$tools/drps-gen" ctr --samples 300 --rows 200 --fields 7 --format libffm -o fields.ffm --quiet
+index fields.ffm --algo ffm --factors 3 --batch-size 50 --test-fraction 0.1 -o ffm.plan
 index ratings.txt --algo lmf --factors 5 --batch-size 100 --test-fraction 0.1 -o lmf.plan
 alike lor.plan --epochs 2
 alike lor.plan --epochs 2 --optimizer ftrl --l1 0.1 --l2 0.1
 alike lor.plan --epochs 2 --optimizer sgd --l2 0.01 --batch-mean --lr 1 --lr-decay sqrt
 alike fm.plan --epochs 2
 alike lmf.plan --epochs 2
+alike ffm.plan --epochs 2
 
 # ---- Checkpoints: a run that goes on has the bytes of one that was not stopped, and may change to the processor ----
 

@@ -5,7 +5,7 @@
 
 #include "engine/step/device/transpose.h"
 
-enum { ALIGN = 16, ARRAYS = 12 };
+enum { ALIGN = 16, ARRAYS = 13 };
 
 /* Hands out the same piece of both memories. */
 struct layout {
@@ -67,6 +67,17 @@ static void put_transposed(struct layout *l, const struct drps_batch *b, int pai
     out->n_long = t.n_long;
 }
 
+/* 1: the fields of each sample increase. */
+static int has_order(const struct drps_batch *b)
+{
+    for (size_t s = 0; s < b->samples; s++) {
+        const size_t end = drps_batch_start(b, s + 1);
+        for (size_t j = drps_batch_start(b, s) + 1; j < end; j++)
+            if (b->fields[j] <= b->fields[j - 1]) return 0;
+    }
+    return 1;
+}
+
 size_t device_batch_lay_out(const struct drps_batch *b, int trains, int pairs, char *host,
                             char *device, struct drps_device_batch *out)
 {
@@ -82,6 +93,8 @@ size_t device_batch_lay_out(const struct drps_batch *b, int trains, int pairs, c
     out->local16 = put(&l, b->local16, nnz * sizeof(uint16_t));
     out->local32 = b->local16 ? NULL : put(&l, b->local32, nnz * sizeof(uint32_t));
     out->values = put(&l, b->values, nnz * sizeof(float));
+    if (pairs) out->fields = put(&l, b->fields, nnz * sizeof(uint16_t));
+    out->has_order = out->fields && has_order(b);
     if (trains) put_transposed(&l, b, pairs, out);
     return l.used;
 }
@@ -90,7 +103,7 @@ uint64_t device_batch_most(const struct drps_plan_info *info)
 {
     const uint64_t n = info->max_batch_samples, nnz = info->max_batch_nnz;
     const uint64_t of_sample = 2 * sizeof(float) + sizeof(uint32_t);
-    const uint64_t of_entry = 3 * sizeof(uint32_t) + 2 * sizeof(float);
+    const uint64_t of_entry = 3 * sizeof(uint32_t) + 2 * sizeof(float) + sizeof(uint16_t);
     return n * of_sample + sizeof(uint32_t) + nnz * of_entry +
            (info->max_batch_rows + 2) * sizeof(uint32_t) +
            transposed_pieces_most(nnz) * sizeof(struct drps_device_piece) +

@@ -10,9 +10,9 @@
 /* Returns the bytes of the largest batch of the plan. */
 uint64_t device_batch_most(const struct drps_plan_info *info);
 
-/* Writes the batch to `host`; `trains`: with its transposed index; `pairs`: that has entries, too.
- * out gets its pointers as they are once the bytes lie at `device`. Returns how many they are: at
- * most device_batch_most(). */
+/* Writes the batch to `host`; `trains`: with its transposed index; `pairs`: with the entries, too,
+ * and fields. out gets its pointers as they are once the bytes lie at `device`. Returns how many
+ * they are: at most device_batch_most(). */
 size_t device_batch_lay_out(const struct drps_batch *batch, int trains, int pairs, char *host,
                             char *device, struct drps_device_batch *out);
 

@@ -56,6 +56,9 @@ static int find_predictor(const struct drps_model *model, enum drps_device_predi
     case DRPS_PREDICTOR_MF:
         *out = DRPS_DEVICE_MF;
         return 0;
+    case DRPS_PREDICTOR_FFM:
+        *out = DRPS_DEVICE_FFM;
+        return 0;
     default:
         return -1;
     }
@@ -86,6 +89,7 @@ static int model_of(const struct drps_model *model, struct drps_device_model *ou
 {
     *out = (struct drps_device_model){.factors = model->factors,
                                       .dim = model->dim,
+                                      .normalized = model->normalized,
                                       .has_bias = model->has_bias,
                                       .fixed_bias = model->fixed_bias};
     if (model->outputs > 1 || model->layers.n || find_predictor(model, &out->predictor) < 0)
@@ -247,6 +251,11 @@ static char *place_of(struct drps_device_worker *w, const struct slot *slot)
     return is_room ? w->kept_memory + w->kept_used : slot->device;
 }
 
+static int has_pairs(const struct drps_device_model *model)
+{
+    return model->predictor == DRPS_DEVICE_MF || model->predictor == DRPS_DEVICE_FFM;
+}
+
 static int upload_batch(struct drps_device_worker *w, uint64_t step, const struct drps_batch *b,
                         int trains, struct slot *slot, struct drps_device_batch *out,
                         struct drps_err *err)
@@ -257,8 +266,8 @@ static int upload_batch(struct drps_device_worker *w, uint64_t step, const struc
         return 0;
     }
     char *device = place_of(w, slot);
-    const size_t bytes = device_batch_lay_out(b, trains, w->model.predictor == DRPS_DEVICE_MF,
-                                              slot->pinned, device, out);
+    const size_t bytes =
+        device_batch_lay_out(b, trains, has_pairs(&w->model), slot->pinned, device, out);
     int rc =
         DRPS_DEVICE_CALL(&w->use, err, upload, DRPS_DEVICE_BATCHES, device, slot->pinned, bytes);
     if (rc < 0 || device == slot->device) return rc;

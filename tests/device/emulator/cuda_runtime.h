@@ -26,6 +26,7 @@
 
 #define __global__
 #define __device__
+#define __host__
 #define __shared__ static
 
 struct dim3 {
@@ -94,6 +95,7 @@ namespace emulated
 bool points_to_host(const void *argument, size_t bytes);
 cudaError_t launch(const cudaLaunchConfig_t *config, std::function<void()> thread);
 void meet_block();
+void meet_warp();
 uint32_t shuffle(uint32_t mask, uint32_t bits, unsigned from);
 unsigned lane();
 } // namespace emulated
@@ -108,6 +110,11 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
 static inline void __syncthreads()
 {
     emulated::meet_block();
+}
+
+static inline void __syncwarp()
+{
+    emulated::meet_warp();
 }
 
 static inline float __shfl_xor_sync(uint32_t mask, float value, int distance)

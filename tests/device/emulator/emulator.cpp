@@ -365,6 +365,12 @@ void emulated::meet_block()
     yield(fiber::AT_BLOCK);
 }
 
+void emulated::meet_warp()
+{
+    fibers[current].shuffles++;
+    yield(fiber::AT_WARP);
+}
+
 uint32_t emulated::shuffle(uint32_t mask, uint32_t bits, unsigned from)
 {
     const unsigned self = current, parity = fibers[self].shuffles++ % 2;

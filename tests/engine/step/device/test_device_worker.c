@@ -42,6 +42,8 @@ struct form {
     const char *optimizer;
     float l1, l2;
     int l1_all, wide, values, weights, starts, mean, fixed_bias;
+    uint32_t fields;
+    int normalized, shuffled; /* ffm: fields do not increase */
     size_t samples;
 };
 
@@ -49,7 +51,7 @@ struct batch {
     struct drps_batch b;
     float labels[SAMPLES], weights[SAMPLES], values[SAMPLES * ENTRIES];
     uint32_t starts[SAMPLES + 1], local32[SAMPLES * ENTRIES], ids[ROWS];
-    uint16_t local16[SAMPLES * ENTRIES];
+    uint16_t local16[SAMPLES * ENTRIES], fields[SAMPLES * ENTRIES];
 };
 
 static int is_pairs(const struct form *f)
@@ -76,6 +78,7 @@ static void fill_entries(const struct form *f, struct batch *out)
             out->local32[at] = draw_row(f, j, n);
             out->local16[at] = (uint16_t)out->local32[at];
             out->values[at] = unit();
+            out->fields[at] = (uint16_t)(f->shuffled ? (7 * j) % 5 : j);
         }
         out->labels[s] = strcmp(f->loss, "squared") == 0 ? 3 * unit() : below(2) ? 1 : -1;
         out->weights[s] = 0.5f + (float)below(4);
@@ -100,6 +103,8 @@ static void make_batch(const struct form *f, struct batch *out)
     out->b.starts = f->starts ? out->starts : NULL;
     out->b.per_sample = f->starts ? 0 : is_pairs(f) ? 2 : ENTRIES;
     out->b.values = f->values ? out->values : NULL;
+    out->b.fields = f->fields ? out->fields : NULL;
+    out->b.field_count = f->fields;
     out->b.local32 = f->wide ? out->local32 : NULL;
     out->b.local16 = f->wide ? NULL : out->local16;
 }
@@ -128,6 +133,7 @@ static void settle(const struct form *f, struct drps_server *server)
     if (drps_model_init(&model, f->algo, f->loss, f->factors, classes, &err) < 0 ||
         drps_optim_init(&optim, f->optimizer, &err) < 0)
         fail_msg("%s", err.text);
+    if (drps_model_set_fields(&model, f->fields, f->normalized, &err) < 0) fail_msg("%s", err.text);
     model.mean_of = f->mean ? 2 : 0;
     model.fixed_bias = f->fixed_bias;
     model.bias_start = 0.25f;
@@ -354,6 +360,36 @@ static const struct form forms[] = {
      .values = 1,
      .l2 = 1e-3f,
      .samples = SAMPLES},
+    {.algo = "ffm",
+     .loss = "logistic",
+     .factors = 4,
+     .fields = ENTRIES,
+     .optimizer = "adagrad",
+     .samples = 70},
+    {.algo = "ffm",
+     .loss = "logistic",
+     .factors = 3,
+     .fields = ENTRIES,
+     .optimizer = "sgd",
+     .l2 = 1e-3f,
+     .starts = 1,
+     .values = 1,
+     .normalized = 1,
+     .samples = 90},
+    {.algo = "ffm",
+     .loss = "logistic",
+     .factors = 5,
+     .fields = ENTRIES,
+     .optimizer = "adagrad",
+     .shuffled = 1,
+     .values = 1,
+     .samples = 40},
+    {.algo = "ffm",
+     .loss = "logistic",
+     .factors = 90,
+     .fields = ENTRIES,
+     .optimizer = "adagrad",
+     .samples = 12},
 };
 
 static void test_steps_are_those_of_the_twins(void **state)
@@ -380,10 +416,10 @@ static void test_what_a_device_cannot_is_refused(void **state)
     assert_non_null(strstr(err.text, "lbfgs"));
     drps_err_clear(&err);
     settle(&known, &server);
-    server.model.algo = DRPS_ALGO_FFM;
+    server.model.algo = DRPS_ALGO_TOPIC;
     assert_int_equal(drps_device_worker_can(use.ops, &server.model, &server.optim, &err),
                      DRPS_E_CONFIG);
-    assert_non_null(strstr(err.text, "ffm"));
+    assert_non_null(strstr(err.text, "topic"));
     drps_err_clear(&err);
     settle(&known, &server);
     server.model.late_bias = 1;
