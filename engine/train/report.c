@@ -53,7 +53,7 @@ static void put_options(json_t **j, const struct drps_train_options *o,
                         const struct drps_train_result *r)
 {
     drps_manifest_put(j, "optimizer", optimizer_to_json(&r->optim));
-    drps_manifest_put(j, "device", json_string(*r->device ? r->device : "cpu"));
+    drps_manifest_put(j, "device_name", *r->device ? json_string(r->device) : json_null());
     drps_manifest_put(j, "device_emulated", json_boolean(r->device_emulated));
     drps_manifest_put(j, "threads", count(o->threads ? o->threads : 1));
     drps_manifest_put(j, "one_by_one", json_boolean(o->one_by_one));
@@ -205,6 +205,20 @@ static void put_latencies(json_t **j, const struct drps_iostat *io)
     drps_manifest_put(j, "write_latency", latency_to_json(&io->write_latency));
 }
 
+/* Rows between the memory of a device and the process's; null where all are there, or none. */
+static json_t *tiers_to_json(const struct drps_train_result *r)
+{
+    const struct drps_store_stats *s = &r->store_stats;
+    if (!*r->device || !s->windows) return json_null();
+    json_t *j = json_object();
+    drps_manifest_put(&j, "bytes", count(s->pool_bytes));
+    drps_manifest_put(&j, "windows", count(s->windows));
+    drps_manifest_put(&j, "in_bytes", count(s->rows_arrived * r->row_bytes));
+    drps_manifest_put(&j, "out_bytes", count(s->rows_sent * r->row_bytes));
+    drps_manifest_put(&j, "waited_share", ratio((double)s->stall_ns * 1e-9, step_seconds(r)));
+    return j;
+}
+
 /* The I/O of any store; all zero where it does none. */
 static json_t *io_to_json(const struct drps_train_result *r)
 {
@@ -325,6 +339,7 @@ static json_t *windows_to_json(const struct drps_train_result *r)
 static void put_store(json_t **j, const struct drps_train_result *r)
 {
     drps_manifest_put(j, "io", io_to_json(r));
+    drps_manifest_put(j, "tiers", tiers_to_json(r));
     drps_manifest_put(j, "stalls", stalls_to_json(r));
     drps_manifest_put(j, "blocks", blocks_to_json(r));
     drps_manifest_put(j, "device", device_to_json(&r->store_stats.device));

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Training on a GPU, in less than ten minutes: what share of its memory's bandwidth each kernel reaches, the speed of training beside
+# the processor's, and that of a model of 8 times the device's memory beside the same with all rows there. Exit status 77: no device.
+# Tables: model, kernel, calls, microseconds, MB that must move, GB/s, share of the bandwidth (bench_device); model, what computes,
+# samples a second of the epochs after the first, median; loss of the last epoch; model, share of the rows that the device has room for,
+# samples a second, of all rows there, share of the time that training waited, MB to the device and back in all.
+# DRPS_BENCH_SAMPLES (default 4M), DRPS_BENCH_BATCH (default 16384), DRPS_BENCH_KERNEL_SIZE (what bench_device takes behind its library), DRPS_DEVICE_LIBRARY: the kernels, another file than that installed.
+#   bench/device.sh [EPOCHS]
+. "$(dirname "$0")/lib.sh"
+epochs=${1:-4}
+batch=${DRPS_BENCH_BATCH:-16384}
+library=(${DRPS_DEVICE_LIBRARY:+--device-library "$DRPS_DEVICE_LIBRARY"})
+samples='[.epochs[1:][].samples_per_s] | sort | .[length / 2 | floor] | round'
+
+status=0
+# shellcheck disable=SC2086 # several numbers
+"$tools/bench_device" "${DRPS_DEVICE_LIBRARY:-}" ${DRPS_BENCH_KERNEL_SIZE:-} >"$work/kernels.csv" || status=$?
+[[ $status = 0 ]] || exit $status
+cat "$work/kernels.csv"
+while IFS=, read -r model kernel _ us _ speed share; do
+    [[ $model = model ]] || record "device|$model, $kernel|microseconds, GB/s, share of the bandwidth" "$us, $speed, $share"
+done <"$work/kernels.csv"
+
+train() { # NAME PLAN OPTIONS...: $work/NAME.json
+    local name=$1 plan=$2
+    shift 2
+    "$tools/drps-train" "$plan" -o "$work/model" --force --epochs "$epochs" --checkpoint-every never --quiet --json "$@" >"$work/$name.json"
+}
+
+echo "model,what,samples_per_s,train_loss"
+text=$(ctr_text)
+for model in "lor 0" "fm 8" "fm 16"; do
+    read -r algo factors <<<"$model"
+    plan=$work/device-$algo$factors
+    # shellcheck disable=SC2046 # an option and its value
+    [[ -e $plan ]] || "$tools/drps-index" "$text" --algo "$algo" $([[ $factors = 0 ]] || echo --factors "$factors") --batch-size "$batch" \
+        -o "$plan" --quiet >/dev/null
+    for what in cpu "cpu, $(nproc) threads" cuda; do
+        options=(--device "${what%%,*}")
+        [[ $what != *threads ]] || options+=(--threads "$(nproc)")
+        [[ $what != cuda ]] || options+=("${library[@]}")
+        train run "$plan" "${options[@]}"
+        speed=$(jq "$samples" "$work/run.json")
+        echo "$model,$what,$speed,$(jq '.epochs[-1].train_loss' "$work/run.json")"
+        record "device|$model|samples a second, $what" "$speed"
+        [[ $what != cuda ]] || all=$speed content=$(jq -r .content "$work/run.json")
+    done
+done
+
+# The last model again, with room for an eighth of its rows. What a run takes beside rows, one with too little memory says.
+least=$({ train none "$plan" --device cuda "${library[@]}" --device-memory 1K 2>&1 || true; } | sed -n 's/.*needs \([0-9.]*\) \([KMG]\)iB at least.*/\1 \2/p' |
+    awk '{split("K 1024 M 1048576 G 1073741824", f); m = $2 == "K" ? f[2] : $2 == "M" ? f[4] : f[6]; printf "%d", $1 * m}')
+rows=$(jq '.rows * .row_bytes' "$work/run.json")
+echo "model,share,samples_per_s,of_all_rows_there,waited,MB_in,MB_out"
+for share in 8 4 2; do
+    train tiers "$plan" --device cuda "${library[@]}" --device-memory $((least + rows / share))
+    [[ $(jq -r .content "$work/tiers.json") = "$content" ]] || { echo "bench: with less memory of the device the model differs" >&2; exit 1; }
+    line=$(jq -r "($samples) as \$speed | [.tiers.bytes / $rows, \$speed, \$speed / $all, .tiers.waited_share, .tiers.in_bytes / 1e6, .tiers.out_bytes / 1e6] | map(. * 100 | round / 100) | map(tostring) | join(\",\")" "$work/tiers.json")
+    echo "$model,$line"
+    record "device|$model, room for 1 of $share|share, samples a second, of all rows there, waited, MB in, MB out" "$line"
+done
