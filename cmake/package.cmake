@@ -87,6 +87,13 @@ This package has the Python module."
 This package has what ranks on several machines need to talk over Open MPI."
                      DEPENDS "drps (= ${version})")
     endif()
+    if(TARGET drps_cuda)
+        drps_package(cuda drps-cuda science "train sparse models larger than memory: CUDA" "${about}
+.
+This package has the kernels for a GPU. Nets need cuBLAS, too, of the CUDA
+release that it was built with."
+                     DEPENDS "drps (= ${version})")
+    endif()
     drps_package_documents(${CPACK_COMPONENTS_ALL})
 
     set(CPACK_GENERATOR DEB)
