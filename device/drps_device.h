@@ -52,15 +52,44 @@ enum drps_device_predictor {
     DRPS_DEVICE_LINEAR, /* a weight a row */
     DRPS_DEVICE_FM,     /* a weight and factors */
     DRPS_DEVICE_MF,     /* the same; samples of two entries are pairs */
-    DRPS_DEVICE_FFM     /* a weight, and factors for each field */
+    DRPS_DEVICE_FFM,    /* a weight, and factors for each field */
+    DRPS_DEVICE_NET     /* layers; the first rows of a batch have its own parameters */
 };
 enum drps_device_loss {
     DRPS_DEVICE_SQUARED,
     DRPS_DEVICE_LOGISTIC,
     DRPS_DEVICE_HINGE,
-    DRPS_DEVICE_SQUARED_HINGE
+    DRPS_DEVICE_SQUARED_HINGE,
+    DRPS_DEVICE_SOFTMAX /* of a net with a score for each class */
 };
 enum drps_device_optimizer { DRPS_DEVICE_SGD, DRPS_DEVICE_ADAGRAD, DRPS_DEVICE_FTRL };
+
+/* Layers of nets; terms and formulas are those of index/layers/drps_layers.h. */
+enum drps_device_layer_kind {
+    DRPS_DEVICE_EMBEDDING,
+    DRPS_DEVICE_BAG,
+    DRPS_DEVICE_WEIGHTS, /* linear */
+    DRPS_DEVICE_NUMBERS,
+    DRPS_DEVICE_IMAGE,
+    DRPS_DEVICE_FULL,
+    DRPS_DEVICE_RELU,
+    DRPS_DEVICE_SIGMOID,
+    DRPS_DEVICE_TANH,
+    DRPS_DEVICE_DROPOUT,
+    DRPS_DEVICE_PAIRS, /* fm */
+    DRPS_DEVICE_DOTS,
+    DRPS_DEVICE_CROSS,
+    DRPS_DEVICE_SUM,
+    DRPS_DEVICE_JOIN
+};
+enum { DRPS_DEVICE_LAYER_INPUTS = 8, DRPS_DEVICE_ROW_LAYERS = 8 /* that read rows of features */ };
+struct drps_device_layer {
+    enum drps_device_layer_kind kind;
+    uint32_t inputs_n, input[DRPS_DEVICE_LAYER_INPUTS];
+    uint32_t parts, each, at;
+    uint64_t first;
+    float probability;
+};
 
 struct drps_device_model {
     enum drps_device_predictor predictor;
@@ -69,6 +98,12 @@ struct drps_device_model {
     int normalized;        /* ffm: x is divided by the length of the sample */
     int has_bias;          /* row 0 of every batch is the intercept: its first float */
     int fixed_bias;        /* it has no step */
+    uint32_t outputs;      /* scores of a sample */
+    uint32_t common;       /* rows that every batch has, its first */
+    /* Of a net: */
+    const struct drps_device_layer *layers; /* [n_layers] of the host */
+    uint32_t n_layers, width;               /* width: floats of all layers for a sample */
+    uint64_t floats, seed;                  /* the net's own parameters; of dropout */
 };
 
 struct drps_device_optim {
@@ -123,7 +158,7 @@ struct drps_device_step {
 /* Where the results of a step lie in its room. */
 struct drps_device_results {
     size_t loss_at;   /* a double: the sum of the losses before the step */
-    size_t scores_at; /* [samples] floats */
+    size_t scores_at; /* [samples][outputs] floats */
 };
 
 /* Kernels that can be timed, each by itself. */
@@ -134,6 +169,8 @@ enum drps_device_kernel {
     DRPS_DEVICE_FINISH,   /* their sums and steps, and those of the intercept */
     DRPS_DEVICE_GATHER,   /* rows out of frames */
     DRPS_DEVICE_SCATTER,  /* rows into frames */
+    DRPS_DEVICE_LAYER,    /* of a net, but for */
+    DRPS_DEVICE_PRODUCT,  /* products of matrices */
     DRPS_DEVICE_KERNELS
 };
 struct drps_device_times {

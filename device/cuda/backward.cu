@@ -116,7 +116,7 @@ static __device__ void finish_row(const struct step *a, const struct drps_device
     const struct drps_device_batch *b = &a->is.batch;
     const uint32_t factors = a->is.model.factors, dim = a->is.model.dim;
     const uint32_t touches = b->ends[row->row + 1] - b->ends[row->row];
-    if (a->is.model.predictor == DRPS_DEVICE_FFM) {
+    if (a->is.model.predictor == DRPS_DEVICE_FFM || a->is.model.predictor == DRPS_DEVICE_NET) {
         for (uint32_t d = threadIdx.x; d < dim; d += THREADS)
             step_float(&a->is.optim, dim, row_at(&a->is, row->row), d, sum_parts(a, row, d),
                        touches, 0);
@@ -148,7 +148,7 @@ static __device__ void finish_sums(const struct step *a)
         slope += slopes[i];
     }
     *a->loss = loss;
-    if (a->is.model.has_bias && !a->is.model.fixed_bias)
+    if (a->is.model.has_bias && !a->is.model.fixed_bias && a->is.model.predictor != DRPS_DEVICE_NET)
         step_float(&a->is.optim, a->is.model.dim, row_at(&a->is, 0), 0, (float)slope, 0, 1);
 }
 
@@ -172,7 +172,7 @@ template <int F> static int launch(struct drps_device *dev, const struct step *s
     return rc;
 }
 
-static int backward_rows(struct drps_device *dev, const struct step *step, char *why)
+int step_backward(struct drps_device *dev, const struct step *step, char *why)
 {
     const uint32_t factors = step->is.model.factors;
     if (step->is.model.predictor == DRPS_DEVICE_FFM) return step_ffm_backward(dev, step, why);
@@ -190,10 +190,8 @@ static int backward_rows(struct drps_device *dev, const struct step *step, char 
     }
 }
 
-int step_backward(struct drps_device *dev, const struct step *step, char *why)
+int step_finish(struct drps_device *dev, const struct step *step, char *why)
 {
-    const int rc = backward_rows(dev, step, why);
-    if (rc < 0) return rc;
     return device_launch(dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_FINISH, finish, *step,
                          1 + (uint64_t)step->is.batch.n_long, THREADS, why);
 }

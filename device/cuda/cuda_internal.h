@@ -21,6 +21,7 @@ struct timed {
 struct drps_device {
     cudaStream_t queues[DRPS_DEVICE_QUEUES];
     cudaEvent_t events[DRPS_DEVICE_EVENTS];
+    struct products *products; /* own; NULL: no net has asked for them */
     int is_timed;
     struct timed *timed; /* [TIMED_MOST] */
     unsigned n_timed;

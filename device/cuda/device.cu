@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/drps_err.h"
+#include "device/cuda/products.h"
 
 #ifndef DRPS_DEVICE_EMULATED
 #define DRPS_DEVICE_EMULATED 0
@@ -37,6 +38,7 @@ static void close_device(struct drps_device *dev)
         if (dev->timed[i].end) (void)cudaEventDestroy(dev->timed[i].end);
     }
     free(dev->timed);
+    products_close(dev);
     free(dev);
 }
 

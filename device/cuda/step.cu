@@ -1,5 +1,5 @@
 /* A step: how its room is divided, and which kernels run on it in which order. */
-#include "device/cuda/step.h"
+#include "device/cuda/net.h"
 
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ static size_t lay_out(struct step *step, const struct drps_device_model *model, 
     const size_t blocks = (size_t)step_forward_blocks(model, samples);
     step->blocks = (uint32_t)blocks;
     step->loss = (double *)take(&room, SCORES_AT / sizeof(double), sizeof(double));
-    step->scores = (float *)take(&room, samples, sizeof(float));
+    step->scores = (float *)take(&room, samples * model->outputs, sizeof(float));
     step->slopes = (float *)take(&room, samples, sizeof(float));
     step->block_losses = (double *)take(&room, blocks, sizeof(double));
     step->block_slopes = (double *)take(&room, blocks, sizeof(double));
@@ -34,6 +34,11 @@ static size_t lay_out(struct step *step, const struct drps_device_model *model, 
         step->sums = (float *)take(&room, samples * model->factors, sizeof(float));
     if (model->predictor == DRPS_DEVICE_MF || model->predictor == DRPS_DEVICE_FFM)
         step->params = (float *)take(&room, rows * model->dim, sizeof(float));
+    if (model->predictor == DRPS_DEVICE_NET) {
+        struct net_room none;
+        const size_t bytes = net_room(&none, model, NULL, samples);
+        (void)net_room(&step->net, model, take(&room, bytes, 1), samples);
+    }
     return room.used;
 }
 
@@ -57,6 +62,7 @@ int device_can(const struct drps_device_model *model, const struct drps_device_o
     const int is_linear = model->predictor == DRPS_DEVICE_LINEAR;
     const int is_ffm = model->predictor == DRPS_DEVICE_FFM;
     (void)optim;
+    if (model->predictor == DRPS_DEVICE_NET) return 1;
     if (is_linear == (model->factors == 0) && (is_ffm || model->dim == 1 + model->factors))
         return 1;
     (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "rows of %u floats for %u factors", model->dim,
@@ -69,6 +75,7 @@ static struct step prepare(const struct drps_device_step *is, int trains)
     const struct drps_device_batch *b = &is->batch;
     struct step step = {};
     step.is = *is;
+    step.is.model.layers = NULL; /* of the host */
     step.trains = trains;
     (void)lay_out(&step, &is->model, is->room, b->samples, b->rows, b->n_pieces);
     return step;
@@ -81,12 +88,20 @@ int device_train(struct drps_device *dev, const struct drps_device_step *is, cha
     if (step.params)
         rc = device_gather(dev, DRPS_DEVICE_COMPUTE, &is->rows, is->frames, is->batch.rows,
                            is->model.dim * sizeof(float), step.params, why);
+    if (is->model.predictor == DRPS_DEVICE_NET) {
+        rc = net_forward(dev, &step, is->model.layers, why);
+        if (rc == 0) rc = net_backward(dev, &step, is->model.layers, why);
+        return rc < 0 ? rc : step_finish(dev, &step, why);
+    }
     if (rc == 0) rc = step_forward(dev, &step, why);
-    return rc == 0 ? step_backward(dev, &step, why) : rc;
+    if (rc == 0) rc = step_backward(dev, &step, why);
+    return rc == 0 ? step_finish(dev, &step, why) : rc;
 }
 
 int device_predict(struct drps_device *dev, const struct drps_device_step *is, char *why)
 {
     const struct step step = prepare(is, 0);
+    if (is->model.predictor == DRPS_DEVICE_NET)
+        return net_forward(dev, &step, is->model.layers, why);
     return step_forward(dev, &step, why);
 }

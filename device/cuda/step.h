@@ -14,10 +14,20 @@
 enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
 #define ALL_LANES 0xffffffffu
 
+/* A net's arrays, in the room of the step. */
+struct net_room {
+    float *params; /* [common rows][dim] the parameters of the net, as they were before the step */
+    float *grads;  /* [common rows][dim] */
+    float *outs, *slopes; /* [width of all layers][samples] each */
+    float *dots;          /* [samples] cross: of a slope and its first input */
+    uint64_t *seed;       /* [1] of what dropout leaves out */
+};
+
 struct step {
     struct drps_device_step is;
     uint32_t blocks; /* of the forward pass, each of which leaves two sums */
     int trains;
+    struct net_room net;  /* of a net */
     double *loss;         /* [1] */
     float *scores;        /* [samples] */
     float *slopes;        /* [samples] */
@@ -78,6 +88,8 @@ static __device__ inline double loss_of(enum drps_device_loss loss, float score,
         value = z < 1 ? (1 - z) * (1 - z) : 0;
         slope = z < 1 ? -2 * y * (1 - z) : 0;
         break;
+    case DRPS_DEVICE_SOFTMAX: /* of several scores: net_loss.cu */
+        break;
     }
     if (z != z) value = slope = z; /* comparisons would hide it */
     *slope_out = (float)slope;
@@ -128,13 +140,15 @@ static __device__ inline void step_float(const struct drps_device_optim *o, uint
 
 int step_forward(struct drps_device *dev, const struct step *step, char *why);
 int step_backward(struct drps_device *dev, const struct step *step, char *why);
+int step_finish(struct drps_device *dev, const struct step *step, char *why);
 
 int step_ffm_forward(struct drps_device *dev, const struct step *step, char *why);
 int step_ffm_backward(struct drps_device *dev, const struct step *step, char *why);
 
 static __device__ __host__ inline uint32_t step_part_floats(const struct drps_device_model *model)
 {
-    return model->predictor == DRPS_DEVICE_FFM ? model->dim : model->factors + 2;
+    const int has_all = model->predictor == DRPS_DEVICE_FFM || model->predictor == DRPS_DEVICE_NET;
+    return has_all ? model->dim : model->factors + 2;
 }
 
 /* Blocks of the forward pass. */

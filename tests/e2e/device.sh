@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Training on a device, which the processor plays here: linear models, factorization machines (field-aware, too) and matrix factorization learn as they
-# do on the processor, the same bytes in each run, over checkpoints too, and with less of its memory than the rows take; what a device cannot is refused; `auto` takes none that is
-# emulated.
+# Training on a device, which the processor plays here: linear models, factorization machines (field-aware, too), matrix factorization
+# and nets learn as they do on the processor, the same bytes in each run, over checkpoints too, and with less memory of the device than
+# the rows take; what a device cannot is refused; `auto` takes none that is emulated.
 . "$(dirname "$0")/lib.sh"
 
 library=$tools/../tests/drps-emulated-device.so
@@ -41,6 +41,40 @@ alike lor.plan --epochs 2 --optimizer sgd --l2 0.01 --batch-mean --lr 1 --lr-dec
 alike fm.plan --epochs 2
 alike lmf.plan --epochs 2
 alike ffm.plan --epochs 2
+
+# ---- Nets: all layers that a device has, some of them twice the input of one; classes; dropout ----
+
+cat >all.net <<'END'
+x = embedding 4
+w = linear
+g = bag 4
+p = fm x
+d = dots x x
+h = join x g
+h = full 6 h
+r = relu h
+s = sigmoid h
+t = tanh r
+q = sum s t t
+c = cross q q
+e = join c d
+k = full 1 e
+score = sum w p k
+END
+index fields.ffm --algo net --net all.net --batch-size 50 --test-fraction 0.1 -o net.plan
+alike net.plan --epochs 2 --l2 0.001
+awk 'BEGIN {srand(3); split("ash beech elm", name, " "); for (i = 0; i < 300; i++) {
+    c = int(rand() * 3) + 1; printf "%s", name[c]; for (f = 0; f < 4; f++) printf " %d:1:%.2f", f, rand() + (f == c); printf "\n"}}' >trees.ffm
+printf 'x = numbers 4\nh = full 5 x\nh = tanh h\nscore = full classes h\n' >classes.net
+index trees.ffm --algo net --net classes.net --batch-size 50 --test-fraction 0.1 -o classes.plan
+alike classes.plan --epochs 2
+printf 'x = embedding 4\nh = full 8 x\nh = dropout 0.5 h\nscore = full 1 h\n' >dropout.net
+index fields.ffm --algo net --net dropout.net --batch-size 50 -o dropout.plan
+content=$(on_device dropout.plan --epochs 2 -o one.model | value content)
+[[ $(on_device dropout.plan --epochs 2 -o two.model | value content) = "$content" ]] || fail "dropout: another run has other bytes"
+printf 'x = image 1 2 2\nc = conv 2 2 1 0 x\nscore = full 1 c\n' >conv.net
+index fields.ffm --algo net --net conv.net --batch-size 50 -o conv.plan
+fails 2 'no kernels for layer conv, in line 2 of the net' "$tools/drps-train" conv.plan -o none --device cuda --device-library "$library"
 
 # ---- Checkpoints: a run that goes on has the bytes of one that was not stopped, and may change to the processor ----
 

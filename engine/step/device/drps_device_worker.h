@@ -58,7 +58,7 @@ DRPS_MUST_CHECK
 int drps_device_worker_take(struct drps_device_worker *w, unsigned left, double *loss_out,
                             struct drps_err *err);
 
-/* scores [batch.samples] of the server's open rows. */
+/* scores [batch.samples][outputs] of the server's open rows. */
 DRPS_MUST_CHECK
 int drps_device_worker_predict(struct drps_device_worker *w, uint64_t step,
                                const struct drps_batch *batch, float *scores, struct drps_err *err);

@@ -31,6 +31,7 @@ struct drps_device_worker {
     struct drps_device_use use;
     const struct drps_server *server;
     struct drps_device_model model;
+    struct drps_device_layer layers[DRPS_LAYERS_MOST]; /* of a net, which the model points to */
     struct drps_device_results at;
     uint64_t batch_bytes, frames_bytes, room_bytes, result_bytes; /* of a slot */
     struct slot slots[SLOTS];
@@ -59,6 +60,9 @@ static int find_predictor(const struct drps_model *model, enum drps_device_predi
     case DRPS_PREDICTOR_FFM:
         *out = DRPS_DEVICE_FFM;
         return 0;
+    case DRPS_PREDICTOR_NET:
+        *out = DRPS_DEVICE_NET;
+        return 0;
     default:
         return -1;
     }
@@ -79,20 +83,90 @@ static int find_loss(enum drps_loss loss, enum drps_device_loss *out)
     case DRPS_LOSS_SQUARED_HINGE:
         *out = DRPS_DEVICE_SQUARED_HINGE;
         return 0;
+    case DRPS_LOSS_SOFTMAX:
+        *out = DRPS_DEVICE_SOFTMAX;
+        return 0;
     default:
         return -1;
     }
 }
 
-static int model_of(const struct drps_model *model, struct drps_device_model *out,
-                    struct drps_err *err)
+/* 0, or -1: no device has this layer. */
+static int find_layer(enum drps_layer_kind kind, enum drps_device_layer_kind *out)
+{
+    static const struct {
+        enum drps_layer_kind kind;
+        enum drps_device_layer_kind of_device;
+    } kinds[] = {{DRPS_LAYER_EMBEDDING, DRPS_DEVICE_EMBEDDING},
+                 {DRPS_LAYER_BAG, DRPS_DEVICE_BAG},
+                 {DRPS_LAYER_LINEAR, DRPS_DEVICE_WEIGHTS},
+                 {DRPS_LAYER_NUMBERS, DRPS_DEVICE_NUMBERS},
+                 {DRPS_LAYER_IMAGE, DRPS_DEVICE_IMAGE},
+                 {DRPS_LAYER_FULL, DRPS_DEVICE_FULL},
+                 {DRPS_LAYER_RELU, DRPS_DEVICE_RELU},
+                 {DRPS_LAYER_SIGMOID, DRPS_DEVICE_SIGMOID},
+                 {DRPS_LAYER_TANH, DRPS_DEVICE_TANH},
+                 {DRPS_LAYER_DROPOUT, DRPS_DEVICE_DROPOUT},
+                 {DRPS_LAYER_FM, DRPS_DEVICE_PAIRS},
+                 {DRPS_LAYER_DOTS, DRPS_DEVICE_DOTS},
+                 {DRPS_LAYER_CROSS, DRPS_DEVICE_CROSS},
+                 {DRPS_LAYER_SUM, DRPS_DEVICE_SUM},
+                 {DRPS_LAYER_JOIN, DRPS_DEVICE_JOIN}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (kinds[i].kind == kind) {
+            *out = kinds[i].of_device;
+            return 0;
+        }
+    return -1;
+}
+
+static int net_of(const struct drps_model *model, struct drps_device_layer *layers,
+                  struct drps_device_model *out, struct drps_err *err)
+{
+    const struct drps_layers *l = &model->layers;
+    uint32_t of_rows = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct drps_layer *from = &l->layers[i];
+        struct drps_device_layer *to = &layers[i];
+        *to = (struct drps_device_layer){.inputs_n = from->inputs_n,
+                                         .parts = from->parts,
+                                         .each = from->each,
+                                         .at = from->at,
+                                         .first = from->first,
+                                         .probability = from->probability};
+        for (uint32_t k = 0; k < from->inputs_n; k++)
+            to->input[k] = from->input[k];
+        if (find_layer(from->kind, &to->kind) < 0)
+            return drps_err_set(err, DRPS_E_CONFIG,
+                                "the device has no kernels for layer %s, in line %u of the net",
+                                drps_layer_name(from->kind), from->line);
+        of_rows += to->kind == DRPS_DEVICE_EMBEDDING || to->kind == DRPS_DEVICE_BAG ||
+                   to->kind == DRPS_DEVICE_WEIGHTS;
+    }
+    if (of_rows > DRPS_DEVICE_ROW_LAYERS)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%u layers read features, and the device trains nets of at most %d "
+                            "such layers",
+                            of_rows, DRPS_DEVICE_ROW_LAYERS);
+    out->layers = layers;
+    out->n_layers = l->n;
+    out->width = l->width;
+    out->floats = l->floats;
+    out->seed = model->seed;
+    return 0;
+}
+
+static int model_of(const struct drps_model *model, struct drps_device_layer *layers,
+                    struct drps_device_model *out, struct drps_err *err)
 {
     *out = (struct drps_device_model){.factors = model->factors,
                                       .dim = model->dim,
                                       .normalized = model->normalized,
                                       .has_bias = model->has_bias,
+                                      .outputs = model->outputs,
+                                      .common = drps_model_common_rows(model),
                                       .fixed_bias = model->fixed_bias};
-    if (model->outputs > 1 || model->layers.n || find_predictor(model, &out->predictor) < 0)
+    if ((model->outputs > 1 && !model->layers.n) || find_predictor(model, &out->predictor) < 0)
         return drps_err_set(err, DRPS_E_CONFIG, "the device has no kernels for algorithm %s%s",
                             drps_algo_name(model->algo),
                             model->outputs > 1 ? " with several scores a sample" : "");
@@ -104,7 +178,7 @@ static int model_of(const struct drps_model *model, struct drps_device_model *ou
         return drps_err_set(err, DRPS_E_CONFIG,
                             "the device trains no plan with lanes, whose intercept learns between "
                             "them");
-    return 0;
+    return model->layers.n ? net_of(model, layers, out, err) : 0;
 }
 
 static int optim_of(const struct drps_optim *o, struct drps_device_optim *out, struct drps_err *err)
@@ -128,10 +202,11 @@ static int optim_of(const struct drps_optim *o, struct drps_device_optim *out, s
 int drps_device_worker_can(const struct drps_device_ops *ops, const struct drps_model *model,
                            const struct drps_optim *optim, struct drps_err *err)
 {
+    struct drps_device_layer layers[DRPS_LAYERS_MOST];
     struct drps_device_model m;
     struct drps_device_optim o;
     char why[DRPS_DEVICE_TEXT_BYTES];
-    int rc = model_of(model, &m, err);
+    int rc = model_of(model, layers, &m, err);
     if (rc == 0) rc = optim_of(optim, &o, err);
     if (rc < 0 || ops->can(&m, &o, why)) return rc;
     return drps_err_set(err, DRPS_E_CONFIG, "the device cannot: %s", why);
@@ -153,7 +228,8 @@ static void measure(struct drps_device_worker *w, const struct drps_device_ops *
         aligned(ops->room_bytes(&w->model, info->max_batch_samples, info->max_batch_rows,
                                 transposed_pieces_most(info->max_batch_nnz)));
     ops->results(&w->model, &w->at);
-    w->result_bytes = aligned(w->at.scores_at + info->max_batch_samples * sizeof(float));
+    w->result_bytes =
+        aligned(w->at.scores_at + info->max_batch_samples * w->model.outputs * sizeof(float));
     w->steps = info->batches + info->eval_batches;
 }
 
@@ -163,7 +239,7 @@ void drps_device_worker_needs(const struct drps_device_ops *ops, const struct dr
 {
     struct drps_device_worker w = {0};
     *out = (struct drps_device_worker_needs){0};
-    if (model_of(model, &w.model, NULL) < 0) return;
+    if (model_of(model, w.layers, &w.model, NULL) < 0) return;
     measure(&w, ops, info);
     out->host_bytes =
         SLOTS * (w.batch_bytes + w.frames_bytes + w.result_bytes) + w.steps * sizeof(struct kept);
@@ -203,7 +279,7 @@ int drps_device_worker_open(const struct drps_device_worker_parts *parts,
     if (!w) return drps_err_set(err, -ENOMEM, "no memory for the worker of the device");
     w->use = *parts->use;
     w->server = parts->server;
-    int rc = model_of(&parts->server->model, &w->model, err);
+    int rc = model_of(&parts->server->model, w->layers, &w->model, err);
     if (rc == 0) measure(w, w->use.ops, parts->info);
     for (unsigned k = 0; k < SLOTS && rc == 0; k++)
         rc = open_slot(w, &w->slots[k], err);
@@ -253,7 +329,7 @@ static char *place_of(struct drps_device_worker *w, const struct slot *slot)
 
 static int has_pairs(const struct drps_device_model *model)
 {
-    return model->predictor == DRPS_DEVICE_MF || model->predictor == DRPS_DEVICE_FFM;
+    return model->predictor >= DRPS_DEVICE_MF;
 }
 
 static int upload_batch(struct drps_device_worker *w, uint64_t step, const struct drps_batch *b,
@@ -344,7 +420,7 @@ int drps_device_worker_predict(struct drps_device_worker *w, uint64_t step,
                                const struct drps_batch *b, float *scores, struct drps_err *err)
 {
     const unsigned k = (unsigned)(w->given % SLOTS);
-    const size_t bytes = b->samples * sizeof(*scores);
+    const size_t bytes = b->samples * w->model.outputs * sizeof(*scores);
     struct drps_device_step of_device;
     if (w->given != w->taken)
         return drps_err_set(err, -EINVAL, "losses of batches are not taken from the device");

@@ -1,6 +1,6 @@
 /* See cuda_runtime.h. All calls take one lock: two threads of the host never run kernels at a time.
  */
-#include "cuda_runtime.h"
+#include "cublas_v2.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -471,4 +471,58 @@ cudaError_t emulated::launch(const cudaLaunchConfig_t *config, std::function<voi
     const dim3 grid = config->gridDim, block = config->blockDim;
     if (!grid.x || !block.x || block.x > 1024 || block.x % LANES) return cudaErrorInvalidValue;
     return give(config->stream, [grid, block, thread] { return run_grid(grid, block, thread); });
+}
+
+/* ---- cuBLAS ---- */
+
+struct cublasContext {
+    cudaStream_t stream;
+};
+
+cublasStatus_t cublasCreate(cublasHandle_t *out)
+{
+    *out = new cublasContext();
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasDestroy(cublasHandle_t handle)
+{
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
+{
+    handle->stream = stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b,
+                           int m, int n, int k, const float *alpha, const float *a, int step_a,
+                           const float *b, int step_b, const float *beta, float *out, int step_out)
+{
+    guard held(lock);
+    const float by = *alpha, before = *beta;
+    if (m < 1 || n < 1 || k < 1 || step_out < m || step_a < (of_a == CUBLAS_OP_T ? k : m) ||
+        step_b < (of_b == CUBLAS_OP_T ? n : k))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    give(handle->stream, [=] {
+        open_memory(true);
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++) {
+                float sum = 0;
+                for (int l = 0; l < k; l++) {
+                    const size_t at_a =
+                        of_a == CUBLAS_OP_T ? (size_t)i * step_a + l : (size_t)l * step_a + i;
+                    const size_t at_b =
+                        of_b == CUBLAS_OP_T ? (size_t)l * step_b + j : (size_t)j * step_b + l;
+                    sum += a[at_a] * b[at_b];
+                }
+                float *to = &out[(size_t)j * step_out + i];
+                *to = by * sum + (before != 0 ? before * *to : 0);
+            }
+        open_memory(false);
+        return cudaSuccess;
+    });
+    return CUBLAS_STATUS_SUCCESS;
 }
