@@ -16,6 +16,7 @@ struct drps_memory {
     uint64_t buffer_bytes;              /* of each of a plan stream's buffers */
     int keep_plan;                      /* its batches are read once, and stay */
     int keep_decoded;                   /* their row lists, too */
+    uint64_t device_keep_bytes;         /* for batches as a device takes them */
     uint64_t export_bytes;              /* of the engine that a model is written with */
     const struct drps_store_ops *store; /* the store chosen */
     const struct drps_kv_ops *kv;       /* the engine of a block store; NULL: others */
@@ -38,6 +39,8 @@ struct drps_memory_parts {
     const struct drps_worker_size *worker;
     enum drps_exchange way;     /* never auto */
     uint32_t logged;            /* batches of a round whose vectors are logged; 0: none are */
+    uint64_t device_keep_most;  /* for batches that are laid out for a device and do not fit there:
+                                   at most */
     uint64_t device_host_bytes; /* for batches on their way to a device; 0:
                                    the processor computes */
     int replays; /* 1: one process restores such rounds, or may when it goes on; its store is the

@@ -228,9 +228,13 @@ static int take_device(struct drps_memory *m, const struct drps_memory_parts *p,
                               has_all ? "rows on their way to the device"
                                       : "all rows, of which the device has some",
                               need, err);
-    if (rc == 0) keep_plan(m, p);
+    if (rc < 0) return rc;
+    keep_plan(m, p);
     m->store_bytes = need;
-    return rc;
+    m->device_keep_bytes = clamp(drps_budget_left(&m->budget), 0, p->device_keep_most);
+    if (m->device_keep_bytes)
+        drps_budget_note(&m->budget, "batches as the device takes them", m->device_keep_bytes);
+    return 0;
 }
 
 /* Takes `least` for the rows that must be in memory together, and of the rest what is of use. */

@@ -449,6 +449,7 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
                                         .worker = &job->worker_size,
                                         .way = job->way,
                                         .logged = logs ? drps_job_logged_batches(job) : 0,
+                                        .device_keep_most = job->device.keep_host_most,
                                         .device_host_bytes = job->device.host_bytes,
                                         .replays = restores_all_rows(job),
                                         .config = config};

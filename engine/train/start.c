@@ -136,7 +136,8 @@ static int open_device_worker(struct drps_job *job, struct drps_err *err)
     const struct drps_device_worker_parts parts = {.use = &job->device.use,
                                                    .server = &job->server,
                                                    .info = &job->plan->info,
-                                                   .keep_bytes = job->device.keep_bytes};
+                                                   .keep_bytes = job->device.keep_bytes,
+                                                   .keep_host_bytes = job->memory.device_keep_bytes};
     return job->device.use.ops ? drps_device_worker_open(&parts, &job->device_worker, err) : 0;
 }
 

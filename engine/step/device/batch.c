@@ -110,3 +110,25 @@ uint64_t device_batch_most(const struct drps_plan_info *info)
            transposed_long_most(nnz) * sizeof(struct drps_device_long_row) +
            (uint64_t)ARRAYS * ALIGN;
 }
+
+static const void *moved(const void *at, const char *from, const char *to)
+{
+    return at ? to + ((const char *)at - from) : NULL;
+}
+
+void device_batch_move(struct drps_device_batch *b, const char *from, const char *to)
+{
+    b->labels = moved(b->labels, from, to);
+    b->weights = moved(b->weights, from, to);
+    b->starts = moved(b->starts, from, to);
+    b->local16 = moved(b->local16, from, to);
+    b->local32 = moved(b->local32, from, to);
+    b->values = moved(b->values, from, to);
+    b->fields = moved(b->fields, from, to);
+    b->ends = moved(b->ends, from, to);
+    b->of_samples = moved(b->of_samples, from, to);
+    b->of_entries = moved(b->of_entries, from, to);
+    b->of_values = moved(b->of_values, from, to);
+    b->pieces = moved(b->pieces, from, to);
+    b->long_rows = moved(b->long_rows, from, to);
+}

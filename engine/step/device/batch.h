@@ -16,4 +16,7 @@ uint64_t device_batch_most(const struct drps_plan_info *info);
 size_t device_batch_lay_out(const struct drps_batch *batch, int trains, int pairs, char *host,
                             char *device, struct drps_device_batch *out);
 
+/* Its bytes lie at `to`, and not at `from`: moves its pointers. */
+void device_batch_move(struct drps_device_batch *batch, const char *from, const char *to);
+
 #endif

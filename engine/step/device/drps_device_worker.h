@@ -23,8 +23,9 @@ struct drps_device_worker_parts {
     const struct drps_device_use *use; /* borrowed, as are the next two */
     const struct drps_server *server;  /* its store has rows on the device */
     const struct drps_plan_info *info;
-    uint64_t keep_bytes; /* of the device's memory, for batches that stay there once they are
-                            uploaded; 0: they are uploaded in each epoch */
+    /* Of the device's memory, and of the process's, for batches that stay there once they are laid
+     * out; 0: that is done in each epoch. */
+    uint64_t keep_bytes, keep_host_bytes;
 };
 
 /* DRPS_E_CONFIG: no device can compute this model or take this step; err says why. */
@@ -32,7 +33,7 @@ DRPS_MUST_CHECK
 int drps_device_worker_can(const struct drps_device_ops *ops, const struct drps_model *model,
                            const struct drps_optim *optim, struct drps_err *err);
 
-/* What it takes: of the process, of the device, and there at most for batches that are kept. */
+/* What it takes: of the process, of the device, and of either at most for batches that are kept. */
 struct drps_device_worker_needs {
     uint64_t host_bytes, device_bytes, keep_most_bytes;
 };

@@ -21,10 +21,19 @@ struct slot {
     char *results; /* own, pinned: the loss, and the scores */
 };
 
-/* A batch that stays on the device. */
+/* A batch as it was laid out once: on the device, or in pinned memory, from where it is uploaded.
+ */
 struct kept {
-    int is_there;
-    struct drps_device_batch batch;
+    enum { NOWHERE, ON_DEVICE, ON_HOST } where;
+    char *at; /* where it lies */
+    size_t bytes;
+    struct drps_device_batch batch; /* with pointers as if it lay on the device at `at` */
+};
+
+/* Memory for batches that are kept. */
+struct shelf {
+    char *memory; /* own */
+    uint64_t bytes, used;
 };
 
 struct drps_device_worker {
@@ -38,8 +47,7 @@ struct drps_device_worker {
     uint64_t given, taken; /* batches, whose losses were taken */
     struct kept *kept;     /* own: [steps] of an epoch; NULL: none are kept */
     uint64_t steps;
-    char *kept_memory; /* own: of the device */
-    uint64_t kept_bytes, kept_used;
+    struct shelf device, host; /* for those that are kept */
 };
 
 /* ---- What a device can ---- */
@@ -259,15 +267,18 @@ static int open_slot(struct drps_device_worker *w, struct slot *slot, struct drp
     return rc;
 }
 
-static int open_kept(struct drps_device_worker *w, uint64_t bytes, struct drps_err *err)
+static int open_kept(struct drps_device_worker *w, uint64_t device_bytes, uint64_t host_bytes,
+                     struct drps_err *err)
 {
-    void *memory = NULL;
-    if (!bytes) return 0;
+    void *device = NULL, *host = NULL;
+    int rc = 0;
+    if (!device_bytes && !host_bytes) return 0;
     w->kept = calloc((size_t)w->steps, sizeof(*w->kept));
     if (!w->kept) return drps_err_set(err, -ENOMEM, "no memory to know which batches are kept");
-    int rc = DRPS_DEVICE_CALL(&w->use, err, alloc, (size_t)bytes, &memory);
-    w->kept_memory = memory;
-    w->kept_bytes = bytes;
+    if (device_bytes) rc = DRPS_DEVICE_CALL(&w->use, err, alloc, (size_t)device_bytes, &device);
+    w->device = (struct shelf){device, device_bytes, 0};
+    if (rc == 0 && host_bytes) rc = DRPS_DEVICE_CALL(&w->use, err, pin, (size_t)host_bytes, &host);
+    w->host = (struct shelf){host, rc == 0 ? host_bytes : 0, 0};
     return rc;
 }
 
@@ -283,7 +294,7 @@ int drps_device_worker_open(const struct drps_device_worker_parts *parts,
     if (rc == 0) measure(w, w->use.ops, parts->info);
     for (unsigned k = 0; k < SLOTS && rc == 0; k++)
         rc = open_slot(w, &w->slots[k], err);
-    if (rc == 0) rc = open_kept(w, parts->keep_bytes, err);
+    if (rc == 0) rc = open_kept(w, parts->keep_bytes, parts->keep_host_bytes, err);
     if (rc < 0)
         drps_device_worker_close(w);
     else
@@ -302,7 +313,8 @@ void drps_device_worker_close(struct drps_device_worker *w)
         ops->unpin(w->use.dev, w->slots[k].results);
         ops->release(w->use.dev, w->slots[k].device);
     }
-    ops->release(w->use.dev, w->kept_memory);
+    ops->release(w->use.dev, w->device.memory);
+    ops->unpin(w->use.dev, w->host.memory);
     free(w->kept);
     free(w);
 }
@@ -319,37 +331,49 @@ static float share_of(const struct drps_model *model, const struct drps_batch *b
     return (float)(1 / (weight * model->mean_of));
 }
 
-/* Where the bytes of a batch are to lie: with those that are kept, where there is room for as much
- * as a batch may have, else in the slot. */
-static char *place_of(struct drps_device_worker *w, const struct slot *slot)
-{
-    const int is_room = w->kept && w->kept_used + w->batch_bytes <= w->kept_bytes;
-    return is_room ? w->kept_memory + w->kept_used : slot->device;
-}
-
 static int has_pairs(const struct drps_device_model *model)
 {
     return model->predictor >= DRPS_DEVICE_MF;
 }
 
+/* 1: there is room for as much as a batch may have. */
+static int has_room(const struct drps_device_worker *w, const struct shelf *shelf)
+{
+    return w->kept && shelf->used + w->batch_bytes <= shelf->bytes;
+}
+
+/* Lays the batch out for the first time, in the slot or where it is to stay. */
+static struct kept lay_out(struct drps_device_worker *w, const struct drps_batch *b, int trains,
+                           const struct slot *slot)
+{
+    const int on_device = has_room(w, &w->device);
+    const int on_host = !on_device && has_room(w, &w->host);
+    char *host = on_host ? w->host.memory + w->host.used : slot->pinned;
+    struct kept k = {.where = on_device ? ON_DEVICE
+                              : on_host ? ON_HOST
+                                        : NOWHERE,
+                     .at = on_device ? w->device.memory + w->device.used : host};
+    k.bytes = device_batch_lay_out(b, trains, has_pairs(&w->model), host, k.at, &k.batch);
+    if (on_device) w->device.used += aligned(k.bytes);
+    if (on_host) w->host.used += aligned(k.bytes);
+    return k;
+}
+
+/* The batch, uploaded if it is not on the device. */
 static int upload_batch(struct drps_device_worker *w, uint64_t step, const struct drps_batch *b,
-                        int trains, struct slot *slot, struct drps_device_batch *out,
+                        int trains, const struct slot *slot, struct drps_device_batch *out,
                         struct drps_err *err)
 {
-    struct kept *kept = w->kept ? &w->kept[step] : NULL;
-    if (kept && kept->is_there) {
-        *out = kept->batch;
-        return 0;
-    }
-    char *device = place_of(w, slot);
-    const size_t bytes =
-        device_batch_lay_out(b, trains, has_pairs(&w->model), slot->pinned, device, out);
-    int rc =
-        DRPS_DEVICE_CALL(&w->use, err, upload, DRPS_DEVICE_BATCHES, device, slot->pinned, bytes);
-    if (rc < 0 || device == slot->device) return rc;
-    *kept = (struct kept){1, *out};
-    w->kept_used += aligned(bytes);
-    return 0;
+    struct kept *known = w->kept && w->kept[step].where ? &w->kept[step] : NULL;
+    const struct kept k = known ? *known : lay_out(w, b, trains, slot);
+    const char *from = k.where == ON_DEVICE ? slot->pinned : k.at;
+    char *to = k.where == ON_DEVICE ? k.at : slot->device;
+    *out = k.batch;
+    device_batch_move(out, k.at, to);
+    if (known && k.where == ON_DEVICE) return 0;
+    int rc = DRPS_DEVICE_CALL(&w->use, err, upload, DRPS_DEVICE_BATCHES, to, from, k.bytes);
+    if (rc == 0 && k.where) w->kept[step] = k;
+    return rc;
 }
 
 static int upload_frames(struct drps_device_worker *w, const struct slot *slot,

@@ -72,6 +72,7 @@ static int split_memory(const struct drps_plan *plan, const struct drps_train_op
     uint64_t rows_bytes;
     drps_device_worker_needs(on->use.ops, &server->model, info, &needs);
     on->host_bytes = needs.host_bytes;
+    on->keep_host_most = o->epochs < 2 || o->no_keep ? 0 : needs.keep_most_bytes;
     if (__builtin_mul_overflow(info->rows, row_bytes, &rows_bytes) || rows_bytes > INT64_MAX)
         return drps_err_set(err, -EOVERFLOW, "%llu rows of %llu bytes",
                             (unsigned long long)info->rows, (unsigned long long)row_bytes);
@@ -103,7 +104,9 @@ static int open_device(const struct drps_plan *plan, const struct drps_train_opt
         return drps_err_set(err, DRPS_E_NOT_FOUND, "the device is an emulated one");
     rc = drps_device_told(on->use.ops->about(on->use.dev, &on->about, on->use.why), &on->use, err);
     if (rc == 0) rc = drps_device_worker_can(on->use.ops, &server->model, &server->optim, err);
-    return rc == 0 ? split_memory(plan, o, server, on, err) : rc;
+    if (rc == 0) rc = split_memory(plan, o, server, on, err);
+    on->keep_host_most -= on->keep_bytes < on->keep_host_most ? on->keep_bytes : on->keep_host_most;
+    return rc;
 }
 
 int drps_on_device_open(const struct drps_plan *plan, const struct drps_train_options *o,

@@ -172,7 +172,8 @@ static void open_run(const struct form *f, struct run *run)
     const struct drps_device_worker_parts parts = {.use = &use,
                                                    .server = &run->server,
                                                    .info = &info,
-                                                   .keep_bytes = needs.keep_most_bytes / 2};
+                                                   .keep_bytes = needs.keep_most_bytes / 4,
+                                                   .keep_host_bytes = needs.keep_most_bytes / 4};
     if (drps_device_worker_open(&parts, &run->worker, &err) < 0) fail_msg("%s", err.text);
 }
 
