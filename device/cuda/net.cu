@@ -74,6 +74,10 @@ static __device__ float of_entries(const struct work *w, uint32_t s, uint32_t k)
     const struct drps_device_batch *b = &w->b;
     const uint32_t end = start_of(b, s + 1), part = k / w->each, f = k % w->each;
     float sum = w->kind == DRPS_DEVICE_BAG ? w->params[k] : 0.0f;
+    if (b->numbers && (w->kind == DRPS_DEVICE_NUMBERS || w->kind == DRPS_DEVICE_IMAGE)) {
+        const uint32_t place = w->kind == DRPS_DEVICE_IMAGE ? f * w->parts + part : k;
+        return place < b->each ? b->numbers[(uint64_t)s * b->each + place] : 0.0f;
+    }
     for (uint32_t j = start_of(b, s); j < end; j++) {
         const uint32_t field = b->fields ? b->fields[j] : 0;
         const float x = value_of(b, j);

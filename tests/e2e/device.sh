@@ -68,6 +68,12 @@ awk 'BEGIN {srand(3); split("ash beech elm", name, " "); for (i = 0; i < 300; i+
 printf 'x = numbers 4\nh = full 5 x\nh = tanh h\nscore = full classes h\n' >classes.net
 index trees.ffm --algo net --net classes.net --batch-size 50 --test-fraction 0.1 -o classes.plan
 alike classes.plan --epochs 2
+printf 'x = image 2 1 2\nh = full 4 x\nh = relu h\nscore = full classes h\n' >pixels.net
+index trees.ffm --algo net --net pixels.net --batch-size 50 --test-fraction 0.1 -o pixels.plan
+alike pixels.plan --epochs 2
+printf 'x = embedding 2\nn = numbers 3\nh = join x n\nscore = full classes h\n' >mixed.net
+index trees.ffm --algo net --net mixed.net --batch-size 50 --test-fraction 0.1 -o mixed.plan
+alike mixed.plan --epochs 2
 printf 'x = embedding 4\nh = full 8 x\nh = dropout 0.5 h\nscore = full 1 h\n' >dropout.net
 index fields.ffm --algo net --net dropout.net --batch-size 50 -o dropout.plan
 content=$(on_device dropout.plan --epochs 2 -o one.model | value content)
@@ -109,6 +115,7 @@ cuda 2 'a device does not go with several threads' fm.plan --threads 2
 cuda 2 'a device does not go with a store that is asked for' fm.plan --store relay
 cuda 2 'a device does not go with local steps' fm.plan --local-steps
 cuda 2 'no kernels for optimizer lbfgs' lor.plan --optimizer lbfgs
+cuda 2 'no kernels for optimizer adam' lor.plan --optimizer adam
 cuda 1 'the device has 100.0 KiB of memory for the run, which needs' fm.plan --device-memory 100K
 fails 1 'kernels cannot be loaded: .*none.so' "$tools/drps-train" fm.plan -o none --device cuda --device-library ./none.so
 fails 2 "'gpu' is not one of: cpu, cuda, auto" "$tools/drps-train" fm.plan -o none --device gpu

@@ -5,7 +5,7 @@
 
 #include "engine/step/device/transpose.h"
 
-enum { ALIGN = 16, ARRAYS = 13 };
+enum { ALIGN = 16, ARRAYS = 14 };
 
 /* Hands out the same piece of both memories. */
 struct layout {
@@ -78,6 +78,17 @@ static int has_order(const struct drps_batch *b)
     return 1;
 }
 
+/* Numbers by place, which may be levels. */
+static void put_numbers(struct layout *l, const struct drps_batch *b, struct drps_device_batch *out)
+{
+    const size_t n = b->samples * b->numbers.each;
+    if (!n) return;
+    const struct place p = take(l, n * sizeof(float));
+    drps_dense_floats(&b->numbers, 0, n, p.host);
+    out->numbers = p.device;
+    out->each = b->numbers.each;
+}
+
 size_t device_batch_lay_out(const struct drps_batch *b, int trains, int pairs, char *host,
                             char *device, struct drps_device_batch *out)
 {
@@ -95,6 +106,7 @@ size_t device_batch_lay_out(const struct drps_batch *b, int trains, int pairs, c
     out->values = put(&l, b->values, nnz * sizeof(float));
     if (pairs) out->fields = put(&l, b->fields, nnz * sizeof(uint16_t));
     out->has_order = out->fields && has_order(b);
+    put_numbers(&l, b, out);
     if (trains) put_transposed(&l, b, pairs, out);
     return l.used;
 }
@@ -102,7 +114,8 @@ size_t device_batch_lay_out(const struct drps_batch *b, int trains, int pairs, c
 uint64_t device_batch_most(const struct drps_plan_info *info)
 {
     const uint64_t n = info->max_batch_samples, nnz = info->max_batch_nnz;
-    const uint64_t of_sample = 2 * sizeof(float) + sizeof(uint32_t);
+    const uint64_t numbers = info->numbers ? info->field_count : 0;
+    const uint64_t of_sample = (2 + numbers) * sizeof(float) + sizeof(uint32_t);
     const uint64_t of_entry = 3 * sizeof(uint32_t) + 2 * sizeof(float) + sizeof(uint16_t);
     return n * of_sample + sizeof(uint32_t) + nnz * of_entry +
            (info->max_batch_rows + 2) * sizeof(uint32_t) +
@@ -125,6 +138,7 @@ void device_batch_move(struct drps_device_batch *b, const char *from, const char
     b->local32 = moved(b->local32, from, to);
     b->values = moved(b->values, from, to);
     b->fields = moved(b->fields, from, to);
+    b->numbers = moved(b->numbers, from, to);
     b->ends = moved(b->ends, from, to);
     b->of_samples = moved(b->of_samples, from, to);
     b->of_entries = moved(b->of_entries, from, to);
