@@ -100,7 +100,7 @@ fi
 
 compare lor 100 "" data.svm --algo lor
 compare fm 60 "--optimizer ftrl --l1 0.01" data.svm --algo fm --factors 4
-compare fm 60 "--optimizer adam --beta2 0.99 --l2 0.001" data.svm --algo fm --factors 4
+compare adam 60 "--optimizer adam --beta2 0.99 --l2 0.001" data.svm --algo fm --factors 4
 compare lmf 100 "--l2 0.001" ratings.tsv --algo lmf --factors 4
 compare sgd 500 "--optimizer sgd --l1 0.0001 --threads 2" data.svm --algo lor --no-bias
 
