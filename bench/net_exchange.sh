@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Nets on one host with one thread, and on 2 and 5 hosts, whose ranks exchange the net's own parameters by a server, add up their
-# gradients, or send vectors of full layers (drps-train --net-exchange), or exchange all rows by servers with filters. A host is a
+# gradients, or send vectors of layers (drps-train --net-exchange), or exchange all rows by servers with filters. A host is a
 # network namespace and a memory cgroup of this machine with a link of its own. For each: samples/s and milliseconds of a round, medians of the epochs but the first; of a round, the
 # milliseconds that rank 0 waits for others, the KB that it sends and gets, and the most KB of any rank (with copies of the net's
 # parameters, which are sent once); and the last epoch's loss of training samples. The model must be the same whichever way, but with

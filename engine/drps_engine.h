@@ -211,7 +211,7 @@ enum drps_common_exchange {
     DRPS_COMMON_AUTO,    /* sums, or vectors, where ranks can and that takes less time */
     DRPS_COMMON_SERVERS, /* to and from the server that has the rows */
     DRPS_COMMON_SUMS,    /* every rank has a copy, and they add up gradients by an all-reduce */
-    DRPS_COMMON_VECTORS  /* the same, but gradients of full layers, where that is fewer bytes, are
+    DRPS_COMMON_VECTORS  /* the same, but gradients of layers, where that is fewer bytes, are
                             sent as what they are made of */
 };
 
@@ -422,7 +422,7 @@ enum drps_traffic_kind {
     DRPS_TRAFFIC_SUMS,      /* of all documents, or of gradients of common rows; no rows */
     DRPS_TRAFFIC_EXCHANGED, /* what gradients are made of, between ranks that have all rows */
     DRPS_TRAFFIC_CACHED,  /* parameters of which an asynchronous worker has a copy: not asked for */
-    DRPS_TRAFFIC_VECTORS, /* what gradients of a net's full layers are made of; no rows */
+    DRPS_TRAFFIC_VECTORS, /* what gradients of a net's layers are made of; no rows */
     DRPS_TRAFFIC_BATCHES, /* batches for the worker of another rank; no rows */
     DRPS_TRAFFIC_KINDS
 };
@@ -435,7 +435,7 @@ struct drps_train_rank {
     uint64_t sent_bytes, received_bytes; /* parameters and gradients, to and from other ranks */
     struct drps_traffic_sum sent[DRPS_TRAFFIC_KINDS]; /* the same, marks and batches too */
     /* What the plan says of sent_bytes and received_bytes, for whole epochs, less rows that were
-     * fresh, with vectors of full layers as they were sent: it does not know how many zeros they
+     * fresh, with vectors of layers as they were sent: it does not know how many zeros they
      * have. */
     uint64_t forecast_sent_bytes, forecast_received_bytes;
     uint64_t
@@ -495,12 +495,13 @@ struct drps_train_exchange {
                                                 0: that cannot be taken */
 };
 
-/* Full layers of a net whose gradients go as vectors, ascending: 0 to all of them. */
+/* Full and lstm layers of a net whose gradients go as vectors, ascending: 0 to all of them. */
 struct drps_full_layer {
     uint32_t layer; /* its number in the net; of the text it is in this line */
     uint32_t line;
-    uint32_t w, N;  /* floats of its input, and of the layer */
-    uint64_t first; /* W [N][w] among the floats of the net */
+    uint32_t w, N;  /* floats of its vectors: of full those of its input, and of the layer; of lstm
+                       those of its input and of the layer together, and of its gates */
+    uint64_t first; /* its matrices, w N floats, among those of the net */
 };
 struct drps_full_choice {
     uint32_t n;

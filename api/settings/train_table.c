@@ -196,8 +196,8 @@ const struct argp_option drps_train_table[] = {
     {"net-exchange", KEY_NET_EXCHANGE, "WAY", 0,
      "bsp, of nets: how ranks exchange the net's own parameters: servers, which send them to all "
      "ranks in each round; sums: each rank has them, and ranks add up their gradients; vectors: "
-     "the same, but of full layers ranks send what gradients are made of, where that is fewer "
-     "bytes; or auto (default): what takes less time, by the plan. The model is the same",
+     "the same, but of full and lstm layers ranks send what gradients are made of, where that is "
+     "fewer bytes; or auto (default): what takes less time, by the plan. The model is the same",
      5},
     {"sv-count", KEY_SV_COUNT, "C", 0,
      "With --exchange vectors: of the vectors of a batch C are sent, which stand for all", 5},

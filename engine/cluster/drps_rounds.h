@@ -58,7 +58,7 @@ struct drps_rounds_options {
     struct drps_lending *lending; /* with it, if the rank has rows */
     int sums; /* 1: every rank has a copy of the rows that all batches have, and ranks add up their
                  gradients: drps_rounds_sums_common() */
-    const struct drps_full_choice *vectors; /* with it: full layers whose gradients go as vectors;
+    const struct drps_full_choice *vectors; /* with it: layers whose gradients go as vectors;
                                                NULL: none */
 };
 
@@ -79,7 +79,7 @@ uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
 int drps_rounds_sums_common(const struct drps_plan_info *info,
                             const struct drps_train_options *train);
 
-/* Which full layers' gradients go as vectors then (engine/cluster/full/drps_full.h): none where
+/* Which layers' gradients go as vectors then (engine/cluster/full/drps_full.h): none where
  * ranks do not add up, or the options ask for sums alone. The same on all ranks. */
 void drps_rounds_vectors(const struct drps_plan_info *info, const struct drps_train_options *train,
                          struct drps_full_choice *out);

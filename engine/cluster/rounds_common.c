@@ -11,7 +11,7 @@
  *                                common rows: all-reduce, step of the copy, and their sum to
  *                                the own server
  *
- * Gradients of some full layers go as vectors, all others by the all-reduce
+ * Gradients of some layers go as vectors, all others by the all-reduce
  * (engine/cluster/full/drps_full.h).
  *
  * Sums begin with 0, as a server's do, and a worker whose batch is empty adds zeros. So the bytes
@@ -242,7 +242,7 @@ static int exchange_vectors(struct drps_rounds *r, struct drps_err *err)
     return rc;
 }
 
-/* Vectors of some full layers, sums of all the rest. */
+/* Vectors of some layers, sums of all the rest. */
 static int sum_apart(struct drps_rounds *r, float *grads, size_t n, struct drps_err *err)
 {
     struct rounds_common *c = &r->common;

@@ -75,14 +75,14 @@ static uint64_t bound_of(const struct drps_memory_parts *p)
     return asked ? asked : drps_sched_defaults(DRPS_SCHED_SSP, p->plan->info.ranks.workers).bound;
 }
 
-/* What ranks exchange of a net's full layers, and what they make of it. */
+/* What ranks exchange of a net's layers, and what they make of it. */
 static void take_vectors(struct drps_budget *b, const struct drps_memory_parts *p)
 {
     const struct drps_plan_info *info = &p->plan->info;
     struct drps_full_choice vectors;
     drps_rounds_vectors(info, p->options, &vectors);
     if (vectors.n)
-        drps_budget_note(b, "vectors of full layers, and products of others'",
+        drps_budget_note(b, "vectors of layers, and products of others'",
                          drps_rounds_vectors_memory(info, &vectors, p->worker->members));
 }
 

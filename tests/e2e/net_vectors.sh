@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nets on several ranks whose gradients of full layers go as vectors: the model is that of sums and of servers, to the bit, whatever
-# happens on the way; fewer bytes are sent; memory is what was given; what cannot be is refused.
+# Nets on several ranks whose gradients of full and lstm layers go as vectors: the model is that of sums and of servers, to the bit,
+# whatever happens on the way; fewer bytes are sent; memory is what was given; what cannot be is refused.
 . "$(dirname "$0")/lib.sh"
 
 # The label of a sample of three fields says whether its first two are alike; the third is noise.
@@ -79,13 +79,23 @@ head -250 train.ffm >few.ffm # whose last round some workers have no samples of
 index few.ffm --test test.ffm --algo net --net net.txt --batch-size 20 --workers 5 -o few
 both few --local 5 --epochs 3
 both few --local 5 --epochs 2 --store relay --threads 2
-# Sequences, whose chunks end where these do; `full classes` is a full layer, too.
+# Sequences, whose chunks end where these do: the gates of lstm, 76 x 280, and `full classes`.
 awk 'BEGIN { srand(3); for (i = 0; i < 150; i++) { for (k = 0; k < 3 + rand() * 12; k++) printf "w%d ", rand() * rand() * 400; print "" } }' >text.txt
 printf 'x = bag 6\nh = lstm 70 x\nscore = full classes h\n' >lstm.txt
-index text.txt --algo net --net lstm.txt --format tokens --sequence lines --batch-size 25 --workers 3 -o text
-both text --local 3 --epochs 2
-[[ $(lines) = 3 ]] || fail "sequences: vectors of lines $(lines)"
-both text --local 3 --epochs 2 --threads 2
+for ranks in 2 3 5; do
+    index text.txt --algo net --net lstm.txt --format tokens --sequence lines --batch-size 20 --workers $ranks -o text
+    train text -o model --local $ranks --epochs 2 --net-exchange servers
+    want=$(content)
+    both text --local $ranks --epochs 2
+    [[ $(content) = "$want" ]] || fail "sequences, $ranks ranks: $(content), not $want of servers"
+    [[ $(lines) = "2 3" ]] || fail "sequences, $ranks ranks: vectors of lines $(lines)"
+    for options in "--threads 2" "--store relay --threads 2" "--optimizer adam"; do
+        # shellcheck disable=SC2086  # several words
+        both text --local $ranks --epochs 2 $options
+    done
+done
+index text.txt --algo net --net lstm.txt --format tokens --sequence lines --batch-size 20 --workers 2 -o text
+"$tools/drps-stat" text | grep -q "of these as vectors those of layers: line 2 (76 x 280), line 3 (70 x 274)" || fail "drps-stat, of lstm: $("$tools/drps-stat" text)"
 echo "ok one model"
 
 # ---- What is chosen, and said ----
@@ -96,10 +106,10 @@ train plan-3 -o model --local 3 --epochs 2
 index train.ffm --test test.ffm --algo net --net net.txt --batch-size 60 --workers 3 -o large
 train large -o model --local 3 --epochs 1 --net-exchange vectors
 [[ -z $(lines) && $(kind vectors) = 0 && $(kind sums) -gt 0 ]] || fail "large batches: vectors of lines $(lines)"
-"$tools/drps-stat" plan-3 | grep -q "of these as vectors those of full layers: line 7 (96 x 200)" || fail "drps-stat PLAN: $("$tools/drps-stat" plan-3)"
+"$tools/drps-stat" plan-3 | grep -q "of these as vectors those of layers: line 7 (96 x 200)" || fail "drps-stat PLAN: $("$tools/drps-stat" plan-3)"
 "$tools/drps-train" plan-3 -o model --force --local 3 --epochs 1 --net-exchange vectors >out.txt 2>err.txt
-grep -qE "^  net +gradients exchanged as vectors of full layers: line 7 \(96 x 200\); as sums of [0-9,]+ parameters$" out.txt || fail "$(cat out.txt)"
-"$tools/drps-stat" model | grep -qE "^ +vectors .*full layers" || fail "drps-stat MODEL does not show vectors: $("$tools/drps-stat" model)"
+grep -qE "^  net +gradients exchanged as vectors of layers: line 7 \(96 x 200\); as sums of [0-9,]+ parameters$" out.txt || fail "$(cat out.txt)"
+"$tools/drps-stat" model | grep -qE "^ +vectors .*of a net's layers" || fail "drps-stat MODEL does not show vectors: $("$tools/drps-stat" model)"
 echo "ok chosen"
 
 # ---- Memory ----

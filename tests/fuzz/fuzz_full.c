@@ -1,5 +1,5 @@
 /*
- * Fuzz target of vectors of full layers, which peers send: any bytes give an error, or as many
+ * Fuzz target of vectors of layers, which peers send: any bytes give an error, or as many
  * floats as the samples that they say, in chunks that have all of them; nothing is written beyond
  * the arrays, and what is written anew is read alike. Input: most samples (6 bits of a byte); how
  * many layers, less 1 (its other bits); of each w and N (a byte each); the message.

@@ -142,7 +142,7 @@ static void print_common(const struct drps_plan_info *info)
     drps_rounds_vectors(info, &usual, &vectors);
     for (uint32_t i = 0; i < vectors.n; i++)
         printf("%s line %u (%u x %u)%s",
-               i ? "," : "           of these as vectors those of full layers:",
+               i ? "," : "           of these as vectors those of layers:",
                vectors.layers[i].line, vectors.layers[i].w, vectors.layers[i].N,
                i + 1 == vectors.n ? "\n" : "");
 }

@@ -25,7 +25,7 @@ static const struct {
     {"pushed", "pushed", "gradients"},
     {"handed_on", "handed on", "rows with their state: they circulate, or workers have them"},
     {"sums", "sums", "of all documents, of topics; of gradients of a net's own parameters"},
-    {"vectors", "vectors", "that gradients of a net's full layers are made of"},
+    {"vectors", "vectors", "that gradients of a net's layers are made of"},
     {"marks", "marks", "which rows a message has"},
     {"fresh", "fresh", "parameters that nobody had trained: made by the worker"},
     {"unchanged", "unchanged", "parameters that the worker had as they were: not sent"},

@@ -154,7 +154,7 @@ static void print_common(const struct drps_train_common *c)
         const struct drps_full_layer *y = &c->vectors.layers[i];
         rest -= (uint64_t)y->w * y->N;
         printf("%s line %u (%u x %u)",
-               i ? "," : "gradients exchanged as vectors of full layers:", y->line, y->w, y->N);
+               i ? "," : "gradients exchanged as vectors of layers:", y->line, y->w, y->N);
     }
     printf("%s of %s parameters\n", c->vectors.n ? "; as sums" : "gradients exchanged as sums",
            drps_cli_grouped(rest, grouped));

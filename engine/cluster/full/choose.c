@@ -1,4 +1,4 @@
-/* Which full layers' gradients go as vectors, from shapes alone, and what that takes. */
+/* Which layers' gradients go as vectors, from shapes alone, and what that takes. */
 #include <string.h>
 
 #include "engine/cluster/full/drps_full.h"
@@ -42,14 +42,10 @@ static double saved_bytes(const struct drps_full_layer *y, uint32_t ranks, uint6
 
 static struct drps_full_layer layer_of(const struct drps_layers *l, uint32_t i)
 {
-    const struct drps_layer *y = &l->layers[i], *in = &l->layers[y->input[0]];
+    const struct drps_layers_widths v = drps_layers_vectors_of(l, i);
+    const struct drps_layer *y = &l->layers[i];
     return (struct drps_full_layer){
-
-        .layer = i,
-        .line = y->line,
-        .w = in->parts * in->each,
-        .N = y->parts * y->each,
-        .first = y->first};
+        .layer = i, .line = y->line, .w = v.w, .N = v.N, .first = y->first};
 }
 
 void drps_full_choose(const struct drps_layers *l, uint32_t ranks, uint64_t samples,
@@ -58,8 +54,7 @@ void drps_full_choose(const struct drps_layers *l, uint32_t ranks, uint64_t samp
     double saved = 0;
     memset(out, 0, sizeof(*out));
     for (uint32_t i = 0; i < l->n && ranks > 1; i++) {
-        if (l->layers[i].kind != DRPS_LAYER_FULL) continue;
-        const struct drps_full_layer y = layer_of(l, i);
+        const struct drps_full_layer y = layer_of(l, i); /* others save nothing */
         const double of_layer = saved_bytes(&y, ranks, samples, rule);
         if (!(of_layer > 0)) continue;
         saved += of_layer;

@@ -1,8 +1,9 @@
 /*
- * Gradients of full layers as vectors, between ranks that each have a copy of a net's own
- * parameters (docs/nets.md). The gradient of W [N][w] of such a layer is the sum over samples of
- * delta x^T. An all-reduce moves it as w N floats; each rank can send all others w + N floats of
- * each of its samples instead, and compute the products of the others' samples.
+ * Gradients of layers as vectors, between ranks that each have a copy of a net's own parameters
+ * (docs/nets.md). The gradient of the matrix W [N][w] of a full layer, or of the two of lstm
+ * together, is the sum over samples of delta x^T (engine/model/layers/drps_layers_vectors.h). An
+ * all-reduce moves it as w N floats; each rank can send all others w + N floats of each of its
+ * samples instead, and compute the products of the others' samples.
  *
  * The products of a rank are made of the chunks and by the calls that it has made its own gradient
  * of, and ranks' products are added in the order of ranks, beginning with 0: the bits are those of
@@ -23,7 +24,7 @@
 /* ---- Which layers: choose.c ---- */
 
 /*
- * Choose among the full layers of a net with its widths, for so many ranks with batches of at most
+ * Choose among such layers of a net with its widths, for so many ranks with batches of at most
  * `samples` samples, P and B:
  *
  *   bytes  a layer's vectors are fewer bytes than its share of the all-reduce:

@@ -1,5 +1,5 @@
 /*
- * Vectors of full layers in a round: they are sent from where the gradient has left them, and the
+ * Vectors of layers in a round: they are sent from where the gradient has left them, and the
  * products of all ranks are added in the order of ranks, layer by layer.
  *
  * A team of threads shares the products out by rank: each member computes those of one of the next
@@ -120,7 +120,7 @@ int drps_full_open(const struct drps_full_job *job, struct drps_full **full_out,
 {
     *full_out = NULL;
     struct drps_full *f = calloc(1, sizeof(*f));
-    if (!f) return drps_err_set(err, -ENOMEM, "no memory for vectors of full layers");
+    if (!f) return drps_err_set(err, -ENOMEM, "no memory for vectors of layers");
     f->job = *job;
     f->layers = &job->worker->model->layers;
     f->rank = drps_net_rank(job->net);
@@ -133,7 +133,7 @@ int drps_full_open(const struct drps_full_job *job, struct drps_full **full_out,
             drps_err_set(err, -EINVAL, "vectors of %llu samples", (unsigned long long)job->samples);
     else if (!allocate(f))
         rc = drps_err_set(
-            err, -ENOMEM, "no memory for vectors of full layers: %llu bytes",
+            err, -ENOMEM, "no memory for vectors of layers: %llu bytes",
             (unsigned long long)drps_full_memory(&job->choice, f->ranks, job->samples, f->members));
     if (rc < 0) {
         drps_full_close(f);
@@ -223,7 +223,7 @@ int drps_full_exchange(struct drps_full *f, uint64_t round, struct drps_err *err
     int rc = drps_net_allgather(f->job.net, &all, f->job.wait_ms, err);
     if (rc == 0) f->traffic.each += f->bytes[f->rank];
     if (rc == 0) rc = read_all(f, err);
-    return rc < 0 ? drps_err_context(err, "vectors of full layers") : 0;
+    return rc < 0 ? drps_err_context(err, "vectors of layers") : 0;
 }
 
 /* ---- Products ---- */
@@ -251,7 +251,7 @@ static void make_product(const struct drps_full *f, const struct full_message *m
             to = k ? of_thread : product;
             memset(to, 0, w * N * sizeof(*to));
         }
-        drps_layers_add_products(n, w, N, deltas, inputs, to);
+        drps_layers_add_products(f->layers, y->layer, n, inputs, deltas, to);
         inputs += n * w;
         deltas += n * N;
     }

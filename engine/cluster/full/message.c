@@ -158,13 +158,13 @@ int full_message_read(const struct drps_full_choice *c, uint64_t most, const voi
     struct reader r = {data, bytes / sizeof(uint32_t)};
     int fits = bytes % sizeof(uint32_t) == 0 && read_chunks(&r, most, out);
     for (uint32_t i = 0; i < c->n && fits; i++) {
-        const uint64_t samples = out->samples; /* 31 bits, and widths have 20 */
+        const uint64_t samples = out->samples; /* 31 bits, and widths have 28 */
         fits = read_matrix(&r, samples * c->layers[i].w, &out->inputs[i]) &&
                read_matrix(&r, samples * c->layers[i].N, &out->deltas[i]);
     }
     if (fits && !r.left) return 0;
     return drps_err_set(err, DRPS_E_PROTO,
-                        "vectors of full layers, %zu bytes, are not of a batch of at most %llu "
+                        "vectors of layers, %zu bytes, are not of a batch of at most %llu "
                         "samples",
                         bytes, (unsigned long long)most);
 }

@@ -6,7 +6,8 @@
  *   chunks   u32, that they were computed in, then a u32 each: its samples, at least 1, and in the
  *            highest bit whether it is the first one of a thread, whose gradient is summed apart:
  *            of 1 to DRPS_TRAIN_THREADS_MAX threads
- *   of each layer its inputs [samples][w], then its deltas [samples][N], each as
+ *   of each layer its inputs [samples][w], then its deltas [samples][N], chunk by chunk as the
+ *            backward pass leaves them (engine/model/layers/drps_layers_vectors.h), each as
  *     count  u32: 0xffffffff: all floats follow; else how many do
  *     marks  only then: a bit for each float, from the lowest of the first u32 on: 1: it follows;
  *            0: it is 0. Bits behind the last float are 0

@@ -10,6 +10,7 @@
 #include "engine/model/layers/image.h"
 #include "engine/model/layers/lstm.h"
 #include "engine/model/layers/passes.h"
+#include "engine/model/layers/vectors.h"
 #include "engine/model/math/drps_dot.h"
 
 /* ---- Layers of entries ---- */
@@ -43,24 +44,15 @@ static void add_weights(const struct pass *p, const struct drps_layer *y, float 
 
 /* ---- Layers of matrices ---- */
 
-/* Leaves the layer's vectors where they are asked for. */
-static void keep_vectors(const struct pass *p, const struct drps_layer *y,
-                         const struct drps_layers_vectors *vectors)
-{
-    const struct drps_layer *in = input_of(p, y, 0);
-    const size_t i = (size_t)(y - p->l->layers), w = width_of(in), N = width_of(y);
-    if (!vectors || !vectors->inputs[i]) return;
-    memcpy(vectors->inputs[i] + p->first * w, out_of(p, in), p->n * w * sizeof(float));
-    memcpy(vectors->deltas[i] + p->first * N, slope_of(p, y), p->n * N * sizeof(float));
-}
-
-static void full(const struct pass *p, const struct drps_layer *y, float *grads)
+static void full(const struct pass *p, const struct drps_layer *y,
+                 const struct drps_layers_vectors *vectors, float *grads)
 {
     const struct drps_layer *in = input_of(p, y, 0);
     const size_t w = width_of(in), N = width_of(y);
     const float *slope = slope_of(p, y);
-    float *of_weights = grads + y->first, *of_b = of_weights + N * w;
-    drps_layers_add_products(p->n, w, N, slope, out_of(p, in), of_weights);
+    const struct chunk_vectors v = {.a = out_of(p, in), .deltas = slope};
+    float *of_b = grads + y->first + N * w;
+    drps_layers_take_vectors(p, y, &v, vectors, grads);
     for (size_t s = 0; s < p->n; s++)
         add_scaled(N, 1, slope + s * N, of_b);
     if (is_data(in)) return;
@@ -223,8 +215,7 @@ static void layer(const struct pass *p, const struct drps_layer *y,
         drps_layers_pool_back(p, y);
         break;
     case DRPS_LAYER_FULL:
-        keep_vectors(p, y, vectors);
-        full(p, y, grads);
+        full(p, y, vectors, grads);
         break;
     case DRPS_LAYER_RELU:
     case DRPS_LAYER_SIGMOID:
@@ -248,7 +239,7 @@ static void layer(const struct pass *p, const struct drps_layer *y,
         join(p, y);
         break;
     case DRPS_LAYER_LSTM:
-        drps_lstm_backward(p, y, grads);
+        drps_lstm_backward(p, y, vectors, grads);
         break;
     }
 }

@@ -47,8 +47,8 @@ void drps_layers_forward(const struct drps_layers *l, const struct drps_batch *b
                          float *scores, void *scratch);
 
 /* Adds to grads the gradient of layers and features, after drps_layers_forward() of the same
- * samples and parameters; that of the intercepts is the caller's. `vectors`: what is left of full
- * layers besides; NULL: nothing is. */
+ * samples and parameters; that of the intercepts is the caller's. `vectors`: what is left of
+ * full and lstm layers besides; NULL: nothing is. */
 void drps_layers_backward(const struct drps_layers *l, const struct drps_batch *b, size_t first,
                           size_t last, const float *slopes, const float *params,
                           const struct drps_dropout *dropout,

@@ -1,7 +1,6 @@
 /* Products of matrices by OpenBLAS, which only this file of the folder includes, or by own loops.
  */
 #include "engine/model/layers/gemm.h"
-#include "engine/model/layers/drps_layers_vectors.h"
 
 #ifdef DRPS_WITH_OPENBLAS
 #include <cblas.h>
@@ -69,9 +68,3 @@ void drps_layers_product_back(size_t n, size_t w, size_t N, const float *b, cons
     drps_layers_own_back(n, w, N, b, weights, a);
 }
 #endif
-
-void drps_layers_add_products(size_t n, size_t w, size_t N, const float *deltas,
-                              const float *inputs, float *weights)
-{
-    drps_layers_product_weights(n, w, N, deltas, inputs, weights);
-}

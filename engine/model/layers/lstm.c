@@ -13,18 +13,18 @@
 #include "engine/model/layers/activations.h"
 #include "engine/model/layers/gemm.h"
 #include "engine/model/layers/steps.h"
+#include "engine/model/layers/vectors.h"
 
 /* The rows of s. */
 enum { IN, FORGET, OUT, NEW, GATES };
 
-/* What the passes keep, a row for each sample in the order of time; those of `before` for samples
- * from step 1 on. */
+/* What the passes keep, a row for each sample in the order of time. */
 struct room {
     size_t w, N;   /* floats of a and of h */
     float *a;      /* [n][w]; backward: slopes of a */
     float *gates;  /* [n][4][N]: sigmoid(s), and tanh(s) of new ones; backward: slopes of s */
     float *c, *h;  /* [n][N] */
-    float *before; /* [n - first step's][N]: h of the sample before */
+    float *before; /* [n][N]: h of the sample before; 0 where a sequence begins */
     float *of_h;   /* [n][N]: slopes of h */
     float *of_c;   /* [first step's][N]: slopes of c that the step after leaves */
     const float *W, *U, *b;
@@ -179,28 +179,28 @@ static void forward(const struct pass *p, const struct drps_layer *y)
     to_samples(&s, p->n, r.N, r.h, out_of(p, y));
 }
 
-/* Copies for each sample from step 1 on what h was before it. Returns how many they are. */
-static size_t gather_before(const struct room *r, const struct steps *s)
+/* Copies for each sample what h was before it. */
+static void gather_before(const struct room *r, const struct steps *s)
 {
     float *to = r->before;
+    memset(to, 0, s->first[1] * r->N * sizeof(*to));
     for (size_t t = 1; t < s->n; t++) {
-        const size_t floats = drps_step_size(s, t) * r->N;
-        memcpy(to, r->h + s->first[t - 1] * r->N, floats * sizeof(*to));
-        to += floats;
+        to = r->before + s->first[t] * r->N;
+        memcpy(to, r->h + s->first[t - 1] * r->N, drps_step_size(s, t) * r->N * sizeof(*to));
     }
-    return s->first[s->n] - s->first[1];
 }
 
 /* Adds the gradient of W, U and b, from the derivatives by s. */
-static void add_parameters(const struct room *r, const struct steps *s, size_t n, float *grads)
+static void add_parameters(const struct pass *p, const struct drps_layer *y, const struct room *r,
+                           const struct steps *s, const struct drps_layers_vectors *kept,
+                           float *grads)
 {
-    const size_t rows = GATES * r->N, later = gather_before(r, s);
-    float *of_U = grads + rows * r->w, *of_b = of_U + rows * r->N;
-    drps_layers_product_weights(n, r->w, rows, r->gates, r->a, grads);
-    if (later)
-        drps_layers_product_weights(later, r->N, rows, r->gates + s->first[1] * rows, r->before,
-                                    of_U);
-    for (size_t i = 0; i < n; i++)
+    const size_t rows = GATES * r->N;
+    const struct chunk_vectors v = {r->a, r->before, r->gates};
+    float *of_b = grads + y->first + rows * (r->w + r->N);
+    gather_before(r, s);
+    drps_layers_take_vectors(p, y, &v, kept, grads);
+    for (size_t i = 0; i < p->n; i++)
         add_scaled(rows, 1, r->gates + i * rows, of_b);
 }
 
@@ -215,7 +215,8 @@ static void add_input(const struct pass *p, const struct drps_layer *y, const st
         add_scaled(r->w, 1, r->a + i * r->w, slopes + s->sample[i] * r->w);
 }
 
-static void backward(const struct pass *p, const struct drps_layer *y, float *grads)
+static void backward(const struct pass *p, const struct drps_layer *y,
+                     const struct drps_layers_vectors *kept, float *grads)
 {
     const struct room r = room_of(p, y);
     struct steps s;
@@ -224,7 +225,7 @@ static void backward(const struct pass *p, const struct drps_layer *y, float *gr
     memset(r.of_c, 0, drps_step_size(&s, 0) * r.N * sizeof(float));
     for (size_t t = s.n; t-- > 0;)
         step_backward(&r, &s, t);
-    add_parameters(&r, &s, p->n, grads + y->first);
+    add_parameters(p, y, &r, &s, kept, grads);
     add_input(p, y, &r, &s);
 }
 
@@ -234,7 +235,9 @@ DRPS_KERNEL(void, drps_lstm_forward, (const struct pass *p, const struct drps_la
 }
 
 DRPS_KERNEL(void, drps_lstm_backward,
-            (const struct pass *p, const struct drps_layer *y, float *grads), (p, y, grads))
+            (const struct pass *p, const struct drps_layer *y,
+             const struct drps_layers_vectors *kept, float *grads),
+            (p, y, kept, grads))
 {
-    backward(p, y, grads);
+    backward(p, y, kept, grads);
 }

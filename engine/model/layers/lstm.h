@@ -5,7 +5,8 @@
 #include "engine/model/layers/passes.h"
 
 void drps_lstm_forward(const struct pass *p, const struct drps_layer *y);
-/* Adds to grads, and to the slopes of the layer's input. */
-void drps_lstm_backward(const struct pass *p, const struct drps_layer *y, float *grads);
+/* Adds to grads, and to the slopes of the layer's input. `kept`: drps_layers_take_vectors(). */
+void drps_lstm_backward(const struct pass *p, const struct drps_layer *y,
+                        const struct drps_layers_vectors *kept, float *grads);
 
 #endif

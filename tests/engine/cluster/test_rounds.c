@@ -28,7 +28,7 @@ enum { RANKS = WORLD_WORKERS, BATCH = 16, EPOCHS = 3, ROUNDS_MOST = 192, WAIT_MS
 
 static uint64_t seed = 20260521;
 static int ahead; /* servers send ahead */
-/* Ranks add up the gradients of common rows: 2: but for those of full layers, whose vectors they
+/* Ranks add up the gradients of common rows: 2: but for those of layers, whose vectors they
  * send. */
 static int sums;
 
@@ -128,7 +128,7 @@ static void copy_rows(struct rank *k, char *rows, int into)
     free(ids);
 }
 
-/* All full layers, whatever that takes: no sample takes no bytes. */
+/* All layers that have vectors, whatever that takes: no sample takes no bytes. */
 static struct drps_full_choice full_layers(const struct drps_plan_info *info)
 {
     struct drps_full_choice all = {.n = 0};

@@ -1,5 +1,5 @@
 /*
- * Vectors of full layers: which layers they are taken for; messages, and what is none; and that
+ * Vectors of layers: which layers they are taken for; messages, and what is none; and that
  * ranks make of them the bits that they get who add up each other's gradients.
  *
  *   test_full [seed]
@@ -106,6 +106,36 @@ static void test_full_knows_layers_and_bytes(void **state)
     /* The step; vectors; 3 products of 2020000 and their additions. */
     assert_int_equal(drps_full_cost(&c, 2, 3),
                      16384 + 4 * 3 * 5010 + 3 * 2020000 / 200 + 2020000 / 16);
+}
+
+/* The vectors of layers 1 and 2 have 400 + 80 and 40 + 80 floats, those of the gates of 20 over 380
+ * and over 20 with the 20 of the state; those of layer 3 have 25, of layer 4 8. */
+static void test_full_takes_lstm_by_inputs_with_states(void **state)
+{
+    static const struct {
+        uint64_t samples;
+        uint32_t n;
+    } cases[] = {{1, 4}, {2, 3}, {3, 3}, {4, 2}, {26, 2}, {27, 1}, {66, 1}, {67, 0}};
+    const struct drps_layers l = layers_of("x = bag 380\ng = lstm 20 x\nh = lstm 20 g\n"
+                                           "h = full 5 h\nscore = full classes h\n",
+                                           0, 3);
+    struct drps_full_choice c;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        drps_full_choose(&l, 2, cases[i].samples, DRPS_FULL_BYTES, &c);
+        if (c.n != cases[i].n)
+            fail_msg("%llu samples: %u layers", (unsigned long long)cases[i].samples, c.n);
+    }
+    drps_full_choose(&l, 2, 26, DRPS_FULL_BYTES, &c);
+    assert_int_equal(c.layers[0].layer, 1);
+    assert_int_equal(c.layers[0].line, 2);
+    assert_int_equal(c.layers[0].w, 400);
+    assert_int_equal(c.layers[0].N, 80);
+    assert_int_equal(c.layers[0].first, 3 + 380); /* behind the intercepts and b of the bag */
+    assert_int_equal(c.layers[1].w, 40);
+    assert_int_equal(c.layers[1].N, 80);
+    assert_int_equal(c.layers[1].first, 3 + 380 + 80 * 401);
+    assert_int_equal(drps_full_floats(&c), 80 * 440);
 }
 
 /* Nothing that is saved by less than the all-gather's step takes. */
@@ -331,8 +361,9 @@ enum {
     FEATURES = 7
 };
 
-/* Nets with full layers that begin anywhere: of features, numbers and sequences; two that read the
- * same; narrow ones, which OpenBLAS does not multiply; relu and dropout, which leave zeros. */
+/* Nets with full layers, and lstm, that begin anywhere: of features, numbers and sequences; two
+ * that read the same; narrow ones, which OpenBLAS does not multiply; relu and dropout, which leave
+ * zeros. */
 static const struct {
     const char *text;
     uint32_t fields, outputs;
@@ -342,6 +373,9 @@ static const struct {
      "j = relu j\nj = dropout 0.5 j\nj = full 21 j\nj = tanh j\nscore = full classes j",
      FIELDS, 3},
     {"x = bag 6\ng = full 17 x\nh = lstm 9 g\nscore = full classes h", 0, 3},
+    {"x = bag 5\ng = lstm 40 x\nh = dropout 0.5 g\nh = lstm 1 h\nj = join g h x\n"
+     "j = lstm 12 j\nscore = full 1 j",
+     0, 1},
 };
 enum { NETS = sizeof(nets) / sizeof(nets[0]) };
 
@@ -424,7 +458,7 @@ static void close_rank(struct rank *k)
     free(k->before);
 }
 
-/* Some of the net's full layers, at least one. */
+/* Some of the net's layers that have vectors, at least one. */
 static void choose_some(const char *text, uint32_t fields, uint32_t outputs,
                         struct drps_full_choice *out)
 {
@@ -588,7 +622,7 @@ static void meet_stranger(struct drps_net *net, uint32_t rank, void *ctx)
         NET_OK(drps_worker_renew(&k->worker, &err));
         (void)drps_worker_gradient(&k->worker, &k->b);
         NET_CHECK(drps_full_exchange(k->full, 7, &err) == DRPS_E_PROTO);
-        NET_CHECK(strstr(err.text, "vectors of full layers") && strstr(err.text, "rank 1"));
+        NET_CHECK(strstr(err.text, "vectors of layers") && strstr(err.text, "rank 1"));
         return;
     }
     unsigned char *all = must(calloc(2, most));
@@ -651,6 +685,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_takes_layers_of_fewer_bytes),
         cmocka_unit_test(test_full_knows_layers_and_bytes),
+        cmocka_unit_test(test_full_takes_lstm_by_inputs_with_states),
         cmocka_unit_test(test_full_takes_no_layers_for_less_than_a_step),
         cmocka_unit_test(test_full_takes_the_rest_apart),
         cmocka_unit_test(test_full_messages_say_all),

@@ -634,10 +634,10 @@ static void make_vectors(const struct set *t, size_t n, struct drps_layers_vecto
 {
     memset(out, 0, sizeof(*out));
     for (uint32_t i = 0; i < t->l.n; i++) {
-        const struct drps_layer *y = &t->l.layers[i], *in = &t->l.layers[y->input[0]];
-        if (y->kind != DRPS_LAYER_FULL) continue;
-        out->inputs[i] = must(malloc(n * in->parts * in->each * sizeof(float)));
-        out->deltas[i] = must(malloc(n * y->each * sizeof(float)));
+        const struct drps_layers_widths v = drps_layers_vectors_of(&t->l, i);
+        if (!v.w) continue;
+        out->inputs[i] = must(malloc(n * v.w * sizeof(float)));
+        out->deltas[i] = must(malloc(n * v.N * sizeof(float)));
     }
 }
 
@@ -654,14 +654,14 @@ static void check_products(const struct net *net, const struct set *t,
                            const struct drps_layers_vectors *v, const size_t *ends, size_t n)
 {
     for (uint32_t i = 0; i < t->l.n; i++) {
-        const struct drps_layer *y = &t->l.layers[i], *in = &t->l.layers[y->input[0]];
-        const size_t w = (size_t)in->parts * in->each, N = y->each;
+        const struct drps_layers_widths widths = drps_layers_vectors_of(&t->l, i);
+        const size_t w = widths.w, N = widths.N;
         if (!v->inputs[i]) continue;
         float *weights = must(calloc(N * w, sizeof(float)));
         for (size_t k = 0, s = 0; k < n; s = ends[k++])
-            drps_layers_add_products(ends[k] - s, w, N, v->deltas[i] + s * N, v->inputs[i] + s * w,
-                                     weights);
-        if (memcmp(weights, t->grads + y->first, N * w * sizeof(float)) != 0)
+            drps_layers_add_products(&t->l, i, ends[k] - s, v->inputs[i] + s * w,
+                                     v->deltas[i] + s * N, weights);
+        if (memcmp(weights, t->grads + t->l.layers[i].first, N * w * sizeof(float)) != 0)
             fail_msg("%s: layer %u has other products than gradients", net->name, i);
         free(weights);
     }
