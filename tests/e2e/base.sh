@@ -83,7 +83,7 @@ echo "kill and resume ok"
 # ---- The optimizer's state, and what has changed ----
 
 "$tools/drps-train" plan1 -o kept1 --epochs 2 --keep-checkpoints --quiet
-"$tools/drps-stat" kept1.checkpoint | grep -q 'rank 0 *1 checkpoint, the newest 1: 2 epochs done$' || fail "what is done is not said: $("$tools/drps-stat" kept1.checkpoint)"
+grep -q 'rank 0 *1 checkpoint, the newest 1: 2 epochs done$' < <("$tools/drps-stat" kept1.checkpoint) || fail "what is done is not said: $("$tools/drps-stat" kept1.checkpoint)"
 "$tools/drps-train" plan2 --from kept1 -o kept2 --keep-checkpoints --export-delta delta2 >kept2.out 2>kept2.txt
 grep -q "rows from kept1: .*, with the optimizer's state; the others are new" kept2.txt || fail "no state: $(cat kept2.txt)"
 [[ $(content kept2) != "$(content model2)" ]] || fail "the state makes no difference"

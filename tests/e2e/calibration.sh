@@ -24,7 +24,7 @@ for algo in lor svm; do
         predict model held.csv --calibrate $how --json >made.json
         [[ $(content model) = "$before" ]] || fail "$algo: $how changes the content"
         "$tools/drps-stat" model --verify >/dev/null || fail "$algo: the calibrated model does not verify"
-        "$tools/drps-stat" model | grep -q "calibrated *$how, of 2,000 samples" || fail "$algo: drps-stat does not tell of $how"
+        grep -q "calibrated *$how, of 2,000 samples" < <("$tools/drps-stat" model) || fail "$algo: drps-stat does not tell of $how"
         predict model test.csv -o $how.txt --force
         awk '$1 < 0 || $1 > 1 {exit 1}' $how.txt || fail "$algo, $how: no probabilities"
         paste raw.txt $how.txt | sort -g | awk 'NR > 1 && $2 < last - 1e-7 {exit 1} {last = $2}' || fail "$algo, $how: the order of scores changes"

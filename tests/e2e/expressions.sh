@@ -45,10 +45,10 @@ index train.svm --test test.svm --algo mlr -o built-in
 index train.svm --test test.svm --algo expr --loss "$mlr" -o same
 index train.svm --test test.svm --algo expr --loss "1 * $mlr" -o text
 "$tools/drps-stat" same --verify >/dev/null
-"$tools/drps-stat" same | grep -qxF "  loss     $mlr" || fail "drps-stat does not show the loss"
+grep -qxF "  loss     $mlr" < <("$tools/drps-stat" same) || fail "drps-stat does not show the loss"
 want=$(content built-in)
 [[ -n $want && $(content same) = "$want" ]] || fail "the loss of mlr as a text gives another model"
-"$tools/drps-stat" model | grep -qxF "  loss     $mlr" || fail "drps-stat does not show the model's loss"
+grep -qxF "  loss     $mlr" < <("$tools/drps-stat" model) || fail "drps-stat does not show the model's loss"
 "$tools/drps-predict" model test.svm -o same.txt --probabilities --metrics --json --quiet >same.json
 content text >text.txt
 "$tools/drps-predict" model test.svm -o text.names --quiet
@@ -67,7 +67,7 @@ echo "ok built-in"
 
 index train.svm --test test.svm --algo expr --loss "$own" -o own
 "$tools/drps-stat" own --verify >/dev/null
-"$tools/drps-stat" own | grep -q 'own *2100 rows' || fail "not a row for each training sample: $("$tools/drps-stat" own)"
+grep -q 'own *2100 rows' < <("$tools/drps-stat" own) || fail "not a row for each training sample: $("$tools/drps-stat" own)"
 for plan in text own; do
     want=$(content $plan --store resident)
     for store in relay file rocksdb leveldb; do

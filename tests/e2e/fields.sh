@@ -53,7 +53,7 @@ near "$(cat columns.scores)" "$(cat turned.scores)" 1e-4 || fail "the order of c
 echo "1 9:1:1 0:2:1" >far.ffm # a field that training had not is left out
 "$tools/drps-predict" model far.ffm -o far --json | grep -q '"test_unseen": 1' || fail "a field that training had not was scored"
 index train.ffm --algo ffm --no-normalize -o whole
-"$tools/drps-stat" whole --json | grep -q normalized && fail "samples are divided by their length"
+grep -q normalized < <("$tools/drps-stat" whole --json) && fail "samples are divided by their length"
 echo "ok prediction"
 
 echo "1 1:1" >plain.svm

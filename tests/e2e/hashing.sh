@@ -64,7 +64,7 @@ for plan in plan blocks; do
 done
 
 # What is shown: bins by their numbers.
-"$tools/drps-stat" model | grep -q "hashing  oph, 64 of 2^12 bins a sample; features are called by the numbers of their bins" || fail "drps-stat does not say how features are hashed"
+grep -q "hashing  oph, 64 of 2^12 bins a sample; features are called by the numbers of their bins" < <("$tools/drps-stat" model) || fail "drps-stat does not say how features are hashed"
 "$tools/drps-stat" model --export weights.txt --quiet 2>export.txt
 grep -q "names are numbers of bins" export.txt || fail "an export does not say what its names are: $(cat export.txt)"
 awk -F'\t' '$1 != "(intercept)" && !($1 ~ /^[0-9]+$/ && $1 < 4096) {exit 1}' weights.txt || fail "names of an export are no bins"

@@ -59,8 +59,8 @@ END
 index train-images-idx3-ubyte --test test-images-idx3-ubyte --algo net --net net.txt --batch-size 20 -o plan
 "$tools/drps-stat" plan --verify >/dev/null || fail "the plan does not verify"
 # 3 + (9 + 1) * 8 + (72 + 1) * 12 + (48 + 1) * 24 + (24 + 1) * 3 parameters
-"$tools/drps-stat" plan | grep -qE '^  table +net +9 rows, from row 0 on' || fail "9 rows of 256 floats hold 2,210 parameters"
-"$tools/drps-stat" plan | grep -qE '^  table +wv +1 rows, from row 9 on' || fail "the entries are of one feature"
+grep -qE '^  table +net +9 rows, from row 0 on' < <("$tools/drps-stat" plan) || fail "9 rows of 256 floats hold 2,210 parameters"
+grep -qE '^  table +wv +1 rows, from row 9 on' < <("$tools/drps-stat" plan) || fail "the entries are of one feature"
 "$tools/drps-index" train-images-idx3-ubyte --algo net --net net.txt -o shown --force >shown.txt 2>&1
 grep -q 'a net of 2,210 parameters, over numbers of 144 fields' shown.txt || fail "drps-index does not say how large the net is: $(cat shown.txt)"
 # In text the last fields are never there, as they are of dark pixels: the net says how many numbers there are.
@@ -69,8 +69,8 @@ index train-images-idx3-ubyte --algo net --net numbers.net -o of-idx
 index train.ffm --algo net --net numbers.net -o of-text
 a=$(content of-idx) b=$(content of-text)
 [[ -n $a && $a = "$b" ]] || fail "idx gives model $a, libffm text $b"
-"$tools/drps-stat" of-idx --json | grep -q '"numbers": true' || fail "numbers of idx are entries"
-! "$tools/drps-stat" of-text --json | grep -q '"numbers"' || fail "entries of text are numbers by place"
+grep -q '"numbers": true' < <("$tools/drps-stat" of-idx --json) || fail "numbers of idx are entries"
+! grep -q '"numbers"' < <("$tools/drps-stat" of-text --json) || fail "entries of text are numbers by place"
 "$tools/drps-stat" of-idx --verify >/dev/null || fail "the plan of numbers does not verify"
 # bytes of what the batches have
 size() { stat -c %s "$1/data.rec"; }
@@ -138,7 +138,7 @@ table train 0 143 >train.csv
 table test 0 143 >test.csv
 index train.csv --test test.csv --algo net --net net.txt --batch-size 20 -o columns --columns '*:number' --scale none
 "$tools/drps-stat" columns --verify >/dev/null || fail "the plan of columns does not verify"
-"$tools/drps-stat" columns --json | grep -q '"numbers": true' || fail "columns of numbers are entries"
+grep -q '"numbers": true' < <("$tools/drps-stat" columns --json) || fail "columns of numbers are entries"
 [[ $(content columns) = "$want" ]] || fail "columns give another model"
 "$tools/drps-train" columns -o columns.model --epochs 4 --lr 0.03 --quiet
 "$tools/drps-predict" columns.model test.csv -o columns.txt --quiet
@@ -147,7 +147,7 @@ table test 143 0 >other.csv
 cmp -s columns.txt other.txt || fail "columns in another order have other scores"
 { sed -n 1p train.csv | sed 's/$/,kind/' && sed -n '2,$ s/$/,a/p' train.csv; } >kind.csv
 index kind.csv --algo net --net net.txt --columns '*:number,kind:category' --scale none --batch-size 20 -o kind
-! "$tools/drps-stat" kind --json | grep -q '"numbers"' || fail "a category is a number"
+! grep -q '"numbers"' < <("$tools/drps-stat" kind --json) || fail "a category is a number"
 echo "ok columns"
 
 # ---- Channels ----

@@ -101,7 +101,7 @@ awk -v a="$(all_values items <few.json | tail -1)" -v b="$(awk '$3 >= 4' test.ts
 # Without --seen it is said; drps-stat shows what there is of implicit feedback.
 "$tools/drps-recommend" bpr.resident --test test.tsv | grep -q "items that users have seen are among the best: --seen leaves them out" || fail "without --seen"
 "$tools/drps-recommend" bpr.resident --test test.tsv --seen train.tsv | grep -q "have seen" && fail "with --seen"
-"$tools/drps-stat" bpr.resident | grep -qE "^ +epoch .* AUC +recall@10 +ndcg@10 " || fail "drps-stat of a model"
+grep -qE "^ +epoch .* AUC +recall@10 +ndcg@10 " < <("$tools/drps-stat" bpr.resident) || fail "drps-stat of a model"
 "$tools/drps-stat" wmf.plan >plan.txt
 grep -q "drawn    20 a training sample, even (--negatives), in 2 passes an epoch; 50 a test sample" plan.txt &&
     grep -q "choices  confidence 1 + 1 times the rating (--alpha); negatives of a sample weigh 20 together" plan.txt || fail "$(cat plan.txt)"

@@ -17,7 +17,7 @@ import lr.txt -o lr
 predict lr three.svm >lr.out
 close_to lr.out <(printf '%s\n' $((1))  | awk '{print .5 - 2.5 + .5; print .5; print -1 - 1.25 + .5}' | logistic) || fail "liblinear: $(cat lr.out)"
 "$tools/drps-stat" lr --verify >/dev/null || fail "an imported model does not verify"
-"$tools/drps-stat" lr | grep -q 'imported *from a model of liblinear' || fail "it is not said where the model is from: $("$tools/drps-stat" lr)"
+grep -q 'imported *from a model of liblinear' < <("$tools/drps-stat" lr) || fail "it is not said where the model is from: $("$tools/drps-stat" lr)"
 # Without a bias there is no intercept; where the first label is the smaller one, scores change their sign.
 sed 's/bias 2/bias -1/; s/label 1 -1/label -1 1/; s/L2R_LR/L2R_L2LOSS_SVC/; $d' lr.txt >svc.txt
 import svc.txt -o svc
@@ -61,7 +61,7 @@ import vw.txt -o vw
 close_to <(predict vw two.vw) <(printf '%s\n' -.5 2.5 | logistic) || fail "vw: $(predict vw two.vw)"
 import vw.txt -o vw --algo lir
 close_to <(predict vw two.vw) <(printf '%s\n' -.5 2.5) || fail "vw, as a regression: $(predict vw two.vw)"
-"$tools/drps-stat" vw --weights --top 1 | grep -q '2  plain$' || fail "another name: $("$tools/drps-stat" vw --weights)"
+grep -q '2  plain$' < <("$tools/drps-stat" vw --weights --top 1) || fail "another name: $("$tools/drps-stat" vw --weights)"
 sed 's/^[^:]*:\([0-9]*:-*[0-9.]*\)$/\1/' vw.txt >hashes.txt
 fails 1 'hashes.txt:12: hashes without names: write the model with --invert_hash' "$tools/drps-import" hashes.txt -o never
 sed 's/--hash_seed 0/--hash_seed 0 -q ab/' vw.txt >pairs.txt
@@ -160,9 +160,9 @@ fails 2 'is a model of liblinear, which has its own: leave out the labels' "$too
 fails 1 'at least 40 MiB: raise the memory limit .--memory' "$tools/drps-import" lr.txt -o never --memory 39M
 import lr.txt -o least --memory 40M
 grep -q '"made_by": "drps-import' lr/model.json || fail "who made it: $(grep made_by lr/model.json)"
-"$tools/drps-stat" lr | grep -q 'plan' && fail "an imported model has a plan: $("$tools/drps-stat" lr)"
+grep -q 'plan' < <("$tools/drps-stat" lr) && fail "an imported model has a plan: $("$tools/drps-stat" lr)"
 fails 2 'not of plan: it was imported, and has no plan' "$tools/drps-stat" lr --weights --plan plan
-"$tools/drps-stat" ffm --weights | grep -q 'all weights of features are 0' || fail "weights that are all 0: $("$tools/drps-stat" ffm --weights)"
+grep -q 'all weights of features are 0' < <("$tools/drps-stat" ffm --weights) || fail "weights that are all 0: $("$tools/drps-stat" ffm --weights)"
 fails 2 'smaller first' "$tools/drps-import" lr.txt -o never --labels 1,0
 fails 2 'no file' "$tools/drps-import" -o never
 fails 2 '-o MODEL is missing' "$tools/drps-import" lr.txt

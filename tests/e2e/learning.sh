@@ -105,7 +105,7 @@ checked ""
 grep -q "^plan plan: 600 training samples and 200 test samples checked in" out.txt && grep -q "^  copies " out.txt || fail "$(cat out.txt)"
 awk 'BEGIN { for (u = 1; u <= 30; u++) for (i = 1; i <= 5; i++) print u "\t" i "\t" (u * i) % 5 + 1 }' >ratings.tsv
 "$tools/drps-index" ratings.tsv --algo lmf --quiet -o rated
-"$tools/drps-stat" --check rated | grep -q "nothing looks wrong; features of ratings are not checked$" || fail "ratings: $("$tools/drps-stat" --check rated)"
+grep -q "nothing looks wrong; features of ratings are not checked$" < <("$tools/drps-stat" --check rated) || fail "ratings: $("$tools/drps-stat" --check rated)"
 [[ $("$tools/drps-stat" --check rated --json | value constant_features) = null ]] || fail "features of ratings are counted"
 fails 1 "no-plan: No such file or directory" "$tools/drps-stat" --check no-plan
 echo "ok samples"
@@ -121,7 +121,7 @@ near "$constant" "$(awk -v p="$share" 'BEGIN { printf "%.17g", -p * log(p) - (1 
     fail "a constant has $constant, not $(value constant_loss <out.json)"
 "$tools/drps-train" plan -o model --force --epochs 1 >out.txt
 grep -qE "^const +$(printf %.6f "$constant") +0\.[0-9]{6}$" out.txt || fail "$(cat out.txt)"
-"$tools/drps-stat" model | grep -qE "^ +const +$(printf %.5f "$constant") " || fail "$("$tools/drps-stat" model)"
+grep -qE "^ +const +$(printf %.5f "$constant") " < <("$tools/drps-stat" model) || fail "$("$tools/drps-stat" model)"
 "$tools/drps-index" sound.svm --algo lor -o one.plan | grep -qF "logistic loss (the best constant has $(printf %.6f "$constant")); label 1" ||
     fail "drps-index does not say what a constant has"
 

@@ -20,7 +20,7 @@ train() { # ORDER OPTIONS...
 compile shuffled
 compile micro
 "$tools/drps-stat" micro --verify >/dev/null || fail "a plan in micro order does not verify"
-"$tools/drps-stat" micro | grep -q "micro order" || fail "drps-stat does not show the order: $("$tools/drps-stat" micro | head -1)"
+grep -q "micro order" < <("$tools/drps-stat" micro) || fail "drps-stat does not show the order: $("$tools/drps-stat" micro | head -1)"
 shuffled=$(traffic shuffled) micro=$(traffic micro)
 ((shuffled > 0 && micro * 10 < shuffled * 9)) || fail "with 1/16 of the rows relay reads $micro bytes an epoch, $shuffled in shuffled order"
 echo "ok with 1/16 of the rows relay reads $micro bytes an epoch, $shuffled in shuffled order"

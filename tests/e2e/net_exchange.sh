@@ -88,8 +88,8 @@ train plan-5 -o model --local 5 --epochs 2 --net-exchange servers
 most=$(all_values sent_bytes <train.json | sort -g | tail -1)
 train plan-5 -o model --local 5 --epochs 2 --net-exchange sums
 (($(all_values sent_bytes <train.json | sort -g | tail -1) < most / 2)) || fail "a rank sends $(all_values sent_bytes <train.json | sort -g | tail -1) bytes, with servers $most"
-"$tools/drps-stat" plan-5 | grep -q "each rank has them, and ranks add up their gradients" || fail "drps-stat PLAN does not say what travels"
-"$tools/drps-stat" model | grep -qE "^ +sums .*own parameters" || fail "drps-stat MODEL does not show sums: $("$tools/drps-stat" model)"
+grep -q "each rank has them, and ranks add up their gradients" < <("$tools/drps-stat" plan-5) || fail "drps-stat PLAN does not say what travels"
+grep -qE "^ +sums .*own parameters" < <("$tools/drps-stat" model) || fail "drps-stat MODEL does not show sums: $("$tools/drps-stat" model)"
 echo "ok bytes"
 
 # ---- Going on: an end, a kill, a rank that is lost ----

@@ -95,7 +95,7 @@ for ranks in 2 3 5; do
     done
 done
 index text.txt --algo net --net lstm.txt --format tokens --sequence lines --batch-size 20 --workers 2 -o text
-"$tools/drps-stat" text | grep -q "of these as vectors those of layers: line 2 (76 x 280), line 3 (70 x 274)" || fail "drps-stat, of lstm: $("$tools/drps-stat" text)"
+grep -q "of these as vectors those of layers: line 2 (76 x 280), line 3 (70 x 274)" < <("$tools/drps-stat" text) || fail "drps-stat, of lstm: $("$tools/drps-stat" text)"
 echo "ok one model"
 
 # ---- What is chosen, and said ----
@@ -106,10 +106,10 @@ train plan-3 -o model --local 3 --epochs 2
 index train.ffm --test test.ffm --algo net --net net.txt --batch-size 60 --workers 3 -o large
 train large -o model --local 3 --epochs 1 --net-exchange vectors
 [[ -z $(lines) && $(kind vectors) = 0 && $(kind sums) -gt 0 ]] || fail "large batches: vectors of lines $(lines)"
-"$tools/drps-stat" plan-3 | grep -q "of these as vectors those of layers: line 7 (96 x 200)" || fail "drps-stat PLAN: $("$tools/drps-stat" plan-3)"
+grep -q "of these as vectors those of layers: line 7 (96 x 200)" < <("$tools/drps-stat" plan-3) || fail "drps-stat PLAN: $("$tools/drps-stat" plan-3)"
 "$tools/drps-train" plan-3 -o model --force --local 3 --epochs 1 --net-exchange vectors >out.txt 2>err.txt
 grep -qE "^  net +gradients exchanged as vectors of layers: line 7 \(96 x 200\); as sums of [0-9,]+ parameters$" out.txt || fail "$(cat out.txt)"
-"$tools/drps-stat" model | grep -qE "^ +vectors .*of a net's layers" || fail "drps-stat MODEL does not show vectors: $("$tools/drps-stat" model)"
+grep -qE "^ +vectors .*of a net's layers" < <("$tools/drps-stat" model) || fail "drps-stat MODEL does not show vectors: $("$tools/drps-stat" model)"
 echo "ok chosen"
 
 # ---- Memory ----

@@ -81,11 +81,11 @@ echo "ok mistakes"
 
 index train.ffm --test test.ffm --algo net --net net.txt --batch-size 50 -o plan
 verify plan
-"$tools/drps-stat" plan | grep -qxF '  net      # A deep factorization machine' || fail "drps-stat does not show the net"
-"$tools/drps-stat" plan | grep -qE '^  table +net +93 rows, from row 0 on' || fail "93 rows of 9 floats hold 834 parameters"
+grep -qxF '  net      # A deep factorization machine' < <("$tools/drps-stat" plan) || fail "drps-stat does not show the net"
+grep -qE '^  table +net +93 rows, from row 0 on' < <("$tools/drps-stat" plan) || fail "93 rows of 9 floats hold 834 parameters"
 want=$(content plan --store resident)
 verify model
-"$tools/drps-stat" model | grep -qxF '           score = sum first pairs deep' || fail "drps-stat does not show the model's net"
+grep -qxF '           score = sum first pairs deep' < <("$tools/drps-stat" model) || fail "drps-stat does not show the model's net"
 least() { # PLAN TRAIN-OPTIONS...
     { "$tools/drps-train" "$@" -o refused --memory 1M 2>&1 || true; } | sed -n 's/.*at least \([0-9.]*\) MiB.*/\1/p' |
         awk '{print int(($1 + 0.1) * 1024) "K"}'
@@ -182,7 +182,7 @@ absent none
 for workers in 1 2; do
     index new.ffm --base plan --workers $workers -o base
     verify base
-    "$tools/drps-stat" base | grep -qE '^  table +net +93 rows, from row 0 on' || fail "the net's rows have moved"
+    grep -qE '^  table +net +93 rows, from row 0 on' < <("$tools/drps-stat" base) || fail "the net's rows have moved"
 done
 index new.ffm --base plan -o base
 train base -o day --from old >day.json
