@@ -226,7 +226,7 @@ static const float one_value = 1;
 static int place_numbers(struct drps_modeldata *d, size_t i, struct drps_modeldata_sample *out,
                          struct drps_err *err)
 {
-    const uint32_t each = d->piece.numbers_each;
+    const uint32_t each = d->piece.numbers_each, fields = d->info->model.fields;
     const float *numbers = d->piece.numbers + i * (size_t)each;
     out->keys = &one_key;
     out->values = &one_value;
@@ -237,11 +237,12 @@ static int place_numbers(struct drps_modeldata *d, size_t i, struct drps_modelda
     if (!d->fields) return 0;
     size_t n;
     (void)drps_reader_fields(d->reader, &n);
-    if (drps_array_reserve(&d->numbers, &d->numbers_cap, each, sizeof(*d->numbers)))
-        return drps_err_set(err, -ENOMEM, "no memory for a sample of %u numbers", each);
-    memset(d->numbers, 0, each * sizeof(*d->numbers));
+    if (drps_array_reserve(&d->numbers, &d->numbers_cap, fields, sizeof(*d->numbers)))
+        return drps_err_set(err, -ENOMEM, "no memory for a sample of %u numbers", fields);
+    memset(d->numbers, 0, fields * sizeof(*d->numbers));
     for (size_t k = 0; k < n && k < each; k++)
-        if (d->fields[k] >= 0 && d->fields[k] < each) d->numbers[d->fields[k]] = numbers[k];
+        if (d->fields[k] >= 0 && d->fields[k] < fields) d->numbers[d->fields[k]] = numbers[k];
+    out->numbers_each = fields;
     out->numbers = d->numbers;
     return 0;
 }

@@ -145,6 +145,10 @@ grep -q '"numbers": true' < <("$tools/drps-stat" columns --json) || fail "column
 table test 143 0 >other.csv
 "$tools/drps-predict" columns.model other.csv -o other.txt --quiet
 cmp -s columns.txt other.txt || fail "columns in another order have other scores"
+awk -F, 'NR == 1 { split($0, name); next } { printf "{\"label\": %s", $1; for (k = 0; k < 90; k++) printf ", \"more%d\": 7", k
+    for (k = 2; k <= NF; k++) if ($k != "") printf ", \"%s\": %s", name[k], $k; print "}" }' test.csv >more.jsonl
+"$tools/drps-predict" columns.model more.jsonl --format jsonl --label label --columns '*:number' -o more.txt --quiet
+cmp -s columns.txt more.txt || fail "columns that the model does not know take the places of others"
 { sed -n 1p train.csv | sed 's/$/,kind/' && sed -n '2,$ s/$/,a/p' train.csv; } >kind.csv
 index kind.csv --algo net --net net.txt --columns '*:number,kind:category' --scale none --batch-size 20 -o kind
 ! grep -q '"numbers"' < <("$tools/drps-stat" kind --json) || fail "a category is a number"

@@ -35,9 +35,12 @@ static int fits(const struct drps_reader *r)
     return drps_reader_has_columns(r->format->name) && are_numbers(r);
 }
 
-/* How many places there are, but of idx, whose files say it. */
+/* How many places there are, but of idx, whose files say it. Where data are not made to have as
+ * many as others, each column has one, also those that a model does not know. */
 static uint32_t count_places(const struct drps_reader *r)
 {
+    const int as_fits = r->options.numbers == DRPS_READER_AS_FITS;
+    if (as_fits && drps_reader_has_columns(r->format->name)) return (uint32_t)r->n_fields;
     if (r->options.field_count) return r->options.field_count;
     return r->options.matrix ? r->field_count : (uint32_t)r->n_fields;
 }
