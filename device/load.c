@@ -43,8 +43,13 @@ static int load(const char *path, const struct drps_device_ops **ops_out, struct
     if (!library)
         return drps_err_set(err, DRPS_E_NOT_FOUND, "kernels cannot be loaded: %s", dlerror());
     void *symbol = dlsym(library, "drps_device_table");
+    if (!symbol) {
+        (void)dlclose(library);
+        return drps_err_set(err, DRPS_E_CONFIG, "%s has no kernels for drps: name another library",
+                            path);
+    }
     memcpy(&table, &symbol, sizeof(table)); /* as POSIX wants it: C has no such cast */
-    const struct drps_device_ops *ops = symbol ? table() : NULL;
+    const struct drps_device_ops *ops = table();
     if (!ops || ops->version != DRPS_DEVICE_VERSION || ops->bytes != sizeof(*ops))
         return drps_err_set(err, DRPS_E_VERSION, "%s is of another version of drps", path);
     *ops_out = ops;

@@ -21,7 +21,7 @@ int pieces_open(struct drps_device_use *use, size_t row_bytes, uint64_t rows, st
     memset(out, 0, sizeof(*out));
     out->rows = pieces_rows(row_bytes, rows);
     for (int i = 0; i < PIECES && rc == 0; i++) {
-        void *memory;
+        void *memory = NULL;
         rc = DRPS_DEVICE_CALL(use, err, pin, out->rows * row_bytes, &memory);
         out->pinned[i] = memory;
     }

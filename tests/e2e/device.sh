@@ -124,6 +124,16 @@ plain=$(train fm.plan -o cpu.model | value content)
 "$tools/drps-train" fm.plan -o auto.model --force --device auto --device-library "$library" >out.txt 2>err.txt
 grep -q 'the processor computes, and no device: the device is an emulated one' err.txt || fail "auto: $(cat err.txt)"
 grep -q "content   $plain" out.txt || fail "auto took the emulated device"
+# A device that passes for a real one is taken, unless it cannot do what the run asks for: then nothing of it is left.
+export DRPS_TEST_EMULATED_DEVICE=$library
+passed_off() { train "$@" -o auto.model --device auto --device-library "$tools/../tests/drps-passed-off-device.so" 2>err.txt; }
+[[ $(passed_off fm.plan | value device_name) = "an emulated device" ]] || fail "auto takes no device: $(cat err.txt)"
+passed_off fm.plan --device-memory 100K >train.json || fail "auto with too little memory of the device: $(cat err.txt)"
+[[ $(value content <train.json) = "$plain" ]] || fail "auto computed on a device with too little memory"
+grep -q "\"device_name\": null" train.json || fail "a device that did not compute is named: $(cat train.json)"
+passed_off fm.plan --optimizer adam >train.json || fail "auto with adam: $(cat err.txt)"
+grep -q "\"device_name\": null" train.json || fail "a device that did not compute is named: $(cat train.json)"
+fails 2 'libm.so.6 has no kernels for drps' "$tools/drps-train" fm.plan -o none --device cuda --device-library libm.so.6
 "$tools/drps-train" fm.plan -o told.model --force --device cuda --device-library "$library" >out.txt 2>err.txt
 grep -q 'an emulated device computes: an emulation for tests' err.txt || fail "the device is not told: $(cat err.txt)"
 grep -q 'device    an emulated device: emulated, for tests, by the processor' out.txt || fail "the report: $(cat out.txt)"

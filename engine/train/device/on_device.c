@@ -118,7 +118,10 @@ int drps_on_device_open(const struct drps_plan *plan, const struct drps_train_op
     if (o->device == DRPS_TRAIN_CPU) return 0;
     const int is_auto = o->device == DRPS_TRAIN_AUTO;
     int rc = open_device(plan, o, server, on, is_auto ? &why : err);
-    if (rc < 0) drps_on_device_close(on);
+    if (rc < 0) { /* nothing of it is left that a run on the processor could take for a device */
+        drps_on_device_close(on);
+        memset(on, 0, sizeof(*on));
+    }
     if (rc < 0 && is_auto)
         drps_log(o->log, DRPS_LOG_INFO, "the processor computes, and no device: %s", why.text);
     if (rc == 0)
