@@ -43,6 +43,17 @@ static void set_mark(struct drps_epoch_loop *loop, struct mark *mark)
     mark->start_ns = drps_clock_ns();
 }
 
+/* The mean loss of the epoch's samples so far. A device's losses come some batches late: batches
+ * without one are taken to be like the others. */
+static double loss_so_far(const struct run *run)
+{
+    const struct drps_epoch_loop *loop = run->loop;
+    const uint64_t trained = run->step < loop->train_steps ? run->step : loop->train_steps;
+    if (!run->samples || (loop->device && !run->losses)) return NAN;
+    const double loss = run->loss / drps_plan_weight_of(loop->info, run->samples);
+    return loop->device ? loss * (double)trained / (double)run->losses : loss;
+}
+
 static struct drps_train_progress progress_of(const struct run *run, uint64_t now)
 {
     const struct drps_epoch_loop *loop = run->loop;
@@ -55,8 +66,7 @@ static struct drps_train_progress progress_of(const struct run *run, uint64_t no
         .evaluates = run->step >= loop->train_steps,
         .seconds = (double)(now - run->start_ns) * 1e-9,
         .samples_per_s = (double)run->samples / ((double)(now - run->start_ns) * 1e-9),
-        .train_loss =
-            run->samples ? run->loss / drps_plan_weight_of(loop->info, run->samples) : NAN,
+        .train_loss = loss_so_far(run),
         .first_step = run->first_step,
         .samples = run->samples - run->first_samples,
     };
