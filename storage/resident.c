@@ -4,6 +4,7 @@
  */
 #include "storage/drps_marks.h"
 #include "storage/drps_open_steps.h"
+#include "storage/drps_row_shape.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -86,27 +87,11 @@ static int create_all(const struct drps_store_config *config, char *rows, struct
     return rc;
 }
 
-static int resident_bytes(const struct drps_store_config *config, uint64_t *bytes_out,
-                          struct drps_err *err)
-{
-    if (!config->row_bytes || config->row_bytes % 4)
-        return drps_err_set(err, -EINVAL, "rows of %zu bytes: not a multiple of 4",
-                            config->row_bytes);
-    if (config->rows > UINT32_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "%llu rows: a store holds at most %u",
-                            (unsigned long long)config->rows, UINT32_MAX);
-    if (__builtin_mul_overflow(config->rows, config->row_bytes, bytes_out) ||
-        *bytes_out > SIZE_MAX / 2)
-        return drps_err_set(err, -EOVERFLOW, "%llu rows of %zu bytes",
-                            (unsigned long long)config->rows, config->row_bytes);
-    return 0;
-}
-
 static int resident_memory_need(const struct drps_store_config *config, uint64_t *least_out,
                                 uint64_t *most_out, struct drps_err *err)
 {
     uint64_t bytes = 0;
-    int rc = resident_bytes(config, &bytes, err);
+    int rc = drps_row_shape(config, &bytes, err);
     *least_out = *most_out = bytes;
     return rc;
 }
@@ -126,7 +111,7 @@ static int resident_open(const struct drps_store_config *config, struct drps_sto
     *st_out = NULL;
     uint64_t bytes = 0;
     struct drps_open_steps steps;
-    int rc = resident_bytes(config, &bytes, err);
+    int rc = drps_row_shape(config, &bytes, err);
     if (rc == 0) rc = drps_open_steps_init(&steps, config->open_steps, err);
     if (rc < 0) return rc;
     if (config->memory_bytes && config->memory_bytes < bytes)

@@ -9,6 +9,7 @@
 #include "storage/device/pieces.h"
 #include "storage/drps_marks.h"
 #include "storage/drps_open_steps.h"
+#include "storage/drps_row_shape.h"
 
 struct device_store {
     const struct drps_store_ops *ops;
@@ -23,26 +24,11 @@ struct device_store {
 
 /* ---- Opening ---- */
 
-static int check(const struct drps_store_config *config, uint64_t *bytes_out, struct drps_err *err)
-{
-    if (!config->row_bytes || config->row_bytes % 4)
-        return drps_err_set(err, -EINVAL, "rows of %zu bytes: not a multiple of 4",
-                            config->row_bytes);
-    if (config->rows > UINT32_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "%llu rows: a store holds at most %u",
-                            (unsigned long long)config->rows, UINT32_MAX);
-    if (__builtin_mul_overflow(config->rows, config->row_bytes, bytes_out) ||
-        *bytes_out > SIZE_MAX / 2)
-        return drps_err_set(err, -EOVERFLOW, "%llu rows of %zu bytes",
-                            (unsigned long long)config->rows, config->row_bytes);
-    return 0;
-}
-
 static int memory_need(const struct drps_store_config *config, uint64_t *least_out,
                        uint64_t *most_out, struct drps_err *err)
 {
     uint64_t bytes = 0;
-    int rc = check(config, &bytes, err);
+    int rc = drps_row_shape(config, &bytes, err);
     *least_out = *most_out = rc == 0 ? pieces_memory(config->row_bytes, config->rows) : 0;
     return rc;
 }
@@ -91,7 +77,7 @@ static int open_store(const struct drps_store_config *config, struct drps_store 
     struct drps_open_steps steps;
     void *rows = NULL;
     *st_out = NULL;
-    int rc = check(config, &bytes, err);
+    int rc = drps_row_shape(config, &bytes, err);
     if (rc == 0) rc = drps_open_steps_init(&steps, config->open_steps, err);
     if (rc < 0) return rc;
     struct device_store *st = calloc(1, sizeof(*st));

@@ -19,6 +19,7 @@
 #include "storage/device/frames.h"
 #include "storage/device/move.h"
 #include "storage/drps_open_steps.h"
+#include "storage/drps_row_shape.h"
 
 enum { WINDOWS_HELD = 3 };
 
@@ -184,23 +185,10 @@ static void want(struct tiered *st, uint64_t windows)
 
 /* ---- Opening ---- */
 
-static int check(const struct drps_store_config *config, struct drps_err *err)
-{
-    if (!config->row_bytes || config->row_bytes % 4)
-        return drps_err_set(err, -EINVAL, "rows of %zu bytes: not a multiple of 4",
-                            config->row_bytes);
-    if (config->rows > UINT32_MAX)
-        return drps_err_set(err, DRPS_E_CONFIG, "%llu rows: a store holds at most %u",
-                            (unsigned long long)config->rows, UINT32_MAX);
-    return 0;
-}
-
 static int memory_need(const struct drps_store_config *config, uint64_t *least_out,
                        uint64_t *most_out, struct drps_err *err)
 {
-    *least_out = *most_out = 0;
-    int rc = check(config, err);
-    if (rc == 0) rc = drps_store_resident.memory_need(config, least_out, most_out, err);
+    int rc = drps_store_resident.memory_need(config, least_out, most_out, err);
     if (rc < 0) return rc;
     /* Frames are at most as many as rows, windows as steps; and what is kept of windows. */
     const uint64_t of_window = 5 * sizeof(uint32_t) + sizeof(uint64_t);
@@ -316,8 +304,9 @@ static int open_store(const struct drps_store_config *config, struct drps_store 
                       struct drps_err *err)
 {
     struct drps_open_steps steps;
+    uint64_t bytes;
     *st_out = NULL;
-    int rc = check(config, err);
+    int rc = drps_row_shape(config, &bytes, err);
     if (rc == 0) rc = drps_open_steps_init(&steps, 1, err);
     if (rc < 0) return rc;
     struct tiered *st = calloc(1, sizeof(*st));
