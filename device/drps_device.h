@@ -100,7 +100,7 @@ struct drps_device_model {
     int fixed_bias;        /* it has no step */
     uint32_t outputs;      /* scores of a sample */
     uint32_t common;       /* rows that every batch has, its first */
-    /* Of a net: */
+    /* What follows is set for a net alone. */
     const struct drps_device_layer *layers; /* [n_layers] of the host */
     uint32_t n_layers, width;               /* width: floats of all layers for a sample */
     uint64_t floats, seed;                  /* the net's own parameters; of dropout */

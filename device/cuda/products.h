@@ -5,7 +5,7 @@
 
 #include "device/cuda/cuda_internal.h"
 
-/* Of row-major matrices: out [n][N] += in [n][w] times the transposed weights [N][w]. */
+/* out [n][N] += in [n][w] times the transposed weights [N][w]. Matrices are row-major. */
 int product(struct drps_device *dev, size_t n, size_t w, size_t N, const float *in,
             const float *weights, float *out, char *why);
 /* of_weights [N][w] = the transposed slopes [n][N] times in [n][w]. */

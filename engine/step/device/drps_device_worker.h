@@ -23,8 +23,8 @@ struct drps_device_worker_parts {
     const struct drps_device_use *use; /* borrowed, as are the next two */
     const struct drps_server *server;  /* its store has rows on the device */
     const struct drps_plan_info *info;
-    /* Of the device's memory, and of the process's, for batches that stay there once they are laid
-     * out; 0: that is done in each epoch. */
+    /* Memory of the device, and of the process, in which batches stay once they are laid out; 0:
+     * they are laid out in each epoch. */
     uint64_t keep_bytes, keep_host_bytes;
 };
 
@@ -47,8 +47,8 @@ int drps_device_worker_open(const struct drps_device_worker_parts *parts,
 void drps_device_worker_close(struct drps_device_worker *w); /* NULL-safe; waits for all batches */
 
 /* Give the batch of step `step` of the epoch to the device, on the server's open rows, which may be
- * closed then. Batches of a number are the same in each epoch. Not before less than
- * DRPS_DEVICE_UNDER_WAY are under way: -EINVAL. */
+ * closed then. A step has the same batch in each epoch. -EINVAL: more than
+ * DRPS_DEVICE_UNDER_WAY batches are under way. */
 DRPS_MUST_CHECK
 int drps_device_worker_train(struct drps_device_worker *w, uint64_t step,
                              const struct drps_batch *batch, struct drps_err *err);

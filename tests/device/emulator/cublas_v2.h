@@ -1,4 +1,4 @@
-/* As much of cuBLAS as device/cuda/ uses, by plain loops: see cuda_runtime.h. */
+/* Plays the part of cuBLAS that device/cuda/ uses, by plain loops: see cuda_runtime.h. */
 #ifndef DRPS_EMULATED_CUBLAS_H
 #define DRPS_EMULATED_CUBLAS_H
 

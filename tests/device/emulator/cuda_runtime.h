@@ -1,5 +1,5 @@
 /*
- * As much of CUDA's runtime as device/cuda/ uses, played by the processor, for tests on machines
+ * Plays the part of CUDA's runtime that device/cuda/ uses, on the processor, for tests on machines
  * without a device. The sources of the kernels are compiled against this header by the compiler of
  * the host. It is not fast, and it is stricter than a device:
  *

@@ -16,6 +16,7 @@
 #include "base/drps_rng.h"
 #include "device/drps_device_use.h"
 #include "storage/device/frames.h"
+#include "support/on_device.h"
 #include "support/store_run.h"
 
 static struct drps_device_use use;
@@ -341,9 +342,8 @@ static void test_frames_leave_in_the_order_of_their_next_use(void **state)
     frames_destroy(&f);
 }
 
-int main(int argc, char **argv)
+static int all_tests(void)
 {
-    struct drps_err err = DRPS_ERR_INIT;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames_leave_in_the_order_of_their_next_use),
         cmocka_unit_test(test_all_rows_equal_the_model),
@@ -353,16 +353,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_too_few_frames_are_refused),
         cmocka_unit_test(test_rows_outside_a_window_are_refused),
     };
-    int rc = drps_device_open(argc > 1 ? argv[1] : NULL, &use, &err);
-    if (rc == DRPS_E_NOT_FOUND) {
-        printf("SKIPPED: %s\n", err.text);
-        return 77;
-    }
-    if (rc < 0) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    drps_device_close(&use);
-    return rc;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    return run_on_device(argc, argv, &use, all_tests);
 }

@@ -18,6 +18,7 @@
 #include "engine/model/drps_optim.h"
 #include "engine/step/device/drps_device_worker.h"
 #include "engine/step/device/transpose.h"
+#include "support/on_device.h"
 
 enum { SAMPLES = 700, ROWS = 300, ENTRIES = 12, BATCHES = 4, MODEL_ROWS = 400 };
 
@@ -480,24 +481,17 @@ static void test_entries_are_in_the_order_of_rows(void **state)
     free(batch);
 }
 
-int main(int argc, char **argv)
+static int all_tests(void)
 {
-    struct drps_err err = DRPS_ERR_INIT;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_entries_are_in_the_order_of_rows),
         cmocka_unit_test(test_what_a_device_cannot_is_refused),
         cmocka_unit_test(test_steps_are_those_of_the_twins),
     };
-    int rc = drps_device_open(argc > 1 ? argv[1] : NULL, &use, &err);
-    if (rc == DRPS_E_NOT_FOUND) {
-        printf("SKIPPED: %s\n", err.text);
-        return 77;
-    }
-    if (rc < 0) {
-        fprintf(stderr, "%s\n", err.text);
-        return 1;
-    }
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    drps_device_close(&use);
-    return rc;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    return run_on_device(argc, argv, &use, all_tests);
 }
