@@ -3,14 +3,10 @@
 # to the bit, wherever rows lie and whatever happens on the way; bytes are as forecast and even; what cannot be is refused. Filters that
 # hold nothing back change no bit; others come to one model, which learns.
 . "$(dirname "$0")/lib.sh"
+. "$source/tests/e2e/lib_net_ranks.sh"
 
-# The label of a sample of three fields says whether its first two are alike; the third is noise.
-clicks() { # SAMPLES SEED
-    awk -v n="$1" -v seed="$2" 'BEGIN { srand(seed); for (i = 0; i < n; i++) {
-        a = int(rand() * 6); b = int(rand() * 6); print (a % 2 == b % 2) + 0, "0:" 1 + a ":1 1:" 11 + b ":1 2:" 21 + int(rand() * 3000) ":1" } }'
-}
-clicks 3000 1 >train.ffm
-clicks 610 2 >test.ffm
+clicks 3000 1 3000 >train.ffm
+clicks 610 2 3000 >test.ffm
 cat >net.txt <<'END'
 x     = embedding 8
 first = linear
@@ -23,17 +19,6 @@ h     = relu h
 deep  = full 1 h
 score = sum first pairs deep
 END
-index() { "$tools/drps-index" "$@" --quiet --force; }
-# train PLAN OPTIONS...: its JSON is left in train.json
-train() { "$tools/drps-train" "$@" --force --quiet --json >train.json; }
-content() { value content <train.json; }
-losses() { all_values train_loss <train.json && all_values test_loss <train.json; }
-as_forecast() { # WHAT
-    for kind in sent received; do
-        [[ $(all_values ${kind}_bytes <train.json) = "$(all_values forecast_${kind}_bytes <train.json)" ]] ||
-            fail "$1: $kind $(all_values ${kind}_bytes <train.json | xargs), forecast $(all_values forecast_${kind}_bytes <train.json | xargs)"
-    done
-}
 # both PLAN OPTIONS...: each way comes to one model and the same losses; the last run is that of sums
 both() {
     local want seen

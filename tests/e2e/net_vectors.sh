@@ -2,14 +2,10 @@
 # Nets on several ranks whose gradients of full and lstm layers go as vectors: the model is that of sums and of servers, to the bit,
 # whatever happens on the way; fewer bytes are sent; memory is what was given; what cannot be is refused.
 . "$(dirname "$0")/lib.sh"
+. "$source/tests/e2e/lib_net_ranks.sh"
 
-# The label of a sample of three fields says whether its first two are alike; the third is noise.
-clicks() { # SAMPLES SEED
-    awk -v n="$1" -v seed="$2" 'BEGIN { srand(seed); for (i = 0; i < n; i++) {
-        a = int(rand() * 6); b = int(rand() * 6); print (a % 2 == b % 2) + 0, "0:" 1 + a ":1 1:" 11 + b ":1 2:" 21 + int(rand() * 900) ":1" } }'
-}
-clicks 1200 1 >train.ffm
-clicks 310 2 >test.ffm
+clicks 1200 1 900 >train.ffm
+clicks 310 2 900 >test.ffm
 # Line 7 is 96 x 200, of which 20 samples are fewer bytes. Line 4 has too few floats for that.
 cat >net.txt <<'END'
 x     = embedding 4
@@ -23,17 +19,6 @@ h     = relu h
 deep  = full 1 h
 score = sum first pairs deep
 END
-index() { "$tools/drps-index" "$@" --quiet --force; }
-# train PLAN OPTIONS...: its JSON is left in train.json
-train() { "$tools/drps-train" "$@" --force --quiet --json >train.json; }
-content() { value content <train.json; }
-losses() { all_values train_loss <train.json && all_values test_loss <train.json; }
-as_forecast() { # WHAT
-    for kind in sent received; do
-        [[ $(all_values ${kind}_bytes <train.json) = "$(all_values forecast_${kind}_bytes <train.json)" ]] ||
-            fail "$1: $kind $(all_values ${kind}_bytes <train.json | xargs), forecast $(all_values forecast_${kind}_bytes <train.json | xargs)"
-    done
-}
 # kind NAME: bytes of it that all ranks have sent
 kind() { grep -A 3 "\"$1\": {" train.json | all_values bytes | awk '{ sum += $1 } END { print sum + 0 }'; }
 lines() { grep -A 100 '"vectors_of": \[' train.json | all_values line | xargs; }
