@@ -27,7 +27,8 @@ struct drps_layers_widths drps_layers_vectors_of(const struct drps_layers *l, ui
                                        .N = floats_of(y) * times};
 }
 
-/* Of rows of w floats those of `before` are of its own matrix, behind that of the others. */
+/* Adds the products with a to the first matrix, and those with `before`, of so many floats, to the
+ * matrix that follows it. */
 static void add_products(size_t n, struct drps_layers_widths all, size_t before,
                          const struct chunk_vectors *v, float *grads)
 {

@@ -4,7 +4,7 @@
 
 #include "engine/model/layers/passes.h"
 
-/* Of the n samples of a chunk, in any order. */
+/* The vectors of the n samples of a chunk, in any order of samples. */
 struct chunk_vectors {
     const float *a;      /* [n][w]: of the layer's input */
     const float *before; /* [n][N]: of lstm h of the sample before, or 0; NULL of others */
