@@ -496,23 +496,23 @@ struct drps_train_exchange {
 };
 
 /* Full and lstm layers of a net whose gradients go as vectors, ascending: 0 to all of them. */
-struct drps_full_layer {
+struct drps_outer_layer {
     uint32_t layer; /* its number in the net; of the text it is in this line */
     uint32_t line;
     uint32_t w, N;  /* floats of its vectors: of full those of its input, and of the layer; of lstm
                        those of its input and of the layer together, and of its gates */
     uint64_t first; /* its matrices, w N floats, among those of the net */
 };
-struct drps_full_choice {
+struct drps_outer_choice {
     uint32_t n;
-    struct drps_full_layer layers[DRPS_LAYERS_MOST];
+    struct drps_outer_layer layers[DRPS_LAYERS_MOST];
 };
 
 /* How gradients of a net's own parameters were exchanged. */
 struct drps_train_common {
-    uint64_t floats;                 /* that it has; 0: no net, or one rank, or no rounds */
-    enum drps_common_exchange way;   /* never auto */
-    struct drps_full_choice vectors; /* of sums there are none */
+    uint64_t floats;                  /* that it has; 0: no net, or one rank, or no rounds */
+    enum drps_common_exchange way;    /* never auto */
+    struct drps_outer_choice vectors; /* of sums there are none */
 };
 
 struct drps_train_result {

@@ -23,7 +23,7 @@ struct drps_link_load drps_link_of_part(const struct drps_plan_info *part)
             drps_rounds_forecast_handed(part, 0, part->dim * sizeof(float) * (1 + handed->states),
                                         1, &rounds);
         if (drps_rounds_sums_common(part, &usual)) {
-            struct drps_full_choice vectors;
+            struct drps_outer_choice vectors;
             drps_rounds_vectors(part, &usual, &vectors);
             drps_rounds_forecast_common(part, 0, part->row_bytes, 1, &vectors, NULL, &rounds);
         }

@@ -25,7 +25,7 @@
 #define DRPS_ENGINE_CLUSTER_ROUNDS_H
 
 #include "engine/cluster/filters/drps_push.h"
-#include "engine/cluster/full/drps_full.h"
+#include "engine/cluster/outer/drps_outer.h"
 #include "engine/cluster/handed/drps_handing.h"
 #include "engine/cluster/handed/drps_lending.h"
 #include "engine/cluster/published/drps_pull.h"
@@ -58,7 +58,7 @@ struct drps_rounds_options {
     struct drps_lending *lending; /* with it, if the rank has rows */
     int sums; /* 1: every rank has a copy of the rows that all batches have, and ranks add up their
                  gradients: drps_rounds_sums_common() */
-    const struct drps_full_choice *vectors; /* with it: layers whose gradients go as vectors;
+    const struct drps_outer_choice *vectors; /* with it: layers whose gradients go as vectors;
                                                NULL: none */
 };
 
@@ -79,10 +79,10 @@ uint64_t drps_rounds_memory(const struct drps_plan_info *info, int touches);
 int drps_rounds_sums_common(const struct drps_plan_info *info,
                             const struct drps_train_options *train);
 
-/* Which layers' gradients go as vectors then (engine/cluster/full/drps_full.h): none where
+/* Which layers' gradients go as vectors then (engine/cluster/outer/drps_outer.h): none where
  * ranks do not add up, or the options ask for sums alone. The same on all ranks. */
 void drps_rounds_vectors(const struct drps_plan_info *info, const struct drps_train_options *train,
-                         struct drps_full_choice *out);
+                         struct drps_outer_choice *out);
 
 /* Returns why ranks cannot; NULL: they can. */
 const char *drps_rounds_no_sums(const struct drps_plan_info *info,
@@ -92,7 +92,7 @@ const char *drps_rounds_no_sums(const struct drps_plan_info *info,
 uint64_t drps_rounds_common_memory(const struct drps_plan_info *info, size_t row_bytes);
 /* The same of vectors; of no layers 0. */
 uint64_t drps_rounds_vectors_memory(const struct drps_plan_info *info,
-                                    const struct drps_full_choice *vectors, unsigned members);
+                                    const struct drps_outer_choice *vectors, unsigned members);
 
 /* Returns the bytes of the largest messages to worker and server. */
 uint64_t drps_rounds_worker_bytes(const struct drps_plan_info *info);
@@ -183,7 +183,7 @@ void drps_rounds_forecast_sums(const struct drps_plan_info *info, uint64_t epoch
  * Between epochs. */
 struct drps_rounds_seen {
     uint64_t own_empty[2], others_empty[2];
-    struct drps_full_bytes vectors;
+    struct drps_outer_bytes vectors;
 };
 struct drps_rounds_seen drps_rounds_seen(const struct drps_rounds *rounds);
 
@@ -192,7 +192,7 @@ struct drps_rounds_seen drps_rounds_seen(const struct drps_rounds *rounds);
  * count as they were sent. The links' numbers, to [ranks] and from [ranks], are what this rank's
  * worker sends each other rank, and what the server of that one sends it; after training. */
 void drps_rounds_forecast_common(const struct drps_plan_info *info, int touches, uint64_t row_bytes,
-                                 uint64_t epochs, const struct drps_full_choice *vectors,
+                                 uint64_t epochs, const struct drps_outer_choice *vectors,
                                  const struct drps_rounds_seen *seen,
                                  struct drps_rounds_bytes *out);
 void drps_rounds_forecast_links(const struct drps_rounds *rounds, uint64_t epochs, uint64_t *to,

@@ -12,7 +12,7 @@
  *                                the own server
  *
  * Gradients of some layers go as vectors, all others by the all-reduce
- * (engine/cluster/full/drps_full.h).
+ * (engine/cluster/outer/drps_outer.h).
  *
  * Sums begin with 0, as a server's do, and a worker whose batch is empty adds zeros. So the bytes
  * of the model do not depend on who adds up.
@@ -34,16 +34,16 @@ static int open_vectors(struct drps_rounds *r, struct drps_err *err)
     struct rounds_common *c = &r->common;
     if (!r->o.vectors || !r->o.vectors->n) return 0;
     const struct drps_plan_info *info = &r->o.plan->info;
-    const struct drps_full_job job = {.choice = *r->o.vectors,
-                                      .net = r->o.net,
-                                      .worker = r->o.worker,
-                                      .samples = info->max_batch_samples,
-                                      .wait_ms = r->o.wait_ms};
+    const struct drps_outer_job job = {.choice = *r->o.vectors,
+                                       .net = r->o.net,
+                                       .worker = r->o.worker,
+                                       .samples = info->max_batch_samples,
+                                       .wait_ms = r->o.wait_ms};
     c->vectors = *r->o.vectors;
     c->rest = drps_array_new(drps_rounds_summed(info, &c->vectors), sizeof(*c->rest));
     if (!c->rest) return drps_err_set(err, -ENOMEM, "no memory for gradients that are summed");
-    int rc = drps_full_open(&job, &c->full, err);
-    if (rc == 0) r->o.server->model.vectors = drps_full_keeps(c->full);
+    int rc = drps_outer_open(&job, &c->outer, err);
+    if (rc == 0) r->o.server->model.vectors = drps_outer_keeps(c->outer);
     return rc;
 }
 
@@ -71,8 +71,8 @@ int drps_rounds_open_common(struct drps_rounds *r, struct drps_err *err)
 void drps_rounds_close_common(struct drps_rounds *r)
 {
     struct rounds_common *c = &r->common;
-    if (c->full) r->o.server->model.vectors = NULL;
-    drps_full_close(c->full);
+    if (c->outer) r->o.server->model.vectors = NULL;
+    drps_outer_close(c->outer);
     free(c->rest);
     drps_shared_buffer_release(c->sent);
     free(c->rows);
@@ -232,9 +232,9 @@ static int sum_values(struct drps_rounds *r, float *values, size_t n, struct drp
 
 static int exchange_vectors(struct drps_rounds *r, struct drps_err *err)
 {
-    struct drps_full_bytes *before = &r->common.seen.vectors;
-    const int rc = drps_full_exchange(r->common.full, r->worker.round, err);
-    const struct drps_full_bytes now = drps_full_bytes(r->common.full);
+    struct drps_outer_bytes *before = &r->common.seen.vectors;
+    const int rc = drps_outer_exchange(r->common.outer, r->worker.round, err);
+    const struct drps_outer_bytes now = drps_outer_bytes(r->common.outer);
     for (uint32_t p = 0; p < r->ranks && rc == 0; p++)
         rounds_count_sent(r, &r->worker.sent, DRPS_TRAFFIC_VECTORS, p, 0, now.each - before->each);
     r->worker.traffic.received += now.received - before->received;
@@ -248,12 +248,12 @@ static int sum_apart(struct drps_rounds *r, float *grads, size_t n, struct drps_
     struct rounds_common *c = &r->common;
     int rc = exchange_vectors(r, err);
     if (rc < 0) return rc;
-    const size_t rest = drps_full_move_rest(&c->vectors, n, grads, c->rest, DRPS_FULL_OUT);
+    const size_t rest = drps_outer_move_rest(&c->vectors, n, grads, c->rest, DRPS_OUTER_OUT);
     rc = sum_values(r, c->rest, rest, err);
     if (rc < 0) return rc;
-    (void)drps_full_move_rest(&c->vectors, n, grads, c->rest, DRPS_FULL_BACK);
+    (void)drps_outer_move_rest(&c->vectors, n, grads, c->rest, DRPS_OUTER_BACK);
     const uint64_t start = drps_clock_ns();
-    drps_full_add(c->full);
+    drps_outer_add(c->outer);
     r->worker.products_ns = drps_clock_ns() - start;
     return 0;
 }
@@ -266,7 +266,7 @@ int drps_rounds_sum_common(struct drps_rounds *r, struct drps_err *err)
     float *grads = r->o.worker->grads[0];
     const size_t n = c->n * (size_t)r->dim;
     if (!r->worker.share.body.rows) memset(grads, 0, n * sizeof(*grads));
-    const int rc = c->full ? sum_apart(r, grads, n, err) : sum_values(r, grads, n, err);
+    const int rc = c->outer ? sum_apart(r, grads, n, err) : sum_values(r, grads, n, err);
     if (rc < 0) return drps_err_context(err, "gradients of the rows that all batches have");
     if (c->is_there) drps_optim_step(&server->optim, r->dim, &rows, 0, c->n, grads, NULL, c->n);
     return 0;

@@ -27,18 +27,18 @@ static uint64_t values_of(const struct drps_plan_info *info)
 }
 
 uint64_t drps_rounds_summed(const struct drps_plan_info *info,
-                            const struct drps_full_choice *vectors)
+                            const struct drps_outer_choice *vectors)
 {
-    return values_of(info) - drps_full_floats(vectors);
+    return values_of(info) - drps_outer_floats(vectors);
 }
 
-/* Of a plan whose net is none, which no open plan is, no layers. */
-static void choose_vectors(const struct drps_plan_info *info, enum drps_full_rule rule,
-                           struct drps_full_choice *out)
+/* A plan whose net cannot be parsed, which no open plan has, has no layers here. */
+static void choose_vectors(const struct drps_plan_info *info, enum drps_outer_rule rule,
+                           struct drps_outer_choice *out)
 {
     struct drps_layers layers = {.n = 0};
     if (drps_plan_layers(info, &layers, NULL) < 0) layers.n = 0;
-    drps_full_choose(&layers, info->ranks.count, info->max_batch_samples, rule, out);
+    drps_outer_choose(&layers, info->ranks.count, info->max_batch_samples, rule, out);
 }
 
 /* Servers need no steps of their own for it, but the one that has the rows sends their parameters
@@ -46,11 +46,11 @@ static void choose_vectors(const struct drps_plan_info *info, enum drps_full_rul
 static int are_sums_cheaper(const struct drps_plan_info *info)
 {
     const uint64_t bytes = values_of(info) * sizeof(float), others = info->ranks.count - 1;
-    struct drps_full_choice vectors;
-    choose_vectors(info, DRPS_FULL_TIME, &vectors);
+    struct drps_outer_choice vectors;
+    choose_vectors(info, DRPS_OUTER_TIME, &vectors);
     return drps_net_allreduce_cost(DRPS_NET_IN_ORDER, info->ranks.count,
                                    drps_rounds_summed(info, &vectors) * sizeof(float)) +
-               drps_full_cost(&vectors, info->ranks.count, info->max_batch_samples) <
+               drps_outer_cost(&vectors, info->ranks.count, info->max_batch_samples) <
            2 * others * bytes;
 }
 
@@ -61,11 +61,11 @@ int drps_rounds_sums_common(const struct drps_plan_info *info, const struct drps
 }
 
 void drps_rounds_vectors(const struct drps_plan_info *info, const struct drps_train_options *o,
-                         struct drps_full_choice *out)
+                         struct drps_outer_choice *out)
 {
     memset(out, 0, sizeof(*out));
     if (o->common == DRPS_COMMON_SUMS || !drps_rounds_sums_common(info, o)) return;
-    choose_vectors(info, o->common == DRPS_COMMON_AUTO ? DRPS_FULL_TIME : DRPS_FULL_BYTES, out);
+    choose_vectors(info, o->common == DRPS_COMMON_AUTO ? DRPS_OUTER_TIME : DRPS_OUTER_BYTES, out);
 }
 
 /* A copy, and its numbers; what the server sends once; a message from each other rank, one to each,
@@ -78,10 +78,10 @@ uint64_t drps_rounds_common_memory(const struct drps_plan_info *info, size_t row
 
 /* Gradients of all others are there once more. */
 uint64_t drps_rounds_vectors_memory(const struct drps_plan_info *info,
-                                    const struct drps_full_choice *vectors, unsigned members)
+                                    const struct drps_outer_choice *vectors, unsigned members)
 {
     if (!vectors->n) return 0;
-    return drps_full_memory(vectors, info->ranks.count, info->max_batch_samples, members) +
+    return drps_outer_memory(vectors, info->ranks.count, info->max_batch_samples, members) +
            drps_rounds_summed(info, vectors) * sizeof(float);
 }
 
@@ -110,18 +110,18 @@ static uint64_t back_bytes(const struct drps_plan_info *info, int touches)
 }
 
 /* What ranks send each other in all epochs, if no vector has zeros. */
-static struct drps_full_bytes vectors_of_plan(const struct drps_plan_info *info, uint64_t epochs,
-                                              const struct drps_full_choice *vectors)
+static struct drps_outer_bytes vectors_of_plan(const struct drps_plan_info *info, uint64_t epochs,
+                                               const struct drps_outer_choice *vectors)
 {
     const uint64_t batches = epochs * info->batches, workers = info->ranks.workers;
     const uint64_t samples =
         drps_plan_own_samples(info, info->samples) / (info->batches + !info->batches);
-    const uint64_t each = vectors->n ? batches * drps_full_message_bytes(vectors, samples) : 0;
-    return (struct drps_full_bytes){.each = each, .received = (workers - 1) * each};
+    const uint64_t each = vectors->n ? batches * drps_outer_message_bytes(vectors, samples) : 0;
+    return (struct drps_outer_bytes){.each = each, .received = (workers - 1) * each};
 }
 
 void drps_rounds_forecast_common(const struct drps_plan_info *info, int touches, uint64_t row_bytes,
-                                 uint64_t epochs, const struct drps_full_choice *vectors,
+                                 uint64_t epochs, const struct drps_outer_choice *vectors,
                                  const struct drps_rounds_seen *seen, struct drps_rounds_bytes *out)
 {
     const struct drps_plan_ranks *ranks = &info->ranks;

@@ -94,18 +94,18 @@ struct rounds_server {
 
 /* Copies of the rows that all batches have, on every rank (rounds_common.c). */
 struct rounds_common {
-    uint32_t n;                      /* of the plan's first rows; 0: there are no copies */
-    uint32_t own;                    /* of these the server has: its first ones */
-    char *rows;                      /* own: [n] with the optimizer's state */
-    uint32_t *index;                 /* own: [n] 0, 1, ... */
-    int is_there;                    /* the worker has them: it has had a batch with rows */
-    uint32_t *of;                    /* own: [ranks] how many of them came from each server */
-    uint8_t *is_sent;                /* own: [ranks] that worker has those of this server */
-    struct drps_rounds_seen seen;    /* own_empty is the worker's, others_empty the server's */
-    struct drps_full_choice vectors; /* layers whose gradients go so */
-    struct drps_full *full;          /* own; NULL: there are none */
-    float *rest;                     /* own: gradients of all others, where there are some */
-    struct drps_shared_buffer *sent; /* own: these, on their way out; between rounds NULL */
+    uint32_t n;                       /* of the plan's first rows; 0: there are no copies */
+    uint32_t own;                     /* of these the server has: its first ones */
+    char *rows;                       /* own: [n] with the optimizer's state */
+    uint32_t *index;                  /* own: [n] 0, 1, ... */
+    int is_there;                     /* the worker has them: it has had a batch with rows */
+    uint32_t *of;                     /* own: [ranks] how many of them came from each server */
+    uint8_t *is_sent;                 /* own: [ranks] that worker has those of this server */
+    struct drps_rounds_seen seen;     /* own_empty is the worker's, others_empty the server's */
+    struct drps_outer_choice vectors; /* layers whose gradients go so */
+    struct drps_outer *outer;         /* own; NULL: there are none */
+    float *rest;                      /* own: gradients of all others, where there are some */
+    struct drps_shared_buffer *sent;  /* own: these, on their way out; between rounds NULL */
 };
 
 struct drps_rounds {
@@ -283,7 +283,7 @@ int drps_rounds_add_sums(struct drps_rounds *r, struct drps_err *err);
 
 /* Returns how many floats of common rows go by the all-reduce: all but those of vectors. */
 uint64_t drps_rounds_summed(const struct drps_plan_info *info,
-                            const struct drps_full_choice *vectors);
+                            const struct drps_outer_choice *vectors);
 
 DRPS_MUST_CHECK
 int drps_rounds_open_common(struct drps_rounds *r, struct drps_err *err);

@@ -79,7 +79,7 @@ static uint64_t bound_of(const struct drps_memory_parts *p)
 static void take_vectors(struct drps_budget *b, const struct drps_memory_parts *p)
 {
     const struct drps_plan_info *info = &p->plan->info;
-    struct drps_full_choice vectors;
+    struct drps_outer_choice vectors;
     drps_rounds_vectors(info, p->options, &vectors);
     if (vectors.n)
         drps_budget_note(b, "vectors of layers, and products of others'",

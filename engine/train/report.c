@@ -439,7 +439,7 @@ static json_t *common_to_json(const struct drps_train_common *c)
 {
     json_t *j = json_object(), *layers = json_array();
     for (uint32_t i = 0; i < c->vectors.n; i++) {
-        const struct drps_full_layer *y = &c->vectors.layers[i];
+        const struct drps_outer_layer *y = &c->vectors.layers[i];
         json_t *layer = json_object();
         drps_manifest_put(&layer, "line", count(y->line));
         drps_manifest_put(&layer, "inputs", count(y->w));

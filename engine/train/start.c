@@ -137,7 +137,8 @@ static int open_device_worker(struct drps_job *job, struct drps_err *err)
                                                    .server = &job->server,
                                                    .info = &job->plan->info,
                                                    .keep_bytes = job->device.keep_bytes,
-                                                   .keep_host_bytes = job->memory.device_keep_bytes};
+                                                   .keep_host_bytes =
+                                                       job->memory.device_keep_bytes};
     return job->device.use.ops ? drps_device_worker_open(&parts, &job->device_worker, err) : 0;
 }
 
@@ -297,7 +298,7 @@ static int open_handing(struct drps_job *job, struct drps_err *err)
 
 /* Copies of a net's own parameters stay alike where all ranks get the same bits of the same
  * vectors: elsewhere gradients are summed. */
-static int settle_vectors(struct drps_job *job, struct drps_full_choice *vectors,
+static int settle_vectors(struct drps_job *job, struct drps_outer_choice *vectors,
                           struct drps_err *err)
 {
     const uint64_t kind = drps_blas_kind();

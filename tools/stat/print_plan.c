@@ -135,16 +135,15 @@ static void print_exchange(const struct drps_plan *plan)
 static void print_common(const struct drps_plan_info *info)
 {
     static const struct drps_train_options usual;
-    struct drps_full_choice vectors;
+    struct drps_outer_choice vectors;
     if (!drps_rounds_sums_common(info, &usual)) return;
     printf("           but those of the net's own parameters: each rank has them, and ranks add "
            "up their gradients (drps-train --net-exchange)\n");
     drps_rounds_vectors(info, &usual, &vectors);
     for (uint32_t i = 0; i < vectors.n; i++)
         printf("%s line %u (%u x %u)%s",
-               i ? "," : "           of these as vectors those of layers:",
-               vectors.layers[i].line, vectors.layers[i].w, vectors.layers[i].N,
-               i + 1 == vectors.n ? "\n" : "");
+               i ? "," : "           of these as vectors those of layers:", vectors.layers[i].line,
+               vectors.layers[i].w, vectors.layers[i].N, i + 1 == vectors.n ? "\n" : "");
 }
 
 /* Prints what goes round of sums that each rank has. */

@@ -151,7 +151,7 @@ static void print_common(const struct drps_train_common *c)
     if (!c->floats || c->way == DRPS_COMMON_SERVERS) return;
     printf("  net       ");
     for (uint32_t i = 0; i < c->vectors.n; i++) {
-        const struct drps_full_layer *y = &c->vectors.layers[i];
+        const struct drps_outer_layer *y = &c->vectors.layers[i];
         rest -= (uint64_t)y->w * y->N;
         printf("%s line %u (%u x %u)",
                i ? "," : "gradients exchanged as vectors of layers:", y->line, y->w, y->N);

@@ -68,7 +68,7 @@ struct rank {
     struct drps_feed *feed;
     struct drps_server server;
     struct drps_worker worker;
-    struct drps_full_choice vectors;
+    struct drps_outer_choice vectors;
     struct drps_train_options train;
     struct drps_rounds *rounds;
     atomic_int stop;
@@ -129,13 +129,13 @@ static void copy_rows(struct rank *k, char *rows, int into)
 }
 
 /* All layers that have vectors, whatever that takes: no sample takes no bytes. */
-static struct drps_full_choice full_layers(const struct drps_plan_info *info)
+static struct drps_outer_choice full_layers(const struct drps_plan_info *info)
 {
-    struct drps_full_choice all = {.n = 0};
+    struct drps_outer_choice all = {.n = 0};
     struct drps_layers layers;
     if (sums < 2) return all;
     NET_CHECK(drps_plan_layers(info, &layers, NULL) == 0);
-    drps_full_choose(&layers, RANKS, 0, DRPS_FULL_BYTES, &all);
+    drps_outer_choose(&layers, RANKS, 0, DRPS_OUTER_BYTES, &all);
     NET_CHECK(all.n > 1);
     return all;
 }
@@ -408,7 +408,7 @@ static void check_counts(const struct job *job, const struct outcome *out)
             drps_rank_serves(ranks, r) && ranks->workers > (uint32_t)drps_rank_trains(ranks, r);
         const int pulls =
             drps_rank_trains(ranks, r) && ranks->servers > (uint32_t)drps_rank_serves(ranks, r);
-        const struct drps_full_choice vectors = full_layers(info);
+        const struct drps_outer_choice vectors = full_layers(info);
         struct drps_rounds_bytes want;
         drps_rounds_forecast(info, job->l2 > 0, EPOCHS, &want);
         if (sums)

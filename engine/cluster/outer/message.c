@@ -1,5 +1,5 @@
 /* What a rank sends all others in a round; message.h has the format. */
-#include "engine/cluster/full/message.h"
+#include "engine/cluster/outer/message.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@ static size_t mark_words(size_t n)
     return (n + WORD_BITS - 1) / WORD_BITS;
 }
 
-uint64_t full_message_most(const struct drps_full_choice *c, uint64_t samples)
+uint64_t outer_message_most(const struct drps_outer_choice *c, uint64_t samples)
 {
     uint64_t words = HEAD_WORDS + samples;
     for (uint32_t i = 0; i < c->n; i++)
@@ -30,7 +30,7 @@ static uint32_t bits_of(float v)
 }
 
 /* Floats whose bits are all 0; -0 is none. */
-static size_t count_zeros(const struct full_matrix *m)
+static size_t count_zeros(const struct outer_matrix *m)
 {
     size_t zeros = 0;
     for (size_t i = 0; i < m->n; i++)
@@ -40,7 +40,7 @@ static size_t count_zeros(const struct full_matrix *m)
 
 /* Writes marks and the floats that are not 0, and maybe one of 0 behind them, where there is room
  * for as many floats as the matrix has: so nothing is to be guessed. Returns what follows. */
-static uint32_t *write_marked(const struct full_matrix *m, uint32_t *marks)
+static uint32_t *write_marked(const struct outer_matrix *m, uint32_t *marks)
 {
     uint32_t *to = marks + mark_words(m->n);
     for (size_t i = 0; i < m->n; i += WORD_BITS) {
@@ -57,7 +57,7 @@ static uint32_t *write_marked(const struct full_matrix *m, uint32_t *marks)
     return to;
 }
 
-static uint32_t *write_matrix(const struct full_matrix *m, uint32_t *to)
+static uint32_t *write_matrix(const struct outer_matrix *m, uint32_t *to)
 {
     const size_t zeros = count_zeros(m);
     if (zeros > mark_words(m->n)) {
@@ -69,7 +69,8 @@ static uint32_t *write_matrix(const struct full_matrix *m, uint32_t *to)
     return to + m->n;
 }
 
-size_t full_message_write(const struct drps_full_choice *c, const struct full_message *m, void *out)
+size_t outer_message_write(const struct drps_outer_choice *c, const struct outer_message *m,
+                           void *out)
 {
     uint32_t *to = out;
     *to++ = m->samples;
@@ -102,7 +103,7 @@ static const uint32_t *take(struct reader *r, uint64_t n)
 
 /* The chunks have all samples; the first one begins a thread's, and so do no more than there may be
  * threads. */
-static int read_chunks(struct reader *r, uint64_t most, struct full_message *out)
+static int read_chunks(struct reader *r, uint64_t most, struct outer_message *out)
 {
     const uint32_t *head = take(r, HEAD_WORDS);
     uint64_t samples = 0, threads = 0;
@@ -112,7 +113,7 @@ static int read_chunks(struct reader *r, uint64_t most, struct full_message *out
     out->chunks_n = head[1];
     out->chunks = take(r, head[1]);
     for (uint32_t k = 0; out->chunks && fits && k < head[1]; k++) {
-        const uint32_t n = out->chunks[k] & ~FULL_BEGINS;
+        const uint32_t n = out->chunks[k] & ~OUTER_BEGINS;
         threads += n != out->chunks[k];
         fits = n > 0 && threads > 0 && threads <= DRPS_TRAIN_THREADS_MAX;
         samples += n;
@@ -134,10 +135,10 @@ static int ends_clean(const uint32_t *marks, size_t n)
     return n % WORD_BITS == 0 || marks[n / WORD_BITS] >> n % WORD_BITS == 0;
 }
 
-static int read_matrix(struct reader *r, uint64_t n, struct full_matrix *out)
+static int read_matrix(struct reader *r, uint64_t n, struct outer_matrix *out)
 {
     const uint32_t *count = take(r, 1), *floats;
-    *out = (struct full_matrix){.n = (size_t)n};
+    *out = (struct outer_matrix){.n = (size_t)n};
     if (!count) return 0;
     if (*count == ALL) {
         floats = take(r, n);
@@ -152,8 +153,8 @@ static int read_matrix(struct reader *r, uint64_t n, struct full_matrix *out)
     return floats != NULL;
 }
 
-int full_message_read(const struct drps_full_choice *c, uint64_t most, const void *data,
-                      size_t bytes, struct full_message *out, struct drps_err *err)
+int outer_message_read(const struct drps_outer_choice *c, uint64_t most, const void *data,
+                       size_t bytes, struct outer_message *out, struct drps_err *err)
 {
     struct reader r = {data, bytes / sizeof(uint32_t)};
     int fits = bytes % sizeof(uint32_t) == 0 && read_chunks(&r, most, out);
@@ -169,7 +170,7 @@ int full_message_read(const struct drps_full_choice *c, uint64_t most, const voi
                         bytes, (unsigned long long)most);
 }
 
-const float *full_matrix_floats(const struct full_matrix *m, float *room)
+const float *outer_matrix_floats(const struct outer_matrix *m, float *room)
 {
     const float *from = m->floats;
     if (!m->marks) return from;

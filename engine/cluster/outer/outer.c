@@ -5,19 +5,19 @@
  * A team of threads shares the products out by rank: each member computes those of one of the next
  * few ranks, then all add these, each some of the floats. So it does not matter how many there are.
  */
-#include "engine/cluster/full/drps_full.h"
+#include "engine/cluster/outer/drps_outer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "engine/cluster/full/message.h"
+#include "engine/cluster/outer/message.h"
 #include "engine/model/layers/drps_layers_pass.h"
 #include "net/gather/drps_allgather.h"
 
-struct drps_full {
-    struct drps_full_job job;
+struct drps_outer {
+    struct drps_outer_job job;
     const struct drps_layers *layers; /* of the worker's model */
     uint32_t rank, ranks;
     struct drps_layers_vectors keeps; /* in `kept` */
@@ -26,13 +26,13 @@ struct drps_full {
     unsigned char *all;               /* own: [ranks][most] messages */
     size_t most;
     size_t *bytes;                           /* own: [ranks] */
-    struct full_message *messages;           /* own: [ranks], which point into `all` */
+    struct outer_message *messages;          /* own: [ranks], which point into `all` */
     float *sum;                              /* own: of W of a layer, over ranks */
     unsigned members;                        /* that compute products at a time */
     float *products[DRPS_TRAIN_THREADS_MAX]; /* own: [members] of W of a layer: of a rank */
     float *of_thread;                        /* own: of W: of one thread of that rank */
     float *rooms[DRPS_TRAIN_THREADS_MAX];    /* own: [members] for vectors with their zeros */
-    struct drps_full_bytes traffic;
+    struct drps_outer_bytes traffic;
 };
 
 /* ---- Sizes ---- */
@@ -42,11 +42,11 @@ struct most {
     size_t floats, vectors;
 };
 
-static struct most most_of(const struct drps_full_choice *c, uint64_t samples)
+static struct most most_of(const struct drps_outer_choice *c, uint64_t samples)
 {
     struct most most = {0};
     for (uint32_t i = 0; i < c->n; i++) {
-        const struct drps_full_layer *y = &c->layers[i];
+        const struct drps_outer_layer *y = &c->layers[i];
         const size_t floats = (size_t)y->w * y->N, vectors = samples * ((size_t)y->w + y->N);
         if (floats > most.floats) most.floats = floats;
         if (vectors > most.vectors) most.vectors = vectors;
@@ -61,30 +61,30 @@ static unsigned members_of(uint32_t ranks, unsigned members)
 }
 
 /* Bytes of a rank's place among the messages, which begins where floats may lie. */
-static uint64_t place_bytes(const struct drps_full_choice *c, uint64_t samples)
+static uint64_t place_bytes(const struct drps_outer_choice *c, uint64_t samples)
 {
-    return (full_message_most(c, samples) + 63) / 64 * 64;
+    return (outer_message_most(c, samples) + 63) / 64 * 64;
 }
 
 /* Messages under way: of each other rank one of at most DRPS_NET_GROUP_BYTES, and one to it. */
-uint64_t drps_full_memory(const struct drps_full_choice *c, uint32_t ranks, uint64_t samples,
-                          unsigned members)
+uint64_t drps_outer_memory(const struct drps_outer_choice *c, uint32_t ranks, uint64_t samples,
+                           unsigned members)
 {
     const struct most most = most_of(c, samples);
     const uint64_t place = place_bytes(c, samples), working = members_of(ranks, members);
     const uint64_t message = place < DRPS_NET_GROUP_BYTES ? place : DRPS_NET_GROUP_BYTES;
     const uint64_t floats = (working + 2) * most.floats + working * most.vectors;
     if (!c->n) return 0;
-    return place + samples * sizeof(uint32_t) + ranks * (place + sizeof(struct full_message)) +
+    return place + samples * sizeof(uint32_t) + ranks * (place + sizeof(struct outer_message)) +
            floats * sizeof(float) + 2 * (ranks - 1) * message;
 }
 
 /* ---- Opening ---- */
 
 /* Divides `kept` among the layers. */
-static void lay_out(struct drps_full *f)
+static void lay_out(struct drps_outer *f)
 {
-    const struct drps_full_choice *c = &f->job.choice;
+    const struct drps_outer_choice *c = &f->job.choice;
     float *at = f->kept;
     for (uint32_t i = 0; i < c->n; i++) {
         f->keeps.inputs[c->layers[i].layer] = at;
@@ -94,9 +94,9 @@ static void lay_out(struct drps_full *f)
     }
 }
 
-static int allocate(struct drps_full *f)
+static int allocate(struct drps_outer *f)
 {
-    const struct drps_full_job *job = &f->job;
+    const struct drps_outer_job *job = &f->job;
     const struct most most = most_of(&job->choice, job->samples);
     int missing = 0;
     f->kept = drps_array_new(f->most, 1);
@@ -115,11 +115,11 @@ static int allocate(struct drps_full *f)
            f->of_thread;
 }
 
-int drps_full_open(const struct drps_full_job *job, struct drps_full **full_out,
-                   struct drps_err *err)
+int drps_outer_open(const struct drps_outer_job *job, struct drps_outer **outer_out,
+                    struct drps_err *err)
 {
-    *full_out = NULL;
-    struct drps_full *f = calloc(1, sizeof(*f));
+    *outer_out = NULL;
+    struct drps_outer *f = calloc(1, sizeof(*f));
     if (!f) return drps_err_set(err, -ENOMEM, "no memory for vectors of layers");
     f->job = *job;
     f->layers = &job->worker->model->layers;
@@ -128,23 +128,23 @@ int drps_full_open(const struct drps_full_job *job, struct drps_full **full_out,
     f->most = (size_t)place_bytes(&job->choice, job->samples);
     f->members = members_of(f->ranks, job->worker->size.members);
     int rc = 0;
-    if (job->samples > FULL_SAMPLES_MOST)
+    if (job->samples > OUTER_SAMPLES_MOST)
         rc =
             drps_err_set(err, -EINVAL, "vectors of %llu samples", (unsigned long long)job->samples);
     else if (!allocate(f))
-        rc = drps_err_set(
-            err, -ENOMEM, "no memory for vectors of layers: %llu bytes",
-            (unsigned long long)drps_full_memory(&job->choice, f->ranks, job->samples, f->members));
+        rc = drps_err_set(err, -ENOMEM, "no memory for vectors of layers: %llu bytes",
+                          (unsigned long long)drps_outer_memory(&job->choice, f->ranks,
+                                                                job->samples, f->members));
     if (rc < 0) {
-        drps_full_close(f);
+        drps_outer_close(f);
         return rc;
     }
     lay_out(f);
-    *full_out = f;
+    *outer_out = f;
     return 0;
 }
 
-void drps_full_close(struct drps_full *f)
+void drps_outer_close(struct drps_outer *f)
 {
     if (!f) return;
     for (unsigned k = 0; k < f->members; k++) {
@@ -161,12 +161,12 @@ void drps_full_close(struct drps_full *f)
     free(f);
 }
 
-const struct drps_layers_vectors *drps_full_keeps(const struct drps_full *f)
+const struct drps_layers_vectors *drps_outer_keeps(const struct drps_outer *f)
 {
     return &f->keeps;
 }
 
-struct drps_full_bytes drps_full_bytes(const struct drps_full *f)
+struct drps_outer_bytes drps_outer_bytes(const struct drps_outer *f)
 {
     return f->traffic;
 }
@@ -175,7 +175,7 @@ struct drps_full_bytes drps_full_bytes(const struct drps_full *f)
 
 /* Fills in the chunks of the last gradient: of each of the worker's members those of its share.
  * Returns how many. */
-static uint32_t list_chunks(struct drps_full *f, const struct drps_batch *b)
+static uint32_t list_chunks(struct drps_outer *f, const struct drps_batch *b)
 {
     uint32_t n = 0;
     for (unsigned k = 0; k < f->job.worker->size.members; k++) {
@@ -183,40 +183,40 @@ static uint32_t list_chunks(struct drps_full *f, const struct drps_batch *b)
         drps_worker_share(f->job.worker, k, &first, &last);
         for (size_t s = first, end; s < last; s = end) {
             end = drps_layers_end(f->layers, b, s, last);
-            f->chunks[n++] = (uint32_t)(end - s) | (s == first ? FULL_BEGINS : 0);
+            f->chunks[n++] = (uint32_t)(end - s) | (s == first ? OUTER_BEGINS : 0);
         }
     }
     return n;
 }
 
 /* Writes this rank's message to its place. */
-static void write_own(struct drps_full *f)
+static void write_own(struct drps_outer *f)
 {
-    const struct drps_full_choice *c = &f->job.choice;
+    const struct drps_outer_choice *c = &f->job.choice;
     const struct drps_batch *b = f->job.worker->batch;
-    struct full_message m = {.samples = (uint32_t)b->samples, .chunks = f->chunks};
+    struct outer_message m = {.samples = (uint32_t)b->samples, .chunks = f->chunks};
     m.chunks_n = list_chunks(f, b);
     for (uint32_t i = 0; i < c->n; i++) {
-        const struct drps_full_layer *y = &c->layers[i];
-        m.inputs[i] = (struct full_matrix){b->samples * y->w, NULL, f->keeps.inputs[y->layer]};
-        m.deltas[i] = (struct full_matrix){b->samples * y->N, NULL, f->keeps.deltas[y->layer]};
+        const struct drps_outer_layer *y = &c->layers[i];
+        m.inputs[i] = (struct outer_matrix){b->samples * y->w, NULL, f->keeps.inputs[y->layer]};
+        m.deltas[i] = (struct outer_matrix){b->samples * y->N, NULL, f->keeps.deltas[y->layer]};
     }
-    f->bytes[f->rank] = full_message_write(c, &m, f->all + f->rank * f->most);
+    f->bytes[f->rank] = outer_message_write(c, &m, f->all + f->rank * f->most);
 }
 
-static int read_all(struct drps_full *f, struct drps_err *err)
+static int read_all(struct drps_outer *f, struct drps_err *err)
 {
     int rc = 0;
     for (uint32_t r = 0; r < f->ranks && rc == 0; r++) {
-        rc = full_message_read(&f->job.choice, f->job.samples, f->all + r * f->most, f->bytes[r],
-                               &f->messages[r], err);
+        rc = outer_message_read(&f->job.choice, f->job.samples, f->all + r * f->most, f->bytes[r],
+                                &f->messages[r], err);
         if (rc < 0) return drps_err_context(err, "rank %u", r);
         if (r != f->rank) f->traffic.received += f->bytes[r];
     }
     return rc;
 }
 
-int drps_full_exchange(struct drps_full *f, uint64_t round, struct drps_err *err)
+int drps_outer_exchange(struct drps_outer *f, uint64_t round, struct drps_err *err)
 {
     const struct drps_net_allgather all = {f->all, f->bytes, f->most, round};
     write_own(f);
@@ -236,16 +236,16 @@ static void add_floats(size_t n, float *restrict sum, const float *restrict more
 
 /* A rank's gradient of W of layer i, as its worker has made it: each thread's, then their sum in
  * the order of threads. `room` is of the vectors; of_thread of W. */
-static void make_product(const struct drps_full *f, const struct full_message *m, uint32_t i,
+static void make_product(const struct drps_outer *f, const struct outer_message *m, uint32_t i,
                          float *product, float *of_thread, float *room)
 {
-    const struct drps_full_layer *y = &f->job.choice.layers[i];
+    const struct drps_outer_layer *y = &f->job.choice.layers[i];
     const size_t w = y->w, N = y->N;
-    const float *inputs = full_matrix_floats(&m->inputs[i], room);
-    const float *deltas = full_matrix_floats(&m->deltas[i], room + m->inputs[i].n);
+    const float *inputs = outer_matrix_floats(&m->inputs[i], room);
+    const float *deltas = outer_matrix_floats(&m->deltas[i], room + m->inputs[i].n);
     float *to = product;
     for (uint32_t k = 0; k < m->chunks_n; k++) {
-        const size_t n = m->chunks[k] & ~FULL_BEGINS;
+        const size_t n = m->chunks[k] & ~OUTER_BEGINS;
         if (n != m->chunks[k]) { /* a thread begins */
             if (to == of_thread) add_floats(w * N, product, of_thread);
             to = k ? of_thread : product;
@@ -264,12 +264,12 @@ struct group {
     uint32_t first, last; /* ranks */
 };
 
-static int is_other(const struct drps_full *f, uint32_t r)
+static int is_other(const struct drps_outer *f, uint32_t r)
 {
     return r != f->rank && f->messages[r].samples;
 }
 
-static struct group next_group(const struct drps_full *f, uint32_t first)
+static struct group next_group(const struct drps_outer *f, uint32_t first)
 {
     struct group g = {first, first};
     unsigned others = 0;
@@ -279,7 +279,7 @@ static struct group next_group(const struct drps_full *f, uint32_t first)
 }
 
 /* A member computes the product of the group's other rank of its number. */
-static void make_own(struct drps_full *f, unsigned member, struct group g, uint32_t i)
+static void make_own(struct drps_outer *f, unsigned member, struct group g, uint32_t i)
 {
     unsigned number = 0;
     for (uint32_t r = g.first; r < g.last; r++)
@@ -296,7 +296,8 @@ static size_t part(size_t count, unsigned k, unsigned n)
 
 /* Adds the floats [first, first + n) of the group's gradients to their sum, in the order of ranks.
  */
-static void add_group(struct drps_full *f, struct group g, const float *own, size_t first, size_t n)
+static void add_group(struct drps_outer *f, struct group g, const float *own, size_t first,
+                      size_t n)
 {
     unsigned number = 0;
     for (uint32_t r = g.first; r < g.last; r++) {
@@ -307,9 +308,9 @@ static void add_group(struct drps_full *f, struct group g, const float *own, siz
     }
 }
 
-static void add_layer(struct drps_full *f, unsigned member, uint32_t i)
+static void add_layer(struct drps_outer *f, unsigned member, uint32_t i)
 {
-    const struct drps_full_layer *y = &f->job.choice.layers[i];
+    const struct drps_outer_layer *y = &f->job.choice.layers[i];
     const unsigned members = f->job.worker->size.members;
     const size_t floats = (size_t)y->w * y->N, first = part(floats, member, members);
     const size_t n = part(floats, member + 1, members) - first;
@@ -327,12 +328,12 @@ static void add_layer(struct drps_full *f, unsigned member, uint32_t i)
 
 static void add_all(void *ctx, unsigned member)
 {
-    struct drps_full *f = ctx;
+    struct drps_outer *f = ctx;
     for (uint32_t i = 0; i < f->job.choice.n; i++)
         add_layer(f, member, i);
 }
 
-void drps_full_add(struct drps_full *f)
+void drps_outer_add(struct drps_outer *f)
 {
     drps_team_run(f->job.worker->team, add_all, f);
 }
