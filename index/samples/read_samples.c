@@ -19,9 +19,9 @@
 #include "base/drps_rng.h"
 #include "index/hashing/drps_hasher.h"
 #include "index/layers/drps_layers.h"
-#include "index/plan/codec/drps_dense.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/samples/drps_replay.h"
+#include "index/samples/numbers.h"
 #include "index/samples/shape.h"
 #include "index/watch/drps_index_watch.h"
 
@@ -144,9 +144,7 @@ struct taker {
     struct drps_hasher *hasher; /* own; NULL: features are not hashed */
     uint64_t no_key;            /* the one feature of samples that have numbers by place, and */
     float one;                  /* its value */
-    uint8_t *levels;            /* own: room to pack these numbers in */
-    unsigned char *packed;      /* own: of a sample */
-    size_t levels_cap, packed_cap;
+    struct sample_numbers numbers;
     int has_sequences;
     uint64_t place; /* of the next sample in its sequence, if that goes on */
 };
@@ -328,21 +326,6 @@ static void count_sample(struct read_samples *p, int test, const struct spool_sa
     *(test ? &p->test_nnz : &p->nnz) += sample->n;
 }
 
-/* Packs a sample's numbers for the spool. */
-static int pack_numbers(struct taker *t, const struct drps_samples *s, struct spool_sample *sample,
-                        struct drps_err *err)
-{
-    const uint32_t each = s->numbers_each;
-    if (!each) return 0;
-    if (drps_array_reserve(&t->levels, &t->levels_cap, each, 1) ||
-        drps_array_reserve(&t->packed, &t->packed_cap, (size_t)drps_dense_bound(each), 1))
-        return drps_err_set(err, -ENOMEM, "no memory for a sample of %u numbers", each);
-    sample->numbers = t->packed;
-    sample->numbers_bytes =
-        (uint32_t)drps_dense_pack_floats(s->numbers, each, t->levels, t->packed);
-    return 0;
-}
-
 /* Add sample i of `s`, which is at this place. */
 static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, uint64_t place,
                       struct drps_err *err)
@@ -376,7 +359,8 @@ static int add_sample(struct taker *t, const struct drps_samples *s, size_t i, u
     if (!test && t->has_sequences) p->sequences += sample.fields[0] == DRPS_SEQUENCE_BEGINS;
     if (!s->all_ones && !all_ones(s->values + first, n)) sample.values = s->values + first;
     count_sample(p, test, &sample);
-    rc = pack_numbers(t, s, &sample, err);
+    if (s->numbers_each)
+        rc = sample_numbers_pack(&t->numbers, s->numbers, s->numbers_each, &sample, err);
     if (rc < 0) return rc;
     return drps_spool_add(test ? p->test : p->train, &sample, err);
 }
@@ -875,8 +859,7 @@ int drps_read_samples(const struct drps_io *io, const struct index_progress *pro
     if (rc == 0) rc = drps_spool_finish(out->test, err);
     if (rc == 0) warn_of_values(&t);
     free(t.ids);
-    free(t.levels);
-    free(t.packed);
+    sample_numbers_destroy(&t.numbers);
     drps_samples_free(&t.own);
     drps_hasher_free(t.hasher);
     return rc;

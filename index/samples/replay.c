@@ -6,6 +6,8 @@
 
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
+#include "index/plan/codec/drps_dense.h"
+#include "index/samples/numbers.h"
 #include "index/walk/drps_walk.h"
 
 #define REPLAY_STREAM 0x7265706c6179u /* "replay" */
@@ -19,10 +21,9 @@ struct replaying {
     struct drps_walk batches; /* own */
     uint32_t *ids;            /* own: of a sample */
     size_t ids_cap;
-    float *numbers; /* own: of a sample, plain, and packed with room to do it in */
-    unsigned char *packed;
-    uint8_t *levels;
-    size_t numbers_cap, packed_cap, levels_cap;
+    float *plain; /* own: numbers of a sample */
+    size_t plain_cap;
+    struct sample_numbers numbers;
 };
 
 /* Returns a label as the data had it. */
@@ -42,15 +43,10 @@ static int pack_numbers(struct replaying *r, const struct drps_batch *b, size_t 
 {
     const uint32_t each = b->numbers.each;
     if (!each) return 0;
-    if (drps_array_reserve(&r->numbers, &r->numbers_cap, each, sizeof(*r->numbers)) ||
-        drps_array_reserve(&r->levels, &r->levels_cap, each, 1) ||
-        drps_array_reserve(&r->packed, &r->packed_cap, (size_t)drps_dense_bound(each), 1))
+    if (drps_array_reserve(&r->plain, &r->plain_cap, each, sizeof(*r->plain)))
         return drps_err_set(err, -ENOMEM, "no memory for a sample of %u numbers", each);
-    drps_dense_floats(&b->numbers, s * (size_t)each, each, r->numbers);
-    sample->numbers = r->packed;
-    sample->numbers_bytes =
-        (uint32_t)drps_dense_pack_floats(r->numbers, each, r->levels, r->packed);
-    return 0;
+    drps_dense_floats(&b->numbers, s * (size_t)each, each, r->plain);
+    return sample_numbers_pack(&r->numbers, r->plain, each, sample, err);
 }
 
 static int replay_sample(struct replaying *r, const struct drps_batch *b, const uint32_t *rows,
@@ -99,8 +95,7 @@ int drps_replay(const struct drps_plan *plan, double share, uint64_t seed, drps_
         rc = replay_batch(&r, t, err);
     drps_walk_close(&r.batches);
     free(r.ids);
-    free(r.numbers);
-    free(r.packed);
-    free(r.levels);
+    free(r.plain);
+    sample_numbers_destroy(&r.numbers);
     return rc;
 }
