@@ -193,10 +193,10 @@ int model_look(struct model *m, struct drps_err *err)
     const struct drps_runs_config *c = &m->config;
     const uint64_t n = random_below(&m->rng, 2) ? m->reach + m->delay : 7;
     int rc = drps_runs_look(m->runs, err);
-    if (rc == 0 && !c->looking)
-        use_lent(m, (c->behind + drps_runs_ahead_lent(c->ahead)) * c->chunk_bytes);
     for (uint64_t w = m->window; w < m->window + n && w < MODEL_WINDOWS && rc == 0; w++) {
         rc = random_below(&m->rng, 2) ? drps_runs_prefetch(m->runs, w, err) : 0;
+        if (rc == 0 && !c->looking) /* what was read ahead lies beside it */
+            use_lent(m, (c->behind + drps_runs_ahead_lent(c->ahead)) * c->chunk_bytes);
         if (rc == 0) rc = take_window(m, w, 1, err);
     }
     const int end = drps_runs_looked(m->runs, err);
