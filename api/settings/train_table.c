@@ -77,8 +77,8 @@ const struct argp_option drps_train_table[] = {
      "larger makes first steps smaller; adam: added to the root (default 1e-8)",
      2},
     {"beta1", KEY_BETA1, "X", 0,
-     "adam: how much of a row's mean gradient a step keeps, above 0 and below 1 (default 0.9)", 2},
-    {"beta2", KEY_BETA2, "X", 0, "adam: the same of its mean squared gradient (default 0.999)", 2},
+     "adam: decay of the mean of a row's gradients, above 0 and below 1 (default 0.9)", 2},
+    {"beta2", KEY_BETA2, "X", 0, "adam: decay of the mean of their squares (default 0.999)", 2},
     {"local-steps", KEY_LOCAL_STEPS, NULL, 0,
      "Step after every sample, on the batch's own copy of its rows", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the initial factors (default 1)", 2},
@@ -196,8 +196,8 @@ const struct argp_option drps_train_table[] = {
     {"net-exchange", KEY_NET_EXCHANGE, "WAY", 0,
      "bsp, of nets: how ranks exchange the net's own parameters: servers, which send them to all "
      "ranks in each round; sums: each rank has them, and ranks add up their gradients; vectors: "
-     "the same, but of full and lstm layers ranks send what gradients are made of, where that is "
-     "fewer bytes; or auto (default): what takes less time, by the plan. The model is the same",
+     "as sums, but for full and lstm layers ranks send the vectors whose products gradients are, "
+     "where these are fewer bytes; or auto (default): what takes less time, by the plan. The model is the same",
      5},
     {"sv-count", KEY_SV_COUNT, "C", 0,
      "With --exchange vectors: of the vectors of a batch C are sent, which stand for all", 5},

@@ -17,7 +17,7 @@
  * have labels need them here too.
  *
  * A net that reads sequences may be given longer ones than in training: each carries its state on
- * for longer, and fewer samples are foretold from the beginning of one.
+ * for longer, and fewer samples are predicted from the beginning of one.
  */
 #ifndef DRPS_ENGINE_PREDICT_PREDICT_H
 #define DRPS_ENGINE_PREDICT_PREDICT_H

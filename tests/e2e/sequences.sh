@@ -24,7 +24,7 @@ same_in_little_memory() { # MODEL TEXT OPTIONS...
     "$tools/drps-predict" "$@" -o much.txt --force --probabilities --memory 2G --quiet
     "$tools/drps-predict" "$@" -o little.txt --force --probabilities --memory "$((least + 1))M" --quiet
     paste much.txt little.txt | awk -F'\t' 'NR > 1 { for (c = 1; c <= NF / 2; c++) { d = $c - $(c + NF / 2); if (d * d > 1e-8) exit 1 } }
-        END { if (NR < 2) exit 1 }' || fail "$1: the memory of prediction changes what is foretold"
+        END { if (NR < 2) exit 1 }' || fail "$1: the memory of prediction changes what is predicted"
 }
 
 # ---- Plans ----
@@ -82,7 +82,7 @@ loss_of() { "$tools/drps-predict" model test.txt -o scored.txt --metrics --quiet
 [[ $(loss_of --sequence 20) = "$(loss_of)" ]] || fail "the length of training is another one where it is given"
 # Where a sequence begins the net does not know what was before.
 awk -v a="$(loss_of --sequence 5)" -v b="$(loss_of)" -v c="$(loss_of --sequence 500)" 'BEGIN { exit !(a > b && b > c) }' ||
-    fail "longer sequences foretell no better: $(loss_of --sequence 5), $(loss_of), $(loss_of --sequence 500)"
+    fail "longer sequences predict no better: $(loss_of --sequence 5), $(loss_of), $(loss_of --sequence 500)"
 loss_of --sequence lines >/dev/null
 [[ $(wc -l <scored.txt) = $(($(wc -w <test.txt) - $(wc -l <test.txt))) ]] || fail "lines have other samples"
 echo "ok other lengths"
