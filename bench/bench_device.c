@@ -240,7 +240,7 @@ static void run(const struct example *e)
     }
     void *memory = make_rows(rows * server.row_bytes);
     struct drps_device_worker_needs needs;
-    drps_device_worker_needs(use.ops, &server.model, &info, &needs);
+    drps_device_worker_needs(use.ops, &server.model, &server.optim, &info, &needs);
     const struct drps_device_worker_parts parts = {
         .use = &use, .server = &server, .info = &info, .keep_bytes = needs.keep_most_bytes};
     if (drps_device_worker_open(&parts, &worker, &err) < 0) die(e->name, &err);

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-enum { DRPS_DEVICE_VERSION = 1, DRPS_DEVICE_TEXT_BYTES = 400, DRPS_DEVICE_NAME_BYTES = 96 };
+enum { DRPS_DEVICE_VERSION = 2, DRPS_DEVICE_TEXT_BYTES = 400, DRPS_DEVICE_NAME_BYTES = 96 };
 
 struct drps_device; /* opaque: an open device, of the library */
 
@@ -62,7 +62,12 @@ enum drps_device_loss {
     DRPS_DEVICE_SQUARED_HINGE,
     DRPS_DEVICE_SOFTMAX /* of a net with a score for each class */
 };
-enum drps_device_optimizer { DRPS_DEVICE_SGD, DRPS_DEVICE_ADAGRAD, DRPS_DEVICE_FTRL };
+enum drps_device_optimizer {
+    DRPS_DEVICE_SGD,
+    DRPS_DEVICE_ADAGRAD,
+    DRPS_DEVICE_FTRL,
+    DRPS_DEVICE_ADAM
+};
 
 /* Layers of nets; terms and formulas are those of index/layers/drps_layers.h. */
 enum drps_device_layer_kind {
@@ -108,7 +113,7 @@ struct drps_device_model {
 
 struct drps_device_optim {
     enum drps_device_optimizer kind;
-    float lr, l1, l2, eps, beta;
+    float lr, l1, l2, eps, beta, beta1, beta2;
     int l1_all;
 };
 
@@ -221,7 +226,8 @@ struct drps_device_ops {
     int (*can)(const struct drps_device_model *model, const struct drps_device_optim *optim,
                char *why);
     /* Bytes of a step's room, for batches of at most so many samples, rows and pieces. */
-    size_t (*room_bytes)(const struct drps_device_model *model, size_t samples, size_t rows,
+    size_t (*room_bytes)(const struct drps_device_model *model,
+                         const struct drps_device_optim *optim, size_t samples, size_t rows,
                          size_t pieces);
     void (*results)(const struct drps_device_model *model, struct drps_device_results *out);
     /* One batch, by the queue that computes: the gradient and the step; or scores alone. */

@@ -42,12 +42,11 @@ static __device__ void add_entry(const struct step *a, uint32_t t, uint32_t c, i
 static __device__ void step_row(const struct step *a, uint32_t r, uint32_t touches, uint32_t c,
                                 int is_factor, const struct row_sums *sums)
 {
-    const uint32_t dim = a->is.model.dim;
-    float *row = row_at(&a->is, r);
-    if (is_factor)
-        step_float(&a->is.optim, dim, row, 1 + c, sums->factor - sums->squares * row[1 + c],
-                   touches, 0);
-    if (c == 0) step_float(&a->is.optim, dim, row, 0, sums->weight, touches, 0);
+    if (is_factor) {
+        const float factor = row_at(&a->is, r)[1 + c];
+        step_float(a, r, 1 + c, sums->factor - sums->squares * factor, touches, 0);
+    }
+    if (c == 0) step_float(a, r, 0, sums->weight, touches, 0);
 }
 
 static __device__ uint32_t first_row(const struct step *a)
@@ -118,8 +117,7 @@ static __device__ void finish_row(const struct step *a, const struct drps_device
     const uint32_t touches = b->ends[row->row + 1] - b->ends[row->row];
     if (a->is.model.predictor == DRPS_DEVICE_FFM || a->is.model.predictor == DRPS_DEVICE_NET) {
         for (uint32_t d = threadIdx.x; d < dim; d += THREADS)
-            step_float(&a->is.optim, dim, row_at(&a->is, row->row), d, sum_parts(a, row, d),
-                       touches, 0);
+            step_float(a, row->row, d, sum_parts(a, row, d), touches, 0);
         return;
     }
     for (uint32_t c = threadIdx.x; c < factors || c == 0; c += THREADS) {
@@ -149,7 +147,7 @@ static __device__ void finish_sums(const struct step *a)
     }
     *a->loss = loss;
     if (a->is.model.has_bias && !a->is.model.fixed_bias && a->is.model.predictor != DRPS_DEVICE_NET)
-        step_float(&a->is.optim, a->is.model.dim, row_at(&a->is, 0), 0, (float)slope, 0, 1);
+        step_float(a, 0, 0, (float)slope, 0, 1);
 }
 
 static __global__ void finish(struct step a)

@@ -75,7 +75,8 @@ int device_scatter(struct drps_device *dev, enum drps_device_queue queue,
 /* step.cu */
 int device_can(const struct drps_device_model *model, const struct drps_device_optim *optim,
                char *why);
-size_t device_room_bytes(const struct drps_device_model *model, size_t samples, size_t rows,
+size_t device_room_bytes(const struct drps_device_model *model,
+                         const struct drps_device_optim *optim, size_t samples, size_t rows,
                          size_t pieces);
 void device_results(const struct drps_device_model *model, struct drps_device_results *out);
 int device_train(struct drps_device *dev, const struct drps_device_step *step, char *why);

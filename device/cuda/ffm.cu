@@ -143,9 +143,9 @@ static __device__ float sum_of_float(const struct step *a, uint32_t first, uint3
     return sum;
 }
 
-/* The sums of a row, or of a piece of one, by a warp: the row is stepped with them, or `part` gets
+/* The sums of row r, or of a piece of it, by a warp: the row is stepped with them, or `part` gets
  * them. */
-static __device__ void sum_entries(const struct step *a, uint32_t first, uint32_t last, float *row,
+static __device__ void sum_entries(const struct step *a, uint32_t first, uint32_t last, uint32_t r,
                                    float *part, float *shared)
 {
     const uint32_t dim = a->is.model.dim;
@@ -159,7 +159,7 @@ static __device__ void sum_entries(const struct step *a, uint32_t first, uint32_
         if (part)
             part[d] = sum;
         else
-            step_float(&a->is.optim, dim, row, d, sum, last - first, 0);
+            step_float(a, r, d, sum, last - first, 0);
     }
 }
 
@@ -172,7 +172,7 @@ static __global__ void backward_ffm(struct step a)
     if (r >= b->rows) return;
     const uint32_t first = b->ends[r], last = b->ends[r + 1];
     if (last - first > DRPS_DEVICE_LONG) return;
-    sum_entries(&a, first, last, row_at(&a.is, (uint32_t)r), NULL, shared[warp]);
+    sum_entries(&a, first, last, (uint32_t)r, NULL, shared[warp]);
 }
 
 static __global__ void sum_ffm_pieces(struct step a)
@@ -181,7 +181,7 @@ static __global__ void sum_ffm_pieces(struct step a)
     const struct drps_device_batch *b = &a.is.batch;
     const uint32_t warp = threadIdx.x / WARP, p = blockIdx.x * WARPS + warp;
     if (p >= b->n_pieces) return;
-    sum_entries(&a, b->pieces[p].first, b->pieces[p].last, NULL,
+    sum_entries(&a, b->pieces[p].first, b->pieces[p].last, b->pieces[p].row,
                 a.parts + (uint64_t)p * a.is.model.dim, shared[warp]);
 }
 

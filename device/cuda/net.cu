@@ -369,8 +369,7 @@ static __global__ void step_own(struct own_step a)
     const uint64_t i = thread_at();
     const uint32_t dim = a.s.is.model.dim;
     if (i < a.n)
-        step_float(&a.s.is.optim, dim, row_at(&a.s.is, (uint32_t)(i / dim)), (uint32_t)(i % dim),
-                   a.grads[i], 0, 1);
+        step_float(&a.s, (uint32_t)(i / dim), (uint32_t)(i % dim), a.grads[i], 0, 1);
 }
 
 /* ---- On the host: layer by layer ---- */

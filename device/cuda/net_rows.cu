@@ -32,9 +32,8 @@ static __global__ void step_rows(struct net_rows r)
     if (row >= b->rows) return;
     const uint32_t first = b->ends[row], last = b->ends[row + 1];
     if (last - first > DRPS_DEVICE_LONG) return;
-    float *floats = row_at(&r.s.is, (uint32_t)row);
     for (uint32_t d = threadIdx.x % WARP; d < dim; d += WARP)
-        step_float(&r.s.is.optim, dim, floats, d, sum_float(&r, first, last, d), last - first, 0);
+        step_float(&r.s, (uint32_t)row, d, sum_float(&r, first, last, d), last - first, 0);
 }
 
 static __global__ void sum_pieces(struct net_rows r)

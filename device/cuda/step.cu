@@ -18,8 +18,9 @@ static void *take(struct room *room, size_t n, size_t size)
     return room->base ? room->base + at : NULL;
 }
 
-static size_t lay_out(struct step *step, const struct drps_device_model *model, void *base,
-                      size_t samples, size_t rows, size_t pieces)
+static size_t lay_out(struct step *step, const struct drps_device_model *model,
+                      const struct drps_device_optim *optim, void *base, size_t samples,
+                      size_t rows, size_t pieces)
 {
     struct room room = {(char *)base, 0};
     const size_t blocks = (size_t)step_forward_blocks(model, samples);
@@ -34,6 +35,8 @@ static size_t lay_out(struct step *step, const struct drps_device_model *model, 
         step->sums = (float *)take(&room, samples * model->factors, sizeof(float));
     if (model->predictor == DRPS_DEVICE_MF || model->predictor == DRPS_DEVICE_FFM)
         step->params = (float *)take(&room, rows * model->dim, sizeof(float));
+    if (optim->kind == DRPS_DEVICE_ADAM)
+        step->rates = (struct adam_rates *)take(&room, rows, sizeof(*step->rates));
     if (model->predictor == DRPS_DEVICE_NET) {
         struct net_room none;
         const size_t bytes = net_room(&none, model, NULL, samples);
@@ -42,11 +45,12 @@ static size_t lay_out(struct step *step, const struct drps_device_model *model, 
     return room.used;
 }
 
-size_t device_room_bytes(const struct drps_device_model *model, size_t samples, size_t rows,
+size_t device_room_bytes(const struct drps_device_model *model,
+                         const struct drps_device_optim *optim, size_t samples, size_t rows,
                          size_t pieces)
 {
     struct step step = {};
-    return lay_out(&step, model, NULL, samples, rows, pieces);
+    return lay_out(&step, model, optim, NULL, samples, rows, pieces);
 }
 
 void device_results(const struct drps_device_model *model, struct drps_device_results *out)
@@ -77,24 +81,24 @@ static struct step prepare(const struct drps_device_step *is, int trains)
     step.is = *is;
     step.is.model.layers = NULL; /* of the host */
     step.trains = trains;
-    (void)lay_out(&step, &is->model, is->room, b->samples, b->rows, b->n_pieces);
+    (void)lay_out(&step, &is->model, &is->optim, is->room, b->samples, b->rows, b->n_pieces);
     return step;
 }
 
 int device_train(struct drps_device *dev, const struct drps_device_step *is, char *why)
 {
     const struct step step = prepare(is, 1);
-    int rc = 0;
-    if (step.params)
+    int rc = step_count(dev, &step, why);
+    if (rc == 0 && step.params)
         rc = device_gather(dev, DRPS_DEVICE_COMPUTE, &is->rows, is->frames, is->batch.rows,
                            is->model.dim * sizeof(float), step.params, why);
     if (is->model.predictor == DRPS_DEVICE_NET) {
-        rc = net_forward(dev, &step, is->model.layers, why);
+        if (rc == 0) rc = net_forward(dev, &step, is->model.layers, why);
         if (rc == 0) rc = net_backward(dev, &step, is->model.layers, why);
-        return rc < 0 ? rc : step_finish(dev, &step, why);
+    } else {
+        if (rc == 0) rc = step_forward(dev, &step, why);
+        if (rc == 0) rc = step_backward(dev, &step, why);
     }
-    if (rc == 0) rc = step_forward(dev, &step, why);
-    if (rc == 0) rc = step_backward(dev, &step, why);
     return rc == 0 ? step_finish(dev, &step, why) : rc;
 }
 

@@ -23,20 +23,26 @@ struct net_room {
     uint64_t *seed;       /* [1] of what dropout leaves out */
 };
 
+/* What adam steps the floats of a row with: its rate and eps, and what l1 is multiplied by. */
+struct adam_rates {
+    float rate, eps, of_l1;
+};
+
 struct step {
     struct drps_device_step is;
     uint32_t blocks; /* of the forward pass, each of which leaves two sums */
     int trains;
-    struct net_room net;  /* of a net */
-    double *loss;         /* [1] */
-    float *scores;        /* [samples] */
-    float *slopes;        /* [samples] */
-    float *sums;          /* [samples][factors] fm: of x * factors */
-    double *block_losses; /* [blocks] */
-    double *block_slopes; /* [blocks] */
-    float *params;        /* [rows][dim] mf, ffm: rows as they were before the step */
-    float *parts;         /* [pieces][step_part_floats()] sums of a piece: of g x, of g x x, of
-                             factors; ffm: of each float */
+    struct net_room net;      /* of a net */
+    double *loss;             /* [1] */
+    float *scores;            /* [samples] */
+    float *slopes;            /* [samples] */
+    float *sums;              /* [samples][factors] fm: of x * factors */
+    double *block_losses;     /* [blocks] */
+    double *block_slopes;     /* [blocks] */
+    float *params;            /* [rows][dim] mf, ffm: rows as they were before the step */
+    float *parts;             /* [pieces][step_part_floats()] sums of a piece: of g x, of g x x, of
+                                 factors; ffm: of each float */
+    struct adam_rates *rates; /* [rows] adam: step_count() */
 };
 
 /* ---- The batch ---- */
@@ -104,16 +110,18 @@ static __device__ inline float shrink(float w, float by)
     return left <= 0 ? 0.0f : copysignf(left, w);
 }
 
-/* Steps float d of a row with gradient g. `touches` is how often l2 and l1 count, but in ftrl,
+/* Steps float d of row r with gradient g. `touches` is how often l2 and l1 count, but in ftrl,
  * where they count once; a common row is not regularised. */
-static __device__ inline void step_float(const struct drps_device_optim *o, uint32_t dim,
-                                         float *row, uint32_t d, float g, uint32_t touches,
-                                         int is_common)
+static __device__ inline void step_float(const struct step *a, uint32_t r, uint32_t d, float g,
+                                         uint32_t touches, int is_common)
 {
+    const struct drps_device_optim *o = &a->is.optim;
+    const uint32_t dim = a->is.model.dim;
     const int is_ftrl = o->kind == DRPS_DEVICE_FTRL;
     const float times = is_common ? 0.0f : is_ftrl ? 1.0f : (float)touches;
-    const float l2 = times * o->l2, l1 = d == 0 || o->l1_all ? times * o->l1 : 0.0f;
-    float w = row[d], rate = o->lr;
+    const float l2 = times * o->l2;
+    float *row = row_at(&a->is, r);
+    float l1 = d == 0 || o->l1_all ? times * o->l1 : 0.0f, w = row[d], rate = o->lr;
     if (is_ftrl) {
         float z = row[dim + d], n = row[2 * dim + d];
         const float root = sqrtf(n), more = n + g * g, new_root = sqrtf(more);
@@ -126,10 +134,19 @@ static __device__ inline void step_float(const struct drps_device_optim *o, uint
     }
     if (l2 > 0) g += l2 * w;
     if (o->kind == DRPS_DEVICE_ADAGRAD) {
-        const float a = row[dim + d] + g * g;
-        row[dim + d] = a;
-        rate = o->lr / sqrtf(a + o->eps);
-        w -= rate * g - (a - a); /* of an infinite sum no number */
+        const float squares = row[dim + d] + g * g;
+        row[dim + d] = squares;
+        rate = o->lr / sqrtf(squares + o->eps);
+        w -= rate * g - (squares - squares); /* of an infinite sum no number */
+    } else if (o->kind == DRPS_DEVICE_ADAM) {
+        const struct adam_rates at = a->rates[r];
+        const float m = o->beta1 * row[dim + d] + (1 - o->beta1) * g;
+        const float v = o->beta2 * row[2 * dim + d] + (1 - o->beta2) * (g * g);
+        row[dim + d] = m;
+        row[2 * dim + d] = v;
+        rate = at.rate / (sqrtf(v) + at.eps);
+        l1 *= at.of_l1;
+        w -= rate * m - (v - v);
     } else {
         w -= rate * g;
     }
@@ -137,6 +154,10 @@ static __device__ inline void step_float(const struct drps_device_optim *o, uint
 }
 
 /* ---- Passes ---- */
+
+/* adam.cu: the optimizer counts the steps of the batch's rows, before any of their floats is
+ * stepped. */
+int step_count(struct drps_device *dev, const struct step *step, char *why);
 
 int step_forward(struct drps_device *dev, const struct step *step, char *why);
 int step_backward(struct drps_device *dev, const struct step *step, char *why);

@@ -38,7 +38,7 @@ struct drps_device_worker_needs {
     uint64_t host_bytes, device_bytes, keep_most_bytes;
 };
 void drps_device_worker_needs(const struct drps_device_ops *ops, const struct drps_model *model,
-                              const struct drps_plan_info *info,
+                              const struct drps_optim *optim, const struct drps_plan_info *info,
                               struct drps_device_worker_needs *out);
 
 DRPS_MUST_CHECK

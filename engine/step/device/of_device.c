@@ -145,8 +145,9 @@ int device_optim_of(const struct drps_optim *o, struct drps_device_optim *out, s
 {
     static const enum drps_device_optimizer kinds[] = {[DRPS_OPTIM_SGD] = DRPS_DEVICE_SGD,
                                                        [DRPS_OPTIM_ADAGRAD] = DRPS_DEVICE_ADAGRAD,
-                                                       [DRPS_OPTIM_FTRL] = DRPS_DEVICE_FTRL};
-    if (o->kind > DRPS_OPTIM_FTRL)
+                                                       [DRPS_OPTIM_FTRL] = DRPS_DEVICE_FTRL,
+                                                       [DRPS_OPTIM_ADAM] = DRPS_DEVICE_ADAM};
+    if (!drps_optim_steps_batches(o->kind))
         return drps_err_set(err, DRPS_E_CONFIG, "the device has no kernels for optimizer %s",
                             drps_optim_name(o->kind));
     *out = (struct drps_device_optim){.kind = kinds[o->kind],
@@ -155,6 +156,8 @@ int device_optim_of(const struct drps_optim *o, struct drps_device_optim *out, s
                                       .l2 = o->l2,
                                       .eps = drps_optim_eps(o),
                                       .beta = drps_optim_beta(o),
+                                      .beta1 = drps_optim_beta1(o),
+                                      .beta2 = drps_optim_beta2(o),
                                       .l1_all = o->l1_all};
     return 0;
 }

@@ -59,12 +59,12 @@ static uint64_t aligned(uint64_t bytes)
 }
 
 static void measure(struct drps_device_worker *w, const struct drps_device_ops *ops,
-                    const struct drps_plan_info *info)
+                    const struct drps_device_optim *optim, const struct drps_plan_info *info)
 {
     w->batch_bytes = aligned(device_batch_most(info));
     w->frames_bytes = aligned(info->max_batch_rows * sizeof(uint32_t));
     w->room_bytes =
-        aligned(ops->room_bytes(&w->model, info->max_batch_samples, info->max_batch_rows,
+        aligned(ops->room_bytes(&w->model, optim, info->max_batch_samples, info->max_batch_rows,
                                 transposed_pieces_most(info->max_batch_nnz)));
     ops->results(&w->model, &w->at);
     w->result_bytes =
@@ -73,13 +73,16 @@ static void measure(struct drps_device_worker *w, const struct drps_device_ops *
 }
 
 void drps_device_worker_needs(const struct drps_device_ops *ops, const struct drps_model *model,
-                              const struct drps_plan_info *info,
+                              const struct drps_optim *optim, const struct drps_plan_info *info,
                               struct drps_device_worker_needs *out)
 {
     struct drps_device_worker w = {0};
+    struct drps_device_optim o;
     *out = (struct drps_device_worker_needs){0};
-    if (device_model_of(model, w.layers, &w.model, NULL) < 0) return;
-    measure(&w, ops, info);
+    if (device_model_of(model, w.layers, &w.model, NULL) < 0 ||
+        device_optim_of(optim, &o, NULL) < 0)
+        return;
+    measure(&w, ops, &o, info);
     out->host_bytes =
         SLOTS * (w.batch_bytes + w.frames_bytes + w.result_bytes) + w.steps * sizeof(struct kept);
     out->device_bytes = SLOTS * (w.batch_bytes + w.frames_bytes + w.room_bytes);
@@ -119,10 +122,12 @@ int drps_device_worker_open(const struct drps_device_worker_parts *parts,
     *w_out = NULL;
     struct drps_device_worker *w = calloc(1, sizeof(*w));
     if (!w) return drps_err_set(err, -ENOMEM, "no memory for the worker of the device");
+    struct drps_device_optim optim;
     w->use = *parts->use;
     w->server = parts->server;
     int rc = device_model_of(&parts->server->model, w->layers, &w->model, err);
-    if (rc == 0) measure(w, w->use.ops, parts->info);
+    if (rc == 0) rc = device_optim_of(&parts->server->optim, &optim, err);
+    if (rc == 0) measure(w, w->use.ops, &optim, parts->info);
     for (unsigned k = 0; k < SLOTS && rc == 0; k++)
         rc = open_slot(w, &w->slots[k], err);
     if (rc == 0) rc = open_kept(w, parts->keep_bytes, parts->keep_host_bytes, err);

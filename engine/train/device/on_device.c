@@ -70,7 +70,7 @@ static int split_memory(const struct drps_plan *plan, const struct drps_train_op
     const uint64_t least_rows = two_steps < info->rows ? two_steps : info->rows;
     struct drps_device_worker_needs needs;
     uint64_t rows_bytes;
-    drps_device_worker_needs(on->use.ops, &server->model, info, &needs);
+    drps_device_worker_needs(on->use.ops, &server->model, &server->optim, info, &needs);
     on->host_bytes = needs.host_bytes;
     on->keep_host_most = o->epochs < 2 || o->no_keep ? 0 : needs.keep_most_bytes;
     if (__builtin_mul_overflow(info->rows, row_bytes, &rows_bytes) || rows_bytes > INT64_MAX)
