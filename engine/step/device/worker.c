@@ -18,7 +18,7 @@ enum { EVENT_UPLOADED = DRPS_DEVICE_EVENTS_WORKER, EVENT_DONE = EVENT_UPLOADED +
 
 struct slot {
     char *pinned;  /* own: the batch, then its frames */
-    char *device;  /* own: the same, and then the room of the step */
+    char *device;  /* own: the same */
     char *results; /* own, pinned: the loss, and the scores */
 };
 
@@ -43,8 +43,11 @@ struct drps_device_worker {
     struct drps_device_model model;
     struct drps_device_layer layers[DRPS_LAYERS_MOST]; /* of a net, which the model points to */
     struct drps_device_results at;
-    uint64_t batch_bytes, frames_bytes, room_bytes, result_bytes; /* of a slot */
+    uint64_t batch_bytes, frames_bytes, result_bytes; /* of a slot */
     struct slot slots[SLOTS];
+    uint64_t room_bytes;
+    void *room; /* own, of the device: of one step after the other, whose results the same queue
+                   fetches */
     uint64_t given, taken; /* batches, whose losses were taken */
     struct kept *kept;     /* own: [steps] of an epoch; NULL: none are kept */
     uint64_t steps;
@@ -85,7 +88,7 @@ void drps_device_worker_needs(const struct drps_device_ops *ops, const struct dr
     measure(&w, ops, &o, info);
     out->host_bytes =
         SLOTS * (w.batch_bytes + w.frames_bytes + w.result_bytes) + w.steps * sizeof(struct kept);
-    out->device_bytes = SLOTS * (w.batch_bytes + w.frames_bytes + w.room_bytes);
+    out->device_bytes = SLOTS * (w.batch_bytes + w.frames_bytes) + w.room_bytes;
     out->keep_most_bytes = w.steps * w.batch_bytes;
 }
 
@@ -96,7 +99,7 @@ static int open_slot(struct drps_device_worker *w, struct slot *slot, struct drp
     void *pinned = NULL, *device = NULL, *results = NULL;
     int rc = DRPS_DEVICE_CALL(use, err, pin, (size_t)moved, &pinned);
     if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, pin, (size_t)w->result_bytes, &results);
-    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, alloc, (size_t)(moved + w->room_bytes), &device);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, alloc, (size_t)moved, &device);
     *slot = (struct slot){pinned, device, results};
     return rc;
 }
@@ -130,6 +133,7 @@ int drps_device_worker_open(const struct drps_device_worker_parts *parts,
     if (rc == 0) measure(w, w->use.ops, &optim, parts->info);
     for (unsigned k = 0; k < SLOTS && rc == 0; k++)
         rc = open_slot(w, &w->slots[k], err);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, alloc, (size_t)w->room_bytes, &w->room);
     if (rc == 0) rc = open_kept(w, parts->keep_bytes, parts->keep_host_bytes, err);
     if (rc < 0)
         drps_device_worker_close(w);
@@ -149,6 +153,7 @@ void drps_device_worker_close(struct drps_device_worker *w)
         ops->unpin(w->use.dev, w->slots[k].results);
         ops->release(w->use.dev, w->slots[k].device);
     }
+    ops->release(w->use.dev, w->room);
     ops->release(w->use.dev, w->device.memory);
     ops->unpin(w->use.dev, w->host.memory);
     free(w->kept);
@@ -233,7 +238,7 @@ static int prepare(struct drps_device_worker *w, uint64_t step, const struct drp
         .rows = {.base = w->server->rows.base, .stride = w->server->rows.stride},
         .model = w->model,
         .share = share_of(&w->server->model, b),
-        .room = slot->device + w->batch_bytes + w->frames_bytes};
+        .room = w->room};
     int rc = device_optim_of(&w->server->optim, &out->optim, err);
     if (rc == 0) rc = upload_batch(w, step, b, trains, slot, &out->batch, err);
     if (rc == 0) rc = upload_frames(w, slot, &out->frames, err);
