@@ -1,336 +1,34 @@
 /*
- * A net on the device, but for its rows of features. Most kernels have a thread for each float of a
- * layer, which alone adds to it; a layer that is several inputs of another one gets what each says
- * by a kernel of its own.
+ * A net on the device: layer by layer forwards, and backwards, then the steps of its rows and of
+ * its own parameters.
  */
 #include "device/cuda/net.h"
 
 #include "device/cuda/products.h"
+#include "device/cuda/random.h"
 
-/* One layer, or one input of one, as a kernel gets it. */
-struct work {
-    struct drps_device_batch b;
-    struct drps_device_rows rows;
-    const uint32_t *frames;
-    uint32_t n; /* samples */
-    enum drps_device_layer_kind kind;
-    uint32_t parts, each, width;
-    uint32_t index;       /* of the layer, of whose stream dropout's numbers are */
-    const float *params;  /* the layer's */
-    const float *net;     /* the net's */
-    const uint64_t *seed; /* NULL: nothing is left out */
-    float probability;
-    float *out, *slope, *dots;
-    const float *a, *b_out; /* its inputs' floats */
-    float *of_a, *of_b;     /* derivatives by them */
-    uint32_t a_width, at;   /* of one input: its width, and where it begins in a join */
-    uint32_t a_parts, a_each;
+struct scores {
+    const float *out, *intercepts; /* out [n] of the last layer */
+    float *scores;
+    uint64_t n;
     uint32_t outputs;
-    /* dots: all inputs. */
-    uint32_t inputs, input_parts[DRPS_DEVICE_LAYER_INPUTS], input;
-    const float *inputs_out[DRPS_DEVICE_LAYER_INPUTS];
 };
 
-struct layer_args {
-    struct work w;
+static __global__ void put_scores(struct scores a)
+{
+    const uint64_t i = net_thread();
+    if (i < a.n) a.scores[i] = a.intercepts[i % a.outputs] + a.out[i];
+}
+
+struct zeros {
+    float *to;
+    uint64_t n;
 };
 
-static __device__ uint64_t thread_at()
+static __global__ void put_zeros(struct zeros a)
 {
-    return (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-}
-
-static __device__ const float *row_of(const struct work *w, uint32_t j)
-{
-    const uint32_t frame = w->frames[local_of(&w->b, j)];
-    return (const float *)(const void *)((const char *)w->rows.base + frame * w->rows.stride);
-}
-
-/* ---- Random numbers: those of base/drps_rng.h ---- */
-
-static __device__ uint64_t mix64(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-static __device__ uint64_t rng_at(uint64_t seed, uint64_t i)
-{
-    return mix64(mix64(seed) ^ (i * 0xd1342543de82ef95u + 1));
-}
-
-static __device__ float unit_float(uint64_t bits)
-{
-    return (float)(bits >> 40) * 5.9604644775390625e-8f; /* 2^-24 */
-}
-
-/* ---- Layers of entries ---- */
-
-/* Float k of sample s, of what entries say. */
-static __device__ float of_entries(const struct work *w, uint32_t s, uint32_t k)
-{
-    const struct drps_device_batch *b = &w->b;
-    const uint32_t end = start_of(b, s + 1), part = k / w->each, f = k % w->each;
-    float sum = w->kind == DRPS_DEVICE_BAG ? w->params[k] : 0.0f;
-    if (b->numbers && (w->kind == DRPS_DEVICE_NUMBERS || w->kind == DRPS_DEVICE_IMAGE)) {
-        const uint32_t place = w->kind == DRPS_DEVICE_IMAGE ? f * w->parts + part : k;
-        return place < b->each ? b->numbers[(uint64_t)s * b->each + place] : 0.0f;
-    }
-    for (uint32_t j = start_of(b, s); j < end; j++) {
-        const uint32_t field = b->fields ? b->fields[j] : 0;
-        const float x = value_of(b, j);
-        switch (w->kind) {
-        case DRPS_DEVICE_EMBEDDING:
-            if (field == part) sum += x * row_of(w, j)[1 + f];
-            break;
-        case DRPS_DEVICE_BAG:
-            sum += x * row_of(w, j)[1 + k];
-            break;
-        case DRPS_DEVICE_WEIGHTS:
-            sum += x * row_of(w, j)[0];
-            break;
-        case DRPS_DEVICE_NUMBERS:
-            if (field == k) sum += x;
-            break;
-        default: /* image: field c * parts + pixel is float [pixel][c] */
-            if (field < w->width && field / w->parts == f && field % w->parts == part) sum += x;
-            break;
-        }
-    }
-    return sum;
-}
-
-static __global__ void entries(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i < (uint64_t)w->n * w->width)
-        w->out[i] = of_entries(w, (uint32_t)(i / w->width), (uint32_t)(i % w->width));
-}
-
-/* ---- Layers of single floats, and what goes before a product ---- */
-
-static __device__ float mask_at(const struct work *w, uint64_t i)
-{
-    const uint64_t seed = rng_at(*w->seed, w->index);
-    return unit_float(rng_at(seed, i)) < w->probability ? 0.0f : 1 / (1 - w->probability);
-}
-
-static __global__ void floats(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i >= (uint64_t)w->n * w->width) return;
-    const float a = w->kind == DRPS_DEVICE_FULL ? 0.0f : w->a[i];
-    switch (w->kind) {
-    case DRPS_DEVICE_FULL: /* b, to which the product is added */
-        w->out[i] = w->params[(uint64_t)w->width * w->a_width + i % w->width];
-        break;
-    case DRPS_DEVICE_RELU:
-        w->out[i] = a < 0 ? 0 : a;
-        break;
-    case DRPS_DEVICE_SIGMOID:
-        w->out[i] = 1 / (1 + expf(-a));
-        break;
-    case DRPS_DEVICE_TANH:
-        w->out[i] = tanhf(a);
-        break;
-    default:
-        w->out[i] = w->seed ? a * mask_at(w, i) : a;
-        break;
-    }
-}
-
-static __global__ void floats_back(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i >= (uint64_t)w->n * w->width) return;
-    const float out = w->out[i], slope = w->slope[i];
-    switch (w->kind) {
-    case DRPS_DEVICE_RELU:
-        w->of_a[i] += out > 0 ? slope : 0;
-        break;
-    case DRPS_DEVICE_SIGMOID:
-        w->of_a[i] += slope * (out * (1 - out));
-        break;
-    case DRPS_DEVICE_TANH:
-        w->of_a[i] += slope * (1 - out * out);
-        break;
-    default:
-        w->of_a[i] += w->seed ? slope * mask_at(w, i) : slope;
-        break;
-    }
-}
-
-/* ---- Layers of parts ---- */
-
-/* A warp a sample: each part meets the sum of those before it. */
-static __global__ void fm(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint32_t s = blockIdx.x * WARPS + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const int is_sample = s < w->n;
-    float met = 0;
-    for (uint32_t k = lane; is_sample && k < w->a_each; k += WARP) {
-        const float *a = w->a + (uint64_t)s * w->a_width + k;
-        float sum = 0;
-        for (uint32_t i = 0; i < w->a_parts; i++, a += w->a_each) {
-            met += *a * sum;
-            sum += *a;
-        }
-    }
-    for (int d = WARP / 2; d; d /= 2)
-        met += __shfl_xor_sync(ALL_LANES, met, d);
-    if (is_sample && !lane) w->out[s] = met;
-}
-
-static __global__ void fm_back(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i >= (uint64_t)w->n * w->a_each) return;
-    const uint64_t s = i / w->a_each, at = s * w->a_width + i % w->a_each;
-    float sum = 0;
-    for (uint32_t p = 0; p < w->a_parts; p++)
-        sum += w->a[at + (uint64_t)p * w->a_each];
-    for (uint32_t p = 0; p < w->a_parts; p++) {
-        const uint64_t k = at + (uint64_t)p * w->a_each;
-        w->of_a[k] += w->slope[s] * (sum - w->a[k]);
-    }
-}
-
-/* Part number i of all inputs, of sample s. */
-static __device__ const float *part_of(const struct work *w, uint64_t s, uint32_t i)
-{
-    uint32_t k = 0;
-    while (i >= w->input_parts[k])
-        i -= w->input_parts[k++];
-    return w->inputs_out[k] + (s * w->input_parts[k] + i) * w->each;
-}
-
-/* Pairs (i, j), i < j < n, in their order: number of the first one of i. */
-static __device__ uint32_t first_pair(uint32_t n, uint32_t i)
-{
-    return i * n - i * (i + 1) / 2;
-}
-
-static __global__ void dots(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t t = thread_at();
-    if (t >= (uint64_t)w->n * w->width) return;
-    const uint64_t s = t / w->width;
-    const uint32_t pair = (uint32_t)(t % w->width);
-    uint32_t i = 0;
-    while (first_pair(w->parts, i + 1) <= pair)
-        i++;
-    const float *a = part_of(w, s, i), *b = part_of(w, s, i + 1 + pair - first_pair(w->parts, i));
-    float dot = 0;
-    for (uint32_t k = 0; k < w->each; k++)
-        dot += a[k] * b[k];
-    w->out[t] = dot;
-}
-
-/* Derivatives by the parts of one input, the first of which is number `at` of all. */
-static __global__ void dots_back(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t t = thread_at();
-    if (t >= (uint64_t)w->n * w->a_width) return;
-    const uint64_t s = t / w->a_width;
-    const uint32_t i = w->at + (uint32_t)(t % w->a_width) / w->each, k = (uint32_t)(t % w->each);
-    const float *slope = w->slope + s * w->width;
-    float sum = 0;
-    for (uint32_t j = 0; j < w->parts; j++) {
-        if (j == i) continue;
-        const uint32_t low = i < j ? i : j, high = i < j ? j : i;
-        sum += slope[first_pair(w->parts, low) + high - low - 1] * part_of(w, s, j)[k];
-    }
-    w->of_a[t] += sum;
-}
-
-/* A warp a sample: a (w . b) + v + b. */
-static __global__ void cross(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint32_t s = blockIdx.x * WARPS + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const uint32_t width = s < w->n ? w->width : 0;
-    const uint64_t at = (uint64_t)s * w->width;
-    float dot = 0;
-    for (uint32_t k = lane; k < width; k += WARP)
-        dot += w->params[k] * w->b_out[at + k];
-    for (int d = WARP / 2; d; d /= 2)
-        dot += __shfl_xor_sync(ALL_LANES, dot, d);
-    for (uint32_t k = lane; k < width; k += WARP)
-        w->out[at + k] = w->a[at + k] * dot + w->params[w->width + k] + w->b_out[at + k];
-}
-
-/* Derivatives by the first input, and dots with it. */
-static __global__ void cross_back_a(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint32_t s = blockIdx.x * WARPS + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    const uint32_t width = s < w->n ? w->width : 0;
-    const uint64_t at = (uint64_t)s * w->width;
-    float of_b = 0, of_a = 0;
-    for (uint32_t k = lane; k < width; k += WARP) {
-        of_a += w->params[k] * w->b_out[at + k];
-        of_b += w->slope[at + k] * w->a[at + k];
-    }
-    for (int d = WARP / 2; d; d /= 2) {
-        of_a += __shfl_xor_sync(ALL_LANES, of_a, d);
-        of_b += __shfl_xor_sync(ALL_LANES, of_b, d);
-    }
-    for (uint32_t k = lane; k < width; k += WARP)
-        w->of_a[at + k] += of_a * w->slope[at + k];
-    if (width && !lane) w->dots[s] = of_b;
-}
-
-static __global__ void cross_back_b(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i >= (uint64_t)w->n * w->width) return;
-    w->of_b[i] += w->dots[i / w->width] * w->params[i % w->width] + w->slope[i];
-}
-
-/* ---- Layers of layers: one input ---- */
-
-/* Puts, or adds, an input where it is in this layer. */
-static __global__ void put_input(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i >= (uint64_t)w->n * w->a_width) return;
-    float *to = w->out + i / w->a_width * w->width + w->at + i % w->a_width;
-    *to = w->kind == DRPS_DEVICE_SUM && w->input ? *to + w->a[i] : w->a[i];
-}
-
-static __global__ void put_input_back(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i < (uint64_t)w->n * w->a_width)
-        w->of_a[i] += w->slope[i / w->a_width * w->width + w->at + i % w->a_width];
-}
-
-/* ---- The whole net ---- */
-
-static __global__ void put_scores(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i < (uint64_t)w->n * w->outputs) w->out[i] = w->net[i % w->outputs] + w->a[i];
-}
-
-static __global__ void put_zeros(struct layer_args args)
-{
-    const struct work *w = &args.w;
-    const uint64_t i = thread_at();
-    if (i < (uint64_t)w->n * w->width) w->out[i] = 0;
+    const uint64_t i = net_thread();
+    if (i < a.n) a.to[i] = 0;
 }
 
 /* What dropout leaves out follows from the net's parameters, which differ from step to step: whole
@@ -366,226 +64,18 @@ struct own_step {
 
 static __global__ void step_own(struct own_step a)
 {
-    const uint64_t i = thread_at();
+    const uint64_t i = net_thread();
     const uint32_t dim = a.s.is.model.dim;
-    if (i < a.n)
-        step_float(&a.s, (uint32_t)(i / dim), (uint32_t)(i % dim), a.grads[i], 0, 1);
+    if (i < a.n) step_float(&a.s, (uint32_t)(i / dim), (uint32_t)(i % dim), a.grads[i], 0, 1);
 }
 
-/* ---- On the host: layer by layer ---- */
+/* ---- On the host ---- */
 
-struct net {
-    struct drps_device *dev;
-    const struct step *step;
-    const struct drps_device_layer *layers;
-    char *why;
-};
-
-static uint32_t width_of(const struct drps_device_layer *y)
+int net_zeros(const struct net *net, uint64_t n, float *to)
 {
-    return y->parts * y->each;
-}
-
-static float *out_of(const struct net *net, uint32_t i)
-{
-    return net->step->net.outs + (uint64_t)net->layers[i].at * net->step->is.batch.samples;
-}
-
-static float *slope_of(const struct net *net, uint32_t i)
-{
-    return net->step->net.slopes + (uint64_t)net->layers[i].at * net->step->is.batch.samples;
-}
-
-static int has_data(const struct drps_device_layer *y)
-{
-    return y->kind == DRPS_DEVICE_NUMBERS || y->kind == DRPS_DEVICE_IMAGE;
-}
-
-static struct layer_args args_of(const struct net *net, uint32_t i)
-{
-    const struct step *s = net->step;
-    const struct drps_device_layer *y = &net->layers[i];
-    struct layer_args args = {};
-    struct work *w = &args.w;
-    w->b = s->is.batch;
-    w->rows = s->is.rows;
-    w->frames = s->is.frames;
-    w->n = s->is.batch.samples;
-    w->kind = y->kind;
-    w->parts = y->parts;
-    w->each = y->each;
-    w->width = width_of(y);
-    w->index = i;
-    w->net = s->net.params;
-    w->params = s->net.params + y->first;
-    w->seed = s->trains ? s->net.seed : NULL;
-    w->probability = y->probability;
-    w->out = out_of(net, i);
-    w->slope = slope_of(net, i);
-    w->dots = s->net.dots;
-    w->outputs = s->is.model.outputs;
-    return args;
-}
-
-/* The same with input k of the layer. */
-static struct layer_args with_input(const struct net *net, uint32_t i, uint32_t k)
-{
-    const struct drps_device_layer *y = &net->layers[i], *in = &net->layers[y->input[k]];
-    struct layer_args args = args_of(net, i);
-    struct work *w = &args.w;
-    w->input = k;
-    w->a = out_of(net, y->input[k]);
-    w->of_a = slope_of(net, y->input[k]);
-    w->a_width = width_of(in);
-    w->a_parts = in->parts;
-    w->a_each = in->each;
-    for (uint32_t l = 0; l < k; l++)
-        w->at += y->kind == DRPS_DEVICE_JOIN   ? width_of(&net->layers[y->input[l]])
-                 : y->kind == DRPS_DEVICE_DOTS ? net->layers[y->input[l]].parts
-                                               : 0;
-    return args;
-}
-
-/* All inputs of dots: `parts` become those of them all. */
-static void take_inputs(const struct net *net, uint32_t i, struct work *w)
-{
-    const struct drps_device_layer *y = &net->layers[i];
-    w->parts = 0;
-    w->each = net->layers[y->input[0]].each;
-    w->inputs = y->inputs_n;
-    for (uint32_t k = 0; k < y->inputs_n; k++) {
-        w->input_parts[k] = net->layers[y->input[k]].parts;
-        w->inputs_out[k] = out_of(net, y->input[k]);
-        w->parts += w->input_parts[k];
-    }
-}
-
-static int launch(const struct net *net, void (*kernel)(struct layer_args),
-                  const struct layer_args *args, uint64_t threads)
-{
-    return device_launch(net->dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, kernel, *args,
-                         device_blocks(threads, THREADS), THREADS, net->why);
-}
-
-static int forward_layer(const struct net *net, uint32_t i)
-{
-    const struct drps_device_layer *y = &net->layers[i];
-    struct layer_args args = y->inputs_n ? with_input(net, i, 0) : args_of(net, i);
-    const uint64_t n = args.w.n, all = n * args.w.width;
-    int rc = 0;
-    switch (y->kind) {
-    case DRPS_DEVICE_EMBEDDING:
-    case DRPS_DEVICE_BAG:
-    case DRPS_DEVICE_WEIGHTS:
-    case DRPS_DEVICE_NUMBERS:
-    case DRPS_DEVICE_IMAGE:
-        return launch(net, entries, &args, all);
-    case DRPS_DEVICE_FULL:
-        rc = launch(net, floats, &args, all);
-        return rc < 0 ? rc
-                      : product(net->dev, n, args.w.a_width, args.w.width, args.w.a, args.w.params,
-                                args.w.out, net->why);
-    case DRPS_DEVICE_RELU:
-    case DRPS_DEVICE_SIGMOID:
-    case DRPS_DEVICE_TANH:
-    case DRPS_DEVICE_DROPOUT:
-        return launch(net, floats, &args, all);
-    case DRPS_DEVICE_PAIRS:
-        return launch(net, fm, &args, n * WARP);
-    case DRPS_DEVICE_DOTS:
-        take_inputs(net, i, &args.w);
-        return launch(net, dots, &args, all);
-    case DRPS_DEVICE_CROSS:
-        args.w.b_out = out_of(net, y->input[1]);
-        return launch(net, cross, &args, n * WARP);
-    case DRPS_DEVICE_SUM:
-    case DRPS_DEVICE_JOIN:
-        for (uint32_t k = 0; k < y->inputs_n && rc == 0; k++) {
-            args = with_input(net, i, k);
-            rc = launch(net, put_input, &args, n * args.w.a_width);
-        }
-        return rc;
-    }
-    return rc;
-}
-
-static int backward_full(const struct net *net, uint32_t i)
-{
-    const struct drps_device_layer *y = &net->layers[i];
-    const struct layer_args args = with_input(net, i, 0);
-    const struct work *w = &args.w;
-    float *grads = net->step->net.grads + y->first;
-    int rc = product_weights(net->dev, w->n, w->a_width, w->width, w->slope, w->a, grads, net->why);
-    if (rc == 0)
-        rc = net_sum_samples(net->dev, w->n, w->width, w->slope, NULL,
-                             grads + (uint64_t)w->width * w->a_width, net->why);
-    if (rc < 0 || has_data(&net->layers[y->input[0]])) return rc;
-    return product_back(net->dev, w->n, w->a_width, w->width, w->slope, w->params, w->of_a,
-                        net->why);
-}
-
-static int backward_cross(const struct net *net, uint32_t i)
-{
-    const struct drps_device_layer *y = &net->layers[i];
-    struct layer_args args = with_input(net, i, 0);
-    const uint64_t n = args.w.n;
-    float *grads = net->step->net.grads + y->first;
-    args.w.b_out = out_of(net, y->input[1]);
-    args.w.of_b = slope_of(net, y->input[1]);
-    int rc = launch(net, cross_back_a, &args, n * WARP);
-    if (rc == 0) rc = launch(net, cross_back_b, &args, n * args.w.width);
-    if (rc == 0)
-        rc = net_sum_samples(net->dev, args.w.n, args.w.width, args.w.b_out, args.w.dots, grads,
-                             net->why);
-    if (rc == 0)
-        rc = net_sum_samples(net->dev, args.w.n, args.w.width, args.w.slope, NULL,
-                             grads + args.w.width, net->why);
-    return rc;
-}
-
-static int backward_inputs(const struct net *net, uint32_t i, void (*kernel)(struct layer_args))
-{
-    const struct drps_device_layer *y = &net->layers[i];
-    int rc = 0;
-    for (uint32_t k = 0; k < y->inputs_n && rc == 0; k++) {
-        struct layer_args args = with_input(net, i, k);
-        if (y->kind == DRPS_DEVICE_DOTS) take_inputs(net, i, &args.w);
-        rc = launch(net, kernel, &args, (uint64_t)args.w.n * args.w.a_width);
-    }
-    return rc;
-}
-
-static int backward_layer(const struct net *net, uint32_t i)
-{
-    const struct drps_device_layer *y = &net->layers[i];
-    const struct layer_args args = y->inputs_n ? with_input(net, i, 0) : args_of(net, i);
-    switch (y->kind) {
-    case DRPS_DEVICE_BAG: /* its b; its rows come last */
-        return net_sum_samples(net->dev, args.w.n, args.w.width, args.w.slope, NULL,
-                               net->step->net.grads + y->first, net->why);
-    case DRPS_DEVICE_EMBEDDING:
-    case DRPS_DEVICE_WEIGHTS:
-    case DRPS_DEVICE_NUMBERS:
-    case DRPS_DEVICE_IMAGE:
-        return 0;
-    case DRPS_DEVICE_FULL:
-        return backward_full(net, i);
-    case DRPS_DEVICE_RELU:
-    case DRPS_DEVICE_SIGMOID:
-    case DRPS_DEVICE_TANH:
-    case DRPS_DEVICE_DROPOUT:
-        return launch(net, floats_back, &args, (uint64_t)args.w.n * args.w.width);
-    case DRPS_DEVICE_PAIRS:
-        return launch(net, fm_back, &args, (uint64_t)args.w.n * args.w.a_each);
-    case DRPS_DEVICE_DOTS:
-        return backward_inputs(net, i, dots_back);
-    case DRPS_DEVICE_CROSS:
-        return backward_cross(net, i);
-    case DRPS_DEVICE_SUM:
-    case DRPS_DEVICE_JOIN:
-        return backward_inputs(net, i, put_input_back);
-    }
-    return 0;
+    const struct zeros a = {to, n};
+    return device_launch(net->dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, put_zeros, a,
+                         device_blocks(n, THREADS), THREADS, net->why);
 }
 
 size_t net_room(struct net_room *room, const struct drps_device_model *model, void *base,
@@ -609,26 +99,32 @@ static int has_dropout(const struct net *net)
     return 0;
 }
 
-int net_forward(struct drps_device *dev, const struct step *step,
-                const struct drps_device_layer *layers, char *why)
+static int put_all_scores(const struct net *net)
 {
-    const struct net net = {dev, step, layers, why};
-    const struct drps_device_model *m = &step->is.model;
-    const struct seeding seeding = {step->net.params, m->floats, m->seed, step->net.seed};
-    int rc = products_open(dev, why);
+    const struct step *s = net->step;
+    const struct drps_device_model *m = &s->is.model;
+    const uint64_t n = (uint64_t)s->is.batch.samples * m->outputs;
+    const struct scores a = {net_out(net, m->n_layers - 1), s->net.params, s->scores, n,
+                             m->outputs};
+    return device_launch(net->dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, put_scores, a,
+                         device_blocks(n, THREADS), THREADS, net->why);
+}
+
+int net_forward(const struct net *net)
+{
+    const struct step *s = net->step;
+    const struct drps_device_model *m = &s->is.model;
+    const struct seeding seeding = {s->net.params, m->floats, m->seed, s->net.seed};
+    int rc = products_open(net->dev, net->why);
     if (rc == 0)
-        rc = device_gather(dev, DRPS_DEVICE_COMPUTE, &step->is.rows, step->is.frames, m->common,
-                           m->dim * sizeof(float), step->net.params, why);
-    if (rc == 0 && step->trains && has_dropout(&net))
-        rc = device_launch(dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, make_seed, seeding, 1,
-                           THREADS, why);
+        rc = device_gather(net->dev, DRPS_DEVICE_COMPUTE, &s->is.rows, s->is.frames, m->common,
+                           m->dim * sizeof(float), s->net.params, net->why);
+    if (rc == 0 && s->trains && has_dropout(net))
+        rc = device_launch(net->dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, make_seed, seeding, 1,
+                           THREADS, net->why);
     for (uint32_t i = 0; i < m->n_layers && rc == 0; i++)
-        rc = forward_layer(&net, i);
-    if (rc < 0) return rc;
-    struct layer_args args = args_of(&net, m->n_layers - 1);
-    args.w.a = args.w.out;
-    args.w.out = step->scores;
-    return launch(&net, put_scores, &args, (uint64_t)args.w.n * m->outputs);
+        rc = net_layer(net, i);
+    return rc < 0 ? rc : put_all_scores(net);
 }
 
 static int step_rows(const struct net *net)
@@ -643,30 +139,31 @@ static int step_rows(const struct net *net)
         rows.layers[rows.n].kind = y->kind;
         rows.layers[rows.n].parts = y->parts;
         rows.layers[rows.n].each = y->each;
-        rows.layers[rows.n++].slopes = slope_of(net, i);
+        rows.layers[rows.n++].slopes = net_slope(net, i);
     }
     return net_step_rows(net->dev, &rows, net->why);
 }
 
-int net_backward(struct drps_device *dev, const struct step *step,
-                 const struct drps_device_layer *layers, char *why)
+static int step_params(const struct net *net)
 {
-    const struct net net = {dev, step, layers, why};
-    const struct drps_device_model *m = &step->is.model;
-    struct layer_args zeros = args_of(&net, m->n_layers - 1);
-    float *last = slope_of(&net, m->n_layers - 1);
-    zeros.w.out = step->net.slopes;
-    zeros.w.width = m->width;
-    int rc = launch(&net, put_zeros, &zeros, (uint64_t)zeros.w.n * m->width);
-    if (rc == 0) rc = net_losses(dev, step, last, why);
+    const uint64_t n = net->step->is.model.floats;
+    const struct own_step own = {*net->step, net->step->net.grads, n};
+    return device_launch(net->dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, step_own, own,
+                         device_blocks(n, THREADS), THREADS, net->why);
+}
+
+int net_backward(const struct net *net)
+{
+    const struct step *s = net->step;
+    const struct drps_device_model *m = &s->is.model;
+    float *last = net_slope(net, m->n_layers - 1);
+    int rc = net_zeros(net, (uint64_t)s->is.batch.samples * m->width, s->net.slopes);
+    if (rc == 0) rc = net_losses(net->dev, s, last, net->why);
     if (rc == 0)
-        rc = net_sum_samples(dev, step->is.batch.samples, m->outputs, last, NULL, step->net.grads,
-                             why);
+        rc = net_sum_samples(net->dev, s->is.batch.samples, m->outputs, last, NULL, s->net.grads,
+                             net->why);
     for (uint32_t i = m->n_layers; i-- > 0 && rc == 0;)
-        rc = backward_layer(&net, i);
-    if (rc == 0) rc = step_rows(&net);
-    if (rc < 0) return rc;
-    const struct own_step own = {*step, step->net.grads, m->floats};
-    return device_launch(dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, step_own, own,
-                         device_blocks(m->floats, THREADS), THREADS, why);
+        rc = net_layer_back(net, i);
+    if (rc == 0) rc = step_rows(net);
+    return rc < 0 ? rc : step_params(net);
 }

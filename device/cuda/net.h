@@ -26,11 +26,48 @@ struct net_rows {
 size_t net_room(struct net_room *room, const struct drps_device_model *model, void *base,
                 size_t samples);
 
-/* The passes of a step whose room is laid out; `layers` is the host's. */
-int net_forward(struct drps_device *dev, const struct step *step,
-                const struct drps_device_layer *layers, char *why);
-int net_backward(struct drps_device *dev, const struct step *step,
-                 const struct drps_device_layer *layers, char *why);
+/* A net under way, on the host. */
+struct net {
+    struct drps_device *dev;
+    const struct step *step;                /* whose room is laid out */
+    const struct drps_device_layer *layers; /* the host's */
+    char *why;
+};
+
+/* net.cu: the passes. */
+int net_forward(const struct net *net);
+int net_backward(const struct net *net);
+int net_zeros(const struct net *net, uint64_t n, float *to); /* to [n] */
+
+/* net_layers.cu: layer i, and what it says of its inputs and its parameters. */
+int net_layer(const struct net *net, uint32_t i);
+int net_layer_back(const struct net *net, uint32_t i);
+
+static inline uint32_t net_width(const struct drps_device_layer *y)
+{
+    return y->parts * y->each;
+}
+
+static inline float *net_out(const struct net *net, uint32_t i)
+{
+    return net->step->net.outs + (uint64_t)net->layers[i].at * net->step->is.batch.samples;
+}
+
+static inline float *net_slope(const struct net *net, uint32_t i)
+{
+    return net->step->net.slopes + (uint64_t)net->layers[i].at * net->step->is.batch.samples;
+}
+
+/* 1: nobody asks for the derivatives by its floats, which are numbers of the data. */
+static inline int net_has_data(const struct drps_device_layer *y)
+{
+    return y->kind == DRPS_DEVICE_NUMBERS || y->kind == DRPS_DEVICE_IMAGE;
+}
+
+static __device__ inline uint64_t net_thread()
+{
+    return (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+}
 
 /* net_rows.cu: rows of features, from the slopes of layers. */
 int net_step_rows(struct drps_device *dev, const struct net_rows *rows, char *why);

@@ -88,13 +88,14 @@ static struct step prepare(const struct drps_device_step *is, int trains)
 int device_train(struct drps_device *dev, const struct drps_device_step *is, char *why)
 {
     const struct step step = prepare(is, 1);
+    const struct net net = {dev, &step, is->model.layers, why};
     int rc = step_count(dev, &step, why);
     if (rc == 0 && step.params)
         rc = device_gather(dev, DRPS_DEVICE_COMPUTE, &is->rows, is->frames, is->batch.rows,
                            is->model.dim * sizeof(float), step.params, why);
     if (is->model.predictor == DRPS_DEVICE_NET) {
-        if (rc == 0) rc = net_forward(dev, &step, is->model.layers, why);
-        if (rc == 0) rc = net_backward(dev, &step, is->model.layers, why);
+        if (rc == 0) rc = net_forward(&net);
+        if (rc == 0) rc = net_backward(&net);
     } else {
         if (rc == 0) rc = step_forward(dev, &step, why);
         if (rc == 0) rc = step_backward(dev, &step, why);
@@ -105,7 +106,7 @@ int device_train(struct drps_device *dev, const struct drps_device_step *is, cha
 int device_predict(struct drps_device *dev, const struct drps_device_step *is, char *why)
 {
     const struct step step = prepare(is, 0);
-    if (is->model.predictor == DRPS_DEVICE_NET)
-        return net_forward(dev, &step, is->model.layers, why);
-    return step_forward(dev, &step, why);
+    const struct net net = {dev, &step, is->model.layers, why};
+    return is->model.predictor == DRPS_DEVICE_NET ? net_forward(&net)
+                                                  : step_forward(dev, &step, why);
 }
