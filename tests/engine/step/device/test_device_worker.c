@@ -18,6 +18,7 @@
 #include "engine/model/drps_optim.h"
 #include "engine/step/device/drps_device_worker.h"
 #include "engine/step/device/transpose.h"
+#include "support/device_run.h"
 #include "support/on_device.h"
 
 enum { SAMPLES = 700, ROWS = 300, ENTRIES = 12, BATCHES = 4, MODEL_ROWS = 400 };
@@ -110,20 +111,7 @@ static void make_batch(const struct form *f, struct batch *out)
     out->b.local16 = f->wide ? NULL : out->local16;
 }
 
-/* ---- A run: rows on the device, and the same by the twins ---- */
-
-struct run {
-    struct drps_server server;
-    struct drps_device_worker *worker;
-    void *rows; /* of the device */
-    char *pinned, *plain;
-    size_t bytes;
-};
-
-static void must(int rc)
-{
-    if (rc < 0) fail_msg("%s", use.why);
-}
+/* ---- The run ---- */
 
 static void settle(const struct form *f, struct drps_server *server)
 {
@@ -146,139 +134,23 @@ static void settle(const struct form *f, struct drps_server *server)
     drps_server_init(server, &model, &optim);
 }
 
-static void open_run(const struct form *f, struct run *run)
+static void check_form(const struct form *f)
 {
-    struct drps_err err = DRPS_ERR_INIT;
     const struct drps_plan_info info = {.max_batch_samples = SAMPLES,
                                         .max_batch_rows = ROWS,
                                         .max_batch_nnz = SAMPLES * ENTRIES,
                                         .batches = BATCHES,
                                         .eval_batches = 1};
-    void *pinned;
-    memset(run, 0, sizeof(*run));
-    settle(f, &run->server);
-    run->bytes = MODEL_ROWS * run->server.row_bytes;
-    must(use.ops->alloc(use.dev, run->bytes, &run->rows, use.why));
-    must(use.ops->pin(use.dev, run->bytes, &pinned, use.why));
-    run->pinned = pinned;
-    run->plain = malloc(run->bytes);
-    assert_non_null(run->plain);
-    drps_server_fresh(&run->server, 0, MODEL_ROWS, run->plain);
-    memcpy(run->pinned, run->plain, run->bytes);
-    must(
-        use.ops->upload(use.dev, DRPS_DEVICE_COMPUTE, run->rows, run->pinned, run->bytes, use.why));
-    struct drps_device_worker_needs needs;
-    drps_device_worker_needs(use.ops, &run->server.model, &run->server.optim, &info, &needs);
-    assert_true(needs.device_bytes > 0 && needs.keep_most_bytes > 0);
-    const struct drps_device_worker_parts parts = {.use = &use,
-                                                   .server = &run->server,
-                                                   .info = &info,
-                                                   .keep_bytes = needs.keep_most_bytes / 4,
-                                                   .keep_host_bytes = needs.keep_most_bytes / 4};
-    if (drps_device_worker_open(&parts, &run->worker, &err) < 0) fail_msg("%s", err.text);
-}
-
-static void close_run(struct run *run)
-{
-    drps_device_worker_close(run->worker);
-    use.ops->release(use.dev, run->rows);
-    use.ops->unpin(use.dev, run->pinned);
-    free(run->plain);
-}
-
-static void read_rows(struct run *run)
-{
-    must(use.ops->download(use.dev, DRPS_DEVICE_COMPUTE, run->pinned, run->rows, run->bytes,
-                           use.why));
-    must(use.ops->mark(use.dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_EVENTS_STORE, use.why));
-    must(use.ops->wait(use.dev, DRPS_DEVICE_EVENTS_STORE, use.why));
-}
-
-static struct drps_rows rows_of(const struct run *run, void *base, const struct batch *batch)
-{
-    return (struct drps_rows){
-        .base = base, .stride = run->server.row_bytes, .index = batch->ids, .n = ROWS};
-}
-
-static void check_close(const char *what, size_t i, double expected, double found)
-{
-    if (fabs(expected - found) <= 2e-5 + 2e-4 * fabs(expected)) return;
-    fail_msg("%s %zu: expected %.9g, found %.9g", what, i, expected, found);
-}
-
-/* One step by the twins. Returns the loss. */
-static double plain_step(struct run *run, const struct batch *batch, int trains, float *scores)
-{
-    const struct drps_model *model = &run->server.model;
-    const struct drps_rows rows = rows_of(run, run->plain, batch);
-    float *params = calloc(ROWS, model->dim * sizeof(float));
-    float *grads = calloc(ROWS, model->dim * sizeof(float));
-    uint32_t touches[ROWS] = {0};
-    double loss = 0;
-    drps_rows_gather(&rows, model->dim, 0, ROWS, params);
-    if (trains)
-        loss = drps_model_gradient_ref(model, &batch->b, 0, batch->b.samples, params, grads, scores,
-                                       NULL);
-    else
-        drps_model_predict_ref(model, &batch->b, 0, batch->b.samples, params, scores, NULL);
-    drps_batch_touches(&batch->b, 0, batch->b.samples, model->has_bias, touches);
-    if (trains)
-        drps_optim_step_ref(&run->server.optim, model->dim, &rows, model->fixed_bias ? 1 : 0, ROWS,
-                            grads, touches, 1);
-    free(params);
-    free(grads);
-    return loss;
-}
-
-/* Trains the batches twice, as two epochs do, then predicts. */
-static void run_form(const struct form *f, struct run *run, struct batch *batches, double *losses)
-{
-    float scores[SAMPLES], found[SAMPLES];
-    struct drps_err err = DRPS_ERR_INIT;
-    double loss;
-    size_t at = 0;
-    int rc = 0;
-    for (size_t i = 0; i < 2 * BATCHES && rc >= 0; i++) {
-        const struct batch *batch = &batches[i % BATCHES];
-        run->server.rows = rows_of(run, run->rows, batch);
-        losses[i] = plain_step(run, batch, 1, scores);
-        rc = drps_device_worker_train(run->worker, i % BATCHES, &batch->b, &err);
-        for (; rc >= 0; at++) {
-            rc = drps_device_worker_take(run->worker, i + 1 == 2 * BATCHES ? 0 : 2, &loss, &err);
-            if (rc != 1) break;
-            check_close("loss of batch", at, losses[at], loss);
-        }
-    }
-    if (rc < 0) fail_msg("%s", err.text);
-    assert_int_equal(at, 2 * BATCHES);
-    run->server.rows = rows_of(run, run->rows, &batches[BATCHES]);
-    plain_step(run, &batches[BATCHES], 0, scores);
-    if (drps_device_worker_predict(run->worker, BATCHES, &batches[BATCHES].b, found, &err) < 0)
-        fail_msg("%s", err.text);
-    for (size_t s = 0; s < f->samples; s++)
-        check_close("score", s, (double)scores[s], (double)found[s]);
-}
-
-static void check_form(const struct form *f)
-{
     struct batch *batches = calloc(BATCHES + 1, sizeof(*batches));
-    double losses[2 * BATCHES];
-    struct run one, two;
+    struct device_batch given[BATCHES + 1];
+    struct drps_server server;
     assert_non_null(batches);
-    for (size_t i = 0; i <= BATCHES; i++)
+    for (size_t i = 0; i <= BATCHES; i++) {
         make_batch(f, &batches[i]);
-    open_run(f, &one);
-    run_form(f, &one, batches, losses);
-    read_rows(&one);
-    for (size_t i = 0; i < one.bytes / sizeof(float); i++)
-        check_close("float", i, (double)((float *)(void *)one.plain)[i],
-                    (double)((float *)(void *)one.pinned)[i]);
-    open_run(f, &two);
-    run_form(f, &two, batches, losses);
-    read_rows(&two);
-    assert_memory_equal(one.pinned, two.pinned, one.bytes);
-    close_run(&one);
-    close_run(&two);
+        given[i] = (struct device_batch){&batches[i].b, batches[i].ids};
+    }
+    settle(f, &server);
+    device_run(&use, &server, &info, MODEL_ROWS, given, BATCHES);
     free(batches);
 }
 
