@@ -85,7 +85,9 @@ enum drps_device_layer_kind {
     DRPS_DEVICE_DOTS,
     DRPS_DEVICE_CROSS,
     DRPS_DEVICE_SUM,
-    DRPS_DEVICE_JOIN
+    DRPS_DEVICE_JOIN,
+    DRPS_DEVICE_CONV,
+    DRPS_DEVICE_POOL
 };
 enum { DRPS_DEVICE_LAYER_INPUTS = 8, DRPS_DEVICE_ROW_LAYERS = 8 /* that read rows of features */ };
 struct drps_device_layer {
@@ -94,6 +96,8 @@ struct drps_device_layer {
     uint32_t parts, each, at;
     uint64_t first;
     float probability;
+    uint32_t rows, columns;        /* of an image */
+    uint32_t kernel, step, border; /* of conv and pool */
 };
 
 struct drps_device_model {

@@ -10,6 +10,10 @@
 
 #include "device/drps_device.h"
 
+#ifndef DRPS_DEVICE_EMULATED
+#define DRPS_DEVICE_EMULATED 0
+#endif
+
 enum { TIMED_MOST = 4096 /* kernels whose events wait to be read */ };
 
 /* A kernel under the clock. */

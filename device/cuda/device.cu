@@ -9,10 +9,6 @@
 #include "base/drps_err.h"
 #include "device/cuda/products.h"
 
-#ifndef DRPS_DEVICE_EMULATED
-#define DRPS_DEVICE_EMULATED 0
-#endif
-
 int device_failed(cudaError_t rc, const char *call, char *why)
 {
     (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "%s (%.100s)", cudaGetErrorString(rc), call);

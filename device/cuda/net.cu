@@ -10,8 +10,7 @@
 struct scores {
     const float *out, *intercepts; /* out [n] of the last layer */
     float *scores;
-    uint64_t n;
-    uint32_t outputs;
+    uint64_t n, outputs;
 };
 
 static __global__ void put_scores(struct scores a)
@@ -20,15 +19,16 @@ static __global__ void put_scores(struct scores a)
     if (i < a.n) a.scores[i] = a.intercepts[i % a.outputs] + a.out[i];
 }
 
-struct zeros {
+struct rows {
+    const float *row; /* [width]; NULL: zeros */
     float *to;
-    uint64_t n;
+    uint64_t n, width;
 };
 
-static __global__ void put_zeros(struct zeros a)
+static __global__ void put_rows(struct rows a)
 {
     const uint64_t i = net_thread();
-    if (i < a.n) a.to[i] = 0;
+    if (i < a.n) a.to[i] = a.row ? a.row[i % a.width] : 0.0f;
 }
 
 /* What dropout leaves out follows from the net's parameters, which differ from step to step: whole
@@ -71,17 +71,34 @@ static __global__ void step_own(struct own_step a)
 
 /* ---- On the host ---- */
 
-int net_zeros(const struct net *net, uint64_t n, float *to)
+int net_fill(const struct net *net, uint64_t n, uint32_t width, const float *row, float *to)
 {
-    const struct zeros a = {to, n};
-    return device_launch(net->dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, put_zeros, a,
-                         device_blocks(n, THREADS), THREADS, net->why);
+    const struct rows a = {row, to, n * width, width};
+    return device_launch(net->dev, DRPS_DEVICE_COMPUTE, DRPS_DEVICE_LAYER, put_rows, a,
+                         device_blocks(a.n, THREADS), THREADS, net->why);
+}
+
+/* Floats that layer i keeps for a sample, besides its own. */
+static uint64_t kept_of(const struct drps_device_layer *layers, uint32_t i)
+{
+    return layers[i].kind == DRPS_DEVICE_POOL ? net_width(&layers[i]) : 0;
+}
+
+void *net_kept(const struct net *net, uint32_t i)
+{
+    float *at = net->step->net.kept;
+    for (uint32_t k = 0; k < i; k++)
+        at += kept_of(net->layers, k) * net->step->is.batch.samples;
+    return at;
 }
 
 size_t net_room(struct net_room *room, const struct drps_device_model *model, void *base,
                 size_t samples)
 {
     const size_t own = (size_t)model->common * model->dim, floats = model->width * samples;
+    size_t kept = 0;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        kept += kept_of(model->layers, i) * samples;
     float *at = (float *)base;
     room->seed = (uint64_t *)base;
     room->params = at + 4;
@@ -89,7 +106,10 @@ size_t net_room(struct net_room *room, const struct drps_device_model *model, vo
     room->outs = room->grads + own;
     room->slopes = room->outs + floats;
     room->dots = room->slopes + floats;
-    return (4 + 2 * own + 2 * floats + samples) * sizeof(float);
+    room->kept = room->dots + samples;
+    room->rows = room->kept + kept;
+    return (4 + 2 * own + 2 * floats + samples + kept + net_conv_room(model, samples)) *
+           sizeof(float);
 }
 
 static int has_dropout(const struct net *net)
@@ -157,7 +177,7 @@ int net_backward(const struct net *net)
     const struct step *s = net->step;
     const struct drps_device_model *m = &s->is.model;
     float *last = net_slope(net, m->n_layers - 1);
-    int rc = net_zeros(net, (uint64_t)s->is.batch.samples * m->width, s->net.slopes);
+    int rc = net_fill(net, s->is.batch.samples, m->width, NULL, s->net.slopes);
     if (rc == 0) rc = net_losses(net->dev, s, last, net->why);
     if (rc == 0)
         rc = net_sum_samples(net->dev, s->is.batch.samples, m->outputs, last, NULL, s->net.grads,

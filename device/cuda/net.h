@@ -37,11 +37,22 @@ struct net {
 /* net.cu: the passes. */
 int net_forward(const struct net *net);
 int net_backward(const struct net *net);
-int net_zeros(const struct net *net, uint64_t n, float *to); /* to [n] */
+/* to [n][width] gets the row n times; NULL: zeros. */
+int net_fill(const struct net *net, uint64_t n, uint32_t width, const float *row, float *to);
+/* What layer i keeps from pass to pass. */
+void *net_kept(const struct net *net, uint32_t i);
 
 /* net_layers.cu: layer i, and what it says of its inputs and its parameters. */
 int net_layer(const struct net *net, uint32_t i);
 int net_layer_back(const struct net *net, uint32_t i);
+
+/* conv.cu, pool.cu: the same of these. */
+int net_conv(const struct net *net, uint32_t i);
+int net_conv_back(const struct net *net, uint32_t i);
+int net_pool(const struct net *net, uint32_t i);
+int net_pool_back(const struct net *net, uint32_t i);
+/* Floats of net_room.rows. */
+size_t net_conv_room(const struct drps_device_model *model, size_t samples);
 
 static inline uint32_t net_width(const struct drps_device_layer *y)
 {
@@ -76,6 +87,11 @@ int net_step_rows(struct drps_device *dev, const struct net_rows *rows, char *wh
  * if that is not NULL. */
 int net_sum_samples(struct drps_device *dev, uint32_t samples, uint32_t width, const float *x,
                     const float *by, float *to, char *why);
+/* to [width] = the sums of very many rows x [n][width]: group by group in room
+ * [net_sum_groups()][width], then these. */
+int net_sum_rows(struct drps_device *dev, uint64_t n, uint32_t width, const float *x, float *room,
+                 float *to, char *why);
+uint64_t net_sum_groups(uint64_t n);
 
 /* net_loss.cu: losses and slopes of scores. */
 int net_losses(struct drps_device *dev, const struct step *step, float *slopes, char *why);

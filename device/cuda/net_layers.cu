@@ -83,7 +83,7 @@ static __global__ void entries(struct layer_args args)
         w->out[i] = of_entries(w, (uint32_t)(i / w->width), (uint32_t)(i % w->width));
 }
 
-/* ---- Layers of single floats, and what goes before a product ---- */
+/* ---- Layers of single floats ---- */
 
 static __device__ float mask_at(const struct work *w, uint64_t i)
 {
@@ -96,11 +96,8 @@ static __global__ void floats(struct layer_args args)
     const struct work *w = &args.w;
     const uint64_t i = net_thread();
     if (i >= (uint64_t)w->n * w->width) return;
-    const float a = w->kind == DRPS_DEVICE_FULL ? 0.0f : w->a[i];
+    const float a = w->a[i];
     switch (w->kind) {
-    case DRPS_DEVICE_FULL: /* b, to which the product is added */
-        w->out[i] = w->params[(uint64_t)w->width * w->a_width + i % w->width];
-        break;
     case DRPS_DEVICE_RELU:
         w->out[i] = a < 0 ? 0 : a;
         break;
@@ -370,7 +367,8 @@ int net_layer(const struct net *net, uint32_t i)
     case DRPS_DEVICE_IMAGE:
         return launch(net, entries, &args, all);
     case DRPS_DEVICE_FULL:
-        rc = launch(net, floats, &args, all);
+        rc = net_fill(net, n, args.w.width, args.w.params + args.w.width * (uint64_t)args.w.a_width,
+                      args.w.out);
         return rc < 0 ? rc
                       : product(net->dev, n, args.w.a_width, args.w.width, args.w.a, args.w.params,
                                 args.w.out, net->why);
@@ -394,6 +392,10 @@ int net_layer(const struct net *net, uint32_t i)
             rc = launch(net, put_input, &args, n * args.w.a_width);
         }
         return rc;
+    case DRPS_DEVICE_CONV:
+        return net_conv(net, i);
+    case DRPS_DEVICE_POOL:
+        return net_pool(net, i);
     }
     return rc;
 }
@@ -404,12 +406,13 @@ static int backward_full(const struct net *net, uint32_t i)
     const struct layer_args args = with_input(net, i, 0);
     const struct work *w = &args.w;
     float *grads = net->step->net.grads + y->first;
-    int rc = product_weights(net->dev, w->n, w->a_width, w->width, w->slope, w->a, grads, net->why);
+    int rc =
+        product_weights(net->dev, w->n, w->a_width, w->width, w->slope, w->a, 0, grads, net->why);
     if (rc == 0)
         rc = net_sum_samples(net->dev, w->n, w->width, w->slope, NULL,
                              grads + (uint64_t)w->width * w->a_width, net->why);
     if (rc < 0 || net_has_data(&net->layers[y->input[0]])) return rc;
-    return product_back(net->dev, w->n, w->a_width, w->width, w->slope, w->params, w->of_a,
+    return product_back(net->dev, w->n, w->a_width, w->width, w->slope, w->params, 1, w->of_a,
                         net->why);
 }
 
@@ -473,6 +476,10 @@ int net_layer_back(const struct net *net, uint32_t i)
     case DRPS_DEVICE_SUM:
     case DRPS_DEVICE_JOIN:
         return backward_inputs(net, i, put_input_back);
+    case DRPS_DEVICE_CONV:
+        return net_conv_back(net, i);
+    case DRPS_DEVICE_POOL:
+        return net_pool_back(net, i);
     }
     return 0;
 }

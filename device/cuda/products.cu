@@ -103,13 +103,13 @@ int product(struct drps_device *dev, size_t n, size_t w, size_t N, const float *
 }
 
 int product_weights(struct drps_device *dev, size_t n, size_t w, size_t N, const float *slopes,
-                    const float *in, float *of_weights, char *why)
+                    const float *in, int adds, float *of_weights, char *why)
 {
-    return multiply(dev, 0, 1, w, N, n, in, w, slopes, N, 0, of_weights, w, why);
+    return multiply(dev, 0, 1, w, N, n, in, w, slopes, N, adds ? 1 : 0, of_weights, w, why);
 }
 
 int product_back(struct drps_device *dev, size_t n, size_t w, size_t N, const float *slopes,
-                 const float *weights, float *of_in, char *why)
+                 const float *weights, int adds, float *of_in, char *why)
 {
-    return multiply(dev, 0, 0, w, n, N, weights, w, slopes, N, 1, of_in, w, why);
+    return multiply(dev, 0, 0, w, n, N, weights, w, slopes, N, adds ? 1 : 0, of_in, w, why);
 }

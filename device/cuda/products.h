@@ -8,12 +8,12 @@
 /* out [n][N] += in [n][w] times the transposed weights [N][w]. Matrices are row-major. */
 int product(struct drps_device *dev, size_t n, size_t w, size_t N, const float *in,
             const float *weights, float *out, char *why);
-/* of_weights [N][w] = the transposed slopes [n][N] times in [n][w]. */
+/* of_weights [N][w] = the transposed slopes [n][N] times in [n][w]; `adds`: + what is there. */
 int product_weights(struct drps_device *dev, size_t n, size_t w, size_t N, const float *slopes,
-                    const float *in, float *of_weights, char *why);
-/* of_in [n][w] += slopes [n][N] times weights [N][w]. */
+                    const float *in, int adds, float *of_weights, char *why);
+/* of_in [n][w] = slopes [n][N] times weights [N][w]; `adds`: + what is there. */
 int product_back(struct drps_device *dev, size_t n, size_t w, size_t N, const float *slopes,
-                 const float *weights, float *of_in, char *why);
+                 const float *weights, int adds, float *of_in, char *why);
 
 /* Loads the library. 0, or an error if it is not there. */
 int products_open(struct drps_device *dev, char *why);

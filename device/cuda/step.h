@@ -20,6 +20,8 @@ struct net_room {
     float *grads;  /* [common rows][dim] */
     float *outs, *slopes; /* [width of all layers][samples] each */
     float *dots;          /* [samples] cross: of a slope and its first input */
+    float *kept;          /* what layers keep besides: net_kept() */
+    float *rows;          /* [net_conv_room()] conv: what filters see */
     uint64_t *seed;       /* [1] of what dropout leaves out */
 };
 

@@ -81,9 +81,45 @@ printf 'x = embedding 4\nh = full 8 x\nh = dropout 0.5 h\nscore = full 1 h\n' >d
 index fields.ffm --algo net --net dropout.net --batch-size 50 -o dropout.plan
 content=$(on_device dropout.plan --epochs 2 -o one.model | value content)
 [[ $(on_device dropout.plan --epochs 2 -o two.model | value content) = "$content" ]] || fail "dropout: another run has other bytes"
-printf 'x = image 1 2 2\nc = conv 2 2 1 0 x\nscore = full 1 c\n' >conv.net
-index fields.ffm --algo net --net conv.net --batch-size 50 -o conv.plan
-fails 2 'no kernels for layer conv, in line 2 of the net' "$tools/drps-train" conv.plan -o none --device cuda --device-library "$library"
+printf 'x = bag 4\nh = lstm 3 x\nscore = full classes h\n' >lstm.net
+printf 'a b a b\nb a b a\n' >text.txt
+index text.txt --algo net --net lstm.net --sequence lines -o lstm.plan
+fails 2 'no kernels for layer lstm, in line 2 of the net' "$tools/drps-train" lstm.plan -o none --device cuda --device-library "$library"
+
+# ---- Images, whose numbers are known by their place: a net like LeNet ----
+
+bytes() { printf '%b' "$(printf '\\x%02x' "$@")"; }
+# images NAME SAMPLES SEED: 10 x 10 pixels; of label 0 a bar stands in noise, of 1 one lies, of 2 two cross
+images() {
+    awk -v n="$2" -v seed="$3" 'BEGIN { srand(seed); for (s = 0; s < n; s++) {
+        label = s % 3; a = 1 + int(rand() * 8); b = 1 + int(rand() * 8); printf "%d", label
+        for (y = 0; y < 10; y++) for (x = 0; x < 10; x++)
+            printf " %d", (label != 1 && x == a) || (label && y == b) ? 150 + int(rand() * 100) : rand() < 0.2 ? int(rand() * 100) : 0
+        print "" } }' >numbers.txt
+    # shellcheck disable=SC2046 # numbers
+    bytes 0 0 8 3 0 0 0 "$2" 0 0 0 10 0 0 0 10 $(cut -d ' ' -f 2- numbers.txt) >"$1-images-idx3-ubyte"
+    # shellcheck disable=SC2046
+    bytes 0 0 8 1 0 0 0 "$2" $(cut -d ' ' -f 1 numbers.txt) >"$1-labels-idx1-ubyte"
+}
+images train 120 1
+images test 45 2
+cat >bars.net <<'END'
+x = image 1 10 10
+h = conv 6 3 1 1 x
+h = relu h
+h = pool 2 2 h
+h = conv 8 3 1 0 h
+h = relu h
+h = pool 2 1 h
+h = full 12 h
+h = relu h
+score = full classes h
+END
+index train-images-idx3-ubyte --test test-images-idx3-ubyte --algo net --net bars.net --batch-size 20 -o bars.plan
+alike bars.plan --epochs 2
+alike bars.plan --epochs 2 --optimizer adam --no-keep
+cuda() { fails "$1" "$2" "$tools/drps-train" "${@:3}" -o none --device cuda --device-library "$library"; }
+cuda 1 'the device has 200.0 KiB of memory for the run, which needs' bars.plan --device-memory 200K
 
 # ---- Checkpoints: a run that goes on has the bytes of one that was not stopped, and may change to the processor ----
 
@@ -113,7 +149,6 @@ grep -qE 'moved     in [0-9]+ windows .* of rows to the device' out.txt || fail 
 
 # ---- What is told and refused ----
 
-cuda() { fails "$1" "$2" "$tools/drps-train" "${@:3}" -o none --device cuda --device-library "$library"; }
 cuda 2 'a device does not go with several threads' fm.plan --threads 2
 cuda 2 'a device does not go with a store that is asked for' fm.plan --store relay
 cuda 2 'a device does not go with local steps' fm.plan --local-steps

@@ -71,7 +71,9 @@ static int find_layer(enum drps_layer_kind kind, enum drps_device_layer_kind *ou
                  {DRPS_LAYER_DOTS, DRPS_DEVICE_DOTS},
                  {DRPS_LAYER_CROSS, DRPS_DEVICE_CROSS},
                  {DRPS_LAYER_SUM, DRPS_DEVICE_SUM},
-                 {DRPS_LAYER_JOIN, DRPS_DEVICE_JOIN}};
+                 {DRPS_LAYER_JOIN, DRPS_DEVICE_JOIN},
+                 {DRPS_LAYER_CONV, DRPS_DEVICE_CONV},
+                 {DRPS_LAYER_POOL, DRPS_DEVICE_POOL}};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i].kind == kind) {
             *out = kinds[i].of_device;
@@ -93,7 +95,12 @@ static int net_of(const struct drps_model *model, struct drps_device_layer *laye
                                          .each = from->each,
                                          .at = from->at,
                                          .first = from->first,
-                                         .probability = from->probability};
+                                         .probability = from->probability,
+                                         .rows = from->rows,
+                                         .columns = from->columns,
+                                         .kernel = from->kernel,
+                                         .step = from->step,
+                                         .border = from->border};
         for (uint32_t k = 0; k < from->inputs_n; k++)
             to->input[k] = from->input[k];
         if (find_layer(from->kind, &to->kind) < 0)
