@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "engine/model/layers/drps_layers_pass.h"
-#include "engine/model/layers/steps.h"
+#include "engine/model/layers/drps_layers_steps.h"
 
 /* Chunks of nets without sequences: small, so that floats stay near, and never more than this. Each
  * chunk reads all parameters: where these are more floats, a chunk may have as many. */

@@ -1,18 +1,20 @@
 /*
  * A layer `lstm`: gates s = W a + U h + b, of which W a + b is one product for all samples, and U h
- * one for each step. Both passes keep their numbers in the order of time (steps.h), so that a step
- * is a matrix without gaps, and what it reads of the step before are the first rows of that.
+ * one for each step. Both passes keep their numbers in the order of time (drps_layers_steps.h), so
+ * that a step is a matrix without gaps, and what it reads of the step before are the first rows of
+ * that.
  *
  * The backward pass puts the loss's derivatives by s in place of the gates.
  */
 #include "engine/model/layers/lstm.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/kernel/drps_level.h"
 #include "engine/model/layers/activations.h"
+#include "engine/model/layers/drps_layers_steps.h"
 #include "engine/model/layers/gemm.h"
-#include "engine/model/layers/steps.h"
 #include "engine/model/layers/vectors.h"
 
 /* The rows of s. */
@@ -47,15 +49,15 @@ static struct room room_of(const struct pass *p, const struct drps_layer *y)
 }
 
 /* Rows of samples to their places, or back. */
-static void to_places(const struct steps *s, size_t n, size_t width, const float *of_samples,
-                      float *of_places)
+static void to_places(const struct drps_layers_steps *s, size_t n, size_t width,
+                      const float *of_samples, float *of_places)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(of_places + i * width, of_samples + s->sample[i] * width, width * sizeof(float));
 }
 
-static void to_samples(const struct steps *s, size_t n, size_t width, const float *of_places,
-                       float *of_samples)
+static void to_samples(const struct drps_layers_steps *s, size_t n, size_t width,
+                       const float *of_places, float *of_samples)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(of_samples + s->sample[i] * width, of_places + i * width, width * sizeof(float));
@@ -132,9 +134,9 @@ DRPS_INLINE void sample_backward(size_t N, float *gates, const float *c_before, 
     if (!c_before) memset(gates + FORGET * N, 0, N * sizeof(*gates));
 }
 
-static void step_forward(const struct room *r, const struct steps *s, size_t t)
+static void step_forward(const struct room *r, const struct drps_layers_steps *s, size_t t)
 {
-    const size_t N = r->N, from = s->first[t], n = drps_step_size(s, t);
+    const size_t N = r->N, from = s->first[t], n = drps_layers_step_size(s, t);
     const size_t before = t ? s->first[t - 1] : 0;
     if (t)
         drps_layers_product(n, N, GATES * N, r->h + before * N, r->U, r->gates + from * GATES * N);
@@ -148,9 +150,9 @@ static void step_forward(const struct room *r, const struct steps *s, size_t t)
     }
 }
 
-static void step_backward(const struct room *r, const struct steps *s, size_t t)
+static void step_backward(const struct room *r, const struct drps_layers_steps *s, size_t t)
 {
-    const size_t N = r->N, from = s->first[t], n = drps_step_size(s, t);
+    const size_t N = r->N, from = s->first[t], n = drps_layers_step_size(s, t);
     const size_t before = t ? s->first[t - 1] : 0;
     for (size_t i = 0; i < n; i++) {
         float *gates = r->gates + (from + i) * GATES * N;
@@ -168,8 +170,10 @@ static void step_backward(const struct room *r, const struct steps *s, size_t t)
 static void forward(const struct pass *p, const struct drps_layer *y)
 {
     const struct room r = room_of(p, y);
-    struct steps s;
-    drps_steps_of(p, &s);
+    uint32_t places[DRPS_LAYERS_STEPS_WORDS(DRPS_SEQUENCE_MOST)];
+    struct drps_layers_steps s;
+    assert(p->n <= DRPS_SEQUENCE_MOST);
+    drps_layers_steps_of(p->b, p->first, p->n, places, &s);
     to_places(&s, p->n, r.w, out_of(p, input_of(p, y, 0)), r.a);
     for (size_t i = 0; i < p->n; i++)
         memcpy(r.gates + i * GATES * r.N, r.b, GATES * r.N * sizeof(float));
@@ -180,20 +184,20 @@ static void forward(const struct pass *p, const struct drps_layer *y)
 }
 
 /* Copies for each sample what h was before it. */
-static void gather_before(const struct room *r, const struct steps *s)
+static void gather_before(const struct room *r, const struct drps_layers_steps *s)
 {
     float *to = r->before;
     memset(to, 0, s->first[1] * r->N * sizeof(*to));
     for (size_t t = 1; t < s->n; t++) {
         to = r->before + s->first[t] * r->N;
-        memcpy(to, r->h + s->first[t - 1] * r->N, drps_step_size(s, t) * r->N * sizeof(*to));
+        memcpy(to, r->h + s->first[t - 1] * r->N, drps_layers_step_size(s, t) * r->N * sizeof(*to));
     }
 }
 
 /* Adds the gradient of W, U and b, from the derivatives by s. */
 static void add_parameters(const struct pass *p, const struct drps_layer *y, const struct room *r,
-                           const struct steps *s, const struct drps_layers_vectors *kept,
-                           float *grads)
+                           const struct drps_layers_steps *s,
+                           const struct drps_layers_vectors *kept, float *grads)
 {
     const size_t rows = GATES * r->N;
     const struct chunk_vectors v = {r->a, r->before, r->gates};
@@ -206,7 +210,7 @@ static void add_parameters(const struct pass *p, const struct drps_layer *y, con
 
 /* Adds the slopes of a, which is not needed any more, to those of the input. */
 static void add_input(const struct pass *p, const struct drps_layer *y, const struct room *r,
-                      const struct steps *s)
+                      const struct drps_layers_steps *s)
 {
     float *slopes = slope_of(p, input_of(p, y, 0));
     memset(r->a, 0, p->n * r->w * sizeof(float));
@@ -219,10 +223,12 @@ static void backward(const struct pass *p, const struct drps_layer *y,
                      const struct drps_layers_vectors *kept, float *grads)
 {
     const struct room r = room_of(p, y);
-    struct steps s;
-    drps_steps_of(p, &s);
+    uint32_t places[DRPS_LAYERS_STEPS_WORDS(DRPS_SEQUENCE_MOST)];
+    struct drps_layers_steps s;
+    assert(p->n <= DRPS_SEQUENCE_MOST);
+    drps_layers_steps_of(p->b, p->first, p->n, places, &s);
     to_places(&s, p->n, r.N, slope_of(p, y), r.of_h);
-    memset(r.of_c, 0, drps_step_size(&s, 0) * r.N * sizeof(float));
+    memset(r.of_c, 0, drps_layers_step_size(&s, 0) * r.N * sizeof(float));
     for (size_t t = s.n; t-- > 0;)
         step_backward(&r, &s, t);
     add_parameters(p, y, &r, &s, kept, grads);

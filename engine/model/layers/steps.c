@@ -1,8 +1,9 @@
 /* Where sequences begin, and their samples in the order of time. */
-#include "engine/model/layers/steps.h"
+#include "engine/model/layers/drps_layers_steps.h"
 
-#include <assert.h>
 #include <string.h>
+
+#include "index/layers/drps_layers.h"
 
 int drps_begins(const struct drps_batch *b, size_t s)
 {
@@ -11,51 +12,46 @@ int drps_begins(const struct drps_batch *b, size_t s)
     return b->fields[entry] == DRPS_SEQUENCE_BEGINS;
 }
 
-/* Fills in where each sequence begins. Returns how many they are. */
-static size_t begins_of(const struct pass *p, uint32_t begins[DRPS_SEQUENCE_MOST])
+/* Returns the length of the sequence that begins with sample s of [.., end). */
+static size_t length_of(const struct drps_batch *b, size_t s, size_t end)
 {
-    size_t n = 0;
-    for (size_t s = 0; s < p->n; s++)
-        if (!s || drps_begins(p->b, p->first + s)) begins[n++] = (uint32_t)s;
-    return n;
+    size_t after = s + 1;
+    while (after < end && !drps_begins(b, after))
+        after++;
+    return after - s;
 }
 
-/* Counts the sequences that have step t, in count[t], and returns the number of steps. */
-static size_t count_steps(const struct pass *p, const uint32_t *begins, size_t n, uint32_t *count)
+/* Fills in where steps begin, from how many sequences have length L: count[L], which becomes how
+ * many are longer. */
+static void place_steps(size_t longest, size_t sequences, uint32_t *count, uint32_t *first)
 {
-    size_t steps = 0;
-    memset(count, 0, (DRPS_SEQUENCE_MOST + 1) * sizeof(*count));
-    for (size_t i = 0; i < n; i++) {
-        const size_t end = i + 1 < n ? begins[i + 1] : p->n, length = end - begins[i];
-        for (size_t t = 0; t < length; t++)
-            count[t]++;
-        if (length > steps) steps = length;
-    }
-    return steps;
-}
-
-/* Gives each sequence its place among those of its steps: by length, then as they come. A sequence
- * of length L comes after those that have step L. */
-static void deal(const struct pass *p, const uint32_t *begins, size_t n, const uint32_t *count,
-                 struct steps *out)
-{
-    uint32_t taken[DRPS_SEQUENCE_MOST + 1] = {0}; /* sequences of a length that have their places */
-    for (size_t i = 0; i < n; i++) {
-        const size_t end = i + 1 < n ? begins[i + 1] : p->n, length = end - begins[i];
-        const uint32_t place = count[length] + taken[length]++;
-        for (size_t t = 0; t < length; t++)
-            out->sample[out->first[t] + place] = begins[i] + (uint32_t)t;
+    uint32_t left = (uint32_t)sequences;
+    first[0] = 0;
+    for (size_t t = 0; t < longest; t++) {
+        first[t + 1] = first[t] + left;
+        left -= count[t + 1];
+        count[t + 1] = left;
     }
 }
 
-void drps_steps_of(const struct pass *p, struct steps *out)
+void drps_layers_steps_of(const struct drps_batch *b, size_t first, size_t n, uint32_t *room,
+                          struct drps_layers_steps *out)
 {
-    uint32_t begins[DRPS_SEQUENCE_MOST], count[DRPS_SEQUENCE_MOST + 1];
-    assert(p->n <= DRPS_SEQUENCE_MOST);
-    const size_t n = begins_of(p, begins);
-    out->n = count_steps(p, begins, n, count);
-    out->first[0] = 0;
-    for (size_t t = 0; t < out->n; t++)
-        out->first[t + 1] = out->first[t] + count[t];
-    deal(p, begins, n, count, out);
+    uint32_t *sample = room, *of_steps = room + n, *place = of_steps + n + 1;
+    const size_t end = first + n;
+    size_t longest = 0, sequences = 0, length;
+    memset(place, 0, (n + 1) * sizeof(*place));
+    for (size_t s = first; s < end; s += length, sequences++) {
+        length = length_of(b, s, end);
+        place[length]++;
+        if (length > longest) longest = length;
+    }
+    place_steps(longest, sequences, place, of_steps);
+    *out = (struct drps_layers_steps){.n = longest, .first = of_steps, .sample = sample};
+    for (size_t s = first; s < end; s += length) {
+        length = length_of(b, s, end);
+        const uint32_t at = place[length]++; /* after those that are longer, then as they come */
+        for (size_t t = 0; t < length; t++)
+            sample[of_steps[t] + at] = (uint32_t)(s - first + t);
+    }
 }
