@@ -87,7 +87,8 @@ enum drps_device_layer_kind {
     DRPS_DEVICE_SUM,
     DRPS_DEVICE_JOIN,
     DRPS_DEVICE_CONV,
-    DRPS_DEVICE_POOL
+    DRPS_DEVICE_POOL,
+    DRPS_DEVICE_LSTM
 };
 enum { DRPS_DEVICE_LAYER_INPUTS = 8, DRPS_DEVICE_ROW_LAYERS = 8 /* that read rows of features */ };
 struct drps_device_layer {
@@ -159,6 +160,11 @@ struct drps_device_batch {
 struct drps_device_step {
     struct drps_device_rows rows;
     const uint32_t *frames; /* [batch.rows] device: of the batch's rows */
+    /* Of a net with sequences their samples in the order of time: step t has places steps[t] to
+     * steps[t + 1], those of sequences that are longer first (drps_layers_steps.h). */
+    const uint32_t *order; /* [batch.samples] device: of each place its sample */
+    const uint32_t *steps; /* [n_steps + 1] of the host */
+    uint64_t n_steps;
     struct drps_device_batch batch;
     struct drps_device_model model;
     struct drps_device_optim optim;

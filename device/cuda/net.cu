@@ -81,7 +81,9 @@ int net_fill(const struct net *net, uint64_t n, uint32_t width, const float *row
 /* Floats that layer i keeps for a sample, besides its own. */
 static uint64_t kept_of(const struct drps_device_layer *layers, uint32_t i)
 {
-    return layers[i].kind == DRPS_DEVICE_POOL ? net_width(&layers[i]) : 0;
+    return layers[i].kind == DRPS_DEVICE_POOL   ? net_width(&layers[i])
+           : layers[i].kind == DRPS_DEVICE_LSTM ? net_lstm_kept(layers, i)
+                                                : 0;
 }
 
 void *net_kept(const struct net *net, uint32_t i)

@@ -29,8 +29,9 @@ size_t net_room(struct net_room *room, const struct drps_device_model *model, vo
 /* A net under way, on the host. */
 struct net {
     struct drps_device *dev;
-    const struct step *step;                /* whose room is laid out */
-    const struct drps_device_layer *layers; /* the host's */
+    const struct step *step;           /* whose room is laid out */
+    const struct drps_device_step *is; /* the same as it came, with what is of the host */
+    const struct drps_device_layer *layers;
     char *why;
 };
 
@@ -46,11 +47,15 @@ void *net_kept(const struct net *net, uint32_t i);
 int net_layer(const struct net *net, uint32_t i);
 int net_layer_back(const struct net *net, uint32_t i);
 
-/* conv.cu, pool.cu: the same of these. */
+/* conv.cu, pool.cu, lstm.cu: the same of these. */
 int net_conv(const struct net *net, uint32_t i);
 int net_conv_back(const struct net *net, uint32_t i);
 int net_pool(const struct net *net, uint32_t i);
 int net_pool_back(const struct net *net, uint32_t i);
+int net_lstm(const struct net *net, uint32_t i);
+int net_lstm_back(const struct net *net, uint32_t i);
+/* Floats that the layer keeps for a sample. */
+uint64_t net_lstm_kept(const struct drps_device_layer *layers, uint32_t i);
 /* Floats of net_room.rows. */
 size_t net_conv_room(const struct drps_device_model *model, size_t samples);
 

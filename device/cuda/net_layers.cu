@@ -396,6 +396,8 @@ int net_layer(const struct net *net, uint32_t i)
         return net_conv(net, i);
     case DRPS_DEVICE_POOL:
         return net_pool(net, i);
+    case DRPS_DEVICE_LSTM:
+        return net_lstm(net, i);
     }
     return rc;
 }
@@ -480,6 +482,8 @@ int net_layer_back(const struct net *net, uint32_t i)
         return net_conv_back(net, i);
     case DRPS_DEVICE_POOL:
         return net_pool_back(net, i);
+    case DRPS_DEVICE_LSTM:
+        return net_lstm_back(net, i);
     }
     return 0;
 }

@@ -79,7 +79,8 @@ static struct step prepare(const struct drps_device_step *is, int trains)
     const struct drps_device_batch *b = &is->batch;
     struct step step = {};
     step.is = *is;
-    step.is.model.layers = NULL; /* of the host */
+    step.is.model.layers = NULL; /* of the host, as are the steps */
+    step.is.steps = NULL;
     step.trains = trains;
     (void)lay_out(&step, &is->model, &is->optim, is->room, b->samples, b->rows, b->n_pieces);
     return step;
@@ -88,7 +89,7 @@ static struct step prepare(const struct drps_device_step *is, int trains)
 int device_train(struct drps_device *dev, const struct drps_device_step *is, char *why)
 {
     const struct step step = prepare(is, 1);
-    const struct net net = {dev, &step, is->model.layers, why};
+    const struct net net = {dev, &step, is, is->model.layers, why};
     int rc = step_count(dev, &step, why);
     if (rc == 0 && step.params)
         rc = device_gather(dev, DRPS_DEVICE_COMPUTE, &is->rows, is->frames, is->batch.rows,
@@ -106,7 +107,7 @@ int device_train(struct drps_device *dev, const struct drps_device_step *is, cha
 int device_predict(struct drps_device *dev, const struct drps_device_step *is, char *why)
 {
     const struct step step = prepare(is, 0);
-    const struct net net = {dev, &step, is->model.layers, why};
+    const struct net net = {dev, &step, is, is->model.layers, why};
     return is->model.predictor == DRPS_DEVICE_NET ? net_forward(&net)
                                                   : step_forward(dev, &step, why);
 }

@@ -81,10 +81,19 @@ printf 'x = embedding 4\nh = full 8 x\nh = dropout 0.5 h\nscore = full 1 h\n' >d
 index fields.ffm --algo net --net dropout.net --batch-size 50 -o dropout.plan
 content=$(on_device dropout.plan --epochs 2 -o one.model | value content)
 [[ $(on_device dropout.plan --epochs 2 -o two.model | value content) = "$content" ]] || fail "dropout: another run has other bytes"
-printf 'x = bag 4\nh = lstm 3 x\nscore = full classes h\n' >lstm.net
-printf 'a b a b\nb a b a\n' >text.txt
-index text.txt --algo net --net lstm.net --sequence lines -o lstm.plan
-fails 2 'no kernels for layer lstm, in line 2 of the net' "$tools/drps-train" lstm.plan -o none --device cuda --device-library "$library"
+for i in 1 2 3 4 5 6 7 8 9; do echo "l$i = linear"; done >nine.net
+printf 's = sum l1 l2 l3 l4 l5 l6 l7 l8\nscore = sum s l9\n' >>nine.net
+index fields.ffm --algo net --net nine.net --batch-size 50 -o nine.plan
+fails 2 '9 layers read features, and the device trains nets of at most 8' "$tools/drps-train" nine.plan -o none --device cuda --device-library "$library"
+
+# ---- Sequences: tokens of which every second one is the one before it ----
+
+awk 'BEGIN { srand(5); for (i = 0; i < 80; i++) { for (k = 0; k < 2 + int(rand() * 5); k++) { w = "w" int(rand() * 7); printf "%s %s ", w, w }; print "" } }' >text.txt
+printf 'x = bag 6\ng = lstm 8 x\nh = lstm 5 g\nscore = full classes h\n' >lstm.net
+index text.txt --algo net --net lstm.net --format tokens --sequence lines --test-fraction 0.1 --batch-size 60 -o lines.plan
+alike lines.plan --epochs 2
+index text.txt --algo net --net lstm.net --format tokens --sequence 10 --test-fraction 0.1 --batch-size 50 -o tens.plan
+alike tens.plan --epochs 2 --optimizer adam
 
 # ---- Images, whose numbers are known by their place: a net like LeNet ----
 

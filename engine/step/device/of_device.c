@@ -73,7 +73,8 @@ static int find_layer(enum drps_layer_kind kind, enum drps_device_layer_kind *ou
                  {DRPS_LAYER_SUM, DRPS_DEVICE_SUM},
                  {DRPS_LAYER_JOIN, DRPS_DEVICE_JOIN},
                  {DRPS_LAYER_CONV, DRPS_DEVICE_CONV},
-                 {DRPS_LAYER_POOL, DRPS_DEVICE_POOL}};
+                 {DRPS_LAYER_POOL, DRPS_DEVICE_POOL},
+                 {DRPS_LAYER_LSTM, DRPS_DEVICE_LSTM}};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i].kind == kind) {
             *out = kinds[i].of_device;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "engine/model/layers/drps_layers_steps.h"
 #include "engine/step/device/batch.h"
 #include "engine/step/device/of_device.h"
 #include "engine/step/device/transpose.h"
@@ -17,7 +18,7 @@ enum { SLOTS = DRPS_DEVICE_UNDER_WAY + 1, ALIGN = 256 };
 enum { EVENT_UPLOADED = DRPS_DEVICE_EVENTS_WORKER, EVENT_DONE = EVENT_UPLOADED + SLOTS };
 
 struct slot {
-    char *pinned;  /* own: the batch, then its frames */
+    char *pinned;  /* own: the batch, its frames, and its samples in the order of time */
     char *device;  /* own: the same */
     char *results; /* own, pinned: the loss, and the scores */
 };
@@ -43,8 +44,9 @@ struct drps_device_worker {
     struct drps_device_model model;
     struct drps_device_layer layers[DRPS_LAYERS_MOST]; /* of a net, which the model points to */
     struct drps_device_results at;
-    uint64_t batch_bytes, frames_bytes, result_bytes; /* of a slot */
+    uint64_t batch_bytes, frames_bytes, order_bytes, result_bytes; /* of a slot */
     struct slot slots[SLOTS];
+    uint32_t *sequences; /* own: what drps_layers_steps_of() writes to */
     uint64_t room_bytes;
     void *room; /* own, of the device: of one step after the other, whose results the same queue
                    fetches */
@@ -61,11 +63,26 @@ static uint64_t aligned(uint64_t bytes)
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Returns the bytes of what is uploaded for a step. */
+static uint64_t moved_bytes(const struct drps_device_worker *w)
+{
+    return w->batch_bytes + w->frames_bytes + w->order_bytes;
+}
+
+/* Returns the bytes of drps_device_worker.sequences. */
+static uint64_t sequences_bytes(const struct drps_device_worker *w,
+                                const struct drps_plan_info *info)
+{
+    return w->order_bytes ? DRPS_LAYERS_STEPS_WORDS(info->max_batch_samples) * sizeof(uint32_t) : 0;
+}
+
 static void measure(struct drps_device_worker *w, const struct drps_device_ops *ops,
-                    const struct drps_device_optim *optim, const struct drps_plan_info *info)
+                    const struct drps_device_optim *optim, int has_sequences,
+                    const struct drps_plan_info *info)
 {
     w->batch_bytes = aligned(device_batch_most(info));
     w->frames_bytes = aligned(info->max_batch_rows * sizeof(uint32_t));
+    w->order_bytes = has_sequences ? aligned(info->max_batch_samples * sizeof(uint32_t)) : 0;
     w->room_bytes =
         aligned(ops->room_bytes(&w->model, optim, info->max_batch_samples, info->max_batch_rows,
                                 transposed_pieces_most(info->max_batch_nnz)));
@@ -85,17 +102,17 @@ void drps_device_worker_needs(const struct drps_device_ops *ops, const struct dr
     if (device_model_of(model, w.layers, &w.model, NULL) < 0 ||
         device_optim_of(optim, &o, NULL) < 0)
         return;
-    measure(&w, ops, &o, info);
-    out->host_bytes =
-        SLOTS * (w.batch_bytes + w.frames_bytes + w.result_bytes) + w.steps * sizeof(struct kept);
-    out->device_bytes = SLOTS * (w.batch_bytes + w.frames_bytes) + w.room_bytes;
+    measure(&w, ops, &o, model->layers.has_sequences, info);
+    out->host_bytes = SLOTS * (moved_bytes(&w) + w.result_bytes) + sequences_bytes(&w, info) +
+                      w.steps * sizeof(struct kept);
+    out->device_bytes = SLOTS * moved_bytes(&w) + w.room_bytes;
     out->keep_most_bytes = w.steps * w.batch_bytes;
 }
 
 static int open_slot(struct drps_device_worker *w, struct slot *slot, struct drps_err *err)
 {
     struct drps_device_use *use = &w->use;
-    const uint64_t moved = w->batch_bytes + w->frames_bytes;
+    const uint64_t moved = moved_bytes(w);
     void *pinned = NULL, *device = NULL, *results = NULL;
     int rc = DRPS_DEVICE_CALL(use, err, pin, (size_t)moved, &pinned);
     if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, pin, (size_t)w->result_bytes, &results);
@@ -119,6 +136,15 @@ static int open_kept(struct drps_device_worker *w, uint64_t device_bytes, uint64
     return rc;
 }
 
+static int open_sequences(struct drps_device_worker *w, const struct drps_plan_info *info,
+                          struct drps_err *err)
+{
+    const uint64_t bytes = sequences_bytes(w, info);
+    if (!bytes) return 0;
+    w->sequences = malloc((size_t)bytes);
+    return w->sequences ? 0 : drps_err_set(err, -ENOMEM, "no memory for the order of sequences");
+}
+
 int drps_device_worker_open(const struct drps_device_worker_parts *parts,
                             struct drps_device_worker **w_out, struct drps_err *err)
 {
@@ -130,10 +156,12 @@ int drps_device_worker_open(const struct drps_device_worker_parts *parts,
     w->server = parts->server;
     int rc = device_model_of(&parts->server->model, w->layers, &w->model, err);
     if (rc == 0) rc = device_optim_of(&parts->server->optim, &optim, err);
-    if (rc == 0) measure(w, w->use.ops, &optim, parts->info);
+    if (rc == 0)
+        measure(w, w->use.ops, &optim, parts->server->model.layers.has_sequences, parts->info);
     for (unsigned k = 0; k < SLOTS && rc == 0; k++)
         rc = open_slot(w, &w->slots[k], err);
     if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, alloc, (size_t)w->room_bytes, &w->room);
+    if (rc == 0) rc = open_sequences(w, parts->info, err);
     if (rc == 0) rc = open_kept(w, parts->keep_bytes, parts->keep_host_bytes, err);
     if (rc < 0)
         drps_device_worker_close(w);
@@ -156,6 +184,7 @@ void drps_device_worker_close(struct drps_device_worker *w)
     ops->release(w->use.dev, w->room);
     ops->release(w->use.dev, w->device.memory);
     ops->unpin(w->use.dev, w->host.memory);
+    free(w->sequences);
     free(w->kept);
     free(w);
 }
@@ -217,15 +246,37 @@ static int upload_batch(struct drps_device_worker *w, uint64_t step, const struc
     return rc;
 }
 
+/* Uploads n numbers to byte `at` of the slot. */
+static int upload_numbers(struct drps_device_worker *w, const struct slot *slot, uint64_t at,
+                          const uint32_t *numbers, size_t n, const uint32_t **out,
+                          struct drps_err *err)
+{
+    char *pinned = slot->pinned + at, *device = slot->device + at;
+    memcpy(pinned, numbers, n * sizeof(*numbers));
+    *out = (const uint32_t *)(void *)device;
+    return DRPS_DEVICE_CALL(&w->use, err, upload, DRPS_DEVICE_BATCHES, device, pinned,
+                            n * sizeof(*numbers));
+}
+
 static int upload_frames(struct drps_device_worker *w, const struct slot *slot,
-                         const uint32_t **frames_out, struct drps_err *err)
+                         const uint32_t **out, struct drps_err *err)
 {
     const struct drps_rows *rows = &w->server->rows;
-    char *pinned = slot->pinned + w->batch_bytes, *device = slot->device + w->batch_bytes;
-    const size_t bytes = rows->n * sizeof(uint32_t);
-    memcpy(pinned, rows->index, bytes);
-    *frames_out = (const uint32_t *)(void *)device;
-    return DRPS_DEVICE_CALL(&w->use, err, upload, DRPS_DEVICE_BATCHES, device, pinned, bytes);
+    return upload_numbers(w, slot, w->batch_bytes, rows->index, rows->n, out, err);
+}
+
+/* The samples in the order of time, of a net that looks at it. */
+static int upload_order(struct drps_device_worker *w, const struct slot *slot,
+                        const struct drps_batch *b, struct drps_device_step *out,
+                        struct drps_err *err)
+{
+    struct drps_layers_steps s;
+    if (!w->sequences) return 0;
+    drps_layers_steps_of(b, 0, b->samples, w->sequences, &s);
+    out->steps = s.first;
+    out->n_steps = s.n;
+    return upload_numbers(w, slot, w->batch_bytes + w->frames_bytes, s.sample, b->samples,
+                          &out->order, err);
 }
 
 /* All that the device needs for a step, which its computing waits for. */
@@ -242,6 +293,7 @@ static int prepare(struct drps_device_worker *w, uint64_t step, const struct drp
     int rc = device_optim_of(&w->server->optim, &out->optim, err);
     if (rc == 0) rc = upload_batch(w, step, b, trains, slot, &out->batch, err);
     if (rc == 0) rc = upload_frames(w, slot, &out->frames, err);
+    if (rc == 0) rc = upload_order(w, slot, b, out, err);
     if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, mark, DRPS_DEVICE_BATCHES, EVENT_UPLOADED + k);
     if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, after, DRPS_DEVICE_COMPUTE, EVENT_UPLOADED + k);
     return rc;

@@ -56,6 +56,14 @@ static const struct net {
      "x = image 1 5 5\nh = conv 3 3 1 1 x\ns = sum h h\ng = conv 3 3 1 1 s\np = pool 2 1 s\n"
      "p = full 4 p\ng = full 4 g\nj = sum p g\nscore = full 1 j",
      25, 1, FLOATS, "adagrad", 20},
+    {"sequences", "x = bag 5\nh = lstm 4 x\nscore = full 1 h", 0, 1, IN_ENTRIES, "sgd", 60},
+    {"sequences of classes, through two layers",
+     "x = bag 3\ng = lstm 6 x\nt = tanh g\nh = lstm 5 t\nj = join g h x\nscore = full classes j", 0,
+     4, IN_ENTRIES, "adagrad", 150},
+    {"a layer that two of sequences read",
+     "x = bag 4\ng = lstm 3 x\nh = lstm 7 x\ns = full 4 g\ns = sum s x\nh = join h s\n"
+     "score = full 1 h",
+     0, 1, IN_ENTRIES, "adam", 90},
     {"adam on all rows",
      "x = embedding 3\nw = linear\np = fm x\nh = full 5 x\nh = tanh h\nh = full 1 h\n"
      "score = sum w p h",
