@@ -109,10 +109,9 @@ static uint64_t groups_of(const struct drps_device_model *model)
         return THREADS / LINEAR_LANES;
     case DRPS_DEVICE_MF:
         return (uint64_t)(THREADS / step_lanes(model->factors));
-    case DRPS_DEVICE_NET:
-        return THREADS; /* of losses */
     case DRPS_DEVICE_FM:
     case DRPS_DEVICE_FFM:
+    case DRPS_DEVICE_NET: /* losses */
         break;
     }
     return WARPS;

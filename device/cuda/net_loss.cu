@@ -1,5 +1,5 @@
-/* Losses of samples with one score, or with one for each class (engine/model/softmax.c): a thread a
- * sample. */
+/* Losses of samples with one score, or with one for each class (engine/model/softmax.c): a warp a
+ * sample, whose lanes share out the classes. */
 #include "device/cuda/net.h"
 
 struct losses {
@@ -7,45 +7,66 @@ struct losses {
     float *slopes; /* [samples][outputs] */
 };
 
-static __device__ double softmax(uint32_t n, const float *scores, float label, float by,
-                                 float *slopes)
+/* The sum over the lanes of a warp, in their order; all of them get it. room [WARP] is shared. */
+static __device__ double sum_lanes(double x, double *room)
 {
-    const uint32_t y = (uint32_t)label;
     double sum = 0;
-    float most = scores[0];
-    for (uint32_t c = 1; c < n; c++)
+    __syncwarp();
+    room[threadIdx.x % WARP] = x;
+    __syncwarp();
+    for (uint32_t i = 0; i < WARP; i++)
+        sum += room[i];
+    return sum;
+}
+
+/* The loss of a sample with n classes, n = 0 of none, whose label is y; slopes [n] get `by` times
+ * their derivatives. */
+static __device__ double softmax(uint32_t n, const float *scores, float y, float by, float *slopes,
+                                 double *room)
+{
+    const uint32_t lane = threadIdx.x % WARP, label = (uint32_t)y;
+    double sum = 0;
+    float most = -INFINITY;
+    for (uint32_t c = lane; c < n; c += WARP)
         most = scores[c] > most ? scores[c] : most;
-    for (uint32_t c = 0; c < n; c++)
+    for (int d = WARP / 2; d; d /= 2) {
+        const float other = __shfl_xor_sync(ALL_LANES, most, d);
+        most = other > most ? other : most;
+    }
+    for (uint32_t c = lane; c < n; c += WARP)
         sum += exp((double)scores[c] - (double)most);
-    for (uint32_t c = 0; c < n; c++)
+    sum = sum_lanes(sum, room);
+    for (uint32_t c = lane; c < n; c += WARP)
         slopes[c] =
-            by * (float)(exp((double)scores[c] - (double)most) / sum - (c == y ? 1.0 : 0.0));
-    return log(sum) + (double)most - (double)scores[y < n ? y : 0];
+            by * (float)(exp((double)scores[c] - (double)most) / sum - (c == label ? 1.0 : 0.0));
+    return n ? log(sum) + (double)most - (double)scores[label < n ? label : 0] : 0;
 }
 
 static __global__ void losses(struct losses a)
 {
-    __shared__ double sums[THREADS];
+    __shared__ double sums[WARPS], room[WARPS][WARP];
     const struct drps_device_batch *b = &a.s.is.batch;
-    const uint32_t s = blockIdx.x * THREADS + threadIdx.x, n = a.s.is.model.outputs;
+    const uint32_t warp = threadIdx.x / WARP, s = blockIdx.x * WARPS + warp;
+    const int is_sample = s < b->samples;
+    const uint32_t n = is_sample ? a.s.is.model.outputs : 0;
+    const float *scores = a.s.scores + (uint64_t)s * n;
+    const float weight = is_sample && b->weights ? b->weights[s] : 1.0f;
+    const float y = is_sample ? b->labels[s] : 0.0f;
+    float *slopes = a.slopes + (uint64_t)s * n;
+    const int is_first = threadIdx.x % WARP == 0;
     double loss = 0;
-    if (s < b->samples) {
-        const float weight = b->weights ? b->weights[s] : 1.0f,
-                    *scores = a.s.scores + (uint64_t)s * n;
-        float *slopes = a.slopes + (uint64_t)s * n;
-        if (a.s.is.model.loss == DRPS_DEVICE_SOFTMAX) {
-            loss = softmax(n, scores, b->labels[s], weight * a.s.is.share, slopes);
-        } else {
-            loss = loss_of(a.s.is.model.loss, scores[0], b->labels[s], slopes);
-            slopes[0] = slopes[0] * weight * a.s.is.share;
-        }
-        loss *= (double)weight;
+    if (a.s.is.model.loss == DRPS_DEVICE_SOFTMAX) {
+        loss = softmax(n, scores, y, weight * a.s.is.share, slopes, room[warp]);
+    } else if (is_sample && is_first) {
+        float slope;
+        loss = loss_of(a.s.is.model.loss, scores[0], y, &slope);
+        slopes[0] = slope * weight * a.s.is.share;
     }
-    sums[threadIdx.x] = loss;
+    if (is_first) sums[warp] = loss * (double)weight;
     __syncthreads();
     if (threadIdx.x) return;
     loss = 0;
-    for (uint32_t i = 0; i < THREADS; i++)
+    for (uint32_t i = 0; i < WARPS; i++)
         loss += sums[i];
     a.s.block_losses[blockIdx.x] = loss;
     a.s.block_slopes[blockIdx.x] = 0; /* the intercept is one of the net's parameters */

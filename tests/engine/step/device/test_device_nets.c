@@ -64,6 +64,9 @@ static const struct net {
      "x = bag 4\ng = lstm 3 x\nh = lstm 7 x\ns = full 4 g\ns = sum s x\nh = join h s\n"
      "score = full 1 h",
      0, 1, IN_ENTRIES, "adam", 90},
+    {"classes of several for each lane",
+     "x = bag 4\nh = full 9 x\nh = tanh h\nscore = full classes h", 0, 75, IN_ENTRIES, "adagrad",
+     60},
     {"adam on all rows",
      "x = embedding 3\nw = linear\np = fm x\nh = full 5 x\nh = tanh h\nh = full 1 h\n"
      "score = sum w p h",
