@@ -53,9 +53,12 @@ static const struct net {
      "h = pool 1 2 h\nscore = full 1 h",
      49, 1, FLOATS, "sgd", 25},
     {"an image that several layers read",
-     "x = image 1 5 5\nh = conv 3 3 1 1 x\ns = sum h h\ng = conv 3 3 1 1 s\np = pool 2 1 s\n"
-     "p = full 4 p\ng = full 4 g\nj = sum p g\nscore = full 1 j",
+     "x = image 1 5 5\nh = conv 3 3 1 1 x\ns = sum h h\nq = pool 3 2 s\ng = conv 3 3 1 1 s\n"
+     "p = pool 2 1 s\nq = full 4 q\np = full 4 p\ng = full 4 g\nj = sum p g q\nscore = full 1 j",
      25, 1, FLOATS, "adagrad", 20},
+    {"many filters of one pixel",
+     "x = image 1 5 5\nh = conv 100 1 1 0 x\nh = pool 5 5 h\nscore = full 1 h", 25, 1, FLOATS,
+     "sgd", 3},
     {"sequences", "x = bag 5\nh = lstm 4 x\nscore = full 1 h", 0, 1, IN_ENTRIES, "sgd", 60},
     {"sequences of classes, through two layers",
      "x = bag 3\ng = lstm 6 x\nt = tanh g\nh = lstm 5 t\nj = join g h x\nscore = full classes j", 0,
@@ -205,7 +208,8 @@ static void check_net(const struct net *net)
     const uint64_t rows = drps_model_common_rows(&server.model) + FEATURES;
     const struct drps_plan_info info = {.max_batch_samples = net->samples,
                                         .max_batch_rows = rows,
-                                        .max_batch_nnz = net->samples * ENTRIES,
+                                        .max_batch_nnz =
+                                            net->numbers == IN_ENTRIES ? net->samples * ENTRIES : 0,
                                         .numbers = net->numbers != IN_ENTRIES,
                                         .field_count = net->fields,
                                         .batches = BATCHES,
