@@ -31,8 +31,10 @@ static __global__ void put_rows(struct rows a)
     if (i < a.n) a.to[i] = a.row ? a.row[i % a.width] : 0.0f;
 }
 
-/* What dropout leaves out follows from the net's parameters, which differ from step to step: whole
- * numbers, whose sum has no order. */
+/* What dropout leaves out follows from the net's last parameters, which differ from step to step:
+ * whole numbers, whose sum has no order. */
+enum { SEED_FLOATS = 16 << 10 };
+
 struct seeding {
     const float *params;
     uint64_t n, seed, *out;
@@ -136,7 +138,8 @@ int net_forward(const struct net *net)
 {
     const struct step *s = net->step;
     const struct drps_device_model *m = &s->is.model;
-    const struct seeding seeding = {s->net.params, m->floats, m->seed, s->net.seed};
+    const uint64_t most = SEED_FLOATS, seeds = m->floats < most ? m->floats : most;
+    const struct seeding seeding = {s->net.params + m->floats - seeds, seeds, m->seed, s->net.seed};
     int rc = products_open(net->dev, net->why);
     if (rc == 0)
         rc = device_gather(net->dev, DRPS_DEVICE_COMPUTE, &s->is.rows, s->is.frames, m->common,
