@@ -143,11 +143,13 @@ struct drps_device_batch {
     const uint32_t *starts;        /* [samples + 1]; NULL: per_sample entries each */
     const uint16_t *local16;       /* [entries], or NULL and local32 */
     const uint32_t *local32;
-    const float *values;    /* [entries], or NULL: all 1 */
-    const uint16_t *fields; /* [entries], or NULL */
-    int has_order;          /* 1: the fields of each sample increase */
-    const float *numbers;   /* [samples][each] by place, of a net; NULL: entries have them */
-    uint32_t each;
+    const float *values;     /* [entries], or NULL: all 1 */
+    const uint16_t *fields;  /* [entries], or NULL */
+    int has_order;           /* 1: the fields of each sample increase */
+    uint32_t each;           /* numbers of a sample, known by their place, of a net; 0: none */
+    const float *numbers;    /* [samples][each], or NULL and: */
+    const uint8_t *numbers8; /* [samples][each] places in */
+    const float *levels;
     const uint32_t *ends;       /* [rows + 1] row r has transposed entries ends[r] to ends[r + 1] */
     const uint32_t *of_samples; /* [entries] transposed: their sample */
     const uint32_t *of_entries; /* [entries] transposed: their entry; NULL: not needed */

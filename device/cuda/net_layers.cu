@@ -41,15 +41,21 @@ static __device__ const float *row_of(const struct work *w, uint32_t j)
 
 /* ---- Layers of entries ---- */
 
+/* Number i of those that are known by their place. */
+static __device__ float number_of(const struct drps_device_batch *b, uint64_t i)
+{
+    return b->numbers ? b->numbers[i] : b->levels[b->numbers8[i]];
+}
+
 /* Float k of sample s, of what entries say. */
 static __device__ float of_entries(const struct work *w, uint32_t s, uint32_t k)
 {
     const struct drps_device_batch *b = &w->b;
     const uint32_t end = start_of(b, s + 1), part = k / w->each, f = k % w->each;
     float sum = w->kind == DRPS_DEVICE_BAG ? w->params[k] : 0.0f;
-    if (b->numbers && (w->kind == DRPS_DEVICE_NUMBERS || w->kind == DRPS_DEVICE_IMAGE)) {
+    if (b->each && (w->kind == DRPS_DEVICE_NUMBERS || w->kind == DRPS_DEVICE_IMAGE)) {
         const uint32_t place = w->kind == DRPS_DEVICE_IMAGE ? f * w->parts + part : k;
-        return place < b->each ? b->numbers[(uint64_t)s * b->each + place] : 0.0f;
+        return place < b->each ? number_of(b, (uint64_t)s * b->each + place) : 0.0f;
     }
     for (uint32_t j = start_of(b, s); j < end; j++) {
         const uint32_t field = b->fields ? b->fields[j] : 0;

@@ -5,7 +5,7 @@
 
 #include "engine/step/device/transpose.h"
 
-enum { ALIGN = 16, ARRAYS = 14 };
+enum { ALIGN = 16, ARRAYS = 15 };
 
 /* Hands out the same piece of both memories. */
 struct layout {
@@ -78,15 +78,17 @@ static int has_order(const struct drps_batch *b)
     return 1;
 }
 
-/* Numbers by place, which may be levels. */
+/* Numbers by place, as they are: floats, or bytes and their levels. */
 static void put_numbers(struct layout *l, const struct drps_batch *b, struct drps_device_batch *out)
 {
-    const size_t n = b->samples * b->numbers.each;
+    const struct drps_dense *d = &b->numbers;
+    const size_t n = b->samples * d->each;
+    out->each = d->each;
     if (!n) return;
-    const struct place p = take(l, n * sizeof(float));
-    drps_dense_floats(&b->numbers, 0, n, p.host);
-    out->numbers = p.device;
-    out->each = b->numbers.each;
+    out->numbers = put(l, d->floats, n * sizeof(float));
+    if (d->floats) return;
+    out->numbers8 = put(l, d->bytes, n);
+    out->levels = put(l, d->levels, d->levels_n * sizeof(float));
 }
 
 size_t device_batch_lay_out(const struct drps_batch *b, int trains, int pairs, char *host,
@@ -117,7 +119,8 @@ uint64_t device_batch_most(const struct drps_plan_info *info)
     const uint64_t numbers = info->numbers ? info->field_count : 0;
     const uint64_t of_sample = (2 + numbers) * sizeof(float) + sizeof(uint32_t);
     const uint64_t of_entry = 3 * sizeof(uint32_t) + 2 * sizeof(float) + sizeof(uint16_t);
-    return n * of_sample + sizeof(uint32_t) + nnz * of_entry +
+    const uint64_t levels = numbers ? DRPS_DENSE_LEVELS * sizeof(float) : 0;
+    return n * of_sample + levels + sizeof(uint32_t) + nnz * of_entry +
            (info->max_batch_rows + 2) * sizeof(uint32_t) +
            transposed_pieces_most(nnz) * sizeof(struct drps_device_piece) +
            transposed_long_most(nnz) * sizeof(struct drps_device_long_row) +
@@ -139,6 +142,8 @@ void device_batch_move(struct drps_device_batch *b, const char *from, const char
     b->values = moved(b->values, from, to);
     b->fields = moved(b->fields, from, to);
     b->numbers = moved(b->numbers, from, to);
+    b->numbers8 = moved(b->numbers8, from, to);
+    b->levels = moved(b->levels, from, to);
     b->ends = moved(b->ends, from, to);
     b->of_samples = moved(b->of_samples, from, to);
     b->of_entries = moved(b->of_entries, from, to);
