@@ -15,6 +15,7 @@ struct drps_open_steps {
     _Atomic uint64_t opened; /* how many steps have opened, ever; statistics read it meanwhile */
     uint64_t lowest;         /* the first step that is not closed */
     uint64_t open;           /* bit s % 64: step s is open */
+    int scans_open;          /* as in a store's config */
 };
 
 static inline uint64_t drps_open_steps_bit(uint64_t step)
@@ -74,6 +75,13 @@ static inline int drps_open_steps_none(const struct drps_open_steps *o, struct d
     if (!o->open) return 0;
     return drps_err_set(err, -EINVAL, "all rows are wanted while step %llu is open",
                         (unsigned long long)o->lowest);
+}
+
+/* 0: all rows may be scanned; those of open steps, too, where the store was opened so. -EINVAL. */
+DRPS_MUST_CHECK
+static inline int drps_open_steps_scan(const struct drps_open_steps *o, struct drps_err *err)
+{
+    return o->scans_open ? 0 : drps_open_steps_none(o, err);
 }
 
 #endif

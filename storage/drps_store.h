@@ -86,6 +86,8 @@ struct drps_store_config {
 
     unsigned open_steps; /* step s opens once all below s + 1 - open_steps are closed; at most
                             DRPS_STORE_OPEN_MOST, in pib 8; 0: 1 */
+    int scans_open;      /* 1: scan() may be called while steps are open, whose rows nobody touches
+                            meanwhile; resident and relay */
     uint64_t mark_rows;  /* of a range for scan_changed(), which takes a bit of memory for each
                             range and open step; 0: that is not called */
 

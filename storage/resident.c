@@ -125,6 +125,7 @@ static int resident_open(const struct drps_store_config *config, struct drps_sto
     st->n_rows = config->rows;
     st->row_bytes = config->row_bytes;
     st->steps = steps;
+    st->steps.scans_open = config->scans_open;
     rc = drps_marks_init(&st->marks, config, err);
     if (rc == 0) {
         st->rows = drps_pages_new(st->bytes);
@@ -181,7 +182,7 @@ static int resident_scan(struct drps_store *base, size_t bytes, drps_row_visit v
 {
     struct resident *st = (struct resident *)base;
     (void)bytes; /* all of each row is there */
-    int rc = drps_open_steps_none(&st->steps, err);
+    int rc = drps_open_steps_scan(&st->steps, err);
     return rc < 0 ? rc : visit_run(st, 0, st->n_rows, visit, ctx, err);
 }
 

@@ -377,6 +377,7 @@ static int open_store(const struct drps_store_config *config, int looking,
     st->config = *config;
     st->source = *config->windows;
     st->steps = steps;
+    st->steps.scans_open = config->scans_open;
     drps_picker_init(&st->picker);
     (void)pthread_mutex_init(&st->lock,
                              NULL); /* glibc: these cannot fail with default attributes */
@@ -533,7 +534,7 @@ static int relay_scan(struct drps_store *base, size_t bytes, drps_row_visit visi
                       struct drps_err *err)
 {
     struct drps_relay *st = (struct drps_relay *)base;
-    int rc = drps_open_steps_none(&st->steps, err);
+    int rc = drps_open_steps_scan(&st->steps, err);
     if (rc < 0) return rc;
     rc = drps_relay_stand_still(st, err);
     if (rc == 0) rc = drps_relay_scan(st, bytes, visit, ctx, err);

@@ -305,6 +305,42 @@ static void test_sure_share_grows(void **state)
     }
 }
 
+/* A store that was opened so is scanned while steps are open: as their rows are then. */
+static void test_scans_beside_open_steps(void **state)
+{
+    (void)state;
+    static const struct drps_store_ops *const kinds[] = {&drps_store_relay, &drps_store_resident};
+    struct plan *p = plan_new(test_seed("open"), &shapes[0]);
+    plan_cut(p, 3, 2);
+    for (size_t i = 0; i < 4; i++) {
+        const struct drps_store_ops *ops = kinds[i / 2];
+        const struct plan_step *step = &p->steps[0];
+        struct drps_store_config config = plan_config(p);
+        struct drps_err err = DRPS_ERR_INIT;
+        struct drps_rows rows;
+        struct plan_store r;
+        char *dir = scratch_new();
+        config.dir = dir;
+        config.scans_open = (int)i % 2;
+        config.memory_bytes = plan_least_memory(ops, &config);
+        assert_int_equal(plan_open(&r, p, ops, &config, &err), 0);
+        assert_int_equal(ops->step_open(r.st, 0, ops->by_slot ? step->slots : step->ids,
+                                        step->n_ids, &rows, &err),
+                         0);
+        for (size_t k = 0; k < rows.n; k++) {
+            memset(drps_row_at(&rows, k), (int)k, p->row_bytes);
+            memset(r.model + step->ids[k] * p->row_bytes, (int)k, p->row_bytes);
+        }
+        assert_int_equal(plan_scan(&r, 0, &err), config.scans_open ? 0 : -EINVAL);
+        if (ops->save) assert_int_equal(ops->save(r.st, dir, &(unsigned){0}, NULL), -EINVAL);
+        assert_int_equal(ops->step_close(r.st, 0, 1, &err), 0);
+        assert_int_equal(plan_scan(&r, 0, &err), 0);
+        plan_close(&r);
+        scratch_remove(dir);
+    }
+    plan_free(p);
+}
+
 static void test_waiting_rows_keep_order(void **state)
 {
     (void)state;
@@ -1043,6 +1079,7 @@ int main(void)
         cmocka_unit_test(test_window_bytes_stay_in_the_budget),
         cmocka_unit_test(test_sure_share_fits_any_windows),
         cmocka_unit_test(test_sure_share_grows),
+        cmocka_unit_test(test_scans_beside_open_steps),
         cmocka_unit_test(test_waiting_rows_keep_order),
         cmocka_unit_test(test_rows_wait_by_distance),
         cmocka_unit_test(test_merges_when_memory_is_short),
