@@ -93,7 +93,8 @@ struct drps_store_config {
 
     /* ---- device ---- */
     const struct drps_device_use *device; /* borrowed until close */
-    uint64_t device_frames; /* tiered: rows that the device has room for; with `windows` */
+    uint64_t device_frames; /* tiered: rows that the device has room for; with `windows`. relay,
+                               where it is below such a store: two windows have no more rows */
 
     /* ---- Stores on disk ---- */
     const char *dir;       /* an existing empty folder for the store's files */

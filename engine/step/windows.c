@@ -34,8 +34,9 @@ static uint64_t wanted_bytes(const struct drps_plan_info *info,
 static int plan_suits(const struct drps_plan_info *info, const struct drps_relay_share *share)
 {
     const uint64_t bytes = info->working_set_rows * share->row_bytes;
+    const uint64_t most = drps_relay_open_bytes(share);
     const uint64_t wanted = wanted_bytes(info, share);
-    return !share->coarse && bytes <= share->budget_bytes && 4 * bytes >= 3 * wanted;
+    return !share->coarse && bytes <= most && 4 * bytes >= 3 * wanted;
 }
 
 static int compile(const struct drps_windows_options *o, uint64_t *working_rows_out,

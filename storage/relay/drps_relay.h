@@ -21,6 +21,7 @@ struct drps_relay_share {
                                rows are visited; what each window needs */
     uint64_t chunks_least;  /* of these, for chunks and visits */
     int coarse;             /* 1: windows are to take all of budget_bytes */
+    uint64_t most_rows;     /* of two windows, as elsewhere is room for no more; 0: any */
 };
 
 /* The usual share, for `rows` rows of row_bytes on a disk of seek_bytes (0: unknown). budget_bytes
@@ -31,7 +32,8 @@ void drps_relay_share(uint64_t memory_bytes, uint64_t rows, size_t row_bytes, ui
 /*
  * The share with as little for buffers as is sure to do: in what is left windows can be cut that
  * the buffers have room for, however small their steps are, on any disk. That holds from the memory
- * on that memory_need() asks for. Of config, rows, row_bytes, epoch_steps and step.rows are used.
+ * on that memory_need() asks for. Of config, rows, row_bytes, epoch_steps, step.rows and
+ * device_frames are used.
  */
 void drps_relay_share_surely(uint64_t memory_bytes, const struct drps_store_config *config,
                              struct drps_relay_share *out);
@@ -49,10 +51,14 @@ void drps_relay_share_frames(uint64_t frames, uint64_t rows, uint64_t step_rows,
 uint64_t drps_relay_frames(const struct drps_relay_share *share, uint64_t working_rows,
                            uint64_t rows);
 
+/* Returns the bytes that the rows of two windows may take: of budget_bytes, those of most_rows at
+ * most. */
+uint64_t drps_relay_open_bytes(const struct drps_relay_share *share);
+
 /* Compile windows for so many bytes of rows of share->row_bytes: a part of the budget, because in
  * what they leave rows wait that steps use again soon; but enough for the rows of two steps, and
- * all of it when all rows fit. Never more than the budget: where that is too little for two steps,
- * compiling says so. */
+ * all of it when all rows fit. Never more than drps_relay_open_bytes(): where that is too little
+ * for two steps, compiling says so. */
 uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
                                  uint64_t step_rows);
 

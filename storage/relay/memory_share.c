@@ -68,13 +68,20 @@ void drps_relay_share_of(const struct drps_store_config *config, struct drps_rel
     out->budget_bytes = config->memory_bytes > fixed ? config->memory_bytes - fixed : 0;
 }
 
+uint64_t drps_relay_open_bytes(const struct drps_relay_share *share)
+{
+    const uint64_t rows = share->budget_bytes / share->row_bytes;
+    const int is_bound = share->most_rows && share->most_rows < rows;
+    return is_bound ? share->most_rows * share->row_bytes : share->budget_bytes;
+}
+
 uint64_t drps_relay_window_bytes(const struct drps_relay_share *share, uint64_t rows,
                                  uint64_t step_rows)
 {
-    const uint64_t most = share->budget_bytes;
+    const uint64_t most = drps_relay_open_bytes(share);
     if (rows * share->row_bytes <= most) return most;
     const uint64_t each = share->row_bytes + WAITING_FRAMES * share->waiting_bytes;
-    const uint64_t part = most / each * share->row_bytes;
+    const uint64_t part = share->budget_bytes / each * share->row_bytes;
     const uint64_t least = 2 * step_rows * share->row_bytes;
     if (share->coarse) return most;
     return clamp(part, least < most ? least : most, most);
@@ -184,6 +191,14 @@ static uint64_t bytes_for(const struct drps_store_config *config, uint64_t pairs
     return rows * share->row_bytes + *buffer_bytes_out;
 }
 
+/* The most pairs of steps whose rows two windows may have. */
+static uint64_t most_pairs(const struct drps_store_config *config)
+{
+    const uint64_t two_steps = 2 * config->step.rows, frames = config->device_frames;
+    const uint64_t pairs = frames && two_steps ? frames / two_steps : config->epoch_steps;
+    return pairs < config->epoch_steps ? pairs : config->epoch_steps;
+}
+
 /* The number of pairs to try after `pairs`. */
 static uint64_t more_pairs(uint64_t pairs)
 {
@@ -195,8 +210,7 @@ uint64_t drps_relay_sure_bytes(const struct drps_store_config *config)
     struct drps_relay_share share;
     uint64_t buffers, least = UINT64_MAX;
     drps_relay_share(0, config->rows, config->row_bytes, 0, &share);
-    for (uint64_t pairs = 1; pairs == 1 || pairs <= config->epoch_steps;
-         pairs = more_pairs(pairs)) {
+    for (uint64_t pairs = 1; pairs == 1 || pairs <= most_pairs(config); pairs = more_pairs(pairs)) {
         const uint64_t bytes = bytes_for(config, pairs, &share, &buffers);
         if (bytes < least) least = bytes;
     }
@@ -208,7 +222,8 @@ void drps_relay_share_surely(uint64_t memory_bytes, const struct drps_store_conf
 {
     uint64_t buffers;
     drps_relay_share(memory_bytes, config->rows, config->row_bytes, 0, out);
-    for (uint64_t pairs = 1; pairs == 1 || pairs <= config->epoch_steps; pairs = more_pairs(pairs))
+    out->most_rows = config->device_frames;
+    for (uint64_t pairs = 1; pairs == 1 || pairs <= most_pairs(config); pairs = more_pairs(pairs))
         if (bytes_for(config, pairs, out, &buffers) <= memory_bytes || pairs == 1)
             out->buffer_bytes = buffers;
     const uint64_t fixed = out->buffer_bytes;

@@ -254,6 +254,15 @@ static void test_window_bytes_stay_in_the_budget(void **state)
     struct drps_relay_share coarse = share;
     coarse.coarse = 1;
     assert_int_equal(drps_relay_window_bytes(&coarse, 5000, 100), 96000);
+    coarse.most_rows = 700;
+    assert_int_equal(drps_relay_window_bytes(&coarse, 5000, 100), 700 * share.row_bytes);
+    coarse.most_rows = 5000; /* which is more than there is memory for */
+    assert_int_equal(drps_relay_window_bytes(&coarse, 5000, 100), 96000);
+    struct drps_relay_share bound = share;
+    bound.most_rows = 300;
+    assert_int_equal(drps_relay_window_bytes(&bound, 5000, 100), 300 * share.row_bytes);
+    bound.most_rows = 700;
+    assert_int_equal(drps_relay_window_bytes(&bound, 5000, 100), 51660);
 }
 
 /* Where two steps take nearly all of the memory, windows may be as many as steps: the buffers have
@@ -285,17 +294,21 @@ static void test_sure_share_fits_any_windows(void **state)
     }
 }
 
-/* More memory than the least: never fewer rows than the least has room for, and a share of it. */
-static void test_sure_share_grows(void **state)
+/* More memory than the least: never fewer rows than the least has room for, and a share of it;
+ * but no more in two windows than `frames`, if that is not 0. */
+static void check_sure_share(uint64_t frames)
 {
-    (void)state;
-    const struct drps_store_config config = {
-        .rows = 4000000, .row_bytes = 72, .step.rows = 3700, .epoch_steps = 5001};
+    const struct drps_store_config config = {.rows = 4000000,
+                                             .row_bytes = 72,
+                                             .step.rows = 3700,
+                                             .epoch_steps = 5001,
+                                             .device_frames = frames};
     const uint64_t least = drps_relay_sure_bytes(&config);
     for (uint64_t memory = least; memory < 64 << 20; memory += 54321) {
         struct drps_relay_share share;
         drps_relay_share_surely(memory, &config, &share);
-        const uint64_t rows = share.budget_bytes / share.row_bytes;
+        const uint64_t rows = drps_relay_open_bytes(&share) / share.row_bytes;
+        assert_true(!frames || rows <= frames);
         const uint64_t pairs = rows / (2 * config.step.rows); /* of steps: windows have as many */
         assert_true(pairs >= 1);
         assert_int_equal(share.budget_bytes + share.buffer_bytes, memory);
@@ -303,6 +316,14 @@ static void test_sure_share_grows(void **state)
         assert_true(drps_relay_fits(
             &share, (uint32_t)(windows < config.epoch_steps ? windows : config.epoch_steps)));
     }
+}
+
+static void test_sure_share_grows(void **state)
+{
+    (void)state;
+    static const uint64_t frames[] = {0, 2 * 3700, 5 * 3700, 40 * 3700, 4000000};
+    for (size_t i = 0; i < sizeof(frames) / sizeof(*frames); i++)
+        check_sure_share(frames[i]);
 }
 
 /* A store that was opened so is scanned while steps are open: as their rows are then. */
