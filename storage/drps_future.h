@@ -58,8 +58,8 @@ struct drps_use_distances {
 /*
  * The plan's windows. read() gives the head of window w < windows and, where a pointer is not NULL,
  * the placed ids of its rows [n] and their use distances to the next use and from the last one (1
- * .. windows, cyclic), into the caller's memory. One calling thread at a time. Returns 0 or an
- * error.
+ * .. windows, cyclic), into the caller's memory. One calling thread at a time; another one may ask
+ * for heads alone meanwhile. Returns 0 or an error.
  */
 struct drps_window_source {
     void *ctx;

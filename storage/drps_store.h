@@ -15,11 +15,11 @@
  * stores on disk are told (drps_future.h) and use it to read ahead and to write back. All stores
  * give the same bytes for the same steps: that is what the conformance suite checks.
  *
- * There are four, one a folder:
+ * There are four kinds, one a folder:
  *
  *     resident.c  all rows are in memory
  *     device/     rows are in the memory of a device: drps_rows.base is an address there, which the
- *                 host cannot read
+ *                 host cannot read; or those of two windows are, and all in a store below
  *     relay/      rows of two windows are in memory, and others that are used soon; the rest in
  *                 runs on disk, sorted by the window that needs them next; over io/
  *     pib/        blocks of rows, in a pool and in a key-value engine; over kv/
@@ -146,6 +146,13 @@ struct drps_pool_shape {
     uint64_t most_bytes;  /* for all blocks */
 };
 
+/* What a tiered store has moved between the memory of a device and the process's. */
+struct drps_tier_stats {
+    uint64_t device_bytes; /* of the device's memory, that hold rows */
+    uint64_t rows_kept;    /* of windows, summed as they were fetched: were there already */
+    uint64_t rows_in, rows_out;
+};
+
 /* What a store has done since it was opened. */
 struct drps_store_stats {
     struct drps_iostat io;        /* logical block or chunk I/O of the store */
@@ -161,18 +168,19 @@ struct drps_store_stats {
     /* Of pib, and of relay: steps, or windows, whose rows were in memory before they were come to.
      */
     uint64_t steps_ahead, windows_ahead;
-    struct drps_pool_shape pool; /* pib's */
+    struct drps_tier_stats tiers; /* tiered */
+    struct drps_pool_shape pool;  /* pib's */
 
     /* ---- relay; rows are summed over windows as they were opened ---- */
     uint64_t windows;
     uint64_t rows_kept, rows_arrived,
-        rows_created;         /* stayed in memory; read back; made in memory */
-    uint64_t rows_sent;       /* of an epoch: written once and read once */
-    uint64_t merged_bytes;    /* of rows: read and written once more */
-    size_t chunk_bytes;       /* read by a request */
-    size_t write_bytes;       /* written by a request, at most */
-    uint64_t seek_bytes;      /* of the disk; 0: unknown */
-    uint32_t runs;            /* on disk at a time, at most */
+        rows_created;      /* stayed in memory; read back; made in memory */
+    uint64_t rows_sent;    /* of an epoch: written once and read once */
+    uint64_t merged_bytes; /* of rows: read and written once more */
+    size_t chunk_bytes;    /* read by a request */
+    size_t write_bytes;    /* written by a request, at most */
+    uint64_t seek_bytes;   /* of the disk; 0: unknown */
+    uint32_t runs;         /* on disk at a time, at most */
     char io_engine[16];
     int direct;          /* past the page cache */
     char io_remark[128]; /* why not as wished; empty: as wished */
@@ -194,7 +202,7 @@ enum {
 
 /* A kind of store. */
 struct drps_store_ops {
-    const char *name; /* "resident", "relay", "pib" */
+    const char *name; /* "resident", "relay", "pib", ... */
 
     /* Bytes of memory that this store needs at least, and would use at most, for a config
      * (memory_bytes ignored). */
@@ -261,7 +269,8 @@ struct drps_store_ops {
 
 extern const struct drps_store_ops drps_store_resident;
 extern const struct drps_store_ops drps_store_device;
-extern const struct drps_store_ops drps_store_tiered;
+extern const struct drps_store_ops drps_store_tiered;      /* over resident */
+extern const struct drps_store_ops drps_store_tiered_disk; /* over relay */
 extern const struct drps_store_ops drps_store_pib;
 extern const struct drps_store_ops drps_store_relay;
 

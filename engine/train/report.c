@@ -205,16 +205,18 @@ static void put_latencies(json_t **j, const struct drps_iostat *io)
     drps_manifest_put(j, "write_latency", latency_to_json(&io->write_latency));
 }
 
-/* Rows between the memory of a device and the process's; null where all are there, or none. */
+/* Rows between the memory of a device and the process's; null where all are there, or none. What
+ * lies on disk below is in "io". */
 static json_t *tiers_to_json(const struct drps_train_result *r)
 {
     const struct drps_store_stats *s = &r->store_stats;
-    if (!*r->device || !s->windows) return json_null();
+    if (!s->tiers.device_bytes) return json_null();
     json_t *j = json_object();
-    drps_manifest_put(&j, "bytes", count(s->pool_bytes));
+    drps_manifest_put(&j, "bytes", count(s->tiers.device_bytes));
+    drps_manifest_put(&j, "memory_bytes", count(s->pool_bytes));
     drps_manifest_put(&j, "windows", count(s->windows));
-    drps_manifest_put(&j, "in_bytes", count(s->rows_arrived * r->row_bytes));
-    drps_manifest_put(&j, "out_bytes", count(s->rows_sent * r->row_bytes));
+    drps_manifest_put(&j, "in_bytes", count(s->tiers.rows_in * r->row_bytes));
+    drps_manifest_put(&j, "out_bytes", count(s->tiers.rows_out * r->row_bytes));
     drps_manifest_put(&j, "waited_share", ratio((double)s->stall_ns * 1e-9, step_seconds(r)));
     return j;
 }

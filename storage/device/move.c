@@ -20,8 +20,7 @@ static size_t with_frame(size_t row_bytes)
 uint64_t mover_host_bytes(size_t row_bytes, uint64_t rows)
 {
     return pieces_memory(with_frame(row_bytes), rows) +
-           (uint64_t)pieces_rows(with_frame(row_bytes), rows) *
-               (2 * sizeof(uint64_t) + sizeof(uint32_t));
+           (uint64_t)pieces_rows(with_frame(row_bytes), rows) * sizeof(uint64_t);
 }
 
 uint64_t drps_device_rows_moving(size_t row_bytes, uint64_t rows)
@@ -32,13 +31,11 @@ uint64_t drps_device_rows_moving(size_t row_bytes, uint64_t rows)
 int mover_open(struct mover *m, const struct drps_device_use *use, size_t row_bytes, uint64_t rows,
                struct drps_err *err)
 {
-    memset(m, 0, sizeof(*m));
     m->use = *use;
     m->row_bytes = row_bytes;
     m->piece_rows = pieces_rows(with_frame(row_bytes), rows);
-    m->ids = drps_array_new(m->piece_rows, sizeof(*m->ids));
-    m->order = drps_array_new(2 * m->piece_rows, sizeof(*m->order));
-    if (!m->ids || !m->order) return drps_err_set(err, -ENOMEM, "no memory to move rows");
+    m->order = drps_array_new(m->piece_rows, sizeof(*m->order));
+    if (!m->order) return drps_err_set(err, -ENOMEM, "no memory to move rows");
     int rc = pieces_open(&m->use, with_frame(row_bytes), rows, &m->in, err);
     if (rc == 0) rc = pieces_open(&m->use, with_frame(row_bytes), rows, &m->out, err);
     for (int i = 0; i < 2 * PIECES && rc == 0; i++) {
@@ -57,8 +54,12 @@ void mover_close(struct mover *m)
         pieces_close(&m->use, &m->in);
         pieces_close(&m->use, &m->out);
     }
-    free(m->ids);
     free(m->order);
+}
+
+static char *at_place(const struct mover *m, uint32_t place)
+{
+    return m->below.base + (size_t)place * m->below.stride;
 }
 
 /* Where the rows of a piece begin, behind its frames. */
@@ -69,29 +70,7 @@ static size_t rows_at(const struct mover *m)
 
 /* ---- In ---- */
 
-static int open_below(struct mover *m, const uint32_t *ids, size_t n, struct drps_rows *rows_out,
-                      struct drps_err *err)
-{
-    return m->below_ops->step_open(m->below, m->below_steps, ids, n, rows_out, err);
-}
-
-static int close_below(struct mover *m, int changed, struct drps_err *err)
-{
-    return m->below_ops->step_close(m->below, m->below_steps++, changed, err);
-}
-
-static int copy_from_below(struct mover *m, const uint32_t *ids, size_t n, char *to,
-                           struct drps_err *err)
-{
-    struct drps_rows rows;
-    int rc = open_below(m, ids, n, &rows, err);
-    if (rc < 0) return rc;
-    for (size_t i = 0; i < n; i++)
-        memcpy(to + i * m->row_bytes, drps_row_at(&rows, i), m->row_bytes);
-    return close_below(m, 0, err);
-}
-
-static int load_piece(struct mover *m, const uint32_t *ids, const uint32_t *frames, size_t n,
+static int load_piece(struct mover *m, const uint32_t *places, const uint32_t *frames, size_t n,
                       struct drps_err *err)
 {
     struct drps_device_use *use = &m->use;
@@ -99,8 +78,9 @@ static int load_piece(struct mover *m, const uint32_t *ids, const uint32_t *fram
     char *pinned = m->in.pinned[k], *staging = m->staging[IN][k];
     const size_t bytes = n * m->row_bytes;
     int rc = m->in.used++ >= PIECES ? DRPS_DEVICE_CALL(use, err, wait, EVENT_IN + k) : 0;
-    if (rc == 0) rc = copy_from_below(m, ids, n, pinned + rows_at(m), err);
     if (rc < 0) return rc;
+    for (size_t i = 0; i < n; i++)
+        memcpy(pinned + rows_at(m) + i * m->row_bytes, at_place(m, places[i]), m->row_bytes);
     memcpy(pinned, frames, n * sizeof(*frames));
     rc = DRPS_DEVICE_CALL(use, err, upload, DRPS_DEVICE_ROWS_IN, staging, pinned,
                           rows_at(m) + bytes);
@@ -108,18 +88,16 @@ static int load_piece(struct mover *m, const uint32_t *ids, const uint32_t *fram
         rc = DRPS_DEVICE_CALL(use, err, scatter, DRPS_DEVICE_ROWS_IN, &m->rows,
                               (const uint32_t *)(void *)staging, n, m->row_bytes,
                               staging + rows_at(m));
-    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, mark, DRPS_DEVICE_ROWS_IN, EVENT_IN + k);
-    m->rows_in += n;
-    return rc;
+    return rc < 0 ? rc : DRPS_DEVICE_CALL(use, err, mark, DRPS_DEVICE_ROWS_IN, EVENT_IN + k);
 }
 
-int mover_load(struct mover *m, const uint32_t *ids, const uint32_t *frames, size_t n,
+int mover_load(struct mover *m, const uint32_t *places, const uint32_t *frames, size_t n,
                struct drps_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i += m->piece_rows) {
         const size_t some = n - i < m->piece_rows ? n - i : m->piece_rows;
-        rc = load_piece(m, ids + i, frames + i, some, err);
+        rc = load_piece(m, places + i, frames + i, some, err);
     }
     return rc;
 }
@@ -172,16 +150,10 @@ static int store_piece(struct mover *m, unsigned k, const uint64_t *moved, size_
                        struct drps_err *err)
 {
     const char *from = m->out.pinned[k] + rows_at(m);
-    struct drps_rows rows;
     int rc = DRPS_DEVICE_CALL(&m->use, err, wait, EVENT_OUT + k);
-    for (size_t i = 0; i < n; i++)
-        m->ids[i] = (uint32_t)(moved[i] >> 32);
-    if (rc == 0) rc = open_below(m, m->ids, n, &rows, err);
-    if (rc < 0) return rc;
-    for (size_t i = 0; i < n; i++)
-        memcpy(drps_row_at(&rows, i), from + i * m->row_bytes, m->row_bytes);
-    m->rows_out += n;
-    return close_below(m, 1, err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        memcpy(at_place(m, (uint32_t)(moved[i] >> 32)), from + i * m->row_bytes, m->row_bytes);
+    return rc;
 }
 
 int mover_store(struct mover *m, uint64_t *moved, size_t n, struct drps_err *err)
@@ -195,20 +167,6 @@ int mover_store(struct mover *m, uint64_t *moved, size_t n, struct drps_err *err
             rc = ask_moved(m, (k + 1) % PIECES, moved + next, n - next < each ? n - next : each,
                            err);
         if (rc == 0) rc = store_piece(m, k, moved + i, some, err);
-    }
-    return rc;
-}
-
-int mover_read(struct mover *m, const uint32_t *frames, size_t n, drps_row_visit visit, void *ctx,
-               struct drps_err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i += m->piece_rows) {
-        const size_t some = n - i < m->piece_rows ? n - i : m->piece_rows;
-        memcpy(m->out.pinned[0], frames + i, some * sizeof(*frames));
-        rc = ask_piece(m, 0, some, err);
-        if (rc == 0) rc = DRPS_DEVICE_CALL(&m->use, err, wait, EVENT_OUT);
-        if (rc == 0) rc = visit(ctx, i, some, m->out.pinned[0] + rows_at(m), err);
     }
     return rc;
 }

@@ -198,33 +198,41 @@ static void print_disk_details(const struct drps_train_result *r)
     }
 }
 
+/* Where rows are. */
+static void print_where(const struct drps_train_result *r, int on_disk)
+{
+    const struct drps_store_stats *s = &r->store_stats;
+    const uint64_t on_device = s->tiers.device_bytes;
+    printf("  rows      %s%s, ", size(r->rows * r->row_bytes),
+           drps_optim_states(&r->optim) ? " with the optimizer's state" : "");
+    if (on_disk && on_device)
+        printf("of which %s in memory and %s of the device at a time", size(s->pool_bytes),
+               size(on_device));
+    else if (on_disk)
+        printf("of which %s in memory at a time", size(s->pool_bytes));
+    else if (on_device)
+        printf("all in memory, and %s of the device at a time", size(on_device));
+    else
+        printf("all in memory%s", *r->device ? " of the device" : "");
+    printf(" (store %s)\n", r->store);
+}
+
 static void print_rows(const struct drps_train_result *r, int details)
 {
     const struct drps_store_stats *s = &r->store_stats;
     const double seconds = step_seconds(&r->phases);
-    const char *all = size(r->rows * r->row_bytes);
-    const char *state = drps_optim_states(&r->optim) ? " with the optimizer's state" : "";
-    if (s->windows && *r->device) {
-        printf("  rows      %s%s, all in memory, and %s of the device at a time (store %s)\n", all,
-               state, size(s->pool_bytes), r->store);
+    const double waited = seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0;
+    const int on_disk = s->blocks_needed || r->windows_n;
+    print_where(r, on_disk);
+    if (s->tiers.device_bytes)
         printf("  moved     in %llu windows %s of rows to the device, %s back; training waited for "
                "them %.1f %% of the time\n",
-               (unsigned long long)s->windows, size(s->rows_arrived * r->row_bytes),
-               size(s->rows_sent * r->row_bytes),
-               seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0);
-        return;
-    }
-    if (!s->blocks_needed && !r->windows_n) {
-        printf("  rows      %s%s, all in memory%s (store %s)\n", all, state,
-               *r->device ? " of the device" : "", r->store);
-        return;
-    }
-    printf("  rows      %s%s, of which %s in memory at a time (store %s)\n", all, state,
-           size(s->pool_bytes), r->store);
+               (unsigned long long)s->windows, size(s->tiers.rows_in * r->row_bytes),
+               size(s->tiers.rows_out * r->row_bytes), waited);
+    if (!on_disk) return;
     printf(
         "  disk      %s of rows read, %s written; training waited for rows %.1f %% of the time\n",
-        size(s->io.read_bytes), size(s->io.written_bytes),
-        seconds > 0 ? 100 * (double)s->stall_ns * 1e-9 / seconds : 0);
+        size(s->io.read_bytes), size(s->io.written_bytes), waited);
     print_forecast(r);
     if (details) print_disk_details(r);
 }
