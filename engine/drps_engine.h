@@ -311,7 +311,8 @@ struct drps_train_options {
     int batch_mean; /* 1: what steps is the mean over a batch's samples, of several workers that of
                        their means; l1 and l2 count 1 / (samples of a full batch) for each sample */
     const char *store; /* auto, resident, relay, or an engine (block store on it): file, rocksdb,
-                          leveldb; default auto: resident if all rows fit, else relay */
+                          leveldb; default auto: resident if all rows fit, else relay. On a device:
+                          where rows are that it has no room for; no engine then */
     const char *evict; /* which block a full pool gives up: farthest (default), clock, lru */
     const char *model_store; /* engine that the model is written with; default: the preferred one of
                                 this build */

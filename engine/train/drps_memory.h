@@ -21,6 +21,8 @@ struct drps_memory {
     const struct drps_store_ops *store; /* the store chosen */
     const struct drps_kv_ops *kv;       /* the engine of a block store; NULL: others */
     uint64_t store_bytes;
+    uint64_t relay_bytes;   /* of these, for a relay store: the one chosen, or below it; 0: no rows
+                               are   on disk as it has them */
     size_t stratum_batches; /* that are trained at the same time; 0: one after another */
     int rounds_ahead;       /* 1: servers send parameters of the next round during this one, for
                                which the store keeps two steps open */
@@ -61,6 +63,9 @@ int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *par
 DRPS_MUST_CHECK
 int drps_memory_needs(const struct drps_memory_parts *parts, uint64_t *least_out,
                       uint64_t *all_rows_out, struct drps_err *err);
+
+/* 1: all rows are in memory, of the process or of a device. */
+int drps_memory_has_all_rows(const struct drps_memory *m);
 
 /* 1: the store called `name` (NULL: auto) keeps blocks in an engine. */
 int drps_memory_wants_blocks(const char *name);

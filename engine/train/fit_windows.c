@@ -15,7 +15,7 @@ int drps_job_try_windows(struct drps_job *job, const struct drps_store_config *c
                                                  .log = job->options->log};
     const uint64_t two_steps = 2 * config->step.rows;
     const uint64_t rows = two_steps < config->rows ? two_steps : config->rows;
-    if (share->budget_bytes < rows * share->row_bytes) return 0;
+    if (drps_relay_open_bytes(share) < rows * share->row_bytes) return 0;
     int rc = drps_windows_open(&options, &job->windows, &job->window_source, err);
     if (rc < 0) return rc;
     if (drps_relay_fits(share, job->window_source.windows)) return 1;
@@ -26,17 +26,26 @@ int drps_job_try_windows(struct drps_job *job, const struct drps_store_config *c
     return 0;
 }
 
+/* The usual share, in windows for which a device has room, if there is one. */
+static int try_usual(struct drps_job *job, const struct drps_store_config *config,
+                     struct drps_err *err)
+{
+    struct drps_relay_share share;
+    drps_relay_share(job->memory.relay_bytes, config->rows, config->row_bytes, config->seek_bytes,
+                     &share);
+    share.most_rows = config->device_frames;
+    return drps_job_try_windows(job, config, &share, err);
+}
+
 int drps_job_fit_windows(struct drps_job *job, struct drps_store_config *config,
                          struct drps_err *err)
 {
-    const uint64_t memory = job->memory.store_bytes;
+    const uint64_t memory = job->memory.relay_bytes;
     struct drps_relay_share share;
-    drps_relay_share(memory, config->rows, config->row_bytes, config->seek_bytes, &share);
-    int rc = drps_job_try_windows(job, config, &share, err);
+    int rc = try_usual(job, config, err);
     if (rc == 0 && config->seek_bytes) {
         config->seek_bytes = 0;
-        drps_relay_share(memory, config->rows, config->row_bytes, 0, &share);
-        rc = drps_job_try_windows(job, config, &share, err);
+        rc = try_usual(job, config, err);
     }
     if (rc) return rc;
     drps_relay_share_surely(memory, config, &share);

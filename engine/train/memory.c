@@ -16,6 +16,7 @@
 #include "engine/step/drps_batch_cache.h"
 #include "engine/step/drps_stratum.h"
 #include "engine/train/vectors/drps_round_log.h"
+#include "storage/device/drps_device_rows.h"
 #include "storage/kv/drps_kv.h"
 #include "storage/pib/drps_pib.h"
 
@@ -215,28 +216,6 @@ static int take_resident(struct drps_memory *m, const struct drps_memory_parts *
     return rc;
 }
 
-/* All rows are in the memory of the device; or those of some windows are, and all in this one. */
-static int take_device(struct drps_memory *m, const struct drps_memory_parts *p,
-                       struct drps_err *err)
-{
-    uint64_t need, most;
-    const int has_all = p->config->device_frames == p->plan->info.rows;
-    m->store = has_all ? &drps_store_device : &drps_store_tiered;
-    int rc = m->store->memory_need(p->config, &need, &most, err);
-    if (rc == 0)
-        rc = drps_budget_take(&m->budget,
-                              has_all ? "rows on their way to the device"
-                                      : "all rows, of which the device has some",
-                              need, err);
-    if (rc < 0) return rc;
-    keep_plan(m, p);
-    m->store_bytes = need;
-    m->device_keep_bytes = clamp(drps_budget_left(&m->budget), 0, p->device_keep_most);
-    if (m->device_keep_bytes)
-        drps_budget_note(&m->budget, "batches as the device takes them", m->device_keep_bytes);
-    return 0;
-}
-
 /* Takes `least` for the rows that must be in memory together, and of the rest what is of use. */
 static int take_store(struct drps_memory *m, const char *what, const char *more_of, uint64_t least,
                       uint64_t most, struct drps_err *err)
@@ -246,6 +225,53 @@ static int take_store(struct drps_memory *m, const char *what, const char *more_
     const uint64_t more = clamp(drps_budget_left(&m->budget), 0, most > least ? most - least : 0);
     m->store_bytes = least + more;
     return drps_budget_take(&m->budget, more_of, more, err);
+}
+
+/* The store that is chosen has all rows in memory, or on their way to a device that has them. */
+static int take_all_rows(struct drps_memory *m, const struct drps_memory_parts *p, const char *what,
+                         uint64_t need, struct drps_err *err)
+{
+    int rc = drps_budget_take(&m->budget, what, need, err);
+    if (rc < 0) return rc;
+    keep_plan(m, p);
+    m->store_bytes = need;
+    m->device_keep_bytes = clamp(drps_budget_left(&m->budget), 0, p->device_keep_most);
+    if (m->device_keep_bytes)
+        drps_budget_note(&m->budget, "batches as the device takes them", m->device_keep_bytes);
+    return 0;
+}
+
+/* The device has the rows of some windows. All are in the memory of the process where they fit, or
+ * where less would not do either; else in a relay store. */
+static int take_tiers(struct drps_memory *m, const struct drps_memory_parts *p,
+                      struct drps_err *err)
+{
+    const char *name = p->options->store;
+    uint64_t all, least = UINT64_MAX, most;
+    int rc = drps_store_tiered.memory_need(p->config, &all, &most, err);
+    if (rc == 0 && !is(name, "resident"))
+        rc = drps_store_tiered_disk.memory_need(p->config, &least, &most, err);
+    if (rc < 0) return rc;
+    m->store = &drps_store_tiered;
+    if (!is(name, "relay") && (all <= drps_budget_left(&m->budget) || all <= least))
+        return take_all_rows(m, p, "all rows, of which the device has some", all, err);
+    m->store = &drps_store_tiered_disk;
+    rc = take_store(m, "two windows of a step's rows, which the device has, too", "larger windows",
+                    least, most, err);
+    struct drps_store_config config = *p->config;
+    config.memory_bytes = m->store_bytes;
+    m->relay_bytes = drps_tiered_below_bytes(&config);
+    return rc;
+}
+
+static int take_device(struct drps_memory *m, const struct drps_memory_parts *p,
+                       struct drps_err *err)
+{
+    uint64_t need, most;
+    if (p->config->device_frames < p->plan->info.rows) return take_tiers(m, p, err);
+    m->store = &drps_store_device;
+    int rc = m->store->memory_need(p->config, &need, &most, err);
+    return rc < 0 ? rc : take_all_rows(m, p, "rows on their way to the device", need, err);
 }
 
 /* What the block store needs; of asynchronous rounds with windows as long as there is room for, and
@@ -350,8 +376,9 @@ static int split(struct drps_memory *m, const struct drps_memory_parts *parts, u
                                                       resident <= least_windows)))
         return take_resident(m, parts, resident, err);
     m->store = &drps_store_relay;
-    return take_store(m, "two windows of a step's rows", "larger windows", least_windows, most,
-                      err);
+    rc = take_store(m, "two windows of a step's rows", "larger windows", least_windows, most, err);
+    m->relay_bytes = m->store_bytes;
+    return rc;
 }
 
 static int split_within(struct drps_memory *m, const struct drps_memory_parts *parts,
@@ -368,10 +395,15 @@ int drps_memory_split(struct drps_memory *m, const struct drps_memory_parts *par
     return split_within(m, parts, limit ? limit : drps_memory_available() / 2, err);
 }
 
+int drps_memory_has_all_rows(const struct drps_memory *m)
+{
+    return !m->relay_bytes && !m->kv;
+}
+
 static int fits_resident(const struct drps_memory_parts *parts, uint64_t limit)
 {
     struct drps_memory m;
-    return split_within(&m, parts, limit, NULL) == 0 && m.store == &drps_store_resident;
+    return split_within(&m, parts, limit, NULL) == 0 && drps_memory_has_all_rows(&m);
 }
 
 /* Between a limit that is too little and one that is enough for all rows. */

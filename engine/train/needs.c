@@ -11,7 +11,7 @@ static uint64_t held_rows_bytes(const struct drps_job *job, const struct drps_st
 {
     const struct drps_plan_info *info = &job->plan->info;
     struct drps_relay_share share;
-    drps_relay_share(job->memory.store_bytes, config->rows, config->row_bytes, config->seek_bytes,
+    drps_relay_share(job->memory.relay_bytes, config->rows, config->row_bytes, config->seek_bytes,
                      &share);
     const uint64_t rows = share.row_bytes ? share.budget_bytes / share.row_bytes : 0;
     return (rows < info->rows ? rows : info->rows) * info->row_bytes;
@@ -27,9 +27,8 @@ static int find_needs(struct drps_job *job, struct drps_train_needs *out, struct
     const int split = drps_memory_split(&job->memory, &parts, NULL);
     if (split < 0 && split != DRPS_E_MEMORY_BUDGET) return split;
     out->fits = split == 0;
-    out->keeps_all_rows = split == 0 && job->memory.store == &drps_store_resident;
-    if (split == 0 && job->memory.store == &drps_store_relay)
-        out->held_rows_bytes = held_rows_bytes(job, &config);
+    out->keeps_all_rows = split == 0 && drps_memory_has_all_rows(&job->memory);
+    if (split == 0 && job->memory.relay_bytes) out->held_rows_bytes = held_rows_bytes(job, &config);
     return 0;
 }
 

@@ -51,6 +51,7 @@ static void forecast_time(struct drps_job *job)
 {
     struct drps_train_result *r = job->result;
     const struct drps_plan_info *info = &job->plan->info;
+    if (job->device.use.ops) return; /* speeds are those of processors */
     const struct drps_epoch_work work = {
         .samples = drps_plan_own_samples(info, info->samples),
         .test_samples = drps_plan_own_samples(info, info->test_samples),
@@ -59,7 +60,7 @@ static void forecast_time(struct drps_job *job)
         .requests = r->forecast_requests.n ? r->forecast_requests.n : r->forecast.ios,
         .apart = job->windows ? r->forecast.read_bytes / r->store_stats.chunk_bytes : 0,
         .threads = job->options->threads};
-    if (r->has_forecast ? r->forecast.feasible : job->memory.store == &drps_store_resident)
+    if (r->has_forecast ? r->forecast.feasible : drps_memory_has_all_rows(&job->memory))
         r->forecast_seconds = drps_speeds_price(&info->speeds, &work);
 }
 

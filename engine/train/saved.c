@@ -114,6 +114,7 @@ static int copy_out(struct drps_job *job, const struct drps_store_config *config
     old.dir = job->store_dir;
     old.saved_dir = drps_checkpoint_store(c->from);
     old.open_steps = 1;
+    old.device_frames = 0; /* its windows were cut without a device */
     int rc = drps_job_open_saved_windows(job, &old, err);
     if (rc < 0) return rc;
     old.windows = &job->window_source;

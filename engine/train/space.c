@@ -6,13 +6,13 @@
 uint64_t drps_space_of_store(const struct drps_memory *memory, uint64_t rows, uint64_t row_bytes)
 {
     const uint64_t bytes = rows * row_bytes;
-    if (memory->store != &drps_store_relay && memory->store != &drps_store_pib) return 0;
+    if (!memory->relay_bytes && memory->store != &drps_store_pib) return 0;
     return memory->kv && memory->kv->training_only ? bytes + bytes / 2 : bytes;
 }
 
 uint64_t drps_space_of_scan(const struct drps_memory *memory, uint64_t rows, uint64_t param_bytes)
 {
-    return memory->store == &drps_store_relay ? rows * (param_bytes + sizeof(uint32_t)) : 0;
+    return memory->relay_bytes ? rows * (param_bytes + sizeof(uint32_t)) : 0;
 }
 
 uint64_t drps_space_still_needed(const struct drps_space *s)

@@ -72,7 +72,7 @@ static int probe_reads(struct drps_job *job, struct drps_store_config *config, s
 
 /* ---- Windows and the store ---- */
 
-/* Windows for the rows of a device, as the store that has the others in memory fetches them. */
+/* Windows for the rows of a device, where the others are in memory. */
 static int open_device_windows(struct drps_job *job, struct drps_err *err)
 {
     const uint64_t row_bytes = job->server.row_bytes;
@@ -94,7 +94,7 @@ static int open_windows(struct drps_job *job, struct drps_store_config *config,
                         struct drps_err *err)
 {
     if (job->memory.store == &drps_store_tiered) return open_device_windows(job, err);
-    if (job->memory.store != &drps_store_relay) return 0;
+    if (!job->memory.relay_bytes) return 0;
     const int continues = job->checkpoints.continues;
     int rc =
         continues ? drps_job_open_saved_windows(job, config, err) : probe_disk(job, config, err);

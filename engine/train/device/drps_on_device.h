@@ -13,7 +13,7 @@ struct drps_on_device {
     struct drps_device_use use; /* own; use.ops NULL: the processor computes */
     struct drps_device_about about;
     uint64_t frames; /* rows that its memory has room for: all of them, or fewer, and the others lie
-                        in the process's */
+                        in the process's, or on disk */
     uint64_t keep_bytes;     /* of its memory, for batches that stay there */
     uint64_t keep_host_most; /* of the process's, for batches that do not: at most */
     uint64_t host_bytes;     /* of the process, for batches under way */

@@ -15,6 +15,15 @@ enum {
 
 /* ---- What runs on a device cannot do ---- */
 
+/* Whether rows that the device has no room for can be in this store. */
+static int has_tier(const char *store)
+{
+    static const char *const tiers[] = {"auto", "resident", "relay"};
+    for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++)
+        if (!store || strcmp(store, tiers[i]) == 0) return 1;
+    return 0;
+}
+
 static int check_options(const struct drps_plan *plan, const struct drps_train_options *o,
                          struct drps_err *err)
 {
@@ -31,8 +40,8 @@ static int check_options(const struct drps_plan *plan, const struct drps_train_o
         what = "the emulation of slow workers";
     else if (o->threads > 1)
         what = "several threads";
-    else if (o->store && strcmp(o->store, "auto") != 0)
-        what = "a store that is asked for";
+    else if (!has_tier(o->store))
+        what = "a store of blocks";
     if (!what) return 0;
     return drps_err_set(err, DRPS_E_CONFIG, "a device does not go with %s: leave one of both out",
                         what);
