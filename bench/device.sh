@@ -3,7 +3,8 @@
 # the processor's, and that of a model of 8 times the device's memory beside the same with all rows there. Exit status 77: no device.
 # Tables: model, kernel, calls, microseconds, MB that must move, GB/s, share of the bandwidth (bench_device); model, what computes,
 # samples a second of the epochs after the first, median; loss of the last epoch; model, share of the rows that the device has room for,
-# samples a second, of all rows there, share of the time that training waited, MB to the device and back in all.
+# samples a second, of all rows there, share of the time that training waited, MB to the device and back in all; the same with room for an
+# eighth of the rows there and a part of them in memory, with MB read from disk and written there.
 # DRPS_BENCH_SAMPLES (default 4M), DRPS_BENCH_BATCH (default 16384), DRPS_BENCH_KERNEL_SIZE (what bench_device takes behind its library), DRPS_DEVICE_LIBRARY: the kernels, another file than that installed.
 #   bench/device.sh [EPOCHS]
 . "$(dirname "$0")/lib.sh"
@@ -47,9 +48,14 @@ for model in "lor 0" "fm 8" "fm 16"; do
     done
 done
 
-# The last model again, with room for an eighth of its rows. What a run takes beside rows, one with too little memory says.
-least=$({ train none "$plan" --device cuda "${library[@]}" --device-memory 1K 2>&1 || true; } | sed -n 's/.*needs \([0-9.]*\) \([KMG]\)iB at least.*/\1 \2/p' |
-    awk '{split("K 1024 M 1048576 G 1073741824", f); m = $2 == "K" ? f[2] : $2 == "M" ? f[4] : f[6]; printf "%d", $1 * m}')
+# needs OPTIONS...: the bytes that a run with too little memory says it needs
+needs() {
+    { train none "$plan" --device cuda "${library[@]}" "$@" 2>&1 || true; } | sed -nE 's/.*(needs|at least) ([0-9.]+) ([KMG])iB (at least|is needed).*/\2 \3/p' |
+        awk '{split("K 1024 M 1048576 G 1073741824", f); m = $2 == "K" ? f[2] : $2 == "M" ? f[4] : f[6]; printf "%d", $1 * m}'
+}
+
+# The last model again, with room for a part of its rows. What a run takes beside rows, one with too little memory says.
+least=$(needs --device-memory 1K)
 rows=$(jq '.rows * .row_bytes' "$work/run.json")
 echo "model,share,samples_per_s,of_all_rows_there,waited,MB_in,MB_out"
 for share in 8 4 2; do
@@ -58,4 +64,14 @@ for share in 8 4 2; do
     line=$(jq -r "($samples) as \$speed | [.tiers.bytes / $rows, \$speed, \$speed / $all, .tiers.waited_share, .tiers.in_bytes / 1e6, .tiers.out_bytes / 1e6] | map(. * 100 | round / 100) | map(tostring) | join(\",\")" "$work/tiers.json")
     echo "$model,$line"
     record "device|$model, room for 1 of $share|share, samples a second, of all rows there, waited, MB in, MB out" "$line"
+done
+
+device=$((least + rows / 8)) memory=$(needs --device-memory $((least + rows / 8)) --store relay --memory 1M)
+echo "model,share_in_memory,samples_per_s,of_all_rows_there,waited,MB_in,MB_out,MB_read,MB_written"
+for share in 4 2; do
+    train disk "$plan" --device cuda "${library[@]}" --device-memory $device --store relay --memory $((memory + rows / share))
+    [[ $(jq -r .content "$work/disk.json") = "$content" ]] || { echo "bench: with rows on disk the model differs" >&2; exit 1; }
+    line=$(jq -r "($samples) as \$speed | [.tiers.memory_bytes / $rows, \$speed, \$speed / $all, .tiers.waited_share, .tiers.in_bytes / 1e6, .tiers.out_bytes / 1e6, .io.read_bytes / 1e6, .io.written_bytes / 1e6] | map(. * 100 | round / 100) | map(tostring) | join(\",\")" "$work/disk.json")
+    echo "$model,$line"
+    record "device|$model, room for 1 of 8 there and 1 of $share in memory|share in memory, samples a second, of all rows there, waited, MB in, MB out, MB read, MB written" "$line"
 done
