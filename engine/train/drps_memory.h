@@ -21,8 +21,8 @@ struct drps_memory {
     const struct drps_store_ops *store; /* the store chosen */
     const struct drps_kv_ops *kv;       /* the engine of a block store; NULL: others */
     uint64_t store_bytes;
-    uint64_t relay_bytes;   /* of these, for a relay store: the one chosen, or below it; 0: no rows
-                               are   on disk as it has them */
+    uint64_t relay_bytes;   /* of these, for a relay store: the one chosen, or below it; 0: no
+                               rows are on disk as it has them */
     size_t stratum_batches; /* that are trained at the same time; 0: one after another */
     int rounds_ahead;       /* 1: servers send parameters of the next round during this one, for
                                which the store keeps two steps open */
