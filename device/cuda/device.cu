@@ -22,6 +22,7 @@ int device_failed(cudaError_t rc, const char *call, char *why)
 static void close_device(struct drps_device *dev)
 {
     if (!dev) return;
+    products_close(dev); /* before the queue that it uses */
     for (unsigned q = 0; q < DRPS_DEVICE_QUEUES; q++)
         if (dev->queues[q]) {
             (void)cudaStreamSynchronize(dev->queues[q]);
@@ -34,7 +35,6 @@ static void close_device(struct drps_device *dev)
         if (dev->timed[i].end) (void)cudaEventDestroy(dev->timed[i].end);
     }
     free(dev->timed);
-    products_close(dev);
     free(dev);
 }
 

@@ -487,6 +487,11 @@ cublasStatus_t cublasCreate(cublasHandle_t *out)
 
 cublasStatus_t cublasDestroy(cublasHandle_t handle)
 {
+    guard held(lock);
+    bool is_there = !handle->stream;
+    for (auto stream : streams)
+        is_there |= stream == handle->stream;
+    if (!is_there) die("cuBLAS is closed after its stream");
     delete handle;
     return CUBLAS_STATUS_SUCCESS;
 }
