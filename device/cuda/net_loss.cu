@@ -19,12 +19,13 @@ static __device__ double sum_lanes(double x, double *room)
     return sum;
 }
 
-/* The loss of a sample with n classes, n = 0 of none, whose label is y; slopes [n] get `by` times
- * their derivatives. */
+/* The loss of a sample with n classes, n = 0 of none, whose label is y: no number, if that is no
+ * class. slopes [n] get `by` times their derivatives. */
 static __device__ double softmax(uint32_t n, const float *scores, float y, float by, float *slopes,
                                  double *room)
 {
-    const uint32_t lane = threadIdx.x % WARP, label = (uint32_t)y;
+    const int is_class = y >= 0 && y < (float)n;
+    const uint32_t lane = threadIdx.x % WARP, label = is_class ? (uint32_t)y : n;
     double sum = 0;
     float most = -INFINITY;
     for (uint32_t c = lane; c < n; c += WARP)
@@ -39,7 +40,8 @@ static __device__ double softmax(uint32_t n, const float *scores, float y, float
     for (uint32_t c = lane; c < n; c += WARP)
         slopes[c] =
             by * (float)(exp((double)scores[c] - (double)most) / sum - (c == label ? 1.0 : 0.0));
-    return n ? log(sum) + (double)most - (double)scores[label < n ? label : 0] : 0;
+    if (!is_class) return n ? (double)NAN : 0;
+    return log(sum) + (double)most - (double)scores[label];
 }
 
 static __global__ void losses(struct losses a)

@@ -199,7 +199,8 @@ static void settle(const struct net *net, struct drps_server *server)
     drps_server_init(server, &model, &optim);
 }
 
-static void check_net(const struct net *net)
+/* has_strays: each batch has a label that is no class. */
+static void check_net(const struct net *net, int has_strays)
 {
     struct drps_server server;
     struct batch batches[BATCHES + 1];
@@ -216,6 +217,7 @@ static void check_net(const struct net *net)
                                         .eval_batches = 1};
     for (size_t i = 0; i <= BATCHES; i++) {
         make_batch(net, &server.model, &batches[i]);
+        if (has_strays) batches[i].labels[i] = i % 2 ? -1 : (float)net->classes;
         given[i] = (struct device_batch){&batches[i].b, batches[i].ids};
     }
     device_run(&use, &server, &info, rows, given, BATCHES);
@@ -228,13 +230,22 @@ static void test_layers_are_those_of_the_host(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(nets) / sizeof(*nets); i++) {
         print_message("%zu: %s, %s\n", i, nets[i].name, nets[i].optimizer);
-        check_net(&nets[i]);
+        check_net(&nets[i], 0);
     }
+}
+
+static void test_a_label_that_is_no_class_has_no_loss(void **state)
+{
+    static const struct net net = {
+        "strays", "x = bag 4\nscore = full classes x", 0, 40, IN_ENTRIES, "sgd", 30};
+    (void)state;
+    check_net(&net, 1);
 }
 
 static int all_tests(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layers_are_those_of_the_host)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layers_are_those_of_the_host),
+                                       cmocka_unit_test(test_a_label_that_is_no_class_has_no_loss)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
