@@ -49,6 +49,12 @@ static int find(struct products *p, char *why)
 }
 #endif
 
+int products_can(char *why)
+{
+    struct products p = {};
+    return find(&p, why) == 0;
+}
+
 int products_open(struct drps_device *dev, char *why)
 {
     if (dev->products) return 0;

@@ -15,7 +15,9 @@ int product_weights(struct drps_device *dev, size_t n, size_t w, size_t N, const
 int product_back(struct drps_device *dev, size_t n, size_t w, size_t N, const float *slopes,
                  const float *weights, int adds, float *of_in, char *why);
 
-/* Loads the library. 0, or an error if it is not there. */
+/* 1: the library is there, which stays loaded; 0: *why says what is missing. */
+int products_can(char *why);
+/* Opens it. 0, or an error if it is not there. */
 int products_open(struct drps_device *dev, char *why);
 void products_close(struct drps_device *dev);
 

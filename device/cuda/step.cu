@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "device/cuda/products.h"
+
 enum { SCORES_AT = 16 };
 
 /* Hands out pieces of the room; with base NULL it only counts. */
@@ -66,7 +68,7 @@ int device_can(const struct drps_device_model *model, const struct drps_device_o
     const int is_linear = model->predictor == DRPS_DEVICE_LINEAR;
     const int is_ffm = model->predictor == DRPS_DEVICE_FFM;
     (void)optim;
-    if (model->predictor == DRPS_DEVICE_NET) return 1;
+    if (model->predictor == DRPS_DEVICE_NET) return products_can(why);
     if (is_linear == (model->factors == 0) && (is_ffm || model->dim == 1 + model->factors))
         return 1;
     (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "rows of %u floats for %u factors", model->dim,
