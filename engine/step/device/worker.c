@@ -285,6 +285,8 @@ static int prepare(struct drps_device_worker *w, uint64_t step, const struct drp
 {
     struct drps_device_use *use = &w->use;
     struct slot *slot = &w->slots[k];
+    if (!b->samples) /* kernels take it that there is one */
+        return drps_err_set(err, DRPS_E_CORRUPT, "a batch has no samples: make the plan anew");
     *out = (struct drps_device_step){
         .rows = {.base = w->server->rows.base, .stride = w->server->rows.stride},
         .model = w->model,

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/drps_rng.h"
+#include "engine/step/device/drps_device_worker.h"
 #include "support/device_run.h"
 #include "support/on_device.h"
 
@@ -242,10 +243,30 @@ static void test_a_label_that_is_no_class_has_no_loss(void **state)
     check_net(&net, 1);
 }
 
+static void test_a_batch_without_samples_is_refused(void **state)
+{
+    const struct drps_batch none = {.labels = NULL};
+    const struct drps_plan_info info = {
+        .max_batch_samples = 1, .max_batch_rows = 1, .batches = 1, .numbers = 1, .field_count = 18};
+    struct drps_server server;
+    struct drps_device_worker *worker;
+    struct drps_err err = DRPS_ERR_INIT;
+    float score;
+    (void)state;
+    settle(&nets[0], &server);
+    const struct drps_device_worker_parts parts = {.use = &use, .server = &server, .info = &info};
+    if (drps_device_worker_open(&parts, &worker, &err) < 0) fail_msg("%s", err.text);
+    assert_int_equal(drps_device_worker_train(worker, 0, &none, &err), DRPS_E_CORRUPT);
+    assert_int_equal(drps_device_worker_predict(worker, 0, &none, &score, &err), DRPS_E_CORRUPT);
+    assert_non_null(strstr(err.text, "no samples"));
+    drps_device_worker_close(worker);
+}
+
 static int all_tests(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_layers_are_those_of_the_host),
-                                       cmocka_unit_test(test_a_label_that_is_no_class_has_no_loss)};
+                                       cmocka_unit_test(test_a_label_that_is_no_class_has_no_loss),
+                                       cmocka_unit_test(test_a_batch_without_samples_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
