@@ -313,6 +313,7 @@ static void stats(struct drps_store *base, struct drps_store_stats *out)
     out->stall_ns = st->stall_ns;
     out->stalled_steps = st->stalled;
     out->windows = st->opened;
+    out->windows_ahead = st->ready > st->opened ? st->ready - st->opened : 0;
     out->tiers = (struct drps_tier_stats){.device_bytes = st->frames.n * st->row_bytes,
                                           .rows_kept = st->kept,
                                           .rows_in = st->came,

@@ -562,6 +562,35 @@ static void test_no_step_behind_the_last(void **state)
     plan_free(p);
 }
 
+/* Once a scan has waited for the window after the open one, that window is ahead; behind the last
+ * window there is none. */
+static void test_windows_ahead_are_those_of_the_device(void **state)
+{
+    (void)state;
+    static const struct drps_store_ops *const kinds[] = {&drps_store_tiered,
+                                                         &drps_store_tiered_disk};
+    struct plan *p = plan_new(9, &shapes[0]);
+    plan_cut(p, 9, 3);
+    assert_true(p->source.windows > 1);
+    for (size_t i = 0; i < 2; i++) {
+        char *dir = scratch_new();
+        const struct drps_store_config config = disk_config(p, p->source.working_rows, 0, dir);
+        struct drps_store_stats stats;
+        struct plan_store r;
+        assert_int_equal(plan_open(&r, p, readable(kinds[i]), &config, NULL), 0);
+        assert_int_equal(plan_steps(&r, 1, NULL), 0);
+        assert_int_equal(plan_scan(&r, 0, NULL), 0);
+        r.ops->stats(r.st, &stats);
+        assert_int_equal(stats.windows_ahead, 1);
+        assert_int_equal(plan_steps(&r, p->n_steps, NULL), 0);
+        r.ops->stats(r.st, &stats);
+        assert_int_equal(stats.windows_ahead, 0);
+        plan_close(&r);
+        scratch_remove(dir);
+    }
+    plan_free(p);
+}
+
 static int all_tests(void)
 {
     const struct CMUnitTest tests[] = {
@@ -573,6 +602,7 @@ static int all_tests(void)
         cmocka_unit_test(test_rows_on_disk_equal_the_model),
         cmocka_unit_test(test_goes_on_in_another_store),
         cmocka_unit_test(test_no_step_behind_the_last),
+        cmocka_unit_test(test_windows_ahead_are_those_of_the_device),
         cmocka_unit_test(test_faults_of_the_disk_come_out),
         cmocka_unit_test(test_memory_is_shared),
         cmocka_unit_test(test_init_may_fail),
