@@ -18,9 +18,9 @@ enum { SLOTS = DRPS_DEVICE_UNDER_WAY + 1, ALIGN = 256 };
 enum { EVENT_UPLOADED = DRPS_DEVICE_EVENTS_WORKER, EVENT_DONE = EVENT_UPLOADED + SLOTS };
 
 struct slot {
-    char *pinned;  /* own: the batch, its frames, and its samples in the order of time */
-    char *device;  /* own: the same */
-    char *results; /* own, pinned: the loss, and the scores */
+    char *pinned; /* own: the batch, its frames, and its samples in the order of time */
+    char *device; /* own: the same */
+    double *loss; /* own, pinned */
 };
 
 /* A batch as it was laid out once: on the device, or in pinned memory, from where it is uploaded.
@@ -44,8 +44,10 @@ struct drps_device_worker {
     struct drps_device_model model;
     struct drps_device_layer layers[DRPS_LAYERS_MOST]; /* of a net, which the model points to */
     struct drps_device_results at;
-    uint64_t batch_bytes, frames_bytes, order_bytes, result_bytes; /* of a slot */
+    uint64_t batch_bytes, frames_bytes, order_bytes; /* of a slot */
+    uint64_t score_bytes;
     struct slot slots[SLOTS];
+    float *scores;       /* own, pinned: of a batch that is predicted */
     uint32_t *sequences; /* own: what drps_layers_steps_of() writes to */
     uint64_t room_bytes;
     void *room; /* own, of the device: of one step after the other, whose results the same queue
@@ -87,8 +89,7 @@ static void measure(struct drps_device_worker *w, const struct drps_device_ops *
         aligned(ops->room_bytes(&w->model, optim, info->max_batch_samples, info->max_batch_rows,
                                 transposed_pieces_most(info->max_batch_nnz)));
     ops->results(&w->model, &w->at);
-    w->result_bytes =
-        aligned(w->at.scores_at + info->max_batch_samples * w->model.outputs * sizeof(float));
+    w->score_bytes = aligned(info->max_batch_samples * w->model.outputs * sizeof(float));
     w->steps = info->batches + info->eval_batches;
 }
 
@@ -103,8 +104,8 @@ void drps_device_worker_needs(const struct drps_device_ops *ops, const struct dr
         device_optim_of(optim, &o, NULL) < 0)
         return;
     measure(&w, ops, &o, model->layers.has_sequences, info);
-    out->host_bytes = SLOTS * (moved_bytes(&w) + w.result_bytes) + sequences_bytes(&w, info) +
-                      w.steps * sizeof(struct kept);
+    out->host_bytes = SLOTS * (moved_bytes(&w) + aligned(sizeof(double))) + w.score_bytes +
+                      sequences_bytes(&w, info) + w.steps * sizeof(struct kept);
     out->device_bytes = SLOTS * moved_bytes(&w) + w.room_bytes;
     out->keep_most_bytes = w.steps * w.batch_bytes;
 }
@@ -113,11 +114,11 @@ static int open_slot(struct drps_device_worker *w, struct slot *slot, struct drp
 {
     struct drps_device_use *use = &w->use;
     const uint64_t moved = moved_bytes(w);
-    void *pinned = NULL, *device = NULL, *results = NULL;
+    void *pinned = NULL, *device = NULL, *loss = NULL;
     int rc = DRPS_DEVICE_CALL(use, err, pin, (size_t)moved, &pinned);
-    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, pin, (size_t)w->result_bytes, &results);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, pin, sizeof(*slot->loss), &loss);
     if (rc == 0) rc = DRPS_DEVICE_CALL(use, err, alloc, (size_t)moved, &device);
-    *slot = (struct slot){pinned, device, results};
+    *slot = (struct slot){pinned, device, loss};
     return rc;
 }
 
@@ -152,6 +153,7 @@ int drps_device_worker_open(const struct drps_device_worker_parts *parts,
     struct drps_device_worker *w = calloc(1, sizeof(*w));
     if (!w) return drps_err_set(err, -ENOMEM, "no memory for the worker of the device");
     struct drps_device_optim optim;
+    void *scores = NULL;
     w->use = *parts->use;
     w->server = parts->server;
     int rc = device_model_of(&parts->server->model, w->layers, &w->model, err);
@@ -160,6 +162,8 @@ int drps_device_worker_open(const struct drps_device_worker_parts *parts,
         measure(w, w->use.ops, &optim, parts->server->model.layers.has_sequences, parts->info);
     for (unsigned k = 0; k < SLOTS && rc == 0; k++)
         rc = open_slot(w, &w->slots[k], err);
+    if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, pin, (size_t)w->score_bytes, &scores);
+    w->scores = scores;
     if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, alloc, (size_t)w->room_bytes, &w->room);
     if (rc == 0) rc = open_sequences(w, parts->info, err);
     if (rc == 0) rc = open_kept(w, parts->keep_bytes, parts->keep_host_bytes, err);
@@ -178,9 +182,10 @@ void drps_device_worker_close(struct drps_device_worker *w)
         (void)ops->wait(w->use.dev, EVENT_DONE + (unsigned)(i % SLOTS), w->use.why);
     for (unsigned k = 0; k < SLOTS; k++) {
         ops->unpin(w->use.dev, w->slots[k].pinned);
-        ops->unpin(w->use.dev, w->slots[k].results);
+        ops->unpin(w->use.dev, w->slots[k].loss);
         ops->release(w->use.dev, w->slots[k].device);
     }
+    ops->unpin(w->use.dev, w->scores);
     ops->release(w->use.dev, w->room);
     ops->release(w->use.dev, w->device.memory);
     ops->unpin(w->use.dev, w->host.memory);
@@ -301,10 +306,11 @@ static int prepare(struct drps_device_worker *w, uint64_t step, const struct drp
     return rc;
 }
 
+/* Has the bytes from `at` on in the step's room come to `to`. */
 static int fetch(struct drps_device_worker *w, unsigned k, const struct drps_device_step *step,
-                 size_t at, size_t bytes, struct drps_err *err)
+                 size_t at, size_t bytes, void *to, struct drps_err *err)
 {
-    int rc = DRPS_DEVICE_CALL(&w->use, err, download, DRPS_DEVICE_COMPUTE, w->slots[k].results + at,
+    int rc = DRPS_DEVICE_CALL(&w->use, err, download, DRPS_DEVICE_COMPUTE, to,
                               (const char *)step->room + at, bytes);
     return rc < 0 ? rc : DRPS_DEVICE_CALL(&w->use, err, mark, DRPS_DEVICE_COMPUTE, EVENT_DONE + k);
 }
@@ -318,7 +324,7 @@ int drps_device_worker_train(struct drps_device_worker *w, uint64_t step,
         return drps_err_set(err, -EINVAL, "%d batches are on their way to the device", SLOTS);
     int rc = prepare(w, step, b, 1, k, &of_device, err);
     if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, train, &of_device);
-    if (rc == 0) rc = fetch(w, k, &of_device, w->at.loss_at, sizeof(double), err);
+    if (rc == 0) rc = fetch(w, k, &of_device, w->at.loss_at, sizeof(double), w->slots[k].loss, err);
     if (rc == 0) w->given++;
     return rc;
 }
@@ -330,7 +336,7 @@ int drps_device_worker_take(struct drps_device_worker *w, unsigned left, double 
     if (w->given - w->taken <= left) return 0;
     int rc = DRPS_DEVICE_CALL(&w->use, err, wait, EVENT_DONE + k);
     if (rc < 0) return rc;
-    memcpy(loss_out, w->slots[k].results + w->at.loss_at, sizeof(*loss_out));
+    *loss_out = *w->slots[k].loss;
     w->taken++;
     return 1;
 }
@@ -345,9 +351,9 @@ int drps_device_worker_predict(struct drps_device_worker *w, uint64_t step,
         return drps_err_set(err, -EINVAL, "losses of batches are not taken from the device");
     int rc = prepare(w, step, b, 0, k, &of_device, err);
     if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, predict, &of_device);
-    if (rc == 0) rc = fetch(w, k, &of_device, w->at.scores_at, bytes, err);
+    if (rc == 0) rc = fetch(w, k, &of_device, w->at.scores_at, bytes, w->scores, err);
     if (rc == 0) rc = DRPS_DEVICE_CALL(&w->use, err, wait, EVENT_DONE + k);
     if (rc < 0) return rc;
-    memcpy(scores, w->slots[k].results + w->at.scores_at, bytes);
+    memcpy(scores, w->scores, bytes);
     return 0;
 }
