@@ -34,4 +34,4 @@ for m in "${models[@]}"; do
         show "$sync, its filters" "${!sync}" $sync "${how[@]}" "${theirs[@]}"
         show "$sync, ours" "" $sync "${ours[@]}"
     done
-done | table paper-timed-fig11 1 "model, way | paper: communication to computation | communication to computation | time, bsp without = 1"
+done | table paper-timed-fig11 1 "model, way | paper: communication to computation | communication to computation | time, to that of bsp without"
