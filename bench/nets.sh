@@ -2,6 +2,8 @@
 # Nets beside the models that they are compared with.
 #   bench/nets.sh quality    the least held-out log loss of linear models, factorization machines and nets, over the same learning
 #                            rates and epochs: samples of Criteo, iPinYou and Frappe, and generated clicks
+#   bench/nets.sh clicks     generated clicks, 180 K and 2 M of them: the least held-out log loss of two epochs, of factorization machines,
+#                            DeepFM and DLRM, with AdaGrad and Adam. Takes a quarter of an hour
 #   bench/nets.sh digits     MNIST: accuracy of nets of one and two hidden layers and of LeNet, and seconds of an epoch
 #   bench/nets.sh filters    LeNet on MNIST with three ranks, in each mode of synchronisation, without and with filters: accuracy, and MB
 #                            of gradients and parameters
@@ -61,6 +63,34 @@ quality() {
     "$tools/drps-gen" ctr --format libffm --interactions 4 --samples 200K --rows 100K --seed 1 -o "$work/train" \
         --test-samples 20K --test-output "$work/test" --force --quiet
     compare "generated clicks, 180K"
+}
+
+# ---- clicks ----
+
+# clicks_row TITLE INDEX-OPTIONS...: a line, of the plan of $work/train
+clicks_row() {
+    "$tools/drps-index" "$work/train" --test "$work/test" --batch-size 100 -o "$work/plan" --force --quiet --no-forecast "${@:2}"
+    printf '| %s |' "$1"
+    for how in "adagrad 0.03" "adagrad 0.01" "adam 0.001"; do
+        # shellcheck disable=SC2086 # two words
+        set -- $how
+        printf ' %s |' "$(train --optimizer "$1" --lr "$2" --epochs 2 | jq '[.epochs[].test_loss] | min * 1e4 | round / 1e4')"
+    done
+    echo
+}
+
+clicks() {
+    local samples
+    echo "| clicks, model | AdaGrad, 0.03 | AdaGrad, 0.01 | Adam, 0.001 |"
+    echo "| --- | --- | --- | --- |"
+    for samples in 180K 2M; do # of which drps-gen takes those of the test away
+        "$tools/drps-gen" ctr --format libffm --interactions 4 --samples "$([[ $samples = 2M ]] && echo 2020K || echo 200K)" --rows 100K --seed 1 \
+            -o "$work/train" --test-samples 20K --test-output "$work/test" --force --quiet
+        clicks_row "$samples, fm" --algo fm
+        clicks_row "$samples, deepfm" --algo deepfm
+        clicks_row "$samples, dlrm" --algo dlrm
+        [[ $samples = 2M ]] || clicks_row "$samples, dlrm, 64 factors" --algo dlrm --factors 64
+    done
 }
 
 # ---- digits ----
@@ -216,10 +246,10 @@ speed() {
 }
 
 case ${1:-} in
-    quality | speed) $1 | tables "nets-$1" ;;
+    quality | speed | clicks) $1 | tables "nets-$1" ;;
     digits) digits | tables nets-digits 2 ;;
     filters) filters | tables nets-filters ;;
     images) images | tables nets-images ;;
     text) text | tables nets-text ;;
-    *) echo "usage: bench/nets.sh quality|digits|filters|images|text|speed" >&2; exit 2 ;;
+    *) echo "usage: bench/nets.sh quality|clicks|digits|filters|images|text|speed" >&2; exit 2 ;;
 esac
