@@ -162,8 +162,8 @@ struct drps_device_batch {
 struct drps_device_step {
     struct drps_device_rows rows;
     const uint32_t *frames; /* [batch.rows] device: of the batch's rows */
-    /* Of a net with sequences their samples in the order of time: step t has places steps[t] to
-     * steps[t + 1], those of sequences that are longer first (drps_layers_steps.h). */
+    /* A net with sequences takes their samples in the order of time: step t has places steps[t] to
+     * steps[t + 1] - 1, and longer sequences come first (drps_layers_steps.h). */
     const uint32_t *order; /* [batch.samples] device: of each place its sample */
     const uint32_t *steps; /* [n_steps + 1] of the host */
     uint64_t n_steps;

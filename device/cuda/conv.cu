@@ -1,20 +1,22 @@
 /*
  * Convolution as a product of matrices, as on the host (engine/model/layers/conv.c): what a filter
  * sees is a row, for each pixel of the result, and rows are made for as many pixels at a time as
- * there is room for. Backwards each pixel of the image gathers what the rows say that have it.
+ * there is room for. In the backward pass each float of the image adds up its derivatives by all
+ * rows that it is in.
  */
 #include "device/cuda/image.h"
 #include "device/cuda/products.h"
 
-/* Floats of rows, but at least those of one. Tests make them in several pieces, too. */
+/* Rows of so many floats are made at a time, and one row at least. The emulated device makes fewer,
+ * so that small tests have several pieces, too. */
 enum { ROOM = DRPS_DEVICE_EMULATED ? 4 << 10 : 16 << 20 };
 
 struct conv {
     struct windows w;
     const float *a;
     float *of_a, *rows;
-    uint32_t sample, first; /* of the first row: its sample, and its pixel there */
-    uint32_t n, row;        /* rows, floats of each */
+    uint32_t sample, first; /* the sample of the first row, and its pixel of the result */
+    uint32_t n, row;        /* so many rows, of so many floats each */
 };
 
 /* A thread a float of a row. */
@@ -65,7 +67,7 @@ static uint64_t row_floats(const struct drps_device_layer *layers, uint32_t i)
     return (uint64_t)y->kernel * y->kernel * layers[y->input[0]].each;
 }
 
-/* Rows that are made at a time. */
+/* Returns how many rows are made at a time. */
 static uint64_t rows_most(const struct drps_device_layer *layers, uint32_t i, uint64_t samples)
 {
     const uint64_t most = ROOM / row_floats(layers, i), all = samples * layers[i].parts;
@@ -129,7 +131,7 @@ int net_conv(const struct net *net, uint32_t i)
     return rc;
 }
 
-/* What rows say of the image that they were made from. */
+/* Adds the derivatives by the image that the rows were made from. */
 static int conv_of_image(const struct net *net, uint32_t i, const struct conv *c,
                          const float *slope)
 {

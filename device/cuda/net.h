@@ -43,11 +43,11 @@ int net_fill(const struct net *net, uint64_t n, uint32_t width, const float *row
 /* What layer i keeps from pass to pass. */
 void *net_kept(const struct net *net, uint32_t i);
 
-/* net_layers.cu: layer i, and what it says of its inputs and its parameters. */
+/* net_layers.cu: layer i; and the derivatives by its inputs and its parameters. */
 int net_layer(const struct net *net, uint32_t i);
 int net_layer_back(const struct net *net, uint32_t i);
 
-/* conv.cu, pool.cu, lstm.cu: the same of these. */
+/* conv.cu, pool.cu, lstm.cu: the same for layers of these kinds. */
 int net_conv(const struct net *net, uint32_t i);
 int net_conv_back(const struct net *net, uint32_t i);
 int net_pool(const struct net *net, uint32_t i);

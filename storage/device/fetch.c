@@ -5,7 +5,7 @@
 
 /* ---- A window has ended ---- */
 
-/* Its rows wait for the next window that uses them. */
+/* The rows of window `number` wait for the next window that uses them. */
 static void let_wait(struct tiered *st, uint64_t number)
 {
     const struct window *w = tiered_window(st, number);
@@ -21,7 +21,7 @@ static uint64_t moved_word(uint32_t place, uint32_t frame)
     return (uint64_t)place << 32 | frame;
 }
 
-/* Those of its rows that the next window does not use go back to the store below. */
+/* The rows of window `number` that the next window does not use go back to the store below. */
 static int give_back(struct tiered *st, uint64_t number, struct drps_err *err)
 {
     const struct window *w = tiered_window(st, number);
@@ -39,7 +39,7 @@ static int give_back(struct tiered *st, uint64_t number, struct drps_err *err)
     return st->below_ops->step_close(st->below, number, 1, err);
 }
 
-/* What leaves from now on has been computed by all steps of the window. */
+/* Window `number` has ended: rows are written below once all of its steps are computed. */
 static int end_window(struct tiered *st, uint64_t number, struct drps_err *err)
 {
     int rc = DRPS_DEVICE_CALL(&st->mover.use, err, after, DRPS_DEVICE_ROWS_OUT,
@@ -52,7 +52,7 @@ static int end_window(struct tiered *st, uint64_t number, struct drps_err *err)
 
 /* ---- A window begins ---- */
 
-/* The step below that is the window has its places. */
+/* The window is a step of the store below, which says where its rows have their places. */
 static int open_below(struct tiered *st, uint64_t number, struct drps_err *err)
 {
     struct window *w = tiered_window(st, number);
@@ -80,7 +80,7 @@ static int begin_window(struct tiered *st, uint64_t number, struct drps_err *err
 
 /* ---- Its rows come ---- */
 
-/* Makes room for so many rows of window `number`. */
+/* Frees frames for so many rows of window `number`. */
 static int make_room(struct tiered *st, uint64_t number, size_t needed, struct drps_err *err)
 {
     size_t n = 0;
@@ -95,7 +95,7 @@ static int make_room(struct tiered *st, uint64_t number, size_t needed, struct d
     return mover_store(&st->mover, st->leaving, n, err);
 }
 
-/* All rows of the window that are not there. */
+/* Lists the places of the window's rows that are not on the device. Returns how many they are. */
 static size_t find_coming(struct tiered *st, uint64_t number)
 {
     const struct window *w = tiered_window(st, number);

@@ -43,7 +43,8 @@ static inline int frames_has_row(const struct frames *f, uint32_t frame)
     return f->frame_of[f->place_of[frame]] == frame;
 }
 
-/* The row in a frame, which waits for nothing, is used by this window; of two, the later one. */
+/* The row in a frame, which waits for nothing, is used by this window. Where two windows use it,
+ * the frame is held for the later one. */
 void frames_hold(struct frames *f, uint32_t frame, uint64_t window);
 int frames_held_for(const struct frames *f, uint32_t frame, uint64_t window);
 

@@ -42,11 +42,11 @@ const struct drps_monitor_metric watch_numbers[WATCH_NUMBERS] = {
     [WATCH_MEMORY_LIMIT] = GAUGE("drps_memory_limit_bytes", NULL, "Memory that this rank may use."),
     [WATCH_PLAN_BYTES] =
         COUNTER("drps_plan_read_bytes_total", NULL, "Bytes read of the plan's files."),
-    [WATCH_WINDOWS] =
-        COUNTER("drps_store_windows_total", NULL, "Store relay: windows that were opened."),
-    [WATCH_WINDOWS_AHEAD] =
-        GAUGE("drps_store_windows_ahead", NULL,
-              "Store relay: windows that are open before training has come to them."),
+    [WATCH_WINDOWS] = COUNTER("drps_store_windows_total", NULL,
+                              "Stores relay, tiered and tiered-disk: windows that were opened."),
+    [WATCH_WINDOWS_AHEAD] = GAUGE("drps_store_windows_ahead", NULL,
+                                  "Stores relay, tiered and tiered-disk: windows whose rows are "
+                                  "there before training has come to them."),
     [WATCH_STEPS_AHEAD] =
         GAUGE("drps_store_steps_ahead", NULL,
               "Stores of blocks: batches whose rows are in memory before training has come to "
