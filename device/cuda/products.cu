@@ -22,10 +22,16 @@ struct products {
 #define NAME_OF_(x) #x
 #define LIBRARY "libcublas.so." NAME_OF(CUBLAS_VER_MAJOR)
 
+static int not_there(const char *reason, char *why)
+{
+    (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "nets need cuBLAS: %.200s", reason);
+    return DRPS_E_NOT_FOUND;
+}
+
 #if DRPS_DEVICE_EMULATED
 static int find(struct products *p, char *why)
 {
-    (void)why;
+    if (!emulated_cublas_is_there()) return not_there("the emulated device has none", why);
     p->create = cublasCreate;
     p->destroy = cublasDestroy;
     p->set_stream = cublasSetStream;
@@ -43,9 +49,7 @@ static int find(struct products *p, char *why)
         p->sgemm = (decltype(p->sgemm))dlsym(library, NAME_OF(cublasSgemm));
     }
     if (library && p->create && p->destroy && p->set_stream && p->sgemm) return 0;
-    (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "nets need cuBLAS: %.200s",
-                   library ? LIBRARY " is another one" : dlerror());
-    return DRPS_E_NOT_FOUND;
+    return not_there(library ? LIBRARY " is another one" : dlerror(), why);
 }
 #endif
 
@@ -55,18 +59,22 @@ int products_can(char *why)
     return find(&p, why) == 0;
 }
 
+static int set_up(struct products *p, cudaStream_t queue, char *why)
+{
+    const int is_made = p->create(&p->handle) == CUBLAS_STATUS_SUCCESS;
+    if (is_made && p->set_stream(p->handle, queue) == CUBLAS_STATUS_SUCCESS) return 0;
+    if (is_made) (void)p->destroy(p->handle);
+    (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "cuBLAS cannot be set up");
+    return -EIO;
+}
+
 int products_open(struct drps_device *dev, char *why)
 {
     if (dev->products) return 0;
     struct products *p = (struct products *)calloc(1, sizeof(*p));
     if (!p) return device_failed(cudaErrorMemoryAllocation, "calloc", why);
     int rc = find(p, why);
-    if (rc == 0 &&
-        (p->create(&p->handle) != CUBLAS_STATUS_SUCCESS ||
-         p->set_stream(p->handle, dev->queues[DRPS_DEVICE_COMPUTE]) != CUBLAS_STATUS_SUCCESS)) {
-        (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "cuBLAS cannot be set up");
-        rc = -EIO;
-    }
+    if (rc == 0) rc = set_up(p, dev->queues[DRPS_DEVICE_COMPUTE], why);
     if (rc < 0)
         free(p);
     else

@@ -191,6 +191,14 @@ passed_off fm.plan --device-memory 100K >train.json || fail "auto with too littl
 grep -q "\"device_name\": null" train.json || fail "a device that did not compute is named: $(cat train.json)"
 passed_off lor.plan --optimizer lbfgs >train.json || fail "auto with lbfgs: $(cat err.txt)"
 grep -q "\"device_name\": null" train.json || fail "a device that did not compute is named: $(cat train.json)"
+# Without cuBLAS a device cannot train nets: `auto` sees it before it begins.
+export DRPS_EMULATED_CUBLAS=none
+cuda 2 'nets need cuBLAS: the emulated device has none' bars.plan
+"$tools/drps-train" bars.plan --epochs 1 -o auto.model --force --device auto --device-library "$tools/../tests/drps-passed-off-device.so" >out.txt 2>err.txt ||
+    fail "auto of a net without cuBLAS: $(cat err.txt)"
+grep -q 'the processor computes, and no device: .*nets need cuBLAS' err.txt || fail "auto does not say why: $(cat err.txt)"
+[[ $(passed_off fm.plan | value device_name) = "an emulated device" ]] || fail "auto takes no device that lacks cuBLAS alone: $(cat err.txt)"
+unset DRPS_EMULATED_CUBLAS
 fails 2 'libm.so.6 has no kernels for drps' "$tools/drps-train" fm.plan -o none --device cuda --device-library libm.so.6
 "$tools/drps-train" fm.plan -o told.model --force --device cuda --device-library "$library" >out.txt 2>err.txt
 grep -q 'an emulated device computes: an emulation for tests' err.txt || fail "the device is not told: $(cat err.txt)"

@@ -121,24 +121,13 @@ struct sums {
     size_t n;
 };
 
-static uint64_t sent_bytes(struct drps_net *net)
-{
-    uint64_t bytes = 0;
-    for (uint32_t r = 0; r < drps_net_count(net); r++) {
-        struct drps_net_peer_stats stats;
-        drps_net_peer_stats(net, r, &stats);
-        bytes += stats.sent_bytes;
-    }
-    return bytes;
-}
-
 static void sum_one(struct drps_net *net, const struct sum *s, uint32_t place,
                     const struct drps_net_allreduce *list)
 {
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_net_allreduce sum = *list;
     const uint32_t count = sum.ranks ? sum.count : drps_net_count(net);
-    const uint64_t before = sent_bytes(net);
+    const uint64_t before = net_sent_bytes(net);
     sum.values = new_values(s);
     sum.n = s->n;
     sum.type = s->type;
@@ -148,7 +137,7 @@ static void sum_one(struct drps_net *net, const struct sum *s, uint32_t place,
         put(s, sum.values, i, value_at(s, place, i));
     NET_OK(drps_net_allreduce(net, &sum, NET_WAIT_MS, &err));
     NET_CHECK(memcmp(sum.values, s->expected, s->n * width_of(s)) == 0);
-    NET_CHECK(sent_bytes(net) - before ==
+    NET_CHECK(net_sent_bytes(net) - before ==
               drps_net_allreduce_bytes(s->way, count, place, s->n, s->type));
     free(sum.values);
 }
@@ -449,7 +438,7 @@ static void test_allreduce_checks_what_is_asked(void **state)
             !strstr(err.text, cases[i].text))
             fail_msg("%s: %s", cases[i].name, err.text);
     }
-    assert_int_equal(sent_bytes(job.nets[0]), 0);
+    assert_int_equal(net_sent_bytes(job.nets[0]), 0);
     net_job_close(&job);
 }
 

@@ -192,3 +192,14 @@ void net_job_close(struct net_job *job)
 {
     net_job_run(job, close_one, NULL);
 }
+
+uint64_t net_sent_bytes(struct drps_net *net)
+{
+    uint64_t bytes = 0;
+    for (uint32_t r = 0; r < drps_net_count(net); r++) {
+        struct drps_net_peer_stats stats;
+        drps_net_peer_stats(net, r, &stats);
+        bytes += stats.sent_bytes;
+    }
+    return bytes;
+}

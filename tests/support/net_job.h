@@ -59,6 +59,9 @@ void net_job_open(struct net_job *job, enum net_kind kind, uint32_t count,
                   const struct drps_net_options *options);
 void net_job_close(struct net_job *job); /* of those that are open, at once */
 
+/* Returns the bytes that a rank has sent to all others. */
+uint64_t net_sent_bytes(struct drps_net *net);
+
 /* work(net, rank, ctx) of all ranks at once, each in a thread. */
 typedef void (*net_work)(struct drps_net *net, uint32_t rank, void *ctx);
 void net_job_run(struct net_job *job, net_work work, void *ctx);

@@ -9,6 +9,8 @@ enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T };
 typedef struct cublasContext *cublasHandle_t;
 #define CUBLAS_VER_MAJOR 0
 
+/* false: as on a machine without the library; DRPS_EMULATED_CUBLAS=none says so. */
+bool emulated_cublas_is_there();
 cublasStatus_t cublasCreate(cublasHandle_t *out);
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);

@@ -479,6 +479,12 @@ struct cublasContext {
     cudaStream_t stream;
 };
 
+bool emulated_cublas_is_there()
+{
+    const char *which = getenv("DRPS_EMULATED_CUBLAS");
+    return !which || strcmp(which, "none") != 0;
+}
+
 cublasStatus_t cublasCreate(cublasHandle_t *out)
 {
     *out = new cublasContext();

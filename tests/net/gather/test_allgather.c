@@ -50,17 +50,6 @@ static void fill(unsigned char *to, uint32_t rank, int turn)
         to[i] = byte_of(rank, turn, i);
 }
 
-static uint64_t sent_bytes(struct drps_net *net)
-{
-    uint64_t bytes = 0;
-    for (uint32_t r = 0; r < drps_net_count(net); r++) {
-        struct drps_net_peer_stats stats;
-        drps_net_peer_stats(net, r, &stats);
-        bytes += stats.sent_bytes;
-    }
-    return bytes;
-}
-
 static void check_all(const unsigned char *all, const size_t *bytes, uint32_t count, int turn)
 {
     for (uint32_t r = 0; r < count; r++) {
@@ -81,7 +70,7 @@ static void gather_all(struct drps_net *net, uint32_t rank, void *ctx)
     (void)ctx;
     NET_CHECK(all);
     for (int turn = 0; turn < TURNS; turn++) {
-        const uint64_t before = sent_bytes(net);
+        const uint64_t before = net_sent_bytes(net);
         const struct drps_net_allgather g = {all, bytes, MOST, (uint64_t)turn};
         memset(all, 0xee, count * (size_t)MOST);
         fill(all + rank * (size_t)MOST, rank, turn);
@@ -89,7 +78,7 @@ static void gather_all(struct drps_net *net, uint32_t rank, void *ctx)
             bytes[r] = r == rank ? size_of(rank, turn) : 12345;
         NET_OK(drps_net_allgather(net, &g, NET_WAIT_MS, &err));
         check_all(all, bytes, count, turn);
-        NET_CHECK(sent_bytes(net) - before == (count - 1) * (HEAD + size_of(rank, turn)));
+        NET_CHECK(net_sent_bytes(net) - before == (count - 1) * (HEAD + size_of(rank, turn)));
         if (turn % 3 == 0) NET_OK(drps_net_barrier(net, NET_WAIT_MS, &err));
     }
     NET_OK(drps_net_barrier(net, NET_WAIT_MS, &err));
@@ -121,7 +110,7 @@ static void test_allgather_checks_what_is_asked(void **state)
     assert_int_equal(drps_net_allgather(job.nets[0], &more, 0, &err), -EINVAL);
     assert_non_null(strstr(err.text, "5 bytes are gathered, of 4 at most"));
     assert_int_equal(drps_net_allgather(job.nets[0], &far, 0, &err), -EINVAL);
-    assert_int_equal(sent_bytes(job.nets[0]), 0);
+    assert_int_equal(net_sent_bytes(job.nets[0]), 0);
     net_job_close(&job);
 }
 

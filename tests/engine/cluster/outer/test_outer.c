@@ -531,17 +531,6 @@ static void set_params(struct job *j)
         memcpy(j->ranks[r].worker.params, j->ranks[0].worker.params, n * sizeof(float));
 }
 
-static uint64_t sent_of(struct drps_net *net)
-{
-    uint64_t bytes = 0;
-    for (uint32_t r = 0; r < drps_net_count(net); r++) {
-        struct drps_net_peer_stats stats;
-        drps_net_peer_stats(net, r, &stats);
-        bytes += stats.sent_bytes;
-    }
-    return bytes;
-}
-
 /* What it says it has sent is what all others have received, and what the net says. */
 static void check_bytes(const struct job *j, uint64_t rounds)
 {
@@ -553,7 +542,7 @@ static void check_bytes(const struct job *j, uint64_t rounds)
         const uint64_t others = j->nets.count - 1;
         assert_int_equal(b.received, all - b.each);
         assert_true(b.each <= rounds * drps_outer_message_bytes(&j->choice, j->samples));
-        assert_true(sent_of(j->nets.nets[r]) >= others * (b.each + rounds * 8));
+        assert_true(net_sent_bytes(j->nets.nets[r]) >= others * (b.each + rounds * 8));
     }
 }
 
