@@ -256,8 +256,7 @@ static int take_tiers(struct drps_memory *m, const struct drps_memory_parts *p,
     if (!is(name, "relay") && (all <= drps_budget_left(&m->budget) || all <= least))
         return take_all_rows(m, p, "all rows, of which the device has some", all, err);
     m->store = &drps_store_tiered_disk;
-    rc = take_store(m, "two windows of a step's rows, which the device has, too", "larger windows",
-                    least, most, err);
+    rc = take_store(m, "two windows of a step's rows", "larger windows", least, most, err);
     struct drps_store_config config = *p->config;
     config.memory_bytes = m->store_bytes;
     m->relay_bytes = drps_tiered_below_bytes(&config);

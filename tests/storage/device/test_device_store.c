@@ -539,27 +539,56 @@ static void test_frames_are_held_for_a_window(void **state)
     frames_destroy(&f);
 }
 
-/* Behind the last window of the last epoch nothing is fetched, and no step opens. */
-static void test_no_step_behind_the_last(void **state)
+/* check(store, its plan) of both kinds of tiers, in windows of the plan. */
+static void with_each_kind(struct plan *p, void (*check)(struct plan_store *r, struct plan *p))
 {
-    (void)state;
     static const struct drps_store_ops *const kinds[] = {&drps_store_tiered,
                                                          &drps_store_tiered_disk};
-    struct plan *p = plan_new(7, &shapes[2]);
-    plan_cut(p, 7, 3);
     for (size_t i = 0; i < 2; i++) {
         char *dir = scratch_new();
         const struct drps_store_config config = disk_config(p, p->source.working_rows, 0, dir);
         struct plan_store r;
-        struct drps_rows rows;
         assert_int_equal(plan_open(&r, p, readable(kinds[i]), &config, NULL), 0);
-        assert_int_equal(plan_steps(&r, p->n_steps, NULL), 0);
-        assert_int_equal(r.ops->step_open(r.st, p->n_steps, NULL, 0, &rows, NULL), -EINVAL);
-        assert_int_equal(plan_scan(&r, 0, NULL), 0);
+        check(&r, p);
         plan_close(&r);
         scratch_remove(dir);
     }
     plan_free(p);
+}
+
+static struct plan *plan_of_windows(uint64_t seed, const struct plan_shape *shape)
+{
+    struct plan *p = plan_new(seed, shape);
+    plan_cut(p, seed, 3);
+    assert_true(p->source.windows > 1);
+    return p;
+}
+
+static void check_no_step_behind(struct plan_store *r, struct plan *p)
+{
+    struct drps_rows rows;
+    assert_int_equal(plan_steps(r, p->n_steps, NULL), 0);
+    assert_int_equal(r->ops->step_open(r->st, p->n_steps, NULL, 0, &rows, NULL), -EINVAL);
+    assert_int_equal(plan_scan(r, 0, NULL), 0);
+}
+
+/* Behind the last window of the last epoch nothing is fetched, and no step opens. */
+static void test_no_step_behind_the_last(void **state)
+{
+    (void)state;
+    with_each_kind(plan_of_windows(7, &shapes[2]), check_no_step_behind);
+}
+
+static void check_windows_ahead(struct plan_store *r, struct plan *p)
+{
+    struct drps_store_stats stats;
+    assert_int_equal(plan_steps(r, 1, NULL), 0);
+    assert_int_equal(plan_scan(r, 0, NULL), 0);
+    r->ops->stats(r->st, &stats);
+    assert_int_equal(stats.windows_ahead, 1);
+    assert_int_equal(plan_steps(r, p->n_steps, NULL), 0);
+    r->ops->stats(r->st, &stats);
+    assert_int_equal(stats.windows_ahead, 0);
 }
 
 /* Once a scan has waited for the window after the open one, that window is ahead; behind the last
@@ -567,28 +596,7 @@ static void test_no_step_behind_the_last(void **state)
 static void test_windows_ahead_are_those_of_the_device(void **state)
 {
     (void)state;
-    static const struct drps_store_ops *const kinds[] = {&drps_store_tiered,
-                                                         &drps_store_tiered_disk};
-    struct plan *p = plan_new(9, &shapes[0]);
-    plan_cut(p, 9, 3);
-    assert_true(p->source.windows > 1);
-    for (size_t i = 0; i < 2; i++) {
-        char *dir = scratch_new();
-        const struct drps_store_config config = disk_config(p, p->source.working_rows, 0, dir);
-        struct drps_store_stats stats;
-        struct plan_store r;
-        assert_int_equal(plan_open(&r, p, readable(kinds[i]), &config, NULL), 0);
-        assert_int_equal(plan_steps(&r, 1, NULL), 0);
-        assert_int_equal(plan_scan(&r, 0, NULL), 0);
-        r.ops->stats(r.st, &stats);
-        assert_int_equal(stats.windows_ahead, 1);
-        assert_int_equal(plan_steps(&r, p->n_steps, NULL), 0);
-        r.ops->stats(r.st, &stats);
-        assert_int_equal(stats.windows_ahead, 0);
-        plan_close(&r);
-        scratch_remove(dir);
-    }
-    plan_free(p);
+    with_each_kind(plan_of_windows(9, &shapes[0]), check_windows_ahead);
 }
 
 static int all_tests(void)
