@@ -72,16 +72,12 @@ static int keep_names(struct dict *d, const struct drps_name *names, size_t n, s
     return 0;
 }
 
-/* A training sample at `time` has the keys of these numbers. */
-static void count_uses(struct key_entry *entries, const uint32_t *numbers, size_t n, uint32_t time)
+/* The use of keys by a sample at `time`. */
+static struct key_use use_at(uint32_t time)
 {
-    const uint16_t bit = (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS));
-    for (size_t j = 0; j < n; j++) {
-        struct key_entry *e = &entries[numbers[j]];
-        e->mask |= bit;
-        e->first = time < e->first ? (uint16_t)time : e->first;
-        e->count += e->count != UINT32_MAX;
-    }
+    if (time == DICT_TEST) return (struct key_use){0};
+    return (struct key_use){.bit = (uint16_t)(1u << time / (DICT_TIMES / DICT_SEGMENTS)),
+                            .left = (uint16_t)(UINT16_MAX - time)};
 }
 
 static size_t text_bytes(const struct drps_name *names, size_t n)
@@ -92,17 +88,14 @@ static size_t text_bytes(const struct drps_name *names, size_t n)
     return sum;
 }
 
-int drps_dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last,
-                  uint32_t time, uint32_t *ids_out, struct drps_err *err)
+/* Any keys: those that are not small take room, and names of new ones are kept. */
+static int add_any(struct dict *d, const struct drps_samples *s, size_t first, size_t last,
+                   struct key_use use, uint32_t *ids_out, struct drps_err *err)
 {
     struct key_table *k = &d->keys;
     const size_t n = last - first;
     const size_t text = d->options.strings ? text_bytes(s->names + first, n) : 0;
     int ended = 0;
-    if (n >= DRPS_NO_ROW - dict_next_id(d))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "more than 4,294,967,294 feature names: use a data set with fewer, or "
-                            "raise the memory limit");
     if (k->n + n > k->room || d->arena_n + text > d->arena_max) {
         ended = make_room(d, n, text, err);
         if (ended < 0) return ended;
@@ -113,9 +106,27 @@ int drps_dict_add(struct dict *d, const struct drps_samples *s, size_t first, si
         int rc = keep_names(d, s->names + first, n, known, ids_out, err);
         if (rc < 0) return rc;
     }
-    if (time != DICT_TEST) count_uses(k->entries, ids_out, n, time);
+    drps_key_table_use(k, ids_out, n, use);
+    return ended;
+}
+
+int drps_dict_add(struct dict *d, const struct drps_samples *s, size_t first, size_t last,
+                  uint32_t time, uint32_t *ids_out, struct drps_err *err)
+{
+    struct key_table *k = &d->keys;
+    const size_t n = last - first;
+    const struct key_use use = use_at(time);
+    int ended = 0;
+    if (n >= DRPS_NO_ROW - dict_next_id(d))
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "more than 4,294,967,294 feature names: use a data set with fewer, or "
+                            "raise the memory limit");
+    if (drps_key_table_all_small(k, s->keys, first, last))
+        drps_key_table_use_small(k, s->keys, first, last, s->starts[s->n], use, ids_out);
+    else
+        ended = add_any(d, s, first, last, use, ids_out, err);
     const uint32_t base = d->bases[d->bases_n - 1];
-    for (size_t j = 0; base && j < n; j++)
+    for (size_t j = 0; base && ended >= 0 && j < n; j++)
         ids_out[j] += base;
     return ended;
 }

@@ -22,10 +22,10 @@ enum { DICT_NAME_HEAD = 6 };
 /* Entries are requested so many keys before they are looked at. */
 enum { DICT_AHEAD = 40 };
 
-/* A key and its number, to be sorted. */
+/* A key, or what it is sorted by, and its id in the generation. */
 struct dict_keyed {
     uint64_t key;
-    uint32_t number;
+    uint32_t id;
 };
 
 struct dict {
@@ -34,8 +34,8 @@ struct dict {
     struct dict_options options;
     int sealed; /* 1: no sample is added any more */
 
-    struct key_table keys;     /* of this generation; ids are numbers + base */
-    struct dict_keyed *sorted; /* [keys.n] own: at the end of a generation */
+    struct key_table keys;     /* of this generation; provisional ids are its ids + base */
+    struct dict_keyed *sorted; /* [keys.n] own: at the end of a generation, all but small keys */
 
     char *arena; /* strings of this generation, in order of id */
     size_t arena_n, arena_cap, arena_max;
@@ -54,7 +54,7 @@ struct dict {
 
 static inline uint32_t dict_next_id(const struct dict *d)
 {
-    return d->bases[d->bases_n - 1] + (uint32_t)d->keys.n;
+    return d->bases[d->bases_n - 1] + (uint32_t)key_table_end(&d->keys);
 }
 
 /* A generation begins at id `base`. */
@@ -65,8 +65,21 @@ int drps_dict_push_base(struct dict *d, uint32_t base, struct drps_err *err);
 void drps_dict_free_sorted(struct dict *d);
 void drps_dict_free_names(struct dict *d);
 
-/* Field and text of the key with this number in the table, where strings are kept. */
-void drps_dict_name_of(const struct dict *d, uint32_t number, struct dict_key *k);
+/* Where a walk over the keys of a generation is, from {0} on. Small keys come first, as they lie.
+ */
+struct dict_cursor {
+    uint64_t small;
+    size_t sorted;
+};
+
+/* How many keys the generation has. */
+uint64_t drps_dict_keys(const struct dict *d);
+
+/* The next key in order, once drps_dict_sort_table() was there: 1, or 0 at the end. */
+int drps_dict_next(const struct dict *d, struct dict_cursor *c, struct dict_keyed *out);
+
+/* Field and text of the key with this id in the table, where strings are kept. */
+void drps_dict_name_of(const struct dict *d, uint32_t id, struct dict_key *k);
 
 /* Two names with one key: DRPS_E_CONFIG. */
 int drps_dict_collision(const struct dict_options *o, const struct dict_key *a,
@@ -74,7 +87,7 @@ int drps_dict_collision(const struct dict_options *o, const struct dict_key *a,
 
 /* A stable radix sort by key, of the bytes in which keys differ; aux has room for n. */
 void drps_dict_sort_keys(struct dict_keyed *keys, struct dict_keyed *aux, size_t n);
-/* The keys sorted, in place of the table's lines. */
+/* The keys that are not small sorted, in place of the table's lines. */
 DRPS_MUST_CHECK
 int drps_dict_sort_table(struct dict *d, struct drps_err *err);
 

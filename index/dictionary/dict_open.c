@@ -6,7 +6,7 @@
 #include "base/drps_alloc.h"
 #include "index/dictionary/dict_internal.h"
 
-enum { SMALL_KEYS = 1 << 24 };
+enum { SMALL_KEYS = 1 << 24, SMALL_BYTES = 16 /* beside each key that is not small */ };
 
 int drps_dict_push_base(struct dict *d, uint32_t base, struct drps_err *err)
 {
@@ -16,13 +16,14 @@ int drps_dict_push_base(struct dict *d, uint32_t base, struct drps_err *err)
     return 0;
 }
 
-/* Keys of names are hashes. Half of what sorting `max` keys takes is for an array of 4 bytes a key.
- */
+/* Keys of names are hashes: none is small on purpose. */
 static size_t small_keys(const struct dict_options *o, size_t max)
 {
-    const size_t most = max * sizeof(struct dict_keyed) / sizeof(uint32_t);
-    if (o->strings) return 0;
-    return most < SMALL_KEYS ? most : SMALL_KEYS;
+    const size_t most = max * SMALL_BYTES / sizeof(struct key_count);
+    size_t n = SMALL_KEYS;
+    while (n > most)
+        n /= 2;
+    return o->strings ? 0 : n;
 }
 
 int drps_dict_open(const struct drps_io *io, const char *dir, const struct dict_options *options,
@@ -36,10 +37,9 @@ int drps_dict_open(const struct drps_io *io, const char *dir, const struct dict_
     d->map_fd = -1;
     d->dir = strdup(dir);
     /* While keys are sorted there are two arrays of them; before, the table's lines take less, the
-     * old ones that are left when it grows and the array of small ones included. Strings take as
-     * much again. */
+     * old ones that are left when it grows included. Strings take as much again. */
     const uint64_t key_bytes = sizeof(struct key_entry) + 2 * sizeof(struct dict_keyed) +
-                               (options->strings ? sizeof(*d->keys.checks) : 0);
+                               (options->strings ? sizeof(*d->keys.checks) : SMALL_BYTES);
     const uint64_t table_bytes = options->memory_bytes / (options->strings ? 3 : 1);
     d->arena_max = options->strings ? (size_t)(options->memory_bytes / 3) : 0;
     const size_t max = (size_t)(table_bytes / key_bytes);

@@ -106,63 +106,65 @@ static int place_runs(struct dict *d, struct dict_base *base, const char *plan_d
 
 /* ---- A single generation ---- */
 
-/* Give names of the base their rows, and list the order keys of all others that training touches,
- * by name: *n_out of them. */
-static int list_order(struct dict *d, struct dict_base *base, struct dict_keyed *order,
-                      size_t *n_out, uint64_t rows_out[2], struct drps_err *err)
+/* What places from the table. */
+struct table {
+    struct dict *d;
+    struct dict_base *base;   /* borrowed; NULL: there is no earlier plan */
+    struct dict_keyed *order; /* [n] own: order keys of names that have no row yet, by name */
+    size_t n;
+};
+
+/* Give a name of the base its row, and list the order key of any other that training touches. */
+static int list_one(struct table *t, const struct dict_keyed *at, uint64_t rows_out[2],
+                    struct drps_err *err)
 {
-    const size_t n = d->keys.n;
-    *n_out = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (i + DICT_AHEAD < n)
-            __builtin_prefetch(&d->keys.entries[d->sorted[i + DICT_AHEAD].number]);
-        const uint32_t number = d->sorted[i].number;
-        const struct key_entry *e = &d->keys.entries[number];
-        int rc = drps_dict_base_row(base, e->key, &d->placed[number], err);
-        if (rc < 0) return rc;
-        if (!e->count || d->placed[number] != DRPS_NO_ROW) continue;
-        struct dict_key k = {.key = e->key, .mask = e->mask, .first = e->first, .count = e->count};
-        if (d->options.table_by_field) drps_dict_name_of(d, number, &k);
-        order[*n_out] = (struct dict_keyed){drps_dict_order(&d->options, &k), number};
-        rows_out[drps_dict_order_table(order[(*n_out)++].key)]++;
-    }
+    struct dict *d = t->d;
+    const struct key_count *c = key_table_count(&d->keys, at->id);
+    int rc = drps_dict_base_row(t->base, at->key, &d->placed[at->id], err);
+    if (rc < 0 || !c->uses || d->placed[at->id] != DRPS_NO_ROW) return rc;
+    struct dict_key k = {
+        .key = at->key, .mask = c->mask, .first = key_count_first(c), .count = c->uses};
+    if (d->options.table_by_field) drps_dict_name_of(d, at->id, &k);
+    t->order[t->n] = (struct dict_keyed){drps_dict_order(&d->options, &k), at->id};
+    rows_out[drps_dict_order_table(t->order[t->n++].key)]++;
     return 0;
 }
 
-static int map_table(struct dict *d, struct dict_base *base, uint32_t first_row,
-                     uint64_t rows_out[2], struct drps_err *err)
+static int map_table(struct table *t, size_t keys, uint32_t first_row, uint64_t rows_out[2],
+                     struct drps_err *err)
 {
-    const size_t n = d->keys.n;
-    struct dict_keyed *order = drps_pages_new(n * sizeof(*order));
-    struct dict_keyed *aux = drps_pages_new(n * sizeof(*aux));
-    size_t rows = 0;
-    d->placed = drps_pages_new(n * sizeof(*d->placed));
-    d->placed_n = n;
-    int rc = order && aux && d->placed ? list_order(d, base, order, &rows, rows_out, err)
-                                       : drps_err_set(err, -ENOMEM, "no memory for placing");
-    if (rc == 0 && rows > DRPS_NO_ROW - first_row) rc = drps_dict_too_many_rows(err);
-    if (rc == 0) drps_dict_sort_keys(order, aux, rows); /* ties stay in the order of keys */
-    for (size_t i = 0; i < rows && rc == 0; i++)
-        d->placed[order[i].number] = first_row + (uint32_t)i;
-    drps_pages_free(order, n * sizeof(*order));
-    drps_pages_free(aux, n * sizeof(*aux));
+    struct dict *d = t->d;
+    struct dict_cursor next = {0};
+    struct dict_keyed at;
+    struct dict_keyed *aux = drps_pages_new(keys * sizeof(*aux));
+    t->order = drps_pages_new(keys * sizeof(*t->order));
+    d->placed_n = (size_t)key_table_end(&d->keys);
+    d->placed = drps_pages_new(d->placed_n * sizeof(*d->placed));
+    int rc = t->order && aux && d->placed ? 0 : drps_err_set(err, -ENOMEM, "no memory for placing");
+    while (rc == 0 && drps_dict_next(d, &next, &at))
+        rc = list_one(t, &at, rows_out, err);
+    if (rc == 0 && t->n > DRPS_NO_ROW - first_row) rc = drps_dict_too_many_rows(err);
+    if (rc == 0) drps_dict_sort_keys(t->order, aux, t->n); /* ties stay in the order of keys */
+    for (size_t i = 0; i < t->n && rc == 0; i++)
+        d->placed[t->order[i].id] = first_row + (uint32_t)i;
+    drps_pages_free(t->order, keys * sizeof(*t->order));
+    drps_pages_free(aux, keys * sizeof(*aux));
     return rc;
 }
 
-static int write_table_names(struct dict *d, struct dict_base *base, const char *plan_dir,
-                             struct drps_err *err)
+static int write_table_names(const struct table *t, const char *plan_dir, struct drps_err *err)
 {
-    const size_t n = d->keys.n;
+    struct dict *d = t->d;
     struct dict_names *w = NULL;
-    int rc = drps_dict_names_open(d, base, plan_dir, &w, err);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (i + DICT_AHEAD < n) __builtin_prefetch(&d->placed[d->sorted[i + DICT_AHEAD].number]);
-        const uint32_t number = d->sorted[i].number;
-        struct dict_key k = {.key = d->sorted[i].key};
-        if (d->placed[number] == DRPS_NO_ROW) continue;
-        drps_dict_name_of(d, number, &k);
+    struct dict_cursor next = {0};
+    struct dict_keyed at;
+    int rc = drps_dict_names_open(d, t->base, plan_dir, &w, err);
+    while (rc == 0 && drps_dict_next(d, &next, &at)) {
+        struct dict_key k = {.key = at.key};
+        if (d->placed[at.id] == DRPS_NO_ROW) continue;
+        drps_dict_name_of(d, at.id, &k);
         const struct drps_names_entry name = {.key = k.key,
-                                              .row = d->placed[number],
+                                              .row = d->placed[at.id],
                                               .field = k.field,
                                               .text = k.text,
                                               .bytes = k.bytes};
@@ -174,12 +176,14 @@ static int write_table_names(struct dict *d, struct dict_base *base, const char 
 }
 
 /* Place as place_runs() does, from the table. What it takes beside the table's half of the run's
- * memory, 36 bytes a key, is less than what reading has given back. */
+ * memory, 36 bytes for each of no more keys than the table has room for, is less than what reading
+ * has given back. */
 static int place_table(struct dict *d, struct dict_base *base, const char *plan_dir,
                        uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
 {
-    int rc = map_table(d, base, first_row, rows_out, err);
-    return rc < 0 ? rc : write_table_names(d, base, plan_dir, err);
+    struct table t = {.d = d, .base = base};
+    int rc = map_table(&t, (size_t)drps_dict_keys(d), first_row, rows_out, err);
+    return rc < 0 ? rc : write_table_names(&t, plan_dir, err);
 }
 
 /* ---- Either ---- */

@@ -29,13 +29,13 @@ struct entry {
 
 static struct entry entry_of(const struct dict *d, const struct dict_keyed *k, uint32_t base)
 {
-    const struct key_entry *e = &d->keys.entries[k->number];
-    return (struct entry){.key = e->key,
-                          .mask = e->mask,
-                          .first = e->first,
-                          .count = e->count,
-                          .id = base + k->number,
-                          .check = d->keys.checks ? d->keys.checks[k->number] : 0};
+    const struct key_count *c = key_table_count(&d->keys, k->id);
+    return (struct entry){.key = k->key,
+                          .mask = c->mask,
+                          .first = (uint16_t)key_count_first(c),
+                          .count = c->uses,
+                          .id = base + k->id,
+                          .check = d->keys.checks ? d->keys.checks[k->id] : 0};
 }
 
 /* One page of a run: u32 n | n entries | strings: n x (u32 offset of the end) and the names as in
@@ -51,7 +51,7 @@ static int write_page(struct dict *d, struct drps_recwriter *w, const struct dic
     for (size_t i = 0; i < n; i++)
         entries[i] = entry_of(d, &sorted[i], base);
     for (size_t i = 0; d->options.strings && i < n; i++) {
-        const char *name = d->arena + d->name_at[sorted[i].number];
+        const char *name = d->arena + d->name_at[sorted[i].id];
         size_t name_bytes = DICT_NAME_HEAD + drps_get_u32(name + 2);
         if (drps_array_reserve(text, text_cap, bytes + name_bytes, 1))
             return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
@@ -72,6 +72,16 @@ static char *run_path(const struct dict *d, size_t generation)
     return asprintf(&path, "%s/names-%zu.run", d->dir, generation) < 0 ? NULL : path;
 }
 
+/* The next keys in order; returns how many, 0 at the end. */
+static size_t take_page(const struct dict *d, struct dict_cursor *at,
+                        struct dict_keyed page[PAGE_ENTRIES])
+{
+    size_t n = 0;
+    while (n < PAGE_ENTRIES && drps_dict_next(d, at, &page[n]))
+        n++;
+    return n;
+}
+
 int drps_dict_end_generation(struct dict *d, struct drps_err *err)
 {
     struct drps_recwriter *w = NULL;
@@ -81,14 +91,13 @@ int drps_dict_end_generation(struct dict *d, struct drps_err *err)
     char *path = run_path(d, d->bases_n - 1);
 
     if (!path) return drps_err_set(err, -ENOMEM, "no memory for the dictionary");
-    const size_t n = d->keys.n;
     const uint32_t end = dict_next_id(d);
+    struct dict_cursor at = {0};
+    struct dict_keyed page[PAGE_ENTRIES];
     int rc = drps_dict_sort_table(d, err);
     if (rc == 0) rc = drps_recwriter_open(d->io, path, KIND_RUN, &w, err);
-    for (size_t i = 0; rc == 0 && i < n; i += PAGE_ENTRIES) {
-        size_t part = n - i < PAGE_ENTRIES ? n - i : PAGE_ENTRIES;
-        rc = write_page(d, w, d->sorted + i, part, base, &text, &text_cap, err);
-    }
+    for (size_t n; rc == 0 && (n = take_page(d, &at, page)) > 0;)
+        rc = write_page(d, w, page, n, base, &text, &text_cap, err);
     if (rc == 0) rc = drps_recwriter_finish(w, err);
     drps_recwriter_close(w);
     free(text);

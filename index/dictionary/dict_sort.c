@@ -1,4 +1,4 @@
-/* A generation's keys in order: sorted, or, when all are small, as the array has them. */
+/* A generation's keys in order: small ones as the array has them, then all others, sorted. */
 #include "index/dictionary/dict_internal.h"
 
 #include <errno.h>
@@ -31,35 +31,42 @@ void drps_dict_sort_keys(struct dict_keyed *keys, struct dict_keyed *aux, size_t
     if (from != keys) memcpy(keys, from, n * sizeof(*keys));
 }
 
-/* All keys are small: the array has them in order. */
-static void list_small(struct dict *d)
-{
-    size_t listed = 0;
-    for (uint64_t key = 0; listed < d->keys.n; key++)
-        if (d->keys.small[key])
-            d->sorted[listed++] = (struct dict_keyed){key, d->keys.small[key] - 1};
-}
-
 int drps_dict_sort_table(struct dict *d, struct drps_err *err)
 {
     const size_t n = d->keys.n;
-    const int small = d->keys.small_used == n;
-    drps_key_table_close_lines(&d->keys);
-    if (!small) drps_key_table_close(&d->keys);
-    struct dict_keyed *aux = small ? NULL : drps_pages_new(n * sizeof(*aux));
+    drps_key_table_close(&d->keys);
+    struct dict_keyed *aux = drps_pages_new(n * sizeof(*aux));
     d->sorted = drps_pages_new(n * sizeof(*d->sorted));
-    if ((!aux && !small) || !d->sorted) {
+    if (!aux || !d->sorted) {
         drps_pages_free(aux, n * sizeof(*aux));
         return drps_err_set(err, -ENOMEM, "no memory to sort %zu names", n);
     }
-    if (small) {
-        list_small(d);
-        drps_key_table_close(&d->keys);
-        return 0;
-    }
     for (size_t i = 0; i < n; i++)
-        d->sorted[i] = (struct dict_keyed){d->keys.entries[i].key, (uint32_t)i};
+        d->sorted[i] = (struct dict_keyed){d->keys.entries[i].key, (uint32_t)(d->keys.small_n + i)};
     drps_dict_sort_keys(d->sorted, aux, n);
     drps_pages_free(aux, n * sizeof(*aux));
     return 0;
+}
+
+/* Request what is looked at of a key some keys later. */
+static void request(const struct dict *d, uint32_t id)
+{
+    if (d->keys.entries) __builtin_prefetch(key_table_count(&d->keys, id));
+    if (d->placed) __builtin_prefetch(&d->placed[id]);
+}
+
+int drps_dict_next(const struct dict *d, struct dict_cursor *c, struct dict_keyed *out)
+{
+    const uint64_t end = key_table_small_end(&d->keys);
+    while (c->small < end && !key_count_is_there(&d->keys.small[c->small]))
+        c->small++;
+    if (c->small < end) {
+        *out = (struct dict_keyed){c->small, (uint32_t)c->small};
+        c->small++;
+        return 1;
+    }
+    if (c->sorted == d->keys.n) return 0;
+    if (c->sorted + DICT_AHEAD < d->keys.n) request(d, d->sorted[c->sorted + DICT_AHEAD].id);
+    *out = d->sorted[c->sorted++];
+    return 1;
 }

@@ -17,12 +17,13 @@
 _Static_assert(SCATTER_NONE == DRPS_NO_ROW, "a key without a number has no row");
 
 struct dict_walk {
-    struct dict *d;         /* borrowed */
-    size_t next;            /* of the table */
-    struct dict_merge runs; /* own; of several generations */
-    struct dict_merged at;  /* with own ids */
-    int stepped;            /* 0: the runs are still at the key that was given */
-    struct scatter by_id;   /* own: provisional id -> row, of several generations */
+    struct dict *d;          /* borrowed */
+    struct dict_cursor next; /* of the table */
+    struct dict_keyed last;  /* that was given of it */
+    struct dict_merge runs;  /* own; of several generations */
+    struct dict_merged at;   /* with own ids */
+    int stepped;             /* 0: the runs are still at the key that was given */
+    struct scatter by_id;    /* own: provisional id -> row, of several generations */
 };
 
 const struct dict_options *drps_dict_options(const struct dict *d)
@@ -30,13 +31,23 @@ const struct dict_options *drps_dict_options(const struct dict *d)
     return &d->options;
 }
 
-/* The only generation stays in the table. */
+uint64_t drps_dict_keys(const struct dict *d)
+{
+    const uint64_t end = key_table_small_end(&d->keys);
+    uint64_t keys = d->keys.n;
+    for (uint64_t key = 0; key < end; key++)
+        keys += key_count_is_there(&d->keys.small[key]) != 0;
+    return keys;
+}
+
+/* The only generation stays in the table, unless it has more small keys than placing has memory
+ * for. */
 int drps_dict_seal(struct dict *d, struct drps_err *err)
 {
     int rc;
     if (d->sealed) return 0;
     d->sealed = 1;
-    if (d->bases_n == 1) {
+    if (d->bases_n == 1 && drps_dict_keys(d) <= d->keys.max) {
         const uint32_t end = dict_next_id(d);
         rc = drps_dict_sort_table(d, err);
         return rc < 0 ? rc : drps_dict_push_base(d, end, err);
@@ -48,19 +59,17 @@ int drps_dict_seal(struct dict *d, struct drps_err *err)
 
 void drps_dict_keep_keys(struct dict *d)
 {
-    const size_t n = d->keys.n;
-    drps_key_table_destroy(&d->keys);
+    drps_key_table_close_entries(&d->keys);
     drps_dict_free_names(d);
-    d->keys.n = n; /* that are in d->sorted */
 }
 
 /* ---- The table ---- */
 
-void drps_dict_name_of(const struct dict *d, uint32_t number, struct dict_key *k)
+void drps_dict_name_of(const struct dict *d, uint32_t id, struct dict_key *k)
 {
     uint16_t field;
     if (!d->options.strings) return;
-    const char *name = d->arena + d->name_at[number];
+    const char *name = d->arena + d->name_at[id];
     memcpy(&field, name, sizeof(field));
     k->field = field;
     k->bytes = drps_get_u32(name + 2);
@@ -70,18 +79,15 @@ void drps_dict_name_of(const struct dict *d, uint32_t number, struct dict_key *k
 static int next_of_table(struct dict_walk *w, struct dict_key *out)
 {
     const struct dict *d = w->d;
-    if (w->next == d->keys.n) return 0;
-    const struct dict_keyed *at = &d->sorted[w->next++];
-    *out = (struct dict_key){.key = at->key};
+    if (!drps_dict_next(d, &w->next, &w->last)) return 0;
+    *out = (struct dict_key){.key = w->last.key};
     if (!d->keys.entries) return 1;
-    if (w->next + DICT_AHEAD < d->keys.n)
-        __builtin_prefetch(&d->keys.entries[d->sorted[w->next + DICT_AHEAD].number]);
-    const struct key_entry *e = &d->keys.entries[at->number];
-    out->mask = e->mask;
-    out->first = e->first;
-    out->count = e->count;
-    out->check = d->keys.checks ? d->keys.checks[at->number] : 0;
-    drps_dict_name_of(d, at->number, out);
+    const struct key_count *c = key_table_count(&d->keys, w->last.id);
+    out->mask = c->mask;
+    out->first = key_count_first(c);
+    out->count = c->uses;
+    out->check = d->keys.checks ? d->keys.checks[w->last.id] : 0;
+    drps_dict_name_of(d, w->last.id, out);
     return 1;
 }
 
@@ -148,8 +154,8 @@ int drps_dict_walk_open(struct dict *d, uint64_t memory_bytes, struct dict_walk 
     if (!d->sorted) {
         rc = open_runs(w, memory_bytes, err);
     } else if (memory_bytes && !d->placed) {
-        d->placed = drps_pages_new(d->keys.n * sizeof(*d->placed));
-        d->placed_n = d->keys.n;
+        d->placed_n = (size_t)key_table_end(&d->keys);
+        d->placed = drps_pages_new(d->placed_n * sizeof(*d->placed));
         if (!d->placed) rc = drps_err_set(err, -ENOMEM, "no memory for placing");
     }
     if (rc == 0) return 0;
@@ -167,7 +173,7 @@ int drps_dict_walk_put(struct dict_walk *w, uint32_t row, struct drps_err *err)
 {
     struct dict *d = w->d;
     int rc = 0;
-    if (d->sorted) d->placed[d->sorted[w->next - 1].number] = row;
+    if (d->sorted) d->placed[w->last.id] = row;
     for (size_t i = 0; !d->sorted && rc == 0 && i < w->at.ids_n; i++)
         rc = drps_scatter_put(&w->by_id, w->at.ids[i], row, err);
     return rc;

@@ -14,7 +14,7 @@
 enum { SLOTS = 8, FILL = 6 /* of these, in the mean */, FIRST_LINES = 1 << 11 };
 #define FAR 48 /* keys between request, guess and comparison */
 #define NEAR 24
-#define SMALL_AHEAD 32
+#define SMALL_AHEAD 128
 _Static_assert(FAR < KEY_TABLE_RING, "a ring holds what is on its way");
 
 struct key_line {
@@ -31,7 +31,7 @@ static struct key_line *lines_new(size_t n)
     return drps_pages_new(n * sizeof(struct key_line)); /* zero: all entries are free */
 }
 
-void drps_key_table_close_lines(struct key_table *k)
+void drps_key_table_close(struct key_table *k)
 {
     drps_pages_free(k->lines, k->lines_n * sizeof(*k->lines));
     k->lines = NULL;
@@ -41,16 +41,23 @@ static void set_lines(struct key_table *k, struct key_line *lines, size_t n)
 {
     k->lines = lines;
     k->lines_n = n;
-    k->room = n * FILL + k->small_used < k->max ? n * FILL + k->small_used : k->max;
+    k->room = n * FILL < k->max ? n * FILL : k->max;
 }
 
-/* Make what only adding needs, empty. */
-static int open_lines(struct key_table *k, size_t lines_n)
+/* Make what new keys need, empty. */
+static int open_empty(struct key_table *k, size_t lines_n)
 {
     k->small = drps_pages_new(k->small_n * sizeof(*k->small)); /* zero: no key is there */
-    k->small_used = 0;
+    k->small_bits = 0;
+    k->has_small = 0;
     set_lines(k, lines_new(lines_n), lines_n);
     return k->small && k->lines ? 0 : -ENOMEM;
+}
+
+static void free_small(struct key_table *k)
+{
+    drps_pages_free(k->small, k->small_n * sizeof(*k->small));
+    k->small = NULL;
 }
 
 int drps_key_table_init(struct key_table *k, size_t max, size_t small_n, int checks)
@@ -59,29 +66,31 @@ int drps_key_table_init(struct key_table *k, size_t max, size_t small_n, int che
     k->max = max < FIRST_LINES * FILL ? FIRST_LINES * FILL : max;
     k->entries = drps_pages_new(k->max * sizeof(*k->entries));
     if (checks) k->checks = drps_pages_new(k->max * sizeof(*k->checks));
-    if (open_lines(k, FIRST_LINES) < 0) return -ENOMEM;
+    if (open_empty(k, FIRST_LINES) < 0) return -ENOMEM;
     return k->entries && (k->checks || !checks) ? 0 : -ENOMEM;
+}
+
+void drps_key_table_close_entries(struct key_table *k)
+{
+    drps_pages_free(k->entries, k->max * sizeof(*k->entries));
+    drps_pages_free(k->checks, k->max * sizeof(*k->checks));
+    k->entries = NULL;
+    k->checks = NULL;
+    drps_key_table_close(k);
 }
 
 void drps_key_table_destroy(struct key_table *k)
 {
-    drps_pages_free(k->entries, k->max * sizeof(*k->entries));
-    drps_pages_free(k->checks, k->max * sizeof(*k->checks));
-    drps_key_table_close(k);
+    drps_key_table_close_entries(k);
+    free_small(k);
     *k = (struct key_table){0};
-}
-
-void drps_key_table_close(struct key_table *k)
-{
-    drps_key_table_close_lines(k);
-    drps_pages_free(k->small, k->small_n * sizeof(*k->small));
-    k->small = NULL;
 }
 
 int drps_key_table_reopen(struct key_table *k)
 {
     k->n = 0;
-    return open_lines(k, k->lines_n);
+    free_small(k);
+    return open_empty(k, k->lines_n);
 }
 
 /* Lines are in the order of tags. */
@@ -117,7 +126,7 @@ int drps_key_table_grow(struct key_table *k)
     for (size_t at = 0; at < k->lines_n; at++)
         for (size_t i = 0; i < SLOTS && k->lines[at].numbers[i]; i++)
             take_entry(lines, n, k->lines[at].tags[i], k->lines[at].numbers[i] - 1);
-    drps_key_table_close_lines(k);
+    drps_key_table_close(k);
     set_lines(k, lines, n);
     return 0;
 }
@@ -144,23 +153,12 @@ int drps_key_table_raise(struct key_table *k, size_t max)
 
 static uint32_t new_entry(struct key_table *k, uint64_t key)
 {
-    k->entries[k->n] = (struct key_entry){.key = key, .first = UINT16_MAX};
+    k->entries[k->n] = (struct key_entry){.key = key};
     return (uint32_t)k->n++;
-}
-
-static uint32_t find_or_take_small(struct key_table *k, uint64_t key)
-{
-    if (!k->small[key]) {
-        k->small[key] = new_entry(k, key) + 1;
-        k->small_used++;
-        if (k->room < k->max) k->room++; /* the entries are as many as before */
-    }
-    return k->small[key] - 1;
 }
 
 static uint32_t find_or_take(struct key_table *k, uint64_t key)
 {
-    if (key < k->small_n) return find_or_take_small(k, key);
     const uint32_t tag = tag_of(key);
     for (size_t at = home(tag, k->lines_n);; at = at + 1 == k->lines_n ? 0 : at + 1) {
         struct key_line *line = &k->lines[at];
@@ -194,13 +192,18 @@ static uint32_t guess(const struct key_table *k, uint32_t tag)
 
 static void request_line(struct key_table *k, const uint64_t *keys, size_t j)
 {
+    if (keys[j] < k->small_n) {
+        __builtin_prefetch(&k->small[keys[j]], 1);
+        return;
+    }
     const uint32_t tag = tag_of(keys[j]);
     k->tags[j % KEY_TABLE_RING] = tag;
     __builtin_prefetch(&k->lines[home(tag, k->lines_n)]);
 }
 
-static void request_entry(struct key_table *k, size_t j)
+static void request_entry(struct key_table *k, const uint64_t *keys, size_t j)
 {
+    if (keys[j] < k->small_n) return;
     const uint32_t number = guess(k, k->tags[j % KEY_TABLE_RING]);
     const uint32_t entry = number < k->n ? number : 0;
     k->guesses[j % KEY_TABLE_RING] = number;
@@ -208,47 +211,91 @@ static void request_entry(struct key_table *k, size_t j)
     if (k->checks) __builtin_prefetch(&k->checks[entry]);
 }
 
-/* 0 may be wrong. */
-static int all_small(const struct key_table *k, const uint64_t *keys, size_t first, size_t last)
-{
-    uint64_t bits = 0; /* no smaller than any of them */
-    for (size_t j = first; j < last; j++)
-        bits |= keys[j];
-    return bits < k->small_n;
-}
+/* ---- Any keys ---- */
 
-/* Asks for the entries, too: they are counted next. */
-static void add_small(struct key_table *k, const uint64_t *keys, size_t first, size_t last,
-                      size_t end, uint32_t *numbers_out)
+static uint32_t take_small(struct key_table *k, uint64_t key)
 {
-    for (size_t j = first; j < last; j++) {
-        if (j + SMALL_AHEAD < end && keys[j + SMALL_AHEAD] < k->small_n)
-            __builtin_prefetch(&k->small[keys[j + SMALL_AHEAD]], 1);
-        const uint32_t number = k->small[keys[j]] - 1;
-        numbers_out[j - first] = number;
-        if (__builtin_expect(number == KEY_TABLE_NONE, 0))
-            numbers_out[j - first] = find_or_take_small(k, keys[j]);
-        else
-            __builtin_prefetch(&k->entries[number], 1);
-    }
+    k->small_bits |= key;
+    k->has_small = 1;
+    return (uint32_t)key;
 }
 
 void drps_key_table_add(struct key_table *k, const uint64_t *keys, size_t first, size_t last,
-                        size_t end, uint32_t *numbers_out)
+                        size_t end, uint32_t *ids_out)
 {
-    if (all_small(k, keys, first, last)) {
-        add_small(k, keys, first, last, end, numbers_out);
-        return;
-    }
     for (size_t j = 0; first == 0 && j < FAR && j < end; j++)
         request_line(k, keys, j);
     for (size_t j = 0; first == 0 && j < NEAR && j < end; j++)
-        request_entry(k, j);
+        request_entry(k, keys, j);
     for (size_t j = first; j < last; j++) {
         if (j + FAR < end) request_line(k, keys, j + FAR);
-        if (j + NEAR < end) request_entry(k, j + NEAR);
+        if (j + NEAR < end) request_entry(k, keys, j + NEAR);
+        if (keys[j] < k->small_n) {
+            ids_out[j - first] = take_small(k, keys[j]);
+            continue;
+        }
         const uint32_t number = k->guesses[j % KEY_TABLE_RING];
         const int right = number < k->n && k->entries[number].key == keys[j];
-        numbers_out[j - first] = __builtin_expect(right, 1) ? number : find_or_take(k, keys[j]);
+        ids_out[j - first] =
+            (uint32_t)k->small_n + (__builtin_expect(right, 1) ? number : find_or_take(k, keys[j]));
+    }
+}
+
+/* The first of its uses says how much is left; a mark of other samples does not. */
+static inline void count_use(struct key_count *c, struct key_use use)
+{
+    const uint16_t left = c->mask ? c->left : 0;
+    c->left = left > use.left ? left : use.left;
+    c->mask |= use.bit;
+    c->uses += c->uses != UINT32_MAX;
+}
+
+static inline void mark(struct key_count *c)
+{
+    if (!c->mask) c->left = 1;
+}
+
+void drps_key_table_use(struct key_table *k, const uint32_t *ids, size_t n, struct key_use use)
+{
+    for (size_t j = 0; j < n; j++) {
+        struct key_count *c =
+            ids[j] < k->small_n ? &k->small[ids[j]] : &k->entries[ids[j] - k->small_n].count;
+        if (use.bit)
+            count_use(c, use);
+        else
+            mark(c);
+    }
+}
+
+/* ---- Small keys ---- */
+
+int drps_key_table_all_small(struct key_table *k, const uint64_t *keys, size_t first, size_t last)
+{
+    uint64_t bits = 0;
+    for (size_t j = first; j < last; j++)
+        bits |= keys[j];
+    if (bits >= k->small_n) return 0;
+    k->small_bits |= bits;
+    k->has_small |= last > first;
+    return 1;
+}
+
+static inline void request_small(const struct key_table *k, const uint64_t *keys, size_t j,
+                                 size_t end)
+{
+    if (j + SMALL_AHEAD < end && keys[j + SMALL_AHEAD] < k->small_n)
+        __builtin_prefetch(&k->small[keys[j + SMALL_AHEAD]], 1);
+}
+
+void drps_key_table_use_small(struct key_table *k, const uint64_t *keys, size_t first, size_t last,
+                              size_t end, struct key_use use, uint32_t *ids_out)
+{
+    for (size_t j = first; j < last; j++) {
+        request_small(k, keys, j, end);
+        ids_out[j - first] = (uint32_t)keys[j];
+        if (use.bit)
+            count_use(&k->small[keys[j]], use);
+        else
+            mark(&k->small[keys[j]]);
     }
 }

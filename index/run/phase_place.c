@@ -64,6 +64,6 @@ int drps_phase_place(struct index_run *r, struct drps_err *err)
     if (!info->rows)
         return drps_err_set(err, DRPS_E_FORMAT,
                             "no training sample has a feature, and there is no intercept");
-    const int relabels = drps_dict_generations(r->parsed.dict) > 1 || r->parsed.replayed;
+    const int relabels = !drps_dict_placed(r->parsed.dict) || r->parsed.replayed;
     return relabels ? relabel(r, err) : 0;
 }

@@ -6,9 +6,16 @@
 
 #include "support/net_job.h"
 
-struct data data_make(struct random_source *r, size_t n, size_t per_sample, size_t keys,
-                      int strings)
+/* Every fourth is small. */
+static uint64_t key_of(uint32_t number, enum data_keys way)
 {
+    return way == DATA_NUMBERS || number % 4 == 3 ? number : number * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+struct data data_make(struct random_source *r, size_t n, size_t per_sample, size_t keys,
+                      enum data_keys way)
+{
+    const int strings = way == DATA_NAMES;
     struct data d = {.n = n, .per_sample = per_sample, .keys = keys, .strings = strings};
     size_t nnz = n * per_sample;
     d.key = malloc(nnz * sizeof(*d.key));
@@ -39,7 +46,7 @@ struct data data_make(struct random_source *r, size_t n, size_t per_sample, size
                 drps_name_hash(name->field, name->text, name->bytes, DATA_SEED, &d.key[at],
                                &name->check);
             else
-                d.key[at] = (uint64_t)k * 0x9e3779b97f4a7c15u;
+                d.key[at] = key_of(k, way);
         }
     }
     return d;

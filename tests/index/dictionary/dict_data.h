@@ -8,6 +8,10 @@
 enum { DATA_SEED = 5 };        /* of keys that are hashes */
 enum { DATA_TEXT_BYTES = 32 }; /* "name " and the digits of any size_t */
 
+/* Keys are hashes of names; or such of any size, as ids of features are; or the numbers of names.
+ */
+enum data_keys { DATA_ANY, DATA_NAMES, DATA_NUMBERS, DATA_WAYS };
+
 /* Entry j of sample i is one of `keys` names, small numbers more often. */
 struct data {
     size_t n, per_sample, keys;
@@ -20,7 +24,7 @@ struct data {
 };
 
 struct data data_make(struct random_source *r, size_t n, size_t per_sample, size_t keys,
-                      int strings);
+                      enum data_keys way);
 void data_free(struct data *d);
 
 /* Provisional ids of samples. */
