@@ -16,7 +16,6 @@ struct drps_windows {
     uint32_t windows, max_rows;
     uint64_t working_rows;
     struct drps_store_window *heads; /* own: [windows] */
-    uint64_t *front_bytes;           /* own: [windows] */
     struct drps_window_records *records;
 };
 
@@ -65,8 +64,9 @@ static int compile(const struct drps_windows_options *o, uint64_t *working_rows_
 
 /* ---- Reading ---- */
 
-static int read_part(struct drps_windows *w, struct drps_window_part part, const void **record_out,
-                     struct drps_window *head_out, struct drps_err *err)
+static int read_part(struct drps_windows *w, struct drps_window_part part,
+                     struct drps_piece *record_out, struct drps_window *head_out,
+                     struct drps_err *err)
 {
     int rc = drps_window_records_read(w->records, part, record_out, head_out, err);
     if (rc < 0)
@@ -82,7 +82,6 @@ void drps_windows_close(struct drps_windows *w)
     drps_window_records_close(w->records);
     drps_recfile_close(w->file);
     free(w->heads);
-    free(w->front_bytes);
     free(w);
 }
 
@@ -96,10 +95,8 @@ static int open_file(struct drps_windows *w, const struct drps_io *io, struct dr
     const size_t count = (size_t)drps_recfile_count(w->file);
     drps_recfile_go_direct(w->file);
     w->heads = drps_array_new(count, sizeof(*w->heads));
-    w->front_bytes = drps_array_new(count, sizeof(*w->front_bytes));
-    if (!w->heads || !w->front_bytes)
-        return drps_err_set(err, -ENOMEM, "no memory for %zu windows", count);
-    return drps_window_records_open(w->file, w->front_bytes, &w->records, err);
+    if (!w->heads) return drps_err_set(err, -ENOMEM, "no memory for %zu windows", count);
+    return drps_window_records_open(w->file, &w->records, err);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -115,11 +112,11 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
     uint64_t next = 0, working_rows = 0;
     int rc = 0;
     for (uint64_t i = 0; i < count && rc == 0; i++) {
-        const void *record;
+        struct drps_piece record;
         struct drps_window head;
         rc = read_part(w, (struct drps_window_part){(uint32_t)i, 1}, &record, &head, err);
         if (rc < 0) return rc;
-        drps_window_records_done_alone(w->records);
+        drps_window_records_done(w->records);
         if (head.windows != count || head.first_step != next || head.max_rows > info->rows)
             return drps_err_set(err, DRPS_E_CORRUPT,
                                 "%s/" DRPS_FILE_WINDOWS
@@ -131,11 +128,11 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
                                                  .n = head.n,
                                                  .arriving = head.arriving,
                                                  .leaving = head.leaving};
-        w->front_bytes[i] = head.front_bytes;
         w->max_rows = head.max_rows;
         if (i) working_rows = larger(working_rows, w->heads[i - 1].n + head.arriving);
         next = head.first_step + head.steps;
     }
+    drps_window_records_rest(w->records);
     if (count) working_rows = larger(working_rows, w->heads[count - 1].n + w->heads[0].arriving);
     if (next != steps || !count)
         return drps_err_set(err, DRPS_E_CORRUPT,
@@ -154,16 +151,16 @@ static int survey(struct drps_windows *w, const struct drps_plan_info *info, str
 }
 
 /* The record at hand, into the caller's arrays for max_rows, or NULL. */
-static int decode(const struct drps_windows *w, struct drps_window_part part, const void *record,
-                  struct drps_window *win, uint32_t *rows_out, struct drps_use_distances *next,
-                  struct drps_use_distances *prev, struct drps_err *err)
+static int decode(const struct drps_windows *w, struct drps_window_part part,
+                  const struct drps_piece *record, struct drps_window *win, uint32_t *rows_out,
+                  struct drps_use_distances *next, struct drps_use_distances *prev,
+                  struct drps_err *err)
 {
     const size_t rows = w->heads[part.number].n;
-    const size_t bytes = (size_t)(part.whole ? drps_recfile_bytes(w->file, part.number)
-                                             : w->front_bytes[part.number]);
     win->rows = rows_out;
     win->cap = w->max_rows;
-    int rc = drps_window_decode_use_distances(record, bytes, part.whole, win, next, prev, err);
+    int rc = drps_window_decode_use_distances(record->data, record->bytes, part.whole, win, next,
+                                              prev, err);
     if (rc == 0 && win->n != rows)
         rc = drps_err_set(err, DRPS_E_CORRUPT, "%zu rows, there were %zu before", win->n, rows);
     if (rc == 0 && part.whole && win->n && rows_out[win->n - 1] >= w->rows) /* increasing */
@@ -181,7 +178,7 @@ static int read_window(void *ctx, uint32_t number, struct drps_store_window *out
     struct drps_windows *w = ctx;
     const struct drps_window_part part = {number, rows != NULL};
     struct drps_window win;
-    const void *record;
+    struct drps_piece record;
 
     *out = w->heads[number];
     if (!rows && !next && !prev) return 0;
@@ -192,7 +189,7 @@ static int read_window(void *ctx, uint32_t number, struct drps_store_window *out
                           "%s/" DRPS_FILE_WINDOWS
                           ": window %u of %u has %zu rows; they were %u, of at most %u",
                           w->dir, number, win.windows, win.n, w->windows, w->max_rows);
-    if (rc == 0) rc = decode(w, part, record, &win, rows, next, prev, err);
+    if (rc == 0) rc = decode(w, part, &record, &win, rows, next, prev, err);
     drps_window_records_done(w->records);
     return rc;
 }
