@@ -2,6 +2,7 @@
 #include "engine/step/drps_windows.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "base/drps_alloc.h"
@@ -38,6 +39,20 @@ static int plan_suits(const struct drps_plan_info *info, const struct drps_relay
     return !share->coarse && bytes <= most && 4 * bytes >= 3 * wanted;
 }
 
+/* What was just written lies in the page cache, from where reads past it would each write their
+ * part of it first. */
+static int sync_windows(const struct drps_io *io, const char *dir, struct drps_err *err)
+{
+    int fd = -1;
+    char *path = drps_path_join(dir, DRPS_FILE_WINDOWS);
+    int rc = path ? drps_io_open(io, path, O_RDONLY, &fd, err)
+                  : drps_err_set(err, -ENOMEM, "no memory to write %s/" DRPS_FILE_WINDOWS, dir);
+    if (rc == 0) rc = drps_io_sync(io, fd, path, err);
+    drps_io_close(io, fd);
+    free(path);
+    return rc;
+}
+
 static int compile(const struct drps_windows_options *o, uint64_t *working_rows_out,
                    struct drps_err *err)
 {
@@ -59,7 +74,7 @@ static int compile(const struct drps_windows_options *o, uint64_t *working_rows_
              drps_size_format(options.budget_bytes, bytes, sizeof(bytes)));
     int rc = drps_windows_compile(&io, o->plan->dir, o->dir, &options, &result, err);
     *working_rows_out = result.working_set_rows;
-    return rc;
+    return rc == 0 ? sync_windows(&io, o->dir, err) : rc;
 }
 
 /* ---- Reading ---- */
