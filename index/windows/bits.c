@@ -47,6 +47,17 @@ DRPS_KERNEL(uint64_t, drps_bits_add,
     return rows;
 }
 
+DRPS_KERNEL(void, drps_bits_before,
+            (const uint64_t *restrict set, size_t words, uint32_t *restrict rank),
+            (set, words, rank))
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < words; i++) {
+        rank[i] = sum;
+        sum += (uint32_t)__builtin_popcountll(set[i]);
+    }
+}
+
 DRPS_KERNEL(void, drps_bits_ranks,
             (const uint64_t *restrict set, const uint32_t *restrict rank,
              const uint32_t *restrict rows, size_t n, uint32_t *restrict out),

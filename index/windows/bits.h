@@ -19,8 +19,10 @@ uint64_t drps_bits_staying(const uint64_t *before, const uint64_t *now, const ui
 uint64_t drps_bits_add(const uint32_t *at, const uint64_t *bits, size_t n, uint64_t *restrict set,
                        const uint64_t *restrict other, uint64_t *restrict fresh, uint64_t *common);
 
-/* out [n] = how many rows of the set are below rows [n]; rank [words] counts those before a word.
- */
+/* rank [words] = how many rows of the set [words] are before each word. */
+void drps_bits_before(const uint64_t *restrict set, size_t words, uint32_t *restrict rank);
+
+/* out [n] = how many rows of the set are below rows [n]; rank as above. */
 void drps_bits_ranks(const uint64_t *restrict set, const uint32_t *restrict rank,
                      const uint32_t *restrict rows, size_t n, uint32_t *restrict out);
 

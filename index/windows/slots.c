@@ -137,15 +137,6 @@ static int mark_window(struct slots *s, size_t w, struct drps_err *err)
     return rc;
 }
 
-static void count(struct slots *s)
-{
-    uint32_t sum = 0;
-    for (size_t i = 0; i < s->words; i++) {
-        s->rank[i] = sum;
-        sum += (uint32_t)__builtin_popcountll(s->bits[i]);
-    }
-}
-
 /* Copy the list of a step, if it is packed as slots are; else *copied_out is 0. Lists were decoded
  * when windows were cut. */
 static int copy_step(struct slots *s, uint64_t step, int *copied_out, struct drps_err *err)
@@ -180,7 +171,7 @@ int drps_slots_window(struct slots *s, size_t w, const uint64_t **marked_out, st
 {
     const uint64_t end = cut_end(s->cut, w, s->options->steps);
     int rc = mark_window(s, w, err);
-    if (rc == 0) count(s);
+    if (rc == 0) drps_bits_before(s->bits, s->words, s->rank);
     for (uint64_t step = s->cut->starts[w]; step < end && rc == 0; step++)
         rc = write_step(s, step, err);
     *marked_out = s->bits;
