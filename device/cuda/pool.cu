@@ -1,15 +1,17 @@
 /*
  * The largest of each K x K pixels, channel by channel. The first pass remembers which pixel it
  * was, of several the first one from the left and then from the top; backwards each pixel looks
- * where it was the largest.
+ * where it was the largest. The slope of a NaN goes to nobody.
  */
 #include "device/cuda/image.h"
+
+#define NOBODY UINT32_MAX /* the place of a NaN */
 
 struct pool {
     struct windows w;
     const float *a, *slope;
     float *out, *of_a;
-    uint32_t *places; /* of each float of the result: the float of the image that it is */
+    uint32_t *places; /* of each float of the result: which float of the image it is, or NOBODY */
     uint64_t n;       /* floats of all images; of the results */
 };
 
@@ -34,7 +36,7 @@ static __global__ void take_largest(struct pool p)
         place = at;
     }
     p.out[i] = most;
-    p.places[i] = place;
+    p.places[i] = most == most ? place : NOBODY;
 }
 
 /* A thread a float of the image. */

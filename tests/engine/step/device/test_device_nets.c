@@ -3,6 +3,7 @@
  * within a tolerance, and the same bytes from run to run. Argument: the library of kernels; without
  * a device that it can open the test is skipped.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -200,8 +201,21 @@ static void settle(const struct net *net, struct drps_server *server)
     drps_server_init(server, &model, &optim);
 }
 
-/* has_strays: each batch has a label that is no class. */
-static void check_net(const struct net *net, int has_strays)
+/* What is odd about the samples of a test. */
+enum oddity {
+    NOTHING,
+    STRAYS, /* each batch has a label that is no class */
+    NANS    /* each sample has a number that is a NaN */
+};
+
+static void make_odd(const struct net *net, enum oddity what, size_t i, struct batch *b)
+{
+    if (what == STRAYS) b->labels[i] = i % 2 ? -1 : (float)net->classes;
+    for (size_t s = 0; what == NANS && s < net->samples; s++)
+        b->floats[s * net->fields + below(net->fields)] = NAN;
+}
+
+static void check_net(const struct net *net, enum oddity what)
 {
     struct drps_server server;
     struct batch batches[BATCHES + 1];
@@ -218,7 +232,7 @@ static void check_net(const struct net *net, int has_strays)
                                         .eval_batches = 1};
     for (size_t i = 0; i <= BATCHES; i++) {
         make_batch(net, &server.model, &batches[i]);
-        if (has_strays) batches[i].labels[i] = i % 2 ? -1 : (float)net->classes;
+        make_odd(net, what, i, &batches[i]);
         given[i] = (struct device_batch){&batches[i].b, batches[i].ids};
     }
     device_run(&use, &server, &info, rows, given, BATCHES);
@@ -231,7 +245,7 @@ static void test_layers_are_those_of_the_host(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(nets) / sizeof(*nets); i++) {
         print_message("%zu: %s, %s\n", i, nets[i].name, nets[i].optimizer);
-        check_net(&nets[i], 0);
+        check_net(&nets[i], NOTHING);
     }
 }
 
@@ -240,7 +254,23 @@ static void test_a_label_that_is_no_class_has_no_loss(void **state)
     static const struct net net = {
         "strays", "x = bag 4\nscore = full classes x", 0, 40, IN_ENTRIES, "sgd", 30};
     (void)state;
-    check_net(&net, 1);
+    check_net(&net, STRAYS);
+}
+
+/* All results of `pool` are NaNs: the biases of the filters before it get no slope, and stay
+ * numbers. */
+static void test_the_slope_of_a_nan_goes_to_nobody(void **state)
+{
+    static const struct net net = {
+        .name = "NaNs",
+        .text = "x = image 1 4 4\nh = conv 3 1 1 0 x\nh = pool 4 4 h\nscore = full 1 h",
+        .fields = 16,
+        .classes = 1,
+        .numbers = FLOATS,
+        .optimizer = "sgd",
+        .samples = 20};
+    (void)state;
+    check_net(&net, NANS);
 }
 
 static void test_a_batch_without_samples_is_refused(void **state)
@@ -266,6 +296,7 @@ static int all_tests(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_layers_are_those_of_the_host),
                                        cmocka_unit_test(test_a_label_that_is_no_class_has_no_loss),
+                                       cmocka_unit_test(test_the_slope_of_a_nan_goes_to_nobody),
                                        cmocka_unit_test(test_a_batch_without_samples_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
