@@ -70,4 +70,8 @@ int drps_memory_has_all_rows(const struct drps_memory *m);
 /* 1: the store called `name` (NULL: auto) keeps blocks in an engine. */
 int drps_memory_wants_blocks(const char *name);
 
+/* DRPS_E_CONFIG: no store is called `name` (NULL: auto); the message has those that there are. */
+DRPS_MUST_CHECK
+int drps_memory_check_store(const char *name, struct drps_err *err);
+
 #endif

@@ -349,6 +349,12 @@ static int find_engine(const char *name, const struct drps_kv_ops **kv_out, stru
                         known);
 }
 
+int drps_memory_check_store(const char *name, struct drps_err *err)
+{
+    const struct drps_kv_ops *kv;
+    return drps_memory_wants_blocks(name) ? find_engine(name, &kv, err) : 0;
+}
+
 /* Everything with buffers of a size that suits the limit, or (least) as small as they may be. */
 static int split(struct drps_memory *m, const struct drps_memory_parts *parts, uint64_t limit,
                  int least, struct drps_err *err)

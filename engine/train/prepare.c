@@ -418,7 +418,8 @@ int drps_job_prepare_parts(struct drps_job *job, struct drps_store_config *confi
     const struct drps_plan_info *info = &job->plan->info;
     struct drps_model model;
 
-    int rc = drps_learning_model(job->plan, job->options, &model, err);
+    int rc = drps_memory_check_store(job->options->store, err);
+    if (rc == 0) rc = drps_learning_model(job->plan, job->options, &model, err);
     if (rc == 0) rc = drps_learning_optim(job->plan, job->options, &model, &job->asked, err);
     if (rc < 0) return rc;
     const struct drps_optim optim = drps_learning_steps(job->plan, job->options, &job->asked);

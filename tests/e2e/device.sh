@@ -172,6 +172,7 @@ grep -qE 'moved     in [0-9]+ windows .* of rows to the device' out.txt || fail 
 cuda() { fails "$1" "$2" "$tools/drps-train" "${@:3}" -o none --device cuda --device-library "$library"; }
 cuda 2 'a device does not go with several threads' fm.plan --threads 2
 cuda 2 'a device does not go with a store of blocks' fm.plan --store rocksdb
+cuda 2 "'foo' is not one of: auto, resident, relay" fm.plan --store foo
 cuda 2 'a device does not go with local steps' fm.plan --local-steps
 cuda 2 'no kernels for optimizer lbfgs' lor.plan --optimizer lbfgs
 cuda 1 'the device has 100.0 KiB of memory for the run, which needs' fm.plan --device-memory 100K
