@@ -103,8 +103,9 @@ size_t net_room(struct net_room *room, const struct drps_device_model *model, vo
     size_t kept = 0;
     for (uint32_t i = 0; i < model->n_layers; i++)
         kept += kept_of(model->layers, i) * samples;
-    float *at = (float *)base;
-    room->seed = (uint64_t *)base;
+    room->workspace = (char *)base + (PRODUCTS_ALIGN - (uintptr_t)base % PRODUCTS_ALIGN);
+    float *at = (float *)((char *)room->workspace + PRODUCTS_WORKSPACE);
+    room->seed = (uint64_t *)at;
     room->params = at + 4;
     room->grads = room->params + own;
     room->outs = room->grads + own;
@@ -112,8 +113,9 @@ size_t net_room(struct net_room *room, const struct drps_device_model *model, vo
     room->dots = room->slopes + floats;
     room->kept = room->dots + samples;
     room->rows = room->kept + kept;
-    return (4 + 2 * own + 2 * floats + samples + kept + net_conv_room(model, samples)) *
-           sizeof(float);
+    return PRODUCTS_ALIGN + PRODUCTS_WORKSPACE +
+           (4 + 2 * own + 2 * floats + samples + kept + net_conv_room(model, samples)) *
+               sizeof(float);
 }
 
 static int has_dropout(const struct net *net)
@@ -140,7 +142,7 @@ int net_forward(const struct net *net)
     const struct drps_device_model *m = &s->is.model;
     const uint64_t most = SEED_FLOATS, seeds = m->floats < most ? m->floats : most;
     const struct seeding seeding = {s->net.params + m->floats - seeds, seeds, m->seed, s->net.seed};
-    int rc = products_open(net->dev, net->why);
+    int rc = products_open(net->dev, s->net.workspace, net->why);
     if (rc == 0)
         rc = device_gather(net->dev, DRPS_DEVICE_COMPUTE, &s->is.rows, s->is.frames, m->common,
                            m->dim * sizeof(float), s->net.params, net->why);

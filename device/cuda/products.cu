@@ -15,6 +15,7 @@ struct products {
     decltype(&cublasCreate) create;
     decltype(&cublasDestroy) destroy;
     decltype(&cublasSetStream) set_stream;
+    decltype(&cublasSetWorkspace) set_workspace;
     decltype(&cublasSgemm) sgemm;
 };
 
@@ -35,6 +36,7 @@ static int find(struct products *p, char *why)
     p->create = cublasCreate;
     p->destroy = cublasDestroy;
     p->set_stream = cublasSetStream;
+    p->set_workspace = cublasSetWorkspace;
     p->sgemm = cublasSgemm;
     return 0;
 }
@@ -46,9 +48,11 @@ static int find(struct products *p, char *why)
         p->create = (decltype(p->create))dlsym(library, NAME_OF(cublasCreate));
         p->destroy = (decltype(p->destroy))dlsym(library, NAME_OF(cublasDestroy));
         p->set_stream = (decltype(p->set_stream))dlsym(library, NAME_OF(cublasSetStream));
+        p->set_workspace = (decltype(p->set_workspace))dlsym(library, NAME_OF(cublasSetWorkspace));
         p->sgemm = (decltype(p->sgemm))dlsym(library, NAME_OF(cublasSgemm));
     }
-    if (library && p->create && p->destroy && p->set_stream && p->sgemm) return 0;
+    if (library && p->create && p->destroy && p->set_stream && p->set_workspace && p->sgemm)
+        return 0;
     return not_there(library ? LIBRARY " is another one" : dlerror(), why);
 }
 #endif
@@ -59,16 +63,21 @@ int products_can(char *why)
     return find(&p, why) == 0;
 }
 
+static int not_set_up(char *why)
+{
+    (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "cuBLAS cannot be set up");
+    return -EIO;
+}
+
 static int set_up(struct products *p, cudaStream_t queue, char *why)
 {
     const int is_made = p->create(&p->handle) == CUBLAS_STATUS_SUCCESS;
     if (is_made && p->set_stream(p->handle, queue) == CUBLAS_STATUS_SUCCESS) return 0;
     if (is_made) (void)p->destroy(p->handle);
-    (void)snprintf(why, DRPS_DEVICE_TEXT_BYTES, "cuBLAS cannot be set up");
-    return -EIO;
+    return not_set_up(why);
 }
 
-int products_open(struct drps_device *dev, char *why)
+static int open_handle(struct drps_device *dev, char *why)
 {
     if (dev->products) return 0;
     struct products *p = (struct products *)calloc(1, sizeof(*p));
@@ -80,6 +89,15 @@ int products_open(struct drps_device *dev, char *why)
     else
         dev->products = p;
     return rc;
+}
+
+int products_open(struct drps_device *dev, void *workspace, char *why)
+{
+    int rc = open_handle(dev, why);
+    if (rc < 0) return rc;
+    const struct products *p = dev->products;
+    const cublasStatus_t status = p->set_workspace(p->handle, workspace, PRODUCTS_WORKSPACE);
+    return status == CUBLAS_STATUS_SUCCESS ? 0 : not_set_up(why);
 }
 
 void products_close(struct drps_device *dev)

@@ -16,6 +16,7 @@ enum { THREADS = 256, WARP = 32, WARPS = THREADS / WARP };
 
 /* A net's arrays, in the room of the step. */
 struct net_room {
+    void *workspace; /* of products.h */
     float *params; /* [common rows][dim] the parameters of the net, as they were before the step */
     float *grads;  /* [common rows][dim] */
     float *outs, *slopes; /* [width of all layers][samples] each */

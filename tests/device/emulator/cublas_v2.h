@@ -14,6 +14,8 @@ bool emulated_cublas_is_there();
 cublasStatus_t cublasCreate(cublasHandle_t *out);
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
+/* Stricter than cuBLAS: there is no product without it, and each leaves NaNs in all of it. */
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
 cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b,
                            int m, int n, int k, const float *alpha, const float *a, int step_a,
                            const float *b, int step_b, const float *beta, float *out, int step_out);

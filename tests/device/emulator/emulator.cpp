@@ -477,6 +477,8 @@ cudaError_t emulated::launch(const cudaLaunchConfig_t *config, std::function<voi
 
 struct cublasContext {
     cudaStream_t stream;
+    void *workspace;
+    size_t workspace_bytes;
 };
 
 bool emulated_cublas_is_there()
@@ -505,6 +507,15 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle)
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
 {
     handle->stream = stream;
+    handle->workspace = NULL; /* cuBLAS forgets it, too */
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes)
+{
+    if ((uintptr_t)workspace % 256) return CUBLAS_STATUS_INVALID_VALUE;
+    handle->workspace = workspace;
+    handle->workspace_bytes = bytes;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -517,8 +528,13 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t of_a, cublas
     if (m < 1 || n < 1 || k < 1 || step_out < m || step_a < (of_a == CUBLAS_OP_T ? k : m) ||
         step_b < (of_b == CUBLAS_OP_T ? n : k))
         return CUBLAS_STATUS_INVALID_VALUE;
+    void *const workspace = handle->workspace;
+    const size_t bytes = handle->workspace_bytes;
+    if (!workspace || !lies_in(device_memory, workspace, bytes))
+        die("a product without a workspace of allocated memory");
     give(handle->stream, [=] {
         open_memory(true);
+        memset(workspace, 0xff, bytes);
         for (int j = 0; j < n; j++)
             for (int i = 0; i < m; i++) {
                 float sum = 0;
