@@ -160,12 +160,17 @@ for memory in 190K 240K; do
     on_device wide.plan --epochs 2 --device-memory $memory -o tiered.model >tiered.json
     [[ $(value store <tiered.json) = tiered ]] || fail "--device-memory $memory: store $(value store <tiered.json)"
     [[ $(value content <tiered.json) = "$content" ]] || fail "--device-memory $memory: other bytes"
+    "$tools/drps-stat" tiered.model >stat.txt
+    grep -qE '^  [1-9][0-9.]* [KM]iB moved there, [1-9][0-9.]* [KM]iB back, in [1-9][0-9]* windows; training waited for rows [0-9.]+ % of the time$' stat.txt ||
+        fail "drps-stat does not say what moved: $(cat stat.txt)"
 done
 "$tools/drps-train" wide.plan --epochs 1 --device cuda --device-library "$library" --device-memory 190K --checkpoint-every 11b --keep-checkpoints \
     -o part.model --force --quiet
 [[ $(on_device wide.plan --epochs 2 --resume --device-memory 190K -o part.model | value content) = "$content" ]] || fail "tiers, resumed: other bytes"
 "$tools/drps-train" wide.plan --force --device cuda --device-library "$library" --device-memory 190K -o told.model >out.txt 2>err.txt
 grep -qE 'moved     in [0-9]+ windows .* of rows to the device' out.txt || fail "the report: $(cat out.txt)"
+"$tools/drps-stat" whole.model >stat.txt
+! grep -q '^device: ' stat.txt || fail "drps-stat says that rows moved that were all on the device"
 
 # ---- What is told and refused ----
 

@@ -112,6 +112,8 @@ grep -qE 'disk      .* of rows read, .* written; training waited for rows' out.t
 grep -qE 'forecast  an epoch reads' out.txt || fail "the report: $(cat out.txt)"
 "$tools/drps-stat" tiered.model --verify >/dev/null || fail "the model does not verify"
 "$tools/drps-stat" --verbose tiered.model >stat.txt
+[[ $(sed -n '/^device: rows in all epochs, store tiered-disk$/{n;n;p}' stat.txt) = '  it held '[1-9]*' of rows at a time, and the memory of the process '[1-9]* ]] ||
+    fail "drps-stat does not say where rows were: $(cat stat.txt)"
 grep -q 'rows of windows: ' stat.txt || fail "drps-stat has no windows: $(cat stat.txt)"
 
 # ---- Memory is bounded: that of the emulated device is the process's, too ----

@@ -43,6 +43,9 @@ void stat_print_classes(const struct drps_classes *classes);
 void stat_print_hashing(const struct drps_hashing *hashing);
 void stat_print_sequences(const struct drps_plan_sequences *s); /* nothing where there are none */
 
+/* What went between the memory of the process and that of a device, where rows were in both. */
+void stat_print_tiers(const json_t *training);
+
 /* What went between memory and disk, if anything did or `details` are asked for; and each window.
  */
 void stat_print_disk(const json_t *training, int details);

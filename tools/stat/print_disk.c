@@ -1,4 +1,5 @@
-/* What went between memory and disk in training, and what the windows of store relay did. */
+/* What went between memory and disk in training, or between memory and a device, and what the
+ * windows of store relay did. */
 #include <stdio.h>
 
 #include "tools/drps_forecast_text.h"
@@ -126,6 +127,18 @@ static void print_forecast(const json_t *training)
            number_of(last, "seconds", "%.2f"),
            forecast_reason(number_at(windows, "merged_bytes"), number_at(f, "written_bytes"),
                            number_at(last, "written_bytes"), why));
+}
+
+void stat_print_tiers(const json_t *training)
+{
+    const json_t *tiers = json_object_get(training, "tiers");
+    if (!json_is_object(tiers)) return; /* a store without tiers */
+    printf("\ndevice: rows in all epochs, store %s\n", text_of(training, "store"));
+    printf("  %s moved there, %s back, in %s windows; training waited for rows %s of the time\n",
+           size_of(tiers, "in_bytes"), size_of(tiers, "out_bytes"), count_of(tiers, "windows"),
+           percent_of(tiers, "waited_share"));
+    printf("  it held %s of rows at a time, and the memory of the process %s\n",
+           size_of(tiers, "bytes"), size_of(tiers, "memory_bytes"));
 }
 
 void stat_print_disk(const json_t *training, int details)

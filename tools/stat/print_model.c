@@ -182,6 +182,7 @@ void stat_print_model(const char *path, const struct drps_modeldir *md,
     print_limit(training);
     print_resumed(training);
     print_checkpoints(training);
+    stat_print_tiers(training);
     stat_print_disk(training, shown->details || shown->windows);
     stat_print_workers(training);
     print_memory(training);
