@@ -7,7 +7,18 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=${DRPS_TOOLS:-$root/build/bin}
 work=${DRPS_BENCH_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/drps-bench.XXXXXX")}
 mkdir -p "$work"
-[[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || trap 'rm -rf "$work"' EXIT
+remove_work() { [[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || rm -rf "$work"; }
+# end_children [PID]: what this shell (or PID) has started, and what that has started, and so on. A shell that SIGTERM ends leaves them.
+end_children() {
+    local pid
+    for pid in $(pgrep -P "${1:-$$}"); do
+        kill -STOP "$pid" 2>/dev/null || continue # it starts no other meanwhile
+        end_children "$pid"
+        kill -KILL "$pid" 2>/dev/null || true
+    done
+}
+# Bash runs a trap for SIGTERM only once the command that it waits for has ended. Without one it ends at once, and this runs.
+trap 'end_children; remove_work' EXIT
 command -v jq >/dev/null || { echo "bench: install jq" >&2; exit 1; }
 [[ -x $tools/drps-train ]] || { echo "bench: build drps first ($tools/drps-train is missing)" >&2; exit 1; }
 
@@ -57,7 +68,7 @@ throttle() {
         echo "$device $1" >"$throttle_group/blkio.throttle.${direction}_iops_device"
         echo "$device $(($2 * 1000000))" >"$throttle_group/blkio.throttle.${direction}_bps_device"
     done
-    trap 'rmdir "$throttle_group"; [[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || rm -rf "$work"' EXIT
+    trap 'end_children; rmdir "$throttle_group"; remove_work' EXIT
     throttled=(bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$throttle_group")
 }
 

@@ -12,10 +12,9 @@ fail() { echo "$(basename "$0"): $*" >&2; exit 1; }
 
 space=drps$$ # namespaces: one a host, and one for the bridge
 groups=() pids=()
-kill_all() { # GROUP: what runs in this cgroup
+kill_all() { # GROUP: what runs in this cgroup, until nothing does
     local members
-    mapfile -t members <"$1/cgroup.procs"
-    ((${#members[@]} == 0)) || kill -KILL "${members[@]}" 2>/dev/null || true
+    while mapfile -t members <"$1/cgroup.procs" && ((${#members[@]})); do kill -KILL "${members[@]}" 2>/dev/null || true; done
 }
 end_ranks() {
     local group
@@ -25,14 +24,15 @@ end_ranks() {
 }
 clean_up() {
     local r
+    end_children
     end_ranks 2>/dev/null
     for ((r = 0; r < hosts; r++)); do ip netns del "$space-$r" 2>/dev/null || true; done
     ip netns del "$space-bridge" 2>/dev/null || true
     ((${#groups[@]} == 0)) || rmdir "${groups[@]}" || true
-    [[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || rm -rf "$work"
+    remove_work
 }
-trap clean_up EXIT
-trap 'exit 130' INT TERM
+trap clean_up EXIT # after SIGTERM, too: see lib.sh
+trap 'exit 130' INT
 
 shape() { tc -n "$1" qdisc replace dev "$2" root tbf rate "${rate}mbit" burst "${burst:-128kb}" latency 20ms; }
 make_hosts() {

@@ -16,9 +16,8 @@ done
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/drps-net.XXXXXX")
 space=drps$$ # two namespaces, with a link of the same names between them
-other=
 clean_up() {
-    [[ -z $other ]] || kill "$other" 2>/dev/null || true
+    pkill -KILL -P $$ || true
     for r in 0 1; do ip netns del "$space-$r" 2>/dev/null || true; done
     rm -rf "$folder"
 }
@@ -45,4 +44,3 @@ done < <(awk '$1 != "transport" {
     split(substr($0, 26), figure, " ") # pull us, stream, least, most, shares
     printf "%s\t%s\t%s (%s to %s)\t%s, %s, %s\n", how, size, figure[2], figure[3], figure[4], figure[5], figure[6], figure[7] }' "$folder/figures")
 wait "$other"
-other=
