@@ -5,7 +5,9 @@
 # samples a second of the epochs after the first, median; loss of the last epoch; model, share of the rows that the device has room for,
 # samples a second, of all rows there, share of the time that training waited, MB to the device and back in all; the same with room for an
 # eighth of the rows there and a part of them in memory, with MB read from disk and written there.
-# DRPS_BENCH_SAMPLES (default 4M), DRPS_BENCH_BATCH (default 16384), DRPS_BENCH_KERNEL_SIZE (what bench_device takes behind its library), DRPS_DEVICE_LIBRARY: the kernels, another file than that installed.
+# DRPS_BENCH_SAMPLES (default 4M; 1M of nets, DRPS_BENCH_NET_SAMPLES), DRPS_BENCH_BATCH (default 16384), DRPS_BENCH_DATA (real sets, default ../shared/data;
+# LeNet is left out where MNIST is missing), DRPS_BENCH_IMAGES (of MNIST, default 10000), DRPS_BENCH_KERNEL_SIZE (what bench_device takes behind its library),
+# DRPS_DEVICE_LIBRARY: the kernels, another file than that installed.
 #   bench/device.sh [EPOCHS]
 . "$(dirname "$0")/lib.sh"
 epochs=${1:-4}
@@ -29,15 +31,29 @@ train() { # NAME PLAN OPTIONS...: $work/NAME.json
 }
 
 echo "model,what,samples_per_s,train_loss"
-text=$(ctr_text)
-for model in "lor 0" "fm 8" "fm 16"; do
-    read -r algo factors <<<"$model"
-    plan=$work/device-$algo$factors
-    # shellcheck disable=SC2046 # an option and its value
-    [[ -e $plan ]] || "$tools/drps-index" "$text" --algo "$algo" $([[ $factors = 0 ]] || echo --factors "$factors") --batch-size "$batch" \
-        -o "$plan" --quiet >/dev/null
+text=$(ctr_text) fields=$work/fields.ffm digits=$work/digits mnist=${DRPS_BENCH_DATA:-$root/../shared/data}/mnist/train
+[[ -e $fields ]] || "$tools/drps-gen" ctr --format libffm --samples "${DRPS_BENCH_NET_SAMPLES:-1M}" --fields 39 --rows 1M --seed 1 -o "$fields" --quiet
+models=( # name | data | options of drps-index | of drps-train
+    "lor|$text|--algo lor --batch-size $batch"
+    "fm 8|$text|--algo fm --factors 8 --batch-size $batch"
+    "fm 8 adam|$text|--algo fm --factors 8 --batch-size $batch|--optimizer adam"
+    "deepfm 16|$fields|--algo deepfm --factors 16 --batch-size $batch"
+)
+if [[ -e $mnist-images-idx3-ubyte.xz ]]; then
+    "$root/bench/images.py" enlarge 1 "${DRPS_BENCH_IMAGES:-10000}" "$mnist-images-idx3-ubyte.xz" "$mnist-labels-idx1-ubyte.xz" "$digits"
+    models+=("lenet|$digits-images-idx3-ubyte|--algo lenet --batch-size 100")
+else
+    echo "bench: there is no $mnist-images-idx3-ubyte.xz: lenet is left out" >&2
+fi
+models+=("fm 16|$text|--algo fm --factors 16 --batch-size $batch") # the last: it is trained again below
+for case in "${models[@]}"; do
+    IFS='|' read -r model input compile learn <<<"$case"
+    plan=$work/device-$(tr -cs 'a-z0-9\n' - <<<"$compile")
+    # shellcheck disable=SC2086 # options
+    [[ -e $plan ]] || "$tools/drps-index" "$input" $compile -o "$plan" --quiet >/dev/null
     for what in cpu "cpu, $(nproc) threads" cuda; do
-        options=(--device "${what%%,*}")
+        # shellcheck disable=SC2206 # options
+        options=(--device "${what%%,*}" $learn)
         [[ $what != *threads ]] || options+=(--threads "$(nproc)")
         [[ $what != cuda ]] || options+=("${library[@]}")
         train run "$plan" "${options[@]}"
