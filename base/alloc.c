@@ -13,10 +13,8 @@ void *drps_array_new(size_t n, size_t size)
     return malloc(bytes ? bytes : 1);
 }
 
-int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size)
+int drps_array_grow(void *array, size_t *cap, size_t n, size_t size)
 {
-    if (n <= *cap && *cap)
-        return 0; /* nothing is allocated too: callers pass the pointer on to memcpy() */
     size_t want = *cap > SIZE_MAX / 2 ? n : *cap * 2;
     if (want < n) want = n;
     if (want < 16) want = 16;

@@ -10,12 +10,19 @@
  * free() it. n = 0 gives a valid pointer. */
 void *drps_array_new(size_t n, size_t size);
 
+/* Grows an array that has too little room, as drps_array_reserve() says. */
+int drps_array_grow(void *array, size_t *cap, size_t n, size_t size);
+
 /*
  * Grow *array to have room for at least n elements of `size` bytes (*cap elements, at least
  * doubled). Returns 0 or -ENOMEM with the array unchanged. *array starts as NULL with *cap 0; after
  * a success it is not NULL, even for n = 0.
  */
-int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size);
+static inline int drps_array_reserve(void *array, size_t *cap, size_t n, size_t size)
+{
+    /* Where nothing is allocated yet, n = 0 grows too: callers pass the pointer on to memcpy(). */
+    return n <= *cap && *cap ? 0 : drps_array_grow(array, cap, n, size);
+}
 
 /* Returns zeroed memory from the kernel, page aligned, backed by huge pages where the kernel
  * agrees; NULL on failure. */
