@@ -2,9 +2,9 @@
  * Sums without rounding, which therefore do not depend on the order of what is added: parts that
  * were summed up by threads, ranks or machines add up to the bits of one sum over all.
  *
- * A sum is a number of 1,056 bits with a sign, in digits of 32, the least of 2^-512; whole numbers
- * are counted apart, since most labels and weights are such. All products of three floats fit, and
- * 2^63 of them together.
+ * A sum is a number of 1,056 bits with a sign, in digits of 32, the least of 2^-512. Multiples of
+ * 2^-48 below 2^15 are counted apart, since most labels, their squares and weights are such. All
+ * products of three floats fit, and 2^63 of them together.
  *
  * Source: U. Kulisch, W. L. Miranker, "The arithmetic of the digital computer: a new approach",
  * SIAM Review 28 (1986): the long accumulator.
@@ -14,12 +14,12 @@
 
 #include <stdint.h>
 
-enum { DRPS_EXACT_DIGITS = 33, DRPS_EXACT_LEAST = -512 };
+enum { DRPS_EXACT_DIGITS = 33, DRPS_EXACT_LEAST = -512, DRPS_EXACT_UNIT = -48 };
 
 /* A sum. All zeros are the sum 0. It has no pointers, so that it can be copied, and sent to a
  * machine of the same byte order. */
 struct drps_exact {
-    int64_t whole; /* the sum of the whole numbers */
+    __int128 units; /* the sum of the multiples of 2^-48; never full: each has 63 bits */
     /* The sum of all else: digit i is worth 2^(32 i - 512). A digit may be negative, or have more
      * than 32 bits, until it is carried. */
     int64_t digit[DRPS_EXACT_DIGITS];
@@ -41,13 +41,12 @@ double drps_exact_value(const struct drps_exact *s);
 
 static inline void drps_exact_add(struct drps_exact *s, double x)
 {
-    enum { WHOLE = 1 << 30 };
-    const int64_t whole = x > -WHOLE && x < WHOLE ? (int64_t)x : WHOLE;
-    int64_t sum;
-    if ((double)whole != x || __builtin_add_overflow(s->whole, whole, &sum))
-        drps_exact_add_slowly(s, x);
+    const double times = x * 0x1p48;
+    const int64_t units = times > -0x1p63 && times < 0x1p63 ? (int64_t)times : 0;
+    if ((double)units == times)
+        s->units += units;
     else
-        s->whole = sum;
+        drps_exact_add_slowly(s, x);
 }
 
 static inline void drps_exact_merge(struct drps_exact *s, const struct drps_exact *from)

@@ -67,13 +67,22 @@ static uint64_t size_of(int64_t x)
     return x < 0 ? -(uint64_t)x : (uint64_t)x;
 }
 
+/* Move the units to the digits, and carry. */
+static void settle(struct drps_exact *s)
+{
+    const int negative = s->units < 0;
+    const unsigned __int128 n = (unsigned __int128)s->units;
+    add_bits(s, negative ? -n : n, DRPS_EXACT_UNIT, negative);
+    s->units = 0;
+    carry(s);
+}
+
 void drps_exact_add_times(struct drps_exact *s, const struct drps_exact *from, double factor)
 {
     struct drps_exact f = *from;
     int exponent, negative;
     const uint64_t n = split(factor, &exponent, &negative);
-    carry(&f);
-    add_bits(s, (unsigned __int128)size_of(f.whole) * n, exponent, (f.whole < 0) ^ negative);
+    settle(&f);
     for (int i = 0; i < DRPS_EXACT_DIGITS; i++)
         if (f.digit[i])
             add_bits(s, (unsigned __int128)size_of(f.digit[i]) * n,
@@ -93,8 +102,7 @@ double drps_exact_value(const struct drps_exact *s)
     struct drps_exact v = *s;
     int top = DRPS_EXACT_DIGITS - 1, negative;
     uint64_t below = 0;
-    add_bits(&v, size_of(v.whole), 0, v.whole < 0);
-    carry(&v);
+    settle(&v);
     negative = v.digit[top] < 0;
     for (int i = 0; negative && i <= top; i++)
         v.digit[i] = -v.digit[i];

@@ -109,15 +109,31 @@ static void test_exact_times_a_factor(void **state)
     }
 }
 
-/* Whole numbers beyond what one counter holds go on in the digits. */
-static void test_exact_whole_numbers_do_not_overflow(void **state)
+/* Numbers at and beside the bounds of what is counted in units, and sums of more than 64 bits of
+ * them. */
+static void test_exact_units_have_bounds(void **state)
 {
     (void)state;
-    struct drps_exact s = {.whole = INT64_MAX - 5};
-    for (int i = 0; i < 10; i++)
-        drps_exact_add(&s, 1 << 20);
-    drps_exact_add(&s, -0x1p63);
-    assert_true(drps_exact_value(&s) == 10 * (1 << 20) - 6);
+    static const double sizes[] = {0x1p-48, 0x1p-49,          0x1.8p-48, 0x1p15 - 0x1p-37,
+                                   0x1p15,  0x1p15 + 0x1p-37, 0x1p16,    0x1p15 - 1};
+    struct drps_exact s = {0};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct drps_exact one = {0}, none = {0};
+        drps_exact_add(&one, -sizes[i]);
+        assert_true(drps_exact_value(&one) == -sizes[i]);
+        drps_exact_add_slowly(&one, sizes[i]);
+        assert_true(drps_exact_value(&one) == 0);
+        drps_exact_add_times(&none, &one, 3);
+        assert_true(drps_exact_value(&none) == 0);
+    }
+    for (int i = 0; i < 1000; i++)
+        drps_exact_add(&s, -0x1p14);
+    assert_true(s.units == -((__int128)1000 << 62));
+    drps_exact_add(&s, 0x1p-48);
+    assert_true(drps_exact_value(&s) == -1000 * 0x1p14 + 0x1p-48);
+    drps_exact_add(&s, -0x1p-48);
+    drps_exact_merge(&s, &s);
+    assert_true(drps_exact_value(&s) == -2000 * 0x1p14);
 }
 
 /* Digits are carried before they overflow: so many additions are too long for a test, so it begins
@@ -126,13 +142,13 @@ static void test_exact_digits_are_carried(void **state)
 {
     (void)state;
     struct drps_exact s = {0};
-    drps_exact_add(&s, 0x1.fffffffep-1); /* all 32 bits of a digit */
+    drps_exact_add_slowly(&s, 0x1.fffffffep-1); /* all 32 bits of a digit */
     s.added = (1u << 29) - 3;
     const int64_t before = s.digit[15];
     for (int i = 0; i < 2; i++)
-        drps_exact_add(&s, 0x1.fffffffep-1);
+        drps_exact_add_slowly(&s, 0x1.fffffffep-1);
     assert_true(s.digit[15] == 3 * before);
-    drps_exact_add(&s, 0x1.fffffffep-1);
+    drps_exact_add_slowly(&s, 0x1.fffffffep-1);
     assert_true(s.digit[15] < 2 * before);
     assert_true(drps_exact_value(&s) == 4 * 0x1.fffffffep-1);
 }
@@ -144,7 +160,7 @@ int main(void)
         cmocka_unit_test(test_exact_sums_are_those_of_integers),
         cmocka_unit_test(test_exact_parts_are_the_whole),
         cmocka_unit_test(test_exact_times_a_factor),
-        cmocka_unit_test(test_exact_whole_numbers_do_not_overflow),
+        cmocka_unit_test(test_exact_units_have_bounds),
         cmocka_unit_test(test_exact_digits_are_carried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
