@@ -26,11 +26,13 @@ void drps_label_sums_destroy(struct drps_label_sums *s)
     memset(s, 0, sizeof(*s));
 }
 
-/* Add w y^2, which may have 72 bits: what the product of two doubles rounds off is added, too. */
-static void add_square(struct drps_exact *s, double weighted, double label)
+/* Add w y^2. Without a weight it has 48 bits, else up to 72: then what the product of two doubles
+ * rounds off is added, too. */
+static void add_square(struct drps_exact *s, double weight, double label)
 {
-    const double square = weighted * label;
+    const double weighted = weight * label, square = weighted * label;
     drps_exact_add(s, square);
+    if (weight == 1) return;
     const double rest = fma(weighted, label, -square);
     if (rest != 0) drps_exact_add_slowly(s, rest);
 }
@@ -44,7 +46,7 @@ void drps_label_sums_add(struct drps_label_sums *s, uint64_t batch, float label,
     }
     drps_exact_add(&s->weights, w);
     drps_exact_add(&s->labels, w * y); /* exact: 48 bits */
-    add_square(&s->squared, w * y, y);
+    add_square(&s->squared, w, y);
     if (y > 0) drps_exact_add(&s->positives, w);
     if (y >= 0 && y < (double)s->classes) drps_exact_add(&s->of_classes[(size_t)y], w);
 }
