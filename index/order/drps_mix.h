@@ -18,15 +18,14 @@ struct mix_position {
 };
 
 /* The part of the row with number `rank` in its table. */
-static inline uint32_t mix_part(uint64_t rank, uint32_t lanes)
+static inline uint32_t mix_part(uint32_t rank, uint32_t lanes)
 {
     enum { RUN = 16 };
-    const uint64_t run = rank / RUN;
-    const uint32_t at = (uint32_t)(run % lanes);
+    const uint32_t run = rank / RUN, at = run % lanes;
     return run / lanes % 2 ? lanes - 1 - at : at;
 }
 
-static inline struct mix_position mix_position_of(uint32_t lanes, uint64_t user, uint64_t item)
+static inline struct mix_position mix_position_of(uint32_t lanes, uint32_t user, uint32_t item)
 {
     const uint32_t lane = mix_part(user, lanes);
     return (struct mix_position){(mix_part(item, lanes) + lanes - lane) % lanes, lane};

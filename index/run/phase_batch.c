@@ -181,10 +181,10 @@ static int batch_sample(void *ctx, struct spool_sample *s, struct drps_err *err)
     return rc < 0 ? rc : end_batches(b, err);
 }
 
-static void expect_sample(void *ctx, const struct spool_sample *s)
+static void expect_sample(void *ctx, const uint32_t *ids, uint32_t n)
 {
     const struct batching *b = ctx;
-    drps_batcher_expect(b->batcher, s->ids, s->n);
+    drps_batcher_expect(b->batcher, ids, n);
 }
 
 static int open_lanes(struct batching *b, struct drps_err *err)

@@ -23,17 +23,18 @@ static struct grid grid_of(const struct drps_plan_info *info)
 /* The numbers of a sample's user and item in their tables; of a name that training does not have,
  * 0. */
 static void find_ranks(const struct drps_plan_info *info, const uint32_t *map,
-                       const struct spool_sample *s, uint64_t *user_out, uint64_t *item_out)
+                       const struct spool_sample *s, uint32_t *user_out, uint32_t *item_out)
 {
     const struct drps_table *items = &info->tables[info->tables_n - 1];
+    const uint32_t first_user = (uint32_t)items[-1].first, first_item = (uint32_t)items->first;
     *user_out = *item_out = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t row = map ? map[s->ids[i]] : s->ids[i];
         if (row == DRPS_NO_ROW) continue;
-        if (row >= items->first)
-            *item_out = row - items->first;
+        if (row >= first_item)
+            *item_out = row - first_item;
         else
-            *user_out = row - items[-1].first;
+            *user_out = row - first_user;
     }
 }
 
@@ -42,7 +43,7 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
 {
     const struct grid grid = grid_of(info);
     const struct drps_table *items = &info->tables[info->tables_n - 1];
-    uint64_t user, item;
+    uint32_t user, item;
     find_ranks(info, map, s, &user, &item);
     return grid_position_of(&grid, lanes, grid_group(user, items[-1].rows, grid.users * lanes),
                             grid_group(item, items->rows, grid.items * lanes));
@@ -51,7 +52,7 @@ struct grid_position drps_run_position_of(const struct drps_plan_info *info, uin
 struct mix_position drps_run_mix_of(const struct drps_plan_info *info, const uint32_t *map,
                                     const struct spool_sample *s)
 {
-    uint64_t user, item;
+    uint32_t user, item;
     find_ranks(info, map, s, &user, &item);
     return mix_position_of((uint32_t)info->lanes, user, item);
 }

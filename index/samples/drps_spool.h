@@ -68,8 +68,8 @@ int drps_spool_relabel(struct spool *s, size_t generation, uint32_t base, const 
 
 struct spool_visitor {
     int (*visit)(void *ctx, struct spool_sample *sample, struct drps_err *err); /* may change ids */
-    void (*expect)(void *ctx, const struct spool_sample *sample); /* one that will be visited soon;
-                                                                     may be NULL */
+    /* The ids of a sample that will be visited soon; may be NULL. */
+    void (*expect)(void *ctx, const uint32_t *ids, uint32_t n);
     void *ctx;
 };
 

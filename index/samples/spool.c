@@ -216,10 +216,21 @@ int drps_spool_finish(struct spool *s, struct drps_err *err)
     return rc;
 }
 
+/* How many entries a sample has, by the last word of its head. */
+static uint32_t entries_of(uint32_t n)
+{
+    return n & HAS_NUMBERS ? 1 : n & (SPOOL_ENTRIES_MOST - 1);
+}
+
+static uint32_t *ids_of(char *head)
+{
+    return (uint32_t *)(void *)(head + HEAD_BYTES);
+}
+
 static size_t sample_bytes(const char *head)
 {
     const uint32_t n = drps_get_u32(head + 12);
-    const size_t low = n & (SPOOL_ENTRIES_MOST - 1), entries = n & HAS_NUMBERS ? 1 : low;
+    const size_t low = n & (SPOOL_ENTRIES_MOST - 1), entries = entries_of(n);
     return HEAD_BYTES + entries * (n & HAS_VALUES ? 8 : 4) + (n & HAS_NUMBERS ? low : 0) +
            (n & HAS_FIELDS ? fields_bytes(entries) : 0) + (n & HAS_WEIGHT ? 4 : 0) +
            (n & HAS_OWNER ? 4 : 0);
@@ -236,8 +247,8 @@ static size_t sample_decode(char *data, size_t room, struct spool_sample *sample
     sample->order = drps_get_u64(data);
     memcpy(&sample->label, &label, sizeof(label));
     const uint32_t low = n & (SPOOL_ENTRIES_MOST - 1);
-    sample->n = n & HAS_NUMBERS ? 1 : low;
-    sample->ids = (uint32_t *)(void *)(data + HEAD_BYTES);
+    sample->n = entries_of(n);
+    sample->ids = ids_of(data);
     const uint32_t *end = sample->ids + sample->n;
     sample->values = n & HAS_VALUES ? (const float *)(const void *)end : NULL;
     if (n & HAS_VALUES) end += sample->n;
@@ -451,9 +462,8 @@ static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
     for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
         if (i + AHEAD < b->samples) prefetch_sample(w->data + sorted[i + AHEAD].at, requested);
         if (v->expect && i + SOON < b->samples) {
-            at = sorted[i + SOON].at;
-            (void)sample_decode(w->data + at, (size_t)(b->written - at), &sample);
-            v->expect(v->ctx, &sample);
+            char *soon = w->data + sorted[i + SOON].at;
+            v->expect(v->ctx, ids_of(soon), entries_of(drps_get_u32(soon + 12)));
         }
         at = sorted[i].at;
         (void)sample_decode(w->data + at, (size_t)(b->written - at),
