@@ -10,35 +10,14 @@
 #include <string.h>
 
 #include "base/drps_alloc.h"
-#include "base/drps_endian.h"
 #include "index/plan/codec/drps_dense.h"
 #include "index/samples/bucket.h"
+#include "index/samples/sample.h"
+#include "index/samples/sorting.h"
 
-/* A sample: order u64 | label f32 | n u32 (top bits: what follows: values; a weight that is not 1;
- * fields; numbers) | ids u32[n] | values f32[n] | fields u16[n], to a multiple of four bytes |
- * weight f32 | owner u32. Where numbers follow there is one entry, and in place of n the bytes of
- * the numbers, which lie behind ids and values. */
-enum { HEAD_BYTES = 16, BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
-enum { SLACK = 16, AHEAD = 8, SOON = 2, DIGIT_BITS = 11, REQUESTED_MOST = 256 };
-#define HAS_VALUES 0x80000000u
-#define HAS_WEIGHT 0x40000000u
-#define HAS_FIELDS 0x20000000u
-#define HAS_OWNER 0x10000000u
-#define HAS_NUMBERS 0x08000000u
-_Static_assert(SPOOL_ENTRIES_MOST == HAS_NUMBERS, "flags lie above the number of entries");
+enum { BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
+enum { AHEAD = 8, SOON = 2, REQUESTED_MOST = 256 };
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
-
-/* A sample's order, and where it lies in a bucket. */
-struct ordered {
-    uint64_t order, at;
-};
-
-/* Memory to sort a bucket, used again for the next one. */
-struct sorting {
-    char *data;
-    struct ordered *ordered, *aux;
-    size_t data_cap, ordered_cap, aux_cap; /* bytes */
-};
 
 struct spool {
     struct bucket_store store;
@@ -78,20 +57,12 @@ int drps_spool_open(const struct drps_io *io, const char *dir, const char *name,
     return open_level(io, dir, name, buckets, 64 - BUCKET_BITS, memory_bytes, s_out, err);
 }
 
-static void sorting_free(struct sorting *w)
-{
-    drps_pages_free(w->data, w->data_cap);
-    drps_pages_free(w->ordered, w->ordered_cap);
-    drps_pages_free(w->aux, w->aux_cap);
-    *w = (struct sorting){0};
-}
-
 void drps_spool_close(struct spool *s)
 {
     if (!s) return;
     for (unsigned i = 0; i < s->n; i++)
         drps_bucket_close(s->store.io, &s->buckets[i]);
-    sorting_free(&s->sorting);
+    drps_sorting_free(&s->sorting);
     free(s);
 }
 
@@ -117,11 +88,6 @@ static void encode_head(const struct spool_sample *sample, void *head)
                               (sample->values ? HAS_VALUES : 0) |
                               (has_weight(sample) ? HAS_WEIGHT : 0) |
                               (sample->fields ? HAS_FIELDS : 0) | (sample->owner ? HAS_OWNER : 0));
-}
-
-static size_t fields_bytes(size_t n)
-{
-    return (n + 1) / 2 * 2 * sizeof(uint16_t);
 }
 
 static const char no_field[sizeof(uint16_t)]; /* fills the last four bytes */
@@ -214,26 +180,6 @@ int drps_spool_finish(struct spool *s, struct drps_err *err)
         s->buckets[i].own = NULL;
     }
     return rc;
-}
-
-/* How many entries a sample has, by the last word of its head. */
-static uint32_t entries_of(uint32_t n)
-{
-    return n & HAS_NUMBERS ? 1 : n & (SPOOL_ENTRIES_MOST - 1);
-}
-
-static uint32_t *ids_of(char *head)
-{
-    return (uint32_t *)(void *)(head + HEAD_BYTES);
-}
-
-static size_t sample_bytes(const char *head)
-{
-    const uint32_t n = drps_get_u32(head + 12);
-    const size_t low = n & (SPOOL_ENTRIES_MOST - 1), entries = entries_of(n);
-    return HEAD_BYTES + entries * (n & HAS_VALUES ? 8 : 4) + (n & HAS_NUMBERS ? low : 0) +
-           (n & HAS_FIELDS ? fields_bytes(entries) : 0) + (n & HAS_WEIGHT ? 4 : 0) +
-           (n & HAS_OWNER ? 4 : 0);
 }
 
 /* Point sample into `data` (room bytes left). Returns its size, or 0 when it is not whole. */
@@ -347,89 +293,6 @@ int drps_spool_relabel(struct spool *s, size_t generation, uint32_t base, const 
     return rc < 0 ? rc : 0;
 }
 
-/* Make room for `bytes` in place of what was there; somewhat more, since buckets differ little. */
-static int make_room(void *pages, size_t *cap, uint64_t bytes)
-{
-    void *p;
-    if (bytes <= *cap) return 0;
-    memcpy(&p, pages, sizeof(p));
-    drps_pages_free(p, *cap);
-    *cap = (size_t)(bytes + bytes / SLACK);
-    p = drps_pages_new(*cap);
-    memcpy(pages, &p, sizeof(p));
-    if (!p) *cap = 0;
-    return p ? 0 : -ENOMEM;
-}
-
-static uint64_t sorting_bytes(const struct bucket *b)
-{
-    const uint64_t bytes = b->written + 2 * b->samples * sizeof(struct ordered);
-    return bytes + bytes / SLACK;
-}
-
-/* A stable radix sort by bits [low, high) of the order; returns which of the two arrays has it. */
-static struct ordered *sort_bits(struct ordered *from, struct ordered *to, size_t n, unsigned low,
-                                 unsigned high)
-{
-    enum { BITS = DIGIT_BITS, SIZE = 1 << BITS };
-    size_t count[SIZE];
-    for (unsigned bit = low; bit < high; bit += BITS) {
-        const uint64_t mask = (high - bit < BITS ? 1u << (high - bit) : SIZE) - 1;
-        size_t at = 0;
-        memset(count, 0, sizeof(count));
-        for (size_t i = 0; i < n; i++)
-            count[from[i].order >> bit & mask]++;
-        if (n && count[from[0].order >> bit & mask] == n) continue;
-        for (size_t v = 0; v < SIZE; v++) {
-            const size_t c = count[v];
-            count[v] = at;
-            at += c;
-        }
-        for (size_t i = 0; i < n; i++)
-            to[count[from[i].order >> bit & mask]++] = from[i];
-        struct ordered *swap = from;
-        from = to;
-        to = swap;
-    }
-    return from;
-}
-
-/* A stable insertion sort. 0: it gave up, since much is out of order. */
-static int sort_nearly(struct ordered *ordered, size_t n)
-{
-    uint64_t moves = 0;
-    for (size_t i = 1; i < n; i++) {
-        const struct ordered p = ordered[i];
-        size_t j = i;
-        for (; j && ordered[j - 1].order > p.order; j--)
-            ordered[j] = ordered[j - 1];
-        ordered[j] = p;
-        moves += i - j;
-        if (moves > n) return 0;
-    }
-    return 1;
-}
-
-/* How many bits, in whole digits, tell nearly all of n random orders apart: of 16 times as many
- * numbers as there are orders, one of 32 orders shares its own with another. */
-static unsigned telling_bits(size_t n)
-{
-    enum { MORE = 4 };
-    const unsigned bits = MORE + (n > 1 ? 64u - (unsigned)__builtin_clzll(n - 1) : 0);
-    return (bits + DIGIT_BITS - 1) / DIGIT_BITS * DIGIT_BITS;
-}
-
-/* Sort by order, equal ones by arrival. Bits from `high` on are the same. Random orders are nearly
- * told apart by the uppermost bits; those of a grid with few cells are not. */
-static struct ordered *sort_samples(struct ordered *ordered, struct ordered *aux, size_t n,
-                                    unsigned high)
-{
-    const unsigned enough = telling_bits(n), low = high > enough ? high - enough : 0;
-    struct ordered *sorted = sort_bits(ordered, aux, n, low, high);
-    if (sort_nearly(sorted, n)) return sorted;
-    return sort_bits(sorted, sorted == ordered ? aux : ordered, n, 0, high);
-}
-
 /* Request the first bytes of a sample, and the last of these, which may lie in one line more. */
 static void prefetch_sample(const char *at, size_t bytes)
 {
@@ -438,36 +301,23 @@ static void prefetch_sample(const char *at, size_t bytes)
     __builtin_prefetch(at + bytes - 1);
 }
 
-/* Read a whole bucket, sort its samples by order, equal ones by arrival, and visit them. */
-static int drain_sorted(struct spool *s, struct bucket *b, unsigned shift,
-                        const struct spool_visitor *v, struct drps_err *err)
+/* Visit the samples of a bucket, sorted. */
+static int visit_sorted(const struct sorting *w, const struct spool_visitor *v,
+                        struct drps_err *err)
 {
-    struct sorting *w = &s->sorting;
     struct spool_sample sample;
-    uint64_t at = 0;
-    const uint64_t mean = b->samples ? b->written / b->samples : 0;
-    const size_t requested = mean < REQUESTED_MOST ? (size_t)mean : REQUESTED_MOST;
-
-    if (make_room(&w->data, &w->data_cap, b->written) ||
-        make_room(&w->ordered, &w->ordered_cap, b->samples * sizeof(*w->ordered)) ||
-        make_room(&w->aux, &w->aux_cap, b->samples * sizeof(*w->aux)))
-        return drps_err_set(err, -ENOMEM, "no memory to sort %" PRIu64 " samples", b->samples);
-    int rc = drps_bucket_read(&s->store, b, w->data, (size_t)b->written, 0, err);
-    for (uint64_t i = 0; rc == 0 && i < b->samples; i++) {
-        w->ordered[i] = (struct ordered){drps_get_u64(w->data + at), at};
-        at += sample_bytes(w->data + at);
-    }
-    const struct ordered *sorted =
-        rc == 0 ? sort_samples(w->ordered, w->aux, b->samples, shift) : NULL;
-    for (uint64_t i = 0; rc >= 0 && i < b->samples; i++) {
-        if (i + AHEAD < b->samples) prefetch_sample(w->data + sorted[i + AHEAD].at, requested);
-        if (v->expect && i + SOON < b->samples) {
+    const struct ordered *sorted = w->sorted;
+    const size_t mean = w->samples ? w->bytes / w->samples : 0;
+    const size_t requested = mean < REQUESTED_MOST ? mean : REQUESTED_MOST;
+    int rc = 0;
+    for (size_t i = 0; rc >= 0 && i < w->samples; i++) {
+        if (i + AHEAD < w->samples) prefetch_sample(w->data + sorted[i + AHEAD].at, requested);
+        if (v->expect && i + SOON < w->samples) {
             char *soon = w->data + sorted[i + SOON].at;
             v->expect(v->ctx, ids_of(soon), entries_of(drps_get_u32(soon + 12)));
         }
-        at = sorted[i].at;
-        (void)sample_decode(w->data + at, (size_t)(b->written - at),
-                            &sample); /* whole by construction */
+        const size_t at = (size_t)sorted[i].at;
+        (void)sample_decode(w->data + at, w->bytes - at, &sample); /* whole by construction */
         rc = v->visit(v->ctx, &sample, err);
     }
     return rc < 0 ? rc : 0;
@@ -509,9 +359,10 @@ static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint6
     int rc;
     if (s->n == 1)
         rc = walk(s, b, 0, b->written, 0, v, err);
-    else if (sorting_bytes(b) <= memory_bytes || b->samples < 2 || shift < BUCKET_BITS)
-        rc = drain_sorted(s, b, shift, v, err);
-    else
+    else if (drps_sorting_bytes(b) <= memory_bytes || b->samples < 2 || shift < BUCKET_BITS) {
+        rc = drps_sorting_fill(&s->sorting, &s->store, b, shift, err);
+        if (rc == 0) rc = visit_sorted(&s->sorting, v, err);
+    } else
         rc = drain_split(s, b, shift, memory_bytes, v, err);
     drps_bucket_close(s->store.io, b);
     return rc < 0 ? rc : 0;
@@ -523,7 +374,7 @@ int drps_spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->n; i++)
         rc = drain_bucket(s, &s->buckets[i], s->shift, memory_bytes, v, err);
-    sorting_free(&s->sorting);
+    drps_sorting_free(&s->sorting);
     return rc;
 }
 
