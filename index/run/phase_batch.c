@@ -211,6 +211,9 @@ static void close_lanes(struct batching *b)
     b->mixed = NULL;
 }
 
+/* A thread that sorts buckets pays where these have some milliseconds of work. */
+enum { AHEAD_NNZ = 1 << 22 };
+
 static int drain(struct index_run *r, struct batching *b, struct spool *spool,
                  struct drps_recwriter *data, struct drps_recwriter *rows, struct drps_err *err)
 {
@@ -228,7 +231,11 @@ static int drain(struct index_run *r, struct batching *b, struct spool *spool,
         .numbers = drps_plan_numbers_each(r->info),
         .sequence = r->info->sequences.most};
     int rc = drps_batcher_open(data, rows, &options, &b->batcher, err);
-    const struct spool_visitor visitor = {.visit = batch_sample, .expect = expect_sample, .ctx = b};
+    const struct spool_visitor visitor = {.visit = batch_sample,
+                                          .expect = expect_sample,
+                                          .ctx = b,
+                                          .ahead = r->info->nnz >= AHEAD_NNZ &&
+                                                   drps_run_processors() > 1};
     if (rc == 0) rc = open_lanes(b, err);
     if (rc == 0) rc = drps_spool_drain(spool, r->options.memory_bytes / 3, &visitor, err);
     if (rc == 0) rc = finish_lanes(b, err);

@@ -71,6 +71,8 @@ struct spool_visitor {
     /* The ids of a sample that will be visited soon; may be NULL. */
     void (*expect)(void *ctx, const uint32_t *ids, uint32_t n);
     void *ctx;
+    int ahead; /* 1: while the samples of a bucket are visited, a thread reads and sorts the next
+                  one, if memory_bytes has room for both. The order is the same. */
 };
 
 /* Visit all samples in order. Files are removed as they are consumed. */

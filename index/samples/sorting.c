@@ -52,6 +52,11 @@ uint64_t drps_sorting_bytes_in(const struct sorting *w, const struct bucket *b)
            (each > w->aux_cap ? with_slack(each) : w->aux_cap);
 }
 
+uint64_t drps_sorting_held(const struct sorting *w)
+{
+    return (uint64_t)w->data_cap + w->ordered_cap + w->aux_cap;
+}
+
 /* A stable radix sort by bits [low, high) of the order; returns which of the two arrays has it. */
 static struct ordered *sort_bits(struct ordered *from, struct ordered *to, size_t n, unsigned low,
                                  unsigned high)

@@ -29,9 +29,11 @@ DRPS_MUST_CHECK
 int drps_sorting_fill(struct sorting *w, struct bucket_store *store, struct bucket *b,
                       unsigned shift, struct drps_err *err);
 
-/* How many bytes a bucket takes in memory that has none yet, and in this memory. */
+/* How many bytes a bucket takes in memory that has none yet, and in this memory; and how many this
+ * memory has. */
 uint64_t drps_sorting_bytes(const struct bucket *b);
 uint64_t drps_sorting_bytes_in(const struct sorting *w, const struct bucket *b);
+uint64_t drps_sorting_held(const struct sorting *w);
 
 void drps_sorting_free(struct sorting *w);
 

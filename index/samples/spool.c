@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/drps_alloc.h"
+#include "base/drps_thread.h"
 #include "index/plan/codec/drps_dense.h"
 #include "index/samples/bucket.h"
 #include "index/samples/sample.h"
@@ -19,9 +21,20 @@ enum { BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
 enum { AHEAD = 8, SOON = 2, REQUESTED_MOST = 256 };
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
+/* A thread that sorts a bucket before it is its turn. */
+struct ahead {
+    struct spool *s; /* borrowed */
+    unsigned number; /* of the bucket */
+    pthread_t thread;
+    int started;
+    int rc; /* of the thread */
+    struct drps_err err;
+};
+
 struct spool {
     struct bucket_store store;
-    struct sorting sorting;
+    struct sorting sorting[2]; /* of the buckets with even numbers, and of the others */
+    struct ahead ahead;
     unsigned n;     /* buckets */
     unsigned shift; /* of the order that gives the bucket */
     struct bucket buckets[SPOOL_BUCKETS];
@@ -57,12 +70,18 @@ int drps_spool_open(const struct drps_io *io, const char *dir, const char *name,
     return open_level(io, dir, name, buckets, 64 - BUCKET_BITS, memory_bytes, s_out, err);
 }
 
+static void free_sorting(struct spool *s)
+{
+    drps_sorting_free(&s->sorting[0]);
+    drps_sorting_free(&s->sorting[1]);
+}
+
 void drps_spool_close(struct spool *s)
 {
     if (!s) return;
     for (unsigned i = 0; i < s->n; i++)
         drps_bucket_close(s->store.io, &s->buckets[i]);
-    drps_sorting_free(&s->sorting);
+    free_sorting(s);
     free(s);
 }
 
@@ -323,47 +342,111 @@ static int visit_sorted(const struct sorting *w, const struct spool_visitor *v,
     return rc < 0 ? rc : 0;
 }
 
+static int sort_bucket(struct spool *s, unsigned number, struct drps_err *err)
+{
+    return drps_sorting_fill(&s->sorting[number % 2], &s->store, &s->buckets[number], s->shift,
+                             err);
+}
+
+/* ---- The next bucket ---- */
+
+static void *sort_ahead(void *arg)
+{
+    struct ahead *a = arg;
+    drps_thread_serves();
+    a->rc = sort_bucket(a->s, a->number, &a->err);
+    return NULL;
+}
+
+/* Returns how much memory the spool has while this bucket is sorted in it, too. */
+static uint64_t bytes_with(const struct spool *s, unsigned number)
+{
+    return drps_sorting_bytes_in(&s->sorting[number % 2], &s->buckets[number]) +
+           drps_sorting_held(&s->sorting[(number + 1) % 2]);
+}
+
+/* Have a thread sort a bucket, if memory has room for it beside the one before. Where no thread can
+ * be started the caller sorts it later. */
+static void begin_ahead(struct spool *s, unsigned number, uint64_t memory_bytes)
+{
+    if (number == s->n || bytes_with(s, number) > memory_bytes) return;
+    s->ahead = (struct ahead){.s = s, .number = number, .err = DRPS_ERR_INIT};
+    s->ahead.started = pthread_create(&s->ahead.thread, NULL, sort_ahead, &s->ahead) == 0;
+}
+
+/* Wait for the thread, if there is one. */
+static int end_ahead(struct spool *s, struct drps_err *err)
+{
+    if (!s->ahead.started) return 0;
+    (void)pthread_join(s->ahead.thread, NULL); /* cannot fail for a thread of ours */
+    s->ahead.started = 0;
+    return s->ahead.rc < 0 ? drps_err_set(err, s->ahead.rc, "%s", s->ahead.err.text) : 0;
+}
+
+/* 1: a bucket is sorted in one piece, or is being so: the thread's bucket is not looked at. */
+static int is_sorted_whole(const struct spool *s, unsigned number, uint64_t memory_bytes)
+{
+    const struct bucket *b = &s->buckets[number];
+    return s->ahead.started || drps_sorting_bytes(b) <= memory_bytes || b->samples < 2 ||
+           s->shift < BUCKET_BITS;
+}
+
+/* Visit a bucket that memory has room for. */
+static int drain_sorted(struct spool *s, unsigned number, uint64_t memory_bytes,
+                        const struct spool_visitor *v, struct drps_err *err)
+{
+    int rc;
+    if (s->ahead.started) {
+        rc = end_ahead(s, err);
+    } else {
+        if (bytes_with(s, number) > memory_bytes) free_sorting(s);
+        rc = sort_bucket(s, number, err);
+    }
+    if (rc < 0) return rc;
+    if (v->ahead) begin_ahead(s, number + 1, memory_bytes);
+    return visit_sorted(&s->sorting[number % 2], v, err);
+}
+
+/* ---- Bucket after bucket ---- */
+
 static int split_sample(void *ctx, struct spool_sample *sample, struct drps_err *err)
 {
     return drps_spool_add(ctx, sample, err);
 }
 
-static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
-                        const struct spool_visitor *v, struct drps_err *err);
-
 /* Split a bucket that is too large for memory by the next bits of the order, then drain the parts.
  */
-static int drain_split(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+static int drain_split(struct spool *s, struct bucket *b, uint64_t memory_bytes,
                        const struct spool_visitor *v, struct drps_err *err)
 {
     struct spool *parts;
     const char *slash = strrchr(b->path, '/');
     char *dir = strndup(b->path, (size_t)(slash - b->path));
     if (!dir) return drps_err_set(err, -ENOMEM, "no memory for the spool");
-    int rc =
-        open_level(s->store.io, dir, slash + 1, SPOOL_BUCKETS, shift - BUCKET_BITS, 0, &parts, err);
+    free_sorting(s); /* the parts are sorted in memory of their own */
+    int rc = open_level(s->store.io, dir, slash + 1, SPOOL_BUCKETS, s->shift - BUCKET_BITS, 0,
+                        &parts, err);
     free(dir);
     if (rc < 0) return rc;
     const struct spool_visitor splitter = {.visit = split_sample, .ctx = parts};
     rc = walk(s, b, 0, b->written, 0, &splitter, err);
     if (rc >= 0) rc = drps_spool_finish(parts, err);
-    for (unsigned i = 0; rc >= 0 && i < parts->n; i++)
-        rc = drain_bucket(parts, &parts->buckets[i], parts->shift, memory_bytes, v, err);
+    if (rc >= 0) rc = drps_spool_drain(parts, memory_bytes, v, err);
     drps_spool_close(parts);
     return rc;
 }
 
-static int drain_bucket(struct spool *s, struct bucket *b, unsigned shift, uint64_t memory_bytes,
+static int drain_bucket(struct spool *s, unsigned number, uint64_t memory_bytes,
                         const struct spool_visitor *v, struct drps_err *err)
 {
+    struct bucket *b = &s->buckets[number];
     int rc;
     if (s->n == 1)
         rc = walk(s, b, 0, b->written, 0, v, err);
-    else if (drps_sorting_bytes(b) <= memory_bytes || b->samples < 2 || shift < BUCKET_BITS) {
-        rc = drps_sorting_fill(&s->sorting, &s->store, b, shift, err);
-        if (rc == 0) rc = visit_sorted(&s->sorting, v, err);
-    } else
-        rc = drain_split(s, b, shift, memory_bytes, v, err);
+    else if (is_sorted_whole(s, number, memory_bytes))
+        rc = drain_sorted(s, number, memory_bytes, v, err);
+    else
+        rc = drain_split(s, b, memory_bytes, v, err);
     drps_bucket_close(s->store.io, b);
     return rc < 0 ? rc : 0;
 }
@@ -373,8 +456,9 @@ int drps_spool_drain(struct spool *s, uint64_t memory_bytes, const struct spool_
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < s->n; i++)
-        rc = drain_bucket(s, &s->buckets[i], s->shift, memory_bytes, v, err);
-    drps_sorting_free(&s->sorting);
+        rc = drain_bucket(s, i, memory_bytes, v, err);
+    (void)end_ahead(s, NULL); /* after an error, which is the first one */
+    free_sorting(s);
     return rc;
 }
 

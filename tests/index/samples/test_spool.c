@@ -1,7 +1,10 @@
 /* The spool: one order whatever the memory, ids rewritten by generation, values kept. */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -197,17 +200,22 @@ static void assert_in_order(const struct seen *seen, int sorted)
     }
 }
 
-static struct spool *fill(const char *dir, unsigned buckets, uint64_t kept,
-                          const struct shape *shape)
+static struct spool *fill_with(const struct drps_io *io, const char *dir, unsigned buckets,
+                               uint64_t kept, const struct shape *shape)
 {
     struct spool *s;
     struct drps_err err = DRPS_ERR_INIT;
-    if (drps_spool_open(drps_io_os(), dir, "spool", buckets, kept, &s, &err))
-        fail_msg("%s", err.text);
+    if (drps_spool_open(io, dir, "spool", buckets, kept, &s, &err)) fail_msg("%s", err.text);
     for (uint32_t i = 0; i < shape->n; i++)
         assert_int_equal(add(s, shape, i, features_of(shape, i), &err), 0);
     assert_int_equal(drps_spool_finish(s, &err), 0);
     return s;
+}
+
+static struct spool *fill(const char *dir, unsigned buckets, uint64_t kept,
+                          const struct shape *shape)
+{
+    return fill_with(drps_io_os(), dir, buckets, kept, shape);
 }
 
 static void test_spool_order_does_not_depend_on_memory(void **state)
@@ -248,6 +256,11 @@ static void test_spool_order_does_not_depend_on_memory(void **state)
          .memory = 1,
          .kept = 0,
          .order_bits = 64},
+        {.name = "room for some buckets",
+         .buckets = SPOOL_BUCKETS,
+         .memory = 5 << 10,
+         .kept = 3 << 18,
+         .order_bits = 64},
         {.name = "many equal orders, in memory",
          .buckets = SPOOL_BUCKETS,
          .memory = 1 << 30,
@@ -267,7 +280,8 @@ static void test_spool_order_does_not_depend_on_memory(void **state)
     };
     struct scratch *s = *state;
     struct random_source r = random_begin("spool");
-    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+    for (size_t k = 0; k < 2 * sizeof(cases) / sizeof(cases[0]); k++) {
+        const size_t c = k / 2;
         struct shape shape = {
             .seed = r.seed, .n = 300, .order_bits = cases[c].order_bits, .most = 12};
         struct seen seen = {
@@ -275,7 +289,8 @@ static void test_spool_order_does_not_depend_on_memory(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         struct spool *spool = fill(s->dir, cases[c].buckets, cases[c].kept, &shape);
         if (drps_spool_drain(spool, cases[c].memory,
-                             &(struct spool_visitor){.visit = look, .ctx = &seen}, &err))
+                             &(struct spool_visitor){.visit = look, .ctx = &seen, .ahead = k % 2},
+                             &err))
             fail_msg("%s: %s", cases[c].name, err.text);
         assert_in_order(&seen, cases[c].buckets > 1);
         assert_int_equal(folder_entries(s->dir), 0); /* consumed */
@@ -414,17 +429,16 @@ static void test_spool_visitor_stops(void **state)
 {
     struct scratch *s = *state;
     static const uint64_t memory[] = {1 << 30, 1 << 12};
-    for (size_t c = 0; c < 2; c++) {
+    for (size_t k = 0; k < 4; k++) {
+        const size_t c = k / 2;
         struct shape shape = {.seed = 4, .n = 3000, .order_bits = 64, .most = 12};
         struct seen seen = {.shape = &shape,
                             .order = calloc(shape.n, sizeof(uint32_t)),
                             .huge = UINT32_MAX,
                             .stop_at = 1234};
         struct spool *spool = fill(s->dir, SPOOL_BUCKETS, 5 << 18, &shape);
-        assert_int_equal(drps_spool_drain(spool, memory[c],
-                                          &(struct spool_visitor){.visit = look, .ctx = &seen},
-                                          NULL),
-                         -ECANCELED);
+        const struct spool_visitor v = {.visit = look, .ctx = &seen, .ahead = k % 2};
+        assert_int_equal(drps_spool_drain(spool, memory[c], &v, NULL), -ECANCELED);
         assert_int_equal(seen.n, 1234);
         drps_spool_close(spool);
         assert_int_equal(folder_entries(s->dir), 0);
@@ -432,7 +446,7 @@ static void test_spool_visitor_stops(void **state)
     }
 }
 
-static int all_steps(const struct drps_io *io, const char *dir, struct seen *seen,
+static int all_steps(const struct drps_io *io, const char *dir, struct seen *seen, int ahead,
                      struct drps_err *err)
 {
     struct spool *s = NULL;
@@ -445,8 +459,8 @@ static int all_steps(const struct drps_io *io, const char *dir, struct seen *see
         rc = add(s, seen->shape, i, features_of(seen->shape, i), err);
     if (rc == 0) rc = drps_spool_finish(s, err);
     if (rc == 0) rc = drps_spool_relabel(s, 0, 0, map, err);
-    if (rc == 0)
-        rc = drps_spool_drain(s, 2000, &(struct spool_visitor){.visit = look, .ctx = seen}, err);
+    const struct spool_visitor v = {.visit = look, .ctx = seen, .ahead = ahead};
+    if (rc == 0) rc = drps_spool_drain(s, ahead ? 1 << 30 : 2000, &v, err);
     drps_spool_close(s);
     free(map);
     return rc;
@@ -454,18 +468,20 @@ static int all_steps(const struct drps_io *io, const char *dir, struct seen *see
 
 static void test_spool_faults_are_told(void **state)
 {
-    static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_PREAD};
+    static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_PREAD, FAULT_PREAD};
     struct scratch *s = *state;
     struct shape shape = {.seed = 4, .n = 200, .order_bits = 3, .most = 12};
     uint32_t order[200];
-    for (size_t i = 0; i < 3; i++) {
-        for (long k = 1;; k += k < 40 ? 1 : 97) {
+    for (size_t i = 0; i < 4; i++) {
+        const int ahead = i == 3;
+        shape.order_bits = ahead ? 64 : 3; /* in all buckets, or in one */
+        for (long k = 1;; k += k < 40 || ahead ? 1 : 97) {
             struct fault_io *f = fault_io_new(drps_io_os());
             struct seen seen = {.shape = &shape, .order = order, .huge = UINT32_MAX};
             struct drps_err err = DRPS_ERR_INIT;
             assert_non_null(f);
             fault_io_arm(f, ops[i], k, 0, FAULT_ERROR, -EIO);
-            int rc = all_steps(&f->io, s->dir, &seen, &err);
+            int rc = all_steps(&f->io, s->dir, &seen, ahead, &err);
             int fired = atomic_load(&f->fired);
             fault_io_free(f);
             assert_int_equal(rc, fired ? -EIO : 0);
@@ -473,6 +489,173 @@ static void test_spool_faults_are_told(void **state)
             if (!fired) break;
             assert_true(err.text[0] != '\0');
         }
+    }
+}
+
+/* The operating system's calls; reads by the thread that set it up are told from those by others.
+ */
+struct watched_io {
+    struct drps_io io;
+    struct drps_io_ops ops;
+    pthread_t caller;
+    atomic_int by_caller, by_others;
+};
+
+static ssize_t watched_pread(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
+{
+    struct watched_io *w = ctx;
+    atomic_fetch_add(pthread_equal(pthread_self(), w->caller) ? &w->by_caller : &w->by_others, 1);
+    return drps_io_os()->ops->pread(drps_io_os()->ctx, fd, buf, n, offset);
+}
+
+/* Buckets of 5 to 8 KiB with what sorting them takes. Memory for two: all but the first one are
+ * read by a thread; for one, none is; for less, parts of a bucket are. */
+static void test_spool_reads_ahead_where_memory_has_room(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t memory;
+        int ahead, least_ahead, most_ahead;
+    } cases[] = {
+        {"room for all", 1 << 30, 1, SPOOL_BUCKETS - 1, SPOOL_BUCKETS - 1},
+        {"room for two", 17 << 10, 1, SPOOL_BUCKETS - 1, SPOOL_BUCKETS - 1},
+        {"room for one", 9 << 10, 1, 0, 0},
+        {"room for parts", 2 << 10, 1, 900,
+         SPOOL_BUCKETS * (SPOOL_BUCKETS - 1)}, /* few are empty */
+        {"no room", 1, 1, 0, 0},
+        {"not asked for", 1 << 30, 0, 0, 0},
+    };
+    struct scratch *s = *state;
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        struct shape shape = {.seed = 11, .n = 4000, .order_bits = 64, .most = 0};
+        struct seen seen = {
+            .shape = &shape, .order = calloc(shape.n, sizeof(uint32_t)), .huge = UINT32_MAX};
+        struct drps_err err = DRPS_ERR_INIT;
+        struct watched_io w = {.ops = *drps_io_os()->ops, .caller = pthread_self()};
+        w.ops.pread = watched_pread;
+        w.io = (struct drps_io){.ops = &w.ops, .ctx = &w};
+        struct spool *spool = fill_with(&w.io, s->dir, SPOOL_BUCKETS, 0, &shape);
+        const struct spool_visitor v = {.visit = look, .ctx = &seen, .ahead = cases[c].ahead};
+        if (drps_spool_drain(spool, cases[c].memory, &v, &err))
+            fail_msg("%s: %s", cases[c].name, err.text);
+        assert_in_order(&seen, 1);
+        const int others = atomic_load(&w.by_others);
+        if (others < cases[c].least_ahead || others > cases[c].most_ahead)
+            fail_msg("%s: %d reads by a thread, %d by the caller", cases[c].name, others,
+                     atomic_load(&w.by_caller));
+        drps_spool_close(spool);
+        free(seen.order);
+    }
+}
+
+/* Whose samples came, and a thread that may read once one of them is refused. */
+struct refusal {
+    struct watched_io w;
+    sem_t refused;
+    atomic_int read;
+};
+
+static ssize_t read_after_refusal(void *ctx, int fd, void *buf, size_t n, uint64_t offset)
+{
+    struct refusal *r = ctx;
+    if (!pthread_equal(pthread_self(), r->w.caller)) {
+        (void)sem_wait(&r->refused);
+        atomic_fetch_add(&r->read, 1);
+    }
+    return drps_io_os()->ops->pread(drps_io_os()->ctx, fd, buf, n, offset);
+}
+
+static int refuse(void *ctx, struct spool_sample *sample, struct drps_err *err)
+{
+    struct refusal *r = ctx;
+    (void)sample;
+    assert_int_equal(sem_post(&r->refused), 0);
+    return drps_err_set(err, -ECANCELED, "refused");
+}
+
+/* A drain that fails waits for its thread, whatever that still does. */
+static void test_spool_thread_ends_with_the_drain(void **state)
+{
+    struct scratch *s = *state;
+    const struct shape shape = {.seed = 3, .n = 500, .order_bits = 64, .most = 3};
+    struct refusal r = {.w = {.ops = *drps_io_os()->ops, .caller = pthread_self()}};
+    struct drps_err err = DRPS_ERR_INIT;
+    r.w.ops.pread = read_after_refusal;
+    r.w.io = (struct drps_io){.ops = &r.w.ops, .ctx = &r};
+    assert_int_equal(sem_init(&r.refused, 0, 0), 0);
+    struct spool *spool = fill_with(&r.w.io, s->dir, SPOOL_BUCKETS, 0, &shape);
+    const struct spool_visitor v = {.visit = refuse, .ctx = &r, .ahead = 1};
+    assert_int_equal(drps_spool_drain(spool, 1 << 30, &v, &err), -ECANCELED);
+    assert_int_equal(atomic_load(&r.read), 1);
+    assert_string_equal(err.text, "refused");
+    drps_spool_close(spool);
+    assert_int_equal(folder_entries(s->dir), 0);
+    (void)sem_destroy(&r.refused);
+}
+
+/* Bytes of pages that the spool has, now and at most; calls of drps_pages_new() and
+ * drps_pages_free() come here. */
+static atomic_size_t pages_now, pages_most;
+
+void *__real_drps_pages_new(size_t bytes);
+void *__wrap_drps_pages_new(size_t bytes);
+void __real_drps_pages_free(void *pages, size_t bytes);
+void __wrap_drps_pages_free(void *pages, size_t bytes);
+
+void *__wrap_drps_pages_new(size_t bytes)
+{
+    const size_t now = atomic_fetch_add(&pages_now, bytes) + bytes;
+    if (now > atomic_load(&pages_most)) atomic_store(&pages_most, now);
+    return __real_drps_pages_new(bytes);
+}
+
+void __wrap_drps_pages_free(void *pages, size_t bytes)
+{
+    if (pages) atomic_fetch_sub(&pages_now, bytes);
+    __real_drps_pages_free(pages, bytes);
+}
+
+static int count_ordered(void *ctx, struct spool_sample *sample, struct drps_err *err)
+{
+    (void)err;
+    uint64_t *before = ctx; /* samples, and the order of the last one */
+    assert_true(!before[0] || sample->order > before[1]);
+    before[0]++;
+    before[1] = sample->order;
+    return 0;
+}
+
+/* Buckets of all sizes, in hundredths of what fits the memory: alone, in pairs, and in parts. */
+static void test_spool_keeps_within_its_memory(void **state)
+{
+    static const uint32_t percent[SPOOL_BUCKETS] = {45, 90, 10, 10, 48, 48, 20, 70, 25, 170, 30, 60,
+                                                    5,  0,  99, 99, 1,  0,  0,  50, 45, 110, 40, 3};
+    enum { SAMPLES = 1000, SAMPLE = 16 + 2 * 16, MEMORY = SAMPLES * SAMPLE * 17 / 16 };
+    struct scratch *dir = *state;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        struct watched_io w = {.ops = *drps_io_os()->ops, .caller = pthread_self()};
+        struct drps_err err = DRPS_ERR_INIT;
+        uint64_t n = 0, visited[2] = {0};
+        struct spool *s;
+        w.ops.pread = watched_pread;
+        w.io = (struct drps_io){.ops = &w.ops, .ctx = &w};
+        assert_int_equal(drps_spool_open(&w.io, dir->dir, "spool", SPOOL_BUCKETS, 0, &s, &err), 0);
+        for (uint64_t b = 0; b < SPOOL_BUCKETS; b++)
+            for (uint64_t i = 0; i < percent[b] * SAMPLES / 100; i++, n++) {
+                const struct spool_sample sample = {
+                    .order = b << 59 | i % SPOOL_BUCKETS << 54 | n << 5, .weight = 1};
+                assert_int_equal(drps_spool_add(s, &sample, &err), 0);
+            }
+        assert_int_equal(drps_spool_finish(s, &err), 0);
+        atomic_store(&pages_most, 0);
+        const struct spool_visitor v = {.visit = count_ordered, .ctx = visited, .ahead = ahead};
+        if (drps_spool_drain(s, MEMORY, &v, &err)) fail_msg("%s", err.text);
+        assert_int_equal(visited[0], n);
+        if (pages_most > MEMORY || pages_most < MEMORY * 9 / 10)
+            fail_msg("%zu bytes for %d", (size_t)pages_most, MEMORY);
+        assert_int_equal(pages_now, 0);
+        assert_int_equal(atomic_load(&w.by_others) > 5, ahead);
+        drps_spool_close(s);
     }
 }
 
@@ -488,6 +671,9 @@ int main(void)
         SCRATCH_TEST(test_spool_relabel_by_generation),
         SCRATCH_TEST(test_spool_visitor_stops),
         SCRATCH_TEST(test_spool_faults_are_told),
+        SCRATCH_TEST(test_spool_reads_ahead_where_memory_has_room),
+        SCRATCH_TEST(test_spool_thread_ends_with_the_drain),
+        SCRATCH_TEST(test_spool_keeps_within_its_memory),
     };
     return cmocka_run_group_tests_name("spool", tests, NULL, NULL);
 }
