@@ -18,7 +18,10 @@
 #include "index/samples/sorting.h"
 
 enum { BUCKET_BITS = 5, CHUNK_BYTES = 4 << 20 };
-enum { AHEAD = 8, SOON = 2, REQUESTED_MOST = 256 };
+/* What samples have is expected so many bytes of them ahead; they themselves, so many samples
+ * before.
+ */
+enum { SOON_BYTES = 704, SOON_LEAST = 3, SOON_MOST = 16, AHEAD = 6, REQUESTED_MOST = 256 };
 _Static_assert(1 << BUCKET_BITS == SPOOL_BUCKETS, "buckets are numbered by bits of the order");
 
 /* A thread that sorts a bucket before it is its turn. */
@@ -260,6 +263,21 @@ static int walker_load(struct walker *w, struct drps_err *err)
     return 1;
 }
 
+/* Have the samples that come soon behind the first `used` bytes expected, as far as the window has
+ * them. Returns where the next one is. */
+static size_t expect_soon(const struct walker *w, const struct spool_visitor *v, size_t used,
+                          size_t at)
+{
+    while (v->expect && at < used + SOON_BYTES && w->n - at >= HEAD_BYTES) {
+        char *sample = w->data + at;
+        const size_t bytes = sample_bytes(sample);
+        if (bytes > w->n - at) break;
+        v->expect(v->ctx, ids_of(sample), entries_of(drps_get_u32(sample + 12)));
+        at += bytes;
+    }
+    return at;
+}
+
 static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, int write_back,
                 const struct spool_visitor *v, struct drps_err *err)
 {
@@ -269,9 +287,10 @@ static int walk(struct spool *s, struct bucket *b, uint64_t from, uint64_t to, i
     if (!w.data) return drps_err_set(err, -ENOMEM, "no memory for the spool");
     int rc;
     while ((rc = walker_load(&w, err)) > 0) {
-        size_t used = 0;
+        size_t used = 0, soon = 0;
         size_t bytes;
         while (rc >= 0 && (bytes = sample_decode(w.data + used, w.n - used, &sample))) {
+            soon = expect_soon(&w, v, used, soon);
             rc = v->visit(v->ctx, &sample, err);
             used += bytes;
         }
@@ -320,6 +339,11 @@ static void prefetch_sample(const char *at, size_t bytes)
     __builtin_prefetch(at + bytes - 1);
 }
 
+static size_t clamp(size_t v, size_t least, size_t most)
+{
+    return v < least ? least : v > most ? most : v;
+}
+
 /* Visit the samples of a bucket, sorted. */
 static int visit_sorted(const struct sorting *w, const struct spool_visitor *v,
                         struct drps_err *err)
@@ -328,12 +352,13 @@ static int visit_sorted(const struct sorting *w, const struct spool_visitor *v,
     const struct ordered *sorted = w->sorted;
     const size_t mean = w->samples ? w->bytes / w->samples : 0;
     const size_t requested = mean < REQUESTED_MOST ? mean : REQUESTED_MOST;
+    const size_t soon = clamp(SOON_BYTES / (mean + 1), SOON_LEAST, SOON_MOST), ahead = soon + AHEAD;
     int rc = 0;
     for (size_t i = 0; rc >= 0 && i < w->samples; i++) {
-        if (i + AHEAD < w->samples) prefetch_sample(w->data + sorted[i + AHEAD].at, requested);
-        if (v->expect && i + SOON < w->samples) {
-            char *soon = w->data + sorted[i + SOON].at;
-            v->expect(v->ctx, ids_of(soon), entries_of(drps_get_u32(soon + 12)));
+        if (i + ahead < w->samples) prefetch_sample(w->data + sorted[i + ahead].at, requested);
+        if (v->expect && i + soon < w->samples) {
+            char *next = w->data + sorted[i + soon].at;
+            v->expect(v->ctx, ids_of(next), entries_of(drps_get_u32(next + 12)));
         }
         const size_t at = (size_t)sorted[i].at;
         (void)sample_decode(w->data + at, w->bytes - at, &sample); /* whole by construction */
