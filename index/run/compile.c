@@ -357,6 +357,12 @@ static int splits(const struct index_run *r)
     return drps_run_ranks(&r->options).count > 1;
 }
 
+/* Blocks of a part are found with it. */
+static int is_whole(const struct index_run *r)
+{
+    return r->parts_n == 1;
+}
+
 static int split(struct index_run *r, struct drps_err *err)
 {
     return drps_run_circulates(&r->options) ? drps_phase_circulate(r, err)
@@ -369,22 +375,38 @@ static int forecasts(const struct index_run *r)
     return !r->options.no_forecast && !drps_run_forecasts_later(r);
 }
 
+static int always(const struct index_run *r)
+{
+    (void)r;
+    return 1;
+}
+
+/* The phase before the windows has no need of them, and both find room in the memory; but so it is
+ * of the forecast, and that takes longer. */
+static int leaves_windows(const struct index_run *r)
+{
+    return !forecasts(r);
+}
+
 static const struct phase {
     const char *name;
     int (*run)(struct index_run *r, struct drps_err *err);
     int (*applies)(const struct index_run *r); /* NULL: always */
-    int beside; /* 1: it needs nothing of the phase before it, and runs beside that in a thread */
+    /* Whether it runs beside the phase before it, of which it needs nothing, in a thread; NULL: it
+     * does not. */
+    int (*beside)(const struct index_run *r);
 } phases[DRPS_INDEX_PHASES] = {
-    [DRPS_PHASE_PARSE] = {"parse", drps_phase_parse, reads, 0},
-    [DRPS_PHASE_PLACE] = {"place", drps_phase_place, reads, 0},
-    [DRPS_PHASE_DRAW] = {"draw", drps_phase_draw, draws, 0},
-    [DRPS_PHASE_ORDER] = {"order", drps_phase_order, orders_by_rows, 0},
-    [DRPS_PHASE_BATCH] = {"batch", drps_phase_batch, reads, 0},
-    [DRPS_PHASE_BLOCK] = {"block", drps_phase_block, reads, 0},
-    [DRPS_PHASE_TAKE] = {"take", drps_phase_take, takes, 0},
-    [DRPS_PHASE_SPLIT] = {"split", split, splits, 0},
-    [DRPS_PHASE_WINDOW] = {"window", drps_phase_window, NULL, 0},
-    [DRPS_PHASE_FORECAST] = {"forecast", drps_phase_forecast, forecasts, 1},
+    [DRPS_PHASE_PARSE] = {"parse", drps_phase_parse, reads, NULL},
+    [DRPS_PHASE_PLACE] = {"place", drps_phase_place, reads, NULL},
+    [DRPS_PHASE_DRAW] = {"draw", drps_phase_draw, draws, NULL},
+    [DRPS_PHASE_ORDER] = {"order", drps_phase_order, orders_by_rows, NULL},
+    [DRPS_PHASE_BATCH] = {"batch", drps_phase_batch, reads, NULL},
+    [DRPS_PHASE_BLOCK] = {"block", drps_phase_block, reads, NULL},
+    [DRPS_PHASE_TAKE] = {"take", drps_phase_take, takes, NULL},
+    [DRPS_PHASE_SPLIT] = {"split", split, splits, NULL},
+    [DRPS_PHASE_USES] = {"uses", drps_phase_uses, is_whole, NULL},
+    [DRPS_PHASE_WINDOW] = {"window", drps_phase_window, NULL, leaves_windows},
+    [DRPS_PHASE_FORECAST] = {"forecast", drps_phase_forecast, forecasts, always},
 };
 
 const char *drps_index_phase_name(enum drps_index_phase phase)
@@ -443,7 +465,8 @@ static int run_phases(struct index_run *r, struct drps_err *err)
     for (unsigned i = 0, n; i < DRPS_INDEX_PHASES && rc == 0; i += n) {
         struct running first = {.r = r, .phase = i, .err = DRPS_ERR_INIT};
         struct running second = {.r = r, .phase = i + 1, .err = DRPS_ERR_INIT};
-        const int two = phase_applies(r, i + 1) && phases[i + 1].beside;
+        const int two = phase_applies(r, i) && phase_applies(r, i + 1) && phases[i + 1].beside &&
+                        phases[i + 1].beside(r);
         n = two ? 2 : 1;
         if (!phase_applies(r, i)) continue;
         rc = report_start(r, i, err);

@@ -1,6 +1,7 @@
 /*
  * The phase that makes blocks: a block builder decides which rows lie together, and renumbers them
  * if it must (index/blocks/). A plan for one worker is then whole: its part is the plan's folder.
+ * And the phase that finds which blocks of a whole plan each step uses.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -41,9 +42,8 @@ struct blocks_job drps_run_blocks_job(const struct index_run *r)
         .stop = r->options.interrupt};
 }
 
-int drps_run_keep_whole(struct index_run *r, struct drps_err *err)
+void drps_run_keep_whole(struct index_run *r)
 {
-    const struct blocks_job blocks = drps_run_blocks_job(r);
     struct part *part = &r->parts[0];
     r->info->ranks = drps_plan_ranks_of(1, 1, 0);
     r->info->ranks.round_samples = r->info->max_batch_samples;
@@ -52,6 +52,12 @@ int drps_run_keep_whole(struct index_run *r, struct drps_err *err)
     part->block_first = r->block_first; /* moved */
     r->block_first = NULL;
     (void)snprintf(part->dir, sizeof(part->dir), "%s", r->stage.dir);
+}
+
+int drps_phase_uses(struct index_run *r, struct drps_err *err)
+{
+    const struct blocks_job blocks = drps_run_blocks_job(r);
+    struct part *part = &r->parts[0];
     return drps_blocks_make_files(&blocks, part->dir, part->block_first, &part->info, err);
 }
 
@@ -65,5 +71,6 @@ int drps_phase_block(struct index_run *r, struct drps_err *err)
     const struct blocks_job job = drps_run_blocks_job(r);
     int rc = drps_blocks_make(&job, info, &r->block_first, err);
     if (rc == 0 && drps_run_numbers_by_lane(&r->options)) rc = drps_run_number_by_lane(r, err);
-    return rc == 0 && r->parts_n == 1 ? drps_run_keep_whole(r, err) : rc;
+    if (rc == 0 && r->parts_n == 1) drps_run_keep_whole(r);
+    return rc;
 }

@@ -55,5 +55,6 @@ int drps_phase_take(struct index_run *r, struct drps_err *err)
     int rc = take_fields(r, err);
     if (rc == 0) rc = drps_collect_batches(&job, &info->batches, &info->eval_batches, err);
     if (rc == 0) rc = drps_collect_blocks(r->from, &r->block_first, &info->blocks, err);
-    return rc == 0 && r->parts_n == 1 ? drps_run_keep_whole(r, err) : rc;
+    if (rc == 0 && r->parts_n == 1) drps_run_keep_whole(r);
+    return rc;
 }

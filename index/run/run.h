@@ -187,6 +187,10 @@ int drps_phase_take(struct index_run *r, struct drps_err *err);
 /* Only for several workers. */
 DRPS_MUST_CHECK
 int drps_phase_split(struct index_run *r, struct drps_err *err);
+/* Only for one worker. It reports no progress. */
+DRPS_MUST_CHECK
+int drps_phase_uses(struct index_run *r, struct drps_err *err);
+/* May run beside drps_phase_uses(). */
 DRPS_MUST_CHECK
 int drps_phase_window(struct index_run *r, struct drps_err *err);
 /* In place of drps_phase_split() where rows circulate. */
@@ -249,8 +253,7 @@ int drps_run_name_whole(struct index_run *r, const uint32_t *first, struct drps_
 DRPS_MUST_CHECK
 int drps_run_remove_batches(struct index_run *r, struct drps_err *err);
 
-/* One worker's part is the plan itself: its blocks are written (phase_block.c). */
-DRPS_MUST_CHECK
-int drps_run_keep_whole(struct index_run *r, struct drps_err *err);
+/* One worker's part is the plan itself (phase_block.c). */
+void drps_run_keep_whole(struct index_run *r);
 
 #endif

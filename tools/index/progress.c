@@ -60,6 +60,7 @@ static const char *const phase_words[DRPS_INDEX_PHASES] = {
     [DRPS_PHASE_BATCH] = "making batches",
     [DRPS_PHASE_BLOCK] = "making blocks of rows, read and written",
     [DRPS_PHASE_TAKE] = "reading the plan, and writing its batches",
+    [DRPS_PHASE_USES] = "finding the blocks of batches, read and written",
     [DRPS_PHASE_WINDOW] = "cutting windows and the forecast, read and written",
     [DRPS_PHASE_FORECAST] = "putting the forecast together",
 };

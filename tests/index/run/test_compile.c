@@ -620,9 +620,9 @@ static void raise_flag(void *ctx, enum drps_index_phase phase, uint64_t done, ui
 
 static void test_run_interrupt_stops(void **state)
 {
-    static const enum drps_index_phase phases[] = {DRPS_PHASE_PARSE,  DRPS_PHASE_PLACE,
-                                                   DRPS_PHASE_BATCH,  DRPS_PHASE_BLOCK,
-                                                   DRPS_PHASE_WINDOW, DRPS_PHASE_FORECAST};
+    static const enum drps_index_phase phases[] = {
+        DRPS_PHASE_PARSE, DRPS_PHASE_PLACE,  DRPS_PHASE_BATCH,   DRPS_PHASE_BLOCK,
+        DRPS_PHASE_USES,  DRPS_PHASE_WINDOW, DRPS_PHASE_FORECAST};
     struct scratch *s = *state;
     for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++) {
         struct case_run c;
@@ -666,13 +666,13 @@ static void test_run_phases_that_apply_run_in_order(void **state)
          .format = CASE_LIBSVM,
          .workers = 1,
          .no_forecast = 0,
-         .phases = "parse place batch block window forecast "},
+         .phases = "parse place batch block uses window forecast "},
         {.name = "no forecast",
          .algo = "lor",
          .format = CASE_LIBSVM,
          .workers = 1,
          .no_forecast = 1,
-         .phases = "parse place batch block window "},
+         .phases = "parse place batch block uses window "},
         {.name = "workers",
          .algo = "lor",
          .format = CASE_LIBSVM,
@@ -685,7 +685,7 @@ static void test_run_phases_that_apply_run_in_order(void **state)
          .format = CASE_RATINGS,
          .workers = 1,
          .no_forecast = 0,
-         .phases = "parse place order batch block window forecast "},
+         .phases = "parse place order batch block uses window forecast "},
         {.name = "all",
          .algo = "lmf",
          .order = "grid",
@@ -774,6 +774,7 @@ static void stop_everywhere(struct scratch *dir, enum drps_index_phase phase, co
         s.io = (struct drps_io){.ops = &s.ops, .ctx = &s};
         case_begin(&c, dir, input, "lor");
         c.options.blocks.by = blocks;
+        c.options.no_forecast = phase == DRPS_PHASE_WINDOW;
         c.options.interrupt = &s.flag;
         c.options.progress = note_phase;
         c.options.progress_ctx = &s;
@@ -793,9 +794,12 @@ static void test_run_stops_at_any_transfer(void **state)
 {
     static const char *const builders[] = {"pattern", "topk"}; /* as placed; renumbered */
     static const enum drps_index_phase phases[] = {
-        DRPS_PHASE_BATCH, DRPS_PHASE_BLOCK, DRPS_PHASE_FORECAST /* and the windows beside */};
+        DRPS_PHASE_BATCH, DRPS_PHASE_BLOCK, DRPS_PHASE_USES,
+        DRPS_PHASE_WINDOW, /* and uses beside */
+        DRPS_PHASE_FORECAST /* and the windows beside */};
     for (size_t i = 0; i < sizeof(phases) / sizeof(*phases); i++)
         for (size_t b = 0; b < sizeof(builders) / sizeof(*builders); b++) {
+            if (phases[i] == DRPS_PHASE_BLOCK && b == 0) continue; /* nothing is read or written */
             scratch_teardown(state);
             scratch_setup(state);
             stop_everywhere(*state, phases[i], builders[b]);
