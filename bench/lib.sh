@@ -8,10 +8,12 @@ tools=${DRPS_TOOLS:-$root/build/bin}
 work=${DRPS_BENCH_DIR:-$(mktemp -d "${TMPDIR:-/tmp}/drps-bench.XXXXXX")}
 mkdir -p "$work"
 remove_work() { [[ -n ${DRPS_BENCH_KEEP:-} || -n ${DRPS_BENCH_DIR:-} ]] || rm -rf "$work"; }
+others=" $(pgrep -P $$ | tr '\n' ' ')" # children of a shell whose place this script has taken
 # end_children [PID]: what this shell (or PID) has started, and what that has started, and so on. A shell that SIGTERM ends leaves them.
 end_children() {
     local pid
     for pid in $(pgrep -P "${1:-$$}"); do
+        [[ $others != *" $pid "* ]] || continue
         kill -STOP "$pid" 2>/dev/null || continue # it starts no other meanwhile
         end_children "$pid"
         kill -KILL "$pid" 2>/dev/null || true

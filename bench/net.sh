@@ -16,8 +16,9 @@ done
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/drps-net.XXXXXX")
 space=drps$$ # two namespaces, with a link of the same names between them
+others=" $(pgrep -P $$ | tr '\n' ' ')" # children of a shell whose place this script has taken
 clean_up() {
-    pkill -KILL -P $$ || true
+    for pid in $(pgrep -P $$); do [[ $others = *" $pid "* ]] || kill -KILL "$pid" 2>/dev/null || true; done
     for r in 0 1; do ip netns del "$space-$r" 2>/dev/null || true; done
     rm -rf "$folder"
 }

@@ -88,6 +88,16 @@ static size_t text_bytes(const struct drps_name *names, size_t n)
     return sum;
 }
 
+/* Ids are numbers of 32 bits, of which a generation takes those of all small keys. */
+static int check_ids(const struct dict *d, size_t n, struct drps_err *err)
+{
+    const uint64_t base = d->bases[d->bases_n - 1];
+    if (base + d->keys.small_n + d->keys.n + n < DRPS_NO_ROW) return 0;
+    return drps_err_set(err, DRPS_E_CONFIG,
+                        "more feature names than can be numbered with so little memory (up to "
+                        "4,294,967,294): raise the memory limit, or use a data set with fewer");
+}
+
 /* Any keys: those that are not small take room, and names of new ones are kept. */
 static int add_any(struct dict *d, const struct drps_samples *s, size_t first, size_t last,
                    struct key_use use, uint32_t *ids_out, struct drps_err *err)
@@ -99,6 +109,8 @@ static int add_any(struct dict *d, const struct drps_samples *s, size_t first, s
     if (k->n + n > k->room || d->arena_n + text > d->arena_max) {
         ended = make_room(d, n, text, err);
         if (ended < 0) return ended;
+        const int rc = check_ids(d, n, err);
+        if (rc < 0) return rc;
     }
     const size_t known = k->n;
     drps_key_table_add(k, s->keys, first, last, s->starts[s->n], ids_out);
@@ -116,11 +128,8 @@ int drps_dict_add(struct dict *d, const struct drps_samples *s, size_t first, si
     struct key_table *k = &d->keys;
     const size_t n = last - first;
     const struct key_use use = use_at(time);
-    int ended = 0;
-    if (n >= DRPS_NO_ROW - dict_next_id(d))
-        return drps_err_set(err, DRPS_E_CONFIG,
-                            "more than 4,294,967,294 feature names: use a data set with fewer, or "
-                            "raise the memory limit");
+    int ended = check_ids(d, n, err);
+    if (ended < 0) return ended;
     if (drps_key_table_all_small(k, s->keys, first, last))
         drps_key_table_use_small(k, s->keys, first, last, s->starts[s->n], use, ids_out);
     else

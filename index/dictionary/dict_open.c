@@ -6,7 +6,11 @@
 #include "base/drps_alloc.h"
 #include "index/dictionary/dict_internal.h"
 
-enum { SMALL_KEYS = 1 << 24, SMALL_BYTES = 16 /* beside each key that is not small */ };
+enum {
+    SMALL_KEYS = 1 << 24,
+    SMALL_LEAST = 1 << 16,
+    SMALL_BYTES = 16, /* beside each key that is not small */
+};
 
 int drps_dict_push_base(struct dict *d, uint32_t base, struct drps_err *err)
 {
@@ -16,11 +20,13 @@ int drps_dict_push_base(struct dict *d, uint32_t base, struct drps_err *err)
     return 0;
 }
 
-/* Keys of names are hashes: none is small on purpose. */
+/* Keys of names are hashes: none is small on purpose. Few data have few keys, which may be far
+ * apart: the array takes no more than twice the bytes of the data. */
 static size_t small_keys(const struct dict_options *o, size_t max)
 {
-    const size_t most = max * SMALL_BYTES / sizeof(struct key_count);
-    size_t n = SMALL_KEYS;
+    const uint64_t few = o->input_bytes / 4 + SMALL_LEAST;
+    size_t most = max * SMALL_BYTES / sizeof(struct key_count), n = SMALL_KEYS;
+    if (o->input_bytes && few < most) most = (size_t)few;
     while (n > most)
         n /= 2;
     return o->strings ? 0 : n;

@@ -176,8 +176,8 @@ static int write_table_names(const struct table *t, const char *plan_dir, struct
 }
 
 /* Place as place_runs() does, from the table. What it takes beside the table's half of the run's
- * memory, 36 bytes for each of no more keys than the table has room for, is less than what reading
- * has given back. */
+ * memory, up to 44 bytes for each of no more keys than the table has room for, is less than what
+ * reading has given back. */
 static int place_table(struct dict *d, struct dict_base *base, const char *plan_dir,
                        uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
 {

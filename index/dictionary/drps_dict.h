@@ -2,10 +2,10 @@
  * The dictionary while a data set is parsed: feature keys to provisional ids, with counts and
  * access patterns. Shared inside index/.
  *
- * Keys live in one hash table of bounded size. When it is full, its entries are written as a run
- * sorted by key, and an empty table goes on giving out the following ids: a new *generation*. One
- * key may so have several provisional ids. drps_dict_place() merges the runs and gives every key
- * its one placed id.
+ * Keys live in one hash table of bounded size, small ones in an array beside it. When the table is
+ * full, all entries are written as a run sorted by key, and an empty table goes on giving out the
+ * following ids: a new *generation*. One key may so have several provisional ids. drps_dict_place()
+ * merges the runs and gives every key its one placed id.
  *
  * An entry also holds a 16-bit mask, the segments (of 16 into which an epoch is cut) in which
  * training samples touch the key, and when the first of them comes. Two rows with the same mask are
@@ -26,9 +26,10 @@ struct dict;
 
 struct dict_options {
     uint64_t memory_bytes;
-    int strings;        /* keys are hashes: keep the strings, detect two with one key */
-    int table_by_field; /* lmf: field 0 goes to the first table, field 1 to the second; else one
-                           table */
+    uint64_t input_bytes; /* of all data, about; 0: not known */
+    int strings;          /* keys are hashes: keep the strings, detect two with one key */
+    int table_by_field;   /* lmf: field 0 goes to the first table, field 1 to the second; else one
+                             table */
     int table_by_key;   /* keys of samples go to the first table, those of features to the second */
     uint64_t hash_seed; /* only for the text of a collision error */
     int by_hash;        /* order of a table's rows: by grid_hash(order_seed, key), not by pattern */
@@ -57,7 +58,7 @@ int drps_dict_add(struct dict *d, const struct drps_samples *s, size_t first, si
 
 size_t drps_dict_generations(const struct dict *d);
 /* Returns the first provisional id of a generation; of generation `drps_dict_generations()`: the
- * number of ids given out. */
+ * end of all ids, some of which no key has. */
 uint32_t drps_dict_base(const struct dict *d, size_t generation);
 
 /*

@@ -119,7 +119,7 @@ static inline int key_count_is_there(const struct key_count *c)
 
 static inline uint32_t key_count_first(const struct key_count *c)
 {
-    return UINT16_MAX - (uint32_t)c->left;
+    return c->mask ? UINT16_MAX - (uint32_t)c->left : UINT16_MAX; /* `left` may be a mark */
 }
 
 #endif

@@ -608,12 +608,25 @@ static void warn_of_ratings(const struct drps_index_options *o, const char *file
              strcmp(file, "-") == 0 ? "standard input" : file);
 }
 
+/* The bytes of all training files, as they are stored; 0: not known, as of a pipe. */
+static uint64_t input_bytes(const struct drps_index_options *o)
+{
+    uint64_t sum = 0;
+    struct stat st;
+    for (size_t i = 0; i < o->inputs_n; i++) {
+        if (stat(o->inputs[i], &st) || !S_ISREG(st.st_mode)) return 0;
+        sum += (uint64_t)st.st_size;
+    }
+    return sum;
+}
+
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,
                      struct read_samples *p, struct drps_err *err)
 {
     const struct drps_algorithm *a = o->algorithm;
     const int rates = drps_algorithm_rates(a);
     struct dict_options d = {.memory_bytes = o->memory_bytes / 2,
+                             .input_bytes = input_bytes(o),
                              .strings = p->string_names && !o->hashing.bits && !p->numbers,
                              .table_by_field = rates,
                              .table_by_key = drps_algorithm_has_sample_rows(a),

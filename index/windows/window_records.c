@@ -52,17 +52,14 @@ struct drps_window_records {
 static int read_whole(const struct drps_window_records *r, struct slot *s, struct drps_err *err)
 {
     const uint32_t number = s->part.number;
-    s->record.bytes = (size_t)drps_recfile_bytes(r->file, number);
     int rc = drps_recfile_read_in(r->file, number, 1, s->mem, &s->record.data, err);
     return rc == 0 ? drps_window_head(s->record.data, s->record.bytes, &s->head, err) : rc;
 }
 
 static int read_front(const struct drps_window_records *r, struct slot *s, struct drps_err *err)
 {
-    const uint32_t number = s->part.number;
-    s->record.bytes = (size_t)r->front_bytes[number];
-    int rc =
-        drps_recfile_read_front(r->file, number, s->record.bytes, s->mem, &s->record.data, err);
+    int rc = drps_recfile_read_front(r->file, s->part.number, s->record.bytes, s->mem,
+                                     &s->record.data, err);
     if (rc == 0) rc = drps_window_check_front(s->record.data, s->record.bytes, err);
     return rc == 0 ? drps_window_head(s->record.data, s->record.bytes, &s->head, err) : rc;
 }
@@ -87,6 +84,15 @@ static int is_known(const struct drps_window_records *r, struct drps_window_part
     return part.whole || r->front_bytes[part.number];
 }
 
+/* The slot is for this part. Lock held, or the threads rest. */
+static void begin_slot(const struct drps_window_records *r, struct slot *s,
+                       struct drps_window_part part)
+{
+    s->part = part;
+    s->record.bytes = (size_t)(part.whole ? drps_recfile_bytes(r->file, part.number)
+                                          : r->front_bytes[part.number]);
+}
+
 /* Waits until there is a record to read, and takes the slot for it; NULL: stop. Lock held. */
 static struct slot *take_slot(struct drps_window_records *r)
 {
@@ -94,7 +100,7 @@ static struct slot *take_slot(struct drps_window_records *r)
         (void)pthread_cond_wait(&r->changed, &r->lock);
     if (r->stopping) return NULL;
     struct slot *s = &r->slots[(r->first + r->n++) % r->slots_n];
-    s->part = r->next;
+    begin_slot(r, s, r->next);
     s->filled = 0;
     r->next = after(r, s->part);
     return s;
@@ -160,7 +166,7 @@ int drps_window_records_read(struct drps_window_records *r, struct drps_window_p
                             part.number);
     struct slot *s = &r->slots[r->first];
     if (!ahead) { /* the threads rest */
-        s->part = part;
+        begin_slot(r, s, part);
         fill(r, s);
         s->filled = 1;
         r->n = 1;

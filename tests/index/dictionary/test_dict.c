@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "index/dictionary/dict_data.h"
+#include "index/dictionary/dict_internal.h"
 #include "index/dictionary/drps_dict.h"
 #include "index/plan/drps_algorithm.h"
 #include "index/plan/drps_names.h"
@@ -290,6 +291,71 @@ static void test_dict_names_file_lists_rows_and_strings(void **state)
     }
 }
 
+/* A key that is first trained in the last moment of the epoch, behind a generation in which only a
+ * test has it, comes last, as where all is one generation. */
+static void test_dict_tests_say_nothing_of_times(void **state)
+{
+    enum { KEYS = 20000, KEY = 7, LAST = DICT_TIMES - 1 };
+    struct scratch *s = *state;
+    struct random_source r = random_begin("dict last");
+    struct data d = data_make(&r, KEYS + 3, 1, KEYS + 1, DATA_NUMBERS);
+    struct placed one, many;
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_int_equal(mkdir(scratch_path(s, "one"), 0777), 0);
+    assert_int_equal(mkdir(scratch_path(s, "many"), 0777), 0);
+    for (size_t i = 0; i < KEYS + 3; i++) { /* the table is full before the last two */
+        d.key[i] = i == 0 || i == KEYS + 1 ? KEY : i == KEYS + 2 ? KEY + 1 : (uint64_t)i << 32;
+        d.time[i] = i == 0 ? DICT_TEST : i == KEYS + 1 ? LAST : i == KEYS + 2 ? LAST - 1 : 0;
+    }
+    if (place(drps_io_os(), scratch_path(s, "one"), 1 << 30, &d, ONE, 1, &one, &err) ||
+        place(drps_io_os(), scratch_path(s, "many"), LITTLE, &d, ONE, 1, &many, &err))
+        fail_msg("%s", err.text);
+    assert_true(one.generations == 1 && many.generations == 2);
+    assert_true(one.row[KEYS + 1] > one.row[KEYS + 2]);
+    assert_memory_equal(one.row, many.row, d.n * sizeof(*one.row));
+    free(one.row);
+    free(many.row);
+    data_free(&d);
+}
+
+/* Ids are never more than 32 bits have. */
+static void test_dict_ids_end(void **state)
+{
+    static uint64_t keys[] = {(uint64_t)1 << 40, ((uint64_t)1 << 40) + 1, 5};
+    static size_t starts[] = {0, 3};
+    const struct drps_samples sample = {.n = 1, .starts = starts, .keys = keys};
+    const struct dict_options o = {.memory_bytes = 1 << 29};
+    struct scratch *s = *state;
+    for (uint32_t left = 1 << 20; left; left = left == 1 << 20 ? 1 << 24 : 0) {
+        struct drps_err err = DRPS_ERR_INIT;
+        struct dict *d;
+        uint32_t ids[3];
+        assert_int_equal(drps_dict_open(drps_io_os(), s->dir, &o, &d, &err), 0);
+        const int room = d->keys.small_n + 3 < left;
+        d->bases[0] = DRPS_NO_ROW - left; /* as after other generations */
+        const int rc = drps_dict_add(d, &sample, 0, 3, 0, ids, &err);
+        assert_int_equal(rc, room ? 0 : DRPS_E_CONFIG);
+        if (room) assert_true(ids[2] == d->bases[0] + 5 && ids[1] == ids[0] + 1 && ids[0] > ids[2]);
+        if (!room) assert_non_null(strstr(err.text, "memory limit"));
+        drps_dict_close(d);
+    }
+}
+
+/* Few data have few keys: an array for many would be larger than they are. */
+static void test_dict_few_data_have_few_small_keys(void **state)
+{
+    struct scratch *s = *state;
+    struct dict_options o = {.memory_bytes = (uint64_t)1 << 32};
+    for (uint64_t bytes = 1; bytes < (uint64_t)1 << 40; bytes <<= 8) {
+        struct dict *d;
+        o.input_bytes = bytes;
+        assert_int_equal(drps_dict_open(drps_io_os(), s->dir, &o, &d, NULL), 0);
+        assert_true(d->keys.small_n <= bytes / 4 + (1 << 16) && d->keys.small_n <= 1 << 24);
+        assert_true(d->keys.small_n >= 1 << 16);
+        drps_dict_close(d);
+    }
+}
+
 static void test_dict_no_keys(void **state)
 {
     struct scratch *s = *state;
@@ -387,7 +453,7 @@ static void test_dict_faults_are_told(void **state)
     static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_PREAD};
     struct scratch *s = *state;
     struct random_source r = random_begin("dict faults");
-    struct data d = data_make(&r, 6000, 6, 30000, 1);
+    struct data d = data_make(&r, 6000, 6, 30000, DATA_NAMES);
     for (size_t i = 0; i < 3; i++) {
         for (long k = 1;; k++) {
             struct fault_io *f = fault_io_new(drps_io_os());
@@ -495,7 +561,7 @@ static void test_dict_collision_with_an_earlier_name_is_told(void **state)
     static const char *const folders[] = {"before", "after"};
     struct scratch *s = *state;
     struct random_source r = random_begin("dict earlier collision");
-    struct data d = data_make(&r, 3000, 6, 30000, 1);
+    struct data d = data_make(&r, 3000, 6, 30000, DATA_NAMES);
     struct drps_err err = DRPS_ERR_INIT;
     struct placed before;
     char dir[SCRATCH_PATH_BYTES];
@@ -528,7 +594,7 @@ static void test_dict_damaged_earlier_names_are_refused(void **state)
     static const char *const folders[] = {"before", "after"};
     struct scratch *s = *state;
     struct random_source r = random_begin("dict earlier damage");
-    struct data d = data_make(&r, 300, 6, 3000, 0);
+    struct data d = data_make(&r, 300, 6, 3000, DATA_ANY);
     struct drps_err err = DRPS_ERR_INIT;
     struct placed before, after;
     char dir[SCRATCH_PATH_BYTES];
@@ -561,6 +627,9 @@ int main(void)
         SCRATCH_TEST(test_dict_generations_do_not_show),
         SCRATCH_TEST(test_dict_small_keys_need_no_generation),
         SCRATCH_TEST(test_dict_names_file_lists_rows_and_strings),
+        SCRATCH_TEST(test_dict_tests_say_nothing_of_times),
+        SCRATCH_TEST(test_dict_ids_end),
+        SCRATCH_TEST(test_dict_few_data_have_few_small_keys),
         SCRATCH_TEST(test_dict_no_keys),
         SCRATCH_TEST(test_dict_one_sample_larger_than_memory),
         SCRATCH_TEST(test_dict_collision_is_told),

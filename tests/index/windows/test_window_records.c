@@ -70,12 +70,13 @@ static void check_part(struct fixture *f, struct drps_window_part part)
 
 static void test_records_of_few_windows(void **state)
 {
+    enum { ROUNDS = 400 };
     (void)state;
     for (size_t steps = 1; steps < 20; steps += 3) {
         struct fixture f;
         open_fixture(&f, steps);
         assert_true(f.count > 0 && f.count <= steps);
-        for (uint32_t q = 0; q < 4 * f.count; q++)
+        for (uint32_t q = 0; q < ROUNDS * f.count; q++)
             check_part(&f, (struct drps_window_part){q % f.count, q < f.count});
         close_fixture(&f);
     }

@@ -178,7 +178,7 @@ static void test_hostile_rank_is_named(void **state)
 {
     struct random_source r = random_begin("hostile");
     for (int strings = 0; strings < 2; strings++) {
-        struct data data = data_make(&r, 500, 6, 2000, strings);
+        struct data data = data_make(&r, 500, 6, 2000, strings ? DATA_NAMES : DATA_ANY);
         for (size_t i = 0; i < sizeof(harms) / sizeof(*harms); i++) {
             const struct harm *h = &harms[i];
             if (h->strings != strings) continue;
@@ -197,7 +197,7 @@ static void test_hostile_rank_at_random(void **state)
 {
     struct random_source r = random_begin("hostile at random");
     for (int strings = 0; strings < 2; strings++) {
-        struct data data = data_make(&r, 100, 6, 500, strings);
+        struct data data = data_make(&r, 100, 6, 500, strings ? DATA_NAMES : DATA_ANY);
         for (int round = 0; round < 200; round++) {
             const struct harm h = {
                 .step = steps[random_below(&r, STEPS)],
@@ -219,7 +219,7 @@ static void test_faults_of_a_rank_are_told(void **state)
 {
     static const unsigned ops[] = {FAULT_OPEN, FAULT_PWRITE, FAULT_PREAD};
     struct random_source r = random_begin("dealt faults");
-    struct data data = data_make(&r, 2500, 6, 20000, 1);
+    struct data data = data_make(&r, 2500, 6, 20000, DATA_NAMES);
     for (uint32_t rank = 0; rank < 2; rank++)
         for (size_t i = 0; i < 3; i++)
             for (long k = 1, fired = 1; fired; k += 1 + k / 8) {

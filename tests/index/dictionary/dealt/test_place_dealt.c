@@ -44,17 +44,19 @@ enum { COUNTS = sizeof(counts) / sizeof(*counts) };
 
 struct way {
     const char *name;
-    int strings, by_field, by_key, by_hash, generations;
+    enum data_keys keys;
+    int by_field, by_key, by_hash, generations;
 };
 static const struct way ways[] = {
     {.name = "numbers"},
-    {.name = "names", .strings = 1},
-    {.name = "two tables by field", .strings = 1, .by_field = 1},
+    {.name = "small numbers", .keys = DATA_NUMBERS},
+    {.name = "names", .keys = DATA_NAMES},
+    {.name = "two tables by field", .keys = DATA_NAMES, .by_field = 1},
     {.name = "two tables by key", .by_key = 1},
     {.name = "by hash", .by_hash = 1},
-    {.name = "two tables by hash", .strings = 1, .by_field = 1, .by_hash = 1},
+    {.name = "two tables by hash", .keys = DATA_NAMES, .by_field = 1, .by_hash = 1},
     {.name = "generations of numbers", .generations = 1},
-    {.name = "generations of names", .strings = 1, .generations = 1},
+    {.name = "generations of names", .keys = DATA_NAMES, .generations = 1},
 };
 
 static void test_dealt_is_as_one(void **state)
@@ -64,7 +66,7 @@ static void test_dealt_is_as_one(void **state)
     for (size_t w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
         const struct way *way = &ways[w];
         const size_t scale = way->generations ? 10 : 1;
-        struct data data = data_make(&r, 2000 * scale, 7, 6000 * scale, way->strings);
+        struct data data = data_make(&r, 2000 * scale, 7, 6000 * scale, way->keys);
         for (size_t c = 0; c < COUNTS; c++) {
             if (counts[c] == NET_RANKS && w > 1) continue; /* many threads take long */
             struct dealt_job *job = dealt_job_new(s, &data, counts[c]);
@@ -89,7 +91,7 @@ static void test_dealt_over_every_transport(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = random_begin("dealt transports");
-    struct data data = data_make(&r, 3000, 6, 9000, 1);
+    struct data data = data_make(&r, 3000, 6, 9000, DATA_NAMES);
     for (int kind = 0; kind < NET_KINDS; kind++) {
         if (!net_kind_there((enum net_kind)kind)) continue;
         struct dealt_job *job = dealt_job_new(s, &data, 3);
@@ -105,7 +107,7 @@ static void test_dealt_ranks_without_rows(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = random_begin("dealt empty");
-    struct data data = data_make(&r, 300, 5, 400, 1);
+    struct data data = data_make(&r, 300, 5, 400, DATA_NAMES);
     for (int alone = 0; alone < 3; alone++) {
         struct dealt_job *job = dealt_job_new(s, &data, 4);
         for (uint32_t rank = 0; rank <= 4; rank++) /* all samples to one */
@@ -148,7 +150,7 @@ static void test_dealt_rows_that_are_alike(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = random_begin("dealt alike");
-    struct data data = data_make(&r, 5000, 1, 100000, 0);
+    struct data data = data_make(&r, 5000, 1, 100000, DATA_ANY);
     for (size_t i = 0; i < data.n; i++) {
         data.key[i] = i * 3;
         data.time[i] = 77;
@@ -171,7 +173,7 @@ static void test_dealt_bytes_are_as_documented(void **state)
     struct scratch *s = *state;
     struct random_source r = random_begin("dealt bytes");
     for (int strings = 0; strings < 2; strings++) {
-        struct data data = data_make(&r, 2000, 6, 5000, strings);
+        struct data data = data_make(&r, 2000, 6, 5000, strings ? DATA_NAMES : DATA_ANY);
         struct dealt_job *job = dealt_job_new(s, &data, 3);
         dealt_job_run(job, NET_INPROC);
         expect_whole(s, job, "bytes");
@@ -219,7 +221,7 @@ static void test_dealt_collision_is_told(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = random_begin("dealt collision");
-    struct data data = data_make(&r, 400, 5, 2000, 1);
+    struct data data = data_make(&r, 400, 5, 2000, DATA_NAMES);
     const size_t last = data.n * data.per_sample - 1;
     data.names[0] = (struct drps_name){.text = "first", .bytes = 5, .check = 1};
     data.names[last] = (struct drps_name){.text = "second", .bytes = 6, .check = 2};
@@ -241,7 +243,7 @@ static void test_dealt_too_many_rows(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = random_begin("dealt too many");
-    struct data data = data_make(&r, 400, 5, 2000, 0);
+    struct data data = data_make(&r, 400, 5, 2000, DATA_ANY);
     struct dealt_job *job = dealt_job_new(s, &data, 3);
     dealt_job_run(job, NET_INPROC);
     const uint32_t rows = (uint32_t)job->rows[0][0];
@@ -263,7 +265,7 @@ static void test_dealt_earlier_plan_is_refused(void **state)
 {
     struct scratch *s = *state;
     struct random_source r = random_begin("dealt earlier");
-    struct data data = data_make(&r, 40, 5, 200, 0);
+    struct data data = data_make(&r, 40, 5, 200, DATA_ANY);
     struct dealt_job *job = dealt_job_new(s, &data, 1);
     job->options.base_dir = s->dir;
     dealt_job_run(job, NET_INPROC);
