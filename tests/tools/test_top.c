@@ -257,7 +257,36 @@ static void test_view_says_what_it_waits_for_and_that_it_has_ended(void **state)
     assert_int_equal(unlink(scratch_path(s, "model.partial/metrics.prom")), 0);
     assert_int_equal(sources_read(&all, &err), 0);
     view_draw(v, &all, &c, "model");
-    check_shows(v, "model: the job has ended");
+    check_shows(v, "model: the job is about to end; below is what it showed before");
+    assert_false(shows(v, "has ended")); /* its folder has not got its name yet */
+    assert_int_equal(rmdir(scratch_path(s, "model.partial")), 0);
+    assert_int_equal(sources_read(&all, &err), 0);
+    assert_int_equal(sources_ending(&all), 0);
+    view_draw(v, &all, &c, "model");
+    check_shows(v, "model: the job has ended; below is what it showed before");
+    free(v);
+    sources_free(&all);
+}
+
+/* The folder of a file that was asked for says nothing of the job. */
+static void test_view_says_that_the_job_of_a_file_has_ended(void **state)
+{
+    struct scratch *s = *state;
+    const char *name = scratch_path(s, "shown/metrics.prom");
+    struct sources all = {.names = &name, .names_n = 1};
+    struct drps_err err = DRPS_ERR_INIT;
+    struct curve c = {0};
+    struct view *v = calloc(1, sizeof(*v));
+    assert_non_null(v);
+    v->columns = 80;
+    v->lines = 24;
+    put_rank(s, "shown", 0, 1);
+    assert_int_equal(sources_read(&all, &err), 0);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(sources_read(&all, &err), 0);
+    assert_int_equal(sources_ending(&all), 0);
+    view_draw(v, &all, &c, "shown");
+    check_shows(v, "shown: the job has ended; below is what it showed before");
     free(v);
     sources_free(&all);
 }
@@ -338,6 +367,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sources_take_files_and_ports, scratch_setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(test_view_says_what_it_waits_for_and_that_it_has_ended,
+                                        scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(test_view_says_that_the_job_of_a_file_has_ended,
                                         scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_view_fits_any_screen, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(test_view_shows_an_index, scratch_setup, scratch_teardown),

@@ -140,6 +140,19 @@ static void keep(struct source *k, struct readings *now)
     k->past_n++;
 }
 
+/* A file with another name is no sign of a folder: nobody removes it but its user. */
+static int has_folder(const struct source *k)
+{
+    static const char end[] = ".partial/" DRPS_MONITOR_FILE;
+    const size_t n = k->path ? strlen(k->path) : 0, inside = sizeof("/" DRPS_MONITOR_FILE) - 1;
+    struct stat st;
+    if (n < sizeof(end) || strcmp(k->path + n - (sizeof(end) - 1), end) != 0) return 0;
+    char *folder = strndup(k->path, n - inside);
+    const int is_there = folder && stat(folder, &st) == 0 && S_ISDIR(st.st_mode);
+    free(folder);
+    return is_there;
+}
+
 static void read_source(struct source *k)
 {
     struct drps_err ignored = DRPS_ERR_INIT; /* it is looked for again */
@@ -149,6 +162,7 @@ static void read_source(struct source *k)
     int rc = fetch(k, &text, &at, &ignored);
     if (rc == 0) rc = readings_parse(text, at, &now, &ignored);
     k->is_gone = rc < 0 && k->past_n;
+    k->has_folder = has_folder(k);
     if (rc == 0) keep(k, &now);
 }
 
@@ -177,6 +191,14 @@ size_t sources_alive(const struct sources *s)
     for (size_t i = 0; i < s->n; i++)
         alive += s->list[i].past_n && !s->list[i].is_gone;
     return alive;
+}
+
+size_t sources_ending(const struct sources *s)
+{
+    size_t ending = 0;
+    for (size_t i = 0; i < s->n; i++)
+        ending += s->list[i].is_gone && s->list[i].has_folder;
+    return ending;
 }
 
 const struct readings *source_now(const struct source *s)

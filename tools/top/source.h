@@ -14,7 +14,8 @@ struct source {
     char *port;                        /* own */
     struct readings past[SOURCE_PAST]; /* own: the newest first */
     size_t past_n;
-    int is_gone; /* 1: it was there, and is not any more */
+    int is_gone;    /* 1: it was there, and is not any more */
+    int has_folder; /* 1: the folder that the job works in is still there */
 };
 
 /* All that is looked at. */
@@ -33,6 +34,10 @@ void sources_free(struct sources *s);
 
 /* How many are there now. */
 size_t sources_alive(const struct sources *s);
+
+/* How many are gone, and their jobs are not: a job removes its numbers before it gives what it has
+ * made its name. */
+size_t sources_ending(const struct sources *s);
 
 /* The oldest of the last few readings, which rates are taken over; the newest if there is no other.
  */

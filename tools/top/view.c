@@ -370,14 +370,24 @@ static int has_ended(const struct source *k)
     return get(k, "drps_train_phase", "end") > 0;
 }
 
+/* What is not there any more is shown as it was at the look before: of a short job that may be its
+ * first second. */
+static const char *state_of(const struct sources *s)
+{
+    const struct source *k = first(s);
+    if (!k) return "waiting for a job to begin";
+    if (has_ended(k)) return "the job has ended";
+    if (sources_alive(s)) return "";
+    return sources_ending(s) ? "the job is about to end; below is what it showed before"
+                             : "the job has ended; below is what it showed before";
+}
+
 void view_draw(struct view *v, const struct sources *s, const struct curve *c, const char *names)
 {
     const struct source *k = first(s);
     v->n = 0;
     if (v->columns > VIEW_COLUMNS) v->columns = VIEW_COLUMNS;
-    const char *state = !k                                  ? "waiting for a job to begin"
-                        : !sources_alive(s) || has_ended(k) ? "the job has ended"
-                                                            : "";
+    const char *state = state_of(s);
     put(v, VIEW_TITLE, "drps-top  %s%s%s", names, *state ? ": " : "", state);
     if (!k) return;
     put(v, VIEW_PLAIN, "%s", "");
