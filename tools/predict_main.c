@@ -143,8 +143,8 @@ int main(int argc, char **argv)
             "are left out. DATA are text "
             "files, plain or compressed (.gz .zst .xz), or - for stdin. Without --metrics csv "
             "needs "
-            "no label and ratings need no rating; other formats with a label need one, of any "
-            "value.",
+            "no label and ratings need no rating, lines of other formats may lack it, and what "
+            "stands in its place is not looked at.",
         .options = drps_predict_table,
         .parse = parse,
     };

@@ -108,7 +108,7 @@ static int open_data(struct predictor *p, const struct drps_io *io, struct drps_
     p->input_bytes = bytes_of_inputs(p->options);
     o.memory_bytes = p->reader_bytes;
     o.log = p->options->log;
-    o.label_optional = !p->options->metrics;
+    o.label_optional = o.label_ignored = !p->options->metrics;
     o.keep_weightless = 1; /* they have scores */
     p->of_line = o.clicks ? 2 : 1;
     o.stop = p->options->stop;

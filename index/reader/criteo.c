@@ -96,14 +96,28 @@ static int bad_columns(struct drps_parse *ps, size_t n)
         ps, NULL, "%zu tab-separated columns, expected label + 13 integers + 26 categories", n);
 }
 
+/* Read the label. Returns what follows it, or NULL after naming the fault. */
+static const char *take_label(const struct drps_reader *r, struct drps_parse *ps, const char *p,
+                              const char *end, float *label)
+{
+    if (r->options.label_ignored) {
+        while (p < end && *p != '\t')
+            p++;
+        return p;
+    }
+    const char *q = drps_number_float(p, label);
+    if (q && (*q == '\t' || q == end)) return q;
+    (void)drps_parse_bad_number(ps, p, "label");
+    return NULL;
+}
+
 static int criteo_line(struct drps_reader *r, struct drps_parse *ps, char *p, char *end)
 {
-    float label;
+    float label = 0;
 
-    (void)r;
     if (drps_skip_blanks(p) >= end) return 0;
-    const char *q = drps_number_float(p, &label);
-    if (!q || (*q != '\t' && q != end)) return drps_parse_bad_number(ps, p, "label");
+    const char *q = take_label(r, ps, p, end, &label);
+    if (!q) return DRPS_PARSE_BAD;
     p += q - p;
     for (uint32_t field = 0; field < FIELDS; field++) {
         if (p >= end) return bad_columns(ps, field + 1);

@@ -180,7 +180,12 @@ struct drps_reader_options {
                                idx, whose labels are not looked for then, are read with labels of 0
                                (prediction) */
     float label_missing;    /* of such ratings the label instead */
-    int refuse_empty;       /* 1: paths without a byte of text are DRPS_E_FORMAT */
+    /* With label_optional: no label is read. Any text, or none, may stand in its place, all labels
+     * are 0, and lines of libsvm and libffm may begin with a feature; columns stay as many as they
+     * are. In ratings of three columns the first line is a header where the third begins with a
+     * letter and is not NA or another missing value. */
+    int label_ignored;
+    int refuse_empty; /* 1: paths without a byte of text are DRPS_E_FORMAT */
     /* Labels are names of classes, in formats that have any; those that are not there yet are added
      * to `classes`, and others than `known_classes` are no class. Borrowed; both NULL: numbers. */
     struct drps_classes *classes;

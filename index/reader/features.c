@@ -114,6 +114,7 @@ static int add_label(struct drps_reader *r, struct drps_parse *ps, const struct 
 {
     struct drps_columns *c = r->state;
     int words = DRPS_LABEL_NUMBERS;
+    if (r->options.label_ignored) return 0;
     const int known =
         drps_columns_number(p, end, label) || drps_columns_label_word(p, end, label, &words);
     c->label_at = drps_reads_classes(&r->options) ? p : NULL;

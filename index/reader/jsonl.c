@@ -127,8 +127,8 @@ static int look_at_leaf(void *ctx, struct drps_parse *ps, const struct drps_json
 static int has_its_own(const struct looking *l)
 {
     const struct drps_reader_options *o = &l->r->options;
-    return l->labels <= 1 && l->weights <= 1 && (l->labels || o->label_optional) &&
-           (l->weights || !o->weight);
+    return (l->labels <= 1 || o->label_ignored) && l->weights <= 1 &&
+           (l->labels || o->label_optional) && (l->weights || !o->weight);
 }
 
 /* A bad line is told when it is read. */
@@ -262,7 +262,7 @@ static int take_leaf(void *ctx, struct drps_parse *ps, const struct drps_json_le
                               leaf->path);
     }
     const struct drps_column *column = &c->columns[at];
-    if (column->kind == DRPS_COLUMN_LABEL && l->labels++)
+    if (column->kind == DRPS_COLUMN_LABEL && l->labels++ && !l->r->options.label_ignored)
         return drps_parse_bad(ps, leaf->p, "a second label (%.100s)", column->name);
     if (column->kind == DRPS_COLUMN_WEIGHT && l->weights++)
         return drps_parse_bad(ps, leaf->p, "a second weight (%.100s)", column->name);

@@ -31,6 +31,7 @@ int drps_parse_bad_number(struct drps_parse *ps, const char *at, const char *wha
 int drps_parse_class(const struct drps_reader *r, struct drps_parse *ps, const char *p,
                      const char *end, float *label_out)
 {
+    if (r->options.label_ignored) return 0;
     while (p < end && drps_is_blank(*p))
         p++;
     while (p < end && drps_is_blank(end[-1]))
@@ -53,11 +54,24 @@ int drps_parse_names(struct drps_reader *r, int number)
     return r->options.labels == DRPS_READER_NAMES;
 }
 
+static const char *pass_word(const char *p, const char *end)
+{
+    while (p < end && !drps_is_blank(*p))
+        p++;
+    return p;
+}
+
+/* Pass over the word that stands where a label does. A feature's number and colon are none. */
+static const char *pass_ignored(const char *p, const char *end)
+{
+    const char *digits = p + (*p == '-');
+    const size_t n = strspn(digits, "0123456789");
+    return n && digits[n] == ':' ? p : pass_word(p, end);
+}
+
 static const char *pass_class(struct drps_parse *ps, const char *p, const char *end)
 {
-    const char *stop = p;
-    while (stop < end && !drps_is_blank(*stop))
-        stop++;
+    const char *stop = pass_word(p, end);
     const size_t n = (size_t)(stop - p);
     if (memchr(p, ':', n))
         (void)drps_parse_bad(ps, p, "label has a colon in it: is it missing, and this a feature?");
@@ -75,6 +89,10 @@ const char *drps_parse_first_label(struct drps_reader *r, struct drps_parse *ps,
 {
     const char *q = drps_number_float(p, label_out);
     const int number = q && (q == end || drps_is_blank(*q) || *q == '#');
+    if (r->options.label_ignored) {
+        *label_out = 0;
+        return number && !drps_reads_classes(&r->options) ? q : pass_ignored(p, end);
+    }
     if (drps_parse_names(r, number)) return pass_class(ps, p, end);
     if (number) return q;
     if (drps_reads_classes(&r->options))

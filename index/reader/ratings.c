@@ -5,7 +5,7 @@
  * optional, the rating may be missing; a first line of two columns is a header if the first is user
  * or userid.
  */
-#include "index/reader/drps_parse.h"
+#include "index/reader/columns.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -100,9 +100,11 @@ static size_t split(char separator, char *p, char *end, struct column *columns)
     }
 }
 
-static int is_header(const struct column *rating)
+/* `missing_too`: the text may be one that stands for a missing number, which is no header's. */
+static int is_header(const struct column *rating, int missing_too)
 {
     float v;
+    if (missing_too && drps_columns_missing(rating->p, rating->end)) return 0;
     if (rating->p == rating->end || drps_number_float(rating->p, &v)) return 0;
     char c = (char)(*rating->p | 0x20);
     return c >= 'a' && c <= 'z' && strcmp(drps_number_why(rating->p), "is NaN or infinite") != 0;
@@ -159,10 +161,12 @@ static int ratings_line(struct drps_reader *r, struct drps_parse *ps, char *p, c
                               : r->options.label_optional ? "fewer than 2"
                                                           : "fewer than 3",
                               r->options.label_optional ? ", perhaps a rating" : ", rating");
-    if (first && (no_rating ? names_users(&c[0]) : is_header(&c[2]))) return 0;
+    if (first && (no_rating ? names_users(&c[0]) : is_header(&c[2], r->options.label_ignored)))
+        return 0;
     if (c[0].p == c[0].end) return drps_parse_bad(ps, c[0].p, "user is empty");
     if (c[1].p == c[1].end) return drps_parse_bad(ps, c[1].p, "item is empty");
-    if (!no_rating && (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end))
+    if (!no_rating && !r->options.label_ignored &&
+        (c[2].p == c[2].end || drps_number_float(c[2].p, &rating) != c[2].end))
         return bad_rating(ps, c);
     if (r->options.weight && take_weight(ps, n, &c[3]) < 0) return DRPS_PARSE_BAD;
     drps_parse_name(ps, 0, c[0].p, (size_t)(c[0].end - c[0].p), 1);

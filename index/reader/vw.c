@@ -134,7 +134,7 @@ static int take_head(struct drps_reader *r, struct drps_parse *ps, const char *p
     if (n == 0)
         return r->options.label_optional ? 0 : drps_parse_bad(ps, NULL, "the line has no label");
     *label_word = words[0];
-    const int rc = read_label(r, ps, &words[0], named, label);
+    const int rc = r->options.label_ignored ? 0 : read_label(r, ps, &words[0], named, label);
     return rc < 0 ? rc : take_weight(r, ps, words, n);
 }
 

@@ -59,6 +59,21 @@ echo '{"bee": 3, "b": 1}' >>misspelt.jsonl
 [[ ! -s err.txt ]] || fail "a key that the model knows: $(cat err.txt)"
 echo "ok unknown data"
 
+# Without metrics labels are not looked at, whatever they are, nor are they missed.
+awk -F'|' -v OFS='|' 'NR > 1 {split("NA,,?,foo,1", word, ","); $5 = word[NR % 5 + 1]} 1' test.csv >odd.csv
+"$tools/drps-predict" model odd.csv -o odd.txt --quiet || fail "labels of any kind are refused"
+cmp scores.txt odd.txt || fail "other scores with other labels"
+fails 1 'label \(column bought\) is' "$tools/drps-predict" model odd.csv --metrics -o never.txt
+printf '1 1:1 2:1\n0 2:1 3:1\n1 1:1 3:1\n0 3:1\n' >pair.svm
+printf '? 1:1 2:1\n2:1 3:1\nfoo 1:1 3:1\nNA 3:1\n' >odd.svm
+"$tools/drps-index" pair.svm --algo lor -o pair.plan --quiet
+"$tools/drps-train" pair.plan -o pair --quiet 2>/dev/null
+"$tools/drps-predict" pair pair.svm -o pair.txt --quiet
+"$tools/drps-predict" pair odd.svm -o odd-pair.txt --quiet || fail "labels of libsvm are looked at, or missed"
+cmp pair.txt odd-pair.txt || fail "other scores with other labels in libsvm"
+fails 1 "odd.svm:1:1: label is not a number: '\?'" "$tools/drps-predict" pair odd.svm --metrics -o never.txt
+echo "ok labels of any kind"
+
 # Most of the features are unknown, or all of the labels.
 printf 'a 1:1 2:1\nb 2:1 3:1\na 1:1 3:1\nb 3:1\n' >letters.svm
 "$tools/drps-index" letters.svm --algo mlr -o letters.plan --quiet

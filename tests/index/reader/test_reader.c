@@ -1297,6 +1297,78 @@ static void test_reader_ratings_may_lack_the_rating(void **state)
     }
 }
 
+#define CRITEO_ONES                                                                                \
+    "0 I1=1:1 I2=1:1 I3=1:1 I4=1:1 I5=1:1 I6=1:1 I7=1:1 I8=1:1 I9=1:1 I10=1:1 I11=1:1 I12=1:1 "    \
+    "I13=1:1" CATEGORIES_OUT
+
+/* What stands where a label does is passed over, and nothing need to stand there. */
+static void test_reader_ignores_labels(void **state)
+{
+    static const struct row rows[] = {
+        {.name = "libsvm",
+         .format = "libsvm",
+         .input = "? 1:2 3:1\nfoo 1:1\n1:2 3:4\n1#c\nc# 2:1\na:b 2:1\nqid:4 2:1\n-3 5:1\n",
+         .expected = "0 1:2 3:1\n0 1:1\n0 1:2 3:4\n0\n0 2:1\n0 2:1\n0 2:1\n0 5:1\n"},
+        {.name = "libsvm, a feature that is none",
+         .format = "libsvm",
+         .input = "-1:3 2:1\n",
+         .error = "0:1:1: feature id is negative: '-1:3'"},
+        {.name = "libffm",
+         .format = "libffm",
+         .input = "? 0:1:2\nfoo 0:1:1\n0:1:2 1:3:4\n7 0:5:1\n",
+         .expected = "0 1:2\n0 1:1\n0 1:2 3:4\n0 5:1\n"},
+        {.name = "csv",
+         .format = "csv",
+         .input = "y,a\nNA,x\n,x\n?,x\nfoo,x\n\"b,c\",x\nyes,x\n1,x\n",
+         .expected = "0 a=x:1\n0 a=x:1\n0 a=x:1\n0 a=x:1\n0 a=x:1\n0 a=x:1\n0 a=x:1\n"},
+        {.name = "csv, a column too few",
+         .format = "csv",
+         .input = "y,a\nNA,x\nx\n",
+         .error = "0:3: 1 columns, the header has 2"},
+        {.name = "ratings",
+         .format = "ratings",
+         .input = "u,i,NA\nu,i,foo\nu,i,\nu,i\nu,i,3\n",
+         .expected = "0 user=u:1 item=i:1\n0 user=u:1 item=i:1\n0 user=u:1 item=i:1\n"
+                     "0 user=u:1 item=i:1\n0 user=u:1 item=i:1\n"},
+        {.name = "ratings with a header",
+         .format = "ratings",
+         .input = "u,i,r\nu,i,?\n",
+         .expected = "0 user=u:1 item=i:1\n"},
+        {.name = "criteo, whose columns are counted as ever",
+         .format = "criteo",
+         .input = "?\t1\n",
+         .error = "0:1: 2 tab-separated columns, expected label + 13 integers + 26 categories"},
+        {.name = "criteo",
+         .format = "criteo",
+         .input = "?\t1\t1\t1\t1\t1\t1\t1\t1\t1\t1\t1\t1\t1\t" CATEGORIES "\n"
+                  "\t1\t1\t1\t1\t1\t1\t1\t1\t1\t1\t1\t1\t1\t" CATEGORIES "\n",
+         .expected = CRITEO_ONES CRITEO_ONES},
+    };
+    struct drps_classes *classes = drps_classes_new();
+    (void)state;
+    assert_non_null(classes);
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct row *row = &rows[i / 2];
+        const struct drps_reader_options options = {.format = row->format,
+                                                    .label_optional = 1,
+                                                    .label_ignored = 1,
+                                                    .known_classes = i % 2 ? classes : NULL,
+                                                    .labels = i % 2 ? DRPS_READER_AS_FIRST
+                                                                    : DRPS_READER_NAMES};
+        struct outcome o;
+        read_text(row->input, &options, &o);
+        check_outcome(row->name, row->input, &o, row->expected, row->error);
+        outcome_free(&o);
+    }
+    const struct drps_reader_options named = {
+        .format = "libsvm", .label_optional = 1, .label_ignored = 1, .known_classes = classes};
+    struct outcome o;
+    read_text("1#c 2:1\n", &named, &o); /* of classes it is a name, else a number and a comment */
+    check_outcome("a name with a hash", "1#c 2:1", &o, "0 2:1\n", NULL);
+    outcome_free(&o);
+    drps_classes_free(classes);
+}
+
 static void test_reader_lists_its_formats(void **state)
 {
     const char *const *names = drps_reader_formats();
@@ -1562,6 +1634,7 @@ int main(void)
         cmocka_unit_test(test_reader_says_what_may_be_the_label),
         cmocka_unit_test(test_reader_takes_tables_for_csv_where_columns_are_named),
         cmocka_unit_test(test_reader_ratings_may_lack_the_rating),
+        cmocka_unit_test(test_reader_ignores_labels),
         cmocka_unit_test(test_reader_lists_its_formats),
         cmocka_unit_test(test_reader_skips_bad_lines),
         cmocka_unit_test(test_reader_skips_bad_lines_of_every_format),

@@ -67,6 +67,11 @@ static void test_jsonl_lines(void **state)
          .options = {.label_optional = 1},
          .input = "{\"a\":\"x\"}\n",
          .expected = "0 a=x:1\n"},
+        {.name = "labels of any kind, for prediction",
+         .options = {.label_optional = 1, .label_ignored = 1},
+         .input = "{\"y\":\"foo\",\"a\":\"x\"}\n{\"y\":1,\"a\":\"x\"}\n{\"y\":null,\"a\":\"x\"}\n"
+                  "{\"y\":[1,\"b\"],\"a\":\"x\"}\n{\"a\":\"x\"}\n",
+         .expected = "0 a=x:1\n0 a=x:1\n0 a=x:1\n0 a=x:1\n0 a=x:1\n"},
         {.name = "only these",
          .options = {.csv_kinds = "a:category", .csv_only_kinds = 1},
          .input = "{\"y\":1,\"a\":\"x\",\"b\":2}\n",
@@ -287,6 +292,11 @@ static void test_vw_lines(void **state)
          .options = {.label_optional = 1},
          .input = "|f a\n 'tag|f b\ntag|f b\n1 |f c\n",
          .expected = "0 feature=f^a:1\n0 feature=f^b:1\n0 feature=f^b:1\n1 feature=f^c:1\n"},
+        {.name = "labels of any kind, for prediction",
+         .options = {.label_optional = 1, .label_ignored = 1},
+         .input = "? |f a\nfoo 1 'tag|f b\n1:2:0.5 |f c\n|f d\n1 |f e\n",
+         .expected = "0 feature=f^a:1\n0 feature=f^b:1\n0 feature=f^c:1\n0 feature=f^d:1\n"
+                     "0 feature=f^e:1\n"},
         {.name = "empty file", .input = "", .expected = ""},
     };
     (void)state;
