@@ -18,7 +18,8 @@ enum {
     LARGE = 10,      /* a root mean square above it asks for a scale */
     /* In larger input only a share of the lines is counted, so that counting takes no longer. */
     COUNTED_BYTES = 64 << 20,
-    SAMPLES_SHARE = 8, /* of the reader's memory, for samples of columns */
+    ENOUGH_VALUES = 20, /* fewer do not say what a column is meant for */
+    SAMPLES_SHARE = 8,  /* of the reader's memory, for samples of columns */
 };
 
 struct seen {
@@ -454,10 +455,36 @@ static void warn_of_commas(const struct drps_first_lines *f, const struct drps_r
              name, others, first->other, (unsigned long long)first->other_line);
 }
 
+/* Whether a column is one of numbers but for one value of ten, or fewer. Codes would be categories
+ * without these, too, and decimal commas are told by themselves. */
+static int nearly_numbers(const struct drps_column *c, const struct seen *s)
+{
+    const uint64_t values = s->numbers + s->dates + s->others;
+    if (!c->guessed || !s->others || s->as || (s->commas && s->commas >= s->others)) return 0;
+    return values >= ENOUGH_VALUES && 10 * s->numbers >= 9 * values;
+}
+
+static void warn_of_few_words(const struct drps_first_lines *f, const struct drps_reader *r,
+                              const struct drps_columns *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct seen *s = &f->seen[i];
+        const char *name = c->columns[i].name;
+        if (!nearly_numbers(&c->columns[i], s)) continue;
+        drps_log(r->options.log, DRPS_LOG_WARN,
+                 "column %.100s is taken for categories, as '%s' in line %llu is no number, but "
+                 "%llu of %llu values in the first lines are: if it is meant to have numbers, give "
+                 "the kind %.100s:number, and such lines are bad; else %.100s:category",
+                 name, s->other, (unsigned long long)s->other_line, (unsigned long long)s->numbers,
+                 (unsigned long long)(s->numbers + s->dates + s->others), name, name);
+    }
+}
+
 static int tell(const struct drps_first_lines *f, const struct drps_reader *r,
                 const struct drps_columns *c, struct drps_err *err)
 {
     warn_of_commas(f, r, c);
+    warn_of_few_words(f, r, c);
     if (!r->options.on_columns) return 0;
     const size_t n = c->n + c->n_crosses;
     struct drps_reader_column *told = calloc(n + 1, sizeof(*told));

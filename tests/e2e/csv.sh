@@ -29,6 +29,14 @@ grep -q "column zip: category ('x5' in line 7 is no number)" missing.txt || fail
 grep -q "scaled numbers: age; categories: zip; label: label" missing.txt || fail "drps-index does not say what columns are: $(cat missing.txt)"
 [[ $(all_values kind <missing.json | tr '\n' ' ') = "number category label " ]] || fail "--json has other columns: $(all_values kind <missing.json)"
 [[ $(value rows <missing.json) = 53 ]] || fail "$(value rows <missing.json) rows instead of the intercept, age and 51 zips"
+# One word does not make categories of numbers without a word of warning.
+awk 'BEGIN {print "d,y"; for (i = 2; i < 200; i++) print (i == 50 ? "foo" : i / 7) "," i % 2}' >nearly.csv
+"$tools/drps-index" nearly.csv --label y --algo lor -o plan-nearly --quiet 2>nearly.txt
+grep -q "warning: column d is taken for categories, as 'foo' in line 50 is no number, but 197 of 198 .*--columns" nearly.txt || fail "no warning of a word: $(cat nearly.txt)"
+[[ $(wc -l <nearly.txt) = 1 ]] || fail "it warns more than once: $(cat nearly.txt)"
+fails 1 "nearly.csv:50:1: d is not a number: 'foo" "$tools/drps-index" nearly.csv --label y --columns d:number --algo lor -o never --quiet
+"$tools/drps-index" nearly.csv --label y --columns d:category --algo lor -o plan-nearly --quiet --force 2>nearly.txt
+[[ ! -s nearly.txt ]] || fail "a column of a given kind is warned of: $(cat nearly.txt)"
 gzip -c missing.csv >missing.csv.gz
 "$tools/drps-index" missing.csv.gz --algo lor -o plan-packed --quiet --memory 64M --no-forecast 2>quiet.txt
 [[ ! -s quiet.txt ]] || fail "--quiet says: $(cat quiet.txt)"

@@ -88,11 +88,44 @@ static void test_warnings_of_decimal_commas(void **state)
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+static void test_warnings_of_few_words_among_numbers(void **state)
+{
+#define SAYS(column, what, are)                                                                    \
+    "column " column " is taken for categories, as " what " is no number, but " are                \
+    " values in the first lines are: if it is meant to have numbers, give the kind " column        \
+    ":number, and such lines are bad; else " column ":category\n"
+    static const struct row rows[] = {
+        {"a word at the end", "csv", "y,a\n", "1,0.5\n", 19, "1,foo\n",
+         SAYS("a", "'foo' in line 21", "19 of 20")},
+        {"too few to say", "csv", "y,a\n", "1,0.5\n", 18, "1,foo\n", ""},
+        {"one of ten", "csv", "y,a\n", "1,0.5\n", 18, "1,foo\n1,bar\n",
+         SAYS("a", "'foo' in line 20", "18 of 20")},
+        {"more than one of ten", "csv", "y,a\n", "1,0.5\n", 26, "1,foo\n1,bar\n1,foo\n", ""},
+        {"two columns", "csv", "y,a,b,c\n", "1,0.5,2.5,3\n", 30, "1,x,y,3\n",
+         SAYS("a", "'x' in line 32", "30 of 31") SAYS("b", "'y' in line 32", "30 of 31")},
+        {"missing ones are no words, nor values", "csv", "y,a\n", "1,0.5\n", 19,
+         "1,NA\n1,?\n1,\n1,foo\n", SAYS("a", "'foo' in line 24", "19 of 20")},
+        {"missing ones alone", "csv", "y,a\n", "1,0.5\n", 30, "1,NA\n1,null\n", ""},
+        {"dates count", "csv", "y,a\n", "1,0.5\n", 18, "1,foo\n1,2017-11-06\n1,2017-11-06\n", ""},
+        {"numbers that name things", "csv", "y,user_id\n", "1,7\n", 60, "1,x7\n", ""},
+        {"decimal commas are told already", "csv", "y;a\n", "1;3\n", 30, "1;3,5\n",
+         "numbers of column a have decimal commas ('3,5' in line 32) and are taken for words: "
+         "write "
+         "them with points, or say that they are categories\n"},
+        {"JSON", "jsonl", "", "{\"y\": 1, \"a\": 0.5}\n", 30, "{\"y\": 1, \"a\": \"foo\"}\n",
+         SAYS("a", "'foo' in line 31", "30 of 31")},
+    };
+#undef SAYS
+    (void)state;
+    check_rows(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_warnings_of_keys_that_few_objects_lack),
         cmocka_unit_test(test_warnings_of_decimal_commas),
+        cmocka_unit_test(test_warnings_of_few_words_among_numbers),
     };
     return cmocka_run_group_tests_name("column_warnings", tests, NULL, NULL);
 }
