@@ -77,6 +77,21 @@ static int settle_classes(struct index_run *r, struct drps_err *err)
     return number_classes(r, err);
 }
 
+static int too_many_labels(const struct index_run *r, int either, struct drps_err *err)
+{
+    const struct read_samples *p = &r->parsed;
+    const float *v = p->labels.values;
+    char where[400] = "...";
+    if (p->third_line)
+        (void)snprintf(where, sizeof(where), "first in %.300s:%llu, ...",
+                       r->options.inputs[p->third_input], (unsigned long long)p->third_line);
+    return drps_err_set(err, DRPS_E_FORMAT,
+                        "more than two distinct labels (%g, %g, %g%s%s): the algorithm %s needs "
+                        "exactly two; for classes use the algorithm mlr, for numbers lir%s",
+                        (double)v[0], (double)v[1], (double)v[2], p->third_line ? " " : ", ", where,
+                        r->options.algorithm->name, either ? " or the task regression" : "");
+}
+
 /* Classification of numbers wants exactly two; the smaller one becomes -1, the larger +1. */
 static int settle_numbers(struct index_run *r, struct drps_err *err)
 {
@@ -96,14 +111,7 @@ static int settle_numbers(struct index_run *r, struct drps_err *err)
                             "the label column, or "
                             "use the algorithm lir)",
                             (double)set->values[0]);
-    if (set->n != 2)
-        return drps_err_set(
-            err, DRPS_E_FORMAT,
-            "more than two distinct labels (%g, %g, %g, ...): the algorithm %s needs "
-            "exactly two; for classes use the algorithm mlr, for numbers "
-            "lir%s",
-            (double)set->values[0], (double)set->values[1], (double)set->values[2], a->name,
-            either ? " or the task regression" : "");
+    if (set->n != 2) return too_many_labels(r, either, err);
     r->info->label_negative = fminf(set->values[0], set->values[1]);
     r->info->label_positive = fmaxf(set->values[0], set->values[1]);
     const struct label_set *test = &r->parsed.test_labels;

@@ -20,6 +20,8 @@ struct read_samples {
     struct spool *train, *test;
     uint64_t samples, test_samples, nnz, test_nnz;
     struct label_set labels, test_labels;
+    size_t third_input;              /* that the third of the labels is met in first, and */
+    uint64_t third_line;             /* its line; 0: there is none, or several machines read */
     struct drps_classes *classes;    /* own: labels are their numbers; NULL: they are as read */
     struct drps_exact *in_training;  /* own: [DRPS_CLASSES_MOST] of classes: what their training
                                         samples weigh together; 0: there are none */

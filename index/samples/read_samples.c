@@ -464,14 +464,25 @@ static uint32_t owner_of(const struct drps_index_options *o, int test, size_t in
     return worker;
 }
 
+/* Keep where the third label was met, which is one too many for two classes. */
+static void note_third_label(struct taker *t, const struct drps_samples *s, size_t i)
+{
+    struct read_samples *p = t->out;
+    if (p->labels.n < 3 || p->third_line || t->options->ranks) return;
+    p->third_input = s->input;
+    p->third_line = s->lines[i];
+}
+
 static int take_all(struct taker *t, struct ahead *a, struct drps_err *err)
 {
     struct drps_samples *piece;
     int rc;
     while ((rc = ahead_next(a, &piece, err)) > 0) {
         t->owner = owner_of(t->options, t->test_input, piece->input);
-        for (size_t i = 0; rc >= 0 && i < piece->n; i++)
+        for (size_t i = 0; rc >= 0 && i < piece->n; i++) {
             rc = take_sample(t, piece, i, err);
+            note_third_label(t, piece, i);
+        }
         ahead_done(a);
         if (rc >= 0) rc = drps_index_report(t->progress, t->number, 0, err);
         if (rc < 0) return rc;
