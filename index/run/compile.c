@@ -548,6 +548,9 @@ int drps_index_run(const struct drps_io *io, const struct drps_index_options *op
         drps_err_clear(err);
         rc = drps_index_check_interrupt(options, err);
     }
+    char above[DRPS_ABOVE_MEMORY_BYTES];
+    if (rc == -ENOMEM && drps_run_above_memory(&r->options, above, sizeof(above)))
+        rc = drps_err_context(err, "%s", above);
     run_free(r);
     result_out->seconds = drps_seconds_since(start);
     return rc;

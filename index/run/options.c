@@ -1,4 +1,5 @@
 /* The options of a run: checked, and defaults filled in. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/drps_size.h"
@@ -492,6 +493,25 @@ static int check_net(struct drps_index_options *o, const struct drps_layers *net
     return 0;
 }
 
+int drps_run_above_memory(const struct drps_index_options *o, char *text, size_t cap)
+{
+    char given[32], have[32];
+    const uint64_t bytes = drps_memory_available();
+    if (o->memory_bytes <= bytes) return 0;
+    (void)snprintf(text, cap, "a memory limit of %s is above the %s that this machine has",
+                   drps_size_format(o->memory_bytes, given, sizeof(given)),
+                   drps_size_format(bytes, have, sizeof(have)));
+    return 1;
+}
+
+/* A plan for a larger machine may be made so, as long as no more is needed here. */
+static void warn_of_memory(const struct drps_index_options *o)
+{
+    char text[DRPS_ABOVE_MEMORY_BYTES];
+    if (drps_run_above_memory(o, text, sizeof(text)))
+        drps_log(o->log, DRPS_LOG_WARN, "%s: this run may fail for want of it, or be ended", text);
+}
+
 int drps_run_check_options(struct drps_index_options *o, const struct drps_layers *net,
                            struct drps_err *err)
 {
@@ -567,6 +587,7 @@ int drps_run_check_options(struct drps_index_options *o, const struct drps_layer
         return drps_err_set(err, DRPS_E_MEMORY_BUDGET,
                             "a memory limit of %s is too small: at least 64M is needed",
                             drps_size_format(o->memory_bytes, text, sizeof(text)));
+    warn_of_memory(o);
     return 0;
 }
 

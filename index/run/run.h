@@ -65,6 +65,10 @@ struct index_run {
 
 /* ---- Options (options.c) ---- */
 
+/* Whether the memory limit is above what the machine has; then `text` says so. */
+int drps_run_above_memory(const struct drps_index_options *o, char *text, size_t cap);
+enum { DRPS_ABOVE_MEMORY_BYTES = 160 };
+
 /* DRPS_E_CONFIG, DRPS_E_MEMORY_BUDGET: an option is out of its range, or two exclude each other.
  * Defaults that need no data are filled in. `net` is of an algorithm that has one. */
 DRPS_MUST_CHECK

@@ -15,6 +15,8 @@ fails 2 '-o PLAN' "$index" good.svm --algo lor
 fails 2 'nosuch' "$index" good.svm --algo nosuch -o plan
 fails 2 'unrecognized|unknown|invalid' "$index" good.svm --algo lor -o plan --nosuch-option
 fails 2 'size|memory' "$index" good.svm --algo lor -o plan --memory much
+fails 1 'error: a memory limit of .* TiB is above the .* that this machine has: no memory.*--memory' "$index" good.svm --algo lor -o plan --memory 900000T
+grep -q 'warning: a memory limit of .* TiB is above the' err.txt || fail "no warning before anything is read: $(cat err.txt)"
 fails 1 'missing.svm' "$index" missing.svm --algo lor -o plan
 absent plan
 fails 1 'bad.svm:2:' "$index" bad.svm --algo lor -o plan --format libsvm
