@@ -180,11 +180,12 @@ int drps_columns_missing(const char *p, const char *end);
 /* ---- kinds.c, crosses.c: kinds and crosses as texts ---- */
 
 /*
- * Apply csv_kinds (NULL allowed). Where `add` is set, a column that is not there yet is added, for
- * formats without a header.
+ * Apply csv_kinds (NULL allowed); errors name the file. Where `add` is set, a column that is not
+ * there yet is added, for formats without a header.
  */
 DRPS_MUST_CHECK
-int drps_kinds_apply(struct drps_columns *c, const char *kinds, int add, struct drps_err *err);
+int drps_kinds_apply(struct drps_columns *c, const char *kinds, int add, const char *file,
+                     struct drps_err *err);
 
 /* Once all columns are there and the label is chosen: kinds and scales of columns that nothing is
  * said of, and crosses. */

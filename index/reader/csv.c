@@ -159,7 +159,7 @@ static int csv_open(struct drps_reader *r, const char *head, size_t n, struct dr
         return drps_err_set(err, DRPS_E_FORMAT, "%s: the %s is longer than %zu bytes",
                             r->chunks.in.name, "header", n);
     int rc = split_first(r, c, &first, err);
-    if (rc == 0) rc = drps_kinds_apply(c, o->csv_kinds, 0, err);
+    if (rc == 0) rc = drps_kinds_apply(c, o->csv_kinds, 0, r->chunks.in.name, err);
     if (rc == 0) rc = drps_columns_choose_label(r, c, err);
     if (rc == 0) rc = drps_columns_choose_counts(r, c, err);
     if (rc == 0) rc = drps_kinds_apply_rest(c, o, err);

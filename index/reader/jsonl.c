@@ -163,7 +163,7 @@ static int jsonl_open(struct drps_reader *r, const char *head, size_t n, struct 
     if (!c) return drps_err_set(err, -ENOMEM, "JSON reader");
     if (n == 0) return 0; /* no lines at all */
     c->rest = -1;
-    int rc = drps_kinds_apply(c, o->csv_kinds, 1, err);
+    int rc = drps_kinds_apply(c, o->csv_kinds, 1, r->chunks.in.name, err);
     if (rc == 0) rc = grow_table(c, err);
     if (rc == 0) rc = drps_lines_first(&r->chunks, 0, look_at_line, &l, &are_all, err);
     if (rc == 0) rc = drps_columns_choose_label(r, c, err);

@@ -185,18 +185,40 @@ struct drps_column *drps_columns_append(struct drps_columns *c, const char *name
 
 struct applying {
     struct drps_columns *columns;
+    const char *file;
     int add;   /* a column that is not there is added */
     int final; /* the kinds are of an earlier file: nothing is learned, and "*" is a name */
 };
 
-static int no_such_column(const struct drps_columns *c, const char *p, size_t bytes,
+/* What to do about a column of the training data that is not there. A header with numbers among its
+ * names may be a line of data. */
+static const char *missing_advice(const struct drps_columns *c)
+{
+    if (c->headless) return "give it the columns of these";
+    for (size_t i = 0; i < c->n; i++) {
+        const char *name = c->columns[i].name;
+        if (strpbrk(name, "0123456789") && !name[strspn(name, "0123456789.eE+-")])
+            return "is it a line of data? Then put the header of these before it";
+    }
+    return "name its columns as in these";
+}
+
+static int no_such_column(const struct applying *a, const char *p, size_t bytes,
                           struct drps_err *err)
 {
+    const struct drps_columns *c = a->columns;
+    const int shown = (int)(bytes < 100 ? bytes : 100);
+    const char *line = c->headless ? "first line" : "header";
     char list[DRPS_LIST_BYTES];
+    (void)drps_columns_list(c, list, sizeof(list));
+    if (!a->final)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s: kinds of columns: the %s has no column '%.*s'; it has: %s",
+                            a->file, line, shown, p, list);
     return drps_err_set(err, DRPS_E_CONFIG,
-                        "kinds of columns: the %s has no column '%.*s'; it has: %s",
-                        c->headless ? "first line" : "header", (int)(bytes < 100 ? bytes : 100), p,
-                        drps_columns_list(c, list, sizeof(list)));
+                        "%s: the %s has no column '%.*s', which the training data have; it has: "
+                        "%s; %s",
+                        a->file, line, shown, p, list, missing_advice(c));
 }
 
 static int apply_kind(const struct applying *a, const char *p, size_t n, struct drps_err *err)
@@ -233,7 +255,7 @@ static int apply_kind(const struct applying *a, const char *p, size_t n, struct 
     if (all)
         c->rest = rest.kind;
     else if (!column)
-        return no_such_column(c, p, bytes, err);
+        return no_such_column(a, p, bytes, err);
     else
         column->final = a->final;
     return 0;
@@ -256,9 +278,10 @@ static int apply_kinds(struct applying *a, const char *kinds, struct drps_err *e
     return 0;
 }
 
-int drps_kinds_apply(struct drps_columns *c, const char *kinds, int add, struct drps_err *err)
+int drps_kinds_apply(struct drps_columns *c, const char *kinds, int add, const char *file,
+                     struct drps_err *err)
 {
-    struct applying a = {.columns = c, .add = add};
+    struct applying a = {.columns = c, .file = file, .add = add};
     return kinds ? apply_kinds(&a, kinds, err) : 0;
 }
 

@@ -18,7 +18,9 @@ awk -F, '{print $3 "," $4 "," $1 "," $2}' test.csv >moved.csv
 # Features are summed in another order: equal but for rounding.
 paste scores.txt moved.txt | awk '{d = $1 - $2; if (d * d > 1e-12) exit 1}' || fail "other scores when the columns stand in another order"
 awk -F, '{print $1 "," $2 "," $4}' test.csv >fewer.csv
-fails 2 'city' "$tools/drps-predict" model fewer.csv -o fewer.txt
+fails 2 "fewer.csv: the header has no column 'city', which the training data have; .*; name its columns" "$tools/drps-predict" model fewer.csv -o fewer.txt
+tail -n +2 test.csv >headless.csv
+fails 2 "headless.csv: the header has no column 'age', .*Then put the header of these before it" "$tools/drps-predict" model headless.csv -o fewer.txt
 
 # The first thousand lines decide, wherever the data comes from: n/a in the first one leaves numbers numbers.
 awk 'BEGIN {srand(2); print "age,zip,label"

@@ -67,7 +67,7 @@ static void test_columns_without_a_header(void **state)
         {.name = "no such column",
          .options = {.csv_kinds = "4:ignore"},
          .input = "1,2,3\n",
-         .error = "kinds of columns: the first line has no column '4'; it has: 1, 2, 3"},
+         .error = "0: kinds of columns: the first line has no column '4'; it has: 1, 2, 3"},
     };
     (void)state;
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));
@@ -83,7 +83,8 @@ static void test_columns_without_the_label(void **state)
         {"the label is there", "5,0,7,8\n", "0 1=:5 3=7:1 4=:8\n", NULL},
         {"it is not", "5,7,8\n", "0 1=:5 3=7:1 4=:8\n", NULL},
         {"others are not, too", "5,7\n", NULL,
-         "kinds of columns: the first line has no column '3'; it has: 1, 2"},
+         "0: the first line has no column '3', which the training data have; it has: 1, 2; give it "
+         "the columns of these"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -874,7 +874,7 @@ static void test_reader_csv_options(void **state)
          .kinds = "z:number",
          .separator = 0,
          .input = "y,b\n1,2\n",
-         .error = "kinds of columns: the header has no column 'z'; it has: y, b"},
+         .error = "0: kinds of columns: the header has no column 'z'; it has: y, b"},
         {.name = "all others",
          .kinds = "*:category,b:number,d:ignore",
          .separator = 0,
@@ -1014,7 +1014,15 @@ static void test_reader_csv_kinds(void **state)
         {.name = "column missing",
          .optional = 0,
          .input = "zip,y\n77,1\n",
-         .error = "kinds of columns: the header has no column 'age'; it has: zip, y"},
+         .error =
+             "0: the header has no column 'age', which the training data have; it has: zip, y; "
+             "name its columns as in these"},
+        {.name = "no header, but data with a word in the first line",
+         .optional = 1,
+         .input = "M,0.25,-1e3\n",
+         .error =
+             "0: the header has no column 'zip', which the training data have; it has: M, 0.25, "
+             "-1e3; is it a line of data? Then put the header of these before it"},
         {.name = "no label",
          .optional = 1,
          .input = "zip,age\n77,3\n",
