@@ -594,6 +594,14 @@ static int detect_format(struct drps_reader *r, struct drps_err *err)
                             "%s: looks like csv without a header: '%s'; say that there is none, "
                             "and which column is the label",
                             c->in.name, text);
+    const struct drps_format *named =
+        drps_format_detect(c->carry, c->carry_n, c->in.ended, label, of_columns, 1);
+    if (named)
+        return drps_err_set(err, DRPS_E_FORMAT,
+                            "%s: looks like %s whose labels are names: '%s'; here labels are "
+                            "numbers: names are for the algorithm mlr, for svm, and for nets that "
+                            "end in `full classes`",
+                            c->in.name, named->name, text);
     return drps_err_set(err, DRPS_E_FORMAT,
                         "%s: no format fits the first lines: '%s'; name one of %s", c->in.name,
                         text, FORMAT_NAMES);

@@ -24,6 +24,9 @@ absent plan
 "$index" bad.svm --algo lir -o plan --format libsvm --on-error skip --quiet --json >skip.json
 [[ $(value skipped_lines <skip.json) = 1 ]] || fail "skipped_lines is $(value skipped_lines <skip.json)"
 rm -r plan
+printf 'alt.atheism 90:1\nsci.med 3:1\n' >names.svm
+fails 1 "names.svm: looks like libsvm whose labels are names: 'alt.atheism 90:1'.*mlr.*--algo" "$index" names.svm --algo lor -o plan
+absent plan
 fails 1 'two classes' "$index" one.svm --algo lor -o plan
 absent plan
 fails 1 'exactly two' "$index" three.svm --algo lor -o plan

@@ -1214,6 +1214,16 @@ static void test_reader_asks_for_the_format(void **state)
          .error = "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one of libsvm, "
                   "libffm, ratings, "
                   "criteo, avazu, csv, jsonl, vw, docword, idx, tokens"},
+        {.name = "names of classes where labels are numbers",
+         .input = "alt.atheism 90:1 117:2\nsci.med 3:1\n",
+         .error = "0: looks like libsvm whose labels are names: 'alt.atheism 90:1 117:2'; here "
+                  "labels are numbers: names are for the algorithm mlr, for svm, and for nets that "
+                  "end in `full classes`"},
+        {.name = "names of classes where labels are numbers, with fields",
+         .input = "spam 1:90:1\nham 0:3:1\n",
+         .error = "0: looks like libffm whose labels are names: 'spam 1:90:1'; here labels are "
+                  "numbers: names are for the algorithm mlr, for svm, and for nets that end in "
+                  "`full classes`"},
         {.name = "unknown",
          .format = "svm",
          .input = "1 1:1\n",
