@@ -14,7 +14,7 @@
 enum { SLOTS = 8, FILL = 6 /* of these, in the mean */, FIRST_LINES = 1 << 11 };
 #define FAR 48 /* keys between request, guess and comparison */
 #define NEAR 24
-#define SMALL_AHEAD 128
+#define SMALL_AHEAD 128 /* of small ones, most of which are not in L2 */
 _Static_assert(FAR < KEY_TABLE_RING, "a ring holds what is on its way");
 
 struct key_line {

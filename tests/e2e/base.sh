@@ -139,7 +139,7 @@ sed 's/^1/5/' day2 >five
 cp -r plan1 bare && rm bare/data.rec bare/rows.rec
 fails 1 "samples to replay are taken from the batches of bare: cannot open bare/data.rec.*\(--replay\)" \
     "$tools/drps-index" day2 --base bare --replay 0.5 -o never
-fails 2 "no column 'price'; it has: .*[^)]$" "$tools/drps-index" <(tail -n +2 day1.csv) --base csv1 -o never
+fails 2 "no column 'price', which the training data have; it has: .*Then put the header of these before it" "$tools/drps-index" <(tail -n +2 day1.csv) --base csv1 -o never
 cp -r model1 cut && truncate -s 5000 cut/names.rec
 fails 1 "cut/names.rec: .* do not fit its 5000 bytes: it is cut off, copy it again" "$tools/drps-train" plan2 --from cut -o never
 fails 1 "the label 5; plan1 has 0 and 1" "$tools/drps-index" five --base plan1 -o never
