@@ -26,8 +26,8 @@
 /* What is counted of a key; all 0: it was never there. */
 struct key_count {
     uint16_t mask; /* segments of training samples that touch the key */
-    uint16_t
-        left; /* UINT16_MAX less the time of the first of these; 1 where only others touch it */
+    uint16_t left; /* UINT16_MAX less the time of the first of these; of a key that no training
+                      sample touches, 1 */
     uint32_t uses; /* training samples that touch it, saturating */
 };
 
@@ -94,7 +94,7 @@ void drps_key_table_add(struct key_table *k, const uint64_t *keys, size_t first,
 /* Count a use of the keys with these ids. */
 void drps_key_table_use(struct key_table *k, const uint32_t *ids, size_t n, struct key_use use);
 
-/* No small key that is there is so large. */
+/* All small keys that are there are below. */
 static inline uint64_t key_table_small_end(const struct key_table *k)
 {
     return k->has_small ? k->small_bits + 1 : 0;

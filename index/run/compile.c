@@ -381,9 +381,9 @@ static int always(const struct index_run *r)
     return 1;
 }
 
-/* The phase before the windows has no need of them, and both find room in the memory; but so it is
- * of the forecast, and that takes longer. */
-static int leaves_windows(const struct index_run *r)
+/* Windows are cut beside the phase before them, unless a forecast is made: that takes longer, and
+ * runs beside them. Either pair finds room in the memory. */
+static int is_without_forecast(const struct index_run *r)
 {
     return !forecasts(r);
 }
@@ -405,7 +405,7 @@ static const struct phase {
     [DRPS_PHASE_TAKE] = {"take", drps_phase_take, takes, NULL},
     [DRPS_PHASE_SPLIT] = {"split", split, splits, NULL},
     [DRPS_PHASE_USES] = {"uses", drps_phase_uses, is_whole, NULL},
-    [DRPS_PHASE_WINDOW] = {"window", drps_phase_window, NULL, leaves_windows},
+    [DRPS_PHASE_WINDOW] = {"window", drps_phase_window, NULL, is_without_forecast},
     [DRPS_PHASE_FORECAST] = {"forecast", drps_phase_forecast, forecasts, always},
 };
 

@@ -1,7 +1,7 @@
 /*
  * The phase that makes blocks: a block builder decides which rows lie together, and renumbers them
  * if it must (index/blocks/). A plan for one worker is then whole: its part is the plan's folder.
- * And the phase that finds which blocks of a whole plan each step uses.
+ * Another phase then finds which blocks of such a plan each step uses.
  */
 #include <sched.h>
 #include <stdio.h>

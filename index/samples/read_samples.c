@@ -20,6 +20,7 @@
 #include "index/hashing/drps_hasher.h"
 #include "index/layers/drps_layers.h"
 #include "index/plan/drps_algorithm.h"
+#include "index/reader/input/drps_input.h"
 #include "index/samples/drps_replay.h"
 #include "index/samples/numbers.h"
 #include "index/samples/shape.h"
@@ -619,16 +620,11 @@ static void warn_of_ratings(const struct drps_index_options *o, const char *file
              strcmp(file, "-") == 0 ? "standard input" : file);
 }
 
-/* The bytes of all training files, as they are stored; 0: not known, as of a pipe. */
+/* The bytes of all training files; 0: not known. */
 static uint64_t input_bytes(const struct drps_index_options *o)
 {
-    uint64_t sum = 0;
-    struct stat st;
-    for (size_t i = 0; i < o->inputs_n; i++) {
-        if (stat(o->inputs[i], &st) || !S_ISREG(st.st_mode)) return 0;
-        sum += (uint64_t)st.st_size;
-    }
-    return sum;
+    uint64_t bytes;
+    return drps_input_sizes(o->inputs, o->inputs_n, &bytes) ? bytes : 0;
 }
 
 static int open_dict(const struct drps_io *io, const struct drps_index_options *o, const char *dir,

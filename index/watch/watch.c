@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/monitor/drps_monitor_out.h"
+#include "index/reader/input/drps_input.h"
 #include "index/swap/drps_swap.h"
 
 enum number { DONE, TOTAL, INPUT, INPUT_ALL, SAMPLES, LINES, MEMORY_LIMIT, NUMBERS };
@@ -49,11 +49,8 @@ struct drps_index_watch {
 /* Sizes of files; NaN where one is not to be known. */
 static double sizes_of(const char *const *paths, size_t n)
 {
-    double sum = 0;
-    struct stat st;
-    for (size_t i = 0; i < n; i++)
-        sum += stat(paths[i], &st) == 0 && S_ISREG(st.st_mode) ? (double)st.st_size : NAN;
-    return sum;
+    uint64_t bytes;
+    return drps_input_sizes(paths, n, &bytes) ? (double)bytes : NAN;
 }
 
 static int add_all(struct drps_index_watch *w,

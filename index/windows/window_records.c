@@ -238,8 +238,7 @@ static int allocate(struct drps_window_records *r, struct drps_err *err)
     return 0;
 }
 
-/* A thread for each slot, beside which others gain nothing, or as many as there may be. One will
- * do. */
+/* Starts a thread for each slot, up to the most. Where fewer can be started, one is enough. */
 static int start(struct drps_window_records *r, struct drps_err *err)
 {
     while (r->started < READERS_MOST && r->started < r->slots_n) {

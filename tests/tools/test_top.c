@@ -234,38 +234,55 @@ static void check_fits(const struct view *v)
         assert_true(strlen(v->text[i]) <= v->columns);
 }
 
+/* A job that is looked at again and again. */
+struct look {
+    struct sources all;
+    struct curve curve;
+    struct view view;
+};
+
+static struct look *look_new(const char *const *name)
+{
+    struct look *l = calloc(1, sizeof(*l));
+    assert_non_null(l);
+    l->all = (struct sources){.names = name, .names_n = 1};
+    l->view.columns = 80;
+    l->view.lines = 24;
+    return l;
+}
+
+static void look_free(struct look *l)
+{
+    sources_free(&l->all);
+    free(l);
+}
+
+/* What is shown now has the text. */
+static void look_shows(struct look *l, const char *text)
+{
+    struct drps_err err = DRPS_ERR_INIT;
+    assert_int_equal(sources_read(&l->all, &err), 0);
+    view_draw(&l->view, &l->all, &l->curve, "model");
+    check_shows(&l->view, text);
+}
+
 static void test_view_says_what_it_waits_for_and_that_it_has_ended(void **state)
 {
     struct scratch *s = *state;
     const char *name = scratch_path(s, "model");
-    struct sources all = {.names = &name, .names_n = 1};
-    struct drps_err err = DRPS_ERR_INIT;
-    struct curve c = {0};
-    struct view *v = calloc(1, sizeof(*v));
-    assert_non_null(v);
-    v->columns = 80;
-    v->lines = 24;
-    assert_int_equal(sources_read(&all, &err), 0);
-    view_draw(v, &all, &c, "model");
-    check_shows(v, "model: waiting for a job to begin");
+    struct look *l = look_new(&name);
+    look_shows(l, "model: waiting for a job to begin");
     put_rank(s, "model.partial", 0, 1);
-    assert_int_equal(sources_read(&all, &err), 0);
-    view_draw(v, &all, &c, "model");
-    assert_false(shows(v, "waiting for a job"));
-    check_shows(v, "train");
-    check_shows(v, "loss      0.5 now, - last epoch, - on test samples");
+    look_shows(l, "train");
+    assert_false(shows(&l->view, "waiting for a job"));
+    check_shows(&l->view, "loss      0.5 now, - last epoch, - on test samples");
     assert_int_equal(unlink(scratch_path(s, "model.partial/metrics.prom")), 0);
-    assert_int_equal(sources_read(&all, &err), 0);
-    view_draw(v, &all, &c, "model");
-    check_shows(v, "model: the job is about to end; below is what it showed before");
-    assert_false(shows(v, "has ended")); /* its folder has not got its name yet */
+    look_shows(l, "model: the job is about to end; below is what it showed before");
+    assert_false(shows(&l->view, "has ended")); /* its folder has not got its name yet */
     assert_int_equal(rmdir(scratch_path(s, "model.partial")), 0);
-    assert_int_equal(sources_read(&all, &err), 0);
-    assert_int_equal(sources_ending(&all), 0);
-    view_draw(v, &all, &c, "model");
-    check_shows(v, "model: the job has ended; below is what it showed before");
-    free(v);
-    sources_free(&all);
+    look_shows(l, "model: the job has ended; below is what it showed before");
+    assert_int_equal(sources_ending(&l->all), 0);
+    look_free(l);
 }
 
 /* The folder of a file that was asked for says nothing of the job. */
@@ -273,22 +290,13 @@ static void test_view_says_that_the_job_of_a_file_has_ended(void **state)
 {
     struct scratch *s = *state;
     const char *name = scratch_path(s, "shown/metrics.prom");
-    struct sources all = {.names = &name, .names_n = 1};
-    struct drps_err err = DRPS_ERR_INIT;
-    struct curve c = {0};
-    struct view *v = calloc(1, sizeof(*v));
-    assert_non_null(v);
-    v->columns = 80;
-    v->lines = 24;
+    struct look *l = look_new(&name);
     put_rank(s, "shown", 0, 1);
-    assert_int_equal(sources_read(&all, &err), 0);
+    look_shows(l, "train");
     assert_int_equal(unlink(name), 0);
-    assert_int_equal(sources_read(&all, &err), 0);
-    assert_int_equal(sources_ending(&all), 0);
-    view_draw(v, &all, &c, "shown");
-    check_shows(v, "shown: the job has ended; below is what it showed before");
-    free(v);
-    sources_free(&all);
+    look_shows(l, "model: the job has ended; below is what it showed before");
+    assert_int_equal(sources_ending(&l->all), 0);
+    look_free(l);
 }
 
 static void test_view_fits_any_screen(void **state)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/drps_clock.h"
+#include "index/reader/input/drps_input.h"
 #include "tools/drps_progress.h"
 
 enum { TICK_NS = 200000000, SECOND_NS = 1000000000 };
@@ -106,33 +107,19 @@ static void *tick(void *arg)
     return NULL;
 }
 
-/* Sizes of all files; 0 where one is not to be known, or is missing: who opens it says so. */
-static uint64_t sum_sizes(const char *const *paths, size_t n, int *unknown)
-{
-    uint64_t sum = 0;
-    struct stat st;
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(paths[i], "-") == 0 || stat(paths[i], &st) || !S_ISREG(st.st_mode))
-            *unknown = 1;
-        else
-            sum += (uint64_t)st.st_size;
-    }
-    return sum;
-}
-
 void index_progress_start(struct index_progress *p, struct drps_cli *cli,
                           const struct drps_index_options *options, int of_all)
 {
-    int unknown = 0;
+    uint64_t test_bytes = 0;
     *p = (struct index_progress){.cli = cli, .ops = *os()->ops, .of_all = of_all};
     p->ops.read = count_read;
     p->ops.pread = count_pread;
     p->ops.pwrite = count_pwrite;
     p->ops.pwritev = count_pwritev;
     p->io = (struct drps_io){.ops = &p->ops, .ctx = p};
-    p->input_bytes = sum_sizes(options->inputs, options->inputs_n, &unknown) +
-                     sum_sizes(options->tests, options->tests_n, &unknown);
-    if (unknown) p->input_bytes = 0;
+    const int known = drps_input_sizes(options->inputs, options->inputs_n, &p->input_bytes) &&
+                      drps_input_sizes(options->tests, options->tests_n, &test_bytes);
+    p->input_bytes = known ? p->input_bytes + test_bytes : 0;
     (void)pthread_mutex_init(&p->lock, NULL); /* these two fail only for attributes */
     (void)pthread_cond_init(&p->ended, NULL);
     if (cli->log.level < DRPS_LOG_INFO || !isatty(STDERR_FILENO)) return;

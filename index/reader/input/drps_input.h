@@ -49,4 +49,8 @@ DRPS_MUST_CHECK
 int drps_input_read(struct drps_input *in, void *buf, size_t n, size_t *n_out,
                     struct drps_err *err);
 
+/* Whether the sizes of all files are known, as those of pipes and of missing files are not.
+ * *bytes_out gets the sum of those that are, as they are stored. */
+int drps_input_sizes(const char *const *paths, size_t n, uint64_t *bytes_out);
+
 #endif

@@ -6,6 +6,21 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+int drps_input_sizes(const char *const *paths, size_t n, uint64_t *bytes_out)
+{
+    int known = 1;
+    struct stat st;
+    *bytes_out = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int is_known =
+            strcmp(paths[i], "-") != 0 && stat(paths[i], &st) == 0 && S_ISREG(st.st_mode);
+        if (is_known) *bytes_out += (uint64_t)st.st_size;
+        known &= is_known;
+    }
+    return known;
+}
 
 int drps_input_init(struct drps_input *in, const struct drps_io *io, size_t buf_bytes,
                     uint64_t codec_limit_bytes, struct drps_err *err)

@@ -16,6 +16,7 @@
 #endif
 
 #include "base/drps_rng.h"
+#include "index/reader/input/drps_input.h"
 #include "index/reader/reader_files.h"
 
 static const uint64_t seed = 31415;
@@ -305,6 +306,31 @@ static void test_reader_refuses_a_folder(void **state)
     assert_int_equal(o.rc, -EISDIR);
     assert_string_equal(o.err.text, "/ is a folder: name the files in it");
     outcome_free(&o);
+}
+
+/* What is read from a pipe, is a folder, or is not there has no size that is known. */
+static void test_reader_sizes_of_files(void **state)
+{
+    static const char *const others[] = {"-", "/", "/dev/null", "/nowhere/at/all"};
+    char name[] = "/tmp/drps-sizes-XXXXXX";
+    const char *paths[3] = {name, NULL, name};
+    uint64_t bytes = 1;
+    (void)state;
+    const int fd = mkstemp(name);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "1 1:1\n", 6), 6);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(drps_input_sizes(paths, 0, &bytes), 1);
+    assert_int_equal(bytes, 0);
+    paths[1] = name;
+    assert_int_equal(drps_input_sizes(paths, 3, &bytes), 1);
+    assert_int_equal(bytes, 18);
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        paths[1] = others[i];
+        assert_int_equal(drps_input_sizes(paths, 3, &bytes), 0);
+        assert_int_equal(bytes, 12);
+    }
+    assert_int_equal(unlink(name), 0);
 }
 
 static void test_reader_stdin(void **state)
@@ -786,6 +812,7 @@ int main(void)
         cmocka_unit_test(test_reader_one_file_twice),
         cmocka_unit_test(test_reader_checks_all_paths_first),
         cmocka_unit_test(test_reader_refuses_a_folder),
+        cmocka_unit_test(test_reader_sizes_of_files),
         cmocka_unit_test(test_reader_stdin),
         cmocka_unit_test(test_reader_too_little_memory),
         cmocka_unit_test(test_reader_stays_within_memory),
