@@ -171,7 +171,7 @@ static int time_all(const struct setting *g, const char *dir, struct drps_err *e
         rc = time_decoding(dir, DRPS_WINDOW_ROWS | DRPS_WINDOW_NEXT | DRPS_WINDOW_PREV, "all", err);
     if (rc < 0) goto out;
     stopwatch_start(&watch);
-    rc = drps_uses_compile(drps_io_os(), dir, g->steps, first, blocks, g->o.memory_bytes, &uses,
+    rc = drps_uses_compile(drps_io_os(), dir, g->steps, first, blocks, 0, g->o.memory_bytes, &uses,
                            err);
     if (rc < 0) goto out;
     print_times("uses", &watch);

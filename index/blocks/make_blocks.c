@@ -233,59 +233,7 @@ static int place_rows(const struct blocks_job *job, const struct drps_plan_info 
     return rc;
 }
 
-/* ---- What blocks cost ---- */
-
-/* What reads of one step's blocks come to, when runs go through gaps of at most `gap` rows. */
-static void price_step(const uint32_t *first, const uint32_t *blocks, size_t n, uint64_t gap,
-                       struct drps_plan_info *info)
-{
-    uint64_t end = 0;
-    info->block_uses += n;
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t begin = first[blocks[i]];
-        const uint64_t next = first[blocks[i] + 1];
-        info->block_use_rows += next - begin;
-        if (i && begin - end <= gap) {
-            info->run_rows += next - end;
-        } else {
-            info->runs++;
-            info->run_rows += next - begin;
-        }
-        end = next;
-    }
-}
-
-static int price(const struct blocks_job *job, const char *dir, const uint32_t *first,
-                 struct drps_plan_info *info, struct drps_err *err)
-{
-    const uint64_t gap = block_cost_gap(&job->options.cost);
-    struct steps *uses = NULL, *lists = NULL;
-    uint32_t *blocks = drps_array_new(info->max_step_blocks + 1, sizeof(*blocks));
-    uint32_t *distance = drps_array_new(info->max_step_blocks + 1, sizeof(*distance));
-    int rc = blocks && distance ? 0 : drps_err_set(err, -ENOMEM, "no memory for a step's blocks");
-
-    if (rc == 0)
-        rc = drps_steps_open(job->io, dir, DRPS_FILE_USES, DRPS_KIND_USES, steps_of(info),
-                             job->options.memory_bytes / 8, &uses, err);
-    if (rc == 0)
-        rc = drps_steps_open(job->io, dir, DRPS_FILE_ROWS, DRPS_KIND_ROWS, steps_of(info),
-                             job->options.memory_bytes / 8, &lists, err);
-    for (uint64_t s = 0; s < steps_of(info) && rc == 0; s++) {
-        const void *record;
-        size_t bytes;
-        rc = drps_steps_record(lists, s, &record, &bytes, err);
-        if (rc == 0) info->row_uses += drps_list_count(record);
-        if (rc == 0) rc = drps_steps_record(uses, s, &record, &bytes, err);
-        if (rc == 0 && (rc = drps_uses_decode(record, bytes, blocks, distance, err)) < 0)
-            rc = drps_steps_fault(uses, s, err);
-        if (rc == 0) price_step(first, blocks, drps_list_count(record), gap, info);
-    }
-    drps_steps_close(uses);
-    drps_steps_close(lists);
-    free(blocks);
-    free(distance);
-    return rc;
-}
+/* ---- What they are for the plan ---- */
 
 int drps_blocks_make_files(const struct blocks_job *job, const char *dir, const uint32_t *first,
                            struct drps_plan_info *info, struct drps_err *err)
@@ -297,10 +245,16 @@ int drps_blocks_make_files(const struct blocks_job *job, const char *dir, const 
     struct drps_uses_result uses = {0};
     if (rc == 0)
         rc = drps_uses_compile(job->io, dir, steps_of(info), first, info->blocks,
-                               job->options.memory_bytes / 2, &uses, err);
+                               block_cost_gap(&job->options.cost), job->options.memory_bytes / 2,
+                               &uses, err);
     info->max_step_blocks = uses.max_step_blocks;
     info->max_step_block_rows = uses.max_step_block_rows;
-    return rc < 0 ? rc : price(job, dir, first, info, err);
+    info->row_uses = uses.row_uses;
+    info->block_uses = uses.block_uses;
+    info->block_use_rows = uses.block_use_rows;
+    info->runs = uses.runs;
+    info->run_rows = uses.run_rows;
+    return rc;
 }
 
 int drps_blocks_make(const struct blocks_job *job, struct drps_plan_info *info,

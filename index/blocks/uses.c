@@ -3,9 +3,10 @@
  *
  * One pass backwards over the steps notes each block's first use in the epoch, a second one reads
  * and replaces it step by step: the distance wraps into the next epoch, which repeats this one. The
- * records come out last step first, into a scratch file, and are copied in order. Where four bytes
- * a block are too many for the memory given, blocks are done a slice at a time, and the pieces of a
- * step joined.
+ * second pass has the steps' blocks from the first one, if there is memory for them. The records
+ * come out last step first, into a scratch file, and are copied in order. Where four bytes a block
+ * are too many for the memory given, blocks are done a slice at a time, and the pieces of a step
+ * joined.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +21,15 @@
 
 enum { SLICE_LEAST = 64 }; /* blocks */
 
+/* The blocks of all steps in the slice, last step first. */
+struct kept {
+    uint32_t *blocks; /* [room], touched as they are needed */
+    size_t n, room;
+    size_t at;    /* of the step that the second pass comes to */
+    uint32_t *of; /* [steps] how many are the step's */
+    int whole;    /* 1: there was room for all */
+};
+
 struct uses {
     struct steps *lists;
     uint64_t steps, rows;
@@ -33,12 +43,38 @@ struct uses {
     uint32_t *next;            /* [slice] the step that uses the block next */
     uint32_t *list, *distance; /* [cap] of one step */
     size_t list_cap, distance_cap;
+    size_t step_n; /* rows of the step that was listed last */
+    struct kept kept;
     unsigned char *packed;
     size_t packed_cap;
     struct steps_scratch scratch; /* record slice * steps + (steps - 1 - step) */
-    uint64_t most;                /* blocks of a step */
     uint64_t *step_rows;          /* [steps] in all blocks of a step */
+    uint64_t *step_end;           /* [steps] the row behind the step's last block so far */
+    uint64_t gap;                 /* rows that a request goes through */
+    struct drps_uses_result *sum;
 };
+
+static int kept_init(struct kept *k, uint64_t steps, size_t blocks, uint64_t memory_bytes)
+{
+    const uint64_t fit = memory_bytes / sizeof(*k->blocks), most = steps * blocks;
+    k->room = (size_t)(fit < most ? fit : most);
+    k->blocks = drps_pages_new(k->room * sizeof(*k->blocks));
+    k->of = drps_array_new((size_t)steps, sizeof(*k->of));
+    return k->blocks && k->of ? 0 : -ENOMEM;
+}
+
+static void kept_destroy(struct kept *k)
+{
+    drps_pages_free(k->blocks, k->room * sizeof(*k->blocks));
+    free(k->of);
+}
+
+/* Before the first pass over a slice. */
+static void kept_clear(struct kept *k)
+{
+    k->n = k->at = 0;
+    k->whole = 1;
+}
 
 static void uses_destroy(struct uses *u)
 {
@@ -48,7 +84,9 @@ static void uses_destroy(struct uses *u)
     free(u->list);
     free(u->distance);
     free(u->packed);
+    kept_destroy(&u->kept);
     free(u->step_rows);
+    free(u->step_end);
     drps_steps_scratch_end(&u->scratch);
 }
 
@@ -105,7 +143,9 @@ static int uses_init(struct uses *u, const struct drps_io *io, const char *dir,
     if (!u->next)
         return drps_err_set(err, -ENOMEM, "no memory for the next uses of %zu blocks", u->slice);
     u->step_rows = calloc((size_t)u->steps + 1, sizeof(*u->step_rows));
-    if (!u->step_rows)
+    u->step_end = calloc((size_t)u->steps + 1, sizeof(*u->step_end));
+    if (!u->step_rows || !u->step_end ||
+        kept_init(&u->kept, u->steps, u->blocks, memory_bytes / 8) < 0)
         return drps_err_set(err, -ENOMEM, "no memory for %" PRIu64 " steps", u->steps);
     const int small = u->slices == 1 && u->rows <= memory_bytes / 4 / sizeof(*u->block_of);
     int rc = small ? number_rows(u, err) : make_hints(u, err);
@@ -149,6 +189,13 @@ static size_t list_slice(struct uses *u, const uint32_t *rows, size_t rows_n)
     return n;
 }
 
+static int reserve_distances(struct uses *u, size_t n, struct drps_err *err)
+{
+    return drps_array_reserve(&u->distance, &u->distance_cap, n, sizeof(*u->distance))
+               ? drps_err_set(err, -ENOMEM, "no memory for the blocks of a step")
+               : 0;
+}
+
 /* The step's blocks in the slice: u->list. A step has no more blocks than rows. */
 static int list_blocks(struct uses *u, uint64_t step, size_t *n_out, struct drps_err *err)
 {
@@ -158,27 +205,78 @@ static int list_blocks(struct uses *u, uint64_t step, size_t *n_out, struct drps
     *n_out = 0;
     int rc = drps_steps_rows(u->lists, step, u->rows, &rows, &rows_n, err);
     if (rc < 0) return rc;
-    if (drps_array_reserve(&u->list, &u->list_cap, rows_n + 1, sizeof(*u->list)) ||
-        drps_array_reserve(&u->distance, &u->distance_cap, rows_n, sizeof(*u->distance)))
+    u->step_n = rows_n;
+    if (drps_array_reserve(&u->list, &u->list_cap, rows_n + 1, sizeof(*u->list)))
         return drps_err_set(err, -ENOMEM, "no memory for the blocks of a step");
     *n_out = u->block_of ? list_all(u, rows, rows_n) : list_slice(u, rows, rows_n);
     return 0;
+}
+
+/* Count what reading the n blocks in u->list costs, in runs that go through gaps. */
+static void price_step(struct uses *u, uint64_t step, size_t n)
+{
+    struct drps_uses_result *sum = u->sum;
+    uint64_t end = u->step_end[step], rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t begin = u->block_first[u->list[i]], next = u->block_first[u->list[i] + 1];
+        const int goes_on = end && begin - end <= u->gap;
+        sum->runs += !goes_on;
+        sum->run_rows += next - (goes_on ? end : begin);
+        rows += next - begin;
+        end = next;
+    }
+    sum->block_uses += n;
+    sum->block_use_rows += rows;
+    u->step_rows[step] += rows;
+    u->step_end[step] = end;
+}
+
+/* Keep the n blocks in u->list for the second pass, unless there is no room for them. */
+static void keep(struct uses *u, uint64_t step, size_t n)
+{
+    struct kept *k = &u->kept;
+    if (n > k->room - k->n) k->whole = 0;
+    if (!k->whole) return;
+    memcpy(k->blocks + k->n, u->list, n * sizeof(*k->blocks));
+    k->n += n;
+    k->of[step] = (uint32_t)n;
 }
 
 static int enter_step(struct uses *u, uint64_t step, struct drps_err *err)
 {
     size_t n;
     int rc = list_blocks(u, step, &n, err);
+    if (rc < 0) return rc;
     for (size_t i = 0; i < n; i++)
         u->next[u->list[i] - u->first] = (uint32_t)(step + u->steps);
-    return rc;
+    if (!u->first) u->sum->row_uses += u->step_n;
+    price_step(u, step, n);
+    keep(u, step, n);
+    return 0;
 }
 
-static int pack(struct uses *u, size_t n, struct drps_piece *piece_out, struct drps_err *err)
+/* The step's blocks, for the second pass. */
+static int find_again(struct uses *u, uint64_t step, const uint32_t **list_out, size_t *n_out,
+                      struct drps_err *err)
+{
+    struct kept *k = &u->kept;
+    if (!k->whole) {
+        int rc = list_blocks(u, step, n_out, err);
+        *list_out = u->list;
+        return rc;
+    }
+    *list_out = k->blocks + k->at;
+    *n_out = k->of[step];
+    k->at += *n_out;
+    return 0;
+}
+
+static int pack(struct uses *u, const uint32_t *list, size_t n, struct drps_piece *piece_out,
+                struct drps_err *err)
 {
     if (drps_array_reserve(&u->packed, &u->packed_cap, 2 * drps_list_encode_bound(n), 1))
         return drps_err_set(err, -ENOMEM, "no memory for the blocks of a step");
-    size_t used = drps_list_encode(u->list, n, u->packed);
+    size_t used = drps_list_encode(list, n, u->packed);
     used += drps_numbers_encode(u->distance, n, u->packed + used);
     *piece_out = (struct drps_piece){u->packed, used};
     return 0;
@@ -187,16 +285,17 @@ static int pack(struct uses *u, size_t n, struct drps_piece *piece_out, struct d
 static int leave_step(struct uses *u, uint64_t step, struct drps_err *err)
 {
     struct drps_piece piece;
+    const uint32_t *list;
     size_t n;
-    int rc = list_blocks(u, step, &n, err);
+    int rc = find_again(u, step, &list, &n, err);
 
-    for (size_t i = 0; i < n; i++) {
-        uint32_t *next = &u->next[u->list[i] - u->first];
+    if (rc == 0) rc = reserve_distances(u, n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        uint32_t *next = &u->next[list[i] - u->first];
         u->distance[i] = *next - (uint32_t)step;
-        u->step_rows[step] += u->block_first[u->list[i] + 1] - u->block_first[u->list[i]];
         *next = (uint32_t)step;
     }
-    if (rc == 0) rc = pack(u, n, &piece, err);
+    if (rc == 0) rc = pack(u, list, n, &piece, err);
     if (rc == 0) rc = drps_recwriter_add(u->scratch.writer, &piece, 1, err);
     return rc;
 }
@@ -207,6 +306,7 @@ static int compile_slices(struct uses *u, struct drps_err *err)
     for (size_t i = 0; i < u->slices && rc == 0; i++) {
         u->first = i * u->slice;
         u->end = u->first + u->slice < u->blocks ? u->first + u->slice : u->blocks;
+        kept_clear(&u->kept);
         for (uint64_t s = u->steps; s-- > 0 && rc == 0;)
             rc = enter_step(u, s, err);
         for (uint64_t s = u->steps; s-- > 0 && rc == 0;)
@@ -220,10 +320,11 @@ static int append_piece(struct uses *u, const struct drps_piece *piece, size_t *
                         struct drps_err *err)
 {
     size_t more = drps_list_count(piece->data);
-    if (drps_array_reserve(&u->list, &u->list_cap, *n + more, sizeof(*u->list)) ||
-        drps_array_reserve(&u->distance, &u->distance_cap, *n + more, sizeof(*u->distance)))
+    if (drps_array_reserve(&u->list, &u->list_cap, *n + more, sizeof(*u->list)))
         return drps_err_set(err, -ENOMEM, "no memory for the blocks of a step");
-    int rc = drps_uses_decode(piece->data, piece->bytes, u->list + *n, u->distance + *n, err);
+    int rc = reserve_distances(u, *n + more, err);
+    if (rc < 0) return rc;
+    rc = drps_uses_decode(piece->data, piece->bytes, u->list + *n, u->distance + *n, err);
     *n += more;
     return rc;
 }
@@ -240,9 +341,9 @@ static int join_step(struct uses *u, struct drps_piece *pieces, struct drps_recw
     } else {
         for (size_t i = 0; i < u->slices && rc == 0; i++)
             rc = append_piece(u, &pieces[i], &n, err);
-        if (rc == 0) rc = pack(u, n, &pieces[0], err);
+        if (rc == 0) rc = pack(u, u->list, n, &pieces[0], err);
     }
-    if (n > u->most) u->most = n;
+    if (n > u->sum->max_step_blocks) u->sum->max_step_blocks = n;
     return rc < 0 ? rc : drps_recwriter_add(out, pieces, 1, err);
 }
 
@@ -278,11 +379,16 @@ static int write_uses(struct uses *u, const struct drps_io *io, const char *dir,
 }
 
 int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
-                      const uint32_t *block_first, size_t blocks, uint64_t memory_bytes,
-                      struct drps_uses_result *result_out, struct drps_err *err)
+                      const uint32_t *block_first, size_t blocks, uint64_t gap,
+                      uint64_t memory_bytes, struct drps_uses_result *result_out,
+                      struct drps_err *err)
 {
-    struct uses u = {
-        .steps = steps, .rows = block_first[blocks], .block_first = block_first, .blocks = blocks};
+    struct uses u = {.steps = steps,
+                     .rows = block_first[blocks],
+                     .block_first = block_first,
+                     .blocks = blocks,
+                     .gap = gap,
+                     .sum = result_out};
 
     *result_out = (struct drps_uses_result){0};
     int rc = check_blocks(block_first, blocks, steps, err);
@@ -297,7 +403,6 @@ int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
     for (uint64_t s = 0; s < steps && rc == 0; s++)
         if (u.step_rows[s] > result_out->max_step_block_rows)
             result_out->max_step_block_rows = u.step_rows[s];
-    if (rc == 0) result_out->max_step_blocks = u.most;
     drps_steps_close(u.lists);
     uses_destroy(&u);
     return rc;

@@ -151,18 +151,23 @@ void drps_window_free(struct drps_window *w);
 struct drps_uses_result {
     uint64_t max_step_blocks;     /* of a step, the most */
     uint64_t max_step_block_rows; /* in all blocks of a step, the most */
+    /* Sums over the steps: their rows, their blocks, and all rows of these; and what reading each
+     * step's blocks takes when nothing is kept: requests, and rows that are read. */
+    uint64_t row_uses, block_uses, block_use_rows, runs, run_rows;
 };
 
 /*
  * Compile dir/uses.rec: for each step its blocks (strictly increasing) and the distance in steps to
  * the next use of each (1 .. steps, wrapping). block_first [blocks + 1], strictly increasing from
- * 0. A record is the packed list of blocks, then the packed numbers of their distances, as many.
+ * 0. A record is the packed list of blocks, then the packed numbers of their distances, as many. A
+ * request reads blocks that are at most `gap` rows apart, and what lies between.
  * The bytes written do not depend on memory_bytes.
  */
 DRPS_MUST_CHECK
 int drps_uses_compile(const struct drps_io *io, const char *dir, uint64_t steps,
-                      const uint32_t *block_first, size_t blocks, uint64_t memory_bytes,
-                      struct drps_uses_result *result_out, struct drps_err *err);
+                      const uint32_t *block_first, size_t blocks, uint64_t gap,
+                      uint64_t memory_bytes, struct drps_uses_result *result_out,
+                      struct drps_err *err);
 
 /* Decode one uses record: blocks_out and distance_out have room for drps_list_count(record). */
 DRPS_MUST_CHECK

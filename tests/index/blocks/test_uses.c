@@ -72,7 +72,7 @@ static int step_uses(const struct lists *l, uint64_t s, uint32_t first, uint32_t
 }
 
 static void check_uses(const struct lists *l, const struct record *records, const uint32_t *first,
-                       size_t blocks, struct drps_uses_result most)
+                       size_t blocks, const struct drps_uses_result *most)
 {
     struct drps_err err = DRPS_ERR_INIT;
     uint32_t *list = must(calloc(blocks, sizeof(*list))),
@@ -97,10 +97,37 @@ static void check_uses(const struct lists *l, const struct record *records, cons
         if (n > found_most) found_most = n;
         if (rows > found_rows) found_rows = rows;
     }
-    assert_int_equal(found_most, most.max_step_blocks);
-    assert_int_equal(found_rows, most.max_step_block_rows);
+    assert_int_equal(found_most, most->max_step_blocks);
+    assert_int_equal(found_rows, most->max_step_block_rows);
     free(list);
     free(distance);
+}
+
+/* What a step's blocks cost, found row by row. */
+static void check_price(const struct lists *l, const uint32_t *first, size_t blocks, uint32_t gap,
+                        const struct drps_uses_result *sum)
+{
+    struct drps_uses_result want = {0};
+    for (uint64_t s = 0; s < l->steps; s++) {
+        uint32_t end = UINT32_MAX; /* of the run, if there is one */
+        want.row_uses += l->n[s];
+        for (size_t b = 0; b < blocks; b++) {
+            if (!step_uses(l, s, first[b], first[b + 1])) continue;
+            want.block_uses++;
+            want.block_use_rows += first[b + 1] - first[b];
+            if (end == UINT32_MAX || first[b] - end > gap) {
+                want.runs++;
+                end = first[b];
+            }
+            for (; end < first[b + 1]; end++)
+                want.run_rows++;
+        }
+    }
+    assert_int_equal(sum->row_uses, want.row_uses);
+    assert_int_equal(sum->block_uses, want.block_uses);
+    assert_int_equal(sum->block_use_rows, want.block_use_rows);
+    assert_int_equal(sum->runs, want.runs);
+    assert_int_equal(sum->run_rows, want.run_rows);
 }
 
 static void test_uses_example(void **state)
@@ -115,7 +142,7 @@ static void test_uses_example(void **state)
     uint32_t b[2], d[2];
     struct lists l;
     lists_from_text(&l, text, 3, 3, 6);
-    assert_ok(drps_uses_compile(drps_io_os(), l.dir, 3, first, 3, 1 << 20, &most, &err), &err);
+    assert_ok(drps_uses_compile(drps_io_os(), l.dir, 3, first, 3, 0, 1 << 20, &most, &err), &err);
     assert_int_equal(most.max_step_blocks, 2);
     struct record *records = read_uses(&l);
     for (size_t s = 0; s < 3; s++) {
@@ -140,11 +167,13 @@ static void test_uses_random_against_search(void **state)
         lists_random(&l, &rng, 1 + random_below(&rng, 500), 1 + random_below(&rng, 20),
                      1 + random_below(&rng, 100));
         uint32_t *first = random_blocks(&rng, l.rows, 1 + random_below(&rng, 20), &blocks);
-        assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks,
+        const uint32_t gap = (uint32_t)random_below(&rng, 10);
+        assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, gap,
                                     random_below(&rng, 2000), &most, &err),
                   &err);
         struct record *records = read_uses(&l);
-        check_uses(&l, records, first, blocks, most);
+        check_uses(&l, records, first, blocks, &most);
+        check_price(&l, first, blocks, gap, &most);
         free_records(records, l.steps);
         free(first);
         lists_free(&l);
@@ -165,7 +194,7 @@ static void test_uses_same_bytes_whatever_the_memory(void **state)
         for (size_t i = 0; i < 4; i++) {
             struct drps_err err = DRPS_ERR_INIT;
             struct drps_uses_result most;
-            assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, memory[i],
+            assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, 3, memory[i],
                                         &most, &err),
                       &err);
             struct record *records = read_uses(&l);
@@ -194,8 +223,9 @@ static void test_uses_decode_survives_damage(void **state)
     struct random_source rng = random_begin(__func__);
     lists_random(&l, &rng, 3000, 8, 100);
     uint32_t *first = random_blocks(&rng, l.rows, 5, &blocks);
-    assert_ok(drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, 1 << 20, &most, &err),
-              &err);
+    assert_ok(
+        drps_uses_compile(drps_io_os(), l.dir, l.steps, first, blocks, 0, 1 << 20, &most, &err),
+        &err);
     struct record *records = read_uses(&l);
     for (uint64_t s = 0; s < l.steps; s++) {
         for (size_t n = 0; n < records[s].bytes; n++) {
@@ -233,7 +263,7 @@ static void test_uses_refuses_boundaries_out_of_order(void **state)
     struct drps_uses_result most;
     lists_from_text(&l, text, 1, 1, 6);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 1, first[i], 3, 0, &most, NULL),
+        assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 1, first[i], 3, 0, 0, &most, NULL),
                          -EINVAL);
     lists_free(&l);
 }
@@ -247,7 +277,7 @@ static void test_uses_names_the_bad_record(void **state)
     struct lists l;
     struct drps_uses_result most;
     lists_from_text(&l, text, 2, 2, 6);
-    assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 2, first, 2, 0, &most, &err),
+    assert_int_equal(drps_uses_compile(drps_io_os(), l.dir, 2, first, 2, 0, 0, &most, &err),
                      DRPS_E_CORRUPT);
     assert_non_null(strstr(err.text, "rows.rec: record 1: row 5 of 5"));
     lists_free(&l);
@@ -272,7 +302,7 @@ static void test_uses_survives_faults(void **state)
         struct drps_err err = DRPS_ERR_INIT;
         struct fault_io *f = must(fault_io_new(drps_io_os()));
         fault_io_arm(f, FAULT_PREAD | FAULT_PWRITE, k, 0, FAULT_ERROR, -EIO);
-        rc = drps_uses_compile(&f->io, l.dir, l.steps, first, blocks, 1 << 20, &most, &err);
+        rc = drps_uses_compile(&f->io, l.dir, l.steps, first, blocks, 0, 1 << 20, &most, &err);
         assert_int_equal(rc, atomic_load(&f->fired) ? -EIO : 0);
         fault_io_free(f);
         assert_int_not_equal(access(scratch, F_OK), 0);

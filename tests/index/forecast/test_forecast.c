@@ -67,7 +67,7 @@ static void compile_uses(const struct lists *l, const uint32_t *first, size_t bl
     struct drps_err err = DRPS_ERR_INIT;
     struct drps_uses_result most;
     assert_ok(
-        drps_uses_compile(drps_io_os(), l->dir, l->steps, first, blocks, 1 << 20, &most, &err),
+        drps_uses_compile(drps_io_os(), l->dir, l->steps, first, blocks, 0, 1 << 20, &most, &err),
         &err);
 }
 
