@@ -215,6 +215,8 @@ struct drps_index_options {
     int forecast_later; /* 1: left out where all rows fit memory_bytes, until somebody asks for it
                            (index/forecast/drps_plan_forecast.h); not of several workers, nor with
                            blocks.calibrate */
+    int windows_later;  /* 1: parts whose rows all fit memory_bytes have no windows: runs that need
+                           some cut them (engine/step/drps_windows.h) */
     /* With blocks.calibrate: fills in how fast this machine computes the samples of a plan, of
      * which io, dir and info are set; returns 1 where it cannot say. NULL: no time is forecast. */
     int (*arithmetic)(const struct drps_plan *plan, uint64_t memory_bytes,

@@ -471,7 +471,8 @@ int drps_index_setting(struct drps_index_settings *o, struct drps_values *v, int
 
 void drps_index_settings_init(struct drps_index_settings *o)
 {
-    *o = (struct drps_index_settings){.index = {.seed = 1, .arithmetic = drps_arithmetic_measure}};
+    *o = (struct drps_index_settings){
+        .index = {.seed = 1, .windows_later = 1, .arithmetic = drps_arithmetic_measure}};
 }
 
 void drps_index_settings_complete(struct drps_index_settings *o)

@@ -29,14 +29,14 @@ static uint64_t wanted_bytes(const struct drps_plan_info *info,
     return drps_relay_window_bytes(share, info->rows, info->ranks.max_round_rows);
 }
 
-/* Returns 1 if the plan's windows fit, and are not much smaller than this run wants: at least 3/4
- * of that. A run with coarse windows wants the largest that fit, and so cuts its own. */
+/* Returns 1 if the plan has windows that fit, and are not much smaller than this run wants: at
+ * least 3/4 of that. A run with coarse windows wants the largest that fit, and so cuts its own. */
 static int plan_suits(const struct drps_plan_info *info, const struct drps_relay_share *share)
 {
     const uint64_t bytes = info->working_set_rows * share->row_bytes;
     const uint64_t most = drps_relay_open_bytes(share);
     const uint64_t wanted = wanted_bytes(info, share);
-    return !share->coarse && bytes <= most && 4 * bytes >= 3 * wanted;
+    return !info->windows_later && !share->coarse && bytes <= most && 4 * bytes >= 3 * wanted;
 }
 
 /* What was just written lies in the page cache, from where reads past it would each write their

@@ -238,6 +238,8 @@ struct drps_plan_info {
                                 blocks are read in runs, through gaps of a seek's worth */
     uint64_t max_step_block_rows; /* of all blocks of a step together; 0: an older drps-index */
     uint64_t windows, window_budget_bytes;
+    uint64_t windows_later; /* 1: all rows fit the memory of drps-index, and the plan has no windows:
+                               a run that needs some cuts them */
     uint64_t working_set_rows; /* most rows of two neighbouring windows */
     uint64_t max_window_rows;  /* this and the next three: 0 in a plan of before they were known */
     /* Sums over an epoch's windows; moved: they leave, some to be held in memory by a run. */

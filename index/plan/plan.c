@@ -42,11 +42,13 @@ const struct drps_plan_file_type drps_plan_files[DRPS_PLAN_FILES] = {
 int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
 {
     const struct drps_plan_file_type *type = &drps_plan_files[file];
+    const int of_windows = type->kind == DRPS_KIND_WINDOWS || type->kind == DRPS_KIND_SLOTS;
     const int hands_on = type->kind == DRPS_KIND_HANDED || type->kind == DRPS_KIND_LENT;
     if (type->kind == DRPS_KIND_RESIDUALS && !info->ranks.residual_slots) return 0;
     if (type->kind == DRPS_KIND_PUBLISHED && !info->ranks.published_slots) return 0;
     if (type->kind == DRPS_KIND_NUMBERS && !drps_plan_is_matrix(info)) return 0;
     if (hands_on && !info->ranks.handed.slots) return 0;
+    if (of_windows && info->windows_later) return 0;
     return (type->shapes & drps_plan_shape(info)) != 0;
 }
 
@@ -60,7 +62,7 @@ int drps_plan_has_file(const struct drps_plan_info *info, size_t file)
 /* Numbers that may be missing, and are 0 then. */
 #define PLAN_LATER_NUMBERS(X)                                                                      \
     X(max_step_block_rows) X(grid_users) X(grid_items) X(lanes)                                    \
-    X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved)                     \
+    X(max_window_rows) X(window_rows) X(window_rows_kept) X(window_rows_moved) X(windows_later)    \
     X(seek_ns) X(transfer_bps) X(row_uses) X(block_uses) X(block_use_rows) X(runs) X(run_rows)
 /* Numbers of a plan for several workers. */
 #define PLAN_RANK_NUMBERS(X)                                                                       \

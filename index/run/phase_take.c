@@ -24,7 +24,7 @@ static void take_info(struct index_run *r)
     info->transfer_bps = r->options.blocks.transfer_bps;
     info->max_block_rows = info->max_step_blocks = info->max_step_block_rows = 0;
     info->row_uses = info->block_uses = info->block_use_rows = info->runs = info->run_rows = 0;
-    info->windows = info->window_budget_bytes = info->working_set_rows = 0;
+    info->windows = info->windows_later = info->window_budget_bytes = info->working_set_rows = 0;
     info->max_window_rows = info->window_rows = 0;
     info->window_rows_kept = info->window_rows_moved = 0;
     memset(&info->ranks, 0, sizeof(info->ranks));

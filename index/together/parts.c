@@ -34,6 +34,7 @@ static void take_numbers(const struct drps_plan_info *from, struct drps_plan_inf
     to->runs = from->runs;
     to->run_rows = from->run_rows;
     to->windows = from->windows;
+    to->windows_later = from->windows_later;
     to->window_budget_bytes = from->window_budget_bytes;
     to->working_set_rows = from->working_set_rows;
     to->max_window_rows = from->max_window_rows;

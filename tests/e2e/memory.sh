@@ -36,6 +36,8 @@ grep -qE '^  limit +an epoch takes [0-9.e-]+ s at least [(]arithmetic [0-9.e-]+,
 # costs as much as many bytes (one that others keep busy is measured so), larger buffers leave less for windows.
 "$tools/drps-index" data.svm --algo fm --factors 16 --batch-size 200 --test-fraction 0.1 --memory 96M -o plan-96 --quiet --json \
     >index.json
+"$tools/drps-stat" plan-96 --verbose >stat.txt
+grep -Eq 'rows kept from window to window \([0-9. %]+\), [0-9,]+ leave \([0-9. %]+\)' stat.txt || fail "drps-stat does not say what windows keep: $(cat stat.txt)"
 "$tools/drps-train" plan-96 -o model-plan --store relay --memory 96M --json >plan.json 2>log.txt
 seek=$(all_values seek_bytes <plan.json)
 if grep -q 'cutting windows' log.txt; then

@@ -20,6 +20,8 @@ shows() {
 
 "$tools/drps-gen" ctr --samples 20K --fields 20 --rows 200K --seed 3 -o data.svm --quiet
 "$tools/drps-index" data.svm --algo fm --factors 16 --test-fraction 0.1 --batch-size 200 --memory 64M -o fm.plan --quiet
+# Rows that do not all fit in memory: a plan with windows.
+"$tools/drps-index" data.svm --algo fm --factors 300 --batch-size 200 --memory 64M -o wide.plan --quiet
 train() { # MODEL OPTIONS...
     local model=$1
     shift
@@ -34,6 +36,9 @@ grep -q 'All rows stayed in memory' resident.html || fail "it does not say that 
 shows relay.html relay.model
 shows file.html file.model
 shows plan.html fm.plan
+grep -q 'None: all rows fit in the memory of <code>drps-index</code>' plan.html || fail "it does not say that there are no windows"
+shows wide.html wide.plan
+! grep -q 'None: all rows fit' wide.html || fail "it does not show windows"
 shows all.html resident.model relay.model file.model fm.plan
 grep -q 'Side by side' all.html || fail "models are not compared"
 ! grep -q 'Side by side' relay.html || fail "one model is compared"
@@ -87,7 +92,7 @@ chmod -R u+w older
 /usr/bin/python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' older.html || fail "the page of an older plan"
 
 # What of a plan cannot be read is told in the page.
-cp -r fm.plan hurt.plan
+cp -r wide.plan hurt.plan
 truncate -s 100 hurt.plan/windows.rec
 "$stat" --html hurt.html hurt.plan --quiet || fail "no page of a damaged plan"
 grep -q 'Not shown:.*hurt.plan/windows.rec' hurt.html || fail "the page does not say what is damaged"

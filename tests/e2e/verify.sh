@@ -6,8 +6,11 @@ stat=$tools/drps-stat
 "$tools/drps-index" data.svm --algo lor --test-fraction 0.2 --batch-size 100 -o plan --quiet
 "$tools/drps-index" data.svm --algo lor --test-fraction 0.2 --batch-size 100 --workers 2 -o ranks --quiet
 "$tools/drps-train" plan -o model --epochs 1 --quiet
+# Rows that do not all fit in memory: a plan with windows.
+"$tools/drps-gen" ctr --samples 3000 --rows 20K -o wide.svm --quiet
+"$tools/drps-index" wide.svm --algo fm --factors 500 --memory 64M --batch-size 100 -o wide --quiet
 
-for what in plan ranks model; do
+for what in plan ranks wide model; do
     [[ $("$stat" $what --verify) =~ ^(plan|model)\ $what\ is\ whole:\ [0-9]+\ files,\ [0-9,]+\ records,\ .*iB\ in\ [0-9.]+\ s$ ]] ||
         fail "$what: $("$stat" $what --verify)"
     [[ $("$stat" $what --verify | wc -l) = 1 ]] || fail "$what: not one line"
@@ -20,7 +23,7 @@ done
 echo "ok whole"
 
 # A byte of every file in turn. The messages name the file, and the last one says what to do.
-for file in plan/{data,rows,names,blocks,uses,windows,slots}.rec ranks/rank-1/{shares,positions}.rec model/names.rec; do
+for file in plan/{data,rows,names,blocks,uses}.rec wide/{windows,slots}.rec ranks/rank-1/{shares,positions}.rec model/names.rec; do
     what=${file%%/*}
     rm -rf hurt
     cp -r "$what" hurt

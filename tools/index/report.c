@@ -349,6 +349,17 @@ static void print_ranks(const struct drps_index_result *r)
     }
 }
 
+static void print_windows(const struct drps_plan_info *i)
+{
+    if (!i->windows)
+        printf("  windows  none: all rows (%s) fit in memory\n", size(i->rows * i->row_bytes));
+    else
+        printf("  windows  %s runs of batches whose rows are in memory together; two of them have "
+               "at most %s rows (%s)\n",
+               count(i->windows), count(i->working_set_rows),
+               size(i->working_set_rows * i->row_bytes));
+}
+
 static void print_details(const struct drps_index_result *r)
 {
     const struct drps_plan_info *i = &r->info;
@@ -360,10 +371,7 @@ static void print_details(const struct drps_index_result *r)
            i->dim == 1 ? "float" : "floats", count(i->max_batch_rows));
     printf("  blocks   %s of rows that are read and written together (%s), at most %s a batch\n",
            count(i->blocks), i->blocks_by, count(i->max_step_blocks));
-    printf(
-        "  windows  %s runs of batches whose rows are in memory together; two of them have at most "
-        "%s rows (%s)\n",
-        count(i->windows), count(i->working_set_rows), size(i->working_set_rows * i->row_bytes));
+    print_windows(i);
     printf("  disk     %s for the plan, %s for the model; %s for rows that are not in memory\n"
            "           (relay: up to a quarter more), and the parameters once more at the end\n",
            size(r->plan_bytes), size(i->rows * i->dim * 4), size(i->rows * i->row_bytes));

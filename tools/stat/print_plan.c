@@ -23,6 +23,11 @@ static void print_files(const json_t *files)
  * many of those as it has memory for, and sends the rest to disk. */
 static void print_plan_windows(const json_t *j)
 {
+    if (number_at(j, "windows_later")) {
+        printf("  windows  none: all rows fit in the memory of drps-index (%s)\n",
+               size_of(j, "memory_bytes"));
+        return;
+    }
     printf("  windows  %s runs of batches whose rows are in memory together, cut for %s\n          "
            " two of them have at most %s rows",
            count_of(j, "windows"), size_of(j, "window_budget_bytes"),

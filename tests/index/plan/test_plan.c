@@ -71,7 +71,7 @@ static void test_plan_gives_back_what_was_saved(void **state)
     SAME(max_batch_rows), SAME(max_batch_nnz), SAME(max_body_bytes), SAME(row_bytes),
         SAME(block_bytes), SAME(blocks);
     SAME(max_block_rows), SAME(max_step_blocks), SAME(max_step_block_rows), SAME(windows),
-        SAME(window_budget_bytes), SAME(working_set_rows);
+        SAME(windows_later), SAME(window_budget_bytes), SAME(working_set_rows);
     SAME(max_window_rows), SAME(window_rows), SAME(window_rows_kept), SAME(window_rows_moved);
     SAME(memory_bytes), SAME(classification), SAME(string_names), SAME(tables_n), SAME(fields_n),
         SAME(label_mean), SAME(ones);

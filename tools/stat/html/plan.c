@@ -249,6 +249,10 @@ static void write_windows(struct html *h, const json_t *j)
     struct html_table t;
     html_element(h, "h3", "Windows");
     html_raw(h, "<p>Runs of batches whose rows are in memory together.</p>\n");
+    if (number_at(j, "windows_later")) {
+        html_raw(h, "<p>None: all rows fit in the memory of <code>drps-index</code>.</p>\n");
+        return;
+    }
     write_members(h, j, "Windows", members, sizeof(members) / sizeof(*members));
     if (!(all > 0)) return;
     html_table_begin(&t, h, "From window to window, in an epoch", columns, 4);
@@ -345,7 +349,7 @@ static void write_files(struct html *h, const struct subject *s)
     int rc = drps_plan_open(io, s->path, &plan, &err);
     if (rc == 0 && drps_plan_shape(&plan->info) != DRPS_PLAN_ALL) {
         html_raw(h, "<div class=\"charts\">\n");
-        rc = draw_windows(h, plan, &err);
+        if (!plan->info.windows_later) rc = draw_windows(h, plan, &err);
         html_raw(h, "</div>\n");
         if (rc == 0) rc = write_block_sizes(h, plan, &err);
     }
