@@ -68,7 +68,8 @@ void drps_dict_free_names(struct dict *d);
 /* Where a walk over the keys of a generation is, from {0} on. Small keys come first, as they lie.
  */
 struct dict_cursor {
-    uint64_t small;
+    uint64_t small; /* those below were looked at, */
+    uint64_t there; /* and of the last 64 these are still to come: a bit each */
     size_t sorted;
 };
 

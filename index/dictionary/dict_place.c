@@ -106,49 +106,108 @@ static int place_runs(struct dict *d, struct dict_base *base, const char *plan_d
 
 /* ---- A single generation ---- */
 
-/* What places from the table. */
+/* Order keys that lie together: those of one bucket are all below those of the next. */
+enum { BUCKETS = 256 * 16 };
+
+/* What places from the table. Names are gone through twice: once to count those of each bucket,
+ * once to put them there. So buckets alone are sorted, in little memory. */
 struct table {
     struct dict *d;
     struct dict_base *base;   /* borrowed; NULL: there is no earlier plan */
-    struct dict_keyed *order; /* [n] own: order keys of names that have no row yet, by name */
-    size_t n;
+    struct dict_keyed *order; /* [n] own: order keys of names that have no row yet, by bucket, there
+                                 by name */
+    size_t end[BUCKETS], n;   /* behind those of each bucket that are there; all */
 };
 
-/* Give a name of the base its row, and list the order key of any other that training touches. */
-static int list_one(struct table *t, const struct dict_keyed *at, uint64_t rows_out[2],
-                    struct drps_err *err)
+/* The first byte of the key, and the highest bit of the next two: of rows that one segment of the
+ * epoch uses, which segment. */
+static unsigned bucket_of(uint64_t order)
 {
-    struct dict *d = t->d;
+    const unsigned next = (unsigned)(order >> 40 & 0xffff);
+    return (unsigned)(order >> 56) << 4 | (31 - (unsigned)__builtin_clz(next | 1));
+}
+
+static uint64_t order_of(const struct table *t, const struct dict_keyed *at)
+{
+    const struct dict *d = t->d;
     const struct key_count *c = key_table_count(&d->keys, at->id);
-    int rc = drps_dict_base_row(t->base, at->key, &d->placed[at->id], err);
-    if (rc < 0 || !c->uses || d->placed[at->id] != DRPS_NO_ROW) return rc;
     struct dict_key k = {
         .key = at->key, .mask = c->mask, .first = key_count_first(c), .count = c->uses};
     if (d->options.table_by_field) drps_dict_name_of(d, at->id, &k);
-    t->order[t->n] = (struct dict_keyed){drps_dict_order(&d->options, &k), at->id};
-    rows_out[drps_dict_order_table(t->order[t->n++].key)]++;
-    return 0;
+    return drps_dict_order(&d->options, &k);
 }
 
-static int map_table(struct table *t, size_t keys, uint32_t first_row, uint64_t rows_out[2],
-                     struct drps_err *err)
+/* Whether training touches a name that the base has no row for. */
+static int is_new(const struct dict *d, uint32_t id)
+{
+    return key_table_count(&d->keys, id)->uses && d->placed[id] == DRPS_NO_ROW;
+}
+
+/* Give the names of the base their rows, and count all others that training touches. */
+static int count_buckets(struct table *t, uint64_t rows_out[2], struct drps_err *err)
 {
     struct dict *d = t->d;
     struct dict_cursor next = {0};
     struct dict_keyed at;
-    struct dict_keyed *aux = drps_pages_new(keys * sizeof(*aux));
-    t->order = drps_pages_new(keys * sizeof(*t->order));
+    int rc = 0;
+    while (rc == 0 && drps_dict_next(d, &next, &at)) {
+        rc = drps_dict_base_row(t->base, at.key, &d->placed[at.id], err);
+        if (rc < 0 || !is_new(d, at.id)) continue;
+        const uint64_t order = order_of(t, &at);
+        t->end[bucket_of(order)]++;
+        rows_out[drps_dict_order_table(order)]++;
+        t->n++;
+    }
+    return rc;
+}
+
+/* Puts the names into their buckets. Returns how many the largest one has. */
+static size_t fill_buckets(struct table *t)
+{
+    struct dict_cursor next = {0};
+    struct dict_keyed at;
+    size_t begin = 0, most = 0;
+    for (size_t b = 0; b < BUCKETS; b++) {
+        const size_t n = t->end[b];
+        t->end[b] = begin;
+        begin += n;
+        if (n > most) most = n;
+    }
+    while (drps_dict_next(t->d, &next, &at)) {
+        if (!is_new(t->d, at.id)) continue;
+        const uint64_t order = order_of(t, &at);
+        t->order[t->end[bucket_of(order)]++] = (struct dict_keyed){order, at.id};
+    }
+    return most;
+}
+
+/* Names with the same order key stay in the order of their keys. */
+static int sort_buckets(struct table *t, size_t most, struct drps_err *err)
+{
+    struct dict_keyed *aux = drps_pages_new(most * sizeof(*aux));
+    if (!aux) return drps_err_set(err, -ENOMEM, "no memory for placing");
+    for (size_t b = 0, begin = 0; b < BUCKETS; begin = t->end[b++])
+        drps_dict_sort_keys(t->order + begin, aux, t->end[b] - begin);
+    drps_pages_free(aux, most * sizeof(*aux));
+    return 0;
+}
+
+static int map_table(struct table *t, uint32_t first_row, uint64_t rows_out[2],
+                     struct drps_err *err)
+{
+    struct dict *d = t->d;
     d->placed_n = (size_t)key_table_end(&d->keys);
     d->placed = drps_pages_new(d->placed_n * sizeof(*d->placed));
-    int rc = t->order && aux && d->placed ? 0 : drps_err_set(err, -ENOMEM, "no memory for placing");
-    while (rc == 0 && drps_dict_next(d, &next, &at))
-        rc = list_one(t, &at, rows_out, err);
+    int rc = d->placed ? count_buckets(t, rows_out, err)
+                       : drps_err_set(err, -ENOMEM, "no memory for placing");
     if (rc == 0 && t->n > DRPS_NO_ROW - first_row) rc = drps_dict_too_many_rows(err);
-    if (rc == 0) drps_dict_sort_keys(t->order, aux, t->n); /* ties stay in the order of keys */
+    if (rc < 0) return rc;
+    t->order = drps_pages_new(t->n * sizeof(*t->order));
+    if (!t->order) return drps_err_set(err, -ENOMEM, "no memory for placing");
+    rc = sort_buckets(t, fill_buckets(t), err);
     for (size_t i = 0; i < t->n && rc == 0; i++)
         d->placed[t->order[i].id] = first_row + (uint32_t)i;
-    drps_pages_free(t->order, keys * sizeof(*t->order));
-    drps_pages_free(aux, keys * sizeof(*aux));
+    drps_pages_free(t->order, t->n * sizeof(*t->order));
     return rc;
 }
 
@@ -182,7 +241,7 @@ static int place_table(struct dict *d, struct dict_base *base, const char *plan_
                        uint32_t first_row, uint64_t rows_out[2], struct drps_err *err)
 {
     struct table t = {.d = d, .base = base};
-    int rc = map_table(&t, (size_t)drps_dict_keys(d), first_row, rows_out, err);
+    int rc = map_table(&t, first_row, rows_out, err);
     return rc < 0 ? rc : write_table_names(&t, plan_dir, err);
 }
 

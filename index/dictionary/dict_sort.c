@@ -55,14 +55,26 @@ static void request(const struct dict *d, uint32_t id)
     if (d->placed) __builtin_prefetch(&d->placed[id]);
 }
 
+/* Which of the small keys first .. first + 63, below `end`, are there: a bit each. That one is can
+ * hardly be predicted: no branch. */
+static uint64_t look_at_small(const struct key_count *small, uint64_t first, uint64_t end)
+{
+    const unsigned n = end - first < 64 ? (unsigned)(end - first) : 64;
+    uint64_t there = 0;
+    for (unsigned i = 0; i < n; i++)
+        there |= (uint64_t)key_count_is_there(&small[first + i]) << i;
+    return there;
+}
+
 int drps_dict_next(const struct dict *d, struct dict_cursor *c, struct dict_keyed *out)
 {
     const uint64_t end = key_table_small_end(&d->keys);
-    while (c->small < end && !key_count_is_there(&d->keys.small[c->small]))
-        c->small++;
-    if (c->small < end) {
-        *out = (struct dict_keyed){c->small, (uint32_t)c->small};
-        c->small++;
+    for (; !c->there && c->small < end; c->small += 64)
+        c->there = look_at_small(d->keys.small, c->small, end);
+    if (c->there) {
+        const uint64_t key = c->small - 64 + (unsigned)__builtin_ctzll(c->there);
+        c->there &= c->there - 1;
+        *out = (struct dict_keyed){key, (uint32_t)key};
         return 1;
     }
     if (c->sorted == d->keys.n) return 0;

@@ -114,7 +114,7 @@ static inline const struct key_count *key_table_count(const struct key_table *k,
 
 static inline int key_count_is_there(const struct key_count *c)
 {
-    return c->mask || c->left;
+    return (c->mask | c->left) != 0;
 }
 
 static inline uint32_t key_count_first(const struct key_count *c)
