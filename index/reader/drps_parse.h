@@ -98,12 +98,15 @@ struct drps_reader {
     uint64_t lines, bytes, skipped, weightless;
 };
 
-extern const struct drps_format drps_format_libsvm, drps_format_libffm, drps_format_ratings,
-    drps_format_criteo, drps_format_avazu, drps_format_csv, drps_format_jsonl, drps_format_vw,
-    drps_format_docword, drps_format_idx, drps_format_tokens;
-
-/* All formats follow each other here, then NULL. */
-extern const struct drps_format *const drps_formats[];
+/* All formats, in the order in which they are listed to users: X(name). */
+/* clang-format off */
+#define DRPS_FORMATS(X)                                                                            \
+    X(libsvm) X(libffm) X(ratings) X(criteo) X(avazu) X(csv) X(jsonl) X(vw) X(docword) X(idx)      \
+    X(tokens)
+/* clang-format on */
+#define DRPS_FORMAT_DECLARE(name) extern const struct drps_format drps_format_##name;
+DRPS_FORMATS(DRPS_FORMAT_DECLARE)
+#undef DRPS_FORMAT_DECLARE
 
 /*
  * Find the format that the first block looks like, or NULL. `head` is readable DRPS_CHUNK_PAD bytes
