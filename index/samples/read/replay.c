@@ -1,5 +1,5 @@
 /* Reads batches of an earlier plan (index/walk/), and draws from their samples. */
-#include "index/samples/drps_replay.h"
+#include "index/samples/read/replay.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/drps_alloc.h"
 #include "base/drps_rng.h"
 #include "index/plan/codec/drps_dense.h"
-#include "index/samples/numbers.h"
+#include "index/samples/read/numbers.h"
 #include "index/walk/drps_walk.h"
 
 #define REPLAY_STREAM 0x7265706c6179u /* "replay" */

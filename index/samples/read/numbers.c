@@ -1,5 +1,5 @@
 /* Packing of a sample's numbers by place. */
-#include "index/samples/numbers.h"
+#include "index/samples/read/numbers.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Packs the numbers by place of one sample after another on their way to a spool. Private to
- * index/samples/. */
-#ifndef DRPS_INDEX_SAMPLES_NUMBERS_H
-#define DRPS_INDEX_SAMPLES_NUMBERS_H
+ * index/samples/read/. */
+#ifndef DRPS_INDEX_SAMPLES_READ_NUMBERS_H
+#define DRPS_INDEX_SAMPLES_READ_NUMBERS_H
 
 #include "base/drps_err.h"
 #include "index/samples/drps_spool.h"

@@ -1,5 +1,5 @@
 /* Format and columns of the input, from rank 0 to all (shape.h), as JSON. */
-#include "index/samples/shape.h"
+#include "index/samples/read/shape.h"
 
 #include <errno.h>
 #include <stdio.h>

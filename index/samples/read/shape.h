@@ -1,7 +1,7 @@
 /* What a run on several machines settles before it reads: all read as rank 0 does. Private to
- * index/samples/. */
-#ifndef DRPS_INDEX_SAMPLES_SHAPE_H
-#define DRPS_INDEX_SAMPLES_SHAPE_H
+ * index/samples/read/. */
+#ifndef DRPS_INDEX_SAMPLES_READ_SHAPE_H
+#define DRPS_INDEX_SAMPLES_READ_SHAPE_H
 
 #include "index/samples/drps_read_samples.h"
 #include "index/swap/drps_swap.h"

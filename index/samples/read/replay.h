@@ -1,7 +1,7 @@
 /* Samples of an earlier plan once more: a share of those that it trains on comes with the new ones,
- * from its batches, without the text. Shared inside index/. */
-#ifndef DRPS_INDEX_SAMPLES_REPLAY_H
-#define DRPS_INDEX_SAMPLES_REPLAY_H
+ * from its batches, without the text. Private to index/samples/read/. */
+#ifndef DRPS_INDEX_SAMPLES_READ_REPLAY_H
+#define DRPS_INDEX_SAMPLES_READ_REPLAY_H
 
 #include "index/plan/drps_plan.h"
 #include "index/samples/drps_spool.h"
