@@ -1,6 +1,6 @@
-/* The numbers of plan.json against each other. Private to index/plan/. */
-#ifndef DRPS_INDEX_PLAN_PLAN_NUMBERS_H
-#define DRPS_INDEX_PLAN_PLAN_NUMBERS_H
+/* The numbers of plan.json against each other. Private to index/plan/manifest/. */
+#ifndef DRPS_INDEX_PLAN_MANIFEST_CHECK_H
+#define DRPS_INDEX_PLAN_MANIFEST_CHECK_H
 
 #include "base/drps_err.h"
 #include "index/plan/drps_plan.h"
@@ -13,5 +13,9 @@
 DRPS_MUST_CHECK
 int drps_plan_check_numbers(const struct drps_plan_info *info, const char *path,
                             struct drps_err *err);
+
+/* Entries that a sample may have: their rows are distinct, but where entries of a row may have
+ * several fields. */
+uint64_t drps_plan_entries_most(const struct drps_plan_info *i, uint64_t rows);
 
 #endif
