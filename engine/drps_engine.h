@@ -31,7 +31,12 @@
 #include "storage/drps_iostat.h"
 #include "storage/drps_store.h"
 
-enum { DRPS_TRAIN_THREADS_MAX = 64, DRPS_TRAIN_NAME_BYTES = 16, DRPS_TRAIN_DEVICE_BYTES = 96 };
+enum {
+    DRPS_TRAIN_THREADS_MAX = 64,
+    DRPS_TRAIN_NAME_BYTES = 16,
+    DRPS_TRAIN_DEVICE_BYTES = 96,
+    DRPS_TRAIN_CHANGED_BYTES = 2048
+};
 
 /* One epoch, as it ended. Disk numbers are those of the row store; the plan's files are counted on
  * their own. */
@@ -240,6 +245,15 @@ struct drps_train_multicast {
 };
 enum { DRPS_LATE_MOST = 4 };
 
+/* Options that zero, or their default, may mean. */
+enum {
+    DRPS_ASKED_L1 = 1,
+    DRPS_ASKED_L2 = 2, /* topics refuse one of 0 */
+    DRPS_ASKED_SEED = 4,
+    DRPS_ASKED_SYNC = 8,
+    DRPS_ASKED_LR_STALE = 16
+};
+
 /* What computes: the processor, a device of CUDA, or that where one is there that can
  * (docs/device.md).
  */
@@ -278,6 +292,8 @@ struct drps_train_options {
     int resume_at; /* 1: go on after round resume_round of the run, counted over its epochs, which
                       checkpoints of vectors still cover */
     uint64_t resume_round;
+    unsigned asked; /* DRPS_ASKED_...: options that were asked for, also where the value is that
+                       of the default, which else is as the interrupted run has it */
     /* Where training begins anew, it begins with this model or this folder of checkpoints, of
      * whichever plan. Checkpoints give parameters and the optimizer's state; a model gives its
      * parameters, and the state where its checkpoints were kept. Rows that neither has are fresh.
@@ -297,7 +313,6 @@ struct drps_train_options {
                      sum over the batch: 1 / (entries of a sample + 1) / samples of a
                      round, without the last where it steps a mean */
     float l1, l2; /* default 0; of topics l2 1 */
-    int no_l2;    /* 1: l2 is said to be 0, which topics refuse */
     float eps;    /* adagrad: added to the sum of squares; default: the algorithm's,
                      or else the optimizer's own; adam: added to the root; default 1e-8 */
     float beta1, beta2; /* adam: above 0, at most DRPS_OPTIM_BETAS_MOST; default 0.9, 0.999 */
@@ -553,6 +568,9 @@ struct drps_train_result {
     uint64_t resumed_epoch, resumed_step; /* where the run went on: the epoch, from 1, and batches
                                              of it that were done; 0: it began anew. Counters are
                                              of what this run did */
+    /* Options of learning in which the run, or one that it goes on from, went on otherwise than it
+     * had begun, and from where on: a line each. Empty: none. */
+    char changed[DRPS_TRAIN_CHANGED_BYTES];
     double first_step_seconds; /* from the start until the first step was done; NaN: none was */
     struct drps_train_from {
         uint64_t rows; /* of all ranks, that began as options->from has them */

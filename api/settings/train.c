@@ -79,10 +79,11 @@ static int parse_learning(struct drps_values *v, struct drps_train_options *o, i
         return 1;
     case KEY_L1:
         o->l1 = (float)drps_value_real(v, arg, 0, 1e30);
+        o->asked |= DRPS_ASKED_L1;
         return 1;
     case KEY_L2:
         o->l2 = (float)drps_value_real(v, arg, 0, 1e30);
-        o->no_l2 = !(o->l2 > 0);
+        o->asked |= DRPS_ASKED_L2;
         return 1;
     case KEY_EPS:
         o->eps = (float)drps_value_real(v, arg, FLT_MIN, 1e30);
@@ -101,6 +102,7 @@ static int parse_learning(struct drps_values *v, struct drps_train_options *o, i
         return 1;
     case KEY_SEED:
         o->seed = drps_value_count(v, arg, 0, INT64_MAX);
+        o->asked |= DRPS_ASKED_SEED;
         return 1;
     case KEY_INIT_SCALE:
         o->init_scale = (float)drps_value_real(v, arg, DBL_MIN, 1e30);
@@ -186,6 +188,7 @@ static int parse_ranks(struct drps_values *v, struct drps_train_settings *o, int
     switch (key) {
     case KEY_SYNC:
         o->train.sync = (enum drps_sched_mode)drps_value_choice(v, arg, modes);
+        o->train.asked |= DRPS_ASKED_SYNC;
         return 1;
     case KEY_EXCHANGE:
         o->train.exchange = (enum drps_exchange)drps_value_choice(v, arg, exchanges);
@@ -221,6 +224,7 @@ static int parse_ranks(struct drps_values *v, struct drps_train_settings *o, int
         return 1;
     case KEY_LR_STALE:
         o->train.lr_stale = (enum drps_stale)drps_value_choice(v, arg, stales);
+        o->train.asked |= DRPS_ASKED_LR_STALE;
         return 1;
     default:
         return 0;

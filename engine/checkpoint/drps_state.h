@@ -43,10 +43,11 @@ struct drps_state {
     /* How far. */
     uint64_t epoch; /* under way, from 1; or the one after the last */
     struct drps_epoch_part part;
-    uint64_t best_epoch, best_content; /* 0, 0: none yet, or no patience */
-    double best_score;                 /* by the metric, less is better; infinite: none yet */
-    struct drps_newton_state newton;   /* of a quasi-Newton method */
-    struct drps_epoch *done;           /* own: [epoch - 1] */
+    uint64_t best_epoch, best_content;      /* 0, 0: none yet, or no patience */
+    double best_score;                      /* by the metric, less is better; infinite: none yet */
+    struct drps_newton_state newton;        /* of a quasi-Newton method */
+    struct drps_epoch *done;                /* own: [epoch - 1] */
+    char changed[DRPS_TRAIN_CHANGED_BYTES]; /* as in drps_train_result */
 };
 
 /* Returns an object, own; NULL when memory is gone. */
@@ -58,5 +59,11 @@ DRPS_MUST_CHECK
 int drps_state_from_json(const json_t *j, const char *path, struct drps_state *out,
                          struct drps_err *err);
 void drps_state_destroy(struct drps_state *s); /* zeroed too */
+
+/* Say in which options of learning `now` differs from `before`, as "lr=0.05 (before 0.1), l2=1
+ * (before 0)"; empty where it does in none. *out is own: free() it, also on errors. -ENOMEM. */
+DRPS_MUST_CHECK
+int drps_state_changes(const struct drps_state *before, const struct drps_state *now, char **out,
+                       struct drps_err *err);
 
 #endif

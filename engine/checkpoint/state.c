@@ -115,6 +115,7 @@ json_t *drps_state_to_json(const struct drps_state *s)
     if (j && s->pull.on) drps_manifest_put(&j, "pull", pull_to_json(&s->pull));
     if (j && drps_optim_is_newton(s->optim.kind)) put_newton(&j, s);
     if (j && s->pull_cached) drps_manifest_put(&j, "pull_cached", json_true());
+    if (j && *s->changed) drps_manifest_put(&j, "changed", json_string(s->changed));
     return j;
 }
 
@@ -341,6 +342,8 @@ int drps_state_from_json(const json_t *j, const char *path, struct drps_state *o
     if (rc == 0) rc = read_progress(j, path, out, err);
     if (rc == 0) rc = read_best(j, path, out, err);
     if (rc == 0) rc = read_epochs(j, path, out, err);
+    if (rc == 0 && json_object_get(j, "changed"))
+        rc = drps_manifest_get_text(j, "changed", path, out->changed, sizeof(out->changed), err);
     if (rc == 0 && drps_optim_is_newton(out->optim.kind))
         rc = drps_newton_from_json(json_object_get(j, "newton"), path, &out->optim, &out->newton,
                                    err);

@@ -12,8 +12,8 @@
 #include "engine/train/job.h"
 #include "engine/warm/drps_warm.h"
 
-static void fill_state(const struct drps_job *job, uint64_t epoch,
-                       const struct drps_epoch_part *done, struct drps_state *s)
+void drps_job_state(const struct drps_job *job, uint64_t epoch, const struct drps_epoch_part *done,
+                    struct drps_state *s)
 {
     const struct drps_train_options *o = job->options;
     const struct drps_train_result *r = job->result;
@@ -44,6 +44,7 @@ static void fill_state(const struct drps_job *job, uint64_t epoch,
                              .done = r->epochs};
     if (job->newton) s->newton = *drps_newton_state(job->newton);
     memcpy(s->plan_id, job->plan->info.id, sizeof(s->plan_id));
+    memcpy(s->changed, r->changed, sizeof(s->changed));
 }
 
 /* The best epoch's parameters lie where the model is written. */
@@ -377,7 +378,7 @@ int drps_job_checkpoint(void *ctx, uint64_t epoch, const struct drps_epoch_part 
     enum way way;
     int any;
     if (job->log) drps_job_sync_log(job); /* up to this checkpoint, each round can be restored */
-    fill_state(job, epoch, done, &state);
+    drps_job_state(job, epoch, done, &state);
     const int failed = write_one(job, &state, &way, &bytes, &why) < 0;
     int rc = any_failed(job, failed, &any, err);
     if (rc < 0) return rc;

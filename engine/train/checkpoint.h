@@ -51,6 +51,10 @@ struct drps_job_checkpoints {
     uint64_t told_round;              /* up to where it is known to be durable */
 };
 
+/* Fill in the state of the job where this is done of the epoch. What it owns is the job's. */
+void drps_job_state(const struct drps_job *job, uint64_t epoch, const struct drps_epoch_part *done,
+                    struct drps_state *s);
+
 /*
  * Find where the run goes on, of several ranks together with them, and settle what the options
  * leave open as the checkpoint has it. Before the model is settled. DRPS_E_CONFIG: there is a

@@ -134,6 +134,7 @@ static void put_epochs(json_t **j, const struct drps_train_result *r)
     drps_manifest_put(j, "steps", count(r->steps));
     drps_manifest_put(j, "resumed_epoch", count(r->resumed_epoch));
     drps_manifest_put(j, "resumed_step", count(r->resumed_step));
+    drps_manifest_put(j, "changed", *r->changed ? json_string(r->changed) : json_null());
     drps_manifest_put(j, "first_step_seconds", number(r->first_step_seconds));
     drps_manifest_put(j, "from", r->from.all ? from_to_json(&r->from) : json_null());
     drps_manifest_put(j, "delta", r->delta.bytes ? delta_to_json(&r->delta) : json_null());

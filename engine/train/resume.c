@@ -12,18 +12,6 @@
 #include "engine/publish/drps_modeldir.h"
 #include "engine/train/job.h"
 
-/* ---- Names ---- */
-
-char *drps_job_beside(const struct drps_job *job, const char *suffix)
-{
-    const char *path = job->options->model_path;
-    size_t n = strlen(path);
-    char *name;
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    return asprintf(&name, "%.*s%s", (int)n, path, suffix) < 0 ? NULL : name;
-}
-
 /* What all ranks would say is told once. */
 static enum drps_log_level level(const struct drps_job *job)
 {
@@ -197,8 +185,8 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
 {
     if (!o->optimizer) o->optimizer = drps_optim_name(s->optim.kind);
     if (!(o->lr > 0)) o->lr = s->optim.lr;
-    if (!(o->l1 > 0)) o->l1 = s->optim.l1;
-    if (!(o->l2 > 0)) o->l2 = s->optim.l2;
+    if (!(o->l1 > 0) && !(o->asked & DRPS_ASKED_L1)) o->l1 = s->optim.l1;
+    if (!(o->l2 > 0) && !(o->asked & DRPS_ASKED_L2)) o->l2 = s->optim.l2;
     if (!(o->eps > 0)) o->eps = s->optim.eps;
     const int same = strcmp(o->optimizer, drps_optim_name(s->optim.kind)) == 0;
     if (same && !(o->beta1 > 0)) o->beta1 = s->optim.beta1;
@@ -207,10 +195,12 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     if (o->tolerance == 0) o->tolerance = s->optim.tolerance;
     if (!o->epochs) o->epochs = s->epochs;
     if (!o->patience) o->patience = s->patience;
-    if (!o->staleness && o->sync == DRPS_SCHED_BSP) o->staleness = s->staleness;
-    if (o->sync == DRPS_SCHED_BSP) o->sync = s->sync;
+    const int any_sync = o->sync == DRPS_SCHED_BSP && !(o->asked & DRPS_ASKED_SYNC);
+    if (!o->staleness && any_sync) o->staleness = s->staleness;
+    if (any_sync) o->sync = s->sync;
     if (drps_sched_has_waits(o->sync)) drps_sched_tuning_fill(&o->wsp, &s->wsp);
-    if (!o->lr_stale && o->sync != DRPS_SCHED_BSP) o->lr_stale = s->lr_stale;
+    if (!o->lr_stale && o->sync != DRPS_SCHED_BSP && !(o->asked & DRPS_ASKED_LR_STALE))
+        o->lr_stale = s->lr_stale;
     o->seed = s->seed; /* of rows that no step has used */
     o->init_scale = s->init_scale;
     o->local_steps |= s->local_steps;
@@ -224,9 +214,28 @@ static void take_options(struct drps_train_options *o, const struct drps_state *
     if (o->sync == DRPS_SCHED_SSP) o->pull_cached |= s->pull_cached;
 }
 
-static void settle(struct drps_job *job, struct found *f)
+/* Rows that no step has used are as the run made them that began. */
+static int check_fresh_rows(const struct drps_train_options *o, const struct drps_state *s,
+                            const char *path, struct drps_err *err)
+{
+    if ((o->asked & DRPS_ASKED_SEED) && o->seed != s->seed)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is of a run with seed %llu, whose rows have begun with it: seed "
+                            "%llu cannot be taken, leave it out or begin anew",
+                            path, (unsigned long long)s->seed, (unsigned long long)o->seed);
+    if (o->init_scale > 0 && o->init_scale != s->init_scale)
+        return drps_err_set(err, DRPS_E_CONFIG,
+                            "%s is of a run with factors that have begun within %g: %g cannot be "
+                            "taken, leave it out or begin anew",
+                            path, (double)s->init_scale, (double)o->init_scale);
+    return 0;
+}
+
+static int settle(struct drps_job *job, struct found *f, struct drps_err *err)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
+    int rc = check_fresh_rows(job->options, &f->state, drps_checkpoint_path(f->cp), err);
+    if (rc < 0) return rc;
     c->from = f->cp;
     c->from_number = c->read = c->newest = f->number;
     c->state = f->state;
@@ -235,6 +244,7 @@ static void settle(struct drps_job *job, struct found *f)
     memset(f, 0, sizeof(*f));
     take_options(&job->settled, &c->state);
     job->settled.replace = 1; /* a model that the interrupted run left */
+    return 0;
 }
 
 /* The run cannot go back to where it had done less. All done, and not more, is as good as any. */
@@ -373,7 +383,7 @@ static int resume_newest(struct drps_job *job, struct found found[FOUND_MOST], i
     uint64_t number = 0;
     int rc = agree(job, found, &number, err);
     for (size_t i = 0; i < FOUND_MOST && rc == 0 && number; i++)
-        if (found[i].number == number) settle(job, &found[i]);
+        if (found[i].number == number) rc = settle(job, &found[i], err);
     *any_out = number != 0;
     return rc;
 }
@@ -395,8 +405,8 @@ static int resume_logged(struct drps_job *job, struct found found[FOUND_MOST], i
     int rc = drps_job_agree_on_place(job, spans, n, &place, &which, err);
     *any_out = rc == 1;
     if (rc <= 0) return rc;
-    settle(job, &found[which]);
-    return drps_job_take_place(job, &spans[which], place, err);
+    rc = settle(job, &found[which], err);
+    return rc < 0 ? rc : drps_job_take_place(job, &spans[which], place, err);
 }
 
 /* Whether some rank has logged vectors, as all ranks learn. */
@@ -561,6 +571,44 @@ void drps_job_mark_rows(struct drps_job *job, struct drps_store_config *config)
                      drps_checkpoint_rows_of_part(c->from) == config->mark_rows;
 }
 
+/* Puts a line below those that are there; where there is no room the oldest go. */
+static void add_line(char lines[DRPS_TRAIN_CHANGED_BYTES], const char *line)
+{
+    char *all;
+    if (asprintf(&all, "%s%s%s", lines, *lines ? "\n" : "", line) < 0) return;
+    const char *kept = all;
+    while (strlen(kept) >= DRPS_TRAIN_CHANGED_BYTES && strchr(kept, '\n'))
+        kept = strchr(kept, '\n') + 1;
+    snprintf(lines, DRPS_TRAIN_CHANGED_BYTES, "%s", kept);
+    free(all);
+}
+
+/* Says which options of learning are others than before, and has the result say it. */
+static int take_changes(struct drps_job *job, struct drps_err *err)
+{
+    const struct drps_job_checkpoints *c = &job->checkpoints;
+    struct drps_state now;
+    char *changes = NULL, *line = NULL;
+    memcpy(job->result->changed, c->state.changed, sizeof(c->state.changed));
+    if (c->state.epoch > job->options->epochs) return 0; /* there is no step that they are of */
+    drps_job_state(job, c->state.epoch, &c->state.part, &now);
+    int rc = drps_state_changes(&c->state, &now, &changes, err);
+    if (rc == 0 && *changes &&
+        asprintf(&line, "from epoch %llu, batch %llu on: %s", (unsigned long long)c->state.epoch,
+                 (unsigned long long)c->state.part.step + 1, changes) < 0)
+        rc = drps_err_set(err, -ENOMEM, "no memory to go on from a checkpoint");
+    if (rc == 0 && *changes) {
+        drps_log(job->options->log, job->whole ? DRPS_LOG_WARN : DRPS_LOG_DEBUG,
+                 "options that were given are others than those of the run that it goes on with: "
+                 "%s",
+                 line);
+        add_line(job->result->changed, line);
+    }
+    free(line);
+    free(changes);
+    return rc;
+}
+
 static int take_epochs(struct drps_job *job, struct drps_err *err)
 {
     struct drps_job_checkpoints *c = &job->checkpoints;
@@ -590,7 +638,8 @@ int drps_job_take_up(struct drps_job *job, struct drps_err *err)
     uint64_t all = 0;
     if (c->begins_over) return drps_checkpoints_begin_run(&c->place, c->next, err);
     if (!c->from) return 0;
-    int rc = take_epochs(job, err);
+    int rc = take_changes(job, err);
+    if (rc == 0) rc = take_epochs(job, err);
     if (rc < 0) return rc;
     if (drps_checkpoints_keep(&c->place, 1, c->from_number, 0, &why) < 0)
         drps_log(job->options->log, DRPS_LOG_DEBUG, "a newer checkpoint stays: %s", why.text);

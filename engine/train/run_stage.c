@@ -4,9 +4,20 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "engine/publish/drps_modeldir.h"
+
+char *drps_job_beside(const struct drps_job *job, const char *suffix)
+{
+    const char *path = job->options->model_path;
+    size_t n = strlen(path);
+    char *name;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return asprintf(&name, "%.*s%s", (int)n, path, suffix) < 0 ? NULL : name;
+}
 
 /* The name that the stage of another rank than the one that writes the model has. */
 static char *rank_path(const struct drps_job *job, uint32_t rank)

@@ -96,6 +96,8 @@ static void print_resumed(const json_t *training)
         printf(", with the first step done after %s s",
                number_of(training, "first_step_seconds", "%.2f"));
     printf("\n");
+    const char *changed = json_string_value(json_object_get(training, "changed"));
+    if (changed) printf("other options than the run began with:\n%s\n", changed);
 }
 
 /* Says what checkpoints cost. */

@@ -48,7 +48,7 @@ int drps_topic_check(const struct drps_plan *plan, const struct drps_train_optio
          "servers add up what words gain; make a plan without"},
     };
     if (!is_of_topics(plan)) return 0;
-    if (o->no_l2)
+    if ((o->asked & DRPS_ASKED_L2) && !(o->l2 > 0))
         return drps_err_set(
             err, DRPS_E_CONFIG,
             "the penalty l2 of a topic model's dictionary must be above 0 (default %g)",

@@ -213,6 +213,83 @@ static void test_resume_more_epochs(void **state)
     job_end(j);
 }
 
+static void note_others(void *ctx, enum drps_log_level level, const char *text)
+{
+    if (strncmp(text, "options that were given", 23) != 0) return;
+    assert_int_equal(level, DRPS_LOG_WARN);
+    snprintf(ctx, 512, "%s", text);
+}
+
+/* One more epoch with these options; what it says of them must be `says`, and at the end of what
+ * the result says; NULL: nothing. */
+static void go_on(struct train_job *j, struct drps_train_options o, uint64_t epochs,
+                  const char *says)
+{
+    struct drps_train_result r;
+    char told[512] = "";
+    const struct drps_log log = {DRPS_LOG_INFO, note_others, told};
+    o.model_path = j->model;
+    o.resume = o.replace = o.keep_checkpoints = 1;
+    o.epochs = epochs;
+    o.log = &log;
+    train_well(j->plan, &o, &r, says ? says : "as before");
+    if (says) {
+        assert_non_null(strstr(told, says));
+        assert_true(strlen(r.changed) >= strlen(says));
+        assert_string_equal(r.changed + strlen(r.changed) - strlen(says), says);
+    } else {
+        assert_string_equal(told, "");
+    }
+    if (epochs > 4) /* of the run before */
+        assert_memory_equal(r.changed, "from epoch 4, batch 1 on: lr=0.25 (before 0.125)", 48);
+    drps_train_result_free(&r);
+}
+
+/* What is given and is another than before counts, is told, and stays written down. */
+static void test_resume_says_other_options(void **state)
+{
+    struct train_job *j = job_begin("lor", 0, "resident");
+    struct drps_train_options o = j->o;
+    (void)state;
+    o.lr = 0.125f;
+    o.l1 = 0.5f;
+    o.checkpoint_every = (struct drps_checkpoint_every){0};
+    keep_checkpoints(j, o, 1);
+    go_on(j, (struct drps_train_options){0}, 2, NULL);
+    go_on(j, (struct drps_train_options){.lr = 0.125f, .l1 = 0.5f}, 3, NULL);
+    go_on(j, (struct drps_train_options){.lr = 0.25f}, 4,
+          "from epoch 4, batch 1 on: lr=0.25 (before 0.125)");
+    go_on(j, (struct drps_train_options){0}, 5, NULL);
+    go_on(j,
+          (struct drps_train_options){
+              .asked = DRPS_ASKED_L1, .lr_decay = DRPS_DECAY_SQRT, .batch_mean = 1},
+          6,
+          "from epoch 6, batch 1 on: l1=0 (before 0.5), batch_mean=on (before default), "
+          "lr_decay=sqrt (before default)");
+    job_end(j);
+}
+
+/* Rows that no step has used yet have begun with what the first run was given. */
+static void test_resume_refuses_other_fresh_rows(void **state)
+{
+    struct train_job *j = job_begin("fm", 4, "resident");
+    struct drps_train_options o = j->o;
+    (void)state;
+    o.seed = 3;
+    o.init_scale = 0.25f;
+    o.checkpoint_every = (struct drps_checkpoint_every){0};
+    keep_checkpoints(j, o, 1);
+    struct drps_train_options other = {
+        .model_path = j->model, .resume = 1, .log = &quiet, .seed = 1, .asked = DRPS_ASKED_SEED};
+    train_refused(j->plan, &other, DRPS_E_CONFIG, "with seed 3");
+    other.asked = 0;
+    other.init_scale = 0.5f;
+    train_refused(j->plan, &other, DRPS_E_CONFIG, "within 0.25");
+    go_on(j, (struct drps_train_options){.seed = 3, .asked = DRPS_ASKED_SEED, .init_scale = 0.25f},
+          2, NULL);
+    job_end(j);
+}
+
 /* With nothing left to do the model is written once more; there is no way back. */
 static void test_resume_no_more_epochs(void **state)
 {
@@ -324,6 +401,8 @@ int main(void)
         cmocka_unit_test(test_resume_takes_options_of_lbfgs),
         cmocka_unit_test(test_resume_converged),
         cmocka_unit_test(test_resume_more_epochs),
+        cmocka_unit_test(test_resume_says_other_options),
+        cmocka_unit_test(test_resume_refuses_other_fresh_rows),
         cmocka_unit_test(test_resume_no_more_epochs),
         cmocka_unit_test(test_resume_takes_no_older_model),
         cmocka_unit_test(test_resume_takes_no_unfinished_model),
