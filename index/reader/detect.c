@@ -109,6 +109,21 @@ static int most_features(const struct head_line *lines, size_t n, int colons, in
     return 2 * fit > n && (found || !need_features);
 }
 
+/* Returns 1 if at least half of the lines begin with a label and a feature of this kind, whatever
+ * follows. */
+static int half_begin(const struct head_line *lines, size_t n, int colons, int named)
+{
+    size_t fit = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *p =
+            named ? name_token(lines[i].p, lines[i].end) : number_token(lines[i].p, lines[i].end);
+        while (p && p < lines[i].end && drps_is_blank(*p))
+            p++;
+        fit += p && p < lines[i].end && feature_token(p, lines[i].end, colons) != NULL;
+    }
+    return n > 0 && 2 * fit >= n;
+}
+
 static int is_integer(const char *p, const char *end)
 {
     uint64_t v;
@@ -410,4 +425,12 @@ const struct drps_format *drps_format_detect(const char *head, size_t n, int who
     if (most_features(lines, count, 1, 0, 0)) return &drps_format_libsvm; /* labels only */
     if (looks_table(lines, count)) return &drps_format_csv;
     return NULL;
+}
+
+const struct drps_format *drps_format_likely(const char *head, size_t n, int whole, int named)
+{
+    struct head_line lines[LINES];
+    const size_t count = first_lines(head, n, whole, lines);
+    if (half_begin(lines, count, 1, named)) return &drps_format_libsvm;
+    return half_begin(lines, count, 2, named) ? &drps_format_libffm : NULL;
 }

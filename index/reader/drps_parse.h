@@ -117,6 +117,11 @@ DRPS_FORMATS(DRPS_FORMAT_DECLARE)
 const struct drps_format *drps_format_detect(const char *head, size_t n, int whole,
                                              const char *csv_label, int of_columns, int named);
 
+/* Find the format whose parser can name what is wrong with the first block, where no format fits,
+ * or NULL: half of the lines begin with a label and a feature of libsvm or libffm. `named`: labels
+ * may be names. */
+const struct drps_format *drps_format_likely(const char *head, size_t n, int whole, int named);
+
 /* 1: most lines of the first block have as many columns, and the first has a number among them. */
 int drps_format_looks_headless(const char *head, size_t n, int whole);
 

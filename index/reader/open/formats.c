@@ -43,6 +43,15 @@ static int are_weighted_ratings(const struct drps_reader_options *o)
     return o->weight && strcmp(o->weight, "4") == 0 && !o->clicks && !o->csv_label;
 }
 
+/* Where no format fits, returns the one whose parser can tell what is wrong, or NULL. */
+static const struct drps_format *likely(const struct drps_reader *r)
+{
+    const struct drps_chunks *c = &r->chunks;
+    if (drps_format_looks_headless(c->carry, c->carry_n, c->in.ended)) return NULL;
+    const struct drps_format *f = drps_format_likely(c->carry, c->carry_n, c->in.ended, 0);
+    return f || detect(r, 1) ? f : drps_format_likely(c->carry, c->carry_n, c->in.ended, 1);
+}
+
 /* Tells the first line that has something, and what it looks like. */
 static int tell_unknown(const struct drps_reader *r, struct drps_err *err)
 {
@@ -79,5 +88,6 @@ int drps_reader_detect_format(struct drps_reader *r, struct drps_err *err)
     if (!r->format && (!names || r->options.labels != DRPS_READER_NAMES)) r->format = detect(r, 0);
     if (!r->format && names) r->format = detect(r, 1);
     if (!r->format && are_weighted_ratings(&r->options)) r->format = &drps_format_ratings;
+    if (!r->format) r->format = likely(r);
     return r->format ? 0 : tell_unknown(r, err);
 }

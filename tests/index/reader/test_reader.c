@@ -1214,6 +1214,25 @@ static void test_reader_asks_for_the_format(void **state)
          .error = "0: no format fits the first lines: '\\x7fELF\\x01\\xff'; name one of libsvm, "
                   "libffm, ratings, "
                   "criteo, avazu, csv, jsonl, vw, docword, idx, tokens"},
+        {.name = "a bad value in one of two lines",
+         .input = "1 1:0.5 2:1\n0 1:abc 2:1\n",
+         .error = "0:2:5: value is not a number: 'abc'"},
+        {.name = "a bad value in the only line",
+         .input = "1 1:0.5 2:abc\n",
+         .error = "0:1:11: value is not a number: 'abc'"},
+        {.name = "a bad value in one of two lines, with fields",
+         .input = "\n1 0:1:x 1:2:1\n0 0:1:1 1:2:1\n",
+         .error = "0:2:7: value is not a number: 'x'"},
+        {.name = "a label that is no number above a bad value",
+         .input = "a 1:1\nb 1:x\n",
+         .error = "0:1:1: label is not a number: 'a'"},
+        {.name = "a label that is no number in one of two lines",
+         .input = "1 1:1\nb 1:2\n",
+         .error = "0:2:1: label is not a number: 'b'"},
+        {.name = "a third of the lines begin as libsvm",
+         .input = "1 1:1 x\nno line\nof data\n",
+         .error = "0: no format fits the first lines: '1 1:1 x'; name one of libsvm, libffm, "
+                  "ratings, criteo, avazu, csv, jsonl, vw, docword, idx, tokens"},
         {.name = "names of classes where labels are numbers",
          .input = "alt.atheism 90:1 117:2\nsci.med 3:1\n",
          .error = "0: looks like libsvm whose labels are names: 'alt.atheism 90:1 117:2'; here "
